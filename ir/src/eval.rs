@@ -1,0 +1,114 @@
+//! Evaluation of index expressions over the mathematical integers.
+//!
+//! This is what an index *means*: floor division and floor modulo, no wrapping. A result or an intermediate value that
+//! leaves 128 bits is an error, never a wrong number. Values of programs are evaluated by the interpreter, which reads
+//! the same operator table.
+
+use std::collections::HashMap;
+
+use crate::dtype::ScalarType;
+use crate::expr::Expr;
+use crate::op::{MathFn, UnaryOp};
+use crate::scalar::ScalarError;
+use crate::var::Var;
+
+/// Values of variables.
+pub type Bindings = HashMap<Var, i128>;
+
+/// Why an index expression has no value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EvalError {
+    /// A variable has no value.
+    #[error("variable `{0}` has no value")]
+    Unbound(String),
+    /// The expression reads memory, computes with floats or has several lanes.
+    #[error("`{0}` is no integer expression of one lane")]
+    NotAnIndex(String),
+    /// An operator has no value here.
+    #[error("{source} in `{expr}`")]
+    Scalar {
+        /// What went wrong.
+        source: ScalarError,
+        /// In which expression.
+        expr: String,
+    },
+}
+
+impl Expr {
+    /// Its value over the integers; a truth value is 0 or 1.
+    ///
+    /// ```
+    /// use tilewright_ir::{Expr, Var};
+    /// let c = Var::index("c");
+    /// let bindings = [(c.clone(), 101)].into_iter().collect();
+    /// assert_eq!(Expr::from(&c).floor_div(Expr::int(4)).eval_index(&bindings), Ok(25));
+    /// ```
+    pub fn eval_index(&self, bindings: &Bindings) -> Result<i128, EvalError> {
+        let scalar = |source| EvalError::Scalar { source, expr: self.to_string() };
+        let overflow = || scalar(ScalarError::Overflow);
+        let not_an_index = || EvalError::NotAnIndex(self.to_string());
+        match self {
+            Self::Int { value, .. } => Ok(*value),
+            Self::Var(var) => bindings.get(var).copied().ok_or_else(|| EvalError::Unbound(var.name().to_owned())),
+            Self::Binary(op, lhs, rhs) => {
+                let (a, b) = (lhs.eval_index(bindings)?, rhs.eval_index(bindings)?);
+                op.eval_exact(a, b, shift_type(lhs)).map_err(scalar)
+            }
+            Self::Unary(UnaryOp::Neg, operand) => operand.eval_index(bindings)?.checked_neg().ok_or_else(overflow),
+            Self::Unary(UnaryOp::Not, operand) => Ok(i128::from(operand.eval_index(bindings)? == 0)),
+            Self::Unary(UnaryOp::BitNot, operand) => Ok(!operand.eval_index(bindings)?),
+            Self::Call(MathFn::Abs, args) => match args.as_slice() {
+                [arg] => arg.eval_index(bindings)?.checked_abs().ok_or_else(overflow),
+                _ => Err(not_an_index()),
+            },
+            Self::Select(c, a, b) => {
+                let (c, a, b) = (c.eval_index(bindings)?, a.eval_index(bindings)?, b.eval_index(bindings)?);
+                Ok(if c != 0 { a } else { b })
+            }
+            Self::IfThenElse(c, a, b) => {
+                if c.eval_index(bindings)? != 0 {
+                    a.eval_index(bindings)
+                } else {
+                    b.eval_index(bindings)
+                }
+            }
+            Self::Cast(ty, value) if ty.scalar.is_integer() && ty.is_scalar() => {
+                let exact = value.eval_index(bindings)?;
+                let (low, high) = ty.scalar.integer_range().unwrap_or((0, 0));
+                if (low..=high).contains(&exact) { Ok(exact) } else { Err(overflow()) }
+            }
+            Self::Cast(..)
+            | Self::Float { .. }
+            | Self::Call(..)
+            | Self::Ramp { .. }
+            | Self::Broadcast { .. }
+            | Self::Load { .. } => Err(not_an_index()),
+        }
+    }
+}
+
+/// The type whose width bounds a shift amount.
+fn shift_type(lhs: &Expr) -> ScalarType {
+    lhs.dtype().scalar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_wraps() {
+        let big = Expr::Int { value: i128::MAX, ty: ScalarType::Int64 };
+        let result = (big + Expr::int(1)).eval_index(&Bindings::new());
+        assert!(matches!(result, Err(EvalError::Scalar { source: ScalarError::Overflow, .. })));
+    }
+
+    #[test]
+    fn only_the_chosen_branch_is_evaluated() {
+        let bad = Expr::int(1).floor_div(Expr::int(0));
+        let chosen = Expr::IfThenElse(Box::new(Expr::bool(false)), Box::new(bad.clone()), Box::new(Expr::int(7)));
+        assert_eq!(chosen.eval_index(&Bindings::new()), Ok(7));
+        let both = Expr::Select(Box::new(Expr::bool(false)), Box::new(bad), Box::new(Expr::int(7)));
+        assert!(both.eval_index(&Bindings::new()).is_err());
+    }
+}

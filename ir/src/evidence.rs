@@ -1,0 +1,94 @@
+//! What a pass claims to have done. Plain data: the judge turns it into obligations, and believes none of it.
+
+use crate::buffer::Buffer;
+use crate::expr::Expr;
+use crate::index_map::IndexMap;
+use crate::var::Var;
+
+/// The claim of a pass that rewrites a program: which buffers became which, and how their indices moved.
+///
+/// Everything else in the program after the pass corresponds to the program before it statement by statement.
+#[derive(Clone, Debug, Default)]
+pub struct Evidence {
+    /// Name of the pass.
+    pub pass: String,
+    /// One claim for each buffer that appears in the program after the pass and not before it.
+    pub buffers: Vec<BufferClaim>,
+}
+
+/// A buffer was replaced by another, and its indices moved by a map.
+#[derive(Clone, Debug)]
+pub struct BufferClaim {
+    /// The buffer in the program before.
+    pub before: Buffer,
+    /// Its replacement in the program after.
+    pub after: Buffer,
+    /// From indices of `before` to indices of `after`; its domain is the shape of `before`.
+    pub map: IndexMap,
+    /// What the map does.
+    pub change: BufferChange,
+    /// Axes of `after` whose extent is stated larger than the largest index needs: padding on purpose.
+    pub padded_axes: Vec<usize>,
+}
+
+/// Why a buffer's indices moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BufferChange {
+    /// A layout transformation: the memory itself is rearranged, for every alias alike.
+    Layout,
+    /// Each separator group became the row-major numeral of its axes; strides and offset are folded in.
+    Flatten,
+    /// The indices stay; name, scope or lanes changed.
+    Rename,
+}
+
+/// The claim of a lowering from a [`crate::Definition`] to a program: which loops compute which tensor.
+#[derive(Clone, Debug, Default)]
+pub struct LoweringEvidence {
+    /// Buffers of the program that hold a tensor of the definition, with the same indices; the tensor itself, where
+    /// the program uses it, is among them.
+    pub holders: Vec<Holder>,
+    /// One claim for each store of the program, in program order.
+    pub stores: Vec<StoreClaim>,
+}
+
+/// A buffer that holds a tensor.
+#[derive(Clone, Debug)]
+pub struct Holder {
+    /// The tensor of the definition.
+    pub tensor: Buffer,
+    /// The buffer of the program.
+    pub buffer: Buffer,
+}
+
+/// What a store is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StoreRole {
+    /// Writes the value of an element that is no reduction.
+    Compute,
+    /// Writes the identity of a reduction.
+    Init,
+    /// Combines one more value into a reduction.
+    Update,
+    /// Copies an element from another holder of the same tensor.
+    Copy,
+}
+
+/// How the loops around a store visit the axes of a stage.
+///
+/// `axes` and `inverse` together claim that the iterations that pass the guards are in one-to-one correspondence with
+/// the indices of the stage.
+#[derive(Clone, Debug)]
+pub struct StoreClaim {
+    /// The tensor of the definition that is written.
+    pub tensor: Buffer,
+    /// What the store is for.
+    pub role: StoreRole,
+    /// The variables that stand for the indices in `inverse`: one for each axis of the tensor, and, for an update, one
+    /// for each reduced axis after them.
+    pub axis_vars: Vec<Var>,
+    /// The value of each of `axis_vars` in terms of the loop variables.
+    pub axes: Vec<Expr>,
+    /// Each loop variable around the store, outermost first, in terms of `axis_vars`.
+    pub inverse: Vec<(Var, Expr)>,
+}

@@ -1,0 +1,349 @@
+//! Expressions.
+
+use std::fmt;
+
+use crate::buffer::Buffer;
+use crate::dtype::{DataType, ScalarType};
+use crate::op::{BinaryOp, MathFn, UnaryOp};
+use crate::var::Var;
+
+/// An expression. It has no effect; operands are evaluated from left to right.
+///
+/// Plain data: [`crate::check`] says whether one is well typed, the constructors below build only well typed ones
+/// from well typed parts.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expr {
+    /// An integer or `bool` constant within the range of its type.
+    Int {
+        /// The value; 0 or 1 for `bool`.
+        value: i128,
+        /// An integer type or `bool`.
+        ty: ScalarType,
+    },
+    /// A float constant, representable in its type.
+    Float {
+        /// The value.
+        value: f64,
+        /// A float type.
+        ty: ScalarType,
+    },
+    /// The value of a variable.
+    Var(Var),
+    /// An operator of two operands.
+    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    /// An operator of one operand.
+    Unary(UnaryOp, Box<Expr>),
+    /// A math function.
+    Call(MathFn, Vec<Expr>),
+    /// The second operand where the first is true, else the third. All three are evaluated; the condition may have one
+    /// lane or as many as the others.
+    Select(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// The second operand if the first (one lane) is true, else the third. Only the one chosen is evaluated.
+    IfThenElse(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// Conversion to a type with the same number of lanes, see [`crate::scalar::cast`].
+    Cast(DataType, Box<Expr>),
+    /// The vector `base, base + stride, ...`.
+    Ramp {
+        /// First lane, an integer of one lane.
+        base: Box<Expr>,
+        /// Difference between lanes, of the same type.
+        stride: Box<Expr>,
+        /// Number of lanes, at least 2.
+        lanes: u16,
+    },
+    /// The same value in every lane.
+    Broadcast {
+        /// The value, of one lane.
+        value: Box<Expr>,
+        /// Number of lanes, at least 2.
+        lanes: u16,
+    },
+    /// The element of a buffer at a logical index, as [`Buffer`]'s current shape says. Only the last index may have
+    /// several lanes, and only if the buffer's elements have one (RFC 63, "Generalizing buffer accesses").
+    Load {
+        /// Which buffer.
+        buffer: Buffer,
+        /// One index an axis.
+        indices: Vec<Expr>,
+    },
+}
+
+impl Expr {
+    /// An `int32` constant. A value outside `int32` gets the type `int64`.
+    pub fn int(value: i64) -> Self {
+        let ty = if i32::try_from(value).is_ok() { ScalarType::Int32 } else { ScalarType::Int64 };
+        Self::Int { value: value.into(), ty }
+    }
+
+    /// An integer constant of the type `ty`; none if it is out of range or `ty` is no integer type or `bool`.
+    pub fn int_of(value: i128, ty: ScalarType) -> Option<Self> {
+        let (low, high) = ty.integer_range()?;
+        (low..=high).contains(&value).then_some(Self::Int { value, ty })
+    }
+
+    /// A float constant, rounded to `ty`.
+    pub fn float_of(value: f64, ty: ScalarType) -> Self {
+        Self::Float { value: crate::scalar::round_float(ty, value), ty }
+    }
+
+    /// A `bool` constant.
+    pub fn bool(value: bool) -> Self {
+        Self::Int { value: value.into(), ty: ScalarType::Bool }
+    }
+
+    /// `lhs op rhs`.
+    pub fn binary(op: BinaryOp, lhs: Self, rhs: Self) -> Self {
+        Self::Binary(op, Box::new(lhs), Box::new(rhs))
+    }
+
+    /// `op operand`.
+    pub fn unary(op: UnaryOp, operand: Self) -> Self {
+        Self::Unary(op, Box::new(operand))
+    }
+
+    /// `lhs // rhs`, rounded towards minus infinity.
+    #[must_use]
+    pub fn floor_div(self, rhs: Self) -> Self {
+        Self::binary(BinaryOp::FloorDiv, self, rhs)
+    }
+
+    /// `lhs % rhs`, with the sign of the divisor.
+    #[must_use]
+    pub fn floor_mod(self, rhs: Self) -> Self {
+        Self::binary(BinaryOp::FloorMod, self, rhs)
+    }
+
+    /// `lhs < rhs`.
+    #[must_use]
+    pub fn lt(self, rhs: Self) -> Self {
+        Self::binary(BinaryOp::Lt, self, rhs)
+    }
+
+    /// `lhs and rhs`.
+    #[must_use]
+    pub fn and(self, rhs: Self) -> Self {
+        Self::binary(BinaryOp::And, self, rhs)
+    }
+
+    /// A load.
+    pub fn load(buffer: &Buffer, indices: Vec<Self>) -> Self {
+        Self::Load { buffer: buffer.clone(), indices }
+    }
+
+    /// Its type. Lanes of a load are those of the element times those of the last index (RFC 39, "What convention
+    /// should be used for buffer indexing?"). What a badly typed expression gives is unspecified, but it gives it.
+    pub fn dtype(&self) -> DataType {
+        match self {
+            Self::Int { ty, .. } | Self::Float { ty, .. } => DataType::scalar(*ty),
+            Self::Var(var) => var.dtype(),
+            Self::Binary(op, lhs, rhs) => {
+                let ty = lhs.dtype();
+                op.result_type(ty, rhs.dtype()).unwrap_or(ty)
+            }
+            Self::Unary(_, operand) => operand.dtype(),
+            Self::Call(function, args) => {
+                let types: Vec<_> = args.iter().map(Self::dtype).collect();
+                let first = types.first().copied().unwrap_or(DataType::INT32);
+                function.result_type(&types).unwrap_or(first)
+            }
+            Self::Select(_, value, _) | Self::IfThenElse(_, value, _) => value.dtype(),
+            Self::Cast(ty, _) => *ty,
+            Self::Ramp { base, lanes, .. } => base.dtype().with_lanes(*lanes),
+            Self::Broadcast { value, lanes } => value.dtype().with_lanes(*lanes),
+            Self::Load { buffer, indices } => {
+                let index_lanes = indices.last().map_or(1, |index| index.dtype().lanes);
+                buffer.dtype.with_lanes(buffer.dtype.lanes.saturating_mul(index_lanes))
+            }
+        }
+    }
+
+    /// The value of an integer or `bool` constant.
+    pub fn as_const_int(&self) -> Option<i128> {
+        if let Self::Int { value, .. } = self { Some(*value) } else { None }
+    }
+
+    /// The direct operands, from left to right.
+    pub fn children(&self) -> Vec<&Self> {
+        match self {
+            Self::Int { .. } | Self::Float { .. } | Self::Var(_) => Vec::new(),
+            Self::Binary(_, a, b) | Self::Ramp { base: a, stride: b, .. } => vec![a, b],
+            Self::Unary(_, a) | Self::Cast(_, a) | Self::Broadcast { value: a, .. } => vec![a],
+            Self::Select(a, b, c) | Self::IfThenElse(a, b, c) => vec![a, b, c],
+            Self::Call(_, args) | Self::Load { indices: args, .. } => args.iter().collect(),
+        }
+    }
+
+    /// Calls `visit` on this expression and everything in it, outer before inner, left before right.
+    pub fn walk<'a>(&'a self, visit: &mut impl FnMut(&'a Self)) {
+        visit(self);
+        for child in self.children() {
+            child.walk(visit);
+        }
+    }
+
+    /// The variables in it, each once, in the order of their appearance.
+    pub fn vars(&self) -> Vec<Var> {
+        let mut vars = Vec::new();
+        self.walk(&mut |expr| {
+            if let Self::Var(var) = expr
+                && !vars.contains(var)
+            {
+                vars.push(var.clone());
+            }
+        });
+        vars
+    }
+}
+
+impl From<i64> for Expr {
+    fn from(value: i64) -> Self {
+        Self::int(value)
+    }
+}
+
+impl From<&Var> for Expr {
+    fn from(var: &Var) -> Self {
+        Self::Var(var.clone())
+    }
+}
+
+impl From<Var> for Expr {
+    fn from(var: Var) -> Self {
+        Self::Var(var)
+    }
+}
+
+impl std::ops::Add for Expr {
+    type Output = Self;
+
+    fn add(self, rhs: Self) -> Self {
+        Self::binary(BinaryOp::Add, self, rhs)
+    }
+}
+
+impl std::ops::Sub for Expr {
+    type Output = Self;
+
+    fn sub(self, rhs: Self) -> Self {
+        Self::binary(BinaryOp::Sub, self, rhs)
+    }
+}
+
+impl std::ops::Mul for Expr {
+    type Output = Self;
+
+    fn mul(self, rhs: Self) -> Self {
+        Self::binary(BinaryOp::Mul, self, rhs)
+    }
+}
+
+/// Python's notation with names as they are: for messages. `script` prints what can be read back.
+impl fmt::Display for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, 0)
+    }
+}
+
+impl Expr {
+    fn write(&self, f: &mut fmt::Formatter<'_>, outer: u8) -> fmt::Result {
+        match self {
+            Self::Int { value, ty: ScalarType::Bool } => f.write_str(if *value != 0 { "True" } else { "False" }),
+            Self::Int { value, .. } => write!(f, "{value}"),
+            Self::Float { value, .. } => write!(f, "{value:?}"),
+            Self::Var(var) => f.write_str(var.name()),
+            Self::Binary(op, lhs, rhs) => write_binary(f, *op, lhs, rhs, outer),
+            Self::Unary(op, operand) => {
+                let (symbol, precedence) = op.symbol();
+                parenthesised(f, precedence < outer, |f| {
+                    f.write_str(symbol)?;
+                    operand.write(f, precedence)
+                })
+            }
+            Self::Call(function, args) => write_call(f, function.info().0, args),
+            Self::Select(c, a, b) => write!(f, "select({c}, {a}, {b})"),
+            Self::IfThenElse(c, a, b) => write!(f, "if_then_else({c}, {a}, {b})"),
+            Self::Cast(ty, value) => write!(f, "{ty}({value})"),
+            Self::Ramp { base, stride, lanes } => write!(f, "ramp({base}, {stride}, {lanes})"),
+            Self::Broadcast { value, lanes } => write!(f, "broadcast({value}, {lanes})"),
+            Self::Load { buffer, indices } => {
+                f.write_str(&buffer.name)?;
+                f.write_str("[")?;
+                write_list(f, indices)?;
+                f.write_str("]")
+            }
+        }
+    }
+}
+
+fn write_binary(f: &mut fmt::Formatter<'_>, op: BinaryOp, lhs: &Expr, rhs: &Expr, outer: u8) -> fmt::Result {
+    let info = op.info();
+    let Some(symbol) = info.symbol else {
+        write!(f, "{}(", info.call)?;
+        lhs.write(f, 0)?;
+        f.write_str(", ")?;
+        rhs.write(f, 0)?;
+        return f.write_str(")");
+    };
+    parenthesised(f, info.precedence < outer, |f| {
+        // Comparisons chain in Python, so neither side may be a bare one.
+        let left = info.precedence + u8::from(info.rule == crate::op::TypeRule::Comparison);
+        lhs.write(f, left)?;
+        write!(f, " {symbol} ")?;
+        rhs.write(f, info.precedence + 1)
+    })
+}
+
+fn parenthesised(
+    f: &mut fmt::Formatter<'_>,
+    needed: bool,
+    inner: impl FnOnce(&mut fmt::Formatter<'_>) -> fmt::Result,
+) -> fmt::Result {
+    if needed {
+        f.write_str("(")?;
+        inner(f)?;
+        return f.write_str(")");
+    }
+    inner(f)
+}
+
+fn write_call(f: &mut fmt::Formatter<'_>, name: &str, args: &[Expr]) -> fmt::Result {
+    write!(f, "{name}(")?;
+    write_list(f, args)?;
+    f.write_str(")")
+}
+
+fn write_list(f: &mut fmt::Formatter<'_>, items: &[Expr]) -> fmt::Result {
+    for (position, item) in items.iter().enumerate() {
+        if position > 0 {
+            f.write_str(", ")?;
+        }
+        item.write(f, 0)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn printing_keeps_the_structure() {
+        let (i, j) = (Expr::from(Var::index("i")), Expr::from(Var::index("j")));
+        let difference = i.clone() - (j.clone() - Expr::int(1));
+        assert_eq!(difference.to_string(), "i - (j - 1)");
+        assert_eq!(((i.clone() + j.clone()) * Expr::int(4)).floor_mod(Expr::int(8)).to_string(), "(i + j) * 4 % 8");
+        let negative = Expr::unary(UnaryOp::Neg, i.clone() + j.clone());
+        assert_eq!(negative.to_string(), "-(i + j)");
+        let chained = Expr::binary(BinaryOp::Eq, i.clone().lt(j.clone()), j.lt(i));
+        assert_eq!(chained.to_string(), "(i < j) == (j < i)");
+    }
+
+    #[test]
+    fn a_load_has_the_lanes_of_element_and_index() {
+        let scalar = Buffer::compact("A", ScalarType::Float32, vec![Expr::int(64)]);
+        let ramp = Expr::Ramp { base: Box::new(Expr::int(0)), stride: Box::new(Expr::int(1)), lanes: 4 };
+        assert_eq!(Expr::load(&scalar, vec![ramp]).dtype().to_string(), "float32x4");
+        let vector = Buffer::compact("A", DataType::scalar(ScalarType::Float32).with_lanes(4), vec![Expr::int(16)]);
+        assert_eq!(Expr::load(&vector, vec![Expr::int(0)]).dtype().to_string(), "float32x4");
+    }
+}

@@ -1,0 +1,87 @@
+//! Variables: loop variables, symbolic extents, parameters, data variables.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering as Memory};
+
+use crate::dtype::{DataType, ScalarType};
+
+/// A variable. Two variables are the same only if they are clones of each other; names need not be unique.
+///
+/// The order between variables is the order of their creation.
+#[derive(Clone)]
+pub struct Var(Arc<Inner>);
+
+struct Inner {
+    id: u64,
+    name: String,
+    ty: DataType,
+}
+
+/// Source of identities, for variables and buffers alike. It carries no meaning beyond "not the same".
+pub(crate) fn fresh_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Memory::Relaxed)
+}
+
+impl Var {
+    /// A new variable, different from every other.
+    pub fn new(name: impl Into<String>, ty: impl Into<DataType>) -> Self {
+        Self(Arc::new(Inner { id: fresh_id(), name: name.into(), ty: ty.into() }))
+    }
+
+    /// A new variable of the default index type, `int32`.
+    pub fn index(name: impl Into<String>) -> Self {
+        Self::new(name, ScalarType::Int32)
+    }
+
+    /// The name to print; not necessarily unique.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// The type of its value.
+    pub fn dtype(&self) -> DataType {
+        self.0.ty
+    }
+}
+
+impl PartialEq for Var {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.id == other.0.id
+    }
+}
+
+impl Eq for Var {}
+
+impl Hash for Var {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.id.hash(state);
+    }
+}
+
+impl PartialOrd for Var {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Var {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.id.cmp(&other.0.id)
+    }
+}
+
+impl fmt::Debug for Var {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", self.0.name, self.0.id)
+    }
+}
+
+impl fmt::Display for Var {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.name)
+    }
+}

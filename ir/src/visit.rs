@@ -1,0 +1,162 @@
+//! Rewriting of expressions and statements.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+
+use crate::buffer::Buffer;
+use crate::expr::Expr;
+use crate::stmt::{For, Stmt, StmtKind};
+use crate::var::Var;
+
+/// A rewriting from the leaves up. Override what changes; the defaults rebuild everything as it is.
+///
+/// ```
+/// use tilewright_ir::{Expr, Var, visit::Rewrite};
+/// struct Increment;
+/// impl Rewrite for Increment {
+///     type Error = std::convert::Infallible;
+///     fn expr(&mut self, expr: &Expr) -> Result<Expr, Self::Error> {
+///         match expr {
+///             Expr::Int { value, ty } => Ok(Expr::Int { value: value + 1, ty: *ty }),
+///             _ => self.expr_children(expr),
+///         }
+///     }
+/// }
+/// let Ok(result) = Increment.expr(&(Expr::from(Var::index("i")) * Expr::int(3)));
+/// assert_eq!(result.to_string(), "i * 4");
+/// ```
+pub trait Rewrite {
+    /// What can go wrong; [`Infallible`] if nothing can.
+    type Error;
+
+    /// Rewrites an expression; by default its children.
+    fn expr(&mut self, expr: &Expr) -> Result<Expr, Self::Error> {
+        self.expr_children(expr)
+    }
+
+    /// Rewrites a statement; by default its children.
+    fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Self::Error> {
+        self.stmt_children(stmt)
+    }
+
+    /// Rewrites a use or a declaration of a buffer; by default leaves it.
+    fn buffer(&mut self, buffer: &Buffer) -> Result<Buffer, Self::Error> {
+        Ok(buffer.clone())
+    }
+
+    /// The expression with its children rewritten.
+    fn expr_children(&mut self, expr: &Expr) -> Result<Expr, Self::Error> {
+        let mut boxed = |inner: &Expr| self.expr(inner).map(Box::new);
+        Ok(match expr {
+            Expr::Int { .. } | Expr::Float { .. } | Expr::Var(_) => expr.clone(),
+            Expr::Binary(op, a, b) => Expr::Binary(*op, boxed(a)?, boxed(b)?),
+            Expr::Unary(op, a) => Expr::Unary(*op, boxed(a)?),
+            Expr::Call(function, args) => Expr::Call(*function, self.exprs(args)?),
+            Expr::Select(c, a, b) => Expr::Select(boxed(c)?, boxed(a)?, boxed(b)?),
+            Expr::IfThenElse(c, a, b) => Expr::IfThenElse(boxed(c)?, boxed(a)?, boxed(b)?),
+            Expr::Cast(ty, value) => Expr::Cast(*ty, boxed(value)?),
+            Expr::Ramp { base, stride, lanes } => {
+                Expr::Ramp { base: boxed(base)?, stride: boxed(stride)?, lanes: *lanes }
+            }
+            Expr::Broadcast { value, lanes } => Expr::Broadcast { value: boxed(value)?, lanes: *lanes },
+            Expr::Load { buffer, indices } => {
+                let indices = self.exprs(indices)?;
+                Expr::Load { buffer: self.buffer(buffer)?, indices }
+            }
+        })
+    }
+
+    /// All of `exprs`, rewritten.
+    fn exprs(&mut self, exprs: &[Expr]) -> Result<Vec<Expr>, Self::Error> {
+        exprs.iter().map(|expr| self.expr(expr)).collect()
+    }
+
+    /// The statement with its children rewritten; it keeps its place.
+    fn stmt_children(&mut self, stmt: &Stmt) -> Result<Stmt, Self::Error> {
+        let kind = match &stmt.kind {
+            StmtKind::For(inner) => StmtKind::For(Box::new(For {
+                var: inner.var.clone(),
+                min: self.expr(&inner.min)?,
+                extent: self.expr(&inner.extent)?,
+                kind: inner.kind,
+                annotations: inner.annotations.clone(),
+                body: self.stmt(&inner.body)?,
+            })),
+            StmtKind::Store { buffer, indices, value } => {
+                let indices = self.exprs(indices)?;
+                let value = self.expr(value)?;
+                StmtKind::Store { buffer: self.buffer(buffer)?, indices, value }
+            }
+            StmtKind::Allocate { buffer, body } => {
+                StmtKind::Allocate { buffer: self.buffer(buffer)?, body: Box::new(self.stmt(body)?) }
+            }
+            StmtKind::DeclBuffer { buffer, body } => {
+                StmtKind::DeclBuffer { buffer: self.buffer(buffer)?, body: Box::new(self.stmt(body)?) }
+            }
+            StmtKind::If { cond, then_body, else_body } => StmtKind::If {
+                cond: self.expr(cond)?,
+                then_body: Box::new(self.stmt(then_body)?),
+                else_body: else_body.as_ref().map(|body| self.stmt(body).map(Box::new)).transpose()?,
+            },
+            StmtKind::Let { var, value, body } => {
+                StmtKind::Let { var: var.clone(), value: self.expr(value)?, body: Box::new(self.stmt(body)?) }
+            }
+            StmtKind::Seq(stmts) => StmtKind::Seq(stmts.iter().map(|stmt| self.stmt(stmt)).collect::<Result<_, _>>()?),
+            StmtKind::Evaluate(expr) => StmtKind::Evaluate(self.expr(expr)?),
+            StmtKind::Attr { node, key, value, body } => StmtKind::Attr {
+                node: node.clone(),
+                key: key.clone(),
+                value: value.clone(),
+                body: Box::new(self.stmt(body)?),
+            },
+            StmtKind::Assert { cond, message } => StmtKind::Assert { cond: self.expr(cond)?, message: message.clone() },
+        };
+        Ok(Stmt { kind, span: stmt.span })
+    }
+}
+
+/// Replaces variables by expressions, all at once.
+#[derive(Clone, Debug, Default)]
+pub struct Substitution(HashMap<Var, Expr>);
+
+impl Substitution {
+    /// Each variable of `vars` becomes the expression at the same position of `exprs`.
+    pub fn new<'a>(vars: impl IntoIterator<Item = &'a Var>, exprs: impl IntoIterator<Item = Expr>) -> Self {
+        Self(vars.into_iter().cloned().zip(exprs).collect())
+    }
+
+    /// Adds a replacement.
+    pub fn insert(&mut self, var: &Var, expr: Expr) {
+        self.0.insert(var.clone(), expr);
+    }
+
+    /// What a variable becomes, if it is replaced.
+    pub fn get(&self, var: &Var) -> Option<&Expr> {
+        self.0.get(var)
+    }
+
+    /// The expression with the variables replaced.
+    pub fn apply(&self, expr: &Expr) -> Expr {
+        let Ok(result) = Substitute(self).expr(expr);
+        result
+    }
+
+    /// The statement with the free uses of the variables replaced. Binders are never replaced.
+    pub fn apply_stmt(&self, stmt: &Stmt) -> Stmt {
+        let Ok(result) = Substitute(self).stmt(stmt);
+        result
+    }
+}
+
+struct Substitute<'a>(&'a Substitution);
+
+impl Rewrite for Substitute<'_> {
+    type Error = Infallible;
+
+    fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
+        match expr {
+            Expr::Var(var) => Ok(self.0.get(var).unwrap_or(expr).clone()),
+            _ => self.expr_children(expr),
+        }
+    }
+}

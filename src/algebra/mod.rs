@@ -1,0 +1,1 @@
+//! Index map algebra: the clever, untrusted half. Simplification, bounds, physical shapes, inverses.

@@ -1,0 +1,1 @@
+//! OpenCL C from a lowered program.

@@ -1,0 +1,1 @@
+//! Runs a program on every engine and compares.

@@ -1,0 +1,1 @@
+//! What is said to people and machines: diagnostics with source excerpts, reports as text and JSON.
