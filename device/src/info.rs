@@ -1,6 +1,7 @@
 //! Which devices there are, and what they can do.
 
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 
 use ocl::ffi;
 
@@ -173,6 +174,10 @@ pub fn select<'a>(devices: &'a [DeviceInfo], wanted: Option<&str>) -> Result<&'a
 
 /// The devices with their handles, in the order of [`devices`]; failures are added to `faults`.
 pub(crate) fn enumerate(faults: &mut Vec<DeviceError>) -> Vec<(cl::Device, DeviceInfo)> {
+    // The first question starts the drivers up, and a second thread meanwhile gets half an answer: some loaders tell it that
+    // there is no platform, PoCL 3.1 hands it a device without a name and crashes.
+    static START: Mutex<()> = Mutex::new(());
+    let _turn = START.lock().unwrap_or_else(PoisonError::into_inner);
     let mut found = Vec::new();
     for (platform, handles) in sorted_platforms(faults) {
         for handle in handles {

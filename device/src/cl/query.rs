@@ -2,7 +2,6 @@
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
-use std::sync::{Mutex, PoisonError};
 
 use ocl::ffi;
 
@@ -23,9 +22,6 @@ unsafe impl Sync for Device {}
 
 /// Every platform that the loader finds, in the loader's order; none is an empty list.
 pub(crate) fn platforms() -> Result<Vec<Platform>, Failure> {
-    // Some loaders answer "no platform" to the second of two threads that arrive while they start up.
-    static LOADER: Mutex<()> = Mutex::new(());
-    let _turn = LOADER.lock().unwrap_or_else(PoisonError::into_inner);
     let ids = read_ids("clGetPlatformIDs", ffi::CL_PLATFORM_NOT_FOUND_KHR, |room, ids, count| {
         // SAFETY: `ids` is null with no room, or has room for `room` entries; `count` is null or valid.
         unsafe { ffi::clGetPlatformIDs(room, ids, count) }
