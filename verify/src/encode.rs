@@ -128,6 +128,8 @@ pub struct Query {
     pub functions: Vec<Function>,
     /// The nodes asserted.
     pub assertions: Vec<NodeId>,
+    /// Whether a bit operation is over-approximated, so that a model need not be one of the goal.
+    pub approximate: bool,
 }
 
 /// States that `goal` follows from `assumptions`.

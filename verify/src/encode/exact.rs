@@ -241,6 +241,7 @@ impl Encoder {
     /// The bits `low..high` of `a`, in place; at `high = 127` nothing is above but the sign, which `mod` cannot cut.
     fn run(&mut self, a: NodeId, low: u32, high: u32) -> NodeId {
         let (Some(below), Some(above)) = (power_of_two(low), power_of_two(high)) else {
+            self.query.approximate = true;
             return self.variable("k", Sort::Int, None);
         };
         let cut = self.euclid(a, above).1;
@@ -253,6 +254,7 @@ impl Encoder {
             return bits.clone();
         }
         let width = self.exact.bit_width;
+        self.query.approximate = true;
         let high = self.variable("k", Sort::Int, None);
         let low: Vec<NodeId> = (0..width).map(|_| self.variable("b", Sort::Bool, None)).collect();
         let sum = self.weighted(&low, high);
@@ -309,6 +311,7 @@ impl Encoder {
         if let Some(&known) = self.exact.shifts.get(&(a, by, left)) {
             return known;
         }
+        self.query.approximate = true;
         let result = self.variable("k", Sort::Int, None);
         for amount in 0..=self.exact.bit_width {
             let shifted = self.shifted(a, 1 << amount, left);
