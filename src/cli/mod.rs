@@ -1,1 +1,124 @@
 //! The command line: one file a command.
+//!
+//! Standard output is the result, standard error is diagnostics and progress. [`ExitStatus`] says how it went.
+
+pub mod devices;
+pub mod exit;
+pub mod failure;
+pub mod input;
+pub mod options;
+pub mod printer;
+
+use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use clap::error::ErrorKind;
+use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
+use tilewright_ir::Diagnostic;
+
+pub use exit::ExitStatus;
+pub use failure::Failure;
+use options::{Format, Global};
+use printer::Printer;
+
+/// Lowers tensor programs to physical memory layouts and proves, pass by pass, that nothing went wrong
+#[derive(Parser, Debug)]
+#[command(name = "tilewright", version, subcommand_required = true, arg_required_else_help = true)]
+#[command(
+    after_help = "Exit codes: 0 all fine; 1 refuted or mismatch; 2 bad usage or bad input; 3 unknown, vacuous or \
+                        skipped where it was not allowed; 70 internal."
+)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    Devices(devices::Args),
+}
+
+/// Stack of the thread that reads and lowers: expressions are trees, and trees are walked by recursion.
+const STACK_BYTES: usize = 512 << 20;
+
+/// Runs the command line of the process.
+pub fn main() -> ExitStatus {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let thread = std::thread::Builder::new().name("tilewright".into()).stack_size(STACK_BYTES);
+    let guarded = move || catch_unwind(AssertUnwindSafe(|| run(arguments))).unwrap_or(ExitStatus::Internal);
+    thread.spawn(guarded).ok().and_then(|running| running.join().ok()).unwrap_or(ExitStatus::Internal)
+}
+
+/// Runs a command line, the program's name first.
+pub fn run(arguments: Vec<OsString>) -> ExitStatus {
+    let command = Cli::command().color(color_asked_for(&arguments));
+    let parsed = command.try_get_matches_from(&arguments).and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error, &arguments),
+    };
+    let mut printer = Printer::new(&cli.global);
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(cli.global.threads.into())
+        .stack_size(STACK_BYTES / 8)
+        .build_global();
+    let done = pool
+        .map_err(|error| Failure::Internal(format!("cannot start threads: {error}")))
+        .and_then(|()| dispatch(&cli, &mut printer));
+    done.unwrap_or_else(|failure| printer.failure(&failure))
+}
+
+fn dispatch(cli: &Cli, printer: &mut Printer) -> Result<ExitStatus, Failure> {
+    match &cli.command {
+        Command::Devices(args) => devices::run(args, &cli.global, printer),
+    }
+}
+
+/// Prints what clap says: help and version are results, the rest is bad usage.
+fn usage(error: &clap::Error, arguments: &[OsString]) -> ExitStatus {
+    // Nobody is left to tell if this fails.
+    let _ = error.print();
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        return ExitStatus::Success;
+    }
+    if option_value(arguments, "--format").as_deref() == Some("json") {
+        let message = error.to_string();
+        let first = message.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        let source = crate::report::Source { name: "<arguments>".into(), text: String::new() };
+        let diagnostic = Diagnostic::error("usage", None, first).with_help("run with --help for the usage");
+        let report = crate::report::diagnostic::ErrorReport::new(&source, &[diagnostic], ExitStatus::Usage.code());
+        let mut printer = Printer::plain(Format::Json);
+        let _ = printer.json(&report.to_json());
+    }
+    ExitStatus::Usage
+}
+
+/// `--color` as far as it can be known before the arguments are parsed: help and usage errors honour it too.
+fn color_asked_for(arguments: &[OsString]) -> ColorChoice {
+    match option_value(arguments, "--color").as_deref() {
+        Some("always") => ColorChoice::Always,
+        Some("never") => ColorChoice::Never,
+        _ => ColorChoice::Auto,
+    }
+}
+
+/// The value of `--name VALUE` or `--name=VALUE`, the last one given.
+fn option_value(arguments: &[OsString], name: &str) -> Option<String> {
+    let texts: Vec<&str> = arguments.iter().map(|argument| argument.to_str().unwrap_or_default()).collect();
+    let apart = texts.windows(2).filter(|pair| pair[0] == name).map(|pair| pair[1]);
+    let joined = texts.iter().filter_map(|text| text.strip_prefix(name)?.strip_prefix('='));
+    apart.chain(joined).last().map(str::to_owned)
+}
+
+/// Name and version of the solver.
+///
+/// # Errors
+/// It is older than what the judge needs.
+fn solver() -> Result<String, Failure> {
+    match tilewright_verify::solver::z3_version() {
+        Ok(version) => Ok(format!("Z3 {version}")),
+        Err(error) => Err(Failure::Internal(error.to_string())),
+    }
+}

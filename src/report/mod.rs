@@ -1,1 +1,16 @@
 //! What is said to people and machines: diagnostics with source excerpts, reports as text and JSON.
+//!
+//! Data first ([`check`], [`map`]), rendered in one place each: serde writes the JSON, [`text`] what people read,
+//! [`diagnostic`] the excerpts. Nothing here decides or computes anything but the verdict of the whole.
+
+pub mod check;
+pub mod diagnostic;
+pub mod map;
+pub mod text;
+
+pub use check::{
+    BufferRow, CheckReport, CounterexampleRow, Dim, EngineRow, EngineStatus, FileReport, ObligationRow, PassRow,
+    Verdict,
+};
+pub use diagnostic::{DiagnosticRenderer, Source};
+pub use map::{AtRow, MapReport};

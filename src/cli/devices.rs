@@ -1,0 +1,107 @@
+//! `tilewright devices`: what there is to run on.
+
+use serde::Serialize;
+use tilewright_device::{DeviceInfo, Survey};
+
+use super::exit::ExitStatus;
+use super::failure::Failure;
+use super::options::Global;
+use super::printer::Printer;
+use crate::report::check::to_line;
+
+/// List the OpenCL devices and the solver
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Example:\n  tilewright devices\n  tilewright check --device 1 examples/addone.py")]
+pub struct Args {}
+
+/// The document of `--format json`: schema `tilewright.devices/1`.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    solver: String,
+    devices: Vec<Row<'a>>,
+    faults: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    id: usize,
+    name: &'a str,
+    platform: &'a str,
+    kind: String,
+    available: bool,
+    opencl_version: &'a str,
+    opencl_c_version: &'a str,
+    driver_version: &'a str,
+    compute_units: u64,
+    global_memory_bytes: u64,
+    max_work_group_size: u64,
+    images: bool,
+    fp64: bool,
+    fp16: bool,
+    correctly_rounded_divide_sqrt: bool,
+}
+
+impl<'a> Row<'a> {
+    fn new(info: &'a DeviceInfo) -> Self {
+        Self {
+            id: info.index,
+            name: &info.name,
+            platform: &info.platform,
+            kind: info.device_type.to_string(),
+            available: info.available,
+            opencl_version: &info.opencl_version,
+            opencl_c_version: &info.opencl_c_version,
+            driver_version: &info.driver_version,
+            compute_units: info.compute_units,
+            global_memory_bytes: info.global_memory_bytes,
+            max_work_group_size: info.max_work_group_size,
+            images: info.images,
+            fp64: info.fp64,
+            fp16: info.fp16,
+            correctly_rounded_divide_sqrt: info.correctly_rounded_divide_sqrt,
+        }
+    }
+}
+
+/// Lists them. No device is a result too; a driver that fails is said on standard error.
+///
+/// # Errors
+/// The solver is missing or too old.
+pub fn run(_: &Args, _: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
+    let solver = super::solver()?;
+    let survey = tilewright_device::survey();
+    let faults: Vec<String> = survey.faults.iter().map(ToString::to_string).collect();
+    if printer.is_json() {
+        let devices = survey.devices.iter().map(Row::new).collect();
+        printer.json(&to_line(&Document { schema: "tilewright.devices/1", solver, devices, faults }))?;
+    } else {
+        printer.result(&text(&survey, &solver))?;
+        for fault in faults {
+            printer.message(&format!("warning: {fault}\n"));
+        }
+    }
+    Ok(ExitStatus::Success)
+}
+
+fn text(survey: &Survey, solver: &str) -> String {
+    let mut out = format!("solver: {solver}\n");
+    for info in &survey.devices {
+        let features = [("images", info.images), ("fp64", info.fp64), ("fp16", info.fp16)];
+        let features: Vec<_> = features.iter().filter(|(_, there)| *there).map(|(name, _)| *name).collect();
+        let gibibytes = info.global_memory_bytes >> 30;
+        out.push_str(&format!(
+            "{}\n   {}, {} compute units, {gibibytes} GiB, {}, {}{}\n",
+            info.label(),
+            info.device_type,
+            info.compute_units,
+            info.opencl_c_version.trim(),
+            features.join(" "),
+            if info.available { "" } else { ", not available" }
+        ));
+    }
+    if survey.devices.is_empty() {
+        out.push_str("no OpenCL device; install one (Debian: pocl-opencl-icd) or check with --device none\n");
+    }
+    out
+}

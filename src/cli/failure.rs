@@ -1,0 +1,52 @@
+//! Why a command has no result.
+
+use tilewright_ir::Diagnostic;
+
+use super::exit::ExitStatus;
+use crate::report::Source;
+
+/// Why a command has no result.
+#[derive(Debug)]
+pub enum Failure {
+    /// The user's fault, in a text: a file, standard input or a part of the command line.
+    Input {
+        /// The text.
+        source: Source,
+        /// All that is wrong with it.
+        diagnostics: Vec<Diagnostic>,
+    },
+    /// A fault of the machine or of Tilewright itself, in words.
+    Internal(String),
+}
+
+impl Failure {
+    /// One fault of the input, without a place in it.
+    pub fn plain(name: impl Into<String>, code: &'static str, message: impl Into<String>) -> Self {
+        let source = Source { name: name.into(), text: String::new() };
+        Self::Input { source, diagnostics: vec![Diagnostic::error(code, None, message)] }
+    }
+
+    /// Adds a hint to every diagnostic that has none.
+    #[must_use]
+    pub fn with_help(mut self, help: &str) -> Self {
+        if let Self::Input { diagnostics, .. } = &mut self {
+            for diagnostic in diagnostics {
+                diagnostic.help.get_or_insert_with(|| help.to_owned());
+            }
+        }
+        self
+    }
+
+    /// The faults of `source`.
+    pub fn input(source: &Source, diagnostics: Vec<Diagnostic>) -> Self {
+        Self::Input { source: source.clone(), diagnostics }
+    }
+
+    /// The exit status that goes with it.
+    pub fn status(&self) -> ExitStatus {
+        match self {
+            Self::Input { .. } => ExitStatus::Usage,
+            Self::Internal(_) => ExitStatus::Internal,
+        }
+    }
+}

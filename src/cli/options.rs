@@ -1,0 +1,110 @@
+//! Options that every command takes.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+/// Options that every command takes.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Options of every command")]
+pub struct Global {
+    /// What to print on standard output
+    #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// When to use colours; `auto` means on a terminal unless NO_COLOR is set
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+    /// Threads for proving and interpreting; 0 means all cores
+    #[arg(long, global = true, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024))]
+    pub threads: u16,
+    /// OpenCL device: an index or part of a name as `tilewright devices` lists them, `all`, or `none` to do without;
+    /// the first one if not given
+    #[arg(long, global = true, value_name = "ID")]
+    pub device: Option<String>,
+    /// Seconds that one proof goal may take
+    #[arg(long, global = true, value_name = "SECONDS", default_value = "10", value_parser = parse_seconds)]
+    pub timeout: Duration,
+    /// Seed of the input values
+    #[arg(long, global = true, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// Exit with 0 although something is unknown, vacuous or skipped; the report says so
+    #[arg(long, global = true)]
+    pub allow_unknown: bool,
+    /// Show every obligation, not only those that are not proved
+    #[arg(long, short, global = true)]
+    pub verbose: bool,
+}
+
+/// What is printed on standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people
+    Text,
+    /// One JSON document a line, one line a file
+    Json,
+}
+
+/// When colours are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// A value for each of some symbolic extents.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Shapes {
+    /// Values of symbolic extents for the engines, each at least 1
+    #[arg(long = "shape", value_name = "n=3,m=4", value_delimiter = ',', value_parser = parse_binding)]
+    pub shape: Vec<(String, i64)>,
+}
+
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "expected a number of seconds, such as 10 or 0.5".to_owned())?;
+    let limit = 1.0e6;
+    if seconds > 0.0 && seconds <= limit {
+        Ok(Duration::from_secs_f64(seconds))
+    } else {
+        Err(format!("expected more than 0 and at most {limit} seconds"))
+    }
+}
+
+/// Reads `n=3`.
+fn parse_binding(text: &str) -> Result<(String, i64), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=NUMBER, such as n=3")?;
+    let name = name.trim();
+    let starts_well = name.starts_with(|first: char| first.is_alphabetic() || first == '_');
+    if !starts_well || !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
+        return Err(format!("`{name}` is no name of an extent"));
+    }
+    let value: i64 = value.trim().parse().map_err(|_| format!("`{}` is no number of 64 bits", value.trim()))?;
+    if value < 1 {
+        return Err(format!("extent {name} must be at least 1, not {value}"));
+    }
+    Ok((name.to_owned(), value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extents_are_names_with_a_positive_number() {
+        assert_eq!(parse_binding(" n = 3 "), Ok(("n".into(), 3)));
+        for bad in ["n", "n=", "n=0", "n=-3", "3=n", "n=3.5", "=3", "n m=3", "n=99999999999999999999"] {
+            assert!(parse_binding(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn seconds_are_positive_and_finite() {
+        assert_eq!(parse_seconds("0.5"), Ok(Duration::from_millis(500)));
+        for bad in ["0", "-1", "inf", "NaN", "1e300", "soon"] {
+            assert!(parse_seconds(bad).is_err(), "{bad}");
+        }
+    }
+}

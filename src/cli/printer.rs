@@ -1,0 +1,119 @@
+//! Where output goes: the result to standard output, everything else to standard error; colours and progress.
+
+use std::io::{self, ErrorKind, Write};
+
+use anstream::{AutoStream, ColorChoice};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tilewright_ir::Diagnostic;
+
+use super::exit::ExitStatus;
+use super::failure::Failure;
+use super::options::{Color, Format, Global};
+use crate::report::diagnostic::ErrorReport;
+use crate::report::text::Style;
+use crate::report::{DiagnosticRenderer, Source};
+
+/// Writes to the two streams.
+#[derive(Debug)]
+pub struct Printer {
+    format: Format,
+    style: Style,
+    renderer: DiagnosticRenderer,
+    /// Standard output no longer takes anything: its reader went away.
+    closed: bool,
+}
+
+impl Printer {
+    /// A printer as the options say.
+    pub fn new(options: &Global) -> Self {
+        let colored = |auto: ColorChoice| match options.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => auto != ColorChoice::Never,
+        };
+        let style = Style { color: colored(AutoStream::choice(&io::stdout())), verbose: options.verbose };
+        let color = colored(AutoStream::choice(&io::stderr()));
+        Self { format: options.format, style, renderer: DiagnosticRenderer { color, width: 100 }, closed: false }
+    }
+
+    /// A printer without colours, for what happens before the options are known.
+    pub fn plain(format: Format) -> Self {
+        Self { format, style: Style::default(), renderer: DiagnosticRenderer::PLAIN, closed: false }
+    }
+
+    /// Whether the result is to be JSON.
+    pub fn is_json(&self) -> bool {
+        self.format == Format::Json
+    }
+
+    /// How text goes to standard output.
+    pub fn style(&self) -> Style {
+        self.style
+    }
+
+    /// Writes a part of the result to standard output. A reader that went away is no error: the rest is dropped.
+    ///
+    /// # Errors
+    /// Standard output cannot be written, for example on a full disk.
+    pub fn result(&mut self, text: &str) -> Result<(), Failure> {
+        if self.closed {
+            return Ok(());
+        }
+        let mut out = io::stdout().lock();
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                self.closed = true;
+                Ok(())
+            }
+            Err(error) => Err(Failure::Internal(format!("cannot write to standard output: {error}"))),
+        }
+    }
+
+    /// Writes a line of JSON to standard output.
+    ///
+    /// # Errors
+    /// As [`Printer::result`].
+    pub fn json(&mut self, document: &str) -> Result<(), Failure> {
+        self.result(&format!("{document}\n"))
+    }
+
+    /// Writes diagnostics with their excerpts to standard error.
+    pub fn diagnostics(&self, source: &Source, diagnostics: &[Diagnostic]) {
+        for diagnostic in diagnostics {
+            self.message(&self.renderer.render(source, diagnostic));
+        }
+    }
+
+    /// Writes to standard error. Where that fails, there is nobody left to tell.
+    pub fn message(&self, text: &str) {
+        let _ = io::stderr().lock().write_all(text.as_bytes());
+    }
+
+    /// Says why there is no result: excerpts on standard error, and with `--format json` the error document on
+    /// standard output as well. Returns the status that goes with it.
+    pub fn failure(&mut self, failure: &Failure) -> ExitStatus {
+        let status = failure.status();
+        let (source, diagnostics) = match failure {
+            Failure::Input { source, diagnostics } => (source.clone(), diagnostics.clone()),
+            Failure::Internal(message) => {
+                let source = Source { name: "tilewright".into(), text: String::new() };
+                (source, vec![Diagnostic::error("internal", None, message.clone())])
+            }
+        };
+        self.diagnostics(&source, &diagnostics);
+        if self.is_json() {
+            let report = ErrorReport::new(&source, &diagnostics, status.code());
+            // If standard output is what failed, standard error has it already.
+            let _ = self.json(&report.to_json());
+        }
+        status
+    }
+
+    /// A spinner on standard error that says what is going on; invisible where that is no terminal.
+    pub fn progress(&self) -> ProgressBar {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        bar.set_style(ProgressStyle::default_spinner());
+        bar
+    }
+}

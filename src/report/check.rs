@@ -1,0 +1,490 @@
+//! The data of `tilewright check`, and its JSON: schema `tilewright.check/1`.
+//!
+//! One document a file, on one line:
+//!
+//! ```json
+//! {"schema":"tilewright.check/1","file":"a.py","verdict":"proved",
+//!  "passes":[{"name":"flatten_buffer","ms":1.2,"obligations":[{"obligation":"flatten","subject":"B","verdict":"proved",
+//!             "method":"z3","ms":0.4,"counterexample":null}]}],
+//!  "buffers":[{"name":"B","logical_shape":[3,8],"physical_shape":[3,2,4],"axis_separators":[],"flat_shape":[24]}],
+//!  "engines":[{"engine":"opencl","device":"0: pthread","status":"agrees","compared":24,"mismatches":0,"max_ulp":0,
+//!              "ms":3.5}]}
+//! ```
+//!
+//! Every row of the three lists names its `function`, so a file with several functions is one document all the same.
+//! Fields may be added; those above stay. An extent is a number, or a text where it is symbolic.
+
+use serde::{Serialize, Serializer};
+use tilewright_ir::Expr;
+
+use super::diagnostic::DiagnosticRow;
+
+/// The answer to the whole, or to one obligation. The order is that of severity: the larger, the worse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Everything was asked, everything holds, every engine agrees.
+    Proved,
+    /// Something was not asked.
+    Skipped,
+    /// Something holds only because its premises contradict each other.
+    Vacuous,
+    /// Something was neither proved nor refuted.
+    Unknown,
+    /// Two engines computed different values, or a program trapped.
+    Mismatch,
+    /// Something is wrong, with a counterexample.
+    Refuted,
+}
+
+impl Verdict {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Proved => "proved",
+            Self::Skipped => "skipped",
+            Self::Vacuous => "vacuous",
+            Self::Unknown => "unknown",
+            Self::Mismatch => "mismatch",
+            Self::Refuted => "refuted",
+        }
+    }
+
+    /// The worst of several; [`Verdict::Skipped`] of none, because where nothing was checked nothing is proved.
+    pub fn worst(verdicts: impl IntoIterator<Item = Self>) -> Self {
+        verdicts.into_iter().max().unwrap_or(Self::Skipped)
+    }
+}
+
+/// An extent: a number, or a text where it is symbolic.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Dim {
+    /// A constant.
+    Known(i64),
+    /// An expression in Python's notation, or a constant outside 64 bits.
+    Symbolic(String),
+}
+
+impl Dim {
+    /// The extent that an expression says.
+    pub fn new(expr: &Expr) -> Self {
+        let known = expr.as_const_int().and_then(|value| i64::try_from(value).ok());
+        known.map_or_else(|| Self::Symbolic(expr.to_string()), Self::Known)
+    }
+
+    /// The extents of a shape.
+    pub fn shape(shape: &[Expr]) -> Vec<Self> {
+        shape.iter().map(Self::new).collect()
+    }
+}
+
+impl std::fmt::Display for Dim {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Known(value) => write!(f, "{value}"),
+            Self::Symbolic(text) => f.write_str(text),
+        }
+    }
+}
+
+/// Everything that was found in one file.
+#[derive(Clone, Debug)]
+pub struct FileReport {
+    /// The path as given; `<stdin>` for standard input.
+    pub file: String,
+    /// What the run was given and what it ran with.
+    pub setting: Setting,
+    /// Warnings about the text.
+    pub warnings: Vec<DiagnosticRow>,
+    /// One report a function, in the order of the file.
+    pub functions: Vec<CheckReport>,
+}
+
+/// What a run was given and what it ran with: with it a run can be repeated.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Setting {
+    /// Solver and version.
+    pub solver: String,
+    /// Seed of the input values.
+    pub seed: u64,
+    /// Whether `--allow-unknown` was given.
+    pub allow_unknown: bool,
+}
+
+/// What was found about one function.
+#[derive(Clone, Debug)]
+pub struct CheckReport {
+    /// Its name.
+    pub function: String,
+    /// The steps, in order: reading or lowering first, then the passes.
+    pub passes: Vec<PassRow>,
+    /// Its buffers.
+    pub buffers: Vec<BufferRow>,
+    /// The symbolic extents and the values that the engines ran with.
+    pub shapes: Vec<(String, i64)>,
+    /// The engines, each against the reference.
+    pub engines: Vec<EngineRow>,
+}
+
+/// A step and its obligations.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PassRow {
+    /// Name of the step.
+    pub name: String,
+    /// Wall time of the step itself and its proofs, in milliseconds.
+    pub ms: f64,
+    /// What was asked of it.
+    pub obligations: Vec<ObligationRow>,
+    /// Why it did not run, if it did not.
+    pub skipped: Option<String>,
+}
+
+/// An obligation and its answer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ObligationRow {
+    /// Its name, such as `injective`.
+    pub obligation: String,
+    /// What it is about.
+    pub subject: String,
+    /// The answer.
+    pub verdict: Verdict,
+    /// How it was decided.
+    pub method: String,
+    /// How long that took, in milliseconds.
+    pub ms: f64,
+    /// Where it fails, if it was refuted.
+    pub counterexample: Option<CounterexampleRow>,
+    /// Why it is unknown, vacuous or skipped, if it is.
+    pub reason: Option<String>,
+}
+
+/// Concrete values under which an obligation fails.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CounterexampleRow {
+    /// The symbolic extents and their values.
+    #[serde(serialize_with = "as_map")]
+    pub shape: Vec<(String, i64)>,
+    /// The indices: for a collision, two of them.
+    pub indices: Vec<Vec<i64>>,
+    /// The values of loop variables and the like.
+    #[serde(serialize_with = "as_map")]
+    pub values: Vec<(String, i64)>,
+    /// What goes wrong there, in words.
+    pub text: String,
+}
+
+/// A buffer through the stages.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BufferRow {
+    /// Its name.
+    pub name: String,
+    /// Its element type.
+    pub dtype: String,
+    /// The shape in the definition.
+    pub logical_shape: Vec<Dim>,
+    /// The shape after the layout transformations.
+    pub physical_shape: Vec<Dim>,
+    /// Positions of the separators in the physical shape: axes before each.
+    pub axis_separators: Vec<usize>,
+    /// The shape after flattening.
+    pub flat_shape: Vec<Dim>,
+}
+
+/// What came of running an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum EngineStatus {
+    /// It ran, and all values are equal.
+    #[serde(rename = "agrees")]
+    Agrees,
+    /// It ran, and values differ.
+    #[serde(rename = "mismatch")]
+    Mismatch,
+    /// The program trapped while it ran: an access out of bounds, a value never written, a race.
+    #[serde(rename = "trap")]
+    Trap,
+    /// The engine itself failed: a kernel that does not build, a driver's error.
+    #[serde(rename = "failed")]
+    Failed,
+    /// It could not run; the reason says why.
+    #[serde(rename = "skipped")]
+    Skipped,
+    /// It was told not to run (`--device none`).
+    #[serde(rename = "not requested")]
+    NotRequested,
+}
+
+impl EngineStatus {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Agrees => "agrees",
+            Self::Mismatch => "mismatch",
+            Self::Trap => "trap",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+            Self::NotRequested => "not requested",
+        }
+    }
+}
+
+/// An engine and what it computed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EngineRow {
+    /// Which engine at which stage, such as `interpreter after flatten_buffer` or `opencl`.
+    pub engine: String,
+    /// The device, where there is one.
+    pub device: Option<String>,
+    /// What came of it.
+    pub status: EngineStatus,
+    /// Elements compared.
+    pub compared: u64,
+    /// Elements that differ.
+    pub mismatches: u64,
+    /// Largest distance found, in units in the last place.
+    pub max_ulp: u64,
+    /// Wall time in milliseconds.
+    pub ms: f64,
+    /// Why, where it is not `agrees`: the first difference, the trap, the error.
+    pub reason: Option<String>,
+}
+
+impl EngineRow {
+    /// What it says about the whole; none if it was told not to run.
+    pub fn verdict(&self) -> Option<Verdict> {
+        match self.status {
+            EngineStatus::Agrees if self.compared == 0 => Some(Verdict::Vacuous),
+            EngineStatus::Agrees => Some(Verdict::Proved),
+            EngineStatus::Mismatch | EngineStatus::Trap => Some(Verdict::Mismatch),
+            EngineStatus::Failed => Some(Verdict::Unknown),
+            EngineStatus::Skipped => Some(Verdict::Skipped),
+            EngineStatus::NotRequested => None,
+        }
+    }
+}
+
+impl PassRow {
+    /// The worst of its obligations; `proved` of none, for a step may have nothing to prove.
+    pub fn verdict(&self) -> Verdict {
+        if self.skipped.is_some() {
+            return Verdict::Skipped;
+        }
+        self.obligations.iter().map(|row| row.verdict).max().unwrap_or(Verdict::Proved)
+    }
+}
+
+impl CheckReport {
+    /// The worst of everything: proved only if something was proved, and all of it, and every engine that was asked
+    /// for ran and agrees.
+    pub fn verdict(&self) -> Verdict {
+        let nothing_proved = self.passes.iter().all(|pass| pass.obligations.is_empty());
+        let nothing_run = self.engines.is_empty();
+        let empty = (nothing_proved || nothing_run).then_some(Verdict::Skipped);
+        let passes = self.passes.iter().map(PassRow::verdict);
+        Verdict::worst(passes.chain(self.engines.iter().filter_map(EngineRow::verdict)).chain(empty))
+    }
+
+    /// Number of obligations.
+    pub fn n_obligations(&self) -> usize {
+        self.passes.iter().map(|pass| pass.obligations.len()).sum()
+    }
+}
+
+impl FileReport {
+    /// The worst of the functions; `skipped` for a file without any.
+    pub fn verdict(&self) -> Verdict {
+        Verdict::worst(self.functions.iter().map(CheckReport::verdict))
+    }
+
+    /// The JSON document, on one line.
+    pub fn to_json(&self) -> String {
+        let document = Document {
+            schema: "tilewright.check/1",
+            file: &self.file,
+            verdict: self.verdict(),
+            setting: &self.setting,
+            functions: self.functions.iter().map(|report| FunctionRow::new(report)).collect(),
+            passes: rows(&self.functions, |report| &report.passes),
+            buffers: rows(&self.functions, |report| &report.buffers),
+            engines: rows(&self.functions, |report| &report.engines),
+            warnings: &self.warnings,
+        };
+        to_line(&document)
+    }
+}
+
+/// A value as one line of JSON. The data of this module has only text keys, so it always has one.
+pub(crate) fn to_line(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_else(|error| unreachable!("a report has text keys only: {error}"))
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    file: &'a str,
+    verdict: Verdict,
+    #[serde(flatten)]
+    setting: &'a Setting,
+    functions: Vec<FunctionRow<'a>>,
+    passes: Vec<Row<'a, PassRow>>,
+    buffers: Vec<Row<'a, BufferRow>>,
+    engines: Vec<Row<'a, EngineRow>>,
+    warnings: &'a [DiagnosticRow],
+}
+
+#[derive(Serialize)]
+struct FunctionRow<'a> {
+    name: &'a str,
+    verdict: Verdict,
+    #[serde(serialize_with = "as_map")]
+    shapes: &'a Vec<(String, i64)>,
+}
+
+impl<'a> FunctionRow<'a> {
+    fn new(report: &'a CheckReport) -> Self {
+        Self { name: &report.function, verdict: report.verdict(), shapes: &report.shapes }
+    }
+}
+
+#[derive(Serialize)]
+struct Row<'a, T> {
+    function: &'a str,
+    #[serde(flatten)]
+    row: &'a T,
+}
+
+fn rows<'a, T>(reports: &'a [CheckReport], list: impl Fn(&'a CheckReport) -> &'a Vec<T>) -> Vec<Row<'a, T>> {
+    let of_one = |report: &'a CheckReport| list(report).iter().map(|row| Row { function: &report.function, row });
+    reports.iter().flat_map(of_one).collect()
+}
+
+/// Pairs as an object, in their order.
+pub(crate) fn as_map<S: Serializer>(pairs: &[(String, i64)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A report in which everything is well; tests spoil it.
+    pub(crate) fn proved() -> CheckReport {
+        let obligation = ObligationRow {
+            obligation: "injective".into(),
+            subject: "B: lambda i, j: [j, i]".into(),
+            verdict: Verdict::Proved,
+            method: "z3".into(),
+            ms: 0.5,
+            counterexample: None,
+            reason: None,
+        };
+        let pass =
+            PassRow { name: "apply_buffer_transforms".into(), ms: 1.5, obligations: vec![obligation], skipped: None };
+        let buffer = BufferRow {
+            name: "B".into(),
+            dtype: "float32".into(),
+            logical_shape: vec![Dim::Known(3), Dim::Symbolic("n".into())],
+            physical_shape: vec![Dim::Symbolic("n".into()), Dim::Known(3)],
+            axis_separators: vec![1],
+            flat_shape: vec![Dim::Symbolic("n".into()), Dim::Known(3)],
+        };
+        let engine = EngineRow {
+            engine: "opencl".into(),
+            device: Some("0: pthread (Portable Computing Language)".into()),
+            status: EngineStatus::Agrees,
+            compared: 21,
+            mismatches: 0,
+            max_ulp: 0,
+            ms: 2.5,
+            reason: None,
+        };
+        CheckReport {
+            function: "main".into(),
+            passes: vec![pass],
+            buffers: vec![buffer],
+            shapes: vec![("n".into(), 7)],
+            engines: vec![engine],
+        }
+    }
+
+    pub(crate) fn file(functions: Vec<CheckReport>) -> FileReport {
+        let setting = Setting { solver: "Z3 5.4.0".into(), seed: 0, allow_unknown: false };
+        FileReport { file: "a.py".into(), setting, warnings: Vec::new(), functions }
+    }
+
+    #[test]
+    fn all_well_is_proved_and_one_flaw_anywhere_is_not() {
+        assert_eq!(file(vec![proved()]).verdict(), Verdict::Proved);
+        for verdict in [Verdict::Skipped, Verdict::Vacuous, Verdict::Unknown, Verdict::Refuted] {
+            let mut report = proved();
+            report.passes[0].obligations[0].verdict = verdict;
+            assert_eq!(file(vec![proved(), report]).verdict(), verdict);
+        }
+    }
+
+    #[test]
+    fn nothing_checked_is_not_proved() {
+        assert_eq!(file(vec![]).verdict(), Verdict::Skipped);
+        let spoils: [fn(&mut CheckReport); 4] = [
+            |report| report.passes.clear(),
+            |report| report.passes[0].obligations.clear(),
+            |report| report.engines.clear(),
+            |report| report.passes[0].skipped = Some("the pass before it was refuted".into()),
+        ];
+        for spoil in spoils {
+            let mut report = proved();
+            spoil(&mut report);
+            assert_eq!(report.verdict(), Verdict::Skipped);
+        }
+        let mut nothing_compared = proved();
+        nothing_compared.engines[0].compared = 0;
+        assert_eq!(nothing_compared.verdict(), Verdict::Vacuous);
+    }
+
+    #[test]
+    fn an_engine_that_was_not_asked_for_is_no_flaw_and_one_that_could_not_run_is() {
+        let with_status = |status| {
+            let mut report = proved();
+            report.engines.push(EngineRow { status, ..report.engines[0].clone() });
+            report.verdict()
+        };
+        assert_eq!(with_status(EngineStatus::NotRequested), Verdict::Proved);
+        assert_eq!(with_status(EngineStatus::Skipped), Verdict::Skipped);
+        assert_eq!(with_status(EngineStatus::Failed), Verdict::Unknown);
+        assert_eq!(with_status(EngineStatus::Mismatch), Verdict::Mismatch);
+        assert_eq!(with_status(EngineStatus::Trap), Verdict::Mismatch);
+    }
+
+    #[test]
+    fn the_document_has_the_promised_fields() {
+        let mut second = proved();
+        second.function = "other".into();
+        second.passes[0].obligations[0].counterexample = Some(CounterexampleRow {
+            shape: vec![("n".into(), 2)],
+            indices: vec![vec![0, 2], vec![1, 0]],
+            values: Vec::new(),
+            text: "(0, 2) and (1, 0) both land on (2)".into(),
+        });
+        let line = file(vec![proved(), second]).to_json();
+        assert!(!line.contains('\n'));
+        let json: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(json["schema"], "tilewright.check/1");
+        assert_eq!((json["file"].as_str(), json["verdict"].as_str()), (Some("a.py"), Some("proved")));
+        let obligation = &json["passes"][1]["obligations"][0];
+        for field in ["obligation", "subject", "verdict", "method", "ms", "counterexample"] {
+            assert!(obligation.get(field).is_some(), "{field}");
+        }
+        assert_eq!(obligation["counterexample"]["shape"]["n"], 2);
+        assert_eq!(obligation["counterexample"]["indices"], serde_json::json!([[0, 2], [1, 0]]));
+        assert_eq!(json["passes"][0]["obligations"][0]["counterexample"], serde_json::Value::Null);
+        assert_eq!(json["passes"][1]["function"], "other");
+        for field in ["name", "logical_shape", "physical_shape", "axis_separators", "flat_shape"] {
+            assert!(json["buffers"][0].get(field).is_some(), "{field}");
+        }
+        assert_eq!(json["buffers"][0]["logical_shape"], serde_json::json!([3, "n"]));
+        for field in ["engine", "device", "status", "compared", "mismatches", "max_ulp", "ms"] {
+            assert!(json["engines"][0].get(field).is_some(), "{field}");
+        }
+        assert_eq!(json["functions"][0]["shapes"]["n"], 7);
+    }
+}

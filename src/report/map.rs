@@ -1,0 +1,54 @@
+//! The data of `tilewright map`, and its JSON: schema `tilewright.map/1`.
+
+use serde::Serialize;
+
+use super::check::{Dim, ObligationRow, Verdict, to_line};
+
+/// What is known about an index map on a shape.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MapReport {
+    /// `tilewright.map/1`.
+    pub schema: &'static str,
+    /// The map as it was read.
+    pub map: String,
+    /// The logical shape.
+    pub shape: Vec<Dim>,
+    /// The smallest shape that holds every physical index; empty where the map has no such shape.
+    pub physical_shape: Vec<Dim>,
+    /// Positions of the separators in the physical shape: axes before each.
+    pub axis_separators: Vec<usize>,
+    /// The shape after flattening.
+    pub flat_shape: Vec<Dim>,
+    /// The points asked for.
+    pub at: Vec<AtRow>,
+    /// A lambda from physical to logical indices, if one was found.
+    pub inverse: Option<String>,
+    /// A lambda that is true on the physical indices that nothing reaches; none if it was not found. A map that
+    /// reaches all of them has `lambda ...: False`.
+    pub padding: Option<String>,
+    /// What was asked of the map.
+    pub verdicts: Vec<ObligationRow>,
+}
+
+/// A logical index and where it goes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AtRow {
+    /// The index asked for.
+    pub logical: Vec<i64>,
+    /// Where the map puts it.
+    pub physical: Vec<i64>,
+    /// The index in the flattened buffer; null where an extent that it needs is symbolic.
+    pub flat: Option<Vec<i64>>,
+}
+
+impl MapReport {
+    /// The worst of its verdicts.
+    pub fn verdict(&self) -> Verdict {
+        Verdict::worst(self.verdicts.iter().map(|row| row.verdict))
+    }
+
+    /// The JSON document, on one line.
+    pub fn to_json(&self) -> String {
+        to_line(self)
+    }
+}

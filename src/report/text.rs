@@ -1,0 +1,316 @@
+//! The reports as people read them, in 100 columns.
+//!
+//! ```text
+//! examples/addone.py: addone
+//!   step                       verdict         ms  obligations
+//!   lower                      proved         3.1  bounds 2, iteration 1, overflow 2
+//!   apply_buffer_transforms    proved         8.4  injective 1, simulation 1, tight 1
+//!
+//!   buffer  type     logical   physical   separators  flat
+//!   A       float32  [3, 8]    [3, 2, 4]  []          [24]
+//!
+//!   engine        status    compared  different  max ulp        ms  device
+//!   opencl        agrees          24          0        0       2.5  0: pthread
+//! proved: 2 steps with 8 obligations, 1 engine run agrees (seed 0, Z3 5.4.0)
+//! ```
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::check::{
+    BufferRow, CheckReport, CounterexampleRow, Dim, EngineRow, EngineStatus, FileReport, ObligationRow, PassRow,
+    Verdict,
+};
+use super::map::MapReport;
+
+/// How text is written.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Style {
+    /// With ANSI colours.
+    pub color: bool,
+    /// Every obligation on a line of its own, not only those that are not proved.
+    pub verbose: bool,
+}
+
+impl Style {
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+
+    /// A verdict's word in its colour, padded to `width` columns.
+    fn verdict(self, verdict: Verdict, width: usize) -> String {
+        let code = match verdict {
+            Verdict::Proved => "32",
+            Verdict::Skipped | Verdict::Vacuous | Verdict::Unknown => "33",
+            Verdict::Mismatch | Verdict::Refuted => "1;31",
+        };
+        self.paint(code, &format!("{:<width$}", verdict.word()))
+    }
+
+    fn status(self, status: EngineStatus, width: usize) -> String {
+        let code = match status {
+            EngineStatus::Agrees => "32",
+            EngineStatus::NotRequested => "2",
+            EngineStatus::Skipped => "33",
+            EngineStatus::Mismatch | EngineStatus::Trap | EngineStatus::Failed => "1;31",
+        };
+        self.paint(code, &format!("{:<width$}", status.word()))
+    }
+}
+
+/// The report of `tilewright check` on one file; ends with a newline.
+pub fn check(report: &FileReport, style: Style) -> String {
+    let mut out = String::new();
+    for function in &report.functions {
+        let title = format!("{}: {}", report.file, function.function);
+        line(&mut out, &style.paint("1", &title));
+        passes(&mut out, &function.passes, style);
+        if !function.buffers.is_empty() {
+            out.push('\n');
+            buffers(&mut out, &function.buffers);
+        }
+        if !function.engines.is_empty() {
+            out.push('\n');
+            engines(&mut out, function, style);
+        }
+        summary(&mut out, report, function, style);
+    }
+    if report.functions.is_empty() {
+        line(&mut out, &format!("{} nothing in {} was checked", style.verdict(Verdict::Skipped, 0), report.file));
+    }
+    out
+}
+
+/// Appends a line without blanks at its end.
+fn line(out: &mut String, text: &str) {
+    out.push_str(text.trim_end());
+    out.push('\n');
+}
+
+fn passes(out: &mut String, passes: &[PassRow], style: Style) {
+    line(out, &format!("  {:<26} {:<9} {:>9}  {}", "step", "verdict", "ms", "obligations"));
+    for pass in passes {
+        let said = pass.skipped.clone().unwrap_or_else(|| counts(&pass.obligations));
+        let verdict = style.verdict(pass.verdict(), 9);
+        line(out, &format!("  {:<26} {verdict} {:>9.1}  {said}", pass.name, pass.ms));
+        for row in &pass.obligations {
+            if style.verbose || row.verdict != Verdict::Proved {
+                obligation(out, row, style);
+            }
+        }
+    }
+}
+
+/// How many of each: `bounds 6, injective 2`.
+fn counts(rows: &[ObligationRow]) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for row in rows {
+        *counts.entry(&row.obligation).or_default() += 1;
+    }
+    let each: Vec<_> = counts.iter().map(|(name, count)| format!("{name} {count}")).collect();
+    if each.is_empty() { "nothing to prove".to_owned() } else { each.join(", ") }
+}
+
+/// One obligation, and why it is not proved if it is not.
+fn obligation(out: &mut String, row: &ObligationRow, style: Style) {
+    let verdict = style.verdict(row.verdict, 8);
+    line(out, &format!("    {verdict} {:<11} {:<44} {} ({:.1} ms)", row.obligation, row.subject, row.method, row.ms));
+    if let Some(reason) = &row.reason {
+        line(out, &format!("             because {reason}"));
+    }
+    if let Some(counterexample) = &row.counterexample {
+        counterexample_lines(out, counterexample);
+    }
+}
+
+fn counterexample_lines(out: &mut String, counterexample: &CounterexampleRow) {
+    line(out, &format!("             counterexample: {}", counterexample.text));
+    let assigned = counterexample.shape.iter().chain(&counterexample.values);
+    let assigned: Vec<_> = assigned.map(|(name, value)| format!("{name} = {value}")).collect();
+    if !assigned.is_empty() {
+        line(out, &format!("             with {}", assigned.join(", ")));
+    }
+}
+
+/// Columns as wide as their widest entry, two blanks apart.
+fn table(out: &mut String, rows: &[Vec<String>]) {
+    let n_columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..n_columns)
+        .map(|column| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0))
+        .collect();
+    for row in rows {
+        let mut text = String::from(" ");
+        for (cell, width) in row.iter().zip(&widths) {
+            let _ = write!(text, " {cell:<width$} ");
+        }
+        line(out, &text);
+    }
+}
+
+fn shape(dims: &[Dim]) -> String {
+    let dims: Vec<_> = dims.iter().map(Dim::to_string).collect();
+    format!("[{}]", dims.join(", "))
+}
+
+fn buffers(out: &mut String, buffers: &[BufferRow]) {
+    let head = ["buffer", "type", "logical", "physical", "separators", "flat"].map(str::to_owned).to_vec();
+    let row = |buffer: &BufferRow| {
+        vec![
+            buffer.name.clone(),
+            buffer.dtype.clone(),
+            shape(&buffer.logical_shape),
+            shape(&buffer.physical_shape),
+            format!("{:?}", buffer.axis_separators),
+            shape(&buffer.flat_shape),
+        ]
+    };
+    let rows: Vec<_> = std::iter::once(head).chain(buffers.iter().map(row)).collect();
+    table(out, &rows);
+}
+
+fn engines(out: &mut String, report: &CheckReport, style: Style) {
+    if !report.shapes.is_empty() {
+        let shapes: Vec<_> = report.shapes.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        line(out, &format!("  run with {}", shapes.join(", ")));
+    }
+    let width = report.engines.iter().map(|row| row.engine.chars().count()).max().unwrap_or(0).max(6);
+    line(
+        out,
+        &format!(
+            "  {:<width$}  {:<13} {:>10} {:>9} {:>7} {:>9}  {}",
+            "engine", "status", "compared", "different", "max ulp", "ms", "device"
+        ),
+    );
+    for row in &report.engines {
+        line(out, &engine(row, width, style));
+        if let Some(reason) = &row.reason {
+            for said in reason.lines() {
+                line(out, &format!("    {said}"));
+            }
+        }
+    }
+}
+
+fn engine(row: &EngineRow, width: usize, style: Style) -> String {
+    let status = style.status(row.status, 13);
+    let device = row.device.as_deref().unwrap_or("-");
+    if matches!(row.status, EngineStatus::Skipped | EngineStatus::NotRequested) {
+        return format!("  {:<width$}  {status} {:>10} {:>9} {:>7} {:>9}  {device}", row.engine, "-", "-", "-", "-");
+    }
+    format!(
+        "  {:<width$}  {status} {:>10} {:>9} {:>7} {:>9.1}  {device}",
+        row.engine, row.compared, row.mismatches, row.max_ulp, row.ms
+    )
+}
+
+fn summary(out: &mut String, file: &FileReport, report: &CheckReport, style: Style) {
+    let verdict = report.verdict();
+    let agree = report.engines.iter().filter(|row| row.status == EngineStatus::Agrees).count();
+    let ran = report.engines.iter().filter(|row| row.status != EngineStatus::NotRequested).count();
+    let proved = report.passes.iter().flat_map(|pass| &pass.obligations);
+    let proved = proved.filter(|row| row.verdict == Verdict::Proved).count();
+    let mut said =
+        format!("{proved} of {} obligations proved, {agree} of {ran} engine runs agree", report.n_obligations());
+    if report.engines.iter().any(|row| row.status == EngineStatus::NotRequested) {
+        said.push_str(", OpenCL not run as asked");
+    }
+    if file.setting.allow_unknown && verdict != Verdict::Proved {
+        said.push_str("; --allow-unknown was given");
+    }
+    line(out, &format!("{}: {said} (seed {}, {})", style.verdict(verdict, 0), file.setting.seed, file.setting.solver));
+}
+
+/// The report of `tilewright map`; ends with a newline.
+pub fn map(report: &MapReport, style: Style) -> String {
+    let mut out = String::new();
+    let mut rows = vec![
+        vec!["map".to_owned(), report.map.clone()],
+        vec!["logical shape".to_owned(), shape(&report.shape)],
+        vec!["physical shape".to_owned(), shape(&report.physical_shape)],
+        vec!["axis separators".to_owned(), format!("{:?}", report.axis_separators)],
+        vec!["flat shape".to_owned(), shape(&report.flat_shape)],
+    ];
+    let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "not found".to_owned());
+    rows.push(vec!["inverse".to_owned(), or_none(&report.inverse)]);
+    rows.push(vec!["padding".to_owned(), or_none(&report.padding)]);
+    for at in &report.at {
+        let flat = at.flat.as_ref().map_or_else(|| "unknown (symbolic extents)".to_owned(), |flat| format!("{flat:?}"));
+        rows.push(vec!["at".to_owned(), format!("{:?} -> {:?} -> {flat}", at.logical, at.physical)]);
+    }
+    table(&mut out, &rows);
+    for row in &report.verdicts {
+        obligation(&mut out, row, style);
+    }
+    let proved = report.verdicts.iter().filter(|row| row.verdict == Verdict::Proved).count();
+    let verdict = style.verdict(report.verdict(), 0);
+    line(&mut out, &format!("{verdict}: {proved} of {} obligations proved", report.verdicts.len()));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::tests::{file, proved};
+    use super::*;
+
+    #[test]
+    fn a_proved_report_reads_in_a_hundred_columns() {
+        let text = check(&file(vec![proved()]), Style::default());
+        assert_eq!(
+            text,
+            "\
+a.py: main
+  step                       verdict          ms  obligations
+  apply_buffer_transforms    proved          1.5  injective 1
+
+  buffer  type     logical  physical  separators  flat
+  B       float32  [3, n]   [n, 3]    [1]         [n, 3]
+
+  run with n = 7
+  engine  status          compared different max ulp        ms  device
+  opencl  agrees                21         0       0       2.5  0: pthread (Portable Computing Language)
+proved: 1 of 1 obligations proved, 1 of 1 engine runs agree (seed 0, Z3 5.4.0)
+"
+        );
+        assert!(text.lines().all(|line| line.chars().count() <= 100));
+    }
+
+    #[test]
+    fn a_refuted_obligation_shows_its_counterexample() {
+        let mut report = proved();
+        let row = &mut report.passes[0].obligations[0];
+        row.verdict = Verdict::Refuted;
+        row.counterexample = Some(CounterexampleRow {
+            shape: vec![("n".into(), 4)],
+            indices: vec![vec![0, 2], vec![1, 0]],
+            values: Vec::new(),
+            text: "(0, 2) and (1, 0) both land on (2)".into(),
+        });
+        let text = check(&file(vec![report]), Style::default());
+        assert!(text.contains("counterexample: (0, 2) and (1, 0) both land on (2)\n"), "{text}");
+        assert!(text.contains("with n = 4\n"), "{text}");
+        assert!(text.contains("\nrefuted: 0 of 1 obligations proved"), "{text}");
+    }
+
+    #[test]
+    fn what_was_skipped_or_allowed_is_said() {
+        let mut report = proved();
+        report.engines[0].status = EngineStatus::Skipped;
+        report.engines[0].reason = Some("no OpenCL device".into());
+        report.passes[0].obligations[0].verdict = Verdict::Unknown;
+        report.passes[0].obligations[0].reason = Some("timeout after 2 s".into());
+        let mut file = file(vec![report]);
+        file.setting.allow_unknown = true;
+        let text = check(&file, Style::default());
+        for said in ["no OpenCL device", "because timeout after 2 s", "--allow-unknown was given", "unknown: 0 of 1"] {
+            assert!(text.contains(said), "{said}: {text}");
+        }
+        assert!(check(&super::super::check::tests::file(vec![]), Style::default()).contains("nothing in a.py"));
+    }
+
+    #[test]
+    fn colour_is_only_where_it_is_asked_for() {
+        let report = file(vec![proved()]);
+        assert!(!check(&report, Style::default()).contains('\u{1b}'));
+        assert!(check(&report, Style { color: true, verbose: true }).contains("\u{1b}[32mproved"));
+    }
+}
