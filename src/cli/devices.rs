@@ -1,5 +1,7 @@
 //! `tilewright devices`: what there is to run on.
 
+use std::fmt::Write as _;
+
 use serde::Serialize;
 use tilewright_device::{DeviceInfo, Survey};
 
@@ -24,6 +26,7 @@ struct Document<'a> {
 }
 
 #[derive(Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "a table of features, each of them there or not")]
 struct Row<'a> {
     id: usize,
     name: &'a str,
@@ -90,7 +93,8 @@ fn text(survey: &Survey, solver: &str) -> String {
         let features = [("images", info.images), ("fp64", info.fp64), ("fp16", info.fp16)];
         let features: Vec<_> = features.iter().filter(|(_, there)| *there).map(|(name, _)| *name).collect();
         let gibibytes = info.global_memory_bytes >> 30;
-        out.push_str(&format!(
+        let _ = write!(
+            out,
             "{}\n   {}, {} compute units, {gibibytes} GiB, {}, {}{}\n",
             info.label(),
             info.device_type,
@@ -98,7 +102,7 @@ fn text(survey: &Survey, solver: &str) -> String {
             info.opencl_c_version.trim(),
             features.join(" "),
             if info.available { "" } else { ", not available" }
-        ));
+        );
     }
     if survey.devices.is_empty() {
         out.push_str("no OpenCL device; install one (Debian: pocl-opencl-icd) or check with --device none\n");

@@ -1,0 +1,243 @@
+//! The house stands as ARCHITECTURE.md says: arrows between crates, unsafe only in `device`, every file named, none
+//! too long. Each rule is a function that is also shown a house in which it is broken.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cargo_metadata::MetadataCommand;
+
+/// Which of our crates each of our crates may import, tests included.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("tilewright-ir", &[]),
+    ("tilewright-script", &["tilewright-ir"]),
+    ("tilewright-verify", &["tilewright-ir"]),
+    ("tilewright-interp", &["tilewright-ir"]),
+    ("tilewright-device", &["tilewright-ir"]),
+    (
+        "tilewright",
+        &["tilewright-ir", "tilewright-script", "tilewright-verify", "tilewright-interp", "tilewright-device"],
+    ),
+];
+
+/// Libraries that only one crate may import, and why it matters: the solver belongs to the judge, the driver to the
+/// device room, the Python parser to the reader.
+const OWNED: &[(&str, &str)] =
+    &[("z3", "tilewright-verify"), ("ocl", "tilewright-device"), ("ruff_python_parser", "tilewright-script")];
+
+/// Longest file, in lines.
+const MAX_LINES: usize = 600;
+
+const FOLDERS: &[&str] = &["ir", "script", "verify", "interp", "device", "src", "tests", "benches", "fuzz"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Import edges (importer, imported), from `cargo metadata`, whatever the kind: normal, dev or build.
+fn edges() -> Vec<(String, String)> {
+    let metadata = MetadataCommand::new().current_dir(root()).no_deps().exec().unwrap();
+    let of_package = |package: &cargo_metadata::Package| {
+        let name = package.name.to_string();
+        package.dependencies.iter().map(move |import| (name.clone(), import.name.clone())).collect::<Vec<_>>()
+    };
+    metadata.packages.iter().flat_map(of_package).collect()
+}
+
+fn broken_arrows(edges: &[(String, String)]) -> Vec<String> {
+    let mut broken = Vec::new();
+    for (from, to) in edges {
+        let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| name == from) else {
+            broken.push(format!("{from} is in no row of ARROWS"));
+            continue;
+        };
+        let ours = to.starts_with("tilewright");
+        let owned_by_another = OWNED.iter().any(|(library, owner)| library == to && owner != from);
+        if (ours && !allowed.contains(&to.as_str())) || owned_by_another {
+            broken.push(format!("{from} -> {to}"));
+        }
+    }
+    broken
+}
+
+/// All `.rs` files of ours, relative to the root, sorted.
+fn source_files() -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut folders: Vec<PathBuf> = FOLDERS.iter().map(|folder| root().join(folder)).collect();
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        for entry in entries {
+            let path = entry.unwrap().path();
+            if path.is_dir() && !path.ends_with("target") {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                files.push(path.strip_prefix(root()).unwrap().to_owned());
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+fn read(file: &Path) -> String {
+    fs::read_to_string(root().join(file)).unwrap()
+}
+
+/// The text without comments and without the insides of string literals: what could be code.
+fn code_only(text: &str) -> String {
+    let mut code = String::new();
+    let mut in_string = false;
+    for line in text.lines() {
+        let mut chars = line.chars().peekable();
+        while let Some(c) = chars.next() {
+            match c {
+                '\\' if in_string => drop(chars.next()),
+                '\'' if !in_string && chars.peek() == Some(&'"') => drop(chars.next()),
+                '"' => in_string = !in_string,
+                '/' if !in_string && chars.peek() == Some(&'/') => break,
+                _ if in_string => {}
+                _ => code.push(c),
+            }
+        }
+        code.push('\n');
+    }
+    code
+}
+
+/// Lines (from 1) that hold the word `unsafe` as code.
+fn unsafe_lines(text: &str) -> Vec<usize> {
+    let is_word = |line: &str| line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == "unsafe");
+    let code = code_only(text);
+    code.lines().enumerate().filter(|(_, line)| is_word(line)).map(|(line, _)| line + 1).collect()
+}
+
+/// The first sentence of a file's `//!` comment.
+fn purpose(text: &str) -> Option<String> {
+    let lines = text.lines().take_while(|line| line.starts_with("//!"));
+    let lines: Vec<&str> = lines.map(|line| line.trim_start_matches("//!").trim()).take_while(|line| !line.is_empty()).collect();
+    let paragraph = lines.join(" ");
+    let end = paragraph.find(". ").unwrap_or(paragraph.len());
+    let sentence = paragraph[..end].trim_end_matches([':', '.']).to_owned();
+    (!sentence.is_empty()).then_some(sentence)
+}
+
+/// The table of files that ARCHITECTURE.md holds between its two marks.
+fn file_table() -> String {
+    let mut table = String::new();
+    let mut heading = PathBuf::new();
+    for file in source_files() {
+        let folder = file.parent().unwrap().to_owned();
+        if folder != heading {
+            table.push_str(&format!("\n### {}\n\n", folder.display()));
+            heading = folder;
+        }
+        let purpose = purpose(&read(&file)).unwrap_or_else(|| panic!("{} has no `//!` sentence", file.display()));
+        table.push_str(&format!("- `{}`: {purpose}.\n", file.display()));
+    }
+    table.push('\n');
+    table
+}
+
+const BEGIN: &str = "<!-- files: written by `UPDATE_EXPECT=1 cargo test --test architecture` -->\n";
+const END: &str = "<!-- end of files -->";
+
+/// The text before, between and after the marks.
+fn at_marks(page: &str) -> (&str, &str, &str) {
+    let (before, rest) = page.split_once(BEGIN).expect("ARCHITECTURE.md has the first mark");
+    let (table, after) = rest.split_once(END).expect("ARCHITECTURE.md has the second mark");
+    (before, table, after)
+}
+
+/// Files that the page does not name.
+fn unnamed(files: &[PathBuf], page: &str) -> Vec<String> {
+    let names = files.iter().map(|file| file.display().to_string());
+    names.filter(|name| !page.contains(&format!("`{name}`"))).collect()
+}
+
+#[test]
+fn the_arrows_between_the_crates_hold() {
+    let edges = edges();
+    assert_eq!(broken_arrows(&edges), Vec::<String>::new());
+    let seen: BTreeSet<&str> = edges.iter().map(|(from, _)| from.as_str()).collect();
+    for (name, _) in ARROWS {
+        assert!(seen.contains(name), "{name} is no crate of the workspace, or imports nothing at all");
+    }
+}
+
+#[test]
+fn a_broken_arrow_is_found() {
+    let edge = |from: &str, to: &str| vec![(from.to_owned(), to.to_owned())];
+    for (from, to) in [
+        ("tilewright-verify", "tilewright"),
+        ("tilewright-verify", "tilewright-interp"),
+        ("tilewright-interp", "tilewright-verify"),
+        ("tilewright-interp", "tilewright-script"),
+        ("tilewright-ir", "tilewright-script"),
+        ("tilewright-interp", "z3"),
+        ("tilewright", "z3"),
+        ("tilewright", "ocl"),
+        ("tilewright-newcomer", "serde"),
+    ] {
+        assert_eq!(broken_arrows(&edge(from, to)).len(), 1, "{from} -> {to}");
+    }
+    assert!(broken_arrows(&edge("tilewright-verify", "tilewright-ir")).is_empty());
+    assert!(broken_arrows(&edge("tilewright-verify", "z3")).is_empty());
+}
+
+#[test]
+fn unsafe_is_only_in_device() {
+    let mut seen_in_device = false;
+    for file in source_files() {
+        let lines = unsafe_lines(&read(&file));
+        let in_device = file.starts_with("device/src");
+        seen_in_device |= in_device && !lines.is_empty();
+        assert!(in_device || lines.is_empty(), "unsafe in {} at lines {lines:?}", file.display());
+    }
+    assert!(seen_in_device, "the scan finds no unsafe block at all, so it looks at the wrong files");
+}
+
+#[test]
+fn unsafe_is_found_where_it_is_code_and_only_there() {
+    assert_eq!(unsafe_lines("fn a() {\n    unsafe { b() }\n}"), [2]);
+    assert_eq!(unsafe_lines("unsafe impl Send for A {}"), [1]);
+    assert_eq!(unsafe_lines("let quote = '\"'; unsafe { b() }"), [1]);
+    assert!(unsafe_lines("// unsafe\n/// unsafe\nlet a = \"unsafe\"; // unsafe\n#![deny(unsafe_code)]").is_empty());
+}
+
+#[test]
+fn every_file_is_named_with_its_purpose() {
+    let path = root().join("ARCHITECTURE.md");
+    let page = fs::read_to_string(&path).unwrap();
+    let (before, table, after) = at_marks(&page);
+    let wanted = file_table();
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        fs::write(&path, format!("{before}{BEGIN}{wanted}{END}{after}")).unwrap();
+        return;
+    }
+    assert_eq!(unnamed(&source_files(), &page), Vec::<String>::new());
+    assert!(
+        table == wanted,
+        "the list of files in ARCHITECTURE.md is not that of the sources' first sentences; \
+         `UPDATE_EXPECT=1 cargo test --test architecture` writes it anew"
+    );
+}
+
+#[test]
+fn a_file_that_is_not_named_is_found() {
+    let files = [PathBuf::from("ir/src/lib.rs"), PathBuf::from("ir/src/secret.rs")];
+    assert_eq!(unnamed(&files, "- `ir/src/lib.rs`: the language."), ["ir/src/secret.rs"]);
+    assert_eq!(purpose("//! Buffers: what they\n//! hold. More.\n//!\n//! Even more."), Some("Buffers: what they hold".into()));
+    assert_eq!(purpose("fn main() {}"), None);
+}
+
+#[test]
+fn no_file_is_longer_than_a_room_may_be() {
+    let too_long = |file: &PathBuf| {
+        let lines = read(file).lines().count();
+        (lines > MAX_LINES).then(|| format!("{} has {lines} lines", file.display()))
+    };
+    let files = source_files();
+    assert!(files.len() > 50, "only {} files were found", files.len());
+    let found: Vec<String> = files.iter().filter_map(too_long).collect();
+    assert_eq!(found, Vec::<String>::new(), "at most {MAX_LINES}");
+}
