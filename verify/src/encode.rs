@@ -333,11 +333,7 @@ impl Encoder {
         Ok(id)
     }
 
-    fn connective<'p>(
-        &mut self,
-        op: Op,
-        parts: impl IntoIterator<Item = &'p Prop>,
-    ) -> Result<NodeId, EncodeError> {
+    fn connective<'p>(&mut self, op: Op, parts: impl IntoIterator<Item = &'p Prop>) -> Result<NodeId, EncodeError> {
         let parts = parts.into_iter().map(|part| self.prop(part)).collect::<Result<_, _>>()?;
         Ok(self.op(op, parts))
     }

@@ -358,9 +358,7 @@ impl Context {
 
 /// Whether each conjunct of `goal` is a conjunct of one of the facts.
 fn contains(facts: &[&Fact], goal: &Prop) -> bool {
-    let known = |part: &Prop| {
-        facts.iter().any(|fact| fact.prop == *part || fact.prop.conjuncts().contains(part))
-    };
+    let known = |part: &Prop| facts.iter().any(|fact| fact.prop == *part || fact.prop.conjuncts().contains(part));
     goal.conjuncts().iter().all(known)
 }
 

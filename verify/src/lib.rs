@@ -4,11 +4,21 @@
 //! and by the printer alike), [`solver`] (Z3 with budgets and a memo), [`kernel`] (facts and nothing but facts),
 //! [`lemmas`] (theorems proved once and instantiated), [`verdict`] (what is reported).
 
+pub mod concrete;
 pub mod encode;
+pub mod judge;
 pub mod kernel;
 pub mod lemmas;
+pub mod map;
+pub mod numeral;
 pub mod poly;
+pub mod prove;
 pub mod smtlib;
 pub mod solver;
 pub mod term;
+pub mod translate;
 pub mod verdict;
+
+pub use judge::{Config, Judge, Report};
+pub use map::MapClaim;
+pub use verdict::{Counterexample, Verdict};

@@ -10,6 +10,14 @@ fn every_lemma_is_proved() {
     for lemma in Lemma::ALL {
         let start = Instant::now();
         let theorem = lemmas.theorem(*lemma);
-        println!("{:18} {:>6} us {}", lemma.name(), start.elapsed().as_micros(), match &theorem { Ok(_) => "ok".into(), Err(e) => e.to_string() });
+        println!(
+            "{:18} {:>6} us {}",
+            lemma.name(),
+            start.elapsed().as_micros(),
+            match &theorem {
+                Ok(_) => "ok".into(),
+                Err(e) => e.to_string(),
+            }
+        );
     }
 }

@@ -129,8 +129,7 @@ impl Encoder {
 
     /// `truncdiv(a, b)` and `truncmod(a, b)`.
     fn trunc(&mut self, a: NodeId, b: NodeId) -> (NodeId, NodeId) {
-        let Some((b, size)) = self.constant(b).and_then(|b| Some((b, b.checked_abs()?))).filter(|b| b.0 != 0)
-        else {
+        let Some((b, size)) = self.constant(b).and_then(|b| Some((b, b.checked_abs()?))).filter(|b| b.0 != 0) else {
             return self.divided(a, b, false);
         };
         let zero = self.int(0);
@@ -282,12 +281,9 @@ impl Encoder {
         }
         let (lhs, rhs) = (self.bits(a), self.bits(b));
         let high = self.variable("k", Sort::Int, None);
-        for (value, same, result) in [
-            (0, lhs.high, None),
-            (0, rhs.high, None),
-            (-1, lhs.high, Some(rhs.high)),
-            (-1, rhs.high, Some(lhs.high)),
-        ] {
+        for (value, same, result) in
+            [(0, lhs.high, None), (0, rhs.high, None), (-1, lhs.high, Some(rhs.high)), (-1, rhs.high, Some(lhs.high))]
+        {
             let value = self.int(value);
             let case = self.op(Op::Eq, vec![same, value]);
             let result = result.unwrap_or(value);
@@ -295,17 +291,14 @@ impl Encoder {
             let definition = self.op(Op::Implies, vec![case, equal]);
             self.definitions.push(definition);
         }
-        let low: Vec<NodeId> =
-            lhs.low.iter().zip(&rhs.low).map(|(x, y)| self.op(Op::And, vec![*x, *y])).collect();
+        let low: Vec<NodeId> = lhs.low.iter().zip(&rhs.low).map(|(x, y)| self.op(Op::And, vec![*x, *y])).collect();
         let result = self.weighted(&low, high);
         self.exact.ands.insert((a, b), result);
         result
     }
 
     fn shift(&mut self, a: NodeId, by: NodeId, left: bool) -> NodeId {
-        if let Some(power) =
-            self.constant(by).and_then(|by| u32::try_from(by).ok()).and_then(power_of_two)
-        {
+        if let Some(power) = self.constant(by).and_then(|by| u32::try_from(by).ok()).and_then(power_of_two) {
             return self.shifted(a, power, left);
         }
         if let Some(&known) = self.exact.shifts.get(&(a, by, left)) {

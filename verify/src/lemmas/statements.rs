@@ -140,9 +140,7 @@ impl Lemma {
                 Ok(Vec::new())
             }
             Self::DivNonNegative | Self::DivBelow => Ok(vec![divide(context, &a, &b)?]),
-            Self::DivBelowCeil => {
-                Ok(vec![divide(context, &a, &b)?, divide(context, &(&n + (&b - 1)), &b)?])
-            }
+            Self::DivBelowCeil => Ok(vec![divide(context, &a, &b)?, divide(context, &(&n + (&b - 1)), &b)?]),
             Self::DigitsDetermine => Ok(vec![divide(context, &a, &b)?, divide(context, &v("c"), &b)?]),
             Self::HornerInverse => {
                 let d = v("d");
