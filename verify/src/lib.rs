@@ -4,6 +4,7 @@
 //! and by the printer alike), [`solver`] (Z3 with budgets and a memo), [`kernel`] (facts and nothing but facts),
 //! [`lemmas`] (theorems proved once and instantiated), [`verdict`] (what is reported).
 
+pub mod access;
 pub mod concrete;
 pub mod encode;
 pub mod judge;
@@ -11,6 +12,7 @@ pub mod kernel;
 pub mod lemmas;
 pub mod map;
 pub mod numeral;
+pub mod path;
 pub mod poly;
 pub mod prove;
 pub mod smtlib;

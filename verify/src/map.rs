@@ -100,8 +100,12 @@ fn shape_of(symbols: &Bindings) -> Vec<(String, i128)> {
     shape.into_iter().map(|(var, value)| (var.name().to_owned(), value)).collect()
 }
 
-fn named(map: &IndexMap, index: &[i128]) -> Vec<(String, i128)> {
-    map.vars().iter().map(|var| var.name().to_owned()).zip(index.iter().copied()).collect()
+/// A counterexample about some indices of the map.
+fn at(claim: MapClaim<'_>, symbols: &Bindings, indices: &[&[i128]], text: String) -> Counterexample {
+    let names = || claim.map.vars().iter().map(|var| var.name().to_owned());
+    let assignments = indices.iter().flat_map(|index| names().zip(index.iter().copied())).collect();
+    let indices = indices.iter().map(|index| index.to_vec()).collect();
+    Counterexample { shape: shape_of(symbols), indices, assignments, text }
 }
 
 /// The values that Z3's model gives to the map's variables (as `terms`) and to the symbols.
@@ -127,12 +131,12 @@ fn outside(claim: MapClaim<'_>, symbols: &Bindings, shape: &[i128], point: &[i12
         Ok(image) => image,
         Err(error) => {
             let text = format!("{} has no image: {error}", tuple(point));
-            return Some(Counterexample { shape: shape_of(symbols), assignments: named(claim.map, point), text });
+            return Some(at(claim, symbols, &[point], text));
         }
     };
     let inside = image.iter().zip(shape).all(|(index, extent)| (0..*extent).contains(index));
     let text = format!("{} lands on {}, outside the physical shape {}", tuple(point), tuple(&image), tuple(shape));
-    (!inside).then(|| Counterexample { shape: shape_of(symbols), assignments: named(claim.map, point), text })
+    (!inside).then(|| at(claim, symbols, &[point], text))
 }
 
 /// Every result index lies in the physical shape.
@@ -169,12 +173,7 @@ fn bounds(judge: &Judge, claim: MapClaim<'_>) -> Decision {
 fn collision(claim: MapClaim<'_>, symbols: &Bindings, a: &[i128], b: &[i128]) -> Option<Counterexample> {
     let image = claim.map.eval(a, symbols).ok()?;
     let text = format!("{} and {} both land on {}", tuple(a), tuple(b), tuple(&image));
-    let assignments = named(claim.map, a).into_iter().chain(named(claim.map, b)).collect();
-    (a != b && claim.map.eval(b, symbols).ok()? == image).then(|| Counterexample {
-        shape: shape_of(symbols),
-        assignments,
-        text,
-    })
+    (a != b && claim.map.eval(b, symbols).ok()? == image).then(|| at(claim, symbols, &[a, b], text))
 }
 
 /// The first collision among at most `limit` points an instance.
@@ -311,7 +310,7 @@ fn by_witness(claim: MapClaim<'_>, axis: usize) -> Decision {
     match (largest, total) {
         (Some((symbols, index, extent)), Some(total)) if total <= 1 << 18 => {
             let text = format!("axis {axis} has extent {extent}, but the largest index is {index}");
-            let found = Counterexample { shape: shape_of(&symbols), assignments: Vec::new(), text };
+            let found = at(claim, &symbols, &[], text);
             (Verdict::Refuted(found), "enumeration".into())
         }
         _ => (Verdict::Unknown(format!("no index was found that reaches the end of axis {axis}")), "z3".into()),
@@ -347,13 +346,13 @@ fn overflow(judge: &Judge, claim: MapClaim<'_>) -> Decision {
     decide(result, &prover, from, |model| {
         let part = wrong?;
         let point = from_model(model, claim.map.vars(), &vars)?;
-        let mut bindings = symbols_from(model, &mut names, &symbols);
-        let shape = shape_of(&bindings);
+        let symbols = symbols_from(model, &mut names, &symbols);
+        let mut bindings = symbols.clone();
         bindings.extend(claim.map.vars().iter().cloned().zip(point.iter().copied()));
         let value = part.eval_index(&bindings).ok()?;
         let (low, high) = part.dtype().scalar.integer_range()?;
         let text = format!("`{part}` is {value} at {}, which does not fit {}", tuple(&point), part.dtype());
-        (value < low || value > high).then(|| Counterexample { shape, assignments: named(claim.map, &point), text })
+        (value < low || value > high).then(|| at(claim, &symbols, &[&point], text))
     })
 }
 
