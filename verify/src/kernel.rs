@@ -37,7 +37,7 @@ mod replay;
 mod theorem;
 
 use crate::encode::Encoding;
-use crate::solver::{Method, Outcome, Solver, SolverError};
+use crate::solver::{Budget, Method, Outcome, Solver, SolverError};
 use crate::term::{Assignment, Prop, Term};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -218,7 +218,12 @@ impl Context {
             return Ok(self.fact(goal));
         }
         let facts: Vec<Prop> = using.iter().map(|fact| fact.prop.clone()).collect();
-        match (self.ask(&facts, &goal, Encoding::Abstract)?, mode) {
+        let full = self.solver.budget();
+        let first = match mode {
+            Mode::Abstract => full,
+            Mode::Exact => Budget { rlimit: full.rlimit / 10, ..full },
+        };
+        match (self.ask(&facts, &goal, Encoding::Abstract, first)?, mode) {
             (Outcome::Proved, _) => return Ok(self.fact(goal)),
             (Outcome::Unknown(reason), Mode::Abstract) => return Err(Failure::NotShown(reason)),
             (Outcome::Refuted(_), Mode::Abstract) => {
@@ -226,7 +231,7 @@ impl Context {
             }
             (Outcome::Refuted(_) | Outcome::Unknown(_), Mode::Exact) => {}
         }
-        match self.ask(&facts, &goal, Encoding::Exact)? {
+        match self.ask(&facts, &goal, Encoding::Exact, self.solver.budget())? {
             Outcome::Proved => Ok(self.fact(goal)),
             Outcome::Unknown(reason) => Err(Failure::NotShown(reason)),
             Outcome::Refuted(_) => self.refute(facts, goal),
@@ -238,15 +243,21 @@ impl Context {
         facts.extend(self.premises.iter().map(|premise| premise.prop.clone()));
         let mut unique = std::collections::HashSet::new();
         facts.retain(|fact| unique.insert(fact.clone()));
-        match self.ask(&facts, &goal, Encoding::Exact)? {
+        match self.ask(&facts, &goal, Encoding::Exact, self.solver.budget())? {
             Outcome::Proved => Ok(self.fact(goal)),
             Outcome::Unknown(reason) => Err(Failure::NotShown(reason)),
             Outcome::Refuted(model) => Err(replay::counterexample(&facts, &goal, model)),
         }
     }
 
-    fn ask(&mut self, facts: &[Prop], goal: &Prop, encoding: Encoding) -> Result<Outcome, Failure> {
-        let answer = self.solver.check(facts, goal, encoding)?;
+    fn ask(
+        &mut self,
+        facts: &[Prop],
+        goal: &Prop,
+        encoding: Encoding,
+        budget: Budget,
+    ) -> Result<Outcome, Failure> {
+        let answer = self.solver.limited_to(budget).check(facts, goal, encoding)?;
         self.steps.push(Step {
             goal: goal.clone(),
             using: facts.to_vec(),

@@ -20,17 +20,22 @@ thread_local! {
     static WORKER: RefCell<Option<Worker>> = const { RefCell::new(None) };
 }
 
-/// Decides `query` in this thread's context; an answer other than *unsat* always comes from a new context.
-pub(super) fn solve(query: &Query, budget: Budget) -> Result<Remembered, SolverError> {
+/// Decides `query` in this thread's context; models and unknowns always come from a new context.
+pub(super) fn solve(query: &Query, budget: Budget, model: bool) -> Result<Remembered, SolverError> {
     cap_memory(budget);
     let (context, goals) = context();
-    let answer = z3::with_z3_context(&context, || solve_here(query, budget))?;
-    if matches!(answer, Remembered::Unsat) || goals == 0 {
+    let answer = z3::with_z3_context(&context, || solve_here(query, budget, model))?;
+    let settled = match answer {
+        Remembered::Unsat => true,
+        Remembered::Sat(_) => !model,
+        Remembered::Unknown(_) => false,
+    };
+    if settled || goals == 0 {
         return Ok(answer);
     }
     discard();
     let (context, _) = self::context();
-    z3::with_z3_context(&context, || solve_here(query, budget))
+    z3::with_z3_context(&context, || solve_here(query, budget, model))
 }
 
 /// Z3 counts memory for the whole process; above the mark it cancels the goal with an unknown.
@@ -69,7 +74,7 @@ fn new_context() -> z3::Context {
     MADE.take().unwrap_or_else(z3::Context::thread_local)
 }
 
-fn solve_here(query: &Query, budget: Budget) -> Result<Remembered, SolverError> {
+fn solve_here(query: &Query, budget: Budget, model: bool) -> Result<Remembered, SolverError> {
     let solver = z3::Solver::new();
     let mut params = z3::Params::new();
     params.set_u32("random_seed", 0);
@@ -84,7 +89,8 @@ fn solve_here(query: &Query, budget: Budget) -> Result<Remembered, SolverError> 
     }
     match solver.check() {
         z3::SatResult::Unsat => Ok(Remembered::Unsat),
-        z3::SatResult::Sat => values(query, &solver),
+        z3::SatResult::Sat if model => values(query, &solver),
+        z3::SatResult::Sat => Ok(Remembered::Sat(Vec::new())),
         z3::SatResult::Unknown => {
             let reason = solver.get_reason_unknown().unwrap_or_else(|| "no reason given".to_owned());
             Ok(Remembered::Unknown(reason))
