@@ -38,7 +38,7 @@ mod theorem;
 
 use crate::encode::Encoding;
 use crate::solver::{Budget, Method, Outcome, Solver, SolverError};
-use crate::term::{Assignment, Prop, Term};
+use crate::term::{Assignment, Prop, Substitution, Term};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -117,8 +117,8 @@ pub enum Rule {
     Given,
     /// Z3 was asked, or the memo of its answers.
     Solver(Encoding, Method),
-    /// An instance of this theorem.
-    Theorem(Theorem),
+    /// An instance of this theorem, with these values for its variables.
+    Theorem(Theorem, Substitution),
     /// The premises of a fork were discharged; its steps.
     Discharge(Vec<Step>),
 }
@@ -250,13 +250,7 @@ impl Context {
         }
     }
 
-    fn ask(
-        &mut self,
-        facts: &[Prop],
-        goal: &Prop,
-        encoding: Encoding,
-        budget: Budget,
-    ) -> Result<Outcome, Failure> {
+    fn ask(&mut self, facts: &[Prop], goal: &Prop, encoding: Encoding, budget: Budget) -> Result<Outcome, Failure> {
         let answer = self.solver.limited_to(budget).check(facts, goal, encoding)?;
         self.steps.push(Step {
             goal: goal.clone(),
@@ -275,17 +269,12 @@ impl Context {
         let theorem = theorem::euclid(&self.solver)?;
         let using: Vec<&Fact> = positive.into_iter().collect();
         let positive = self.derive(b.more(0), &using, Mode::Abstract)?;
-        let values = crate::term::Substitution::new([("a", a), ("b", b)]);
+        let values = Substitution::new([("a", a), ("b", b)]);
         self.apply(&theorem, &values, &[&positive])
     }
 
     /// The conclusion of `theorem` with `values` for its variables, if each of its hypotheses is among the facts used.
-    pub fn apply(
-        &mut self,
-        theorem: &Theorem,
-        values: &crate::term::Substitution,
-        using: &[&Fact],
-    ) -> Result<Fact, Failure> {
+    pub fn apply(&mut self, theorem: &Theorem, values: &Substitution, using: &[&Fact]) -> Result<Fact, Failure> {
         let start = Instant::now();
         self.own(using)?;
         for hypothesis in theorem.hypotheses() {
@@ -295,7 +284,7 @@ impl Context {
             }
         }
         let conclusion = values.prop(theorem.conclusion());
-        self.record(&conclusion, using, Rule::Theorem(theorem.clone()), true, start.elapsed());
+        self.record(&conclusion, using, Rule::Theorem(theorem.clone(), values.clone()), true, start.elapsed());
         Ok(self.fact(conclusion))
     }
 
@@ -369,9 +358,7 @@ impl Context {
 
 /// Whether each conjunct of `goal` is a conjunct of one of the facts.
 fn contains(facts: &[&Fact], goal: &Prop) -> bool {
-    let known = |part: &Prop| {
-        facts.iter().any(|fact| fact.prop == *part || fact.prop.conjuncts().contains(part))
-    };
+    let known = |part: &Prop| facts.iter().any(|fact| fact.prop == *part || fact.prop.conjuncts().contains(part));
     goal.conjuncts().iter().all(known)
 }
 

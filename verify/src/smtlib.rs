@@ -84,7 +84,9 @@ impl<'q> Printer<'q> {
         let mut uses = vec![0; query.nodes.len()];
         for node in &query.nodes {
             if let Node::Op(_, operands) | Node::Apply(_, operands) = node {
-                operands.iter().for_each(|operand| uses[*operand] += 1);
+                for operand in operands {
+                    uses[*operand] += 1;
+                }
             }
         }
         Self { query, uses }

@@ -188,13 +188,12 @@ impl Solver {
         let model = encoding == Encoding::Exact;
         let mut text = smtlib::canonical_text(&query);
         text.push_str(if model { "(get-model)\n" } else { "" });
-        let (remembered, method) = match self.memo.recall(&text, self.budget.rlimit) {
-            Some(remembered) => (remembered, Method::Memo),
-            None => {
-                let fresh = worker::solve(&query, self.budget, model)?;
-                self.memo.store(text, fresh.clone(), self.budget.rlimit);
-                (fresh, Method::Solver)
-            }
+        let (remembered, method) = if let Some(remembered) = self.memo.recall(&text, self.budget.rlimit) {
+            (remembered, Method::Memo)
+        } else {
+            let fresh = worker::solve(&query, self.budget, model)?;
+            self.memo.store(text, fresh.clone(), self.budget.rlimit);
+            (fresh, Method::Solver)
         };
         let outcome = outcome(&query, remembered);
         Ok(Answer { outcome, method, elapsed: start.elapsed(), query })

@@ -204,8 +204,7 @@ macro_rules! shared_node {
 
         impl PartialEq for $name {
             fn eq(&self, other: &Self) -> bool {
-                Arc::ptr_eq(&self.0, &other.0)
-                    || (self.0.hash == other.0.hash && self.0.kind == other.0.kind)
+                Arc::ptr_eq(&self.0, &other.0) || (self.0.hash == other.0.hash && self.0.kind == other.0.kind)
             }
         }
 

@@ -1,5 +1,7 @@
 //! The flattened map NHWC -> NCHW4c for all shapes, and its broken twins.
 
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail, and shows its times")]
+
 use std::time::{Duration, Instant};
 use tilewright_verify::kernel::{Consistency, Context, Fact, Failure, Mode};
 use tilewright_verify::lemmas::{Chain, Digit, Lemma, Lemmas};
@@ -133,6 +135,9 @@ fn a_wrong_lane_or_a_dropped_digit_does_not_determine_the_channel() {
     assert!(matches!(refuted, Err(Failure::Refuted(_))), "{refuted:?}");
 }
 
+/// An index as a function of `[n, h, w, c]`.
+type IndexOf<'i> = &'i dyn Fn([Term; 4]) -> Term;
+
 /// The flat index over constant extents `[N, H, W, C]`; the parameters make the broken twins.
 fn flat([n, h, w, c]: [Term; 4], [ext_h, ext_w, ext_k]: [i128; 3], lane: i128) -> Term {
     (((n * ext_k + c.floor_div(4)) * ext_h + h) * ext_w + w) * 4 + c.floor_mod(lane)
@@ -157,7 +162,7 @@ fn constant_shape(name: &str, index: impl Fn([Term; 4]) -> Term) -> Result<Fact,
 #[test]
 fn with_a_constant_shape_the_map_is_proved_and_broken_twins_are_refuted() {
     constant_shape("right", |index| flat(index, [7, 9, 5], 4)).unwrap();
-    let broken: [(&str, &dyn Fn([Term; 4]) -> Term); 4] = [
+    let broken: [(&str, IndexOf); 4] = [
         ("floor for ceil", &|index| flat(index, [7, 9, 4], 4)),
         ("swapped extents", &|index| flat(index, [9, 7, 5], 4)),
         ("wrong lane", &|index| flat(index, [7, 9, 5], 3)),

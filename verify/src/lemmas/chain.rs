@@ -57,12 +57,7 @@ impl Chain {
     /// `0 <= value < size` of the first digit, of the first two, and so on; the last is that of the whole numeral.
     ///
     /// `ranges` have to say of each digit that it is not negative and below its extent.
-    pub fn bounds(
-        &self,
-        lemmas: &Lemmas,
-        context: &mut Context,
-        ranges: &[&Fact],
-    ) -> Result<Vec<Fact>, Failure> {
+    pub fn bounds(&self, lemmas: &Lemmas, context: &mut Context, ranges: &[&Fact]) -> Result<Vec<Fact>, Failure> {
         let mut shown: Vec<Fact> = Vec::with_capacity(self.0.len());
         for (count, digit) in self.0.iter().enumerate() {
             let fact = if count == 0 {
