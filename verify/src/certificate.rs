@@ -19,6 +19,7 @@ pub const MANIFEST: &str = "MANIFEST.tsv";
 /// The files of a proof by name, the manifest among them. It holds no times and is the same for the same proof.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Certificate {
+    contexts: usize,
     files: BTreeMap<String, String>,
     manifest: String,
 }
@@ -26,12 +27,13 @@ pub struct Certificate {
 impl Certificate {
     /// An empty certificate.
     pub fn new() -> Self {
-        Self { files: BTreeMap::new(), manifest: "file\trule\tgoal\n".to_owned() }
+        Self { contexts: 0, files: BTreeMap::new(), manifest: "file\trule\tgoal\n".to_owned() }
     }
 
-    /// Adds the steps of a context; `name` begins its file names and has to be its own.
+    /// Adds the steps of a context; its number here and `name` begin its file names.
     pub fn add(&mut self, name: &str, context: &Context) -> Result<(), EncodeError> {
-        self.steps(&file_name(name), context.steps())
+        self.contexts += 1;
+        self.steps(&format!("{:04}-{}", self.contexts, file_name(name)), context.steps())
     }
 
     /// All files with their texts, the manifest included, in the order of the names.

@@ -43,6 +43,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 pub use theorem::Theorem;
+pub(crate) use theorem::euclid;
 
 /// A proposition that follows from the premises of its context.
 #[derive(Clone, Debug)]
@@ -266,7 +267,7 @@ impl Context {
     ///
     /// `positive` has to be the fact `0 < b`, or one from which it follows; for a positive constant `b` none is needed.
     pub fn define_div(&mut self, a: &Term, b: &Term, positive: Option<&Fact>) -> Result<Fact, Failure> {
-        let theorem = theorem::euclid(&self.solver)?;
+        let theorem = euclid(&self.solver)?;
         let using: Vec<&Fact> = positive.into_iter().collect();
         let positive = self.derive(b.more(0), &using, Mode::Abstract)?;
         let values = Substitution::new([("a", a), ("b", b)]);

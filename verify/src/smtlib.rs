@@ -49,7 +49,7 @@ pub fn canonical_text(query: &Query) -> String {
 pub fn standalone(query: &Query, title: &str) -> String {
     let mut text = String::new();
     for line in title.lines() {
-        push(&mut text, format_args!("; {line}\n"));
+        push(&mut text, format_args!("; {}\n", one_line(line)));
     }
     for variable in &query.variables {
         if let Some(symbol) = &variable.symbol {

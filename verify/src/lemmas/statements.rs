@@ -1,7 +1,7 @@
 //! What the lemmas say and how each is proved.
 
 use super::Lemmas;
-use crate::kernel::{Context, Fact, Failure, Mode, Theorem};
+use crate::kernel::{self, Context, Fact, Failure, Mode, Theorem};
 use crate::solver::Solver;
 use crate::term::{Prop, Term};
 
@@ -118,13 +118,15 @@ impl Lemma {
     }
 
     pub(super) fn prove(self, lemmas: &Lemmas, solver: &Solver) -> Result<Theorem, Failure> {
+        if self == Self::Euclid {
+            return kernel::euclid(solver);
+        }
         let mut context = Context::new(solver);
         let premises: Vec<Fact> =
             self.hypotheses().into_iter().map(|prop| context.assume(prop, "hypothesis")).collect();
         let helpers = self.helpers(lemmas, &mut context, &premises)?;
         let using: Vec<&Fact> = premises.iter().chain(&helpers).collect();
-        let mode = if self == Self::Euclid { Mode::Exact } else { Mode::Abstract };
-        let fact = context.derive(self.conclusion(), &using, mode)?;
+        let fact = context.derive(self.conclusion(), &using, Mode::Abstract)?;
         context.generalize(self.name(), &fact)
     }
 

@@ -6,6 +6,7 @@ use crate::encode::{Function, Node, NodeId, Op, Query, Sort};
 use crate::term::Value;
 use std::cell::RefCell;
 use std::sync::Once;
+use std::time::{Duration, Instant};
 use z3::ast::{Ast, Bool, Dynamic, Int};
 
 /// A context is replaced after this many goals, so that it cannot grow without bound.
@@ -86,17 +87,27 @@ fn ask(solver: &z3::Solver, query: &Query, budget: Budget, model: bool) -> Resul
     for assertion in &query.assertions {
         solver.assert(bool_of(&nodes, *assertion)?);
     }
+    let start = Instant::now();
     let answer = match solver.check() {
         z3::SatResult::Unsat => Remembered::Unsat,
         z3::SatResult::Sat if model => values(query, solver)?,
         z3::SatResult::Sat => Remembered::Sat(Vec::new()),
-        z3::SatResult::Unknown => {
-            let reason = solver.get_reason_unknown();
-            Remembered::Unknown(reason.unwrap_or_else(|| "no reason given".to_owned()))
-        }
+        z3::SatResult::Unknown => Remembered::Unknown(reason(solver, budget, start.elapsed())),
     };
     solver.pop(1);
     Ok(answer)
+}
+
+/// Z3 says `canceled` for every limit.
+fn reason(solver: &z3::Solver, budget: Budget, elapsed: Duration) -> String {
+    let reason = solver.get_reason_unknown().unwrap_or_else(|| "no reason given".to_owned());
+    if !["canceled", "cancelled", "timeout"].contains(&reason.as_str()) {
+        format!("Z3: {reason}")
+    } else if elapsed.as_millis() >= u128::from(budget.timeout_ms) {
+        format!("timeout of {} ms", budget.timeout_ms)
+    } else {
+        format!("the budget of {} is spent, or memory is", budget.rlimit)
+    }
 }
 
 fn values(query: &Query, solver: &z3::Solver) -> Result<Remembered, SolverError> {
