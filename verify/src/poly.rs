@@ -105,9 +105,7 @@ fn atom(term: &Term) -> Term {
         TermKind::Unary(op, a) => Term::unary(*op, normalized(a)),
         TermKind::Binary(op, a, b) => Term::binary(*op, normalized(a), normalized(b)),
         TermKind::Ite(condition, a, b) => Term::ite(condition, normalized(a), normalized(b)),
-        TermKind::App(name, args) => {
-            Term::app(name.clone(), args.iter().map(normalized).collect::<Vec<_>>())
-        }
+        TermKind::App(name, args) => Term::app(name.clone(), args.iter().map(normalized).collect::<Vec<_>>()),
     }
 }
 

@@ -59,6 +59,8 @@ impl fmt::Display for Verdict {
 pub struct Counterexample {
     /// The shape variables and their values.
     pub shape: Vec<(String, i128)>,
+    /// The indices that show it: of a collision both, else one; empty if it is not about the indices of a map.
+    pub indices: Vec<Vec<i128>>,
     /// The remaining variables (indices, loop variables, conditions as 0 or 1) and their values.
     pub assignments: Vec<(String, i128)>,
     /// What goes wrong there, in words.
@@ -85,7 +87,9 @@ impl fmt::Display for Counterexample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)?;
         let mut separator = if self.text.is_empty() { "" } else { " at " };
-        for (name, value) in self.shape.iter().chain(&self.assignments) {
+        // The text names the indices of a map already.
+        let assignments = if self.indices.is_empty() { self.assignments.as_slice() } else { &[] };
+        for (name, value) in self.shape.iter().chain(assignments) {
             write!(f, "{separator}{name} = {value}")?;
             separator = ", ";
         }

@@ -13,7 +13,9 @@ pub(super) fn counterexample(facts: &[Prop], goal: &Prop, model: Assignment) -> 
             Ok(_) if is_exact(facts, goal) => {
                 return Failure::Internal(format!("a countermodel does not replay: {prop} at {model}"));
             }
-            Ok(_) => return Failure::NotShown("a countermodel does not replay: bit operations are approximated".into()),
+            Ok(_) => {
+                return Failure::NotShown("a countermodel does not replay: bit operations are approximated".into());
+            }
             Err(error) => return Failure::NotShown(unreplayed(prop, &error, &model)),
         }
     }

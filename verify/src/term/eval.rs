@@ -104,7 +104,11 @@ impl Term {
             TermKind::Unary(op, operand) => apply_unary(*op, operand.eval(env)?),
             TermKind::Binary(op, lhs, rhs) => apply_binary(*op, lhs.eval(env)?, rhs.eval(env)?),
             TermKind::Ite(condition, then, otherwise) => {
-                if condition.eval(env)? { then.eval(env) } else { otherwise.eval(env) }
+                if condition.eval(env)? {
+                    then.eval(env)
+                } else {
+                    otherwise.eval(env)
+                }
             }
             TermKind::App(name, _) => Err(EvalError::Uninterpreted(name.clone())),
         }
@@ -154,10 +158,7 @@ pub(super) fn apply_unary(op: UnaryOp, a: i128) -> Result<i128, EvalError> {
 }
 
 pub(super) fn apply_binary(op: BinaryOp, a: i128, b: i128) -> Result<i128, EvalError> {
-    let divides = matches!(
-        op,
-        BinaryOp::FloorDiv | BinaryOp::FloorMod | BinaryOp::TruncDiv | BinaryOp::TruncMod
-    );
+    let divides = matches!(op, BinaryOp::FloorDiv | BinaryOp::FloorMod | BinaryOp::TruncDiv | BinaryOp::TruncMod);
     if divides && b == 0 {
         return Err(EvalError::DivisionByZero);
     }
