@@ -10,7 +10,9 @@
 
 use std::time::{Duration, Instant};
 
-use tilewright_ir::{Definition, Diagnostic, LoweringEvidence, Module, PrimFunc, validate};
+use tilewright_ir::{
+    Buffer, BufferChange, Definition, Diagnostic, Evidence, LoweringEvidence, Module, PrimFunc, validate,
+};
 use tilewright_verify::{Config, Judge};
 
 use crate::passes::{self, Pass};
@@ -68,6 +70,8 @@ pub struct Stage {
     pub name: String,
     /// The program.
     pub func: PrimFunc,
+    /// What the pass that made it claims; none for the first stage.
+    pub evidence: Option<Evidence>,
 }
 
 /// A program through all steps.
@@ -91,4 +95,177 @@ pub fn is_tvmscript(text: &str) -> bool {
         let name = name.split(['(', '#', ' ']).next().unwrap_or_default();
         name.ends_with("prim_func") || name.ends_with("ir_module") || name == "tvm.script.ir_module"
     })
+}
+
+/// What was found in a text.
+#[derive(Clone, Debug)]
+pub struct Programs {
+    /// The functions that were asked for.
+    pub programs: Vec<Program>,
+    /// What should be known of the text.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Reads the functions of a text: TVMScript as they stand, TE lowered.
+///
+/// # Errors
+/// All that is wrong with the text; `no-function` if there is none, or none of that name.
+pub fn read(text: &str, function: Option<&str>) -> Result<Programs, Vec<Diagnostic>> {
+    let read = if is_tvmscript(text) { read_tvmscript(text)? } else { read_te(text, function)? };
+    let named = |program: &Program| function.is_none_or(|name| program.func.name == name);
+    let names: Vec<String> = read.programs.iter().map(|program| program.func.name.clone()).collect();
+    let programs: Vec<Program> = read.programs.into_iter().filter(named).collect();
+    if programs.is_empty() {
+        return Err(vec![no_function(function, &names)]);
+    }
+    let faults: Vec<Diagnostic> = programs.iter().filter_map(|program| validate(&program.func).err()).flatten().collect();
+    if faults.is_empty() { Ok(Programs { programs, warnings: read.warnings }) } else { Err(faults) }
+}
+
+fn no_function(wanted: Option<&str>, names: &[String]) -> Diagnostic {
+    match wanted {
+        Some(name) if !names.is_empty() => {
+            Diagnostic::error("no-function", None, format!("there is no function `{name}` in the file"))
+                .with_help(format!("it has {}", names.join(", ")))
+        }
+        _ => Diagnostic::error("no-function", None, "the file holds no function, so there is nothing to check")
+            .with_help("write a function with @T.prim_func, or a TE program with te.create_schedule"),
+    }
+}
+
+fn read_tvmscript(text: &str) -> Result<Programs, Vec<Diagnostic>> {
+    let module: Module = tilewright_script::read_module(text)?;
+    let programs = module.funcs.into_iter().map(|func| Program { func, definition: None }).collect();
+    Ok(Programs { programs, warnings: Vec::new() })
+}
+
+fn read_te(text: &str, function: Option<&str>) -> Result<Programs, Vec<Diagnostic>> {
+    let evaluated = te::evaluate(text, function)?;
+    let mut programs = Vec::new();
+    let mut warnings = Vec::new();
+    for lowered in evaluated {
+        warnings.extend(lowered.warnings);
+        let definition = Some((lowered.definition, lowered.evidence));
+        programs.push(Program { func: lowered.func, definition });
+    }
+    Ok(Programs { programs, warnings })
+}
+
+/// Runs every pass on a program and proves every step.
+///
+/// # Errors
+/// A pass refuses the program, for example because the separators of two layouts contradict each other.
+pub fn lower(
+    program: &Program,
+    judge: &Judge,
+    allow_unknown: bool,
+    observe: &mut Observer<'_>,
+) -> Result<Lowering, Vec<Diagnostic>> {
+    let name = &program.func.name;
+    let first = if program.definition.is_some() { "lower" } else { "input" };
+    observe(name, first);
+    let start = Instant::now();
+    let reports = match &program.definition {
+        Some((definition, evidence)) => {
+            let mut reports = judge.check_definition(definition);
+            reports.extend(judge.check_lowering(definition, &program.func, evidence));
+            reports
+        }
+        None => judge.check_program(&program.func),
+    };
+    let stage = Stage { name: first.to_owned(), func: program.func.clone(), evidence: None };
+    let mut lowering = Lowering { stages: vec![stage], steps: Vec::new(), complete: true };
+    lowering.finish(first, start, reports, allow_unknown);
+    for pass in passes::PASSES {
+        if lowering.complete {
+            observe(name, pass.name);
+            lowering.run(pass, judge, allow_unknown)?;
+        } else {
+            lowering.skip(pass.name);
+        }
+    }
+    Ok(lowering)
+}
+
+impl Lowering {
+    /// The program after the last step that went through.
+    pub fn last(&self) -> &PrimFunc {
+        &self.stages[self.stages.len() - 1].func
+    }
+
+    /// Runs a pass on the last stage and proves it.
+    fn run(&mut self, pass: &Pass, judge: &Judge, allow_unknown: bool) -> Result<(), Vec<Diagnostic>> {
+        let start = Instant::now();
+        let before = self.last().clone();
+        let after = (pass.run)(&before)?;
+        if let Err(faults) = validate(&after.func) {
+            let what = faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+            let message = format!("internal: `{}` made a malformed program: {what}", pass.name);
+            return Err(vec![Diagnostic::error("internal", None, message)]);
+        }
+        let reports = judge.check_pass(&before, &after.func, &after.evidence);
+        self.finish(pass.name, start, reports, allow_unknown);
+        if self.complete {
+            let evidence = Some(after.evidence);
+            self.stages.push(Stage { name: pass.name.to_owned(), func: after.func, evidence });
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, name: &str, start: Instant, reports: Vec<tilewright_verify::Report>, allow_unknown: bool) {
+        let obligations: Vec<ObligationRow> = reports.into_iter().map(ObligationRow::from).collect();
+        let ms = start.elapsed().as_secs_f64() * 1e3;
+        let row = PassRow { name: name.to_owned(), ms, obligations, skipped: None };
+        self.complete = goes_on(row.verdict(), allow_unknown);
+        self.steps.push(row);
+    }
+
+    fn skip(&mut self, name: &str) {
+        let stopped = self.steps.iter().find(|row| row.verdict() != Verdict::Proved);
+        let reason = stopped.map_or_else(String::new, |row| format!("not run, for {} is {}", row.name, row.verdict().word()));
+        self.steps.push(PassRow { name: name.to_owned(), ms: 0.0, obligations: Vec::new(), skipped: Some(reason) });
+    }
+
+    /// The buffers of the first stage through all stages.
+    pub fn buffers(&self) -> Vec<BufferRow> {
+        let Some((first, later)) = self.stages.split_first() else { return Vec::new() };
+        let declared = first.func.buffers();
+        declared.iter().map(|buffer| buffer_row(buffer, later)).collect()
+    }
+}
+
+/// Whether a step with this verdict lets the next one run.
+fn goes_on(verdict: Verdict, allow_unknown: bool) -> bool {
+    match verdict {
+        Verdict::Proved => true,
+        Verdict::Skipped | Verdict::Vacuous | Verdict::Unknown => allow_unknown,
+        Verdict::Mismatch | Verdict::Refuted => false,
+    }
+}
+
+/// Follows a buffer through the claims of the passes.
+fn buffer_row(buffer: &Buffer, stages: &[Stage]) -> BufferRow {
+    let claims = stages.iter().filter_map(|stage| stage.evidence.as_ref()).flat_map(|evidence| &evidence.buffers);
+    let (mut physical, mut flat) = (buffer.clone(), None);
+    for claim in claims {
+        let current = flat.as_ref().unwrap_or(&physical);
+        if claim.before != *current {
+            continue;
+        }
+        match claim.change {
+            BufferChange::Flatten => flat = Some(claim.after.clone()),
+            BufferChange::Layout | BufferChange::Rename if flat.is_none() => physical = claim.after.clone(),
+            BufferChange::Layout | BufferChange::Rename => flat = Some(claim.after.clone()),
+        }
+    }
+    let flattened = stages.iter().any(|stage| stage.name == passes::FLATTEN);
+    let flat = flat.or_else(|| flattened.then(|| physical.clone()));
+    BufferRow {
+        name: buffer.name.clone(),
+        dtype: buffer.dtype.to_string(),
+        logical_shape: Dim::shape(&buffer.shape),
+        physical_shape: Dim::shape(&physical.shape),
+        axis_separators: physical.axis_separators.positions().to_vec(),
+        flat_shape: flat.map(|buffer| Dim::shape(&buffer.shape)),
+    }
 }

@@ -164,14 +164,42 @@ pub struct ObligationRow {
 pub struct CounterexampleRow {
     /// The symbolic extents and their values.
     #[serde(serialize_with = "as_map")]
-    pub shape: Vec<(String, i64)>,
-    /// The indices: for a collision, two of them.
-    pub indices: Vec<Vec<i64>>,
+    pub shape: Vec<(String, i128)>,
+    /// The indices of a map that show it: of a collision both, else one; empty if it is not about a map.
+    pub indices: Vec<Vec<i128>>,
     /// The values of loop variables and the like.
     #[serde(serialize_with = "as_map")]
-    pub values: Vec<(String, i64)>,
+    pub values: Vec<(String, i128)>,
     /// What goes wrong there, in words.
     pub text: String,
+}
+
+impl From<tilewright_verify::Report> for ObligationRow {
+    fn from(report: tilewright_verify::Report) -> Self {
+        use tilewright_verify::Verdict as Judged;
+        let (verdict, reason, counterexample) = match report.verdict {
+            Judged::Proved => (Verdict::Proved, None, None),
+            Judged::Skipped(reason) => (Verdict::Skipped, Some(reason), None),
+            Judged::Vacuous(reason) => (Verdict::Vacuous, Some(reason), None),
+            Judged::Unknown(reason) => (Verdict::Unknown, Some(reason), None),
+            Judged::Refuted(found) => (Verdict::Refuted, None, Some(CounterexampleRow::from(found))),
+        };
+        let obligation = report.obligation.to_owned();
+        Self { obligation, subject: report.subject, verdict, method: report.method, ms: report.ms, counterexample, reason }
+    }
+}
+
+impl From<tilewright_verify::Counterexample> for CounterexampleRow {
+    fn from(found: tilewright_verify::Counterexample) -> Self {
+        Self { shape: found.shape, indices: found.indices, values: found.assignments, text: found.text }
+    }
+}
+
+impl ObligationRow {
+    /// A fault of the judge itself: deciders disagree, or a counterexample does not replay.
+    pub fn is_internal(&self) -> bool {
+        self.reason.as_ref().is_some_and(|reason| reason.starts_with("internal"))
+    }
 }
 
 /// A buffer through the stages.
@@ -187,8 +215,8 @@ pub struct BufferRow {
     pub physical_shape: Vec<Dim>,
     /// Positions of the separators in the physical shape: axes before each.
     pub axis_separators: Vec<usize>,
-    /// The shape after flattening.
-    pub flat_shape: Vec<Dim>,
+    /// The shape after flattening; null if the program was not flattened.
+    pub flat_shape: Option<Vec<Dim>>,
 }
 
 /// What came of running an engine.
@@ -359,7 +387,7 @@ fn rows<'a, T>(reports: &'a [CheckReport], list: impl Fn(&'a CheckReport) -> &'a
 }
 
 /// Pairs as an object, in their order.
-pub(crate) fn as_map<S: Serializer>(pairs: &[(String, i64)], serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn as_map<S: Serializer, T: Serialize>(pairs: &[(String, T)], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
 }
 
@@ -386,7 +414,7 @@ pub(crate) mod tests {
             logical_shape: vec![Dim::Known(3), Dim::Symbolic("n".into())],
             physical_shape: vec![Dim::Symbolic("n".into()), Dim::Known(3)],
             axis_separators: vec![1],
-            flat_shape: vec![Dim::Symbolic("n".into()), Dim::Known(3)],
+            flat_shape: Some(vec![Dim::Symbolic("n".into()), Dim::Known(3)]),
         };
         let engine = EngineRow {
             engine: "opencl".into(),

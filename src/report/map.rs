@@ -34,11 +34,11 @@ pub struct MapReport {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AtRow {
     /// The index asked for.
-    pub logical: Vec<i64>,
+    pub logical: Vec<i128>,
     /// Where the map puts it.
-    pub physical: Vec<i64>,
+    pub physical: Vec<i128>,
     /// The index in the flattened buffer; null where an extent that it needs is symbolic.
-    pub flat: Option<Vec<i64>>,
+    pub flat: Option<Vec<i128>>,
 }
 
 impl MapReport {

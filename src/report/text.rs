@@ -125,7 +125,9 @@ fn obligation(out: &mut String, row: &ObligationRow, style: Style) {
 
 fn counterexample_lines(out: &mut String, counterexample: &CounterexampleRow) {
     line(out, &format!("             counterexample: {}", counterexample.text));
-    let assigned = counterexample.shape.iter().chain(&counterexample.values);
+    // The text names the indices of a map already.
+    let values = if counterexample.indices.is_empty() { counterexample.values.as_slice() } else { &[] };
+    let assigned = counterexample.shape.iter().chain(values);
     let assigned: Vec<_> = assigned.map(|(name, value)| format!("{name} = {value}")).collect();
     if !assigned.is_empty() {
         line(out, &format!("             with {}", assigned.join(", ")));
@@ -161,7 +163,7 @@ fn buffers(out: &mut String, buffers: &[BufferRow]) {
             shape(&buffer.logical_shape),
             shape(&buffer.physical_shape),
             format!("{:?}", buffer.axis_separators),
-            shape(&buffer.flat_shape),
+            buffer.flat_shape.as_deref().map_or_else(|| "-".to_owned(), shape),
         ]
     };
     let rows: Vec<_> = std::iter::once(head).chain(buffers.iter().map(row)).collect();

@@ -1,0 +1,74 @@
+//! `tilewright check`: the main job.
+
+use super::exit::ExitStatus;
+use super::failure::Failure;
+use super::input::Input;
+use super::options::{Global, Shapes};
+use super::printer::Printer;
+use crate::pipeline;
+use crate::report::{FileReport, text};
+
+/// Lower with every pass, prove every step, interpret every stage, run the generated kernels, compare
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  tilewright check examples/addone.py\n  tilewright check --device none \
+                        examples/nhwc_to_nchwc.tvm.py::bias_relu\n  tilewright check --format json --shape n=3,c=10 \
+                        examples/*.py\n\nEvery verdict counts: the exit code is 0 only if everything was proved and \
+                        every engine that was asked for ran and agrees. With --format json there is one document a \
+                        FILE, each on one line: a report (tilewright.check/1) or an error (tilewright.error/1).")]
+pub struct Args {
+    /// TVMScript or TE programs; FILE::name picks one function, `-` is standard input
+    #[arg(value_name = "FILE[::name]", required = true)]
+    files: Vec<String>,
+    #[command(flatten)]
+    shapes: Shapes,
+}
+
+/// Checks every file; one that cannot be read does not keep the others from being checked.
+///
+/// # Errors
+/// Standard output cannot be written, or there is no solver.
+pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
+    let mut worst = ExitStatus::Success;
+    for file in &args.files {
+        let status = match check_file(file, args, global, printer) {
+            Ok(report) => {
+                print(&report, printer)?;
+                status_of(&report)
+            }
+            Err(failure) => printer.failure(&failure),
+        };
+        worst = worst.max(status);
+    }
+    Ok(worst)
+}
+
+fn check_file(file: &str, args: &Args, global: &Global, printer: &mut Printer) -> Result<FileReport, Failure> {
+    let input = Input::read(file)?;
+    let options = super::pipeline_options(global, &args.shapes, input.function.clone())?;
+    let progress = printer.progress();
+    let mut observe = |function: &str, step: &str| {
+        progress.set_message(format!("{function}: {step}"));
+        progress.tick();
+    };
+    let checked = pipeline::check(&input.source, &options, &mut observe);
+    progress.finish_and_clear();
+    let checked = checked.map_err(|fault| super::pipeline_failure(&input.source, fault))?;
+    printer.diagnostics(&input.source, &checked.warnings);
+    Ok(checked.report)
+}
+
+fn print(report: &FileReport, printer: &mut Printer) -> Result<(), Failure> {
+    if printer.is_json() {
+        printer.json(&report.to_json())
+    } else {
+        printer.result(&text::check(report, printer.style()))
+    }
+}
+
+fn status_of(report: &FileReport) -> ExitStatus {
+    let obligations = report.functions.iter().flat_map(|function| &function.passes).flat_map(|pass| &pass.obligations);
+    if obligations.into_iter().any(crate::report::ObligationRow::is_internal) {
+        return ExitStatus::Internal;
+    }
+    ExitStatus::of_verdict(report.verdict(), report.setting.allow_unknown)
+}
