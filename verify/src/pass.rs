@@ -113,19 +113,19 @@ fn well_formed(judge: &Judge, claim: &BufferClaim) -> Decision {
     if before.scope != after.scope && claim.change != BufferChange::Rename {
         return wrong("the scope changed");
     }
-    let pairs = claim.map.domain().iter().cloned().zip(before.shape.iter().cloned()).collect();
-    all_equal(judge, claim, pairs)
+    let pairs: Vec<_> = claim.map.domain().iter().cloned().zip(before.shape.iter().cloned()).collect();
+    all_equal(judge, claim, &pairs)
 }
 
 /// Pairs of expressions over the map's indices and the symbols are equal for every index of the domain.
-fn all_equal(judge: &Judge, claim: &BufferClaim, pairs: Vec<(Expr, Expr)>) -> Decision {
+fn all_equal(judge: &Judge, claim: &BufferClaim, pairs: &[(Expr, Expr)]) -> Decision {
     let vars = claim.map.vars();
     let exprs = pairs.iter().flat_map(|(a, b)| [a, b]).chain(claim.map.domain());
     let symbols = free_vars(exprs, vars);
     let steps = vars.iter().zip(claim.map.domain());
     let steps = steps.map(|(var, extent)| crate::path::Step::Loop(var.clone(), Expr::int(0), extent.clone())).collect();
     let path = Path { symbols, scalars: Vec::new(), steps };
-    equal(judge, &path, &pairs)
+    equal(judge, &path, pairs)
 }
 
 /// Each separator group is the row-major numeral of its axes; the result is flat.
@@ -150,7 +150,8 @@ fn flatten(judge: &Judge, claim: &BufferClaim) -> Decision {
         (None, [only]) => vec![row_major(&index, &before.shape, only.clone()) + before.elem_offset.clone()],
         (None, _) => groups.iter().map(|group| row_major(&index, &before.shape, group.clone())).collect(),
     };
-    all_equal(judge, claim, expected.into_iter().zip(claim.map.outputs().iter().cloned()).collect())
+    let pairs: Vec<_> = expected.into_iter().zip(claim.map.outputs().iter().cloned()).collect();
+    all_equal(judge, claim, &pairs)
 }
 
 fn refuted_claim(text: String) -> Decision {
