@@ -1,1 +1,95 @@
-//! OpenCL C from a lowered program.
+//! OpenCL C from a lowered function.
+//!
+//! [`generate`] takes a validated function whose buffers are flattened and gives a source with one kernel for each nest
+//! at the root of the body, and the [`Metadata`] that a host needs to run them. The kernels of
+//!
+//! ```python
+//! for i in T.thread_binding(16, thread="blockIdx.x"):
+//!     for j in T.thread_binding(4, thread="threadIdx.x"):
+//!         B[i * 4 + j] = A[i * 4 + j] + T.float32(1)
+//! ```
+//!
+//! read
+//!
+//! ```c
+//! kernel void addone_0(global const float *restrict A, global float *restrict B) {
+//!     const int i = (int)get_group_id(0);
+//!     const int j = (int)get_local_id(0);
+//!     // B[i * 4 + j] = A[i * 4 + j] + 1.0
+//!     B[i * 4 + j] = A[i * 4 + j] + 1.0f;
+//! }
+//! ```
+//!
+//! # Where OpenCL C differs from the language
+//!
+//! - **Division.** C's `/` and `%` round towards zero, `//` and `%` of the language down. They agree where the dividend
+//!   is not negative and the divisor positive, and only there C's own are written; elsewhere a helper is called. The
+//!   dividends in question are listed in [`Metadata::nonnegative_dividends`]: each is an obligation of the judge.
+//! - **Overflow** of signed integers is undefined in C and wraps in the language. Values are computed in the unsigned
+//!   type and converted back, unless the range of the operands rules overflow out. Indices, extents and guards are
+//!   written plainly: that they never leave their type is the obligation *overflow*.
+//! - **Narrow integers** are widened to `int` by C; each result is cast back to its type.
+//! - **Floats.** `FP_CONTRACT OFF` forbids fused operations. OpenCL has no `bfloat16` and devices may lack `half`, so
+//!   both are computed in `float` and rounded after every operation, which gives the same as computing in the type
+//!   (24 bits are at least twice 11 and two more). `half` is read and written by `vload_half` and `vstore_half_rte`,
+//!   which every device has; `bfloat16` as the upper 16 bits. `float64` needs `cl_khr_fp64`.
+//! - **Minimum and maximum.** `fmin` may return either zero for `-0.0` and `0.0`; a helper returns the first.
+//! - **Rounding.** `round` of C rounds ties away from zero, that of the language to even, which is `rint`.
+//! - **Conversions** of floats to integers saturate, a NaN gives 0; C leaves both undefined. `float64` and long integers
+//!   to `bfloat16` go through a `float` rounded to odd, lest they be rounded twice.
+//! - **Truth** is 0 or 1 in one lane and 0 or -1 in vectors; here it is 0 or 1 in both.
+//! - **Vectors** have 2, 3, 4, 8 or 16 lanes. A `float3` takes the room of four in memory, `float32x3` that of three, so
+//!   vectors are read and written by `vload` and `vstore` on pointers to single lanes. Indices with a stride are read
+//!   and written lane by lane.
+//! - **Aliases** of another type are casts of the pointer; OpenCL compilers assume no strict aliasing unless asked to.
+//! - **Memory.** What is allocated around the nests is a buffer that the host allocates, whatever its scope: texture
+//!   and local scopes are held in global memory, and the metadata says so. What is allocated in a nest is an array
+//!   of the work-item. Rows of a buffer with several physical axes lie one after another.
+//! - **Order.** The language has no barrier; where work-items of a group may touch each other's elements between two
+//!   statements, one is written. Groups cannot wait for each other: that is an error.
+//! - **Traps.** A division by zero, an index out of bounds or a failed `assert` inside a kernel is not noticed by the
+//!   device. Only a program that ran in the interpreter without a trap should be launched.
+
+mod expr;
+mod helpers;
+mod independent;
+mod kernel;
+mod launch;
+mod metadata;
+mod names;
+mod plan;
+mod range;
+mod stmt;
+mod types;
+mod writer;
+
+use tilewright_ir::{Diagnostic, Validated};
+
+pub use metadata::{ArgInfo, Binding, BufferInfo, HostAssert, KernelInfo, Metadata, ScalarInfo, Size};
+pub use plan::Arguments;
+
+/// OpenCL C and what a host has to know to run it.
+#[derive(Clone, Debug)]
+pub struct Generated {
+    /// OpenCL C 1.2.
+    pub source: String,
+    /// Buffers, kernels, launches.
+    pub metadata: Metadata,
+}
+
+/// Writes the kernels of a function.
+///
+/// # Errors
+/// What OpenCL cannot do, all of it: axes that are not flattened (`opencl-unflattened`), vectors of other than 2, 3, 4, 8
+/// or 16 lanes (`opencl-lanes`), shared memory (`opencl-shared`), private arrays of unknown or large size
+/// (`opencl-private-size`), launch extents that depend on loops (`opencl-launch-extent`), an order between work-groups
+/// (`opencl-order`).
+pub fn generate(func: Validated<'_>) -> Result<Generated, Vec<Diagnostic>> {
+    let func = func.func();
+    let mut program = kernel::Program::new(func);
+    program.root(&func.body);
+    program.finish()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,211 @@
+//! Whether work-items keep to themselves: every element that a nest writes is touched by one work-item only.
+//!
+//! The answer is yes only in a simple case: in every access, the indices are sums of variables with constant factors,
+//! read as the digits of a number, and the work-item's variables are the same digits of it everywhere.
+
+use std::collections::BTreeMap;
+
+use tilewright_ir::{BinaryOp, Buffer, Expr, For, ForKind, Stmt, StmtKind, Var};
+
+use super::range::{Mode, Ranges, constant};
+
+/// An access of a nest.
+#[derive(Clone, Debug)]
+struct Access<'a> {
+    buffer: &'a Buffer,
+    indices: &'a [Expr],
+    written: bool,
+}
+
+/// A digit of an index: what it counts, its weight, and its greatest value.
+#[derive(Clone, Debug)]
+struct Digit {
+    of: Expr,
+    weight: i128,
+    max: i128,
+}
+
+/// Whether different values of `vars` never touch one element of memory that is written in `nest`.
+///
+/// `ranges` knows the variables from outside of the nest. Memory allocated in it is left out: it is private.
+pub(crate) fn separates(vars: &[Var], nest: &Stmt, ranges: &Ranges) -> bool {
+    let mut ranges = ranges.clone();
+    let mut private = Vec::new();
+    nest.walk(&mut |stmt| match &stmt.kind {
+        StmtKind::For(inner) => ranges.insert_loop(&inner.var, &inner.min, &inner.extent),
+        StmtKind::Allocate { buffer, .. } => private.push(buffer.data.clone()),
+        _ => {}
+    });
+    let mut allocations: BTreeMap<&Var, Vec<Access<'_>>> = BTreeMap::new();
+    for access in accesses(nest) {
+        if !private.contains(&access.buffer.data) {
+            allocations.entry(&access.buffer.data).or_default().push(access);
+        }
+    }
+    allocations.values().filter(|group| group.iter().any(|access| access.written)).all(|group| {
+        let first = group[0].buffer;
+        group.iter().all(|access| same_geometry(first, access.buffer))
+            && vars.iter().all(|var| decodes(var, group, &ranges))
+    })
+}
+
+/// The loops that lead a nest, one directly in the other.
+pub(crate) fn leading_loops(nest: &Stmt) -> Vec<&For> {
+    let mut loops = Vec::new();
+    let mut stmt = nest;
+    loop {
+        match &stmt.kind {
+            StmtKind::For(inner) if matches!(inner.kind, ForKind::Serial | ForKind::Parallel | ForKind::Unrolled) => {
+                loops.push(&**inner);
+                stmt = &inner.body;
+            }
+            StmtKind::Attr { body, .. } | StmtKind::DeclBuffer { body, .. } => stmt = body,
+            _ => return loops,
+        }
+    }
+}
+
+fn accesses(nest: &Stmt) -> Vec<Access<'_>> {
+    let mut found = Vec::new();
+    nest.walk(&mut |stmt| {
+        if let StmtKind::Store { buffer, indices, .. } = &stmt.kind {
+            found.push(Access { buffer, indices, written: true });
+        }
+        for expr in stmt.exprs() {
+            expr.walk(&mut |expr| {
+                if let Expr::Load { buffer, indices } = expr {
+                    found.push(Access { buffer, indices, written: false });
+                }
+            });
+        }
+    });
+    found
+}
+
+fn same_geometry(a: &Buffer, b: &Buffer) -> bool {
+    a == b || (a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides && a.elem_offset == b.elem_offset)
+}
+
+/// Whether the value of `var` can be read off the element that an access touches, in the same way for every access.
+fn decodes(var: &Var, group: &[Access<'_>], ranges: &Ranges) -> bool {
+    let (low, high) = ranges.of(&Expr::from(var), Mode::Index);
+    let rank = group[0].indices.len();
+    low == high || (0..rank).any(|axis| decodes_on(var, group, axis, ranges).is_some())
+}
+
+fn decodes_on(var: &Var, group: &[Access<'_>], axis: usize, ranges: &Ranges) -> Option<()> {
+    let (mut weight, mut first, mut period) = (None, None, 0);
+    let mut max = 0;
+    for access in group {
+        let (digits, start) = digits(&access.indices[axis], ranges)?;
+        let own = digits.iter().find(|digit| digit.of == Expr::from(var))?;
+        if *weight.get_or_insert(own.weight) != own.weight || *first.get_or_insert(start) != start {
+            return None;
+        }
+        max = own.max;
+        let others = || digits.iter().filter(|digit| digit.of != own.of);
+        let mut low = others().filter(|digit| digit.weight < own.weight);
+        let low = low.try_fold(0i128, |sum, digit| sum.checked_add(digit.weight.checked_mul(digit.max)?))?;
+        if low >= own.weight {
+            return None;
+        }
+        for digit in others().filter(|digit| digit.weight >= own.weight) {
+            period = gcd(period, digit.weight);
+        }
+    }
+    let span = weight?.checked_mul(max.checked_add(1)?)?;
+    (period == 0 || span <= period).then_some(())
+}
+
+fn gcd(a: i128, b: i128) -> i128 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// An index as a sum of digits, each from 0, and the least value; none if it is no such sum with positive weights.
+fn digits(index: &Expr, ranges: &Ranges) -> Option<(Vec<Digit>, i128)> {
+    let mut terms = Vec::new();
+    let mut start = 0;
+    collect(index, 1, &mut terms, &mut start)?;
+    let mut digits = Vec::new();
+    for (of, weight) in terms {
+        let (low, high) = match &of {
+            // The lanes of a vector index.
+            Expr::Ramp { lanes, .. } => (0, i128::from(*lanes) - 1),
+            _ => ranges.of(&of, Mode::Index),
+        };
+        if weight < 0 {
+            return None;
+        }
+        start += weight.checked_mul(low)?;
+        if weight > 0 && high > low {
+            digits.push(Digit { of, weight, max: high - low });
+        }
+    }
+    Some((digits, start))
+}
+
+fn collect(expr: &Expr, factor: i128, terms: &mut Vec<(Expr, i128)>, start: &mut i128) -> Option<()> {
+    if let Some(value) = constant(expr) {
+        *start = start.checked_add(value.checked_mul(factor)?)?;
+        return Some(());
+    }
+    match expr {
+        Expr::Binary(BinaryOp::Add, a, b) => {
+            collect(a, factor, terms, start)?;
+            collect(b, factor, terms, start)
+        }
+        Expr::Binary(BinaryOp::Sub, a, b) => {
+            collect(a, factor, terms, start)?;
+            collect(b, factor.checked_neg()?, terms, start)
+        }
+        Expr::Binary(BinaryOp::Mul, a, b) => match (constant(a), constant(b)) {
+            (Some(value), _) => collect(b, factor.checked_mul(value)?, terms, start),
+            (_, Some(value)) => collect(a, factor.checked_mul(value)?, terms, start),
+            _ => None,
+        },
+        Expr::Ramp { base, stride, .. } => {
+            let stride = constant(stride)?;
+            terms.push((expr.clone(), factor.checked_mul(stride)?));
+            collect(base, factor, terms, start)
+        }
+        _ if !expr.dtype().is_scalar() => None,
+        _ => {
+            match terms.iter_mut().find(|(of, _)| of == expr) {
+                Some((_, weight)) => *weight = weight.checked_add(factor)?,
+                None => terms.push((expr.clone(), factor)),
+            }
+            Some(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_ir::ScalarType;
+
+    fn nest(extents: [i64; 2], index: impl Fn(Expr, Expr) -> Expr) -> (Vec<Var>, Stmt) {
+        let vars = ["i", "j"].map(Var::index);
+        let buffer = Buffer::compact("B", ScalarType::Float32, vec![Expr::int(1000)]);
+        let index = index(Expr::from(&vars[0]), Expr::from(&vars[1]));
+        let value = Expr::float_of(1.0, ScalarType::Float32);
+        let store = Stmt::store(&buffer, vec![index], value);
+        let inner = Stmt::for_loop(&vars[1], Expr::int(extents[1]), ForKind::Serial, store);
+        (vars.to_vec(), Stmt::for_loop(&vars[0], Expr::int(extents[0]), ForKind::Serial, inner))
+    }
+
+    #[test]
+    fn digits_that_do_not_overlap_separate() {
+        let row_major = nest([7, 9], |i, j| i * Expr::int(9) + j);
+        assert!(separates(&row_major.0, &row_major.1, &Ranges::default()));
+        let overlapping = nest([7, 9], |i, j| i * Expr::int(8) + j);
+        assert!(!separates(&overlapping.0, &overlapping.1, &Ranges::default()));
+        let sum = nest([7, 9], |i, j| i + j);
+        assert!(!separates(&sum.0[..1], &sum.1, &Ranges::default()));
+        let lost = nest([7, 9], |_, j| j);
+        assert!(!separates(&lost.0, &lost.1, &Ranges::default()));
+        assert!(separates(&lost.0[1..], &lost.1, &Ranges::default()));
+        let hidden = nest([7, 9], |i, j| i.clone() * Expr::int(9) + (i + j).floor_mod(Expr::int(9)));
+        assert!(!separates(&hidden.0[1..], &hidden.1, &Ranges::default()));
+    }
+}

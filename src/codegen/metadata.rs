@@ -1,0 +1,180 @@
+//! What a host has to know to run the kernels: plain data, written as JSON (`tilewright.kernels/1`).
+
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+use tilewright_ir::{Bindings, DataType, Diagnostic, Expr, Scope, Var};
+
+/// A size or extent: a number, or an expression over symbolic extents and scalar parameters.
+///
+/// In JSON a number or a string.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Size(pub Expr);
+
+impl Size {
+    /// The number, at least 0, for given symbols.
+    ///
+    /// # Errors
+    /// A symbol has no value, or the size leaves 64 bits.
+    pub fn eval(&self, symbols: &Bindings) -> Result<u64, Diagnostic> {
+        let fault = |message: String| Diagnostic::error("opencl-size", None, message);
+        let value = self.0.eval_index(symbols).map_err(|error| fault(format!("size `{}`: {error}", self.0)))?;
+        u64::try_from(value.max(0)).map_err(|_| fault(format!("size `{}` is {value}", self.0)))
+    }
+}
+
+impl Serialize for Size {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match super::range::constant(&self.0).and_then(|value| u64::try_from(value.max(0)).ok()) {
+            Some(value) => serializer.serialize_u64(value),
+            None => serializer.serialize_str(&self.0.to_string()),
+        }
+    }
+}
+
+/// A symbolic extent or scalar parameter: a value that the host passes.
+#[derive(Clone, Debug)]
+pub struct ScalarInfo {
+    /// The variable.
+    pub var: Var,
+    /// Whether it is an extent that follows from the shape of an argument.
+    pub is_symbol: bool,
+}
+
+impl Serialize for ScalarInfo {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_struct("ScalarInfo", 3)?;
+        out.serialize_field("name", self.var.name())?;
+        out.serialize_field("dtype", &self.var.dtype().to_string())?;
+        out.serialize_field("symbolic_extent", &self.is_symbol)?;
+        out.end()
+    }
+}
+
+/// A device buffer.
+#[derive(Clone, Debug)]
+pub struct BufferInfo {
+    /// Its name in the kernels.
+    pub name: String,
+    /// The data variable of the program.
+    pub data: Var,
+    /// Position among the buffer parameters; none for an intermediate buffer, which the host allocates.
+    pub param: Option<usize>,
+    /// Type of an element, lanes included.
+    pub dtype: DataType,
+    /// Physical shape in elements, as it is in memory after flattening: one axis for linear memory.
+    pub physical_shape: Vec<Size>,
+    /// Bytes.
+    pub bytes: Size,
+    /// Bytes from one row to the next, where there are rows: of the last but one axis.
+    pub row_pitch: Option<Size>,
+    /// The scope that the program asks for.
+    pub scope: Scope,
+    /// Whether a kernel reads it.
+    pub read: bool,
+    /// Whether a kernel writes it.
+    pub written: bool,
+}
+
+impl Serialize for BufferInfo {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_struct("BufferInfo", 10)?;
+        out.serialize_field("name", &self.name)?;
+        out.serialize_field("role", if self.param.is_some() { "parameter" } else { "intermediate" })?;
+        out.serialize_field("parameter", &self.param)?;
+        out.serialize_field("dtype", &self.dtype.to_string())?;
+        out.serialize_field("physical_shape", &self.physical_shape)?;
+        out.serialize_field("bytes", &self.bytes)?;
+        out.serialize_field("row_pitch_bytes", &self.row_pitch)?;
+        out.serialize_field("scope", self.scope.name())?;
+        out.serialize_field("held_in", "global")?;
+        out.serialize_field(
+            "access",
+            match (self.read, self.written) {
+                (true, true) => "read-write",
+                (false, true) => "write",
+                (true, false) => "read",
+                (false, false) => "none",
+            },
+        )?;
+        out.end()
+    }
+}
+
+/// An argument of a kernel, in the order of its parameters.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ArgInfo {
+    /// The device buffer at this place in [`Metadata::buffers`].
+    Buffer(usize),
+    /// The scalar at this place in [`Metadata::scalars`].
+    Scalar(usize),
+}
+
+/// How the work-items of a kernel came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Binding {
+    /// The program binds loops to threads.
+    Explicit,
+    /// Parallel or independent loops, bound here.
+    Automatic,
+    /// One work-item runs everything.
+    Single,
+}
+
+/// A kernel and its launch.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct KernelInfo {
+    /// Its name.
+    pub name: String,
+    /// Where its geometry comes from.
+    pub binding: Binding,
+    /// Work-items along each dimension.
+    pub global: [Size; 3],
+    /// Work-items of a group along each dimension; none leaves it to the driver.
+    pub local: Option<[Size; 3]>,
+    /// Its arguments.
+    pub args: Vec<ArgInfo>,
+}
+
+/// A condition that the host checks before the launch, as the program's `assert` does.
+#[derive(Clone, Debug)]
+pub struct HostAssert {
+    /// What must hold, over symbolic extents and scalar parameters.
+    pub cond: Expr,
+    /// What to say where it does not.
+    pub message: String,
+}
+
+impl Serialize for HostAssert {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_struct("HostAssert", 2)?;
+        out.serialize_field("condition", &self.cond.to_string())?;
+        out.serialize_field("message", &self.message)?;
+        out.end()
+    }
+}
+
+/// The host's description of a program.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Metadata {
+    /// `tilewright.kernels/1`.
+    pub schema: &'static str,
+    /// Name of the function.
+    pub function: String,
+    /// Symbolic extents and scalar parameters.
+    pub scalars: Vec<ScalarInfo>,
+    /// Device buffers: parameters in their order, then intermediate ones.
+    pub buffers: Vec<BufferInfo>,
+    /// Kernels in the order of their launches, each after the one before is done.
+    pub kernels: Vec<KernelInfo>,
+    /// Checked before the first launch.
+    pub asserts: Vec<HostAssert>,
+    /// Options for the OpenCL compiler.
+    pub build_options: Vec<String>,
+    /// Extensions that the device must have.
+    pub required_extensions: Vec<String>,
+    /// Dividends of floor divisions that are written as C's `/` and `%`, because they are never negative.
+    pub nonnegative_dividends: Vec<String>,
+    /// What is not as the program says.
+    pub notes: Vec<String>,
+}

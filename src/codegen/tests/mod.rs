@@ -1,0 +1,4 @@
+//! Every kernel that these tests generate is built by a real OpenCL compiler and run.
+
+mod kernels;
+mod support;

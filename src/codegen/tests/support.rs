@@ -1,0 +1,53 @@
+//! Runs generated kernels on the first OpenCL device there is.
+
+use tilewright_device::{BuildOptions, RunOptions, Session, devices, select};
+use tilewright_ir::{Buffer, PrimFunc, Stmt, Var, validate};
+
+use crate::codegen::{Arguments, Generated, generate};
+
+/// A function over global buffers, without scalar parameters.
+pub(super) fn function(name: &str, buffers: &[&Buffer], body: Stmt) -> PrimFunc {
+    let buffer_map: Vec<_> = buffers
+        .iter()
+        .map(|&buffer| (Var::new(format!("{buffer}_handle"), tilewright_ir::DataType::HANDLE), buffer.clone()))
+        .collect();
+    let params = buffer_map.iter().map(|(var, _)| var.clone()).collect();
+    PrimFunc { name: name.into(), params, buffer_map, attrs: tilewright_ir::FuncAttrs::default(), body }
+}
+
+/// The kernels of a function that is well formed.
+pub(super) fn kernels(func: &PrimFunc) -> Generated {
+    generate(validate(func).expect("a well-formed function")).expect("kernels")
+}
+
+/// A device; the tests of this crate need one, as `make test` installs PoCL.
+pub(super) fn session() -> Session {
+    let devices = devices().expect("OpenCL answers");
+    Session::open(select(&devices, None).expect("an OpenCL device")).expect("the device opens")
+}
+
+/// Builds, runs, and gives the contents of a buffer afterwards.
+pub(super) fn run(session: &Session, generated: &Generated, arguments: &Arguments, output: &Buffer) -> Vec<u8> {
+    let program = session
+        .build(
+            &generated.source,
+            &BuildOptions { correctly_rounded: true, flags: generated.metadata.build_options.clone() },
+        )
+        .unwrap_or_else(|error| panic!("{error}"));
+    let plan = generated.plan(arguments).expect("a plan");
+    let result = session
+        .run(&program, &plan, &RunOptions::default())
+        .unwrap_or_else(|error| panic!("{error}\n{}", generated.source));
+    let place = generated.metadata.buffers.iter().position(|info| info.data == output.data).expect("the buffer");
+    result.buffers[place].clone().expect("it is read back")
+}
+
+/// The bytes of float32 values.
+pub(super) fn f32_bytes(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_ne_bytes()).collect()
+}
+
+/// The bytes of int32 values.
+pub(super) fn i32_bytes(values: &[i32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_ne_bytes()).collect()
+}

@@ -1,0 +1,223 @@
+//! The state in which kernels are written: names, ranges, memory, and the text so far.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tilewright_ir::{Buffer, DataType, Diagnostic, Expr, ScalarType, Span, ThreadTag, Var};
+
+use super::expr::{Code, lane_of};
+use super::helpers::Helpers;
+use super::names::Namer;
+use super::range::{Mode, Ranges, constant};
+use super::types::{storage_name, suffix};
+
+/// Where an allocation is, as a kernel sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    /// The pointer or array.
+    pub(crate) name: String,
+    /// `global` or `private`.
+    pub(crate) space: &'static str,
+    /// Type of the elements that the pointer points to, lanes apart.
+    pub(crate) scalar: ScalarType,
+    /// Whether every position in it is known to fit an `int`.
+    pub(crate) small: bool,
+}
+
+/// How a kernel uses an allocation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Use {
+    /// It is read.
+    pub(crate) read: bool,
+    /// It is written.
+    pub(crate) written: bool,
+}
+
+/// Everything that is known while one kernel is written. What outlives the kernel is taken out by `super::kernel`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Writer {
+    pub(crate) namer: Namer,
+    pub(crate) helpers: Helpers,
+    pub(crate) ranges: Ranges,
+    /// Names of variables.
+    pub(crate) vars: BTreeMap<Var, String>,
+    /// Allocations by their data variable.
+    pub(crate) places: BTreeMap<Var, Place>,
+    /// Global allocations that the kernel uses.
+    pub(crate) uses: BTreeMap<Var, Use>,
+    /// Symbols and scalar parameters that the kernel uses.
+    pub(crate) scalars: BTreeSet<Var>,
+    /// Symbols and scalar parameters that there are.
+    pub(crate) known_scalars: BTreeSet<Var>,
+    /// Dividends of floor divisions that are written as C's division.
+    pub(crate) dividends: BTreeSet<String>,
+    /// What the reader of a report should know.
+    pub(crate) notes: BTreeSet<String>,
+    pub(crate) uses_fp64: bool,
+    pub(crate) launch: super::launch::Launching,
+    /// Axes of the launch that are bound around the current statement.
+    pub(crate) bound: BTreeSet<ThreadTag>,
+    /// Whether work-items of one group may disagree on whether they reach the current statement.
+    pub(crate) divergent: bool,
+    pub(crate) span: Option<Span>,
+    pub(crate) text: String,
+    pub(crate) depth: usize,
+}
+
+impl Writer {
+    /// An error at the current statement.
+    pub(crate) fn error(&self, code: &'static str, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::error(code, self.span, message)
+    }
+
+    /// Adds a line at the current depth.
+    pub(crate) fn line(&mut self, text: &str) {
+        for _ in 0..self.depth {
+            self.text.push_str("    ");
+        }
+        self.text.push_str(text);
+        self.text.push('\n');
+    }
+
+    /// Adds a comment; the names in it cannot end or continue it.
+    pub(crate) fn comment(&mut self, text: &str) {
+        let plain = super::names::plain(text);
+        self.line(&format!("// {plain}"));
+    }
+
+    /// Opens a block.
+    pub(crate) fn open(&mut self, head: &str) {
+        self.line(&if head.is_empty() { "{".to_owned() } else { format!("{head} {{") });
+        self.depth += 1;
+    }
+
+    /// Closes a block.
+    pub(crate) fn close(&mut self) {
+        self.depth -= 1;
+        self.line("}");
+    }
+
+    /// Remembers that the judge has to prove a dividend to be at least 0.
+    pub(crate) fn note_dividend(&mut self, dividend: &Expr) {
+        if constant(dividend).is_none_or(|value| value < 0) {
+            self.dividends.insert(dividend.to_string());
+        }
+    }
+
+    /// A fresh name for a variable.
+    pub(crate) fn declare(&mut self, var: &Var) -> String {
+        let name = self.namer.fresh(var.name());
+        self.vars.insert(var.clone(), name.clone());
+        name
+    }
+
+    /// A variable's value.
+    pub(crate) fn var(&mut self, var: &Var) -> Result<Code, Diagnostic> {
+        if self.known_scalars.contains(var) {
+            self.scalars.insert(var.clone());
+        }
+        match self.vars.get(var) {
+            Some(name) => Ok(Code::atom(name.clone())),
+            None => Err(self.error("opencl-unbound", format!("variable `{var}` has no value in the kernel"))),
+        }
+    }
+
+    /// A pointer to the elements of a buffer.
+    pub(crate) fn pointer(&mut self, buffer: &Buffer, write: bool) -> Result<String, Diagnostic> {
+        let Some(place) = self.places.get(&buffer.data) else {
+            return Err(self.error("opencl-memory", format!("buffer `{buffer}` has no memory in the kernel")));
+        };
+        if place.space == "global" {
+            let used = self.uses.entry(buffer.data.clone()).or_default();
+            used.read |= !write;
+            used.written |= write;
+        }
+        let wanted = storage_name(buffer.dtype.scalar);
+        if wanted == storage_name(place.scalar) {
+            return Ok(place.name.clone());
+        }
+        let constness = if write { "" } else { "const " };
+        Ok(format!("(({} {constness}{wanted} *){})", place.space, place.name))
+    }
+
+    /// The position of an element in its allocation, in elements of the buffer's type; of a vector index the first.
+    pub(crate) fn position(&mut self, buffer: &Buffer, indices: &[Expr]) -> Result<Code, Diagnostic> {
+        if buffer.rank() > 1 && !buffer.axis_separators.is_flat() {
+            let message = format!("buffer `{buffer}` has {} axes that are not flattened", buffer.rank());
+            let help = "run the pass flatten_buffer first; axes that are to stay apart need an axis separator";
+            return Err(self.error("opencl-unflattened", message).with_help(help));
+        }
+        let wide = self.places.get(&buffer.data).is_none_or(|place| !place.small);
+        let mut sum = Code::atom("0");
+        for (axis, index) in indices.iter().enumerate() {
+            let first = if let Expr::Ramp { base, .. } = index { base } else { index };
+            let index = self.index(first)?;
+            if let Some(strides) = &buffer.strides {
+                let stride = self.index(&strides[axis])?;
+                sum = Self::sum(&sum, &Self::product(&index, &stride, wide));
+            } else {
+                let extent = self.index(&buffer.shape[axis])?;
+                sum = Self::sum(&Self::product(&sum, &extent, wide), &index);
+            }
+        }
+        let offset = self.index(&buffer.elem_offset)?;
+        Ok(Self::sum(&sum, &offset))
+    }
+
+    /// Whether the lanes of an index are neighbours in memory.
+    pub(crate) fn is_contiguous(buffer: &Buffer, indices: &[Expr]) -> bool {
+        let unit = buffer.strides.as_ref().is_none_or(|strides| strides.last().and_then(constant) == Some(1));
+        unit && matches!(indices.last(), Some(Expr::Ramp { stride, .. }) if constant(stride) == Some(1))
+    }
+
+    /// A load.
+    pub(crate) fn load(&mut self, buffer: &Buffer, indices: &[Expr], mode: Mode) -> Result<Code, Diagnostic> {
+        let lanes = indices.last().map_or(1, |index| index.dtype().lanes);
+        if lanes > 1 && !Self::is_contiguous(buffer, indices) {
+            let whole = Expr::load(buffer, indices.to_vec());
+            let parts: Option<Vec<_>> = (0..lanes).map(|k| lane_of(&whole, k)).collect();
+            let Some(parts) = parts else {
+                return Err(
+                    self.error("opencl-vector-index", format!("the lanes of the index in `{whole}` are not known"))
+                );
+            };
+            return self.vector_of(whole.dtype(), &parts, mode);
+        }
+        let position = self.position(buffer, indices)?;
+        let pointer = self.pointer(buffer, false)?;
+        let ty = buffer.dtype.with_lanes(buffer.dtype.lanes.max(lanes));
+        let (position, pointer) =
+            if lanes > 1 { ("0".to_owned(), offset(&pointer, &position)) } else { (position.text, pointer) };
+        Ok(Code::atom(self.read(ty, &position, &pointer)))
+    }
+
+    fn read(&mut self, ty: DataType, position: &str, pointer: &str) -> String {
+        let n = suffix(ty.lanes);
+        let raw =
+            if ty.is_scalar() { format!("{pointer}[{position}]") } else { format!("vload{n}({position}, {pointer})") };
+        match ty.scalar {
+            ScalarType::Float16 => format!("vload_half{n}({position}, {pointer})"),
+            ScalarType::BFloat16 => format!("{}({raw})", self.helpers.load_bf16(ty.lanes)),
+            _ => raw,
+        }
+    }
+
+    /// The statement that writes `value` at a position.
+    pub(crate) fn write(&mut self, ty: DataType, position: &str, pointer: &str, value: &str) -> String {
+        let n = suffix(ty.lanes);
+        let value = match ty.scalar {
+            ScalarType::Float16 => return format!("vstore_half{n}_rte({value}, {position}, {pointer});"),
+            ScalarType::BFloat16 => format!("{}({value})", self.helpers.store_bf16(ty.lanes)),
+            _ => value.to_owned(),
+        };
+        if ty.is_scalar() {
+            format!("{pointer}[{position}] = {value};")
+        } else {
+            format!("vstore{n}({value}, {position}, {pointer});")
+        }
+    }
+}
+
+/// `pointer + position`.
+pub(crate) fn offset(pointer: &str, position: &Code) -> String {
+    if position.text == "0" { pointer.to_owned() } else { format!("{pointer} + {}", position.within(12)) }
+}
