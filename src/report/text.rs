@@ -9,9 +9,10 @@
 //!   buffer  type     logical   physical   separators  flat
 //!   A       float32  [3, 8]    [3, 2, 4]  []          [24]
 //!
-//!   engine        status    compared  different  max ulp        ms  device
-//!   opencl        agrees          24          0        0       2.5  0: pthread
-//! proved: 2 steps with 8 obligations, 1 engine run agrees (seed 0, Z3 5.4.0)
+//!   engine  status          compared different max ulp        ms
+//!   opencl  agrees                24         0       0       2.5
+//!     on 0: pthread (Portable Computing Language)
+//! proved: 8 of 8 obligations proved, 1 of 1 engine runs agree (seed 0, Z3 5.4.0)
 //! ```
 
 use std::collections::BTreeMap;
@@ -176,31 +177,29 @@ fn engines(out: &mut String, report: &CheckReport, style: Style) {
         line(out, &format!("  run with {}", shapes.join(", ")));
     }
     let width = report.engines.iter().map(|row| row.engine.chars().count()).max().unwrap_or(0).max(6);
+    let head = ["compared", "different", "max ulp", "ms"];
     line(
         out,
-        &format!(
-            "  {:<width$}  {:<13} {:>10} {:>9} {:>7} {:>9}  {}",
-            "engine", "status", "compared", "different", "max ulp", "ms", "device"
-        ),
+        &format!("  {:<width$}  {:<13} {:>10} {:>9} {:>7} {:>9}", "engine", "status", head[0], head[1], head[2], head[3]),
     );
     for row in &report.engines {
         line(out, &engine(row, width, style));
-        if let Some(reason) = &row.reason {
-            for said in reason.lines() {
-                line(out, &format!("    {said}"));
-            }
+        if let Some(device) = &row.device {
+            line(out, &format!("    on {device}"));
+        }
+        for said in row.reason.iter().flat_map(|reason| reason.lines()) {
+            line(out, &format!("    {said}"));
         }
     }
 }
 
 fn engine(row: &EngineRow, width: usize, style: Style) -> String {
     let status = style.status(row.status, 13);
-    let device = row.device.as_deref().unwrap_or("-");
     if matches!(row.status, EngineStatus::Skipped | EngineStatus::NotRequested) {
-        return format!("  {:<width$}  {status} {:>10} {:>9} {:>7} {:>9}  {device}", row.engine, "-", "-", "-", "-");
+        return format!("  {:<width$}  {status} {:>10} {:>9} {:>7} {:>9}", row.engine, "-", "-", "-", "-");
     }
     format!(
-        "  {:<width$}  {status} {:>10} {:>9} {:>7} {:>9.1}  {device}",
+        "  {:<width$}  {status} {:>10} {:>9} {:>7} {:>9.1}",
         row.engine, row.compared, row.mismatches, row.max_ulp, row.ms
     )
 }
@@ -268,8 +267,9 @@ a.py: main
   B       float32  [3, n]   [n, 3]    [1]         [n, 3]
 
   run with n = 7
-  engine  status          compared different max ulp        ms  device
-  opencl  agrees                21         0       0       2.5  0: pthread (Portable Computing Language)
+  engine  status          compared different max ulp        ms
+  opencl  agrees                21         0       0       2.5
+    on 0: pthread (Portable Computing Language)
 proved: 1 of 1 obligations proved, 1 of 1 engine runs agree (seed 0, Z3 5.4.0)
 "
         );
