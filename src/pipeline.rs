@@ -40,6 +40,18 @@ pub struct Options {
     pub function: Option<String>,
 }
 
+impl Options {
+    /// What the judge may spend.
+    pub fn judge_config(&self) -> Config {
+        Config { threads: self.threads, timeout: self.timeout, ..Config::default() }
+    }
+
+    /// What a report says of the run.
+    pub fn setting(&self, solver: String) -> Setting {
+        Setting { solver, seed: self.seed, allow_unknown: self.allow_unknown }
+    }
+}
+
 /// Where generated kernels run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum DeviceChoice {
@@ -151,6 +163,72 @@ fn read_te(text: &str, function: Option<&str>) -> Result<Programs, Vec<Diagnosti
     Ok(Programs { programs, warnings })
 }
 
+/// Why a check has no report.
+#[derive(Clone, Debug)]
+pub enum Fault {
+    /// All that is wrong with the input.
+    Input(Vec<Diagnostic>),
+    /// A fault of the machine or of Tilewright itself.
+    Internal(String),
+}
+
+impl From<Vec<Diagnostic>> for Fault {
+    fn from(diagnostics: Vec<Diagnostic>) -> Self {
+        match diagnostics.iter().find(|diagnostic| diagnostic.code == "internal") {
+            Some(internal) => Self::Internal(internal.message.clone()),
+            None => Self::Input(diagnostics),
+        }
+    }
+}
+
+/// The report of a file, and what should be known of its text.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// The report.
+    pub report: FileReport,
+    /// What should be known of the text; the report has it too.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// The main job on one text.
+///
+/// # Errors
+/// Bad input, or a fault of the machine. That something is refuted is no error: the report says so.
+pub fn check(source: &Source, options: &Options, observe: &mut Observer<'_>) -> Result<Checked, Fault> {
+    let Programs { programs, warnings } = read(&source.text, options.function.as_deref())?;
+    known_symbols(&programs, &options.shapes)?;
+    let internal = |error: tilewright_verify::solver::SolverError| Fault::Internal(error.to_string());
+    let solver = format!("Z3 {}", tilewright_verify::solver::z3_version().map_err(internal)?);
+    let judge = Judge::new(options.judge_config()).map_err(internal)?;
+    let mut report = FileReport::empty(source, options.setting(solver));
+    report.warnings = warnings.iter().map(|warning| DiagnosticRow::new(source, warning)).collect();
+    for program in &programs {
+        let lowering = lower(program, &judge, options.allow_unknown, observe)?;
+        let mut row = CheckReport::of_lowering(&program.func.name, &lowering);
+        engines::run(program, &lowering, options, observe, &mut row)?;
+        report.functions.push(row);
+    }
+    Ok(Checked { report, warnings })
+}
+
+/// Every extent that was given a value has to be one of some function.
+fn known_symbols(programs: &[Program], shapes: &[(String, i64)]) -> Result<(), Vec<Diagnostic>> {
+    let symbols: Vec<String> =
+        programs.iter().flat_map(|program| program.func.symbols()).map(|symbol| symbol.name().to_owned()).collect();
+    let mut faults = Vec::new();
+    for (position, (name, _)) in shapes.iter().enumerate() {
+        if shapes[..position].iter().any(|(other, _)| other == name) {
+            let message = format!("--shape gives extent `{name}` twice");
+            faults.push(Diagnostic::error("duplicate-extent", None, message));
+        } else if !symbols.contains(name) {
+            let message = format!("--shape gives a value to `{name}`, which is no symbolic extent of the program");
+            let listed = if symbols.is_empty() { "it has none".to_owned() } else { format!("it has {}", symbols.join(", ")) };
+            faults.push(Diagnostic::error("unknown-extent", None, message).with_help(listed));
+        }
+    }
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
+}
+
 /// Runs every pass on a program and proves every step.
 ///
 /// # Errors
@@ -188,6 +266,12 @@ pub fn lower(
 }
 
 impl Lowering {
+    /// The worst of its steps; skipped if there was nothing to prove at all.
+    pub fn verdict(&self) -> Verdict {
+        let empty = self.steps.iter().all(|step| step.obligations.is_empty()).then_some(Verdict::Skipped);
+        Verdict::worst(self.steps.iter().map(PassRow::verdict).chain(empty))
+    }
+
     /// The program after the last step that went through.
     pub fn last(&self) -> &PrimFunc {
         &self.stages[self.stages.len() - 1].func

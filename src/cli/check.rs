@@ -44,7 +44,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
 
 fn check_file(file: &str, args: &Args, global: &Global, printer: &mut Printer) -> Result<FileReport, Failure> {
     let input = Input::read(file)?;
-    let options = super::pipeline_options(global, &args.shapes, input.function.clone())?;
+    let options = super::pipeline_options(global, &args.shapes, input.function.clone());
     let progress = printer.progress();
     let mut observe = |function: &str, step: &str| {
         progress.set_message(format!("{function}: {step}"));

@@ -2,12 +2,18 @@
 //!
 //! Standard output is the result, standard error is diagnostics and progress. [`ExitStatus`] says how it went.
 
+pub mod check;
+pub mod compile;
 pub mod devices;
 pub mod exit;
 pub mod failure;
 pub mod input;
+pub mod map;
+pub mod opt;
 pub mod options;
 pub mod printer;
+pub mod run;
+pub mod validate;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,6 +26,8 @@ pub use exit::ExitStatus;
 pub use failure::Failure;
 use options::{Format, Global};
 use printer::Printer;
+
+use crate::pipeline::{self, DeviceChoice};
 
 /// Lowers tensor programs to physical memory layouts and proves, pass by pass, that nothing went wrong
 #[derive(Parser, Debug)]
@@ -37,6 +45,12 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    Check(check::Args),
+    Compile(compile::Args),
+    Opt(opt::Args),
+    Validate(validate::Args),
+    Map(map::Args),
+    Run(run::Args),
     Devices(devices::Args),
 }
 
@@ -72,6 +86,12 @@ pub fn run(arguments: Vec<OsString>) -> ExitStatus {
 
 fn dispatch(cli: &Cli, printer: &mut Printer) -> Result<ExitStatus, Failure> {
     match &cli.command {
+        Command::Check(args) => check::run(args, &cli.global, printer),
+        Command::Compile(args) => compile::run(args, &cli.global, printer),
+        Command::Opt(args) => opt::run(args, &cli.global, printer),
+        Command::Validate(args) => validate::run(args, &cli.global, printer),
+        Command::Map(args) => map::run(args, &cli.global, printer),
+        Command::Run(args) => run::run(args, &cli.global, printer),
         Command::Devices(args) => devices::run(args, &cli.global, printer),
     }
 }
@@ -110,6 +130,33 @@ fn option_value(arguments: &[OsString], name: &str) -> Option<String> {
     let apart = texts.windows(2).filter(|pair| pair[0] == name).map(|pair| pair[1]);
     let joined = texts.iter().filter_map(|text| text.strip_prefix(name)?.strip_prefix('='));
     apart.chain(joined).last().map(str::to_owned)
+}
+
+/// The options of a run of the pipeline.
+fn pipeline_options(global: &Global, shapes: &options::Shapes, function: Option<String>) -> pipeline::Options {
+    let device = match global.device.as_deref() {
+        None => DeviceChoice::First,
+        Some("none") => DeviceChoice::None,
+        Some("all") => DeviceChoice::All,
+        Some(named) => DeviceChoice::Named(named.to_owned()),
+    };
+    pipeline::Options {
+        threads: global.threads.into(),
+        timeout: global.timeout,
+        seed: global.seed,
+        shapes: shapes.shape.clone(),
+        device,
+        allow_unknown: global.allow_unknown,
+        function,
+    }
+}
+
+/// Why the pipeline gave no report, as a failure of the command.
+fn pipeline_failure(source: &crate::report::Source, fault: pipeline::Fault) -> Failure {
+    match fault {
+        pipeline::Fault::Input(diagnostics) => Failure::input(source, diagnostics),
+        pipeline::Fault::Internal(message) => Failure::Internal(message),
+    }
 }
 
 /// Name and version of the solver.

@@ -51,6 +51,11 @@ impl Printer {
         self.style
     }
 
+    /// How text goes to standard error.
+    pub fn style_of_messages(&self) -> Style {
+        Style { color: self.renderer.color, verbose: self.style.verbose }
+    }
+
     /// Writes a part of the result to standard output. A reader that went away is no error: the rest is dropped.
     ///
     /// # Errors

@@ -17,7 +17,8 @@
 use serde::{Serialize, Serializer};
 use tilewright_ir::Expr;
 
-use super::diagnostic::DiagnosticRow;
+use super::diagnostic::{DiagnosticRow, Source};
+use crate::pipeline::Lowering;
 
 /// The answer to the whole, or to one obligation. The order is that of severity: the larger, the worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -312,6 +313,17 @@ impl CheckReport {
         Verdict::worst(passes.chain(self.engines.iter().filter_map(EngineRow::verdict)).chain(empty))
     }
 
+    /// The report of a program that was lowered and not run.
+    pub fn of_lowering(function: &str, lowering: &Lowering) -> Self {
+        Self {
+            function: function.to_owned(),
+            passes: lowering.steps.clone(),
+            buffers: lowering.buffers(),
+            shapes: Vec::new(),
+            engines: Vec::new(),
+        }
+    }
+
     /// Number of obligations.
     pub fn n_obligations(&self) -> usize {
         self.passes.iter().map(|pass| pass.obligations.len()).sum()
@@ -319,6 +331,11 @@ impl CheckReport {
 }
 
 impl FileReport {
+    /// A report without functions.
+    pub fn empty(source: &Source, setting: Setting) -> Self {
+        Self { file: source.name.clone(), setting, warnings: Vec::new(), functions: Vec::new() }
+    }
+
     /// The worst of the functions; `skipped` for a file without any.
     pub fn verdict(&self) -> Verdict {
         Verdict::worst(self.functions.iter().map(CheckReport::verdict))

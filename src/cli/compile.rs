@@ -1,0 +1,197 @@
+//! `tilewright compile`: kernels, host metadata, the program after every step.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use tilewright_ir::{Module, validate};
+use tilewright_verify::Judge;
+
+use super::exit::ExitStatus;
+use super::failure::Failure;
+use super::input::Input;
+use super::options::Global;
+use super::printer::Printer;
+use crate::codegen;
+use crate::pipeline::{self, Lowering};
+use crate::report::check::to_line;
+use crate::report::{CheckReport, FileReport, Verdict, text};
+
+/// Lower, prove and write the OpenCL kernels with what a host needs to run them
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Example:\n  tilewright compile examples/addone.py -o build/addone\n\nFor each function NAME \
+                        the folder gets NAME.cl (kernels), NAME.json (host metadata: tilewright.kernels/1) and \
+                        NAME.0-lower.py, NAME.1-..., the program after each step as TVMScript; and report.json \
+                        (tilewright.check/1). Nothing is written unless every step is proved, or undecided and \
+                        allowed with --allow-unknown.")]
+pub struct Args {
+    /// A TVMScript or TE program; FILE::name picks one function, `-` is standard input
+    #[arg(value_name = "FILE[::name]")]
+    file: String,
+    /// The folder to make; it may not exist yet, or has to be empty
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+}
+
+/// The document of `--format json`: schema `tilewright.compile/1`.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    file: &'a str,
+    verdict: Verdict,
+    directory: String,
+    files: Vec<&'a str>,
+}
+
+/// A file to be written.
+struct Output {
+    name: String,
+    text: String,
+}
+
+/// Lowers, proves and writes; all of the folder or nothing of it.
+///
+/// # Errors
+/// Bad input, a folder that is not empty, a disk that does not take it.
+pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
+    refuse_used(&args.output)?;
+    let input = Input::read(&args.file)?;
+    let fault = |diagnostics| Failure::input(&input.source, diagnostics);
+    let programs = pipeline::read(&input.source.text, input.function.as_deref()).map_err(fault)?;
+    printer.diagnostics(&input.source, &programs.warnings);
+    let options = super::pipeline_options(global, &super::options::Shapes::default(), input.function.clone());
+    let judge = Judge::new(options.judge_config()).map_err(|error| Failure::Internal(error.to_string()))?;
+    let mut report = FileReport::empty(&input.source, options.setting(super::solver()?));
+    let mut outputs = Vec::new();
+    let mut worst = Verdict::Proved;
+    for program in &programs.programs {
+        let lowering = pipeline::lower(program, &judge, global.allow_unknown, &mut |_, _| ()).map_err(fault)?;
+        worst = worst.max(lowering.verdict());
+        if lowering.complete {
+            outputs.extend(files(&program.func.name, &lowering).map_err(fault)?);
+        }
+        report.functions.push(CheckReport::of_lowering(&program.func.name, &lowering));
+    }
+    let status = ExitStatus::of_verdict(worst, global.allow_unknown);
+    if status != ExitStatus::Success {
+        printer.message(&text::check(&report, printer.style_of_messages()));
+        printer.message(&format!("nothing was written to {}: not every step is proved\n", args.output.display()));
+        return Ok(status);
+    }
+    outputs.push(Output { name: "report.json".into(), text: report.to_json() + "\n" });
+    write(&args.output, &outputs)?;
+    let directory = args.output.display().to_string();
+    if printer.is_json() {
+        let names = outputs.iter().map(|output| output.name.as_str()).collect();
+        let document = Document {
+            schema: "tilewright.compile/1",
+            file: &input.source.name,
+            verdict: worst,
+            directory,
+            files: names,
+        };
+        printer.json(&to_line(&document))?;
+    } else {
+        for output in &outputs {
+            printer.result(&format!("{directory}/{}\n", output.name))?;
+        }
+    }
+    Ok(status)
+}
+
+/// The files of one function.
+fn files(function: &str, lowering: &Lowering) -> Result<Vec<Output>, Vec<tilewright_ir::Diagnostic>> {
+    let stem: String = function.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '_' }).collect();
+    let generated = codegen::generate(validate(lowering.last())?)?;
+    let mut outputs = vec![
+        Output { name: format!("{stem}.cl"), text: generated.source },
+        Output { name: format!("{stem}.json"), text: to_line(&generated.metadata) + "\n" },
+    ];
+    for (position, stage) in lowering.stages.iter().enumerate() {
+        let text = tilewright_script::print_module(&Module { funcs: vec![stage.func.clone()] });
+        outputs.push(Output { name: format!("{stem}.{position}-{}.py", stage.name), text });
+    }
+    Ok(outputs)
+}
+
+/// A folder with something in it, or something that is no folder, is never written to.
+fn refuse_used(folder: &Path) -> Result<(), Failure> {
+    let refused = |said: &str| {
+        let name = folder.display().to_string();
+        Err(Failure::plain(name.clone(), "output-exists", format!("{name} {said}"))
+            .with_help("name a folder that does not exist yet, or remove it first"))
+    };
+    match fs::read_dir(folder) {
+        Ok(mut entries) if entries.next().is_some() => refused("is not empty"),
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => refused("is no folder"),
+        Err(error) => refused(&format!("cannot be looked into: {error}")),
+    }
+}
+
+/// Writes all files beside the folder and moves them there in one step; on a fault nothing stays behind unsaid.
+fn write(folder: &Path, outputs: &[Output]) -> Result<(), Failure> {
+    let name = folder.file_name().map_or_else(|| "tilewright".into(), |name| name.to_string_lossy().into_owned());
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let partial = parent.join(format!(".{name}.{}.partial", std::process::id()));
+    let written = write_all(&partial, outputs).and_then(|()| {
+        match fs::remove_dir(folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        fs::rename(&partial, folder)
+    });
+    written.map_err(|error| {
+        let rest = match fs::remove_dir_all(&partial) {
+            Err(left) if left.kind() != io::ErrorKind::NotFound => {
+                format!("; {} could not be removed: {left}", partial.display())
+            }
+            _ => String::new(),
+        };
+        let folder = folder.display().to_string();
+        Failure::plain(folder.clone(), "cannot-write", format!("cannot write {folder}: {error}{rest}"))
+    })
+}
+
+fn write_all(folder: &Path, outputs: &[Output]) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    outputs.iter().try_for_each(|output| fs::write(folder.join(&output.name), &output.text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn output(name: &str) -> Output {
+        Output { name: name.into(), text: "x".into() }
+    }
+
+    #[test]
+    fn all_files_are_there_or_none() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("deep/er/out");
+        write(&folder, &[output("a.cl"), output("a.json")]).unwrap();
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
+        assert!(refuse_used(&folder).is_err());
+        let broken = root.path().join("broken");
+        // A name with a folder that does not exist cannot be written, after the first file was.
+        assert!(write(&broken, &[output("a.cl"), output("no/such/b.cl")]).is_err());
+        assert!(!broken.exists());
+        let left: Vec<_> = fs::read_dir(root.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["deep"]);
+    }
+
+    #[test]
+    fn only_what_does_not_exist_or_is_empty_is_taken() {
+        let root = tempfile::tempdir().unwrap();
+        assert!(refuse_used(root.path()).is_ok());
+        assert!(refuse_used(&root.path().join("new")).is_ok());
+        let file = root.path().join("file");
+        fs::write(&file, "x").unwrap();
+        assert!(refuse_used(&file).is_err());
+        assert!(refuse_used(root.path()).is_err());
+        write(&root.path().join("new"), &[output("a")]).unwrap();
+    }
+}
