@@ -215,10 +215,6 @@ impl Converter {
         all.into_iter().collect()
     }
 
-    fn optional(&mut self, expr: Option<&py::Expr>) -> Option<Option<Box<Expr>>> {
-        expr.map_or(Some(None), |expr| self.boxed(expr).map(Some))
-    }
-
     fn expr_kind(&mut self, expr: &py::Expr, place: Span) -> Option<ExprKind> {
         let what = match expr {
             py::Expr::Name(name) => return Some(ExprKind::Name(name.id.to_string())),
@@ -231,8 +227,14 @@ impl Converter {
             py::Expr::Tuple(tuple) => return self.exprs(&tuple.elts).map(ExprKind::Tuple),
             py::Expr::Dict(dict) => return self.dict(dict, place),
             py::Expr::Slice(slice) => {
-                let (lower, upper) = (self.optional(slice.lower.as_deref())?, self.optional(slice.upper.as_deref())?);
-                return Some(ExprKind::Slice(lower, upper, self.optional(slice.step.as_deref())?));
+                let bounds = [&slice.lower, &slice.upper, &slice.step];
+                let read = bounds.map(|bound| bound.as_ref().map(|bound| self.boxed(bound)));
+                // A bound that is there must be readable.
+                if read.iter().any(|bound| matches!(bound, Some(None))) {
+                    return None;
+                }
+                let [lower, upper, step] = read.map(Option::flatten);
+                return Some(ExprKind::Slice(lower, upper, step));
             }
             py::Expr::Subscript(node) => {
                 return Some(ExprKind::Subscript(self.boxed(&node.value)?, self.boxed(&node.slice)?));
@@ -373,14 +375,12 @@ impl Converter {
 /// The name that `import a.b as c` binds, and what it stands for.
 fn module_import(alias: &py::Alias) -> (String, String) {
     let path = alias.name.to_string();
-    match &alias.asname {
-        Some(name) => (name.to_string(), path),
-        // `import a.b` binds `a`.
-        None => {
-            let root = path.split('.').next().unwrap_or_default().to_owned();
-            (root.clone(), root)
-        }
+    if let Some(name) = &alias.asname {
+        return (name.to_string(), path);
     }
+    // `import a.b` binds `a`.
+    let root = path.split('.').next().unwrap_or_default().to_owned();
+    (root.clone(), root)
 }
 
 fn unary_op(op: py::UnaryOp) -> UnaryOp {
