@@ -123,15 +123,18 @@ pub struct Programs {
 /// # Errors
 /// All that is wrong with the text; `no-function` if there is none, or none of that name.
 pub fn read(text: &str, function: Option<&str>) -> Result<Programs, Vec<Diagnostic>> {
-    let read = if is_tvmscript(text) { read_tvmscript(text)? } else { read_te(text, function)? };
+    let read = if is_tvmscript(text) { read_tvmscript(text, function)? } else { read_te(text, function)? };
+    let faults = read.programs.iter().filter_map(|program| validate(&program.func).err()).flatten();
+    let faults: Vec<Diagnostic> = faults.collect();
+    if faults.is_empty() { Ok(read) } else { Err(faults) }
+}
+
+/// The functions of that name, or all of them.
+fn select(programs: Vec<Program>, function: Option<&str>) -> Result<Vec<Program>, Diagnostic> {
+    let names: Vec<String> = programs.iter().map(|program| program.func.name.clone()).collect();
     let named = |program: &Program| function.is_none_or(|name| program.func.name == name);
-    let names: Vec<String> = read.programs.iter().map(|program| program.func.name.clone()).collect();
-    let programs: Vec<Program> = read.programs.into_iter().filter(named).collect();
-    if programs.is_empty() {
-        return Err(vec![no_function(function, &names)]);
-    }
-    let faults: Vec<Diagnostic> = programs.iter().filter_map(|program| validate(&program.func).err()).flatten().collect();
-    if faults.is_empty() { Ok(Programs { programs, warnings: read.warnings }) } else { Err(faults) }
+    let selected: Vec<Program> = programs.into_iter().filter(named).collect();
+    if selected.is_empty() { Err(no_function(function, &names)) } else { Ok(selected) }
 }
 
 fn no_function(wanted: Option<&str>, names: &[String]) -> Diagnostic {
@@ -145,22 +148,37 @@ fn no_function(wanted: Option<&str>, names: &[String]) -> Diagnostic {
     }
 }
 
-fn read_tvmscript(text: &str) -> Result<Programs, Vec<Diagnostic>> {
+fn read_tvmscript(text: &str, function: Option<&str>) -> Result<Programs, Vec<Diagnostic>> {
     let module: Module = tilewright_script::read_module(text)?;
     let programs = module.funcs.into_iter().map(|func| Program { func, definition: None }).collect();
+    let programs = select(programs, function).map_err(|fault| vec![fault])?;
     Ok(Programs { programs, warnings: Vec::new() })
 }
 
+/// `function` is one of the Python functions of the text, which is then called; failing that, a function that the
+/// text lowers.
 fn read_te(text: &str, function: Option<&str>) -> Result<Programs, Vec<Diagnostic>> {
-    let evaluated = te::evaluate(text, function)?;
-    let mut programs = Vec::new();
-    let mut warnings = Vec::new();
-    for lowered in evaluated {
-        warnings.extend(lowered.warnings);
-        let definition = Some((lowered.definition, lowered.evidence));
-        programs.push(Program { func: lowered.func, definition });
+    let tree = tilewright_script::te::read(text)?;
+    match te::evaluate(&tree, function) {
+        Ok(lowered) => Ok(from_te(lowered)),
+        Err(faults) if function.is_some() => {
+            let all = te::evaluate(&tree, None).map_err(|_| faults.clone())?;
+            let Programs { programs, warnings } = from_te(all);
+            let programs = select(programs, function).map_err(|_| faults)?;
+            Ok(Programs { programs, warnings })
+        }
+        Err(faults) => Err(faults),
     }
-    Ok(Programs { programs, warnings })
+}
+
+fn from_te(lowered: Vec<te::Lowered>) -> Programs {
+    let mut read = Programs { programs: Vec::new(), warnings: Vec::new() };
+    for lowered in lowered {
+        read.warnings.extend(lowered.warnings);
+        let definition = Some((lowered.definition, lowered.evidence));
+        read.programs.push(Program { func: lowered.func, definition });
+    }
+    read
 }
 
 /// Why a check has no report.

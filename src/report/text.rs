@@ -221,6 +221,17 @@ fn summary(out: &mut String, file: &FileReport, report: &CheckReport, style: Sty
     line(out, &format!("{}: {said} (seed {}, {})", style.verdict(verdict, 0), file.setting.seed, file.setting.solver));
 }
 
+/// The report of `tilewright validate`; ends with a newline.
+pub fn validate(before: &str, after: &str, rows: &[PassRow], verdict: Verdict, style: Style) -> String {
+    let mut out = String::new();
+    line(&mut out, &style.paint("1", &format!("{before} -> {after}")));
+    passes(&mut out, rows, style);
+    let all = rows.iter().flat_map(|row| &row.obligations);
+    let (proved, count) = (all.clone().filter(|row| row.verdict == Verdict::Proved).count(), all.count());
+    line(&mut out, &format!("{}: {proved} of {count} obligations proved", style.verdict(verdict, 0)));
+    out
+}
+
 /// The report of `tilewright map`; ends with a newline.
 pub fn map(report: &MapReport, style: Style) -> String {
     let mut out = String::new();

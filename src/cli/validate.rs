@@ -1,0 +1,106 @@
+//! `tilewright validate`: does one function mean what another one means, with its buffers moved?
+//!
+//! Nothing is known of the compiler that made the second function from the first. Parameters correspond by position,
+//! other buffers by name; how a buffer's indices moved is given with `--map` or inferred: not at all if the shape is the
+//! same, flattened row-major if the rank says so.
+
+use tilewright_ir::{Diagnostic, PrimFunc};
+use tilewright_verify::Judge;
+
+use super::exit::ExitStatus;
+use super::failure::Failure;
+use super::input::Input;
+use super::options::{Global, Shapes};
+use super::printer::Printer;
+use crate::pipeline;
+use crate::pipeline::pair::{self, GivenMap};
+use crate::report::check::to_line;
+use crate::report::{ObligationRow, PassRow, Source, Verdict, text};
+
+/// Prove that a function made by any compiler means what the one before means
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:\n  tilewright validate before.py after.py\n  tilewright validate before.py after.py \
+                        --map 'A: lambda i, j: [j, i]' --map 'B: lambda i, j: [j, i]'\n\nFunctions of the same name \
+                        correspond; so do the only functions of both files.")]
+pub struct Args {
+    /// The function before, as TVMScript or TE
+    #[arg(value_name = "BEFORE[::name]")]
+    before: String,
+    /// The function after, as TVMScript
+    #[arg(value_name = "AFTER[::name]")]
+    after: String,
+    /// How the indices of a buffer moved; inferred where it is not given
+    #[arg(long = "map", value_name = "BUFFER: LAMBDA")]
+    maps: Vec<String>,
+}
+
+/// Holds the two against each other.
+///
+/// # Errors
+/// Bad input, functions or buffers that cannot be paired.
+pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
+    let (before, before_funcs) = read(&args.before, printer)?;
+    let (after, after_funcs) = read(&args.after, printer)?;
+    let maps = args.maps.iter().map(|map| given_map(map)).collect::<Result<Vec<_>, _>>()?;
+    let options = super::pipeline_options(global, &Shapes::default(), None);
+    let judge = Judge::new(options.judge_config()).map_err(|error| Failure::Internal(error.to_string()))?;
+    let mut rows = Vec::new();
+    for (before, after_func) in pairs(&before_funcs, &after_funcs).map_err(|fault| Failure::input(&after, vec![fault]))? {
+        let start = std::time::Instant::now();
+        let (renamed, evidence) = pair::pair(before, after_func, &maps).map_err(|faults| Failure::input(&after, faults))?;
+        let reports = judge.check_pass(before, &renamed, &evidence);
+        let obligations = reports.into_iter().map(ObligationRow::from).collect();
+        let ms = start.elapsed().as_secs_f64() * 1e3;
+        rows.push(PassRow { name: before.name.clone(), ms, obligations, skipped: None });
+    }
+    let empty = rows.iter().any(|row| row.obligations.is_empty()).then_some(Verdict::Skipped);
+    let verdict = Verdict::worst(rows.iter().map(PassRow::verdict).chain(empty));
+    if printer.is_json() {
+        let document = serde_json::json!({
+            "schema": "tilewright.validate/1", "before": before.name, "after": after.name, "verdict": verdict,
+            "functions": rows,
+        });
+        printer.json(&to_line(&document))?;
+    } else {
+        printer.result(&text::validate(&before.name, &after.name, &rows, verdict, printer.style()))?;
+    }
+    if rows.iter().flat_map(|row| &row.obligations).any(ObligationRow::is_internal) {
+        return Ok(ExitStatus::Internal);
+    }
+    Ok(ExitStatus::of_verdict(verdict, global.allow_unknown))
+}
+
+fn read(argument: &str, printer: &Printer) -> Result<(Source, Vec<PrimFunc>), Failure> {
+    let Input { source, function } = Input::read(argument)?;
+    let programs = pipeline::read(&source.text, function.as_deref()).map_err(|faults| Failure::input(&source, faults))?;
+    printer.diagnostics(&source, &programs.warnings);
+    Ok((source, programs.programs.into_iter().map(|program| program.func).collect()))
+}
+
+/// Functions that correspond: the only ones, or those of the same name.
+fn pairs<'a>(before: &'a [PrimFunc], after: &'a [PrimFunc]) -> Result<Vec<(&'a PrimFunc, &'a PrimFunc)>, Diagnostic> {
+    if let ([only], [other]) = (before, after) {
+        return Ok(vec![(only, other)]);
+    }
+    let names = |funcs: &[PrimFunc]| funcs.iter().map(|func| func.name.clone()).collect::<Vec<_>>().join(", ");
+    let unpaired = || {
+        let message = format!("the functions do not correspond: before {}, after {}", names(before), names(after));
+        Diagnostic::error("unpaired-functions", None, message).with_help("pick one of each with FILE::name")
+    };
+    if before.len() != after.len() {
+        return Err(unpaired());
+    }
+    let same = |func: &'a PrimFunc| after.iter().find(|other| other.name == func.name).map(|other| (func, other));
+    before.iter().map(same).collect::<Option<Vec<_>>>().ok_or_else(unpaired)
+}
+
+/// Reads `A: lambda i, j: [j, i]`.
+fn given_map(text: &str) -> Result<GivenMap, Failure> {
+    let source = Source { name: "<--map>".into(), text: text.to_owned() };
+    let (buffer, map) = text.split_once(':').filter(|(buffer, _)| !buffer.contains("lambda")).ok_or_else(|| {
+        let fault = Diagnostic::error("map-without-buffer", None, format!("`{text}` names no buffer"))
+            .with_help("write it as 'A: lambda i, j: [j, i]'");
+        Failure::input(&source, vec![fault])
+    })?;
+    Ok(GivenMap { buffer: buffer.trim().to_owned(), text: map.trim().to_owned() })
+}
