@@ -308,7 +308,7 @@ impl<'a> Lockstep<'a> {
             }
             // A condition that was decided must always hold, or never.
             (Expr::IfThenElse(c, a, _) | Expr::Select(c, a, _), _) if same_shape(a, new) => {
-                self.decided(c, true, a, new)
+                self.decided(c, true, a, new);
             }
             (Expr::IfThenElse(c, _, b) | Expr::Select(c, _, b), _) => self.decided(c, false, b, new),
             _ => self.stuck(format!("`{old}` became `{new}`")),
