@@ -1,6 +1,6 @@
 //! `tilewright map`: what is known about an index map.
 
-use tilewright_ir::{AxisSeparators, Bindings, Diagnostic, Expr, IndexMap};
+use tilewright_ir::{AxisSeparators, Bindings, Diagnostic, Expr, IndexMap, UnaryOp};
 use tilewright_verify::{Judge, MapClaim};
 
 use super::exit::ExitStatus;
@@ -26,4 +26,135 @@ pub struct Args {
     /// A logical index to follow; may be given many times
     #[arg(long, value_name = "11,37,23,101", allow_hyphen_values = true)]
     at: Vec<String>,
+}
+
+/// Prints what is known.
+///
+/// # Errors
+/// A map, a shape or an index that cannot be read or does not fit.
+pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
+    let map = read(args)?;
+    let points = args.at.iter().map(|text| read_point(text, &map)).collect::<Result<Vec<_>, _>>()?;
+    let options = super::pipeline_options(global, &super::options::Shapes::default(), None);
+    let judge = Judge::new(options.judge_config()).map_err(|error| Failure::Internal(error.to_string()))?;
+    let physical = physical_shape(&map)?;
+    let claim = MapClaim { map: &map, shape: &physical.extents, padded: &physical.padded_axes };
+    let verdicts: Vec<ObligationRow> = judge.check_map(claim).into_iter().map(ObligationRow::from).collect();
+    let at = points.iter().map(|point| follow(point, &map, &physical.extents)).collect::<Result<Vec<_>, _>>()?;
+    let (inverse, padding) = inverse(&map, &physical.extents);
+    let report = MapReport {
+        schema: "tilewright.map/1",
+        map: map.to_string(),
+        shape: Dim::shape(map.domain()),
+        physical_shape: Dim::shape(&physical.extents),
+        axis_separators: map.axis_separators().positions().to_vec(),
+        flat_shape: Dim::shape(&flat_shape(map.axis_separators(), &physical.extents)),
+        at,
+        inverse,
+        padding,
+        verdicts,
+    };
+    if printer.is_json() {
+        printer.json(&report.to_json())?;
+    } else {
+        printer.result(&text::map(&report, printer.style()))?;
+    }
+    if report.verdicts.iter().any(ObligationRow::is_internal) {
+        return Ok(ExitStatus::Internal);
+    }
+    Ok(ExitStatus::of_verdict(report.verdict(), global.allow_unknown))
+}
+
+fn read_point(text: &str, map: &IndexMap) -> Result<Vec<i128>, Failure> {
+    let source = Source { name: "<--at>".into(), text: text.to_owned() };
+    let fault = |code, message: String| Failure::input(&source, vec![Diagnostic::error(code, None, message)]);
+    let read = |part: &str| part.trim().parse::<i128>().map_err(|_| fault("bad-index", format!("`{}` is no integer", part.trim())));
+    let inner = text.trim().trim_start_matches(['(', '[']).trim_end_matches([')', ']']);
+    let parts: Vec<&str> = if inner.trim().is_empty() { Vec::new() } else { inner.split(',').collect() };
+    let point = parts.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    if point.len() != map.domain().len() {
+        let message = format!("`{text}` has {} indices, the shape has {} axes", point.len(), map.domain().len());
+        return Err(fault("index-rank", message));
+    }
+    for (axis, (index, extent)) in point.iter().zip(map.domain()).enumerate() {
+        let too_large = extent.as_const_int().is_some_and(|extent| *index >= extent);
+        if *index < 0 || too_large {
+            let message = format!("index {index} of axis {axis} is outside the shape: it has to be in 0..{extent}");
+            return Err(fault("index-out-of-shape", message));
+        }
+    }
+    Ok(point)
+}
+
+/// The algebra's physical shape. Where it has none because an index is negative, the shape of the others: the judge
+/// then refutes the bounds, with the index.
+fn physical_shape(map: &IndexMap) -> Result<algebra::PhysicalShape, Failure> {
+    algebra::physical_shape(map).or_else(|fault| match enumerated_shape(map) {
+        Some(extents) => Ok(algebra::PhysicalShape { extents, padded_axes: Vec::new() }),
+        None => Err(Failure::input(&Source { name: "<map>".into(), text: map.to_string() }, vec![fault])),
+    })
+}
+
+/// Largest index + 1 on each axis, at least 1, by trying all points of a small constant shape.
+fn enumerated_shape(map: &IndexMap) -> Option<Vec<Expr>> {
+    const MAX_POINTS: u64 = 1 << 16;
+    let domain: Vec<i128> = map.domain().iter().map(Expr::as_const_int).collect::<Option<_>>()?;
+    let count = tilewright_ir::checked_size(&domain).ok().filter(|count| (1..=MAX_POINTS).contains(count))?;
+    let mut extents = vec![1i128; map.outputs().len()];
+    let mut index = vec![0i128; domain.len()];
+    for _ in 0..count {
+        for (extent, at) in extents.iter_mut().zip(map.eval(&index, &Bindings::new()).ok()?) {
+            *extent = (*extent).max(at.checked_add(1)?);
+        }
+        for axis in (0..domain.len()).rev() {
+            index[axis] += 1;
+            if index[axis] < domain[axis] {
+                break;
+            }
+            index[axis] = 0;
+        }
+    }
+    extents.into_iter().map(|extent| i64::try_from(extent).ok().map(Expr::int)).collect()
+}
+
+/// One extent a separator group: the product of its extents.
+fn flat_shape(separators: &AxisSeparators, physical: &[Expr]) -> Vec<Expr> {
+    let symbols = physical.iter().flat_map(Expr::vars);
+    let ranges = symbols.fold(algebra::Ranges::new(), |ranges, symbol| ranges.with_symbol(&symbol));
+    let product = |group: &[Expr]| {
+        let known: Option<Vec<i128>> = group.iter().map(Expr::as_const_int).collect();
+        let size = known.and_then(|known| known.into_iter().try_fold(1i128, i128::checked_mul));
+        if let Some(size) = size.and_then(|size| i64::try_from(size).ok()) {
+            return Expr::int(size);
+        }
+        let product = group.iter().cloned().reduce(|product, extent| product * extent);
+        algebra::simplify(&product.unwrap_or_else(|| Expr::int(1)), &ranges)
+    };
+    separators.groups().into_iter().map(|group| product(&physical[group])).collect()
+}
+
+fn follow(point: &[i128], map: &IndexMap, extents: &[Expr]) -> Result<AtRow, Failure> {
+    let physical = map.eval(point, &Bindings::new()).map_err(|error| {
+        Failure::plain("<--at>", "no-value", format!("the map has no value at {point:?}: {error}"))
+            .with_help("give numbers instead of names in --shape to follow an index")
+    })?;
+    let numeral = |group: std::ops::Range<usize>| {
+        group.clone().try_fold(0i128, |high, axis| {
+            // The extent of a group's first axis does not matter.
+            let extent = if axis == group.start { 1 } else { extents[axis].as_const_int()? };
+            high.checked_mul(extent)?.checked_add(physical[axis])
+        })
+    };
+    let flat = map.axis_separators().groups().into_iter().map(numeral).collect();
+    Ok(AtRow { logical: point.to_vec(), physical, flat })
+}
+
+/// Inverse and padding as lambdas over the physical indices, if the algebra finds them.
+fn inverse(map: &IndexMap, physical: &[Expr]) -> (Option<String>, Option<String>) {
+    let Ok(found) = algebra::inverse(map, physical) else { return (None, None) };
+    let vars: Vec<String> = found.vars.iter().map(ToString::to_string).collect();
+    let outputs: Vec<String> = found.outputs.iter().map(ToString::to_string).collect();
+    let head = format!("lambda {}:", vars.join(", "));
+    let padding = found.guard.map_or_else(|| "False".to_owned(), |guard| Expr::unary(UnaryOp::Not, guard).to_string());
+    (Some(format!("{head} [{}]", outputs.join(", "))), Some(format!("{head} {padding}")))
 }
