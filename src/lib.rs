@@ -1,13 +1,14 @@
 //! Tilewright lowers tensor programs to physical memory layouts and proves, pass by pass, that nothing went wrong.
 //!
 //! The rooms: [`te`] evaluates the TE dialect, [`passes`] lower, [`algebra`] is the untrusted half of index maps,
-//! [`codegen`] writes OpenCL C, [`harness`] runs and compares, [`report`] says what came out, [`cli`] is the command
-//! line. The language is `tilewright-ir`, the judge `tilewright-verify`, the reference `tilewright-interp`.
+//! [`codegen`] writes OpenCL C, [`harness`] runs and compares, [`report`] says what came out, [`pipeline`] is the main
+//! job, [`cli`] the command line. The language is `tilewright-ir`, the judge `tilewright-verify`, the reference `tilewright-interp`.
 
 pub mod algebra;
 pub mod cli;
 pub mod codegen;
 pub mod harness;
 pub mod passes;
+pub mod pipeline;
 pub mod report;
 pub mod te;

@@ -8,6 +8,9 @@
 //! A step goes on only if the judge proved it, or if what is not proved is undecided and was allowed. Steps after one
 //! that was refused are rows too: skipped, with the reason.
 
+pub mod engines;
+pub mod pair;
+
 use std::time::{Duration, Instant};
 
 use tilewright_ir::{
@@ -20,6 +23,9 @@ use crate::report::check::{CheckReport, FileReport, PassRow, Setting};
 use crate::report::diagnostic::DiagnosticRow;
 use crate::report::{BufferRow, Dim, ObligationRow, Source, Verdict};
 use crate::te;
+
+/// The pass after which a buffer has its flat shape.
+const FLATTEN: &str = "flatten_buffer";
 
 /// What a run is given.
 #[derive(Clone, Debug)]
@@ -100,15 +106,6 @@ pub struct Lowering {
 /// Called before each step with the function's name and the step's.
 pub type Observer<'a> = dyn FnMut(&str, &str) + 'a;
 
-/// Whether a text is TVMScript; if not, it is taken for TE.
-pub fn is_tvmscript(text: &str) -> bool {
-    let decorators = text.lines().map(str::trim_start).filter_map(|line| line.strip_prefix('@'));
-    decorators.into_iter().any(|name| {
-        let name = name.split(['(', '#', ' ']).next().unwrap_or_default();
-        name.ends_with("prim_func") || name.ends_with("ir_module") || name == "tvm.script.ir_module"
-    })
-}
-
 /// What was found in a text.
 #[derive(Clone, Debug)]
 pub struct Programs {
@@ -123,7 +120,8 @@ pub struct Programs {
 /// # Errors
 /// All that is wrong with the text; `no-function` if there is none, or none of that name.
 pub fn read(text: &str, function: Option<&str>) -> Result<Programs, Vec<Diagnostic>> {
-    let read = if is_tvmscript(text) { read_tvmscript(text, function)? } else { read_te(text, function)? };
+    let read =
+        if tilewright_script::is_tvmscript(text) { read_tvmscript(text, function)? } else { read_te(text, function)? };
     let faults = read.programs.iter().filter_map(|program| validate(&program.func).err()).flatten();
     let faults: Vec<Diagnostic> = faults.collect();
     if faults.is_empty() { Ok(read) } else { Err(faults) }
@@ -240,7 +238,8 @@ fn known_symbols(programs: &[Program], shapes: &[(String, i64)]) -> Result<(), V
             faults.push(Diagnostic::error("duplicate-extent", None, message));
         } else if !symbols.contains(name) {
             let message = format!("--shape gives a value to `{name}`, which is no symbolic extent of the program");
-            let listed = if symbols.is_empty() { "it has none".to_owned() } else { format!("it has {}", symbols.join(", ")) };
+            let listed =
+                if symbols.is_empty() { "it has none".to_owned() } else { format!("it has {}", symbols.join(", ")) };
             faults.push(Diagnostic::error("unknown-extent", None, message).with_help(listed));
         }
     }
@@ -324,7 +323,8 @@ impl Lowering {
 
     fn skip(&mut self, name: &str) {
         let stopped = self.steps.iter().find(|row| row.verdict() != Verdict::Proved);
-        let reason = stopped.map_or_else(String::new, |row| format!("not run, for {} is {}", row.name, row.verdict().word()));
+        let reason =
+            stopped.map_or_else(String::new, |row| format!("not run, for {} is {}", row.name, row.verdict().word()));
         self.steps.push(PassRow { name: name.to_owned(), ms: 0.0, obligations: Vec::new(), skipped: Some(reason) });
     }
 
@@ -360,7 +360,7 @@ fn buffer_row(buffer: &Buffer, stages: &[Stage]) -> BufferRow {
             BufferChange::Layout | BufferChange::Rename => flat = Some(claim.after.clone()),
         }
     }
-    let flattened = stages.iter().any(|stage| stage.name == passes::FLATTEN);
+    let flattened = stages.iter().any(|stage| stage.name == FLATTEN);
     let flat = flat.or_else(|| flattened.then(|| physical.clone()));
     BufferRow {
         name: buffer.name.clone(),

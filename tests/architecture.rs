@@ -114,7 +114,8 @@ fn unsafe_lines(text: &str) -> Vec<usize> {
 /// The first sentence of a file's `//!` comment.
 fn purpose(text: &str) -> Option<String> {
     let lines = text.lines().take_while(|line| line.starts_with("//!"));
-    let lines: Vec<&str> = lines.map(|line| line.trim_start_matches("//!").trim()).take_while(|line| !line.is_empty()).collect();
+    let lines: Vec<&str> =
+        lines.map(|line| line.trim_start_matches("//!").trim()).take_while(|line| !line.is_empty()).collect();
     let paragraph = lines.join(" ");
     let end = paragraph.find(". ").unwrap_or(paragraph.len());
     let sentence = paragraph[..end].trim_end_matches([':', '.']).to_owned();
@@ -233,7 +234,10 @@ fn every_file_is_named_with_its_purpose() {
 fn a_file_that_is_not_named_is_found() {
     let files = [PathBuf::from("ir/src/lib.rs"), PathBuf::from("ir/src/secret.rs")];
     assert_eq!(unnamed(&files, "- `ir/src/lib.rs`: the language."), ["ir/src/secret.rs"]);
-    assert_eq!(purpose("//! Buffers: what they\n//! hold. More.\n//!\n//! Even more."), Some("Buffers: what they hold".into()));
+    assert_eq!(
+        purpose("//! Buffers: what they\n//! hold. More.\n//!\n//! Even more."),
+        Some("Buffers: what they hold".into())
+    );
     assert_eq!(purpose("fn main() {}"), None);
 }
 

@@ -101,7 +101,9 @@ fn with_json_the_error_is_a_document_too() {
 
 #[test]
 fn hostile_nesting_is_refused_and_not_a_crash() {
-    for text in ["(".repeat(100_000), "[".repeat(100_000), "-".repeat(300_000), format!("x = {}1", "1 + ".repeat(50_000))] {
+    for text in
+        ["(".repeat(100_000), "[".repeat(100_000), "-".repeat(300_000), format!("x = {}1", "1 + ".repeat(50_000))]
+    {
         let run = tilewright_with_input(&["check", "-"], &text);
         assert_eq!(run.code, Some(2), "{:.300}", run.stderr);
         assert!(run.stderr.len() < 100_000, "{} bytes of messages", run.stderr.len());

@@ -123,8 +123,7 @@ fn refuse_used(folder: &Path) -> Result<(), Failure> {
             .with_help("name a folder that does not exist yet, or remove it first"))
     };
     match fs::read_dir(folder) {
-        Ok(mut entries) if entries.next().is_some() => refused("is not empty"),
-        Ok(_) => Ok(()),
+        Ok(mut entries) => entries.next().map_or(Ok(()), |_| refused("is not empty")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => refused("is no folder"),
         Err(error) => refused(&format!("cannot be looked into: {error}")),

@@ -68,7 +68,9 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
 fn read_point(text: &str, map: &IndexMap) -> Result<Vec<i128>, Failure> {
     let source = Source { name: "<--at>".into(), text: text.to_owned() };
     let fault = |code, message: String| Failure::input(&source, vec![Diagnostic::error(code, None, message)]);
-    let read = |part: &str| part.trim().parse::<i128>().map_err(|_| fault("bad-index", format!("`{}` is no integer", part.trim())));
+    let read = |part: &str| {
+        part.trim().parse::<i128>().map_err(|_| fault("bad-index", format!("`{}` is no integer", part.trim())))
+    };
     let inner = text.trim().trim_start_matches(['(', '[']).trim_end_matches([')', ']']);
     let parts: Vec<&str> = if inner.trim().is_empty() { Vec::new() } else { inner.split(',').collect() };
     let point = parts.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
@@ -157,4 +159,8 @@ fn inverse(map: &IndexMap, physical: &[Expr]) -> (Option<String>, Option<String>
     let head = format!("lambda {}:", vars.join(", "));
     let padding = found.guard.map_or_else(|| "False".to_owned(), |guard| Expr::unary(UnaryOp::Not, guard).to_string());
     (Some(format!("{head} [{}]", outputs.join(", "))), Some(format!("{head} {padding}")))
+}
+fn read(args: &Args) -> Result<IndexMap, Failure> {
+    let _ = &args.map;
+    Err(Failure::Internal(args.shape.clone()))
 }

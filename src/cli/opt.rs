@@ -13,10 +13,12 @@ use crate::report::check::to_line;
 
 /// Run the named passes and print TVMScript
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  tilewright opt --list\n  tilewright opt -p apply_buffer_transforms,flatten_buffer \
+#[command(
+    after_help = "Examples:\n  tilewright opt --list\n  tilewright opt -p apply_buffer_transforms,flatten_buffer \
                         examples/nhwc_to_nchwc.tvm.py\n  tilewright opt -p flatten_buffer - < program.py\n\nA TE \
                         program is lowered first; without -p that is all. Nothing is proved here: see check and \
-                        validate.")]
+                        validate."
+)]
 pub struct Args {
     /// Passes in the order in which they run
     #[arg(short, long = "passes", value_name = "PASS", value_delimiter = ',')]

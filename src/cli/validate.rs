@@ -19,9 +19,11 @@ use crate::report::{ObligationRow, PassRow, Source, Verdict, text};
 
 /// Prove that a function made by any compiler means what the one before means
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  tilewright validate before.py after.py\n  tilewright validate before.py after.py \
+#[command(
+    after_help = "Examples:\n  tilewright validate before.py after.py\n  tilewright validate before.py after.py \
                         --map 'A: lambda i, j: [j, i]' --map 'B: lambda i, j: [j, i]'\n\nFunctions of the same name \
-                        correspond; so do the only functions of both files.")]
+                        correspond; so do the only functions of both files."
+)]
 pub struct Args {
     /// The function before, as TVMScript or TE
     #[arg(value_name = "BEFORE[::name]")]
@@ -45,9 +47,12 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     let options = super::pipeline_options(global, &Shapes::default(), None);
     let judge = Judge::new(options.judge_config()).map_err(|error| Failure::Internal(error.to_string()))?;
     let mut rows = Vec::new();
-    for (before, after_func) in pairs(&before_funcs, &after_funcs).map_err(|fault| Failure::input(&after, vec![fault]))? {
+    for (before, after_func) in
+        pairs(&before_funcs, &after_funcs).map_err(|fault| Failure::input(&after, vec![fault]))?
+    {
         let start = std::time::Instant::now();
-        let (renamed, evidence) = pair::pair(before, after_func, &maps).map_err(|faults| Failure::input(&after, faults))?;
+        let (renamed, evidence) =
+            pair::pair(before, after_func, &maps).map_err(|faults| Failure::input(&after, faults))?;
         let reports = judge.check_pass(before, &renamed, &evidence);
         let obligations = reports.into_iter().map(ObligationRow::from).collect();
         let ms = start.elapsed().as_secs_f64() * 1e3;
@@ -72,7 +77,8 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
 
 fn read(argument: &str, printer: &Printer) -> Result<(Source, Vec<PrimFunc>), Failure> {
     let Input { source, function } = Input::read(argument)?;
-    let programs = pipeline::read(&source.text, function.as_deref()).map_err(|faults| Failure::input(&source, faults))?;
+    let programs =
+        pipeline::read(&source.text, function.as_deref()).map_err(|faults| Failure::input(&source, faults))?;
     printer.diagnostics(&source, &programs.warnings);
     Ok((source, programs.programs.into_iter().map(|program| program.func).collect()))
 }

@@ -4,9 +4,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 
 use tilewright_ir::visit::{Rewrite, Substitution};
-use tilewright_ir::{
-    Buffer, BufferChange, BufferClaim, Diagnostic, Evidence, Expr, IndexMap, PrimFunc, Var,
-};
+use tilewright_ir::{Buffer, BufferChange, BufferClaim, Diagnostic, Evidence, Expr, IndexMap, PrimFunc, Var};
 
 /// A map that the user gave for a buffer.
 #[derive(Clone, Debug)]
@@ -71,17 +69,27 @@ fn claim(before: &Buffer, after: &Buffer, maps: &[GivenMap]) -> Result<BufferCla
         // An alias with the old shape beside a moved one is not moved itself; the judge says whether that is right.
         Some(given) => (given_map(given, before)?, BufferChange::Layout),
         None if same_shape => (IndexMap::identity(before.shape.clone()), BufferChange::Rename),
-        None if after.rank() == before.axis_separators.groups().len() && before.axis_separators.rank() == before.rank() => {
+        None if after.rank() == before.axis_separators.groups().len()
+            && before.axis_separators.rank() == before.rank() =>
+        {
             (row_major(before), BufferChange::Flatten)
         }
         None => {
-            let message = format!("how `{before}` became `{after}` cannot be inferred: their ranks are {} and {}", before.rank(), after.rank());
+            let message = format!(
+                "how `{before}` became `{after}` cannot be inferred: their ranks are {} and {}",
+                before.rank(),
+                after.rank()
+            );
             let help = format!("say it: --map '{before}: lambda ...: [...]'");
             return Err(vec![Diagnostic::error("no-map", after.span, message).with_help(help)]);
         }
     };
     if map.outputs().len() != after.rank() {
-        let message = format!("the map of `{before}` has {} outputs, but `{after}` has {} axes", map.outputs().len(), after.rank());
+        let message = format!(
+            "the map of `{before}` has {} outputs, but `{after}` has {} axes",
+            map.outputs().len(),
+            after.rank()
+        );
         return Err(vec![Diagnostic::error("map-rank", after.span, message)]);
     }
     let padded_axes = padded_axes(&map, after);
@@ -100,7 +108,9 @@ fn row_major(buffer: &Buffer) -> IndexMap {
     let groups = buffer.axis_separators.groups();
     let numeral = |group: std::ops::Range<usize>| {
         let digits = group.map(|axis| (index[axis].clone(), buffer.shape[axis].clone()));
-        digits.reduce(|(high, _), (low, extent)| (high * extent.clone() + low, extent)).map_or_else(|| Expr::int(0), |(numeral, _)| numeral)
+        digits
+            .reduce(|(high, _), (low, extent)| (high * extent.clone() + low, extent))
+            .map_or_else(|| Expr::int(0), |(numeral, _)| numeral)
     };
     let outputs = groups.into_iter().map(numeral).collect();
     IndexMap::new(identity.vars().to_vec(), buffer.shape.clone(), outputs, Vec::new())

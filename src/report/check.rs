@@ -186,7 +186,15 @@ impl From<tilewright_verify::Report> for ObligationRow {
             Judged::Refuted(found) => (Verdict::Refuted, None, Some(CounterexampleRow::from(found))),
         };
         let obligation = report.obligation.to_owned();
-        Self { obligation, subject: report.subject, verdict, method: report.method, ms: report.ms, counterexample, reason }
+        Self {
+            obligation,
+            subject: report.subject,
+            verdict,
+            method: report.method,
+            ms: report.ms,
+            counterexample,
+            reason,
+        }
     }
 }
 

@@ -115,7 +115,13 @@ fn counts(rows: &[ObligationRow]) -> String {
 /// One obligation, and why it is not proved if it is not.
 fn obligation(out: &mut String, row: &ObligationRow, style: Style) {
     let verdict = style.verdict(row.verdict, 8);
-    line(out, &format!("    {verdict} {:<11} {:<44} {} ({:.1} ms)", row.obligation, row.subject, row.method, row.ms));
+    let how = format!("{} ({:.1} ms)", row.method, row.ms);
+    let wide = row.subject.chars().count() + how.chars().count() > 70;
+    let (beside, below) = if wide { (String::new(), Some(how)) } else { (how, None) };
+    line(out, &format!("    {verdict} {:<11} {:<44} {beside}", row.obligation, row.subject));
+    if let Some(below) = below {
+        line(out, &format!("             by {below}"));
+    }
     if let Some(reason) = &row.reason {
         line(out, &format!("             because {reason}"));
     }
@@ -180,7 +186,10 @@ fn engines(out: &mut String, report: &CheckReport, style: Style) {
     let head = ["compared", "different", "max ulp", "ms"];
     line(
         out,
-        &format!("  {:<width$}  {:<13} {:>10} {:>9} {:>7} {:>9}", "engine", "status", head[0], head[1], head[2], head[3]),
+        &format!(
+            "  {:<width$}  {:<13} {:>10} {:>9} {:>7} {:>9}",
+            "engine", "status", head[0], head[1], head[2], head[3]
+        ),
     );
     for row in &report.engines {
         line(out, &engine(row, width, style));
@@ -212,7 +221,9 @@ fn summary(out: &mut String, file: &FileReport, report: &CheckReport, style: Sty
     let proved = proved.filter(|row| row.verdict == Verdict::Proved).count();
     let mut said =
         format!("{proved} of {} obligations proved, {agree} of {ran} engine runs agree", report.n_obligations());
-    if report.engines.iter().any(|row| row.status == EngineStatus::NotRequested) {
+    if report.engines.is_empty() {
+        said.push_str(", nothing was run");
+    } else if report.engines.iter().any(|row| row.status == EngineStatus::NotRequested) {
         said.push_str(", OpenCL not run as asked");
     }
     if file.setting.allow_unknown && verdict != Verdict::Proved {
