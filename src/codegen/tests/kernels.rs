@@ -1,7 +1,11 @@
-use tilewright_ir::{BinaryOp, Buffer, Expr, ForKind, ScalarType, Stmt, ThreadTag, Var};
+use tilewright_interp::Tensor;
+use tilewright_ir::{
+    AxisSeparators, BinaryOp, Buffer, DataType, Expr, ForKind, PrimFunc, Scalar, ScalarType, Scope, Stmt, StmtKind,
+    ThreadTag, UnaryOp, Var, validate,
+};
 
-use super::support::{f32_bytes, function, kernels, run, session};
-use crate::codegen::{Arguments, Binding};
+use super::support::{contents, f32_bytes, function, kernels, run, session};
+use crate::codegen::{Arguments, Binding, generate};
 
 fn f32_buffer(name: &str, extent: impl Into<Expr>) -> Buffer {
     Buffer::compact(name, ScalarType::Float32, vec![extent.into()])
@@ -65,4 +69,253 @@ fn independent_serial_loops_are_bound_automatically() {
     let mut arguments = Arguments::default();
     arguments.contents.insert(a.data.clone(), f32_bytes(&values));
     assert_eq!(run(&session(), &generated, &arguments, &b), f32_bytes(&values), "{}", generated.source);
+}
+
+/// A buffer of any type.
+fn buffer(name: &str, ty: &str, shape: &[i64]) -> Buffer {
+    let ty: DataType = ty.parse().unwrap();
+    Buffer::compact(name, ty, shape.iter().map(|&extent| Expr::int(extent)).collect())
+}
+
+fn ramp(base: Expr, stride: i64, lanes: u16) -> Expr {
+    Expr::Ramp { base: Box::new(base), stride: Box::new(Expr::int(stride)), lanes }
+}
+
+fn bound(var: &Var, extent: impl Into<Expr>, tag: ThreadTag, body: Stmt) -> Stmt {
+    Stmt::for_loop(var, extent.into(), ForKind::ThreadBinding(tag), body)
+}
+
+fn serial(var: &Var, extent: i64, body: Stmt) -> Stmt {
+    Stmt::for_loop(var, Expr::int(extent), ForKind::Serial, body)
+}
+
+fn floats(ty: &str, extent: u64) -> Tensor {
+    let ty: DataType = ty.parse().unwrap();
+    Tensor::from_fn(ty, &[extent], |k| Scalar::Float(f64::from(u32::try_from(k).unwrap()) * 0.25)).unwrap()
+}
+
+fn tensor(ty: &str, extent: u64, bytes: Vec<u8>) -> Tensor {
+    Tensor::from_bytes(ty.parse::<DataType>().unwrap(), &[extent], bytes).unwrap()
+}
+
+fn errors(func: &PrimFunc) -> Vec<&'static str> {
+    generate(validate(func).unwrap()).unwrap_err().iter().map(|error| error.code).collect()
+}
+
+#[test]
+fn ragged_guards_keep_work_items_inside() {
+    let (a, b) = (f32_buffer("A", 33), f32_buffer("B", 33));
+    let (i, j) = (Var::index("i"), Var::index("j"));
+    let index = Expr::from(&i) * Expr::int(8) + Expr::from(&j);
+    let store = Stmt::store(&b, vec![index.clone()], Expr::load(&a, vec![index.clone()]) * one());
+    let guarded = Stmt::guarded(index.lt(Expr::int(33)), store);
+    let inner = bound(&j, 8, ThreadTag::Thread(0), guarded);
+    let func = function("ragged", &[&a, &b], bound(&i, 5, ThreadTag::Block(0), inner));
+    let input = floats("float32", 33);
+    let output = run(&session(), &kernels(&func), &contents([(&a, input.clone())]), &b);
+    assert_eq!(output, input.bytes());
+}
+
+#[test]
+fn floor_division_of_negative_dividends_rounds_down_and_others_are_listed() {
+    let b = buffer("B", "int32", &[18]);
+    let i = Var::index("i");
+    let negative = (Expr::from(&i) - Expr::int(5)).floor_div(Expr::int(3));
+    let plain = (Expr::from(&i) * Expr::int(2)).floor_mod(Expr::int(5));
+    let first = Stmt::store(&b, vec![Expr::from(&i)], negative);
+    let second = Stmt::store(&b, vec![Expr::from(&i) + Expr::int(9)], plain);
+    let func = function("floor", &[&b], serial(&i, 9, Stmt::seq(vec![first, second])));
+    let generated = kernels(&func);
+    assert_eq!(generated.metadata.nonnegative_dividends, ["i * 2"]);
+    assert!(generated.source.contains("tw_floordiv_int(i - 5, 3)"), "{}", generated.source);
+    let output = run(&session(), &generated, &Arguments::default(), &b);
+    let expected = Tensor::from_fn(ScalarType::Int32, &[18], |k| {
+        let k = i128::try_from(k).unwrap();
+        Scalar::Int(if k < 9 { (k - 5).div_euclid(3) } else { (k - 9) * 2 % 5 })
+    });
+    assert_eq!(output, expected.unwrap().bytes());
+}
+
+#[test]
+fn symbolic_extents_are_arguments() {
+    let n = Var::index("n");
+    let (a, b) = (f32_buffer("A", &n), f32_buffer("B", &n));
+    let i = Var::index("i");
+    let reversed = Expr::from(&n) - Expr::int(1) - Expr::from(&i);
+    let store = Stmt::store(&b, vec![Expr::from(&i)], Expr::load(&a, vec![reversed]));
+    let nest = Stmt::for_loop(&i, Expr::from(&n), ForKind::Parallel, store);
+    let generated = kernels(&function("reverse", &[&a, &b], nest));
+    assert_eq!(generated.metadata.kernels[0].binding, Binding::Automatic);
+    let input = floats("float32", 17);
+    let mut arguments = contents([(&a, input.clone())]);
+    assert!(generated.plan(&arguments).unwrap_err().message.contains('n'), "an extent without a value is an error");
+    arguments.symbols.insert(n, 17);
+    let output = tensor("float32", 17, run(&session(), &generated, &arguments, &b));
+    assert!((0..17).all(|k| output.get(k).unwrap().same(input.get(16 - k).unwrap())));
+    let json = serde_json::to_value(&generated.metadata).unwrap();
+    assert_eq!(json["schema"], "tilewright.kernels/1");
+    assert_eq!(json["buffers"][0]["bytes"], "int64(n) * 4");
+    assert_eq!(json["kernels"][0]["global"], serde_json::json!(["n", 1, 1]));
+}
+
+#[test]
+fn vectors_aliases_and_strided_lanes_reach_the_same_memory() {
+    let (a, b) = (buffer("A", "float32x4", &[9]), f32_buffer("B", 36));
+    let view = a.with(|info| {
+        info.dtype = ScalarType::Float32.into();
+        info.shape = vec![Expr::int(36)];
+    });
+    let vectors = b.with(|info| {
+        info.dtype = "float32x3".parse().unwrap();
+        info.shape = vec![Expr::int(12)];
+    });
+    let [i, j, k] = ["i", "j", "k"].map(Var::index);
+    // B[i * 4 + 0..4] = A[i], then every second element of B is doubled, then the first three as a vector.
+    let copy = Stmt::store(&b, vec![ramp(Expr::from(&i) * Expr::int(4), 1, 4)], Expr::load(&a, vec![Expr::from(&i)]));
+    let strided = ramp(Expr::from(&j) * Expr::int(4), 2, 2);
+    let doubled = Expr::load(&b, vec![strided.clone()]) + Expr::load(&view, vec![strided.clone()]);
+    let double = Stmt::store(&b, vec![strided], doubled);
+    let value = Expr::load(&vectors, vec![Expr::int(0)]);
+    let negative = Expr::unary(UnaryOp::Neg, value);
+    let negate = Stmt::store(&vectors, vec![Expr::from(&k)], negative);
+    let body = Stmt::seq(vec![serial(&i, 9, copy), serial(&j, 9, double), serial(&k, 1, negate)]);
+    let declared = Stmt::new(StmtKind::DeclBuffer { buffer: vectors, body: Box::new(body) });
+    let declared = Stmt::new(StmtKind::DeclBuffer { buffer: view, body: Box::new(declared) });
+    let generated = kernels(&function("vectors", &[&a, &b], declared));
+    let input = floats("float32", 36);
+    let output = tensor("float32", 36, run(&session(), &generated, &contents([(&a, input.clone())]), &b));
+    for k in 0..36 {
+        let value = input.get_f64(k).unwrap() * if k % 2 == 0 { 2.0 } else { 1.0 };
+        let expected = if k < 3 { -value } else { value };
+        assert!(output.get(k).unwrap().same(Scalar::Float(expected)), "element {k}\n{}", generated.source);
+    }
+}
+
+#[test]
+fn allocations_around_nests_are_device_buffers_and_inside_are_private() {
+    let (a, b) = (buffer("A", "float16", &[21]), buffer("B", "float16", &[21]));
+    let middle = buffer("middle", "bfloat16", &[21]).with(|info| info.scope = Scope::Texture);
+    let own = buffer("own", "float16", &[3]).with(|info| info.scope = Scope::Local);
+    let [i, j, k] = ["i", "j", "k"].map(Var::index);
+    let to = |ty: ScalarType, value| Expr::Cast(ty.into(), Box::new(value));
+    let first =
+        Stmt::store(&middle, vec![Expr::from(&i)], to(ScalarType::BFloat16, Expr::load(&a, vec![Expr::from(&i)])));
+    let at = Expr::from(&j) * Expr::int(3) + Expr::from(&k);
+    let fill = Stmt::store(&own, vec![Expr::from(&k)], to(ScalarType::Float16, Expr::load(&middle, vec![at.clone()])));
+    let l = Var::index("k");
+    let back = Expr::from(&j) * Expr::int(3) + Expr::from(&l);
+    let drain = Stmt::store(&b, vec![back], Expr::load(&own, vec![Expr::from(&l)]));
+    let inner = Stmt::seq(vec![serial(&k, 3, fill), serial(&l, 3, drain)]);
+    let inner = Stmt::new(StmtKind::Allocate { buffer: own, body: Box::new(inner) });
+    let body = Stmt::seq(vec![serial(&i, 21, first), bound(&j, 7, ThreadTag::Block(1), inner)]);
+    let body = Stmt::new(StmtKind::Allocate { buffer: middle, body: Box::new(body) });
+    let generated = kernels(&function("memory", &[&a, &b], body));
+    assert_eq!(generated.metadata.kernels.len(), 2);
+    assert!(generated.metadata.notes[0].contains("held in ordinary global memory"));
+    // Quarters up to 5 fit both types.
+    let input = floats("float16", 21);
+    assert_eq!(
+        run(&session(), &generated, &contents([(&a, input.clone())]), &b),
+        input.bytes(),
+        "{}",
+        generated.source
+    );
+}
+
+#[test]
+fn work_items_of_a_group_wait_where_they_read_from_each_other() {
+    let (a, b) = (f32_buffer("A", 3 * 17), f32_buffer("B", 3 * 17));
+    let middle = f32_buffer("middle", 3 * 17);
+    let [g, i, j] = ["g", "i", "j"].map(Var::index);
+    let at = |var: &Var| Expr::from(&g) * Expr::int(17) + Expr::from(var);
+    let reversed = Expr::from(&g) * Expr::int(17) + (Expr::int(16) - Expr::from(&j));
+    let first = Stmt::store(&middle, vec![at(&i)], Expr::load(&a, vec![at(&i)]));
+    let second = Stmt::store(&b, vec![at(&j)], Expr::load(&middle, vec![reversed]));
+    let thread = |var, body| bound(var, 17, ThreadTag::Thread(0), body);
+    let group = Stmt::seq(vec![thread(&i, first), thread(&j, second)]);
+    let body = Stmt::new(StmtKind::Allocate {
+        buffer: middle,
+        body: Box::new(bound(&g, 3, ThreadTag::Block(0), group.clone())),
+    });
+    let generated = kernels(&function("exchange", &[&a, &b], body.clone()));
+    assert_eq!(generated.source.matches("barrier(").count(), 1, "{}", generated.source);
+    let input = floats("float32", 51);
+    let output = tensor("float32", 51, run(&session(), &generated, &contents([(&a, input.clone())]), &b));
+    for k in 0..51 {
+        assert!(output.get(k).unwrap().same(input.get(k / 17 * 17 + 16 - k % 17).unwrap()));
+    }
+    // Groups cannot wait for each other.
+    let [i, j] = ["i", "j"].map(Var::index);
+    let store = |from: &Buffer, to: &Buffer, var: &Var| {
+        let shifted = (Expr::from(var) + Expr::int(1)).floor_mod(Expr::int(17));
+        Stmt::store(to, vec![Expr::from(var)], Expr::load(from, vec![shifted]))
+    };
+    let (x, y) = (f32_buffer("A", 17), f32_buffer("B", 17));
+    let nests = [store(&x, &y, &i), store(&y, &x, &j)];
+    let nests =
+        [(&i, nests[0].clone()), (&j, nests[1].clone())].map(|(var, body)| bound(var, 17, ThreadTag::Block(0), body));
+    let outer = serial(&Var::index("t"), 3, Stmt::seq(nests.to_vec()));
+    assert_eq!(errors(&function("groups", &[&x, &y], outer)), ["opencl-order"]);
+}
+
+#[test]
+fn a_reduction_outside_of_the_bound_loop_needs_no_order_between_work_items() {
+    let (a, b) = (f32_buffer("A", 7 * 9), f32_buffer("B", 7));
+    let [i, r, j] = ["i", "r", "j"].map(Var::index);
+    let init = Stmt::store(&b, vec![Expr::from(&i)], Expr::float_of(0.0, ScalarType::Float32));
+    let sum =
+        Expr::load(&b, vec![Expr::from(&j)]) + Expr::load(&a, vec![Expr::from(&j) * Expr::int(9) + Expr::from(&r)]);
+    let update = Stmt::store(&b, vec![Expr::from(&j)], sum);
+    let block = |var, body| bound(var, 7, ThreadTag::Block(0), body);
+    let body = Stmt::guarded(Expr::bool(true), Stmt::seq(vec![block(&i, init), serial(&r, 9, block(&j, update))]));
+    let generated = kernels(&function("rows", &[&a, &b], body));
+    assert_eq!(generated.metadata.kernels.len(), 1);
+    let input = floats("float32", 63);
+    let output = tensor("float32", 7, run(&session(), &generated, &contents([(&a, input.clone())]), &b));
+    for row in 0..7 {
+        let expected: f64 = (0..9).map(|column| input.get_f64(row * 9 + column).unwrap()).sum();
+        assert!(output.get(row).unwrap().same(Scalar::Float(expected)));
+    }
+}
+
+#[test]
+fn separated_axes_are_rows_with_a_pitch() {
+    let flat = |name| {
+        buffer(name, "float32", &[7, 9]).with(|info| {
+            info.axis_separators = AxisSeparators::new(vec![1], 2).unwrap();
+        })
+    };
+    let (a, b) = (flat("A"), flat("B"));
+    let [i, j] = ["i", "j"].map(Var::index);
+    let index = vec![Expr::from(&i), Expr::from(&j)];
+    let store = Stmt::store(&b, index.clone(), Expr::load(&a, index));
+    let func = function("rows", &[&a, &b], serial(&i, 7, serial(&j, 9, store)));
+    let generated = kernels(&func);
+    let json = serde_json::to_value(&generated.metadata).unwrap();
+    assert_eq!(json["buffers"][1]["row_pitch_bytes"], 36);
+    assert_eq!(generated.metadata.kernels[0].binding, Binding::Automatic);
+    let input = floats("float32", 63);
+    assert_eq!(run(&session(), &generated, &contents([(&a, input.clone())]), &b), input.bytes());
+}
+
+#[test]
+fn what_opencl_cannot_do_is_an_error_with_its_reason() {
+    let plain = buffer("A", "float32", &[7, 9]);
+    let [i, j, k] = ["i", "j", "k"].map(Var::index);
+    let store = Stmt::store(&plain, vec![Expr::from(&i), Expr::from(&j)], one());
+    let nest = serial(&i, 7, serial(&j, 9, store));
+    assert_eq!(errors(&function("unflattened", &[&plain], nest)), ["opencl-unflattened"]);
+    let b = f32_buffer("B", 70);
+    let odd = Stmt::store(&b, vec![ramp(Expr::int(0), 1, 5)], Expr::Broadcast { value: Box::new(one()), lanes: 5 });
+    let source = kernels(&function("five", &[&b], odd)).source;
+    assert_eq!(source.matches("lane").count(), 10, "five lanes are written one by one:\n{source}");
+    let shared = buffer("S", "float32", &[4]).with(|info| info.scope = Scope::Shared);
+    let inside = Stmt::new(StmtKind::Allocate {
+        buffer: shared.clone(),
+        body: Box::new(Stmt::store(&shared, vec![Expr::int(0)], one())),
+    });
+    assert_eq!(errors(&function("shared", &[&b], bound(&k, 3, ThreadTag::Block(0), inside))), ["opencl-shared"]);
+    let l = Var::index("l");
+    let dependent = bound(&l, Expr::from(&k), ThreadTag::Thread(0), Stmt::store(&b, vec![Expr::from(&l)], one()));
+    assert_eq!(errors(&function("extent", &[&b], serial(&k, 3, dependent))), ["opencl-launch-extent"]);
 }

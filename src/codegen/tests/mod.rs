@@ -1,4 +1,5 @@
 //! Every kernel that these tests generate is built by a real OpenCL compiler and run.
 
 mod kernels;
+mod operators;
 mod support;

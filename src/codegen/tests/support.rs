@@ -1,6 +1,9 @@
 //! Runs generated kernels on the first OpenCL device there is.
 
+use std::collections::BTreeMap;
+
 use tilewright_device::{BuildOptions, RunOptions, Session, devices, select};
+use tilewright_interp::Tensor;
 use tilewright_ir::{Buffer, PrimFunc, Stmt, Var, validate};
 
 use crate::codegen::{Arguments, Generated, generate};
@@ -26,28 +29,30 @@ pub(super) fn session() -> Session {
     Session::open(select(&devices, None).expect("an OpenCL device")).expect("the device opens")
 }
 
-/// Builds, runs, and gives the contents of a buffer afterwards.
-pub(super) fn run(session: &Session, generated: &Generated, arguments: &Arguments, output: &Buffer) -> Vec<u8> {
-    let program = session
-        .build(
-            &generated.source,
-            &BuildOptions { correctly_rounded: true, flags: generated.metadata.build_options.clone() },
-        )
-        .unwrap_or_else(|error| panic!("{error}"));
+/// Arguments out of tensors.
+pub(super) fn contents<'a>(tensors: impl IntoIterator<Item = (&'a Buffer, Tensor)>) -> Arguments {
+    let contents = tensors.into_iter().map(|(buffer, tensor)| (buffer.data.clone(), tensor.bytes().to_vec())).collect();
+    Arguments { contents, ..Arguments::default() }
+}
+
+/// Builds, runs, and gives the contents of all buffers that are written.
+pub(super) fn run_all(session: &Session, generated: &Generated, arguments: &Arguments) -> BTreeMap<Var, Vec<u8>> {
+    let options = BuildOptions { correctly_rounded: true, flags: generated.metadata.build_options.clone() };
+    let program = session.build(&generated.source, &options).unwrap_or_else(|error| panic!("{error}"));
     let plan = generated.plan(arguments).expect("a plan");
     let result = session
         .run(&program, &plan, &RunOptions::default())
         .unwrap_or_else(|error| panic!("{error}\n{}", generated.source));
-    let place = generated.metadata.buffers.iter().position(|info| info.data == output.data).expect("the buffer");
-    result.buffers[place].clone().expect("it is read back")
+    let data = generated.metadata.buffers.iter().map(|info| info.data.clone());
+    data.zip(result.buffers).filter_map(|(data, bytes)| Some((data, bytes?))).collect()
+}
+
+/// Builds, runs, and gives the contents of a buffer afterwards.
+pub(super) fn run(session: &Session, generated: &Generated, arguments: &Arguments, output: &Buffer) -> Vec<u8> {
+    run_all(session, generated, arguments).remove(&output.data).expect("it is read back")
 }
 
 /// The bytes of float32 values.
 pub(super) fn f32_bytes(values: &[f32]) -> Vec<u8> {
-    values.iter().flat_map(|value| value.to_ne_bytes()).collect()
-}
-
-/// The bytes of int32 values.
-pub(super) fn i32_bytes(values: &[i32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_ne_bytes()).collect()
 }

@@ -1,0 +1,247 @@
+//! Comparison of results: bit for bit, or within units in the last place where a function is not exact.
+//!
+//! `+ - * /`, minimum, maximum, conversions, square root and all integer work are exact. The other functions may be off
+//! by as much as the OpenCL C specification allows (section 7.4, "Relative Error as ULPs", full profile).
+
+use serde::Serialize;
+use tilewright_interp::Tensor;
+use tilewright_ir::{Expr, MathFn, PrimFunc, Scalar, ScalarType};
+
+/// A distance that stands for "not comparable": a NaN beside a number, an infinity beside a finite value.
+pub const FAR: u64 = u64::MAX;
+
+/// Units in the last place that a function may be off, in the type; 0 for the exact ones.
+///
+/// `float16` and `bfloat16` are computed in `float32` and rounded: that result may be off by one where the exact value
+/// lies near a tie. The reference itself is rounded once, which the bounds of the wider types allow one unit for.
+pub fn bound(function: MathFn, ty: ScalarType) -> u64 {
+    let single = match function {
+        MathFn::Abs | MathFn::Floor | MathFn::Ceil | MathFn::Round | MathFn::Trunc => 0,
+        MathFn::IsNan | MathFn::IsInf | MathFn::Sqrt => 0,
+        MathFn::Exp | MathFn::Exp2 | MathFn::Exp10 | MathFn::Log | MathFn::Log2 | MathFn::Log10 => 3,
+        MathFn::Rsqrt => 2,
+        MathFn::Sin | MathFn::Cos | MathFn::Sinh | MathFn::Cosh | MathFn::Asin | MathFn::Acos => 4,
+        MathFn::Tan | MathFn::Tanh | MathFn::Atan => 5,
+        MathFn::Atan2 => 6,
+        MathFn::Pow | MathFn::Erf => 16,
+        // No builtin: the error of exp, of the sum and of the quotient together.
+        MathFn::Sigmoid => 6,
+    };
+    match ty {
+        _ if single == 0 => 0,
+        ScalarType::Float16 | ScalarType::BFloat16 => 1,
+        _ => single + 1,
+    }
+}
+
+/// How far apart two values of one type are: 0 if they are the same (NaN equals NaN, -0.0 differs from 0.0), for floats
+/// the number of steps between neighbours, for integers the difference.
+pub fn ulp_distance(ty: ScalarType, a: Scalar, b: Scalar) -> u64 {
+    match (a, b) {
+        _ if a.same(b) => 0,
+        (Scalar::Int(a), Scalar::Int(b)) => u64::try_from((a - b).unsigned_abs()).unwrap_or(FAR),
+        (Scalar::Float(x), Scalar::Float(y)) if x.is_nan() || y.is_nan() => FAR,
+        (Scalar::Float(x), Scalar::Float(y)) if x.is_infinite() != y.is_infinite() => FAR,
+        (Scalar::Float(x), Scalar::Float(y)) => {
+            let distance = (ordinal(ty, x) - ordinal(ty, y)).unsigned_abs();
+            // The zeros have one place in the order, but are not the same.
+            u64::try_from(distance).unwrap_or(FAR).max(1)
+        }
+        (Scalar::Int(_), Scalar::Float(_)) | (Scalar::Float(_), Scalar::Int(_)) => FAR,
+    }
+}
+
+/// The place of a float in the order of all values of its type.
+fn ordinal(ty: ScalarType, x: f64) -> i128 {
+    let magnitude = match ty {
+        ScalarType::Float16 => half::f16::from_f64(x.abs()).to_bits().into(),
+        ScalarType::BFloat16 => half::bf16::from_f64(x.abs()).to_bits().into(),
+        #[expect(clippy::cast_possible_truncation, reason = "the value is representable in float32")]
+        ScalarType::Float32 => i128::from((x.abs() as f32).to_bits()),
+        _ => i128::from(x.abs().to_bits()),
+    };
+    if x < 0.0 { -magnitude } else { magnitude }
+}
+
+/// How far results may be apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Tolerance {
+    /// Units in the last place; 0 asks for the same bits.
+    pub ulp: u64,
+}
+
+impl Tolerance {
+    /// The same bits.
+    pub const EXACT: Self = Self { ulp: 0 };
+
+    /// What a program's functions allow: nothing if all are exact, else the sum of their bounds, each one counted for
+    /// every place where it is called.
+    pub fn of_func(func: &PrimFunc) -> Self {
+        let mut ulp = 0;
+        func.body.walk(&mut |stmt| {
+            for expr in stmt.exprs() {
+                ulp += Self::of_expr(expr).ulp;
+            }
+        });
+        Self { ulp }
+    }
+
+    /// What the functions in an expression allow.
+    pub fn of_expr(expr: &Expr) -> Self {
+        let mut ulp = 0;
+        expr.walk(&mut |expr| {
+            if let Expr::Call(function, args) = expr {
+                ulp += bound(*function, args.first().map_or(ScalarType::Float32, |arg| arg.dtype().scalar));
+            }
+        });
+        Self { ulp }
+    }
+}
+
+/// Two elements that differ.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Mismatch {
+    /// Which tensor.
+    pub tensor: String,
+    /// Logical index of the element.
+    pub index: Vec<u64>,
+    /// What the reference has.
+    pub expected: String,
+    /// What the other one has.
+    pub got: String,
+}
+
+/// What came of a comparison.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Comparison {
+    /// Number of lanes compared.
+    pub compared: u64,
+    /// Number of those that are too far apart.
+    pub mismatches: u64,
+    /// Greatest distance in units in the last place; [`FAR`] where there is none.
+    pub max_ulp: u64,
+    /// The first that is too far apart, in row-major order.
+    pub first: Option<Mismatch>,
+}
+
+impl Comparison {
+    /// Adds what came of comparing another tensor.
+    pub fn merge(&mut self, other: Self) {
+        self.compared += other.compared;
+        self.mismatches += other.mismatches;
+        self.max_ulp = self.max_ulp.max(other.max_ulp);
+        if self.first.is_none() {
+            self.first = other.first;
+        }
+    }
+}
+
+/// Compares two tensors of one type and shape, lane by lane. An undefined lane equals only an undefined one.
+///
+/// # Errors
+/// Types or shapes differ; the text says how.
+pub fn tensors(name: &str, expected: &Tensor, got: &Tensor, tolerance: Tolerance) -> Result<Comparison, String> {
+    if expected.dtype() != got.dtype() || expected.shape() != got.shape() {
+        let (a, b) = (expected.dtype(), got.dtype());
+        return Err(format!("`{name}` is {a}{:?} in one and {b}{:?} in the other", expected.shape(), got.shape()));
+    }
+    let mut result = Comparison { compared: expected.lane_count() as u64, ..Comparison::default() };
+    if expected.bytes() == got.bytes() && expected.defined() == got.defined() {
+        return Ok(result);
+    }
+    let ty = expected.dtype().scalar;
+    for lane in 0..expected.lane_count() {
+        let (a, b) = (expected.get(lane), got.get(lane));
+        let distance = match (a, b) {
+            (Some(a), Some(b)) => ulp_distance(ty, a, b),
+            (None, None) => 0,
+            _ => FAR,
+        };
+        result.max_ulp = result.max_ulp.max(distance);
+        if distance > tolerance.ulp {
+            result.mismatches += 1;
+            result.first.get_or_insert_with(|| Mismatch {
+                tensor: name.to_owned(),
+                index: index_of(lane / usize::from(expected.dtype().lanes.max(1)), expected.shape()),
+                expected: show(a),
+                got: show(b),
+            });
+        }
+    }
+    Ok(result)
+}
+
+/// As [`tensors`], but only where `expected` is defined: for engines that do not know what was never written.
+///
+/// # Errors
+/// Types or shapes differ; the text says how.
+pub fn defined_of(name: &str, expected: &Tensor, got: &Tensor, tolerance: Tolerance) -> Result<Comparison, String> {
+    if expected.is_all_defined() || expected.shape() != got.shape() || expected.dtype() != got.dtype() {
+        return tensors(name, expected, got, tolerance);
+    }
+    let mut masked = Tensor::undefined(got.dtype(), got.shape()).map_err(|error| error.to_string())?;
+    let mut compared = 0;
+    for lane in (0..got.lane_count()).filter(|&lane| expected.defined()[lane]) {
+        compared += 1;
+        if let Some(value) = got.get(lane) {
+            masked.set(lane, value);
+        }
+    }
+    tensors(name, expected, &masked, tolerance).map(|result| Comparison { compared, ..result })
+}
+
+/// A value as text, undefined ones included.
+pub fn show(value: Option<Scalar>) -> String {
+    match value {
+        None => "undefined".into(),
+        Some(Scalar::Int(value)) => value.to_string(),
+        Some(Scalar::Float(value)) => format!("{value:?}"),
+    }
+}
+
+/// The row-major index of an element by its number.
+pub(crate) fn index_of(mut element: usize, shape: &[u64]) -> Vec<u64> {
+    let mut index = vec![0; shape.len()];
+    for (axis, &extent) in shape.iter().enumerate().rev() {
+        let extent = usize::try_from(extent).unwrap_or(usize::MAX).max(1);
+        index[axis] = (element % extent) as u64;
+        element /= extent;
+    }
+    index
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn distance(a: f64, b: f64) -> u64 {
+        ulp_distance(ScalarType::Float32, Scalar::Float(a), Scalar::Float(b))
+    }
+
+    #[test]
+    fn distances_count_the_values_between() {
+        assert_eq!(distance(1.0, 1.0), 0);
+        assert_eq!(distance(1.0, f64::from(f32::from_bits(1.0f32.to_bits() + 3))), 3);
+        assert_eq!(distance(f64::NAN, -f64::NAN), 0);
+        assert_eq!(distance(f64::NAN, 1.0), FAR);
+        assert_eq!(distance(0.0, -0.0), 1);
+        let tiny = f64::from(f32::from_bits(1));
+        assert_eq!(distance(tiny, -tiny), 2);
+        assert_eq!(distance(f64::INFINITY, f64::from(f32::MAX)), FAR);
+        assert_eq!(ulp_distance(ScalarType::Int8, Scalar::Int(-3), Scalar::Int(4)), 7);
+    }
+
+    #[test]
+    fn the_first_mismatch_has_its_index() {
+        let make =
+            |at: usize| Tensor::from_fn(ScalarType::Int32, &[2, 3, 5], |k| Scalar::Int(i128::from(k == at))).unwrap();
+        let result = tensors("A", &make(99), &make(22), Tolerance::EXACT).unwrap();
+        assert_eq!((result.compared, result.mismatches, result.max_ulp), (30, 1, 1));
+        let first = result.first.unwrap();
+        assert_eq!((first.index, first.expected.as_str(), first.got.as_str()), (vec![1, 1, 2], "0", "1"));
+        let undefined = Tensor::undefined(ScalarType::Int32, &[2, 3, 5]).unwrap();
+        assert_eq!(tensors("A", &make(99), &undefined, Tolerance::EXACT).unwrap().mismatches, 30);
+        let other = Tensor::undefined(ScalarType::Int32, &[3, 2, 5]).unwrap();
+        assert!(tensors("A", &undefined, &other, Tolerance::EXACT).is_err());
+    }
+}

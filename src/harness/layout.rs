@@ -1,0 +1,245 @@
+//! Tensors from one layout to another: what the host does with the arguments of a function whose layout was changed.
+
+use tilewright_interp::Tensor;
+use tilewright_ir::{BinaryOp, Bindings, EvalError, Expr, IndexMap};
+
+/// An index expression made ready for many evaluations. It means what [`Expr::eval_index`] means.
+enum Node {
+    /// A number.
+    Constant(i128),
+    /// The index at this position.
+    Index(usize),
+    /// Every value of an expression over one index.
+    Table(usize, Vec<i128>),
+    Binary(BinaryOp, tilewright_ir::ScalarType, Box<Node>, Box<Node>),
+    /// Anything else, evaluated as it stands.
+    Other(Expr),
+}
+
+/// A map whose indices can be computed fast.
+struct Compiled<'a> {
+    map: &'a IndexMap,
+    symbols: &'a Bindings,
+    outputs: Vec<Node>,
+}
+
+impl<'a> Compiled<'a> {
+    fn new(map: &'a IndexMap, symbols: &'a Bindings, shape: &[u64]) -> Result<Self, EvalError> {
+        let outputs = map.outputs().iter().map(|output| node(output, map, symbols, shape));
+        Ok(Self { map, symbols, outputs: outputs.collect::<Result<_, _>>()? })
+    }
+
+    fn eval(&self, node: &Node, index: &[u64]) -> Result<i128, EvalError> {
+        match node {
+            Node::Constant(value) => Ok(*value),
+            Node::Index(axis) => Ok(index[*axis].into()),
+            Node::Table(axis, values) => {
+                let place = usize::try_from(index[*axis]).unwrap_or(usize::MAX);
+                values.get(place).copied().ok_or_else(|| EvalError::Unbound(self.map.vars()[*axis].name().to_owned()))
+            }
+            Node::Binary(op, ty, a, b) => {
+                let (a, b) = (self.eval(a, index)?, self.eval(b, index)?);
+                op.eval_exact(a, b, *ty).map_err(|source| EvalError::Scalar { source, expr: self.map.to_string() })
+            }
+            Node::Other(expr) => {
+                let mut bindings = self.symbols.clone();
+                bindings.extend(self.map.vars().iter().cloned().zip(index.iter().map(|&at| i128::from(at))));
+                expr.eval_index(&bindings)
+            }
+        }
+    }
+}
+
+/// Tables are made for axes up to this long.
+const LONGEST_TABLE: u64 = 1 << 20;
+
+fn node(expr: &Expr, map: &IndexMap, symbols: &Bindings, shape: &[u64]) -> Result<Node, EvalError> {
+    let vars = expr.vars();
+    let axes: Vec<_> = (0..map.vars().len()).filter(|&axis| vars.contains(&map.vars()[axis])).collect();
+    match (axes.as_slice(), expr) {
+        ([], _) => expr.eval_index(symbols).map(Node::Constant),
+        (&[axis], Expr::Var(_)) => Ok(Node::Index(axis)),
+        (&[axis], _) if shape[axis] <= LONGEST_TABLE => {
+            let mut bindings = symbols.clone();
+            let values = (0..shape[axis]).map(|at| {
+                bindings.insert(map.vars()[axis].clone(), at.into());
+                expr.eval_index(&bindings)
+            });
+            Ok(Node::Table(axis, values.collect::<Result<_, _>>()?))
+        }
+        (_, Expr::Binary(op, a, b)) => {
+            let (a, b) = (node(a, map, symbols, shape)?, node(b, map, symbols, shape)?);
+            Ok(Node::Binary(*op, expr_type(expr), Box::new(a), Box::new(b)))
+        }
+        _ => Ok(Node::Other(expr.clone())),
+    }
+}
+
+/// The type that bounds shift amounts.
+fn expr_type(expr: &Expr) -> tilewright_ir::ScalarType {
+    expr.children().first().map_or(tilewright_ir::ScalarType::Int32, |lhs| lhs.dtype().scalar)
+}
+
+/// Extents under given symbols.
+///
+/// # Errors
+/// A symbol has no value, or an extent is negative.
+pub fn shape(extents: &[Expr], symbols: &Bindings) -> Result<Vec<u64>, String> {
+    let one = |extent: &Expr| {
+        let value = extent.eval_index(symbols).map_err(|error| error.to_string())?;
+        u64::try_from(value).map_err(|_| format!("the extent `{extent}` is {value}"))
+    };
+    extents.iter().map(one).collect()
+}
+
+/// Calls `visit` with the number of each logical element and that of the physical element it lies in.
+fn each_place(
+    map: &IndexMap,
+    logical: &[u64],
+    physical: &Tensor,
+    symbols: &Bindings,
+    mut visit: impl FnMut(usize, usize),
+) -> Result<(), String> {
+    if logical.len() != map.vars().len() {
+        return Err(format!("`{map}` does not take {} indices", logical.len()));
+    }
+    let compiled = Compiled::new(map, symbols, logical).map_err(|error| error.to_string())?;
+    if logical.contains(&0) {
+        return Ok(());
+    }
+    let mut index = vec![0; logical.len()];
+    let mut place = vec![0; map.outputs().len()];
+    let mut element = 0;
+    loop {
+        for (at, node) in place.iter_mut().zip(&compiled.outputs) {
+            let value = compiled.eval(node, &index).map_err(|error| error.to_string())?;
+            *at = u64::try_from(value).map_err(|_| format!("`{map}` takes {index:?} to the negative index {value}"))?;
+        }
+        let Some(lane) = physical.lane_at(&place) else {
+            return Err(format!("`{map}` takes {index:?} to {place:?}, outside of {:?}", physical.shape()));
+        };
+        visit(element, lane / usize::from(physical.dtype().lanes.max(1)));
+        element += 1;
+        if !advance(&mut index, logical) {
+            return Ok(());
+        }
+    }
+}
+
+/// The next index in row-major order; false after the last.
+fn advance(index: &mut [u64], shape: &[u64]) -> bool {
+    for axis in (0..index.len()).rev() {
+        index[axis] += 1;
+        if index[axis] < shape[axis] {
+            return true;
+        }
+        index[axis] = 0;
+    }
+    false
+}
+
+/// The physical tensor of a logical one; what no logical element reaches is padding and stays undefined.
+///
+/// # Errors
+/// The map leads outside of the physical shape.
+pub fn pack(logical: &Tensor, map: &IndexMap, physical_shape: &[u64], symbols: &Bindings) -> Result<Tensor, String> {
+    let mut bytes = Vec::new();
+    let mut defined = Vec::new();
+    let blank = Tensor::undefined(logical.dtype(), physical_shape).map_err(|error| error.to_string())?;
+    bytes.extend_from_slice(blank.bytes());
+    defined.extend_from_slice(blank.defined());
+    let lanes = usize::from(logical.dtype().lanes.max(1));
+    let size = logical.bytes().len() / logical.lane_count().max(1) * lanes;
+    each_place(map, logical.shape(), &blank, symbols, |from, to| {
+        bytes[to * size..(to + 1) * size].copy_from_slice(&logical.bytes()[from * size..(from + 1) * size]);
+        defined[to * lanes..(to + 1) * lanes].copy_from_slice(&logical.defined()[from * lanes..(from + 1) * lanes]);
+    })?;
+    with_defined(blank.dtype(), physical_shape, bytes, &defined)
+}
+
+/// The logical tensor in a physical one.
+///
+/// # Errors
+/// The map leads outside of the physical tensor.
+pub fn unpack(physical: &Tensor, map: &IndexMap, logical_shape: &[u64], symbols: &Bindings) -> Result<Tensor, String> {
+    let blank = Tensor::undefined(physical.dtype(), logical_shape).map_err(|error| error.to_string())?;
+    let (mut bytes, mut defined) = (blank.bytes().to_vec(), blank.defined().to_vec());
+    let lanes = usize::from(physical.dtype().lanes.max(1));
+    let size = physical.bytes().len() / physical.lane_count().max(1) * lanes;
+    each_place(map, logical_shape, physical, symbols, |to, from| {
+        bytes[to * size..(to + 1) * size].copy_from_slice(&physical.bytes()[from * size..(from + 1) * size]);
+        defined[to * lanes..(to + 1) * lanes].copy_from_slice(&physical.defined()[from * lanes..(from + 1) * lanes]);
+    })?;
+    with_defined(blank.dtype(), logical_shape, bytes, &defined)
+}
+
+/// A tensor of given bytes of which some lanes are not defined.
+fn with_defined(
+    dtype: tilewright_ir::DataType,
+    shape: &[u64],
+    bytes: Vec<u8>,
+    defined: &[bool],
+) -> Result<Tensor, String> {
+    let full = Tensor::from_bytes(dtype, shape, bytes).map_err(|error| error.to_string())?;
+    if defined.iter().all(|&defined| defined) {
+        return Ok(full);
+    }
+    let mut partial = Tensor::undefined(dtype, shape).map_err(|error| error.to_string())?;
+    for (lane, _) in defined.iter().enumerate().filter(|(_, defined)| **defined) {
+        if let Some(value) = full.get(lane) {
+            partial.set(lane, value);
+        }
+    }
+    Ok(partial)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_ir::{Scalar, ScalarType, Var};
+
+    /// NHWC to NCHWc on a ragged shape: 17 channels in blocks of 4, so that 3 of the last block are padding.
+    fn nchw4c() -> IndexMap {
+        let [n, h, w, c] = ["n", "h", "w", "c"].map(Var::index);
+        let outputs = vec![
+            Expr::from(&n),
+            Expr::from(&c).floor_div(Expr::int(4)),
+            Expr::from(&h),
+            Expr::from(&w),
+            Expr::from(&c).floor_mod(Expr::int(4)),
+        ];
+        IndexMap::new(vec![n, h, w, c], [2, 7, 9, 17].map(Expr::int).to_vec(), outputs, vec![]).unwrap()
+    }
+
+    #[test]
+    fn packing_puts_every_element_where_the_map_says_and_leaves_padding_undefined() {
+        let map = nchw4c();
+        let logical = Tensor::from_fn(ScalarType::Int32, &[2, 7, 9, 17], |k| Scalar::Int(k as i128)).unwrap();
+        let physical = pack(&logical, &map, &[2, 5, 7, 9, 4], &Bindings::new()).unwrap();
+        let at = |index: &[u64]| physical.get(physical.lane_at(index).unwrap());
+        let expected = ((7 + 6) * 9 + 5) * 17 + 16;
+        assert!(at(&[1, 4, 6, 5, 0]).unwrap().same(Scalar::Int(expected)));
+        assert!(at(&[1, 4, 6, 5, 1]).is_none());
+        let undefined = physical.defined().iter().filter(|&&defined| !defined).count();
+        assert_eq!(undefined, 2 * 7 * 9 * 3);
+        assert_eq!(unpack(&physical, &map, &[2, 7, 9, 17], &Bindings::new()).unwrap(), logical);
+    }
+
+    #[test]
+    fn a_map_that_leaves_the_shape_is_an_error() {
+        let logical = Tensor::from_fn(ScalarType::Int32, &[2, 7, 9, 17], |k| Scalar::Int(k as i128)).unwrap();
+        let error = pack(&logical, &nchw4c(), &[2, 4, 7, 9, 4], &Bindings::new()).unwrap_err();
+        assert!(error.contains("[0, 0, 0, 16] to [0, 4, 0, 0, 0], outside of [2, 4, 7, 9, 4]"), "{error}");
+    }
+
+    #[test]
+    fn expressions_over_several_indices_are_evaluated_too() {
+        let [i, j] = ["i", "j"].map(Var::index);
+        let xor = Expr::binary(BinaryOp::BitXor, Expr::from(&i), Expr::from(&j));
+        let map =
+            IndexMap::new(vec![i.clone(), j], vec![Expr::int(4), Expr::int(8)], vec![Expr::from(&i), xor], vec![]);
+        let logical = Tensor::from_fn(ScalarType::Int8, &[4, 8], |k| Scalar::Int(k as i128)).unwrap();
+        let physical = pack(&logical, &map.unwrap(), &[4, 8], &Bindings::new()).unwrap();
+        assert!(physical.get(physical.lane_at(&[3, 5 ^ 3]).unwrap()).unwrap().same(Scalar::Int(3 * 8 + 5)));
+    }
+}

@@ -1,0 +1,178 @@
+//! Generated kernels on an OpenCL device, as an engine.
+
+use std::collections::BTreeMap;
+
+use tilewright_device::{BuildOptions, DeviceError, POISON, RunOptions, Session, devices, select};
+use tilewright_interp::Tensor;
+use tilewright_interp::{Argument, Arguments};
+use tilewright_ir::{Bindings, Buffer, PrimFunc, validate};
+
+use super::engine::{Engine, Fault, Program, Ran};
+use super::layout::shape;
+use crate::codegen::{self, Generated, generate};
+
+/// A device, opened.
+#[derive(Debug)]
+pub struct OpenCl {
+    session: Session,
+}
+
+impl OpenCl {
+    /// The device for `wanted` (an index or part of a name), or the first one.
+    ///
+    /// # Errors
+    /// [`Fault::Skipped`] where there is no device, [`Fault::Error`] where there is one that fails.
+    pub fn open(wanted: Option<&str>) -> Result<Self, Fault> {
+        let all = devices().map_err(|error| fault(&error))?;
+        let info = select(&all, wanted).map_err(|error| fault(&error))?;
+        Session::open(info).map(|session| Self { session }).map_err(|error| fault(&error))
+    }
+
+    /// The device, opened.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// What the device lacks for a program; none if it has all.
+    fn lacks(&self, generated: &Generated) -> Option<String> {
+        let info = self.session.info();
+        let missing = generated.metadata.required_extensions.iter().find(|name| match name.as_str() {
+            "cl_khr_fp64" => !info.fp64,
+            other => !info.extensions.iter().any(|extension| extension == other),
+        })?;
+        Some(format!("{} lacks {missing}", info.label()))
+    }
+
+    fn run_func(&self, func: &PrimFunc, symbols: &Bindings, arguments: &mut Arguments) -> Result<Ran, Fault> {
+        let first = |found: Vec<tilewright_ir::Diagnostic>| {
+            Fault::Error(found.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+        };
+        let generated = generate(validate(func).map_err(first)?).map_err(first)?;
+        if let Some(what) = self.lacks(&generated) {
+            return Err(Fault::Skipped(what));
+        }
+        let given = given(func, symbols, arguments).map_err(Fault::Error)?;
+        let plan = generated.plan(&given).map_err(|error| Fault::Error(error.to_string()))?;
+        let options = BuildOptions { correctly_rounded: true, flags: generated.metadata.build_options.clone() };
+        let program = self.session.build(&generated.source, &options).map_err(|error| fault(&error))?;
+        let output = self.session.run(&program, &plan, &RunOptions::default()).map_err(|error| fault(&error))?;
+        let data = generated.metadata.buffers.iter().map(|info| &info.data);
+        let results: BTreeMap<_, _> = data.zip(output.buffers).collect();
+        for (place, param) in func.params.iter().enumerate() {
+            let Some(buffer) = func.param_buffer(param) else { continue };
+            if let Some(Some(bytes)) = results.get(&buffer.data) {
+                arguments.params[place] = Argument::Tensor(read(buffer, bytes, symbols).map_err(Fault::Error)?);
+            }
+        }
+        let nanoseconds: u64 = output.launch_nanoseconds.iter().flatten().sum();
+        let n_kernels = generated.metadata.kernels.len();
+        let kernels = if n_kernels == 1 { "1 kernel".to_owned() } else { format!("{n_kernels} kernels") };
+        let mut detail = format!("{kernels}, {}.{:03} ms", nanoseconds / 1_000_000, nanoseconds / 1000 % 1000);
+        if !program.correctly_rounded() {
+            detail.push_str(", division is not correctly rounded on this device");
+        }
+        for note in &generated.metadata.notes {
+            detail.push_str("; ");
+            detail.push_str(note);
+        }
+        Ok(Ran { detail })
+    }
+}
+
+impl Engine for OpenCl {
+    fn name(&self) -> &'static str {
+        "opencl"
+    }
+
+    fn device(&self) -> Option<String> {
+        Some(self.session.info().label())
+    }
+
+    fn run(&self, program: &Program<'_>, symbols: &Bindings, arguments: &mut Arguments) -> Result<Ran, Fault> {
+        match program {
+            Program::Func(func) => self.run_func(func, symbols, arguments),
+            Program::Definition(_) => Err(Fault::Skipped("a definition has no kernels before it is lowered".into())),
+        }
+    }
+}
+
+/// No device is a reason to skip; a device that fails is not.
+fn fault(error: &DeviceError) -> Fault {
+    if error.is_absent() { Fault::Skipped(error.to_string()) } else { Fault::Error(error.to_string()) }
+}
+
+/// The arguments as bytes. What is not defined is poisoned, so that a kernel that reads it shows.
+fn given(func: &PrimFunc, symbols: &Bindings, arguments: &Arguments) -> Result<codegen::Arguments, String> {
+    let mut given = codegen::Arguments { symbols: symbols.clone(), ..codegen::Arguments::default() };
+    if func.params.len() != arguments.params.len() {
+        return Err(format!("{} arguments for {} parameters", arguments.params.len(), func.params.len()));
+    }
+    for (param, argument) in func.params.iter().zip(&arguments.params) {
+        match (argument, func.param_buffer(param)) {
+            (Argument::Tensor(tensor), Some(buffer)) => {
+                let bytes = memory(buffer, tensor, symbols)?;
+                if given.contents.insert(buffer.data.clone(), bytes).is_some() {
+                    return Err(format!("two parameters share the memory of `{buffer}`"));
+                }
+            }
+            (Argument::Scalar(value), None) => drop(given.scalars.insert(param.clone(), *value)),
+            _ => return Err(format!("the argument for `{param}` is of the wrong kind")),
+        }
+    }
+    Ok(given)
+}
+
+/// The place of each element in memory, in elements, and the number of elements there are; none if they lie in order.
+fn places(buffer: &Buffer, symbols: &Bindings) -> Result<Option<(Vec<usize>, usize)>, String> {
+    let compact = buffer.strides.is_none() && buffer.elem_offset.as_const_int() == Some(0);
+    if compact {
+        return Ok(None);
+    }
+    let extents = shape(&buffer.shape, symbols)?;
+    let strides = match &buffer.strides {
+        Some(strides) => shape(strides, symbols)?,
+        None => (0..extents.len()).map(|axis| extents[axis + 1..].iter().product()).collect(),
+    };
+    let start = shape(std::slice::from_ref(&buffer.elem_offset), symbols)?[0];
+    let total: u64 = extents.iter().product();
+    let mut places = Vec::new();
+    for element in 0..total {
+        let index = super::compare::index_of(usize::try_from(element).unwrap_or(usize::MAX), &extents);
+        let place: u64 = index.iter().zip(&strides).map(|(at, stride)| at * stride).sum();
+        places.push(usize::try_from(place + start).map_err(|error| error.to_string())?);
+    }
+    let last: u64 = extents.iter().zip(&strides).map(|(extent, stride)| extent.saturating_sub(1) * stride).sum();
+    let size = if buffer.strides.is_some() { last + 1 } else { total };
+    Ok(Some((places, usize::try_from(start + size).map_err(|error| error.to_string())?)))
+}
+
+/// A tensor as it lies in a buffer's memory.
+fn memory(buffer: &Buffer, tensor: &Tensor, symbols: &Bindings) -> Result<Vec<u8>, String> {
+    let mut bytes = tensor.bytes().to_vec();
+    let lane = bytes.len() / tensor.lane_count().max(1);
+    for (place, _) in tensor.defined().iter().enumerate().filter(|(_, defined)| !**defined) {
+        bytes[place * lane..(place + 1) * lane].fill(POISON);
+    }
+    let Some((places, size)) = places(buffer, symbols)? else {
+        return Ok(bytes);
+    };
+    let element = lane * usize::from(tensor.dtype().lanes);
+    let mut spread = vec![POISON; size * element];
+    for (from, to) in places.iter().enumerate() {
+        spread[to * element..(to + 1) * element].copy_from_slice(&bytes[from * element..(from + 1) * element]);
+    }
+    Ok(spread)
+}
+
+/// The tensor in a buffer's memory.
+fn read(buffer: &Buffer, bytes: &[u8], symbols: &Bindings) -> Result<Tensor, String> {
+    let extents = shape(&buffer.shape, symbols)?;
+    let packed = match places(buffer, symbols)? {
+        None => bytes.to_vec(),
+        Some((places, size)) => {
+            let element = bytes.len() / size.max(1);
+            places.iter().flat_map(|&from| bytes[from * element..(from + 1) * element].iter().copied()).collect()
+        }
+    };
+    Tensor::from_bytes(buffer.dtype, &extents, packed).map_err(|error| error.to_string())
+}

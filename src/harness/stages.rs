@@ -1,0 +1,390 @@
+//! A program in all its stages on the same inputs: the first stage that differs names the pass to blame.
+//!
+//! Inputs are made in the layout of the first stage. A pass that moved a parameter's memory says so in its evidence, and
+//! the host does what a caller would have to do: it packs the inputs into the new layout, with nothing in the padding, and
+//! reads the outputs back out of it. So every stage is compared in the layout of the first.
+
+use std::time::Instant;
+
+use serde::Serialize;
+use tilewright_interp::Tensor;
+use tilewright_interp::{Argument, Arguments};
+use tilewright_ir::{BinaryOp, DataType, StageBody, StoreRole};
+use tilewright_ir::{Bindings, Buffer, Definition, Diagnostic, Evidence, Expr, IndexMap, LoweringEvidence, Scalar};
+
+use super::compare::{self, Comparison, Tolerance};
+use super::engine::{Engine, EngineReport, Fault, Param, Program, Ran, Status};
+use super::inputs::{Numbers, sample_symbols};
+use super::layout::{pack, shape, unpack};
+
+/// A stage of a program.
+#[derive(Clone, Copy, Debug)]
+pub struct Stage<'a> {
+    /// `definition`, or the pass that made it.
+    pub name: &'a str,
+    /// The program.
+    pub program: Program<'a>,
+    /// What the pass says of the step from the stage before; none for a lowering, which keeps the parameters.
+    pub evidence: Option<&'a Evidence>,
+    /// Whether the step sums in another order than the stage before.
+    pub reassociates: bool,
+}
+
+/// How a chain of stages is run.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// Seed of the inputs.
+    pub seed: u64,
+    /// Values of symbolic extents by name; the others get small numbers.
+    pub symbols: Vec<(String, i128)>,
+}
+
+/// What came of running all stages.
+#[derive(Clone, Debug, Serialize)]
+pub struct ChainReport {
+    /// Seed of the inputs.
+    pub seed: u64,
+    /// Values of the symbolic extents.
+    pub symbols: Vec<(String, i128)>,
+    /// One line a run: the reference on each stage, then the devices on the last.
+    pub engines: Vec<EngineReport>,
+    /// The first stage that differs from the stages before it.
+    pub blame: Option<String>,
+    /// What else is to be known, such as unusual inputs.
+    pub notes: Vec<String>,
+}
+
+impl ChainReport {
+    /// Everything ran and agrees; nothing was skipped.
+    pub fn is_ok(&self) -> bool {
+        !self.engines.is_empty() && self.engines.iter().all(|line| line.status == Status::Ok)
+    }
+}
+
+/// How a parameter of the first stage lies in the memory of a later one.
+#[derive(Clone, Debug, Default)]
+struct Layout {
+    /// The maps to apply, and the shape after each.
+    steps: Vec<(IndexMap, Vec<Expr>)>,
+}
+
+/// Runs every stage with `reference` and the last one with each of `devices`, and compares all with the first.
+///
+/// A device that is not there is given as the fault that says why, and becomes a line of the report.
+///
+/// # Errors
+/// Symbols or shapes that make no sense.
+pub fn run_chain(
+    stages: &[Stage<'_>],
+    config: &Config,
+    reference: &dyn Engine,
+    devices: &[Result<&dyn Engine, Fault>],
+) -> Result<ChainReport, Diagnostic> {
+    let Some(first) = stages.first() else {
+        return Err(Diagnostic::error("no-stages", None, "there is no program to run"));
+    };
+    let mut symbols = Vec::new();
+    for var in stages.iter().flat_map(|stage| stage.program.symbols()) {
+        if !symbols.contains(&var) {
+            symbols.push(var);
+        }
+    }
+    let bindings = sample_symbols(&symbols, &config.symbols)?;
+    let mut named: Vec<(String, i128)> = Vec::new();
+    for var in &symbols {
+        if named.iter().all(|(name, _)| name != var.name()) {
+            named.push((var.name().to_owned(), bindings[var]));
+        }
+    }
+    let report = ChainReport { seed: config.seed, symbols: named, engines: Vec::new(), blame: None, notes: Vec::new() };
+    let exact = stages.iter().any(|stage| stage.reassociates);
+    let mut run = Run { stages, bindings, report, seed: config.seed, exact, tolerance: tolerance(stages) };
+    if exact {
+        run.report
+            .notes
+            .push("a stage sums in another order: inputs are small whole numbers, whose sums are exact".into());
+    }
+    let layouts = run.layouts(first);
+    run.all(&layouts, reference, devices)?;
+    Ok(run.report)
+}
+
+struct Run<'a> {
+    stages: &'a [Stage<'a>],
+    bindings: Bindings,
+    report: ChainReport,
+    seed: u64,
+    exact: bool,
+    tolerance: Tolerance,
+}
+
+/// The arguments after a run, in the layout of the first stage.
+type Outputs = Vec<(String, Tensor)>;
+
+impl Run<'_> {
+    /// The layout of each parameter in each stage; none for a stage whose evidence does not explain its parameters.
+    fn layouts(&self, first: &Stage<'_>) -> Vec<Result<Vec<Layout>, String>> {
+        let mut params = first.program.params();
+        let mut layouts = vec![Layout::default(); params.len()];
+        let mut all = vec![Ok(layouts.clone())];
+        for stage in &self.stages[1..] {
+            let after = stage.program.params();
+            let step = step(&params, &after, stage.evidence, &mut layouts);
+            all.push(step.map(|()| layouts.clone()));
+            params = after;
+        }
+        all
+    }
+
+    fn all(
+        &mut self,
+        layouts: &[Result<Vec<Layout>, String>],
+        reference: &dyn Engine,
+        devices: &[Result<&dyn Engine, Fault>],
+    ) -> Result<(), Diagnostic> {
+        let inputs = self.inputs(false)?;
+        let mut inputs = (inputs, false);
+        let mut expected: Option<Outputs> = None;
+        let mut last = Ok(());
+        let stages = self.stages;
+        for (stage, layouts) in stages.iter().zip(layouts) {
+            let mut outcome = self.one(stage, layouts, reference, &inputs.0, expected.as_ref(), Tolerance::EXACT);
+            if let (Err(Fault::Trap { is_undefined_read: true, .. }), None, false) = (&outcome, &expected, inputs.1) {
+                inputs = (self.inputs(true)?, true);
+                outcome = self.one(stage, layouts, reference, &inputs.0, None, Tolerance::EXACT);
+                if outcome.is_ok() {
+                    self.report
+                        .notes
+                        .push("outputs are read before they are written: they are given as inputs too".into());
+                }
+            }
+            last = self.line(stage, reference, outcome, &mut expected);
+        }
+        let (Some(stage), Some(layouts)) = (self.stages.last(), layouts.last()) else {
+            return Ok(());
+        };
+        for device in devices {
+            let line = match (device, &last) {
+                (Err(fault), _) => EngineReport::fault("opencl", stage.name, None, fault.clone()),
+                (Ok(engine), Err(why)) => {
+                    EngineReport::fault(engine.name(), stage.name, engine.device(), Fault::Skipped(why.clone()))
+                }
+                (Ok(engine), Ok(())) => {
+                    match self.one(stage, layouts, *engine, &inputs.0, expected.as_ref(), self.tolerance) {
+                        Ok((line, _)) => line,
+                        Err(fault) => EngineReport::fault(engine.name(), stage.name, engine.device(), fault),
+                    }
+                }
+            };
+            self.report.engines.push(line);
+        }
+        Ok(())
+    }
+
+    /// Adds the line of a reference run; whether devices may run the stage, too.
+    fn line(
+        &mut self,
+        stage: &Stage<'_>,
+        engine: &dyn Engine,
+        outcome: Result<(EngineReport, Outputs), Fault>,
+        expected: &mut Option<Outputs>,
+    ) -> Result<(), String> {
+        let line = match outcome {
+            Ok((line, outputs)) => {
+                expected.get_or_insert(outputs);
+                line
+            }
+            Err(fault) => EngineReport::fault(engine.name(), stage.name, engine.device(), fault),
+        };
+        let status = line.status;
+        if status != Status::Ok && self.report.blame.is_none() {
+            self.report.blame = Some(stage.name.to_owned());
+        }
+        self.report.engines.push(line);
+        match status {
+            Status::Ok | Status::Mismatch => Ok(()),
+            Status::Trap => Err("the program traps in the interpreter".into()),
+            Status::Skipped | Status::Error => Err("there is no reference to compare with".into()),
+        }
+    }
+
+    /// Inputs in the layout of the first stage; outputs are undefined unless `outputs_too`.
+    fn inputs(&self, outputs_too: bool) -> Result<Vec<Argument>, Diagnostic> {
+        let program = self.stages[0].program;
+        let fault = |message: String| Diagnostic::error("input-shape", None, message);
+        let mut arguments = Vec::new();
+        for (param, part) in program.params().iter().zip(0u64..) {
+            let mut numbers = Numbers::new(self.seed, part);
+            arguments.push(match param {
+                Param::Buffer(buffer) => {
+                    let extents = shape(&buffer.shape, &self.bindings).map_err(fault)?;
+                    let tensor = if program.writes(buffer) && !outputs_too {
+                        Tensor::undefined(buffer.dtype, &extents).map_err(|error| error.to_string())
+                    } else {
+                        self.tensor(&mut numbers, buffer.dtype, &extents)
+                    };
+                    Argument::Tensor(tensor.map_err(fault)?)
+                }
+                Param::Scalar(var) => {
+                    let known = self.bindings.get(var).map(|&value| Scalar::Int(value));
+                    Argument::Scalar(known.unwrap_or_else(|| numbers.value(var.dtype().scalar)))
+                }
+            });
+        }
+        Ok(arguments)
+    }
+
+    fn tensor(&self, numbers: &mut Numbers, dtype: DataType, extents: &[u64]) -> Result<Tensor, String> {
+        if !self.exact || !dtype.scalar.is_float() {
+            return numbers.tensor(dtype, extents);
+        }
+        // From -2 to 2.
+        let small = |numbers: &mut Numbers| f64::from(u8::try_from(numbers.next() % 5).unwrap_or(0)) - 2.0;
+        Tensor::from_fn(dtype, extents, |_| Scalar::Float(small(numbers))).map_err(|error| error.to_string())
+    }
+
+    /// Packs, runs, unpacks, compares.
+    fn one(
+        &self,
+        stage: &Stage<'_>,
+        layouts: &Result<Vec<Layout>, String>,
+        engine: &dyn Engine,
+        inputs: &[Argument],
+        expected: Option<&Outputs>,
+        tolerance: Tolerance,
+    ) -> Result<(EngineReport, Outputs), Fault> {
+        let layouts = layouts.as_ref().map_err(|why| Fault::Error(why.clone()))?;
+        let mut arguments = Arguments::default();
+        for (argument, layout) in inputs.iter().zip(layouts) {
+            arguments.params.push(match argument {
+                Argument::Tensor(tensor) => Argument::Tensor(self.pack(tensor, layout).map_err(Fault::Error)?),
+                Argument::Scalar(value) => Argument::Scalar(*value),
+            });
+        }
+        arguments.symbols = stage.program.symbols().iter().map(|var| (var.clone(), self.bindings[var])).collect();
+        let start = Instant::now();
+        let Ran { detail } = engine.run(&stage.program, &self.bindings, &mut arguments)?;
+        let ms = start.elapsed().as_secs_f64() * 1e3;
+        let outputs = self.outputs(inputs, &arguments, layouts).map_err(Fault::Error)?;
+        let mut line = EngineReport::fault(engine.name(), stage.name, engine.device(), Fault::Error(detail));
+        line.status = Status::Ok;
+        line.ms = ms;
+        let Some(expected) = expected else {
+            return Ok((line, outputs));
+        };
+        let mut comparison = Comparison::default();
+        let is_reference = engine.device().is_none();
+        for ((name, want), (_, got)) in expected.iter().zip(&outputs) {
+            // A device does not know what was never written.
+            let result = if is_reference {
+                compare::tensors(name, want, got, tolerance)
+            } else {
+                compare::defined_of(name, want, got, tolerance)
+            };
+            comparison.merge(result.map_err(Fault::Error)?);
+        }
+        let line = line.compared(comparison);
+        Ok((line, outputs))
+    }
+
+    fn pack(&self, tensor: &Tensor, layout: &Layout) -> Result<Tensor, String> {
+        let mut tensor = tensor.clone();
+        for (map, after) in &layout.steps {
+            tensor = pack(&tensor, map, &shape(after, &self.bindings)?, &self.bindings)?;
+        }
+        Ok(tensor)
+    }
+
+    /// The tensors that the first stage writes, in its layout.
+    fn outputs(&self, inputs: &[Argument], after: &Arguments, layouts: &[Layout]) -> Result<Outputs, String> {
+        let program = self.stages[0].program;
+        let mut outputs = Vec::new();
+        for (place, (param, layout)) in program.params().iter().zip(layouts).enumerate() {
+            let (Param::Buffer(buffer), Some(Argument::Tensor(tensor))) = (param, after.params.get(place)) else {
+                continue;
+            };
+            if !program.writes(buffer) {
+                continue;
+            }
+            let Some(Argument::Tensor(before)) = inputs.get(place) else { continue };
+            let mut shapes = vec![before.shape().to_vec()];
+            for (_, after) in &layout.steps {
+                shapes.push(shape(after, &self.bindings)?);
+            }
+            let mut tensor = tensor.clone();
+            for ((map, _), shape) in layout.steps.iter().zip(&shapes).rev() {
+                tensor = unpack(&tensor, map, shape, &self.bindings)?;
+            }
+            outputs.push((buffer.name.clone(), tensor));
+        }
+        Ok(outputs)
+    }
+}
+
+/// Follows the parameters through one pass.
+fn step(before: &[Param], after: &[Param], evidence: Option<&Evidence>, layouts: &mut [Layout]) -> Result<(), String> {
+    if before.len() != after.len() {
+        return Err(format!("{} parameters became {}", before.len(), after.len()));
+    }
+    for ((before, after), layout) in before.iter().zip(after).zip(layouts) {
+        match (before, after) {
+            (Param::Buffer(before), Param::Buffer(after)) => layout.steps.extend(moves(before, after, evidence)?),
+            (Param::Scalar(_), Param::Scalar(_)) => {}
+            _ => return Err("a parameter changed between buffer and scalar".into()),
+        }
+    }
+    Ok(())
+}
+
+/// The maps from a parameter before a pass to the same one after it.
+fn moves(before: &Buffer, after: &Buffer, evidence: Option<&Evidence>) -> Result<Vec<(IndexMap, Vec<Expr>)>, String> {
+    let mut steps = Vec::new();
+    let mut current = before.clone();
+    let claims = evidence.map_or(&[][..], |evidence| &evidence.buffers);
+    while current != *after {
+        let claim = claims.iter().find(|claim| claim.before == current);
+        let Some(claim) = claim.filter(|_| steps.len() < claims.len()) else {
+            let same = before.dtype == after.dtype && before.shape == after.shape;
+            if evidence.is_none() && same {
+                return Ok(Vec::new());
+            }
+            return Err(format!("parameter `{before}` was replaced, and the evidence does not say how"));
+        };
+        steps.push((claim.map.clone(), claim.after.shape.clone()));
+        current = claim.after.clone();
+    }
+    Ok(steps)
+}
+
+/// What the functions in the stages allow a device to be off.
+fn tolerance(stages: &[Stage<'_>]) -> Tolerance {
+    let funcs = stages.iter().rev().filter_map(|stage| match stage.program {
+        Program::Func(func) => Some(Tolerance::of_func(func)),
+        Program::Definition(_) => None,
+    });
+    funcs.into_iter().next().unwrap_or(Tolerance::EXACT)
+}
+
+/// Whether a lowering may sum in another order than the definition does, which takes row-major order.
+///
+/// It says yes where it does not know; then the inputs are such that the order does not matter.
+pub fn reassociates(definition: &Definition, evidence: &LoweringEvidence) -> bool {
+    evidence.stores.iter().filter(|claim| claim.role == StoreRole::Update).any(|claim| {
+        let Some(stage) = definition.stage_of(&claim.tensor) else { return true };
+        let StageBody::Reduce { axes, op, .. } = &stage.body else { return true };
+        if !stage.buffer.dtype.scalar.is_float() || !matches!(op.combine(), BinaryOp::Add | BinaryOp::Mul) {
+            return false;
+        }
+        let reduced = &claim.axis_vars[claim.axis_vars.len().saturating_sub(axes.len())..];
+        let mut at = 0;
+        for (_, value) in &claim.inverse {
+            let used: Vec<_> = value.vars().into_iter().filter(|var| reduced.contains(var)).collect();
+            match (used.as_slice(), value) {
+                ([], _) => {}
+                ([only], Expr::Var(_)) if reduced.get(at) == Some(only) => at += 1,
+                _ => return true,
+            }
+        }
+        at != reduced.len()
+    })
+}
