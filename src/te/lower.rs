@@ -109,9 +109,13 @@ fn definition(request: &Request<'_>) -> Eval<Definition> {
 /// The buffer of the program for every tensor: with its scope, and the separators of its final layout.
 fn buffers(request: &Request<'_>) -> Eval<HashMap<usize, Buffer>> {
     let mut buffers = HashMap::new();
+    let mut names: Vec<String> = Vec::new();
     for param in request.params {
-        if let Param::Tensor(tensor) = param {
-            buffers.insert(*tensor, request.tensors[*tensor].buffer.clone());
+        if let Param::Tensor(tensor) = param
+            && request.schedule.position(*tensor).is_none()
+        {
+            let buffer = unique(&request.tensors[*tensor].buffer, &mut names);
+            buffers.insert(*tensor, buffer);
         }
     }
     for stage in &request.schedule.stages {
@@ -127,12 +131,25 @@ fn buffers(request: &Request<'_>) -> Eval<HashMap<usize, Buffer>> {
                 info.axis_separators = separators;
             })
         };
+        let buffer = unique(&buffer, &mut names);
         if stage.scope != tilewright_ir::Scope::Global && request.schedule.outputs.contains(&stage.tensor) {
             check_output_scope(request, &buffer)?;
         }
         buffers.insert(stage.tensor, buffer);
     }
     Ok(buffers)
+}
+
+/// The buffer under a name that no other has; the same buffer if its name is free.
+fn unique(buffer: &Buffer, names: &mut Vec<String>) -> Buffer {
+    let mut name = buffer.name.clone();
+    let mut count = 0;
+    while names.contains(&name) {
+        count += 1;
+        name = format!("{}_{count}", buffer.name);
+    }
+    names.push(name.clone());
+    if name == buffer.name { buffer.clone() } else { buffer.with(|info| info.name = name) }
 }
 
 /// Memory of a group or a thread cannot be passed in.

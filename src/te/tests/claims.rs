@@ -1,6 +1,6 @@
 //! Every store's claim, checked by running its loops.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use tilewright_ir::{Bindings, Expr, For, Stmt, StmtKind, StoreClaim, StoreRole};
 
@@ -46,7 +46,7 @@ fn collect<'a>(
 }
 
 fn check_store(outer: &[Outer<'_>], indices: &[Expr], claim: &StoreClaim, symbols: &Bindings) -> usize {
-    let mut visited = HashSet::new();
+    let mut visited = BTreeSet::new();
     let mut bindings = symbols.clone();
     run(outer, &mut bindings, &mut |bindings| {
         let values: Vec<i128> = claim.axes.iter().map(|axis| axis.eval_index(bindings).unwrap()).collect();
