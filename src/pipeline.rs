@@ -228,7 +228,10 @@ pub fn check(source: &Source, options: &Options, observe: &mut Observer<'_>) -> 
 }
 
 /// Every extent that was given a value has to be one of some function.
-fn known_symbols(programs: &[Program], shapes: &[(String, i64)]) -> Result<(), Vec<Diagnostic>> {
+///
+/// # Errors
+/// One that is not, or is given twice.
+pub fn known_symbols(programs: &[Program], shapes: &[(String, i64)]) -> Result<(), Vec<Diagnostic>> {
     let symbols: Vec<String> =
         programs.iter().flat_map(|program| program.func.symbols()).map(|symbol| symbol.name().to_owned()).collect();
     let mut faults = Vec::new();
@@ -271,7 +274,7 @@ pub fn lower(
     let stage = Stage { name: first.to_owned(), func: program.func.clone(), evidence: None };
     let mut lowering = Lowering { stages: vec![stage], steps: Vec::new(), complete: true };
     lowering.finish(first, start, reports, allow_unknown);
-    for pass in passes::PASSES {
+    for pass in passes::PASSES.iter().filter(|pass| passes::DEFAULT_PIPELINE.contains(&pass.name)) {
         if lowering.complete {
             observe(name, pass.name);
             lowering.run(pass, judge, allow_unknown)?;

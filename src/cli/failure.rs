@@ -15,6 +15,13 @@ pub enum Failure {
         /// All that is wrong with it.
         diagnostics: Vec<Diagnostic>,
     },
+    /// The program did what has no meaning when it was run.
+    Trap {
+        /// Its text.
+        source: Source,
+        /// What it did, and where.
+        diagnostic: Diagnostic,
+    },
     /// A fault of the machine or of Tilewright itself, in words.
     Internal(String),
 }
@@ -46,6 +53,7 @@ impl Failure {
     pub fn status(&self) -> ExitStatus {
         match self {
             Self::Input { .. } => ExitStatus::Usage,
+            Self::Trap { .. } => ExitStatus::Refuted,
             Self::Internal(_) => ExitStatus::Internal,
         }
     }

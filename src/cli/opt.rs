@@ -7,8 +7,9 @@ use super::failure::Failure;
 use super::input::Input;
 use super::options::Global;
 use super::printer::Printer;
-use crate::passes::{PASSES, Pass};
+use crate::passes::{PASSES, Pass, pass_by_name};
 use crate::pipeline;
+use crate::report::Source;
 use crate::report::check::to_line;
 
 /// Run the named passes and print TVMScript
@@ -65,21 +66,18 @@ fn print(module: &Module, printer: &mut Printer) -> Result<(), Failure> {
 
 fn list(printer: &mut Printer) -> Result<ExitStatus, Failure> {
     if printer.is_json() {
-        let rows = PASSES.iter().map(|pass| serde_json::json!({"name": pass.name, "about": pass.about}));
+        let rows = PASSES.iter().map(|pass| serde_json::json!({"name": pass.name, "summary": pass.summary}));
         let rows: Vec<_> = rows.collect();
         printer.json(&to_line(&serde_json::json!({"schema": "tilewright.passes/1", "passes": rows})))?;
     } else {
         for pass in PASSES {
-            printer.result(&format!("{:<26} {}\n", pass.name, pass.about))?;
+            printer.result(&format!("{:<26} {}\n", pass.name, pass.summary))?;
         }
     }
     Ok(ExitStatus::Success)
 }
 
 fn find(name: &str) -> Result<&'static Pass, Failure> {
-    let names: Vec<&str> = PASSES.iter().map(|pass| pass.name).collect();
-    PASSES.iter().find(|pass| pass.name == name).ok_or_else(|| {
-        Failure::plain("<arguments>", "unknown-pass", format!("there is no pass `{name}`"))
-            .with_help(&format!("the passes are {}", names.join(", ")))
-    })
+    let source = Source { name: "<arguments>".into(), text: String::new() };
+    pass_by_name(name).map_err(|fault| Failure::input(&source, vec![fault]))
 }

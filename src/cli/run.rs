@@ -1,11 +1,277 @@
-//! run
+//! `tilewright run`: interprets a program at one of its stages.
+
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use serde::Serialize;
+use tilewright_interp::{Argument, Arguments, Config, RunError, Tensor, TrapKind, as_function, run as interpret};
+use tilewright_ir::{Bindings, Diagnostic, PrimFunc, Scalar, validate};
+
 use super::exit::ExitStatus;
 use super::failure::Failure;
-use super::options::Global;
+use super::input::Input;
+use super::options::{Global, Shapes};
 use super::printer::Printer;
-/// Run
+use crate::harness::compare;
+use crate::harness::engine::{Param, Program as Staged};
+use crate::harness::inputs::{Numbers, sample_symbols};
+use crate::harness::layout::shape;
+use crate::passes;
+use crate::pipeline::{self, Program};
+use crate::report::Source;
+use crate::report::check::{as_map, to_line};
+
+/// Interpret a program and summarise or print what it computes
 #[derive(clap::Args, Debug)]
-pub struct Args {}
-pub fn run(_: &Args, _: &Global, _: &mut Printer) -> Result<ExitStatus, Failure> {
-    Err(Failure::Internal(String::new()))
+#[command(
+    after_help = "Examples:\n  tilewright run examples/addone.py\n  tilewright run --stage flatten_buffer --seed 7 \
+                        --print examples/nhwc_to_nchwc.tvm.py\n  tilewright run --shape n=3,c=10 \
+                        examples/nhwc_to_nchw4c_symbolic.py\n\nInputs are made from the seed, in the shapes of the stage. \
+                        A program that does what has no meaning (an index out of bounds, a value never written) ends \
+                        with exit code 1."
+)]
+pub struct Args {
+    /// A TVMScript or TE program; FILE::name picks one function, `-` is standard input
+    #[arg(value_name = "FILE[::name]")]
+    file: String,
+    /// What to run: `definition` (TE only), `input`, or the name of a pass: the program after it
+    #[arg(long, value_name = "STAGE")]
+    stage: Option<String>,
+    /// Print the values of the outputs
+    #[arg(long)]
+    print: bool,
+    #[command(flatten)]
+    shapes: Shapes,
+}
+
+/// The document of `--format json`: schema `tilewright.run/1`.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    file: &'a str,
+    seed: u64,
+    functions: Vec<FunctionRow>,
+}
+
+#[derive(Serialize)]
+struct FunctionRow {
+    name: String,
+    stage: String,
+    #[serde(serialize_with = "as_map")]
+    shapes: Vec<(String, i128)>,
+    iterations: u64,
+    threads: usize,
+    ms: f64,
+    outputs: Vec<OutputRow>,
+}
+
+/// What a function left in a buffer that it writes.
+#[derive(Serialize)]
+struct OutputRow {
+    name: String,
+    dtype: String,
+    shape: Vec<u64>,
+    /// Number of lanes.
+    elements: usize,
+    /// Lanes that were written.
+    defined: usize,
+    /// FNV-1a over the bytes of the lanes that were written and over which those are.
+    checksum: String,
+    /// The values in row-major order, null where nothing was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    values: Option<Vec<Option<serde_json::Value>>>,
+}
+
+/// Runs every function that was asked for.
+///
+/// # Errors
+/// Bad input, and a program that traps.
+pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
+    let input = Input::read(&args.file)?;
+    let source = &input.source;
+    let fault = |faults| Failure::input(source, faults);
+    let programs = pipeline::read(&source.text, input.function.as_deref()).map_err(fault)?;
+    pipeline::known_symbols(&programs.programs, &args.shapes.shape).map_err(fault)?;
+    printer.diagnostics(source, &programs.warnings);
+    let mut functions = Vec::new();
+    for program in &programs.programs {
+        let (stage, func) = staged(program, args.stage.as_deref()).map_err(fault)?;
+        functions.push(run_one(&func, stage, args, global, source)?);
+    }
+    if printer.is_json() {
+        let document = Document { schema: "tilewright.run/1", file: &source.name, seed: global.seed, functions };
+        printer.json(&to_line(&document))?;
+    } else {
+        for function in &functions {
+            printer.result(&text(function, global.seed))?;
+        }
+    }
+    Ok(ExitStatus::Success)
+}
+
+/// The program at a stage, and the stage's name.
+fn staged(program: &Program, stage: Option<&str>) -> Result<(String, PrimFunc), Vec<Diagnostic>> {
+    let default = if program.definition.is_some() { "definition" } else { "input" };
+    let stage = stage.unwrap_or(default);
+    match (stage, &program.definition) {
+        ("definition", Some((definition, _))) => return Ok((stage.into(), as_function(definition))),
+        ("input" | "lower", _) => return Ok((stage.into(), program.func.clone())),
+        _ => {}
+    }
+    let Some(last) = passes::DEFAULT_PIPELINE.iter().position(|name| *name == stage) else {
+        let message = format!("there is no stage `{stage}`");
+        let names = passes::DEFAULT_PIPELINE.join(", ");
+        let help = format!("the stages are definition (of a TE program), input, {names}");
+        return Err(vec![Diagnostic::error("unknown-stage", None, message).with_help(help)]);
+    };
+    let mut func = program.func.clone();
+    for name in &passes::DEFAULT_PIPELINE[..=last] {
+        let pass = passes::pass_by_name(name).map_err(|fault| vec![fault])?;
+        func = (pass.run)(&func)?.func;
+    }
+    Ok((stage.to_owned(), func))
+}
+
+fn run_one(
+    func: &PrimFunc,
+    stage: String,
+    args: &Args,
+    global: &Global,
+    source: &Source,
+) -> Result<FunctionRow, Failure> {
+    let fault = |fault| Failure::input(source, vec![fault]);
+    let symbols = func.symbols();
+    let given = args.shapes.shape.iter().map(|(name, value)| (name.clone(), i128::from(*value)));
+    let given: Vec<_> = given.filter(|(name, _)| symbols.iter().any(|symbol| symbol.name() == name)).collect();
+    let bindings = sample_symbols(&symbols, &given).map_err(fault)?;
+    let valid = validate(func).map_err(|faults| Failure::input(source, faults))?;
+    let config = Config { threads: global.threads.into(), ..Config::default() };
+    let start = Instant::now();
+    let mut arguments = inputs(func, &bindings, global.seed, false).map_err(fault)?;
+    let mut ran = interpret(valid, &mut arguments, &config);
+    if matches!(&ran, Err(RunError::Trap(trap)) if trap.kind == TrapKind::Undefined) {
+        // Outputs that are read before they are written are inputs too.
+        arguments = inputs(func, &bindings, global.seed, true).map_err(fault)?;
+        ran = interpret(valid, &mut arguments, &config);
+    }
+    let report = ran.map_err(|error| match error {
+        RunError::Input(diagnostic) => fault(diagnostic),
+        RunError::Trap(trap) => {
+            let diagnostic = Diagnostic::error("trap", trap.place, trap.to_string());
+            Failure::Trap { source: source.clone(), diagnostic }
+        }
+    })?;
+    Ok(FunctionRow {
+        name: func.name.clone(),
+        stage,
+        shapes: symbols.iter().map(|symbol| (symbol.name().to_owned(), bindings[symbol])).collect(),
+        iterations: report.iterations,
+        threads: report.threads,
+        ms: start.elapsed().as_secs_f64() * 1e3,
+        outputs: outputs(func, &arguments, args.print),
+    })
+}
+
+/// One argument a parameter: what is only read from the seed, what is written undefined unless `outputs_too`.
+fn inputs(func: &PrimFunc, bindings: &Bindings, seed: u64, outputs_too: bool) -> Result<Arguments, Diagnostic> {
+    let fault = |message: String| Diagnostic::error("input-shape", None, message);
+    let program = Staged::Func(func);
+    let mut arguments = Arguments::default();
+    for (param, part) in program.params().iter().zip(0u64..) {
+        let mut numbers = Numbers::new(seed, part);
+        arguments.params.push(match param {
+            Param::Buffer(buffer) => {
+                let extents = shape(&buffer.shape, bindings).map_err(fault)?;
+                let tensor = if program.writes(buffer) && !outputs_too {
+                    Tensor::undefined(buffer.dtype, &extents).map_err(|error| error.to_string())
+                } else {
+                    numbers.tensor(buffer.dtype, &extents)
+                };
+                Argument::Tensor(tensor.map_err(fault)?)
+            }
+            Param::Scalar(var) => {
+                let known = bindings.get(var).map(|&value| Scalar::Int(value));
+                Argument::Scalar(known.unwrap_or_else(|| numbers.value(var.dtype().scalar)))
+            }
+        });
+    }
+    arguments.symbols = func.symbols().iter().map(|symbol| (symbol.clone(), bindings[symbol])).collect();
+    Ok(arguments)
+}
+
+fn outputs(func: &PrimFunc, arguments: &Arguments, print: bool) -> Vec<OutputRow> {
+    let program = Staged::Func(func);
+    let params = program.params();
+    let written = params.iter().enumerate().filter_map(|(position, param)| match param {
+        Param::Buffer(buffer) if program.writes(buffer) => Some((buffer, arguments.tensor(position)?)),
+        Param::Buffer(_) | Param::Scalar(_) => None,
+    });
+    let row = |(buffer, tensor): (&tilewright_ir::Buffer, &Tensor)| OutputRow {
+        name: buffer.name.clone(),
+        dtype: tensor.dtype().to_string(),
+        shape: tensor.shape().to_vec(),
+        elements: tensor.lane_count(),
+        defined: tensor.defined().iter().filter(|defined| **defined).count(),
+        checksum: format!("{:016x}", checksum(tensor)),
+        values: print.then(|| (0..tensor.lane_count()).map(|lane| tensor.get(lane).map(value)).collect()),
+    };
+    written.map(row).collect()
+}
+
+fn value(scalar: Scalar) -> serde_json::Value {
+    match scalar {
+        Scalar::Int(value) => i64::try_from(value).map_or_else(|_| value.to_string().into(), Into::into),
+        Scalar::Float(value) if value.is_finite() => value.into(),
+        Scalar::Float(value) => value.to_string().into(),
+    }
+}
+
+/// FNV-1a, 64 bits (Fowler, Noll, Vo): the same on every machine.
+fn checksum(tensor: &Tensor) -> u64 {
+    let lane_bytes = (tensor.bytes().len() / tensor.lane_count().max(1)).max(1);
+    let lanes = tensor.bytes().chunks(lane_bytes).zip(tensor.defined());
+    let bytes = lanes.flat_map(|(lane, &defined)| {
+        let written = if defined { lane } else { &[] };
+        written.iter().copied().chain(std::iter::once(u8::from(defined)))
+    });
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+fn text(function: &FunctionRow, seed: u64) -> String {
+    let mut out = format!("{} at {}", function.name, function.stage);
+    for (position, (name, value)) in function.shapes.iter().enumerate() {
+        out.push_str(if position == 0 { " with " } else { ", " });
+        let _ = write!(out, "{name} = {value}");
+    }
+    let _ = write!(
+        out,
+        ": {} iterations on {} threads in {:.1} ms (seed {seed})\n",
+        function.iterations, function.threads, function.ms
+    );
+    for output in &function.outputs {
+        let shape: Vec<String> = output.shape.iter().map(ToString::to_string).collect();
+        let _ = write!(
+            out,
+            "  {}: {}[{}], {} of {} elements written, checksum {}\n",
+            output.name,
+            output.dtype,
+            shape.join(", "),
+            output.defined,
+            output.elements,
+            output.checksum
+        );
+        if let Some(values) = &output.values {
+            let row = output.shape.last().and_then(|&extent| usize::try_from(extent).ok()).unwrap_or(1).max(1);
+            for line in values.chunks(row) {
+                let shown: Vec<String> = line
+                    .iter()
+                    .map(|value| {
+                        value.as_ref().map_or_else(|| compare::show(None), |value| value.to_string().replace('"', ""))
+                    })
+                    .collect();
+                let _ = write!(out, "    {}\n", shown.join(" "));
+            }
+        }
+    }
+    out
 }

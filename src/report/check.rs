@@ -123,9 +123,13 @@ pub struct CheckReport {
     /// Its buffers.
     pub buffers: Vec<BufferRow>,
     /// The symbolic extents and the values that the engines ran with.
-    pub shapes: Vec<(String, i64)>,
+    pub shapes: Vec<(String, i128)>,
     /// The engines, each against the reference.
     pub engines: Vec<EngineRow>,
+    /// The first stage that trapped or differs from the reference.
+    pub blame: Option<String>,
+    /// What else is to be known of the runs.
+    pub notes: Vec<String>,
 }
 
 /// A step and its obligations.
@@ -231,6 +235,9 @@ pub struct BufferRow {
 /// What came of running an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum EngineStatus {
+    /// It ran first, and the others are compared with it.
+    #[serde(rename = "reference")]
+    Reference,
     /// It ran, and all values are equal.
     #[serde(rename = "agrees")]
     Agrees,
@@ -255,6 +262,7 @@ impl EngineStatus {
     /// The word for it.
     pub fn word(self) -> &'static str {
         match self {
+            Self::Reference => "reference",
             Self::Agrees => "agrees",
             Self::Mismatch => "mismatch",
             Self::Trap => "trap",
@@ -268,8 +276,10 @@ impl EngineStatus {
 /// An engine and what it computed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EngineRow {
-    /// Which engine at which stage, such as `interpreter after flatten_buffer` or `opencl`.
+    /// Which engine: `interpreter` or `opencl`.
     pub engine: String,
+    /// What it ran: the definition, or the program after a step.
+    pub stage: Option<String>,
     /// The device, where there is one.
     pub device: Option<String>,
     /// What came of it.
@@ -287,7 +297,7 @@ pub struct EngineRow {
 }
 
 impl EngineRow {
-    /// What it says about the whole; none if it was told not to run.
+    /// What it says about the whole; none if it was told not to run, or is what the others are compared with.
     pub fn verdict(&self) -> Option<Verdict> {
         match self.status {
             EngineStatus::Agrees if self.compared == 0 => Some(Verdict::Vacuous),
@@ -295,7 +305,7 @@ impl EngineRow {
             EngineStatus::Mismatch | EngineStatus::Trap => Some(Verdict::Mismatch),
             EngineStatus::Failed => Some(Verdict::Unknown),
             EngineStatus::Skipped => Some(Verdict::Skipped),
-            EngineStatus::NotRequested => None,
+            EngineStatus::Reference | EngineStatus::NotRequested => None,
         }
     }
 }
@@ -315,7 +325,8 @@ impl CheckReport {
     /// for ran and agrees.
     pub fn verdict(&self) -> Verdict {
         let nothing_proved = self.passes.iter().all(|pass| pass.obligations.is_empty());
-        let nothing_run = self.engines.is_empty();
+        let compared = |row: &EngineRow| row.verdict().is_some();
+        let nothing_run = !self.engines.iter().any(compared);
         let empty = (nothing_proved || nothing_run).then_some(Verdict::Skipped);
         let passes = self.passes.iter().map(PassRow::verdict);
         Verdict::worst(passes.chain(self.engines.iter().filter_map(EngineRow::verdict)).chain(empty))
@@ -329,6 +340,8 @@ impl CheckReport {
             buffers: lowering.buffers(),
             shapes: Vec::new(),
             engines: Vec::new(),
+            blame: None,
+            notes: Vec::new(),
         }
     }
 
@@ -390,12 +403,20 @@ struct FunctionRow<'a> {
     name: &'a str,
     verdict: Verdict,
     #[serde(serialize_with = "as_map")]
-    shapes: &'a Vec<(String, i64)>,
+    shapes: &'a Vec<(String, i128)>,
+    blame: Option<&'a str>,
+    notes: &'a [String],
 }
 
 impl<'a> FunctionRow<'a> {
     fn new(report: &'a CheckReport) -> Self {
-        Self { name: &report.function, verdict: report.verdict(), shapes: &report.shapes }
+        Self {
+            name: &report.function,
+            verdict: report.verdict(),
+            shapes: &report.shapes,
+            blame: report.blame.as_deref(),
+            notes: &report.notes,
+        }
     }
 }
 
@@ -443,6 +464,7 @@ pub(crate) mod tests {
         };
         let engine = EngineRow {
             engine: "opencl".into(),
+            stage: Some("simplify".into()),
             device: Some("0: pthread (Portable Computing Language)".into()),
             status: EngineStatus::Agrees,
             compared: 21,
@@ -457,6 +479,8 @@ pub(crate) mod tests {
             buffers: vec![buffer],
             shapes: vec![("n".into(), 7)],
             engines: vec![engine],
+            blame: None,
+            notes: Vec::new(),
         }
     }
 

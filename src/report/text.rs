@@ -9,8 +9,8 @@
 //!   buffer  type     logical   physical   separators  flat
 //!   A       float32  [3, 8]    [3, 2, 4]  []          [24]
 //!
-//!   engine  status          compared different max ulp        ms
-//!   opencl  agrees                24         0       0       2.5
+//!   engine           status          compared different max ulp        ms
+//!   opencl simplify  agrees                24         0       0       2.5
 //!     on 0: pthread (Portable Computing Language)
 //! proved: 8 of 8 obligations proved, 1 of 1 engine runs agree (seed 0, Z3 5.4.0)
 //! ```
@@ -51,7 +51,7 @@ impl Style {
     fn status(self, status: EngineStatus, width: usize) -> String {
         let code = match status {
             EngineStatus::Agrees => "32",
-            EngineStatus::NotRequested => "2",
+            EngineStatus::Reference | EngineStatus::NotRequested => "2",
             EngineStatus::Skipped => "33",
             EngineStatus::Mismatch | EngineStatus::Trap | EngineStatus::Failed => "1;31",
         };
@@ -182,7 +182,7 @@ fn engines(out: &mut String, report: &CheckReport, style: Style) {
         let shapes: Vec<_> = report.shapes.iter().map(|(name, value)| format!("{name} = {value}")).collect();
         line(out, &format!("  run with {}", shapes.join(", ")));
     }
-    let width = report.engines.iter().map(|row| row.engine.chars().count()).max().unwrap_or(0).max(6);
+    let width = report.engines.iter().map(|row| engine_name(row).chars().count()).max().unwrap_or(0).max(6);
     let head = ["compared", "different", "max ulp", "ms"];
     line(
         out,
@@ -196,27 +196,44 @@ fn engines(out: &mut String, report: &CheckReport, style: Style) {
         if let Some(device) = &row.device {
             line(out, &format!("    on {device}"));
         }
-        for said in row.reason.iter().flat_map(|reason| reason.lines()) {
+        let shown = row.status != EngineStatus::Agrees && row.status != EngineStatus::Reference || style.verbose;
+        for said in row.reason.iter().filter(|_| shown).flat_map(|reason| reason.lines()) {
             line(out, &format!("    {said}"));
         }
     }
+    if let Some(blame) = &report.blame {
+        line(out, &format!("  the first stage that went wrong is {blame}"));
+    }
+    for note in &report.notes {
+        line(out, &format!("  note: {note}"));
+    }
+}
+
+/// `interpreter flatten_buffer`.
+fn engine_name(row: &EngineRow) -> String {
+    row.stage.as_ref().map_or_else(|| row.engine.clone(), |stage| format!("{} {stage}", row.engine))
 }
 
 fn engine(row: &EngineRow, width: usize, style: Style) -> String {
-    let status = style.status(row.status, 13);
-    if matches!(row.status, EngineStatus::Skipped | EngineStatus::NotRequested) {
-        return format!("  {:<width$}  {status} {:>10} {:>9} {:>7} {:>9}", row.engine, "-", "-", "-", "-");
-    }
-    format!(
-        "  {:<width$}  {status} {:>10} {:>9} {:>7} {:>9.1}",
-        row.engine, row.compared, row.mismatches, row.max_ulp, row.ms
-    )
+    let (name, status) = (engine_name(row), style.status(row.status, 13));
+    let ms = format!("{:.1}", row.ms);
+    let far = if row.max_ulp == u64::MAX { "far".to_owned() } else { row.max_ulp.to_string() };
+    let [compared, mismatches, far, ms] = match row.status {
+        EngineStatus::Agrees | EngineStatus::Mismatch => {
+            [row.compared.to_string(), row.mismatches.to_string(), far, ms]
+        }
+        EngineStatus::Reference => ["-".into(), "-".into(), "-".into(), ms],
+        EngineStatus::Trap | EngineStatus::Failed | EngineStatus::Skipped | EngineStatus::NotRequested => {
+            ["-", "-", "-", "-"].map(str::to_owned)
+        }
+    };
+    format!("  {name:<width$}  {status} {compared:>10} {mismatches:>9} {far:>7} {ms:>9}")
 }
 
 fn summary(out: &mut String, file: &FileReport, report: &CheckReport, style: Style) {
     let verdict = report.verdict();
     let agree = report.engines.iter().filter(|row| row.status == EngineStatus::Agrees).count();
-    let ran = report.engines.iter().filter(|row| row.status != EngineStatus::NotRequested).count();
+    let ran = report.engines.iter().filter(|row| row.verdict().is_some()).count();
     let proved = report.passes.iter().flat_map(|pass| &pass.obligations);
     let proved = proved.filter(|row| row.verdict == Verdict::Proved).count();
     let mut said =
@@ -289,8 +306,8 @@ a.py: main
   B       float32  [3, n]   [n, 3]    [1]         [n, 3]
 
   run with n = 7
-  engine  status          compared different max ulp        ms
-  opencl  agrees                21         0       0       2.5
+  engine           status          compared different max ulp        ms
+  opencl simplify  agrees                21         0       0       2.5
     on 0: pthread (Portable Computing Language)
 proved: 1 of 1 obligations proved, 1 of 1 engine runs agree (seed 0, Z3 5.4.0)
 "
