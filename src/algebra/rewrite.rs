@@ -40,7 +40,8 @@ impl<'a> Simplifier<'a> {
             let indices = indices.iter().map(|index| simplifier.simplify(index)).collect();
             return Expr::Load { buffer: buffer.clone(), indices };
         }
-        if is_index_type(expr) && is_arithmetic(expr) {
+        let fixed = matches!(expr, Expr::Var(var) if self.ranges.fixed(var).is_some());
+        if is_index_type(expr) && (fixed || is_arithmetic(expr)) {
             let kept = |result: &Expr| !self.escapes(result) && loads(result) == loads(expr);
             let normal = self.poly(expr).and_then(|poly| self.emit(&poly, expr.dtype().scalar));
             if let Some(result) = normal.filter(kept) {
@@ -57,7 +58,7 @@ impl<'a> Simplifier<'a> {
         }
         match expr {
             Expr::Int { value, .. } => Some(Poly::constant(*value)),
-            Expr::Var(var) => Some(Atom::var(var).into()),
+            Expr::Var(var) => Some(self.ranges.fixed(var).cloned().unwrap_or_else(|| Atom::var(var).into())),
             Expr::Unary(UnaryOp::Neg, a) => self.poly(a)?.scaled(-1),
             Expr::Binary(op, a, b) => self.binary_poly(*op, a, b, expr),
             Expr::Load { .. } if self.values => None,
