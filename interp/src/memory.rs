@@ -102,6 +102,9 @@ impl Memory {
 
     /// The bits of an element of several cells, little endian, `width` bytes a cell.
     pub(crate) fn get_wide(&self, cell: usize, count: usize, width: u64) -> Option<u64> {
+        if count == 1 {
+            return self.get(cell);
+        }
         let mut bits = 0;
         for part in (0..count).rev() {
             bits = bits << (8 * width) | self.get(cell.checked_add(part)?)?;
@@ -111,6 +114,9 @@ impl Memory {
 
     /// Writes an element of several cells.
     pub(crate) fn set_wide(&self, cell: usize, count: usize, width: u64, bits: u64) -> Option<()> {
+        if count == 1 {
+            return self.set(cell, bits);
+        }
         self.get(cell.checked_add(count)?.checked_sub(1)?)?;
         for part in 0..count {
             self.set(cell + part, bits >> (8 * width * part as u64))?;

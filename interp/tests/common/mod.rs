@@ -10,16 +10,19 @@ pub(crate) fn func(buffers: &[&Buffer], body: Stmt) -> PrimFunc {
     PrimFunc { name: "test".into(), params, buffer_map, attrs: FuncAttrs::default(), body }
 }
 
+#[allow(dead_code)] // not every test file takes float32
 pub(crate) fn buffer(name: &str, shape: &[i64]) -> Buffer {
     Buffer::compact(name, ScalarType::Float32, shape.iter().map(|&extent| Expr::int(extent)).collect())
 }
 
+#[allow(dead_code)] // as above
 pub(crate) fn filled(shape: &[u64], seed: u64) -> Tensor {
     let mut tensor = Tensor::undefined(ScalarType::Float32, shape).unwrap();
     fill(&mut tensor, seed);
     tensor
 }
 
+#[allow(dead_code)] // as above
 pub(crate) fn empty(shape: &[u64]) -> Tensor {
     Tensor::undefined(ScalarType::Float32, shape).unwrap()
 }
