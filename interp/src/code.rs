@@ -141,19 +141,31 @@ pub(crate) struct Access {
     pub(crate) indices: Vec<Reg>,
     /// Which lane of the element.
     pub(crate) lane: usize,
-    pub(crate) ty: ScalarType,
 }
 
 /// One step of a program.
 #[derive(Debug)]
 pub(crate) enum Node {
     Code(Code),
-    If { cond: Reg, then_body: Vec<Node>, else_body: Vec<Node> },
+    If {
+        cond: Reg,
+        then_body: Vec<Node>,
+        else_body: Vec<Node>,
+    },
     Loop(Box<Loop>),
     /// Memory for the view, for the time of the body.
-    Allocate { view: u32, dims: Option<Box<Dims>>, site: u32, body: Vec<Node> },
+    Allocate {
+        view: u32,
+        dims: Option<Box<Dims>>,
+        site: u32,
+        body: Vec<Node>,
+    },
     /// A view whose extents are known only here.
-    Declare { view: u32, dims: Box<Dims>, site: u32 },
+    Declare {
+        view: u32,
+        dims: Box<Dims>,
+        site: u32,
+    },
 }
 
 /// What is needed to compute the extents of a view at run time.

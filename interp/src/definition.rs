@@ -24,7 +24,8 @@ pub fn run_definition(definition: &Definition, args: &mut Arguments, config: &Co
 
 /// The function that a definition means.
 pub fn as_function(definition: &Definition) -> PrimFunc {
-    let params: Vec<_> = definition.params.iter().map(|buffer| Var::new(buffer.name.clone(), DataType::HANDLE)).collect();
+    let params: Vec<_> =
+        definition.params.iter().map(|buffer| Var::new(buffer.name.clone(), DataType::HANDLE)).collect();
     let buffer_map = params.iter().cloned().zip(definition.params.iter().cloned()).collect();
     let mut body = Stmt::seq(definition.stages.iter().map(stage).collect());
     for stage in definition.stages.iter().rev() {

@@ -127,9 +127,14 @@ impl Machine<'_> {
         }
         let id = frame.race.as_mut().map_or(0, |race| race.memory());
         let count = usize::try_from(cells).unwrap_or(usize::MAX);
-        let memory = Memory::new(made.width, count, self.config.observers.defined, id);
+        let memory = Memory::new(made.width, count, [self.config.observers.defined; 2], id);
         let memory = memory.map_err(|_| {
-            self.trap(TrapKind::Size, format!("buffer `{buffer}` takes {bytes} bytes, which are not there"), site, frame)
+            self.trap(
+                TrapKind::Size,
+                format!("buffer `{buffer}` takes {bytes} bytes, which are not there"),
+                site,
+                frame,
+            )
         })?;
         let outer = frame.memories[made.slot].replace(Arc::new(memory));
         let live = std::mem::replace(&mut frame.live, total);
@@ -167,18 +172,24 @@ impl Machine<'_> {
             frame.fuel -= extent;
         }
         frame.iterations = frame.iterations.saturating_add(extent);
-        if let Some(fast) = &inner.fast
-            && self.enter_fast(inner, fast, min, extent, frame)
-        {
-            for position in 0..extent {
-                frame.registers[COUNTER as usize] = position;
-                frame.registers[inner.var as usize] = min.wrapping_add(position);
-                self.code(&fast.body, frame)?;
-            }
-            return Ok(());
+        if let Some(outcome) = self.streamed(inner, min, extent, frame) {
+            return outcome;
         }
         self.code(&inner.pre, frame)?;
         self.sequential(inner, min, extent, frame)
+    }
+
+    /// Runs the second body, if there is one and every address of every iteration is in bounds.
+    fn streamed(&self, inner: &Loop, min: u64, extent: u64, frame: &mut Frame) -> Option<Outcome> {
+        let fast = inner.fast.as_ref().filter(|fast| self.enter_fast(inner, fast, min, extent, frame))?;
+        for position in 0..extent {
+            frame.registers[COUNTER as usize] = position;
+            frame.registers[inner.var as usize] = min.wrapping_add(position);
+            if let Err(trap) = self.code(&fast.body, frame) {
+                return Some(Err(trap));
+            }
+        }
+        Some(Ok(()))
     }
 
     fn sequential(&self, inner: &Loop, min: u64, extent: u64, frame: &mut Frame) -> Outcome {
@@ -227,16 +238,24 @@ impl Machine<'_> {
         let failed = AtomicU64::new(u64::MAX);
         let run = |chunk: u64| -> Result<u64, Box<Trap>> {
             let mut frame = template.clone();
-            for position in chunk * size..((chunk + 1) * size).min(extent) {
+            let (start, end) = ((chunk * size).min(extent), ((chunk + 1) * size).min(extent));
+            let failure = |trap| {
+                failed.fetch_min(chunk, Relaxed);
+                trap
+            };
+            if start == end || failed.load(Relaxed) < chunk {
+                return Ok(0);
+            }
+            if let Some(outcome) = self.streamed(inner, min.wrapping_add(start), end - start, &mut frame) {
+                return outcome.map(|()| 0).map_err(failure);
+            }
+            for position in start..end {
                 // A chunk before this one has failed: whatever happens here comes later.
                 if failed.load(Relaxed) < chunk {
                     break;
                 }
                 frame.registers[inner.var as usize] = min.wrapping_add(position);
-                if let Err(trap) = self.nodes(&inner.body, &mut frame) {
-                    failed.fetch_min(chunk, Relaxed);
-                    return Err(trap);
-                }
+                self.nodes(&inner.body, &mut frame).map_err(failure)?;
             }
             Ok(frame.iterations)
         };
@@ -278,7 +297,7 @@ impl Machine<'_> {
                     let cell = stream_cell(frame, instr.a);
                     let bits = frame.memories[instr.b as usize]
                         .as_ref()
-                        .filter(|memory| memory.is_defined(cell))
+                        .filter(|memory| memory.readable(cell))
                         .and_then(|memory| memory.get(cell));
                     let Some(bits) = bits else {
                         return Err(self.stream_fault(instr.a, instr.b, code.sites[at - 1], frame));
@@ -325,7 +344,7 @@ impl Machine<'_> {
         };
         let bits = if view.per_lane == 1 { memory.get(cell) } else { memory.get_wide(cell, view.per_lane, view.width) };
         let bits = bits.ok_or_else(|| self.beyond(access, site, frame))?;
-        if !(cell..cell + view.per_lane).all(|cell| memory.is_defined(cell)) {
+        if !(cell..cell + view.per_lane).all(|cell| memory.readable(cell)) {
             let message = format!("{} was never written", self.element(access, frame));
             return Err(self.trap(TrapKind::Undefined, message, site, frame));
         }
@@ -409,11 +428,8 @@ impl Machine<'_> {
     }
 
     fn element(&self, access: &Access, frame: &Frame) -> String {
-        let indices: Vec<_> = access
-            .indices
-            .iter()
-            .map(|&reg| frame.registers[reg as usize].cast_signed().to_string())
-            .collect();
+        let indices: Vec<_> =
+            access.indices.iter().map(|&reg| frame.registers[reg as usize].cast_signed().to_string()).collect();
         let buffer = &self.program.buffers[access.view as usize];
         let lane = if buffer.dtype.lanes > 1 { format!(" (lane {})", access.lane) } else { String::new() };
         format!("{buffer}[{}]{lane}", indices.join(", "))
@@ -423,7 +439,8 @@ impl Machine<'_> {
     fn outside(&self, access: &Access, axis: usize, view: &View, site: u32, frame: &Frame) -> Box<Trap> {
         let shape: Vec<_> = view.extents.iter().map(ToString::to_string).collect();
         let shape = shape.join(", ");
-        let message = format!("{} is out of bounds on axis {axis}: the shape is ({shape})", self.element(access, frame));
+        let message =
+            format!("{} is out of bounds on axis {axis}: the shape is ({shape})", self.element(access, frame));
         self.trap(TrapKind::OutOfBounds, message, site, frame)
     }
 

@@ -217,7 +217,9 @@ impl Scan<'_> {
     /// An index as a linear expression whose value is known to fit its type, so that nothing wraps.
     fn index(&self, index: &Expr) -> Option<Linear> {
         let (base, last) = match index {
-            Expr::Ramp { base, stride, lanes } => (&**base, stride.as_const_int()?.checked_mul(i128::from(*lanes) - 1)?),
+            Expr::Ramp { base, stride, lanes } => {
+                (&**base, stride.as_const_int()?.checked_mul(i128::from(*lanes) - 1)?)
+            }
             Expr::Broadcast { value, .. } => (&**value, 0),
             _ => (index, 0),
         };

@@ -20,6 +20,8 @@ pub(crate) struct Memory {
     pub(crate) cells: Cells,
     /// One flag a cell; none means that everything is defined, or that nobody wants to know.
     pub(crate) defined: Option<Vec<AtomicU8>>,
+    /// Reading what is not defined is a fault.
+    pub(crate) check: bool,
     /// Which allocation it is, for the race check.
     pub(crate) id: usize,
 }
@@ -35,15 +37,16 @@ fn zeroed<T: Default>(len: usize) -> Result<Vec<T>, OutOfMemory> {
 }
 
 impl Memory {
-    /// `len` cells of `width` bytes; with `track`, nothing is defined yet.
-    pub(crate) fn new(width: u64, len: usize, track: bool, id: usize) -> Result<Self, OutOfMemory> {
+    /// `len` cells of `width` bytes. With `track` it is kept who is defined, which nothing is yet; with `check`, reading
+    /// the others is a fault.
+    pub(crate) fn new(width: u64, len: usize, [track, check]: [bool; 2], id: usize) -> Result<Self, OutOfMemory> {
         let cells = match width {
             1 => Cells::One(zeroed(len)?),
             2 => Cells::Two(zeroed(len)?),
             4 => Cells::Four(zeroed(len)?),
             _ => Cells::Eight(zeroed(len)?),
         };
-        Ok(Self { cells, defined: if track { Some(zeroed(len)?) } else { None }, id })
+        Ok(Self { cells, defined: if track { Some(zeroed(len)?) } else { None }, check, id })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -82,6 +85,12 @@ impl Memory {
         Some(())
     }
 
+    /// Whether a cell may be read.
+    #[inline]
+    pub(crate) fn readable(&self, cell: usize) -> bool {
+        !self.check || self.is_defined(cell)
+    }
+
     /// Whether a cell is defined; true where nobody keeps track.
     #[inline]
     pub(crate) fn is_defined(&self, cell: usize) -> bool {
@@ -93,6 +102,9 @@ impl Memory {
 
     /// The bits of an element of several cells, little endian, `width` bytes a cell.
     pub(crate) fn get_wide(&self, cell: usize, count: usize, width: u64) -> Option<u64> {
+        if count == 1 {
+            return self.get(cell);
+        }
         let mut bits = 0;
         for part in (0..count).rev() {
             bits = bits << (8 * width) | self.get(cell.checked_add(part)?)?;
@@ -102,6 +114,9 @@ impl Memory {
 
     /// Writes an element of several cells.
     pub(crate) fn set_wide(&self, cell: usize, count: usize, width: u64, bits: u64) -> Option<()> {
+        if count == 1 {
+            return self.set(cell, bits);
+        }
         self.get(cell.checked_add(count)?.checked_sub(1)?)?;
         for part in 0..count {
             self.set(cell + part, bits >> (8 * width * part as u64))?;

@@ -189,7 +189,9 @@ fn bind_shape(bound: &mut Bound, buffer: &Buffer, tensor: &Tensor) -> Result<(),
     for (expr, &extent) in buffer.shape.iter().zip(tensor.shape()) {
         if let Expr::Var(var) = expr {
             if extent == 0 {
-                return Err(mismatch(format!("the extent `{var}` of `{buffer}` is 0; a symbolic extent is at least 1")));
+                return Err(mismatch(format!(
+                    "the extent `{var}` of `{buffer}` is 0; a symbolic extent is at least 1"
+                )));
             }
             bind_symbol(bound, var, extent.into())?;
         }
@@ -238,7 +240,7 @@ fn load_arguments(
         let whole = tensor.is_all_defined() && tensor.lane_count() * view.per_lane == count;
         let id = frame.race.as_mut().map_or(0, |race| race.memory());
         // Definedness is always kept for arguments that are not whole, so that it comes back as it went in.
-        let memory = Memory::new(view.width, count, !whole, id).map_err(|_| refused())?;
+        let memory = Memory::new(view.width, count, [!whole, config.observers.defined], id).map_err(|_| refused())?;
         each_lane(buffer.dtype.lanes, &view, |lane, cell| {
             if tensor.defined()[lane] {
                 memory.set_wide(cell, view.per_lane, view.width, tensor.raw(lane));

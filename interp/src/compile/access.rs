@@ -27,19 +27,17 @@ impl<'a> Compiler<'_, 'a> {
         let ty = buffer.dtype.scalar;
         if let Some(streams) = self.streams(buffer, indices)? {
             let slot = self.slot(buffer)?;
-            return streams.into_iter().map(|base| self.read(Instr::new(Op::LoadStream, ty, [base, slot, 0]))).collect();
+            return streams
+                .into_iter()
+                .map(|base| self.read(Instr::new(Op::LoadStream, ty, [base, slot, 0])))
+                .collect();
         }
         let accesses = self.accesses(buffer, indices)?;
         accesses.into_iter().map(|access| self.read(Instr::new(Op::Load, ty, [access, 0, 0]))).collect()
     }
 
     /// Emits a store.
-    pub(super) fn store(
-        &mut self,
-        buffer: &'a Buffer,
-        indices: &'a [Expr],
-        value: &'a Expr,
-    ) -> Result<(), Diagnostic> {
+    pub(super) fn store(&mut self, buffer: &'a Buffer, indices: &'a [Expr], value: &'a Expr) -> Result<(), Diagnostic> {
         let ty = buffer.dtype.scalar;
         if let Some(streams) = self.streams(buffer, indices)? {
             let slot = self.slot(buffer)?;
@@ -78,7 +76,7 @@ impl<'a> Compiler<'_, 'a> {
         lanes
             .map(|(at, lane)| {
                 let indices = values.iter().map(|lanes| *lanes.get(at).unwrap_or(&lanes[0])).collect();
-                self.access(Access { view, indices, lane, ty: buffer.dtype.scalar })
+                self.access(Access { view, indices, lane })
             })
             .collect()
     }
@@ -152,12 +150,8 @@ impl<'a> Compiler<'_, 'a> {
     fn step(&self, expr: &Expr, var: &Var, depth: u32) -> Option<i64> {
         match expr {
             Expr::Var(other) if other == var => Some(1),
-            Expr::Binary(BinaryOp::Add, a, b) => {
-                self.step(a, var, depth)?.checked_add(self.step(b, var, depth)?)
-            }
-            Expr::Binary(BinaryOp::Sub, a, b) => {
-                self.step(a, var, depth)?.checked_sub(self.step(b, var, depth)?)
-            }
+            Expr::Binary(BinaryOp::Add, a, b) => self.step(a, var, depth)?.checked_add(self.step(b, var, depth)?),
+            Expr::Binary(BinaryOp::Sub, a, b) => self.step(a, var, depth)?.checked_sub(self.step(b, var, depth)?),
             Expr::Binary(BinaryOp::Mul, a, b) => match (self.const_int(a), self.const_int(b)) {
                 (Some(factor), _) => self.step(b, var, depth)?.checked_mul(factor),
                 (_, Some(factor)) => self.step(a, var, depth)?.checked_mul(factor),

@@ -87,7 +87,7 @@ impl<'a> Compiler<'_, 'a> {
         let depth = self.depth();
         let first = self.registers(usize::from(ty.lanes), depth)?;
         let results: Lanes = (0..u32::from(ty.lanes)).map(|lane| first + lane).collect();
-        let mut arm = |this: &mut Self, expr: &'a Expr| -> Result<_, Diagnostic> {
+        let arm = |this: &mut Self, expr: &'a Expr| -> Result<_, Diagnostic> {
             let ((), _, code) = this.branch(|this| {
                 let values = this.expr(expr)?;
                 for (&d, &value) in results.iter().zip(&values) {

@@ -72,8 +72,7 @@ impl<'a> Compiler<'_, 'a> {
     fn if_stmt(&mut self, cond: &'a Expr, then_body: &'a Stmt, else_body: Option<&'a Stmt>) -> Result<(), Diagnostic> {
         let cond = self.expr(cond)?[0];
         let ((), mut then_nodes, then_code) = self.branch(|this| this.stmt(then_body))?;
-        let ((), mut else_nodes, else_code) =
-            self.branch(|this| else_body.map_or(Ok(()), |stmt| this.stmt(stmt)))?;
+        let ((), mut else_nodes, else_code) = self.branch(|this| else_body.map_or(Ok(()), |stmt| this.stmt(stmt)))?;
         if then_nodes.is_empty() && else_nodes.is_empty() {
             return self.jumps(cond, then_code, else_code);
         }
@@ -124,8 +123,8 @@ impl<'a> Compiler<'_, 'a> {
         let min = (self.expr(&inner.min)?[0], inner.min.dtype().scalar);
         let extent = (self.expr(&inner.extent)?[0], inner.extent.dtype().scalar);
         let const_extent = self.known(extent.0).map(|value| u64::try_from(value.cast_signed()).unwrap_or(0));
-        let independent = inner.kind != ForKind::Serial && inner.kind != ForKind::Unrolled
-            || independent(inner, &self.ranges);
+        let independent =
+            inner.kind != ForKind::Serial && inner.kind != ForKind::Unrolled || independent(inner, &self.ranges);
         self.flush();
         let site = self.site;
         let depth = self.depth() + 1;
