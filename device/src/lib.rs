@@ -58,6 +58,7 @@ mod listing;
 mod memory;
 mod plan;
 mod program;
+mod quirks;
 mod session;
 
 pub use error::{DeviceError, TouchedGuard};

@@ -9,6 +9,7 @@ use crate::info::{DeviceInfo, enumerate};
 use crate::memory::{self, host_size};
 use crate::plan::{Arg, Launch, LaunchPlan, RunOptions, RunOutput};
 use crate::program::{BuildOptions, Program};
+use crate::quirks::{self, InTurn};
 
 /// A device with a context and an in-order queue of its own.
 ///
@@ -18,6 +19,11 @@ use crate::program::{BuildOptions, Program};
 pub struct Session {
     info: DeviceInfo,
     device: cl::Device,
+    driver: InTurn<Driver>,
+}
+
+#[derive(Debug)]
+struct Driver {
     context: cl::Context,
     queue: Mutex<cl::Queue>,
 }
@@ -44,9 +50,10 @@ impl Session {
             return Err(unsupported("OpenCL 1.2"));
         }
         let fault = |failure: Failure| failure.during(info.label());
+        let _turn = quirks::turn(info);
         let context = cl::Context::new(*device).map_err(fault)?;
-        let queue = cl::Queue::new(&context, *device).map_err(fault)?;
-        Ok(Self { info: info.clone(), device: *device, context, queue: Mutex::new(queue) })
+        let queue = Mutex::new(cl::Queue::new(&context, *device).map_err(fault)?);
+        Ok(Self { info: info.clone(), device: *device, driver: InTurn::new(Driver { context, queue }, info) })
     }
 
     /// What the device says of itself.
@@ -59,7 +66,8 @@ impl Session {
     /// Errors: [`DeviceError::Build`] when the compiler refuses the source, [`DeviceError::Flag`] for a flag that relaxes
     /// arithmetic, [`DeviceError::Driver`] when the driver fails otherwise.
     pub fn build(&self, source: &str, options: &BuildOptions) -> Result<Program, DeviceError> {
-        Program::build(&self.context, self.device, &self.info, source, options)
+        let _turn = quirks::turn(&self.info);
+        Program::build(&self.driver.context, self.device, &self.info, source, options)
     }
 
     /// Allocates and fills the plan's memory, runs its launches in order, and reads back what is asked for.
@@ -73,8 +81,9 @@ impl Session {
     /// [`DeviceError::GuardTouched`] for stores past the end, [`DeviceError::Driver`] when the driver fails.
     pub fn run(&self, program: &Program, plan: &LaunchPlan, options: &RunOptions) -> Result<RunOutput, DeviceError> {
         check_plan(plan, &self.info, options)?;
-        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let room = |spec| memory::allocate(&self.context, &queue, &self.info, spec, options);
+        let _turn = quirks::turn(&self.info);
+        let queue = self.driver.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = |spec| memory::allocate(&self.driver.context, &queue, &self.info, spec, options);
         let memories = plan.buffers.iter().map(room).collect::<Result<Vec<_>, _>>()?;
         let ready = |launch| self.prepare(program, launch, plan, &memories);
         let kernels = plan.launches.iter().map(ready).collect::<Result<Vec<_>, _>>()?;

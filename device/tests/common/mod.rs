@@ -1,5 +1,7 @@
 //! What the tests share: every device, or a word that there is none.
 
+#![allow(dead_code)] // each file of tests uses a part of it
+
 use tilewright_device::{
     Arg, BufferSpec, BuildOptions, DeviceError, Launch, LaunchPlan, RunOptions, RunOutput, Session, devices,
 };
