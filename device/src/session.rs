@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::check::{at_most, check_argument, check_plan};
 use crate::cl::{self, Failure};
 use crate::error::DeviceError;
-use crate::info::{DeviceInfo, enumerate};
+use crate::info::{DeviceInfo, Survey, enumerate};
 use crate::memory::{self, host_size};
 use crate::plan::{Arg, Launch, LaunchPlan, RunOptions, RunOutput};
 use crate::program::{BuildOptions, Program};
@@ -31,10 +31,10 @@ struct Driver {
 impl Session {
     /// Opens the device that `info` describes.
     ///
-    /// Errors: [`DeviceError::NoDevice`] when it is there no more, [`DeviceError::Unsupported`] when it has no compiler or
-    /// is older than OpenCL 1.2, [`DeviceError::Driver`] when the driver fails.
+    /// Errors: [`DeviceError::NoDevice`] when it is there no more, [`DeviceError::Unsupported`] when it has no compiler
+    /// or is older than OpenCL 1.2, [`DeviceError::Driver`] when the driver fails.
     pub fn open(info: &DeviceInfo) -> Result<Self, DeviceError> {
-        let present = enumerate(&mut Vec::new());
+        let present = enumerate(&mut Survey::default());
         let Some((device, info)) = present.iter().find(|(_, other)| other.is_same_device(info)) else {
             return Err(DeviceError::NoDevice {
                 wanted: info.label(),
@@ -63,8 +63,8 @@ impl Session {
 
     /// Compiles OpenCL C.
     ///
-    /// Errors: [`DeviceError::Build`] when the compiler refuses the source, [`DeviceError::Flag`] for a flag that relaxes
-    /// arithmetic, [`DeviceError::Driver`] when the driver fails otherwise.
+    /// Errors: [`DeviceError::Build`] when the compiler refuses the source, [`DeviceError::Flag`] for a flag that
+    /// relaxes arithmetic, [`DeviceError::Driver`] when the driver fails otherwise.
     pub fn build(&self, source: &str, options: &BuildOptions) -> Result<Program, DeviceError> {
         let _turn = quirks::turn(&self.info);
         Program::build(&self.driver.context, self.device, &self.info, source, options)
@@ -73,8 +73,8 @@ impl Session {
     /// Allocates and fills the plan's memory, runs its launches in order, and reads back what is asked for.
     ///
     /// Nothing reaches the driver before every size is checked. Kernels themselves are trusted as far as the device
-    /// protects the host from them: on a processor device a kernel runs inside this process, and a store far enough out of
-    /// bounds can crash it. Guard bands catch the near ones.
+    /// protects the host from them: on a processor device a kernel runs inside this process, and a store far enough out
+    /// of bounds can crash it. Guard bands catch the near ones.
     ///
     /// Errors: [`DeviceError::Plan`] for a plan that contradicts itself or the kernels' parameters,
     /// [`DeviceError::Limit`] and [`DeviceError::Unsupported`] for what the device does not have,
