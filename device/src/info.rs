@@ -118,6 +118,9 @@ pub struct Survey {
     pub devices: Vec<DeviceInfo>,
     /// The platforms and devices that did not answer.
     pub faults: Vec<DeviceError>,
+    /// Names of the platforms that are installed and have no device: a GPU driver without its GPU, PoCL without a
+    /// folder to write its cache to.
+    pub empty_platforms: Vec<String>,
 }
 
 /// Every device of every platform, by platform name and version, then in the driver's order.
@@ -138,7 +141,7 @@ pub fn devices() -> Result<Vec<DeviceInfo>, DeviceError> {
 /// As [`devices`], with the platforms and devices that failed beside those that answered.
 pub fn survey() -> Survey {
     let mut survey = Survey::default();
-    for (_, info) in enumerate(&mut survey.faults) {
+    for (_, info) in enumerate(&mut survey) {
         survey.devices.push(info);
     }
     survey
@@ -146,8 +149,9 @@ pub fn survey() -> Survey {
 
 /// The device for `wanted`: an index, or a part of a device's or platform's name in upper or lower case.
 ///
-/// `None` takes the first one. A number that is no index is looked for in the names. Errors: [`DeviceError::NoOpenCl`] on
-/// an empty list, [`DeviceError::NoDevice`] when nothing matches, [`DeviceError::Ambiguous`] when several do.
+/// `None` takes the first one. A number that is no index is looked for in the names. Errors:
+/// [`DeviceError::NoOpenCl`] on an empty list, [`DeviceError::NoDevice`] when nothing matches,
+/// [`DeviceError::Ambiguous`] when several do.
 pub fn select<'a>(devices: &'a [DeviceInfo], wanted: Option<&str>) -> Result<&'a DeviceInfo, DeviceError> {
     let first = devices.first().ok_or(DeviceError::NoOpenCl)?;
     let Some(wanted) = wanted else {
@@ -172,18 +176,21 @@ pub fn select<'a>(devices: &'a [DeviceInfo], wanted: Option<&str>) -> Result<&'a
     }
 }
 
-/// The devices with their handles, in the order of [`devices`]; failures are added to `faults`.
-pub(crate) fn enumerate(faults: &mut Vec<DeviceError>) -> Vec<(cl::Device, DeviceInfo)> {
-    // The first question starts the drivers up, and a second thread meanwhile gets half an answer: some loaders tell it that
-    // there is no platform, PoCL 3.1 hands it a device without a name and crashes.
+/// The devices with their handles, in the order of [`devices`]; what is missing is noted in `survey`.
+pub(crate) fn enumerate(survey: &mut Survey) -> Vec<(cl::Device, DeviceInfo)> {
+    // The first question starts the drivers up, and a second thread meanwhile gets half an answer: some loaders tell it
+    // that there is no platform, PoCL 3.1 hands it a device without a name and crashes.
     static START: Mutex<()> = Mutex::new(());
     let _turn = START.lock().unwrap_or_else(PoisonError::into_inner);
     let mut found = Vec::new();
-    for (platform, handles) in sorted_platforms(faults) {
+    for (platform, handles) in sorted_platforms(&mut survey.faults) {
+        if handles.is_empty() {
+            survey.empty_platforms.push(platform.clone());
+        }
         for handle in handles {
             match describe(handle, &platform, found.len()) {
                 Ok(info) => found.push((handle, info)),
-                Err(failure) => faults.push(failure.during(format!("a device of {platform}"))),
+                Err(failure) => survey.faults.push(failure.during(format!("a device of {platform}"))),
             }
         }
     }

@@ -36,16 +36,19 @@
 //!
 //! # Which device
 //!
-//! The loader lists the platforms of the `.icd` files in `/etc/OpenCL/vendors` (for ocl-icd another folder can be named in
-//! `OCL_ICD_VENDORS`). PoCL's package puts one there, Oclgrind's does not: run a program as `oclgrind PROGRAM` and it sees
-//! Oclgrind's simulator alone; or name a folder with a file `oclgrind.icd` that holds the path of `liboclgrind-rt-icd.so`, and
-//! it sees both (`scripts/opencl-vendors.sh` makes that folder).
+//! The loader lists the platforms of the `.icd` files in `/etc/OpenCL/vendors` (ocl-icd takes another folder from
+//! `OCL_ICD_VENDORS`). PoCL's package puts one there, Oclgrind's does not: run a program as `oclgrind PROGRAM` and it
+//! sees Oclgrind's simulator alone; or name a folder with a file `oclgrind.icd` that holds the path of
+//! `liboclgrind-rt-icd.so`, and it sees both (`scripts/opencl-vendors.sh` makes that folder).
 //!
 //! # What drivers do differently
 //!
 //! - PoCL compiles a kernel anew for every work-group size, at its first launch, and keeps the result in a folder
-//!   (`POCL_CACHE_DIR`, else `~/.cache/pocl`). [`RunOutput::launch_nanoseconds`] is free of that; the wall clock is not.
-//! - An out-of-range image coordinate is an error to neither: PoCL drops the write, Oclgrind wraps it into the next row.
+//!   (`POCL_CACHE_DIR`, else `~/.cache/pocl`). [`RunOutput::launch_nanoseconds`] is free of that,
+//!   the wall clock is not. Where it may not write there, PoCL shows no device and says nothing
+//!   ([`Survey::empty_platforms`] names it).
+//! - An out-of-range image coordinate is an error to neither: PoCL drops the write, Oclgrind wraps it into the
+//!   next row.
 //! - Nothing can stop a launch that never ends: OpenCL has no call for it.
 
 mod check;
@@ -58,6 +61,7 @@ mod listing;
 mod memory;
 mod plan;
 mod program;
+mod quirks;
 mod session;
 
 pub use error::{DeviceError, TouchedGuard};

@@ -20,9 +20,9 @@ pub(crate) fn list(source: &str, log: &str) -> String {
 
 /// The line numbers in a log.
 ///
-/// Clang and all that descends from it (PoCL, Oclgrind, AMD, NVIDIA, Intel) write `file:LINE:COLUMN: error: ...`, where the
-/// file's name is the driver's affair (`<kernel>`, `/tmp/x.cl`, `1`): the two numbers before the first colon that no
-/// number follows.
+/// Clang and all that descends from it (PoCL, Oclgrind, AMD, NVIDIA, Intel) write `file:LINE:COLUMN: error: ...`, where
+/// the file's name is the driver's affair (`<kernel>`, `/tmp/x.cl`, `1`): the two numbers before the first colon that
+/// no number follows.
 fn named_lines(log: &str) -> BTreeSet<usize> {
     log.lines().filter_map(named_line).collect()
 }

@@ -43,7 +43,8 @@ pub enum MemoryKind {
     },
 }
 
-/// Element type of an image's channels. Integers are not normalised: `read_imagei`/`read_imageui` return them as they are.
+/// Element type of an image's channels. Integers are not normalised: `read_imagei`/`read_imageui` return them as they
+/// are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ChannelType {
     /// 32-bit float.

@@ -6,6 +6,7 @@ use crate::cl;
 use crate::error::DeviceError;
 use crate::info::DeviceInfo;
 use crate::listing;
+use crate::quirks::InTurn;
 
 /// Flags that change what floating-point arithmetic means, and so would make a comparison meaningless.
 const UNSAFE_MATH: [&str; 7] = [
@@ -39,7 +40,7 @@ impl Default for BuildOptions {
 /// Compiled kernels of one device, made by [`Session::build`](crate::Session::build).
 #[derive(Debug)]
 pub struct Program {
-    pub(crate) inner: cl::Program,
+    inner: InTurn<cl::Program>,
     correctly_rounded: bool,
     kernels: Vec<String>,
     log: String,
@@ -60,7 +61,7 @@ impl Program {
         let fault = |failure: cl::Failure| failure.during(info.label());
         let kernels = inner.kernel_names().map_err(fault)?;
         let log = inner.log().map_err(fault)?;
-        Ok(Self { inner, correctly_rounded, kernels, log })
+        Ok(Self { inner: InTurn::new(inner, info), correctly_rounded, kernels, log })
     }
 
     /// Whether single-precision divide and square root round correctly in these kernels; if not, the standard allows

@@ -5,10 +5,11 @@ use std::sync::{Mutex, PoisonError};
 use crate::check::{at_most, check_argument, check_plan};
 use crate::cl::{self, Failure};
 use crate::error::DeviceError;
-use crate::info::{DeviceInfo, enumerate};
+use crate::info::{DeviceInfo, Survey, enumerate};
 use crate::memory::{self, host_size};
 use crate::plan::{Arg, Launch, LaunchPlan, RunOptions, RunOutput};
 use crate::program::{BuildOptions, Program};
+use crate::quirks::{self, InTurn};
 
 /// A device with a context and an in-order queue of its own.
 ///
@@ -18,6 +19,11 @@ use crate::program::{BuildOptions, Program};
 pub struct Session {
     info: DeviceInfo,
     device: cl::Device,
+    driver: InTurn<Driver>,
+}
+
+#[derive(Debug)]
+struct Driver {
     context: cl::Context,
     queue: Mutex<cl::Queue>,
 }
@@ -25,10 +31,10 @@ pub struct Session {
 impl Session {
     /// Opens the device that `info` describes.
     ///
-    /// Errors: [`DeviceError::NoDevice`] when it is there no more, [`DeviceError::Unsupported`] when it has no compiler or
-    /// is older than OpenCL 1.2, [`DeviceError::Driver`] when the driver fails.
+    /// Errors: [`DeviceError::NoDevice`] when it is there no more, [`DeviceError::Unsupported`] when it has no compiler
+    /// or is older than OpenCL 1.2, [`DeviceError::Driver`] when the driver fails.
     pub fn open(info: &DeviceInfo) -> Result<Self, DeviceError> {
-        let present = enumerate(&mut Vec::new());
+        let present = enumerate(&mut Survey::default());
         let Some((device, info)) = present.iter().find(|(_, other)| other.is_same_device(info)) else {
             return Err(DeviceError::NoDevice {
                 wanted: info.label(),
@@ -44,9 +50,10 @@ impl Session {
             return Err(unsupported("OpenCL 1.2"));
         }
         let fault = |failure: Failure| failure.during(info.label());
+        let _turn = quirks::turn(info);
         let context = cl::Context::new(*device).map_err(fault)?;
-        let queue = cl::Queue::new(&context, *device).map_err(fault)?;
-        Ok(Self { info: info.clone(), device: *device, context, queue: Mutex::new(queue) })
+        let queue = Mutex::new(cl::Queue::new(&context, *device).map_err(fault)?);
+        Ok(Self { info: info.clone(), device: *device, driver: InTurn::new(Driver { context, queue }, info) })
     }
 
     /// What the device says of itself.
@@ -56,25 +63,27 @@ impl Session {
 
     /// Compiles OpenCL C.
     ///
-    /// Errors: [`DeviceError::Build`] when the compiler refuses the source, [`DeviceError::Flag`] for a flag that relaxes
-    /// arithmetic, [`DeviceError::Driver`] when the driver fails otherwise.
+    /// Errors: [`DeviceError::Build`] when the compiler refuses the source, [`DeviceError::Flag`] for a flag that
+    /// relaxes arithmetic, [`DeviceError::Driver`] when the driver fails otherwise.
     pub fn build(&self, source: &str, options: &BuildOptions) -> Result<Program, DeviceError> {
-        Program::build(&self.context, self.device, &self.info, source, options)
+        let _turn = quirks::turn(&self.info);
+        Program::build(&self.driver.context, self.device, &self.info, source, options)
     }
 
     /// Allocates and fills the plan's memory, runs its launches in order, and reads back what is asked for.
     ///
     /// Nothing reaches the driver before every size is checked. Kernels themselves are trusted as far as the device
-    /// protects the host from them: on a processor device a kernel runs inside this process, and a store far enough out of
-    /// bounds can crash it. Guard bands catch the near ones.
+    /// protects the host from them: on a processor device a kernel runs inside this process, and a store far enough out
+    /// of bounds can crash it. Guard bands catch the near ones.
     ///
     /// Errors: [`DeviceError::Plan`] for a plan that contradicts itself or the kernels' parameters,
     /// [`DeviceError::Limit`] and [`DeviceError::Unsupported`] for what the device does not have,
     /// [`DeviceError::GuardTouched`] for stores past the end, [`DeviceError::Driver`] when the driver fails.
     pub fn run(&self, program: &Program, plan: &LaunchPlan, options: &RunOptions) -> Result<RunOutput, DeviceError> {
         check_plan(plan, &self.info, options)?;
-        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let room = |spec| memory::allocate(&self.context, &queue, &self.info, spec, options);
+        let _turn = quirks::turn(&self.info);
+        let queue = self.driver.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = |spec| memory::allocate(&self.driver.context, &queue, &self.info, spec, options);
         let memories = plan.buffers.iter().map(room).collect::<Result<Vec<_>, _>>()?;
         let ready = |launch| self.prepare(program, launch, plan, &memories);
         let kernels = plan.launches.iter().map(ready).collect::<Result<Vec<_>, _>>()?;

@@ -1,5 +1,7 @@
 //! Which devices there are, and how one is selected.
 
+mod common;
+
 use tilewright_device::{DeviceError, DeviceInfo, DeviceType, devices, select, survey};
 
 fn info(index: usize, name: &str, platform: &str) -> DeviceInfo {
@@ -37,9 +39,9 @@ fn a_device_is_there_where_one_is_required() {
     let is_set = |name, value| std::env::var(name).is_ok_and(|found| found == value);
     if is_set("CI", "true") || is_set("TILEWRIGHT_REQUIRE_OPENCL", "1") {
         let survey = survey();
-        assert!(!survey.devices.is_empty(), "no OpenCL device; faults: {:?}", survey.faults);
+        assert!(!survey.devices.is_empty(), "no OpenCL device: {survey:?}");
     } else if devices().expect("the devices can be listed").is_empty() {
-        eprintln!("skipped: no OpenCL device");
+        common::say_skipped("no OpenCL device");
     }
 }
 

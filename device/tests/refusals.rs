@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{launch, on_every_device, run};
+use common::{launch, on_every_device, run, say_skipped};
 use tilewright_device::{
     Arg, BufferSpec, BuildOptions, ChannelType, DeviceError, Launch, LaunchPlan, RunOptions, Scalar, Session,
 };
@@ -117,6 +117,7 @@ fn images_beyond_the_device_are_refused() {
     on_every_device(|session| {
         let info = session.info();
         if !info.images {
+            say_skipped(&format!("{} has no images", info.label()));
             return;
         }
         let (width, height) = (info.image2d_max_width, info.image2d_max_height);

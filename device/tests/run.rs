@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{f32_bytes, f32s, launch, on_every_device, run};
+use common::{f32_bytes, f32s, launch, on_every_device, run, say_skipped};
 use tilewright_device::{Arg, BufferSpec, BuildOptions, ChannelType, LaunchPlan, POISON, RunOptions, Scalar, Session};
 
 const ADD: &str = "
@@ -78,7 +78,7 @@ fn images_hold_what_kernels_write_and_return_what_the_host_wrote() {
         }";
     on_every_device(|session| {
         if !session.info().images {
-            eprintln!("skipped: {} has no images", session.info().label());
+            say_skipped(&format!("{} has no images", session.info().label()));
             return;
         }
         let (width, height) = (5_u16, 3_u16);
@@ -107,7 +107,7 @@ fn every_channel_type_comes_back_as_it_was() {
             let data: Vec<u8> = (0..spec.bytes).map(|i| u8::try_from(i % 100).unwrap_or(0)).collect();
             let output = run(session, ADD, vec![spec.with_data(data.clone()).read_back()], vec![]);
             match output {
-                Err(error) if !session.info().images => eprintln!("skipped: {error}"),
+                Err(error) if !session.info().images => say_skipped(&error.to_string()),
                 output => assert_eq!(output.expect("runs").buffers, [Some(data)], "{channel:?}"),
             }
         }
@@ -163,7 +163,7 @@ fn division_and_square_root_round_correctly_where_the_device_says_so() {
         let program = session.build(SOURCE, &BuildOptions::default()).expect("builds");
         assert_eq!(program.correctly_rounded(), session.info().correctly_rounded_divide_sqrt);
         if !program.correctly_rounded() {
-            eprintln!("skipped: {} does not round correctly", session.info().label());
+            say_skipped(&format!("{} does not round correctly", session.info().label()));
             return;
         }
         let a = operands(4096);

@@ -54,28 +54,28 @@ impl Scalar {
 /// Rounds `value` to the nearest value of a float type, ties to even.
 pub fn round_float(ty: ScalarType, value: f64) -> f64 {
     match ty {
-        ScalarType::Float16 => f16::from_f64(value).to_f64(),
-        ScalarType::BFloat16 => round_bf16(value),
+        ScalarType::Float16 => f16::from_f32(odd_f32(value)).to_f64(),
+        ScalarType::BFloat16 => bf16::from_f32(odd_f32(value)).to_f64(),
         #[expect(clippy::cast_possible_truncation, reason = "rounding to float32 is what is asked for")]
         ScalarType::Float32 => f64::from(value as f32),
         _ => value,
     }
 }
 
-/// Rounds an `f64` to `bfloat16` once: the intermediate `f32` is rounded to odd, so that no tie is made or lost.
+/// The `f32` from which a narrower type is rounded as if from `value`: it is rounded to odd, so that no tie is made or
+/// lost. (`half` goes through a plain `f32` where the processor converts, and so rounds twice.)
 #[expect(clippy::float_cmp, reason = "whether the conversion was exact is what is asked")]
-fn round_bf16(value: f64) -> f64 {
+fn odd_f32(value: f64) -> f32 {
     #[expect(clippy::cast_possible_truncation, reason = "the lost bits are folded into the last one below")]
     let near = value as f32;
     let exact = f64::from(near) == value || value.is_nan() || near.is_infinite();
-    let odd = if exact || near.to_bits() & 1 == 1 {
+    if exact || near.to_bits() & 1 == 1 {
         near
     } else if (f64::from(near) < value) == (value > 0.0) {
         f32::from_bits(near.to_bits() + 1)
     } else {
         f32::from_bits(near.to_bits().wrapping_sub(1))
-    };
-    bf16::from_f32(odd).to_f64()
+    }
 }
 
 /// Wraps an integer into its type, modulo 2^bits; a `bool` becomes 1 if it is not 0.
@@ -321,6 +321,18 @@ mod tests {
                 .abs()
                 < 1e-9
         );
+    }
+
+    #[test]
+    fn float16_rounds_once() {
+        // 1 + 2^-11 is a tie (to even: 1.0); 2^-40 more is above it, though float32 cannot tell.
+        let tie = 1.0 + 2f64.powi(-11);
+        assert!((round_float(ScalarType::Float16, tie) - 1.0).abs() < 1e-9);
+        assert!(round_float(ScalarType::Float16, tie + 2f64.powi(-40)) > 1.0);
+        assert!(round_float(ScalarType::Float16, -tie - 2f64.powi(-40)) < -1.0);
+        assert!((round_float(ScalarType::Float16, 3.0 * 2f64.powi(-25)) - 2f64.powi(-23)).abs() < 1e-12);
+        assert!(round_float(ScalarType::Float16, 65520.0).is_infinite());
+        assert!(round_float(ScalarType::Float16, 65519.999).is_finite());
     }
 
     #[test]

@@ -7,6 +7,7 @@
 pub mod compare;
 pub mod engine;
 pub mod inputs;
+pub mod interpreter;
 pub mod layout;
 pub mod opencl;
 pub mod stages;

@@ -34,8 +34,8 @@ macro_rules! handle {
 
         impl Drop for $name {
             fn drop(&mut self) {
-                // SAFETY: `adopt` took over one reference, which nobody else releases, and `self` is not used after this.
-                // The code is of no use to anyone: the object is gone for us either way.
+                // SAFETY: `adopt` took over one reference, which nobody else releases, and `self` is not used after
+                // this. The code is of no use to anyone: the object is gone for us either way.
                 let _ = unsafe { $release(self.raw()) };
             }
         }

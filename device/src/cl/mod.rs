@@ -40,8 +40,8 @@ fn check(call: &'static str, code: i32) -> Result<(), Failure> {
 
 /// Reads a value whose size only the driver knows: asks for the size, then for the bytes.
 ///
-/// `get(size, value, size_ret)` is one of the `clGet...Info` functions with its leading arguments filled in. It is called
-/// with a null `value`, and then with one that has room for `size` bytes.
+/// `get(size, value, size_ret)` is one of the `clGet...Info` functions with its leading arguments filled in. It is
+/// called with a null `value`, and then with one that has room for `size` bytes.
 fn read_info(
     call: &'static str,
     get: impl Fn(usize, *mut std::ffi::c_void, *mut usize) -> i32,

@@ -55,7 +55,8 @@ impl Program {
         let handle = Self::create(context, source).map_err(without_log)?;
         let program = Self { handle, device };
         let devices = [device.raw()];
-        // SAFETY: program and device are valid, `flags` ends in NUL, and without a callback the call waits for the build.
+        // SAFETY: program and device are valid, `flags` ends in NUL, and without a callback the call waits for the
+        // build.
         let code = unsafe {
             ffi::clBuildProgram(program.handle.raw(), 1, devices.as_ptr(), flags.as_ptr(), None, std::ptr::null_mut())
         };
@@ -175,7 +176,8 @@ impl Kernel {
     /// Sets parameter `index` to a buffer or image, which has to outlive the launch.
     pub(crate) fn set_memory(&mut self, index: u32, memory: &Memory) -> Result<(), Failure> {
         let raw = memory.raw();
-        // SAFETY: the kernel is valid and borrowed alone; the value of a memory argument is the handle, which is copied.
+        // SAFETY: the kernel is valid and borrowed alone; the value of a memory argument is the handle, which is
+        // copied.
         let code = unsafe { ffi::clSetKernelArg(self.raw(), index, size_of_val(&raw), (&raw const raw).cast()) };
         check("clSetKernelArg", code)
     }

@@ -102,8 +102,8 @@ impl Queue {
     ) -> Result<(), Failure> {
         covers_rows("clEnqueueWriteImage", data.len(), row_bytes, height)?;
         let (origin, region) = ([0; 3], [width, height, 1]);
-        // SAFETY: queue and image are valid, `data` holds `height` rows of `row_bytes` bytes as checked above, the driver
-        // checks `row_bytes` against the width, and the call blocks.
+        // SAFETY: queue and image are valid, `data` holds `height` rows of `row_bytes` bytes as checked above, the
+        // driver checks `row_bytes` against the width, and the call blocks.
         let code = unsafe {
             ffi::clEnqueueWriteImage(
                 self.0.raw(),
@@ -132,8 +132,8 @@ impl Queue {
     ) -> Result<(), Failure> {
         covers_rows("clEnqueueReadImage", data.len(), row_bytes, height)?;
         let (origin, region) = ([0; 3], [width, height, 1]);
-        // SAFETY: queue and image are valid, `data` has room for `height` rows of `row_bytes` bytes as checked above, the
-        // driver checks `row_bytes` against the width, and the call blocks.
+        // SAFETY: queue and image are valid, `data` has room for `height` rows of `row_bytes` bytes as checked above,
+        // the driver checks `row_bytes` against the width, and the call blocks.
         let code = unsafe {
             ffi::clEnqueueReadImage(
                 self.0.raw(),
@@ -161,8 +161,8 @@ impl Queue {
     ) -> Result<Event, Failure> {
         let local = local.as_ref().map_or(std::ptr::null(), |sizes| sizes.as_ptr());
         let mut event = std::ptr::null_mut();
-        // SAFETY: queue and kernel are valid, the sizes are arrays of three that outlive the call, and arguments that are
-        // not set make the driver refuse. What the kernel does on the device is beyond what Rust can promise: see
+        // SAFETY: queue and kernel are valid, the sizes are arrays of three that outlive the call, and arguments that
+        // are not set make the driver refuse. What the kernel does on the device is beyond what Rust can promise: see
         // `Session::run`.
         let code = unsafe {
             ffi::clEnqueueNDRangeKernel(

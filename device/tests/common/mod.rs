@@ -1,14 +1,23 @@
 //! What the tests share: every device, or a word that there is none.
 
+#![allow(dead_code)] // each file of tests uses a part of it
+
+use std::io::Write;
+
 use tilewright_device::{
     Arg, BufferSpec, BuildOptions, DeviceError, Launch, LaunchPlan, RunOptions, RunOutput, Session, devices,
 };
+
+/// Names a skipped case on standard error, past the test runner, which shows nothing of a test that passes.
+pub(crate) fn say_skipped(reason: &str) {
+    let _ = writeln!(std::io::stderr(), "skipped: {reason}");
+}
 
 /// Runs `case` on each device; says so when there is none.
 pub(crate) fn on_every_device(case: impl Fn(&Session)) {
     let devices = devices().expect("the devices can be listed");
     if devices.is_empty() {
-        eprintln!("skipped: no OpenCL device");
+        say_skipped("no OpenCL device");
     }
     for info in &devices {
         eprintln!("on {}", info.label());
