@@ -24,6 +24,8 @@ pub(super) struct Schedule {
     pub(super) outputs: Vec<usize>,
     /// In the order of the program.
     pub(super) stages: Vec<Stage>,
+    /// Tensors whose definitions stand where they are read.
+    pub(super) inlined: Vec<usize>,
     pub(super) span: Span,
     /// Frame of the call that made it.
     pub(super) frame: usize,
@@ -405,6 +407,11 @@ fn kind_name(kind: ForKind) -> String {
 }
 
 impl Schedule {
+    /// The stages that have loops and memory of their own, and the inputs.
+    pub(super) fn live_stages(&self) -> impl DoubleEndedIterator<Item = &Stage> {
+        self.stages.iter().filter(|stage| !self.inlined.contains(&stage.tensor))
+    }
+
     /// Position of the stage of a tensor.
     pub(super) fn position(&self, tensor: usize) -> Option<usize> {
         self.stages.iter().position(|stage| stage.tensor == tensor)
