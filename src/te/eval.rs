@@ -146,7 +146,9 @@ impl<'a> Interp<'a> {
         match &stmt.kind {
             StmtKind::Import(names) => {
                 for (name, path) in names {
-                    self.set(name, Value::Path(path.as_str().into()));
+                    let separator = path == "tvm.te.AXIS_SEPARATOR";
+                    let value = if separator { Value::AxisSeparator } else { Value::Path(path.as_str().into()) };
+                    self.set(name, value);
                 }
             }
             StmtKind::Def(function) => {

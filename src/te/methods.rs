@@ -7,7 +7,7 @@ use super::arith;
 use super::builtins::{index_names, unsupported_path};
 use super::eval::Interp;
 use super::inline::{effective_body, reads};
-use super::schedule::{Schedule, SplitBy, Stage, Work};
+use super::schedule::{LayoutLoops, Schedule, SplitBy, Stage, Work};
 use super::value::{
     AxisValue, Eval, IterRef, StageRef, Tensor, TensorKind, Value, to_dtype, to_index, to_int, to_items, to_str,
     wrong_kind,
@@ -570,14 +570,25 @@ impl<'a> Interp<'a> {
                 .with_help("a separator stands between two axes, and every other item is an integer")
         })?;
         let names = layout_names(&map);
-        let loops = self.stage_mut(stage).transform_layout(&map, &names, (span, closure.function.span))?;
-        let Some(loops) = loops else {
-            let message = "the loops were scheduled before this layout: they stay as they are";
-            let mut warning = Diagnostic::error("loops-kept", Some(span), message)
-                .with_help("call transform_layout before split, fuse and bind to loop over the layout");
-            warning.severity = Severity::Warning;
-            self.warnings.push(warning);
-            return Ok(Value::list(Vec::new()));
+        let place = closure.function.span;
+        let loops = self.stage_mut(stage).transform_layout(&map, &names, span).map_err(|mut error| {
+            if error.labels.is_empty() {
+                error.labels.push(ir::Label { span: place, message: String::new() });
+            }
+            error
+        })?;
+        let loops = match loops {
+            LayoutLoops::Rewritten(loops) => loops,
+            LayoutLoops::Kept(why) => {
+                let name = &self.tensors[stage.tensor].buffer.name;
+                let message = format!("the loops over `{name}` do not follow this layout: {why}");
+                let mut warning = Diagnostic::error("loops-kept", Some(span), message).with_help(
+                    "the layout itself is recorded; call transform_layout before split, fuse and bind, with a map that has an inverse",
+                );
+                warning.severity = Severity::Warning;
+                self.warnings.push(warning);
+                Vec::new()
+            }
         };
         Ok(Value::list(loops.into_iter().map(|iter| Value::Iter(IterRef { stage, iter })).collect()))
     }

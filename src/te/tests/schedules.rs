@@ -88,6 +88,30 @@ fn a_layout_after_a_split_leaves_the_loops_and_says_so() {
 }
 
 #[test]
+fn extents_beyond_int32_are_indexed_by_int64() {
+    let source = "
+from tvm.te import AXIS_SEPARATOR
+A = te.placeholder((2, 3000000000), 'int8')
+B = te.compute(A.shape, lambda i, j: A[i, j] + 1)
+s = te.create_schedule(B.op)
+x = s[B].transform_layout(lambda i, j: [j // 4, i, AXIS_SEPARATOR, j % 4])
+s[B].split(s[B].fuse(x[0], x[1]), 7)
+";
+    let lowered = lower_one(source);
+    let tilewright_ir::StmtKind::For(outer) = &lowered.func.body.kind else { panic!("a loop") };
+    assert_eq!(outer.extent.as_const_int(), Some(214_285_715));
+    assert_eq!(outer.var.dtype().to_string(), "int64");
+}
+
+#[test]
+fn a_map_without_inverse_is_recorded_for_the_judge_and_leaves_the_loops() {
+    let lowered = lower_one(&scheduled("s[B].transform_layout(lambda i, j, k: [i, j, k // 2])"));
+    assert!(render(&lowered).starts_with("for i < 2\n  for j < 7\n    for k < 9\n"));
+    assert_eq!(lowered.warnings[0].code, "loops-kept");
+    assert_eq!(lowered.func.attrs.layout_transform_map[0].1[0].to_string(), "lambda i, j, k: [i, j, k // 2]");
+}
+
+#[test]
 fn parameters_follow_the_lower_call_and_else_the_definition() {
     let source = "
 B = te.placeholder((2, 7), name='B')
