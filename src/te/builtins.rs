@@ -29,6 +29,20 @@ pub(super) const PYTHON: [&str; 14] = [
     "reversed",
     "sum",
 ];
+/// The functions of `tvm.te` that are no functions on scalars.
+const TE: [&str; 11] = [
+    "placeholder",
+    "compute",
+    "var",
+    "size_var",
+    "reduce_axis",
+    "thread_axis",
+    "create_schedule",
+    "sum",
+    "prod",
+    "max",
+    "min",
+];
 /// Longest list that `range` makes.
 const MAX_RANGE: i64 = 100_000;
 
@@ -39,7 +53,7 @@ impl<'a> Interp<'a> {
         let local = path.strip_prefix("tvm.").unwrap_or(path);
         match local.split_once('.') {
             Some(("builtins", name)) => self.python(name, args),
-            Some(("te", name)) if self.is_te(name) => self.te(name, args),
+            Some(("te", name)) if TE.contains(&name) => self.te(name, args),
             Some(("te" | "tir", name)) => self.scalar_function(name, path, args),
             Some(("driver", "lower" | "build")) => self.lower_call(args),
             Some(("target", "Target" | "create")) => Ok(Value::Opaque("a target")),
@@ -50,14 +64,6 @@ impl<'a> Interp<'a> {
             None if matches!(local, "lower" | "build") => self.lower_call(args),
             _ => Err(unsupported_path(path, span)),
         }
-    }
-
-    fn is_te(&self, name: &str) -> bool {
-        let _ = self;
-        matches!(
-            name,
-            "placeholder" | "compute" | "var" | "size_var" | "reduce_axis" | "thread_axis" | "create_schedule" | "sum"
-        ) || matches!(name, "max" | "min" | "prod")
     }
 
     fn te(&mut self, name: &str, args: Args<'a>) -> Eval<Value<'a>> {

@@ -145,6 +145,34 @@ fn every_reduction_visits_every_element_and_every_reduced_index_once() {
 }
 
 #[test]
+fn symbolic_extents_are_split_fused_and_laid_out_for_every_shape() {
+    let program = |ty: &str, rest: &str| {
+        format!(
+            "n, m = te.var('n', '{ty}'), te.size_var('m', dtype='{ty}')\nA = te.placeholder((n, m))\nr = te.reduce_axis((0, m), name='r')\nB = te.compute((n, m), lambda i, j: te.sum(A[i, r] * A[i, j], axis=r))\ns = te.create_schedule(B.op)\ni, j = s[B].op.axis\n{rest}"
+        )
+    };
+    let schedules = [
+        "",
+        "s[B].split(j, 4)",
+        "s[B].split(i, nparts=3)",
+        "ro, ri = s[B].split(r, 4)\ns[B].reorder(ro, i, ri, j)",
+        "o, p = s[B].split(s[B].fuse(i, j), 4)\ns[B].bind(o, te.thread_axis('blockIdx.x'))",
+        "a, b, c = s[B].transform_layout(lambda i, j: [j // 4, i, j % 4])\ns[B].fuse(a, b)\ns[B].reorder(r, c)",
+        "s[B].transform_layout(lambda i, j: [j, n - 1 - i])",
+        "s[B].transform_layout(lambda i, j: [i * m + j])",
+    ];
+    for (schedule, ty) in schedules.iter().flat_map(|schedule| [(schedule, "int32"), (schedule, "int64")]) {
+        let lowered = super::lower_one(&program(ty, schedule));
+        let shape = lowered.definition.params[0].shape.clone();
+        for extents in [[7, 9], [1, 1], [2, 3], [4, 8]] {
+            let symbols: Bindings = shape.iter().flat_map(Expr::vars).zip(extents).collect();
+            let [n, m] = extents;
+            assert_eq!(i128::try_from(check(&lowered, &symbols)).unwrap(), n * m + n * m * m, "{schedule}");
+        }
+    }
+}
+
+#[test]
 fn symbolic_layouts_visit_every_element_once() {
     let source = std::fs::read_to_string("examples/nhwc_to_nchw4c_symbolic.py").unwrap();
     let lowered = super::lower_one(&source);
