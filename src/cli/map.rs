@@ -1,10 +1,12 @@
 //! `tilewright map`: what is known about an index map.
 
-use tilewright_ir::{AxisSeparators, Bindings, Diagnostic, Expr, IndexMap, UnaryOp};
+use tilewright_ir::{AxisSeparators, Bindings, Diagnostic, Expr, IndexMap, UnaryOp, Var};
+use tilewright_script::{Symbols, read_index_map, read_shape};
 use tilewright_verify::{Judge, MapClaim};
 
 use super::exit::ExitStatus;
 use super::failure::Failure;
+use super::input::Input;
 use super::options::Global;
 use super::printer::Printer;
 use crate::algebra;
@@ -38,6 +40,8 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     let options = super::pipeline_options(global, &super::options::Shapes::default(), None);
     let judge = Judge::new(options.judge_config()).map_err(|error| Failure::Internal(error.to_string()))?;
     let physical = physical_shape(&map)?;
+    size_fits(&physical.extents)
+        .map_err(|fault| Failure::input(&Source { name: "<map>".into(), text: String::new() }, vec![fault]))?;
     let claim = MapClaim { map: &map, shape: &physical.extents, padded: &physical.padded_axes };
     let verdicts: Vec<ObligationRow> = judge.check_map(claim).into_iter().map(ObligationRow::from).collect();
     let at = points.iter().map(|point| follow(point, &map, &physical.extents)).collect::<Result<Vec<_>, _>>()?;
@@ -63,6 +67,42 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         return Ok(ExitStatus::Internal);
     }
     Ok(ExitStatus::of_verdict(report.verdict(), global.allow_unknown))
+}
+
+/// The map on its shape. Names that are neither indices nor extents of the shape are mistakes.
+fn read(args: &Args) -> Result<IndexMap, Failure> {
+    let shape_text = Source { name: "<--shape>".into(), text: args.shape.clone() };
+    let map_text = if args.map == "-" {
+        Input::read("-")?.source
+    } else {
+        Source { name: "<map>".into(), text: args.map.clone() }
+    };
+    let mut symbols = Symbols::default();
+    let shape = read_shape(&shape_text.text, &mut symbols).map_err(|faults| Failure::input(&shape_text, faults))?;
+    let n_extents = symbols.vars().len();
+    let map = read_index_map(&map_text.text, Some(&shape), &mut symbols);
+    let map = map.map_err(|faults| Failure::input(&map_text, faults))?;
+    let unknown = symbols.vars().get(n_extents..).unwrap_or_default();
+    let fault = |var: &Var| {
+        Diagnostic::error(
+            "unknown-name",
+            None,
+            format!("`{var}` is neither an index of the map nor an extent of the shape"),
+        )
+        .with_help("indices are the lambda's parameters; extents are named in --shape")
+    };
+    if !unknown.is_empty() {
+        return Err(Failure::input(&map_text, unknown.iter().map(fault).collect()));
+    }
+    size_fits(&shape).map_err(|fault| Failure::input(&shape_text, vec![fault]))?;
+    Ok(map)
+}
+
+/// A constant shape has at most 2^63 - 1 elements.
+fn size_fits(shape: &[Expr]) -> Result<(), Diagnostic> {
+    let extents: Option<Vec<i128>> = shape.iter().map(Expr::as_const_int).collect();
+    let size = extents.map_or(Ok(0), |extents| tilewright_ir::checked_size(&extents));
+    size.map(drop).map_err(|error| Diagnostic::error("shape-size", None, format!("the shape is too large: {error}")))
 }
 
 fn read_point(text: &str, map: &IndexMap) -> Result<Vec<i128>, Failure> {
@@ -159,8 +199,4 @@ fn inverse(map: &IndexMap, physical: &[Expr]) -> (Option<String>, Option<String>
     let head = format!("lambda {}:", vars.join(", "));
     let padding = found.guard.map_or_else(|| "False".to_owned(), |guard| Expr::unary(UnaryOp::Not, guard).to_string());
     (Some(format!("{head} [{}]", outputs.join(", "))), Some(format!("{head} {padding}")))
-}
-fn read(args: &Args) -> Result<IndexMap, Failure> {
-    let _ = &args.map;
-    Err(Failure::Internal(args.shape.clone()))
 }

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 
 use tilewright_ir::visit::{Rewrite, Substitution};
 use tilewright_ir::{Buffer, BufferChange, BufferClaim, Diagnostic, Evidence, Expr, IndexMap, PrimFunc, Var};
+use tilewright_script::{Symbols, read_index_map};
 
 /// A map that the user gave for a buffer.
 #[derive(Clone, Debug)]
@@ -97,8 +98,22 @@ fn claim(before: &Buffer, after: &Buffer, maps: &[GivenMap]) -> Result<BufferCla
 }
 
 fn given_map(given: &GivenMap, before: &Buffer) -> Result<IndexMap, Vec<Diagnostic>> {
-    let symbols: Vec<Var> = before.shape.iter().flat_map(Expr::vars).collect();
-    tilewright_script::read_index_map(&given.text, &before.shape, &symbols)
+    let mut symbols = Symbols::default();
+    let map = read_index_map(&given.text, Some(&before.shape), &mut symbols)?;
+    // The reader makes its own variables for symbolic extents; they mean those of the shape.
+    let known: Vec<Var> = before.shape.iter().flat_map(Expr::vars).collect();
+    let mut renaming = Substitution::default();
+    for symbol in symbols.vars() {
+        let Some(extent) = known.iter().find(|extent| extent.name() == symbol.name()) else {
+            let message = format!("`{symbol}` is neither an index of the map nor an extent of `{before}`");
+            return Err(vec![Diagnostic::error("unknown-name", None, message)]);
+        };
+        renaming.insert(symbol, Expr::from(extent));
+    }
+    let outputs = map.outputs().iter().map(|output| renaming.apply(output)).collect();
+    let positions = map.axis_separators().positions().to_vec();
+    IndexMap::new(map.vars().to_vec(), before.shape.clone(), outputs, positions)
+        .map_err(|error| vec![Diagnostic::error("index-map", None, error.to_string())])
 }
 
 /// Every group of axes as the row-major numeral of its indices.
