@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use tilewright_ir::equal::modules_equal;
 use tilewright_ir::{
-    AttrValue, BinaryOp, Buffer, DataType, Expr, For, ForKind, FuncAttrs, IndexMap, MathFn, Module, PrimFunc, Scope,
-    ScalarType, Stmt, StmtKind, ThreadTag, UnaryOp, Var, validate,
+    AttrValue, BinaryOp, Buffer, DataType, Expr, For, ForKind, FuncAttrs, IndexMap, MathFn, Module, PrimFunc,
+    ScalarType, Scope, Stmt, StmtKind, ThreadTag, UnaryOp, Var, validate,
 };
 use tilewright_script::{print_module, read_module};
 
@@ -41,7 +41,10 @@ impl Maker {
             }
             let vars: Vec<_> = self.vars.iter().filter(|var| var.dtype() == ty).cloned().collect();
             if !vars.is_empty() && self.pick(2) == 0 {
-                return Expr::from(&vars[self.pick(vars.len())]);
+                return Expr::from({
+                    let at = self.pick(vars.len());
+                    vars[at].clone()
+                });
             }
             return self.constant(ty.scalar);
         }
@@ -52,13 +55,19 @@ impl Maker {
                 if ops.is_empty() {
                     return self.expr(ty, 0);
                 }
-                let op = ops[self.pick(ops.len())];
+                let op = {
+                    let at = self.pick(ops.len());
+                    ops[at].clone()
+                };
                 Expr::Binary(op, boxed(self, ty), boxed(self, ty))
             }
             3 => {
                 let ops = [UnaryOp::Neg, UnaryOp::Not, UnaryOp::BitNot];
                 let ops: Vec<_> = ops.into_iter().filter(|op| op.result_type(ty).is_some()).collect();
-                let op = ops[self.pick(ops.len())];
+                let op = {
+                    let at = self.pick(ops.len());
+                    ops[at].clone()
+                };
                 Expr::Unary(op, boxed(self, ty))
             }
             4 if ty.scalar == ScalarType::Bool => {
@@ -86,11 +95,20 @@ impl Maker {
                 if buffers.is_empty() {
                     return self.expr(ty, depth - 1);
                 }
-                let buffer = buffers[self.pick(buffers.len())].clone();
+                let buffer = {
+                    let at = self.pick(buffers.len());
+                    buffers[at].clone()
+                }
+                .clone();
                 let indices = (0..buffer.rank()).map(|_| self.expr(DataType::INT32, depth - 1)).collect();
                 Expr::Load { buffer, indices }
             }
         }
+    }
+
+    fn any_buffer(&mut self) -> Buffer {
+        let at = self.pick(self.buffers.len());
+        self.buffers[at].clone()
     }
 
     fn name(&mut self) -> &'static str {
@@ -120,7 +138,7 @@ impl Maker {
 
     fn stmt(&mut self, depth: usize) -> Stmt {
         if depth == 0 {
-            let buffer = self.buffers[self.pick(self.buffers.len())].clone();
+            let buffer = self.any_buffer();
             let mut indices: Vec<_> = (0..buffer.rank()).map(|_| self.expr(DataType::INT32, 2)).collect();
             if buffer.dtype.is_scalar() && !indices.is_empty() && self.pick(3) == 0 {
                 indices.pop();
@@ -174,7 +192,7 @@ impl Maker {
                 self.scoped(depth, |_, body| StmtKind::Allocate { buffer, body })
             }
             4 => {
-                let data = self.buffers[self.pick(self.buffers.len())].data.clone();
+                let data = self.any_buffer().data.clone();
                 let ty = DataType::scalar(ScalarType::ELEMENTS[self.pick(13)]);
                 let strided = self.pick(2) == 0;
                 let buffer = Buffer::compact(self.name(), ty, vec![Expr::int(17)]).with(|info| {
@@ -223,7 +241,8 @@ fn program(choices: Vec<u32>) -> PrimFunc {
 }
 
 fn damaged(text: &str, edits: &[(usize, u8, usize)]) -> String {
-    let mut tokens: Vec<String> = text.split_inclusive([' ', '(', ')', '[', ']', ',', '.', '\n']).map(str::to_owned).collect();
+    let mut tokens: Vec<String> =
+        text.split_inclusive([' ', '(', ')', '[', ']', ',', '.', '\n']).map(str::to_owned).collect();
     for &(at, what, other) in edits {
         let (at, other) = (at % tokens.len(), other % tokens.len());
         match what % 4 {

@@ -7,18 +7,21 @@ use tilewright_ir::{AttrValue, Expr, FuncAttrs, ScalarType};
 use super::reader::{Binding, PendingMap, Reader, sequence, string};
 
 impl<'a> Reader<'a> {
-    /// `T.func_attr({...})`. The maps of `layout_transform_map` are read when their buffer is declared.
-    pub(super) fn func_attr(&mut self, call: &'a ast::ExprCall, attrs: &mut FuncAttrs) -> Option<()> {
+    /// `T.func_attr({...})`: with `attrs` what goes there, without them what buffers need to know. The maps of `layout_transform_map` are read when their buffer is declared.
+    pub(super) fn func_attr(&mut self, call: &'a ast::ExprCall, attrs: Option<&mut FuncAttrs>) -> Option<()> {
+        let mut attrs = attrs;
         let args = self.args(call, "func_attr", &["attrs"], 1)?;
         for (key, value) in self.dict(args.get(0)?)? {
             match key {
-                "layout_transform_map" => self.layout_transform_map(value)?,
-                "axis_separators" => {
+                "layout_transform_map" if attrs.is_none() => self.layout_transform_map(value)?,
+                "axis_separators" if attrs.is_none() => {
                     for (name, positions) in self.keyed(value)? {
                         self.separators.push((name, positions));
                     }
                 }
+                "layout_transform_map" | "axis_separators" => {}
                 _ => {
+                    let Some(attrs) = attrs.as_deref_mut() else { continue };
                     let value = self.attr_value(value)?;
                     attrs.other.push((key.to_owned(), value));
                 }

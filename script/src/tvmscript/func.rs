@@ -66,8 +66,8 @@ impl<'a> Reader<'a> {
         let mut attrs = FuncAttrs::default();
         for stmt in &def.body {
             if let Some(call) = self.statement_call(stmt, "func_attr") {
-                // Buffers of the parameters are not known yet, and need the maps; other attributes rarely name any.
-                let _ = self.func_attr(call, &mut attrs);
+                // Declarations need the maps; other attributes may name buffers, and are read after the parameters.
+                let _ = self.func_attr(call, None);
             }
         }
         let (mut params, mut buffer_map) = (Vec::new(), Vec::new());
@@ -85,7 +85,7 @@ impl<'a> Reader<'a> {
                 params.push(var);
             }
         }
-        let (body, matched) = self.func_body(&def.body, &mut params);
+        let (body, matched) = self.func_body(&def.body, &mut params, &mut attrs);
         buffer_map.extend(matched);
         buffer_map.sort_by_key(|(var, _)| params.iter().position(|param| param == var));
         for at in 0..self.maps.len() {

@@ -2,7 +2,7 @@
 
 use ruff_python_ast as ast;
 use ruff_text_size::{Ranged, TextRange};
-use tilewright_ir::{AttrValue, Buffer, DataType, Expr, ForKind, Stmt, StmtKind, Var};
+use tilewright_ir::{AttrValue, Buffer, DataType, Expr, ForKind, FuncAttrs, Stmt, StmtKind, Var};
 
 use super::buffer::{Declaration, PARAMS};
 use super::func::is_text;
@@ -22,7 +22,12 @@ enum Part {
 
 impl<'a> Reader<'a> {
     /// The body of a function: `T.match_buffer`s give buffers to parameters.
-    pub(super) fn func_body(&mut self, body: &'a [ast::Stmt], params: &mut [Var]) -> (Stmt, Vec<(Var, Buffer)>) {
+    pub(super) fn func_body(
+        &mut self,
+        body: &'a [ast::Stmt],
+        params: &mut [Var],
+        attrs: &mut FuncAttrs,
+    ) -> (Stmt, Vec<(Var, Buffer)>) {
         let mut matched = Vec::new();
         let mut rest = Vec::new();
         for stmt in body {
@@ -37,6 +42,9 @@ impl<'a> Reader<'a> {
             } else {
                 rest.push(stmt);
             }
+        }
+        for call in body.iter().filter_map(|stmt| self.statement_call(stmt, "func_attr")).collect::<Vec<_>>() {
+            let _ = self.func_attr(call, Some(&mut *attrs));
         }
         (self.stmts(&rest), matched)
     }

@@ -12,7 +12,7 @@ pub(super) fn quote(text: &str) -> String {
         match c {
             '"' | '\\' => quoted.extend(['\\', c]),
             '\n' => quoted.push_str("\\n"),
-            c if c.is_control() => quoted.push_str(&format!("\\U{:08x}", u32::from(c))),
+            c if c.is_control() => quoted.extend(format!("\\U{:08x}", u32::from(c)).chars()),
             c => quoted.push(c),
         }
     }

@@ -49,7 +49,7 @@ impl Names {
         if !used(&base) {
             return base;
         }
-        (1u64..).map(|at| format!("{base}_{at}")).find(|name| !used(name)).unwrap_or(base)
+        (1..u32::MAX).map(|at| format!("{base}_{at}")).find(|name| !used(name)).unwrap_or(base)
     }
 
     /// Brings a variable into scope.

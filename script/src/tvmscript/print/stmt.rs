@@ -108,7 +108,9 @@ impl Printer {
             let vars: Vec<_> = grid.iter().map(|inner| self.names.bind(&inner.var)).collect();
             self.line(&format!("for {} in T.grid({}):", vars.join(", "), extents.join(", ")));
             self.nested(&grid[grid.len() - 1].body);
-            grid.iter().for_each(|_| self.names.unbind());
+            for _ in &grid {
+                self.names.unbind();
+            }
             return;
         }
         let (call, thread) = match inner.kind {
