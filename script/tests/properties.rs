@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use tilewright_ir::equal::modules_equal;
 use tilewright_ir::{
-    AttrValue, BinaryOp, Buffer, DataType, Expr, For, ForKind, FuncAttrs, IndexMap, MathFn, Module, PrimFunc,
-    ScalarType, Scope, Stmt, StmtKind, ThreadTag, UnaryOp, Var, validate,
+    AttrValue, AxisSeparators, BinaryOp, Buffer, DataType, Expr, For, ForKind, FuncAttrs, IndexMap, MathFn, Module,
+    PrimFunc, ScalarType, Scope, Stmt, StmtKind, ThreadTag, UnaryOp, Var, validate,
 };
 use tilewright_script::{print_module, read_module};
 
@@ -12,6 +12,7 @@ use tilewright_script::{print_module, read_module};
 struct Maker {
     choices: Vec<u32>,
     at: usize,
+    mapped: Option<Var>,
     vars: Vec<Var>,
     buffers: Vec<Buffer>,
 }
@@ -195,8 +196,11 @@ impl Maker {
                 let data = self.any_buffer().data.clone();
                 let ty = DataType::scalar(ScalarType::ELEMENTS[self.pick(13)]);
                 let strided = self.pick(2) == 0;
+                let mapped = self.mapped.as_ref() == Some(&data);
                 let buffer = Buffer::compact(self.name(), ty, vec![Expr::int(17)]).with(|info| {
                     info.data = data;
+                    // A layout transformation of the memory says the rank of the separators.
+                    info.axis_separators = AxisSeparators::none(if mapped { 2 } else { 1 });
                     info.elem_offset = Expr::int(3);
                     info.strides = strided.then(|| vec![Expr::int(2)]);
                 });
@@ -221,7 +225,7 @@ impl Maker {
 }
 
 fn program(choices: Vec<u32>) -> PrimFunc {
-    let mut maker = Maker { choices, at: 0, vars: Vec::new(), buffers: Vec::new() };
+    let mut maker = Maker { choices, at: 0, mapped: None, vars: Vec::new(), buffers: Vec::new() };
     let (n, m) = (Var::index("n"), Var::index("m"));
     let a = Buffer::compact("A", ScalarType::Float32, vec![Expr::from(&n), Expr::from(&m)]);
     let b = Buffer::compact("B", ScalarType::Int32, vec![Expr::int(7)]);
@@ -232,6 +236,7 @@ fn program(choices: Vec<u32>) -> PrimFunc {
     maker.vars = vec![n, m];
     maker.buffers = vec![a.clone(), b.clone()];
     let maps = if maker.pick(2) == 0 { vec![(a.data.clone(), vec![map])] } else { Vec::new() };
+    maker.mapped = maps.first().map(|(data, _): &(Var, Vec<IndexMap>)| data.clone());
     let other = vec![("global_symbol".to_owned(), maker.attr())];
     let other = if maker.pick(2) == 0 { other } else { Vec::new() };
     let attrs = FuncAttrs { layout_transform_map: maps, other };
