@@ -169,15 +169,9 @@ impl<'a> Reader<'a> {
             };
             return Some(Expr::Float { value, ty: ty.scalar });
         }
-        let wide = if let ast::Expr::NumberLiteral(number) = arg
-            && let ast::Number::Int(int) = &number.value
-        {
-            int.as_u64().filter(|_| ty.scalar.is_integer())
-        } else {
-            None
-        };
+        let wide = wide_int(arg).filter(|_| ty.scalar.is_integer());
         let value = match wide {
-            Some(wide) => Value { expr: Expr::Int { value: wide.into(), ty: ScalarType::UInt64 }, literal: true },
+            Some(wide) => Value { expr: Expr::Int { value: wide, ty: ScalarType::Int64 }, literal: true },
             None => self.value(arg)?,
         };
         if value.literal && ty.is_scalar() {
@@ -273,5 +267,21 @@ fn cast(value: Value, ty: DataType) -> Expr {
         Some(constant) => constant,
         None if value.expr.dtype() == ty => round_literal(value),
         None => Expr::Cast(ty, Box::new(round_literal(value))),
+    }
+}
+
+/// An integer literal, also one beyond `int64`, with its sign.
+fn wide_int(expr: &ast::Expr) -> Option<i128> {
+    match expr {
+        ast::Expr::NumberLiteral(number) => match &number.value {
+            ast::Number::Int(int) => int.as_u64().map(i128::from),
+            _ => None,
+        },
+        ast::Expr::UnaryOp(op)
+            if op.op == ast::UnaryOp::USub && matches!(&*op.operand, ast::Expr::NumberLiteral(_)) =>
+        {
+            wide_int(&op.operand).map(|value| -value)
+        }
+        _ => None,
     }
 }
