@@ -142,7 +142,9 @@ impl Printer {
     /// Start and end; the reader takes the same extent from them.
     fn bounds(&mut self, inner: &For) -> Vec<String> {
         let (min, extent) = (&inner.min, &inner.extent);
-        if min.dtype() != extent.dtype() {
+        // A NaN in `min` differs from itself, so the reader would not find it again in the end.
+        let recognised = *min == min.clone();
+        if min.dtype() != extent.dtype() || !recognised {
             return vec![self.expr(min), format!("extent={}", self.expr(extent))];
         }
         let sum = |lhs: &Expr, rhs: &Expr| Expr::binary(BinaryOp::Add, lhs.clone(), rhs.clone());
