@@ -176,6 +176,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `*indices`, `*indices[:-1]`, `indices` as a whole.
+    #[expect(clippy::option_option, reason = "whether it is a sequence at all, and then whether it could be read")]
     fn indices_of(&mut self, part: &'a ast::Expr) -> Option<Option<Vec<Expr>>> {
         match part {
             ast::Expr::Starred(starred) => {

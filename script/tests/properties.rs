@@ -58,7 +58,7 @@ impl Maker {
                 }
                 let op = {
                     let at = self.pick(ops.len());
-                    ops[at].clone()
+                    ops[at]
                 };
                 Expr::Binary(op, boxed(self, ty), boxed(self, ty))
             }
@@ -67,7 +67,7 @@ impl Maker {
                 let ops: Vec<_> = ops.into_iter().filter(|op| op.result_type(ty).is_some()).collect();
                 let op = {
                     let at = self.pick(ops.len());
-                    ops[at].clone()
+                    ops[at]
                 };
                 Expr::Unary(op, boxed(self, ty))
             }

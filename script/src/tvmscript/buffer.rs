@@ -144,13 +144,12 @@ impl<'a> Reader<'a> {
 
     fn scope(&mut self, expr: &'a ast::Expr) -> Option<Scope> {
         let text = string(expr).unwrap_or("?");
-        match text.parse() {
-            Ok(scope) => Some(scope),
-            Err(_) => {
-                let names = Scope::ALL.map(Scope::name);
-                let help = format!("scopes are {}", names.join(", "));
-                self.error("unknown-scope", expr.range(), format!("`{text}` is no storage scope"), help)
-            }
+        if let Ok(scope) = text.parse() {
+            Some(scope)
+        } else {
+            let names = Scope::ALL.map(Scope::name);
+            let help = format!("scopes are {}", names.join(", "));
+            self.error("unknown-scope", expr.range(), format!("`{text}` is no storage scope"), help)
         }
     }
 

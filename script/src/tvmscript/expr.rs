@@ -87,13 +87,14 @@ impl<'a> Reader<'a> {
 
     pub(super) fn number(&mut self, number: &ast::Number, range: TextRange) -> Option<Value> {
         let expr = match number {
-            ast::Number::Int(int) => match int.as_i64() {
-                Some(value) => Expr::int(value),
-                None => {
+            ast::Number::Int(int) => {
+                if let Some(value) = int.as_i64() {
+                    Expr::int(value)
+                } else {
                     let help = "write its type around it: `T.uint64(18446744073709551615)`";
                     return self.error("constant", range, format!("{int} does not fit int64"), help);
                 }
-            },
+            }
             ast::Number::Float(value) => Expr::Float { value: *value, ty: ScalarType::Float64 },
             ast::Number::Complex { .. } => {
                 return self.error("constant", range, "complex numbers have no type here", "write a real number");

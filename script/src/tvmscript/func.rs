@@ -122,11 +122,8 @@ impl<'a> Reader<'a> {
         if let Some(default) = &param.default {
             return self.error("parameter", default.range(), "parameters have no default values", "leave it out");
         }
-        match self.lookup(name) {
-            Some(Binding::Value(tilewright_ir::Expr::Var(var)) | Binding::Handle(var)) => {
-                return Some((var.clone(), None));
-            }
-            _ => {}
+        if let Some(Binding::Value(tilewright_ir::Expr::Var(var)) | Binding::Handle(var)) = self.lookup(name) {
+            return Some((var.clone(), None));
         }
         let help = "such as `A: T.Buffer((64,), \"float32\")`, `n: T.int32` or `a: T.handle`";
         let Some(annotation) = param.parameter.annotation.as_deref() else {
