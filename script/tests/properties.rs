@@ -1,5 +1,7 @@
 //! Printing then reading is the identity on generated programs; damaged programs never panic the reader.
 
+#![expect(clippy::unwrap_used, reason = "the generator makes valid parts only")]
+
 use proptest::prelude::*;
 use tilewright_ir::equal::modules_equal;
 use tilewright_ir::{

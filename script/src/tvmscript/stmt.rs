@@ -489,6 +489,7 @@ impl<'a> Reader<'a> {
     /// `with T.let(x, v):`, `x = T.let(v)`, `with T.LetStmt(v) as x:`.
     fn let_scope(&mut self, target: Option<&'a ast::Expr>, call: &'a ast::ExprCall, callee: &str) -> Option<Wrap> {
         let first = call.arguments.args.first();
+        #[expect(clippy::manual_let_else, reason = "the two forms read better as arms")]
         let (name, value) = match (target, first, call.arguments.args.get(1)) {
             (Some(ast::Expr::Name(name)), Some(value), None) | (None, Some(ast::Expr::Name(name)), Some(value)) => {
                 (name, value)
