@@ -1,4 +1,23 @@
 //! The text form of Tilewright: reads and prints TVMScript, reads the TE dialect into a syntax tree.
+//!
+//! ```
+//! let module = tilewright_script::read_module(r#"
+//! from tvm.script import tir as T
+//!
+//! @T.prim_func
+//! def scale(A: T.Buffer((64, 128), "float32"), B: T.Buffer((64, 128), "float32")):
+//!     for i, j in T.grid(64, 128):
+//!         B[i, j] = A[i, j] * 2
+//! "#)?;
+//! let text = tilewright_script::print_module(&module);
+//! assert!(text.contains("B[i, j] = A[i, j] * T.float32(2.0)"));
+//! # Ok::<(), Vec<tilewright_ir::Diagnostic>>(())
+//! ```
 
+pub mod index_map;
 pub(crate) mod source;
 pub mod te;
+pub mod tvmscript;
+
+pub use index_map::{Symbols, read_index_map, read_shape};
+pub use tvmscript::{is_tvmscript, print_expr, print_func, print_module, read_module};

@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn every_way_to_nest_deeply_is_refused() {
         let n = 5000;
-        let blocks: String = (0..n.min(400)).map(|level| format!("{}if x:\n", " ".repeat(level))).collect();
+        let blocks = (0..400).map(|level| " ".repeat(level) + "if x:\n").collect::<String>();
         let sources = [
             format!("x = {}1{}", "(".repeat(n), ")".repeat(n)),
             format!("x = {}1{}", "[".repeat(n), "]".repeat(n)),

@@ -1,0 +1,285 @@
+//! Index maps and shapes as text: `lambda n, h, w, c: [n, c // 4, h, w, c % 4]`, `n,64,64,c`.
+//!
+//! ```
+//! use tilewright_script::{Symbols, read_index_map, read_shape};
+//! let mut symbols = Symbols::default();
+//! let shape = read_shape("n,64,c", &mut symbols)?;
+//! let map = read_index_map("lambda *i: [*i[:-1], AXIS_SEPARATOR, i[-1] // 4, i[-1] % 4]", Some(&shape), &mut symbols)?;
+//! assert_eq!(map.to_string(), "lambda i0, i1, i2: [i0, i1, AXIS_SEPARATOR, i2 // 4, i2 % 4]");
+//! # Ok::<(), Vec<tilewright_ir::Diagnostic>>(())
+//! ```
+
+use ruff_python_ast as ast;
+use ruff_text_size::{Ranged, TextRange};
+use tilewright_ir::{BinaryOp, Bindings, DataType, Diagnostic, Expr, IndexMap, Var};
+
+use crate::source::parse_expression;
+use crate::tvmscript::reader::{Binding, Reader, sequence};
+
+/// Symbolic extents by name: the same name gives the same variable.
+#[derive(Clone, Debug, Default)]
+pub struct Symbols(Vec<Var>);
+
+impl Symbols {
+    /// The variable of that name, an `int32` unless it was declared otherwise.
+    pub fn get(&mut self, name: &str) -> Var {
+        self.declare(name, DataType::INT32)
+    }
+
+    /// The variable of that name; of the type `ty` if it is new.
+    pub fn declare(&mut self, name: &str, ty: DataType) -> Var {
+        if let Some(var) = self.0.iter().find(|var| var.name() == name) {
+            return var.clone();
+        }
+        let var = Var::new(name, ty);
+        self.0.push(var.clone());
+        var
+    }
+
+    /// All of them, in the order of their first appearance.
+    pub fn vars(&self) -> &[Var] {
+        &self.0
+    }
+}
+
+/// Reads an index map. `shape` is the logical shape; without it, the extent of an index `n` is the symbol `n_extent`.
+/// Names that are no parameters of the lambda are symbolic extents.
+///
+/// # Errors
+/// All that is wrong, with places in `text`.
+pub fn read_index_map(text: &str, shape: Option<&[Expr]>, symbols: &mut Symbols) -> Result<IndexMap, Vec<Diagnostic>> {
+    let tree = parse_expression(text)?;
+    let mut reader = Reader::for_indices(std::mem::take(symbols));
+    let map = reader.index_map(&tree, shape.map(<[Expr]>::to_vec));
+    *symbols = std::mem::take(&mut reader.symbols);
+    map.filter(|_| reader.found.is_empty()).ok_or(reader.found)
+}
+
+/// Reads a shape such as `n,64,(c+3)//4`, with or without brackets.
+///
+/// # Errors
+/// All that is wrong, with places in `text`.
+pub fn read_shape(text: &str, symbols: &mut Symbols) -> Result<Vec<Expr>, Vec<Diagnostic>> {
+    let tree = parse_expression(text)?;
+    let mut reader = Reader::for_indices(std::mem::take(symbols));
+    let shape = reader.extents(&tree);
+    *symbols = std::mem::take(&mut reader.symbols);
+    shape.filter(|_| reader.found.is_empty()).ok_or(reader.found)
+}
+
+impl<'a> Reader<'a> {
+    fn extents(&mut self, tree: &'a ast::Expr) -> Option<Vec<Expr>> {
+        let parts = sequence(tree).unwrap_or(std::slice::from_ref(tree));
+        let shape = self.exprs(parts)?;
+        for (extent, part) in shape.iter().zip(parts) {
+            let ty = extent.dtype();
+            if !ty.scalar.is_integer() || !ty.is_scalar() || extent.as_const_int().is_some_and(|extent| extent < 0) {
+                return self.error(
+                    "extent",
+                    part.range(),
+                    format!("`{extent}` is no extent"),
+                    "extents are integers from 0",
+                );
+            }
+        }
+        Some(shape)
+    }
+
+    /// `lambda ...`, `T.index_map(lambda ..., shape=[...])`.
+    pub(crate) fn index_map(&mut self, expr: &'a ast::Expr, domain: Option<Vec<Expr>>) -> Option<IndexMap> {
+        match expr {
+            ast::Expr::Call(call) if matches!(self.callee(&call.func), Some("index_map" | "IndexMap")) => {
+                let params = ["mapping", "shape", "inverse_index_map"];
+                let args = self.args(call, "index_map", &params, 1)?;
+                let domain = args.get(1).map_or(Some(domain), |shape| self.shape(shape).map(Some))?;
+                self.index_map(args.get(0)?, domain)
+            }
+            ast::Expr::Lambda(lambda) => self.lambda(lambda, domain),
+            other => {
+                self.error("index-map", other.range(), "expected a lambda", "such as `lambda n, c: [n, c // 4, c % 4]`")
+            }
+        }
+    }
+
+    fn lambda(&mut self, lambda: &'a ast::ExprLambda, domain: Option<Vec<Expr>>) -> Option<IndexMap> {
+        let scope = self.names.len();
+        let bound = self.lambda_params(lambda, domain);
+        let outputs = bound.and_then(|(vars, domain)| Some((vars, domain, self.outputs(&lambda.body)?)));
+        self.names.truncate(scope);
+        let (vars, domain, (outputs, separators)) = outputs?;
+        match IndexMap::new(vars, domain, outputs, separators) {
+            Ok(map) => Some(map),
+            Err(error) => {
+                let help = "the lambda has one parameter for each axis of the shape, and gives a list of integers";
+                self.error("index-map", lambda.range(), error.to_string(), help)
+            }
+        }
+    }
+
+    fn lambda_params(
+        &mut self,
+        lambda: &'a ast::ExprLambda,
+        domain: Option<Vec<Expr>>,
+    ) -> Option<(Vec<Var>, Vec<Expr>)> {
+        let params = lambda.parameters.as_deref();
+        if let Some(keyword) = params.and_then(|params| params.kwarg.as_deref()) {
+            return self.error("index-map", keyword.range(), "`**` has no meaning here", "name the indices");
+        }
+        let named: Vec<_> =
+            params.into_iter().flat_map(|params| params.posonlyargs.iter().chain(&params.args)).collect();
+        let starred = params.and_then(|params| params.vararg.as_deref());
+        let names: Vec<String> = named.iter().map(|param| param.parameter.name.to_string()).collect();
+        let Some(domain) = domain.or_else(|| {
+            let extents = names.iter().map(|name| self.symbols.get(&format!("{name}_extent")).into());
+            starred.is_none().then(|| extents.collect())
+        }) else {
+            return self.error("index-map", lambda.range(), "the number of indices is not known", "state the shape");
+        };
+        let rest = domain.len().checked_sub(names.len()).filter(|rest| *rest == 0 || starred.is_some());
+        let Some(rest) = rest else {
+            let message = format!("the map takes {} indices, but the shape has {} axes", names.len(), domain.len());
+            return self.error("index-map", lambda.range(), message, "give one parameter for each axis");
+        };
+        let all = names.iter().cloned().chain((0..rest).map(|at| format!("i{}", names.len() + at)));
+        let vars: Vec<Var> = all.zip(&domain).map(|(name, extent)| Var::new(name, extent.dtype())).collect();
+        for (position, name) in names.iter().enumerate() {
+            if names[..position].contains(name) {
+                return self.error(
+                    "index-map",
+                    lambda.range(),
+                    format!("parameter `{name}` appears twice"),
+                    "rename one",
+                );
+            }
+            self.bind(name.as_str(), Binding::Value(Expr::from(&vars[position])));
+        }
+        if let Some(starred) = starred {
+            let rest = vars[names.len()..].iter().map(Expr::from).collect();
+            self.bind(starred.name.as_str(), Binding::Indices(rest));
+        }
+        Some((vars, domain))
+    }
+
+    fn outputs(&mut self, body: &'a ast::Expr) -> Option<(Vec<Expr>, Vec<usize>)> {
+        let parts = sequence(body).unwrap_or(std::slice::from_ref(body));
+        let (mut outputs, mut separators) = (Vec::new(), Vec::new());
+        for part in parts {
+            if is_separator(part) {
+                separators.push(outputs.len());
+            } else if let Some(indices) = self.indices_of(part) {
+                outputs.extend(indices?);
+            } else {
+                outputs.push(self.expr(part)?);
+            }
+        }
+        Some((outputs, separators))
+    }
+
+    /// `*indices`, `*indices[:-1]`, `indices` as a whole.
+    #[expect(clippy::option_option, reason = "whether it is a sequence at all, and then whether it could be read")]
+    fn indices_of(&mut self, part: &'a ast::Expr) -> Option<Option<Vec<Expr>>> {
+        match part {
+            ast::Expr::Starred(starred) => {
+                let inner = self.indices_of(&starred.value);
+                Some(inner.unwrap_or_else(|| {
+                    self.error(
+                        "index-map",
+                        part.range(),
+                        "only `*indices` and its slices are unpacked",
+                        "`*indices[:-1]`",
+                    )
+                }))
+            }
+            ast::Expr::Name(name) => match self.lookup(&name.id) {
+                Some(Binding::Indices(indices)) => Some(Some(indices.clone())),
+                _ => None,
+            },
+            ast::Expr::List(_) | ast::Expr::Tuple(_) => Some(self.exprs(sequence(part)?)),
+            ast::Expr::Subscript(subscript) => {
+                let (ast::Expr::Name(name), ast::Expr::Slice(slice)) = (&*subscript.value, &*subscript.slice) else {
+                    return None;
+                };
+                let Some(Binding::Indices(indices)) = self.lookup(&name.id).cloned() else { return None };
+                Some(self.part_of(&indices, slice))
+            }
+            _ => None,
+        }
+    }
+
+    fn part_of(&mut self, indices: &[Expr], slice: &'a ast::ExprSlice) -> Option<Vec<Expr>> {
+        let rank = i128::try_from(indices.len()).ok()?;
+        let mut bound = |bound: &'a Option<Box<ast::Expr>>, default: i128, range: TextRange| {
+            let Some(bound) = bound else { return Some(default) };
+            match self.expr(bound)?.as_const_int() {
+                Some(at) => Some((if at < 0 { at + rank } else { at }).clamp(0, rank)),
+                None => self.error("index-map", range, "the ends of a slice are constants", "`*indices[:-1]`"),
+            }
+        };
+        let (start, end) = (bound(&slice.lower, 0, slice.range())?, bound(&slice.upper, rank, slice.range())?);
+        if slice.step.is_some() {
+            return self.error("index-map", slice.range(), "a slice has no step here", "name the indices one by one");
+        }
+        let (start, end) = (usize::try_from(start).ok()?, usize::try_from(end).ok()?);
+        Some(indices.get(start..end.max(start)).unwrap_or_default().to_vec())
+    }
+}
+
+/// `AXIS_SEPARATOR`, also with a module before it.
+fn is_separator(expr: &ast::Expr) -> bool {
+    match expr {
+        ast::Expr::Name(name) => name.id.as_str() == "AXIS_SEPARATOR",
+        ast::Expr::Attribute(attribute) => attribute.attr.as_str() == "AXIS_SEPARATOR",
+        _ => false,
+    }
+}
+
+/// Logical points up to which a physical shape is found by looking at all of them.
+const ENUMERABLE: i128 = 1 << 16;
+
+/// The physical shape of a map, as the domain of the map that follows it; none where it is not plain.
+pub(crate) fn next_domain(map: &IndexMap) -> Option<Vec<Expr>> {
+    let plain: Option<Vec<Expr>> = map.outputs().iter().map(|output| plain_extent(map, output)).collect();
+    plain.or_else(|| enumerated(map))
+}
+
+/// Extent of `i`, `i // k` and `i % k`.
+fn plain_extent(map: &IndexMap, output: &Expr) -> Option<Expr> {
+    let extent = |expr: &Expr| {
+        let Expr::Var(var) = expr else { return None };
+        map.vars().iter().position(|known| known == var).map(|axis| map.domain()[axis].clone())
+    };
+    match output {
+        Expr::Var(_) => extent(output),
+        Expr::Binary(op @ (BinaryOp::FloorDiv | BinaryOp::FloorMod), index, divisor) => {
+            let (whole, k) = (extent(index)?, divisor.as_const_int().filter(|k| (1..1 << 31).contains(k))?);
+            let ty = whole.dtype().scalar;
+            match (whole.as_const_int(), op) {
+                (Some(whole), BinaryOp::FloorDiv) => Expr::int_of((whole + k - 1) / k, ty),
+                (Some(whole), _) => Expr::int_of(whole.min(k), ty),
+                (None, BinaryOp::FloorDiv) => Some((whole + Expr::int_of(k - 1, ty)?).floor_div(Expr::int_of(k, ty)?)),
+                (None, _) => Expr::int_of(k, ty),
+            }
+        }
+        _ => None,
+    }
+}
+
+fn enumerated(map: &IndexMap) -> Option<Vec<Expr>> {
+    let extents: Option<Vec<i128>> = map.domain().iter().map(Expr::as_const_int).collect();
+    let extents = extents?;
+    let points = extents.iter().try_fold(1i128, |size, extent| size.checked_mul(*extent))?;
+    if !(1..=ENUMERABLE).contains(&points) {
+        return None;
+    }
+    let mut largest = vec![-1i128; map.outputs().len()];
+    for point in 0..points {
+        let mut rest = point;
+        let mut index = vec![0; extents.len()];
+        for (place, extent) in index.iter_mut().zip(&extents).rev() {
+            (*place, rest) = (rest % extent, rest / extent);
+        }
+        let physical = map.eval(&index, &Bindings::default()).ok()?;
+        largest.iter_mut().zip(physical).for_each(|(most, at)| *most = at.max(*most));
+    }
+    largest.into_iter().map(|most| i64::try_from(most + 1).ok().map(Expr::int)).collect()
+}

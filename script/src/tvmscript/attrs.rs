@@ -1,0 +1,141 @@
+//! Attributes of functions, loops and statements.
+
+use ruff_python_ast as ast;
+use ruff_text_size::Ranged;
+use tilewright_ir::{AttrValue, Expr, FuncAttrs, ScalarType};
+
+use super::reader::{Binding, PendingMap, Reader, sequence, string};
+
+impl<'a> Reader<'a> {
+    /// `T.func_attr({...})`: with `attrs` what goes there, without them what buffers need to know. The maps of `layout_transform_map` are read when their buffer is declared.
+    pub(super) fn func_attr(&mut self, call: &'a ast::ExprCall, attrs: Option<&mut FuncAttrs>) -> Option<()> {
+        let mut attrs = attrs;
+        let args = self.args(call, "func_attr", &["attrs"], 1)?;
+        for (key, value) in self.dict(args.get(0)?)? {
+            match key {
+                "layout_transform_map" if attrs.is_none() => self.layout_transform_map(value)?,
+                "axis_separators" if attrs.is_none() => {
+                    for (name, positions) in self.keyed(value)? {
+                        self.separators.push((name, positions));
+                    }
+                }
+                "layout_transform_map" | "axis_separators" => {}
+                _ => {
+                    let Some(attrs) = attrs.as_deref_mut() else { continue };
+                    let value = self.attr_value(value)?;
+                    attrs.other.push((key.to_owned(), value));
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn layout_transform_map(&mut self, value: &'a ast::Expr) -> Option<()> {
+        for (key, maps) in self.keyed(value)? {
+            let maps = match maps {
+                ast::Expr::List(list) => list.elts.iter().collect(),
+                other => vec![other],
+            };
+            if self.maps.iter().any(|map| map.key == key) {
+                let message = format!("`{key}` appears twice in layout_transform_map");
+                return self.error("duplicate", value.range(), message, "list its maps one after the other");
+            }
+            self.maps.push(PendingMap { key, range: value.range(), maps, read: None });
+        }
+        Some(())
+    }
+
+    /// A dictionary whose keys are buffers or their data, which may be declared further down.
+    fn keyed(&mut self, value: &'a ast::Expr) -> Option<Vec<(String, &'a ast::Expr)>> {
+        let ast::Expr::Dict(dict) = value else {
+            return self.error(
+                "attribute",
+                value.range(),
+                "expected a dictionary",
+                "such as `{A: [lambda i, j: [j, i]]}`",
+            );
+        };
+        let mut entries = Vec::new();
+        for item in &dict.items {
+            let name = match &item.key {
+                Some(ast::Expr::Name(name)) => Some(name.id.to_string()),
+                Some(ast::Expr::Attribute(attribute)) if attribute.attr.as_str() == "data" => match &*attribute.value {
+                    ast::Expr::Name(name) => Some(name.id.to_string()),
+                    _ => None,
+                },
+                _ => None,
+            };
+            let Some(name) = name else {
+                return self.error("attribute", value.range(), "the keys are buffers", "such as `A` or `A.data`");
+            };
+            entries.push((name, &item.value));
+        }
+        Some(entries)
+    }
+
+    /// A dictionary with strings as keys.
+    pub(super) fn dict(&mut self, value: &'a ast::Expr) -> Option<Vec<(&'a str, &'a ast::Expr)>> {
+        let ast::Expr::Dict(dict) = value else {
+            return self.error("attribute", value.range(), "expected a dictionary", "such as `{\"key\": 1}`");
+        };
+        let mut entries = Vec::new();
+        for item in &dict.items {
+            let Some(key) = item.key.as_ref().and_then(string) else {
+                return self.error("attribute", item.value.range(), "the keys are strings", "such as `{\"key\": 1}`");
+            };
+            entries.push((key, &item.value));
+        }
+        Some(entries)
+    }
+
+    /// `annotations={...}`.
+    pub(super) fn annotations(&mut self, value: Option<&'a ast::Expr>) -> Option<Vec<(String, AttrValue)>> {
+        let Some(value) = value else { return Some(Vec::new()) };
+        let entries = self.dict(value)?;
+        entries.into_iter().map(|(key, value)| Some((key.to_owned(), self.attr_value(value)?))).collect()
+    }
+
+    /// A value of an attribute.
+    pub(super) fn attr_value(&mut self, value: &'a ast::Expr) -> Option<AttrValue> {
+        if let Some(text) = string(value) {
+            return Some(AttrValue::Str(text.to_owned()));
+        }
+        if let Some(parts) = sequence(value) {
+            let parts: Option<Vec<_>> = parts.iter().map(|part| self.attr_value(part)).collect();
+            return parts.map(AttrValue::List);
+        }
+        match value {
+            ast::Expr::Dict(_) => self.annotations(Some(value)).map(AttrValue::Dict),
+            ast::Expr::Attribute(_) => self.data(value).map(AttrValue::Var),
+            ast::Expr::Name(name) => match self.name(name)? {
+                Binding::Value(Expr::Var(var)) | Binding::Handle(var) => Some(AttrValue::Var(var)),
+                Binding::Value(other) => Some(AttrValue::Expr(other)),
+                Binding::Buffer(buffer) | Binding::Pointer(buffer) | Binding::Unallocated(buffer) => {
+                    Some(AttrValue::Var(buffer.data.clone()))
+                }
+                Binding::Thread(tag) => Some(AttrValue::Str(tag.to_string())),
+                Binding::Indices(_) => self.error("attribute", value.range(), "indices are no attribute", "name one"),
+            },
+            ast::Expr::Call(call) if is_float_call(call) => {
+                let text = call.arguments.args.first().and_then(string).unwrap_or_default();
+                match text.parse() {
+                    Ok(float) => Some(AttrValue::Float(float)),
+                    Err(_) => self.error("attribute", value.range(), "this is no float", "such as `float(\"inf\")`"),
+                }
+            }
+            _ => {
+                let read = self.value(value)?;
+                Some(match read.expr {
+                    Expr::Int { value, ty: ScalarType::Bool } => AttrValue::Bool(value != 0),
+                    Expr::Int { value, .. } if read.literal => AttrValue::Int(i64::try_from(value).unwrap_or(i64::MAX)),
+                    Expr::Float { value, .. } if read.literal => AttrValue::Float(value),
+                    other => AttrValue::Expr(other),
+                })
+            }
+        }
+    }
+}
+
+fn is_float_call(call: &ast::ExprCall) -> bool {
+    matches!(&*call.func, ast::Expr::Name(name) if name.id.as_str() == "float")
+}

@@ -1,0 +1,222 @@
+//! Declarations of buffers.
+
+use ruff_python_ast as ast;
+use ruff_text_size::{Ranged, TextRange};
+use tilewright_ir::{AxisSeparators, Buffer, BufferInfo, DataType, Expr, IndexMap, ScalarType, Scope, Var};
+
+use super::args::Args;
+use super::promote::Value;
+use super::reader::{Binding, Reader, sequence, string};
+use crate::index_map::next_domain;
+use crate::source::span;
+
+/// Parameters of every declaration, in TVM's order.
+pub(super) const PARAMS: &[&str] = &[
+    "shape",
+    "dtype",
+    "data",
+    "strides",
+    "elem_offset",
+    "scope",
+    "align",
+    "offset_factor",
+    "buffer_type",
+    "axis_separators",
+];
+
+/// What a declaration says, by TVM's names.
+#[derive(Default)]
+pub(super) struct Declaration<'a> {
+    pub(super) shape: Option<&'a ast::Expr>,
+    pub(super) dtype: Option<&'a ast::Expr>,
+    pub(super) data: Option<&'a ast::Expr>,
+    pub(super) strides: Option<&'a ast::Expr>,
+    pub(super) elem_offset: Option<&'a ast::Expr>,
+    pub(super) scope: Option<&'a ast::Expr>,
+    pub(super) align: Option<&'a ast::Expr>,
+    pub(super) offset_factor: Option<&'a ast::Expr>,
+    pub(super) buffer_type: Option<&'a ast::Expr>,
+    pub(super) axis_separators: Option<&'a ast::Expr>,
+}
+
+impl<'a> Declaration<'a> {
+    /// From arguments laid out as [`PARAMS`] says, after `skip` others.
+    pub(super) fn new(args: &Args<'a>, skip: usize) -> Self {
+        Self {
+            shape: args.get(skip),
+            dtype: args.get(skip + 1),
+            data: args.get(skip + 2),
+            strides: args.get(skip + 3),
+            elem_offset: args.get(skip + 4),
+            scope: args.get(skip + 5),
+            align: args.get(skip + 6),
+            offset_factor: args.get(skip + 7),
+            buffer_type: args.get(skip + 8),
+            axis_separators: args.get(skip + 9),
+        }
+    }
+}
+
+impl<'a> Reader<'a> {
+    /// The arguments of `T.decl_buffer(...)`, also with RFC 63's slip of giving the data first.
+    pub(super) fn declaration(&mut self, call: &'a ast::ExprCall, name: &str) -> Option<Declaration<'a>> {
+        let data_first = call.arguments.args.first().is_some_and(is_data);
+        if data_first {
+            let params = ["data", "shape", "dtype"];
+            let rest = ["strides", "elem_offset", "scope", "align", "offset_factor", "buffer_type", "axis_separators"];
+            let params: Vec<_> = params.into_iter().chain(rest).collect();
+            let args = self.args(call, name, &params, 2)?;
+            let mut declaration = Declaration::new(&args, 0);
+            (declaration.data, declaration.shape, declaration.dtype) = (args.get(0), args.get(1), args.get(2));
+            return Some(declaration);
+        }
+        let args = self.args(call, name, PARAMS, 1)?;
+        Some(Declaration::new(&args, 0))
+    }
+
+    /// Makes a buffer of a declaration; without `data` it has a new data variable.
+    pub(super) fn declare(
+        &mut self,
+        name: &str,
+        declaration: &Declaration<'a>,
+        range: TextRange,
+        extents_may_be_new: bool,
+    ) -> Option<Buffer> {
+        let outer = std::mem::replace(&mut self.free_names, extents_may_be_new);
+        let shape = declaration.shape.map(|shape| self.shape(shape));
+        let strides = declaration.strides.map(|strides| self.shape(strides));
+        let elem_offset = declaration.elem_offset.map(|offset| self.expr(offset));
+        self.free_names = outer;
+        let dtype = declaration.dtype.map_or(Some(DataType::scalar(ScalarType::Float32)), |dtype| self.dtype(dtype));
+        let scope = declaration.scope.map_or(Some(Scope::Global), |scope| self.scope(scope));
+        let data = declaration.data.map(|data| self.data(data));
+        self.refuse_layout_hints(declaration)?;
+        let (shape, dtype, scope) = (shape??, dtype?, scope?);
+        let strides = strides.map_or(Some(None), |strides| strides.map(Some))?.filter(|strides| !strides.is_empty());
+        let elem_offset = elem_offset.unwrap_or(Some(Expr::int(0)))?;
+        let data = data.unwrap_or_else(|| Some(Var::new(name, DataType::HANDLE)))?;
+        let rank = self.final_rank(name, &data, &shape)?;
+        let map_separators = self.separators.iter().find(|(key, _)| key == name).map(|(_, positions)| *positions);
+        let axis_separators = match declaration.axis_separators.or(map_separators) {
+            Some(positions) => self.axis_separators(positions, rank)?,
+            None => AxisSeparators::none(rank),
+        };
+        let info = BufferInfo {
+            name: name.to_owned(),
+            dtype,
+            shape,
+            strides,
+            elem_offset,
+            axis_separators,
+            scope,
+            data,
+            span: Some(span(range)),
+        };
+        Some(Buffer::new(info))
+    }
+
+    /// `align`, `offset_factor` and `buffer_type` are accepted where they say nothing.
+    fn refuse_layout_hints(&mut self, declaration: &Declaration<'a>) -> Option<()> {
+        for (name, given) in [("align", declaration.align), ("offset_factor", declaration.offset_factor)] {
+            let Some(given) = given else { continue };
+            let value = self.expr(given)?.as_const_int();
+            let neutral =
+                value.is_some_and(|value| if name == "align" { value <= 64 } else { value == 0 || value == 1 });
+            if !neutral {
+                let message = format!("`{name}` other than TVM's default has no meaning here");
+                return self.error("unsupported", given.range(), message, format!("leave `{name}` out"));
+            }
+        }
+        if let Some(given) = declaration.buffer_type
+            && !string(given).is_some_and(|ty| ty.is_empty() || ty == "default")
+        {
+            let help = "leave it out; broadcasting is written by indices";
+            return self.error("unsupported", given.range(), "only the default `buffer_type` has a meaning here", help);
+        }
+        Some(())
+    }
+
+    /// Extents: a tuple, a list or a single expression.
+    pub(crate) fn shape(&mut self, shape: &'a ast::Expr) -> Option<Vec<Expr>> {
+        let parts = sequence(shape).unwrap_or(std::slice::from_ref(shape));
+        self.exprs(parts)
+    }
+
+    fn scope(&mut self, expr: &'a ast::Expr) -> Option<Scope> {
+        let text = string(expr).unwrap_or("?");
+        if let Ok(scope) = text.parse() {
+            Some(scope)
+        } else {
+            let names = Scope::ALL.map(Scope::name);
+            let help = format!("scopes are {}", names.join(", "));
+            self.error("unknown-scope", expr.range(), format!("`{text}` is no storage scope"), help)
+        }
+    }
+
+    /// `A.data`, or what `T.allocate` gave.
+    pub(super) fn data(&mut self, expr: &'a ast::Expr) -> Option<Var> {
+        if is_data(expr)
+            && let ast::Expr::Attribute(attribute) = expr
+        {
+            return self.buffer(&attribute.value).map(|buffer| buffer.data.clone());
+        }
+        if let ast::Expr::Name(name) = expr
+            && let Some(Binding::Pointer(buffer)) = self.lookup(&name.id)
+        {
+            return Some(buffer.data.clone());
+        }
+        self.error(
+            "data",
+            expr.range(),
+            "expected the memory of a buffer",
+            "such as `A.data`, or what `T.allocate` gave",
+        )
+    }
+
+    fn axis_separators(&mut self, expr: &'a ast::Expr, rank: usize) -> Option<AxisSeparators> {
+        let parts = self.shape(expr)?;
+        let positions: Option<Vec<usize>> =
+            parts.iter().map(|part| part.as_const_int().and_then(|at| usize::try_from(at).ok())).collect();
+        match positions.map(|positions| AxisSeparators::new(positions, rank)) {
+            Some(Ok(separators)) => Some(separators),
+            Some(Err(error)) => {
+                let help = "a separator is the number of axes before it, in the final layout";
+                self.error("axis-separators", expr.range(), error.to_string(), help)
+            }
+            None => self.error("axis-separators", expr.range(), "axis separators are constants", "such as `[1]`"),
+        }
+    }
+
+    /// Rank of the layout that `layout_transform_map` leads to; reads the maps of this buffer when it is met first.
+    fn final_rank(&mut self, name: &str, data: &Var, shape: &[Expr]) -> Option<usize> {
+        let known = self.maps.iter().find_map(|map| map.read.as_ref().filter(|(var, _)| var == data));
+        if let Some((_, maps)) = known {
+            return Some(maps.last().map_or(shape.len(), |map| map.outputs().len()));
+        }
+        let Some(at) = self.maps.iter().position(|map| map.key == name && map.read.is_none()) else {
+            return Some(shape.len());
+        };
+        let mut maps: Vec<IndexMap> = Vec::new();
+        for expr in self.maps[at].maps.clone() {
+            let domain = match maps.last() {
+                None => Some(shape.to_vec()),
+                Some(before) => next_domain(before),
+            };
+            maps.push(self.index_map(expr, domain)?);
+        }
+        let rank = maps.last().map_or(shape.len(), |map| map.outputs().len());
+        self.maps[at].read = Some((data.clone(), maps));
+        Some(rank)
+    }
+
+    /// An expression brought to the type `ty`.
+    pub(super) fn value_in(&mut self, expr: &'a ast::Expr, ty: DataType) -> Option<Expr> {
+        let value: Value = self.value(expr)?;
+        self.coerce(value, ty, expr.range())
+    }
+}
+
+/// Written `A.data`.
+fn is_data(expr: &ast::Expr) -> bool {
+    matches!(expr, ast::Expr::Attribute(attribute) if attribute.attr.as_str() == "data")
+}

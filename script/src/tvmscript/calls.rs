@@ -1,0 +1,287 @@
+//! Calls of TVMScript's functions that give a value.
+
+use ruff_python_ast as ast;
+use ruff_text_size::Ranged;
+use tilewright_ir::{BinaryOp, DataType, Expr, MathFn, ScalarType, UnaryOp};
+
+use super::promote::Value;
+use super::reader::{Reader, string};
+use crate::source::nearest;
+
+/// Functions with a meaning here, for hints.
+pub(super) const KNOWN: &[&str] = &[
+    "min",
+    "max",
+    "abs",
+    "cast",
+    "Cast",
+    "if_then_else",
+    "Select",
+    "ramp",
+    "Ramp",
+    "broadcast",
+    "Broadcast",
+    "likely",
+    "Not",
+    "bitwise_not",
+    "truncdiv",
+    "truncmod",
+    "floordiv",
+    "floormod",
+    "serial",
+    "grid",
+    "parallel",
+    "vectorized",
+    "unroll",
+    "thread_binding",
+    "alloc_buffer",
+    "decl_buffer",
+    "buffer_decl",
+    "match_buffer",
+    "allocate",
+    "func_attr",
+    "attr",
+    "evaluate",
+    "Assert",
+    "LetStmt",
+    "launch_thread",
+    "env_thread",
+    "index_map",
+    "prim_func",
+    "Buffer",
+];
+
+/// The binary operator that a function name means.
+fn binary_named(name: &str) -> Option<BinaryOp> {
+    let other = match name {
+        "add" => "Add",
+        "subtract" | "sub" => "Sub",
+        "multiply" | "mul" => "Mul",
+        "div" => "Div",
+        "FloorDiv" => "floordiv",
+        "FloorMod" => "floormod",
+        "indexdiv" => "floordiv",
+        "indexmod" => "floormod",
+        "Min" => "min",
+        "Max" => "max",
+        "all" => "And",
+        "any" => "Or",
+        name => name,
+    };
+    BinaryOp::ALL.into_iter().find(|op| op.info().call == other)
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn call(&mut self, call: &'a ast::ExprCall) -> Option<Value> {
+        let range = call.range();
+        let Some(name) = self.callee(&call.func).map(str::to_owned) else { return self.method(call).map(Value::from) };
+        if let Ok(ty) = name.parse::<DataType>() {
+            return self.typed(call, &name, ty).map(Value::from);
+        }
+        if let Some(op) = binary_named(&name) {
+            return self.binary_call(call, &name, op).map(Value::from);
+        }
+        if let Some(function) = MathFn::by_name(&name) {
+            return self.math(call, function).map(Value::from);
+        }
+        let expr = match name.as_str() {
+            "cast" => {
+                let args = self.args(call, "cast", &["value", "dtype"], 2)?;
+                let value = self.value(args.get(0)?);
+                let ty = self.dtype(args.get(1)?)?;
+                cast(value?, ty)
+            }
+            "Cast" => {
+                let args = self.args(call, "Cast", &["dtype", "value"], 2)?;
+                let ty = self.dtype(args.get(0)?);
+                Expr::Cast(ty?, Box::new(round_literal(self.value(args.get(1)?)?)))
+            }
+            "if_then_else" | "Select" => {
+                let args = self.args(call, &name, &["condition", "true_value", "false_value"], 3)?;
+                let make = if name == "Select" { Expr::Select } else { Expr::IfThenElse };
+                self.choose(args.get(0)?, args.get(1)?, args.get(2)?, range, make)?
+            }
+            "ramp" | "Ramp" => {
+                let args = self.args(call, &name, &["base", "stride", "lanes"], 3)?;
+                let (base, stride) = (self.value(args.get(0)?), self.value(args.get(1)?));
+                let lanes = self.lanes(args.get(2)?);
+                let (base, stride) = self.unify(base?, stride?, range)?;
+                Expr::Ramp { base: Box::new(base), stride: Box::new(stride), lanes: lanes? }
+            }
+            "broadcast" | "Broadcast" => {
+                let args = self.args(call, &name, &["value", "lanes"], 2)?;
+                let value = self.value(args.get(0)?);
+                let lanes = self.lanes(args.get(1)?)?;
+                Expr::Broadcast { value: Box::new(round_literal(value?)), lanes }
+            }
+            "Not" | "bitwise_not" => {
+                let args = self.args(call, &name, &["value"], 1)?;
+                let op = if name == "Not" { UnaryOp::Not } else { UnaryOp::BitNot };
+                Expr::unary(op, self.expr(args.get(0)?)?)
+            }
+            "likely" => return self.args(call, "likely", &["cond"], 1)?.get(0).and_then(|cond| self.value(cond)),
+            _ => {
+                let functions = MathFn::ALL.into_iter().map(|function| function.info().0);
+                let operators = BinaryOp::ALL.into_iter().map(|op| op.info().call);
+                let known = KNOWN.iter().copied().chain(functions).chain(operators);
+                let help = nearest(&name, known).map_or_else(
+                    || "values come from operators, `A[i]`, `T.cast`, `T.if_then_else` and math functions".to_owned(),
+                    |known| format!("did you mean `T.{known}`?"),
+                );
+                return self.error(
+                    "unknown-function",
+                    range,
+                    format!("`{name}` is no function with a value here"),
+                    help,
+                );
+            }
+        };
+        Some(expr.into())
+    }
+
+    /// `x.astype("float32")`.
+    fn method(&mut self, call: &'a ast::ExprCall) -> Option<Expr> {
+        if let ast::Expr::Attribute(attribute) = &*call.func
+            && attribute.attr.as_str() == "astype"
+        {
+            let value = self.value(&attribute.value);
+            let args = self.args(call, "astype", &["dtype"], 1)?;
+            let ty = self.dtype(args.get(0)?)?;
+            return Some(cast(value?, ty));
+        }
+        self.error("unknown-function", call.func.range(), "this is no function", "functions are written `T.exp(x)`")
+    }
+
+    /// `T.float32(x)`: a constant or a conversion.
+    fn typed(&mut self, call: &'a ast::ExprCall, name: &str, ty: DataType) -> Option<Expr> {
+        let args = self.args(call, name, &["value"], 1)?;
+        let arg = args.get(0)?;
+        if let Some(text) = string(arg) {
+            let special = match text.trim_start_matches('+') {
+                "inf" | "infinity" => Some(f64::INFINITY),
+                "-inf" | "-infinity" => Some(f64::NEG_INFINITY),
+                "nan" | "-nan" => Some(f64::NAN),
+                _ => None,
+            };
+            let Some(value) = special.filter(|_| ty.scalar.is_float() && ty.is_scalar()) else {
+                let help = "a float may be \"inf\", \"-inf\" or \"nan\"";
+                return self.error("constant", arg.range(), format!("\"{text}\" is no value of the type {ty}"), help);
+            };
+            return Some(Expr::Float { value, ty: ty.scalar });
+        }
+        let wide = wide_int(arg).filter(|_| ty.scalar.is_integer());
+        let value = match wide {
+            Some(wide) => Value { expr: Expr::Int { value: wide, ty: ScalarType::Int64 }, literal: true },
+            None => self.value(arg)?,
+        };
+        if value.literal && ty.is_scalar() {
+            let adapted = match (&value.expr, ty.scalar) {
+                (Expr::Int { value, .. }, ScalarType::Bool) => Expr::int_of(*value, ScalarType::Bool),
+                #[expect(clippy::cast_precision_loss, reason = "a literal is rounded to the type it is given")]
+                (Expr::Int { value, .. }, scalar) if scalar.is_float() => Some(Expr::float_of(*value as f64, scalar)),
+                (literal, scalar) => super::promote::adapt(literal, scalar),
+            };
+            let help = "the constant has to be a value of the type; a conversion is `T.cast(x, \"...\")`";
+            let message = format!("{} is no value of the type {ty}", value.expr);
+            return adapted.or_else(|| self.error("constant", arg.range(), message, help));
+        }
+        let same = value.expr.dtype() == ty;
+        if same { Some(value.expr) } else { Some(Expr::Cast(ty, Box::new(value.expr))) }
+    }
+
+    fn binary_call(&mut self, call: &'a ast::ExprCall, name: &str, op: BinaryOp) -> Option<Expr> {
+        // `T.And(a, b, c)`, `T.max(a, b, c)` fold from the left.
+        if !call.arguments.keywords.is_empty() || call.arguments.args.len() < 2 {
+            let message = format!("`{name}` takes two operands, by position");
+            return self.error("argument", call.range(), message, format!("write `T.{name}(x, y)`"));
+        }
+        let values: Vec<_> = call.arguments.args.iter().map(|arg| self.value(arg)).collect();
+        let mut values = values.into_iter().collect::<Option<Vec<_>>>()?.into_iter();
+        let first = values.next()?;
+        let joined = values.try_fold(first, |lhs, rhs| self.binary(op, lhs, rhs, call.range()).map(Value::from));
+        joined.map(|value| value.expr)
+    }
+
+    fn math(&mut self, call: &'a ast::ExprCall, function: MathFn) -> Option<Expr> {
+        let (name, arity) = function.info();
+        let params: &[&str] = if arity == 2 { &["x1", "x2"] } else { &["x"] };
+        let args = self.args(call, name, params, arity)?;
+        let values: Vec<_> = (0..arity).map(|position| args.get(position).and_then(|arg| self.value(arg))).collect();
+        let mut values = values.into_iter().collect::<Option<Vec<_>>>()?;
+        let exprs = if arity == 2 {
+            let (second, first) = (values.pop()?, values.pop()?);
+            let (first, second) = self.unify(first, second, call.range())?;
+            vec![first, second]
+        } else {
+            values.into_iter().map(round_literal).collect()
+        };
+        let types: Vec<_> = exprs.iter().map(Expr::dtype).collect();
+        if function.result_type(&types).is_none() {
+            let message = format!("`{name}` is not defined for the type {}", types[0]);
+            return self.error("type", call.range(), message, "convert the argument: `T.cast(x, \"float32\")`");
+        }
+        Some(Expr::Call(function, exprs))
+    }
+
+    fn lanes(&mut self, expr: &'a ast::Expr) -> Option<u16> {
+        let lanes = self.expr(expr)?.as_const_int().and_then(|lanes| u16::try_from(lanes).ok());
+        match lanes.filter(|lanes| *lanes > 1) {
+            Some(lanes) => Some(lanes),
+            None => self.error("lanes", expr.range(), "the number of lanes is a constant of 2 to 65535", "such as 4"),
+        }
+    }
+
+    /// An element type: `"float32x4"` or `T.float32`.
+    pub(super) fn dtype(&mut self, expr: &'a ast::Expr) -> Option<DataType> {
+        let text = string(expr).or_else(|| self.callee(expr));
+        match text.map(str::parse::<DataType>) {
+            Some(Ok(ty)) => Some(ty),
+            Some(Err(error)) => {
+                let names = ScalarType::ELEMENTS.map(ScalarType::name);
+                let near = text.and_then(|text| nearest(text, names));
+                let help = near.map_or(
+                    "types are bool, int8 to int64, uint8 to uint64, float16, float32, float64, \
+                    bfloat16, with lanes as in float32x4"
+                        .to_owned(),
+                    |near| format!("did you mean \"{near}\"?"),
+                );
+                self.error("unknown-type", expr.range(), error.to_string(), help)
+            }
+            None => self.error("unknown-type", expr.range(), "expected an element type", "such as \"float32\""),
+        }
+    }
+}
+
+/// A float literal that keeps its default type is rounded to it.
+pub(super) fn round_literal(value: Value) -> Expr {
+    match value.expr {
+        Expr::Float { value, ty } => Expr::float_of(value, ty),
+        other => other,
+    }
+}
+
+/// A conversion, unless there is nothing to convert.
+fn cast(value: Value, ty: DataType) -> Expr {
+    let adapted = if value.literal && ty.is_scalar() { super::promote::adapt(&value.expr, ty.scalar) } else { None };
+    match adapted {
+        Some(constant) => constant,
+        None if value.expr.dtype() == ty => round_literal(value),
+        None => Expr::Cast(ty, Box::new(round_literal(value))),
+    }
+}
+
+/// An integer literal, also one beyond `int64`, with its sign.
+fn wide_int(expr: &ast::Expr) -> Option<i128> {
+    match expr {
+        ast::Expr::NumberLiteral(number) => match &number.value {
+            ast::Number::Int(int) => int.as_u64().map(i128::from),
+            _ => None,
+        },
+        ast::Expr::UnaryOp(op)
+            if op.op == ast::UnaryOp::USub && matches!(&*op.operand, ast::Expr::NumberLiteral(_)) =>
+        {
+            wide_int(&op.operand).map(|value| -value)
+        }
+        _ => None,
+    }
+}

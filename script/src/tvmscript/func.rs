@@ -1,0 +1,166 @@
+//! Modules and function headers.
+
+use ruff_python_ast as ast;
+use ruff_text_size::Ranged;
+use tilewright_ir::{Buffer, DataType, FuncAttrs, Module, PrimFunc, Var};
+
+use super::buffer::{Declaration, PARAMS};
+use super::reader::{Binding, Reader, sequence};
+use crate::index_map::Symbols;
+
+/// Marked by `@T.prim_func` or `@T.prim_func(private=True)`.
+pub(super) fn is_prim_func(def: &ast::StmtFunctionDef) -> bool {
+    def.decorator_list.iter().any(|decorator| {
+        let expr = match &decorator.expression {
+            ast::Expr::Call(call) => &call.func,
+            other => other,
+        };
+        match expr {
+            ast::Expr::Attribute(attribute) => attribute.attr.as_str() == "prim_func",
+            ast::Expr::Name(name) => name.id.as_str() == "prim_func",
+            _ => false,
+        }
+    })
+}
+
+impl<'a> Reader<'a> {
+    /// The statements of a file or of an `ir_module` class.
+    pub(super) fn module(&mut self, body: &'a [ast::Stmt], module: &mut Module) {
+        for stmt in body {
+            match stmt {
+                ast::Stmt::FunctionDef(def) if is_prim_func(def) => {
+                    let Some(func) = self.func(def) else { continue };
+                    if module.func(&func.name).is_some() {
+                        let message = format!("a function `{}` exists already", func.name);
+                        let _: Option<()> = self.error("duplicate", def.name.range(), message, "choose another name");
+                    }
+                    module.funcs.push(func);
+                }
+                ast::Stmt::ClassDef(class) => self.module(&class.body, module),
+                ast::Stmt::Import(import) => {
+                    self.aliases
+                        .extend(import.names.iter().filter_map(|name| name.asname.as_ref()).map(ToString::to_string));
+                }
+                ast::Stmt::ImportFrom(import) => {
+                    for name in &import.names {
+                        self.aliases.push(name.asname.as_ref().unwrap_or(&name.name).to_string());
+                    }
+                }
+                ast::Stmt::Pass(_) => {}
+                ast::Stmt::Expr(expr) if is_text(&expr.value) => {}
+                other => {
+                    let message = "only imports, `@T.prim_func` functions and `ir_module` classes stand here";
+                    let _: Option<()> =
+                        self.error("unsupported", other.range(), message, "mark a function with `@T.prim_func`");
+                }
+            }
+        }
+    }
+
+    fn func(&mut self, def: &'a ast::StmtFunctionDef) -> Option<PrimFunc> {
+        self.names.clear();
+        self.maps.clear();
+        self.separators.clear();
+        self.symbols = Symbols::default();
+        let before = self.found.len();
+        let mut attrs = FuncAttrs::default();
+        for stmt in &def.body {
+            if let Some(call) = self.statement_call(stmt, "func_attr") {
+                // Declarations need the maps; other attributes may name buffers, and are read after the parameters.
+                let _ = self.func_attr(call, None);
+            }
+        }
+        let (mut params, mut buffer_map) = (Vec::new(), Vec::new());
+        let signature = &def.parameters;
+        if let Some(extra) = signature.vararg.as_ref().or(signature.kwarg.as_ref()) {
+            let _: Option<()> = self.error("parameter", extra.range(), "parameters are single", "write them out");
+        }
+        // Scalars first: shapes may name those that come later.
+        for param in signature.iter_non_variadic_params() {
+            self.scalar_param(param);
+        }
+        for param in signature.iter_non_variadic_params() {
+            if let Some((var, buffer)) = self.param(param) {
+                buffer_map.extend(buffer.map(|buffer| (var.clone(), buffer)));
+                params.push(var);
+            }
+        }
+        let (body, matched) = self.func_body(&def.body, &mut params, &mut attrs);
+        buffer_map.extend(matched);
+        buffer_map.sort_by_key(|(var, _)| params.iter().position(|param| param == var));
+        for at in 0..self.maps.len() {
+            if self.maps[at].read.is_none() && self.found.len() == before {
+                let message = format!("`{}` in layout_transform_map is no buffer of the function", self.maps[at].key);
+                let help = "the key is the first buffer on its memory: a parameter or an allocated buffer";
+                let _: Option<()> = self.error("unknown-name", self.maps[at].range, message, help);
+            }
+        }
+        attrs.layout_transform_map = self.maps.drain(..).filter_map(|map| map.read).collect();
+        (self.found.len() == before).then(|| PrimFunc { name: def.name.to_string(), params, buffer_map, attrs, body })
+    }
+
+    fn scalar_param(&mut self, param: &'a ast::ParameterWithDefault) {
+        if let Some(name) = param.parameter.annotation.as_deref().and_then(|annotation| self.callee_or_call(annotation))
+            && let Ok(ty) = name.parse::<DataType>()
+        {
+            let var = Var::new(param.parameter.name.as_str(), ty);
+            let binding = if ty == DataType::HANDLE { Binding::Handle(var) } else { Binding::Value(var.into()) };
+            self.bind(param.parameter.name.as_str(), binding);
+        }
+    }
+
+    /// `T.handle` and `T.handle("float32")`.
+    fn callee_or_call<'e>(&self, annotation: &'e ast::Expr) -> Option<&'e str> {
+        match annotation {
+            ast::Expr::Call(call) => self.callee(&call.func).filter(|name| *name == "handle"),
+            other => self.callee(other),
+        }
+    }
+
+    fn param(&mut self, param: &'a ast::ParameterWithDefault) -> Option<(Var, Option<Buffer>)> {
+        let name = param.parameter.name.as_str();
+        if let Some(default) = &param.default {
+            return self.error("parameter", default.range(), "parameters have no default values", "leave it out");
+        }
+        if let Some(Binding::Value(tilewright_ir::Expr::Var(var)) | Binding::Handle(var)) = self.lookup(name) {
+            return Some((var.clone(), None));
+        }
+        let help = "such as `A: T.Buffer((64,), \"float32\")`, `n: T.int32` or `a: T.handle`";
+        let Some(annotation) = param.parameter.annotation.as_deref() else {
+            return self.error("parameter", param.range(), format!("`{name}` has no type"), help);
+        };
+        let declaration = match annotation {
+            ast::Expr::Call(call) if self.callee(&call.func) == Some("Buffer") => {
+                let args = self.args(call, "Buffer", PARAMS, 1)?;
+                Declaration::new(&args, 0)
+            }
+            ast::Expr::Subscript(subscript) if self.callee(&subscript.value) == Some("Buffer") => {
+                let parts = sequence(&subscript.slice);
+                let (shape, dtype) = match parts {
+                    Some([shape, dtype]) => (shape, Some(dtype)),
+                    _ => (&*subscript.slice, None),
+                };
+                Declaration { shape: Some(shape), dtype, ..Declaration::default() }
+            }
+            other => return self.error("parameter", other.range(), format!("`{name}` has no type known here"), help),
+        };
+        let buffer = self.declare(name, &declaration, param.range(), true)?;
+        self.bind(name, Binding::Buffer(buffer.clone()));
+        Some((Var::new(name, DataType::HANDLE), Some(buffer)))
+    }
+
+    /// The call of `T.name(...)` that a statement consists of.
+    pub(super) fn statement_call(&self, stmt: &'a ast::Stmt, name: &str) -> Option<&'a ast::ExprCall> {
+        if let ast::Stmt::Expr(expr) = stmt
+            && let ast::Expr::Call(call) = &*expr.value
+        {
+            return Some(call).filter(|call| self.callee(&call.func) == Some(name));
+        }
+        None
+    }
+}
+
+/// A docstring.
+pub(super) fn is_text(expr: &ast::Expr) -> bool {
+    matches!(expr, ast::Expr::StringLiteral(_))
+}

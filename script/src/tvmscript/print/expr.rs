@@ -1,0 +1,146 @@
+//! Expressions, index maps and attribute values.
+
+use tilewright_ir::op::{ATOM, TypeRule};
+use tilewright_ir::{AttrValue, BinaryOp, Expr, IndexMap, ScalarType, UnaryOp};
+
+use super::Printer;
+
+/// A string literal.
+pub(super) fn quote(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            '\n' => quoted.push_str("\\n"),
+            c if c.is_control() => quoted.extend(format!("\\U{:08x}", u32::from(c)).chars()),
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// A float constant.
+fn float(value: f64, ty: ScalarType) -> String {
+    if value.is_nan() {
+        return format!("T.{ty}(\"nan\")");
+    }
+    if value.is_infinite() {
+        return format!("T.{ty}(\"{}\")", if value > 0.0 { "inf" } else { "-inf" });
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "all types but float64 are exact in float32")]
+    let digits = if ty == ScalarType::Float64 { format!("{value:?}") } else { format!("{:?}", value as f32) };
+    format!("T.{ty}({digits})")
+}
+
+fn int(value: i128, ty: ScalarType) -> String {
+    match ty {
+        ScalarType::Bool => format!("T.bool({})", if value == 0 { "False" } else { "True" }),
+        ScalarType::Int32 => value.to_string(),
+        _ => format!("T.{ty}({value})"),
+    }
+}
+
+impl Printer {
+    pub(super) fn expr(&mut self, expr: &Expr) -> String {
+        self.inner(expr, 0)
+    }
+
+    pub(super) fn exprs(&mut self, exprs: &[Expr]) -> String {
+        let printed: Vec<_> = exprs.iter().map(|expr| self.expr(expr)).collect();
+        printed.join(", ")
+    }
+
+    /// In parentheses if it binds less tightly than `outer`.
+    fn inner(&mut self, expr: &Expr, outer: u8) -> String {
+        let (text, precedence) = match expr {
+            Expr::Int { value, ty } => (int(*value, *ty), ATOM),
+            Expr::Float { value, ty } => (float(*value, *ty), ATOM),
+            Expr::Var(var) => (self.names.var(var), ATOM),
+            Expr::Binary(op, lhs, rhs) => self.binary(*op, lhs, rhs),
+            Expr::Unary(op, operand) => self.unary(*op, operand),
+            Expr::Call(function, args) => (format!("T.{}({})", function.info().0, self.exprs(args)), ATOM),
+            Expr::Select(c, a, b) => (self.call("Select", &[c, a, b]), ATOM),
+            Expr::IfThenElse(c, a, b) => (self.call("if_then_else", &[c, a, b]), ATOM),
+            Expr::Cast(ty, value) => (format!("T.Cast(\"{ty}\", {})", self.expr(value)), ATOM),
+            Expr::Ramp { base, stride, lanes } => {
+                (format!("T.Ramp({}, {}, {lanes})", self.expr(base), self.expr(stride)), ATOM)
+            }
+            Expr::Broadcast { value, lanes } => (format!("T.Broadcast({}, {lanes})", self.expr(value)), ATOM),
+            Expr::Load { buffer, indices } => (self.access(buffer, indices), ATOM),
+        };
+        if precedence < outer { format!("({text})") } else { text }
+    }
+
+    fn call(&mut self, name: &str, args: &[&Expr]) -> String {
+        let args: Vec<_> = args.iter().map(|arg| self.expr(arg)).collect();
+        format!("T.{name}({})", args.join(", "))
+    }
+
+    pub(super) fn access(&mut self, buffer: &tilewright_ir::Buffer, indices: &[Expr]) -> String {
+        let indices = if indices.is_empty() { "()".to_owned() } else { self.exprs(indices) };
+        format!("{}[{indices}]", self.names.buffer(buffer))
+    }
+
+    fn binary(&mut self, op: BinaryOp, lhs: &Expr, rhs: &Expr) -> (String, u8) {
+        let info = op.info();
+        let Some(symbol) = info.symbol else { return (self.call(info.call, &[lhs, rhs]), ATOM) };
+        // Comparisons chain in Python, so neither side may be a bare one.
+        let left = self.inner(lhs, info.precedence + u8::from(info.rule == TypeRule::Comparison));
+        let right = self.inner(rhs, info.precedence + 1);
+        (format!("{left} {symbol} {right}"), info.precedence)
+    }
+
+    /// The minus of a constant is told apart from a negative constant by naming the constant's type.
+    fn unary(&mut self, op: UnaryOp, operand: &Expr) -> (String, u8) {
+        let (symbol, precedence) = op.symbol();
+        let operand = match operand {
+            Expr::Int { value, ty: ScalarType::Int32 } if op == UnaryOp::Neg => format!("T.int32({value})"),
+            operand => self.inner(operand, precedence),
+        };
+        (format!("{symbol}{operand}"), precedence)
+    }
+
+    pub(super) fn index_map(&mut self, map: &IndexMap) -> String {
+        let vars: Vec<_> = map.vars().iter().map(|var| self.names.bind(var)).collect();
+        let mut outputs = Vec::new();
+        for (position, output) in map.outputs().iter().enumerate() {
+            if map.axis_separators().positions().contains(&position) {
+                outputs.push("T.AXIS_SEPARATOR".to_owned());
+            }
+            outputs.push(self.expr(output));
+        }
+        for _ in map.vars() {
+            self.names.unbind();
+        }
+        let space = if vars.is_empty() { "" } else { " " };
+        format!("lambda{space}{}: [{}]", vars.join(", "), outputs.join(", "))
+    }
+
+    pub(super) fn attr(&mut self, value: &AttrValue) -> String {
+        match value {
+            AttrValue::Bool(value) => format!("T.bool({})", if *value { "True" } else { "False" }),
+            AttrValue::Int(value) => value.to_string(),
+            AttrValue::Float(value) if value.is_finite() => format!("{value:?}"),
+            AttrValue::Float(value) => format!("float(\"{value}\")"),
+            AttrValue::Str(text) => quote(text),
+            AttrValue::Var(var) => match self.names.data_name(var) {
+                Some(buffer) => format!("{buffer}.data"),
+                None => self.names.var(var),
+            },
+            AttrValue::Expr(Expr::Int { value, ty: ScalarType::Int32 }) => format!("T.int32({value})"),
+            AttrValue::Expr(expr) => self.expr(expr),
+            AttrValue::List(values) => {
+                let values: Vec<_> = values.iter().map(|value| self.attr(value)).collect();
+                format!("[{}]", values.join(", "))
+            }
+            AttrValue::Dict(entries) => self.dict(entries),
+        }
+    }
+
+    pub(super) fn dict(&mut self, entries: &[(String, AttrValue)]) -> String {
+        let entries: Vec<_> =
+            entries.iter().map(|(key, value)| format!("{}: {}", quote(key), self.attr(value))).collect();
+        format!("{{{}}}", entries.join(", "))
+    }
+}

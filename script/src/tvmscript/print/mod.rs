@@ -1,0 +1,154 @@
+//! Prints programs as TVMScript that reads back as the same program.
+//!
+//! Sequences are printed flat, as [`tilewright_ir::Stmt::seq`] builds them. Names are kept where they are unique.
+
+mod expr;
+mod names;
+mod stmt;
+
+use tilewright_ir::{Buffer, Expr, Module, PrimFunc, Scope, Var};
+
+use names::Names;
+
+use crate::index_map::next_domain;
+
+/// A file with all functions of a module.
+pub fn print_module(module: &Module) -> String {
+    let mut text = "from tvm.script import tir as T\n".to_owned();
+    for func in &module.funcs {
+        text.push('\n');
+        text.push_str(&print_func(func));
+    }
+    text
+}
+
+/// A function, without the import of `T`.
+pub fn print_func(func: &PrimFunc) -> String {
+    let mut printer = Printer { text: String::new(), indent: 0, names: Names::new(func) };
+    printer.func(func);
+    printer.text
+}
+
+/// An expression; variables and buffers have the names that they carry.
+pub fn print_expr(expr: &Expr) -> String {
+    Printer { text: String::new(), indent: 0, names: Names::default() }.expr(expr)
+}
+
+struct Printer {
+    text: String,
+    indent: usize,
+    names: Names,
+}
+
+impl Printer {
+    fn line(&mut self, text: &str) {
+        self.text.push_str(&"    ".repeat(self.indent));
+        self.text.push_str(text);
+        self.text.push('\n');
+    }
+
+    fn func(&mut self, func: &PrimFunc) {
+        let scalars: Vec<&Var> = func.params.iter().filter(|param| func.param_buffer(param).is_none()).collect();
+        let symbols: Vec<Var> = func.symbols().into_iter().filter(|symbol| !scalars.contains(&symbol)).collect();
+        for var in scalars.iter().copied().chain(&symbols) {
+            self.names.bind(var);
+        }
+        let (mut params, mut matched) = (Vec::new(), Vec::new());
+        for param in &func.params {
+            let Some(buffer) = func.param_buffer(param) else {
+                params.push(format!("{}: T.{}", self.names.var(param), param.dtype()));
+                continue;
+            };
+            let known = |expr: &Expr| expr.vars().iter().all(|var| scalars.contains(&var));
+            let strides = buffer.strides.iter().flatten();
+            let closed = buffer.shape.iter().chain(strides).chain([&buffer.elem_offset]).all(known);
+            if closed && param.name() == buffer.name && self.names.data_name(&buffer.data).is_none() {
+                let declaration = self.declaration(buffer, false);
+                params.push(format!("{}: T.Buffer({declaration})", self.names.buffer(buffer)));
+                self.names.own(buffer);
+            } else {
+                let wanted =
+                    if param.name() == buffer.name { format!("var_{}", buffer.name) } else { param.name().to_owned() };
+                let handle = self.names.bind_as(param, &wanted);
+                params.push(format!("{handle}: T.handle"));
+                matched.push((handle, buffer.clone()));
+            }
+        }
+        self.line("@T.prim_func");
+        self.line(&format!("def {}({}):", func.name, params.join(", ")));
+        self.indent += 1;
+        for symbol in &symbols {
+            let line = format!("{} = T.{}()", self.names.var(symbol), symbol.dtype());
+            self.line(&line);
+        }
+        for (handle, buffer) in matched {
+            let shared = self.names.data_name(&buffer.data).is_some();
+            let declaration = self.declaration(&buffer, shared);
+            let line = format!("{} = T.match_buffer({handle}, {declaration})", self.names.buffer(&buffer));
+            self.line(&line);
+            self.names.own(&buffer);
+        }
+        self.func_attrs(func);
+        self.body(&func.body);
+        self.indent -= 1;
+    }
+
+    fn func_attrs(&mut self, func: &PrimFunc) {
+        let mut entries: Vec<String> =
+            func.attrs.other.iter().map(|(key, value)| format!("{}: {}", expr::quote(key), self.attr(value))).collect();
+        let buffers = func.buffers();
+        let mut maps = Vec::new();
+        for (data, transforms) in &func.attrs.layout_transform_map {
+            let Some(buffer) = buffers.iter().find(|buffer| buffer.data == *data) else { continue };
+            let mut default = Some(buffer.shape.clone());
+            let mut printed = Vec::new();
+            for map in transforms {
+                let lambda = self.index_map(map);
+                let stated = default.as_deref() != Some(map.domain());
+                printed.push(if stated {
+                    format!("T.index_map({lambda}, shape={})", self.list(map.domain()))
+                } else {
+                    lambda
+                });
+                default = next_domain(map);
+            }
+            maps.push(format!("{}: [{}]", self.names.buffer(buffer), printed.join(", ")));
+        }
+        if !maps.is_empty() {
+            entries.push(format!("\"layout_transform_map\": {{{}}}", maps.join(", ")));
+        }
+        if !entries.is_empty() {
+            self.line(&format!("T.func_attr({{{}}})", entries.join(", ")));
+        }
+    }
+
+    /// The arguments of a declaration; `alias` says whether it names memory that exists.
+    fn declaration(&mut self, buffer: &Buffer, alias: bool) -> String {
+        let shape = match buffer.shape.as_slice() {
+            [only] => format!("({},)", self.expr(only)),
+            shape => format!("({})", self.exprs(shape)),
+        };
+        let mut parts = vec![shape, format!("\"{}\"", buffer.dtype)];
+        if alias {
+            let data = self.names.data_name(&buffer.data).unwrap_or_else(|| buffer.data.name().to_owned());
+            parts.push(format!("data={data}.data"));
+        }
+        if let Some(strides) = buffer.strides.as_ref().filter(|strides| !strides.is_empty()) {
+            parts.push(format!("strides={}", self.list(strides)));
+        }
+        if buffer.elem_offset != Expr::int(0) {
+            parts.push(format!("elem_offset={}", self.expr(&buffer.elem_offset)));
+        }
+        if buffer.scope != Scope::Global {
+            parts.push(format!("scope=\"{}\"", buffer.scope));
+        }
+        if !buffer.axis_separators.is_empty() {
+            parts.push(format!("axis_separators={:?}", buffer.axis_separators.positions()));
+        }
+        parts.join(", ")
+    }
+
+    fn list(&mut self, exprs: &[Expr]) -> String {
+        format!("[{}]", self.exprs(exprs))
+    }
+}

@@ -1,0 +1,190 @@
+//! Statements. A scope that ends with its block is printed flat, any other as a `with` statement.
+
+use tilewright_ir::{AttrValue, BinaryOp, Expr, For, ForKind, Stmt, StmtKind};
+
+use super::Printer;
+use super::expr::quote;
+
+impl Printer {
+    /// The lines of a block; `pass` if there are none.
+    pub(super) fn body(&mut self, stmt: &Stmt) {
+        if matches!(&stmt.kind, StmtKind::Seq(stmts) if stmts.is_empty()) {
+            self.line("pass");
+        } else {
+            self.stmt(stmt, true);
+        }
+    }
+
+    fn nested(&mut self, stmt: &Stmt) {
+        self.indent += 1;
+        self.body(stmt);
+        self.indent -= 1;
+    }
+
+    /// `last` says whether the statement ends its block.
+    fn stmt(&mut self, stmt: &Stmt, last: bool) {
+        match &stmt.kind {
+            StmtKind::Seq(stmts) => {
+                for (position, inner) in stmts.iter().enumerate() {
+                    self.stmt(inner, last && position + 1 == stmts.len());
+                }
+            }
+            StmtKind::For(inner) => self.for_loop(inner),
+            StmtKind::Store { buffer, indices, value } => {
+                let line = format!("{} = {}", self.access(buffer, indices), self.expr(value));
+                self.line(&line);
+            }
+            StmtKind::Allocate { buffer, body } | StmtKind::DeclBuffer { buffer, body } => {
+                let alias = matches!(stmt.kind, StmtKind::DeclBuffer { .. });
+                let call = if alias { "decl_buffer" } else { "alloc_buffer" };
+                let call = format!("T.{call}({})", self.declaration(buffer, alias));
+                self.names.own(buffer);
+                let name = self.names.buffer(buffer);
+                self.scope(&call, Some(&name), body, last);
+            }
+            StmtKind::If { cond, then_body, else_body } => self.branch("if", cond, then_body, else_body.as_deref()),
+            StmtKind::Let { var, value, body } => {
+                let value = self.expr(value);
+                let name = self.names.bind(var);
+                if last {
+                    self.line(&format!("{name}: T.{} = {value}", var.dtype()));
+                    self.rest(body);
+                } else {
+                    self.line(&format!("with T.LetStmt({value}) as {name}:"));
+                    self.nested(body);
+                }
+                self.names.unbind();
+            }
+            StmtKind::Evaluate(value) => {
+                let line = format!("T.evaluate({})", self.expr(value));
+                self.line(&line);
+            }
+            StmtKind::Attr { node, key, value, body } => {
+                let call = format!("T.attr({}, {}, {})", self.attr(node), quote(key), self.attr(value));
+                self.scope(&call, None, body, last);
+            }
+            StmtKind::Assert { cond, message } => {
+                let line = format!("assert {}, {}", self.expr(cond), quote(message));
+                self.line(&line);
+            }
+        }
+    }
+
+    /// What follows in the same block; nothing needs no line there.
+    fn rest(&mut self, body: &Stmt) {
+        self.stmt(body, true);
+    }
+
+    fn scope(&mut self, call: &str, name: Option<&str>, body: &Stmt, last: bool) {
+        if last {
+            self.line(&name.map_or_else(|| call.to_owned(), |name| format!("{name} = {call}")));
+            self.rest(body);
+        } else {
+            self.line(&format!("with {call}{}:", name.map_or_else(String::new, |name| format!(" as {name}"))));
+            self.nested(body);
+        }
+    }
+
+    fn branch(&mut self, word: &str, cond: &Expr, then_body: &Stmt, else_body: Option<&Stmt>) {
+        let line = format!("{word} {}:", self.expr(cond));
+        self.line(&line);
+        self.nested(then_body);
+        match else_body.map(|body| (body, &body.kind)) {
+            Some((_, StmtKind::If { cond, then_body, else_body })) => {
+                self.branch("elif", cond, then_body, else_body.as_deref());
+            }
+            Some((body, _)) => {
+                self.line("else:");
+                self.nested(body);
+            }
+            None => {}
+        }
+    }
+
+    fn for_loop(&mut self, inner: &For) {
+        let grid = grid(inner);
+        if grid.len() > 1 {
+            let extents: Vec<_> = grid.iter().map(|inner| self.expr(&inner.extent)).collect();
+            let vars: Vec<_> = grid.iter().map(|inner| self.names.bind(&inner.var)).collect();
+            self.line(&format!("for {} in T.grid({}):", vars.join(", "), extents.join(", ")));
+            self.nested(&grid[grid.len() - 1].body);
+            for _ in &grid {
+                self.names.unbind();
+            }
+            return;
+        }
+        let (call, thread) = match inner.kind {
+            ForKind::Serial => ("serial", None),
+            ForKind::Parallel => ("parallel", None),
+            ForKind::Vectorized => ("vectorized", None),
+            ForKind::Unrolled => ("unroll", None),
+            ForKind::ThreadBinding(tag) => ("thread_binding", Some(tag)),
+        };
+        let mut args = self.bounds(inner);
+        args.extend(thread.map(|tag| format!("thread=\"{tag}\"")));
+        if !inner.annotations.is_empty() {
+            args.push(format!("annotations={}", self.annotations(&inner.annotations)));
+        }
+        if inner.var.dtype() != inner.extent.dtype() {
+            args.push(format!("dtype=\"{}\"", inner.var.dtype()));
+        }
+        let name = self.names.bind(&inner.var);
+        let call = if call == "serial" && args.len() == 1 { "range".to_owned() } else { format!("T.{call}") };
+        self.line(&format!("for {name} in {call}({}):", args.join(", ")));
+        self.nested(&inner.body);
+        self.names.unbind();
+    }
+
+    fn annotations(&mut self, annotations: &[(String, AttrValue)]) -> String {
+        self.dict(annotations)
+    }
+
+    /// Start and end; the reader takes the same extent from them.
+    fn bounds(&mut self, inner: &For) -> Vec<String> {
+        let (min, extent) = (&inner.min, &inner.extent);
+        // A NaN in `min` differs from itself, so the reader would not find it again in the end.
+        let recognised = *min == min.clone();
+        if min.dtype() != extent.dtype() || !recognised {
+            return vec![self.expr(min), format!("extent={}", self.expr(extent))];
+        }
+        let sum = |lhs: &Expr, rhs: &Expr| Expr::binary(BinaryOp::Add, lhs.clone(), rhs.clone());
+        let stop = match (min, extent) {
+            (Expr::Int { value: 0, .. }, extent) => return vec![self.expr(extent)],
+            (Expr::Int { value: a, .. }, Expr::Int { value: b, ty }) => {
+                Expr::int_of(a + b, *ty).unwrap_or_else(|| sum(min, extent))
+            }
+            (min, Expr::Binary(BinaryOp::Sub, stop, start)) if **start == *min && !strips(min, stop) => {
+                (**stop).clone()
+            }
+            _ => sum(min, extent),
+        };
+        vec![self.expr(min), self.expr(&stop)]
+    }
+}
+
+/// Whether the reader would take an end at `stop` for something else than `stop - min`.
+fn strips(min: &Expr, stop: &Expr) -> bool {
+    match stop {
+        Expr::Binary(BinaryOp::Add, base, _) => **base == *min,
+        Expr::Int { .. } => matches!(min, Expr::Int { .. }),
+        _ => false,
+    }
+}
+
+/// The loops that `T.grid` says: serial, from 0, with extents that do not use the loops around them.
+fn grid(outer: &For) -> Vec<&For> {
+    let mut loops: Vec<&For> = Vec::new();
+    let mut next = Some(outer);
+    while let Some(inner) = next {
+        let zero = inner.min == Expr::Int { value: 0, ty: inner.extent.dtype().scalar };
+        let plain = inner.kind == ForKind::Serial && zero && inner.annotations.is_empty();
+        let typed = inner.var.dtype() == inner.extent.dtype();
+        let free = inner.extent.vars().iter().all(|var| loops.iter().all(|outer| outer.var != *var));
+        if !(plain && typed && free) {
+            break;
+        }
+        loops.push(inner);
+        next = if let StmtKind::For(inner) = &inner.body.kind { Some(&**inner) } else { None };
+    }
+    loops
+}

@@ -1,0 +1,566 @@
+//! Statements. Those that open a scope, such as `A = T.alloc_buffer(...)`, hold for the rest of their block.
+
+use ruff_python_ast as ast;
+use ruff_text_size::{Ranged, TextRange};
+use tilewright_ir::{AttrValue, Buffer, DataType, Expr, ForKind, FuncAttrs, Stmt, StmtKind, Var};
+
+use super::buffer::{Declaration, PARAMS};
+use super::func::is_text;
+use super::promote::Value;
+use super::reader::{Binding, Reader, string};
+use crate::source::{MAX_NESTING, span};
+
+/// Puts a body into the scope that a statement opens.
+type Wrap = Box<dyn FnOnce(Stmt) -> Stmt>;
+
+/// What a statement contributes to its block.
+enum Part {
+    Stmt(Stmt),
+    Scope(Wrap),
+    Nothing,
+}
+
+impl<'a> Reader<'a> {
+    /// The body of a function: `T.match_buffer`s give buffers to parameters.
+    pub(super) fn func_body(
+        &mut self,
+        body: &'a [ast::Stmt],
+        params: &mut [Var],
+        attrs: &mut FuncAttrs,
+    ) -> (Stmt, Vec<(Var, Buffer)>) {
+        let mut matched = Vec::new();
+        let mut rest = Vec::new();
+        for stmt in body {
+            if self.statement_call(stmt, "func_attr").is_some() || self.symbol(stmt) {
+                continue;
+            }
+            if let ast::Stmt::Assign(assign) = stmt
+                && let ast::Expr::Call(call) = &*assign.value
+                && self.callee(&call.func) == Some("match_buffer")
+            {
+                matched.extend(self.match_buffer(assign, call, params));
+            } else {
+                rest.push(stmt);
+            }
+        }
+        for call in body.iter().filter_map(|stmt| self.statement_call(stmt, "func_attr")).collect::<Vec<_>>() {
+            let _ = self.func_attr(call, Some(&mut *attrs));
+        }
+        (self.stmts(&rest), matched)
+    }
+
+    /// `n = T.int32()`, `n = T.var("int32")`: a symbolic extent.
+    fn symbol(&mut self, stmt: &'a ast::Stmt) -> bool {
+        let ast::Stmt::Assign(assign) = stmt else { return false };
+        let ([ast::Expr::Name(name)], ast::Expr::Call(call)) = (&assign.targets[..], &*assign.value) else {
+            return false;
+        };
+        let Some(callee) = self.callee(&call.func) else { return false };
+        let args = &call.arguments.args;
+        let ty = match callee {
+            "var" | "Var" => args.last().and_then(string).unwrap_or("int32").parse().ok(),
+            name if args.is_empty() && call.arguments.keywords.is_empty() => name.parse::<DataType>().ok(),
+            _ => None,
+        };
+        let Some(ty) = ty else { return false };
+        self.symbols.declare(&name.id, ty);
+        let var = self.symbols.get(&name.id);
+        self.bind(name.id.as_str(), Binding::Value(var.into()));
+        true
+    }
+
+    fn match_buffer(
+        &mut self,
+        assign: &'a ast::StmtAssign,
+        call: &'a ast::ExprCall,
+        params: &mut [Var],
+    ) -> Option<(Var, Buffer)> {
+        let names: Vec<_> = std::iter::once("param").chain(PARAMS.iter().copied()).collect();
+        let args = self.args(call, "match_buffer", &names, 2)?;
+        let help = "write `A = T.match_buffer(a, (64,), \"float32\")` for a parameter `a: T.handle`";
+        let ([ast::Expr::Name(target)], Some(ast::Expr::Name(param))) = (&assign.targets[..], args.get(0)) else {
+            return self.error(
+                "match-buffer",
+                call.range(),
+                "`T.match_buffer` takes a parameter and names a buffer",
+                help,
+            );
+        };
+        let Some(Binding::Handle(var)) = self.lookup(&param.id).cloned() else {
+            let message = format!("`{}` is no parameter of the type handle", param.id);
+            return self.error("match-buffer", param.range(), message, help);
+        };
+        let buffer = self.declare(&target.id, &Declaration::new(&args, 1), assign.range(), true)?;
+        // The printer calls the handle of `A` by the name `var_A` where `A` is taken by the buffer.
+        let mut handle = var.clone();
+        if param.id.strip_prefix("var_") == Some(target.id.as_str()) {
+            handle = Var::new(target.id.as_str(), DataType::HANDLE);
+            params.iter_mut().filter(|known| **known == var).for_each(|known| *known = handle.clone());
+        }
+        self.bind(target.id.as_str(), Binding::Buffer(buffer.clone()));
+        Some((handle, buffer))
+    }
+
+    /// A block: its names are not known after it.
+    pub(super) fn block(&mut self, body: &'a [ast::Stmt]) -> Stmt {
+        let stmts: Vec<_> = body.iter().collect();
+        self.stmts(&stmts)
+    }
+
+    fn stmts(&mut self, body: &[&'a ast::Stmt]) -> Stmt {
+        let (scope, depth) = (self.names.len(), self.depth);
+        self.depth += 1;
+        let mut open: Vec<(Wrap, Vec<Stmt>)> = Vec::new();
+        let mut current = Vec::new();
+        for stmt in body {
+            if self.depth > MAX_NESTING {
+                let message = format!("scopes nest deeper than {MAX_NESTING} levels here");
+                let _: Option<()> = self.error("nesting", stmt.range(), message, "split the function");
+                break;
+            }
+            match self.stmt(stmt) {
+                Some(Part::Stmt(read)) => current.push(read.at(Some(span(stmt.range())))),
+                Some(Part::Scope(wrap)) => {
+                    self.depth += 1;
+                    open.push((wrap, std::mem::take(&mut current)));
+                }
+                Some(Part::Nothing) | None => {}
+            }
+        }
+        for (name, binding) in &self.names[scope..] {
+            if let Binding::Unallocated(buffer) = binding {
+                let message = format!("buffer `{name}` has no memory");
+                let help = format!("allocate it, `T.Allocate({name}.data, [...], \"...\")`, or use `T.alloc_buffer`");
+                self.found.push(tilewright_ir::Diagnostic::error("no-memory", buffer.span, message).with_help(help));
+            }
+        }
+        self.names.truncate(scope);
+        self.depth = depth;
+        let innermost = Stmt::seq(current);
+        open.into_iter().rev().fold(innermost, |body, (wrap, mut before)| {
+            before.push(wrap(body));
+            Stmt::seq(before)
+        })
+    }
+
+    fn stmt(&mut self, stmt: &'a ast::Stmt) -> Option<Part> {
+        let range = stmt.range();
+        match stmt {
+            ast::Stmt::For(inner) => self.for_loop(inner).map(Part::Stmt),
+            ast::Stmt::If(inner) => self.branch(inner).map(Part::Stmt),
+            ast::Stmt::With(inner) => self.with(inner).map(Part::Stmt),
+            ast::Stmt::Assign(assign) => self.assign(assign),
+            ast::Stmt::AnnAssign(assign) => self.annotated(assign),
+            ast::Stmt::AugAssign(assign) => self.augmented(assign).map(Part::Stmt),
+            ast::Stmt::Assert(assert) => self.assert(&assert.test, assert.msg.as_deref()),
+            ast::Stmt::Expr(expr) => self.expression_stmt(&expr.value),
+            ast::Stmt::Pass(_) => Some(Part::Nothing),
+            ast::Stmt::Return(_) => {
+                self.error("unsupported", range, "a function returns nothing", "it writes to its buffer parameters")
+            }
+            ast::Stmt::While(_) | ast::Stmt::Break(_) | ast::Stmt::Continue(_) => self.error(
+                "unsupported",
+                range,
+                "only counted loops have a meaning here",
+                "write `for i in T.serial(n):`",
+            ),
+            _ => self.error(
+                "unsupported",
+                range,
+                "this kind of Python statement has no meaning in TVMScript",
+                "statements are loops, `if`, stores `A[i] = x`, allocations, `T.attr`, `assert`",
+            ),
+        }
+    }
+
+    fn branch(&mut self, stmt: &'a ast::StmtIf) -> Option<Stmt> {
+        let cond = self.condition(&stmt.test);
+        let then_body = self.block(&stmt.body);
+        let mut clauses = Vec::new();
+        for clause in &stmt.elif_else_clauses {
+            let test = clause.test.as_ref().map(|test| self.condition(test));
+            clauses.push((test, self.block(&clause.body), clause.range()));
+        }
+        let mut orelse = None;
+        for (test, body, range) in clauses.into_iter().rev() {
+            orelse = Some(match test {
+                None => body,
+                Some(test) => branch(test?, body, orelse).at(Some(span(range))),
+            });
+        }
+        Some(branch(cond?, then_body, orelse))
+    }
+
+    fn with(&mut self, stmt: &'a ast::StmtWith) -> Option<Stmt> {
+        let scope = self.names.len();
+        let mut wraps = Vec::new();
+        for item in &stmt.items {
+            let ast::Expr::Call(call) = &item.context_expr else {
+                return self.error(
+                    "unsupported",
+                    item.range(),
+                    "this opens no scope",
+                    "such as `with T.allocate(...) as p:`",
+                );
+            };
+            wraps.push(self.scope_of(item.optional_vars.as_deref(), call));
+        }
+        let body = self.block(&stmt.body);
+        self.names.truncate(scope);
+        let wraps: Option<Vec<Wrap>> = wraps.into_iter().collect();
+        Some(wraps?.into_iter().rev().fold(body, |body, wrap| wrap(body)))
+    }
+
+    fn assign(&mut self, assign: &'a ast::StmtAssign) -> Option<Part> {
+        let [target] = &assign.targets[..] else {
+            return self.error("unsupported", assign.range(), "one assignment at a time", "write one line for each");
+        };
+        match (target, &*assign.value) {
+            (ast::Expr::Subscript(target), value) => self.store(target, value).map(Part::Stmt),
+            (ast::Expr::Name(name), ast::Expr::Call(call)) if self.callee(&call.func) == Some("env_thread") => {
+                let args = self.args(call, "env_thread", &["thread_tag"], 1)?;
+                let tag = self.thread_tag(args.get(0)?)?;
+                self.bind(name.id.as_str(), Binding::Thread(tag));
+                Some(Part::Nothing)
+            }
+            (ast::Expr::Name(_), ast::Expr::Call(call)) if self.opens_scope(call) => {
+                self.scope_of(Some(target), call).map(Part::Scope)
+            }
+            (ast::Expr::Name(name), ast::Expr::Name(other))
+                if matches!(self.lookup(&other.id), Some(Binding::Buffer(_))) =>
+            {
+                let binding = self.name(other)?;
+                self.bind(name.id.as_str(), binding);
+                Some(Part::Nothing)
+            }
+            (ast::Expr::Name(name), value) => {
+                let value = self.expr(value)?;
+                Some(Part::Scope(self.bind_let(&name.id, value)))
+            }
+            (other, _) => self.error(
+                "unsupported",
+                other.range(),
+                "this takes no value",
+                "store with `A[i] = x`, bind with `x = ...`",
+            ),
+        }
+    }
+
+    /// `x: T.int32 = value`.
+    fn annotated(&mut self, assign: &'a ast::StmtAnnAssign) -> Option<Part> {
+        let (ast::Expr::Name(name), Some(value)) = (&*assign.target, &assign.value) else {
+            return self.error(
+                "unsupported",
+                assign.range(),
+                "a declaration has a name and a value",
+                "`x: T.int32 = 4`",
+            );
+        };
+        let ty = match &*assign.annotation {
+            ast::Expr::Call(call) => self.dtype(&call.func)?,
+            annotation => self.dtype(annotation)?,
+        };
+        let value = self.value_in(value, ty)?;
+        Some(Part::Scope(self.bind_let(&name.id, value)))
+    }
+
+    fn bind_let(&mut self, name: &str, value: Expr) -> Wrap {
+        let var = Var::new(name, value.dtype());
+        self.bind(name, Binding::Value(Expr::from(&var)));
+        Box::new(move |body| Stmt::new(StmtKind::Let { var, value, body: Box::new(body) }))
+    }
+
+    fn store(&mut self, target: &'a ast::ExprSubscript, value: &'a ast::Expr) -> Option<Stmt> {
+        let (buffer, indices) = (self.buffer(&target.value), self.indices(&target.slice));
+        let read = self.value(value);
+        let (buffer, indices) = (buffer?, indices?);
+        self.check_rank(&buffer, &indices, target.range())?;
+        let ty = Expr::load(&buffer, indices.clone()).dtype();
+        let value = self.coerce(read?, ty, value.range())?;
+        Some(Stmt::new(StmtKind::Store { buffer, indices, value }))
+    }
+
+    /// `A[i] += x`.
+    fn augmented(&mut self, assign: &'a ast::StmtAugAssign) -> Option<Stmt> {
+        let ast::Expr::Subscript(target) = &*assign.target else {
+            return self.error(
+                "unsupported",
+                assign.target.range(),
+                "only elements are updated",
+                "such as `A[i] += x`",
+            );
+        };
+        let (buffer, indices, rhs) =
+            (self.buffer(&target.value), self.indices(&target.slice), self.value(&assign.value));
+        let (buffer, indices, rhs) = (buffer?, indices?, rhs?);
+        self.check_rank(&buffer, &indices, target.range())?;
+        let before = Expr::load(&buffer, indices.clone());
+        let ty = before.dtype();
+        let Some(op) = super::expr::operator(assign.op) else {
+            return self.error(
+                "unsupported",
+                assign.range(),
+                "this operator has no meaning here",
+                "use + - * / // % & | ^",
+            );
+        };
+        let value = Value::from(self.binary(op, before.into(), rhs, assign.range())?);
+        let value = self.coerce(value, ty, assign.range())?;
+        Some(Stmt::new(StmtKind::Store { buffer, indices, value }))
+    }
+
+    /// `assert cond, "message"`; an assertion on `.dtype` is checked here and now.
+    fn assert(&mut self, test: &'a ast::Expr, message: Option<&'a ast::Expr>) -> Option<Part> {
+        if let ast::Expr::Compare(compare) = test
+            && let (ast::Expr::Attribute(attribute), [ast::CmpOp::Eq], [expected]) =
+                (&*compare.left, &*compare.ops, &*compare.comparators)
+            && attribute.attr.as_str() == "dtype"
+        {
+            return self.dtype_assert(&attribute.value, expected, test.range());
+        }
+        let cond = self.condition(test);
+        let message = match message {
+            None => String::new(),
+            Some(message) => match string(message) {
+                Some(text) => text.to_owned(),
+                None => return self.error("assert", message.range(), "the message is a string", "write it in quotes"),
+            },
+        };
+        Some(Part::Stmt(Stmt::new(StmtKind::Assert { cond: cond?, message })))
+    }
+
+    fn dtype_assert(&mut self, value: &'a ast::Expr, expected: &'a ast::Expr, range: TextRange) -> Option<Part> {
+        let buffer = match value {
+            ast::Expr::Name(name) => match self.lookup(&name.id) {
+                Some(Binding::Buffer(buffer)) => Some(buffer.dtype),
+                _ => None,
+            },
+            _ => None,
+        };
+        let actual = buffer.map_or_else(|| self.expr(value).map(|expr| expr.dtype()), Some)?;
+        let expected = self.dtype(expected)?;
+        if actual == expected {
+            return Some(Part::Nothing);
+        }
+        let message = format!("the assertion is false: the type is \"{actual}\", not \"{expected}\"");
+        self.error("dtype-assert", range, message, "an access has the lanes of the element times those of the index")
+    }
+
+    fn expression_stmt(&mut self, expr: &'a ast::Expr) -> Option<Part> {
+        if is_text(expr) {
+            return Some(Part::Nothing);
+        }
+        if matches!(expr, ast::Expr::EllipsisLiteral(_)) {
+            return self.error("unfinished", expr.range(), "`...` says nothing", "write what it stands for, or `pass`");
+        }
+        let ast::Expr::Call(call) = expr else {
+            return self.expr(expr).map(|value| Part::Stmt(Stmt::new(StmtKind::Evaluate(value))));
+        };
+        match self.callee(&call.func) {
+            Some("evaluate") => {
+                let args = self.args(call, "evaluate", &["value"], 1)?;
+                self.expr(args.get(0)?).map(|value| Part::Stmt(Stmt::new(StmtKind::Evaluate(value))))
+            }
+            Some("Assert") => {
+                let args = self.args(call, "Assert", &["condition", "message"], 2)?;
+                self.assert(args.get(0)?, args.get(1))
+            }
+            Some("buffer_store") => self.error("unsupported", call.range(), "stores are assignments", "`A[i] = x`"),
+            Some("func_attr") => {
+                self.error("attribute", call.range(), "`T.func_attr` stands at the top of a function", "move it there")
+            }
+            Some("Allocate") => self.allocate_declared(call).map(Part::Scope),
+            _ if self.opens_scope(call) => self.scope_of(None, call).map(Part::Scope),
+            _ => self.expr(expr).map(|value| Part::Stmt(Stmt::new(StmtKind::Evaluate(value)))),
+        }
+    }
+
+    fn opens_scope(&self, call: &ast::ExprCall) -> bool {
+        let scopes = [
+            "alloc_buffer",
+            "decl_buffer",
+            "buffer_decl",
+            "allocate",
+            "let",
+            "Let",
+            "LetStmt",
+            "attr",
+            "launch_thread",
+            "block",
+            "sblock",
+            "init",
+            "match_buffer",
+            "realize",
+            "Assert",
+        ];
+        self.callee(&call.func).is_some_and(|name| scopes.contains(&name))
+    }
+
+    /// A call that opens a scope, and the name that it gives.
+    fn scope_of(&mut self, target: Option<&'a ast::Expr>, call: &'a ast::ExprCall) -> Option<Wrap> {
+        let name = match target {
+            Some(ast::Expr::Name(name)) => name.id.as_str(),
+            _ => "buffer",
+        };
+        let callee = self.callee(&call.func).unwrap_or("?").to_owned();
+        match callee.as_str() {
+            "alloc_buffer" => {
+                let declaration = self.declaration(call, &callee)?;
+                if let Some(data) = declaration.data {
+                    return self.error(
+                        "data",
+                        data.range(),
+                        "`T.alloc_buffer` allocates memory of its own",
+                        "use `T.decl_buffer`",
+                    );
+                }
+                let buffer = self.declare(name, &declaration, call.range(), false)?;
+                self.bind(name, Binding::Buffer(buffer.clone()));
+                Some(allocate(buffer))
+            }
+            "decl_buffer" | "buffer_decl" => {
+                let declaration = self.declaration(call, &callee)?;
+                let aliases = declaration.data.is_some();
+                let buffer = self.declare(name, &declaration, call.range(), false)?;
+                if aliases {
+                    self.bind(name, Binding::Buffer(buffer.clone()));
+                    return Some(declare(buffer));
+                }
+                if callee == "decl_buffer" {
+                    self.bind(name, Binding::Buffer(buffer.clone()));
+                    return Some(allocate(buffer));
+                }
+                self.bind(name, Binding::Unallocated(buffer));
+                Some(Box::new(|body| body))
+            }
+            "allocate" => {
+                let params = ["shape", "dtype", "scope", "condition", "annotations"];
+                let args = self.args(call, "allocate", &params, 2)?;
+                if let Some(condition) = args.get(3)
+                    && !matches!(condition, ast::Expr::BooleanLiteral(literal) if literal.value)
+                {
+                    return self.error(
+                        "unsupported",
+                        condition.range(),
+                        "conditional allocation has no meaning here",
+                        "use `if`",
+                    );
+                }
+                let declaration = Declaration {
+                    shape: args.get(0),
+                    dtype: args.get(1),
+                    scope: args.get(2),
+                    ..Declaration::default()
+                };
+                let buffer = self.declare(name, &declaration, call.range(), false)?;
+                self.bind(name, Binding::Pointer(buffer.clone()));
+                Some(allocate(buffer))
+            }
+            "let" | "Let" | "LetStmt" => self.let_scope(target, call, &callee),
+            "attr" => {
+                let args = self.args(call, "attr", &["node", "attr_key", "value"], 3)?;
+                let (node, value) = (self.attr_value(args.get(0)?), self.attr_value(args.get(2)?));
+                let Some(key) = args.get(1).and_then(string).map(str::to_owned) else {
+                    return self.error("attribute", call.range(), "the key of an attribute is a string", "\"key\"");
+                };
+                Some(attr(node?, key, value?))
+            }
+            "launch_thread" => self.launch_thread(target, call),
+            "Assert" => {
+                let args = self.args(call, "Assert", &["condition", "message"], 2)?;
+                let Some(Part::Stmt(assert)) = self.assert(args.get(0)?, args.get(1)) else { return None };
+                Some(Box::new(move |body| Stmt::seq(vec![assert, body])))
+            }
+            "block" | "sblock" | "init" => self.error(
+                "unsupported",
+                call.range(),
+                "blocks of S-TIR are not read yet",
+                "write the loops and stores without `T.block`, the axes as loop variables, `T.init` as an `if`",
+            ),
+            _ => self.error(
+                "unsupported",
+                call.range(),
+                "this opens no scope here",
+                "such as `with T.allocate(...) as p:`",
+            ),
+        }
+    }
+
+    /// `with T.let(x, v):`, `x = T.let(v)`, `with T.LetStmt(v) as x:`.
+    fn let_scope(&mut self, target: Option<&'a ast::Expr>, call: &'a ast::ExprCall, callee: &str) -> Option<Wrap> {
+        let first = call.arguments.args.first();
+        #[expect(clippy::manual_let_else, reason = "the two forms read better as arms")]
+        let (name, value) = match (target, first, call.arguments.args.get(1)) {
+            (Some(ast::Expr::Name(name)), Some(value), None) | (None, Some(ast::Expr::Name(name)), Some(value)) => {
+                (name, value)
+            }
+            _ => {
+                let help = format!("`with T.{callee}(value) as x:` or `x = T.{callee}(value)`");
+                return self.error("let", call.range(), "a binding has a name and a value", help);
+            }
+        };
+        let value = self.expr(value)?;
+        Some(self.bind_let(&name.id, value))
+    }
+
+    /// `with T.launch_thread("blockIdx.x", 4) as bx:`.
+    fn launch_thread(&mut self, target: Option<&'a ast::Expr>, call: &'a ast::ExprCall) -> Option<Wrap> {
+        let args = self.args(call, "launch_thread", &["thread", "extent"], 2)?;
+        let thread = args.get(0)?;
+        let (tag, given) = match thread {
+            ast::Expr::Name(name) => match self.lookup(&name.id) {
+                Some(Binding::Thread(tag)) => (Some(*tag), Some(name.id.as_str())),
+                _ => (None, None),
+            },
+            _ => (self.thread_tag(thread), None),
+        };
+        let name = match target {
+            Some(ast::Expr::Name(name)) => Some(name.id.as_str()),
+            _ => given,
+        };
+        let extent = self.expr(args.get(1)?)?;
+        let (Some(tag), Some(name)) = (tag, name) else {
+            let help = "`with T.launch_thread(\"blockIdx.x\", 4) as bx:`";
+            return self.error("thread", call.range(), "a launch has an axis and a variable", help);
+        };
+        let var = Var::new(name, extent.dtype());
+        self.bind(name, Binding::Value(Expr::from(&var)));
+        Some(Box::new(move |body| Stmt::for_loop(&var, extent, ForKind::ThreadBinding(tag), body)))
+    }
+
+    /// RFC 63's `Allocate(A.data, [16], "float32")` for a buffer declared without memory.
+    fn allocate_declared(&mut self, call: &'a ast::ExprCall) -> Option<Wrap> {
+        let args = self.args(call, "Allocate", &["data", "shape", "dtype", "scope"], 3)?;
+        let data = self.data(args.get(0)?)?;
+        let waiting = |binding: &Binding| matches!(binding, Binding::Unallocated(buffer) if buffer.data == data);
+        let found = self.names.iter().position(|(_, binding)| waiting(binding));
+        let Some(at) = found else {
+            let help = "`A = T.buffer_decl(...)` without `data` is allocated once";
+            return self.error("data", call.range(), "this memory is allocated already", help);
+        };
+        let Binding::Unallocated(declared) = self.names[at].1.clone() else { return None };
+        self.names[at].1 = Binding::Buffer(declared.clone());
+        let declaration =
+            Declaration { shape: args.get(1), dtype: args.get(2), scope: args.get(3), ..Declaration::default() };
+        let name = format!("{}_data", declared.name);
+        let memory = self.declare(&name, &declaration, call.range(), false)?;
+        let memory = memory.with(|info| info.data = data);
+        Some(Box::new(move |body| allocate(memory)(declare(declared)(body))))
+    }
+}
+
+fn branch(cond: Expr, then_body: Stmt, else_body: Option<Stmt>) -> Stmt {
+    Stmt::new(StmtKind::If { cond, then_body: Box::new(then_body), else_body: else_body.map(Box::new) })
+}
+
+fn allocate(buffer: Buffer) -> Wrap {
+    Box::new(move |body| Stmt::new(StmtKind::Allocate { buffer, body: Box::new(body) }))
+}
+
+fn declare(buffer: Buffer) -> Wrap {
+    Box::new(move |body| Stmt::new(StmtKind::DeclBuffer { buffer, body: Box::new(body) }))
+}
+
+fn attr(node: AttrValue, key: String, value: AttrValue) -> Wrap {
+    Box::new(move |body| Stmt::new(StmtKind::Attr { node, key, value, body: Box::new(body) }))
+}
