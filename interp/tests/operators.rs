@@ -1,4 +1,9 @@
 //! The interpreter's arithmetic against the operator table, bit for bit.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test may stop at what it did not expect; exact equality is meant"
+)]
 
 mod common;
 
