@@ -1,31 +1,14 @@
-//! Chains of stages on a real device. The device stands in for the interpreter here: engines are interchangeable.
+//! Chains of stages in the interpreter and on a real device.
 
-use tilewright_interp::Arguments;
 use tilewright_ir::{
-    Bindings, Buffer, BufferChange, BufferClaim, DataType, Evidence, Expr, ForKind, FuncAttrs, IndexMap, PrimFunc,
-    ScalarType, Stmt, Var,
+    Buffer, BufferChange, BufferClaim, DataType, Evidence, Expr, ForKind, FuncAttrs, IndexMap, PrimFunc, ScalarType,
+    Stmt, Var,
 };
 
-use super::engine::{Engine, Fault, Program, Ran, Status};
+use super::engine::{Engine, Fault, Program, Status};
+use super::interpreter::Interpreter;
 use super::opencl::OpenCl;
 use super::stages::{Config, Stage, run_chain};
-
-/// The device under another name and without one of its own, as the interpreter has none.
-struct Reference<'a>(&'a OpenCl);
-
-impl Engine for Reference<'_> {
-    fn name(&self) -> &'static str {
-        "reference"
-    }
-
-    fn device(&self) -> Option<String> {
-        None
-    }
-
-    fn run(&self, program: &Program<'_>, symbols: &Bindings, arguments: &mut Arguments) -> Result<Ran, Fault> {
-        self.0.run(program, symbols, arguments)
-    }
-}
 
 /// `B[i, j] = A[i, j] + 1` in physical memory given by the two index functions, both buffers of rank 1.
 fn addone(a: &Buffer, b: &Buffer, extents: [i64; 2], at: impl Fn(Expr, Expr) -> (Expr, Expr)) -> PrimFunc {
@@ -73,7 +56,7 @@ fn report(wrong: bool) -> super::stages::ChainReport {
     ];
     let absent = Fault::Skipped("no OpenCL device".into());
     let devices: [Result<&dyn Engine, Fault>; 2] = [Ok(&device), Err(absent)];
-    run_chain(&stages, &Config { seed: 7, symbols: Vec::new() }, &Reference(&device), &devices).unwrap()
+    run_chain(&stages, &Config { seed: 7, symbols: Vec::new() }, &Interpreter::default(), &devices).unwrap()
 }
 
 #[test]
@@ -105,7 +88,7 @@ fn a_parameter_replaced_without_a_claim_is_an_error() {
         Stage { name: "lower", program: Program::Func(&before), evidence: None, reassociates: false },
         Stage { name: "move", program: Program::Func(&after), evidence: Some(&silent), reassociates: false },
     ];
-    let report = run_chain(&stages, &Config::default(), &Reference(&device), &[Ok(&device)]).unwrap();
+    let report = run_chain(&stages, &Config::default(), &Interpreter::default(), &[Ok(&device)]).unwrap();
     assert_eq!(report.engines[1].status, Status::Error);
     assert_eq!(report.engines[2].status, Status::Skipped);
     assert_eq!(report.blame.as_deref(), Some("move"));
