@@ -126,6 +126,9 @@ fn digits(index: &Expr, ranges: &Ranges) -> Option<(Vec<Digit>, i128)> {
     let mut terms = Vec::new();
     let mut start = 0;
     collect(index, 1, &mut terms, &mut start)?;
+    while let Some((whole, weight)) = take_pair(&mut terms) {
+        collect(&whole, weight, &mut terms, &mut start)?;
+    }
     let mut digits = Vec::new();
     for (of, weight) in terms {
         let (low, high) = match &of {
@@ -142,6 +145,31 @@ fn digits(index: &Expr, ranges: &Ranges) -> Option<(Vec<Digit>, i128)> {
         }
     }
     Some((digits, start))
+}
+
+/// Takes `x // c * (c * weight) + x % c * weight` out of a sum: together it is `x * weight`, as fused loops have it.
+fn take_pair(terms: &mut Vec<(Expr, i128)>) -> Option<(Expr, i128)> {
+    for low in 0..terms.len() {
+        let (Expr::Binary(BinaryOp::FloorMod, x, c), weight) = &terms[low] else { continue };
+        let Some(divisor) = constant(c).filter(|&divisor| divisor > 0) else { continue };
+        let (x, weight) = ((**x).clone(), *weight);
+        // Of `(y // b) % c` the upper half may be written `y // (b * c)`.
+        let quotients = |expr: &Expr| match (expr, &x) {
+            (Expr::Binary(BinaryOp::FloorDiv, y, d), _) if **y == x && constant(d) == Some(divisor) => true,
+            (Expr::Binary(BinaryOp::FloorDiv, y, d), Expr::Binary(BinaryOp::FloorDiv, z, b)) => {
+                let both = constant(b).filter(|&b| b > 0).and_then(|b| b.checked_mul(divisor));
+                y == z && both.is_some() && constant(d) == both
+            }
+            _ => false,
+        };
+        let upper = weight.checked_mul(divisor)?;
+        if let Some(high) = terms.iter().position(|(expr, other)| *other == upper && quotients(expr)) {
+            terms.remove(low.max(high));
+            terms.remove(low.min(high));
+            return Some((x, weight));
+        }
+    }
+    None
 }
 
 fn collect(expr: &Expr, factor: i128, terms: &mut Vec<(Expr, i128)>, start: &mut i128) -> Option<()> {
@@ -205,6 +233,12 @@ mod tests {
         let lost = nest([7, 9], |_, j| j);
         assert!(!separates(&lost.0, &lost.1, &Ranges::default()));
         assert!(separates(&lost.0[1..], &lost.1, &Ranges::default()));
+        let fused = nest([63, 4], |f, j| {
+            let n = Expr::int;
+            let rows = f.clone().floor_div(n(63)) * n(252) + f.clone().floor_div(n(9)).floor_mod(n(7)) * n(36);
+            rows + f.floor_mod(n(9)) * n(4) + j
+        });
+        assert!(separates(&fused.0, &fused.1, &Ranges::default()));
         let hidden = nest([7, 9], |i, j| i.clone() * Expr::int(9) + (i + j).floor_mod(Expr::int(9)));
         assert!(!separates(&hidden.0[1..], &hidden.1, &Ranges::default()));
     }

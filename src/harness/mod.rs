@@ -13,4 +13,6 @@ pub mod opencl;
 pub mod stages;
 
 #[cfg(test)]
+mod random_tests;
+#[cfg(test)]
 mod tests;

@@ -1,31 +1,14 @@
-//! Chains of stages on a real device. The device stands in for the interpreter here: engines are interchangeable.
+//! Chains of stages in the interpreter and on a real device.
 
-use tilewright_interp::Arguments;
 use tilewright_ir::{
-    Bindings, Buffer, BufferChange, BufferClaim, DataType, Evidence, Expr, ForKind, FuncAttrs, IndexMap, PrimFunc,
-    ScalarType, Stmt, Var,
+    Axis, AxisSeparators, Buffer, BufferChange, BufferClaim, DataType, Definition, Evidence, Expr, ForKind, FuncAttrs,
+    IndexMap, MathFn, PrimFunc, ReduceOp, ScalarType, Stage as TensorStage, StageBody, Stmt, StmtKind, Var,
 };
 
-use super::engine::{Engine, Fault, Program, Ran, Status};
+use super::engine::{Engine, Fault, Program, Status};
+use super::interpreter::Interpreter;
 use super::opencl::OpenCl;
 use super::stages::{Config, Stage, run_chain};
-
-/// The device under another name and without one of its own, as the interpreter has none.
-struct Reference<'a>(&'a OpenCl);
-
-impl Engine for Reference<'_> {
-    fn name(&self) -> &'static str {
-        "reference"
-    }
-
-    fn device(&self) -> Option<String> {
-        None
-    }
-
-    fn run(&self, program: &Program<'_>, symbols: &Bindings, arguments: &mut Arguments) -> Result<Ran, Fault> {
-        self.0.run(program, symbols, arguments)
-    }
-}
 
 /// `B[i, j] = A[i, j] + 1` in physical memory given by the two index functions, both buffers of rank 1.
 fn addone(a: &Buffer, b: &Buffer, extents: [i64; 2], at: impl Fn(Expr, Expr) -> (Expr, Expr)) -> PrimFunc {
@@ -73,7 +56,7 @@ fn report(wrong: bool) -> super::stages::ChainReport {
     ];
     let absent = Fault::Skipped("no OpenCL device".into());
     let devices: [Result<&dyn Engine, Fault>; 2] = [Ok(&device), Err(absent)];
-    run_chain(&stages, &Config { seed: 7, symbols: Vec::new() }, &Reference(&device), &devices).unwrap()
+    run_chain(&stages, &Config { seed: 7, symbols: Vec::new() }, &Interpreter::default(), &devices).unwrap()
 }
 
 #[test]
@@ -105,8 +88,139 @@ fn a_parameter_replaced_without_a_claim_is_an_error() {
         Stage { name: "lower", program: Program::Func(&before), evidence: None, reassociates: false },
         Stage { name: "move", program: Program::Func(&after), evidence: Some(&silent), reassociates: false },
     ];
-    let report = run_chain(&stages, &Config::default(), &Reference(&device), &[Ok(&device)]).unwrap();
+    let report = run_chain(&stages, &Config::default(), &Interpreter::default(), &[Ok(&device)]).unwrap();
     assert_eq!(report.engines[1].status, Status::Error);
     assert_eq!(report.engines[2].status, Status::Skipped);
     assert_eq!(report.blame.as_deref(), Some("move"));
+}
+
+/// `C[i, j] = sum of A[i, k] * B[k, j]` for n x 7 and 7 x 9, as a definition, as loops, and flattened.
+struct Product {
+    definition: Definition,
+    lowered: PrimFunc,
+    flattened: PrimFunc,
+}
+
+fn product(wrong_init: bool) -> Product {
+    let n = Var::index("n");
+    let of = |name, shape: [Expr; 2]| Buffer::compact(name, ScalarType::Float32, shape.to_vec());
+    let a = of("A", [Expr::from(&n), Expr::int(7)]);
+    let b = of("B", [Expr::int(7), Expr::int(9)]);
+    let c = of("C", [Expr::from(&n), Expr::int(9)]);
+    let [i, j, k] = ["i", "j", "k"].map(Var::index);
+    let axis = |var: &Var, extent: Expr| Axis { var: var.clone(), extent };
+    let source = |a: Expr, b: Expr| a * b;
+    let body = StageBody::Reduce {
+        op: ReduceOp::Sum,
+        axes: vec![axis(&k, Expr::int(7))],
+        source: source(
+            Expr::load(&a, vec![Expr::from(&i), Expr::from(&k)]),
+            Expr::load(&b, vec![Expr::from(&k), Expr::from(&j)]),
+        ),
+    };
+    let stage = TensorStage { buffer: c.clone(), axes: vec![axis(&i, Expr::from(&n)), axis(&j, Expr::int(9))], body };
+    let params = vec![a.clone(), b.clone(), c.clone()];
+    let definition = Definition { name: "product".into(), params, stages: vec![stage] };
+    let buffers = [a, b, c];
+    let wrap = |views: &[Buffer; 3], flat: bool, columns: [i64; 3]| {
+        let [i, j, k] = ["i", "j", "k"].map(Var::index);
+        let at = |place: usize, row: &Var, column: &Var| {
+            let index = vec![Expr::from(row), Expr::from(column)];
+            let line = Expr::from(row) * Expr::int(columns[place]) + Expr::from(column);
+            (views[place].clone(), if flat { vec![line] } else { index })
+        };
+        let load = |(buffer, index): (Buffer, Vec<Expr>)| Expr::load(&buffer, index);
+        let store = |(buffer, index): (Buffer, Vec<Expr>), value| Stmt::store(&buffer, index, value);
+        let start = if wrong_init && flat { 0.5 } else { 0.0 };
+        let init = store(at(2, &i, &j), Expr::float_of(start, ScalarType::Float32));
+        let value = load(at(2, &i, &j)) + source(load(at(0, &i, &k)), load(at(1, &k, &j)));
+        let update = Stmt::for_loop(&k, Expr::int(7), ForKind::Serial, store(at(2, &i, &j), value));
+        let inner = Stmt::for_loop(&j, Expr::int(9), ForKind::Serial, Stmt::seq(vec![init, update]));
+        Stmt::for_loop(&i, Expr::from(&n), ForKind::Serial, inner)
+    };
+    let func = |body: Stmt| {
+        let params = ["a", "b", "c"].map(|name| Var::new(name, DataType::HANDLE));
+        let buffer_map = params.iter().cloned().zip(buffers.clone()).collect();
+        PrimFunc { name: "product".into(), params: params.to_vec(), buffer_map, attrs: FuncAttrs::default(), body }
+    };
+    let lowered = func(wrap(&buffers, false, [7, 9, 9]));
+    let flat = buffers.clone().map(|buffer| {
+        buffer.with(|info| {
+            info.shape = vec![info.shape[0].clone() * info.shape[1].clone()];
+            info.axis_separators = AxisSeparators::none(1);
+        })
+    });
+    let declared = flat.iter().fold(wrap(&flat, true, [7, 9, 9]), |body, buffer| {
+        Stmt::new(StmtKind::DeclBuffer { buffer: buffer.clone(), body: Box::new(body) })
+    });
+    let flattened = func(declared);
+    Product { definition, lowered, flattened }
+}
+
+fn product_report(wrong_init: bool) -> super::stages::ChainReport {
+    let product = product(wrong_init);
+    let evidence = Evidence { pass: "flatten_buffer".into(), buffers: Vec::new() };
+    let stage = |name, program, evidence| Stage { name, program, evidence, reassociates: false };
+    let stages = [
+        stage("definition", Program::Definition(&product.definition), None),
+        stage("lower", Program::Func(&product.lowered), None),
+        stage("flatten_buffer", Program::Func(&product.flattened), Some(&evidence)),
+    ];
+    let device = OpenCl::open(None).expect("an OpenCL device");
+    run_chain(&stages, &Config::default(), &Interpreter::default(), &[Ok(&device)]).unwrap()
+}
+
+#[test]
+fn definition_loops_and_kernels_agree_bit_for_bit_on_a_symbolic_shape() {
+    let report = product_report(false);
+    assert!(report.is_ok(), "{report:#?}");
+    assert_eq!(report.symbols, [("n".to_owned(), 2)]);
+    let lines: Vec<_> = report.engines.iter().map(|line| (line.stage.as_str(), line.compared, line.max_ulp)).collect();
+    assert_eq!(lines, [("definition", 0, 0), ("lower", 18, 0), ("flatten_buffer", 18, 0), ("flatten_buffer", 18, 0)]);
+}
+
+#[test]
+fn a_wrong_pass_is_blamed_and_the_device_differs_too() {
+    let report = product_report(true);
+    assert_eq!(report.blame.as_deref(), Some("flatten_buffer"));
+    let statuses: Vec<_> = report.engines.iter().map(|line| line.status).collect();
+    assert_eq!(statuses, [Status::Ok, Status::Ok, Status::Mismatch, Status::Mismatch]);
+}
+
+/// One function over `A`, run in the interpreter and on the device.
+fn in_place(body: impl Fn(Expr) -> Expr, extent: i64) -> super::stages::ChainReport {
+    let a = Buffer::compact("A", ScalarType::Float32, vec![Expr::int(17)]);
+    let i = Var::index("i");
+    let store = Stmt::store(&a, vec![Expr::from(&i)], body(Expr::load(&a, vec![Expr::from(&i)])));
+    let param = Var::new("a", DataType::HANDLE);
+    let body = Stmt::for_loop(&i, Expr::int(extent), ForKind::Serial, store);
+    let buffer_map = vec![(param.clone(), a)];
+    let func = PrimFunc { name: "f".into(), params: vec![param], buffer_map, attrs: FuncAttrs::default(), body };
+    let stages = [Stage { name: "input", program: Program::Func(&func), evidence: None, reassociates: false }];
+    let device = OpenCl::open(None).expect("an OpenCL device");
+    run_chain(&stages, &Config::default(), &Interpreter::default(), &[Ok(&device)]).unwrap()
+}
+
+#[test]
+fn outputs_that_are_read_first_are_given_as_inputs_and_the_report_says_so() {
+    let report = in_place(|x| x.clone() * x, 17);
+    assert!(report.is_ok(), "{report:#?}");
+    assert!(report.notes[0].contains("read before they are written"));
+    assert_eq!(report.engines[1].compared, 17);
+}
+
+#[test]
+fn functions_that_are_not_exact_are_compared_within_their_bound() {
+    let report = in_place(|x| Expr::Call(MathFn::Tan, vec![x]), 17);
+    assert!(report.is_ok(), "{report:#?}");
+    assert_eq!(report.engines[1].compared, 17);
+}
+
+#[test]
+fn a_program_that_traps_is_not_launched() {
+    let report = in_place(|x| x, 18);
+    let statuses: Vec<_> = report.engines.iter().map(|line| line.status).collect();
+    assert_eq!(statuses, [Status::Trap, Status::Skipped]);
+    assert!(report.engines[1].detail.contains("traps"), "{report:#?}");
+    assert_eq!(report.blame.as_deref(), Some("input"));
 }

@@ -319,3 +319,44 @@ fn what_opencl_cannot_do_is_an_error_with_its_reason() {
     let dependent = bound(&l, Expr::from(&k), ThreadTag::Thread(0), Stmt::store(&b, vec![Expr::from(&l)], one()));
     assert_eq!(errors(&function("extent", &[&b], serial(&k, 3, dependent))), ["opencl-launch-extent"]);
 }
+
+/// A 3x3 convolution in NCHW4c, flattened, from an input padded by 1: `[n, c / 4, h, w, c % 4]` for both.
+fn convolution(h: i64, w: i64, c: i64) -> (PrimFunc, [Buffer; 3]) {
+    let blocks = c / 4;
+    let a = buffer("A", "float32", &[blocks * (h + 2) * (w + 2) * 4]);
+    let weight = buffer("W", "float32", &[9 * c * c]);
+    let b = buffer("B", "float32", &[blocks * h * w * 4]);
+    let [co, y, x, ci, ry, rx, rc] = ["co", "y", "x", "ci", "ry", "rx", "rc"].map(Var::index);
+    let e = |var: &Var| Expr::from(var);
+    let n = Expr::int;
+    let at = ((e(&co) * n(h) + e(&y)) * n(w) + e(&x)) * n(4) + e(&ci);
+    let from = ((e(&rc).floor_div(n(4)) * n(h + 2) + e(&y) + e(&ry)) * n(w + 2) + e(&x) + e(&rx)) * n(4)
+        + e(&rc).floor_mod(n(4));
+    let filter = ((e(&ry) * n(3) + e(&rx)) * n(c) + e(&rc)) * n(c) + e(&co) * n(4) + e(&ci);
+    let value = Expr::load(&b, vec![at.clone()]) + Expr::load(&a, vec![from]) * Expr::load(&weight, vec![filter]);
+    let update = Stmt::store(&b, vec![at.clone()], value);
+    let update = serial(&ry, 3, serial(&rx, 3, serial(&rc, c, update)));
+    let init = Stmt::store(&b, vec![at], Expr::float_of(0.0, ScalarType::Float32));
+    let body = Stmt::seq(vec![init, update]);
+    let nest = serial(&co, blocks, serial(&y, h, serial(&x, w, serial(&ci, 4, body))));
+    (function("conv", &[&a, &weight, &b], nest), [a, weight, b])
+}
+
+#[test]
+fn a_convolution_in_a_blocked_layout_is_bound_automatically_and_equals_the_interpreter() {
+    let (func, [a, weight, b]) = convolution(7, 9, 12);
+    let generated = kernels(&func);
+    assert_eq!(generated.metadata.kernels[0].binding, Binding::Automatic);
+    assert_eq!(generated.metadata.nonnegative_dividends, ["rc"]);
+    let extent = |buffer: &Buffer| u64::try_from(buffer.const_shape().unwrap()[0]).unwrap();
+    let random = |buffer: &Buffer, part| {
+        crate::harness::inputs::Numbers::new(5, part).tensor(buffer.dtype, &[extent(buffer)]).unwrap()
+    };
+    let (image, filter) = (random(&a, 0), random(&weight, 1));
+    let output = run(&session(), &generated, &contents([(&a, image.clone()), (&weight, filter.clone())]), &b);
+    let blank = Tensor::undefined(b.dtype, &[extent(&b)]).unwrap();
+    let mut arguments = tilewright_interp::Arguments::tensors([image, filter, blank]);
+    let valid = validate(&func).unwrap();
+    tilewright_interp::run(valid, &mut arguments, &tilewright_interp::Config::default()).unwrap();
+    assert_eq!(arguments.tensor(2).unwrap().bytes(), output, "{}", generated.source);
+}
