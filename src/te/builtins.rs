@@ -1,4 +1,4 @@
-//! Functions of `tvm`, `tvm.te`, `tvm.tir` and Python itself.
+//! Functions of `tvm.te`: tensors, axes, reductions; and where every other function is found.
 
 use std::rc::Rc;
 
@@ -8,27 +8,10 @@ use super::args::{Arg, Args};
 use super::arith;
 use super::eval::Interp;
 use super::value::{
-    AxisValue, Closure, Eval, Reduction, Tensor, TensorKind, Value, to_dtype, to_expr, to_index, to_int, to_items,
-    to_shape, to_str, wrong_kind,
+    AxisValue, Closure, Eval, Reduction, Tensor, TensorKind, Value, to_dtype, to_expr, to_index, to_items, to_shape,
+    to_str, wrong_kind,
 };
 
-/// The functions of Python that are known.
-pub(super) const PYTHON: [&str; 14] = [
-    "range",
-    "len",
-    "min",
-    "max",
-    "abs",
-    "int",
-    "float",
-    "list",
-    "tuple",
-    "print",
-    "zip",
-    "enumerate",
-    "reversed",
-    "sum",
-];
 /// The functions of `tvm.te` that are no functions on scalars.
 const TE: [&str; 11] = [
     "placeholder",
@@ -43,8 +26,6 @@ const TE: [&str; 11] = [
     "max",
     "min",
 ];
-/// Longest list that `range` makes.
-const MAX_RANGE: i64 = 100_000;
 
 impl<'a> Interp<'a> {
     /// Calls the function at a dotted path.
@@ -226,184 +207,9 @@ impl<'a> Interp<'a> {
         let indices = indices.iter().map(|(index, span)| to_index(index, *span)).collect::<Eval<Vec<_>>>()?;
         self.symbolic(Expr::load(&buffer, indices), span)
     }
-
-    /// Functions on scalars: `te.exp`, `tvm.tir.if_then_else`, `tvm.tir.const` and so on.
-    fn scalar_function(&mut self, name: &str, path: &str, mut args: Args<'a>) -> Eval<Value<'a>> {
-        let span = args.span;
-        let alias = match name {
-            "power" => "pow",
-            "fabs" => "abs",
-            "nearbyint" => "round",
-            "indexdiv" => "floordiv",
-            "indexmod" => "floormod",
-            _ => name,
-        };
-        if let Some(function) = ir::MathFn::by_name(alias) {
-            let mut values = Vec::new();
-            for position in 0..function.info().1 {
-                values.push(args.need(if position == 0 { "x" } else { "y" })?.0);
-            }
-            args.finish()?;
-            let operands = match values.as_slice() {
-                [x, y] => {
-                    let (x, y) = arith::pair(x, y, span)?;
-                    vec![x, y]
-                }
-                _ => values.iter().map(|value| to_expr(value, span)).collect::<Eval<_>>()?,
-            };
-            return self.symbolic(arith::call(function, operands, span)?, span);
-        }
-        if let Some(op) = ir::BinaryOp::ALL.into_iter().find(|op| op.info().call == alias) {
-            let ((a, _), (b, _)) = (args.need("a")?, args.need("b")?);
-            args.finish()?;
-            return self.symbolic(arith::apply_values(op, &a, &b, span)?, span);
-        }
-        match name {
-            "if_then_else" | "Select" => {
-                let (cond, (then, _), (other, _)) = (args.need("cond")?, args.need("t")?, args.need("f")?);
-                args.finish()?;
-                let chosen = self.if_then_else(cond, &then, &other, span)?;
-                Ok(match chosen {
-                    Value::Expr(Expr::IfThenElse(c, a, b)) if name == "Select" => Value::Expr(Expr::Select(c, a, b)),
-                    chosen => chosen,
-                })
-            }
-            "all" | "any" => {
-                let op = if name == "all" { ir::BinaryOp::And } else { ir::BinaryOp::Or };
-                let operands = args.rest();
-                args.finish()?;
-                let mut result = Value::Bool(name == "all");
-                for (operand, _) in operands {
-                    result = self.both(op, result, operand, span)?;
-                }
-                Ok(result)
-            }
-            "const" => {
-                let ((value, value_span), dtype) = (args.need("value")?, args.take("dtype")?);
-                args.finish()?;
-                constant(&value, value_span, dtype)
-            }
-            "Cast" | "cast" => {
-                let ((dtype, dtype_span), (value, value_span)) = (args.need("dtype")?, args.need("value")?);
-                args.finish()?;
-                let ty = to_dtype(&dtype, dtype_span)?;
-                self.symbolic(arith::cast(to_expr(&value, value_span)?, ty), span)
-            }
-            "min_value" | "max_value" => {
-                let (dtype, dtype_span) = args.need("dtype")?;
-                args.finish()?;
-                let ty = to_dtype(&dtype, dtype_span)?.scalar;
-                let op = if name == "min_value" { ir::ReduceOp::Max } else { ir::ReduceOp::Min };
-                // TVM's least float is the least finite one.
-                if ty.is_float() {
-                    let message = "the least and greatest value are known for integer types only";
-                    return Err(Diagnostic::error("type", Some(span), message).with_help("write the number"));
-                }
-                Ok(Value::Expr(op.identity_expr(ty)))
-            }
-            "Not" => {
-                let (value, value_span) = args.need("a")?;
-                args.finish()?;
-                arith::unary(tilewright_script::te::UnaryOp::Not, &value, value_span)
-            }
-            _ => Err(unsupported_path(path, span)),
-        }
-    }
-
-    fn python(&mut self, name: &str, mut args: Args<'a>) -> Eval<Value<'a>> {
-        let span = args.span;
-        let values = args.rest();
-        if name == "print" {
-            return Ok(Value::None);
-        }
-        args.finish()?;
-        let items = |index: usize| {
-            let (value, span) = values.get(index).ok_or_else(|| missing(name, span))?;
-            value.items().ok_or_else(|| wrong_kind(*span, "a list or a tuple", value))
-        };
-        let only = || values.first().ok_or_else(|| missing(name, span));
-        match name {
-            "range" => range(&values, span),
-            "len" => {
-                let count = match only()? {
-                    (Value::Str(text), _) => text.len(),
-                    (Value::Tensor(tensor), _) => self.tensors[*tensor].buffer.rank(),
-                    _ => items(0)?.len(),
-                };
-                Ok(Value::Int(i64::try_from(count).unwrap_or(i64::MAX)))
-            }
-            "list" => Ok(Value::list(if values.is_empty() { Vec::new() } else { items(0)? })),
-            "tuple" => Ok(Value::Tuple(if values.is_empty() { Vec::new() } else { items(0)? }.into())),
-            "reversed" => Ok(Value::list(items(0)?.into_iter().rev().collect())),
-            "enumerate" => Ok(Value::list(
-                (0..).zip(items(0)?).map(|(at, item)| Value::Tuple([Value::Int(at), item].into())).collect(),
-            )),
-            "zip" => {
-                let lists = (0..values.len()).map(items).collect::<Eval<Vec<_>>>()?;
-                let rows = lists.iter().map(Vec::len).min().unwrap_or(0);
-                let row = |at: usize| Value::Tuple(lists.iter().map(|list| list[at].clone()).collect());
-                Ok(Value::list((0..rows).map(row).collect()))
-            }
-            "min" | "max" => {
-                let op = if name == "min" { ir::BinaryOp::Min } else { ir::BinaryOp::Max };
-                let list = if values.len() == 1 { items(0)? } else { values.iter().map(|(v, _)| v.clone()).collect() };
-                self.fold(&list, span, |a, b| extreme(op, a, b, span))
-            }
-            "sum" => {
-                let list = items(0)?;
-                let list: Vec<_> = std::iter::once(Value::Int(0)).chain(list).collect();
-                self.fold(&list, span, |a, b| arith::binary(tilewright_script::te::BinaryOp::Add, a, b, span))
-            }
-            "abs" => match only()? {
-                (Value::Int(value), span) => value
-                    .checked_abs()
-                    .map(Value::Int)
-                    .ok_or_else(|| Diagnostic::error("overflow", Some(*span), "the result leaves 64 bits")),
-                (Value::Float(value), _) => Ok(Value::Float(value.abs())),
-                (value, span) => {
-                    let operand = to_expr(value, *span)?;
-                    self.symbolic(arith::call(ir::MathFn::Abs, vec![operand], *span)?, *span)
-                }
-            },
-            "int" => {
-                let (value, span) = only()?;
-                match value {
-                    Value::Float(float) => float_to_int(*float, *span),
-                    _ => to_int(value, *span).map(Value::Int),
-                }
-            }
-            "float" => {
-                let (value, span) = only()?;
-                if !value.is_number() {
-                    return Err(wrong_kind(*span, "a number", value));
-                }
-                Ok(Value::Float(arith::as_float(value)))
-            }
-            _ => Err(unsupported_path(name, span)),
-        }
-    }
-
-    fn fold(
-        &mut self,
-        list: &[Value<'a>],
-        span: Span,
-        mut combine: impl FnMut(&Value<'a>, &Value<'a>) -> Eval<Value<'a>>,
-    ) -> Eval<Value<'a>> {
-        let Some((first, rest)) = list.split_first() else {
-            return Err(Diagnostic::error("argument", Some(span), "the list is empty"));
-        };
-        let mut result = first.clone();
-        for item in rest {
-            result = match combine(&result, item)? {
-                Value::Expr(expr) => self.symbolic(expr, span)?,
-                value => value,
-            };
-        }
-        Ok(result)
-    }
 }
 
-fn missing(name: &str, span: Span) -> Diagnostic {
+pub(super) fn missing(name: &str, span: Span) -> Diagnostic {
     Diagnostic::error("argument", Some(span), format!("`{name}` needs an argument"))
 }
 
@@ -417,86 +223,6 @@ pub(super) fn unsupported_path(path: &str, span: Span) -> Diagnostic {
     }
     Diagnostic::error("unsupported", Some(span), format!("`{path}` is not supported"))
         .with_help("te.placeholder, te.compute, te.reduce_axis, te.sum/max/min, te.create_schedule, tvm.lower and the scalar functions of te and tvm.tir are known")
-}
-
-fn extreme<'a>(op: ir::BinaryOp, a: &Value<'a>, b: &Value<'a>, span: Span) -> Eval<Value<'a>> {
-    if a.is_number() && b.is_number() {
-        let less = arith::as_float(a) <= arith::as_float(b);
-        return Ok(if less == (op == ir::BinaryOp::Min) { a.clone() } else { b.clone() });
-    }
-    arith::apply_values(op, a, b, span).map(Value::Expr)
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "the range is checked before")]
-fn float_to_int<'a>(value: f64, span: Span) -> Eval<Value<'a>> {
-    if value.abs() < 9e15 {
-        return Ok(Value::Int(value as i64));
-    }
-    Err(Diagnostic::error("overflow", Some(span), "the number is no integer of 64 bits"))
-}
-
-fn range<'a>(values: &[Arg<'a>], span: Span) -> Eval<Value<'a>> {
-    let numbers = values.iter().map(|(value, span)| to_int(value, *span)).collect::<Eval<Vec<_>>>()?;
-    let (start, end, step) = match *numbers.as_slice() {
-        [end] => (0, end, 1),
-        [start, end] => (start, end, 1),
-        [start, end, step] if step != 0 => (start, end, step),
-        _ => return Err(Diagnostic::error("argument", Some(span), "range takes one to three numbers, no step of 0")),
-    };
-    let mut items = Vec::new();
-    let mut next = Some(start);
-    while let Some(value) = next.filter(|&value| if step > 0 { value < end } else { value > end }) {
-        if items.len() >= usize::try_from(MAX_RANGE).unwrap_or(usize::MAX) {
-            let message = format!("the range has more than {MAX_RANGE} numbers");
-            return Err(Diagnostic::error("fuel", Some(span), message));
-        }
-        items.push(Value::Int(value));
-        next = value.checked_add(step);
-    }
-    Ok(Value::list(items))
-}
-
-/// `items[lower:upper:step]`, clipped as Python clips.
-pub(super) fn slice<'a>(
-    value: &Value<'a>,
-    items: &[Value<'a>],
-    (lower, upper, step): (Option<i64>, Option<i64>, Option<i64>),
-    span: Span,
-) -> Eval<Value<'a>> {
-    let count = i64::try_from(items.len()).unwrap_or(i64::MAX);
-    let step = step.unwrap_or(1);
-    if step == 0 {
-        return Err(Diagnostic::error("slice", Some(span), "the step of a slice is not 0"));
-    }
-    let (low, high) = if step > 0 { (0, count) } else { (-1, count - 1) };
-    let clip = |bound: Option<i64>, default: i64| {
-        bound.map_or(default, |bound| if bound < 0 { bound.saturating_add(count) } else { bound }.clamp(low, high))
-    };
-    let (start, end) =
-        if step > 0 { (clip(lower, 0), clip(upper, count)) } else { (clip(lower, high), clip(upper, -1)) };
-    let mut chosen = Vec::new();
-    let mut at = start;
-    while if step > 0 { at < end } else { at > end } {
-        chosen.extend(usize::try_from(at).ok().and_then(|at| items.get(at)).cloned());
-        at = at.saturating_add(step);
-    }
-    Ok(if matches!(value, Value::Tuple(_)) { Value::Tuple(chosen.into()) } else { Value::list(chosen) })
-}
-
-fn constant<'a>(value: &Value<'a>, span: Span, dtype: Option<Arg<'a>>) -> Eval<Value<'a>> {
-    let expr = to_expr(value, span)?;
-    let Some((dtype, dtype_span)) = dtype else { return Ok(Value::Expr(expr)) };
-    let ty = to_dtype(&dtype, dtype_span)?;
-    let converted = match value {
-        Value::Float(float) if ty.scalar.is_float() => Expr::float_of(*float, ty.scalar),
-        _ => arith::cast(expr, ty.with_lanes(1)),
-    };
-    if matches!(converted, Expr::Cast(..)) {
-        let message = format!("{} is no value of the type {}", value.describe(), ty.scalar);
-        return Err(Diagnostic::error("constant", Some(span), message));
-    }
-    let lanes = ty.lanes;
-    Ok(Value::Expr(if ty.is_scalar() { converted } else { Expr::Broadcast { value: Box::new(converted), lanes } }))
 }
 
 /// The name given, and whether one was.

@@ -20,14 +20,20 @@
 mod args;
 mod arith;
 mod builtins;
+mod caches;
+mod calls;
 mod eval;
+mod exprs;
 mod inline;
 mod lower;
 mod maps;
 mod methods;
 mod nest;
+mod python;
 mod run;
+mod scalars;
 mod schedule;
+mod stages;
 mod value;
 
 #[cfg(test)]

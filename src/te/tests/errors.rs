@@ -125,3 +125,55 @@ fn hostile_programs_end_in_an_error() {
     let huge = "A = te.placeholder((2147483647, 2))\nB = te.compute(A.shape, lambda i, j: A[i, j])\ns = te.create_schedule(B.op)\ns[B].fuse(*s[B].op.axis)";
     assert_eq!(fault(huge).0, "overflow");
 }
+
+/// Words and symbols of a text, blanks and line breaks included.
+fn tokens(source: &str) -> Vec<String> {
+    let mut tokens: Vec<String> = Vec::new();
+    let mut last_word = false;
+    for c in source.chars() {
+        let word = c.is_alphanumeric() || c == '_';
+        match tokens.last_mut() {
+            Some(token) if word && last_word => token.push(c),
+            _ => tokens.push(c.to_string()),
+        }
+        last_word = word;
+    }
+    tokens
+}
+
+#[test]
+fn broken_programs_end_in_an_error_or_a_program_and_never_panic() {
+    let mut paths: Vec<_> = std::fs::read_dir("examples").unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "py"));
+    paths.sort();
+    let all: Vec<Vec<String>> = paths.iter().map(|path| tokens(&std::fs::read_to_string(path).unwrap())).collect();
+    let pool: Vec<String> = all.iter().flatten().filter(|token| !token.trim().is_empty()).cloned().collect();
+    // A linear congruence is random enough, and the same on every run.
+    let mut state = 0x2545_F491_u64;
+    let mut next = |bound: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap() % bound
+    };
+    let (mut programs, mut errors) = (0, 0);
+    for original in &all {
+        for _ in 0..60 {
+            let mut tokens = original.clone();
+            for _ in 0..=next(3) {
+                let at = next(tokens.len());
+                match next(3) {
+                    0 => drop(tokens.remove(at)),
+                    1 => tokens[at].clone_from(&pool[next(pool.len())]),
+                    _ => tokens.insert(at, pool[next(pool.len())].clone()),
+                }
+            }
+            match lower(&tokens.concat()) {
+                Ok(_) => programs += 1,
+                Err(found) => {
+                    assert!(!found.is_empty());
+                    errors += 1;
+                }
+            }
+        }
+    }
+    assert!(programs > 20 && errors > 100, "{programs} programs, {errors} errors");
+}

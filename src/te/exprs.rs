@@ -1,0 +1,220 @@
+//! Expressions of a program.
+
+use std::rc::Rc;
+
+use tilewright_ir::{self as ir, Diagnostic, Severity, Span};
+use tilewright_script::te::{Expr, ExprKind, LogicOp, Target};
+
+use super::args::Arg;
+use super::arith;
+use super::eval::{Interp, truth};
+use super::value::{Eval, Value, to_expr};
+
+impl<'a> Interp<'a> {
+    pub(super) fn expr(&mut self, expr: &'a Expr) -> Eval<Value<'a>> {
+        self.burn(1, expr.span)?;
+        self.nested(expr.span, |interp| interp.expr_kind(expr))
+    }
+
+    fn exprs(&mut self, exprs: &'a [Expr]) -> Eval<Vec<Value<'a>>> {
+        exprs.iter().map(|expr| self.expr(expr)).collect()
+    }
+
+    pub(super) fn sized(&mut self, value: Value<'a>, span: Span) -> Eval<Value<'a>> {
+        match value {
+            Value::Expr(expr) => self.symbolic(expr, span),
+            value => Ok(value),
+        }
+    }
+
+    fn expr_kind(&mut self, expr: &'a Expr) -> Eval<Value<'a>> {
+        let span = expr.span;
+        match &expr.kind {
+            ExprKind::Name(name) => self.name(name, span),
+            ExprKind::Int(value) => Ok(Value::Int(*value)),
+            ExprKind::Float(value) => Ok(Value::Float(*value)),
+            ExprKind::Str(text) => Ok(Value::Str(text.as_str().into())),
+            ExprKind::Bool(value) => Ok(Value::Bool(*value)),
+            ExprKind::None => Ok(Value::None),
+            ExprKind::Ellipsis => Ok(Value::Ellipsis),
+            ExprKind::List(items) => Ok(Value::list(self.exprs(items)?)),
+            ExprKind::Tuple(items) => Ok(Value::Tuple(self.exprs(items)?.into())),
+            ExprKind::Dict(items) => {
+                let mut pairs = Vec::with_capacity(items.len());
+                for (key, value) in items {
+                    pairs.push((self.expr(key)?, self.expr(value)?));
+                }
+                Ok(Value::Dict(Rc::new(pairs)))
+            }
+            ExprKind::Slice(..) => Err(Diagnostic::error("slice", Some(span), "a slice is only taken of a list")),
+            ExprKind::Subscript(value, index) => self.subscript(value, index, span),
+            ExprKind::Attribute(value, name) => self.attribute_of(value, name, span),
+            ExprKind::Call { func, args, keywords } => self.call(func, args, keywords, span),
+            ExprKind::Lambda(function) => self.closure(function),
+            ExprKind::Binary(op, lhs, rhs) => {
+                let (lhs, rhs) = (self.expr(lhs)?, self.expr(rhs)?);
+                let result = arith::binary(*op, &lhs, &rhs, span)?;
+                self.sized(result, span)
+            }
+            ExprKind::Unary(op, operand) => {
+                let value = self.expr(operand)?;
+                if *op == tilewright_script::te::UnaryOp::Not && !matches!(value, Value::Expr(_)) {
+                    return Ok(Value::Bool(!truth(&value, operand.span)?));
+                }
+                let result = arith::unary(*op, &value, span)?;
+                self.sized(result, span)
+            }
+            ExprKind::Compare(first, rest) => self.comparison(first, rest, span),
+            ExprKind::Logic(op, operands) => self.logic(*op, operands, span),
+            ExprKind::Conditional(test, then, other) => self.conditional(test, then, other, span),
+            ExprKind::ListComp { item, clauses } => {
+                let mut items = Vec::new();
+                self.comprehension(item, clauses, &mut items)?;
+                Ok(Value::list(items))
+            }
+        }
+    }
+
+    pub(super) fn name(&mut self, name: &str, span: Span) -> Eval<Value<'a>> {
+        self.lookup(name).ok_or_else(|| {
+            let help =
+                if name.len() == 1 && name.starts_with(char::is_uppercase) || name.starts_with(char::is_lowercase) {
+                    format!("a symbolic extent is defined by `{name} = te.var(\"{name}\")`")
+                } else {
+                    format!("define `{name}` before this line")
+                };
+            Diagnostic::error("unknown-name", Some(span), format!("`{name}` is not defined")).with_help(help)
+        })
+    }
+
+    /// `value.name`; `args.name` where `args` is nothing but `name` is: a slip of printed programs.
+    fn attribute_of(&mut self, value: &'a Expr, name: &str, span: Span) -> Eval<Value<'a>> {
+        if let ExprKind::Name(object) = &value.kind
+            && object == "args"
+            && self.lookup(object).is_none()
+            && let Some(meant) = self.lookup(name)
+        {
+            let message = format!("`{object}` is not defined; `{object}.{name}` is taken as `{name}`");
+            let mut warning = Diagnostic::error("undefined-object", Some(span), message);
+            warning.severity = Severity::Warning;
+            self.warnings.push(warning.with_help(format!("write `{name}`")));
+            return Ok(meant);
+        }
+        let value = self.expr(value)?;
+        self.attribute(&value, name, span)
+    }
+
+    fn subscript(&mut self, value: &'a Expr, index: &'a Expr, span: Span) -> Eval<Value<'a>> {
+        let value = self.expr(value)?;
+        if let (ExprKind::Slice(lower, upper, step), Some(items)) = (&index.kind, value.items()) {
+            let mut bound = |bound: &'a Option<Box<Expr>>| match bound {
+                Some(bound) => {
+                    let value = self.expr(bound)?;
+                    super::value::to_int(&value, bound.span).map(Some)
+                }
+                None => Ok(None),
+            };
+            let (lower, upper, step) = (bound(lower)?, bound(upper)?, bound(step)?);
+            return super::python::slice(&value, &items, (lower, upper, step), index.span);
+        }
+        let index_value = self.expr(index)?;
+        self.item(&value, &index_value, span)
+    }
+
+    fn comparison(
+        &mut self,
+        first: &'a Expr,
+        rest: &'a [(tilewright_script::te::CompareOp, Expr)],
+        span: Span,
+    ) -> Eval<Value<'a>> {
+        let mut lhs = self.expr(first)?;
+        let mut result = Value::Bool(true);
+        for (op, rhs) in rest {
+            let rhs = self.expr(rhs)?;
+            let link = arith::compare(*op, &lhs, &rhs, span)?;
+            result = self.both(ir::BinaryOp::And, result, link, span)?;
+            lhs = rhs;
+        }
+        self.sized(result, span)
+    }
+
+    /// `a op b` of truth values, plain ones folded away.
+    pub(super) fn both(&mut self, op: ir::BinaryOp, a: Value<'a>, b: Value<'a>, span: Span) -> Eval<Value<'a>> {
+        let neutral = op == ir::BinaryOp::And;
+        match (a, b) {
+            (Value::Bool(known), other) | (other, Value::Bool(known)) if known == neutral => Ok(other),
+            (Value::Bool(known), _) | (_, Value::Bool(known)) => Ok(Value::Bool(known)),
+            (a, b) => self.symbolic(arith::apply_values(op, &a, &b, span)?, span),
+        }
+    }
+
+    /// `and`, `or`: Python's on plain values, the logical operator where an operand is symbolic.
+    fn logic(&mut self, op: LogicOp, operands: &'a [Expr], span: Span) -> Eval<Value<'a>> {
+        let ir_op = if op == LogicOp::And { ir::BinaryOp::And } else { ir::BinaryOp::Or };
+        let mut result = Value::Bool(op == LogicOp::And);
+        for operand in operands {
+            let value = self.expr(operand)?;
+            if matches!(value, Value::Expr(_)) || matches!(result, Value::Expr(_)) {
+                result = self.both(ir_op, result, value, span)?;
+            } else {
+                let stop = truth(&value, operand.span)? != (op == LogicOp::And);
+                if stop {
+                    return Ok(value);
+                }
+                result = Value::Bool(op == LogicOp::And);
+            }
+        }
+        Ok(result)
+    }
+
+    /// `then if test else other`; a symbolic test makes an expression of it.
+    fn conditional(&mut self, test: &'a Expr, then: &'a Expr, other: &'a Expr, span: Span) -> Eval<Value<'a>> {
+        let value = self.expr(test)?;
+        if !matches!(value, Value::Expr(_)) {
+            let chosen = if truth(&value, test.span)? { then } else { other };
+            return self.expr(chosen);
+        }
+        let (then, other) = (self.expr(then)?, self.expr(other)?);
+        self.if_then_else((value, test.span), &then, &other, span)
+    }
+
+    /// `if_then_else(test, then, other)`.
+    pub(super) fn if_then_else(
+        &mut self,
+        (test, test_span): Arg<'a>,
+        then: &Value<'a>,
+        other: &Value<'a>,
+        span: Span,
+    ) -> Eval<Value<'a>> {
+        let test = to_expr(&test, test_span)?;
+        if test.dtype() != ir::DataType::BOOL {
+            let message = format!("a condition is a bool, not {}", test.dtype());
+            return Err(Diagnostic::error("type", Some(test_span), message));
+        }
+        let (then, other) = arith::pair(then, other, span)?;
+        self.symbolic(ir::Expr::IfThenElse(Box::new(test), Box::new(then), Box::new(other)), span)
+    }
+
+    fn comprehension(
+        &mut self,
+        item: &'a Expr,
+        clauses: &'a [(Target, Expr, Vec<Expr>)],
+        items: &mut Vec<Value<'a>>,
+    ) -> Eval<()> {
+        let Some(((target, iter, tests), inner)) = clauses.split_first() else {
+            items.push(self.expr(item)?);
+            return Ok(());
+        };
+        for value in self.iterate(iter)? {
+            self.assign(target, &value, iter.span)?;
+            let mut wanted = true;
+            for test in tests {
+                wanted = wanted && self.condition(test)?;
+            }
+            if wanted {
+                self.comprehension(item, inner, items)?;
+            }
+        }
+        Ok(())
+    }
+}
