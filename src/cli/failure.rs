@@ -20,7 +20,7 @@ pub enum Failure {
         /// Its text.
         source: Source,
         /// What it did, and where.
-        diagnostic: Diagnostic,
+        diagnostic: Box<Diagnostic>,
     },
     /// A fault of the machine or of Tilewright itself, in words.
     Internal(String),

@@ -61,7 +61,7 @@ fn read_source(path: &str) -> Result<Source, Failure> {
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        let line = error.as_bytes()[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;
+        let line = error.as_bytes()[..at].split(|&byte| byte == b'\n').count();
         let message = format!("{name} is not UTF-8: byte {at}, in line {line}, starts no character");
         Failure::plain(name, "not-utf8", message).with_help("save the file as UTF-8 text")
     })?;

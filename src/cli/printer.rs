@@ -101,7 +101,7 @@ impl Printer {
         let status = failure.status();
         let (source, diagnostics) = match failure {
             Failure::Input { source, diagnostics } => (source.clone(), diagnostics.clone()),
-            Failure::Trap { source, diagnostic } => (source.clone(), vec![diagnostic.clone()]),
+            Failure::Trap { source, diagnostic } => (source.clone(), vec![diagnostic.as_ref().clone()]),
             Failure::Internal(message) => {
                 let source = Source { name: "tilewright".into(), text: String::new() };
                 (source, vec![Diagnostic::error("internal", None, message.clone())])

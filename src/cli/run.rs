@@ -157,7 +157,7 @@ fn run_one(
     let report = ran.map_err(|error| match error {
         RunError::Input(diagnostic) => fault(diagnostic),
         RunError::Trap(trap) => {
-            let diagnostic = Diagnostic::error("trap", trap.place, trap.to_string());
+            let diagnostic = Box::new(Diagnostic::error("trap", trap.place, trap.to_string()));
             Failure::Trap { source: source.clone(), diagnostic }
         }
     })?;

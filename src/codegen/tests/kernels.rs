@@ -1,3 +1,5 @@
+//! Kernels run on a device and compared with the interpreter, each exercising one part of the generator.
+
 use tilewright_interp::Tensor;
 use tilewright_ir::{
     AxisSeparators, BinaryOp, Buffer, DataType, Expr, ForKind, PrimFunc, Scalar, ScalarType, Scope, Stmt, StmtKind,
