@@ -1,1 +1,29 @@
-//! tilewright-verify
+//! The judge: obligations, their encoding, Z3, counterexamples.
+//!
+//! The rooms, bottom up: [`term`] (what is stated, free of any solver), [`encode`] and [`smtlib`] (one query, walked by Z3
+//! and by the printer alike), [`solver`] (Z3 with budgets and a memo), [`kernel`] (facts and nothing but facts),
+//! [`lemmas`] (theorems proved once and instantiated), [`verdict`] (what is reported).
+
+pub mod access;
+pub mod concrete;
+pub mod encode;
+pub mod judge;
+pub mod kernel;
+pub mod lemmas;
+mod lockstep;
+pub mod map;
+pub mod numeral;
+mod pass;
+pub mod path;
+pub mod poly;
+pub mod prove;
+mod sample;
+pub mod smtlib;
+pub mod solver;
+pub mod term;
+pub mod translate;
+pub mod verdict;
+
+pub use judge::{Config, Judge, Report};
+pub use map::MapClaim;
+pub use verdict::{Counterexample, Verdict};
