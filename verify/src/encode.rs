@@ -14,7 +14,7 @@
 //! | division by a term `b` | fresh `q`, `r`, one pair for each `(a, b)`, defined where `b > 0` or `b < 0`; nothing is said where `b = 0` |
 //! | bit operation with a constant | sums of `div` and `mod` by powers of two, exact for all integers |
 //! | bit operation on two terms | bits up to a width taken from the constants of the query; above it only `x & 0 = 0` and `x & -1 = x` |
-//! | shift by a term | a case for each amount up to that width; nothing is said beyond |
+//! | shift by a term | a case for each amount below 64; nothing is said beyond |
 //!
 //! The last two over-approximate: a model that does not replay under evaluation shows nothing.
 

@@ -37,12 +37,13 @@ mod replay;
 mod theorem;
 
 use crate::encode::Encoding;
-use crate::solver::{Method, Outcome, Solver, SolverError};
-use crate::term::{Assignment, Prop, Term};
+use crate::solver::{Budget, Method, Outcome, Solver, SolverError};
+use crate::term::{Assignment, Prop, Substitution, Term};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 pub use theorem::Theorem;
+pub(crate) use theorem::euclid;
 
 /// A proposition that follows from the premises of its context.
 #[derive(Clone, Debug)]
@@ -117,8 +118,8 @@ pub enum Rule {
     Given,
     /// Z3 was asked, or the memo of its answers.
     Solver(Encoding, Method),
-    /// An instance of this theorem.
-    Theorem(Theorem),
+    /// An instance of this theorem, with these values for its variables.
+    Theorem(Theorem, Substitution),
     /// The premises of a fork were discharged; its steps.
     Discharge(Vec<Step>),
 }
@@ -218,7 +219,12 @@ impl Context {
             return Ok(self.fact(goal));
         }
         let facts: Vec<Prop> = using.iter().map(|fact| fact.prop.clone()).collect();
-        match (self.ask(&facts, &goal, Encoding::Abstract)?, mode) {
+        let full = self.solver.budget();
+        let first = match mode {
+            Mode::Abstract => full,
+            Mode::Exact => Budget { rlimit: full.rlimit / 10, ..full },
+        };
+        match (self.ask(&facts, &goal, Encoding::Abstract, first)?, mode) {
             (Outcome::Proved, _) => return Ok(self.fact(goal)),
             (Outcome::Unknown(reason), Mode::Abstract) => return Err(Failure::NotShown(reason)),
             (Outcome::Refuted(_), Mode::Abstract) => {
@@ -226,7 +232,7 @@ impl Context {
             }
             (Outcome::Refuted(_) | Outcome::Unknown(_), Mode::Exact) => {}
         }
-        match self.ask(&facts, &goal, Encoding::Exact)? {
+        match self.ask(&facts, &goal, Encoding::Exact, self.solver.budget())? {
             Outcome::Proved => Ok(self.fact(goal)),
             Outcome::Unknown(reason) => Err(Failure::NotShown(reason)),
             Outcome::Refuted(_) => self.refute(facts, goal),
@@ -238,15 +244,15 @@ impl Context {
         facts.extend(self.premises.iter().map(|premise| premise.prop.clone()));
         let mut unique = std::collections::HashSet::new();
         facts.retain(|fact| unique.insert(fact.clone()));
-        match self.ask(&facts, &goal, Encoding::Exact)? {
+        match self.ask(&facts, &goal, Encoding::Exact, self.solver.budget())? {
             Outcome::Proved => Ok(self.fact(goal)),
             Outcome::Unknown(reason) => Err(Failure::NotShown(reason)),
             Outcome::Refuted(model) => Err(replay::counterexample(&facts, &goal, model)),
         }
     }
 
-    fn ask(&mut self, facts: &[Prop], goal: &Prop, encoding: Encoding) -> Result<Outcome, Failure> {
-        let answer = self.solver.check(facts, goal, encoding)?;
+    fn ask(&mut self, facts: &[Prop], goal: &Prop, encoding: Encoding, budget: Budget) -> Result<Outcome, Failure> {
+        let answer = self.solver.limited_to(budget).check(facts, goal, encoding)?;
         self.steps.push(Step {
             goal: goal.clone(),
             using: facts.to_vec(),
@@ -261,20 +267,15 @@ impl Context {
     ///
     /// `positive` has to be the fact `0 < b`, or one from which it follows; for a positive constant `b` none is needed.
     pub fn define_div(&mut self, a: &Term, b: &Term, positive: Option<&Fact>) -> Result<Fact, Failure> {
-        let theorem = theorem::euclid(&self.solver)?;
+        let theorem = euclid(&self.solver)?;
         let using: Vec<&Fact> = positive.into_iter().collect();
         let positive = self.derive(b.more(0), &using, Mode::Abstract)?;
-        let values = crate::term::Substitution::new([("a", a), ("b", b)]);
+        let values = Substitution::new([("a", a), ("b", b)]);
         self.apply(&theorem, &values, &[&positive])
     }
 
     /// The conclusion of `theorem` with `values` for its variables, if each of its hypotheses is among the facts used.
-    pub fn apply(
-        &mut self,
-        theorem: &Theorem,
-        values: &crate::term::Substitution,
-        using: &[&Fact],
-    ) -> Result<Fact, Failure> {
+    pub fn apply(&mut self, theorem: &Theorem, values: &Substitution, using: &[&Fact]) -> Result<Fact, Failure> {
         let start = Instant::now();
         self.own(using)?;
         for hypothesis in theorem.hypotheses() {
@@ -284,7 +285,7 @@ impl Context {
             }
         }
         let conclusion = values.prop(theorem.conclusion());
-        self.record(&conclusion, using, Rule::Theorem(theorem.clone()), true, start.elapsed());
+        self.record(&conclusion, using, Rule::Theorem(theorem.clone(), values.clone()), true, start.elapsed());
         Ok(self.fact(conclusion))
     }
 

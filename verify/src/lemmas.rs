@@ -16,6 +16,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod chain;
 mod statements;
 
 use crate::kernel::{Context, Fact, Failure, Mode, Theorem};
@@ -23,6 +24,7 @@ use crate::solver::Solver;
 use crate::term::{Prop, Substitution, Term};
 use std::sync::OnceLock;
 
+pub use chain::{Chain, Digit};
 pub use statements::Lemma;
 
 /// The lemmas, each proved when it is first needed; may be shared by threads.

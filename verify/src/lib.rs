@@ -2,10 +2,15 @@
 //!
 //! The rooms, bottom up: [`term`] (what is stated, free of any solver), [`encode`] and [`smtlib`] (one query, walked by Z3
 //! and by the printer alike), [`solver`] (Z3 with budgets and a memo), [`kernel`] (facts and nothing but facts),
-//! [`lemmas`] (theorems proved once and instantiated), [`verdict`] (what is reported).
+//! [`lemmas`] (theorems proved once and instantiated), [`certificate`]
+//! (the proof for other solvers), [`verdict`] (what is reported).
 
+<<<<<<< HEAD
 pub mod access;
 pub mod concrete;
+=======
+pub mod certificate;
+>>>>>>> verify
 pub mod encode;
 pub mod judge;
 pub mod kernel;

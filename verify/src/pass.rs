@@ -31,7 +31,7 @@ impl Judge {
         reports.push(Self::report("simulation", "aliases move together", || aliases(before, after, evidence)));
         let relation = Relation::new(evidence);
         let goals = Lockstep::run(before, after, &relation);
-        reports.extend(self.in_parallel(|| self.decide_goals(before, after, &goals)));
+        reports.extend(self.in_parallel(|| self.decide_goals(evidence, &goals)));
         reports.extend(self.check_program(after));
         reports
     }
@@ -41,7 +41,7 @@ impl Judge {
         let evidence = Evidence::default();
         let relation = Relation::new(&evidence);
         let goals = Lockstep::run(func, func, &relation);
-        let wrong = goals.iter().find_map(|goal| match decide_goal(self, func, func, goal) {
+        let wrong = goals.iter().find_map(|goal| match decide_goal(self, &evidence, goal) {
             (Verdict::Proved | Verdict::Vacuous(_), _) => None,
             (verdict, _) => Some((goal.subject.clone(), verdict)),
         })?;
@@ -51,7 +51,7 @@ impl Judge {
     }
 
     /// One report for each statement and obligation: the worst of its goals.
-    fn decide_goals(&self, before: &PrimFunc, after: &PrimFunc, goals: &[Goal]) -> Vec<Report> {
+    fn decide_goals(&self, evidence: &Evidence, goals: &[Goal]) -> Vec<Report> {
         let mut groups: Vec<Vec<&Goal>> = Vec::new();
         for goal in goals {
             let same = |group: &&mut Vec<&Goal>| {
@@ -64,17 +64,17 @@ impl Judge {
                 None => groups.push(vec![goal]),
             }
         }
-        groups.par_iter().map(|group| self.decide_group(before, after, group)).collect()
+        groups.par_iter().map(|group| self.decide_group(evidence, group)).collect()
     }
 
-    fn decide_group(&self, before: &PrimFunc, after: &PrimFunc, group: &[&Goal]) -> Report {
+    fn decide_group(&self, evidence: &Evidence, group: &[&Goal]) -> Report {
         Self::report(group[0].obligation, group[0].subject.clone(), || {
             let mut worst: Decision = (Verdict::Proved, "same text".into());
             // A whole store evaluated shows more than one index of it.
             let ordered = group.iter().filter(|goal| matches!(goal.kind, GoalKind::Store(_)));
             let rest = group.iter().filter(|goal| !matches!(goal.kind, GoalKind::Store(_)));
             for goal in ordered.chain(rest) {
-                let decision = decide_goal(self, before, after, goal);
+                let decision = decide_goal(self, evidence, goal);
                 let better_method = decision.0.is_proved() && worst.0.is_proved() && decision.1 != "same text";
                 if decision.0 > worst.0 || (better_method && worst.1 == "same text") {
                     worst = decision;
@@ -247,11 +247,11 @@ fn first_moved(map: &IndexMap, after: &Buffer) -> Option<(Vec<i128>, Vec<i128>)>
     None
 }
 
-fn decide_goal(judge: &Judge, before: &PrimFunc, after: &PrimFunc, goal: &Goal) -> Decision {
+fn decide_goal(judge: &Judge, evidence: &Evidence, goal: &Goal) -> Decision {
     match &goal.kind {
         GoalKind::Equal(pairs) => equal(judge, &goal.path, pairs),
         GoalKind::Holds(cond) => holds(judge, &goal.path, cond),
-        GoalKind::Store(pair) => stores(&goal.path, pair, before, after),
+        GoalKind::Store(pair) => stores(&goal.path, pair, evidence),
         GoalKind::Stuck(reason) => (Verdict::Unknown(reason.clone()), "lockstep".into()),
         GoalKind::Missing => missing(&goal.path),
     }
@@ -325,40 +325,27 @@ fn proved(
     })
 }
 
-/// Evaluates both stores on memory that nobody wrote. Finding no difference proves nothing: the other goals do.
-fn stores(path: &Path, pair: &StorePair, before: &PrimFunc, after: &PrimFunc) -> Decision {
-    let old_buffers = before.buffers();
-    let new_buffers = after.buffers();
-    let known = |buffer: &Buffer| old_buffers.contains(buffer) || new_buffers.contains(buffer);
+/// Evaluates both stores on memory that nobody wrote: corresponding elements have the same made-up value. Finding no
+/// difference proves nothing: the other goals do.
+fn stores(path: &Path, pair: &StorePair, evidence: &Evidence) -> Decision {
     for bindings in path.samples(TRIED / 2) {
-        // Loads of the program before carry the claimed map already where they are compared; here only values that need
-        // no memory, or read the same buffer on both sides, can be told apart.
-        let place = |buffer: &Buffer, index: &[i128]| known(buffer).then(|| format!("{}{}", buffer.name, tuple(index)));
-        let values = |expr: &Expr| sample::lanes(expr, &bindings, &place);
-        let comparable = same_buffers(&pair.before.1, &pair.after.1);
-        let (Some(old), Some(new)) = (values(&pair.before.1), values(&pair.after.1)) else { continue };
-        let differ = old.len() != new.len() || old.iter().zip(&new).any(|(x, y)| !x.same(*y));
-        if comparable && differ {
-            let text = format!("the value `{}` became `{}`: {old:?} is {new:?}", pair.before.1, pair.after.1);
+        let place_before = |buffer: &Buffer, index: &[i128]| moved_place(evidence, buffer, index, &bindings);
+        let place_after = |buffer: &Buffer, index: &[i128]| Some(format!("{buffer:?}{}", tuple(index)));
+        let old = sample::lanes(&pair.before.1, &bindings, &place_before);
+        let new = sample::lanes(&pair.after.1, &bindings, &place_after);
+        let (Some(old), Some(new)) = (old, new) else { continue };
+        if old.len() != new.len() || old.iter().zip(&new).any(|(x, y)| !x.same(*y)) {
+            let text = format!("the value `{}` became `{}`, which is another one", pair.before.1, pair.after.1);
             return (Verdict::Refuted(at_point(path, &bindings, text)), "evaluation".into());
         }
     }
     (Verdict::Proved, "same text".into())
 }
 
-/// Whether both values read only buffers that are the same object on both sides.
-fn same_buffers(a: &Expr, b: &Expr) -> bool {
-    let buffers = |expr: &Expr| {
-        let mut found = Vec::new();
-        expr.walk(&mut |part| {
-            if let Expr::Load { buffer, .. } = part
-                && !found.contains(buffer)
-            {
-                found.push(buffer.clone());
-            }
-        });
-        found.sort();
-        found
-    };
-    buffers(a) == buffers(b)
+/// The name of an element of the program before: where the claims say that it is after the pass.
+fn moved_place(evidence: &Evidence, buffer: &Buffer, index: &[i128], symbols: &Bindings) -> Option<String> {
+    match evidence.buffers.iter().find(|claim| claim.before == *buffer) {
+        Some(claim) => Some(format!("{:?}{}", claim.after, tuple(&claim.map.eval(index, symbols).ok()?))),
+        None => Some(format!("{buffer:?}{}", tuple(index))),
+    }
 }

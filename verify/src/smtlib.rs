@@ -49,7 +49,7 @@ pub fn canonical_text(query: &Query) -> String {
 pub fn standalone(query: &Query, title: &str) -> String {
     let mut text = String::new();
     for line in title.lines() {
-        push(&mut text, format_args!("; {line}\n"));
+        push(&mut text, format_args!("; {}\n", one_line(line)));
     }
     for variable in &query.variables {
         if let Some(symbol) = &variable.symbol {
@@ -84,7 +84,9 @@ impl<'q> Printer<'q> {
         let mut uses = vec![0; query.nodes.len()];
         for node in &query.nodes {
             if let Node::Op(_, operands) | Node::Apply(_, operands) = node {
-                operands.iter().for_each(|operand| uses[*operand] += 1);
+                for operand in operands {
+                    uses[*operand] += 1;
+                }
             }
         }
         Self { query, uses }

@@ -117,7 +117,8 @@ impl Default for Budget {
 pub enum Outcome {
     /// It follows from the assumptions.
     Proved,
-    /// Z3 has a model of the assumptions in which it is false. Not yet replayed; worth nothing for [`Encoding::Abstract`].
+    /// Z3 has a model of the assumptions in which it is false. Not yet replayed; worth nothing, and empty, for
+    /// [`Encoding::Abstract`].
     Refuted(Assignment),
     /// Neither, for this reason.
     Unknown(String),
@@ -184,14 +185,15 @@ impl Solver {
     pub fn check(&self, assumptions: &[Prop], goal: &Prop, encoding: Encoding) -> Result<Answer, SolverError> {
         let start = Instant::now();
         let query = Arc::new(encode::encode(assumptions, goal, encoding)?);
-        let text = smtlib::canonical_text(&query);
-        let (remembered, method) = match self.memo.recall(&text, self.budget.rlimit) {
-            Some(remembered) => (remembered, Method::Memo),
-            None => {
-                let fresh = worker::solve(&query, self.budget)?;
-                self.memo.store(text, fresh.clone(), self.budget.rlimit);
-                (fresh, Method::Solver)
-            }
+        let model = encoding == Encoding::Exact;
+        let mut text = smtlib::canonical_text(&query);
+        text.push_str(if model { "(get-model)\n" } else { "" });
+        let (remembered, method) = if let Some(remembered) = self.memo.recall(&text, self.budget.rlimit) {
+            (remembered, Method::Memo)
+        } else {
+            let fresh = worker::solve(&query, self.budget, model)?;
+            self.memo.store(text, fresh.clone(), self.budget.rlimit);
+            (fresh, Method::Solver)
         };
         let outcome = outcome(&query, remembered);
         Ok(Answer { outcome, method, elapsed: start.elapsed(), query })

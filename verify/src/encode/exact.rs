@@ -34,10 +34,13 @@ struct Bits {
     high: NodeId,
 }
 
+/// Shifts by a term are stated for amounts below this.
+const SHIFTS: u32 = 64;
+
 /// Bits that cover every constant of the query, between 4 and 32. Any width is sound; a small one misses proofs.
 pub(super) fn bit_width(assumptions: &[Prop], goal: &Prop) -> u32 {
     let mut largest = Largest { value: 0, seen: HashSet::new() };
-    assumptions.iter().chain([goal]).for_each(|prop| largest.prop(prop));
+    largest.props(assumptions.iter().chain([goal]));
     (u128::BITS - largest.value.leading_zeros()).clamp(4, 32)
 }
 
@@ -47,6 +50,18 @@ struct Largest {
 }
 
 impl Largest {
+    fn terms<'t>(&mut self, terms: impl IntoIterator<Item = &'t Term>) {
+        for term in terms {
+            self.term(term);
+        }
+    }
+
+    fn props<'p>(&mut self, props: impl IntoIterator<Item = &'p Prop>) {
+        for prop in props {
+            self.prop(prop);
+        }
+    }
+
     fn term(&mut self, term: &Term) {
         if let TermKind::Const(value) = term.kind() {
             self.value = self.value.max(value.unsigned_abs());
@@ -58,22 +73,22 @@ impl Largest {
         match term.kind() {
             TermKind::Const(_) | TermKind::Sym(_) => {}
             TermKind::Unary(_, a) => self.term(a),
-            TermKind::Binary(_, a, b) => [a, b].into_iter().for_each(|operand| self.term(operand)),
+            TermKind::Binary(_, a, b) => self.terms([a, b]),
             TermKind::Ite(condition, a, b) => {
                 self.prop(condition);
-                [a, b].into_iter().for_each(|operand| self.term(operand));
+                self.terms([a, b]);
             }
-            TermKind::App(_, args) => args.iter().for_each(|arg| self.term(arg)),
+            TermKind::App(_, args) => self.terms(args),
         }
     }
 
     fn prop(&mut self, prop: &Prop) {
         match prop.kind() {
             PropKind::Bool(_) | PropKind::Sym(_) => {}
-            PropKind::Compare(_, a, b) => [a, b].into_iter().for_each(|operand| self.term(operand)),
+            PropKind::Compare(_, a, b) => self.terms([a, b]),
             PropKind::Not(inner) => self.prop(inner),
-            PropKind::And(parts) | PropKind::Or(parts) => parts.iter().for_each(|part| self.prop(part)),
-            PropKind::Implies(a, b) | PropKind::Iff(a, b) => [a, b].into_iter().for_each(|part| self.prop(part)),
+            PropKind::And(parts) | PropKind::Or(parts) => self.props(parts),
+            PropKind::Implies(a, b) | PropKind::Iff(a, b) => self.props([a, b]),
         }
     }
 }
@@ -306,7 +321,7 @@ impl Encoder {
         }
         self.query.approximate = true;
         let result = self.variable("k", Sort::Int, None);
-        for amount in 0..=self.exact.bit_width {
+        for amount in 0..SHIFTS {
             let shifted = self.shifted(a, 1 << amount, left);
             let amount = self.int(i128::from(amount));
             let case = self.op(Op::Eq, vec![by, amount]);

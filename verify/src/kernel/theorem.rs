@@ -54,5 +54,5 @@ pub(crate) fn euclid(solver: &Solver) -> Result<Theorem, Failure> {
     let positive = context.assume(b.more(0), "the divisor is positive");
     let goal = Prop::all([a.equals(quotient * &b + &rest), rest.at_least(0), rest.less(&b)]);
     let fact = context.derive(goal, &[&positive], Mode::Exact)?;
-    context.generalize("euclid", &fact)
+    context.generalize("Euclid", &fact)
 }

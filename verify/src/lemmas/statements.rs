@@ -1,7 +1,7 @@
 //! What the lemmas say and how each is proved.
 
 use super::Lemmas;
-use crate::kernel::{Context, Fact, Failure, Mode, Theorem};
+use crate::kernel::{self, Context, Fact, Failure, Mode, Theorem};
 use crate::solver::Solver;
 use crate::term::{Prop, Term};
 
@@ -118,36 +118,123 @@ impl Lemma {
     }
 
     pub(super) fn prove(self, lemmas: &Lemmas, solver: &Solver) -> Result<Theorem, Failure> {
+        if self == Self::Euclid {
+            return kernel::euclid(solver);
+        }
         let mut context = Context::new(solver);
         let premises: Vec<Fact> =
             self.hypotheses().into_iter().map(|prop| context.assume(prop, "hypothesis")).collect();
         let helpers = self.helpers(lemmas, &mut context, &premises)?;
         let using: Vec<&Fact> = premises.iter().chain(&helpers).collect();
-        let mode = if self == Self::Euclid { Mode::Exact } else { Mode::Abstract };
-        let fact = context.derive(self.conclusion(), &using, mode)?;
+        let fact = context.derive(self.conclusion(), &using, Mode::Abstract)?;
         context.generalize(self.name(), &fact)
     }
 
     /// Facts that lead Z3 to the proof.
     fn helpers(self, lemmas: &Lemmas, context: &mut Context, premises: &[Fact]) -> Result<Vec<Fact>, Failure> {
-        let using: Vec<&Fact> = premises.iter().collect();
-        let [a, b, x, n] = ["a", "b", "x", "n"].map(v);
-        let mut divide = |context: &mut Context, a: &Term, b: &Term| {
-            lemmas.apply(context, Self::Euclid, &[("a", a), ("b", b)], &using)
-        };
+        let [a, b, c, n] = ["a", "b", "c", "n"].map(v);
+        let mut guide = Guide { lemmas, context, facts: premises.to_vec() };
         match self {
+<<<<<<< HEAD
             Self::Euclid | Self::HornerInjective | Self::HornerBounds | Self::Monotone | Self::ProductPositive => {
                 Ok(Vec::new())
             }
             Self::DivNonNegative | Self::DivBelow => Ok(vec![divide(context, &a, &b)?]),
             Self::DivBelowCeil => Ok(vec![divide(context, &a, &b)?, divide(context, &(&n + (&b - 1)), &b)?]),
             Self::DigitsDetermine => Ok(vec![divide(context, &a, &b)?, divide(context, &v("c"), &b)?]),
-            Self::HornerInverse => {
-                let d = v("d");
-                Ok(vec![divide(context, &numeral(), &d)?])
+=======
+            Self::Euclid | Self::HornerInjective | Self::HornerBounds | Self::Monotone | Self::ProductPositive => {}
+            Self::DivNonNegative | Self::DivBelow => guide.divide(&a, &b)?,
+            Self::DivBelowCeil => {
+                guide.divide(&a, &b)?;
+                guide.divide(&(n + (&b - 1)), &b)?;
             }
-            Self::DivDiv | Self::ModMod => Ok(Vec::new()),
-            Self::DivShift => Ok(vec![divide(context, &x, &b)?, divide(context, &(&x + v("k") * &b), &b)?]),
+            Self::DigitsDetermine => {
+                guide.divide(&a, &b)?;
+                guide.divide(&c, &b)?;
+            }
+>>>>>>> verify
+            Self::HornerInverse => {
+                guide.divide(&numeral(), &v("d"))?;
+                let (quotient, rest) = (numeral().floor_div(v("d")), numeral().floor_mod(v("d")));
+                guide.same_digits([&quotient, &rest], [&v("q"), &v("r")], &v("d"))?;
+            }
+            Self::DivDiv => guide.div_div()?,
+            Self::ModMod => guide.mod_mod()?,
+            Self::DivShift => guide.div_shift()?,
         }
+        Ok(guide.facts.split_off(premises.len()))
+    }
+}
+
+/// A proof under way: each step adds what it found.
+struct Guide<'c> {
+    lemmas: &'c Lemmas,
+    context: &'c mut Context,
+    facts: Vec<Fact>,
+}
+
+impl Guide<'_> {
+    fn apply(&mut self, lemma: Lemma, values: &[(&str, &Term)]) -> Result<(), Failure> {
+        let using: Vec<&Fact> = self.facts.iter().collect();
+        let fact = self.lemmas.apply(self.context, lemma, values, &using)?;
+        self.facts.push(fact);
+        Ok(())
+    }
+
+    fn derive(&mut self, goal: Prop) -> Result<(), Failure> {
+        let using: Vec<&Fact> = self.facts.iter().collect();
+        let fact = self.context.derive(goal, &using, Mode::Abstract)?;
+        self.facts.push(fact);
+        Ok(())
+    }
+
+    /// Quotient and remainder of `a` by `b`.
+    fn divide(&mut self, a: &Term, b: &Term) -> Result<(), Failure> {
+        self.apply(Lemma::Euclid, &[("a", a), ("b", b)])
+    }
+
+    /// Two numerals of one value with last digits below `d` have the same digits.
+    fn same_digits(&mut self, [q, r]: [&Term; 2], [p, s]: [&Term; 2], d: &Term) -> Result<(), Failure> {
+        self.apply(Lemma::HornerInjective, &[("q", q), ("r", r), ("p", p), ("s", s), ("d", d)])
+    }
+
+    /// `x` is `x // a // b * (a * b) + (x // a % b * a + x % a)`, whose last digit is below `a * b`.
+    fn div_div(&mut self) -> Result<(), Failure> {
+        let [a, b, x] = ["a", "b", "x"].map(v);
+        let (first, low) = (x.floor_div(&a), x.floor_mod(&a));
+        let (second, middle) = (first.floor_div(&b), first.floor_mod(&b));
+        let size = &a * &b;
+        self.apply(Lemma::ProductPositive, &[("a", &a), ("b", &b)])?;
+        self.divide(&x, &a)?;
+        self.divide(&first, &b)?;
+        self.divide(&x, &size)?;
+        self.apply(Lemma::HornerBounds, &[("q", &middle), ("n", &b), ("r", &low), ("d", &a)])?;
+        self.derive((&first * &a).equals((&second * &b + &middle) * &a))?;
+        let rest = &middle * &a + &low;
+        self.same_digits([&second, &rest], [&x.floor_div(&size), &x.floor_mod(&size)], &size)
+    }
+
+    /// `x` is `(x // (a * b) * a + x % (a * b) // b) * b + x % (a * b) % b`.
+    fn mod_mod(&mut self) -> Result<(), Failure> {
+        let [a, b, x] = ["a", "b", "x"].map(v);
+        let size = &a * &b;
+        let rest = x.floor_mod(&size);
+        self.apply(Lemma::ProductPositive, &[("a", &a), ("b", &b)])?;
+        self.divide(&x, &size)?;
+        self.divide(&rest, &b)?;
+        self.divide(&x, &b)?;
+        let high = x.floor_div(&size) * &a + rest.floor_div(&b);
+        self.same_digits([&high, &rest.floor_mod(&b)], [&x.floor_div(&b), &x.floor_mod(&b)], &b)
+    }
+
+    /// `x + k * b` is `(x // b + k) * b + x % b`.
+    fn div_shift(&mut self) -> Result<(), Failure> {
+        let [b, x, k] = ["b", "x", "k"].map(v);
+        let moved = &x + &k * &b;
+        self.divide(&x, &b)?;
+        self.divide(&moved, &b)?;
+        let high = x.floor_div(&b) + &k;
+        self.same_digits([&moved.floor_div(&b), &moved.floor_mod(&b)], [&high, &x.floor_mod(&b)], &b)
     }
 }

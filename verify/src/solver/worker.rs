@@ -6,13 +6,15 @@ use crate::encode::{Function, Node, NodeId, Op, Query, Sort};
 use crate::term::Value;
 use std::cell::RefCell;
 use std::sync::Once;
+use std::time::{Duration, Instant};
 use z3::ast::{Ast, Bool, Dynamic, Int};
 
 /// A context is replaced after this many goals, so that it cannot grow without bound.
-const GOALS_PER_CONTEXT: u32 = 5000;
+const GOALS_PER_CONTEXT: u32 = 2000;
 
+/// A private context (the solver holds it) and how many goals it has seen.
 struct Worker {
-    context: z3::Context,
+    solver: z3::Solver,
     goals: u32,
 }
 
@@ -20,17 +22,20 @@ thread_local! {
     static WORKER: RefCell<Option<Worker>> = const { RefCell::new(None) };
 }
 
-/// Decides `query` in this thread's context; an answer other than *unsat* always comes from a new context.
-pub(super) fn solve(query: &Query, budget: Budget) -> Result<Remembered, SolverError> {
+/// Decides `query` in this thread's context; models and unknowns always come from a new context.
+pub(super) fn solve(query: &Query, budget: Budget, model: bool) -> Result<Remembered, SolverError> {
     cap_memory(budget);
-    let (context, goals) = context();
-    let answer = z3::with_z3_context(&context, || solve_here(query, budget))?;
-    if matches!(answer, Remembered::Unsat) || goals == 0 {
+    let (answer, goals) = solve_here(query, budget, model)?;
+    let settled = match answer {
+        Remembered::Unsat => true,
+        Remembered::Sat(_) => !model,
+        Remembered::Unknown(_) => false,
+    };
+    if settled || goals == 0 {
         return Ok(answer);
     }
-    discard();
-    let (context, _) = self::context();
-    z3::with_z3_context(&context, || solve_here(query, budget))
+    drop(WORKER.take());
+    Ok(solve_here(query, budget, model)?.0)
 }
 
 /// Z3 counts memory for the whole process; above the mark it cancels the goal with an unknown.
@@ -39,56 +44,69 @@ fn cap_memory(budget: Budget) {
     CAP.call_once(|| z3::set_global_param("memory_high_watermark_mb", &budget.memory_mb.to_string()));
 }
 
-/// This thread's context and how many goals it has seen.
-fn context() -> (z3::Context, u32) {
-    let known = WORKER.with_borrow_mut(|slot| match slot {
-        Some(worker) if worker.goals < GOALS_PER_CONTEXT => {
-            worker.goals += 1;
-            Some((worker.context.clone(), worker.goals - 1))
-        }
-        _ => None,
+/// Z3's answer and how many goals the context had seen before; a context that failed is not used again.
+fn solve_here(query: &Query, budget: Budget, model: bool) -> Result<(Remembered, u32), SolverError> {
+    let known = WORKER.take().filter(|worker| worker.goals < GOALS_PER_CONTEXT);
+    let Worker { solver, goals } = match known {
+        Some(worker) => worker,
+        None => Worker { solver: new_solver()?, goals: 0 },
+    };
+    let context = solver.get_context().clone();
+    WORKER.set(Some(Worker { solver, goals: goals + 1 }));
+    let answer = z3::with_z3_context(&context, || {
+        WORKER.with_borrow(|worker| match worker {
+            Some(worker) => ask(&worker.solver, query, budget, model),
+            None => Err(internal("the thread has no context")),
+        })
     });
-    known.unwrap_or_else(|| {
-        discard();
-        let context = new_context();
-        WORKER.set(Some(Worker { context: context.clone(), goals: 1 }));
-        (context, 0)
-    })
-}
-
-fn discard() {
-    drop(WORKER.take());
-}
-
-/// The binding makes contexts only for the time of a closure, which may not return them; a thread-local takes it out.
-fn new_context() -> z3::Context {
-    thread_local! {
-        static MADE: RefCell<Option<z3::Context>> = const { RefCell::new(None) };
+    if answer.is_err() {
+        drop(WORKER.take());
     }
-    z3::with_z3_config(&z3::Config::new(), || MADE.set(Some(z3::Context::thread_local())));
-    MADE.take().unwrap_or_else(z3::Context::thread_local)
+    Ok((answer?, goals))
 }
 
-fn solve_here(query: &Query, budget: Budget) -> Result<Remembered, SolverError> {
-    let solver = z3::Solver::new();
+/// The binding makes a context only for the time of a closure, which may not return it; a thread-local takes it out.
+fn new_solver() -> Result<z3::Solver, SolverError> {
+    thread_local! {
+        static MADE: RefCell<Option<z3::Solver>> = const { RefCell::new(None) };
+    }
+    z3::with_z3_config(&z3::Config::new(), || MADE.set(Some(z3::Solver::new())));
+    MADE.take().ok_or_else(|| internal("no context was made"))
+}
+
+/// Works between a `push` and a `pop`: that selects Z3's incremental core, which needs a tenth of the set-up time of its
+/// tactics, and a solver that stays needs a tenth of the time of a new one.
+fn ask(solver: &z3::Solver, query: &Query, budget: Budget, model: bool) -> Result<Remembered, SolverError> {
     let mut params = z3::Params::new();
     params.set_u32("random_seed", 0);
     params.set_u32("rlimit", budget.rlimit);
     params.set_u32("timeout", budget.timeout_ms);
     solver.set_params(&params);
-    // A backtracking point selects Z3's incremental core, which needs a tenth of the set-up time of its tactics.
     solver.push();
     let nodes = build(query)?;
     for assertion in &query.assertions {
         solver.assert(bool_of(&nodes, *assertion)?);
     }
-    match solver.check() {
-        z3::SatResult::Unsat => Ok(Remembered::Unsat),
-        z3::SatResult::Sat => values(query, &solver),
-        z3::SatResult::Unknown => {
-            let reason = solver.get_reason_unknown().unwrap_or_else(|| "no reason given".to_owned());
-            Ok(Remembered::Unknown(reason))
-        }
+    let start = Instant::now();
+    let answer = match solver.check() {
+        z3::SatResult::Unsat => Remembered::Unsat,
+        z3::SatResult::Sat if model => values(query, solver)?,
+        z3::SatResult::Sat => Remembered::Sat(Vec::new()),
+        z3::SatResult::Unknown => Remembered::Unknown(reason(solver, budget, start.elapsed())),
+    };
+    solver.pop(1);
+    Ok(answer)
+}
+
+/// Z3 says `canceled` for every limit.
+fn reason(solver: &z3::Solver, budget: Budget, elapsed: Duration) -> String {
+    let reason = solver.get_reason_unknown().unwrap_or_else(|| "no reason given".to_owned());
+    if !["canceled", "cancelled", "timeout"].contains(&reason.as_str()) {
+        format!("Z3: {reason}")
+    } else if elapsed.as_millis() >= u128::from(budget.timeout_ms) {
+        format!("timeout of {} ms", budget.timeout_ms)
+    } else {
+        format!("the budget of {} is spent, or memory is", budget.rlimit)
     }
 }
 

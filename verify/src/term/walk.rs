@@ -1,7 +1,7 @@
 //! Substitution and free variables. Both visit a shared subterm once.
 
 use super::{Prop, PropKind, Symbol, Term, TermKind};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// A simultaneous substitution of terms for integer variables.
 ///
@@ -11,13 +11,18 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 /// let swap = Substitution::new([("x", &y), ("y", &x)]);
 /// assert_eq!(swap.term(&(&x - &y)), &y - &x);
 /// ```
-#[derive(Clone, Debug, Default)]
-pub struct Substitution(HashMap<Symbol, Term>);
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Substitution(BTreeMap<Symbol, Term>);
 
 impl Substitution {
     /// The substitution of each term for its variable; variables not named stay.
     pub fn new<S: Into<Symbol>, T: Into<Term>>(pairs: impl IntoIterator<Item = (S, T)>) -> Self {
         Self(pairs.into_iter().map(|(symbol, term)| (symbol.into(), term.into())).collect())
+    }
+
+    /// The variables replaced and their terms, in the order of the names.
+    pub fn iter(&self) -> impl Iterator<Item = (&Symbol, &Term)> {
+        self.0.iter()
     }
 
     /// `term` with the variables replaced.
@@ -32,7 +37,7 @@ impl Substitution {
 }
 
 struct Walk<'a> {
-    map: &'a HashMap<Symbol, Term>,
+    map: &'a BTreeMap<Symbol, Term>,
     done: HashMap<Term, Term>,
 }
 
@@ -118,7 +123,9 @@ impl Mentions {
             }
             TermKind::App(_, args) => {
                 self.applications = true;
-                args.iter().for_each(|arg| self.term(arg));
+                for arg in args {
+                    self.term(arg);
+                }
             }
         }
     }
