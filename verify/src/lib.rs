@@ -5,12 +5,9 @@
 //! [`lemmas`] (theorems proved once and instantiated), [`certificate`]
 //! (the proof for other solvers), [`verdict`] (what is reported).
 
-<<<<<<< HEAD
 pub mod access;
-pub mod concrete;
-=======
 pub mod certificate;
->>>>>>> verify
+pub mod concrete;
 pub mod encode;
 pub mod judge;
 pub mod kernel;

@@ -135,14 +135,6 @@ impl Lemma {
         let [a, b, c, n] = ["a", "b", "c", "n"].map(v);
         let mut guide = Guide { lemmas, context, facts: premises.to_vec() };
         match self {
-<<<<<<< HEAD
-            Self::Euclid | Self::HornerInjective | Self::HornerBounds | Self::Monotone | Self::ProductPositive => {
-                Ok(Vec::new())
-            }
-            Self::DivNonNegative | Self::DivBelow => Ok(vec![divide(context, &a, &b)?]),
-            Self::DivBelowCeil => Ok(vec![divide(context, &a, &b)?, divide(context, &(&n + (&b - 1)), &b)?]),
-            Self::DigitsDetermine => Ok(vec![divide(context, &a, &b)?, divide(context, &v("c"), &b)?]),
-=======
             Self::Euclid | Self::HornerInjective | Self::HornerBounds | Self::Monotone | Self::ProductPositive => {}
             Self::DivNonNegative | Self::DivBelow => guide.divide(&a, &b)?,
             Self::DivBelowCeil => {
@@ -153,7 +145,6 @@ impl Lemma {
                 guide.divide(&a, &b)?;
                 guide.divide(&c, &b)?;
             }
->>>>>>> verify
             Self::HornerInverse => {
                 guide.divide(&numeral(), &v("d"))?;
                 let (quotient, rest) = (numeral().floor_div(v("d")), numeral().floor_mod(v("d")));
