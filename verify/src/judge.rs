@@ -109,7 +109,7 @@ pub(crate) fn method_of(prover: &Prover<'_>, from: usize) -> String {
     for step in steps {
         match &step.rule {
             Rule::Solver(..) => asked += 1,
-            Rule::Theorem(_) => lemmas += 1,
+            Rule::Theorem(..) => lemmas += 1,
             Rule::Premise(_) | Rule::Given | Rule::Discharge(_) => {}
         }
     }

@@ -3,7 +3,9 @@
 //! The rooms, bottom up: [`term`] (what is stated, free of any solver), [`encode`] and [`smtlib`] (one query, walked by Z3
 //! and by the printer alike), [`solver`] (Z3 with budgets and a memo), [`kernel`] (facts and nothing but facts),
 //! [`lemmas`] (theorems proved once and instantiated), [`certificate`]
-//! (the proof for other solvers), [`verdict`] (what is reported).
+//! (the proof for other solvers), [`verdict`] (what is reported). On them stand [`translate`] (from the language to terms),
+//! [`prove`] (strategies, untrusted), and the obligations: [`map`] of index maps, [`access`] of single programs, `pass` of a
+//! program before and after a pass (walked by `lockstep`), `lowering` of a program and a definition. [`judge`] is the door.
 
 pub mod access;
 pub mod certificate;
@@ -13,6 +15,7 @@ pub mod judge;
 pub mod kernel;
 pub mod lemmas;
 mod lockstep;
+mod lowering;
 pub mod map;
 pub mod numeral;
 mod pass;

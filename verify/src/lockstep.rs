@@ -92,6 +92,14 @@ impl<'a> Lockstep<'a> {
         walk.goals
     }
 
+    /// Collects the goals for two values at the end of one way; `after` is in terms of the same variables.
+    pub(crate) fn compare(before: &Expr, after: &Expr, path: Path, relation: &'a Relation<'a>) -> Vec<Goal> {
+        let subject = after.to_string();
+        let mut walk = Self { relation, goals: Vec::new(), path, renames: Substitution::default(), subject };
+        walk.values(before, after);
+        walk.goals
+    }
+
     fn goal(&mut self, obligation: &'static str, kind: GoalKind) {
         let (subject, path) = (self.subject.clone(), self.path.clone());
         self.goals.push(Goal { obligation, subject, path, kind });
@@ -123,7 +131,7 @@ impl<'a> Lockstep<'a> {
     }
 
     fn stmts(&mut self, before: &[&Stmt], after: &[&Stmt]) {
-        let (before, after) = (self.plain(before), self.plain(after));
+        let (before, after) = (plain(before), plain(after));
         let depth = self.path.steps.len();
         for (old, new) in before.iter().zip(&after) {
             self.stmt(old, new);
@@ -139,24 +147,6 @@ impl<'a> Lockstep<'a> {
             self.stuck(format!("the program after has one more statement: `{}`", describe(extra)));
         }
         self.path.steps.truncate(depth);
-    }
-
-    /// The statements that do something, with declarations and hints stepped over and bindings inlined.
-    fn plain(&self, stmts: &[&Stmt]) -> Vec<Stmt> {
-        let mut found = Vec::new();
-        for stmt in stmts {
-            match &stmt.kind {
-                StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => found.extend(self.plain(&[body])),
-                StmtKind::Let { var, value, body } if !reads(value) => {
-                    let inlined = Substitution::new([var], [value.clone()]).apply_stmt(body);
-                    found.extend(self.plain(&[&inlined]));
-                }
-                StmtKind::Seq(inner) => found.extend(self.plain(&inner.iter().collect::<Vec<_>>())),
-                StmtKind::Evaluate(expr) if !reads(expr) => {}
-                _ => found.push((*stmt).clone()),
-            }
-        }
-        found
     }
 
     fn stmt(&mut self, old: &Stmt, new: &Stmt) {
@@ -318,7 +308,7 @@ impl<'a> Lockstep<'a> {
             }
             // A condition that was decided must always hold, or never.
             (Expr::IfThenElse(c, a, _) | Expr::Select(c, a, _), _) if same_shape(a, new) => {
-                self.decided(c, true, a, new)
+                self.decided(c, true, a, new);
             }
             (Expr::IfThenElse(c, _, b) | Expr::Select(c, _, b), _) => self.decided(c, false, b, new),
             _ => self.stuck(format!("`{old}` became `{new}`")),
@@ -336,6 +326,24 @@ impl<'a> Lockstep<'a> {
         self.goal("simulation", GoalKind::Holds(goal));
         self.values(old, new);
     }
+}
+
+/// The statements that do something, with declarations and hints stepped over and bindings inlined.
+fn plain(stmts: &[&Stmt]) -> Vec<Stmt> {
+    let mut found = Vec::new();
+    for stmt in stmts {
+        match &stmt.kind {
+            StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => found.extend(plain(&[body])),
+            StmtKind::Let { var, value, body } if !reads(value) => {
+                let inlined = Substitution::new([var], [value.clone()]).apply_stmt(body);
+                found.extend(plain(&[&inlined]));
+            }
+            StmtKind::Seq(inner) => found.extend(plain(&inner.iter().collect::<Vec<_>>())),
+            StmtKind::Evaluate(expr) if !reads(expr) => {}
+            _ => found.push((*stmt).clone()),
+        }
+    }
+    found
 }
 
 /// Whether an expression reads memory.

@@ -231,7 +231,7 @@ fn same_image(prover: &mut Prover<'_>, left: &[Term], right: &[Term], a: &[Term]
         }
     }
     for fact in digits {
-        prover.keep(fact);
+        prover.keep(&fact);
     }
     let goal = Prop::all(a.iter().zip(b).map(|(x, y)| x.equals(y)));
     prover.prove(&goal).map(drop)

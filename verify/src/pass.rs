@@ -1,7 +1,7 @@
 //! Obligations of a pass: the program after it means what the program before it means.
 
 use rayon::prelude::*;
-use tilewright_ir::{Bindings, Buffer, BufferChange, BufferClaim, Evidence, Expr, IndexMap, PrimFunc};
+use tilewright_ir::{Bindings, Buffer, BufferChange, BufferClaim, BufferInfo, Evidence, Expr, IndexMap, PrimFunc};
 
 use crate::access::{at_point, bindings_of};
 use crate::concrete::tuple;
@@ -113,19 +113,25 @@ fn well_formed(judge: &Judge, claim: &BufferClaim) -> Decision {
     if before.scope != after.scope && claim.change != BufferChange::Rename {
         return wrong("the scope changed");
     }
-    let pairs = claim.map.domain().iter().cloned().zip(before.shape.iter().cloned()).collect();
-    all_equal(judge, claim, pairs)
+    let zero = |offset: &Expr| offset.as_const_int() == Some(0);
+    let compact = |info: &BufferInfo| info.strides.is_none() && zero(&info.elem_offset);
+    let folded = matches!(claim.change, BufferChange::Flatten);
+    if !compact(after) || !(folded || compact(before)) {
+        return wrong("strides and offsets are left over");
+    }
+    let pairs: Vec<_> = claim.map.domain().iter().cloned().zip(before.shape.iter().cloned()).collect();
+    all_equal(judge, claim, &pairs)
 }
 
 /// Pairs of expressions over the map's indices and the symbols are equal for every index of the domain.
-fn all_equal(judge: &Judge, claim: &BufferClaim, pairs: Vec<(Expr, Expr)>) -> Decision {
+fn all_equal(judge: &Judge, claim: &BufferClaim, pairs: &[(Expr, Expr)]) -> Decision {
     let vars = claim.map.vars();
     let exprs = pairs.iter().flat_map(|(a, b)| [a, b]).chain(claim.map.domain());
     let symbols = free_vars(exprs, vars);
     let steps = vars.iter().zip(claim.map.domain());
     let steps = steps.map(|(var, extent)| crate::path::Step::Loop(var.clone(), Expr::int(0), extent.clone())).collect();
     let path = Path { symbols, scalars: Vec::new(), steps };
-    equal(judge, &path, &pairs)
+    equal(judge, &path, pairs)
 }
 
 /// Each separator group is the row-major numeral of its axes; the result is flat.
@@ -150,7 +156,8 @@ fn flatten(judge: &Judge, claim: &BufferClaim) -> Decision {
         (None, [only]) => vec![row_major(&index, &before.shape, only.clone()) + before.elem_offset.clone()],
         (None, _) => groups.iter().map(|group| row_major(&index, &before.shape, group.clone())).collect(),
     };
-    all_equal(judge, claim, expected.into_iter().zip(claim.map.outputs().iter().cloned()).collect())
+    let pairs: Vec<_> = expected.into_iter().zip(claim.map.outputs().iter().cloned()).collect();
+    all_equal(judge, claim, &pairs)
 }
 
 fn refuted_claim(text: String) -> Decision {
@@ -175,6 +182,9 @@ fn strided(index: &[Expr], strides: &[Expr], offset: &Expr) -> Expr {
 
 /// Where memory is rearranged, every alias is rearranged alike.
 fn aliases(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Decision {
+    if let Some(wrong) = memory(before, after, evidence) {
+        return (Verdict::Unknown(wrong), "structure".into());
+    }
     let moved: Vec<&BufferClaim> =
         evidence.buffers.iter().filter(|claim| claim.change == BufferChange::Layout).collect();
     for claim in &moved {
@@ -191,6 +201,22 @@ fn aliases(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Decision
         }
     }
     (Verdict::Proved, "every alias is claimed".into())
+}
+
+/// Each allocation became one allocation, and no two became the same.
+fn memory(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Option<String> {
+    let kept = after.buffers();
+    let unchanged = before.buffers().into_iter().filter(|buffer| kept.contains(buffer));
+    let mut pairs: Vec<(Buffer, Buffer)> = unchanged.map(|buffer| (buffer.clone(), buffer)).collect();
+    pairs.extend(evidence.buffers.iter().map(|claim| (claim.before.clone(), claim.after.clone())));
+    let split = |(x, y): &(Buffer, Buffer)| {
+        let other = pairs.iter().find(|(p, q)| p.aliases(x) != q.aliases(y))?;
+        Some(format!(
+            "`{y}` is said to be `{x}`, and `{}` to be `{}`, but they share memory on one side only",
+            other.1, other.0
+        ))
+    };
+    pairs.iter().find_map(split)
 }
 
 fn same_move(a: &BufferClaim, b: &BufferClaim) -> bool {

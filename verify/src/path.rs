@@ -147,7 +147,7 @@ impl Path {
     }
 
     /// The values of the symbols, and of the loops, by name.
-    pub fn describe(&self, bindings: &Bindings) -> (Vec<(String, i128)>, Vec<(String, i128)>) {
+    pub fn describe(&self, bindings: &Bindings) -> (Named, Named) {
         let named = |vars: &[Var]| {
             let value = |var: &Var| bindings.get(var).map(|&value| (var.name().to_owned(), value));
             vars.iter().filter_map(value).collect::<Vec<_>>()
@@ -157,6 +157,9 @@ impl Path {
         (named(&self.symbols), others)
     }
 }
+
+/// Values by name.
+pub type Named = Vec<(String, i128)>;
 
 /// A statement together with the way to it.
 #[derive(Clone, Debug)]

@@ -65,13 +65,13 @@ impl<'a> Prover<'a> {
         let rest = Product::of(factor).and_then(|factor| factor.divides(size));
         let shown = rest.and_then(|_| self.at_most(factor, &bound));
         if let Some(fact) = shown {
-            self.keep(fact);
+            self.keep(&fact);
         }
     }
 
     /// Adds a fact that was established, so that later goals may use it.
-    pub fn keep(&mut self, fact: Fact) {
-        if let Ok(parts) = self.context.split(&fact) {
+    pub fn keep(&mut self, fact: &Fact) {
+        if let Ok(parts) = self.context.split(fact) {
             self.facts.extend(parts);
         }
     }
@@ -162,19 +162,16 @@ impl<'a> Prover<'a> {
         while position < found.digits.len() {
             let (digit, radix) = (found.digits[position].clone(), found.radices[position - 1].clone());
             let in_range = digit.at_least(0).and(digit.less(&radix));
-            match self.prove_digit(&in_range) {
-                Some(fact) => {
-                    digits.push(fact);
-                    position += 1;
-                }
-                None => {
-                    found = found.merged(position);
-                    position = 1;
-                    digits.clear();
-                }
+            if let Some(fact) = self.prove_digit(&in_range) {
+                digits.push(fact);
+                position += 1;
+            } else {
+                found = found.merged(position);
+                position = 1;
+                digits.clear();
             }
         }
-        self.horner(index, extent, &found, digits)
+        self.horner(index, extent, &found, &digits)
     }
 
     fn prove_digit(&mut self, goal: &Prop) -> Option<Fact> {
@@ -187,7 +184,7 @@ impl<'a> Prover<'a> {
         self.context.derive(goal.clone(), &linear, Mode::Exact).ok()
     }
 
-    fn horner(&mut self, index: &Term, extent: Option<&Term>, found: &Numeral, digits: Vec<Fact>) -> Option<Vec<Fact>> {
+    fn horner(&mut self, index: &Term, extent: Option<&Term>, found: &Numeral, digits: &[Fact]) -> Option<Vec<Fact>> {
         let top = found.digits.first()?.clone();
         let place = found.top.term() * found.unit.term();
         let bound = match extent {
@@ -327,7 +324,7 @@ impl<'a> Prover<'a> {
                 let values = [("a", &a), ("b", &b), ("n", &n)];
                 found.extend(self.lemmas.apply(&mut self.context, Lemma::DivBelow, &values, &using));
             }
-            if let Some((q, r)) = self.split_by(&a, &b) {
+            if let Some((q, r)) = split_by(&a, &b) {
                 let values = [("q", &q), ("r", &r), ("d", &b)];
                 let in_range = self.prove_digit(&r.at_least(0).and(r.less(&b)));
                 if let Some(in_range) = in_range
@@ -340,22 +337,6 @@ impl<'a> Prover<'a> {
             }
         }
         found
-    }
-
-    /// `a` as `q * b + r`, reading the monomials that `b` divides as the quotient.
-    fn split_by(&self, a: &Term, b: &Term) -> Option<(Term, Term)> {
-        let product = Product::of(b)?;
-        let (mut q, mut r) = (Term::int(0), Term::int(0));
-        for (monomial, coefficient) in crate::poly::Poly::of(a)?.monomials() {
-            let term = monomial.iter().fold(Term::int(coefficient), |term, (atom, exponent)| {
-                (0..*exponent).fold(term, |term, _| term * atom)
-            });
-            match product.divides(&term) {
-                Some(quotient) => q = q + quotient,
-                None => r = r + term,
-            }
-        }
-        Some((q, r))
     }
 
     /// From the equality of two numerals: that their digits are pairwise equal. `other` is `this` in other index symbols.
@@ -372,16 +353,13 @@ impl<'a> Prover<'a> {
             let radix = left.radices[position - 1].clone();
             let pair = [&left.digits[position], &right.digits[position]];
             let in_range = pair.map(|digit| digit.at_least(0).and(digit.less(&radix)));
-            match (self.prove_digit(&in_range[0]), self.prove_digit(&in_range[1])) {
-                (Some(first), Some(second)) => {
-                    ranges.push([first, second]);
-                    position += 1;
-                }
-                _ => {
-                    (left, right) = (left.merged(position), right.merged(position));
-                    position = 1;
-                    ranges.clear();
-                }
+            if let (Some(first), Some(second)) = (self.prove_digit(&in_range[0]), self.prove_digit(&in_range[1])) {
+                ranges.push([first, second]);
+                position += 1;
+            } else {
+                (left, right) = (left.merged(position), right.merged(position));
+                position = 1;
+                ranges.clear();
             }
         }
         self.peel(this, other, same, &left, &right, &ranges)
@@ -429,6 +407,22 @@ impl<'a> Prover<'a> {
         found.push(equal);
         Some(found)
     }
+}
+
+/// `a` as `q * b + r`, reading the monomials that `b` divides as the quotient.
+fn split_by(a: &Term, b: &Term) -> Option<(Term, Term)> {
+    let product = Product::of(b)?;
+    let (mut q, mut r) = (Term::int(0), Term::int(0));
+    for (monomial, coefficient) in crate::poly::Poly::of(a)?.monomials() {
+        let term = monomial
+            .iter()
+            .fold(Term::int(coefficient), |term, (atom, exponent)| (0..*exponent).fold(term, |term, _| term * atom));
+        match product.divides(&term) {
+            Some(quotient) => q = q + quotient,
+            None => r = r + term,
+        }
+    }
+    Some((q, r))
 }
 
 /// `(fact, size)` if the fact says that `size` is at most `extent` (or below it).
@@ -570,7 +564,7 @@ mod tests {
         prover.assume(&this.equals(&other), "collision");
         let same = prover.facts.last().cloned().unwrap();
         for fact in prover.digits_equal(&this, &other, &same).unwrap() {
-            prover.keep(fact);
+            prover.keep(&fact);
         }
         for name in ["n", "h", "w", "c"] {
             let goal = Term::sym(name).equals(Term::sym(format!("{name}'").as_str()));
