@@ -68,10 +68,16 @@ fn nchw4c() -> IndexMap {
     })
 }
 
+/// What is done to the moved index of an access: the buffer, the index, the number of the access from 1.
+type Twist = dyn Fn(&Buffer, Vec<Expr>, usize) -> Vec<Expr>;
+
+/// How an index of a shape is flattened.
+type Flat = dyn Fn(&[Expr], &[i64]) -> Vec<Expr>;
+
 /// Moves the accesses of some buffers by maps; each access may be changed further.
 struct Move<'a> {
     buffers: HashMap<Buffer, (Buffer, IndexMap)>,
-    twist: &'a dyn Fn(&Buffer, Vec<Expr>, usize) -> Vec<Expr>,
+    twist: &'a Twist,
     seen: usize,
 }
 
@@ -118,11 +124,11 @@ fn same(_: &Buffer, indices: Vec<Expr>, _: usize) -> Vec<Expr> {
 }
 
 /// Puts `A` and `B` into NCHW4c. The physical shape and each access can be twisted.
-fn relayout(shape: &[i64], twist: &dyn Fn(&Buffer, Vec<Expr>, usize) -> Vec<Expr>) -> Moved {
+fn relayout(shape: &[i64], twist: &Twist) -> Moved {
     relayout_by(&nchw4c(), shape, twist)
 }
 
-fn relayout_by(map: &IndexMap, shape: &[i64], twist: &dyn Fn(&Buffer, Vec<Expr>, usize) -> Vec<Expr>) -> Moved {
+fn relayout_by(map: &IndexMap, shape: &[i64], twist: &Twist) -> Moved {
     let Program { func, a, b } = program();
     let moved = |buffer: &Buffer| {
         buffer.with(|info| {
@@ -388,12 +394,7 @@ fn a_claim_that_is_missing_is_no_proof() {
 }
 
 /// Flattens what a layout pass made, with or without separators.
-fn flattened(
-    positions: &[usize],
-    flat: &dyn Fn(&[Expr], &[i64]) -> Vec<Expr>,
-    shape: &[i64],
-    after_positions: Vec<usize>,
-) -> Moved {
+fn flattened(positions: &[usize], flat: &Flat, shape: &[i64], after_positions: &[usize]) -> Moved {
     let Program { func, a, b } = program();
     let separators = AxisSeparators::new(positions.to_vec(), 4).unwrap();
     let separated = |buffer: &Buffer| buffer.with(|info| info.axis_separators = separators.clone());
@@ -407,7 +408,7 @@ fn flattened(
     let flat_of = |buffer: &Buffer| {
         buffer.with(|info| {
             info.shape = exprs(shape);
-            info.axis_separators = AxisSeparators::new(after_positions.clone(), shape.len()).unwrap();
+            info.axis_separators = AxisSeparators::new(after_positions.to_vec(), shape.len()).unwrap();
         })
     };
     let pairs: Vec<_> = before.buffer_map.iter().map(|(_, buffer)| (buffer.clone(), flat_of(buffer))).collect();
@@ -437,27 +438,27 @@ fn numeral(index: &[Expr], shape: &[i64]) -> Expr {
 
 #[test]
 fn flattening_is_proved_to_one_and_to_two_axes() {
-    all_proved(&flattened(&[], &|i, s| vec![numeral(i, s)], &[2 * 7 * 9 * 17], vec![]));
+    all_proved(&flattened(&[], &|i, s| vec![numeral(i, s)], &[2 * 7 * 9 * 17], &[]));
     let two = |i: &[Expr], s: &[i64]| vec![numeral(&i[..3], &s[..3]), i[3].clone()];
-    all_proved(&flattened(&[3], &two, &[2 * 7 * 9, 17], vec![1]));
+    all_proved(&flattened(&[3], &two, &[2 * 7 * 9, 17], &[1]));
 }
 
 #[test]
 fn separators_in_the_wrong_place_are_refuted() {
     // The buffer says [3]; the pass cut at 2.
     let wrong = |i: &[Expr], s: &[i64]| vec![numeral(&i[..2], &s[..2]), numeral(&i[2..], &s[2..])];
-    refuted(&flattened(&[3], &wrong, &[2 * 7, 9 * 17], vec![1]), "flatten");
+    refuted(&flattened(&[3], &wrong, &[2 * 7, 9 * 17], &[1]), "flatten");
 }
 
 #[test]
 fn separators_ignored_are_refuted() {
-    refuted(&flattened(&[3], &|i, s| vec![numeral(i, s)], &[2 * 7 * 9 * 17], vec![]), "flatten");
+    refuted(&flattened(&[3], &|i, s| vec![numeral(i, s)], &[2 * 7 * 9 * 17], &[]), "flatten");
 }
 
 #[test]
 fn separators_lost_after_flattening_are_refuted() {
     let two = |i: &[Expr], s: &[i64]| vec![numeral(&i[..3], &s[..3]), i[3].clone()];
-    refuted(&flattened(&[3], &two, &[2 * 7 * 9, 17], vec![]), "flatten");
+    refuted(&flattened(&[3], &two, &[2 * 7 * 9, 17], &[]), "flatten");
 }
 
 #[test]
@@ -466,20 +467,20 @@ fn column_major_flattening_is_refuted() {
         let (index, shape): (Vec<_>, Vec<_>) = (i.iter().rev().cloned().collect(), s.iter().rev().copied().collect());
         vec![numeral(&index, &shape)]
     };
-    refuted(&flattened(&[], &reversed, &[2 * 7 * 9 * 17], vec![]), "flatten");
+    refuted(&flattened(&[], &reversed, &[2 * 7 * 9 * 17], &[]), "flatten");
 }
 
 #[test]
 fn a_stride_of_another_axis_is_refuted() {
     let wrong = |i: &[Expr], _: &[i64]| vec![numeral(i, &[2, 9, 7, 17])];
-    let moved = flattened(&[], &wrong, &[2 * 7 * 9 * 17], vec![]);
+    let moved = flattened(&[], &wrong, &[2 * 7 * 9 * 17], &[]);
     refuted(&moved, "flatten");
     refuted(&moved, "injective");
 }
 
 #[test]
 fn a_flattened_view_of_the_wrong_memory_is_no_proof() {
-    let mut moved = flattened(&[], &|i, s| vec![numeral(i, s)], &[2 * 7 * 9 * 17], vec![]);
+    let mut moved = flattened(&[], &|i, s| vec![numeral(i, s)], &[2 * 7 * 9 * 17], &[]);
     let other = moved.evidence.buffers[0].before.data.clone();
     let wrong = moved.evidence.buffers[1].after.with(|info| info.data = other);
     let old = moved.evidence.buffers[1].after.clone();
@@ -494,7 +495,7 @@ fn a_flattened_view_of_the_wrong_memory_is_no_proof() {
 
 #[test]
 fn an_offset_folded_twice_is_no_proof() {
-    let mut moved = flattened(&[], &|i, s| vec![numeral(i, s)], &[2 * 7 * 9 * 17], vec![]);
+    let mut moved = flattened(&[], &|i, s| vec![numeral(i, s)], &[2 * 7 * 9 * 17], &[]);
     for claim in &mut moved.evidence.buffers {
         claim.after = claim.after.with(|info| info.elem_offset = Expr::int(3));
     }
