@@ -1,1 +1,4 @@
 //! tilewright-script
+
+pub(crate) mod source;
+pub mod te;

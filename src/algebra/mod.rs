@@ -1,1 +1,39 @@
 //! Index map algebra: the clever, untrusted half. Simplification, bounds, physical shapes, inverses.
+//!
+//! The judge believes nothing of it. Every result is exact or says where it is not; see each function.
+
+mod divide;
+mod emit;
+mod interval;
+mod inverse;
+mod physical;
+mod poly;
+mod ranges;
+mod rewrite;
+#[cfg(test)]
+mod tests;
+
+pub use inverse::{Inverse, inverse};
+pub use physical::{PhysicalShape, physical_shape};
+pub use ranges::Ranges;
+pub(crate) use rewrite::Simplifier;
+
+use tilewright_ir::Expr;
+
+/// The same index, extent or condition in fewer or plainer operations, canonical as far as the rules go.
+///
+/// Integers are those of mathematics with floor division ([`Expr::eval_index`]); the type stays the same, and no
+/// constant or bounded value in the result leaves it. Floats and vectors keep their operations.
+///
+/// ```
+/// use tilewright::algebra::{Ranges, simplify};
+/// use tilewright_ir::{Expr, Var};
+/// let c = Var::index("c");
+/// let ranges = Ranges::new().with(&c, &Expr::int(17));
+/// let index = Expr::from(&c).floor_div(Expr::int(4)) * Expr::int(4) + Expr::from(&c).floor_mod(Expr::int(4));
+/// assert_eq!(simplify(&index, &ranges).to_string(), "c");
+/// assert_eq!(simplify(&Expr::from(&c).lt(Expr::int(17)), &ranges), Expr::bool(true));
+/// ```
+pub fn simplify(expr: &Expr, ranges: &Ranges) -> Expr {
+    Simplifier::new(ranges).simplify(expr)
+}

@@ -1,0 +1,119 @@
+//! Floor quotient and remainder of polynomials.
+//!
+//! For a divisor `d >= 1`, over the integers:
+//!
+//! | dividend | quotient | remainder | if |
+//! |---|---|---|---|
+//! | `a*d + r` | `a + r // d` | `r % d` | always |
+//! | `r` | `0` | `r` | `0 <= r < d` |
+//! | `g*s + b`, `d = g*t` | `s // t` | `g*(s % t) + b` | `0 <= b < g` |
+//! | `x // a` | `x // (a*d)` | | always |
+//! | `x % a`, `a = d*m` | `(x // d) % m` | `x % d` | always |
+
+use super::poly::{Atom, Poly, Term};
+use super::rewrite::Simplifier;
+
+type Pair = (Poly, Poly);
+
+impl Simplifier<'_> {
+    /// `dividend // divisor` and `dividend % divisor`; none if the divisor may be below 1.
+    pub(super) fn divide(&self, dividend: &Poly, divisor: &Poly) -> Option<Pair> {
+        if !self.ranges.prove_nonneg(&divisor.plus_const(-1)?) {
+            return None;
+        }
+        let (whole, rest) = split(dividend, divisor)?;
+        let (quotient, remainder) = self.divide_rest(&rest, divisor)?;
+        Some((whole.plus(&quotient)?, remainder))
+    }
+
+    fn divide_rest(&self, rest: &Poly, divisor: &Poly) -> Option<Pair> {
+        if self.ranges.prove_below(rest, divisor) {
+            return Some((Poly::default(), rest.clone()));
+        }
+        let wrapped = rest.plus(divisor)?;
+        if self.ranges.prove_below(&wrapped, divisor) {
+            return Some((Poly::constant(-1), wrapped));
+        }
+        self.in_one_block(rest, divisor)
+            .or_else(|| self.by_common_factor(rest, divisor))
+            .or_else(|| self.of_division(rest, divisor))
+            .or_else(|| Some(atoms(rest, divisor)))
+    }
+
+    /// All values of the dividend have the same quotient.
+    fn in_one_block(&self, rest: &Poly, divisor: &Poly) -> Option<Pair> {
+        let by = divisor.as_const()?;
+        let interval = self.ranges.interval(rest);
+        let (lo, hi) = (interval.least()?.div_euclid(by), interval.greatest()?.div_euclid(by));
+        (lo == hi).then_some(())?;
+        Some((Poly::constant(lo), rest.plus_const(lo.checked_mul(by)?.checked_neg()?)?))
+    }
+
+    /// `(g*s + b) // (g*t) = s // t` for `0 <= b < g`.
+    fn by_common_factor(&self, rest: &Poly, divisor: &Poly) -> Option<Pair> {
+        let by = divisor.as_term()?;
+        let mut tried: Vec<Term> = Vec::new();
+        for term in rest.terms().filter(|term| !term.mono.is_empty()) {
+            let common = term.gcd(&by);
+            if common.is_one() || common == by || tried.contains(&common) {
+                continue;
+            }
+            let factor = Poly::from(common.clone());
+            let (high, low) = split(rest, &factor)?;
+            if self.ranges.prove_below(&low, &factor) && self.ranges.prove_nonneg(&factor.plus_const(-1)?) {
+                let (quotient, remainder) = self.divide(&high, &by.divided(&common)?.into())?;
+                return Some((quotient, remainder.times(&factor)?.plus(&low)?));
+            }
+            tried.push(common);
+        }
+        None
+    }
+
+    /// Quotients and remainders of a quotient or a remainder.
+    fn of_division(&self, rest: &Poly, divisor: &Poly) -> Option<Pair> {
+        match rest.as_atom()? {
+            Atom::Div(x, by) => {
+                let (quotient, _) = self.divide(x, &by.times(divisor)?)?;
+                Some((quotient, atoms(rest, divisor).1))
+            }
+            Atom::Mod(x, by) => {
+                let (times, left) = split(by, divisor)?;
+                left.is_zero().then_some(())?;
+                let (quotient, remainder) = self.divide(x, divisor)?;
+                let (_, quotient) = self.divide(&quotient, &times)?;
+                Some((quotient, remainder))
+            }
+            Atom::Opaque(_) => None,
+        }
+    }
+}
+
+/// Both as they are.
+fn atoms(dividend: &Poly, divisor: &Poly) -> Pair {
+    let boxed = || (Box::new(dividend.clone()), Box::new(divisor.clone()));
+    let ((a, b), (c, d)) = (boxed(), boxed());
+    (Atom::Div(a, b).into(), Atom::Mod(c, d).into())
+}
+
+/// Writes `dividend` as `quotient * divisor + rest`, term by term. By one term, the constant of the rest is in
+/// `0..divisor` if both are constant.
+fn split(dividend: &Poly, divisor: &Poly) -> Option<Pair> {
+    // The term of the divisor with most factors is the one that is looked for.
+    let lead = divisor.terms().max_by_key(|term| term.mono.len())?;
+    let (mut quotient, mut rest) = (Poly::default(), dividend.clone());
+    // Each step may bring terms of lower degree back, so the steps are counted.
+    for _ in 0..256 {
+        let next = rest.terms().find_map(|term| match (term.mono.is_empty(), lead.mono.is_empty()) {
+            (true, true) => {
+                let whole = term.coef.checked_div_euclid(lead.coef)?;
+                (whole != 0).then_some(Term { coef: whole, mono: term.mono })
+            }
+            _ => term.divided(&lead),
+        });
+        let Some(step) = next else { return Some((quotient, rest)) };
+        let step = Poly::from(step);
+        rest = rest.minus(&step.times(divisor)?)?;
+        quotient = quotient.plus(&step)?;
+    }
+    None
+}

@@ -1,0 +1,98 @@
+//! From polynomials back to expressions that people can read.
+//!
+//! Terms come with the highest degree first, then the greatest coefficient, the constant last, and what is subtracted
+//! after what is added; symbolic extents are factored out, so that a row-major index is a Horner chain:
+//! `((n * H + h) * W + w) * 4 + c`.
+
+use std::cmp::Reverse;
+
+use tilewright_ir::{BinaryOp, Expr, ScalarType, UnaryOp};
+
+use super::poly::{Atom, Key, Poly, Term};
+use super::rewrite::Simplifier;
+
+/// An addend: whether it is subtracted, and what.
+type Addend = (bool, Expr);
+
+impl Simplifier<'_> {
+    /// The expression of the type `ty`; none if a constant does not fit it.
+    pub(super) fn emit(&self, poly: &Poly, ty: ScalarType) -> Option<Expr> {
+        let mut addends = self.addends(poly, ty)?;
+        let Some(first) = addends.iter().position(|(negative, _)| !negative) else {
+            return negated_sum(addends, ty);
+        };
+        let (_, start) = addends.remove(first);
+        Some(addends.into_iter().fold(start, |sum, (negative, addend)| {
+            let op = if negative { BinaryOp::Sub } else { BinaryOp::Add };
+            Expr::binary(op, sum, addend)
+        }))
+    }
+
+    fn addends(&self, poly: &Poly, ty: ScalarType) -> Option<Vec<Addend>> {
+        if let Some(symbol) = self.common_symbol(poly) {
+            let (factor, rest) = poly.by_atom(&symbol);
+            let mut content = factor.content();
+            if factor.terms().all(|term| term.coef < 0) {
+                content = -content;
+            }
+            let inner = self.emit(&factor.divided(&Term { coef: content, mono: Vec::new() })?, ty)?;
+            let product = inner * self.atom(&symbol, ty)?;
+            let mut addends = vec![(content < 0, scaled(product, content.checked_abs()?, ty)?)];
+            addends.extend(self.addends(&rest, ty)?);
+            return Some(addends);
+        }
+        let mut terms: Vec<_> = poly.terms().collect();
+        terms.sort_by_key(|term| (Reverse(term.mono.len()), Reverse(term.coef.unsigned_abs())));
+        terms.iter().map(|term| Some((term.coef < 0, self.product(term, ty)?))).collect()
+    }
+
+    /// The symbolic extent that most terms share, if two do and one of them has an index.
+    fn common_symbol(&self, poly: &Poly) -> Option<Atom> {
+        let count = |atom: &Atom| poly.terms().filter(|term| term.mono.contains(atom)).count();
+        let shares = |atom: &Atom| {
+            !self.has_index(atom)
+                && poly.terms().any(|term| term.mono.contains(atom) && term.mono.iter().any(|a| self.has_index(a)))
+        };
+        let symbols = poly.atoms().into_iter().filter(shares).map(|atom| (count(&atom), atom));
+        // Of equals the last one: the innermost extent of a row-major index.
+        symbols.filter(|(count, _)| *count > 1).max_by_key(|(count, _)| *count).map(|(_, atom)| atom)
+    }
+
+    fn has_index(&self, atom: &Atom) -> bool {
+        let mut found = false;
+        atom.each_var(&mut |var| found |= self.ranges.is_index(var));
+        found
+    }
+
+    /// Indices first, then extents, then the magnitude of the coefficient.
+    fn product(&self, term: &Term, ty: ScalarType) -> Option<Expr> {
+        let (indices, symbols): (Vec<&Atom>, Vec<&Atom>) = term.mono.iter().partition(|atom| self.has_index(atom));
+        let mut factors = indices.into_iter().chain(symbols).map(|atom| self.atom(atom, ty));
+        let magnitude = term.coef.checked_abs()?;
+        let Some(first) = factors.next() else { return Expr::int_of(magnitude, ty) };
+        let product = factors.try_fold(first?, |product, factor| Some(product * factor?))?;
+        scaled(product, magnitude, ty)
+    }
+
+    fn atom(&self, atom: &Atom, ty: ScalarType) -> Option<Expr> {
+        Some(match atom {
+            Atom::Opaque(Key(expr)) => expr.clone(),
+            Atom::Div(a, b) => self.emit(a, ty)?.floor_div(self.emit(b, ty)?),
+            Atom::Mod(a, b) => self.emit(a, ty)?.floor_mod(self.emit(b, ty)?),
+        })
+    }
+}
+
+fn scaled(product: Expr, magnitude: i128, ty: ScalarType) -> Option<Expr> {
+    if magnitude == 1 { Some(product) } else { Some(product * Expr::int_of(magnitude, ty)?) }
+}
+
+/// `-a - b`, or `-3 - a` with a constant; 0 for no addends.
+fn negated_sum(mut addends: Vec<Addend>, ty: ScalarType) -> Option<Expr> {
+    let Some((_, last)) = addends.pop() else { return Expr::int_of(0, ty) };
+    let start = match last.as_const_int() {
+        Some(value) => Expr::int_of(-value, ty)?,
+        None => Expr::unary(UnaryOp::Neg, last),
+    };
+    Some(addends.into_iter().fold(start, |sum, (_, addend)| sum - addend))
+}

@@ -1,0 +1,319 @@
+//! Polynomials with integer coefficients over atoms: the normal form of `+`, `-` and `*`.
+//!
+//! An atom is what a polynomial does not look into: a variable, a load, a `min`; or a floor quotient or remainder of two
+//! polynomials. `4*i + i*j - 4*i` and `j*i` are the same polynomial. All arithmetic is checked: a coefficient that
+//! leaves 128 bits, or a product with too many terms, gives none, and the caller leaves the expression as it was.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use tilewright_ir::{Expr, Var};
+
+/// More terms than this are not worth a normal form (and are how a hostile product would grow).
+const MAX_TERMS: usize = 128;
+
+/// An expression with a total order of structure.
+#[derive(Clone, Debug)]
+pub(super) struct Key(pub(super) Expr);
+
+/// What a polynomial does not look into.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Atom {
+    /// A variable, a load, a `min`, ...: everything that is neither a sum, a product nor a division.
+    Opaque(Key),
+    /// Floor quotient; the divisor is at least 1.
+    Div(Box<Poly>, Box<Poly>),
+    /// Floor remainder; the divisor is at least 1.
+    Mod(Box<Poly>, Box<Poly>),
+}
+
+/// A product of atoms, sorted; empty is 1.
+pub(super) type Mono = Vec<Atom>;
+
+/// A coefficient and a product of atoms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Term {
+    pub(super) coef: i128,
+    pub(super) mono: Mono,
+}
+
+/// A sum of terms: no coefficient is 0.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Poly(BTreeMap<Mono, i128>);
+
+impl Atom {
+    pub(super) fn var(var: &Var) -> Self {
+        Self::Opaque(Key(Expr::from(var)))
+    }
+
+    pub(super) fn as_var(&self) -> Option<&Var> {
+        if let Self::Opaque(Key(Expr::Var(var))) = self { Some(var) } else { None }
+    }
+
+    /// Calls `visit` on every variable in it.
+    pub(super) fn each_var(&self, visit: &mut impl FnMut(&Var)) {
+        match self {
+            Self::Opaque(Key(expr)) => expr.walk(&mut |expr| {
+                if let Expr::Var(var) = expr {
+                    visit(var);
+                }
+            }),
+            Self::Div(a, b) | Self::Mod(a, b) => {
+                a.each_var(visit);
+                b.each_var(visit);
+            }
+        }
+    }
+}
+
+impl Term {
+    /// This term divided by `other`, if it divides exactly.
+    pub(super) fn divided(&self, other: &Self) -> Option<Self> {
+        let coef = self.coef.checked_div(other.coef)?;
+        (coef.checked_mul(other.coef)? == self.coef).then_some(())?;
+        Some(Self { coef, mono: without(&self.mono, &other.mono)? })
+    }
+
+    /// The greatest common factor of two terms; its coefficient is positive.
+    pub(super) fn gcd(&self, other: &Self) -> Self {
+        let mut left = other.mono.clone();
+        let mut mono = Mono::new();
+        for atom in &self.mono {
+            if let Some(position) = left.iter().position(|candidate| candidate == atom) {
+                mono.push(left.remove(position));
+            }
+        }
+        Self { coef: gcd(self.coef, other.coef), mono }
+    }
+
+    pub(super) fn is_one(&self) -> bool {
+        self.coef == 1 && self.mono.is_empty()
+    }
+}
+
+impl From<Term> for Poly {
+    fn from(term: Term) -> Self {
+        if term.coef == 0 { Self::default() } else { Self(BTreeMap::from([(term.mono, term.coef)])) }
+    }
+}
+
+impl From<Atom> for Poly {
+    fn from(atom: Atom) -> Self {
+        Self::from(Term { coef: 1, mono: vec![atom] })
+    }
+}
+
+impl Poly {
+    pub(super) fn constant(coef: i128) -> Self {
+        Self::from(Term { coef, mono: Mono::new() })
+    }
+
+    pub(super) fn is_zero(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The constant that it is.
+    pub(super) fn as_const(&self) -> Option<i128> {
+        match self.0.len() {
+            0 => Some(0),
+            1 => self.0.get(&Mono::new()).copied(),
+            _ => None,
+        }
+    }
+
+    pub(super) fn coef(&self, mono: &Mono) -> i128 {
+        self.0.get(mono).copied().unwrap_or(0)
+    }
+
+    /// The atom that it is.
+    pub(super) fn as_atom(&self) -> Option<&Atom> {
+        match self.0.iter().next() {
+            Some((mono, 1)) if self.0.len() == 1 && mono.len() == 1 => mono.first(),
+            _ => None,
+        }
+    }
+
+    /// The one term that it is.
+    pub(super) fn as_term(&self) -> Option<Term> {
+        match self.0.iter().next() {
+            Some((mono, &coef)) if self.0.len() == 1 => Some(Term { coef, mono: mono.clone() }),
+            _ => None,
+        }
+    }
+
+    pub(super) fn terms(&self) -> impl Iterator<Item = Term> + '_ {
+        self.0.iter().map(|(mono, &coef)| Term { coef, mono: mono.clone() })
+    }
+
+    /// Every atom in a product, each once.
+    pub(super) fn atoms(&self) -> Vec<Atom> {
+        let mut atoms: Vec<Atom> = self.0.keys().flatten().cloned().collect();
+        atoms.sort();
+        atoms.dedup();
+        atoms
+    }
+
+    pub(super) fn each_var(&self, visit: &mut impl FnMut(&Var)) {
+        for atom in self.0.keys().flatten() {
+            atom.each_var(visit);
+        }
+    }
+
+    /// The variables in it, each once, sorted.
+    pub(super) fn vars(&self) -> Vec<Var> {
+        let mut vars = Vec::new();
+        self.each_var(&mut |var| vars.push(var.clone()));
+        vars.sort();
+        vars.dedup();
+        vars
+    }
+
+    pub(super) fn plus(&self, other: &Self) -> Option<Self> {
+        let mut sum = self.clone();
+        for (mono, &coef) in &other.0 {
+            sum.add_term(mono, coef)?;
+        }
+        Some(sum)
+    }
+
+    pub(super) fn minus(&self, other: &Self) -> Option<Self> {
+        self.plus(&other.scaled(-1)?)
+    }
+
+    pub(super) fn plus_const(&self, value: i128) -> Option<Self> {
+        self.plus(&Self::constant(value))
+    }
+
+    pub(super) fn scaled(&self, factor: i128) -> Option<Self> {
+        self.times(&Self::constant(factor))
+    }
+
+    pub(super) fn times(&self, other: &Self) -> Option<Self> {
+        let mut product = Self::default();
+        for (a, &x) in &self.0 {
+            for (b, &y) in &other.0 {
+                let mut mono: Mono = a.iter().chain(b).cloned().collect();
+                mono.sort();
+                product.add_term(&mono, x.checked_mul(y)?)?;
+            }
+        }
+        Some(product)
+    }
+
+    fn add_term(&mut self, mono: &Mono, coef: i128) -> Option<()> {
+        let sum = self.coef(mono).checked_add(coef)?;
+        if sum == 0 {
+            self.0.remove(mono);
+        } else {
+            self.0.insert(mono.clone(), sum);
+        }
+        (self.0.len() <= MAX_TERMS).then_some(())
+    }
+
+    /// Writes itself as `factor * atom + rest`, with one `atom` of each product that has it in `factor`.
+    pub(super) fn by_atom(&self, atom: &Atom) -> (Self, Self) {
+        let (mut factor, mut rest) = (BTreeMap::new(), BTreeMap::new());
+        for (mono, &coef) in &self.0 {
+            match without(mono, std::slice::from_ref(atom)) {
+                Some(other) => factor.insert(other, coef),
+                None => rest.insert(mono.clone(), coef),
+            };
+        }
+        (Self(factor), Self(rest))
+    }
+
+    /// Divides every term by `divisor`, exactly.
+    pub(super) fn divided(&self, divisor: &Term) -> Option<Self> {
+        let mut quotient = Self::default();
+        for term in self.terms() {
+            let term = term.divided(divisor)?;
+            quotient.add_term(&term.mono, term.coef)?;
+        }
+        Some(quotient)
+    }
+
+    /// The greatest positive integer that divides all coefficients; 1 for 0.
+    pub(super) fn content(&self) -> i128 {
+        self.0.values().fold(0, |common, &coef| gcd(common, coef)).max(1)
+    }
+}
+
+/// The product without the atoms of `part`, if it has them all.
+fn without(mono: &[Atom], part: &[Atom]) -> Option<Mono> {
+    let mut left = mono.to_vec();
+    for atom in part {
+        let position = left.iter().position(|candidate| candidate == atom)?;
+        left.remove(position);
+    }
+    Some(left)
+}
+
+/// Greatest common divisor, not negative; of 0 and 0 it is 0. Of values so large that their magnitude is no `i128`: 1.
+pub(super) fn gcd(a: i128, b: i128) -> i128 {
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    i128::try_from(a).unwrap_or(1)
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Key {}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        compare(&self.0, &other.0)
+    }
+}
+
+fn compare(a: &Expr, b: &Expr) -> Ordering {
+    kind(a).cmp(&kind(b)).then_with(|| compare_heads(a, b)).then_with(|| {
+        let (left, right) = (a.children(), b.children());
+        let pairs = left.iter().zip(&right).map(|(a, b)| compare(a, b));
+        pairs.fold(Ordering::Equal, Ordering::then).then(left.len().cmp(&right.len()))
+    })
+}
+
+fn compare_heads(a: &Expr, b: &Expr) -> Ordering {
+    match (a, b) {
+        (Expr::Int { value: x, ty: s }, Expr::Int { value: y, ty: t }) => x.cmp(y).then(s.cmp(t)),
+        (Expr::Float { value: x, ty: s }, Expr::Float { value: y, ty: t }) => x.total_cmp(y).then(s.cmp(t)),
+        (Expr::Var(x), Expr::Var(y)) => x.cmp(y),
+        (Expr::Binary(x, ..), Expr::Binary(y, ..)) => x.cmp(y),
+        (Expr::Unary(x, _), Expr::Unary(y, _)) => x.cmp(y),
+        (Expr::Call(x, _), Expr::Call(y, _)) => x.cmp(y),
+        (Expr::Cast(x, _), Expr::Cast(y, _)) => x.cmp(y),
+        (Expr::Ramp { lanes: x, .. }, Expr::Ramp { lanes: y, .. })
+        | (Expr::Broadcast { lanes: x, .. }, Expr::Broadcast { lanes: y, .. }) => x.cmp(y),
+        (Expr::Load { buffer: x, .. }, Expr::Load { buffer: y, .. }) => x.cmp(y),
+        _ => Ordering::Equal,
+    }
+}
+
+fn kind(expr: &Expr) -> u8 {
+    match expr {
+        Expr::Var(_) => 0,
+        Expr::Int { .. } => 1,
+        Expr::Float { .. } => 2,
+        Expr::Binary(..) => 3,
+        Expr::Unary(..) => 4,
+        Expr::Call(..) => 5,
+        Expr::Select(..) => 6,
+        Expr::IfThenElse(..) => 7,
+        Expr::Cast(..) => 8,
+        Expr::Ramp { .. } => 9,
+        Expr::Broadcast { .. } => 10,
+        Expr::Load { .. } => 11,
+    }
+}

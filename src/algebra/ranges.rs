@@ -1,0 +1,283 @@
+//! What is known of variables, and what follows: bounds of polynomials, constant and symbolic.
+//!
+//! `prove_nonneg` may fail to prove what is true; it never proves what is false.
+
+use std::collections::HashMap;
+
+use tilewright_ir::{BinaryOp, Expr, MathFn, UnaryOp, Var};
+
+use super::interval::{End, Interval};
+use super::poly::{Atom, Key, Poly, Term};
+use super::rewrite::Simplifier;
+
+/// Replacements of an atom by its bound before a proof is given up.
+const FUEL: u32 = 48;
+
+/// What is known of variables: `0 <= var < extent` for loop variables and indices, `symbol >= 1` for symbolic extents.
+///
+/// Nothing is known of a variable that was never named here.
+#[derive(Clone, Debug, Default)]
+pub struct Ranges {
+    known: HashMap<Var, Known>,
+}
+
+#[derive(Clone, Debug)]
+enum Known {
+    /// At least this.
+    Symbol(i128),
+    /// `min <= var <= last`.
+    Index { min: Poly, last: Poly, interval: Interval },
+}
+
+impl Ranges {
+    /// Nothing is known.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds `0 <= var < extent`. Variables in `extent` of which nothing is known are taken as symbolic extents, at
+    /// least 1.
+    #[must_use]
+    pub fn with(mut self, var: &Var, extent: &Expr) -> Self {
+        for symbol in extent.vars() {
+            self = self.with_symbol(&symbol);
+        }
+        self.with_loop(var, &Expr::int(0), extent)
+    }
+
+    /// Adds `symbol >= 1`, unless something is known of it already.
+    #[must_use]
+    pub fn with_symbol(mut self, symbol: &Var) -> Self {
+        self.known.entry(symbol.clone()).or_insert(Known::Symbol(1));
+        self
+    }
+
+    /// Adds `min <= var < min + extent`. An extent that is a bare variable is at least 1, because `var` has a value;
+    /// nothing is assumed of other variables.
+    #[must_use]
+    pub fn with_loop(mut self, var: &Var, min: &Expr, extent: &Expr) -> Self {
+        if let Expr::Var(symbol) = extent {
+            self = self.with_symbol(symbol);
+        }
+        let simplifier = Simplifier::new(&self);
+        let bounds = || {
+            let (min, extent) = (simplifier.poly(min)?, simplifier.poly(extent)?);
+            let last = min.plus(&extent)?.plus_const(-1)?;
+            let interval = Interval { lo: self.interval(&min).lo, hi: self.interval(&last).hi };
+            Some(Known::Index { min, last, interval })
+        };
+        if let Some(known) = bounds() {
+            self.known.insert(var.clone(), known);
+        }
+        self
+    }
+
+    /// Whether the variable has an upper bound: a loop variable or an index, as against a symbolic extent.
+    pub(super) fn is_index(&self, var: &Var) -> bool {
+        matches!(self.known.get(var), Some(Known::Index { .. }))
+    }
+
+    pub(super) fn interval(&self, poly: &Poly) -> Interval {
+        let products = poly.terms().map(|Term { coef, mono }| {
+            let factors = mono.iter().map(|atom| self.atom_interval(atom));
+            factors.fold(Interval::point(coef), Interval::times)
+        });
+        products.fold(Interval::point(0), Interval::plus)
+    }
+
+    fn atom_interval(&self, atom: &Atom) -> Interval {
+        match atom {
+            Atom::Opaque(Key(expr)) => self.expr_interval(expr),
+            Atom::Div(a, b) => self.interval(a).divided(self.interval(b)),
+            Atom::Mod(a, b) => self.interval(a).remainder(self.interval(b)),
+        }
+    }
+
+    /// Bounds of an integer expression of one lane, over the integers.
+    pub(super) fn expr_interval(&self, expr: &Expr) -> Interval {
+        let interval = |expr: &Expr| self.expr_interval(expr);
+        match expr {
+            Expr::Int { value, .. } => Interval::point(*value),
+            Expr::Var(var) => match self.known.get(var) {
+                Some(Known::Symbol(lo)) => Interval::at_least(*lo),
+                Some(Known::Index { interval, .. }) => *interval,
+                None => Interval::ALL,
+            },
+            Expr::Binary(op, a, b) => self.binary_interval(*op, a, b),
+            Expr::Unary(UnaryOp::Neg, a) => interval(a).negated(),
+            Expr::Call(MathFn::Abs, args) => args.first().map_or(Interval::ALL, |arg| {
+                let value = interval(arg);
+                value.max(value.negated()).max(Interval::point(0))
+            }),
+            Expr::Select(_, a, b) | Expr::IfThenElse(_, a, b) => interval(a).hull(interval(b)),
+            Expr::Cast(ty, value) if value.dtype().scalar.is_integer() && ty.scalar.is_integer() => {
+                let (lo, hi) = ty.scalar.integer_range().unwrap_or((0, 0));
+                let value = interval(value);
+                if value.within(lo, hi) { value } else { Interval::ALL }
+            }
+            _ => Interval::ALL,
+        }
+    }
+
+    fn binary_interval(&self, op: BinaryOp, a: &Expr, b: &Expr) -> Interval {
+        let (x, y) = (self.expr_interval(a), self.expr_interval(b));
+        let nonneg = x.is_at_least(0);
+        match op {
+            BinaryOp::Add => x.plus(y),
+            BinaryOp::Sub => x.plus(y.negated()),
+            BinaryOp::Mul => x.times(y),
+            BinaryOp::FloorDiv if y.is_at_least(1) => x.divided(y),
+            BinaryOp::FloorMod if y.is_at_least(1) => x.remainder(y),
+            BinaryOp::TruncDiv if y.is_at_least(1) && nonneg => x.divided(y),
+            BinaryOp::TruncMod if y.is_at_least(1) && nonneg => x.remainder(y),
+            BinaryOp::Min => x.min(y),
+            BinaryOp::Max => x.max(y),
+            BinaryOp::BitAnd if y.is_at_least(0) => Interval { lo: End::At(0), hi: y.hi },
+            BinaryOp::BitAnd if nonneg => Interval { lo: End::At(0), hi: x.hi },
+            BinaryOp::BitOr | BinaryOp::BitXor if nonneg && y.is_at_least(0) => Interval {
+                lo: End::At(0),
+                hi: match (x.hi, y.hi) {
+                    (End::At(x), End::At(y)) => End::At(all_ones(x.max(y))),
+                    _ => End::Above,
+                },
+            },
+            BinaryOp::Shr => match y.least().filter(|&least| y.greatest() == Some(least)) {
+                Some(amount @ 0..=62) => x.divided(Interval::point(1 << amount)),
+                _ => Interval::ALL,
+            },
+            BinaryOp::Shl => match y.least().filter(|&least| y.greatest() == Some(least)) {
+                Some(amount @ 0..=62) => x.times(Interval::point(1 << amount)),
+                _ => Interval::ALL,
+            },
+            _ => Interval::ALL,
+        }
+    }
+
+    /// Whether `poly >= 0` follows from what is known.
+    pub(super) fn prove_nonneg(&self, poly: &Poly) -> bool {
+        let mut fuel = FUEL;
+        self.nonneg(poly, &mut fuel)
+    }
+
+    /// Whether `0 <= poly < limit` follows from what is known.
+    pub(super) fn prove_below(&self, poly: &Poly, limit: &Poly) -> bool {
+        let room = limit.minus(poly).and_then(|room| room.plus_const(-1));
+        self.prove_nonneg(poly) && room.is_some_and(|room| self.prove_nonneg(&room))
+    }
+
+    fn nonneg(&self, poly: &Poly, fuel: &mut u32) -> bool {
+        if self.interval(poly).is_at_least(0) || self.shifted_nonneg(poly) {
+            return true;
+        }
+        if *fuel == 0 {
+            return false;
+        }
+        [false, true].into_iter().any(|relaxed| {
+            self.bound(poly, false, relaxed, fuel)
+                .is_some_and(|least| self.interval(&least).is_at_least(0) || self.shifted_nonneg(&least))
+        })
+    }
+
+    /// Writes each atom as its least value plus something not negative: then it is enough that no coefficient is
+    /// negative.
+    fn shifted_nonneg(&self, poly: &Poly) -> bool {
+        let mut shifted = poly.clone();
+        for atom in poly.atoms() {
+            let Some(least) = self.atom_interval(&atom).least() else { return false };
+            if least == 0 {
+                continue;
+            }
+            let (factor, _) = shifted.by_atom(&atom);
+            // A square of an atom would need the binomial theorem.
+            if factor.atoms().contains(&atom) {
+                return false;
+            }
+            let Some(sum) = factor.scaled(least).and_then(|extra| shifted.plus(&extra)) else { return false };
+            shifted = sum;
+        }
+        shifted.terms().all(|term| term.coef >= 0)
+    }
+
+    /// A lower (or upper) bound of a polynomial: indices and divisions are replaced by their bounds until only
+    /// symbolic extents are left. `relaxed` bounds `k * (x // k)` by `x - k + 1` and `x`.
+    fn bound(&self, poly: &Poly, upper: bool, relaxed: bool, fuel: &mut u32) -> Option<Poly> {
+        let mut bound = poly.clone();
+        loop {
+            // Divisions before variables, inner loops before outer ones: the order of atoms, from the back.
+            let next = bound.atoms().into_iter().rev().find(|atom| self.has_bounds(atom));
+            let Some(atom) = next else { return Some(bound) };
+            *fuel = fuel.checked_sub(1)?;
+            let (factor, rest) = bound.by_atom(&atom);
+            let positive = if self.nonneg(&factor, fuel) {
+                true
+            } else if self.nonneg(&factor.scaled(-1)?, fuel) {
+                false
+            } else {
+                return None;
+            };
+            let product = self.product_bound(&atom, &factor, positive == upper, relaxed, fuel)?;
+            bound = rest.plus(&product)?;
+        }
+    }
+
+    fn has_bounds(&self, atom: &Atom) -> bool {
+        match atom {
+            Atom::Opaque(Key(Expr::Var(var))) => self.is_index(var),
+            Atom::Opaque(Key(expr)) => {
+                let interval = self.expr_interval(expr);
+                interval.least().is_some() && interval.greatest().is_some()
+            }
+            // A quotient of symbolic extents stands for itself.
+            Atom::Div(a, _) | Atom::Mod(a, _) => a.vars().iter().any(|var| self.is_index(var)),
+        }
+    }
+
+    fn product_bound(&self, atom: &Atom, factor: &Poly, upper: bool, relaxed: bool, fuel: &mut u32) -> Option<Poly> {
+        if let (true, Atom::Div(x, by)) = (relaxed, atom)
+            && let Some(quotient) = by.as_term().and_then(|by| factor.divided(&by))
+        {
+            // by * (x // by) lies between x - by + 1 and x.
+            let end = if upper { (**x).clone() } else { x.minus(by)?.plus_const(1)? };
+            return quotient.times(&end);
+        }
+        factor.times(&self.atom_bound(atom, upper, fuel)?)
+    }
+
+    /// A lower or upper bound of one atom.
+    fn atom_bound(&self, atom: &Atom, upper: bool, fuel: &mut u32) -> Option<Poly> {
+        match atom {
+            Atom::Opaque(Key(Expr::Var(var))) => match self.known.get(var)? {
+                Known::Index { min, last, .. } => Some(if upper { last.clone() } else { min.clone() }),
+                Known::Symbol(_) => None,
+            },
+            Atom::Opaque(Key(expr)) => {
+                let interval = self.expr_interval(expr);
+                if upper { interval.greatest() } else { interval.least() }.map(Poly::constant)
+            }
+            Atom::Div(x, by) => {
+                let end = self.bound(x, upper, false, fuel)?;
+                Simplifier::new(self).divide(&end, by).map(|(quotient, _)| quotient)
+            }
+            Atom::Mod(_, by) if upper => by.plus_const(-1),
+            Atom::Mod(..) => Some(Poly::default()),
+        }
+    }
+
+    /// The greatest value, as a polynomial in symbolic extents: an upper bound.
+    pub(super) fn greatest(&self, poly: &Poly) -> Option<Poly> {
+        let mut fuel = FUEL;
+        self.bound(poly, true, false, &mut fuel)
+    }
+
+    /// The least value, as a polynomial in symbolic extents: a lower bound.
+    pub(super) fn least(&self, poly: &Poly) -> Option<Poly> {
+        let mut fuel = FUEL;
+        self.bound(poly, false, false, &mut fuel)
+    }
+}
+
+/// The least number of the form `2^n - 1` that is not below `value`.
+fn all_ones(value: i128) -> i128 {
+    let bits = 128 - value.leading_zeros();
+    if bits >= 127 { i128::MAX } else { (1 << bits) - 1 }
+}

@@ -1,0 +1,64 @@
+//! The arguments of a call of ours: taken one by one by the callee, which reports what is left over.
+
+use std::collections::VecDeque;
+
+use tilewright_ir::{Diagnostic, Span};
+
+use super::value::{Eval, Value};
+
+/// An argument and its place.
+pub(super) type Arg<'a> = (Value<'a>, Span);
+
+/// Arguments that were not taken yet.
+pub(super) struct Args<'a> {
+    /// What is called, for messages.
+    pub(super) callee: String,
+    /// The whole call.
+    pub(super) span: Span,
+    pub(super) positional: VecDeque<Arg<'a>>,
+    pub(super) keywords: Vec<(String, Arg<'a>)>,
+}
+
+impl<'a> Args<'a> {
+    /// The parameter `name`: the next positional argument, else the keyword.
+    pub(super) fn take(&mut self, name: &str) -> Eval<Option<Arg<'a>>> {
+        let positional = self.positional.pop_front();
+        let keyword = self.keyword(name);
+        if let (Some(_), Some((_, span))) = (&positional, &keyword) {
+            let message = format!("`{}` gets its parameter `{name}` twice", self.callee);
+            return Err(Diagnostic::error("argument", Some(*span), message));
+        }
+        Ok(positional.or(keyword))
+    }
+
+    /// The keyword argument `name`.
+    pub(super) fn keyword(&mut self, name: &str) -> Option<Arg<'a>> {
+        let position = self.keywords.iter().position(|(keyword, _)| keyword == name)?;
+        Some(self.keywords.remove(position).1)
+    }
+
+    /// [`Args::take`] of a parameter without default.
+    pub(super) fn need(&mut self, name: &str) -> Eval<Arg<'a>> {
+        let (callee, span) = (self.callee.clone(), self.span);
+        self.take(name)?
+            .ok_or_else(|| Diagnostic::error("argument", Some(span), format!("`{callee}` needs its argument `{name}`")))
+    }
+
+    /// All positional arguments that are left.
+    pub(super) fn rest(&mut self) -> Vec<Arg<'a>> {
+        self.positional.drain(..).collect()
+    }
+
+    /// Nothing may be left.
+    pub(super) fn finish(self) -> Eval<()> {
+        if let Some((_, span)) = self.positional.front() {
+            let message = format!("`{}` takes fewer positional arguments", self.callee);
+            return Err(Diagnostic::error("argument", Some(*span), message));
+        }
+        if let Some((name, (_, span))) = self.keywords.first() {
+            let message = format!("`{}` does not support the argument `{name}`", self.callee);
+            return Err(Diagnostic::error("argument", Some(*span), message));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,362 @@
+//! Arithmetic: Python's on plain numbers, TE's on expressions, with TE's promotion of types.
+//!
+//! A plain number takes the type of the other operand (`A[i] + 1` is a `float32` sum for a `float32` tensor). Of two
+//! expressions the wider type wins, floats over integers, unsigned over signed of the same width.
+
+use tilewright_ir::{self as ir, DataType, Diagnostic, Expr, ScalarType, Span, TypeClass};
+use tilewright_script::te::{BinaryOp, CompareOp, UnaryOp};
+
+use super::value::{Eval, Value, to_expr, wrong_kind};
+
+/// `lhs op rhs`.
+pub(super) fn binary<'a>(op: BinaryOp, lhs: &Value<'a>, rhs: &Value<'a>, span: Span) -> Eval<Value<'a>> {
+    match (lhs, rhs) {
+        (a, b) if a.is_number() && b.is_number() => numbers(op, a, b, span),
+        (Value::List(_) | Value::Tuple(_) | Value::Str(_), _) | (_, Value::List(_) | Value::Tuple(_) | Value::Str(_)) => {
+            sequences(op, lhs, rhs, span)
+        }
+        _ => symbolic(op, lhs, rhs, span).map(Value::Expr),
+    }
+}
+
+/// Operators of lists, tuples and strings: `+` joins, `*` repeats.
+fn sequences<'a>(op: BinaryOp, lhs: &Value<'a>, rhs: &Value<'a>, span: Span) -> Eval<Value<'a>> {
+    /// Longest list that `*` may make.
+    const MAX_ITEMS: usize = 10_000;
+    let unsupported = || {
+        let message = format!("this operator is not defined for {} and {}", lhs.describe(), rhs.describe());
+        Diagnostic::error("type", Some(span), message)
+    };
+    match (op, lhs, rhs) {
+        (BinaryOp::Add, Value::Str(a), Value::Str(b)) if a.len() + b.len() <= MAX_ITEMS => {
+            Ok(Value::Str(format!("{a}{b}").into()))
+        }
+        (BinaryOp::Add, Value::List(_), Value::List(_)) | (BinaryOp::Add, Value::Tuple(_), Value::Tuple(_)) => {
+            let mut items = lhs.items().unwrap_or_default();
+            items.extend(rhs.items().unwrap_or_default());
+            if items.len() > MAX_ITEMS {
+                return Err(Diagnostic::error("fuel", Some(span), "the list is too long"));
+            }
+            Ok(if matches!(lhs, Value::List(_)) { Value::list(items) } else { Value::Tuple(items.into()) })
+        }
+        (BinaryOp::Mul, Value::List(_) | Value::Tuple(_), Value::Int(times)) => {
+            let items = lhs.items().unwrap_or_default();
+            let times = usize::try_from(*times).unwrap_or(0);
+            if items.len().saturating_mul(times) > MAX_ITEMS {
+                return Err(Diagnostic::error("fuel", Some(span), "the list is too long"));
+            }
+            let items: Vec<_> = std::iter::repeat_n(items, times).flatten().collect();
+            Ok(if matches!(lhs, Value::List(_)) { Value::list(items) } else { Value::Tuple(items.into()) })
+        }
+        _ => Err(unsupported()),
+    }
+}
+
+/// Python's arithmetic of plain numbers.
+fn numbers<'a>(op: BinaryOp, lhs: &Value<'a>, rhs: &Value<'a>, span: Span) -> Eval<Value<'a>> {
+    let (Some(a), Some(b)) = (as_int(lhs), as_int(rhs)) else { return floats(op, lhs, rhs, span) };
+    if op == BinaryOp::Div {
+        return floats(op, lhs, rhs, span);
+    }
+    let by_zero = || Diagnostic::error("division-by-zero", Some(span), "division by zero");
+    let divided = || ir::scalar::floor_div_mod(a.into(), b.into()).ok_or_else(by_zero);
+    let result = match op {
+        BinaryOp::Add => a.checked_add(b),
+        BinaryOp::Sub => a.checked_sub(b),
+        BinaryOp::Mul => a.checked_mul(b),
+        BinaryOp::FloorDiv => i64::try_from(divided()?.0).ok(),
+        BinaryOp::Mod => i64::try_from(divided()?.1).ok(),
+        BinaryOp::Pow => u32::try_from(b).ok().and_then(|b| a.checked_pow(b)),
+        BinaryOp::Shl => u32::try_from(b).ok().filter(|&b| b < 63).and_then(|b| a.checked_mul(1 << b)),
+        BinaryOp::Shr => u32::try_from(b).ok().map(|b| a >> b.min(63)),
+        BinaryOp::BitAnd => Some(a & b),
+        BinaryOp::BitOr => Some(a | b),
+        BinaryOp::BitXor => Some(a ^ b),
+        BinaryOp::Div => None,
+    };
+    result.map(Value::Int).ok_or_else(|| {
+        Diagnostic::error("overflow", Some(span), "the result leaves 64 bits, or a shift or power is out of range")
+    })
+}
+
+fn floats<'a>(op: BinaryOp, lhs: &Value<'a>, rhs: &Value<'a>, span: Span) -> Eval<Value<'a>> {
+    let (a, b) = (as_float(lhs), as_float(rhs));
+    let result = match op {
+        BinaryOp::Add => a + b,
+        BinaryOp::Sub => a - b,
+        BinaryOp::Mul => a * b,
+        BinaryOp::Div | BinaryOp::FloorDiv | BinaryOp::Mod if b == 0.0 => {
+            return Err(Diagnostic::error("division-by-zero", Some(span), "division by zero"));
+        }
+        BinaryOp::Div => a / b,
+        BinaryOp::FloorDiv => (a / b).floor(),
+        BinaryOp::Mod => a - b * (a / b).floor(),
+        BinaryOp::Pow => a.powf(b),
+        BinaryOp::Shl | BinaryOp::Shr | BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor => {
+            return Err(Diagnostic::error("type", Some(span), "this operator takes integers"));
+        }
+    };
+    Ok(Value::Float(result))
+}
+
+fn as_int(value: &Value<'_>) -> Option<i64> {
+    match value {
+        Value::Int(value) => Some(*value),
+        Value::Bool(value) => Some(i64::from(*value)),
+        _ => None,
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "Python converts an integer to the nearest float, too")]
+pub(super) fn as_float(value: &Value<'_>) -> f64 {
+    match value {
+        Value::Float(value) => *value,
+        _ => as_int(value).unwrap_or(0) as f64,
+    }
+}
+
+/// The operator on expressions.
+pub(super) fn symbolic(op: BinaryOp, lhs: &Value<'_>, rhs: &Value<'_>, span: Span) -> Eval<Expr> {
+    let (a, b) = pair(lhs, rhs, span)?;
+    let class = a.dtype().scalar.class();
+    let ir_op = match op {
+        BinaryOp::Add => ir::BinaryOp::Add,
+        BinaryOp::Sub => ir::BinaryOp::Sub,
+        BinaryOp::Mul => ir::BinaryOp::Mul,
+        BinaryOp::Div if class != TypeClass::Float => {
+            let message = "`/` of integers is ambiguous";
+            return Err(Diagnostic::error("integer-division", Some(span), message)
+                .with_help("use `//` (rounds down), tvm.tir.truncdiv (rounds towards zero) or .astype(\"float32\")"));
+        }
+        BinaryOp::Div => ir::BinaryOp::Div,
+        BinaryOp::FloorDiv => ir::BinaryOp::FloorDiv,
+        BinaryOp::Mod => ir::BinaryOp::FloorMod,
+        BinaryOp::Pow => return call(ir::MathFn::Pow, vec![a, b], span),
+        BinaryOp::Shl => ir::BinaryOp::Shl,
+        BinaryOp::Shr => ir::BinaryOp::Shr,
+        BinaryOp::BitAnd => ir::BinaryOp::BitAnd,
+        BinaryOp::BitOr => ir::BinaryOp::BitOr,
+        BinaryOp::BitXor => ir::BinaryOp::BitXor,
+    };
+    apply(ir_op, a, b, span)
+}
+
+/// `lhs op rhs` of an operator of the language, operands promoted; arithmetic on `bool` is done in `int32`.
+pub(super) fn apply_values(op: ir::BinaryOp, lhs: &Value<'_>, rhs: &Value<'_>, span: Span) -> Eval<Expr> {
+    let (a, b) = pair(lhs, rhs, span)?;
+    apply(op, a, b, span)
+}
+
+fn apply(op: ir::BinaryOp, a: Expr, b: Expr, span: Span) -> Eval<Expr> {
+    let arithmetic = matches!(op.info().rule, ir::op::TypeRule::Arithmetic | ir::op::TypeRule::Integer);
+    let (a, b) = if arithmetic && a.dtype().scalar == ScalarType::Bool {
+        let ty = DataType::INT32.with_lanes(a.dtype().lanes);
+        (cast(a, ty), cast(b, ty))
+    } else {
+        (a, b)
+    };
+    let divides = matches!(
+        op,
+        ir::BinaryOp::FloorDiv | ir::BinaryOp::FloorMod | ir::BinaryOp::TruncDiv | ir::BinaryOp::TruncMod
+    );
+    if divides && b.as_const_int() == Some(0) {
+        return Err(Diagnostic::error("division-by-zero", Some(span), "division by zero"));
+    }
+    if op.result_type(a.dtype(), b.dtype()).is_none() {
+        let info = op.info();
+        let name = info.symbol.unwrap_or(info.call);
+        let message = format!("`{name}` is not defined for {} and {}", a.dtype(), b.dtype());
+        return Err(Diagnostic::error("type", Some(span), message).with_help("convert one of them with .astype(...)"));
+    }
+    Ok(Expr::binary(op, a, b))
+}
+
+/// A math function.
+pub(super) fn call(function: ir::MathFn, args: Vec<Expr>, span: Span) -> Eval<Expr> {
+    let types: Vec<_> = args.iter().map(Expr::dtype).collect();
+    if function.result_type(&types).is_none() {
+        let (name, arity) = function.info();
+        let given: Vec<_> = types.iter().map(ToString::to_string).collect();
+        let message = format!("`{name}` takes {arity} float operand(s), not ({})", given.join(", "));
+        return Err(Diagnostic::error("type", Some(span), message).with_help("convert with .astype(\"float32\")"));
+    }
+    Ok(Expr::Call(function, args))
+}
+
+/// `lhs op rhs`; a plain truth value for plain numbers.
+pub(super) fn compare<'a>(op: CompareOp, lhs: &Value<'a>, rhs: &Value<'a>, span: Span) -> Eval<Value<'a>> {
+    let ir_op = match op {
+        CompareOp::Eq => ir::BinaryOp::Eq,
+        CompareOp::Ne => ir::BinaryOp::Ne,
+        CompareOp::Lt => ir::BinaryOp::Lt,
+        CompareOp::Le => ir::BinaryOp::Le,
+        CompareOp::Gt => ir::BinaryOp::Gt,
+        CompareOp::Ge => ir::BinaryOp::Ge,
+        CompareOp::Is | CompareOp::IsNot => {
+            let same = matches!((lhs, rhs), (Value::None, Value::None));
+            let against_none = matches!(lhs, Value::None) || matches!(rhs, Value::None);
+            if !against_none {
+                return Err(Diagnostic::error("type", Some(span), "`is` compares with None only").with_help("use `==`"));
+            }
+            return Ok(Value::Bool(same == (op == CompareOp::Is)));
+        }
+        CompareOp::In | CompareOp::NotIn => {
+            let Some(items) = rhs.items() else { return Err(wrong_kind(span, "a list or a tuple", rhs)) };
+            let mut found = false;
+            for item in &items {
+                found |= matches!(compare(CompareOp::Eq, lhs, item, span)?, Value::Bool(true));
+            }
+            return Ok(Value::Bool(found == (op == CompareOp::In)));
+        }
+    };
+    let scalar = |value: &Value<'_>| matches!(value, Value::Expr(_) | Value::Axis(_)) || value.is_number();
+    if let (Some(a), Some(b)) = (as_int(lhs), as_int(rhs)) {
+        return Ok(Value::Bool(holds(ir_op, a.cmp(&b))));
+    }
+    if lhs.is_number() && rhs.is_number() {
+        let order = as_float(lhs).partial_cmp(&as_float(rhs));
+        return Ok(Value::Bool(order.map_or(ir_op == ir::BinaryOp::Ne, |order| holds(ir_op, order))));
+    }
+    if scalar(lhs) && scalar(rhs) {
+        let (a, b) = pair(lhs, rhs, span)?;
+        return apply(ir_op, a, b, span).map(Value::Expr);
+    }
+    let equal = match (lhs, rhs) {
+        (Value::Str(a), Value::Str(b)) => a == b,
+        (Value::Tensor(a) | Value::Op(a), Value::Tensor(b) | Value::Op(b)) => a == b,
+        (Value::None, Value::None) => true,
+        (Value::None | Value::Str(_), _) | (_, Value::None | Value::Str(_)) => false,
+        _ => return Err(wrong_kind(span, "values that can be compared", lhs)),
+    };
+    match ir_op {
+        ir::BinaryOp::Eq => Ok(Value::Bool(equal)),
+        ir::BinaryOp::Ne => Ok(Value::Bool(!equal)),
+        _ => Err(wrong_kind(span, "numbers", lhs)),
+    }
+}
+
+fn holds(op: ir::BinaryOp, order: std::cmp::Ordering) -> bool {
+    match op {
+        ir::BinaryOp::Eq => order.is_eq(),
+        ir::BinaryOp::Ne => order.is_ne(),
+        ir::BinaryOp::Lt => order.is_lt(),
+        ir::BinaryOp::Le => order.is_le(),
+        ir::BinaryOp::Gt => order.is_gt(),
+        _ => order.is_ge(),
+    }
+}
+
+/// `op operand`.
+pub(super) fn unary<'a>(op: UnaryOp, operand: &Value<'a>, span: Span) -> Eval<Value<'a>> {
+    match (op, operand) {
+        (UnaryOp::Plus, value) if value.is_number() => Ok(value.clone()),
+        (UnaryOp::Neg, Value::Float(value)) => Ok(Value::Float(-value)),
+        (UnaryOp::Neg, value) if value.is_number() => {
+            let negated = as_int(value).and_then(i64::checked_neg);
+            negated.map(Value::Int).ok_or_else(|| Diagnostic::error("overflow", Some(span), "the result leaves 64 bits"))
+        }
+        (UnaryOp::Invert, Value::Int(value)) => Ok(Value::Int(!value)),
+        _ => {
+            let expr = to_expr(operand, span)?;
+            let (ir_op, expr) = match op {
+                UnaryOp::Plus => return Ok(Value::Expr(expr)),
+                UnaryOp::Neg => (ir::UnaryOp::Neg, expr),
+                UnaryOp::Not => (ir::UnaryOp::Not, expr),
+                // Of a bool TE's `~` is the logical not.
+                UnaryOp::Invert if expr.dtype() == DataType::BOOL => (ir::UnaryOp::Not, expr),
+                UnaryOp::Invert => (ir::UnaryOp::BitNot, expr),
+            };
+            if ir_op.result_type(expr.dtype()).is_none() {
+                let message = format!("`{}` is not defined for {}", ir_op.symbol().0.trim(), expr.dtype());
+                return Err(Diagnostic::error("type", Some(span), message));
+            }
+            Ok(Value::Expr(Expr::unary(ir_op, expr)))
+        }
+    }
+}
+
+/// Both operands in one type.
+pub(super) fn pair(lhs: &Value<'_>, rhs: &Value<'_>, span: Span) -> Eval<(Expr, Expr)> {
+    let (a, b) = match (lhs.is_number(), rhs.is_number()) {
+        (true, false) => {
+            let b = to_expr(rhs, span)?;
+            (literal(lhs, b.dtype(), span)?, b)
+        }
+        (false, true) => {
+            let a = to_expr(lhs, span)?;
+            let b = literal(rhs, a.dtype(), span)?;
+            (a, b)
+        }
+        _ => (to_expr(lhs, span)?, to_expr(rhs, span)?),
+    };
+    match_types(a, b, span)
+}
+
+/// A plain number beside an operand of type `ty`.
+fn literal(value: &Value<'_>, ty: DataType, span: Span) -> Eval<Expr> {
+    let scalar = ty.scalar;
+    Ok(match value {
+        Value::Int(_) | Value::Float(_) if scalar.is_float() => Expr::float_of(as_float(value), scalar),
+        Value::Int(value) if scalar.is_integer() => match Expr::int_of((*value).into(), scalar) {
+            Some(expr) => expr,
+            None if scalar == ScalarType::Int32 => Expr::int(*value),
+            None => {
+                let message = format!("{value} is no value of the type {scalar}");
+                return Err(Diagnostic::error("constant", Some(span), message)
+                    .with_help("convert the other operand with .astype(...) first"));
+            }
+        },
+        _ => to_expr(value, span)?,
+    })
+}
+
+/// Two expressions in one type.
+pub(super) fn match_types(a: Expr, b: Expr, span: Span) -> Eval<(Expr, Expr)> {
+    let (a, b) = match (a.dtype().lanes, b.dtype().lanes) {
+        (1, 1) => (a, b),
+        (1, lanes) => (Expr::Broadcast { value: Box::new(a), lanes }, b),
+        (lanes, 1) => (a, Expr::Broadcast { value: Box::new(b), lanes }),
+        _ => (a, b),
+    };
+    let (ta, tb) = (a.dtype(), b.dtype());
+    if ta == tb {
+        return Ok((a, b));
+    }
+    let (sa, sb) = (ta.scalar, tb.scalar);
+    let common = match (sa.class(), sb.class()) {
+        (TypeClass::Bool, _) => sb,
+        (_, TypeClass::Bool) => sa,
+        (TypeClass::Float, TypeClass::Float) if sa.bits() == sb.bits() => {
+            let message = format!("{sa} and {sb} have no common type");
+            return Err(Diagnostic::error("type", Some(span), message).with_help("convert one with .astype(...)"));
+        }
+        (TypeClass::Float, TypeClass::Int | TypeClass::UInt) => sa,
+        (TypeClass::Int | TypeClass::UInt, TypeClass::Float) => sb,
+        _ if sa.bits() > sb.bits() => sa,
+        _ if sa.bits() < sb.bits() => sb,
+        (TypeClass::UInt, _) => sa,
+        _ => sb,
+    };
+    let (ta, tb) = (DataType { scalar: common, ..ta }, DataType { scalar: common, ..tb });
+    Ok((cast(a, ta), cast(b, tb)))
+}
+
+/// Conversion; nothing if the type is right already, and constants are converted at once where that is exact.
+pub(super) fn cast(expr: Expr, ty: DataType) -> Expr {
+    if expr.dtype() == ty {
+        return expr;
+    }
+    match (&expr, ty.is_scalar()) {
+        (Expr::Int { value, .. }, true) => {
+            if let Some(constant) = Expr::int_of(*value, ty.scalar).filter(|_| ty.scalar.is_integer()) {
+                return constant;
+            }
+            if let Some(value) = i32::try_from(*value).ok().filter(|_| ty.scalar.is_float()) {
+                return Expr::float_of(f64::from(value), ty.scalar);
+            }
+        }
+        (Expr::Float { value, .. }, true) if ty.scalar.is_float() => return Expr::float_of(*value, ty.scalar),
+        _ => {}
+    }
+    Expr::Cast(ty, Box::new(expr))
+}

@@ -1,0 +1,571 @@
+//! Functions of `tvm`, `tvm.te`, `tvm.tir` and Python itself.
+
+use std::rc::Rc;
+
+use tilewright_ir::{self as ir, Diagnostic, Expr, ScalarType, Span};
+
+use super::args::{Arg, Args};
+use super::arith;
+use super::eval::Interp;
+use super::value::{
+    AxisValue, Closure, Eval, Reduction, Tensor, TensorKind, Value, to_dtype, to_expr, to_index, to_int, to_items,
+    to_shape, to_str, wrong_kind,
+};
+
+/// The functions of Python that are known.
+pub(super) const PYTHON: [&str; 14] = [
+    "range", "len", "min", "max", "abs", "int", "float", "list", "tuple", "print", "zip", "enumerate", "reversed", "sum",
+];
+/// Longest list that `range` makes.
+const MAX_RANGE: i64 = 100_000;
+
+impl<'a> Interp<'a> {
+    /// Calls the function at a dotted path.
+    pub(super) fn builtin(&mut self, path: &str, args: Args<'a>) -> Eval<Value<'a>> {
+        let span = args.span;
+        let local = path.strip_prefix("tvm.").unwrap_or(path);
+        match local.split_once('.') {
+            Some(("builtins", name)) => self.python(name, args),
+            Some(("te", name)) if self.is_te(name) => self.te(name, args),
+            Some(("te" | "tir", name)) => self.scalar_function(name, path, args),
+            Some(("driver", "lower" | "build")) => self.lower_call(args),
+            Some(("target", "Target" | "create")) => Ok(Value::Opaque("a target")),
+            Some(("topi", _)) => {
+                let message = format!("`{path}`: the operator library topi is not part of the TE dialect");
+                Err(Diagnostic::error("topi", Some(span), message).with_help("write the operator as a te.compute"))
+            }
+            None if matches!(local, "lower" | "build") => self.lower_call(args),
+            _ => Err(unsupported_path(path, span)),
+        }
+    }
+
+    fn is_te(&self, name: &str) -> bool {
+        let _ = self;
+        matches!(
+            name,
+            "placeholder" | "compute" | "var" | "size_var" | "reduce_axis" | "thread_axis" | "create_schedule" | "sum"
+        ) || matches!(name, "max" | "min" | "prod")
+    }
+
+    fn te(&mut self, name: &str, args: Args<'a>) -> Eval<Value<'a>> {
+        match name {
+            "placeholder" => self.placeholder(args),
+            "compute" => self.compute(args),
+            "var" | "size_var" => self.symbol(args),
+            "reduce_axis" => reduce_axis(args),
+            "thread_axis" => thread_axis(args),
+            "create_schedule" => self.create_schedule(args),
+            "sum" => self.reduction(ir::ReduceOp::Sum, args),
+            "prod" => self.reduction(ir::ReduceOp::Prod, args),
+            "max" => self.reduction(ir::ReduceOp::Max, args),
+            _ => self.reduction(ir::ReduceOp::Min, args),
+        }
+    }
+
+    fn add_tensor(&mut self, buffer: &ir::Buffer, kind: TensorKind, named: bool, span: Span) -> Value<'a> {
+        let buffer = buffer.with(|info| info.span = Some(span));
+        self.tensors.push(Tensor { buffer, kind, named, span });
+        Value::Tensor(self.tensors.len() - 1)
+    }
+
+    fn placeholder(&mut self, mut args: Args<'a>) -> Eval<Value<'a>> {
+        let (shape, shape_span) = args.need("shape")?;
+        let dtype = args.take("dtype")?.filter(|(value, _)| !matches!(value, Value::None));
+        let dtype = dtype.map_or(Ok(ScalarType::Float32.into()), |(value, span)| to_dtype(&value, span))?;
+        let name = name_of(&mut args, "placeholder")?;
+        let span = args.span;
+        args.finish()?;
+        let shape = to_shape(&shape, shape_span)?;
+        let buffer = ir::Buffer::compact(name.0, dtype, shape);
+        Ok(self.add_tensor(&buffer, TensorKind::Input, name.1, span))
+    }
+
+    fn symbol(&mut self, mut args: Args<'a>) -> Eval<Value<'a>> {
+        let name = args.take("name")?.map_or(Ok("v".into()), |(value, span)| to_str(&value, span))?;
+        let dtype = args.take("dtype")?.map(|(value, span)| Ok((to_dtype(&value, span)?, span))).transpose()?;
+        args.finish()?;
+        if let Some((ty, span)) = dtype
+            && !(ty.scalar.is_integer() && ty.is_scalar())
+        {
+            return Err(Diagnostic::error("dtype", Some(span), format!("an extent is an integer, not {ty}")));
+        }
+        let var = ir::Var::new(&*name, dtype.map_or(ir::DataType::INT32, |(ty, _)| ty));
+        self.symbols.push(var.clone());
+        Ok(Value::Expr(Expr::from(var)))
+    }
+
+    fn compute(&mut self, mut args: Args<'a>) -> Eval<Value<'a>> {
+        let (shape, shape_span) = args.need("shape")?;
+        let (function, function_span) = args.need("fcompute")?;
+        let name = name_of(&mut args, "compute")?;
+        for ignored in ["tag", "attrs"] {
+            args.take(ignored)?;
+        }
+        let span = args.span;
+        args.finish()?;
+        let shape = to_shape(&shape, shape_span)?;
+        let Value::Closure(closure) = function else {
+            let help = "write the value of an element, such as `lambda i, j: A[i, j] + 1`";
+            return Err(wrong_kind(function_span, "a function of the indices", &function).with_help(help));
+        };
+        let axes: Vec<_> = index_names(&closure, shape.len(), function_span)?
+            .into_iter()
+            .zip(&shape)
+            .map(|(name, extent)| ir::Axis { var: ir::Var::new(name, extent.dtype()), extent: extent.clone() })
+            .collect();
+        let values = axes.iter().map(|axis| Value::Expr(Expr::from(&axis.var))).collect();
+        let value = self.apply(&closure, values, span)?;
+        let body = self.stage_body(&value, &axes, closure.function.span)?;
+        let (ir::StageBody::Elementwise(expr) | ir::StageBody::Reduce { source: expr, .. }) = &body;
+        let buffer = ir::Buffer::compact(name.0, expr.dtype(), shape);
+        Ok(self.add_tensor(&buffer, TensorKind::Computed { axes, body }, name.1, span))
+    }
+
+    /// The body of a tensor, with nothing in it but its axes and symbolic extents.
+    fn stage_body(&self, value: &Value<'a>, axes: &[ir::Axis], span: Span) -> Eval<ir::StageBody> {
+        let (body, reduced) = match value {
+            Value::Reduction(reduction) => {
+                let Reduction { op, axes, source } = &**reduction;
+                let body = ir::StageBody::Reduce { op: *op, axes: axes.clone(), source: source.clone() };
+                (body, axes.clone())
+            }
+            Value::List(_) | Value::Tuple(_) => {
+                let message = "a te.compute with several results is not supported";
+                return Err(Diagnostic::error("several-results", Some(span), message)
+                    .with_help("write one te.compute for each tensor"));
+            }
+            _ => (ir::StageBody::Elementwise(to_expr(value, span)?), Vec::new()),
+        };
+        let (ir::StageBody::Elementwise(expr) | ir::StageBody::Reduce { source: expr, .. }) = &body;
+        ir::check::type_of(expr).map_err(|mut error| {
+            error.labels = vec![ir::Label { span, message: String::new() }];
+            error
+        })?;
+        let known = |var: &ir::Var| {
+            axes.iter().chain(&reduced).any(|axis| axis.var == *var) || self.symbols.contains(var)
+        };
+        if let Some(stray) = expr.vars().into_iter().find(|var| !known(var)) {
+            let message = format!("the axis `{stray}` is neither an index of this tensor nor reduced over");
+            return Err(Diagnostic::error("stray-axis", Some(span), message)
+                .with_help(format!("reduce over it: te.sum(..., axis={stray})")));
+        }
+        Ok(body)
+    }
+
+    /// `te.sum(source, axis=...)`; `te.max(a, b)` is the greater of two values.
+    fn reduction(&mut self, op: ir::ReduceOp, mut args: Args<'a>) -> Eval<Value<'a>> {
+        let (source, source_span) = args.need("expr")?;
+        let (axis, axis_span) = args.need("axis")?;
+        let span = args.span;
+        args.finish()?;
+        let mut axes = Vec::new();
+        for item in to_items(&axis) {
+            match item {
+                Value::Axis(axis) if axis.reduce => axes.push(ir::Axis { var: axis.var, extent: axis.extent }),
+                _ if axes.is_empty() && axis.items().is_none() => {
+                    let result = arith::apply_values(op.combine(), &source, &axis, span)?;
+                    return self.symbolic(result, span);
+                }
+                other => {
+                    return Err(wrong_kind(axis_span, "reduction axes", &other)
+                        .with_help("make them by te.reduce_axis((0, extent), name=...)"));
+                }
+            }
+        }
+        if axes.is_empty() {
+            return Err(Diagnostic::error("reduction", Some(axis_span), "a reduction needs at least one axis"));
+        }
+        let twice = axes.iter().enumerate().find(|(at, axis)| axes[..*at].iter().any(|other| other.var == axis.var));
+        if let Some((_, axis)) = twice {
+            let message = format!("the axis `{}` is reduced twice", axis.var);
+            return Err(Diagnostic::error("reduction", Some(axis_span), message));
+        }
+        let source = to_expr(&source, source_span)?;
+        let ty = source.dtype();
+        if !ty.is_scalar() || op.combine().result_type(ty, ty).is_none() {
+            let message = format!("elements of type {ty} cannot be reduced so");
+            return Err(Diagnostic::error("type", Some(source_span), message));
+        }
+        Ok(Value::Reduction(Rc::new(Reduction { op, axes, source })))
+    }
+
+    /// Reads an element: `A[i, j]` and `A(i, j)`.
+    pub(super) fn load(&mut self, tensor: usize, indices: &[Arg<'a>], span: Span) -> Eval<Value<'a>> {
+        let entry = &mut self.tensors[tensor];
+        if let TensorKind::Cache { .. } = entry.kind {
+            let message = "a cache of a schedule cannot be read by a definition";
+            return Err(Diagnostic::error("cache-read", Some(span), message).with_help("read the tensor itself"));
+        }
+        let rank = entry.buffer.rank();
+        if indices.len() != rank {
+            let message = format!("`{}` has {rank} axes, but {} indices are given", entry.buffer, indices.len());
+            return Err(Diagnostic::error("rank", Some(span), message).with_label(entry.span, "defined here"));
+        }
+        entry.named = true;
+        let buffer = entry.buffer.clone();
+        let indices = indices.iter().map(|(index, span)| to_index(index, *span)).collect::<Eval<Vec<_>>>()?;
+        self.symbolic(Expr::load(&buffer, indices), span)
+    }
+
+    /// Functions on scalars: `te.exp`, `tvm.tir.if_then_else`, `tvm.tir.const` and so on.
+    fn scalar_function(&mut self, name: &str, path: &str, mut args: Args<'a>) -> Eval<Value<'a>> {
+        let span = args.span;
+        let alias = match name {
+            "power" => "pow",
+            "fabs" => "abs",
+            "nearbyint" => "round",
+            "indexdiv" => "floordiv",
+            "indexmod" => "floormod",
+            _ => name,
+        };
+        if let Some(function) = ir::MathFn::by_name(alias) {
+            let mut values = Vec::new();
+            for position in 0..function.info().1 {
+                values.push(args.need(if position == 0 { "x" } else { "y" })?.0);
+            }
+            args.finish()?;
+            let operands = match values.as_slice() {
+                [x, y] => {
+                    let (x, y) = arith::pair(x, y, span)?;
+                    vec![x, y]
+                }
+                _ => values.iter().map(|value| to_expr(value, span)).collect::<Eval<_>>()?,
+            };
+            return self.symbolic(arith::call(function, operands, span)?, span);
+        }
+        if let Some(op) = ir::BinaryOp::ALL.into_iter().find(|op| op.info().call == alias) {
+            let ((a, _), (b, _)) = (args.need("a")?, args.need("b")?);
+            args.finish()?;
+            return self.symbolic(arith::apply_values(op, &a, &b, span)?, span);
+        }
+        match name {
+            "if_then_else" | "Select" => {
+                let (cond, (then, _), (other, _)) = (args.need("cond")?, args.need("t")?, args.need("f")?);
+                args.finish()?;
+                let chosen = self.if_then_else(cond, &then, &other, span)?;
+                Ok(match chosen {
+                    Value::Expr(Expr::IfThenElse(c, a, b)) if name == "Select" => Value::Expr(Expr::Select(c, a, b)),
+                    chosen => chosen,
+                })
+            }
+            "all" | "any" => {
+                let op = if name == "all" { ir::BinaryOp::And } else { ir::BinaryOp::Or };
+                let operands = args.rest();
+                args.finish()?;
+                let mut result = Value::Bool(name == "all");
+                for (operand, _) in operands {
+                    result = self.both(op, result, operand, span)?;
+                }
+                Ok(result)
+            }
+            "const" => {
+                let ((value, value_span), dtype) = (args.need("value")?, args.take("dtype")?);
+                args.finish()?;
+                constant(&value, value_span, dtype)
+            }
+            "Cast" | "cast" => {
+                let ((dtype, dtype_span), (value, value_span)) = (args.need("dtype")?, args.need("value")?);
+                args.finish()?;
+                let ty = to_dtype(&dtype, dtype_span)?;
+                self.symbolic(arith::cast(to_expr(&value, value_span)?, ty), span)
+            }
+            "min_value" | "max_value" => {
+                let (dtype, dtype_span) = args.need("dtype")?;
+                args.finish()?;
+                let ty = to_dtype(&dtype, dtype_span)?.scalar;
+                let op = if name == "min_value" { ir::ReduceOp::Max } else { ir::ReduceOp::Min };
+                // TVM's least float is the least finite one.
+                if ty.is_float() {
+                    let message = "the least and greatest value are known for integer types only";
+                    return Err(Diagnostic::error("type", Some(span), message).with_help("write the number"));
+                }
+                Ok(Value::Expr(op.identity_expr(ty)))
+            }
+            "Not" => {
+                let (value, value_span) = args.need("a")?;
+                args.finish()?;
+                arith::unary(tilewright_script::te::UnaryOp::Not, &value, value_span)
+            }
+            _ => Err(unsupported_path(path, span)),
+        }
+    }
+
+    fn python(&mut self, name: &str, mut args: Args<'a>) -> Eval<Value<'a>> {
+        let span = args.span;
+        let values = args.rest();
+        if name == "print" {
+            return Ok(Value::None);
+        }
+        args.finish()?;
+        let items = |index: usize| {
+            let (value, span) = values.get(index).ok_or_else(|| missing(name, span))?;
+            value.items().ok_or_else(|| wrong_kind(*span, "a list or a tuple", value))
+        };
+        let only = || values.first().ok_or_else(|| missing(name, span));
+        match name {
+            "range" => range(&values, span),
+            "len" => {
+                let count = match only()? {
+                    (Value::Str(text), _) => text.len(),
+                    (Value::Tensor(tensor), _) => self.tensors[*tensor].buffer.rank(),
+                    _ => items(0)?.len(),
+                };
+                Ok(Value::Int(i64::try_from(count).unwrap_or(i64::MAX)))
+            }
+            "list" => Ok(Value::list(if values.is_empty() { Vec::new() } else { items(0)? })),
+            "tuple" => Ok(Value::Tuple(if values.is_empty() { Vec::new() } else { items(0)? }.into())),
+            "reversed" => Ok(Value::list(items(0)?.into_iter().rev().collect())),
+            "enumerate" => Ok(Value::list(
+                (0..).zip(items(0)?).map(|(at, item)| Value::Tuple([Value::Int(at), item].into())).collect(),
+            )),
+            "zip" => {
+                let lists = (0..values.len()).map(items).collect::<Eval<Vec<_>>>()?;
+                let rows = lists.iter().map(Vec::len).min().unwrap_or(0);
+                let row = |at: usize| Value::Tuple(lists.iter().map(|list| list[at].clone()).collect());
+                Ok(Value::list((0..rows).map(row).collect()))
+            }
+            "min" | "max" => {
+                let op = if name == "min" { ir::BinaryOp::Min } else { ir::BinaryOp::Max };
+                let list = if values.len() == 1 { items(0)? } else { values.iter().map(|(v, _)| v.clone()).collect() };
+                self.fold(&list, span, |a, b| extreme(op, a, b, span))
+            }
+            "sum" => {
+                let list = items(0)?;
+                let list: Vec<_> = std::iter::once(Value::Int(0)).chain(list).collect();
+                self.fold(&list, span, |a, b| arith::binary(tilewright_script::te::BinaryOp::Add, a, b, span))
+            }
+            "abs" => match only()? {
+                (Value::Int(value), span) => value
+                    .checked_abs()
+                    .map(Value::Int)
+                    .ok_or_else(|| Diagnostic::error("overflow", Some(*span), "the result leaves 64 bits")),
+                (Value::Float(value), _) => Ok(Value::Float(value.abs())),
+                (value, span) => {
+                    let operand = to_expr(value, *span)?;
+                    self.symbolic(arith::call(ir::MathFn::Abs, vec![operand], *span)?, *span)
+                }
+            },
+            "int" => {
+                let (value, span) = only()?;
+                match value {
+                    Value::Float(float) => float_to_int(*float, *span),
+                    _ => to_int(value, *span).map(Value::Int),
+                }
+            }
+            "float" => {
+                let (value, span) = only()?;
+                if !value.is_number() {
+                    return Err(wrong_kind(*span, "a number", value));
+                }
+                Ok(Value::Float(arith::as_float(value)))
+            }
+            _ => Err(unsupported_path(name, span)),
+        }
+    }
+
+    fn fold(
+        &mut self,
+        list: &[Value<'a>],
+        span: Span,
+        mut combine: impl FnMut(&Value<'a>, &Value<'a>) -> Eval<Value<'a>>,
+    ) -> Eval<Value<'a>> {
+        let Some((first, rest)) = list.split_first() else {
+            return Err(Diagnostic::error("argument", Some(span), "the list is empty"));
+        };
+        let mut result = first.clone();
+        for item in rest {
+            result = match combine(&result, item)? {
+                Value::Expr(expr) => self.symbolic(expr, span)?,
+                value => value,
+            };
+        }
+        Ok(result)
+    }
+}
+
+fn missing(name: &str, span: Span) -> Diagnostic {
+    Diagnostic::error("argument", Some(span), format!("`{name}` needs an argument"))
+}
+
+/// A function or a module that is not known.
+pub(super) fn unsupported_path(path: &str, span: Span) -> Diagnostic {
+    let root = path.split('.').next().unwrap_or_default();
+    if root == "numpy" {
+        let message = format!("`{path}`: numpy is not part of the TE dialect");
+        return Diagnostic::error("numpy", Some(span), message)
+            .with_help("arguments are made by the tool itself; leave the code that runs the program out");
+    }
+    Diagnostic::error("unsupported", Some(span), format!("`{path}` is not supported"))
+        .with_help("te.placeholder, te.compute, te.reduce_axis, te.sum/max/min, te.create_schedule, tvm.lower and the scalar functions of te and tvm.tir are known")
+}
+
+fn extreme<'a>(op: ir::BinaryOp, a: &Value<'a>, b: &Value<'a>, span: Span) -> Eval<Value<'a>> {
+    if a.is_number() && b.is_number() {
+        let less = arith::as_float(a) <= arith::as_float(b);
+        return Ok(if less == (op == ir::BinaryOp::Min) { a.clone() } else { b.clone() });
+    }
+    arith::apply_values(op, a, b, span).map(Value::Expr)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the range is checked before")]
+fn float_to_int<'a>(value: f64, span: Span) -> Eval<Value<'a>> {
+    if value.abs() < 9e15 {
+        return Ok(Value::Int(value as i64));
+    }
+    Err(Diagnostic::error("overflow", Some(span), "the number is no integer of 64 bits"))
+}
+
+fn range<'a>(values: &[Arg<'a>], span: Span) -> Eval<Value<'a>> {
+    let numbers = values.iter().map(|(value, span)| to_int(value, *span)).collect::<Eval<Vec<_>>>()?;
+    let (start, end, step) = match *numbers.as_slice() {
+        [end] => (0, end, 1),
+        [start, end] => (start, end, 1),
+        [start, end, step] if step != 0 => (start, end, step),
+        _ => return Err(Diagnostic::error("argument", Some(span), "range takes one to three numbers, no step of 0")),
+    };
+    let mut items = Vec::new();
+    let mut next = Some(start);
+    while let Some(value) = next.filter(|&value| if step > 0 { value < end } else { value > end }) {
+        if items.len() >= usize::try_from(MAX_RANGE).unwrap_or(usize::MAX) {
+            let message = format!("the range has more than {MAX_RANGE} numbers");
+            return Err(Diagnostic::error("fuel", Some(span), message));
+        }
+        items.push(Value::Int(value));
+        next = value.checked_add(step);
+    }
+    Ok(Value::list(items))
+}
+
+/// `items[lower:upper:step]`, clipped as Python clips.
+pub(super) fn slice<'a>(
+    value: &Value<'a>,
+    items: &[Value<'a>],
+    (lower, upper, step): (Option<i64>, Option<i64>, Option<i64>),
+    span: Span,
+) -> Eval<Value<'a>> {
+    let count = i64::try_from(items.len()).unwrap_or(i64::MAX);
+    let step = step.unwrap_or(1);
+    if step == 0 {
+        return Err(Diagnostic::error("slice", Some(span), "the step of a slice is not 0"));
+    }
+    let (low, high) = if step > 0 { (0, count) } else { (-1, count - 1) };
+    let clip = |bound: Option<i64>, default: i64| {
+        bound.map_or(default, |bound| if bound < 0 { bound.saturating_add(count) } else { bound }.clamp(low, high))
+    };
+    let (start, end) = if step > 0 { (clip(lower, 0), clip(upper, count)) } else { (clip(lower, high), clip(upper, -1)) };
+    let mut chosen = Vec::new();
+    let mut at = start;
+    while if step > 0 { at < end } else { at > end } {
+        chosen.extend(usize::try_from(at).ok().and_then(|at| items.get(at)).cloned());
+        at = at.saturating_add(step);
+    }
+    Ok(if matches!(value, Value::Tuple(_)) { Value::Tuple(chosen.into()) } else { Value::list(chosen) })
+}
+
+fn constant<'a>(value: &Value<'a>, span: Span, dtype: Option<Arg<'a>>) -> Eval<Value<'a>> {
+    let expr = to_expr(value, span)?;
+    let Some((dtype, dtype_span)) = dtype else { return Ok(Value::Expr(expr)) };
+    let ty = to_dtype(&dtype, dtype_span)?;
+    let converted = match value {
+        Value::Float(float) if ty.scalar.is_float() => Expr::float_of(*float, ty.scalar),
+        _ => arith::cast(expr, ty.with_lanes(1)),
+    };
+    if matches!(converted, Expr::Cast(..)) {
+        let message = format!("{} is no value of the type {}", value.describe(), ty.scalar);
+        return Err(Diagnostic::error("constant", Some(span), message));
+    }
+    let lanes = ty.lanes;
+    Ok(Value::Expr(if ty.is_scalar() { converted } else { Expr::Broadcast { value: Box::new(converted), lanes } }))
+}
+
+/// The name given, and whether one was.
+fn name_of(args: &mut Args<'_>, default: &str) -> Eval<(String, bool)> {
+    match args.take("name")? {
+        Some((value, span)) => {
+            let name = to_str(&value, span)?;
+            check_name(&name, span)?;
+            Ok((name.to_string(), true))
+        }
+        None => Ok((default.to_owned(), false)),
+    }
+}
+
+/// Names of buffers and functions are printed as identifiers; TVM's dots are allowed.
+pub(super) fn check_name(name: &str, span: Span) -> Eval<()> {
+    let letter = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    if !name.is_empty() && name.chars().all(letter) && !name.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+        return Ok(());
+    }
+    Err(Diagnostic::error("name", Some(span), format!("`{name}` is no name"))
+        .with_help("names are letters, digits and underscores, not starting with a digit"))
+}
+
+/// Names of the indices that a function of `rank` indices takes: its parameters, `*i` giving `i0`, `i1` and so on.
+pub(super) fn index_names(closure: &Closure<'_>, rank: usize, span: Span) -> Eval<Vec<String>> {
+    let function = closure.function;
+    let mut names: Vec<_> = function.params.iter().map(|param| param.name.clone()).take(rank).collect();
+    let defaulted = closure.defaults.iter().skip(rank).all(Option::is_some);
+    match &function.var_args {
+        Some(rest) => {
+            let extra = rank.saturating_sub(names.len());
+            names.extend((0..extra).map(|position| format!("{rest}{position}")));
+        }
+        None if names.len() < rank || !defaulted => {
+            let message = format!("the function takes {} indices, but there are {rank} axes", function.params.len());
+            return Err(Diagnostic::error("rank", Some(span), message)
+                .with_label(function.span, "the function")
+                .with_help("name one parameter for each axis, or take `*indices`"));
+        }
+        None => {}
+    }
+    Ok(names)
+}
+
+/// `te.reduce_axis((begin, end), name=...)`.
+fn reduce_axis(mut args: Args<'_>) -> Eval<Value<'_>> {
+    let (dom, span) = args.need("dom")?;
+    let name = args.take("name")?.map_or(Ok("rv".into()), |(value, span)| to_str(&value, span))?;
+    args.finish()?;
+    let bounds = dom.items().unwrap_or_default();
+    let [begin, end] = bounds.as_slice() else {
+        return Err(wrong_kind(span, "a range such as (0, k)", &dom));
+    };
+    let (min, end) = arith::match_types(to_index(begin, span)?, to_index(end, span)?, span)?;
+    let extent = match (min.as_const_int(), end.as_const_int()) {
+        (Some(0), _) => end,
+        (Some(low), Some(high)) => Expr::int_of(high - low, end.dtype().scalar)
+            .ok_or_else(|| Diagnostic::error("extent", Some(span), "the range is too large"))?,
+        _ => end - min.clone(),
+    };
+    super::value::check_extent(&extent, span)?;
+    let var = ir::Var::new(&*name, extent.dtype());
+    Ok(Value::Axis(AxisValue { var, min, extent, reduce: true }))
+}
+
+/// `te.thread_axis("blockIdx.x")`, `te.thread_axis((0, 32), "threadIdx.x")`.
+fn thread_axis(mut args: Args<'_>) -> Eval<Value<'_>> {
+    let first = args.take("dom")?;
+    let second = args.take("tag")?.or(args.keyword("thread_tag"));
+    args.take("name")?;
+    let span = args.span;
+    args.finish()?;
+    let (dom, tag) = match (first, second) {
+        (Some((Value::None, _)), tag) => (None, tag),
+        (Some(first), None) => (None, Some(first)),
+        (dom, tag) => (dom, tag),
+    };
+    let (tag, tag_span) = tag.ok_or_else(|| missing("te.thread_axis", span))?;
+    let text = to_str(&tag, tag_span)?;
+    let tag = text.parse::<ir::ThreadTag>().map_err(|error| {
+        let help = "virtual threads are not supported; unroll or split the loop instead";
+        Diagnostic::error("thread-axis", Some(tag_span), error.to_string()).with_help(help)
+    })?;
+    let extent = match dom {
+        None => None,
+        Some((value, span)) => {
+            let extent = value.items().map_or(Some(value.clone()), |items| items.get(1).cloned());
+            Some(to_index(&extent.ok_or_else(|| wrong_kind(span, "a range such as (0, 32)", &value))?, span)?)
+        }
+    };
+    Ok(Value::Thread { tag, extent })
+}
