@@ -176,7 +176,7 @@ impl Checker {
     }
 
     fn allocation_of(&mut self, buffer: &Buffer) {
-        if !self.allocated.contains(&buffer.data) {
+        if self.scoped && !self.allocated.contains(&buffer.data) {
             self.report(
                 "no-memory",
                 format!("buffer `{buffer}` has no memory here: it is neither a parameter nor allocated"),

@@ -12,9 +12,8 @@ use super::value::{Eval, Value, to_expr, wrong_kind};
 pub(super) fn binary<'a>(op: BinaryOp, lhs: &Value<'a>, rhs: &Value<'a>, span: Span) -> Eval<Value<'a>> {
     match (lhs, rhs) {
         (a, b) if a.is_number() && b.is_number() => numbers(op, a, b, span),
-        (Value::List(_) | Value::Tuple(_) | Value::Str(_), _) | (_, Value::List(_) | Value::Tuple(_) | Value::Str(_)) => {
-            sequences(op, lhs, rhs, span)
-        }
+        (Value::List(_) | Value::Tuple(_) | Value::Str(_), _)
+        | (_, Value::List(_) | Value::Tuple(_) | Value::Str(_)) => sequences(op, lhs, rhs, span),
         _ => symbolic(op, lhs, rhs, span).map(Value::Expr),
     }
 }
@@ -155,10 +154,8 @@ fn apply(op: ir::BinaryOp, a: Expr, b: Expr, span: Span) -> Eval<Expr> {
     } else {
         (a, b)
     };
-    let divides = matches!(
-        op,
-        ir::BinaryOp::FloorDiv | ir::BinaryOp::FloorMod | ir::BinaryOp::TruncDiv | ir::BinaryOp::TruncMod
-    );
+    let divides =
+        matches!(op, ir::BinaryOp::FloorDiv | ir::BinaryOp::FloorMod | ir::BinaryOp::TruncDiv | ir::BinaryOp::TruncMod);
     if divides && b.as_const_int() == Some(0) {
         return Err(Diagnostic::error("division-by-zero", Some(span), "division by zero"));
     }
@@ -253,7 +250,9 @@ pub(super) fn unary<'a>(op: UnaryOp, operand: &Value<'a>, span: Span) -> Eval<Va
         (UnaryOp::Neg, Value::Float(value)) => Ok(Value::Float(-value)),
         (UnaryOp::Neg, value) if value.is_number() => {
             let negated = as_int(value).and_then(i64::checked_neg);
-            negated.map(Value::Int).ok_or_else(|| Diagnostic::error("overflow", Some(span), "the result leaves 64 bits"))
+            negated
+                .map(Value::Int)
+                .ok_or_else(|| Diagnostic::error("overflow", Some(span), "the result leaves 64 bits"))
         }
         (UnaryOp::Invert, Value::Int(value)) => Ok(Value::Int(!value)),
         _ => {

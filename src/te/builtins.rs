@@ -14,7 +14,20 @@ use super::value::{
 
 /// The functions of Python that are known.
 pub(super) const PYTHON: [&str; 14] = [
-    "range", "len", "min", "max", "abs", "int", "float", "list", "tuple", "print", "zip", "enumerate", "reversed", "sum",
+    "range",
+    "len",
+    "min",
+    "max",
+    "abs",
+    "int",
+    "float",
+    "list",
+    "tuple",
+    "print",
+    "zip",
+    "enumerate",
+    "reversed",
+    "sum",
 ];
 /// Longest list that `range` makes.
 const MAX_RANGE: i64 = 100_000;
@@ -141,9 +154,8 @@ impl<'a> Interp<'a> {
             error.labels = vec![ir::Label { span, message: String::new() }];
             error
         })?;
-        let known = |var: &ir::Var| {
-            axes.iter().chain(&reduced).any(|axis| axis.var == *var) || self.symbols.contains(var)
-        };
+        let known =
+            |var: &ir::Var| axes.iter().chain(&reduced).any(|axis| axis.var == *var) || self.symbols.contains(var);
         if let Some(stray) = expr.vars().into_iter().find(|var| !known(var)) {
             let message = format!("the axis `{stray}` is neither an index of this tensor nor reduced over");
             return Err(Diagnostic::error("stray-axis", Some(span), message)
@@ -452,7 +464,8 @@ pub(super) fn slice<'a>(
     let clip = |bound: Option<i64>, default: i64| {
         bound.map_or(default, |bound| if bound < 0 { bound.saturating_add(count) } else { bound }.clamp(low, high))
     };
-    let (start, end) = if step > 0 { (clip(lower, 0), clip(upper, count)) } else { (clip(lower, high), clip(upper, -1)) };
+    let (start, end) =
+        if step > 0 { (clip(lower, 0), clip(upper, count)) } else { (clip(lower, high), clip(upper, -1)) };
     let mut chosen = Vec::new();
     let mut at = start;
     while if step > 0 { at < end } else { at > end } {

@@ -315,12 +315,12 @@ impl<'a> Interp<'a> {
 
     fn name(&mut self, name: &str, span: Span) -> Eval<Value<'a>> {
         self.lookup(name).ok_or_else(|| {
-            let help = if name.len() == 1 && name.starts_with(char::is_uppercase) || name.starts_with(char::is_lowercase)
-            {
-                format!("a symbolic extent is defined by `{name} = te.var(\"{name}\")`")
-            } else {
-                format!("define `{name}` before this line")
-            };
+            let help =
+                if name.len() == 1 && name.starts_with(char::is_uppercase) || name.starts_with(char::is_lowercase) {
+                    format!("a symbolic extent is defined by `{name} = te.var(\"{name}\")`")
+                } else {
+                    format!("define `{name}` before this line")
+                };
             Diagnostic::error("unknown-name", Some(span), format!("`{name}` is not defined")).with_help(help)
         })
     }
@@ -467,13 +467,7 @@ impl<'a> Interp<'a> {
         Ok(Value::Closure(Rc::new(Closure { function, frame: self.frame(), defaults })))
     }
 
-    fn call(
-        &mut self,
-        func: &'a Expr,
-        args: &'a [Argument],
-        keywords: &'a [Keyword],
-        span: Span,
-    ) -> Eval<Value<'a>> {
+    fn call(&mut self, func: &'a Expr, args: &'a [Argument], keywords: &'a [Keyword], span: Span) -> Eval<Value<'a>> {
         if let ExprKind::Attribute(receiver, method) = &func.kind {
             let receiver_value = self.expr(receiver)?;
             if !matches!(receiver_value, Value::Path(_)) {
@@ -501,13 +495,7 @@ impl<'a> Interp<'a> {
         }
     }
 
-    fn arguments(
-        &mut self,
-        callee: &str,
-        args: &'a [Argument],
-        keywords: &'a [Keyword],
-        span: Span,
-    ) -> Eval<Args<'a>> {
+    fn arguments(&mut self, callee: &str, args: &'a [Argument], keywords: &'a [Keyword], span: Span) -> Eval<Args<'a>> {
         let mut positional = std::collections::VecDeque::new();
         for arg in args {
             let value = self.expr(&arg.value)?;

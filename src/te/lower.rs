@@ -69,8 +69,10 @@ pub(super) fn lower(request: &Request<'_>) -> Result<Lowered, Vec<Diagnostic>> {
 /// The definition: the parameters, and every computed tensor of the schedule.
 fn definition(request: &Request<'_>) -> Eval<Definition> {
     let Request { tensors, schedule, params, .. } = request;
-    let param_tensors: Vec<usize> =
-        params.iter().filter_map(|param| if let Param::Tensor(tensor) = param { Some(*tensor) } else { None }).collect();
+    let param_tensors: Vec<usize> = params
+        .iter()
+        .filter_map(|param| if let Param::Tensor(tensor) = param { Some(*tensor) } else { None })
+        .collect();
     let missing = |tensor: usize, what: &str| {
         let buffer = &tensors[tensor].buffer;
         Diagnostic::error("parameters", Some(request.span), format!("`{buffer}` is {what}, but no parameter"))

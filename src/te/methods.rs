@@ -47,9 +47,7 @@ impl<'a> Interp<'a> {
                 let stage = *stage;
                 Ok(Value::list(loops.iter().map(|&iter| Value::Iter(IterRef { stage, iter })).collect()))
             }
-            (Value::StageOp(stage), "name") => {
-                Ok(Value::Str(self.tensors[stage.tensor].buffer.name.as_str().into()))
-            }
+            (Value::StageOp(stage), "name") => Ok(Value::Str(self.tensors[stage.tensor].buffer.name.as_str().into())),
             (Value::Axis(axis), "var") => Ok(Value::Expr(axis.expr())),
             (Value::Expr(expr), "dtype") => Ok(Value::Str(expr.dtype().to_string().into())),
             (Value::Axis(axis), "dtype") => Ok(Value::Str(axis.var.dtype().to_string().into())),
@@ -115,7 +113,10 @@ impl<'a> Interp<'a> {
             }
             Value::Dict(pairs) => {
                 for (key, item) in pairs.iter() {
-                    if matches!(arith::compare(tilewright_script::te::CompareOp::Eq, key, index, span)?, Value::Bool(true)) {
+                    if matches!(
+                        arith::compare(tilewright_script::te::CompareOp::Eq, key, index, span)?,
+                        Value::Bool(true)
+                    ) {
                         return Ok(item.clone());
                     }
                 }
@@ -128,7 +129,13 @@ impl<'a> Interp<'a> {
     }
 
     /// `receiver.name(args)`.
-    pub(super) fn method(&mut self, receiver: &Value<'a>, place: Span, name: &str, mut args: Args<'a>) -> Eval<Value<'a>> {
+    pub(super) fn method(
+        &mut self,
+        receiver: &Value<'a>,
+        place: Span,
+        name: &str,
+        mut args: Args<'a>,
+    ) -> Eval<Value<'a>> {
         let span = args.span;
         match (receiver, name) {
             (Value::Schedule(schedule), _) => self.schedule_method(*schedule, name, args),
@@ -179,7 +186,8 @@ impl<'a> Interp<'a> {
                 return Err(wrong_kind(ops_span, "a tensor's op, such as B.op", &op));
             };
             if !matches!(self.tensors[tensor].kind, TensorKind::Computed { .. }) {
-                let message = format!("`{}` is not computed: there is nothing to schedule", self.tensors[tensor].buffer);
+                let message =
+                    format!("`{}` is not computed: there is nothing to schedule", self.tensors[tensor].buffer);
                 return Err(Diagnostic::error("schedule-input", Some(ops_span), message));
             }
             if !outputs.contains(&tensor) {
@@ -377,15 +385,17 @@ impl<'a> Interp<'a> {
             Value::Iter(iter) => {
                 let other = &self.tensors[iter.stage.tensor].buffer;
                 let name = &self.stage(iter.stage).loops[iter.iter].name;
-                let message = format!("`{name}` is a loop of `{other}`, not of `{}`", self.tensors[stage.tensor].buffer);
+                let message =
+                    format!("`{name}` is a loop of `{other}`, not of `{}`", self.tensors[stage.tensor].buffer);
                 Err(Diagnostic::error("not-a-loop", Some(*span), message))
             }
             Value::Axis(axis) => {
                 let found = self.stage(stage).loops.iter().position(|run| run.axis.as_ref() == Some(&axis.var));
                 found.ok_or_else(|| {
                     let message = format!("`{}` is no loop of `{}`", axis.var, self.tensors[stage.tensor].buffer);
-                    Diagnostic::error("not-a-loop", Some(*span), message)
-                        .with_help("the loops of a stage are s[B].op.axis, s[B].op.reduce_axis and what its methods return")
+                    Diagnostic::error("not-a-loop", Some(*span), message).with_help(
+                        "the loops of a stage are s[B].op.axis, s[B].op.reduce_axis and what its methods return",
+                    )
                 })
             }
             _ => Err(wrong_kind(*span, "a loop of the stage", value)),

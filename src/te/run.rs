@@ -21,10 +21,10 @@ const STACK: usize = 128 << 20;
 /// What is wrong with the program, each with its place; a program without any schedule among it.
 pub fn evaluate(program: &Program, entry: Option<&str>) -> Result<Vec<Lowered>, Vec<Diagnostic>> {
     std::thread::scope(|scope| {
-        let worker = std::thread::Builder::new()
-            .stack_size(STACK)
-            .spawn_scoped(scope, || run(program, entry))
-            .map_err(|error| vec![Diagnostic::error("resources", None, format!("no thread for the evaluator: {error}"))])?;
+        let worker =
+            std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || run(program, entry)).map_err(
+                |error| vec![Diagnostic::error("resources", None, format!("no thread for the evaluator: {error}"))],
+            )?;
         worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
@@ -243,7 +243,11 @@ impl<'a> Interp<'a> {
         self.schedules[schedule].lowered = true;
         // Every error of a lowering has its place; the first one stands for all here.
         let lowered = self.lower_schedule(schedule, &params, name, span).map_err(|mut errors| {
-            if errors.is_empty() { Diagnostic::error("lowering", Some(span), "lowering failed") } else { errors.remove(0) }
+            if errors.is_empty() {
+                Diagnostic::error("lowering", Some(span), "lowering failed")
+            } else {
+                errors.remove(0)
+            }
         })?;
         self.lowered.push(lowered);
         Ok(Value::Opaque("a lowered function"))

@@ -10,7 +10,7 @@
 //! known; what depends on the final order (a vectorized loop is innermost) is checked by `lower`.
 
 use tilewright_ir::{
-    AttrValue, AxisSeparators, Axis, Diagnostic, Expr, ForKind, IndexMap, ScalarType, Scope, Span, ThreadTag, Var,
+    AttrValue, Axis, AxisSeparators, Diagnostic, Expr, ForKind, IndexMap, ScalarType, Scope, Span, ThreadTag, Var,
 };
 
 use super::maps;
@@ -170,7 +170,9 @@ impl Stage {
         }
         self.leaves.iter().position(|&leaf| leaf == iter).ok_or_else(|| {
             let how = self.relations.iter().find_map(|relation| match relation {
-                Relation::Split { parent, .. } if *parent == iter => Some("was split; use the loops that split returned"),
+                Relation::Split { parent, .. } if *parent == iter => {
+                    Some("was split; use the loops that split returned")
+                }
                 Relation::Fuse { outer, inner, .. } if *outer == iter || *inner == iter => {
                     Some("was fused; use the loop that fuse returned")
                 }
@@ -236,7 +238,9 @@ impl Stage {
         let (a, b) = (&self.loops[outer], &self.loops[inner]);
         if next != at + 1 {
             let message = format!("`{}` and `{}` are not neighbours, outer loop first", a.name, b.name);
-            return Err(Diagnostic::error("fuse", Some(span), message).with_help("reorder them next to each other first"));
+            return Err(
+                Diagnostic::error("fuse", Some(span), message).with_help("reorder them next to each other first")
+            );
         }
         if a.reduce != b.reduce {
             let message = format!("`{}` and `{}` cannot be fused: one of them is a reduction", a.name, b.name);
@@ -274,14 +278,19 @@ impl Stage {
         let run = &self.loops[iter];
         let in_order = matches!(kind, ForKind::Serial | ForKind::Unrolled);
         if run.reduce && !in_order {
-            let message = format!("the reduction `{}` cannot be {}: its iterations write one element", run.name, kind_name(kind));
+            let message =
+                format!("the reduction `{}` cannot be {}: its iterations write one element", run.name, kind_name(kind));
             return Err(Diagnostic::error("reduction-kind", Some(span), message)
                 .with_help("bind a loop over an axis of the tensor instead"));
         }
         let wants_constant = matches!(kind, ForKind::Unrolled | ForKind::Vectorized);
         if wants_constant && run.extent.as_const_int().is_none() {
-            let message =
-                format!("`{}` has the extent {}, which is no constant: it cannot be {}", run.name, run.extent, kind_name(kind));
+            let message = format!(
+                "`{}` has the extent {}, which is no constant: it cannot be {}",
+                run.name,
+                run.extent,
+                kind_name(kind)
+            );
             return Err(Diagnostic::error("symbolic-extent", Some(span), message)
                 .with_help("split it by a constant factor, and take the inner loop"));
         }
@@ -308,8 +317,7 @@ impl Stage {
         if let Some(extent) = extent {
             let run = &self.loops[iter];
             if maps::simplify(extent, &[]) != maps::simplify(&run.extent, &[]) {
-                let message =
-                    format!("{tag} has the extent {extent}, the loop `{}` has {}", run.name, run.extent);
+                let message = format!("{tag} has the extent {extent}, the loop `{}` has {}", run.name, run.extent);
                 return Err(Diagnostic::error("thread-extent", Some(span), message)
                     .with_help("leave the extent of the thread axis out"));
             }

@@ -61,7 +61,9 @@ impl Converter {
     fn stmt_kind(&mut self, stmt: &py::Stmt, place: Span) -> Option<StmtKind> {
         let no_loop = "plain Python around the schedule may use `for ... in range(...)`, `if` and list comprehensions";
         let what = match stmt {
-            py::Stmt::Import(import) => return Some(StmtKind::Import(import.names.iter().map(module_import).collect())),
+            py::Stmt::Import(import) => {
+                return Some(StmtKind::Import(import.names.iter().map(module_import).collect()));
+            }
             py::Stmt::ImportFrom(import) => return self.import_from(import),
             py::Stmt::FunctionDef(def) => return self.function_def(def).map(StmtKind::Def),
             py::Stmt::Return(ret) => {
@@ -454,10 +456,7 @@ mod tests {
             .flat_map(|stmt| if let StmtKind::Import(names) = &stmt.kind { names.clone() } else { Vec::new() })
             .collect();
         let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
-        assert_eq!(
-            bound,
-            [pair("tvm", "tvm"), pair("np", "numpy"), pair("t", "tvm.te"), pair("topi", "tvm.topi")]
-        );
+        assert_eq!(bound, [pair("tvm", "tvm"), pair("np", "numpy"), pair("t", "tvm.te"), pair("topi", "tvm.topi")]);
     }
 
     #[test]

@@ -72,7 +72,9 @@ fn layouts_in_sequence_compose_and_the_last_separators_stay() {
     assert!(maps.iter().all(|map| !map.contains("SEPARATOR")), "{maps:?}");
     assert_eq!(separators, [3]);
     assert_eq!(claims::check(&lowered, &Bindings::new()), 2 * 7 * 9 * 17);
-    assert!(render(&lowered).starts_with("for m < 2\n  for q_outer < 5\n    for n < 7\n      for p < 9\n        for q_inner < 4\n          if "));
+    assert!(render(&lowered).starts_with(
+        "for m < 2\n  for q_outer < 5\n    for n < 7\n      for p < 9\n        for q_inner < 4\n          if "
+    ));
 }
 
 #[test]
@@ -119,8 +121,12 @@ fn addone_runs_as_printed() {
     assert_eq!(render(&lowered), expected);
     let roles: Vec<_> = lowered.evidence.stores.iter().map(|claim| (claim.role, claim.tensor.name.clone())).collect();
     assert_eq!(roles, [(StoreRole::Copy, "X".to_owned()), (StoreRole::Compute, "Y".to_owned())]);
-    let holders: Vec<_> =
-        lowered.evidence.holders.iter().map(|holder| (holder.tensor.name.as_str(), holder.buffer.name.as_str())).collect();
+    let holders: Vec<_> = lowered
+        .evidence
+        .holders
+        .iter()
+        .map(|holder| (holder.tensor.name.as_str(), holder.buffer.name.as_str()))
+        .collect();
     assert_eq!(holders, [("X", "X"), ("Y", "Y"), ("X", "X_texture")]);
     assert_eq!(lowered.definition.stages.len(), 1, "caches are not in the definition");
     assert_eq!(claims::check(&lowered, &Bindings::new()), 2 * 32 * 32 * 4);

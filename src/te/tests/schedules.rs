@@ -78,7 +78,9 @@ s[AL].transform_layout(lambda i, j: [j, i])
 
 #[test]
 fn a_layout_after_a_split_leaves_the_loops_and_says_so() {
-    let lowered = lower_one(&scheduled("s[B].split(k, 4)\nr = s[B].transform_layout(lambda i, j, k: [k, j, i])\nassert_empty = len(r) == 0\n"));
+    let lowered = lower_one(&scheduled(
+        "s[B].split(k, 4)\nr = s[B].transform_layout(lambda i, j, k: [k, j, i])\nassert_empty = len(r) == 0\n",
+    ));
     assert!(render(&lowered).contains("k_outer"));
     assert_eq!(lowered.warnings[0].code, "loops-kept");
     assert_eq!(lowered.func.attrs.layout_transform_map.len(), 1);
