@@ -37,3 +37,13 @@ use tilewright_ir::Expr;
 pub fn simplify(expr: &Expr, ranges: &Ranges) -> Expr {
     Simplifier::new(ranges).simplify(expr)
 }
+
+/// Writes an index as `base + stride * var`, with neither part using `var`; none if it is not linear in it.
+pub fn linear_in(expr: &Expr, var: &tilewright_ir::Var, ranges: &Ranges) -> Option<(Expr, Expr)> {
+    let simplifier = Simplifier::new(ranges);
+    let (stride, base) = simplifier.poly(expr)?.by_atom(&poly::Atom::var(var));
+    let free = |part: &poly::Poly| !part.vars().contains(var);
+    let ty = expr.dtype().scalar;
+    (free(&stride) && free(&base)).then_some(())?;
+    Some((simplifier.emit(&base, ty)?, simplifier.emit(&stride, ty)?))
+}

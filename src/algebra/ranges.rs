@@ -77,6 +77,14 @@ impl Ranges {
         matches!(self.known.get(var), Some(Known::Index { .. }))
     }
 
+    /// The one value that the variable has.
+    pub(super) fn fixed(&self, var: &Var) -> Option<&Poly> {
+        match self.known.get(var)? {
+            Known::Index { min, last, .. } => (min == last).then_some(min),
+            Known::Symbol(_) => None,
+        }
+    }
+
     pub(super) fn interval(&self, poly: &Poly) -> Interval {
         let products = poly.terms().map(|Term { coef, mono }| {
             let factors = mono.iter().map(|atom| self.atom_interval(atom));

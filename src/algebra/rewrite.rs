@@ -9,15 +9,21 @@
 //! brought into that form (floats, vectors, unsigned integers, a divisor that might be 0) keeps its structure, and only
 //! its parts are simplified.
 
+use std::cell::Cell;
+
 use tilewright_ir::{BinaryOp, Expr, TypeClass, UnaryOp};
 
 use super::poly::{Atom, Key, Poly, Term};
 use super::ranges::Ranges;
 
+/// Steps before an expression is left as it is.
+const FUEL: u32 = 20_000;
+
 /// Simplifies under what is known of the variables.
-#[derive(Clone, Copy)]
 pub(crate) struct Simplifier<'a> {
     pub(super) ranges: &'a Ranges,
+    /// Steps left: a part may be looked at once for each level around it, and hostile nesting must end.
+    fuel: Cell<u32>,
     /// Integers read from memory may wrap around: arithmetic on them keeps its structure.
     values: bool,
 }
@@ -25,22 +31,26 @@ pub(crate) struct Simplifier<'a> {
 impl<'a> Simplifier<'a> {
     /// For indices, extents and conditions, which are defined over the integers.
     pub(crate) fn new(ranges: &'a Ranges) -> Self {
-        Self { ranges, values: false }
+        Self { ranges, values: false, fuel: Cell::new(FUEL) }
     }
 
     /// For values that are stored, whose arithmetic on integers from memory wraps.
     pub(crate) fn for_values(ranges: &'a Ranges) -> Self {
-        Self { ranges, values: true }
+        Self { ranges, values: true, fuel: Cell::new(FUEL) }
     }
 
     /// The same value in fewer or plainer operations.
     pub(crate) fn simplify(&self, expr: &Expr) -> Expr {
+        if !self.step() {
+            return expr.clone();
+        }
         if let Expr::Load { buffer, indices } = expr {
-            let simplifier = Self::new(self.ranges);
+            let simplifier = Self { ranges: self.ranges, values: false, fuel: Cell::new(self.fuel.get()) };
             let indices = indices.iter().map(|index| simplifier.simplify(index)).collect();
             return Expr::Load { buffer: buffer.clone(), indices };
         }
-        if is_index_type(expr) && is_arithmetic(expr) {
+        let fixed = matches!(expr, Expr::Var(var) if self.ranges.fixed(var).is_some());
+        if is_index_type(expr) && (fixed || is_arithmetic(expr)) {
             let kept = |result: &Expr| !self.escapes(result) && loads(result) == loads(expr);
             let normal = self.poly(expr).and_then(|poly| self.emit(&poly, expr.dtype().scalar));
             if let Some(result) = normal.filter(kept) {
@@ -50,14 +60,20 @@ impl<'a> Simplifier<'a> {
         self.structural(expr)
     }
 
+    fn step(&self) -> bool {
+        let left = self.fuel.get();
+        self.fuel.set(left.saturating_sub(1));
+        left > 0
+    }
+
     /// The expression as a polynomial; none if it is no signed integer of one lane, or a division in it might trap.
     pub(super) fn poly(&self, expr: &Expr) -> Option<Poly> {
-        if !is_index_type(expr) {
+        if !self.step() || !is_index_type(expr) {
             return None;
         }
         match expr {
             Expr::Int { value, .. } => Some(Poly::constant(*value)),
-            Expr::Var(var) => Some(Atom::var(var).into()),
+            Expr::Var(var) => Some(self.ranges.fixed(var).cloned().unwrap_or_else(|| Atom::var(var).into())),
             Expr::Unary(UnaryOp::Neg, a) => self.poly(a)?.scaled(-1),
             Expr::Binary(op, a, b) => self.binary_poly(*op, a, b, expr),
             Expr::Load { .. } if self.values => None,

@@ -289,3 +289,18 @@ fn what_has_no_inverse_is_refused() {
     let negative = physical_shape(&map(&vars, &domain, vec![i - int(2), j])).unwrap_err();
     assert!(negative.message.contains("is -2 at i = 0"), "{negative}");
 }
+
+#[test]
+fn hostile_nesting_ends() {
+    let i = Var::index("i");
+    let ranges = Ranges::new().with(&i, &int(1000));
+    let nested = |step: &dyn Fn(Expr) -> Expr| (0..40).fold(Expr::from(&i), |inner, _| step(inner));
+    let unknown = Expr::from(Var::index("unknown"));
+    let started = std::time::Instant::now();
+    simplify(&nested(&|x| Expr::binary(BinaryOp::Min, x.floor_mod(int(77)), Expr::from(&i))), &ranges);
+    simplify(&nested(&|x| (x * int(3) + int(1)).floor_div(int(2))), &ranges);
+    simplify(&nested(&|x| (x * int(3) + Expr::from(&i)).floor_mod(int(101))), &ranges);
+    let chosen = |x: Expr| Expr::Select(Box::new(x.lt(int(5))), Box::new(int(1)), Box::new(int(2)));
+    simplify(&nested(&|x| chosen(x) + int(1).floor_div(unknown.clone())), &ranges);
+    assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+}

@@ -1,6 +1,17 @@
 //! The passes: one file each, a free function from a program to a program and the evidence of what changed.
 
-use tilewright_ir::{Evidence, PrimFunc};
+mod apply_buffer_transforms;
+mod flatten_buffer;
+mod remap;
+mod simplify;
+#[cfg(test)]
+mod tests;
+
+use tilewright_ir::{Diagnostic, Evidence, PrimFunc};
+
+pub use apply_buffer_transforms::apply_buffer_transforms;
+pub use flatten_buffer::flatten_buffer;
+pub use simplify::simplify;
 
 /// What a pass gives: the new program, and the claim that the judge checks.
 #[derive(Clone, Debug)]
@@ -9,4 +20,66 @@ pub struct Rewritten {
     pub func: PrimFunc,
     /// What was changed, as a claim.
     pub evidence: Evidence,
+}
+
+/// A pass by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Pass {
+    /// The name on the command line and in reports.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    /// The pass.
+    pub run: fn(&PrimFunc) -> Result<Rewritten, Vec<Diagnostic>>,
+}
+
+/// Every pass, by name, in the order of the pipeline.
+pub static PASSES: &[Pass] = &[
+    Pass {
+        name: "apply_buffer_transforms",
+        summary: "move buffers to the layouts that layout_transform_map asks for",
+        run: apply_buffer_transforms,
+    },
+    Pass {
+        name: "flatten_buffer",
+        summary: "flatten buffers to one axis for each group between axis separators",
+        run: flatten_buffer,
+    },
+    Pass { name: "simplify", summary: "simplify expressions and drop branches never taken", run: simplify },
+];
+
+/// The passes that `check` and `compile` run, in order.
+pub static DEFAULT_PIPELINE: &[&str] = &["apply_buffer_transforms", "flatten_buffer", "simplify"];
+
+/// The pass of that name.
+///
+/// # Errors
+/// There is none; the help names the nearest.
+pub fn pass_by_name(name: &str) -> Result<&'static Pass, Diagnostic> {
+    if let Some(pass) = PASSES.iter().find(|pass| pass.name == name) {
+        return Ok(pass);
+    }
+    let all: Vec<_> = PASSES.iter().map(|pass| pass.name).collect();
+    let nearest = all.iter().map(|known| (distance(name, known), *known)).min();
+    let help = match nearest {
+        Some((distance, known)) if distance <= known.len() / 2 => format!("did you mean `{known}`?"),
+        _ => format!("the passes are {}", all.join(", ")),
+    };
+    Err(Diagnostic::error("unknown-pass", None, format!("there is no pass `{name}`")).with_help(help))
+}
+
+/// Levenshtein distance in bytes. Names longer than any pass are cut: they are far from all of them.
+fn distance(a: &str, b: &str) -> usize {
+    let a = &a.as_bytes()[..a.len().min(64)];
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.bytes().enumerate() {
+            let substituted = diagonal + usize::from(*x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
 }
