@@ -1,21 +1,262 @@
-//! Python syntax: one way in to the parser, spans, and its errors as diagnostics.
+//! Python source text to a syntax tree, with every syntax error and a guard against hostile nesting.
+//!
+//! Readers walk the tree recursively, so its depth has to be bounded. The guard looks at the tokens before the parser
+//! runs: brackets, chains of operators (`1 + 1 + 1`, `- - - 1`, `a.b.c`, nested lambdas and conditionals), blocks and
+//! `elif` chains all count, and together they stay below [`MAX_NESTING`].
 
-use ruff_python_ast::ModModule;
+use ruff_python_ast::token::TokenKind;
+use ruff_python_ast::{Expr, Mod, ModModule};
+use ruff_python_parser::{Mode, ParseOptions, lexer, parse_unchecked};
 use ruff_text_size::TextRange;
 use tilewright_ir::{Diagnostic, Span};
 
-/// The range of a node.
+/// Greatest depth of a syntax tree, counted generously: every operator on the way from the root to a leaf is a level.
+pub(crate) const MAX_NESTING: usize = 256;
+
+/// Greatest size of a source text in bytes.
+pub(crate) const MAX_BYTES: usize = 16 << 20;
+
+/// Reads a file.
+pub(crate) fn parse_module(source: &str) -> Result<ModModule, Vec<Diagnostic>> {
+    match parse(source, Mode::Module)? {
+        Mod::Module(module) => Ok(module),
+        Mod::Expression(_) => Err(vec![Diagnostic::error("syntax", None, "expected a file, found an expression")]),
+    }
+}
+
+/// Reads a single expression; line breaks count as blanks.
+pub(crate) fn parse_expression(source: &str) -> Result<Expr, Vec<Diagnostic>> {
+    match parse(source, Mode::ParenthesizedExpression)? {
+        Mod::Expression(expression) => Ok(*expression.body),
+        Mod::Module(_) => Err(vec![Diagnostic::error("syntax", None, "expected an expression, found a file")]),
+    }
+}
+
+/// The place of a syntax node.
 pub(crate) fn span(range: TextRange) -> Span {
     Span::new(range.start().to_u32(), range.end().to_u32())
 }
 
-/// The syntax tree of a Python module.
-pub(crate) fn parse_module(source: &str) -> Result<ModModule, Vec<Diagnostic>> {
-    match ruff_python_parser::parse_module(source) {
-        Ok(parsed) => Ok(parsed.into_syntax()),
-        Err(error) => {
-            let message = format!("the file is no valid Python: {}", error.error);
-            Err(vec![Diagnostic::error("syntax", Some(span(error.location)), message)])
+/// The word of `known` nearest to `word`, if one is near enough to be meant.
+pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let distance = |name: &str| strsim::damerau_levenshtein(&word.to_lowercase(), &name.to_lowercase());
+    let limit = 1 + word.chars().count() / 4;
+    let short = word.len() <= 64;
+    let candidates = known.into_iter().filter(|_| short).map(|name| (distance(name), name));
+    candidates.filter(|(distance, _)| *distance <= limit).min().map(|(_, name)| name)
+}
+
+fn parse(source: &str, mode: Mode) -> Result<Mod, Vec<Diagnostic>> {
+    if source.len() > MAX_BYTES {
+        let message = format!("the text has {} bytes; at most {MAX_BYTES} are read", source.len());
+        return Err(vec![Diagnostic::error("too-large", None, message)]);
+    }
+    if nests_deeper(source, mode) {
+        return Err(vec![nesting_error(source, mode)]);
+    }
+    let parsed = parse_unchecked(source, ParseOptions::from(mode));
+    if parsed.errors().is_empty() {
+        return Ok(parsed.into_syntax());
+    }
+    Err(parsed.errors().iter().map(|error| syntax_error(source, &error.error.to_string(), error.location)).collect())
+}
+
+fn syntax_error(source: &str, message: &str, range: TextRange) -> Diagnostic {
+    let line_end = source.get(..range.start().to_usize()).is_some_and(|before| before.trim_end().ends_with("..."));
+    let lower = message.to_lowercase();
+    let help = if line_end {
+        "the program is unfinished: write what `...` stands for, or `pass`"
+    } else if lower.contains("indent") {
+        "blocks are indented evenly, and deeper than the line that opens them"
+    } else if lower.contains("eof") || lower.contains("end of file") || lower.contains("found newline") {
+        "something that was opened is not closed: check the brackets, and the `:` at the end of the line"
+    } else {
+        "the text has to be valid Python"
+    };
+    let mut message = message.trim_end_matches('.').to_owned();
+    if let Some(first) = message.get(..1).map(str::to_lowercase) {
+        message.replace_range(..1, &first);
+    }
+    Diagnostic::error("syntax", Some(span(range)), format!("syntax error: {message}")).with_help(help)
+}
+
+/// The smallest prefix that nests too deeply ends at the place to point at.
+fn nesting_error(source: &str, mode: Mode) -> Diagnostic {
+    let (mut low, mut high) = (0, source.len());
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        let cut = (low + 1..=middle).rev().find(|&cut| source.is_char_boundary(cut)).unwrap_or(middle);
+        let deep = source.get(..cut).is_some_and(|prefix| nests_deeper(prefix, mode));
+        if deep {
+            high = cut;
+        } else {
+            low = middle;
         }
+    }
+    let offset = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
+    let place = Span::new(offset(low), offset(high));
+    Diagnostic::error("nesting", Some(place), format!("the program nests deeper than {MAX_NESTING} levels here"))
+        .with_help("name parts of the expression, or move inner blocks out; operators in a row count as levels too")
+}
+
+/// The operators since the last comma or line break in one bracket.
+struct Frame {
+    closer: TokenKind,
+    chain: usize,
+    lambdas: usize,
+}
+
+impl Frame {
+    fn new(closer: TokenKind) -> Self {
+        Self { closer, chain: 0, lambdas: 0 }
+    }
+}
+
+/// Whether the tokens of `source` nest deeper than [`MAX_NESTING`]. It errs on the side of counting too much.
+fn nests_deeper(source: &str, mode: Mode) -> bool {
+    let mut tokens = lexer::lex(source, mode);
+    let mut frames = vec![Frame::new(TokenKind::EndOfFile)];
+    let mut elifs = vec![0usize];
+    // The sum of all chains, and of all `elif` counts and blocks.
+    let (mut depth, mut blocks) = (0usize, 0usize);
+    let mut line_start = true;
+    loop {
+        let kind = tokens.next_token();
+        let Some(frame) = frames.last_mut() else { return true };
+        let was_line_start = std::mem::replace(&mut line_start, false);
+        match kind {
+            TokenKind::EndOfFile => return false,
+            TokenKind::Indent => {
+                elifs.push(0);
+                blocks += 1;
+                line_start = true;
+            }
+            TokenKind::Dedent => {
+                blocks = blocks.saturating_sub(1 + elifs.pop().unwrap_or(0));
+                line_start = true;
+            }
+            TokenKind::Comment | TokenKind::NonLogicalNewline => line_start = was_line_start,
+            TokenKind::Newline => {
+                depth -= std::mem::take(&mut frame.chain);
+                frame.lambdas = 0;
+                line_start = true;
+            }
+            TokenKind::Comma if frame.lambdas == 0 => depth -= std::mem::take(&mut frame.chain),
+            TokenKind::Semi => depth -= std::mem::take(&mut frame.chain),
+            TokenKind::Colon => {
+                frame.lambdas = frame.lambdas.saturating_sub(1);
+                frame.chain += 1;
+                depth += 1;
+            }
+            TokenKind::Rpar | TokenKind::Rsqb | TokenKind::Rbrace => {
+                if frame.closer == kind {
+                    depth -= frame.chain;
+                    frames.pop();
+                }
+            }
+            TokenKind::Name | TokenKind::Int | TokenKind::Float | TokenKind::String | TokenKind::Comma => {}
+            _ => {
+                frame.chain += 1;
+                frame.lambdas += usize::from(kind == TokenKind::Lambda);
+                depth += 1;
+                let closer = match kind {
+                    TokenKind::Lpar => Some(TokenKind::Rpar),
+                    TokenKind::Lsqb => Some(TokenKind::Rsqb),
+                    TokenKind::Lbrace => Some(TokenKind::Rbrace),
+                    _ => None,
+                };
+                frames.extend(closer.map(Frame::new));
+            }
+        }
+        if was_line_start && !line_start {
+            count_elif(kind, &mut elifs, &mut blocks);
+        }
+        if depth + blocks > MAX_NESTING {
+            return true;
+        }
+    }
+}
+
+/// Each `elif` of a chain is a level below the one before; another statement ends the chain.
+fn count_elif(kind: TokenKind, elifs: &mut [usize], blocks: &mut usize) {
+    let Some(count) = elifs.last_mut() else { return };
+    if kind == TokenKind::Elif {
+        *count += 1;
+        *blocks += 1;
+    } else if kind != TokenKind::Else {
+        *blocks = blocks.saturating_sub(std::mem::take(count));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(source: &str) -> bool {
+        parse_module(source).is_err_and(|found| found.iter().any(|error| error.code == "nesting"))
+    }
+
+    #[test]
+    fn every_way_to_nest_deeply_is_refused() {
+        let n = 5000;
+        let blocks: String = (0..n.min(400)).map(|level| format!("{}if x:\n", " ".repeat(level))).collect();
+        let sources = [
+            format!("x = {}1{}", "(".repeat(n), ")".repeat(n)),
+            format!("x = {}1{}", "[".repeat(n), "]".repeat(n)),
+            format!("x = {}1", "-".repeat(n)),
+            format!("x = {}y", "not ".repeat(n)),
+            format!("x = 1{}", " + 1".repeat(n)),
+            format!("x = 1{}", "**1".repeat(n)),
+            format!("x = {}1", "lambda a, b: ".repeat(n)),
+            format!("x = {}1", "1 if y else ".repeat(n)),
+            format!("x = y{}", ".z".repeat(n)),
+            format!("x = y{}", "[0]".repeat(n)),
+            format!("x = y{}", "()".repeat(n)),
+            format!("if x:\n    pass\n{}", "elif x:\n    pass\n".repeat(n)),
+            format!("{blocks}{}pass", " ".repeat(400)),
+            "(]".repeat(n),
+            format!("{}x = 1", "async ".repeat(n)),
+            format!("x = {}", "f'{".repeat(n)),
+        ];
+        for source in sources {
+            assert!(refused(&source), "{}", &source[..40]);
+        }
+    }
+
+    #[test]
+    fn long_flat_programs_are_read() {
+        let n = 5000;
+        let sources = [
+            format!("x = [{}]", "1 + 2, ".repeat(n)),
+            "x = 1 + 2 * y.z\n".repeat(n),
+            "if x:\n    pass\nelif y:\n    pass\nelse:\n    pass\n".repeat(n),
+            format!("x = f({})", "lambda a, b: a + b, ".repeat(n)),
+            format!("x = 1{}", " + 1".repeat(200)),
+        ];
+        for source in sources {
+            assert!(parse_module(&source).is_ok(), "{}", &source[..40]);
+        }
+    }
+
+    #[test]
+    fn the_place_of_deep_nesting_is_found() {
+        let source = format!("\"\"\"Text\nof two lines\"\"\"\nx = {}1", "-".repeat(1000));
+        let found = parse_module(&source).unwrap_err();
+        let start = found[0].labels[0].span.start as usize;
+        assert_eq!(source.find("x = ").map(|at| at + 4 + MAX_NESTING), Some(start + 1));
+    }
+
+    #[test]
+    fn all_syntax_errors_are_reported() {
+        let found = parse_module("x = (1 +\n\ny = ]\nz = 1 2\n").unwrap_err();
+        assert!(found.len() >= 2, "{found:?}");
+        assert!(found.iter().all(|error| error.help.is_some() && !error.labels.is_empty()));
+    }
+
+    #[test]
+    fn a_near_name_is_suggested_and_a_far_one_is_not() {
+        assert_eq!(nearest("vectorised", ["serial", "vectorized"]), Some("vectorized"));
+        assert_eq!(nearest("grd", ["serial", "grid"]), Some("grid"));
+        assert_eq!(nearest("xyz", ["serial", "grid"]), None);
     }
 }

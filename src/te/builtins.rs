@@ -29,6 +29,20 @@ pub(super) const PYTHON: [&str; 14] = [
     "reversed",
     "sum",
 ];
+/// The functions of `tvm.te` that are no functions on scalars.
+const TE: [&str; 11] = [
+    "placeholder",
+    "compute",
+    "var",
+    "size_var",
+    "reduce_axis",
+    "thread_axis",
+    "create_schedule",
+    "sum",
+    "prod",
+    "max",
+    "min",
+];
 /// Longest list that `range` makes.
 const MAX_RANGE: i64 = 100_000;
 
@@ -39,7 +53,7 @@ impl<'a> Interp<'a> {
         let local = path.strip_prefix("tvm.").unwrap_or(path);
         match local.split_once('.') {
             Some(("builtins", name)) => self.python(name, args),
-            Some(("te", name)) if self.is_te(name) => self.te(name, args),
+            Some(("te", name)) if TE.contains(&name) => self.te(name, args),
             Some(("te" | "tir", name)) => self.scalar_function(name, path, args),
             Some(("driver", "lower" | "build")) => self.lower_call(args),
             Some(("target", "Target" | "create")) => Ok(Value::Opaque("a target")),
@@ -50,14 +64,6 @@ impl<'a> Interp<'a> {
             None if matches!(local, "lower" | "build") => self.lower_call(args),
             _ => Err(unsupported_path(path, span)),
         }
-    }
-
-    fn is_te(&self, name: &str) -> bool {
-        let _ = self;
-        matches!(
-            name,
-            "placeholder" | "compute" | "var" | "size_var" | "reduce_axis" | "thread_axis" | "create_schedule" | "sum"
-        ) || matches!(name, "max" | "min" | "prod")
     }
 
     fn te(&mut self, name: &str, args: Args<'a>) -> Eval<Value<'a>> {
@@ -94,7 +100,7 @@ impl<'a> Interp<'a> {
     }
 
     fn symbol(&mut self, mut args: Args<'a>) -> Eval<Value<'a>> {
-        let name = args.take("name")?.map_or(Ok("v".into()), |(value, span)| to_str(&value, span))?;
+        let (name, _) = name_of(&mut args, "v")?;
         let dtype = args.take("dtype")?.map(|(value, span)| Ok((to_dtype(&value, span)?, span))).transpose()?;
         args.finish()?;
         if let Some((ty, span)) = dtype
@@ -102,7 +108,7 @@ impl<'a> Interp<'a> {
         {
             return Err(Diagnostic::error("dtype", Some(span), format!("an extent is an integer, not {ty}")));
         }
-        let var = ir::Var::new(&*name, dtype.map_or(ir::DataType::INT32, |(ty, _)| ty));
+        let var = ir::Var::new(name, dtype.map_or(ir::DataType::INT32, |(ty, _)| ty));
         self.symbols.push(var.clone());
         Ok(Value::Expr(Expr::from(var)))
     }
@@ -167,6 +173,8 @@ impl<'a> Interp<'a> {
     /// `te.sum(source, axis=...)`; `te.max(a, b)` is the greater of two values.
     fn reduction(&mut self, op: ir::ReduceOp, mut args: Args<'a>) -> Eval<Value<'a>> {
         let (source, source_span) = args.need("expr")?;
+        // `te.max(a, b)` without a keyword takes two values.
+        let two_values = matches!(op, ir::ReduceOp::Max | ir::ReduceOp::Min) && !args.positional.is_empty();
         let (axis, axis_span) = args.need("axis")?;
         let span = args.span;
         args.finish()?;
@@ -174,7 +182,7 @@ impl<'a> Interp<'a> {
         for item in to_items(&axis) {
             match item {
                 Value::Axis(axis) if axis.reduce => axes.push(ir::Axis { var: axis.var, extent: axis.extent }),
-                _ if axes.is_empty() && axis.items().is_none() => {
+                _ if two_values && axis.items().is_none() => {
                     let result = arith::apply_values(op.combine(), &source, &axis, span)?;
                     return self.symbolic(result, span);
                 }
@@ -497,7 +505,7 @@ fn name_of(args: &mut Args<'_>, default: &str) -> Eval<(String, bool)> {
         Some((value, span)) => {
             let name = to_str(&value, span)?;
             check_name(&name, span)?;
-            Ok((name.to_string(), true))
+            Ok((name.replace('.', "_"), true))
         }
         None => Ok((default.to_owned(), false)),
     }
@@ -537,7 +545,7 @@ pub(super) fn index_names(closure: &Closure<'_>, rank: usize, span: Span) -> Eva
 /// `te.reduce_axis((begin, end), name=...)`.
 fn reduce_axis(mut args: Args<'_>) -> Eval<Value<'_>> {
     let (dom, span) = args.need("dom")?;
-    let name = args.take("name")?.map_or(Ok("rv".into()), |(value, span)| to_str(&value, span))?;
+    let (name, _) = name_of(&mut args, "rv")?;
     args.finish()?;
     let bounds = dom.items().unwrap_or_default();
     let [begin, end] = bounds.as_slice() else {
@@ -551,7 +559,7 @@ fn reduce_axis(mut args: Args<'_>) -> Eval<Value<'_>> {
         _ => end - min.clone(),
     };
     super::value::check_extent(&extent, span)?;
-    let var = ir::Var::new(&*name, extent.dtype());
+    let var = ir::Var::new(name, extent.dtype());
     Ok(Value::Axis(AxisValue { var, min, extent, reduce: true }))
 }
 

@@ -94,11 +94,7 @@ impl<'a> Interp<'a> {
 
     /// The expression as a value, if it is of a reasonable size.
     pub(super) fn symbolic(&mut self, expr: ir::Expr, span: Span) -> Eval<Value<'a>> {
-        let mut nodes = 0;
-        if depth_of(&expr, &mut nodes) > MAX_EXPR_DEPTH || nodes > MAX_NODES {
-            return Err(Diagnostic::error("expression-size", Some(span), "the expression grows too large")
-                .with_help("give parts of it a te.compute of their own"));
-        }
+        let nodes = check_size(&expr, span)?;
         self.burn(nodes, span)?;
         Ok(Value::Expr(expr))
     }
@@ -150,7 +146,9 @@ impl<'a> Interp<'a> {
         match &stmt.kind {
             StmtKind::Import(names) => {
                 for (name, path) in names {
-                    self.set(name, Value::Path(path.as_str().into()));
+                    let separator = path == "tvm.te.AXIS_SEPARATOR";
+                    let value = if separator { Value::AxisSeparator } else { Value::Path(path.as_str().into()) };
+                    self.set(name, value);
                 }
             }
             StmtKind::Def(function) => {
@@ -578,6 +576,16 @@ pub(super) fn renamed(buffer: &ir::Buffer, name: &str) -> ir::Buffer {
         name.clone_into(&mut info.name);
         info.data = ir::Var::new(name, ir::DataType::HANDLE);
     })
+}
+
+/// The number of nodes of an expression, if it is of a reasonable size.
+pub(super) fn check_size(expr: &ir::Expr, span: Span) -> Eval<u64> {
+    let mut nodes = 0;
+    if depth_of(expr, &mut nodes) > MAX_EXPR_DEPTH || nodes > MAX_NODES {
+        return Err(Diagnostic::error("expression-size", Some(span), "the expression grows too large")
+            .with_help("give parts of it a te.compute of their own"));
+    }
+    Ok(nodes)
 }
 
 fn depth_of(expr: &ir::Expr, nodes: &mut u64) -> usize {

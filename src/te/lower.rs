@@ -18,6 +18,7 @@ use tilewright_ir::{
     PrimFunc, Span, StageBody, Stmt, StmtKind, StoreClaim, StoreRole, Var,
 };
 
+use super::inline::effective_body;
 use super::nest::{Nest, Site};
 use super::schedule::{Schedule, Stage, Work};
 use super::value::{Eval, Tensor, TensorKind};
@@ -57,7 +58,7 @@ pub(super) fn lower(request: &Request<'_>) -> Result<Lowered, Vec<Diagnostic>> {
     let definition = definition(request).map_err(one)?;
     let buffers = buffers(request).map_err(one)?;
     let mut program = Program { request, buffers, body: Vec::new(), evidence: LoweringEvidence::default() };
-    for stage in &request.schedule.stages {
+    for stage in request.schedule.live_stages() {
         program.stage(stage).map_err(one)?;
     }
     let (func, evidence) = program.finish(&definition);
@@ -82,20 +83,25 @@ fn definition(request: &Request<'_>) -> Eval<Definition> {
     let mut stages = Vec::new();
     for stage in &schedule.stages {
         let tensor = stage.tensor;
+        if schedule.inlined.contains(&tensor) {
+            continue;
+        }
         match &tensors[tensor].kind {
-            TensorKind::Computed { axes, body } => {
+            TensorKind::Computed { axes, .. } => {
                 if schedule.outputs.contains(&tensor) && !param_tensors.contains(&tensor) {
                     return Err(missing(tensor, "an output"));
                 }
                 let buffer = tensors[tensor].buffer.clone();
-                stages.push(tilewright_ir::Stage { buffer, axes: axes.clone(), body: body.clone() });
+                let body = effective_body(tensors, schedule, tensor)?;
+                stages.push(tilewright_ir::Stage { buffer, axes: axes.clone(), body });
             }
             TensorKind::Input if !param_tensors.contains(&tensor) => return Err(missing(tensor, "an input")),
             TensorKind::Input | TensorKind::Cache { .. } => {}
         }
     }
     for &tensor in &param_tensors {
-        let outside = !matches!(tensors[tensor].kind, TensorKind::Input) && schedule.position(tensor).is_none();
+        let computed = schedule.live_stages().any(|stage| stage.tensor == tensor);
+        let outside = !matches!(tensors[tensor].kind, TensorKind::Input) && !computed;
         if outside || matches!(tensors[tensor].kind, TensorKind::Cache { .. }) {
             let message = format!("the schedule does not compute the parameter `{}`", tensors[tensor].buffer);
             return Err(Diagnostic::error("parameters", Some(request.span), message)
@@ -109,12 +115,16 @@ fn definition(request: &Request<'_>) -> Eval<Definition> {
 /// The buffer of the program for every tensor: with its scope, and the separators of its final layout.
 fn buffers(request: &Request<'_>) -> Eval<HashMap<usize, Buffer>> {
     let mut buffers = HashMap::new();
+    let mut names: Vec<String> = Vec::new();
     for param in request.params {
-        if let Param::Tensor(tensor) = param {
-            buffers.insert(*tensor, request.tensors[*tensor].buffer.clone());
+        if let Param::Tensor(tensor) = param
+            && request.schedule.position(*tensor).is_none()
+        {
+            let buffer = unique(&request.tensors[*tensor].buffer, &mut names);
+            buffers.insert(*tensor, buffer);
         }
     }
-    for stage in &request.schedule.stages {
+    for stage in request.schedule.live_stages() {
         let buffer = &request.tensors[stage.tensor].buffer;
         let rank = stage.layouts.last().map_or(buffer.rank(), |map| map.outputs().len());
         let separators = stage.separators.clone().unwrap_or_else(|| AxisSeparators::none(rank));
@@ -127,12 +137,25 @@ fn buffers(request: &Request<'_>) -> Eval<HashMap<usize, Buffer>> {
                 info.axis_separators = separators;
             })
         };
+        let buffer = unique(&buffer, &mut names);
         if stage.scope != tilewright_ir::Scope::Global && request.schedule.outputs.contains(&stage.tensor) {
             check_output_scope(request, &buffer)?;
         }
         buffers.insert(stage.tensor, buffer);
     }
     Ok(buffers)
+}
+
+/// The buffer under a name that no other has; the same buffer if its name is free.
+fn unique(buffer: &Buffer, names: &mut Vec<String>) -> Buffer {
+    let mut name = buffer.name.clone();
+    let mut count = 0;
+    while names.contains(&name) {
+        count += 1;
+        name = format!("{}_{count}", buffer.name);
+    }
+    names.push(name.clone());
+    if name == buffer.name { buffer.clone() } else { buffer.with(|info| info.name = name) }
 }
 
 /// Memory of a group or a thread cannot be passed in.
@@ -170,11 +193,11 @@ impl Program<'_> {
             Work::Input => return Ok(()),
             Work::Copy(source) => self.copy(stage, source)?,
             Work::Compute(of) => {
-                let TensorKind::Computed { axes, body } = &self.request.tensors[of].kind else {
+                let TensorKind::Computed { axes, .. } = &self.request.tensors[of].kind else {
                     unreachable!("only computed tensors have a definition")
                 };
                 let axis_vars: Vec<Var> = axes.iter().map(|axis| axis.var.clone()).collect();
-                match body {
+                match &effective_body(self.request.tensors, self.request.schedule, of)? {
                     StageBody::Elementwise(value) => self.elementwise(stage, axis_vars, value)?,
                     StageBody::Reduce { op, axes, source } => {
                         let reduced = axes.iter().map(|axis| axis.var.clone()).collect();
@@ -268,14 +291,14 @@ impl Program<'_> {
         for &tensor in &in_params {
             holders.push((tensor, self.buffer(tensor).clone()));
         }
-        for stage in request.schedule.stages.iter().rev() {
+        for stage in request.schedule.live_stages().rev() {
             if !in_params.contains(&stage.tensor) {
                 let buffer = self.buffer(stage.tensor).clone();
                 holders.push((stage.tensor, buffer.clone()));
                 body = Stmt::new(StmtKind::Allocate { buffer, body: Box::new(body) });
             }
         }
-        for stage in &request.schedule.stages {
+        for stage in request.schedule.live_stages() {
             if !stage.layouts.is_empty() {
                 let data = self.buffer(stage.tensor).data.clone();
                 attrs.layout_transform_map.push((data, stage.layouts.clone()));

@@ -6,7 +6,8 @@ use super::args::{Arg, Args};
 use super::arith;
 use super::builtins::{index_names, unsupported_path};
 use super::eval::Interp;
-use super::schedule::{Schedule, SplitBy, Stage, Work};
+use super::inline::{effective_body, reads};
+use super::schedule::{LayoutLoops, Schedule, SplitBy, Stage, Work};
 use super::value::{
     AxisValue, Eval, IterRef, StageRef, Tensor, TensorKind, Value, to_dtype, to_index, to_int, to_items, to_str,
     wrong_kind,
@@ -200,7 +201,7 @@ impl<'a> Interp<'a> {
         let needed = self.needed(&outputs);
         let stages = needed.into_iter().map(|tensor| self.new_stage(tensor)).collect();
         let (frame, function) = (self.frame(), self.function_name());
-        self.schedules.push(Schedule { outputs, stages, span, frame, function, lowered: false });
+        self.schedules.push(Schedule { outputs, stages, inlined: Vec::new(), span, frame, function, lowered: false });
         Ok(Value::Schedule(self.schedules.len() - 1))
     }
 
@@ -213,7 +214,8 @@ impl<'a> Interp<'a> {
         }
         for index in (0..self.tensors.len()).rev() {
             if needed[index] {
-                for buffer in self.tensors[index].reads() {
+                let TensorKind::Computed { body, .. } = &self.tensors[index].kind else { continue };
+                for buffer in reads(body) {
                     if let Some(read) = self.tensors.iter().position(|tensor| tensor.buffer == buffer) {
                         needed[read] = true;
                     }
@@ -310,15 +312,16 @@ impl<'a> Interp<'a> {
         for reader in to_items(readers) {
             let (_, at) = self.scheduled(schedule, &reader, readers_span)?;
             let stage = &self.schedules[schedule].stages[at];
-            let reads = match stage.work {
+            let is_reader = match stage.work {
                 Work::Input => false,
                 Work::Compute(of) => {
-                    let reads_base = self.tensors[of].reads().contains(&self.tensors[base].buffer);
-                    reads_base && stage.holder(base) == source
+                    let body = effective_body(&self.tensors, &self.schedules[schedule], of)?;
+                    let inlined = self.schedules[schedule].inlined.contains(&stage.tensor);
+                    !inlined && reads(&body).contains(&self.tensors[base].buffer) && stage.holder(base) == source
                 }
                 Work::Copy(from) => from == source,
             };
-            if !reads {
+            if !is_reader {
                 let (reader, source) = (&self.tensors[stage.tensor].buffer, &self.tensors[source].buffer);
                 let message = format!("`{reader}` does not read `{source}`");
                 return Err(Diagnostic::error("cache-reader", Some(readers_span), message)
@@ -405,6 +408,10 @@ impl<'a> Interp<'a> {
     fn stage_method(&mut self, stage: StageRef, name: &str, mut args: Args<'a>) -> Eval<Value<'a>> {
         let span = args.span;
         let iter = |iter| Value::Iter(IterRef { stage, iter });
+        if self.schedules[stage.schedule].inlined.contains(&stage.tensor) && name != "compute_inline" {
+            let message = format!("`{}` is inlined: it has no loops", self.tensors[stage.tensor].buffer);
+            return Err(Diagnostic::error("inlined", Some(span), message));
+        }
         match name {
             "split" => {
                 let run = args.need("parent")?;
@@ -481,6 +488,11 @@ impl<'a> Interp<'a> {
                 Ok(Value::None)
             }
             "transform_layout" => self.transform_layout(stage, args),
+            "compute_inline" => {
+                args.finish()?;
+                self.schedules[stage.schedule].inline(&self.tensors, stage.tensor, span)?;
+                Ok(Value::None)
+            }
             "set_scope" => {
                 let scope = to_scope(&args.need("scope")?)?;
                 args.finish()?;
@@ -558,14 +570,25 @@ impl<'a> Interp<'a> {
                 .with_help("a separator stands between two axes, and every other item is an integer")
         })?;
         let names = layout_names(&map);
-        let loops = self.stage_mut(stage).transform_layout(&map, &names, (span, closure.function.span))?;
-        let Some(loops) = loops else {
-            let message = "the loops were scheduled before this layout: they stay as they are";
-            let mut warning = Diagnostic::error("loops-kept", Some(span), message)
-                .with_help("call transform_layout before split, fuse and bind to loop over the layout");
-            warning.severity = Severity::Warning;
-            self.warnings.push(warning);
-            return Ok(Value::list(Vec::new()));
+        let place = closure.function.span;
+        let loops = self.stage_mut(stage).transform_layout(&map, &names, span).map_err(|mut error| {
+            if error.labels.is_empty() {
+                error.labels.push(ir::Label { span: place, message: String::new() });
+            }
+            error
+        })?;
+        let loops = match loops {
+            LayoutLoops::Rewritten(loops) => loops,
+            LayoutLoops::Kept(why) => {
+                let name = &self.tensors[stage.tensor].buffer.name;
+                let message = format!("the loops over `{name}` do not follow this layout: {why}");
+                let mut warning = Diagnostic::error("loops-kept", Some(span), message).with_help(
+                    "the layout itself is recorded; call transform_layout before split, fuse and bind, with a map that has an inverse",
+                );
+                warning.severity = Severity::Warning;
+                self.warnings.push(warning);
+                Vec::new()
+            }
         };
         Ok(Value::list(loops.into_iter().map(|iter| Value::Iter(IterRef { stage, iter })).collect()))
     }

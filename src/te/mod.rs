@@ -21,6 +21,7 @@ mod args;
 mod arith;
 mod builtins;
 mod eval;
+mod inline;
 mod lower;
 mod maps;
 mod methods;

@@ -31,7 +31,10 @@ pub fn evaluate(program: &Program, entry: Option<&str>) -> Result<Vec<Lowered>, 
 
 fn run(program: &Program, entry: Option<&str>) -> Result<Vec<Lowered>, Vec<Diagnostic>> {
     let mut interp = Interp::new();
-    interp.block(&program.body).map_err(|error| vec![error])?;
+    if let Err(error) = interp.block(&program.body) {
+        // A warning may say why it went wrong later.
+        return Err(std::iter::once(error).chain(interp.warnings).collect());
+    }
     let mut errors = Vec::new();
     match entry {
         Some(name) => {
@@ -53,6 +56,7 @@ fn run(program: &Program, entry: Option<&str>) -> Result<Vec<Lowered>, Vec<Diagn
     }
     interp.lower_rest(&mut errors);
     if !errors.is_empty() {
+        errors.extend(interp.warnings);
         return Err(errors);
     }
     if interp.lowered.is_empty() {

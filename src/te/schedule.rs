@@ -24,6 +24,8 @@ pub(super) struct Schedule {
     pub(super) outputs: Vec<usize>,
     /// In the order of the program.
     pub(super) stages: Vec<Stage>,
+    /// Tensors whose definitions stand where they are read.
+    pub(super) inlined: Vec<usize>,
     pub(super) span: Span,
     /// Frame of the call that made it.
     pub(super) frame: usize,
@@ -327,36 +329,30 @@ impl Stage {
 
     /// Adds a layout (RFC 39, "transform_layout"); the loops that now run over it, if loops there are.
     ///
-    /// The loops are rewritten only where all of the current layout's are still there as they were; else they stay as
-    /// they are, and nothing is returned.
-    pub(super) fn transform_layout(
-        &mut self,
-        map: &IndexMap,
-        names: &[String],
-        spans: (Span, Span),
-    ) -> Eval<Option<Vec<usize>>> {
-        let (span, function_span) = spans;
-        let at_place = |mut error: Diagnostic| {
-            if error.labels.is_empty() {
-                error.labels.push(tilewright_ir::Label { span: function_span, message: String::new() });
-            }
-            error
-        };
+    /// The loops are rewritten only where all of the current layout's are still there as they were, and the map has an
+    /// inverse that is known; else they stay as they are.
+    pub(super) fn transform_layout(&mut self, map: &IndexMap, names: &[String], span: Span) -> Eval<LayoutLoops> {
         let plain = map.without_separators();
-        let physical = maps::physical_shape(&plain).map_err(at_place)?;
+        let physical = maps::physical_shape(&plain)?;
         let axes = self.layout_axes.clone();
         self.separators = Some(map.axis_separators().clone());
         self.layouts.push(plain.clone());
         if self.work == Work::Input {
-            return Ok(Some(Vec::new()));
+            return Ok(LayoutLoops::Rewritten(Vec::new()));
         }
         let intact = axes.iter().all(|axis| self.leaves.contains(axis) && self.loops[*axis].kind == ForKind::Serial);
-        // After loops were left alone once, the axes of later layouts have no loops of their own.
+        // Once loops were left alone, the axes of later layouts have no loops of their own.
         if !intact || axes.len() != plain.vars().len() {
             self.layout_axes = Vec::new();
-            return Ok(None);
+            return Ok(LayoutLoops::Kept("they were scheduled before this layout".to_owned()));
         }
-        let inverse = maps::inverse(&plain, &physical).map_err(at_place)?;
+        let inverse = match maps::inverse(&plain, &physical) {
+            Ok(inverse) => inverse,
+            Err(error) => {
+                self.layout_axes = Vec::new();
+                return Ok(LayoutLoops::Kept(error.message));
+            }
+        };
         let first = axes.iter().filter_map(|axis| self.leaves.iter().position(|leaf| leaf == axis)).min().unwrap_or(0);
         let mut to = Vec::with_capacity(names.len());
         for (name, extent) in names.iter().zip(&physical) {
@@ -366,13 +362,21 @@ impl Stage {
         self.leaves.splice(first..first, to.iter().copied());
         self.relations.push(Relation::Layout { from: axes, to: to.clone(), map: plain, inverse });
         self.layout_axes.clone_from(&to);
-        Ok(Some(to))
+        Ok(LayoutLoops::Rewritten(to))
     }
 
     /// Shape that the next layout starts from.
     pub(super) fn layout_shape(&self, logical: &[Expr]) -> Eval<Vec<Expr>> {
         self.layouts.last().map_or_else(|| Ok(logical.to_vec()), maps::physical_shape)
     }
+}
+
+/// What a layout did to the loops.
+pub(super) enum LayoutLoops {
+    /// These run over it; none for an input.
+    Rewritten(Vec<usize>),
+    /// They stay as they were, because of this.
+    Kept(String),
 }
 
 /// How a loop is split.
@@ -405,6 +409,11 @@ fn kind_name(kind: ForKind) -> String {
 }
 
 impl Schedule {
+    /// The stages that have loops and memory of their own, and the inputs.
+    pub(super) fn live_stages(&self) -> impl DoubleEndedIterator<Item = &Stage> {
+        self.stages.iter().filter(|stage| !self.inlined.contains(&stage.tensor))
+    }
+
     /// Position of the stage of a tensor.
     pub(super) fn position(&self, tensor: usize) -> Option<usize> {
         self.stages.iter().position(|stage| stage.tensor == tensor)

@@ -122,24 +122,6 @@ pub(super) enum TensorKind {
     },
 }
 
-impl Tensor {
-    /// The tensors that its definition reads.
-    pub(super) fn reads(&self) -> Vec<ir::Buffer> {
-        let mut buffers: Vec<ir::Buffer> = Vec::new();
-        if let TensorKind::Computed { body, .. } = &self.kind {
-            let (ir::StageBody::Elementwise(expr) | ir::StageBody::Reduce { source: expr, .. }) = body;
-            expr.walk(&mut |expr| {
-                if let ir::Expr::Load { buffer, .. } = expr
-                    && !buffers.contains(buffer)
-                {
-                    buffers.push(buffer.clone());
-                }
-            });
-        }
-        buffers
-    }
-}
-
 impl Value<'_> {
     /// What it is, for messages.
     pub(super) fn describe(&self) -> String {

@@ -1,6 +1,6 @@
 //! Every store's claim, checked by running its loops.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use tilewright_ir::{Bindings, Expr, For, Stmt, StmtKind, StoreClaim, StoreRole};
 
@@ -46,7 +46,7 @@ fn collect<'a>(
 }
 
 fn check_store(outer: &[Outer<'_>], indices: &[Expr], claim: &StoreClaim, symbols: &Bindings) -> usize {
-    let mut visited = HashSet::new();
+    let mut visited = BTreeSet::new();
     let mut bindings = symbols.clone();
     run(outer, &mut bindings, &mut |bindings| {
         let values: Vec<i128> = claim.axes.iter().map(|axis| axis.eval_index(bindings).unwrap()).collect();
@@ -141,6 +141,34 @@ fn every_reduction_visits_every_element_and_every_reduced_index_once() {
         let roles: Vec<_> = lowered.evidence.stores.iter().map(|claim| claim.role).collect();
         assert_eq!(roles, [StoreRole::Init, StoreRole::Update]);
         assert_eq!(check(&lowered, &Bindings::new()), 35 + 35 * 9, "{schedule}");
+    }
+}
+
+#[test]
+fn symbolic_extents_are_split_fused_and_laid_out_for_every_shape() {
+    let program = |ty: &str, rest: &str| {
+        format!(
+            "n, m = te.var('n', '{ty}'), te.size_var('m', dtype='{ty}')\nA = te.placeholder((n, m))\nr = te.reduce_axis((0, m), name='r')\nB = te.compute((n, m), lambda i, j: te.sum(A[i, r] * A[i, j], axis=r))\ns = te.create_schedule(B.op)\ni, j = s[B].op.axis\n{rest}"
+        )
+    };
+    let schedules = [
+        "",
+        "s[B].split(j, 4)",
+        "s[B].split(i, nparts=3)",
+        "ro, ri = s[B].split(r, 4)\ns[B].reorder(ro, i, ri, j)",
+        "o, p = s[B].split(s[B].fuse(i, j), 4)\ns[B].bind(o, te.thread_axis('blockIdx.x'))",
+        "a, b, c = s[B].transform_layout(lambda i, j: [j // 4, i, j % 4])\ns[B].fuse(a, b)\ns[B].reorder(r, c)",
+        "s[B].transform_layout(lambda i, j: [j, n - 1 - i])",
+        "s[B].transform_layout(lambda i, j: [i * m + j])",
+    ];
+    for (schedule, ty) in schedules.iter().flat_map(|schedule| [(schedule, "int32"), (schedule, "int64")]) {
+        let lowered = super::lower_one(&program(ty, schedule));
+        let shape = lowered.definition.params[0].shape.clone();
+        for extents in [[7, 9], [1, 1], [2, 3], [4, 8]] {
+            let symbols: Bindings = shape.iter().flat_map(Expr::vars).zip(extents).collect();
+            let [n, m] = extents;
+            assert_eq!(i128::try_from(check(&lowered, &symbols)).unwrap(), n * m + n * m * m, "{schedule}");
+        }
     }
 }
 

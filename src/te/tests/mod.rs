@@ -4,6 +4,7 @@ mod claims;
 mod errors;
 mod programs;
 mod schedules;
+mod values;
 
 use std::fmt::Write;
 

@@ -88,6 +88,30 @@ fn a_layout_after_a_split_leaves_the_loops_and_says_so() {
 }
 
 #[test]
+fn extents_beyond_int32_are_indexed_by_int64() {
+    let source = "
+from tvm.te import AXIS_SEPARATOR
+A = te.placeholder((2, 3000000000), 'int8')
+B = te.compute(A.shape, lambda i, j: A[i, j] + 1)
+s = te.create_schedule(B.op)
+x = s[B].transform_layout(lambda i, j: [j // 4, i, AXIS_SEPARATOR, j % 4])
+s[B].split(s[B].fuse(x[0], x[1]), 7)
+";
+    let lowered = lower_one(source);
+    let tilewright_ir::StmtKind::For(outer) = &lowered.func.body.kind else { panic!("a loop") };
+    assert_eq!(outer.extent.as_const_int(), Some(214_285_715));
+    assert_eq!(outer.var.dtype().to_string(), "int64");
+}
+
+#[test]
+fn a_map_without_inverse_is_recorded_for_the_judge_and_leaves_the_loops() {
+    let lowered = lower_one(&scheduled("s[B].transform_layout(lambda i, j, k: [i, j, k // 2])"));
+    assert!(render(&lowered).starts_with("for i < 2\n  for j < 7\n    for k < 9\n"));
+    assert_eq!(lowered.warnings[0].code, "loops-kept");
+    assert_eq!(lowered.func.attrs.layout_transform_map[0].1[0].to_string(), "lambda i, j, k: [i, j, k // 2]");
+}
+
+#[test]
 fn parameters_follow_the_lower_call_and_else_the_definition() {
     let source = "
 B = te.placeholder((2, 7), name='B')
@@ -163,4 +187,38 @@ fn types_are_promoted_as_te_promotes_them() {
     assert_eq!(lower(&source("A[i] + 1000")).unwrap_err()[0].code, "constant");
     assert_eq!(lower(&source("A[i] / 2")).unwrap_err()[0].code, "integer-division");
     assert_eq!(lower(&source("te.exp(A[i])")).unwrap_err()[0].code, "type");
+}
+
+#[test]
+fn an_inlined_tensor_has_no_memory_and_stands_where_it_is_read() {
+    let source = "
+A = te.placeholder((7, 9), name='A')
+B = te.compute((7, 9), lambda i, j: A[i, j] + 1, name='B')
+C = te.compute((7, 9), lambda i, j: B[i, 8 - j] * B[6 - i, j], name='C')
+D = te.compute((9, 7), lambda i, j: C[j, i], name='D')
+s = te.create_schedule(D.op)
+s[B].compute_inline()
+s[C].compute_inline()
+AL = s.cache_read(A, 'local', [D])
+";
+    let lowered = lower_one(source);
+    let text = render(&lowered);
+    assert!(text.contains("D[i, j] = (A_local[j, 8 - i] + 1.0) * (A_local[6 - j, i] + 1.0)"), "{text}");
+    assert_eq!(lowered.definition.stages.len(), 1);
+    assert_eq!(claims::check(&lowered, &Bindings::new()), 2 * 63);
+    let fault = |rest: &str| lower(&format!("{source}{rest}\n")).unwrap_err()[0].code;
+    assert_eq!(fault("s[D].compute_inline()"), "inline");
+    assert_eq!(fault("s[A].compute_inline()"), "inline");
+    assert_eq!(fault("s[B].split(s[B].op.axis[0], 2)"), "inlined");
+}
+
+#[test]
+fn tensors_of_one_name_get_different_ones_in_the_program() {
+    let source = "
+A = te.placeholder((7,), name='T')
+B = te.compute((7,), lambda i: te.compute((7,), lambda j: A[j] + 2)[i] * A[i], name='T')
+s = te.create_schedule(B.op)
+";
+    let text = render(&lower_one(source));
+    assert!(text.contains("compute[j] = T[j] + 2.0") && text.contains("T_1[i] = compute[i] * T[i]"), "{text}");
 }

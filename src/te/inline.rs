@@ -1,0 +1,103 @@
+//! `compute_inline`: a tensor without memory of its own, whose definition stands wherever it was read.
+//!
+//! ```text
+//! B[i, j] = A[i, j] + 1
+//! C[i, j] = B[j, i] * 2     s[B].compute_inline()     C[i, j] = (A[j, i] + 1) * 2
+//! ```
+//!
+//! An inlined tensor is no stage of the [`Definition`](tilewright_ir::Definition) either: the definition is what is
+//! left after the substitution.
+
+use tilewright_ir::visit::{Rewrite, Substitution};
+use tilewright_ir::{Buffer, Diagnostic, Expr, Span, StageBody};
+
+use super::eval::check_size;
+use super::schedule::{Schedule, Work};
+use super::value::{Eval, Tensor, TensorKind};
+
+/// What a computed tensor is in a schedule: its definition, with the inlined tensors replaced.
+pub(super) fn effective_body(tensors: &[Tensor], schedule: &Schedule, tensor: usize) -> Eval<StageBody> {
+    let TensorKind::Computed { body, .. } = &tensors[tensor].kind else {
+        unreachable!("only computed tensors have a definition")
+    };
+    if schedule.inlined.is_empty() {
+        return Ok(body.clone());
+    }
+    let mut inliner = Inliner { tensors, schedule, span: tensors[tensor].span };
+    Ok(match body {
+        StageBody::Elementwise(value) => StageBody::Elementwise(inliner.expr(value)?),
+        StageBody::Reduce { op, axes, source } => {
+            StageBody::Reduce { op: *op, axes: axes.clone(), source: inliner.expr(source)? }
+        }
+    })
+}
+
+/// The tensors that a value reads.
+pub(super) fn reads(body: &StageBody) -> Vec<Buffer> {
+    let (StageBody::Elementwise(expr) | StageBody::Reduce { source: expr, .. }) = body;
+    let mut buffers: Vec<Buffer> = Vec::new();
+    expr.walk(&mut |expr| {
+        if let Expr::Load { buffer, .. } = expr
+            && !buffers.contains(buffer)
+        {
+            buffers.push(buffer.clone());
+        }
+    });
+    buffers
+}
+
+struct Inliner<'s> {
+    tensors: &'s [Tensor],
+    schedule: &'s Schedule,
+    span: Span,
+}
+
+impl Rewrite for Inliner<'_> {
+    type Error = Diagnostic;
+
+    fn expr(&mut self, expr: &Expr) -> Eval<Expr> {
+        let Expr::Load { buffer, indices } = expr else { return self.expr_children(expr) };
+        let indices = self.exprs(indices)?;
+        let inlined = self.schedule.inlined.iter().find(|&&tensor| self.tensors[tensor].buffer == *buffer);
+        let Some(&tensor) = inlined else { return Ok(Expr::Load { buffer: buffer.clone(), indices }) };
+        let TensorKind::Computed { axes, body: StageBody::Elementwise(value) } = &self.tensors[tensor].kind else {
+            unreachable!("only elementwise tensors are inlined")
+        };
+        let vars = axes.iter().map(|axis| &axis.var);
+        let indices = axes.iter().zip(indices).map(|(axis, index)| super::arith::cast(index, axis.var.dtype()));
+        // The tensors that this one reads come before it, so this ends.
+        let value = Substitution::new(vars, indices).apply(&self.expr(value)?);
+        check_size(&value, self.span)?;
+        Ok(value)
+    }
+}
+
+impl Schedule {
+    /// Marks a stage as inlined.
+    ///
+    /// # Errors
+    /// A stage that is an output, no plain elementwise definition, or part of a schedule already.
+    pub(super) fn inline(&mut self, tensors: &[Tensor], tensor: usize, span: Span) -> Eval<()> {
+        let name = &tensors[tensor].buffer.name;
+        let refuse = |why: &str, help: &str| {
+            let message = format!("`{name}` cannot be inlined: {why}");
+            Err(Diagnostic::error("inline", Some(span), message).with_help(help))
+        };
+        if self.outputs.contains(&tensor) {
+            return refuse("it is an output", "inline the tensors that it reads");
+        }
+        let elementwise = matches!(&tensors[tensor].kind, TensorKind::Computed { body: StageBody::Elementwise(_), .. });
+        let Some(at) = self.position(tensor).filter(|_| elementwise) else {
+            return refuse("it is no elementwise te.compute", "only tensors without a reduction are inlined");
+        };
+        let copied = self.stages.iter().any(|stage| matches!(stage.work, Work::Copy(from) if from == tensor));
+        let stage = &self.stages[at];
+        if copied || !stage.is_fresh() || !stage.redirects.is_empty() || stage.work != Work::Compute(tensor) {
+            return refuse("it is scheduled already", "call compute_inline before all else");
+        }
+        if !self.inlined.contains(&tensor) {
+            self.inlined.push(tensor);
+        }
+        Ok(())
+    }
+}
