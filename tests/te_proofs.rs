@@ -1,9 +1,10 @@
-//! The programs of the RFCs, lowered from TE: definition and lowering are proved.
+//! The programs of the RFCs, lowered from TE: definition, lowering and every pass are proved.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::path::Path;
 
+use tilewright::passes::{DEFAULT_PIPELINE, pass_by_name};
 use tilewright::te::{Lowered, evaluate};
 use tilewright_verify::{Config, Judge, Report};
 
@@ -19,6 +20,14 @@ fn prove(file: &str) {
     for lowered in lowered(file) {
         let mut reports: Vec<Report> = judge.check_definition(&lowered.definition);
         reports.extend(judge.check_lowering(&lowered.definition, &lowered.func, &lowered.evidence));
+        let mut func = lowered.func.clone();
+        for name in DEFAULT_PIPELINE {
+            let rewritten = (pass_by_name(name).unwrap().run)(&func).unwrap();
+            let found = judge.check_pass(&func, &rewritten.func, &rewritten.evidence);
+            eprintln!("  {name}: {:.1} ms", found.iter().map(|report| report.ms).sum::<f64>());
+            reports.extend(found);
+            func = rewritten.func;
+        }
         let total: f64 = reports.iter().map(|report| report.ms).sum();
         eprintln!("{file}::{} {} obligations, {total:.1} ms", lowered.func.name, reports.len());
         for report in &reports {
