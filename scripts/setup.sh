@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the build needs and is not there yet: system packages (Debian and Ubuntu, through apt-get) and Z3.
-# Everything of the project's own goes into .deps/, which git ignores. Running it twice does nothing the second time.
+# Everything of the project's own goes into .deps/, which git ignores. Running it twice does nothing the second time, and
+# needs no network.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -8,40 +9,74 @@ Z3_VERSION=5.4.0
 
 say() { printf '%s\n' "setup: $*" >&2; }
 
-# The system's tools: a C linker, Python (only to unpack Z3), OpenCL's loader, and PoCL as the device everyone has.
-missing=()
-command -v cc >/dev/null || missing+=(gcc libc6-dev)
-command -v python3 >/dev/null || missing+=(python3)
-python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
-[ -e /usr/include/CL/cl.h ] && ldconfig -p 2>/dev/null | grep -q 'libOpenCL\.so$\|libOpenCL\.so ' || missing+=(ocl-icd-opencl-dev)
-ls /etc/OpenCL/vendors/*pocl* >/dev/null 2>&1 || missing+=(pocl-opencl-icd)
-
-if [ ${#missing[@]} -gt 0 ]; then
-  if ! command -v apt-get >/dev/null; then
-    say "please install what these Debian packages hold, then run this again: ${missing[*]}"
-    exit 1
-  fi
-  say "installing ${missing[*]}"
-  sudo=
-  [ "$(id -u)" = 0 ] || sudo=sudo
-  $sudo apt-get update -qq >&2
-  $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
-fi
-
 if ! command -v cargo >/dev/null; then
   say "please install Rust 1.95 or later (https://rustup.rs), then run this again"
   exit 1
 fi
 
-# Z3 from the z3-solver wheel: Debian's 4.8.12 links silently and then answers wrongly late.
-if [ ! -e ".deps/z3-$Z3_VERSION/lib/libz3.so" ]; then
-  say "unpacking Z3 $Z3_VERSION into .deps/"
-  rm -rf .deps/wheel .deps/unpacked && mkdir -p .deps/wheel .deps/unpacked
-  python3 -m pip download -q --disable-pip-version-check --no-deps --only-binary=:all: -d .deps/wheel "z3-solver==$Z3_VERSION" >&2
-  python3 -m zipfile -e .deps/wheel/z3_solver-*.whl .deps/unpacked
-  mkdir -p ".deps/z3-$Z3_VERSION"
-  mv .deps/unpacked/z3/lib ".deps/z3-$Z3_VERSION/lib"
-  mv .deps/unpacked/z3/include ".deps/z3-$Z3_VERSION/include"
-  rm -rf .deps/wheel .deps/unpacked
+# Links against OpenCL's loader as the build will: neither ldconfig (not in a user's PATH on Debian) nor a header tells.
+links_opencl() {
+  command -v cc >/dev/null && echo 'int main(void) { return 0; }' | cc -x c - -o /dev/null -lOpenCL 2>/dev/null
+}
+
+# A driver for any device: PoCL is the one that everybody can have. The folders are those that ocl-icd and Khronos's
+# loader look into.
+has_opencl_driver() {
+  local place
+  for place in "${OCL_ICD_VENDORS:-/etc/OpenCL/vendors}" "${OPENCL_VENDOR_PATH:-/etc/OpenCL/vendors}"; do
+    compgen -G "${place%/}/*.icd" >/dev/null && return 0
+    case $place in *.icd | *.so | *.so.*) return 0 ;; esac
+  done
+  return 1
+}
+
+has_z3() { [ -e ".deps/z3-$Z3_VERSION/lib/libz3.so" ] && [ -e ".deps/z3-$Z3_VERSION/include/z3.h" ]; }
+
+install_packages() {
+  command -v apt-get >/dev/null || return 1
+  local sudo=()
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || return 1
+    sudo=(sudo)
+  fi
+  say "installing $*"
+  # A package list that is out of date may still do.
+  "${sudo[@]}" apt-get update -qq >&2 || say "apt-get update failed; going on with the lists there are"
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >&2
+}
+
+# What the build cannot do without: a C linker, OpenCL's loader, and Python with pip, only to fetch and unpack Z3.
+required=()
+command -v cc >/dev/null || required+=(gcc libc6-dev)
+links_opencl || required+=(ocl-icd-opencl-dev)
+if ! has_z3; then
+  command -v python3 >/dev/null || required+=(python3)
+  python3 -m pip --version >/dev/null 2>&1 || required+=(python3-pip)
 fi
-ln -sfn "z3-$Z3_VERSION" .deps/z3
+if [ ${#required[@]} -gt 0 ] && ! install_packages "${required[@]}"; then
+  say "please install what these Debian packages hold, then run this again: ${required[*]}"
+  exit 1
+fi
+
+# Without a driver everything builds, proves and interprets; kernels are not run, and the reports say so.
+if ! has_opencl_driver && ! install_packages pocl-opencl-icd; then
+  say "no OpenCL driver: kernels will not be run (Debian's pocl-opencl-icd is one for every processor)"
+fi
+
+# Z3 from the z3-solver wheel: Debian's 4.8.12 links silently and then answers wrongly late. `pip download` installs
+# nothing, so an "externally managed" Python allows it. The folder appears in one step, when it is complete.
+if ! has_z3; then
+  say "unpacking Z3 $Z3_VERSION into .deps/"
+  mkdir -p .deps
+  work=$(mktemp -d .deps/unpacking.XXXXXX)
+  trap 'rm -rf "$work"' EXIT
+  python3 -m pip download -q --disable-pip-version-check --no-deps --only-binary=:all: \
+    -d "$work" "z3-solver==$Z3_VERSION" >&2
+  python3 -m zipfile -e "$work"/z3_solver-*.whl "$work/unpacked"
+  mkdir "$work/z3"
+  mv "$work/unpacked/z3/lib" "$work/unpacked/z3/include" "$work/z3/"
+  rm -rf ".deps/z3-$Z3_VERSION"
+  mv "$work/z3" ".deps/z3-$Z3_VERSION"
+  has_z3 || { say "the z3-solver wheel does not hold lib/libz3.so and include/z3.h"; exit 1; }
+fi
+[ "$(readlink .deps/z3 2>/dev/null)" = "z3-$Z3_VERSION" ] || ln -sfn "z3-$Z3_VERSION" .deps/z3

@@ -1,1 +1,73 @@
-//! tilewright-device
+//! The OpenCL host side: which devices there are, kernels built for one of them, and launch plans run on it.
+//!
+//! Everything that crosses this crate's border is plain data in bytes: it knows nothing of tensors, layouts or passes.
+//! It is the only room with `unsafe`, all of it in `src/cl/`.
+//!
+//! ```
+//! use tilewright_device::{
+//!     Arg, BufferSpec, BuildOptions, Launch, LaunchPlan, RunOptions, Scalar, Session, devices, select,
+//! };
+//!
+//! # fn main() -> Result<(), tilewright_device::DeviceError> {
+//! let devices = devices()?;
+//! if devices.is_empty() {
+//!     eprintln!("skipped: no OpenCL device");
+//!     return Ok(());
+//! }
+//! let session = Session::open(select(&devices, None)?)?;
+//! let source = "kernel void scale(global int *a, int by) { a[get_global_id(0)] *= by; }";
+//! let program = session.build(source, &BuildOptions::default())?;
+//! let bytes = [1_i32, 2, 3].iter().flat_map(|value| value.to_ne_bytes()).collect();
+//! let plan = LaunchPlan {
+//!     buffers: vec![BufferSpec::new("a", 12).with_data(bytes).read_back()],
+//!     launches: vec![Launch {
+//!         kernel: "scale".into(),
+//!         global: [3, 1, 1],
+//!         local: None,
+//!         args: vec![Arg::Memory(0), Arg::Scalar(Scalar::I32(10))],
+//!     }],
+//! };
+//! let output = session.run(&program, &plan, &RunOptions::default())?;
+//! let expected: Vec<u8> = [10_i32, 20, 30].iter().flat_map(|value| value.to_ne_bytes()).collect();
+//! assert_eq!(output.buffers[0], Some(expected));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Which device
+//!
+//! The loader lists the platforms of the `.icd` files in `/etc/OpenCL/vendors` (ocl-icd takes another folder from
+//! `OCL_ICD_VENDORS`). PoCL's package puts one there, Oclgrind's does not: run a program as `oclgrind PROGRAM` and it
+//! sees Oclgrind's simulator alone; or name a folder with a file `oclgrind.icd` that holds the path of
+//! `liboclgrind-rt-icd.so`, and it sees both (`scripts/opencl-vendors.sh` makes that folder).
+//!
+//! # What drivers do differently
+//!
+//! - PoCL compiles a kernel anew for every work-group size, at its first launch, and keeps the result in a folder
+//!   (`POCL_CACHE_DIR`, else `~/.cache/pocl`). [`RunOutput::launch_nanoseconds`] is free of that,
+//!   the wall clock is not. Where it may not write there, PoCL shows no device and says nothing
+//!   ([`Survey::empty_platforms`] names it).
+//! - An out-of-range image coordinate is an error to neither: PoCL drops the write, Oclgrind wraps it into the
+//!   next row.
+//! - Nothing can stop a launch that never ends: OpenCL has no call for it.
+
+mod check;
+#[allow(unsafe_code)] // the only place for it: OpenCL is a C interface
+mod cl;
+mod error;
+mod guard;
+mod info;
+mod listing;
+mod memory;
+mod plan;
+mod program;
+mod quirks;
+mod session;
+
+pub use error::{DeviceError, TouchedGuard};
+pub use info::{DeviceInfo, DeviceType, Survey, devices, select, survey};
+pub use plan::{
+    Arg, BufferSpec, ChannelType, Initial, Launch, LaunchPlan, MemoryKind, POISON, RunOptions, RunOutput, Scalar,
+};
+pub use program::{BuildOptions, Program};
+pub use session::Session;

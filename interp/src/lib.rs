@@ -1,1 +1,49 @@
-//! tilewright-interp
+//! The reference interpreter: what a program means when it is run, on all cores.
+//!
+//! [`run`] takes a validated function and its [`Arguments`], [`run_definition`] a tensor definition. The function is
+//! translated to a compact register form ([`code`](self)) and run by a machine; the meaning of every operator is that of
+//! [`tilewright_ir::op`], bit for bit. The result and the trap, if there is one, are the same for any number of threads.
+//!
+//! What has no meaning is a [`Trap`]: an index out of bounds, a read of what was never written, a race, a division by
+//! zero, a false assertion. Bounds are always checked; [`Observers`] says what else is watched.
+//!
+//! ```
+//! use tilewright_interp::{Arguments, Config, Tensor, fill, run};
+//! use tilewright_ir::{Buffer, DataType, Expr, ForKind, FuncAttrs, PrimFunc, ScalarType, Stmt, Var, validate};
+//! let (a, b) = (Var::new("a", DataType::HANDLE), Var::new("b", DataType::HANDLE));
+//! let source = Buffer::compact("A", ScalarType::Float32, vec![Expr::int(7)]);
+//! let target = Buffer::compact("B", ScalarType::Float32, vec![Expr::int(7)]);
+//! let i = Var::index("i");
+//! let double = Expr::load(&source, vec![Expr::from(&i)]) * Expr::float_of(2.0, ScalarType::Float32);
+//! let body = Stmt::for_loop(&i, Expr::int(7), ForKind::Parallel, Stmt::store(&target, vec![Expr::from(&i)], double));
+//! let (params, buffer_map) = (vec![a.clone(), b.clone()], vec![(a, source), (b, target)]);
+//! let func = PrimFunc { name: "double".into(), params, buffer_map, attrs: FuncAttrs::default(), body };
+//! let mut input = Tensor::undefined(ScalarType::Float32, &[7])?;
+//! fill(&mut input, 1);
+//! let expected = input.get_f64(3).map(|x| 2.0 * x);
+//! let mut args = Arguments::tensors([input, Tensor::undefined(ScalarType::Float32, &[7])?]);
+//! run(validate(&func).map_err(|found| found[0].clone())?, &mut args, &Config::default())?;
+//! assert_eq!(args.tensor(1).and_then(|tensor| tensor.get_f64(3)), expected);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod code;
+mod compile;
+mod config;
+mod definition;
+mod exec;
+mod independence;
+mod inputs;
+mod memory;
+mod num;
+mod ops;
+mod race;
+mod run;
+mod tensor;
+mod text;
+
+pub use config::{Argument, Arguments, Config, Observers, Order, Report, RunError, Trap, TrapKind};
+pub use definition::{as_function, run_definition};
+pub use inputs::fill;
+pub use run::run;
+pub use tensor::{Tensor, TensorError};

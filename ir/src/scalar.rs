@@ -102,6 +102,8 @@ impl BinaryOp {
     /// The value of `lhs op rhs` for operands of the scalar type `ty`, in the type that the type rule says.
     pub fn eval(self, ty: ScalarType, lhs: Scalar, rhs: Scalar) -> Result<Scalar, ScalarError> {
         match (lhs, rhs) {
+            // The product of two uint64 may leave 128 bits; what wraps there wraps the same modulo 2^64.
+            (Scalar::Int(a), Scalar::Int(b)) if self == Self::Mul => Ok(Scalar::Int(wrap_int(ty, a.wrapping_mul(b)))),
             (Scalar::Int(a), Scalar::Int(b)) => {
                 let exact = self.eval_exact(a, b, ty)?;
                 let compares = matches!(self.info().rule, crate::op::TypeRule::Comparison);
@@ -114,7 +116,7 @@ impl BinaryOp {
 
     /// The result over the integers, before wrapping into `ty`; truth values are 0 and 1.
     ///
-    /// `ty` bounds shift amounts, and the wrapped product of 64-bit operands always fits.
+    /// `ty` bounds shift amounts.
     pub fn eval_exact(self, a: i128, b: i128, ty: ScalarType) -> Result<i128, ScalarError> {
         let overflow = ScalarError::Overflow;
         let shift = || {

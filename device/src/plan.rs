@@ -1,0 +1,220 @@
+//! Launch plans: which memory, which kernels, in which order. Plain data; nothing here touches a device.
+
+/// The byte that fills memory for which a plan gives no contents: every float of 0xFF bytes is a NaN.
+pub const POISON: u8 = 0xFF;
+
+/// Memory and launches, run in order by [`Session::run`](crate::Session::run).
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LaunchPlan {
+    /// Buffers and images; [`Arg::Memory`] refers to them by their place.
+    pub buffers: Vec<BufferSpec>,
+    /// Launches, each of which starts when the one before it is done.
+    pub launches: Vec<Launch>,
+}
+
+/// One buffer or image in device memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BufferSpec {
+    /// Name for messages.
+    pub name: String,
+    /// Size in bytes as the host sees it: for an image, `width * height` texels without row padding. May be 0.
+    pub bytes: u64,
+    /// Buffer or image.
+    pub kind: MemoryKind,
+    /// What it holds before the first launch.
+    pub initial: Initial,
+    /// Whether its contents are returned after the last launch.
+    pub read_back: bool,
+}
+
+/// What lies behind a memory argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemoryKind {
+    /// Linear memory, a `global` or `constant` pointer in the kernel.
+    Buffer,
+    /// A 2-d image (`image2d_t`) of four channels (`CL_RGBA`), rows of `width` texels one after another on the host.
+    Image2d {
+        /// Texels in a row.
+        width: u64,
+        /// Rows.
+        height: u64,
+        /// Type of each of the four channels.
+        channel: ChannelType,
+    },
+}
+
+/// Element type of an image's channels. Integers are not normalised: `read_imagei`/`read_imageui` return them as they
+/// are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ChannelType {
+    /// 32-bit float.
+    F32,
+    /// 16-bit float; kernels see 32-bit floats.
+    F16,
+    /// Signed 8 bits.
+    I8,
+    /// Signed 16 bits.
+    I16,
+    /// Signed 32 bits.
+    I32,
+    /// Unsigned 8 bits.
+    U8,
+    /// Unsigned 16 bits.
+    U16,
+    /// Unsigned 32 bits.
+    U32,
+}
+
+impl ChannelType {
+    /// Bytes of one texel: four channels.
+    pub fn texel_bytes(self) -> u64 {
+        match self {
+            Self::F32 | Self::I32 | Self::U32 => 16,
+            Self::F16 | Self::I16 | Self::U16 => 8,
+            Self::I8 | Self::U8 => 4,
+        }
+    }
+}
+
+/// What memory holds before the first launch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Initial {
+    /// These bytes, as many as the memory has.
+    Data(Vec<u8>),
+    /// One byte, repeated: 0, or [`POISON`] where nothing may be read before it is written.
+    Fill(u8),
+}
+
+/// One kernel launch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Launch {
+    /// Name of the kernel.
+    pub kernel: String,
+    /// Work-items along each dimension, 1 where a dimension is not used. With a 0 among them the launch is skipped.
+    pub global: [u64; 3],
+    /// Work-items of a work-group along each dimension, or `None` for the driver's choice.
+    pub local: Option<[u64; 3]>,
+    /// One argument for each parameter.
+    pub args: Vec<Arg>,
+}
+
+/// An argument of a kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Arg {
+    /// The buffer or image at this place in [`LaunchPlan::buffers`].
+    Memory(usize),
+    /// A value.
+    Scalar(Scalar),
+    /// Local memory of this many bytes.
+    Local(u64),
+}
+
+/// A value passed to a kernel. There is no `bool`: OpenCL allows none as a parameter.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Scalar {
+    /// `char`
+    I8(i8),
+    /// `short`
+    I16(i16),
+    /// `int`
+    I32(i32),
+    /// `long`
+    I64(i64),
+    /// `uchar`
+    U8(u8),
+    /// `ushort`
+    U16(u16),
+    /// `uint`
+    U32(u32),
+    /// `ulong`
+    U64(u64),
+    /// `float`
+    F32(f32),
+    /// `double`
+    F64(f64),
+    /// `half`, as its bits.
+    F16(u16),
+    /// Anything else (vectors, structs) as the device lays it out in memory, padding included.
+    Bytes(Vec<u8>),
+}
+
+impl Scalar {
+    /// The value's bytes in the host's byte order, which is the device's wherever OpenCL shares memory with it.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        match self {
+            Self::I8(value) => value.to_ne_bytes().to_vec(),
+            Self::I16(value) => value.to_ne_bytes().to_vec(),
+            Self::I32(value) => value.to_ne_bytes().to_vec(),
+            Self::I64(value) => value.to_ne_bytes().to_vec(),
+            Self::U8(value) => value.to_ne_bytes().to_vec(),
+            Self::U16(value) | Self::F16(value) => value.to_ne_bytes().to_vec(),
+            Self::U32(value) => value.to_ne_bytes().to_vec(),
+            Self::U64(value) => value.to_ne_bytes().to_vec(),
+            Self::F32(value) => value.to_ne_bytes().to_vec(),
+            Self::F64(value) => value.to_ne_bytes().to_vec(),
+            Self::Bytes(bytes) => bytes.clone(),
+        }
+    }
+}
+
+impl BufferSpec {
+    /// A buffer of `bytes` bytes, poisoned and not read back.
+    pub fn new(name: impl Into<String>, bytes: u64) -> Self {
+        Self { name: name.into(), bytes, kind: MemoryKind::Buffer, initial: Initial::Fill(POISON), read_back: false }
+    }
+
+    /// An image of `width` by `height` texels, poisoned and not read back.
+    ///
+    /// Extents whose product leaves 64 bits get `u64::MAX` bytes, which every device refuses.
+    pub fn image2d(name: impl Into<String>, width: u64, height: u64, channel: ChannelType) -> Self {
+        let bytes = width.saturating_mul(height).saturating_mul(channel.texel_bytes());
+        Self { kind: MemoryKind::Image2d { width, height, channel }, ..Self::new(name, bytes) }
+    }
+
+    /// The same with these contents; their length has to be [`BufferSpec::bytes`].
+    #[must_use]
+    pub fn with_data(mut self, data: Vec<u8>) -> Self {
+        self.initial = Initial::Data(data);
+        self
+    }
+
+    /// The same filled with one byte.
+    #[must_use]
+    pub fn filled(mut self, byte: u8) -> Self {
+        self.initial = Initial::Fill(byte);
+        self
+    }
+
+    /// The same, returned after the last launch.
+    #[must_use]
+    pub fn read_back(mut self) -> Self {
+        self.read_back = true;
+        self
+    }
+}
+
+/// How a plan is run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunOptions {
+    /// Guard bytes after the end of each buffer (images have none), checked after the last launch; 0 for none.
+    ///
+    /// With guards a driver that checks bounds itself, as Oclgrind does, lets stores into them pass.
+    pub guard_bytes: u64,
+}
+
+impl Default for RunOptions {
+    /// Guards of 64 bytes: a whole `float16`, the widest store there is save `double16`.
+    fn default() -> Self {
+        Self { guard_bytes: 64 }
+    }
+}
+
+/// What came back from a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunOutput {
+    /// For each buffer of the plan, its contents if they were to be read back.
+    pub buffers: Vec<Option<Vec<u8>>>,
+    /// For each launch of the plan, the time in nanoseconds from its start on the device to its end, from the driver's
+    /// profiling events; `None` if it was skipped because it has no work-items.
+    pub launch_nanoseconds: Vec<Option<u64>>,
+}

@@ -1,0 +1,198 @@
+//! A session: one device, opened. Builds programs and runs plans.
+
+use std::sync::{Mutex, PoisonError};
+
+use crate::check::{at_most, check_argument, check_plan};
+use crate::cl::{self, Failure};
+use crate::error::DeviceError;
+use crate::info::{DeviceInfo, Survey, enumerate};
+use crate::memory::{self, host_size};
+use crate::plan::{Arg, Launch, LaunchPlan, RunOptions, RunOutput};
+use crate::program::{BuildOptions, Program};
+use crate::quirks::{self, InTurn};
+
+/// A device with a context and an in-order queue of its own.
+///
+/// A session may be shared between threads; its plans then run one after another, so that their times do not mix. Open
+/// several to let a device interleave them.
+#[derive(Debug)]
+pub struct Session {
+    info: DeviceInfo,
+    device: cl::Device,
+    driver: InTurn<Driver>,
+}
+
+#[derive(Debug)]
+struct Driver {
+    context: cl::Context,
+    queue: Mutex<cl::Queue>,
+}
+
+impl Session {
+    /// Opens the device that `info` describes.
+    ///
+    /// Errors: [`DeviceError::NoDevice`] when it is there no more, [`DeviceError::Unsupported`] when it has no compiler
+    /// or is older than OpenCL 1.2, [`DeviceError::Driver`] when the driver fails.
+    pub fn open(info: &DeviceInfo) -> Result<Self, DeviceError> {
+        let present = enumerate(&mut Survey::default());
+        let Some((device, info)) = present.iter().find(|(_, other)| other.is_same_device(info)) else {
+            return Err(DeviceError::NoDevice {
+                wanted: info.label(),
+                available: present.iter().map(|(_, info)| info.label()).collect(),
+            });
+        };
+        let unsupported =
+            |feature: &str| DeviceError::Unsupported { device: info.label(), feature: feature.to_owned() };
+        if !info.available {
+            return Err(unsupported("a working driver with a compiler"));
+        }
+        if info.opencl_version_pair() < (1, 2) {
+            return Err(unsupported("OpenCL 1.2"));
+        }
+        let fault = |failure: Failure| failure.during(info.label());
+        let _turn = quirks::turn(info);
+        let context = cl::Context::new(*device).map_err(fault)?;
+        let queue = Mutex::new(cl::Queue::new(&context, *device).map_err(fault)?);
+        Ok(Self { info: info.clone(), device: *device, driver: InTurn::new(Driver { context, queue }, info) })
+    }
+
+    /// What the device says of itself.
+    pub fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    /// Compiles OpenCL C.
+    ///
+    /// Errors: [`DeviceError::Build`] when the compiler refuses the source, [`DeviceError::Flag`] for a flag that
+    /// relaxes arithmetic, [`DeviceError::Driver`] when the driver fails otherwise.
+    pub fn build(&self, source: &str, options: &BuildOptions) -> Result<Program, DeviceError> {
+        let _turn = quirks::turn(&self.info);
+        Program::build(&self.driver.context, self.device, &self.info, source, options)
+    }
+
+    /// Allocates and fills the plan's memory, runs its launches in order, and reads back what is asked for.
+    ///
+    /// Nothing reaches the driver before every size is checked. Kernels themselves are trusted as far as the device
+    /// protects the host from them: on a processor device a kernel runs inside this process, and a store far enough out
+    /// of bounds can crash it. Guard bands catch the near ones.
+    ///
+    /// Errors: [`DeviceError::Plan`] for a plan that contradicts itself or the kernels' parameters,
+    /// [`DeviceError::Limit`] and [`DeviceError::Unsupported`] for what the device does not have,
+    /// [`DeviceError::GuardTouched`] for stores past the end, [`DeviceError::Driver`] when the driver fails.
+    pub fn run(&self, program: &Program, plan: &LaunchPlan, options: &RunOptions) -> Result<RunOutput, DeviceError> {
+        check_plan(plan, &self.info, options)?;
+        let _turn = quirks::turn(&self.info);
+        let queue = self.driver.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = |spec| memory::allocate(&self.driver.context, &queue, &self.info, spec, options);
+        let memories = plan.buffers.iter().map(room).collect::<Result<Vec<_>, _>>()?;
+        let ready = |launch| self.prepare(program, launch, plan, &memories);
+        let kernels = plan.launches.iter().map(ready).collect::<Result<Vec<_>, _>>()?;
+        let launch_nanoseconds = launch_all(&queue, plan, &kernels)?;
+        let mut touched = Vec::new();
+        let mut buffers = Vec::new();
+        for (spec, memory) in plan.buffers.iter().zip(&memories) {
+            let (contents, guard) = memory::collect(&queue, spec, memory, options)
+                .map_err(|failure| failure.during(format!("reading `{}`", spec.name)))?;
+            touched.extend(guard);
+            buffers.push(contents);
+        }
+        if touched.is_empty() {
+            Ok(RunOutput { buffers, launch_nanoseconds })
+        } else {
+            Err(DeviceError::GuardTouched(touched))
+        }
+    }
+
+    /// The launch's kernel with its arguments set, after its own limits were checked.
+    fn prepare(
+        &self,
+        program: &Program,
+        launch: &Launch,
+        plan: &LaunchPlan,
+        memories: &[cl::Memory],
+    ) -> Result<cl::Kernel, DeviceError> {
+        let name = &launch.kernel;
+        let mut kernel = program.kernel(name)?;
+        let fault = |failure: Failure| failure.during(format!("kernel `{name}`"));
+        let wanted = kernel.n_arguments().map_err(fault)?;
+        if u64::try_from(launch.args.len()) != Ok(wanted) {
+            let given = launch.args.len();
+            return Err(DeviceError::Plan(format!("kernel `{name}` takes {wanted} arguments, {given} are given")));
+        }
+        for ((index, place), arg) in (0_u32..).zip(0_usize..).zip(&launch.args) {
+            if let Some(parameter) = kernel.argument(index) {
+                check_argument(name, place, arg, &parameter, plan)?;
+            }
+            set_argument(&mut kernel, index, arg, memories)
+                .map_err(|failure| failure.during(format!("kernel `{name}`, argument {index}")))?;
+        }
+        self.check_kernel(&kernel, launch)?;
+        Ok(kernel)
+    }
+
+    /// Work-group and local memory against what this kernel allows on this device.
+    fn check_kernel(&self, kernel: &cl::Kernel, launch: &Launch) -> Result<(), DeviceError> {
+        let name = &launch.kernel;
+        let fault = |failure: Failure| failure.during(format!("kernel `{name}`"));
+        let local_memory = kernel.local_memory().map_err(fault)?;
+        let what = format!("local memory in bytes of kernel `{name}`");
+        at_most(what, local_memory, self.info.local_memory_bytes)?;
+        let Some(local) = launch.local else {
+            return Ok(());
+        };
+        let size = local.iter().fold(1_u64, |size, &extent| size.saturating_mul(extent));
+        let limit = kernel.max_work_group_size().map_err(fault)?;
+        at_most(format!("work-group size of kernel `{name}`"), size, limit)?;
+        match kernel.required_work_group().map_err(fault)? {
+            Some(required) if required != local => Err(DeviceError::Plan(format!(
+                "kernel `{name}` demands work-groups of {required:?}, the plan says {local:?}"
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Runs the launches that have work-items, waits, and reads their times.
+fn launch_all(queue: &cl::Queue, plan: &LaunchPlan, kernels: &[cl::Kernel]) -> Result<Vec<Option<u64>>, DeviceError> {
+    let mut events = Vec::new();
+    for (launch, kernel) in plan.launches.iter().zip(kernels) {
+        if launch.global.contains(&0) {
+            events.push(None);
+            continue;
+        }
+        let global = host_sizes(launch.global)?;
+        let local = launch.local.map(host_sizes).transpose()?;
+        let event = queue
+            .launch(kernel, global, local)
+            .map_err(|failure| failure.during(format!("kernel `{}`", launch.kernel)))?;
+        events.push(Some(event));
+    }
+    let finished = queue.finish();
+    let mut times = Vec::new();
+    for (launch, event) in plan.launches.iter().zip(&events) {
+        let fault = |failure: Failure| failure.during(format!("kernel `{}`", launch.kernel));
+        if let Some(event) = event {
+            // The launch that failed says more than the queue that waited for it.
+            event.outcome().map_err(fault)?;
+            finished.map_err(fault)?;
+            times.push(Some(event.nanoseconds().map_err(fault)?));
+        } else {
+            times.push(None);
+        }
+    }
+    finished.map_err(|failure| failure.during("waiting for the launches"))?;
+    Ok(times)
+}
+
+fn set_argument(kernel: &mut cl::Kernel, index: u32, arg: &Arg, memories: &[cl::Memory]) -> Result<(), Failure> {
+    match arg {
+        Arg::Memory(place) => kernel.set_memory(index, &memories[*place]),
+        Arg::Scalar(scalar) => kernel.set_value(index, &scalar.to_bytes()),
+        // OpenCL has no local memory of no bytes.
+        Arg::Local(bytes) => kernel.set_local(index, usize::try_from(*bytes).unwrap_or(usize::MAX).max(1)),
+    }
+}
+
+fn host_sizes(sizes: [u64; 3]) -> Result<[usize; 3], DeviceError> {
+    Ok([host_size(sizes[0])?, host_size(sizes[1])?, host_size(sizes[2])?])
+}

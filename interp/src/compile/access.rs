@@ -1,0 +1,203 @@
+//! Translation of loads and stores.
+
+use tilewright_ir::{BinaryOp, Buffer, Diagnostic, Expr, UnaryOp, Var};
+
+use super::Compiler;
+use super::expr::Lanes;
+use crate::code::{Access, Instr, Op, Reg, Stream, StreamDim};
+
+/// The index that varies over the lanes and the lanes of an element, for each lane of an access.
+fn lane_layout(buffer: &Buffer, index_lanes: usize) -> impl Iterator<Item = (usize, usize)> {
+    let element = usize::from(buffer.dtype.lanes);
+    (0..index_lanes).flat_map(move |index| (0..element).map(move |lane| (index, lane)))
+}
+
+fn index_lanes(indices: &[Expr]) -> usize {
+    indices.last().map_or(1, |index| usize::from(index.dtype().lanes))
+}
+
+impl<'a> Compiler<'_, 'a> {
+    fn view(&self, buffer: &Buffer) -> Result<u32, Diagnostic> {
+        let missing = || Diagnostic::error("no-memory", buffer.span, format!("buffer `{buffer}` has no memory here"));
+        self.views.get(buffer).and_then(|&view| u32::try_from(view).ok()).ok_or_else(missing)
+    }
+
+    /// Emits a load.
+    pub(super) fn load(&mut self, buffer: &'a Buffer, indices: &'a [Expr]) -> Result<Lanes, Diagnostic> {
+        let ty = buffer.dtype.scalar;
+        if let Some(streams) = self.streams(buffer, indices)? {
+            let slot = self.slot(buffer)?;
+            return streams
+                .into_iter()
+                .map(|base| self.read(Instr::new(Op::LoadStream, ty, [base, slot, 0])))
+                .collect();
+        }
+        let accesses = self.accesses(buffer, indices)?;
+        accesses.into_iter().map(|access| self.read(Instr::new(Op::Load, ty, [access, 0, 0]))).collect()
+    }
+
+    /// Emits a store.
+    pub(super) fn store(&mut self, buffer: &'a Buffer, indices: &'a [Expr], value: &'a Expr) -> Result<(), Diagnostic> {
+        let ty = buffer.dtype.scalar;
+        if let Some(streams) = self.streams(buffer, indices)? {
+            let slot = self.slot(buffer)?;
+            let values = self.expr(value)?;
+            for (base, value) in streams.into_iter().zip(values) {
+                self.emit(Instr::new(Op::StoreStream, ty, [base, slot, value]))?;
+            }
+            return Ok(());
+        }
+        let accesses = self.accesses(buffer, indices)?;
+        let values = self.expr(value)?;
+        for (access, value) in accesses.into_iter().zip(values) {
+            self.emit(Instr::new(Op::Store, ty, [access, value, 0]))?;
+        }
+        Ok(())
+    }
+
+    fn slot(&self, buffer: &Buffer) -> Result<Reg, Diagnostic> {
+        let missing = || Diagnostic::error("no-memory", buffer.span, format!("buffer `{buffer}` has no memory here"));
+        self.setup.slots.get(&buffer.data).and_then(|&slot| Reg::try_from(slot).ok()).ok_or_else(missing)
+    }
+
+    /// A load into a new register; it is never shared, for memory changes.
+    fn read(&mut self, instr: Instr) -> Result<Reg, Diagnostic> {
+        let depth = self.depth();
+        let d = self.registers(1, depth)?;
+        self.emit(Instr { d, ..instr })?;
+        Ok(d)
+    }
+
+    /// Emits the indices and gives one access a lane.
+    fn accesses(&mut self, buffer: &'a Buffer, indices: &'a [Expr]) -> Result<Vec<Reg>, Diagnostic> {
+        let view = self.view(buffer)?;
+        let values = indices.iter().map(|index| self.expr(index)).collect::<Result<Vec<_>, _>>()?;
+        let lanes = lane_layout(buffer, index_lanes(indices));
+        lanes
+            .map(|(at, lane)| {
+                let indices = values.iter().map(|lanes| *lanes.get(at).unwrap_or(&lanes[0])).collect();
+                self.access(Access { view, indices, lane })
+            })
+            .collect()
+    }
+
+    /// The streams of an access, one a lane, if a second body is being made and all indices move by constant steps.
+    fn streams(&mut self, buffer: &'a Buffer, indices: &'a [Expr]) -> Result<Option<Vec<Reg>>, Diagnostic> {
+        let Some(context) = &self.stream_of else { return Ok(None) };
+        let (var, depth) = (context.var, context.depth);
+        let mut parts = Vec::with_capacity(indices.len());
+        for index in indices {
+            let Some(part) = ramp_parts(index) else { return Ok(None) };
+            let Some(step) = self.step(part.0, var, depth) else { return Ok(None) };
+            parts.push((part.0, part.1, step));
+        }
+        // Elements of several cells are left to the accesses that check every index.
+        let slot = self.slot(buffer)?;
+        if self.setup.widths.get(slot as usize) != Some(&buffer.dtype.scalar.bytes()) {
+            return Ok(None);
+        }
+        let mut dims = Vec::with_capacity(indices.len());
+        for (base, stride, step) in parts {
+            let reg = self.probed(base)?;
+            let max = base.dtype().scalar.integer_range().map_or(0, |(_, high)| high);
+            dims.push((StreamDim { reg, plus: 0, step, max }, stride));
+        }
+        let view = self.view(buffer)?;
+        let lanes = lane_layout(buffer, index_lanes(indices));
+        let mut bases = Vec::new();
+        for (at, lane) in lanes {
+            let plus = |stride: i64| i64::try_from(at).unwrap_or(i64::MAX).saturating_mul(stride);
+            let dims: Vec<_> =
+                dims.iter().map(|(dim, stride)| StreamDim { plus: plus(*stride), ..dim.clone() }).collect();
+            bases.push(self.stream(view, dims, lane)?);
+        }
+        Ok(Some(bases))
+    }
+
+    /// A stream, shared with an equal one.
+    fn stream(&mut self, view: u32, dims: Vec<StreamDim>, lane: usize) -> Result<Reg, Diagnostic> {
+        let streams = self.stream_of.as_ref().map(|context| &context.streams);
+        let same = |stream: &&Stream| stream.view == view && stream.lane == lane && stream.dims == dims;
+        if let Some(stream) = streams.and_then(|streams| streams.iter().find(same)) {
+            return Ok(stream.base);
+        }
+        let depth = self.depth();
+        let base = self.registers(2, depth)?;
+        self.program.streams.push((base, view, lane));
+        if let Some(context) = &mut self.stream_of {
+            context.streams.push(Stream { view, dims, lane, base });
+        }
+        Ok(base)
+    }
+
+    /// Emits an index into the code that runs for the first iteration only.
+    fn probed(&mut self, index: &'a Expr) -> Result<Reg, Diagnostic> {
+        let Some(mut context) = self.stream_of.take() else { return Ok(0) };
+        let level = self.level();
+        let code = std::mem::replace(&mut level.code, std::mem::take(&mut context.probe));
+        let numbering = std::mem::take(&mut context.probe_numbering);
+        let numberings = std::mem::replace(&mut level.numberings, vec![numbering]);
+        let result = self.expr(index);
+        let level = self.level();
+        context.probe = std::mem::replace(&mut level.code, code);
+        context.probe_numbering = std::mem::replace(&mut level.numberings, numberings).pop().unwrap_or_default();
+        self.stream_of = Some(context);
+        Ok(result?[0])
+    }
+
+    /// By how much an expression moves with each iteration, if that is a constant, over the integers modulo its type, and
+    /// nothing in it can trap or reads memory.
+    fn step(&self, expr: &Expr, var: &Var, depth: u32) -> Option<i64> {
+        match expr {
+            Expr::Var(other) if other == var => Some(1),
+            Expr::Binary(BinaryOp::Add, a, b) => self.step(a, var, depth)?.checked_add(self.step(b, var, depth)?),
+            Expr::Binary(BinaryOp::Sub, a, b) => self.step(a, var, depth)?.checked_sub(self.step(b, var, depth)?),
+            Expr::Binary(BinaryOp::Mul, a, b) => match (self.const_int(a), self.const_int(b)) {
+                (Some(factor), _) => self.step(b, var, depth)?.checked_mul(factor),
+                (_, Some(factor)) => self.step(a, var, depth)?.checked_mul(factor),
+                (None, None) => self.invariant(expr, depth).then_some(0),
+            },
+            Expr::Unary(UnaryOp::Neg, a) => self.step(a, var, depth)?.checked_neg(),
+            _ => self.invariant(expr, depth).then_some(0),
+        }
+    }
+
+    /// The value of a constant or of a symbol.
+    pub(super) fn const_int(&self, expr: &Expr) -> Option<i64> {
+        match expr {
+            Expr::Int { value, .. } => i64::try_from(*value).ok(),
+            Expr::Var(var) => self.setup.bindings.get(var).and_then(|&value| i64::try_from(value).ok()),
+            _ => None,
+        }
+    }
+
+    /// Whether an integer expression is the same in every iteration of the loop at `depth`, and cannot trap.
+    fn invariant(&self, expr: &Expr, depth: u32) -> bool {
+        let here = match expr {
+            Expr::Load { .. } | Expr::Ramp { .. } | Expr::Broadcast { .. } => false,
+            Expr::Binary(op, _, b) => match op {
+                BinaryOp::FloorDiv | BinaryOp::FloorMod | BinaryOp::TruncDiv | BinaryOp::TruncMod => {
+                    self.const_int(b).is_some_and(|divisor| divisor != 0)
+                }
+                BinaryOp::Shl | BinaryOp::Shr => {
+                    let bits = i64::from(expr.dtype().scalar.bits());
+                    self.const_int(b).is_some_and(|amount| (0..bits).contains(&amount))
+                }
+                _ => true,
+            },
+            Expr::Var(var) => self.vars.get(var).is_some_and(|&reg| self.depths[reg as usize] < depth),
+            _ => true,
+        };
+        here && expr.children().into_iter().all(|child| self.invariant(child, depth))
+    }
+}
+
+/// The first lane of an index and the constant distance between its lanes (0 for a single one).
+fn ramp_parts(index: &Expr) -> Option<(&Expr, i64)> {
+    match index {
+        Expr::Ramp { base, stride, .. } => Some((base, i64::try_from(stride.as_const_int()?).ok()?)),
+        Expr::Broadcast { value, .. } => Some((value, 0)),
+        _ if index.dtype().is_scalar() => Some((index, 0)),
+        _ => None,
+    }
+}

@@ -1,0 +1,533 @@
+//! The machine: runs a translated function on one or more threads.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use rayon::prelude::*;
+use tilewright_ir::{Bindings, Buffer, ForKind, Scalar, ScalarError, ScalarType, StmtKind};
+
+use crate::code::{Access, COUNTER, Code, Dims, Fast, Loop, Node, Op, Program, Stream};
+use crate::config::{Config, Order, Trap, TrapKind};
+use crate::memory::{BadView, Geometry, Memory, View};
+use crate::num::{decode, from_memory, to_memory};
+use crate::ops::compute;
+use crate::race::Race;
+
+/// Instructions below which a loop is not worth spreading over threads.
+const WORTH: u64 = 20_000;
+
+/// What all threads share.
+pub(crate) struct Machine<'p> {
+    pub(crate) program: &'p Program<'p>,
+    pub(crate) config: &'p Config,
+    pub(crate) threads: usize,
+}
+
+/// What a thread has for itself.
+#[derive(Clone)]
+pub(crate) struct Frame {
+    pub(crate) registers: Vec<u64>,
+    pub(crate) memories: Vec<Option<Arc<Memory>>>,
+    pub(crate) views: Vec<Option<Arc<View>>>,
+    /// Bytes allocated around here.
+    pub(crate) live: u64,
+    /// Iterations that may still be started.
+    pub(crate) fuel: u64,
+    pub(crate) iterations: u64,
+    pub(crate) parallel_loops: u64,
+    pub(crate) worker: bool,
+    pub(crate) race: Option<Box<Race>>,
+}
+
+type Outcome = Result<(), Box<Trap>>;
+
+/// The extents, strides and offset of a buffer, where all its variables have values.
+pub(crate) fn view_of(buffer: &Buffer, slot: usize, width: u64, bindings: &Bindings) -> Result<View, BadView> {
+    let value = |expr: &tilewright_ir::Expr| expr.eval_index(bindings).map_err(|error| BadView(error.to_string()));
+    let extents = buffer.shape.iter().map(value).collect::<Result<Vec<_>, _>>()?;
+    let strides = buffer.strides.as_ref().map(|strides| strides.iter().map(value).collect::<Result<Vec<_>, _>>());
+    let strides = strides.transpose()?;
+    let (lanes, scalar) = (buffer.dtype.lanes, buffer.dtype.scalar);
+    let offset = value(&buffer.elem_offset)?;
+    View::new(slot, width, &Geometry { extents: &extents, strides: strides.as_deref(), offset, lanes, scalar })
+}
+
+/// `position` in a shuffle of `0..extent`, one to one.
+fn ordered(order: Order, position: u64, extent: u64) -> u64 {
+    match order {
+        Order::Program => position,
+        Order::Reversed => extent - 1 - position,
+        Order::Shuffled(seed) => {
+            let wide = |value: u64| u128::from(value);
+            let gcd = |mut a: u64, mut b: u64| {
+                while b != 0 {
+                    (a, b) = (b, a % b);
+                }
+                a
+            };
+            let mut factor = (seed | 1) % extent;
+            while gcd(factor.max(1), extent) != 1 || factor == 0 {
+                factor = (factor + 1) % extent.max(2);
+            }
+            let at = (wide(position) * wide(factor) + wide(seed >> 7)) % wide(extent);
+            u64::try_from(at).unwrap_or(0)
+        }
+    }
+}
+
+#[expect(clippy::unnecessary_box_returns, reason = "a trap is boxed where it is made, so that results stay small")]
+impl Machine<'_> {
+    pub(crate) fn nodes(&self, nodes: &[Node], frame: &mut Frame) -> Outcome {
+        for node in nodes {
+            match node {
+                Node::Code(code) => self.code(code, frame)?,
+                Node::If { cond, then_body, else_body } => {
+                    let chosen = if frame.registers[*cond as usize] != 0 { then_body } else { else_body };
+                    self.nodes(chosen, frame)?;
+                }
+                Node::Loop(inner) => self.run_loop(inner, frame)?,
+                Node::Allocate { view, dims, site, body } => {
+                    self.allocate(*view, dims.as_deref(), *site, body, frame)?;
+                }
+                Node::Declare { view, dims, site } => self.declare(*view, dims, *site, frame)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn declare(&self, view: u32, dims: &Dims, site: u32, frame: &mut Frame) -> Outcome {
+        let mut bindings = Bindings::new();
+        for (var, reg) in &dims.vars {
+            let value = decode(var.dtype().scalar, frame.registers[*reg as usize]);
+            bindings.insert(var.clone(), value.as_int().unwrap_or_default());
+        }
+        let slot = self.program.slot_of[view as usize];
+        let made = view_of(&dims.buffer, slot, self.program.widths[slot], &bindings);
+        let made = made.map_err(|BadView(why)| {
+            self.trap(TrapKind::Size, format!("buffer `{}` is no view: {why}", dims.buffer), site, frame)
+        })?;
+        frame.views[view as usize] = Some(Arc::new(made));
+        Ok(())
+    }
+
+    fn allocate(&self, view: u32, dims: Option<&Dims>, site: u32, body: &[Node], frame: &mut Frame) -> Outcome {
+        if let Some(dims) = dims {
+            self.declare(view, dims, site, frame)?;
+        }
+        let buffer = &self.program.buffers[view as usize];
+        let size = |why: String| self.trap(TrapKind::Size, format!("buffer `{buffer}` {why}"), site, frame);
+        let Some(made) = frame.views[view as usize].clone() else {
+            return Err(size("has no extents here".to_owned()));
+        };
+        let cells = made.needed(buffer.dtype.lanes).ok_or_else(|| size("starts before its memory".to_owned()))?;
+        let bytes = cells.saturating_mul(made.width);
+        let total = frame.live.saturating_add(bytes);
+        if total > self.config.max_bytes {
+            let limit = self.config.max_bytes;
+            return Err(size(format!("takes {bytes} bytes, {total} in all, where {limit} are allowed")));
+        }
+        let id = frame.race.as_mut().map_or(0, |race| race.memory());
+        let count = usize::try_from(cells).unwrap_or(usize::MAX);
+        let memory = Memory::new(made.width, count, [self.config.observers.defined; 2], id);
+        let memory = memory.map_err(|_| {
+            self.trap(
+                TrapKind::Size,
+                format!("buffer `{buffer}` takes {bytes} bytes, which are not there"),
+                site,
+                frame,
+            )
+        })?;
+        let outer = frame.memories[made.slot].replace(Arc::new(memory));
+        let live = std::mem::replace(&mut frame.live, total);
+        let outcome = self.nodes(body, frame);
+        frame.live = live;
+        frame.memories[made.slot] = outer;
+        if let Some(race) = &mut frame.race {
+            race.forget(id);
+        }
+        outcome
+    }
+
+    fn run_loop(&self, inner: &Loop, frame: &mut Frame) -> Outcome {
+        let value = |(reg, ty): (u32, ScalarType), frame: &Frame| {
+            decode(ty, frame.registers[reg as usize]).as_int().unwrap_or_default()
+        };
+        let (min, extent) = (value(inner.min, frame), value(inner.extent, frame));
+        let Some(extent) = u64::try_from(extent).ok().filter(|&extent| extent > 0) else { return Ok(()) };
+        let last = min + i128::from(extent) - 1;
+        let (low, high) = inner.ty.integer_range().unwrap_or((0, 0));
+        if min < low || last > high {
+            let message = format!("the loop's values {min} to {last} leave its variable's type {}", inner.ty);
+            return Err(self.trap(TrapKind::LoopRange, message, inner.site, frame));
+        }
+        let min = crate::num::encode(inner.ty, Scalar::Int(min));
+        if extent > frame.fuel {
+            let fuel = self.config.fuel.unwrap_or_default();
+            let message = format!("the loop would start {extent} iterations, more than are left of {fuel}");
+            return Err(self.trap(TrapKind::FuelExhausted, message, inner.site, frame));
+        }
+        if self.spreads(inner, extent, frame) {
+            return self.parallel(inner, min, extent, frame);
+        }
+        if frame.fuel != u64::MAX {
+            frame.fuel -= extent;
+        }
+        frame.iterations = frame.iterations.saturating_add(extent);
+        if let Some(outcome) = self.streamed(inner, min, extent, frame) {
+            return outcome;
+        }
+        self.code(&inner.pre, frame)?;
+        self.sequential(inner, min, extent, frame)
+    }
+
+    /// Runs the second body, if there is one and every address of every iteration is in bounds.
+    fn streamed(&self, inner: &Loop, min: u64, extent: u64, frame: &mut Frame) -> Option<Outcome> {
+        let fast = inner.fast.as_ref().filter(|fast| self.enter_fast(inner, fast, min, extent, frame))?;
+        for position in 0..extent {
+            frame.registers[COUNTER as usize] = position;
+            frame.registers[inner.var as usize] = min.wrapping_add(position);
+            if let Err(trap) = self.code(&fast.body, frame) {
+                return Some(Err(trap));
+            }
+        }
+        Some(Ok(()))
+    }
+
+    fn sequential(&self, inner: &Loop, min: u64, extent: u64, frame: &mut Frame) -> Outcome {
+        let serial = matches!(inner.kind, ForKind::Serial | ForKind::Unrolled);
+        let order = if serial { Order::Program } else { self.config.order };
+        let outer = frame.race.as_ref().map(|race| race.current);
+        let entry = frame.race.as_mut().map_or(0, |race| race.enter(inner.kind));
+        for position in 0..extent {
+            let at = min.wrapping_add(ordered(order, position, extent));
+            frame.registers[inner.var as usize] = at;
+            if let (false, Some(race), Some(outer)) = (serial, &mut frame.race, outer) {
+                let value = decode(inner.ty, at).as_int().unwrap_or_default();
+                race.iteration(outer, entry, inner.kind, inner.site, value);
+            }
+            self.nodes(&inner.body, frame)?;
+        }
+        if let (Some(race), Some(outer)) = (&mut frame.race, outer) {
+            race.current = outer;
+        }
+        Ok(())
+    }
+
+    /// Whether the iterations are to be spread over threads.
+    fn spreads(&self, inner: &Loop, extent: u64, frame: &Frame) -> bool {
+        let threads = self.threads as u64;
+        let enough_fuel = || {
+            let each = inner.inner_iterations.and_then(|inner| inner.checked_add(1));
+            frame.fuel == u64::MAX
+                || each.and_then(|each| each.checked_mul(extent)).is_some_and(|all| all <= frame.fuel)
+        };
+        inner.independent
+            && !frame.worker
+            && self.threads > 1
+            && extent > 1
+            && (extent >= 4 * threads || !inner.inner_independent)
+            && inner.weight.saturating_mul(extent) >= WORTH
+            && enough_fuel()
+    }
+
+    fn parallel(&self, inner: &Loop, min: u64, extent: u64, frame: &mut Frame) -> Outcome {
+        self.code(&inner.pre, frame)?;
+        let mut template = frame.clone();
+        (template.worker, template.iterations) = (true, 0);
+        let chunks = extent.min(self.threads as u64 * 8);
+        let size = extent.div_ceil(chunks);
+        let failed = AtomicU64::new(u64::MAX);
+        let run = |chunk: u64| -> Result<u64, Box<Trap>> {
+            let mut frame = template.clone();
+            let (start, end) = ((chunk * size).min(extent), ((chunk + 1) * size).min(extent));
+            let failure = |trap| {
+                failed.fetch_min(chunk, Relaxed);
+                trap
+            };
+            if start == end || failed.load(Relaxed) < chunk {
+                return Ok(0);
+            }
+            if let Some(outcome) = self.streamed(inner, min.wrapping_add(start), end - start, &mut frame) {
+                return outcome.map(|()| 0).map_err(failure);
+            }
+            for position in start..end {
+                // A chunk before this one has failed: whatever happens here comes later.
+                if failed.load(Relaxed) < chunk {
+                    break;
+                }
+                frame.registers[inner.var as usize] = min.wrapping_add(position);
+                self.nodes(&inner.body, &mut frame).map_err(failure)?;
+            }
+            Ok(frame.iterations)
+        };
+        let results: Vec<_> = (0..chunks).into_par_iter().map(run).collect();
+        let mut iterations = extent;
+        for result in results {
+            iterations = iterations.saturating_add(result?);
+        }
+        frame.iterations = frame.iterations.saturating_add(iterations);
+        frame.parallel_loops += 1;
+        if frame.fuel != u64::MAX {
+            frame.fuel = frame.fuel.saturating_sub(iterations);
+        }
+        Ok(())
+    }
+
+    /// Computes the streams; true if every address of every iteration is in bounds.
+    fn enter_fast(&self, inner: &Loop, fast: &Fast, min: u64, extent: u64, frame: &mut Frame) -> bool {
+        frame.registers[inner.var as usize] = min;
+        if self.code(&fast.pre, frame).is_err() || self.code(&fast.probe, frame).is_err() {
+            return false;
+        }
+        fast.streams.iter().all(|stream| enter_stream(stream, extent, frame).is_some())
+    }
+
+    #[inline]
+    fn code(&self, code: &Code, frame: &mut Frame) -> Outcome {
+        let mut at = 0;
+        while let Some(instr) = code.instrs.get(at) {
+            at += 1;
+            match instr.op {
+                Op::JumpIfZero => {
+                    if frame.registers[instr.a as usize] == 0 {
+                        at += instr.c as usize;
+                    }
+                }
+                Op::Jump => at += instr.c as usize,
+                Op::LoadStream => {
+                    let cell = stream_cell(frame, instr.a);
+                    let bits = frame.memories[instr.b as usize]
+                        .as_ref()
+                        .filter(|memory| memory.readable(cell))
+                        .and_then(|memory| memory.get(cell));
+                    let Some(bits) = bits else {
+                        return Err(self.stream_fault(instr.a, instr.b, code.sites[at - 1], frame));
+                    };
+                    frame.registers[instr.d as usize] = from_memory(instr.ty, bits);
+                }
+                Op::StoreStream => {
+                    let cell = stream_cell(frame, instr.a);
+                    let bits = to_memory(instr.ty, frame.registers[instr.c as usize]);
+                    let done = frame.memories[instr.b as usize].as_ref().and_then(|memory| memory.set(cell, bits));
+                    if done.is_none() {
+                        return Err(self.stream_fault(instr.a, instr.b, code.sites[at - 1], frame));
+                    }
+                }
+                Op::Load => {
+                    let bits = self.load(instr.a, code.sites[at - 1], frame)?;
+                    frame.registers[instr.d as usize] = from_memory(instr.ty, bits);
+                }
+                Op::Store => {
+                    let bits = to_memory(instr.ty, frame.registers[instr.b as usize]);
+                    self.store(instr.a, bits, code.sites[at - 1], frame)?;
+                }
+                Op::Assert => {
+                    if frame.registers[instr.a as usize] == 0 {
+                        let message = self.program.messages[instr.b as usize];
+                        let message = format!("assertion failed: {message}");
+                        return Err(self.trap(TrapKind::Assertion, message, code.sites[at - 1], frame));
+                    }
+                }
+                _ => match compute(instr, &frame.registers) {
+                    Ok(value) => frame.registers[instr.d as usize] = value,
+                    Err(error) => return Err(self.arithmetic(error, code.sites[at - 1], frame)),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    fn load(&self, number: u32, site: u32, frame: &mut Frame) -> Result<u64, Box<Trap>> {
+        let access = &self.program.accesses[number as usize];
+        let (cell, view) = self.address(access, site, frame)?;
+        let Some(memory) = &frame.memories[view.slot] else {
+            return Err(self.beyond(access, site, frame));
+        };
+        let bits = if view.per_lane == 1 { memory.get(cell) } else { memory.get_wide(cell, view.per_lane, view.width) };
+        let bits = bits.ok_or_else(|| self.beyond(access, site, frame))?;
+        if !(cell..cell + view.per_lane).all(|cell| memory.readable(cell)) {
+            let message = format!("{} was never written", self.element(access, frame));
+            return Err(self.trap(TrapKind::Undefined, message, site, frame));
+        }
+        if frame.race.is_some() {
+            let (memory, cells) = (memory.id, cell..cell + view.per_lane);
+            self.watch(access, memory, cells, false, site, frame)?;
+        }
+        Ok(bits)
+    }
+
+    fn store(&self, number: u32, bits: u64, site: u32, frame: &mut Frame) -> Outcome {
+        let access = &self.program.accesses[number as usize];
+        let (cell, view) = self.address(access, site, frame)?;
+        let Some(memory) = &frame.memories[view.slot] else {
+            return Err(self.beyond(access, site, frame));
+        };
+        if cell.checked_add(view.per_lane).is_none_or(|end| end > memory.len()) {
+            return Err(self.beyond(access, site, frame));
+        }
+        let (id, cells, slot, width) = (memory.id, cell..cell + view.per_lane, view.slot, view.width);
+        if frame.race.is_some() {
+            self.watch(access, id, cells.clone(), true, site, frame)?;
+        }
+        let Some(memory) = &frame.memories[slot] else { return Ok(()) };
+        if cells.len() == 1 {
+            memory.set(cell, bits);
+        } else {
+            memory.set_wide(cell, cells.len(), width, bits);
+        }
+        Ok(())
+    }
+
+    /// The first cell of an access, whose indices are checked.
+    #[inline]
+    fn address<'f>(&self, access: &Access, site: u32, frame: &'f Frame) -> Result<(usize, &'f View), Box<Trap>> {
+        let Some(view) = &frame.views[access.view as usize] else {
+            return Err(self.beyond(access, site, frame));
+        };
+        let mut cell = view.offset.wrapping_add(i64::try_from(access.lane * view.per_lane).unwrap_or(i64::MAX));
+        for (axis, &reg) in access.indices.iter().enumerate() {
+            let index = frame.registers[reg as usize];
+            if index >= view.extents[axis] {
+                return Err(self.outside(access, axis, view, site, frame));
+            }
+            cell = cell.wrapping_add(index.cast_signed().wrapping_mul(view.strides[axis]));
+        }
+        let cell = usize::try_from(cell).map_err(|_| self.beyond(access, site, frame))?;
+        Ok((cell, view))
+    }
+
+    fn watch(
+        &self,
+        access: &Access,
+        memory: usize,
+        cells: std::ops::Range<usize>,
+        write: bool,
+        site: u32,
+        frame: &mut Frame,
+    ) -> Outcome {
+        let Some(race) = &mut frame.race else { return Ok(()) };
+        for cell in cells {
+            if let Some(clash) = race.touch(memory, cell, write) {
+                let name = |site: u32| match &self.program.sites[site as usize].stmt.kind {
+                    StmtKind::For(inner) => inner.var.name().to_owned(),
+                    _ => String::new(),
+                };
+                let race = frame.race.as_ref();
+                let at = |context| race.map_or_else(String::new, |race| race.describe(context, name));
+                let (first, second) = (at(clash.earlier), at(clash.now));
+                let verb = |write: bool| if write { "writes" } else { "reads" };
+                let message = format!(
+                    "race on {}: iteration ({first}) {} it, iteration ({second}) {} it",
+                    self.element(access, frame),
+                    verb(clash.earlier_writes),
+                    verb(write),
+                );
+                return Err(self.trap(TrapKind::Race, message, site, frame));
+            }
+        }
+        Ok(())
+    }
+
+    fn element(&self, access: &Access, frame: &Frame) -> String {
+        let indices: Vec<_> =
+            access.indices.iter().map(|&reg| frame.registers[reg as usize].cast_signed().to_string()).collect();
+        let buffer = &self.program.buffers[access.view as usize];
+        let lane = if buffer.dtype.lanes > 1 { format!(" (lane {})", access.lane) } else { String::new() };
+        format!("{buffer}[{}]{lane}", indices.join(", "))
+    }
+
+    #[cold]
+    fn outside(&self, access: &Access, axis: usize, view: &View, site: u32, frame: &Frame) -> Box<Trap> {
+        let shape: Vec<_> = view.extents.iter().map(ToString::to_string).collect();
+        let shape = shape.join(", ");
+        let message =
+            format!("{} is out of bounds on axis {axis}: the shape is ({shape})", self.element(access, frame));
+        self.trap(TrapKind::OutOfBounds, message, site, frame)
+    }
+
+    #[cold]
+    fn beyond(&self, access: &Access, site: u32, frame: &Frame) -> Box<Trap> {
+        let message = format!("{} lies outside the memory of its allocation", self.element(access, frame));
+        self.trap(TrapKind::OutOfBounds, message, site, frame)
+    }
+
+    /// A stream's address is inside its view, so either the memory is shorter or the element is not defined.
+    #[cold]
+    fn stream_fault(&self, base: u32, slot: u32, site: u32, frame: &Frame) -> Box<Trap> {
+        let cell = stream_cell(frame, base);
+        let memory = frame.memories[slot as usize].as_ref();
+        let inside = memory.is_some_and(|memory| cell < memory.len());
+        let at = self.program.streams.iter().find(|(other, ..)| *other == base);
+        let name = at.map_or_else(String::new, |(_, view, lane)| self.stream_element(*view, *lane, cell, frame));
+        let (kind, what) = if inside {
+            (TrapKind::Undefined, "was never written")
+        } else {
+            (TrapKind::OutOfBounds, "lies outside the memory of its allocation")
+        };
+        self.trap(kind, format!("{name} {what}"), site, frame)
+    }
+
+    /// The element of a view that lies at a cell.
+    fn stream_element(&self, view: u32, lane: usize, cell: usize, frame: &Frame) -> String {
+        let buffer = &self.program.buffers[view as usize];
+        let Some(view) = &frame.views[view as usize] else { return buffer.to_string() };
+        let mut rest = i64::try_from(cell).unwrap_or(0) - view.offset - i64::try_from(lane).unwrap_or(0);
+        let mut indices = Vec::new();
+        for &stride in &view.strides {
+            let index = if stride == 0 { 0 } else { rest.div_euclid(stride) };
+            rest -= index * stride;
+            indices.push(index.to_string());
+        }
+        let lane = if buffer.dtype.lanes > 1 { format!(" (lane {lane})") } else { String::new() };
+        format!("{buffer}[{}]{lane}", indices.join(", "))
+    }
+
+    #[cold]
+    fn arithmetic(&self, error: ScalarError, site: u32, frame: &Frame) -> Box<Trap> {
+        let kind = match error {
+            ScalarError::ShiftAmount(_) => TrapKind::ShiftRange,
+            ScalarError::DivisionByZero | ScalarError::Type | ScalarError::Overflow => TrapKind::DivisionByZero,
+        };
+        self.trap(kind, error.to_string(), site, frame)
+    }
+
+    #[cold]
+    fn trap(&self, kind: TrapKind, message: String, site: u32, frame: &Frame) -> Box<Trap> {
+        let site = &self.program.sites[site as usize];
+        let value = |ty, reg: u32| decode(ty, frame.registers[reg as usize]).as_int().unwrap_or_default();
+        let loops = site.loops.iter();
+        Box::new(Trap {
+            kind,
+            message,
+            place: site.span,
+            loops: loops.map(|(var, reg)| (var.name().to_owned(), value(var.dtype().scalar, *reg))).collect(),
+            statement: crate::text::statement(site.stmt),
+        })
+    }
+}
+
+#[inline]
+fn stream_cell(frame: &Frame, base: u32) -> usize {
+    let step = frame.registers[base as usize + 1].wrapping_mul(frame.registers[COUNTER as usize]);
+    usize::try_from(frame.registers[base as usize].wrapping_add(step)).unwrap_or(usize::MAX)
+}
+
+/// Computes where a stream starts and how it moves; none if it leaves its view in any iteration.
+fn enter_stream(stream: &Stream, extent: u64, frame: &mut Frame) -> Option<()> {
+    let view = frame.views[stream.view as usize].as_ref()?;
+    let mut cell = view.offset.checked_add(i64::try_from(stream.lane * view.per_lane).ok()?)?;
+    let mut step = 0i64;
+    for ((dim, &bound), &stride) in stream.dims.iter().zip(&view.extents).zip(&view.strides) {
+        let first = i128::from(frame.registers[dim.reg as usize].cast_signed()) + i128::from(dim.plus);
+        let last = first + i128::from(dim.step).checked_mul(i128::from(extent - 1))?;
+        let bound = i128::from(bound).min(dim.max + 1);
+        if !(0..bound).contains(&first) || !(0..bound).contains(&last) {
+            return None;
+        }
+        cell = cell.wrapping_add(i64::try_from(first).ok()?.wrapping_mul(stride));
+        step = step.wrapping_add(dim.step.wrapping_mul(stride));
+    }
+    frame.registers[stream.base as usize] = cell.cast_unsigned();
+    frame.registers[stream.base as usize + 1] = step.cast_unsigned();
+    Some(())
+}

@@ -1,0 +1,32 @@
+//! Inputs that show a wrong address: values that depend on where they stand and on a seed.
+
+use tilewright_ir::{Scalar, TypeClass};
+
+use crate::tensor::Tensor;
+
+/// Fills a tensor, all lanes defined. The value of a lane depends on its number and the seed alone.
+///
+/// Integers are small (from -64 to 63, or 0 to 127), so that they are exact in every type. Floats are small integers plus
+/// eighths, exact in every float type with at least 8 bits of precision. There are no NaN, infinities or minus zeros.
+pub fn fill(tensor: &mut Tensor, seed: u64) {
+    let class = tensor.dtype().scalar.class();
+    for lane in 0..tensor.lane_count() {
+        let bits = mix(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(lane as u64));
+        let small = i128::from(bits & 127);
+        #[expect(clippy::cast_precision_loss, reason = "at most 7 bits")]
+        let value = match class {
+            TypeClass::Bool => Scalar::Int(small & 1),
+            TypeClass::Int => Scalar::Int(small - 64),
+            TypeClass::UInt | TypeClass::Handle => Scalar::Int(small),
+            TypeClass::Float => Scalar::Float((small - 64) as f64 / 8.0),
+        };
+        tensor.set(lane, value);
+    }
+}
+
+/// Mixes 64 bits one to one (the finaliser of SplitMix64; Steele, Lea, Flood 2014).
+fn mix(mut bits: u64) -> u64 {
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    bits ^ (bits >> 31)
+}

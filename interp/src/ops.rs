@@ -1,0 +1,125 @@
+//! What the instructions that only compute mean. Each agrees with `ir`'s operator table bit for bit; the rare ones ask it.
+
+use tilewright_ir::{BinaryOp, MathFn, Scalar, ScalarError, ScalarType, UnaryOp, scalar};
+
+use crate::code::{Instr, Op};
+use crate::num::{decode, encode, f32_of, wrap};
+
+fn f32_bits(value: f32) -> u64 {
+    u64::from(value.to_bits())
+}
+
+/// The register type of a result: comparisons give a `bool`.
+fn encode_result(op: BinaryOp, ty: ScalarType, value: Scalar) -> u64 {
+    let compares = op.info().rule == tilewright_ir::op::TypeRule::Comparison;
+    encode(if compares { ScalarType::Bool } else { ty }, value)
+}
+
+/// The value of a computing instruction.
+///
+/// # Errors
+/// Division by zero, a shift out of range.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "merged into the interpreter's dispatch")]
+pub(crate) fn compute(instr: &Instr, registers: &[u64]) -> Result<u64, ScalarError> {
+    let reg = |number: u32| registers[number as usize];
+    let (a, b) = (|| reg(instr.a), || reg(instr.b));
+    let int = |number: u32| reg(number).cast_signed();
+    let (x, y) = (|| int(instr.a), || int(instr.b));
+    let (fx, fy) = (|| f32_of(reg(instr.a)), || f32_of(reg(instr.b)));
+    let (dx, dy) = (|| f64::from_bits(reg(instr.a)), || f64::from_bits(reg(instr.b)));
+    let done = |value: i64| Ok(value.cast_unsigned());
+    let narrow = |value: i64| Ok(wrap(ScalarType::Int32, value).cast_unsigned());
+    let nonzero = |value: i64| if value == 0 { Err(ScalarError::DivisionByZero) } else { Ok(value) };
+    #[expect(clippy::float_cmp, reason = "IEEE equality is the operator's meaning")]
+    match instr.op {
+        Op::Move => Ok(a()),
+        Op::Add => done(x().wrapping_add(y())),
+        Op::Sub => done(x().wrapping_sub(y())),
+        Op::Mul => done(x().wrapping_mul(y())),
+        Op::Add32 => narrow(x().wrapping_add(y())),
+        Op::Sub32 => narrow(x().wrapping_sub(y())),
+        Op::Mul32 => narrow(x().wrapping_mul(y())),
+        Op::Wrap => done(wrap(instr.ty, x())),
+        Op::FloorDiv => nonzero(y()).map(|y| floor_div(x(), y).cast_unsigned()),
+        Op::FloorMod => nonzero(y()).map(|y| floor_mod(x(), y).cast_unsigned()),
+        Op::TruncDiv => nonzero(y()).map(|y| x().wrapping_div(y).cast_unsigned()),
+        Op::TruncMod => nonzero(y()).map(|y| x().wrapping_rem(y).cast_unsigned()),
+        Op::Min => done(x().min(y())),
+        Op::Max => done(x().max(y())),
+        Op::Eq => Ok(u64::from(x() == y())),
+        Op::Ne => Ok(u64::from(x() != y())),
+        Op::Lt => Ok(u64::from(x() < y())),
+        Op::Le => Ok(u64::from(x() <= y())),
+        Op::And => Ok(a() & b()),
+        Op::Or => Ok(a() | b()),
+        Op::Xor => Ok(a() ^ b()),
+        Op::Shl => shift(instr.ty, b()).map(|by| a() << by),
+        Op::Shr => shift(instr.ty, b()).map(|by| (x() >> by).cast_unsigned()),
+        Op::AddF32 => Ok(f32_bits(fx() + fy())),
+        Op::SubF32 => Ok(f32_bits(fx() - fy())),
+        Op::MulF32 => Ok(f32_bits(fx() * fy())),
+        Op::DivF32 => Ok(f32_bits(fx() / fy())),
+        Op::MinF32 => Ok(f32_bits(min_f32(fx(), fy()))),
+        Op::MaxF32 => Ok(f32_bits(-min_f32(-fx(), -fy()))),
+        Op::EqF32 => Ok(u64::from(fx() == fy())),
+        Op::LtF32 => Ok(u64::from(fx() < fy())),
+        Op::LeF32 => Ok(u64::from(fx() <= fy())),
+        Op::MulAddF32 => Ok(f32_bits(fx() * fy() + f32_of(reg(instr.c)))),
+        Op::AddF64 => Ok((dx() + dy()).to_bits()),
+        Op::SubF64 => Ok((dx() - dy()).to_bits()),
+        Op::MulF64 => Ok((dx() * dy()).to_bits()),
+        Op::DivF64 => Ok((dx() / dy()).to_bits()),
+        #[expect(clippy::cast_precision_loss, reason = "rounding once is what is asked for")]
+        Op::IntToF32 => Ok(f32_bits(x() as f32)),
+        Op::Select => Ok(if a() != 0 { b() } else { reg(instr.c) }),
+        Op::Binary | Op::Unary | Op::Call | Op::Cast => by_table(instr, a(), b()),
+        // The interpreter runs these itself; they compute nothing.
+        Op::JumpIfZero | Op::Jump | Op::Load | Op::Store | Op::LoadStream | Op::StoreStream | Op::Assert => Ok(0),
+    }
+}
+
+/// Asks the operator table.
+#[inline(never)]
+fn by_table(instr: &Instr, a: u64, b: u64) -> Result<u64, ScalarError> {
+    let ty = instr.ty;
+    let (lhs, number) = (decode(ty, a), usize::from(instr.aux));
+    match instr.op {
+        Op::Binary => {
+            let op = BinaryOp::ALL[number];
+            op.eval(ty, lhs, decode(ty, b)).map(|value| encode_result(op, ty, value))
+        }
+        Op::Unary => {
+            let op = [UnaryOp::Neg, UnaryOp::Not, UnaryOp::BitNot][number];
+            op.eval(ty, lhs).map(|value| encode(ty, value))
+        }
+        Op::Call => {
+            let function = MathFn::ALL[number];
+            let args = [lhs, decode(ty, b)];
+            let value = function.eval(ty, &args[..function.info().1])?;
+            let predicate = matches!(function, MathFn::IsNan | MathFn::IsInf);
+            Ok(encode(if predicate { ScalarType::Bool } else { ty }, value))
+        }
+        _ => Ok(encode(instr.to, scalar::cast(ty, instr.to, lhs))),
+    }
+}
+
+fn floor_div(a: i64, b: i64) -> i64 {
+    let (q, r) = (a.wrapping_div(b), a.wrapping_rem(b));
+    if r != 0 && (r < 0) != (b < 0) { q - 1 } else { q }
+}
+
+fn floor_mod(a: i64, b: i64) -> i64 {
+    let r = a.wrapping_rem(b);
+    if r != 0 && (r < 0) != (b < 0) { r + b } else { r }
+}
+
+fn shift(ty: ScalarType, amount: u64) -> Result<u32, ScalarError> {
+    let by = u32::try_from(amount).ok().filter(|&by| by < ty.bits());
+    by.ok_or_else(|| ScalarError::ShiftAmount(decode(ty, amount).as_int().unwrap_or_default()))
+}
+
+/// As the operator table has it.
+fn min_f32(a: f32, b: f32) -> f32 {
+    if a.is_nan() || b < a { b } else { a }
+}

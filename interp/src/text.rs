@@ -1,0 +1,27 @@
+//! Statements in one line, for messages.
+
+use tilewright_ir::{Buffer, Expr, Stmt, StmtKind};
+
+fn list(items: &[Expr]) -> String {
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn declared(buffer: &Buffer) -> String {
+    format!("{buffer}: {}[{}]", buffer.dtype, list(&buffer.shape))
+}
+
+/// The head of a statement.
+pub(crate) fn statement(stmt: &Stmt) -> String {
+    match &stmt.kind {
+        StmtKind::For(inner) => format!("for {} in {} for {} iterations", inner.var, inner.min, inner.extent),
+        StmtKind::Store { buffer, indices, value } => format!("{buffer}[{}] = {value}", list(indices)),
+        StmtKind::Allocate { buffer, .. } => format!("allocate {}", declared(buffer)),
+        StmtKind::DeclBuffer { buffer, .. } => format!("declare {}", declared(buffer)),
+        StmtKind::If { cond, .. } => format!("if {cond}"),
+        StmtKind::Let { var, value, .. } => format!("{var} = {value}"),
+        StmtKind::Seq(_) => "a sequence".to_owned(),
+        StmtKind::Evaluate(expr) => expr.to_string(),
+        StmtKind::Attr { key, .. } => format!("attribute {key}"),
+        StmtKind::Assert { cond, .. } => format!("assert {cond}"),
+    }
+}

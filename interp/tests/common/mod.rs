@@ -1,0 +1,61 @@
+//! What the tests share.
+#![allow(clippy::unwrap_used, clippy::panic, dead_code, reason = "helpers of tests, each of which uses some")]
+
+use tilewright_interp::{Arguments, Config, Observers, Order, Report, RunError, Tensor, Trap, fill, run};
+use tilewright_ir::{Buffer, DataType, Expr, FuncAttrs, PrimFunc, ScalarType, Stmt, Var, validate};
+
+/// A function over buffers.
+pub(crate) fn func(buffers: &[&Buffer], body: Stmt) -> PrimFunc {
+    let params: Vec<_> = buffers.iter().map(|buffer| Var::new(buffer.name.clone(), DataType::HANDLE)).collect();
+    let buffer_map = params.iter().cloned().zip(buffers.iter().map(|&buffer| buffer.clone())).collect();
+    PrimFunc { name: "test".into(), params, buffer_map, attrs: FuncAttrs::default(), body }
+}
+
+pub(crate) fn buffer(name: &str, shape: &[i64]) -> Buffer {
+    Buffer::compact(name, ScalarType::Float32, shape.iter().map(|&extent| Expr::int(extent)).collect())
+}
+
+pub(crate) fn filled(shape: &[u64], seed: u64) -> Tensor {
+    let mut tensor = Tensor::undefined(ScalarType::Float32, shape).unwrap();
+    fill(&mut tensor, seed);
+    tensor
+}
+
+pub(crate) fn empty(shape: &[u64]) -> Tensor {
+    Tensor::undefined(ScalarType::Float32, shape).unwrap()
+}
+
+pub(crate) fn config(threads: usize) -> Config {
+    Config { threads, ..Config::default() }
+}
+
+pub(crate) fn racing() -> Config {
+    Config { observers: Observers { defined: true, race: true }, ..config(1) }
+}
+
+pub(crate) fn execute(func: &PrimFunc, args: &mut Arguments, config: &Config) -> Result<Report, RunError> {
+    run(validate(func).map_err(|found| found[0].clone())?, args, config)
+}
+
+pub(crate) fn trap(func: &PrimFunc, args: &Arguments, config: &Config) -> Trap {
+    match execute(func, &mut args.clone(), config) {
+        Err(RunError::Trap(trap)) => *trap,
+        other => panic!("expected a trap, got {other:?}"),
+    }
+}
+
+/// Runs with 1, 2 and 7 threads, in three orders, with and without the race check; all must agree.
+pub(crate) fn all_ways(func: &PrimFunc, args: &Arguments) -> Arguments {
+    let mut first = args.clone();
+    execute(func, &mut first, &config(1)).unwrap();
+    let mut others = vec![config(2), config(7), racing()];
+    others.extend([Order::Reversed, Order::Shuffled(12345)].map(|order| Config { order, ..config(1) }));
+    for config in others {
+        let mut again = args.clone();
+        execute(func, &mut again, &config).unwrap();
+        for position in 0..args.params.len() {
+            assert_eq!(first.tensor(position), again.tensor(position), "parameter {position} with {config:?}");
+        }
+    }
+    first
+}

@@ -1,0 +1,283 @@
+//! Obligations of a single program: every access lies in its buffer, and no index leaves its type.
+
+use rayon::prelude::*;
+use tilewright_ir::{Bindings, Buffer, Expr, PrimFunc, Stmt, StmtKind, Var};
+
+use crate::concrete::tuple;
+use crate::judge::{Decision, Judge, Report, decide, vacuity};
+use crate::map::{assume_addressable, fits, subterms};
+use crate::path::{Path, Site, Step, sites};
+use crate::prove::Prover;
+use crate::term::{Assignment, Value};
+use crate::translate::Names;
+use crate::verdict::{Counterexample, Verdict};
+
+/// Concrete iterations tried before Z3 is asked.
+const TRIED: usize = 200;
+
+/// A read or a write of one element (of each lane's element, if the index is a vector).
+#[derive(Clone, Debug)]
+pub(crate) struct Access {
+    /// Which buffer.
+    pub(crate) buffer: Buffer,
+    /// The index, of one lane; [`Access::path`] says which lanes there are.
+    pub(crate) indices: Vec<Expr>,
+    /// The way to it, conditions inside the expression and the lane included.
+    pub(crate) path: Path,
+    /// As it is written.
+    pub(crate) text: String,
+}
+
+impl Judge {
+    /// Decides `bounds` for every access of a program, and `overflow` for the indices, extents and conditions of every
+    /// statement.
+    pub fn check_program(&self, func: &PrimFunc) -> Vec<Report> {
+        let sites = sites(func);
+        let buffers = func.buffers();
+        self.in_parallel(|| sites.par_iter().flat_map_iter(|site| self.check_site(site, &buffers)).collect())
+    }
+
+    /// Runs on the configured number of threads.
+    pub(crate) fn in_parallel<T: Send>(&self, run: impl FnOnce() -> T + Send) -> T {
+        match rayon::ThreadPoolBuilder::new().num_threads(self.config.threads).build() {
+            Ok(pool) if self.config.threads > 0 => pool.install(run),
+            _ => run(),
+        }
+    }
+
+    fn check_site(&self, site: &Site<'_>, buffers: &[Buffer]) -> Vec<Report> {
+        let mut reports = Vec::new();
+        let statement = describe(site.stmt);
+        for access in accesses(site) {
+            let subject =
+                if access.text == statement { statement.clone() } else { format!("{} in `{statement}`", access.text) };
+            reports.push(Self::report("bounds", subject, || bounds(self, &access)));
+        }
+        let parts = index_parts(site);
+        if !parts.is_empty() {
+            reports.push(Self::report("overflow", format!("indices of `{statement}`"), || {
+                overflow(self, &parts, buffers)
+            }));
+        }
+        reports
+    }
+}
+
+/// One line for a statement.
+pub(crate) fn describe(stmt: &Stmt) -> String {
+    let text = match &stmt.kind {
+        StmtKind::Store { buffer, indices, .. } => format!("{} = ...", Expr::load(buffer, indices.clone())),
+        StmtKind::For(inner) => format!("for {} in {}", inner.var, inner.extent),
+        StmtKind::If { cond, .. } => format!("if {cond}"),
+        StmtKind::Let { var, value, .. } => format!("{var} = {value}"),
+        StmtKind::Assert { cond, .. } => format!("assert {cond}"),
+        StmtKind::Evaluate(expr) => expr.to_string(),
+        StmtKind::Allocate { buffer, .. } => format!("allocate {buffer}"),
+        StmtKind::DeclBuffer { buffer, .. } => format!("declare {buffer}"),
+        StmtKind::Seq(_) => "sequence".to_owned(),
+        StmtKind::Attr { key, .. } => format!("attribute {key}"),
+    };
+    if text.chars().count() > 120 { text.chars().take(117).chain("...".chars()).collect() } else { text }
+}
+
+/// Every access that a statement makes, reads before the write.
+pub(crate) fn accesses(site: &Site<'_>) -> Vec<Access> {
+    let mut found = Vec::new();
+    for expr in site.stmt.exprs() {
+        loads(expr, &site.path, &mut found);
+    }
+    if let StmtKind::Store { buffer, indices, .. } = &site.stmt.kind {
+        add(buffer, indices, &site.path, describe(site.stmt), &mut found);
+    }
+    found
+}
+
+fn loads(expr: &Expr, path: &Path, found: &mut Vec<Access>) {
+    if let Expr::IfThenElse(cond, then, otherwise) = expr {
+        loads(cond, path, found);
+        for (branch, holds) in [(then, true), (otherwise, false)] {
+            let mut inner = path.clone();
+            inner.steps.push(Step::Guard((**cond).clone(), holds));
+            loads(branch, &inner, found);
+        }
+        return;
+    }
+    for child in expr.children() {
+        loads(child, path, found);
+    }
+    if let Expr::Load { buffer, indices } = expr {
+        add(buffer, indices, path, expr.to_string(), found);
+    }
+}
+
+fn add(buffer: &Buffer, indices: &[Expr], path: &Path, text: String, found: &mut Vec<Access>) {
+    let (indices, path) = one_lane(indices, path);
+    found.push(Access { buffer: buffer.clone(), indices, path, text });
+}
+
+/// A vector index as a scalar one under a loop over the lanes.
+pub(crate) fn one_lane(indices: &[Expr], path: &Path) -> (Vec<Expr>, Path) {
+    let lanes = indices.last().map_or(1, |index| index.dtype().lanes);
+    if lanes == 1 {
+        return (indices.to_vec(), path.clone());
+    }
+    let lane = Var::index("lane");
+    let mut path = path.clone();
+    path.steps.push(Step::Loop(lane.clone(), Expr::int(0), Expr::int(lanes.into())));
+    (indices.iter().map(|index| lane_of(index, &Expr::from(&lane))).collect(), path)
+}
+
+/// The value of one lane of a vector expression.
+pub(crate) fn lane_of(expr: &Expr, lane: &Expr) -> Expr {
+    let recurse = |inner: &Expr| Box::new(lane_of(inner, lane));
+    match expr {
+        Expr::Ramp { base, stride, .. } => (**base).clone() + lane.clone() * (**stride).clone(),
+        Expr::Broadcast { value, .. } => (**value).clone(),
+        _ if expr.dtype().is_scalar() => expr.clone(),
+        Expr::Binary(op, a, b) => Expr::Binary(*op, recurse(a), recurse(b)),
+        Expr::Unary(op, a) => Expr::Unary(*op, recurse(a)),
+        Expr::Call(function, args) => Expr::Call(*function, args.iter().map(|arg| lane_of(arg, lane)).collect()),
+        Expr::Select(c, a, b) => Expr::Select(recurse(c), recurse(a), recurse(b)),
+        Expr::IfThenElse(c, a, b) => Expr::IfThenElse(c.clone(), recurse(a), recurse(b)),
+        Expr::Cast(ty, value) => Expr::Cast(ty.with_lanes(1), recurse(value)),
+        Expr::Load { buffer, indices } if buffer.dtype.is_scalar() => {
+            Expr::Load { buffer: buffer.clone(), indices: indices.iter().map(|index| lane_of(index, lane)).collect() }
+        }
+        Expr::Int { .. } | Expr::Float { .. } | Expr::Var(_) | Expr::Load { .. } => expr.clone(),
+    }
+}
+
+/// A counterexample on a way: at these values, this happens.
+pub(crate) fn at_point(path: &Path, bindings: &Bindings, text: String) -> Counterexample {
+    let (shape, assignments) = path.describe(bindings);
+    Counterexample { shape, indices: Vec::new(), assignments, text }
+}
+
+/// The values that Z3's model gives to everything on a way; 0 or 1 where it does not care.
+pub(crate) fn bindings_of(path: &Path, names: &mut Names, model: &Assignment) -> Bindings {
+    let mut bindings = Bindings::new();
+    for (vars, default) in [(&path.symbols, 1), (&path.scalars, 0), (&path.loops(), 0)] {
+        for var in vars {
+            let value = names.var(var).free_symbols().iter().next().and_then(|symbol| model.get(symbol));
+            let value = if let Some(Value::Int(value)) = value { value } else { default };
+            bindings.insert(var.clone(), value);
+        }
+    }
+    bindings
+}
+
+fn outside(access: &Access, bindings: &Bindings) -> Option<Counterexample> {
+    let values = |exprs: &[Expr]| exprs.iter().map(|expr| expr.eval_index(bindings)).collect::<Result<Vec<_>, _>>();
+    let shape = values(&access.buffer.shape).ok()?;
+    let index = match values(&access.indices) {
+        Ok(index) => index,
+        Err(tilewright_ir::EvalError::Scalar { source, expr }) => {
+            return Some(at_point(&access.path, bindings, format!("{source} in `{expr}`")));
+        }
+        Err(_) => return None,
+    };
+    let inside = index.iter().zip(&shape).all(|(index, extent)| (0..*extent).contains(index));
+    let text =
+        format!("`{}` is at {}, outside {} of shape {}", access.text, tuple(&index), access.buffer, tuple(&shape));
+    (!inside).then(|| at_point(&access.path, bindings, text))
+}
+
+/// The access lies in its buffer.
+fn bounds(judge: &Judge, access: &Access) -> Decision {
+    if let Some(found) = access.path.samples(TRIED).iter().find_map(|bindings| outside(access, bindings)) {
+        return (Verdict::Refuted(found), "evaluation".into());
+    }
+    let mut names = Names::default();
+    let mut prover = judge.prover(&mut names, &access.path.symbols);
+    access.path.assume(&mut prover, &mut names);
+    if let Some(vacuous) = vacuity(&prover) {
+        return vacuous;
+    }
+    names.next_statement();
+    let from = prover.context().steps().len();
+    let mut result = Ok(());
+    for (index, extent) in access.indices.iter().zip(&access.buffer.shape) {
+        let (index, extent) = (names.term(index), names.term(extent));
+        result = prover.prove(&index.at_least(0).and(index.less(extent))).map(drop);
+        if result.is_err() {
+            break;
+        }
+    }
+    decide(result, &prover, from, |model| {
+        let bindings = bindings_of(&access.path, &mut names, model);
+        access.path.admits(&bindings).then(|| outside(access, &bindings)).flatten()
+    })
+}
+
+/// Index arithmetic of a statement, each with the way to it: indices, loop bounds, integer conditions.
+fn index_parts(site: &Site<'_>) -> Vec<(Expr, Path)> {
+    let mut found: Vec<(Expr, Path)> = Vec::new();
+    let mut add = |expr: &Expr, path: &Path| {
+        let mut parts = Vec::new();
+        subterms(expr, &mut parts);
+        for part in parts {
+            if !found.iter().any(|(other, _)| other == part) {
+                found.push((part.clone(), path.clone()));
+            }
+        }
+    };
+    for access in accesses(site) {
+        for index in &access.indices {
+            add(index, &access.path);
+        }
+    }
+    match &site.stmt.kind {
+        StmtKind::For(inner) => [&inner.min, &inner.extent].into_iter().for_each(|expr| add(expr, &site.path)),
+        StmtKind::If { cond, .. } | StmtKind::Assert { cond, .. } => add(cond, &site.path),
+        _ => {}
+    }
+    found
+}
+
+/// No part of the index arithmetic leaves its type.
+fn overflow(judge: &Judge, parts: &[(Expr, Path)], buffers: &[Buffer]) -> Decision {
+    let mut last: Option<(Prover<'_>, Names, &Path)> = None;
+    let mut method = String::from("z3");
+    for (part, path) in parts {
+        let reusable = last.take().filter(|(_, _, known)| *known == path);
+        let (mut prover, mut names, _) = match reusable {
+            Some(kept) => kept,
+            None => match ready(judge, path, buffers) {
+                Ok((prover, names)) => (prover, names, path),
+                Err(vacuous) => return vacuous,
+            },
+        };
+        let from = prover.context().steps().len();
+        let goal = fits(part, &mut names);
+        let result = prover.prove(&goal).map(drop);
+        let decision =
+            decide(result, &prover, from, |model| too_large(part, path, &bindings_of(path, &mut names, model)));
+        match decision {
+            (Verdict::Proved, how) => method = if method.contains("lemma") { method } else { how },
+            other => return other,
+        }
+        last = Some((prover, names, path));
+    }
+    (Verdict::Proved, method)
+}
+
+fn ready<'j>(judge: &'j Judge, path: &Path, buffers: &[Buffer]) -> Result<(Prover<'j>, Names), Decision> {
+    let mut names = Names::default();
+    let mut prover = judge.prover(&mut names, &path.symbols);
+    path.assume(&mut prover, &mut names);
+    if let Some(vacuous) = vacuity(&prover) {
+        return Err(vacuous);
+    }
+    for buffer in buffers {
+        assume_addressable(&mut prover, &mut names, &buffer.shape);
+    }
+    names.next_statement();
+    Ok((prover, names))
+}
+
+fn too_large(part: &Expr, path: &Path, bindings: &Bindings) -> Option<Counterexample> {
+    let value = part.eval_index(bindings).ok()?;
+    let (low, high) = part.dtype().scalar.integer_range()?;
+    let text = format!("`{part}` is {value}, which does not fit {}", part.dtype());
+    (path.admits(bindings) && !(low..=high).contains(&value)).then(|| at_point(path, bindings, text))
+}

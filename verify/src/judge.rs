@@ -1,0 +1,149 @@
+//! The judge: what callers see.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tilewright_ir::{Expr, Var};
+
+use crate::kernel::{Consistency, Context, Failure};
+use crate::lemmas::Lemmas;
+use crate::prove::Prover;
+use crate::solver::{Budget, Solver, SolverError};
+use crate::translate::Names;
+use crate::verdict::{Counterexample, Verdict};
+
+/// What the judge may spend.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Threads that obligations are proved on; 0 means one a core.
+    pub threads: usize,
+    /// Wall clock for one question to Z3: a safety net.
+    pub timeout: Duration,
+    /// Z3's resource count for one question: the budget proper.
+    pub rlimit: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { threads: 0, timeout: Duration::from_secs(10), rlimit: Budget::default().rlimit }
+    }
+}
+
+/// What became of one obligation.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Which one, by its id in the design: `bounds`, `injective`, ...
+    pub obligation: &'static str,
+    /// What it is about.
+    pub subject: String,
+    /// The answer.
+    pub verdict: Verdict,
+    /// How it was decided.
+    pub method: String,
+    /// The time it took, in milliseconds.
+    pub ms: f64,
+}
+
+/// Decides obligations. It remembers what it has proved, so asking twice costs nothing.
+#[derive(Clone, Debug)]
+pub struct Judge {
+    pub(crate) config: Config,
+    pub(crate) solver: Solver,
+    pub(crate) lemmas: Arc<Lemmas>,
+}
+
+/// An answer and how it was found.
+pub(crate) type Decision = (Verdict, String);
+
+impl Judge {
+    /// A judge with a budget.
+    ///
+    /// # Errors
+    /// The Z3 that is loaded is too old.
+    pub fn new(config: Config) -> Result<Self, SolverError> {
+        let timeout_ms = u32::try_from(config.timeout.as_millis()).unwrap_or(u32::MAX);
+        let solver = Solver::with_budget(Budget { rlimit: config.rlimit, timeout_ms, ..Budget::default() })?;
+        let lemmas = Arc::new(Lemmas::new(&solver));
+        Ok(Self { config, solver, lemmas })
+    }
+
+    /// A prover that knows that symbolic extents are at least 1.
+    pub(crate) fn prover(&self, names: &mut Names, symbols: &[Var]) -> Prover<'_> {
+        let mut prover = Prover::new(Context::new(&self.solver), &self.lemmas);
+        for symbol in symbols {
+            prover.assume(&names.var(symbol).at_least(1), "an extent is positive");
+        }
+        prover
+    }
+
+    /// Runs one decision and times it.
+    pub(crate) fn report(
+        obligation: &'static str,
+        subject: impl Into<String>,
+        decide: impl FnOnce() -> Decision,
+    ) -> Report {
+        let start = Instant::now();
+        let (verdict, method) = decide();
+        Report { obligation, subject: subject.into(), verdict, method, ms: start.elapsed().as_secs_f64() * 1e3 }
+    }
+}
+
+/// The verdict if the premises cannot hold, or nobody knows whether they can.
+pub(crate) fn vacuity(prover: &Prover<'_>) -> Option<Decision> {
+    let verdict = match prover.context().consistent() {
+        Ok(Consistency::Satisfiable(_)) => return None,
+        Ok(Consistency::Vacuous) => {
+            Verdict::Vacuous("nothing is ever executed or indexed here: the premises contradict each other".into())
+        }
+        Ok(Consistency::Unknown(reason)) => Verdict::Unknown(format!("whether the premises can hold: {reason}")),
+        Err(failure) => Verdict::Unknown(failure.to_string()),
+    };
+    Some((verdict, "z3".into()))
+}
+
+/// How the last goals of a prover were decided: how many steps Z3 took part in, how many lemmas.
+pub(crate) fn method_of(prover: &Prover<'_>, from: usize) -> String {
+    use crate::kernel::Rule;
+    let steps = prover.context().steps().iter().skip(from).filter(|step| step.shown);
+    let (mut asked, mut lemmas) = (0, 0);
+    for step in steps {
+        match &step.rule {
+            Rule::Solver(..) => asked += 1,
+            Rule::Theorem(..) => lemmas += 1,
+            Rule::Premise(_) | Rule::Given | Rule::Discharge(_) => {}
+        }
+    }
+    match (asked, lemmas) {
+        (0 | 1, 0) => "z3".into(),
+        (_, 0) => format!("z3 ({asked} goals)"),
+        _ => format!("z3 lemma chain ({asked} goals, {lemmas} lemmas)"),
+    }
+}
+
+/// The decision that a proof attempt amounts to; `replay` turns Z3's model into a counterexample by evaluation.
+pub(crate) fn decide(
+    result: Result<(), Failure>,
+    prover: &Prover<'_>,
+    from: usize,
+    replay: impl FnOnce(&crate::term::Assignment) -> Option<Counterexample>,
+) -> Decision {
+    match result {
+        Ok(()) => (Verdict::Proved, method_of(prover, from)),
+        Err(Failure::Refuted(model)) => match replay(&model) {
+            Some(found) => (Verdict::Refuted(found), "z3 model, replayed".into()),
+            None => (Verdict::Unknown(format!("internal: the counterexample {model} does not replay")), "z3".into()),
+        },
+        Err(failure) => (Verdict::Unknown(failure.to_string()), "z3".into()),
+    }
+}
+
+/// The variables of `exprs` that are not among `bound`: symbolic extents.
+pub(crate) fn free_vars<'e>(exprs: impl IntoIterator<Item = &'e Expr>, bound: &[Var]) -> Vec<Var> {
+    let mut free = Vec::new();
+    for var in exprs.into_iter().flat_map(Expr::vars) {
+        if !bound.contains(&var) && !free.contains(&var) {
+            free.push(var);
+        }
+    }
+    free
+}

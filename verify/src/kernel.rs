@@ -1,0 +1,369 @@
+//! The proof kernel: the only place where facts come into being.
+//!
+//! A [`Fact`] is a proposition that follows from the premises of a [`Context`]. Its constructor is private, and each way to
+//! get one is sound by itself: a premise is assumed and listed, a goal is derived when Z3 shows that it follows from facts, a
+//! [`Theorem`] is instantiated when its hypotheses are facts. So whatever looks for proofs (strategies, lemma choosers,
+//! the passes' evidence) is untrusted: the worst it can do is not to find one.
+//!
+//! The channel digit of `NCHW4c` is in range and, with its block, determines the channel:
+//!
+//! ```
+//! use tilewright_verify::kernel::{Consistency, Context, Mode};
+//! use tilewright_verify::solver::Solver;
+//! use tilewright_verify::term::Term;
+//!
+//! let mut context = Context::new(&Solver::new()?);
+//! let (c, d) = (Term::sym("c"), Term::sym("d"));
+//! let low = context.assume(c.at_least(0), "the index is not negative");
+//! let same_block = context.assume(c.floor_div(4).equals(d.floor_div(4)), "one block");
+//! let same_lane = context.assume(c.floor_mod(4).equals(d.floor_mod(4)), "one lane");
+//!
+//! let lane = context.derive(c.floor_mod(4).less(4), &[&low], Mode::Exact)?;
+//! let same = context.derive(c.equals(&d), &[&same_block, &same_lane], Mode::Exact)?;
+//! assert_eq!(same.prop().to_string(), "c == d");
+//!
+//! // Without the lane it does not follow, and the kernel says where.
+//! let mut other = Context::new(&Solver::new()?);
+//! let same_block = other.assume(c.floor_div(4).equals(d.floor_div(4)), "one block");
+//! assert!(other.derive(c.equals(&d), &[&same_block], Mode::Exact).is_err());
+//! assert!(other.derive(c.equals(&d), &[&lane], Mode::Exact).is_err(), "a fact of another context");
+//!
+//! // The premises can hold, so the proof is not vacuous.
+//! assert!(matches!(context.consistent()?, Consistency::Satisfiable(_)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod replay;
+mod theorem;
+
+use crate::encode::Encoding;
+use crate::solver::{Budget, Method, Outcome, Solver, SolverError};
+use crate::term::{Assignment, Prop, Substitution, Term};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+pub use theorem::Theorem;
+pub(crate) use theorem::euclid;
+
+/// A proposition that follows from the premises of its context.
+#[derive(Clone, Debug)]
+pub struct Fact {
+    prop: Prop,
+    owner: u64,
+    /// How many premises its context had when it was established.
+    premises: usize,
+}
+
+impl Fact {
+    /// What is established.
+    pub fn prop(&self) -> &Prop {
+        &self.prop
+    }
+}
+
+/// How hard to try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Divisions and bit operations are opaque (equal operands give equal values). Cheap; never refutes.
+    Abstract,
+    /// [`Mode::Abstract`] first, then with their meaning. Refutes where a model replays.
+    Exact,
+}
+
+/// Why a goal did not become a fact.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// Neither shown nor refuted.
+    #[error("not shown: {0}")]
+    NotShown(String),
+    /// False here: the premises and the facts used hold under this assignment and the goal does not, by evaluation.
+    #[error("refuted at {0}")]
+    Refuted(Assignment),
+    /// A fact of another context was offered.
+    #[error("a fact of another context was used: {0}")]
+    Foreign(Prop),
+    /// The solver or the encoding is wrong; nothing can be trusted.
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl From<SolverError> for Failure {
+    fn from(error: SolverError) -> Self {
+        match error {
+            SolverError::Encode(error) => Self::NotShown(error.to_string()),
+            SolverError::TooOld { .. } | SolverError::NoVersion(_) | SolverError::Internal(_) => {
+                Self::Internal(error.to_string())
+            }
+        }
+    }
+}
+
+/// Whether the premises of a context can hold together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Consistency {
+    /// They hold under this assignment.
+    Satisfiable(Assignment),
+    /// They contradict each other: every proof of the context is vacuous.
+    Vacuous,
+    /// It could not be found out, for this reason.
+    Unknown(String),
+}
+
+/// By which rule a step was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// Assumed, for this reason.
+    Premise(String),
+    /// The goal is among the facts used, or is `true`.
+    Given,
+    /// Z3 was asked, or the memo of its answers.
+    Solver(Encoding, Method),
+    /// An instance of this theorem, with these values for its variables.
+    Theorem(Theorem, Substitution),
+    /// The premises of a fork were discharged; its steps.
+    Discharge(Vec<Step>),
+}
+
+/// A line of the proof: what was asked, of what, and what came out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What was to be shown.
+    pub goal: Prop,
+    /// The facts it was to be shown from.
+    pub using: Vec<Prop>,
+    /// The rule.
+    pub rule: Rule,
+    /// Whether it was shown.
+    pub shown: bool,
+    /// The time it took.
+    pub elapsed: Duration,
+}
+
+/// A premise and why it may be assumed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Premise {
+    /// What is assumed.
+    pub prop: Prop,
+    /// Why.
+    pub reason: String,
+}
+
+/// A set of premises and the proof that is being made from them.
+#[derive(Debug)]
+pub struct Context {
+    id: u64,
+    /// The contexts this one was forked from, and how many of their premises it has.
+    ancestors: Vec<(u64, usize)>,
+    /// How many of the premises are the ancestors'.
+    inherited: usize,
+    premises: Vec<Premise>,
+    steps: Vec<Step>,
+    solver: Solver,
+}
+
+impl Context {
+    /// A context without premises.
+    pub fn new(solver: &Solver) -> Self {
+        Self {
+            id: next_id(),
+            ancestors: Vec::new(),
+            inherited: 0,
+            premises: Vec::new(),
+            steps: Vec::new(),
+            solver: solver.clone(),
+        }
+    }
+
+    /// A context with the same premises, which may have more; facts of this one hold there. It can move to another thread.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        let mut ancestors = self.ancestors.clone();
+        ancestors.push((self.id, self.premises.len()));
+        Self {
+            id: next_id(),
+            ancestors,
+            inherited: self.premises.len(),
+            premises: self.premises.clone(),
+            steps: Vec::new(),
+            solver: self.solver.clone(),
+        }
+    }
+
+    /// The premises, inherited ones first.
+    pub fn premises(&self) -> &[Premise] {
+        &self.premises
+    }
+
+    /// The steps made so far, failed ones included.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The time spent on all steps.
+    pub fn elapsed(&self) -> Duration {
+        self.steps.iter().map(|step| step.elapsed).sum()
+    }
+
+    /// Assumes `prop`; `reason` says why it may be (the domain of the map, the evidence of the pass).
+    pub fn assume(&mut self, prop: Prop, reason: &str) -> Fact {
+        self.premises.push(Premise { prop: prop.clone(), reason: reason.to_owned() });
+        self.record(&prop, &[], Rule::Premise(reason.to_owned()), true, Duration::ZERO);
+        self.fact(prop)
+    }
+
+    /// Shows that `goal` follows from `using`, the cheapest way first.
+    pub fn derive(&mut self, goal: Prop, using: &[&Fact], mode: Mode) -> Result<Fact, Failure> {
+        self.own(using)?;
+        if contains(using, &goal) {
+            self.record(&goal, using, Rule::Given, true, Duration::ZERO);
+            return Ok(self.fact(goal));
+        }
+        let facts: Vec<Prop> = using.iter().map(|fact| fact.prop.clone()).collect();
+        let full = self.solver.budget();
+        let first = match mode {
+            Mode::Abstract => full,
+            Mode::Exact => Budget { rlimit: full.rlimit / 10, ..full },
+        };
+        match (self.ask(&facts, &goal, Encoding::Abstract, first)?, mode) {
+            (Outcome::Proved, _) => return Ok(self.fact(goal)),
+            (Outcome::Unknown(reason), Mode::Abstract) => return Err(Failure::NotShown(reason)),
+            (Outcome::Refuted(_), Mode::Abstract) => {
+                return Err(Failure::NotShown(format!("{goal} does not follow without the meaning of its parts")));
+            }
+            (Outcome::Refuted(_) | Outcome::Unknown(_), Mode::Exact) => {}
+        }
+        match self.ask(&facts, &goal, Encoding::Exact, self.solver.budget())? {
+            Outcome::Proved => Ok(self.fact(goal)),
+            Outcome::Unknown(reason) => Err(Failure::NotShown(reason)),
+            Outcome::Refuted(_) => self.refute(facts, goal),
+        }
+    }
+
+    /// The facts used do not suffice; with all premises the goal may follow after all, else the model counts.
+    fn refute(&mut self, mut facts: Vec<Prop>, goal: Prop) -> Result<Fact, Failure> {
+        facts.extend(self.premises.iter().map(|premise| premise.prop.clone()));
+        let mut unique = std::collections::HashSet::new();
+        facts.retain(|fact| unique.insert(fact.clone()));
+        match self.ask(&facts, &goal, Encoding::Exact, self.solver.budget())? {
+            Outcome::Proved => Ok(self.fact(goal)),
+            Outcome::Unknown(reason) => Err(Failure::NotShown(reason)),
+            Outcome::Refuted(model) => Err(replay::counterexample(&facts, &goal, model)),
+        }
+    }
+
+    fn ask(&mut self, facts: &[Prop], goal: &Prop, encoding: Encoding, budget: Budget) -> Result<Outcome, Failure> {
+        let answer = self.solver.limited_to(budget).check(facts, goal, encoding)?;
+        self.steps.push(Step {
+            goal: goal.clone(),
+            using: facts.to_vec(),
+            rule: Rule::Solver(encoding, answer.method),
+            shown: answer.outcome == Outcome::Proved,
+            elapsed: answer.elapsed,
+        });
+        Ok(answer.outcome)
+    }
+
+    /// The Euclidean facts of a division: `a == a // b * b + a % b`, `0 <= a % b` and `a % b < b`.
+    ///
+    /// `positive` has to be the fact `0 < b`, or one from which it follows; for a positive constant `b` none is needed.
+    pub fn define_div(&mut self, a: &Term, b: &Term, positive: Option<&Fact>) -> Result<Fact, Failure> {
+        let theorem = euclid(&self.solver)?;
+        let using: Vec<&Fact> = positive.into_iter().collect();
+        let positive = self.derive(b.more(0), &using, Mode::Abstract)?;
+        let values = Substitution::new([("a", a), ("b", b)]);
+        self.apply(&theorem, &values, &[&positive])
+    }
+
+    /// The conclusion of `theorem` with `values` for its variables, if each of its hypotheses is among the facts used.
+    pub fn apply(&mut self, theorem: &Theorem, values: &Substitution, using: &[&Fact]) -> Result<Fact, Failure> {
+        let start = Instant::now();
+        self.own(using)?;
+        for hypothesis in theorem.hypotheses() {
+            let needed = values.prop(hypothesis);
+            if !contains(using, &needed) {
+                return Err(Failure::NotShown(format!("{} needs {needed}", theorem.name())));
+            }
+        }
+        let conclusion = values.prop(theorem.conclusion());
+        self.record(&conclusion, using, Rule::Theorem(theorem.clone(), values.clone()), true, start.elapsed());
+        Ok(self.fact(conclusion))
+    }
+
+    /// The parts of a conjunction, each as a fact.
+    pub fn split(&self, fact: &Fact) -> Result<Vec<Fact>, Failure> {
+        self.own(&[fact])?;
+        Ok(fact.prop.conjuncts().into_iter().map(|part| self.fact(part)).collect())
+    }
+
+    /// The conjunction of facts.
+    pub fn join(&mut self, facts: &[&Fact]) -> Result<Fact, Failure> {
+        self.own(facts)?;
+        Ok(self.fact(Prop::all(facts.iter().map(|fact| fact.prop.clone()))))
+    }
+
+    /// What a fork of this context has shown holds here under the premises that the fork added.
+    pub fn discharge(&mut self, fork: Self, fact: &Fact) -> Result<Fact, Failure> {
+        fork.own(&[fact])?;
+        if fork.ancestors.last().map(|(id, _)| *id) != Some(self.id) {
+            return Err(Failure::Foreign(fact.prop.clone()));
+        }
+        let added = fork.premises.into_iter().skip(fork.inherited).map(|premise| premise.prop);
+        let goal = Prop::all(added).implies(&fact.prop);
+        let elapsed = fork.steps.iter().map(|step| step.elapsed).sum();
+        self.record(&goal, &[], Rule::Discharge(fork.steps), true, elapsed);
+        Ok(self.fact(goal))
+    }
+
+    /// Turns a fact into a theorem: the premises become hypotheses and every variable is general.
+    pub fn generalize(self, name: &str, fact: &Fact) -> Result<Theorem, Failure> {
+        self.own(&[fact])?;
+        let hypotheses = self.premises.into_iter().flat_map(|premise| premise.prop.conjuncts()).collect();
+        Ok(Theorem::new(name, hypotheses, fact.prop.clone(), self.steps))
+    }
+
+    /// Whether the premises can hold together: a few small points are tried, then Z3 is asked.
+    pub fn consistent(&self) -> Result<Consistency, Failure> {
+        let premises: Vec<Prop> = self.premises.iter().map(|premise| premise.prop.clone()).collect();
+        if let Some(point) = replay::small_witness(&premises) {
+            return Ok(Consistency::Satisfiable(point));
+        }
+        let answer = self.solver.check(&premises, &Prop::bool(false), Encoding::Exact)?;
+        match answer.outcome {
+            Outcome::Proved => Ok(Consistency::Vacuous),
+            Outcome::Unknown(reason) => Ok(Consistency::Unknown(reason)),
+            Outcome::Refuted(model) => replay::witness(&premises, model, answer.query.approximate),
+        }
+    }
+
+    fn fact(&self, prop: Prop) -> Fact {
+        Fact { prop, owner: self.id, premises: self.premises.len() }
+    }
+
+    /// Checks that every fact is this context's or an ancestor's from before the fork.
+    fn own(&self, facts: &[&Fact]) -> Result<(), Failure> {
+        let holds = |fact: &Fact| {
+            fact.owner == self.id
+                || self.ancestors.iter().any(|(id, premises)| *id == fact.owner && fact.premises <= *premises)
+        };
+        match facts.iter().find(|fact| !holds(fact)) {
+            Some(fact) => Err(Failure::Foreign(fact.prop.clone())),
+            None => Ok(()),
+        }
+    }
+
+    fn record(&mut self, goal: &Prop, using: &[&Fact], rule: Rule, shown: bool, elapsed: Duration) {
+        let using = using.iter().map(|fact| fact.prop.clone()).collect();
+        self.steps.push(Step { goal: goal.clone(), using, rule, shown, elapsed });
+    }
+}
+
+/// Whether each conjunct of `goal` is a conjunct of one of the facts.
+fn contains(facts: &[&Fact], goal: &Prop) -> bool {
+    let known = |part: &Prop| facts.iter().any(|fact| fact.prop == *part || fact.prop.conjuncts().contains(part));
+    goal.conjuncts().iter().all(known)
+}
+
+fn next_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}

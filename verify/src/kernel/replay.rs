@@ -1,0 +1,75 @@
+//! A model is believed only after evaluation agrees.
+
+use super::{Consistency, Failure};
+use crate::encode::{self, Encoding};
+use crate::term::{Assignment, EvalError, Prop, Value};
+
+/// The failure that `model`, in which Z3 takes the facts to hold and the goal not to, amounts to.
+pub(super) fn counterexample(facts: &[Prop], goal: &Prop, model: Assignment) -> Failure {
+    let holds = facts.iter().map(|fact| (fact, true)).chain([(goal, false)]);
+    for (prop, expected) in holds {
+        match prop.eval(&model) {
+            Ok(value) if value == expected => {}
+            Ok(_) if is_exact(facts, goal) => {
+                return Failure::Internal(format!("a countermodel does not replay: {prop} at {model}"));
+            }
+            Ok(_) => {
+                return Failure::NotShown("a countermodel does not replay: bit operations are approximated".into());
+            }
+            Err(error) => return Failure::NotShown(unreplayed(prop, &error, &model)),
+        }
+    }
+    Failure::Refuted(model)
+}
+
+fn is_exact(facts: &[Prop], goal: &Prop) -> bool {
+    let opaque = facts.iter().chain([goal]).any(Prop::has_applications);
+    !opaque && encode::encode(facts, goal, Encoding::Exact).is_ok_and(|query| !query.approximate)
+}
+
+fn unreplayed(prop: &Prop, error: &EvalError, model: &Assignment) -> String {
+    if error.is_undefined() {
+        format!("{prop} has no meaning ({error}) at {model}")
+    } else {
+        format!("the countermodel cannot be replayed ({error})")
+    }
+}
+
+/// The same for the question whether premises can hold together.
+pub(super) fn witness(premises: &[Prop], model: Assignment, approximate: bool) -> Result<Consistency, Failure> {
+    for premise in premises {
+        match premise.eval(&model) {
+            Ok(true) | Err(EvalError::Uninterpreted(_)) => {}
+            Ok(false) if approximate || premises.iter().any(Prop::has_applications) => {
+                return Ok(Consistency::Unknown("a model of the premises does not replay".into()));
+            }
+            Ok(false) => {
+                return Err(Failure::Internal(format!("a model does not replay: {premise} at {model}")));
+            }
+            Err(error) => return Ok(Consistency::Unknown(unreplayed(premise, &error, &model))),
+        }
+    }
+    Ok(Consistency::Satisfiable(model))
+}
+
+/// A small point at which the premises hold, if one of a few does: shapes of 1, 2, 3, ragged and rising ones, zeros.
+pub(super) fn small_witness(premises: &[Prop]) -> Option<Assignment> {
+    let mut integers = std::collections::BTreeSet::new();
+    let mut booleans = std::collections::BTreeSet::new();
+    for premise in premises {
+        integers.extend(premise.free_symbols());
+        booleans.extend(premise.free_booleans());
+    }
+    let points: [fn(i128) -> i128; 6] =
+        [|_| 1, |_| 0, |_| 2, |position| position + 2, |position| 7 + 4 * position, |position| -position];
+    points.iter().find_map(|point| {
+        let mut model = Assignment::new();
+        for (position, symbol) in (0..).zip(&integers) {
+            model.set(symbol.clone(), Value::Int(point(position)));
+        }
+        for symbol in &booleans {
+            model.set(symbol.clone(), Value::Bool(true));
+        }
+        premises.iter().all(|premise| premise.eval(&model) == Ok(true)).then_some(model)
+    })
+}

@@ -1,0 +1,58 @@
+//! Theorems: what is proved once for all values of the variables and instantiated without asking a solver.
+
+use super::{Context, Failure, Mode, Step};
+use crate::solver::Solver;
+use crate::term::{Prop, Term};
+use std::sync::Arc;
+
+/// A conclusion that follows from hypotheses for all values of the variables; made by
+/// [`Context::generalize`], used by [`Context::apply`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Theorem(Arc<Inner>);
+
+#[derive(Debug, PartialEq, Eq)]
+struct Inner {
+    name: String,
+    hypotheses: Vec<Prop>,
+    conclusion: Prop,
+    steps: Vec<Step>,
+}
+
+impl Theorem {
+    pub(super) fn new(name: &str, hypotheses: Vec<Prop>, conclusion: Prop, steps: Vec<Step>) -> Self {
+        Self(Arc::new(Inner { name: name.to_owned(), hypotheses, conclusion, steps }))
+    }
+
+    /// What it is called in reports and certificates.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// What has to hold.
+    pub fn hypotheses(&self) -> &[Prop] {
+        &self.0.hypotheses
+    }
+
+    /// What follows.
+    pub fn conclusion(&self) -> &Prop {
+        &self.0.conclusion
+    }
+
+    /// Its proof.
+    pub fn steps(&self) -> &[Step] {
+        &self.0.steps
+    }
+}
+
+/// `0 < b` gives `a == a // b * b + a % b`, `0 <= a % b` and `a % b < b`.
+///
+/// Proved anew by each caller, in the solver's memo after the first time.
+pub(crate) fn euclid(solver: &Solver) -> Result<Theorem, Failure> {
+    let (a, b) = (Term::sym("a"), Term::sym("b"));
+    let (quotient, rest) = (a.floor_div(&b), a.floor_mod(&b));
+    let mut context = Context::new(solver);
+    let positive = context.assume(b.more(0), "the divisor is positive");
+    let goal = Prop::all([a.equals(quotient * &b + &rest), rest.at_least(0), rest.less(&b)]);
+    let fact = context.derive(goal, &[&positive], Mode::Exact)?;
+    context.generalize("Euclid", &fact)
+}

@@ -1,0 +1,123 @@
+//! Lemmas of index arithmetic, each proved by Z3 once for all values and then only instantiated.
+//!
+//! A flattened index is a Horner chain `((i0 * n1 + i1) * n2 + i2) ...` of digits `0 <= i < n`. With symbolic extents it is
+//! non-linear and a solver runs for ever on it; step by step, each digit is an instance of a lemma over five variables that
+//! Z3 proves in a millisecond. Nothing here is trusted: everything goes through the [kernel](crate::kernel).
+//!
+//! ```
+//! use tilewright_verify::{kernel::Context, lemmas::{Lemma, Lemmas}, solver::Solver, term::Term};
+//! let solver = Solver::new()?;
+//! let lemmas = Lemmas::new(&solver);
+//! let mut context = Context::new(&solver);
+//! let (x, b) = (Term::sym("x"), Term::sym("b"));
+//! let positive = context.assume(b.at_least(1), "extents are positive");
+//! let parts = lemmas.apply(&mut context, Lemma::Euclid, &[("a", &x), ("b", &b)], &[&positive])?;
+//! assert_eq!(parts.prop().to_string(), "x == x // b * b + x % b and 0 <= x % b and x % b < b");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod chain;
+mod statements;
+
+use crate::kernel::{Context, Fact, Failure, Mode, Theorem};
+use crate::solver::Solver;
+use crate::term::{Prop, Substitution, Term};
+use std::sync::OnceLock;
+
+pub use chain::{Chain, Digit};
+pub use statements::Lemma;
+
+/// The lemmas, each proved when it is first needed; may be shared by threads.
+#[derive(Debug)]
+pub struct Lemmas {
+    solver: Solver,
+    proved: [OnceLock<Result<Theorem, Failure>>; Lemma::ALL.len()],
+}
+
+impl Lemmas {
+    /// Proves nothing yet.
+    pub fn new(solver: &Solver) -> Self {
+        Self { solver: solver.clone(), proved: [const { OnceLock::new() }; Lemma::ALL.len()] }
+    }
+
+    /// The theorem, proved now if it is the first time.
+    pub fn theorem(&self, lemma: Lemma) -> Result<Theorem, Failure> {
+        self.proved[lemma as usize].get_or_init(|| lemma.prove(self, &self.solver)).clone()
+    }
+
+    /// The lemma with `values` for its variables. Hypotheses that are not among the facts used are derived from them first.
+    pub fn apply(
+        &self,
+        context: &mut Context,
+        lemma: Lemma,
+        values: &[(&str, &Term)],
+        using: &[&Fact],
+    ) -> Result<Fact, Failure> {
+        let theorem = self.theorem(lemma)?;
+        let values = Substitution::new(values.iter().copied());
+        let mut hypotheses = Vec::new();
+        for hypothesis in theorem.hypotheses() {
+            hypotheses.push(establish(context, &values.prop(hypothesis), using)?);
+        }
+        let hypotheses: Vec<&Fact> = hypotheses.iter().collect();
+        context.apply(&theorem, &values, &hypotheses)
+    }
+
+    /// From `q * d + r == p * d + s` with `0 <= r < d` and `0 <= s < d`: `q == p` and `r == s`.
+    pub fn horner_injective(
+        &self,
+        context: &mut Context,
+        [q, r]: [&Term; 2],
+        [p, s]: [&Term; 2],
+        d: &Term,
+        using: &[&Fact],
+    ) -> Result<[Fact; 2], Failure> {
+        let values = [("q", q), ("r", r), ("p", p), ("s", s), ("d", d)];
+        let both = self.apply(context, Lemma::HornerInjective, &values, using)?;
+        let high = context.derive(q.equals(p), &[&both], Mode::Abstract)?;
+        let low = context.derive(r.equals(s), &[&both], Mode::Abstract)?;
+        Ok([high, low])
+    }
+
+    /// From `0 <= q < n` and `0 <= r < d`: `0 <= q * d + r < n * d`.
+    pub fn horner_bounds(
+        &self,
+        context: &mut Context,
+        [q, n]: [&Term; 2],
+        [r, d]: [&Term; 2],
+        using: &[&Fact],
+    ) -> Result<Fact, Failure> {
+        self.apply(context, Lemma::HornerBounds, &[("q", q), ("n", n), ("r", r), ("d", d)], using)
+    }
+
+    /// From `0 <= a` and `x <= y`: `a * x <= a * y`.
+    pub fn monotone(
+        &self,
+        context: &mut Context,
+        a: &Term,
+        [x, y]: [&Term; 2],
+        using: &[&Fact],
+    ) -> Result<Fact, Failure> {
+        self.apply(context, Lemma::Monotone, &[("a", a), ("x", x), ("y", y)], using)
+    }
+}
+
+/// `goal` as a fact: taken from `using`, or derived from those that speak of nothing else, or from all of them.
+pub fn establish(context: &mut Context, goal: &Prop, using: &[&Fact]) -> Result<Fact, Failure> {
+    let symbols = goal.free_symbols();
+    let near: Vec<&Fact> =
+        using.iter().copied().filter(|fact| fact.prop().free_symbols().is_subset(&symbols)).collect();
+    let first = context.derive(goal.clone(), &near, Mode::Abstract);
+    if first.is_ok() || near.len() == using.len() {
+        return first;
+    }
+    context.derive(goal.clone(), using, Mode::Abstract)
+}
+
+/// `lhs == rhs` where both are the same polynomial over their atoms; says so without a solver if they are not.
+pub fn poly_identity(context: &mut Context, lhs: &Term, rhs: &Term) -> Result<Fact, Failure> {
+    if !crate::poly::probably_equal(lhs, rhs) {
+        return Err(Failure::NotShown(format!("{lhs} and {rhs} differ as polynomials")));
+    }
+    context.derive(lhs.equals(rhs), &[], Mode::Abstract)
+}

@@ -1,0 +1,379 @@
+//! Two programs walked side by side.
+//!
+//! The program after a pass must do what the program before it does, statement by statement: the same loops, the same
+//! conditions, and each access the old one through the claimed maps. The walk collects what has to be equal; it decides
+//! nothing. Declarations of aliases and hints are stepped over, bindings are inlined, and a condition that only one side
+//! has must always hold.
+
+use std::collections::HashMap;
+
+use tilewright_ir::visit::Substitution;
+use tilewright_ir::{Buffer, BufferClaim, Evidence, Expr, PrimFunc, Stmt, StmtKind, Var};
+
+use crate::access::{describe, lane_of};
+use crate::path::{Path, Step};
+
+/// Something that has to hold, and the way to it in terms of the program before.
+#[derive(Clone, Debug)]
+pub(crate) struct Goal {
+    pub(crate) obligation: &'static str,
+    pub(crate) subject: String,
+    pub(crate) path: Path,
+    pub(crate) kind: GoalKind,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum GoalKind {
+    /// The first of each pair, of the program before, equals the second. Integers of one lane.
+    Equal(Vec<(Expr, Expr)>),
+    /// The condition always holds.
+    Holds(Expr),
+    /// The stores write the same value to corresponding elements; for evaluation only, the proof is in other goals.
+    Store(Box<StorePair>),
+    /// The walk cannot follow here.
+    Stuck(String),
+    /// A statement of the program before has no counterpart.
+    Missing,
+}
+
+/// Two stores side by side.
+#[derive(Clone, Debug)]
+pub(crate) struct StorePair {
+    /// The store before: its index through the claimed map, and its value.
+    pub(crate) before: (Vec<Expr>, Expr),
+    /// The store after.
+    pub(crate) after: (Vec<Expr>, Expr),
+}
+
+/// Which buffers became which.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Relation<'a> {
+    by_after: HashMap<Buffer, &'a BufferClaim>,
+}
+
+impl<'a> Relation<'a> {
+    pub(crate) fn new(evidence: &'a Evidence) -> Self {
+        Self { by_after: evidence.buffers.iter().map(|claim| (claim.after.clone(), claim)).collect() }
+    }
+
+    /// The index in `after` that corresponds to an index in `before`; none if the buffers do not correspond.
+    pub(crate) fn image(&self, before: &Buffer, after: &Buffer, indices: &[Expr]) -> Option<Vec<Expr>> {
+        match self.by_after.get(after) {
+            Some(claim) if claim.before == *before && indices.len() == claim.map.vars().len() => {
+                Some(claim.map.apply(indices))
+            }
+            Some(_) => None,
+            None => (before == after).then(|| indices.to_vec()),
+        }
+    }
+}
+
+/// The walk.
+pub(crate) struct Lockstep<'a> {
+    relation: &'a Relation<'a>,
+    pub(crate) goals: Vec<Goal>,
+    path: Path,
+    /// Variables of the program after, in terms of those before.
+    renames: Substitution,
+    subject: String,
+}
+
+impl<'a> Lockstep<'a> {
+    /// Collects the goals for two functions.
+    pub(crate) fn run(before: &PrimFunc, after: &PrimFunc, relation: &'a Relation<'a>) -> Vec<Goal> {
+        let mut renames = Substitution::default();
+        for (old, new) in before.params.iter().zip(&after.params) {
+            renames.insert(new, Expr::from(old));
+        }
+        let path = Path::of(before);
+        let mut walk = Self { relation, goals: Vec::new(), path, renames, subject: "parameters".into() };
+        walk.params(before, after);
+        walk.stmts(&[&before.body], &[&after.body]);
+        walk.goals
+    }
+
+    /// Collects the goals for two values at the end of one way; `after` is in terms of the same variables.
+    pub(crate) fn compare(before: &Expr, after: &Expr, path: Path, relation: &'a Relation<'a>) -> Vec<Goal> {
+        let subject = after.to_string();
+        let mut walk = Self { relation, goals: Vec::new(), path, renames: Substitution::default(), subject };
+        walk.values(before, after);
+        walk.goals
+    }
+
+    fn goal(&mut self, obligation: &'static str, kind: GoalKind) {
+        let (subject, path) = (self.subject.clone(), self.path.clone());
+        self.goals.push(Goal { obligation, subject, path, kind });
+    }
+
+    fn stuck(&mut self, why: impl Into<String>) {
+        self.goal("simulation", GoalKind::Stuck(why.into()));
+    }
+
+    /// The calling convention: parameters correspond, and so do their buffers.
+    fn params(&mut self, before: &PrimFunc, after: &PrimFunc) {
+        let same_types = before.params.len() == after.params.len()
+            && before.params.iter().zip(&after.params).all(|(old, new)| old.dtype() == new.dtype());
+        if !same_types {
+            return self.stuck("the parameters differ in number or type");
+        }
+        for (old, new) in before.params.iter().zip(&after.params) {
+            match (before.param_buffer(old), after.param_buffer(new)) {
+                (None, None) => {}
+                (Some(x), Some(y)) => {
+                    let index = vec![Expr::int(0); x.rank()];
+                    if self.relation.image(x, y, &index).is_none() {
+                        self.stuck(format!("nothing is claimed of how parameter `{x}` became `{y}`"));
+                    }
+                }
+                _ => self.stuck(format!("parameter `{old}` is a buffer on one side only")),
+            }
+        }
+    }
+
+    fn stmts(&mut self, before: &[&Stmt], after: &[&Stmt]) {
+        let (before, after) = (plain(before), plain(after));
+        let depth = self.path.steps.len();
+        for (old, new) in before.iter().zip(&after) {
+            self.stmt(old, new);
+            if let StmtKind::Assert { cond, .. } = &old.kind {
+                self.path.steps.push(Step::Guard(cond.clone(), true));
+            }
+        }
+        for extra in before.iter().skip(after.len()) {
+            self.subject = describe(extra);
+            self.goal("simulation", GoalKind::Missing);
+        }
+        if let Some(extra) = after.get(before.len()) {
+            self.stuck(format!("the program after has one more statement: `{}`", describe(extra)));
+        }
+        self.path.steps.truncate(depth);
+    }
+
+    fn stmt(&mut self, old: &Stmt, new: &Stmt) {
+        self.subject = describe(old);
+        let depth = self.path.steps.len();
+        match (&old.kind, &new.kind) {
+            (StmtKind::For(x), StmtKind::For(y)) => {
+                let same_type = x.var.dtype() == y.var.dtype();
+                if x.kind != y.kind {
+                    self.stuck(format!("the loop over `{}` was {:?} and is {:?}", x.var, x.kind, y.kind));
+                } else if !same_type {
+                    self.stuck(format!("the loop variable `{}` changed its type", x.var));
+                }
+                let pairs = vec![(x.min.clone(), self.renamed(&y.min)), (x.extent.clone(), self.renamed(&y.extent))];
+                self.goal("iteration", GoalKind::Equal(pairs));
+                self.rename(&y.var, &x.var);
+                self.path.enter(x);
+                self.stmts(&[&x.body], &[&y.body]);
+            }
+            (
+                StmtKind::Store { buffer: x, indices: old_index, value: old_value },
+                StmtKind::Store { buffer: y, indices: new_index, value: new_value },
+            ) => self.store((x, old_index, old_value), (y, new_index, new_value)),
+            (
+                StmtKind::If { cond: x, then_body: then_old, else_body: else_old },
+                StmtKind::If { cond: y, then_body: then_new, else_body: else_new },
+            ) if else_old.is_some() == else_new.is_some() => {
+                let y = self.renamed(y);
+                self.values(x, &y);
+                self.branch(x, true, then_old, then_new);
+                if let (Some(old), Some(new)) = (else_old, else_new) {
+                    self.branch(x, false, old, new);
+                }
+            }
+            // A condition that was dropped, or added, must always hold.
+            (StmtKind::If { cond, then_body, else_body: None }, _) => {
+                self.subject = format!("{} (which the program after does not ask)", describe(old));
+                self.goal("simulation", GoalKind::Holds(cond.clone()));
+                self.stmts(&[then_body], &[new]);
+            }
+            (_, StmtKind::If { cond, then_body, else_body: None }) => {
+                self.subject = format!("{} (which the program before does not ask)", describe(new));
+                let cond = self.renamed(cond);
+                self.goal("simulation", GoalKind::Holds(cond));
+                self.stmts(&[old], &[then_body]);
+            }
+            (StmtKind::Allocate { buffer: x, body: old }, StmtKind::Allocate { buffer: y, body: new }) => {
+                if self.relation.image(x, y, &vec![Expr::int(0); x.rank()]).is_none() {
+                    self.stuck(format!("nothing is claimed of how `{x}` became `{y}`"));
+                }
+                self.stmts(&[old], &[new]);
+            }
+            (StmtKind::Let { var: x, value, body: old }, StmtKind::Let { var: y, value: other, body: new }) => {
+                let other = self.renamed(other);
+                self.values(value, &other);
+                self.rename(y, x);
+                self.path.steps.push(Step::Let(x.clone(), value.clone()));
+                self.stmts(&[old], &[new]);
+            }
+            (StmtKind::Assert { cond: x, .. }, StmtKind::Assert { cond: y, .. })
+            | (StmtKind::Evaluate(x), StmtKind::Evaluate(y)) => {
+                let y = self.renamed(y);
+                self.values(x, &y);
+            }
+            _ => self.stuck(format!("`{}` became `{}`", describe(old), describe(new))),
+        }
+        self.path.steps.truncate(depth);
+    }
+
+    fn branch(&mut self, cond: &Expr, holds: bool, old: &Stmt, new: &Stmt) {
+        self.path.steps.push(Step::Guard(cond.clone(), holds));
+        self.stmts(&[old], &[new]);
+        self.path.steps.pop();
+    }
+
+    fn rename(&mut self, new: &Var, old: &Var) {
+        self.renames.insert(new, Expr::from(old));
+    }
+
+    fn renamed(&self, expr: &Expr) -> Expr {
+        self.renames.apply(expr)
+    }
+
+    fn store(&mut self, before: (&Buffer, &[Expr], &Expr), after: (&Buffer, &[Expr], &Expr)) {
+        let new_index: Vec<_> = after.1.iter().map(|index| self.renamed(index)).collect();
+        let new_value = self.renamed(after.2);
+        let Some(image) = self.access(before.0, before.1, after.0, &new_index) else { return };
+        let pair = StorePair { before: (image, before.2.clone()), after: (new_index, new_value.clone()) };
+        self.goal("simulation", GoalKind::Store(Box::new(pair)));
+        self.values(before.2, &new_value);
+    }
+
+    /// Two accesses to corresponding buffers: the new index is the old one through the map.
+    fn access(&mut self, x: &Buffer, old: &[Expr], y: &Buffer, new: &[Expr]) -> Option<Vec<Expr>> {
+        let Some(image) = self.relation.image(x, y, old) else {
+            self.stuck(format!("`{x}` is accessed before and `{y}` after, and nothing is claimed of them"));
+            return None;
+        };
+        if x.dtype != y.dtype || image.len() != new.len() {
+            self.stuck(format!("`{x}` and `{y}` differ in element type or rank"));
+            return None;
+        }
+        let lanes = |indices: &[Expr]| indices.iter().map(|index| index.dtype().lanes).max().unwrap_or(1);
+        let lanes = (lanes(&image), lanes(new));
+        if lanes.0 != lanes.1 {
+            self.stuck(format!("`{x}` is accessed with {} lanes before and {} after", lanes.0, lanes.1));
+            return None;
+        }
+        let depth = self.path.steps.len();
+        let pairs = self.per_lane(lanes.0, image.iter().zip(new));
+        self.goal("simulation", GoalKind::Equal(pairs));
+        self.path.steps.truncate(depth);
+        Some(image)
+    }
+
+    /// Pairs of vectors as pairs of scalars under a loop over the lanes, which is entered.
+    fn per_lane<'e>(&mut self, lanes: u16, pairs: impl Iterator<Item = (&'e Expr, &'e Expr)>) -> Vec<(Expr, Expr)> {
+        if lanes == 1 {
+            return pairs.map(|(old, new)| (old.clone(), new.clone())).collect();
+        }
+        let lane = Var::index("lane");
+        self.path.steps.push(Step::Loop(lane.clone(), Expr::int(0), Expr::int(lanes.into())));
+        let lane = Expr::from(lane);
+        pairs.map(|(old, new)| (lane_of(old, &lane), lane_of(new, &lane))).collect()
+    }
+
+    /// Two expressions have the same value. `new` is in terms of the program before's variables.
+    fn values(&mut self, old: &Expr, new: &Expr) {
+        let ty = old.dtype();
+        if ty != new.dtype() {
+            return self.stuck(format!("`{old}` has the type {ty}, `{new}` the type {}", new.dtype()));
+        }
+        if !reads(old) && !reads(new) && ty.scalar.integer_range().is_some() {
+            if old != new {
+                let depth = self.path.steps.len();
+                let pairs = self.per_lane(ty.lanes, std::iter::once((old, new)));
+                self.goal("simulation", GoalKind::Equal(pairs));
+                self.path.steps.truncate(depth);
+            }
+            return;
+        }
+        match (old, new) {
+            (Expr::Load { buffer: x, indices: i }, Expr::Load { buffer: y, indices: j }) => {
+                for (index, other) in i.iter().zip(j).filter(|(index, _)| reads(index)) {
+                    self.values(index, other);
+                }
+                self.access(x, i, y, j);
+            }
+            (Expr::IfThenElse(c, a, b), Expr::IfThenElse(d, x, y)) => {
+                self.values(c, d);
+                self.under(c, true, a, x);
+                self.under(c, false, b, y);
+            }
+            _ if same_operation(old, new) => {
+                let (left, right) = (old.children(), new.children());
+                for (old, new) in left.into_iter().zip(right) {
+                    self.values(old, new);
+                }
+            }
+            // A condition that was decided must always hold, or never.
+            (Expr::IfThenElse(c, a, _) | Expr::Select(c, a, _), _) if same_shape(a, new) => {
+                self.decided(c, true, a, new);
+            }
+            (Expr::IfThenElse(c, _, b) | Expr::Select(c, _, b), _) => self.decided(c, false, b, new),
+            _ => self.stuck(format!("`{old}` became `{new}`")),
+        }
+    }
+
+    fn under(&mut self, cond: &Expr, holds: bool, old: &Expr, new: &Expr) {
+        self.path.steps.push(Step::Guard(cond.clone(), holds));
+        self.values(old, new);
+        self.path.steps.pop();
+    }
+
+    fn decided(&mut self, cond: &Expr, holds: bool, old: &Expr, new: &Expr) {
+        let goal = if holds { cond.clone() } else { Expr::unary(tilewright_ir::UnaryOp::Not, cond.clone()) };
+        self.goal("simulation", GoalKind::Holds(goal));
+        self.values(old, new);
+    }
+}
+
+/// The statements that do something, with declarations and hints stepped over and bindings inlined.
+fn plain(stmts: &[&Stmt]) -> Vec<Stmt> {
+    let mut found = Vec::new();
+    for stmt in stmts {
+        match &stmt.kind {
+            StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => found.extend(plain(&[body])),
+            StmtKind::Let { var, value, body } if !reads(value) => {
+                let inlined = Substitution::new([var], [value.clone()]).apply_stmt(body);
+                found.extend(plain(&[&inlined]));
+            }
+            StmtKind::Seq(inner) => found.extend(plain(&inner.iter().collect::<Vec<_>>())),
+            StmtKind::Evaluate(expr) if !reads(expr) => {}
+            _ => found.push((*stmt).clone()),
+        }
+    }
+    found
+}
+
+/// Whether an expression reads memory.
+pub(crate) fn reads(expr: &Expr) -> bool {
+    let mut found = false;
+    expr.walk(&mut |part| found |= matches!(part, Expr::Load { .. }));
+    found
+}
+
+/// The same operator, whatever the operands.
+pub(crate) fn same_operation(a: &Expr, b: &Expr) -> bool {
+    let same = match (a, b) {
+        (Expr::Int { .. }, Expr::Int { .. }) => a == b,
+        (Expr::Float { value: x, ty }, Expr::Float { value: y, ty: other }) => {
+            ty == other && x.to_bits() == y.to_bits()
+        }
+        (Expr::Var(x), Expr::Var(y)) => x == y,
+        (Expr::Binary(op, ..), Expr::Binary(other, ..)) => op == other,
+        (Expr::Unary(op, _), Expr::Unary(other, _)) => op == other,
+        (Expr::Call(function, _), Expr::Call(other, _)) => function == other,
+        (Expr::Cast(ty, x), Expr::Cast(other, y)) => ty == other && x.dtype() == y.dtype(),
+        (Expr::Select(..), Expr::Select(..)) => true,
+        (Expr::Ramp { lanes, .. }, Expr::Ramp { lanes: other, .. })
+        | (Expr::Broadcast { lanes, .. }, Expr::Broadcast { lanes: other, .. }) => lanes == other,
+        _ => false,
+    };
+    same && a.children().len() == b.children().len()
+}
+
+/// Whether two expressions could be the same value: one operation, or two loads.
+fn same_shape(a: &Expr, b: &Expr) -> bool {
+    same_operation(a, b) || matches!((a, b), (Expr::Load { .. }, Expr::Load { .. }))
+}

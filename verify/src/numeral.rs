@@ -1,0 +1,217 @@
+//! Taking a flattened index apart: `((a * n + b) * m + c)` is the numeral of the digits `a, b, c` in the radices `n, m`.
+//!
+//! A heuristic: what it finds is proved by the [kernel](crate::kernel) before anything is built on it.
+
+use std::collections::BTreeMap;
+
+use crate::poly::Poly;
+use crate::term::{Symbol, Term};
+
+/// A product of a positive constant and extents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Product {
+    coefficient: i128,
+    atoms: BTreeMap<Term, u32>,
+}
+
+impl Product {
+    fn one() -> Self {
+        Self { coefficient: 1, atoms: BTreeMap::new() }
+    }
+
+    /// As a term.
+    pub fn term(&self) -> Term {
+        let factors = self.atoms.iter().flat_map(|(atom, &exponent)| (0..exponent).map(move |_| atom));
+        factors.fold(Term::int(self.coefficient), |product, atom| product * atom)
+    }
+
+    /// The factors one by one: atoms, then the constant if it is not 1.
+    pub fn factors(&self) -> Vec<Term> {
+        let atoms = self.atoms.iter().flat_map(|(atom, &exponent)| (0..exponent).map(move |_| atom.clone()));
+        let constant = (self.coefficient != 1).then(|| Term::int(self.coefficient));
+        atoms.chain(constant).collect()
+    }
+
+    /// `self / divisor`, if it goes into it.
+    pub fn divide(&self, divisor: &Self) -> Option<Self> {
+        if divisor.coefficient == 0 || self.coefficient % divisor.coefficient != 0 {
+            return None;
+        }
+        let mut atoms = self.atoms.clone();
+        for (atom, exponent) in &divisor.atoms {
+            let left = atoms.get_mut(atom)?;
+            *left = left.checked_sub(*exponent)?;
+        }
+        atoms.retain(|_, exponent| *exponent > 0);
+        Some(Self { coefficient: self.coefficient / divisor.coefficient, atoms })
+    }
+
+    /// What both have in common: the greatest common divisor of the constants and the shared atoms.
+    fn common(&self, other: &Self) -> Self {
+        let shared = self
+            .atoms
+            .iter()
+            .filter_map(|(atom, &exponent)| other.atoms.get(atom).map(|&second| (atom.clone(), exponent.min(second))));
+        Self { coefficient: gcd(self.coefficient, other.coefficient), atoms: shared.collect() }
+    }
+
+    fn degree(&self) -> (u32, i128) {
+        (self.atoms.values().sum(), self.coefficient)
+    }
+
+    /// The product that `term` is, if it is a single monomial with a positive coefficient.
+    pub fn of(term: &Term) -> Option<Self> {
+        let poly = Poly::of(term)?;
+        let mut monomials = poly.monomials();
+        let (monomial, coefficient) = monomials.next()?;
+        (monomials.next().is_none() && coefficient > 0)
+            .then(|| Self { coefficient, atoms: monomial.iter().cloned().collect() })
+    }
+
+    /// `term / self` where every monomial of it is divisible.
+    pub fn divides(&self, term: &Term) -> Option<Term> {
+        let mut sum = Term::int(0);
+        for (monomial, coefficient) in Poly::of(term)?.monomials() {
+            let product = Self { coefficient, atoms: monomial.iter().cloned().collect() };
+            sum = sum + product.divide(self)?.term();
+        }
+        Some(sum)
+    }
+}
+
+fn gcd(a: i128, b: i128) -> i128 {
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    i128::try_from(a).unwrap_or(1)
+}
+
+/// A numeral: `((digits[0] * radices[0] + digits[1]) * radices[1] + ...)`, one radix fewer than digits.
+#[derive(Clone, Debug)]
+pub struct Numeral {
+    /// Most significant first.
+    pub digits: Vec<Term>,
+    /// The radix that the value so far is multiplied by before the next digit is added.
+    pub radices: Vec<Term>,
+    /// The last digit's place value; 1 unless every place has a common factor.
+    pub unit: Product,
+    /// The first digit's place value, in units of `unit`.
+    pub top: Product,
+}
+
+impl Numeral {
+    /// The numeral with digit `position`, at least 1, and the one before it taken as one.
+    #[must_use]
+    pub fn merged(&self, position: usize) -> Self {
+        let mut merged = self.clone();
+        let low = merged.digits.remove(position);
+        let radix = merged.radices.remove(position - 1);
+        let high = &merged.digits[position - 1];
+        merged.digits[position - 1] = high * &radix + &low;
+        if let Some(above) = position.checked_sub(2).and_then(|above| merged.radices.get_mut(above)) {
+            *above = &*above * &radix;
+        }
+        if position == 1 {
+            merged.top = Product::of(&radix).and_then(|radix| self.top.divide(&radix)).unwrap_or_else(Product::one);
+        }
+        merged
+    }
+
+    /// The value as the nested form.
+    pub fn term(&self) -> Term {
+        let mut value = self.digits.first().cloned().unwrap_or_else(|| Term::int(0));
+        for (radix, digit) in self.radices.iter().zip(&self.digits[1..]) {
+            value = value * radix + digit;
+        }
+        value * self.unit.term()
+    }
+}
+
+/// Takes `term` apart. Atoms in which a symbol occurs for which `is_index` holds are digits, the others extents.
+pub fn numeral(term: &Term, is_index: &dyn Fn(&Symbol) -> bool) -> Option<Numeral> {
+    let mut places: Vec<(Product, Term)> = Vec::new();
+    let mut offsets = Vec::new();
+    for (monomial, coefficient) in Poly::of(term)?.monomials() {
+        let (index, extents): (Vec<_>, Vec<_>) =
+            monomial.iter().cloned().partition(|(atom, _)| atom.free_symbols().iter().any(is_index));
+        let sign = if coefficient < 0 { -1 } else { 1 };
+        let place = Product { coefficient: coefficient.checked_abs()?, atoms: extents.into_iter().collect() };
+        match index.as_slice() {
+            [] => offsets.push((place, sign)),
+            [(atom, 1)] => add(&mut places, place, atom * Term::int(sign)),
+            _ => return None,
+        }
+    }
+    places.sort_by_key(|(place, _)| std::cmp::Reverse(place.degree()));
+    for (offset, sign) in offsets {
+        let home = places.iter_mut().find_map(|(place, digit)| offset.divide(place).map(|times| (digit, times)));
+        match home {
+            Some((digit, times)) => *digit = &*digit + times.term() * Term::int(sign),
+            None => places.push((offset, Term::int(sign))),
+        }
+    }
+    chain(places)
+}
+
+fn add(places: &mut Vec<(Product, Term)>, place: Product, digit: Term) {
+    match places.iter_mut().find(|(other, _)| *other == place) {
+        Some((_, sum)) => *sum = &*sum + digit,
+        None => places.push((place, digit)),
+    }
+}
+
+/// The places in falling order, if each divides the one before; places that do not are merged into a common one.
+fn chain(places: Vec<(Product, Term)>) -> Option<Numeral> {
+    let mut kept: Vec<(Product, Term)> = Vec::new();
+    for (mut place, mut digit) in places {
+        while let Some((above, high)) = kept.last() {
+            if above.divide(&place).is_some() {
+                break;
+            }
+            let common = above.common(&place);
+            let (up, down) = (above.divide(&common)?, place.divide(&common)?);
+            digit = high * up.term() + digit * down.term();
+            place = common;
+            kept.pop();
+        }
+        kept.push((place, digit));
+    }
+    let radices: Option<Vec<_>> =
+        kept.windows(2).map(|pair| pair[0].0.divide(&pair[1].0).map(|radix| radix.term())).collect();
+    let unit = kept.last()?.0.clone();
+    let top = kept.first()?.0.divide(&unit)?;
+    Some(Numeral { digits: kept.into_iter().map(|(_, digit)| digit).collect(), radices: radices?, unit, top })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::poly::probably_equal;
+
+    fn taken_apart(term: &Term) -> Option<Numeral> {
+        numeral(term, &|symbol| symbol.name().starts_with('i'))
+    }
+
+    #[test]
+    fn a_symbolic_index_comes_apart_into_its_digits() {
+        let [n, c, h, w] = ["in", "ic", "ih", "iw"].map(Term::sym);
+        let [blocks, height, width] = [Term::sym("C").ceil_div(4), Term::sym("H"), Term::sym("W")];
+        let index = (((&n * &blocks + c.floor_div(4)) * &height + &h) * &width + &w) * 4 + c.floor_mod(4);
+        let found = taken_apart(&index).unwrap();
+        let shown: Vec<_> = found.digits.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["in", "ic // 4", "ih", "iw", "ic % 4"]);
+        assert!(probably_equal(&found.term(), &index));
+        assert!(probably_equal(&found.merged(2).term(), &index));
+    }
+
+    #[test]
+    fn constant_places_are_ordered_by_size() {
+        let [a, b] = ["ia", "ib"].map(Term::sym);
+        let found = taken_apart(&(&b + &a * 128 + 3)).unwrap();
+        assert_eq!(found.digits.len(), 2);
+        assert_eq!(found.digits[1].to_string(), "ib + 3");
+        let odd = taken_apart(&(&a * 6 + &b * 4)).unwrap();
+        assert_eq!((odd.digits.len(), odd.unit.term()), (1, Term::int(2)));
+    }
+}

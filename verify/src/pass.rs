@@ -1,0 +1,377 @@
+//! Obligations of a pass: the program after it means what the program before it means.
+
+use rayon::prelude::*;
+use tilewright_ir::{Bindings, Buffer, BufferChange, BufferClaim, BufferInfo, Evidence, Expr, IndexMap, PrimFunc};
+
+use crate::access::{at_point, bindings_of};
+use crate::concrete::tuple;
+use crate::judge::{Decision, Judge, Report, decide, free_vars, vacuity};
+use crate::lockstep::{Goal, GoalKind, Lockstep, Relation, StorePair};
+use crate::map::MapClaim;
+use crate::path::Path;
+use crate::sample;
+use crate::term::{Prop, Term};
+use crate::translate::Names;
+use crate::verdict::{Counterexample, Verdict};
+
+/// Concrete iterations tried before Z3 is asked.
+const TRIED: usize = 120;
+
+impl Judge {
+    /// Decides whether a pass kept the meaning: the claims about buffers (bounds, injective, tight, overflow, flatten,
+    /// simulation of aliases), the loops (iteration), every store and load (simulation, bounds, overflow).
+    ///
+    /// The program before is first held against itself; if that is not proved, nothing else is believed.
+    pub fn check_pass(&self, before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Vec<Report> {
+        if let Some(report) = self.against_itself(before) {
+            return vec![report];
+        }
+        let mut reports: Vec<Report> =
+            self.in_parallel(|| evidence.buffers.par_iter().flat_map_iter(|claim| self.check_claim(claim)).collect());
+        reports.push(Self::report("simulation", "aliases move together", || aliases(before, after, evidence)));
+        let relation = Relation::new(evidence);
+        let goals = Lockstep::run(before, after, &relation);
+        reports.extend(self.in_parallel(|| self.decide_goals(evidence, &goals)));
+        reports.extend(self.check_program(after));
+        reports
+    }
+
+    /// A program against itself: none if that is proved.
+    fn against_itself(&self, func: &PrimFunc) -> Option<Report> {
+        let evidence = Evidence::default();
+        let relation = Relation::new(&evidence);
+        let goals = Lockstep::run(func, func, &relation);
+        let wrong = goals.iter().find_map(|goal| match decide_goal(self, &evidence, goal) {
+            (Verdict::Proved | Verdict::Vacuous(_), _) => None,
+            (verdict, _) => Some((goal.subject.clone(), verdict)),
+        })?;
+        let reason =
+            format!("the judge cannot follow this program, not even against itself: {} at {}", wrong.1, wrong.0);
+        Some(Self::report("simulation", "the program against itself", || (Verdict::Unknown(reason), "lockstep".into())))
+    }
+
+    /// One report for each statement and obligation: the worst of its goals.
+    fn decide_goals(&self, evidence: &Evidence, goals: &[Goal]) -> Vec<Report> {
+        let mut groups: Vec<Vec<&Goal>> = Vec::new();
+        for goal in goals {
+            let same = |group: &&mut Vec<&Goal>| {
+                group[0].obligation == goal.obligation
+                    && group[0].subject == goal.subject
+                    && group[0].path.loops() == goal.path.loops()
+            };
+            match groups.last_mut().into_iter().find(same) {
+                Some(group) => group.push(goal),
+                None => groups.push(vec![goal]),
+            }
+        }
+        groups.par_iter().map(|group| self.decide_group(evidence, group)).collect()
+    }
+
+    fn decide_group(&self, evidence: &Evidence, group: &[&Goal]) -> Report {
+        Self::report(group[0].obligation, group[0].subject.clone(), || {
+            let mut worst: Decision = (Verdict::Proved, "same text".into());
+            // A whole store evaluated shows more than one index of it.
+            let ordered = group.iter().filter(|goal| matches!(goal.kind, GoalKind::Store(_)));
+            let rest = group.iter().filter(|goal| !matches!(goal.kind, GoalKind::Store(_)));
+            for goal in ordered.chain(rest) {
+                let decision = decide_goal(self, evidence, goal);
+                let better_method = decision.0.is_proved() && worst.0.is_proved() && decision.1 != "same text";
+                if decision.0 > worst.0 || (better_method && worst.1 == "same text") {
+                    worst = decision;
+                }
+                if matches!(worst.0, Verdict::Refuted(_)) {
+                    break;
+                }
+            }
+            worst
+        })
+    }
+
+    /// What is claimed of one buffer.
+    pub(crate) fn check_claim(&self, claim: &BufferClaim) -> Vec<Report> {
+        let subject = format!("{} -> {}: {}", claim.before, claim.after, claim.map);
+        let mut reports = vec![Self::report("simulation", format!("claim of {subject}"), || well_formed(self, claim))];
+        let map = MapClaim { map: &claim.map, shape: &claim.after.shape, padded: &claim.padded_axes };
+        reports.extend(self.check_map(map));
+        if claim.change == BufferChange::Flatten {
+            reports.push(Self::report("flatten", subject, || flatten(self, claim)));
+        }
+        reports
+    }
+}
+
+/// The claim speaks of the buffers that it names.
+fn well_formed(judge: &Judge, claim: &BufferClaim) -> Decision {
+    let (before, after) = (claim.before.info(), claim.after.info());
+    let wrong = |what: &str| (Verdict::Unknown(format!("the claim does not fit: {what}")), "structure".into());
+    if claim.map.domain().len() != before.shape.len() || claim.map.outputs().len() != after.shape.len() {
+        return wrong("the map has another rank than the buffers");
+    }
+    if before.dtype != after.dtype && claim.change != BufferChange::Rename {
+        return wrong("the element type changed");
+    }
+    if before.scope != after.scope && claim.change != BufferChange::Rename {
+        return wrong("the scope changed");
+    }
+    let zero = |offset: &Expr| offset.as_const_int() == Some(0);
+    let compact = |info: &BufferInfo| info.strides.is_none() && zero(&info.elem_offset);
+    let folded = matches!(claim.change, BufferChange::Flatten);
+    if !compact(after) || !(folded || compact(before)) {
+        return wrong("strides and offsets are left over");
+    }
+    let pairs: Vec<_> = claim.map.domain().iter().cloned().zip(before.shape.iter().cloned()).collect();
+    all_equal(judge, claim, &pairs)
+}
+
+/// Pairs of expressions over the map's indices and the symbols are equal for every index of the domain.
+fn all_equal(judge: &Judge, claim: &BufferClaim, pairs: &[(Expr, Expr)]) -> Decision {
+    let vars = claim.map.vars();
+    let exprs = pairs.iter().flat_map(|(a, b)| [a, b]).chain(claim.map.domain());
+    let symbols = free_vars(exprs, vars);
+    let steps = vars.iter().zip(claim.map.domain());
+    let steps = steps.map(|(var, extent)| crate::path::Step::Loop(var.clone(), Expr::int(0), extent.clone())).collect();
+    let path = Path { symbols, scalars: Vec::new(), steps };
+    equal(judge, &path, pairs)
+}
+
+/// Each separator group is the row-major numeral of its axes; the result is flat.
+fn flatten(judge: &Judge, claim: &BufferClaim) -> Decision {
+    let before = claim.before.info();
+    let groups = before.axis_separators.groups();
+    if before.axis_separators.rank() != before.shape.len() || groups.len() != claim.after.rank() {
+        let text = format!("{} separator groups became {} axes", groups.len(), claim.after.rank());
+        return refuted_claim(text);
+    }
+    if !claim.after.axis_separators.is_flat() {
+        return refuted_claim(format!(
+            "{} would be flattened again: its separators are {:?}",
+            claim.after,
+            claim.after.axis_separators.positions()
+        ));
+    }
+    let index: Vec<Expr> = claim.map.vars().iter().map(Expr::from).collect();
+    let expected: Vec<Expr> = match (&before.strides, groups.as_slice()) {
+        (Some(strides), [_]) => vec![strided(&index, strides, &before.elem_offset)],
+        (Some(_), _) => return (Verdict::Unknown("strides and several physical axes".into()), "structure".into()),
+        (None, [only]) => vec![row_major(&index, &before.shape, only.clone()) + before.elem_offset.clone()],
+        (None, _) => groups.iter().map(|group| row_major(&index, &before.shape, group.clone())).collect(),
+    };
+    let pairs: Vec<_> = expected.into_iter().zip(claim.map.outputs().iter().cloned()).collect();
+    all_equal(judge, claim, &pairs)
+}
+
+fn refuted_claim(text: String) -> Decision {
+    (Verdict::Refuted(Counterexample { text, ..Counterexample::default() }), "structure".into())
+}
+
+fn row_major(index: &[Expr], shape: &[Expr], group: std::ops::Range<usize>) -> Expr {
+    let mut value: Option<Expr> = None;
+    for axis in group {
+        let digit = index[axis].clone();
+        value = Some(match value {
+            None => digit,
+            Some(value) => value * shape[axis].clone() + digit,
+        });
+    }
+    value.unwrap_or_else(|| Expr::int(0))
+}
+
+fn strided(index: &[Expr], strides: &[Expr], offset: &Expr) -> Expr {
+    index.iter().zip(strides).fold(offset.clone(), |sum, (index, stride)| sum + index.clone() * stride.clone())
+}
+
+/// Where memory is rearranged, every alias is rearranged alike.
+fn aliases(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Decision {
+    if let Some(wrong) = memory(before, after, evidence) {
+        return (Verdict::Unknown(wrong), "structure".into());
+    }
+    let moved: Vec<&BufferClaim> =
+        evidence.buffers.iter().filter(|claim| claim.change == BufferChange::Layout).collect();
+    for claim in &moved {
+        for alias in before.buffers().iter().filter(|alias| alias.aliases(&claim.before) && **alias != claim.before) {
+            match moved.iter().find(|other| other.before == *alias) {
+                None if after.buffers().contains(alias) => return left_behind(claim, alias),
+                None => {}
+                Some(other) if same_move(claim, other) => {}
+                Some(_) => {
+                    let reason = format!("the aliases {} and {alias} are moved by different maps", claim.before);
+                    return (Verdict::Unknown(reason), "structure".into());
+                }
+            }
+        }
+    }
+    (Verdict::Proved, "every alias is claimed".into())
+}
+
+/// Each allocation became one allocation, and no two became the same.
+fn memory(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Option<String> {
+    let kept = after.buffers();
+    let unchanged = before.buffers().into_iter().filter(|buffer| kept.contains(buffer));
+    let mut pairs: Vec<(Buffer, Buffer)> = unchanged.map(|buffer| (buffer.clone(), buffer)).collect();
+    pairs.extend(evidence.buffers.iter().map(|claim| (claim.before.clone(), claim.after.clone())));
+    let split = |(x, y): &(Buffer, Buffer)| {
+        let other = pairs.iter().find(|(p, q)| p.aliases(x) != q.aliases(y))?;
+        Some(format!(
+            "`{y}` is said to be `{x}`, and `{}` to be `{}`, but they share memory on one side only",
+            other.1, other.0
+        ))
+    };
+    pairs.iter().find_map(split)
+}
+
+fn same_move(a: &BufferClaim, b: &BufferClaim) -> bool {
+    let index: Vec<Expr> = a.map.vars().iter().map(Expr::from).collect();
+    let same_width = a.before.dtype.bytes() == b.before.dtype.bytes();
+    same_width
+        && a.before.shape == b.before.shape
+        && a.after.shape == b.after.shape
+        && b.map.apply(&index) == a.map.outputs()
+}
+
+/// An alias that stayed in the old layout: the first element that both now see in different places.
+fn left_behind(claim: &BufferClaim, alias: &Buffer) -> Decision {
+    let text = |index: &[i128], there: &[i128]| {
+        format!(
+            "element {} of {} moved to {}, but its alias {alias} still looks for it where it was",
+            tuple(index),
+            claim.before,
+            tuple(there)
+        )
+    };
+    let moved = first_moved(&claim.map, &claim.after);
+    match moved {
+        Some((index, there)) => {
+            let text = text(&index, &there);
+            let found = Counterexample { text, indices: vec![index], ..Counterexample::default() };
+            (Verdict::Refuted(found), "evaluation".into())
+        }
+        None => {
+            (Verdict::Unknown(format!("{alias} was left out of a layout change of its memory")), "structure".into())
+        }
+    }
+}
+
+/// The first index whose row-major place changes under a map, with its image.
+fn first_moved(map: &IndexMap, after: &Buffer) -> Option<(Vec<i128>, Vec<i128>)> {
+    let symbols = free_vars(map.domain().iter().chain(&after.shape), map.vars());
+    for bindings in crate::concrete::instances(&symbols) {
+        let domain = crate::concrete::extents(map.domain(), &bindings)?;
+        let shape = crate::concrete::extents(&after.shape, &bindings)?;
+        let place = |index: &[i128], shape: &[i128]| {
+            index
+                .iter()
+                .zip(shape)
+                .try_fold(0i128, |place, (index, extent)| place.checked_mul(*extent)?.checked_add(*index))
+        };
+        for index in crate::concrete::points(&domain, 4096) {
+            let image = map.eval(&index, &bindings).ok()?;
+            if place(&index, &domain) != place(&image, &shape) {
+                return Some((index, image));
+            }
+        }
+    }
+    None
+}
+
+fn decide_goal(judge: &Judge, evidence: &Evidence, goal: &Goal) -> Decision {
+    match &goal.kind {
+        GoalKind::Equal(pairs) => equal(judge, &goal.path, pairs),
+        GoalKind::Holds(cond) => holds(judge, &goal.path, cond),
+        GoalKind::Store(pair) => stores(&goal.path, pair, evidence),
+        GoalKind::Stuck(reason) => (Verdict::Unknown(reason.clone()), "lockstep".into()),
+        GoalKind::Missing => missing(&goal.path),
+    }
+}
+
+/// A statement that the program after does not have, at the first iteration that would run it.
+fn missing(path: &Path) -> Decision {
+    let text = "the program after does not do this".to_owned();
+    match path.samples(TRIED).first() {
+        Some(bindings) => (Verdict::Refuted(at_point(path, bindings, text)), "evaluation".into()),
+        None => (Verdict::Unknown(text), "lockstep".into()),
+    }
+}
+
+/// Pairs of integer expressions are equal at every iteration of the way.
+pub(crate) fn equal(judge: &Judge, path: &Path, pairs: &[(Expr, Expr)]) -> Decision {
+    let different: Vec<_> = pairs.iter().filter(|(old, new)| old != new).collect();
+    if different.is_empty() {
+        return (Verdict::Proved, "same text".into());
+    }
+    let differ = |bindings: &Bindings| {
+        different.iter().find_map(|(old, new)| {
+            let (x, y) = (old.eval_index(bindings).ok()?, new.eval_index(bindings).ok()?);
+            (x != y).then(|| at_point(path, bindings, format!("`{old}` is {x}, but `{new}` is {y}")))
+        })
+    };
+    if let Some(found) = path.samples(TRIED).iter().find_map(differ) {
+        return (Verdict::Refuted(found), "evaluation".into());
+    }
+    let goal = |names: &mut Names| {
+        Prop::all(different.iter().map(|(old, new)| {
+            let (old, new): (Term, Term) = (names.term(old), names.term(new));
+            old.equals(new)
+        }))
+    };
+    proved(judge, path, goal, differ)
+}
+
+/// A condition holds at every iteration of the way.
+pub(crate) fn holds(judge: &Judge, path: &Path, cond: &Expr) -> Decision {
+    let fails = |bindings: &Bindings| {
+        let value = cond.eval_index(bindings).ok()?;
+        (value == 0).then(|| at_point(path, bindings, format!("`{cond}` does not hold")))
+    };
+    if let Some(found) = path.samples(TRIED).iter().find_map(fails) {
+        return (Verdict::Refuted(found), "evaluation".into());
+    }
+    proved(judge, path, |names| names.prop(cond), fails)
+}
+
+/// Asks for a proof at every iteration of the way; a model counts if it is an execution and evaluation agrees.
+fn proved(
+    judge: &Judge,
+    path: &Path,
+    goal: impl FnOnce(&mut Names) -> Prop,
+    replay: impl Fn(&Bindings) -> Option<Counterexample>,
+) -> Decision {
+    let mut names = Names::default();
+    let mut prover = judge.prover(&mut names, &path.symbols);
+    path.assume(&mut prover, &mut names);
+    if let Some(vacuous) = vacuity(&prover) {
+        return vacuous;
+    }
+    names.next_statement();
+    let goal = goal(&mut names);
+    let from = prover.context().steps().len();
+    let result = prover.prove(&goal).map(drop);
+    decide(result, &prover, from, |model| {
+        let bindings = bindings_of(path, &mut names, model);
+        path.admits(&bindings).then(|| replay(&bindings)).flatten()
+    })
+}
+
+/// Evaluates both stores on memory that nobody wrote: corresponding elements have the same made-up value. Finding no
+/// difference proves nothing: the other goals do.
+fn stores(path: &Path, pair: &StorePair, evidence: &Evidence) -> Decision {
+    for bindings in path.samples(TRIED / 2) {
+        let place_before = |buffer: &Buffer, index: &[i128]| moved_place(evidence, buffer, index, &bindings);
+        let place_after = |buffer: &Buffer, index: &[i128]| Some(format!("{buffer:?}{}", tuple(index)));
+        let old = sample::lanes(&pair.before.1, &bindings, &place_before);
+        let new = sample::lanes(&pair.after.1, &bindings, &place_after);
+        let (Some(old), Some(new)) = (old, new) else { continue };
+        if old.len() != new.len() || old.iter().zip(&new).any(|(x, y)| !x.same(*y)) {
+            let text = format!("the value `{}` became `{}`, which is another one", pair.before.1, pair.after.1);
+            return (Verdict::Refuted(at_point(path, &bindings, text)), "evaluation".into());
+        }
+    }
+    (Verdict::Proved, "same text".into())
+}
+
+/// The name of an element of the program before: where the claims say that it is after the pass.
+fn moved_place(evidence: &Evidence, buffer: &Buffer, index: &[i128], symbols: &Bindings) -> Option<String> {
+    match evidence.buffers.iter().find(|claim| claim.before == *buffer) {
+        Some(claim) => Some(format!("{:?}{}", claim.after, tuple(&claim.map.eval(index, symbols).ok()?))),
+        None => Some(format!("{buffer:?}{}", tuple(index))),
+    }
+}

@@ -1,0 +1,219 @@
+//! The way to a statement: the loops, bindings, guards and assertions under which it runs.
+
+use tilewright_ir::{Bindings, Expr, For, PrimFunc, Stmt, StmtKind, Var};
+
+use crate::concrete::instances;
+use crate::prove::Prover;
+use crate::translate::Names;
+
+/// One step of the way.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// A loop.
+    Loop(Var, Expr, Expr),
+    /// A name for a value.
+    Let(Var, Expr),
+    /// A condition that holds, or one that does not.
+    Guard(Expr, bool),
+}
+
+/// The way from the start of a function, outermost first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Path {
+    /// The symbolic extents and scalar parameters.
+    pub symbols: Vec<Var>,
+    /// Parameters that are no extents: any value of their type.
+    pub scalars: Vec<Var>,
+    /// The steps.
+    pub steps: Vec<Step>,
+}
+
+impl Path {
+    /// The start of a function.
+    pub fn of(func: &PrimFunc) -> Self {
+        let symbols = func.symbols();
+        let is_scalar = |var: &&Var| func.param_buffer(var).is_none() && !symbols.contains(var);
+        let scalars = func.params.iter().filter(is_scalar).cloned().collect();
+        Self { symbols, scalars, steps: Vec::new() }
+    }
+
+    /// The way into a loop.
+    pub fn enter(&mut self, inner: &For) {
+        self.steps.push(Step::Loop(inner.var.clone(), inner.min.clone(), inner.extent.clone()));
+    }
+
+    /// The variables of the loops, outermost first.
+    pub fn loops(&self) -> Vec<Var> {
+        let of = |step: &Step| if let Step::Loop(var, ..) = step { Some(var.clone()) } else { None };
+        self.steps.iter().filter_map(of).collect()
+    }
+
+    /// Assumes the steps as premises.
+    pub fn assume(&self, prover: &mut Prover<'_>, names: &mut Names) {
+        for scalar in &self.scalars {
+            let term = names.var(scalar);
+            if let Some((low, high)) = scalar.dtype().scalar.integer_range() {
+                prover.assume(&term.at_least(low).and(term.at_most(high)), "a parameter of this type");
+            }
+        }
+        for step in &self.steps {
+            match step {
+                Step::Loop(var, min, extent) => {
+                    let term = names.var(var);
+                    prover.index(term.free_symbols());
+                    let (min, extent) = (names.term(min), names.term(extent));
+                    prover.assume(&term.at_least(&min).and(term.less(&min + &extent)), "an iteration of the loop");
+                }
+                Step::Let(var, value) => {
+                    let value = names.term(value);
+                    names.bind(var, value);
+                }
+                Step::Guard(cond, holds) => {
+                    // What a guard reads may change before it matters; no later load is the same.
+                    names.next_statement();
+                    let cond = names.prop(cond);
+                    prover.assume(&if *holds { cond } else { cond.negate() }, "a condition on the way");
+                }
+            }
+        }
+    }
+
+    /// Concrete iterations that reach the end of the way, at most `limit` an instance of the shapes: all loops at their
+    /// first, all at their last iteration, then mixtures. Where a guard reads memory nobody knows, and nothing is sampled.
+    pub fn samples(&self, limit: usize) -> Vec<Bindings> {
+        let mut found = Vec::new();
+        let instances = instances(&self.symbols);
+        let each = limit.div_ceil(instances.len().max(1)).max(24);
+        for mut instance in instances {
+            for (position, scalar) in self.scalars.iter().enumerate() {
+                instance.insert(scalar.clone(), [1, 3, 0, 2][position % 4]);
+            }
+            found.extend((0..each).filter_map(|attempt| self.attempt(attempt, instance.clone())));
+        }
+        found
+    }
+
+    /// Walks the way once with the iterations that the number of the attempt chooses.
+    fn attempt(&self, attempt: usize, mut bindings: Bindings) -> Option<Bindings> {
+        let mut state = (attempt as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        for step in &self.steps {
+            match step {
+                Step::Let(var, value) => {
+                    if let Ok(value) = value.eval_index(&bindings) {
+                        bindings.insert(var.clone(), value);
+                    }
+                }
+                Step::Guard(cond, holds) => {
+                    if (cond.eval_index(&bindings).ok()? != 0) != *holds {
+                        return None;
+                    }
+                }
+                Step::Loop(var, min, extent) => {
+                    let (min, extent) = (min.eval_index(&bindings).ok()?, extent.eval_index(&bindings).ok()?);
+                    if extent <= 0 {
+                        return None;
+                    }
+                    state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    let offset = match (attempt, state >> 61) {
+                        (0, _) | (2.., 0) => 0,
+                        (1, _) | (2.., 1) => extent - 1,
+                        (2.., 2) => 1.min(extent - 1),
+                        _ => i128::from(state >> 20).rem_euclid(extent),
+                    };
+                    bindings.insert(var.clone(), min + offset);
+                }
+            }
+        }
+        Some(bindings)
+    }
+
+    /// Whether concrete values are an execution of this way: every loop and guard agrees.
+    pub fn admits(&self, bindings: &Bindings) -> bool {
+        let mut bindings = bindings.clone();
+        self.steps.iter().all(|step| match step {
+            Step::Let(var, value) => {
+                if let Ok(value) = value.eval_index(&bindings) {
+                    bindings.insert(var.clone(), value);
+                }
+                true
+            }
+            Step::Guard(cond, holds) => cond.eval_index(&bindings).is_ok_and(|value| (value != 0) == *holds),
+            Step::Loop(var, min, extent) => {
+                let range = min.eval_index(&bindings).and_then(|min| Ok((min, extent.eval_index(&bindings)?)));
+                let value = bindings.get(var).copied();
+                range.is_ok_and(|(min, extent)| value.is_some_and(|value| (min..min + extent).contains(&value)))
+            }
+        })
+    }
+
+    /// The values of the symbols, and of the loops, by name.
+    pub fn describe(&self, bindings: &Bindings) -> (Named, Named) {
+        let named = |vars: &[Var]| {
+            let value = |var: &Var| bindings.get(var).map(|&value| (var.name().to_owned(), value));
+            vars.iter().filter_map(value).collect::<Vec<_>>()
+        };
+        let mut others = named(&self.scalars);
+        others.extend(named(&self.loops()));
+        (named(&self.symbols), others)
+    }
+}
+
+/// Values by name.
+pub type Named = Vec<(String, i128)>;
+
+/// A statement together with the way to it.
+#[derive(Clone, Debug)]
+pub struct Site<'a> {
+    /// The statement: a store, an evaluation, a loop head, a condition.
+    pub stmt: &'a Stmt,
+    /// The way to it.
+    pub path: Path,
+}
+
+/// Every statement of a function that evaluates anything, in program order.
+pub fn sites(func: &PrimFunc) -> Vec<Site<'_>> {
+    let mut found = Vec::new();
+    let mut path = Path::of(func);
+    collect(&func.body, &mut path, &mut found);
+    found
+}
+
+fn collect<'a>(stmt: &'a Stmt, path: &mut Path, found: &mut Vec<Site<'a>>) {
+    if !stmt.exprs().is_empty() {
+        found.push(Site { stmt, path: path.clone() });
+    }
+    let depth = path.steps.len();
+    match &stmt.kind {
+        StmtKind::For(inner) => {
+            path.enter(inner);
+            collect(&inner.body, path, found);
+        }
+        StmtKind::Let { var, value, body } => {
+            path.steps.push(Step::Let(var.clone(), value.clone()));
+            collect(body, path, found);
+        }
+        StmtKind::If { cond, then_body, else_body } => {
+            path.steps.push(Step::Guard(cond.clone(), true));
+            collect(then_body, path, found);
+            path.steps.truncate(depth);
+            if let Some(else_body) = else_body {
+                path.steps.push(Step::Guard(cond.clone(), false));
+                collect(else_body, path, found);
+            }
+        }
+        StmtKind::Seq(stmts) => {
+            for stmt in stmts {
+                collect(stmt, path, found);
+                // What was asserted holds for the statements that follow.
+                if let StmtKind::Assert { cond, .. } = &stmt.kind {
+                    path.steps.push(Step::Guard(cond.clone(), true));
+                }
+            }
+        }
+        StmtKind::Allocate { body, .. } | StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => {
+            collect(body, path, found);
+        }
+        StmtKind::Store { .. } | StmtKind::Evaluate(_) | StmtKind::Assert { .. } => {}
+    }
+    path.steps.truncate(depth);
+}

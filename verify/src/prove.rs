@@ -1,0 +1,285 @@
+//! Strategies: how a goal about indices is led to the kernel. Nothing here is trusted.
+//!
+//! A goal is tried in this order: with the facts about its own symbols, with all linear facts (Z3 decides linear
+//! arithmetic with division by constants), and, where symbolic extents are multiplied, digit by digit with the lemmas of
+//! [`crate::lemmas`].
+
+mod digits;
+mod linear;
+
+use std::collections::{BTreeSet, HashMap};
+
+use self::linear::{collect_divisions_prop, is_linear_prop};
+use crate::kernel::{Context, Fact, Failure, Mode};
+use crate::lemmas::{Lemma, Lemmas, poly_identity};
+use crate::numeral::Product;
+use crate::term::{Comparison, Prop, PropKind, Symbol, Term};
+
+/// What is known, and what it was built from.
+#[derive(Debug)]
+pub struct Prover<'a> {
+    context: Context,
+    facts: Vec<Fact>,
+    lemmas: &'a Lemmas,
+    indices: BTreeSet<Symbol>,
+    /// What was found out about numerals, so that a bound below and one above are one search.
+    bounds: HashMap<(Term, Option<Term>), Option<Vec<Fact>>>,
+}
+
+impl<'a> Prover<'a> {
+    /// Knows nothing yet.
+    pub fn new(context: Context, lemmas: &'a Lemmas) -> Self {
+        Self { context, facts: Vec::new(), lemmas, indices: BTreeSet::new(), bounds: HashMap::new() }
+    }
+
+    /// One with the same premises and facts, which may have more.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        let (facts, indices) = (self.facts.clone(), self.indices.clone());
+        Self { context: self.context.fork(), facts, lemmas: self.lemmas, indices, bounds: self.bounds.clone() }
+    }
+
+    /// The proof so far.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Says that a symbol is an index (a loop variable or an axis), not an extent.
+    pub fn index(&mut self, symbols: impl IntoIterator<Item = Symbol>) {
+        self.indices.extend(symbols);
+    }
+
+    /// Assumes a premise; conjuncts are kept apart.
+    pub fn assume(&mut self, prop: &Prop, reason: &str) {
+        // What was not found before may be found now.
+        self.bounds.retain(|_, found| found.is_some());
+        for part in prop.conjuncts() {
+            if part.as_bool() != Some(true) {
+                let fact = self.context.assume(part, reason);
+                self.facts.push(fact);
+            }
+        }
+    }
+
+    /// The fact that states `prop`, if it is known.
+    pub fn known(&self, prop: &Prop) -> Option<Fact> {
+        self.facts.iter().find(|fact| fact.prop() == prop).cloned()
+    }
+
+    /// Keeps `goal` as a fact if it follows from a bound on `size`, a product of which `factor` is a part.
+    pub fn keep_if_implied(&mut self, goal: &Prop, size: &Term, factor: &Term) {
+        let PropKind::Compare(Comparison::Le, _, bound) = goal.kind() else { return };
+        let bound = bound.clone();
+        let rest = Product::of(factor).and_then(|factor| factor.divides(size));
+        let shown = rest.and_then(|_| self.at_most(factor, &bound));
+        if let Some(fact) = shown {
+            self.keep(&fact);
+        }
+    }
+
+    /// Adds a fact that was established, so that later goals may use it.
+    pub fn keep(&mut self, fact: &Fact) {
+        if let Ok(parts) = self.context.split(fact) {
+            self.facts.extend(parts);
+        }
+    }
+
+    /// Shows a goal, conjunct by conjunct.
+    pub fn prove(&mut self, goal: &Prop) -> Result<Fact, Failure> {
+        let parts = goal.conjuncts();
+        if parts.len() == 1 {
+            return self.prove_one(goal);
+        }
+        let mut shown = Vec::new();
+        for part in &parts {
+            shown.push(self.prove_one(part)?);
+        }
+        self.context.join(&shown.iter().collect::<Vec<_>>())
+    }
+
+    fn prove_one(&mut self, goal: &Prop) -> Result<Fact, Failure> {
+        if goal.as_bool() == Some(true) {
+            return self.context.derive(goal.clone(), &[], Mode::Abstract);
+        }
+        if let PropKind::Compare(Comparison::Eq, lhs, rhs) = goal.kind()
+            && let Ok(fact) = poly_identity(&mut self.context, lhs, rhs)
+        {
+            return Ok(fact);
+        }
+        let near = self.near(goal);
+        let linear_goal = is_linear_prop(goal);
+        if linear_goal && near.iter().all(|fact| is_linear_prop(fact.prop())) {
+            let using: Vec<&Fact> = near.iter().collect();
+            match self.context.derive(goal.clone(), &using, Mode::Exact) {
+                Ok(fact) => return Ok(fact),
+                // The kernel has tried all premises before it calls anything refuted.
+                Err(failure @ (Failure::Refuted(_) | Failure::Internal(_))) => return Err(failure),
+                Err(Failure::NotShown(_) | Failure::Foreign(_)) => {}
+            }
+        }
+        self.prove_nonlinear(goal, &near)
+    }
+
+    /// The facts that share symbols with the goal, and those that share symbols with them.
+    fn near(&self, goal: &Prop) -> Vec<Fact> {
+        let mut reach = goal.free_symbols();
+        for _ in 0..2 {
+            for fact in &self.facts {
+                let symbols = fact.prop().free_symbols();
+                if symbols.iter().any(|symbol| reach.contains(symbol)) && is_linear_prop(fact.prop()) {
+                    reach.extend(symbols);
+                }
+            }
+        }
+        let touches =
+            |fact: &&Fact| fact.prop().free_symbols().is_subset(&reach) || fact.prop().as_bool() == Some(false);
+        self.facts.iter().filter(touches).cloned().collect()
+    }
+
+    fn prove_nonlinear(&mut self, goal: &Prop, near: &[Fact]) -> Result<Fact, Failure> {
+        if let Some(result) = self.by_digits(goal) {
+            return Ok(result);
+        }
+        let mut facts: Vec<Fact> = near.to_vec();
+        facts.extend(self.division_facts(goal));
+        let using: Vec<&Fact> = facts.iter().collect();
+        self.context.derive(goal.clone(), &using, Mode::Exact)
+    }
+
+    fn prove_digit(&mut self, goal: &Prop) -> Option<Fact> {
+        let near = self.near(goal);
+        if !is_linear_prop(goal) {
+            let using: Vec<&Fact> = near.iter().collect();
+            return self.context.derive(goal.clone(), &using, Mode::Abstract).ok();
+        }
+        let linear: Vec<&Fact> = near.iter().filter(|fact| is_linear_prop(fact.prop())).collect();
+        self.context.derive(goal.clone(), &linear, Mode::Exact).ok()
+    }
+
+    /// Lemmas about each division in the goal by something that is no constant.
+    fn division_facts(&mut self, goal: &Prop) -> Vec<Fact> {
+        let mut divisions = Vec::new();
+        collect_divisions_prop(goal, &mut divisions);
+        let mut found = Vec::new();
+        for (a, b) in divisions {
+            if b.as_const().is_some() {
+                continue;
+            }
+            let Some(positive) = self.positive(&b) else { continue };
+            let values = [("a", &a), ("b", &b)];
+            let near = self.near(&a.at_least(0));
+            let mut using: Vec<&Fact> = near.iter().collect();
+            using.push(&positive);
+            for lemma in [Lemma::Euclid, Lemma::DivNonNegative] {
+                found.extend(self.lemmas.apply(&mut self.context, lemma, &values, &using));
+            }
+            if let Some(bound) = self.upper(&a)
+                && let Some(product) = Product::of(&b)
+                && let Some(n) = product.divides(&bound)
+            {
+                let values = [("a", &a), ("b", &b), ("n", &n)];
+                found.extend(self.lemmas.apply(&mut self.context, Lemma::DivBelow, &values, &using));
+            }
+            if let Some((q, r)) = split_by(&a, &b) {
+                let values = [("q", &q), ("r", &r), ("d", &b)];
+                let in_range = self.prove_digit(&r.at_least(0).and(r.less(&b)));
+                if let Some(in_range) = in_range
+                    && let Ok(inverse) =
+                        self.lemmas.apply(&mut self.context, Lemma::HornerInverse, &values, &[&in_range])
+                {
+                    found.push(inverse);
+                    found.extend(poly_identity(&mut self.context, &(&q * &b + &r), &a));
+                }
+            }
+        }
+        found
+    }
+}
+
+/// `a` as `q * b + r`, reading the monomials that `b` divides as the quotient.
+fn split_by(a: &Term, b: &Term) -> Option<(Term, Term)> {
+    let product = Product::of(b)?;
+    let (mut q, mut r) = (Term::int(0), Term::int(0));
+    for (monomial, coefficient) in crate::poly::Poly::of(a)?.monomials() {
+        let term = monomial
+            .iter()
+            .fold(Term::int(coefficient), |term, (atom, exponent)| (0..*exponent).fold(term, |term, _| term * atom));
+        match product.divides(&term) {
+            Some(quotient) => q = q + quotient,
+            None => r = r + term,
+        }
+    }
+    Some((q, r))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::solver::Solver;
+
+    fn symbolic_layout(prover: &mut Prover<'_>, suffix: &str) -> Term {
+        let [n, h, w, c] = ["n", "h", "w", "c"].map(|name| Term::sym(format!("{name}{suffix}").as_str()));
+        let [extent_n, extent_h, extent_w, extent_c] = ["N", "H", "W", "C"].map(Term::sym);
+        for (index, extent) in [(&n, &extent_n), (&h, &extent_h), (&w, &extent_w), (&c, &extent_c)] {
+            prover.index(index.free_symbols());
+            prover.assume(&index.at_least(0).and(index.less(extent)), "domain");
+        }
+        (((n * extent_c.ceil_div(4) + c.floor_div(4)) * extent_h + h) * extent_w + w) * 4 + c.floor_mod(4)
+    }
+
+    fn extents(prover: &mut Prover<'_>) {
+        for name in ["N", "H", "W", "C"] {
+            prover.assume(&Term::sym(name).at_least(1), "extent");
+        }
+    }
+
+    #[test]
+    fn a_symbolic_flat_layout_is_in_bounds_and_no_smaller_one_is() {
+        let solver = Solver::new().unwrap();
+        let lemmas = Lemmas::new(&solver);
+        let mut prover = Prover::new(Context::new(&solver), &lemmas);
+        extents(&mut prover);
+        let index = symbolic_layout(&mut prover, "");
+        let [n, h, w, c] = ["N", "H", "W", "C"].map(Term::sym);
+        let size = &n * c.ceil_div(4) * &h * &w * 4;
+        prover.prove(&index.at_least(0).and(index.less(&size))).unwrap();
+        let too_small = &n * c.floor_div(4) * &h * &w * 4;
+        assert!(prover.prove(&index.less(&too_small)).is_err());
+        eprintln!("bounds: {:?}", prover.context().elapsed());
+    }
+
+    #[test]
+    fn equal_flat_indices_have_equal_digits() {
+        let solver = Solver::new().unwrap();
+        let lemmas = Lemmas::new(&solver);
+        let mut prover = Prover::new(Context::new(&solver), &lemmas);
+        extents(&mut prover);
+        let (this, other) = (symbolic_layout(&mut prover, ""), symbolic_layout(&mut prover, "'"));
+        prover.assume(&this.equals(&other), "collision");
+        let same = prover.facts.last().cloned().unwrap();
+        for fact in prover.digits_equal(&this, &other, &same).unwrap() {
+            prover.keep(&fact);
+        }
+        for name in ["n", "h", "w", "c"] {
+            let goal = Term::sym(name).equals(Term::sym(format!("{name}'").as_str()));
+            prover.prove(&goal).unwrap();
+        }
+        eprintln!("injective: {:?}", prover.context().elapsed());
+    }
+
+    #[test]
+    fn a_flat_index_fits_the_index_type_if_the_buffer_does() {
+        let solver = Solver::new().unwrap();
+        let lemmas = Lemmas::new(&solver);
+        let mut prover = Prover::new(Context::new(&solver), &lemmas);
+        extents(&mut prover);
+        let index = symbolic_layout(&mut prover, "");
+        let [n, h, w, c] = ["N", "H", "W", "C"].map(Term::sym);
+        let max = Term::int(i128::from(i32::MAX));
+        assert!(prover.prove(&index.at_most(&max)).is_err());
+        prover.assume(&(&n * c.ceil_div(4) * &h * &w * 4).at_most(&max), "the buffer is addressable");
+        prover.prove(&index.at_most(&max)).unwrap();
+        let rows = (Term::sym("n") * c.ceil_div(4) + Term::sym("c").floor_div(4)) * &h + Term::sym("h");
+        prover.prove(&rows.at_most(&max)).unwrap();
+    }
+}

@@ -1,0 +1,144 @@
+//! A query as text: standalone SMT-LIB 2, expected answer `unsat`.
+
+use crate::encode::{Node, NodeId, Op, Query, Sort};
+use std::fmt::Write;
+
+/// The operator's name in SMT-LIB.
+pub fn operator_name(op: Op) -> &'static str {
+    match op {
+        Op::Add => "+",
+        Op::Sub | Op::Neg => "-",
+        Op::Mul => "*",
+        Op::Div => "div",
+        Op::Mod => "mod",
+        Op::Ite => "ite",
+        Op::Eq => "=",
+        Op::Lt => "<",
+        Op::Le => "<=",
+        Op::Not => "not",
+        Op::And => "and",
+        Op::Or => "or",
+        Op::Implies => "=>",
+    }
+}
+
+fn sort_name(sort: Sort) -> &'static str {
+    match sort {
+        Sort::Int => "Int",
+        Sort::Bool => "Bool",
+    }
+}
+
+/// The canonical text: queries that differ in the names of symbols only have the same one.
+pub fn canonical_text(query: &Query) -> String {
+    let mut text = String::with_capacity(256 + 16 * query.nodes.len());
+    text.push_str("(set-logic ALL)\n");
+    for variable in &query.variables {
+        push(&mut text, format_args!("(declare-const {} {})\n", variable.name, sort_name(variable.sort)));
+    }
+    for function in &query.functions {
+        let args = vec!["Int"; function.arity].join(" ");
+        push(&mut text, format_args!("(declare-fun {} ({args}) Int)\n", function.name));
+    }
+    Printer::new(query).print(&mut text);
+    text.push_str("(check-sat)\n");
+    text
+}
+
+/// The text with comments that say what was asked and what the variables were called.
+pub fn standalone(query: &Query, title: &str) -> String {
+    let mut text = String::new();
+    for line in title.lines() {
+        push(&mut text, format_args!("; {}\n", one_line(line)));
+    }
+    for variable in &query.variables {
+        if let Some(symbol) = &variable.symbol {
+            push(&mut text, format_args!("; {} = {}\n", variable.name, one_line(symbol.name())));
+        }
+    }
+    for function in &query.functions {
+        push(&mut text, format_args!("; {} = {}\n", function.name, one_line(&function.meaning)));
+    }
+    text.push_str("(set-info :status unsat)\n");
+    text.push_str(&canonical_text(query));
+    text
+}
+
+fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r'], " ")
+}
+
+fn push(text: &mut String, args: std::fmt::Arguments<'_>) {
+    // Writing to a String cannot fail.
+    let _ = text.write_fmt(args);
+}
+
+/// Prints nodes used more than once as definitions, so that the text is as small as the graph.
+struct Printer<'q> {
+    query: &'q Query,
+    uses: Vec<usize>,
+}
+
+impl<'q> Printer<'q> {
+    fn new(query: &'q Query) -> Self {
+        let mut uses = vec![0; query.nodes.len()];
+        for node in &query.nodes {
+            if let Node::Op(_, operands) | Node::Apply(_, operands) = node {
+                for operand in operands {
+                    uses[*operand] += 1;
+                }
+            }
+        }
+        Self { query, uses }
+    }
+
+    fn is_named(&self, id: NodeId) -> bool {
+        self.uses[id] > 1 && matches!(self.query.nodes[id], Node::Op(..) | Node::Apply(..))
+    }
+
+    fn print(&self, text: &mut String) {
+        for id in (0..self.query.nodes.len()).filter(|id| self.is_named(*id)) {
+            push(text, format_args!("(define-fun t{id} () {} ", sort_name(self.query.sorts[id])));
+            self.body(text, id);
+            text.push_str(")\n");
+        }
+        for assertion in &self.query.assertions {
+            text.push_str("(assert ");
+            self.node(text, *assertion);
+            text.push_str(")\n");
+        }
+    }
+
+    fn node(&self, text: &mut String, id: NodeId) {
+        if self.is_named(id) {
+            push(text, format_args!("t{id}"));
+        } else {
+            self.body(text, id);
+        }
+    }
+
+    fn body(&self, text: &mut String, id: NodeId) {
+        match &self.query.nodes[id] {
+            Node::Int(value) if *value < 0 => push(text, format_args!("(- {})", value.unsigned_abs())),
+            Node::Int(value) => push(text, format_args!("{value}")),
+            Node::Bool(value) => push(text, format_args!("{value}")),
+            Node::Var(position) => text.push_str(&self.query.variables[*position].name),
+            Node::Apply(function, args) => self.call(text, &self.query.functions[*function].name, args),
+            Node::Op(op, operands) => self.call(text, operator_name(*op), operands),
+        }
+    }
+
+    fn call(&self, text: &mut String, name: &str, args: &[NodeId]) {
+        if args.is_empty() {
+            text.push_str(name);
+            return;
+        }
+        text.push('(');
+        text.push_str(name);
+        for arg in args {
+            text.push(' ');
+            self.node(text, *arg);
+        }
+        text.push(')');
+    }
+}

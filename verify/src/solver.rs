@@ -1,0 +1,237 @@
+//! Z3 behind budgets and a memo.
+//!
+//! A [`Solver`] may be shared by threads: each thread has a private Z3 context that never leaves it. The budget is Z3's own
+//! resource count, which does not depend on the machine; wall clock and memory are safety nets. An answer other than
+//! *proved* that a context gave after earlier goals is asked for again in a new context, so models and unknowns do not depend on
+//! what was asked before.
+//!
+//! ```
+//! use tilewright_verify::{encode::Encoding, solver::{Outcome, Solver}, term::Term};
+//! let solver = Solver::new()?;
+//! let x = Term::sym("x");
+//! let answer = solver.check(&[x.at_least(0)], &x.floor_mod(8).at_most(&x), Encoding::Exact)?;
+//! assert_eq!(answer.outcome, Outcome::Proved);
+//! # Ok::<(), tilewright_verify::solver::SolverError>(())
+//! ```
+
+mod memo;
+mod worker;
+
+use crate::encode::{self, EncodeError, Encoding, Query};
+use crate::smtlib;
+use crate::term::{Assignment, Prop};
+use memo::{Memo, Remembered};
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// The part of the canonical text's meaning that a cache on disk has to be keyed by, besides [`z3_version`].
+pub const ENCODER_VERSION: u32 = 1;
+
+/// The oldest Z3 that is accepted.
+pub const MINIMUM: Version = Version([5, 3, 0, 0]);
+
+/// A version of Z3: major, minor, build and revision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version(pub [u32; 4]);
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [major, minor, build, revision] = self.0;
+        write!(f, "{major}.{minor}.{build}.{revision}")
+    }
+}
+
+impl Version {
+    /// Reads the leading dotted numbers of Z3's version string.
+    fn parse(text: &str) -> Option<Self> {
+        let mut numbers = text.split([' ', '-']).next()?.split('.').map(str::parse::<u32>);
+        let mut version = [0; 4];
+        for (position, slot) in version.iter_mut().enumerate() {
+            match numbers.next() {
+                Some(number) => *slot = number.ok()?,
+                None if position >= 2 => break,
+                None => return None,
+            }
+        }
+        Some(Self(version))
+    }
+}
+
+/// What is wrong with the solver itself; the judge cannot work.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SolverError {
+    /// The library that was loaded is too old.
+    #[error("Z3 {found} is loaded but {MINIMUM} or newer is needed; run scripts/setup.sh")]
+    TooOld {
+        /// The version that was loaded.
+        found: Version,
+    },
+    /// The library reports no version that can be read.
+    #[error("Z3 reports the version `{0}`, which cannot be read")]
+    NoVersion(String),
+    /// The goal cannot be stated.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// A query was built wrongly or Z3 answered something that it must not.
+    #[error("internal error of the solver: {0}")]
+    Internal(String),
+}
+
+/// The version of the Z3 that is loaded; an error if it is older than [`MINIMUM`].
+pub fn z3_version() -> Result<Version, SolverError> {
+    static VERSION: OnceLock<Result<Version, SolverError>> = OnceLock::new();
+    let version = VERSION.get_or_init(|| accepted(z3_full_version()));
+    version.clone()
+}
+
+fn accepted(text: &str) -> Result<Version, SolverError> {
+    let found = Version::parse(text).ok_or_else(|| SolverError::NoVersion(text.to_owned()))?;
+    if found < MINIMUM { Err(SolverError::TooOld { found }) } else { Ok(found) }
+}
+
+/// Z3's full version string, for reports.
+pub fn z3_full_version() -> &'static str {
+    z3::full_version()
+}
+
+/// How much a goal may cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// Z3's resource count: the budget proper.
+    pub rlimit: u32,
+    /// Milliseconds of wall clock: a safety net.
+    pub timeout_ms: u32,
+    /// Megabytes for all solvers of the process together: a safety net. The first budget used sets it.
+    pub memory_mb: u32,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { rlimit: 5_000_000, timeout_ms: 10_000, memory_mb: 4096 }
+    }
+}
+
+/// What was found out about a goal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It follows from the assumptions.
+    Proved,
+    /// Z3 has a model of the assumptions in which it is false. Not yet replayed; worth nothing, and empty, for
+    /// [`Encoding::Abstract`].
+    Refuted(Assignment),
+    /// Neither, for this reason.
+    Unknown(String),
+}
+
+/// How an answer came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Method {
+    /// Z3 answered.
+    Solver,
+    /// The same canonical text was answered before.
+    Memo,
+}
+
+/// An answer and where it came from.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The answer.
+    pub outcome: Outcome,
+    /// How it came about.
+    pub method: Method,
+    /// The time spent, encoding included.
+    pub elapsed: Duration,
+    /// The query that was answered.
+    pub query: Arc<Query>,
+}
+
+/// Z3 with a budget and a memo of the goals answered; clones share the memo.
+#[derive(Clone, Debug)]
+pub struct Solver {
+    budget: Budget,
+    memo: Arc<Memo>,
+}
+
+impl Solver {
+    /// A solver with the default budget and an empty memo.
+    pub fn new() -> Result<Self, SolverError> {
+        Self::with_budget(Budget::default())
+    }
+
+    /// A solver with this budget and an empty memo.
+    pub fn with_budget(budget: Budget) -> Result<Self, SolverError> {
+        z3_version()?;
+        Ok(Self { budget, memo: Arc::new(Memo::default()) })
+    }
+
+    /// The same solver, memo included, with another budget.
+    #[must_use]
+    pub fn limited_to(&self, budget: Budget) -> Self {
+        Self { budget, memo: Arc::clone(&self.memo) }
+    }
+
+    /// Its budget.
+    pub fn budget(&self) -> Budget {
+        self.budget
+    }
+
+    /// The number of goals in the memo.
+    pub fn remembered(&self) -> usize {
+        self.memo.len()
+    }
+
+    /// Whether `goal` follows from `assumptions`.
+    pub fn check(&self, assumptions: &[Prop], goal: &Prop, encoding: Encoding) -> Result<Answer, SolverError> {
+        let start = Instant::now();
+        let query = Arc::new(encode::encode(assumptions, goal, encoding)?);
+        let model = encoding == Encoding::Exact;
+        let mut text = smtlib::canonical_text(&query);
+        text.push_str(if model { "(get-model)\n" } else { "" });
+        let (remembered, method) = if let Some(remembered) = self.memo.recall(&text, self.budget.rlimit) {
+            (remembered, Method::Memo)
+        } else {
+            let fresh = worker::solve(&query, self.budget, model)?;
+            self.memo.store(text, fresh.clone(), self.budget.rlimit);
+            (fresh, Method::Solver)
+        };
+        let outcome = outcome(&query, remembered);
+        Ok(Answer { outcome, method, elapsed: start.elapsed(), query })
+    }
+}
+
+/// Gives the values of a remembered model the names that the asker uses.
+fn outcome(query: &Query, remembered: Remembered) -> Outcome {
+    match remembered {
+        Remembered::Unsat => Outcome::Proved,
+        Remembered::Unknown(reason) => Outcome::Unknown(reason),
+        Remembered::Sat(values) => {
+            let mut model = Assignment::new();
+            for (variable, value) in query.variables.iter().zip(values) {
+                match (&variable.symbol, value) {
+                    (Some(symbol), Some(value)) => model.set(symbol.clone(), value),
+                    (Some(symbol), None) => {
+                        return Outcome::Unknown(format!("the model's value of `{symbol}` does not fit 128 bits"));
+                    }
+                    (None, _) => {}
+                }
+            }
+            Outcome::Refuted(model)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_and_the_old_one_is_refused() {
+        assert_eq!(Version::parse("5.4.0.0"), Some(Version([5, 4, 0, 0])));
+        assert_eq!(Version::parse("4.8.12 - 64 bit"), Some(Version([4, 8, 12, 0])));
+        assert_eq!(Version::parse("Z3"), None);
+        assert!(matches!(accepted("4.8.12.0"), Err(SolverError::TooOld { .. })));
+        assert!(matches!(accepted("five"), Err(SolverError::NoVersion(_))));
+        assert!(z3_version().is_ok());
+    }
+}

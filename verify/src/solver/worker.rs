@@ -1,0 +1,248 @@
+//! One private Z3 context for each thread.
+
+use super::memo::Remembered;
+use super::{Budget, SolverError};
+use crate::encode::{Function, Node, NodeId, Op, Query, Sort};
+use crate::term::Value;
+use std::cell::RefCell;
+use std::sync::Once;
+use std::time::{Duration, Instant};
+use z3::ast::{Ast, Bool, Dynamic, Int};
+
+/// A context is replaced after this many goals, so that it cannot grow without bound.
+const GOALS_PER_CONTEXT: u32 = 2000;
+
+/// A private context (the solver holds it) and how many goals it has seen.
+struct Worker {
+    solver: z3::Solver,
+    goals: u32,
+}
+
+thread_local! {
+    static WORKER: RefCell<Option<Worker>> = const { RefCell::new(None) };
+}
+
+/// Decides `query` in this thread's context; models and unknowns always come from a new context.
+pub(super) fn solve(query: &Query, budget: Budget, model: bool) -> Result<Remembered, SolverError> {
+    cap_memory(budget);
+    let (answer, goals) = solve_here(query, budget, model)?;
+    let settled = match answer {
+        Remembered::Unsat => true,
+        Remembered::Sat(_) => !model,
+        Remembered::Unknown(_) => false,
+    };
+    if settled || goals == 0 {
+        return Ok(answer);
+    }
+    drop(WORKER.take());
+    Ok(solve_here(query, budget, model)?.0)
+}
+
+/// Z3 counts memory for the whole process; above the mark it cancels the goal with an unknown.
+fn cap_memory(budget: Budget) {
+    static CAP: Once = Once::new();
+    CAP.call_once(|| z3::set_global_param("memory_high_watermark_mb", &budget.memory_mb.to_string()));
+}
+
+/// Z3's answer and how many goals the context had seen before; a context that failed is not used again.
+fn solve_here(query: &Query, budget: Budget, model: bool) -> Result<(Remembered, u32), SolverError> {
+    let known = WORKER.take().filter(|worker| worker.goals < GOALS_PER_CONTEXT);
+    let Worker { solver, goals } = match known {
+        Some(worker) => worker,
+        None => Worker { solver: new_solver()?, goals: 0 },
+    };
+    let context = solver.get_context().clone();
+    WORKER.set(Some(Worker { solver, goals: goals + 1 }));
+    let answer = z3::with_z3_context(&context, || {
+        WORKER.with_borrow(|worker| match worker {
+            Some(worker) => ask(&worker.solver, query, budget, model),
+            None => Err(internal("the thread has no context")),
+        })
+    });
+    if answer.is_err() {
+        drop(WORKER.take());
+    }
+    Ok((answer?, goals))
+}
+
+/// The binding makes a context only for the time of a closure, which may not return it; a thread-local takes it out.
+fn new_solver() -> Result<z3::Solver, SolverError> {
+    thread_local! {
+        static MADE: RefCell<Option<z3::Solver>> = const { RefCell::new(None) };
+    }
+    z3::with_z3_config(&z3::Config::new(), || MADE.set(Some(z3::Solver::new())));
+    MADE.take().ok_or_else(|| internal("no context was made"))
+}
+
+/// Works between a `push` and a `pop`: that selects Z3's incremental core, which needs a tenth of the set-up time of its
+/// tactics, and a solver that stays needs a tenth of the time of a new one.
+fn ask(solver: &z3::Solver, query: &Query, budget: Budget, model: bool) -> Result<Remembered, SolverError> {
+    let mut params = z3::Params::new();
+    params.set_u32("random_seed", 0);
+    params.set_u32("rlimit", budget.rlimit);
+    params.set_u32("timeout", budget.timeout_ms);
+    solver.set_params(&params);
+    solver.push();
+    let nodes = build(query)?;
+    for assertion in &query.assertions {
+        solver.assert(bool_of(&nodes, *assertion)?);
+    }
+    let start = Instant::now();
+    let answer = match solver.check() {
+        z3::SatResult::Unsat => Remembered::Unsat,
+        z3::SatResult::Sat if model => values(query, solver)?,
+        z3::SatResult::Sat => Remembered::Sat(Vec::new()),
+        z3::SatResult::Unknown => Remembered::Unknown(reason(solver, budget, start.elapsed())),
+    };
+    solver.pop(1);
+    Ok(answer)
+}
+
+/// Z3 says `canceled` for every limit.
+fn reason(solver: &z3::Solver, budget: Budget, elapsed: Duration) -> String {
+    let reason = solver.get_reason_unknown().unwrap_or_else(|| "no reason given".to_owned());
+    if !["canceled", "cancelled", "timeout"].contains(&reason.as_str()) {
+        format!("Z3: {reason}")
+    } else if elapsed.as_millis() >= u128::from(budget.timeout_ms) {
+        format!("timeout of {} ms", budget.timeout_ms)
+    } else {
+        format!("the budget of {} is spent, or memory is", budget.rlimit)
+    }
+}
+
+fn values(query: &Query, solver: &z3::Solver) -> Result<Remembered, SolverError> {
+    let model = solver.get_model().ok_or_else(|| internal("a satisfiable goal without a model"))?;
+    let values = query.variables.iter().map(|variable| match variable.sort {
+        Sort::Int => {
+            let value = model.eval(&Int::new_const(variable.name.as_str()), true)?;
+            value.as_i128().map(Value::Int)
+        }
+        Sort::Bool => {
+            let value = model.eval(&Bool::new_const(variable.name.as_str()), true)?;
+            value.as_bool().map(Value::Bool)
+        }
+    });
+    Ok(Remembered::Sat(values.collect()))
+}
+
+fn internal(text: &str) -> SolverError {
+    SolverError::Internal(text.to_owned())
+}
+
+/// A node built in the current context.
+enum Built {
+    Int(Int),
+    Bool(Bool),
+}
+
+fn int_of(nodes: &[Built], id: NodeId) -> Result<&Int, SolverError> {
+    match nodes.get(id) {
+        Some(Built::Int(node)) => Ok(node),
+        Some(Built::Bool(_)) | None => Err(internal("an integer operand is missing")),
+    }
+}
+
+fn bool_of(nodes: &[Built], id: NodeId) -> Result<&Bool, SolverError> {
+    match nodes.get(id) {
+        Some(Built::Bool(node)) => Ok(node),
+        Some(Built::Int(_)) | None => Err(internal("a truth value is missing")),
+    }
+}
+
+fn build(query: &Query) -> Result<Vec<Built>, SolverError> {
+    let int = z3::Sort::int();
+    let declare = |function: &Function| {
+        let domain = vec![&int; function.arity];
+        z3::FuncDecl::new(function.name.as_str(), &domain, &int)
+    };
+    let functions: Vec<z3::FuncDecl> = query.functions.iter().map(declare).collect();
+    let mut nodes = Vec::with_capacity(query.nodes.len());
+    for node in &query.nodes {
+        let built = match node {
+            Node::Int(value) => Built::Int(constant(*value)),
+            Node::Bool(value) => Built::Bool(Bool::from_bool(*value)),
+            Node::Var(position) => variable(query, *position)?,
+            Node::Apply(function, args) => {
+                let function = functions.get(*function).ok_or_else(|| internal("a function is missing"))?;
+                Built::Int(apply(function, &nodes, args)?)
+            }
+            Node::Op(op, operands) => operator(*op, &nodes, operands)?,
+        };
+        nodes.push(built);
+    }
+    Ok(nodes)
+}
+
+fn constant(value: i128) -> Int {
+    i64::try_from(value).map_or_else(|_| Int::from_i128(value), Int::from_i64)
+}
+
+fn variable(query: &Query, position: usize) -> Result<Built, SolverError> {
+    let variable = query.variables.get(position).ok_or_else(|| internal("a variable is missing"))?;
+    Ok(match variable.sort {
+        Sort::Int => Built::Int(Int::new_const(variable.name.as_str())),
+        Sort::Bool => Built::Bool(Bool::new_const(variable.name.as_str())),
+    })
+}
+
+fn apply(function: &z3::FuncDecl, nodes: &[Built], args: &[NodeId]) -> Result<Int, SolverError> {
+    let args = ints(nodes, args)?;
+    let args: Vec<&dyn Ast> = args.iter().map(|arg| *arg as &dyn Ast).collect();
+    let value: Dynamic = function.apply(&args);
+    value.as_int().ok_or_else(|| internal("a function without an integer value"))
+}
+
+fn ints<'n>(nodes: &'n [Built], ids: &[NodeId]) -> Result<Vec<&'n Int>, SolverError> {
+    ids.iter().map(|id| int_of(nodes, *id)).collect()
+}
+
+fn bools<'n>(nodes: &'n [Built], ids: &[NodeId]) -> Result<Vec<&'n Bool>, SolverError> {
+    ids.iter().map(|id| bool_of(nodes, *id)).collect()
+}
+
+fn operator(op: Op, nodes: &[Built], operands: &[NodeId]) -> Result<Built, SolverError> {
+    Ok(match op {
+        Op::Add => Built::Int(Int::add(&ints(nodes, operands)?)),
+        Op::Sub => Built::Int(Int::sub(&ints(nodes, operands)?)),
+        Op::Mul => Built::Int(Int::mul(&ints(nodes, operands)?)),
+        Op::And => Built::Bool(Bool::and(&bools(nodes, operands)?)),
+        Op::Or => Built::Bool(Bool::or(&bools(nodes, operands)?)),
+        Op::Neg | Op::Not => unary(op, nodes, operands)?,
+        Op::Div | Op::Mod | Op::Lt | Op::Le | Op::Eq | Op::Implies => binary(op, nodes, operands)?,
+        Op::Ite => choice(nodes, operands)?,
+    })
+}
+
+fn unary(op: Op, nodes: &[Built], operands: &[NodeId]) -> Result<Built, SolverError> {
+    let [operand] = operands else { return Err(internal("one operand expected")) };
+    Ok(match op {
+        Op::Not => Built::Bool(bool_of(nodes, *operand)?.not()),
+        _ => Built::Int(int_of(nodes, *operand)?.unary_minus()),
+    })
+}
+
+fn binary(op: Op, nodes: &[Built], operands: &[NodeId]) -> Result<Built, SolverError> {
+    let [lhs, rhs] = operands else { return Err(internal("two operands expected")) };
+    if let (Op::Eq | Op::Implies, Some(Built::Bool(lhs))) = (op, nodes.get(*lhs)) {
+        let rhs = bool_of(nodes, *rhs)?;
+        return Ok(Built::Bool(if op == Op::Eq { lhs.iff(rhs) } else { lhs.implies(rhs) }));
+    }
+    let (lhs, rhs) = (int_of(nodes, *lhs)?, int_of(nodes, *rhs)?);
+    Ok(match op {
+        Op::Div => Built::Int(lhs.div(rhs)),
+        Op::Mod => Built::Int(lhs.modulo(rhs)),
+        Op::Lt => Built::Bool(lhs.lt(rhs)),
+        Op::Le => Built::Bool(lhs.le(rhs)),
+        Op::Eq => Built::Bool(lhs.eq(rhs)),
+        _ => return Err(internal("not an operator of two operands")),
+    })
+}
+
+fn choice(nodes: &[Built], operands: &[NodeId]) -> Result<Built, SolverError> {
+    let [condition, then, otherwise] = operands else { return Err(internal("three operands expected")) };
+    let condition = bool_of(nodes, *condition)?;
+    Ok(match nodes.get(*then) {
+        Some(Built::Bool(then)) => Built::Bool(condition.ite(then, bool_of(nodes, *otherwise)?)),
+        _ => Built::Int(condition.ite(int_of(nodes, *then)?, int_of(nodes, *otherwise)?)),
+    })
+}

@@ -1,0 +1,199 @@
+//! From the language's expressions to terms.
+//!
+//! Integers become terms over the mathematical integers; that nothing wraps is an obligation of its own. Everything
+//! else (loads, floats, vectors) becomes an uninterpreted function of its operands. A load is stamped with the statement
+//! that makes it: memory may change between two statements, so nothing connects their loads.
+
+use std::collections::{HashMap, HashSet};
+
+use tilewright_ir::{BinaryOp, DataType, Expr, MathFn, UnaryOp, Var};
+
+use crate::term::{BinaryOp as TermOp, Prop, Symbol, Term, UnaryOp as TermUnary};
+
+/// Gives each variable a symbol of its own, or the term that it was bound to.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    terms: HashMap<Var, Term>,
+    taken: HashSet<String>,
+    stamp: usize,
+}
+
+impl Names {
+    /// A new symbol that reads like `name`; followed by a number if the name is taken.
+    pub fn fresh(&mut self, name: &str) -> Symbol {
+        let mut candidate = name.to_owned();
+        let mut number = 1;
+        while !self.taken.insert(candidate.clone()) {
+            number += 1;
+            candidate = format!("{name}#{number}");
+        }
+        Symbol::new(&candidate)
+    }
+
+    /// The term for a variable: its own symbol unless it was bound.
+    pub fn var(&mut self, var: &Var) -> Term {
+        if let Some(term) = self.terms.get(var) {
+            return term.clone();
+        }
+        let term = Term::sym(self.fresh(var.name()));
+        self.terms.insert(var.clone(), term.clone());
+        term
+    }
+
+    /// From now on `var` stands for `term`.
+    pub fn bind(&mut self, var: &Var, term: Term) {
+        self.terms.insert(var.clone(), term);
+    }
+
+    /// Loads translated from now on have nothing to do with those before.
+    pub fn next_statement(&mut self) {
+        self.stamp += 1;
+    }
+
+    /// An integer expression of one lane as a term; another one as an uninterpreted function.
+    pub fn term(&mut self, expr: &Expr) -> Term {
+        let ty = expr.dtype();
+        if ty == DataType::BOOL {
+            return Term::ite(&self.prop(expr), 1, 0);
+        }
+        if !ty.is_scalar() || !ty.scalar.is_integer() {
+            return self.opaque(expr);
+        }
+        match expr {
+            Expr::Int { value, .. } => Term::int(*value),
+            Expr::Var(var) => self.var(var),
+            Expr::Binary(op, lhs, rhs) => match term_op(*op) {
+                Some(op) => Term::binary(op, self.term(lhs), self.term(rhs)),
+                None => self.opaque(expr),
+            },
+            Expr::Unary(UnaryOp::Neg, operand) => -self.term(operand),
+            Expr::Unary(UnaryOp::BitNot, operand) => Term::unary(TermUnary::Not, self.term(operand)),
+            Expr::Call(MathFn::Abs, args) if args.len() == 1 => self.term(&args[0]).abs(),
+            Expr::Select(c, a, b) | Expr::IfThenElse(c, a, b) => {
+                let condition = self.prop(c);
+                Term::ite(&condition, self.term(a), self.term(b))
+            }
+            Expr::Cast(_, value) if value.dtype().scalar.integer_range().is_some() => self.term(value),
+            Expr::Float { .. }
+            | Expr::Unary(UnaryOp::Not, _)
+            | Expr::Call(..)
+            | Expr::Cast(..)
+            | Expr::Ramp { .. }
+            | Expr::Broadcast { .. }
+            | Expr::Load { .. } => self.opaque(expr),
+        }
+    }
+
+    /// A `bool` expression of one lane as a proposition.
+    pub fn prop(&mut self, expr: &Expr) -> Prop {
+        match expr {
+            Expr::Int { value, .. } => Prop::bool(*value != 0),
+            Expr::Unary(UnaryOp::Not, operand) => self.prop(operand).negate(),
+            Expr::Binary(op, lhs, rhs) => self.binary_prop(*op, lhs, rhs, expr),
+            Expr::Select(c, a, b) | Expr::IfThenElse(c, a, b) => {
+                let (c, a, b) = (self.prop(c), self.prop(a), self.prop(b));
+                c.and(a).or(c.negate().and(b))
+            }
+            Expr::Cast(_, value) if value.dtype().scalar.is_integer() && value.dtype().is_scalar() => {
+                self.term(value).differs(0)
+            }
+            Expr::Var(var) => self.var(var).differs(0),
+            Expr::Float { .. }
+            | Expr::Unary(..)
+            | Expr::Call(..)
+            | Expr::Cast(..)
+            | Expr::Ramp { .. }
+            | Expr::Broadcast { .. }
+            | Expr::Load { .. } => self.opaque(expr).differs(0),
+        }
+    }
+
+    fn binary_prop(&mut self, op: BinaryOp, lhs: &Expr, rhs: &Expr, whole: &Expr) -> Prop {
+        let ty = lhs.dtype();
+        let integers = ty.is_scalar() && ty.scalar.integer_range().is_some();
+        match op {
+            BinaryOp::And => self.prop(lhs).and(self.prop(rhs)),
+            BinaryOp::Or => self.prop(lhs).or(self.prop(rhs)),
+            BinaryOp::Eq if integers => self.term(lhs).equals(self.term(rhs)),
+            BinaryOp::Ne if integers => self.term(lhs).differs(self.term(rhs)),
+            BinaryOp::Lt if integers => self.term(lhs).less(self.term(rhs)),
+            BinaryOp::Le if integers => self.term(lhs).at_most(self.term(rhs)),
+            BinaryOp::Gt if integers => self.term(lhs).more(self.term(rhs)),
+            BinaryOp::Ge if integers => self.term(lhs).at_least(self.term(rhs)),
+            _ => self.opaque(whole).differs(0),
+        }
+    }
+
+    /// An uninterpreted function of the operands, named by everything else that the expression consists of.
+    fn opaque(&mut self, expr: &Expr) -> Term {
+        let name = match expr {
+            Expr::Load { buffer, .. } => format!("load {buffer:?} at {}", self.stamp),
+            Expr::Float { value, ty } => format!("{ty} {:x}", value.to_bits()),
+            Expr::Var(var) => return self.var(var),
+            Expr::Int { value, .. } => return Term::int(*value),
+            Expr::Binary(op, lhs, _) => format!("{} {}", op.info().call, lhs.dtype()),
+            Expr::Unary(op, operand) => format!("{} {}", op.symbol().0, operand.dtype()),
+            Expr::Call(function, _) => format!("{} {}", function.info().0, expr.dtype()),
+            Expr::Select(_, value, _) => format!("select {}", value.dtype()),
+            Expr::IfThenElse(_, value, _) => format!("if_then_else {}", value.dtype()),
+            Expr::Cast(ty, value) => format!("cast {} to {ty}", value.dtype()),
+            Expr::Ramp { lanes, .. } => format!("ramp {lanes}"),
+            Expr::Broadcast { lanes, .. } => format!("broadcast {lanes}"),
+        };
+        let operands: Vec<_> = expr.children().into_iter().map(|child| self.term(child)).collect();
+        Term::app(name.as_str(), operands)
+    }
+}
+
+/// The term operator of an arithmetic operator; none for comparisons, logic and float division.
+fn term_op(op: BinaryOp) -> Option<TermOp> {
+    Some(match op {
+        BinaryOp::Add => TermOp::Add,
+        BinaryOp::Sub => TermOp::Sub,
+        BinaryOp::Mul => TermOp::Mul,
+        BinaryOp::FloorDiv => TermOp::FloorDiv,
+        BinaryOp::FloorMod => TermOp::FloorMod,
+        BinaryOp::TruncDiv => TermOp::TruncDiv,
+        BinaryOp::TruncMod => TermOp::TruncMod,
+        BinaryOp::Min => TermOp::Min,
+        BinaryOp::Max => TermOp::Max,
+        BinaryOp::BitAnd => TermOp::BitAnd,
+        BinaryOp::BitOr => TermOp::BitOr,
+        BinaryOp::BitXor => TermOp::BitXor,
+        BinaryOp::Shl => TermOp::Shl,
+        BinaryOp::Shr => TermOp::Shr,
+        BinaryOp::Div
+        | BinaryOp::Eq
+        | BinaryOp::Ne
+        | BinaryOp::Lt
+        | BinaryOp::Le
+        | BinaryOp::Gt
+        | BinaryOp::Ge
+        | BinaryOp::And
+        | BinaryOp::Or => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_of_one_name_stay_apart() {
+        let mut names = Names::default();
+        let (a, b) = (Var::index("i"), Var::index("i"));
+        assert_ne!(names.var(&a), names.var(&b));
+        assert_eq!(names.var(&a), names.var(&a));
+    }
+
+    #[test]
+    fn loads_of_different_statements_stay_apart() {
+        let mut names = Names::default();
+        let buffer = tilewright_ir::Buffer::compact("A", DataType::INT32, vec![Expr::int(7)]);
+        let load = Expr::load(&buffer, vec![Expr::int(3)]);
+        let before = names.term(&load);
+        assert_eq!(before, names.term(&load));
+        names.next_statement();
+        assert_ne!(before, names.term(&load));
+    }
+}

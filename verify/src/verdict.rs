@@ -1,0 +1,125 @@
+//! What is reported about an obligation.
+
+use crate::term::Assignment;
+use std::fmt;
+
+/// The answer to an obligation. The variants are ordered by severity: the larger, the worse.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// It holds.
+    Proved,
+    /// It was not asked, for this reason.
+    Skipped(String),
+    /// It holds only because its premises contradict each other, for this reason.
+    Vacuous(String),
+    /// It was neither proved nor refuted, for this reason.
+    Unknown(String),
+    /// It does not hold here.
+    Refuted(Counterexample),
+}
+
+impl Verdict {
+    /// Whether it holds: the only verdict that lets a pass through.
+    pub fn is_proved(&self) -> bool {
+        matches!(self, Self::Proved)
+    }
+
+    /// The word for it: `proved`, `skipped`, `vacuous`, `unknown` or `refuted`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Proved => "proved",
+            Self::Skipped(_) => "skipped",
+            Self::Vacuous(_) => "vacuous",
+            Self::Unknown(_) => "unknown",
+            Self::Refuted(_) => "refuted",
+        }
+    }
+
+    /// The worst of several; `None` of none, because nothing shown is nothing proved.
+    pub fn worst(verdicts: impl IntoIterator<Item = Self>) -> Option<Self> {
+        verdicts.into_iter().max()
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = self.word();
+        match self {
+            Self::Proved => f.write_str(word),
+            Self::Skipped(reason) | Self::Vacuous(reason) | Self::Unknown(reason) => {
+                write!(f, "{word}: {reason}")
+            }
+            Self::Refuted(counterexample) => write!(f, "{word}: {counterexample}"),
+        }
+    }
+}
+
+/// Concrete values under which an obligation fails.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Counterexample {
+    /// The shape variables and their values.
+    pub shape: Vec<(String, i128)>,
+    /// The indices that show it: of a collision both, else one; empty if it is not about the indices of a map.
+    pub indices: Vec<Vec<i128>>,
+    /// The remaining variables (indices, loop variables, conditions as 0 or 1) and their values.
+    pub assignments: Vec<(String, i128)>,
+    /// What goes wrong there, in words.
+    pub text: String,
+}
+
+impl Counterexample {
+    /// Splits a model into shape variables (those for which `is_shape` holds) and the rest.
+    pub fn from_model(model: &Assignment, is_shape: impl Fn(&str) -> bool, text: impl Into<String>) -> Self {
+        let mut split = Self { text: text.into(), ..Self::default() };
+        for (symbol, value) in model.iter() {
+            let value = match value {
+                crate::term::Value::Int(value) => value,
+                crate::term::Value::Bool(value) => i128::from(value),
+            };
+            let part = if is_shape(symbol.name()) { &mut split.shape } else { &mut split.assignments };
+            part.push((symbol.name().to_owned(), value));
+        }
+        split
+    }
+}
+
+impl fmt::Display for Counterexample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)?;
+        let mut separator = if self.text.is_empty() { "" } else { " at " };
+        // The text names the indices of a map already.
+        let assignments = if self.indices.is_empty() { self.assignments.as_slice() } else { &[] };
+        for (name, value) in self.shape.iter().chain(assignments) {
+            write!(f, "{separator}{name} = {value}")?;
+            separator = ", ";
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_proved_is_proved_and_refuted_is_worst() {
+        let refuted = Verdict::Refuted(Counterexample::default());
+        let all = [
+            Verdict::Unknown("timeout".into()),
+            refuted.clone(),
+            Verdict::Proved,
+            Verdict::Vacuous("empty domain".into()),
+            Verdict::Skipped("no device".into()),
+        ];
+        assert_eq!(all.iter().filter(|verdict| verdict.is_proved()).count(), 1);
+        assert_eq!(Verdict::worst(all), Some(refuted));
+        assert_eq!(Verdict::worst([]), None);
+    }
+
+    #[test]
+    fn a_counterexample_names_the_shape_first() {
+        let model = Assignment::new().with("a", 3).with("N", 7);
+        let shown = Counterexample::from_model(&model, |name| name == "N", "index 9 is reached twice");
+        assert_eq!(shown.to_string(), "index 9 is reached twice at N = 7, a = 3");
+    }
+}
