@@ -285,6 +285,12 @@ impl fmt::Display for Buffer {
     }
 }
 
+/// The most elements that a buffer of a symbolic shape may have when a program is launched.
+///
+/// Index arithmetic is in `int32`; the 2^16 below its end are room for rounding an extent up to a tile, `(c + 3) // 4`.
+/// Whoever launches a program checks it; the judge may assume it.
+pub const MAX_SYMBOLIC_ELEMENTS: u64 = (1 << 31) - 1 - (1 << 16);
+
 /// Product of extents, in elements.
 ///
 /// # Errors

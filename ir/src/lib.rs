@@ -25,7 +25,8 @@
 //! # Indices
 //! Indices are integers. What an index expression means is defined over the mathematical integers
 //! ([`Expr::eval_index`]), with division rounding down as in the RFCs; that no intermediate value leaves its type is
-//! the judge's obligation *overflow*. Extents may be symbolic: a variable that is an integer of at least 1.
+//! the judge's obligation *overflow*. Extents may be symbolic: a variable that is an integer of at least 1; a buffer of
+//! symbolic shape has at most [`MAX_SYMBOLIC_ELEMENTS`] elements, which is checked at launch.
 //!
 //! # Order
 //! Operands are evaluated from left to right, statements in order. [`ForKind::Serial`] and [`ForKind::Unrolled`] loops
@@ -57,7 +58,9 @@ pub mod stmt;
 pub mod var;
 pub mod visit;
 
-pub use buffer::{AxisSeparators, Buffer, BufferInfo, Scope, SeparatorError, SizeError, checked_size};
+pub use buffer::{
+    AxisSeparators, Buffer, BufferInfo, MAX_SYMBOLIC_ELEMENTS, Scope, SeparatorError, SizeError, checked_size,
+};
 pub use check::{Validated, validate};
 pub use definition::{Axis, Definition, ReduceOp, Stage, StageBody};
 pub use diag::{Diagnostic, Label, Severity, Span};

@@ -227,6 +227,12 @@ impl<'a> Lowering<'a> {
         }
         let own = tensor.rank();
         let element: Vec<Expr> = claim.axes[..own].to_vec();
+        // What is combined so far stands in the buffer that is written, not in another holder of the tensor.
+        if loaded(store).iter().any(|buffer| {
+            self.tensor_of(buffer) == Some(tensor) && buffer != store.buffer && claim.role == StoreRole::Update
+        }) {
+            return unknown(format!("the update of `{}` reads another holder of `{tensor}`", store.buffer));
+        }
         let expected = match self.expected(store, axes, &element) {
             Ok(expected) => expected,
             Err(reason) => return unknown(reason),
@@ -357,16 +363,8 @@ impl<'a> Lowering<'a> {
         {
             return Some(wrong);
         }
-        let mut read = Vec::new();
-        for expr in store.indices.iter().chain([store.value]) {
-            expr.walk(&mut |part| {
-                if let Expr::Load { buffer, .. } = part {
-                    read.push(buffer.clone());
-                }
-            });
-        }
         let inputs = self.definition.inputs();
-        for buffer in read {
+        for buffer in loaded(store) {
             let own = buffer == *store.buffer && store.claim.role == StoreRole::Update;
             let input = self.func.buffer_map.iter().any(|(_, param)| *param == buffer)
                 && self.tensor_of(&buffer).is_some_and(|tensor| inputs.contains(&tensor));
@@ -381,6 +379,19 @@ impl<'a> Lowering<'a> {
         }
         None
     }
+}
+
+/// The buffers that a store reads.
+fn loaded(store: &Written<'_>) -> Vec<Buffer> {
+    let mut found = Vec::new();
+    for expr in store.indices.iter().chain([store.value]) {
+        expr.walk(&mut |part| {
+            if let Expr::Load { buffer, .. } = part {
+                found.push(buffer.clone());
+            }
+        });
+    }
+    found
 }
 
 /// Loops that run at once never combine into one element.
@@ -425,6 +436,17 @@ fn init_first(init: &Written<'_>, update: &Written<'_>) -> Option<Decision> {
         let reduced = update.claim.axis_vars.get(own..).unwrap_or_default();
         if second.vars().iter().any(|var| reduced.contains(var)) || *first != same_vars.apply(second) {
             return Some(unknown(format!("the init and the update of one element differ in the loop over `{var}`")));
+        }
+    }
+    // Without a barrier between them, the thread that initialises an element is the one that updates it.
+    for (kind, (var, inverse)) in update.kinds.iter().zip(&update.claim.inverse).skip(shared) {
+        let same_thread = init
+            .kinds
+            .iter()
+            .zip(&init.claim.inverse)
+            .any(|(other, (_, first))| other == kind && *first == same_vars.apply(inverse));
+        if matches!(kind, ForKind::ThreadBinding(_)) && !same_thread {
+            return Some(unknown(format!("`{var}` is bound to threads that did not initialise what they update")));
         }
     }
     None

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use tilewright_ir::{Bindings, Expr, IndexMap, ScalarType, Var};
+use tilewright_ir::{Bindings, Expr, IndexMap, MAX_SYMBOLIC_ELEMENTS, Var};
 
 use crate::concrete::{extents, instances, points, tuple};
 use crate::judge::{Decision, Judge, Report, decide, free_vars, method_of, vacuity};
@@ -356,18 +356,18 @@ fn overflow(judge: &Judge, claim: MapClaim<'_>) -> Decision {
     })
 }
 
-/// Assumes, of a symbolic shape, that its size fits `int32`.
+/// Assumes, of a symbolic shape, that it has no more than [`MAX_SYMBOLIC_ELEMENTS`].
 pub(crate) fn assume_addressable(prover: &mut Prover<'_>, names: &mut Names, shape: &[Expr]) {
     if shape.iter().all(|extent| extent.as_const_int().is_some()) {
         return;
     }
     let size = shape.iter().fold(Term::int(1), |size, extent| size * names.term(extent));
-    let max = ScalarType::Int32.integer_range().map_or(0, |(_, high)| high);
-    prover.assume(&size.at_most(max), "a buffer has no more elements than the index type counts (checked at launch)");
+    let max = Term::int(i128::from(MAX_SYMBOLIC_ELEMENTS));
+    prover.assume(&size.at_most(&max), "a symbolic buffer has at most 2^31 - 2^16 - 1 elements (checked at launch)");
     for extent in shape {
         let extent = names.term(extent);
         if extent.as_const().is_none() {
-            prover.keep_if_implied(&extent.at_most(max), &size, &extent);
+            prover.keep_if_implied(&extent.at_most(&max), &size, &extent);
         }
     }
 }

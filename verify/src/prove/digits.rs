@@ -246,16 +246,16 @@ impl Prover<'_> {
     }
 }
 
-/// `(fact, size)` if the fact says that `size` is at most `extent` (or below it).
+/// `(fact, size)` if the fact says that `size` is at most `extent`.
 fn capacity(fact: &Fact, extent: &Term) -> Option<(Fact, Term)> {
     match fact.prop().kind() {
         PropKind::Compare(Comparison::Le | Comparison::Lt, size, bound) if bound == extent => {
             Some((fact.clone(), size.clone()))
         }
-        // size <= MAX, asked for size < MAX + 1.
+        // size <= bound, where the bound is a constant below what is asked for.
         PropKind::Compare(Comparison::Le, size, bound) => {
-            let below = bound.as_const()?.checked_add(1)?;
-            (extent.as_const() == Some(below)).then(|| (fact.clone(), size.clone()))
+            let enough = bound.as_const()? <= extent.as_const()?;
+            enough.then(|| (fact.clone(), size.clone()))
         }
         _ => None,
     }
