@@ -75,6 +75,7 @@ fn ordered(order: Order, position: u64, extent: u64) -> u64 {
     }
 }
 
+#[expect(clippy::unnecessary_box_returns, reason = "a trap is boxed where it is made, so that results stay small")]
 impl Machine<'_> {
     pub(crate) fn nodes(&self, nodes: &[Node], frame: &mut Frame) -> Outcome {
         for node in nodes {

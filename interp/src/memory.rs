@@ -100,8 +100,32 @@ impl Memory {
         }
     }
 
+    /// Writes all cells from little-endian bytes and marks none; more or fewer bytes than cells are left out.
+    pub(crate) fn write_bytes(&self, bytes: &[u8]) {
+        match &self.cells {
+            Cells::One(cells) => {
+                cells.iter().zip(bytes).for_each(|(cell, &byte)| cell.store(byte, Relaxed));
+            }
+            Cells::Two(cells) => {
+                let words = bytes.as_chunks().0.iter().map(|&word| u16::from_le_bytes(word));
+                cells.iter().zip(words).for_each(|(cell, word)| cell.store(word, Relaxed));
+            }
+            Cells::Four(cells) => {
+                let words = bytes.as_chunks().0.iter().map(|&word| u32::from_le_bytes(word));
+                cells.iter().zip(words).for_each(|(cell, word)| cell.store(word, Relaxed));
+            }
+            Cells::Eight(cells) => {
+                let words = bytes.as_chunks().0.iter().map(|&word| u64::from_le_bytes(word));
+                cells.iter().zip(words).for_each(|(cell, word)| cell.store(word, Relaxed));
+            }
+        }
+    }
+
     /// The bits of an element of several cells, little endian, `width` bytes a cell.
     pub(crate) fn get_wide(&self, cell: usize, count: usize, width: u64) -> Option<u64> {
+        if count == 1 {
+            return self.get(cell);
+        }
         let mut bits = 0;
         for part in (0..count).rev() {
             bits = bits << (8 * width) | self.get(cell.checked_add(part)?)?;
@@ -111,6 +135,9 @@ impl Memory {
 
     /// Writes an element of several cells.
     pub(crate) fn set_wide(&self, cell: usize, count: usize, width: u64, bits: u64) -> Option<()> {
+        if count == 1 {
+            return self.set(cell, bits);
+        }
         self.get(cell.checked_add(count)?.checked_sub(1)?)?;
         for part in 0..count {
             self.set(cell + part, bits >> (8 * width * part as u64))?;

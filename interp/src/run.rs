@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tilewright_ir::{Bindings, Buffer, Diagnostic, Expr, PrimFunc, Scalar, Validated, Var};
+use tilewright_ir::{Bindings, Buffer, Diagnostic, Expr, PrimFunc, Scalar, StmtKind, Validated, Var};
 
 use crate::compile::{Setup, compile};
 use crate::config::{Argument, Arguments, Config, Order, Report, RunError};
@@ -59,7 +59,12 @@ pub fn run(func: Validated<'_>, args: &mut Arguments, config: &Config) -> Result
         })?;
         pool.install(|| machine.nodes(&program.nodes, &mut frame))?;
     }
+    let stored = stored(func);
     for (position, memory, view) in passed {
+        let buffer = func.params.get(position).and_then(|param| func.param_buffer(param));
+        if buffer.is_some_and(|buffer| !stored.contains(&buffer.data)) {
+            continue;
+        }
         if let Some(Argument::Tensor(tensor)) = args.params.get_mut(position) {
             each_lane(tensor.dtype().lanes, &view, |lane, cell| {
                 let raw = memory.get_wide(cell, view.per_lane, view.width).unwrap_or(0);
@@ -69,6 +74,19 @@ pub fn run(func: Validated<'_>, args: &mut Arguments, config: &Config) -> Result
         }
     }
     Ok(Report { iterations: frame.iterations, parallel_loops: frame.parallel_loops, threads })
+}
+
+/// The data variables that the function writes to.
+fn stored(func: &PrimFunc) -> Vec<Var> {
+    let mut stored = Vec::new();
+    func.body.walk(&mut |stmt| {
+        if let StmtKind::Store { buffer, .. } = &stmt.kind
+            && !stored.contains(&buffer.data)
+        {
+            stored.push(buffer.data.clone());
+        }
+    });
+    stored
 }
 
 /// A slot of memory for each data variable, and the bytes of its narrowest element.
@@ -241,11 +259,15 @@ fn load_arguments(
         let id = frame.race.as_mut().map_or(0, |race| race.memory());
         // Definedness is always kept for arguments that are not whole, so that it comes back as it went in.
         let memory = Memory::new(view.width, count, [!whole, config.observers.defined], id).map_err(|_| refused())?;
-        each_lane(buffer.dtype.lanes, &view, |lane, cell| {
-            if tensor.defined()[lane] {
-                memory.set_wide(cell, view.per_lane, view.width, tensor.raw(lane));
-            }
-        });
+        if whole && buffer.strides.is_none() && view.offset == 0 {
+            memory.write_bytes(tensor.bytes());
+        } else if tensor.defined().contains(&true) {
+            each_lane(buffer.dtype.lanes, &view, |lane, cell| {
+                if tensor.defined()[lane] {
+                    memory.set_wide(cell, view.per_lane, view.width, tensor.raw(lane));
+                }
+            });
+        }
         let memory = Arc::new(memory);
         frame.memories[view.slot] = Some(Arc::clone(&memory));
         passed.push((position, memory, view));

@@ -1,4 +1,9 @@
 //! Whole programs against straightforward Rust.
+#![allow(
+    clippy::unwrap_used,
+    clippy::float_cmp,
+    reason = "a test may stop at what it did not expect; exact equality is meant"
+)]
 
 mod common;
 
@@ -213,6 +218,68 @@ fn memory_allocated_in_a_parallel_loop_is_private_and_starts_undefined() {
         let trap = common::trap(&program(guarded.clone()), &args, &config(threads));
         assert_eq!(trap.loops, [("i".to_owned(), 33)], "{threads} threads");
     }
+}
+
+#[test]
+fn every_other_statement_kind_runs() {
+    let target = buffer("B", &[6]);
+    let (i, x) = (Var::index("i"), Var::index("x"));
+    let float = |expr: Expr| Expr::Cast(ScalarType::Float32.into(), Box::new(expr));
+    let [even, odd] = [10, 20].map(|plus| Stmt::store(&target, vec![v(&i)], float(v(&x) + Expr::int(plus))));
+    let cond = Expr::binary(tilewright_ir::BinaryOp::Eq, v(&i).floor_mod(Expr::int(2)), Expr::int(0));
+    let branch = StmtKind::If { cond, then_body: Box::new(even), else_body: Some(Box::new(odd)) };
+    let body = Stmt::new(StmtKind::Let { var: x.clone(), value: v(&i) * v(&i), body: Box::new(Stmt::new(branch)) });
+    let hint = tilewright_ir::AttrValue::Bool(true);
+    let attr = StmtKind::Attr { node: hint.clone(), key: "pragma".into(), value: hint, body: Box::new(body) };
+    let assert = StmtKind::Assert { cond: v(&i).lt(Expr::int(6)), message: "in range".into() };
+    let body = Stmt::seq(vec![Stmt::new(assert), Stmt::new(attr), Stmt::new(StmtKind::Evaluate(v(&i)))]);
+    let program = func(&[&target], Stmt::for_loop(&i, Expr::int(6), ForKind::Unrolled, body));
+    let result = all_ways(&program, &Arguments::tensors([empty(&[6])]));
+    let values: Vec<_> = (0..6).map(|lane| result.tensor(0).unwrap().get_f64(lane).unwrap()).collect();
+    assert_eq!(values, [10.0, 21.0, 14.0, 29.0, 26.0, 45.0]);
+}
+
+#[test]
+fn strides_and_offsets_address_the_allocation() {
+    let target = buffer("B", &[20]);
+    let (i, j) = (Var::index("i"), Var::index("j"));
+    let view = target.with(|info| {
+        info.shape = vec![Expr::int(3), Expr::int(2)];
+        info.strides = Some(vec![Expr::int(5), Expr::int(2)]);
+        info.elem_offset = Expr::int(4);
+        info.axis_separators = tilewright_ir::AxisSeparators::none(2);
+    });
+    let store = Stmt::store(&view, vec![v(&i), v(&j)], Expr::float_of(1.0, ScalarType::Float32));
+    let body = nest(&[&i, &j], &[3, 2], store);
+    let body = Stmt::new(StmtKind::DeclBuffer { buffer: view, body: Box::new(body) });
+    let result = all_ways(&func(&[&target], body), &Arguments::tensors([empty(&[20])]));
+    let written: Vec<_> = (0..20).filter(|&lane| result.tensor(0).unwrap().defined()[lane]).collect();
+    assert_eq!(written, [4, 6, 9, 11, 14, 16]);
+}
+
+#[test]
+fn a_serial_loop_that_carries_a_value_runs_in_order_on_many_threads() {
+    let target = buffer("B", &[9000]);
+    let i = Var::index("i");
+    let one = || Expr::float_of(1.0, ScalarType::Float32);
+    let before = Expr::load(&target, vec![v(&i)]);
+    let step = Stmt::store(&target, vec![v(&i) + Expr::int(1)], before + one());
+    let first = Stmt::store(&target, vec![Expr::int(0)], one());
+    let body = Stmt::seq(vec![first, Stmt::for_loop(&i, Expr::int(8999), ForKind::Serial, step)]);
+    let result = all_ways(&func(&[&target], body), &Arguments::tensors([empty(&[9000])]));
+    assert_eq!(result.tensor(0).unwrap().get_f64(8999), Some(9000.0));
+}
+
+#[test]
+fn independent_serial_loops_are_spread_over_threads() {
+    let (source, target) = (buffer("A", &[90, 700]), buffer("B", &[90, 700]));
+    let (i, j) = (Var::index("i"), Var::index("j"));
+    let at = || vec![v(&i), v(&j)];
+    let program =
+        func(&[&source, &target], nest(&[&i, &j], &[90, 700], Stmt::store(&target, at(), Expr::load(&source, at()))));
+    let mut args = Arguments::tensors([filled(&[90, 700], 1), empty(&[90, 700])]);
+    let report = execute(&program, &mut args, &config(2)).unwrap();
+    assert_eq!((report.parallel_loops, report.iterations), (1, 90 + 90 * 700));
 }
 
 /// Prints nanoseconds an element; run with `--release -- --ignored --nocapture`.

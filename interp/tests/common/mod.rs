@@ -1,4 +1,5 @@
 //! What the tests share.
+#![allow(clippy::unwrap_used, clippy::panic, dead_code, reason = "helpers of tests, each of which uses some")]
 
 use tilewright_interp::{Arguments, Config, Observers, Order, Report, RunError, Tensor, Trap, fill, run};
 use tilewright_ir::{Buffer, DataType, Expr, FuncAttrs, PrimFunc, ScalarType, Stmt, Var, validate};
@@ -28,7 +29,6 @@ pub(crate) fn config(threads: usize) -> Config {
     Config { threads, ..Config::default() }
 }
 
-#[allow(dead_code)] // not every test file looks for races
 pub(crate) fn racing() -> Config {
     Config { observers: Observers { defined: true, race: true }, ..config(1) }
 }
@@ -37,7 +37,6 @@ pub(crate) fn execute(func: &PrimFunc, args: &mut Arguments, config: &Config) ->
     run(validate(func).map_err(|found| found[0].clone())?, args, config)
 }
 
-#[allow(dead_code)] // not every test file looks at traps
 pub(crate) fn trap(func: &PrimFunc, args: &Arguments, config: &Config) -> Trap {
     match execute(func, &mut args.clone(), config) {
         Err(RunError::Trap(trap)) => *trap,
@@ -46,7 +45,6 @@ pub(crate) fn trap(func: &PrimFunc, args: &Arguments, config: &Config) -> Trap {
 }
 
 /// Runs with 1, 2 and 7 threads, in three orders, with and without the race check; all must agree.
-#[allow(dead_code)] // not every test file compares configurations
 pub(crate) fn all_ways(func: &PrimFunc, args: &Arguments) -> Arguments {
     let mut first = args.clone();
     execute(func, &mut first, &config(1)).unwrap();
