@@ -1,4 +1,5 @@
 //! `tilewright check`: what is proved, what is refuted, what is neither, and what the exit code says of it.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! `tilewright opt`, `compile` and `validate`.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 

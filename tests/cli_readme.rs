@@ -1,6 +1,7 @@
 //! The console blocks of README.md are what the program says; times and the device's name apart.
 //!
 //! `UPDATE_EXPECT=1 cargo test --test cli_readme` writes them anew.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 

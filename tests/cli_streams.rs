@@ -1,4 +1,5 @@
 //! Standard output is the result and nothing else; colours and broken pipes.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 

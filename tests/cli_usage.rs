@@ -1,4 +1,5 @@
 //! Bad usage and bad input of every kind: exit code 2, a message that says what and where, nothing on standard output.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 

@@ -61,17 +61,17 @@ const STACK_BYTES: usize = 512 << 20;
 pub fn main() -> ExitStatus {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let thread = std::thread::Builder::new().name("tilewright".into()).stack_size(STACK_BYTES);
-    let guarded = move || catch_unwind(AssertUnwindSafe(|| run(arguments))).unwrap_or(ExitStatus::Internal);
+    let guarded = move || catch_unwind(AssertUnwindSafe(|| run(&arguments))).unwrap_or(ExitStatus::Internal);
     thread.spawn(guarded).ok().and_then(|running| running.join().ok()).unwrap_or(ExitStatus::Internal)
 }
 
 /// Runs a command line, the program's name first.
-pub fn run(arguments: Vec<OsString>) -> ExitStatus {
-    let command = Cli::command().color(color_asked_for(&arguments));
-    let parsed = command.try_get_matches_from(&arguments).and_then(|matches| Cli::from_arg_matches(&matches));
+pub fn run(arguments: &[OsString]) -> ExitStatus {
+    let command = Cli::command().color(color_asked_for(arguments));
+    let parsed = command.try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,
-        Err(error) => return usage(&error, &arguments),
+        Err(error) => return usage(&error, arguments),
     };
     let mut printer = Printer::new(&cli.global);
     let pool = rayon::ThreadPoolBuilder::new()

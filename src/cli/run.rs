@@ -243,16 +243,16 @@ fn text(function: &FunctionRow, seed: u64) -> String {
         out.push_str(if position == 0 { " with " } else { ", " });
         let _ = write!(out, "{name} = {value}");
     }
-    let _ = write!(
+    let _ = writeln!(
         out,
-        ": {} iterations on {} threads in {:.1} ms (seed {seed})\n",
+        ": {} iterations on {} threads in {:.1} ms (seed {seed})",
         function.iterations, function.threads, function.ms
     );
     for output in &function.outputs {
         let shape: Vec<String> = output.shape.iter().map(ToString::to_string).collect();
-        let _ = write!(
+        let _ = writeln!(
             out,
-            "  {}: {}[{}], {} of {} elements written, checksum {}\n",
+            "  {}: {}[{}], {} of {} elements written, checksum {}",
             output.name,
             output.dtype,
             shape.join(", "),
@@ -269,7 +269,7 @@ fn text(function: &FunctionRow, seed: u64) -> String {
                         value.as_ref().map_or_else(|| compare::show(None), |value| value.to_string().replace('"', ""))
                     })
                     .collect();
-                let _ = write!(out, "    {}\n", shown.join(" "));
+                let _ = writeln!(out, "    {}", shown.join(" "));
             }
         }
     }

@@ -369,7 +369,7 @@ impl FileReport {
             file: &self.file,
             verdict: self.verdict(),
             setting: &self.setting,
-            functions: self.functions.iter().map(|report| FunctionRow::new(report)).collect(),
+            functions: self.functions.iter().map(FunctionRow::new).collect(),
             passes: rows(&self.functions, |report| &report.passes),
             buffers: rows(&self.functions, |report| &report.buffers),
             engines: rows(&self.functions, |report| &report.engines),

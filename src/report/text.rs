@@ -93,13 +93,33 @@ fn passes(out: &mut String, passes: &[PassRow], style: Style) {
     for pass in passes {
         let said = pass.skipped.clone().unwrap_or_else(|| counts(&pass.obligations));
         let verdict = style.verdict(pass.verdict(), 9);
-        line(out, &format!("  {:<26} {verdict} {:>9.1}  {said}", pass.name, pass.ms));
+        let mut said = wrapped(&said, 49).into_iter();
+        let first = said.next().unwrap_or_default();
+        line(out, &format!("  {:<26} {verdict} {:>9.1}  {first}", pass.name, pass.ms));
+        for more in said {
+            line(out, &format!("{:49}{more}", ""));
+        }
         for row in &pass.obligations {
             if style.verbose || row.verdict != Verdict::Proved {
                 obligation(out, row, style);
             }
         }
     }
+}
+
+/// Words on lines that end before column 100 when they begin at column `indent`.
+fn wrapped(text: &str, indent: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(last) if indent + last.chars().count() + 1 + word.chars().count() <= 100 => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// How many of each: `bounds 6, injective 2`.
@@ -346,6 +366,15 @@ proved: 1 of 1 obligations proved, 1 of 1 engine runs agree (seed 0, Z3 5.4.0)
             assert!(text.contains(said), "{said}: {text}");
         }
         assert!(check(&super::super::check::tests::file(vec![]), Style::default()).contains("nothing in a.py"));
+    }
+
+    #[test]
+    fn a_long_line_of_obligations_is_wrapped() {
+        let text = "bounds 7, flatten 3, injective 3, iteration 8, overflow 5, simulation 6, tight 3";
+        let lines = wrapped(text, 49);
+        assert!(lines.iter().all(|line| 49 + line.len() <= 100));
+        assert_eq!(lines.join(" "), text);
+        assert_eq!(lines.len(), 2);
     }
 
     #[test]

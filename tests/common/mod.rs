@@ -1,23 +1,24 @@
 //! Runs the program that was built and keeps what it said.
 #![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
 /// What a run said and how it ended.
 #[derive(Debug)]
-pub struct Run {
+pub(crate) struct Run {
     /// Exit code; none if it was killed.
-    pub code: Option<i32>,
+    pub(crate) code: Option<i32>,
     /// Standard output.
-    pub stdout: String,
+    pub(crate) stdout: String,
     /// Standard error.
-    pub stderr: String,
+    pub(crate) stderr: String,
 }
 
 impl Run {
     /// Standard output as a JSON document.
-    pub fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 }
@@ -30,7 +31,7 @@ impl From<Output> for Run {
 }
 
 /// The program, in the root of the repository, without what the caller's environment says of colours.
-pub fn command(args: &[&str]) -> Command {
+pub(crate) fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
     command.args(args).current_dir(env!("CARGO_MANIFEST_DIR"));
     for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
@@ -40,12 +41,12 @@ pub fn command(args: &[&str]) -> Command {
 }
 
 /// Runs the program with nothing on standard input.
-pub fn tilewright(args: &[&str]) -> Run {
+pub(crate) fn tilewright(args: &[&str]) -> Run {
     command(args).stdin(Stdio::null()).output().unwrap().into()
 }
 
 /// Runs the program with a text on standard input.
-pub fn tilewright_with_input(args: &[&str], input: &str) -> Run {
+pub(crate) fn tilewright_with_input(args: &[&str], input: &str) -> Run {
     let piped = Stdio::piped;
     let mut child = command(args).stdin(piped()).stdout(piped()).stderr(piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
