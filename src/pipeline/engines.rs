@@ -115,7 +115,8 @@ fn row(line: EngineReport, reference: bool) -> EngineRow {
     });
     let detail = Some(line.detail).filter(|detail| !detail.is_empty());
     let mut reason = first.or(detail);
-    if line.status == Status::Skipped && line.device.is_none() && line.engine == "opencl" {
+    let absent = line.status == Status::Skipped && line.device.is_none() && line.engine == "opencl";
+    if absent && !reason.as_deref().unwrap_or_default().starts_with("not run") {
         reason = reason.map(|reason| format!("{reason}; run with --device none to do without"));
     }
     let status = match line.status {
