@@ -15,6 +15,36 @@ use crate::verdict::{Counterexample, Verdict};
 /// Concrete iterations tried before Z3 is asked.
 const TRIED: usize = 200;
 
+/// What holds everywhere in a program: extents are positive, buffers are not too large.
+struct Base<'j> {
+    prover: Prover<'j>,
+    names: Names,
+}
+
+impl<'j> Base<'j> {
+    fn new(judge: &'j Judge, func: &PrimFunc) -> Self {
+        let mut names = Names::default();
+        let mut prover = judge.prover(&mut names, &func.symbols());
+        for buffer in func.buffers() {
+            assume_addressable(&mut prover, &mut names, &buffer.shape);
+        }
+        Self { prover, names }
+    }
+
+    /// The same at the end of a way; a decision if nothing ever gets there.
+    fn at(&self, path: &Path) -> Result<(Prover<'j>, Names), Decision> {
+        let (mut prover, mut names) = (self.prover.fork(), self.names.clone());
+        path.assume(&mut prover, &mut names);
+        if !path.is_reached()
+            && let Some(vacuous) = vacuity(&prover)
+        {
+            return Err(vacuous);
+        }
+        names.next_statement();
+        Ok((prover, names))
+    }
+}
+
 /// A read or a write of one element (of each lane's element, if the index is a vector).
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
@@ -33,8 +63,8 @@ impl Judge {
     /// statement.
     pub fn check_program(&self, func: &PrimFunc) -> Vec<Report> {
         let sites = sites(func);
-        let buffers = func.buffers();
-        self.in_parallel(|| sites.par_iter().flat_map_iter(|site| self.check_site(site, &buffers)).collect())
+        let base = Base::new(self, func);
+        self.in_parallel(|| sites.par_iter().flat_map_iter(|site| self.check_site(site, &base)).collect())
     }
 
     /// Runs on the configured number of threads.
@@ -45,7 +75,7 @@ impl Judge {
         }
     }
 
-    fn check_site(&self, site: &Site<'_>, buffers: &[Buffer]) -> Vec<Report> {
+    fn check_site(&self, site: &Site<'_>, base: &Base<'_>) -> Vec<Report> {
         let mut reports = Vec::new();
         let statement = describe(site.stmt);
         for access in accesses(site) {
@@ -55,9 +85,7 @@ impl Judge {
         }
         let parts = index_parts(site);
         if !parts.is_empty() {
-            reports.push(Self::report("overflow", format!("indices of `{statement}`"), || {
-                overflow(self, &parts, buffers)
-            }));
+            reports.push(Self::report("overflow", format!("indices of `{statement}`"), || overflow(&parts, base)));
         }
         reports
     }
@@ -190,7 +218,9 @@ fn bounds(judge: &Judge, access: &Access) -> Decision {
     let mut names = Names::default();
     let mut prover = judge.prover(&mut names, &access.path.symbols);
     access.path.assume(&mut prover, &mut names);
-    if let Some(vacuous) = vacuity(&prover) {
+    if !access.path.is_reached()
+        && let Some(vacuous) = vacuity(&prover)
+    {
         return vacuous;
     }
     names.next_statement();
@@ -235,14 +265,14 @@ fn index_parts(site: &Site<'_>) -> Vec<(Expr, Path)> {
 }
 
 /// No part of the index arithmetic leaves its type.
-fn overflow(judge: &Judge, parts: &[(Expr, Path)], buffers: &[Buffer]) -> Decision {
+fn overflow(parts: &[(Expr, Path)], base: &Base<'_>) -> Decision {
     let mut last: Option<(Prover<'_>, Names, &Path)> = None;
     let mut method = String::from("z3");
     for (part, path) in parts {
         let reusable = last.take().filter(|(_, _, known)| *known == path);
         let (mut prover, mut names, _) = match reusable {
             Some(kept) => kept,
-            None => match ready(judge, path, buffers) {
+            None => match base.at(path) {
                 Ok((prover, names)) => (prover, names, path),
                 Err(vacuous) => return vacuous,
             },
@@ -259,20 +289,6 @@ fn overflow(judge: &Judge, parts: &[(Expr, Path)], buffers: &[Buffer]) -> Decisi
         last = Some((prover, names, path));
     }
     (Verdict::Proved, method)
-}
-
-fn ready<'j>(judge: &'j Judge, path: &Path, buffers: &[Buffer]) -> Result<(Prover<'j>, Names), Decision> {
-    let mut names = Names::default();
-    let mut prover = judge.prover(&mut names, &path.symbols);
-    path.assume(&mut prover, &mut names);
-    if let Some(vacuous) = vacuity(&prover) {
-        return Err(vacuous);
-    }
-    for buffer in buffers {
-        assume_addressable(&mut prover, &mut names, &buffer.shape);
-    }
-    names.next_statement();
-    Ok((prover, names))
 }
 
 fn too_large(part: &Expr, path: &Path, bindings: &Bindings) -> Option<Counterexample> {

@@ -67,6 +67,11 @@ impl Judge {
         Ok(Self { config, solver, lemmas })
     }
 
+    /// The time that Z3 took so far, all threads together.
+    pub fn solver_time(&self) -> Duration {
+        self.solver.spent()
+    }
+
     /// A prover that knows that symbolic extents are at least 1.
     pub(crate) fn prover(&self, names: &mut Names, symbols: &[Var]) -> Prover<'_> {
         let mut prover = Prover::new(Context::new(&self.solver), &self.lemmas);

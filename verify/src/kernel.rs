@@ -37,7 +37,7 @@ mod replay;
 mod theorem;
 
 use crate::encode::Encoding;
-use crate::solver::{Budget, Method, Outcome, Solver, SolverError};
+use crate::solver::{Answer, Budget, Method, Outcome, Solver, SolverError};
 use crate::term::{Assignment, Prop, Substitution, Term};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -66,6 +66,9 @@ impl Fact {
 pub enum Mode {
     /// Divisions and bit operations are opaque (equal operands give equal values). Cheap; never refutes.
     Abstract,
+    /// [`Mode::Abstract`] first, then with their meaning, on a tenth of the budget; never refutes. For strategies that
+    /// have something else to try.
+    Search,
     /// [`Mode::Abstract`] first, then with their meaning. Refutes where a model replays.
     Exact,
 }
@@ -222,7 +225,7 @@ impl Context {
         let full = self.solver.budget();
         let first = match mode {
             Mode::Abstract => full,
-            Mode::Exact => Budget { rlimit: full.rlimit / 10, ..full },
+            Mode::Search | Mode::Exact => Budget { rlimit: full.rlimit / 10, ..full },
         };
         match (self.ask(&facts, &goal, Encoding::Abstract, first)?, mode) {
             (Outcome::Proved, _) => return Ok(self.fact(goal)),
@@ -230,12 +233,16 @@ impl Context {
             (Outcome::Refuted(_), Mode::Abstract) => {
                 return Err(Failure::NotShown(format!("{goal} does not follow without the meaning of its parts")));
             }
-            (Outcome::Refuted(_) | Outcome::Unknown(_), Mode::Exact) => {}
+            (Outcome::Refuted(_) | Outcome::Unknown(_), Mode::Search | Mode::Exact) => {}
         }
-        match self.ask(&facts, &goal, Encoding::Exact, self.solver.budget())? {
-            Outcome::Proved => Ok(self.fact(goal)),
-            Outcome::Unknown(reason) => Err(Failure::NotShown(reason)),
-            Outcome::Refuted(_) => self.refute(facts, goal),
+        let budget = if mode == Mode::Search { first } else { full };
+        match (self.follows(&facts, &goal, budget)?, mode) {
+            (Outcome::Proved, _) => Ok(self.fact(goal)),
+            (Outcome::Unknown(reason), _) => Err(Failure::NotShown(reason)),
+            (Outcome::Refuted(_), Mode::Exact) => self.refute(facts, goal),
+            (Outcome::Refuted(_), Mode::Search | Mode::Abstract) => {
+                Err(Failure::NotShown(format!("{goal} does not follow from the facts tried")))
+            }
         }
     }
 
@@ -253,6 +260,16 @@ impl Context {
 
     fn ask(&mut self, facts: &[Prop], goal: &Prop, encoding: Encoding, budget: Budget) -> Result<Outcome, Failure> {
         let answer = self.solver.limited_to(budget).check(facts, goal, encoding)?;
+        Ok(self.answered(facts, goal, encoding, answer))
+    }
+
+    /// With the meaning of all parts, but without a model.
+    fn follows(&mut self, facts: &[Prop], goal: &Prop, budget: Budget) -> Result<Outcome, Failure> {
+        let answer = self.solver.limited_to(budget).follows(facts, goal, Encoding::Exact)?;
+        Ok(self.answered(facts, goal, Encoding::Exact, answer))
+    }
+
+    fn answered(&mut self, facts: &[Prop], goal: &Prop, encoding: Encoding, answer: Answer) -> Outcome {
         self.steps.push(Step {
             goal: goal.clone(),
             using: facts.to_vec(),
@@ -260,7 +277,7 @@ impl Context {
             shown: answer.outcome == Outcome::Proved,
             elapsed: answer.elapsed,
         });
-        Ok(answer.outcome)
+        answer.outcome
     }
 
     /// The Euclidean facts of a division: `a == a // b * b + a % b`, `0 <= a % b` and `a % b < b`.

@@ -16,7 +16,7 @@ use crate::term::{Assignment, Prop, Symbol, Term, Value};
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
-/// Points tried before Z3 is asked, an instance.
+/// Points tried before Z3 is asked; of each instance of a symbolic shape a quarter.
 const QUICK: usize = 600;
 /// Points tried where Z3 gives no answer.
 const THOROUGH: usize = 1 << 20;
@@ -72,13 +72,20 @@ impl MapClaim<'_> {
         self.map.outputs().iter().map(|output| names.term(output)).collect()
     }
 
+    /// Whether the domain has an index, for some small shape.
+    fn has_points(&self) -> bool {
+        self.search(1, |_, _, _, _| Some(())).is_some()
+    }
+
     /// Calls `look` on the points of small instances until it finds something.
     fn search<T>(
         &self,
         limit: usize,
         mut look: impl FnMut(&Bindings, &[i128], &[i128], Option<Vec<i128>>) -> Option<T>,
     ) -> Option<T> {
-        for symbols in instances(&self.symbols()) {
+        let instances = instances(&self.symbols());
+        let limit = if instances.len() > 1 { limit.div_ceil(4) } else { limit };
+        for symbols in instances {
             let (Some(domain), Some(shape)) = (extents(self.map.domain(), &symbols), extents(self.shape, &symbols))
             else {
                 continue;
@@ -149,7 +156,9 @@ fn bounds(judge: &Judge, claim: MapClaim<'_>) -> Decision {
     let symbols = claim.symbols();
     let mut prover = judge.prover(&mut names, &symbols);
     let vars = claim.assume(&mut prover, &mut names, "");
-    if let Some(vacuous) = vacuity(&prover) {
+    if !claim.has_points()
+        && let Some(vacuous) = vacuity(&prover)
+    {
         return vacuous;
     }
     let from = prover.context().steps().len();
@@ -202,7 +211,9 @@ fn injective(judge: &Judge, claim: MapClaim<'_>) -> Decision {
     let left = claim.outputs(&mut names);
     let b = claim.assume(&mut prover, &mut names, "'");
     let right = claim.outputs(&mut names);
-    if let Some(vacuous) = vacuity(&prover) {
+    if !claim.has_points()
+        && let Some(vacuous) = vacuity(&prover)
+    {
         return vacuous;
     }
     let from = prover.context().steps().len();
@@ -324,7 +335,9 @@ fn overflow(judge: &Judge, claim: MapClaim<'_>) -> Decision {
     let symbols = claim.symbols();
     let mut prover = judge.prover(&mut names, &symbols);
     let vars = claim.assume(&mut prover, &mut names, "");
-    if let Some(vacuous) = vacuity(&prover) {
+    if !claim.has_points()
+        && let Some(vacuous) = vacuity(&prover)
+    {
         return vacuous;
     }
     assume_addressable(&mut prover, &mut names, claim.map.domain());

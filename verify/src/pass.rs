@@ -338,7 +338,9 @@ fn proved(
     let mut names = Names::default();
     let mut prover = judge.prover(&mut names, &path.symbols);
     path.assume(&mut prover, &mut names);
-    if let Some(vacuous) = vacuity(&prover) {
+    if !path.is_reached()
+        && let Some(vacuous) = vacuity(&prover)
+    {
         return vacuous;
     }
     names.next_statement();

@@ -85,12 +85,24 @@ impl Path {
         let instances = instances(&self.symbols);
         let each = limit.div_ceil(instances.len().max(1)).max(24);
         for mut instance in instances {
-            for (position, scalar) in self.scalars.iter().enumerate() {
-                instance.insert(scalar.clone(), [1, 3, 0, 2][position % 4]);
-            }
+            self.give_scalars(&mut instance);
             found.extend((0..each).filter_map(|attempt| self.attempt(attempt, instance.clone())));
         }
         found
+    }
+
+    /// Whether one of a few concrete executions gets to the end of the way.
+    pub fn is_reached(&self) -> bool {
+        instances(&self.symbols).into_iter().any(|mut instance| {
+            self.give_scalars(&mut instance);
+            (0..24).any(|attempt| self.attempt(attempt, instance.clone()).is_some())
+        })
+    }
+
+    fn give_scalars(&self, bindings: &mut Bindings) {
+        for (position, scalar) in self.scalars.iter().enumerate() {
+            bindings.insert(scalar.clone(), [1, 3, 0, 2][position % 4]);
+        }
     }
 
     /// Walks the way once with the iterations that the number of the attempt chooses.

@@ -19,24 +19,55 @@ use crate::term::{Comparison, Prop, PropKind, Symbol, Term};
 #[derive(Debug)]
 pub struct Prover<'a> {
     context: Context,
-    facts: Vec<Fact>,
+    facts: Vec<Known>,
     lemmas: &'a Lemmas,
     indices: BTreeSet<Symbol>,
     /// What was found out about numerals, so that a bound below and one above are one search.
     bounds: HashMap<(Term, Option<Term>), Option<Vec<Fact>>>,
+    /// Products that were shown to be at least 1.
+    positive: HashMap<Term, Fact>,
+}
+
+/// A fact, and what decides whether it is of use: worked out once.
+#[derive(Clone, Debug)]
+struct Known {
+    fact: Fact,
+    symbols: BTreeSet<Symbol>,
+    linear: bool,
+}
+
+impl Known {
+    fn new(fact: Fact) -> Self {
+        let (symbols, linear) = (fact.prop().free_symbols(), is_linear_prop(fact.prop()));
+        Self { fact, symbols, linear }
+    }
 }
 
 impl<'a> Prover<'a> {
     /// Knows nothing yet.
     pub fn new(context: Context, lemmas: &'a Lemmas) -> Self {
-        Self { context, facts: Vec::new(), lemmas, indices: BTreeSet::new(), bounds: HashMap::new() }
+        Self {
+            context,
+            facts: Vec::new(),
+            lemmas,
+            indices: BTreeSet::new(),
+            bounds: HashMap::new(),
+            positive: HashMap::new(),
+        }
     }
 
     /// One with the same premises and facts, which may have more.
     #[must_use]
     pub fn fork(&self) -> Self {
         let (facts, indices) = (self.facts.clone(), self.indices.clone());
-        Self { context: self.context.fork(), facts, lemmas: self.lemmas, indices, bounds: self.bounds.clone() }
+        Self {
+            context: self.context.fork(),
+            facts,
+            lemmas: self.lemmas,
+            indices,
+            bounds: self.bounds.clone(),
+            positive: self.positive.clone(),
+        }
     }
 
     /// The proof so far.
@@ -56,14 +87,14 @@ impl<'a> Prover<'a> {
         for part in prop.conjuncts() {
             if part.as_bool() != Some(true) {
                 let fact = self.context.assume(part, reason);
-                self.facts.push(fact);
+                self.facts.push(Known::new(fact));
             }
         }
     }
 
     /// The fact that states `prop`, if it is known.
     pub fn known(&self, prop: &Prop) -> Option<Fact> {
-        self.facts.iter().find(|fact| fact.prop() == prop).cloned()
+        self.facts.iter().find(|known| known.fact.prop() == prop).map(|known| known.fact.clone())
     }
 
     /// Keeps `goal` as a fact if it follows from a bound on `size`, a product of which `factor` is a part.
@@ -80,7 +111,7 @@ impl<'a> Prover<'a> {
     /// Adds a fact that was established, so that later goals may use it.
     pub fn keep(&mut self, fact: &Fact) {
         if let Ok(parts) = self.context.split(fact) {
-            self.facts.extend(parts);
+            self.facts.extend(parts.into_iter().map(Known::new));
         }
     }
 
@@ -108,8 +139,8 @@ impl<'a> Prover<'a> {
         }
         let near = self.near(goal);
         let linear_goal = is_linear_prop(goal);
-        if linear_goal && near.iter().all(|fact| is_linear_prop(fact.prop())) {
-            let using: Vec<&Fact> = near.iter().collect();
+        if linear_goal && near.iter().all(|known| known.linear) {
+            let using = facts(&near);
             match self.context.derive(goal.clone(), &using, Mode::Exact) {
                 Ok(fact) => return Ok(fact),
                 // The kernel has tried all premises before it calls anything refuted.
@@ -121,39 +152,36 @@ impl<'a> Prover<'a> {
     }
 
     /// The facts that share symbols with the goal, and those that share symbols with them.
-    fn near(&self, goal: &Prop) -> Vec<Fact> {
+    fn near(&self, goal: &Prop) -> Vec<Known> {
         let mut reach = goal.free_symbols();
         for _ in 0..2 {
-            for fact in &self.facts {
-                let symbols = fact.prop().free_symbols();
-                if symbols.iter().any(|symbol| reach.contains(symbol)) && is_linear_prop(fact.prop()) {
-                    reach.extend(symbols);
+            for known in self.facts.iter().filter(|known| known.linear) {
+                if known.symbols.iter().any(|symbol| reach.contains(symbol)) {
+                    reach.extend(known.symbols.iter().cloned());
                 }
             }
         }
-        let touches =
-            |fact: &&Fact| fact.prop().free_symbols().is_subset(&reach) || fact.prop().as_bool() == Some(false);
-        self.facts.iter().filter(touches).cloned().collect()
+        self.facts.iter().filter(|known| known.symbols.is_subset(&reach)).cloned().collect()
     }
 
-    fn prove_nonlinear(&mut self, goal: &Prop, near: &[Fact]) -> Result<Fact, Failure> {
+    fn prove_nonlinear(&mut self, goal: &Prop, near: &[Known]) -> Result<Fact, Failure> {
         if let Some(result) = self.by_digits(goal) {
             return Ok(result);
         }
-        let mut facts: Vec<Fact> = near.to_vec();
-        facts.extend(self.division_facts(goal));
-        let using: Vec<&Fact> = facts.iter().collect();
+        let divisions = self.division_facts(goal);
+        let mut using = facts(near);
+        using.extend(&divisions);
         self.context.derive(goal.clone(), &using, Mode::Exact)
     }
 
     fn prove_digit(&mut self, goal: &Prop) -> Option<Fact> {
         let near = self.near(goal);
         if !is_linear_prop(goal) {
-            let using: Vec<&Fact> = near.iter().collect();
+            let using = facts(&near);
             return self.context.derive(goal.clone(), &using, Mode::Abstract).ok();
         }
-        let linear: Vec<&Fact> = near.iter().filter(|fact| is_linear_prop(fact.prop())).collect();
-        self.context.derive(goal.clone(), &linear, Mode::Exact).ok()
+        let linear: Vec<&Fact> = near.iter().filter(|known| known.linear).map(|known| &known.fact).collect();
+        self.context.derive(goal.clone(), &linear, Mode::Search).ok()
     }
 
     /// Lemmas about each division in the goal by something that is no constant.
@@ -168,7 +196,7 @@ impl<'a> Prover<'a> {
             let Some(positive) = self.positive(&b) else { continue };
             let values = [("a", &a), ("b", &b)];
             let near = self.near(&a.at_least(0));
-            let mut using: Vec<&Fact> = near.iter().collect();
+            let mut using = facts(&near);
             using.push(&positive);
             for lemma in [Lemma::Euclid, Lemma::DivNonNegative] {
                 found.extend(self.lemmas.apply(&mut self.context, lemma, &values, &using));
@@ -210,6 +238,11 @@ fn split_by(a: &Term, b: &Term) -> Option<(Term, Term)> {
         }
     }
     Some((q, r))
+}
+
+/// The bare facts.
+fn facts(known: &[Known]) -> Vec<&Fact> {
+    known.iter().map(|known| &known.fact).collect()
 }
 
 #[cfg(test)]
@@ -256,7 +289,7 @@ mod tests {
         extents(&mut prover);
         let (this, other) = (symbolic_layout(&mut prover, ""), symbolic_layout(&mut prover, "'"));
         prover.assume(&this.equals(&other), "collision");
-        let same = prover.facts.last().cloned().unwrap();
+        let same = prover.facts.last().cloned().unwrap().fact;
         for fact in prover.digits_equal(&this, &other, &same).unwrap() {
             prover.keep(&fact);
         }

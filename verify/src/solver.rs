@@ -22,6 +22,7 @@ use crate::smtlib;
 use crate::term::{Assignment, Prop};
 use memo::{Memo, Remembered};
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -151,6 +152,8 @@ pub struct Answer {
 pub struct Solver {
     budget: Budget,
     memo: Arc<Memo>,
+    /// Nanoseconds that Z3 took, all threads together.
+    spent: Arc<AtomicU64>,
 }
 
 impl Solver {
@@ -162,13 +165,13 @@ impl Solver {
     /// A solver with this budget and an empty memo.
     pub fn with_budget(budget: Budget) -> Result<Self, SolverError> {
         z3_version()?;
-        Ok(Self { budget, memo: Arc::new(Memo::default()) })
+        Ok(Self { budget, memo: Arc::new(Memo::default()), spent: Arc::default() })
     }
 
     /// The same solver, memo included, with another budget.
     #[must_use]
     pub fn limited_to(&self, budget: Budget) -> Self {
-        Self { budget, memo: Arc::clone(&self.memo) }
+        Self { budget, memo: Arc::clone(&self.memo), spent: Arc::clone(&self.spent) }
     }
 
     /// Its budget.
@@ -176,22 +179,45 @@ impl Solver {
         self.budget
     }
 
+    /// The time that Z3 took for this solver and its clones, contexts included, all threads together.
+    pub fn spent(&self) -> Duration {
+        Duration::from_nanos(self.spent.load(Ordering::Relaxed))
+    }
+
     /// The number of goals in the memo.
     pub fn remembered(&self) -> usize {
         self.memo.len()
     }
 
-    /// Whether `goal` follows from `assumptions`.
+    /// Whether `goal` follows from `assumptions`; if not, with a model.
     pub fn check(&self, assumptions: &[Prop], goal: &Prop, encoding: Encoding) -> Result<Answer, SolverError> {
+        self.decide(assumptions, goal, encoding, encoding == Encoding::Exact)
+    }
+
+    /// Whether `goal` follows from `assumptions`; if not, the model is empty. Cheap where the answer is no, for a model has
+    /// to come from a new context.
+    pub fn follows(&self, assumptions: &[Prop], goal: &Prop, encoding: Encoding) -> Result<Answer, SolverError> {
+        self.decide(assumptions, goal, encoding, false)
+    }
+
+    fn decide(
+        &self,
+        assumptions: &[Prop],
+        goal: &Prop,
+        encoding: Encoding,
+        model: bool,
+    ) -> Result<Answer, SolverError> {
         let start = Instant::now();
         let query = Arc::new(encode::encode(assumptions, goal, encoding)?);
-        let model = encoding == Encoding::Exact;
         let mut text = smtlib::canonical_text(&query);
         text.push_str(if model { "(get-model)\n" } else { "" });
         let (remembered, method) = if let Some(remembered) = self.memo.recall(&text, self.budget.rlimit) {
             (remembered, Method::Memo)
         } else {
+            let asked = Instant::now();
             let fresh = worker::solve(&query, self.budget, model)?;
+            let nanoseconds = u64::try_from(asked.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            self.spent.fetch_add(nanoseconds, Ordering::Relaxed);
             self.memo.store(text, fresh.clone(), self.budget.rlimit);
             (fresh, Method::Solver)
         };

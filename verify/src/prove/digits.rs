@@ -1,6 +1,6 @@
 //! Digit by digit: bounds of flattened indices, and digits from equal numerals.
 
-use super::Prover;
+use super::{Prover, facts};
 use crate::kernel::{Fact, Mode};
 use crate::lemmas::{Lemma, poly_identity};
 use crate::numeral::{Numeral, Product, numeral};
@@ -96,7 +96,8 @@ impl Prover<'_> {
     /// `limit <= extent` where the limit is a factor of a known bound: what remains is at least 1.
     pub(super) fn at_most(&mut self, limit: &Term, extent: &Term) -> Option<Fact> {
         let goal = limit.at_most(extent);
-        let candidates: Vec<(Fact, Term)> = self.facts.iter().filter_map(|fact| capacity(fact, extent)).collect();
+        let candidates: Vec<(Fact, Term)> =
+            self.facts.iter().filter_map(|known| capacity(&known.fact, extent)).collect();
         for (fact, size) in candidates {
             let (Some(whole), Some(part)) = (Product::of(&size), Product::of(limit)) else { continue };
             let Some(rest) = whole.divide(&part) else { continue };
@@ -112,12 +113,20 @@ impl Prover<'_> {
             }
         }
         let near = self.near(&goal);
-        let using: Vec<&Fact> = near.iter().collect();
-        self.context.derive(goal, &using, Mode::Abstract).ok()
+        self.context.derive(goal, &facts(&near), Mode::Abstract).ok()
     }
 
     /// `1 <= product`, factor by factor.
     pub fn positive(&mut self, product: &Term) -> Option<Fact> {
+        if let Some(known) = self.positive.get(product) {
+            return Some(known.clone());
+        }
+        let found = self.search_positive(product)?;
+        self.positive.insert(product.clone(), found.clone());
+        Some(found)
+    }
+
+    fn search_positive(&mut self, product: &Term) -> Option<Fact> {
         let factors = Product::of(product)?.factors();
         let mut known: Option<(Term, Fact)> = None;
         for factor in factors {
@@ -170,7 +179,7 @@ impl Prover<'_> {
 
     /// `n` where `digit < n` is a fact.
     pub(super) fn stated(&self, digit: &Term) -> Option<Term> {
-        self.facts.iter().find_map(|fact| match fact.prop().kind() {
+        self.facts.iter().find_map(|known| match known.fact.prop().kind() {
             PropKind::Compare(Comparison::Lt, lhs, rhs) if lhs == digit => Some(rhs.clone()),
             _ => None,
         })
