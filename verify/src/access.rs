@@ -1,12 +1,14 @@
 //! Obligations of a single program: every access lies in its buffer, and no index leaves its type.
 
 use rayon::prelude::*;
-use tilewright_ir::{Bindings, Buffer, Expr, PrimFunc, Stmt, StmtKind, Var};
+use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, PrimFunc, Stmt, StmtKind, Var};
 
+use crate::claims::not_well_formed;
 use crate::concrete::tuple;
 use crate::judge::{Decision, Judge, Report, decide, vacuity};
+use crate::lockstep::reads;
 use crate::map::{assume_addressable, fits, subterms};
-use crate::path::{Path, Site, Step, sites};
+use crate::path::{Path, Site, Step, premises, sites};
 use crate::prove::Prover;
 use crate::term::{Assignment, Value};
 use crate::translate::Names;
@@ -16,23 +18,23 @@ use crate::verdict::{Counterexample, Verdict};
 const TRIED: usize = 200;
 
 /// What holds everywhere in a program: extents are positive, buffers are not too large.
-struct Base<'j> {
+pub(crate) struct Base<'j> {
     prover: Prover<'j>,
     names: Names,
 }
 
 impl<'j> Base<'j> {
-    fn new(judge: &'j Judge, func: &PrimFunc) -> Self {
+    pub(crate) fn new(judge: &'j Judge, symbols: &[Var], buffers: &[Buffer]) -> Self {
         let mut names = Names::default();
-        let mut prover = judge.prover(&mut names, &func.symbols());
-        for buffer in func.buffers() {
+        let mut prover = judge.prover(&mut names, symbols);
+        for buffer in buffers {
             assume_addressable(&mut prover, &mut names, &buffer.shape);
         }
         Self { prover, names }
     }
 
     /// The same at the end of a way; a decision if nothing ever gets there.
-    fn at(&self, path: &Path) -> Result<(Prover<'j>, Names), Decision> {
+    pub(crate) fn at(&self, path: &Path) -> Result<(Prover<'j>, Names), Decision> {
         let (mut prover, mut names) = (self.prover.fork(), self.names.clone());
         path.assume(&mut prover, &mut names);
         if !path.is_reached()
@@ -62,9 +64,20 @@ impl Judge {
     /// Decides `bounds` for every access of a program, and `overflow` for the indices, extents and conditions of every
     /// statement.
     pub fn check_program(&self, func: &PrimFunc) -> Vec<Report> {
+        if let Some(reason) = not_well_formed(func) {
+            let reason = format!("the program is not well formed: {reason}");
+            return vec![Self::report("bounds", func.name.clone(), || (Verdict::Unknown(reason), "structure".into()))];
+        }
         let sites = sites(func);
-        let base = Base::new(self, func);
-        self.in_parallel(|| sites.par_iter().flat_map_iter(|site| self.check_site(site, &base)).collect())
+        let buffers = func.buffers();
+        let base = Base::new(self, &func.symbols(), &buffers);
+        let mut reports = self.check_views(func, &buffers);
+        reports.extend(
+            self.in_parallel(|| {
+                sites.par_iter().flat_map_iter(|site| self.check_site(site, &base)).collect::<Vec<_>>()
+            }),
+        );
+        reports
     }
 
     /// Runs on the configured number of threads.
@@ -256,16 +269,58 @@ fn index_parts(site: &Site<'_>) -> Vec<(Expr, Path)> {
             add(index, &access.path);
         }
     }
+    for (cond, path) in site.stmt.exprs().into_iter().flat_map(|expr| conditions(expr, &site.path)) {
+        for (part, _) in [premises(&cond, true), premises(&cond, false)].concat() {
+            add(&part, &path);
+        }
+    }
     match &site.stmt.kind {
-        StmtKind::For(inner) => [&inner.min, &inner.extent].into_iter().for_each(|expr| add(expr, &site.path)),
-        StmtKind::If { cond, .. } | StmtKind::Assert { cond, .. } => add(cond, &site.path),
+        StmtKind::For(inner) => {
+            for expr in [&inner.min, &inner.extent] {
+                add(expr, &site.path);
+            }
+            if let Some(last) = last_iteration(inner) {
+                add(&last, &site.path);
+            }
+        }
+        StmtKind::If { cond, .. } | StmtKind::Assert { cond, .. } => {
+            for (part, _) in [premises(cond, true), premises(cond, false)].concat() {
+                add(&part, &site.path);
+            }
+        }
+        StmtKind::Let { value, .. } | StmtKind::Evaluate(value) if !reads(value) => add(value, &site.path),
         _ => {}
     }
     found
 }
 
+/// The last value of a loop variable, in its type, where that is not the extent less 1 of the same type.
+fn last_iteration(inner: &For) -> Option<Expr> {
+    let ty = inner.var.dtype();
+    if inner.min.as_const_int() == Some(0) && inner.extent.dtype() == ty {
+        return None;
+    }
+    let end = Expr::binary(BinaryOp::Add, inner.min.clone(), inner.extent.clone());
+    Some(Expr::Cast(ty, Box::new(Expr::binary(BinaryOp::Sub, end, Expr::int(1)))))
+}
+
+/// The conditions of `if_then_else` in an expression, each with the way to it.
+fn conditions(expr: &Expr, path: &Path) -> Vec<(Expr, Path)> {
+    let Expr::IfThenElse(cond, then, otherwise) = expr else {
+        return expr.children().into_iter().flat_map(|child| conditions(child, path)).collect();
+    };
+    let mut found = conditions(cond, path);
+    found.push(((**cond).clone(), path.clone()));
+    for (branch, holds) in [(then, true), (otherwise, false)] {
+        let mut inner = path.clone();
+        inner.steps.push(Step::Guard((**cond).clone(), holds));
+        found.extend(conditions(branch, &inner));
+    }
+    found
+}
+
 /// No part of the index arithmetic leaves its type.
-fn overflow(parts: &[(Expr, Path)], base: &Base<'_>) -> Decision {
+pub(crate) fn overflow(parts: &[(Expr, Path)], base: &Base<'_>) -> Decision {
     let mut last: Option<(Prover<'_>, Names, &Path)> = None;
     let mut method = String::from("z3");
     for (part, path) in parts {
@@ -292,7 +347,13 @@ fn overflow(parts: &[(Expr, Path)], base: &Base<'_>) -> Decision {
 }
 
 fn too_large(part: &Expr, path: &Path, bindings: &Bindings) -> Option<Counterexample> {
-    let value = part.eval_index(bindings).ok()?;
+    let value = match part.eval_index(bindings) {
+        Ok(value) => value,
+        Err(tilewright_ir::EvalError::Scalar { source, expr }) if path.admits(bindings) => {
+            return Some(at_point(path, bindings, format!("{source} in `{expr}`")));
+        }
+        Err(_) => return None,
+    };
     let (low, high) = part.dtype().scalar.integer_range()?;
     let text = format!("`{part}` is {value}, which does not fit {}", part.dtype());
     (path.admits(bindings) && !(low..=high).contains(&value)).then(|| at_point(path, bindings, text))

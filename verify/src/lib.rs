@@ -5,10 +5,11 @@
 //! [`lemmas`] (theorems proved once and instantiated), [`certificate`]
 //! (the proof for other solvers), [`verdict`] (what is reported). On them stand [`translate`] (from the language to terms),
 //! [`prove`] (strategies, untrusted), and the obligations: [`map`] of index maps, [`access`] of single programs, `pass` of a
-//! program before and after a pass (walked by `lockstep`), `lowering` of a program and a definition, `definition` of a definition. [`judge`] is the door.
+//! program before and after a pass (walked by `lockstep`, its claims looked at by `claims`), `lowering` of a program and a definition, `definition` of a definition. [`judge`] is the door.
 
 pub mod access;
 pub mod certificate;
+mod claims;
 pub mod concrete;
 mod definition;
 pub mod encode;
@@ -29,6 +30,7 @@ pub mod solver;
 pub mod term;
 pub mod translate;
 pub mod verdict;
+mod view;
 
 pub use judge::{Config, Judge, Report};
 pub use map::MapClaim;

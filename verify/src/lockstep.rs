@@ -11,7 +11,8 @@ use tilewright_ir::visit::Substitution;
 use tilewright_ir::{Buffer, BufferClaim, Evidence, Expr, PrimFunc, Stmt, StmtKind, Var};
 
 use crate::access::{describe, lane_of};
-use crate::path::{Path, Step};
+use crate::map::subterms;
+use crate::path::{Path, Step, premises};
 
 /// Something that has to hold, and the way to it in terms of the program before.
 #[derive(Clone, Debug)]
@@ -28,6 +29,8 @@ pub(crate) enum GoalKind {
     Equal(Vec<(Expr, Expr)>),
     /// The condition always holds.
     Holds(Expr),
+    /// Nothing in the expressions leaves its type, so that they are what the integers say.
+    Fits(Vec<Expr>),
     /// The stores write the same value to corresponding elements; for evaluation only, the proof is in other goals.
     Store(Box<StorePair>),
     /// The walk cannot follow here.
@@ -136,6 +139,7 @@ impl<'a> Lockstep<'a> {
         for (old, new) in before.iter().zip(&after) {
             self.stmt(old, new);
             if let StmtKind::Assert { cond, .. } = &old.kind {
+                self.premise(cond, true);
                 self.path.steps.push(Step::Guard(cond.clone(), true));
             }
         }
@@ -161,6 +165,7 @@ impl<'a> Lockstep<'a> {
                     self.stuck(format!("the loop variable `{}` changed its type", x.var));
                 }
                 let pairs = vec![(x.min.clone(), self.renamed(&y.min)), (x.extent.clone(), self.renamed(&y.extent))];
+                self.fits(pairs.iter().filter(|(old, new)| old != new).flat_map(|(old, new)| [old, new]));
                 self.goal("iteration", GoalKind::Equal(pairs));
                 self.rename(&y.var, &x.var);
                 self.path.enter(x);
@@ -184,12 +189,14 @@ impl<'a> Lockstep<'a> {
             // A condition that was dropped, or added, must always hold.
             (StmtKind::If { cond, then_body, else_body: None }, _) => {
                 self.subject = format!("{} (which the program after does not ask)", describe(old));
+                self.fits([cond]);
                 self.goal("simulation", GoalKind::Holds(cond.clone()));
                 self.stmts(&[then_body], &[new]);
             }
             (_, StmtKind::If { cond, then_body, else_body: None }) => {
                 self.subject = format!("{} (which the program before does not ask)", describe(new));
                 let cond = self.renamed(cond);
+                self.fits([&cond]);
                 self.goal("simulation", GoalKind::Holds(cond));
                 self.stmts(&[old], &[then_body]);
             }
@@ -217,9 +224,29 @@ impl<'a> Lockstep<'a> {
     }
 
     fn branch(&mut self, cond: &Expr, holds: bool, old: &Stmt, new: &Stmt) {
+        self.premise(cond, holds);
         self.path.steps.push(Step::Guard(cond.clone(), holds));
         self.stmts(&[old], &[new]);
         self.path.steps.pop();
+    }
+
+    /// The expressions are what the integers say.
+    fn fits<'e>(&mut self, exprs: impl IntoIterator<Item = &'e Expr>) {
+        let computes = |expr: &&Expr| {
+            let mut parts = Vec::new();
+            subterms(expr, &mut parts);
+            !parts.is_empty()
+        };
+        let exprs: Vec<Expr> = exprs.into_iter().filter(computes).cloned().collect();
+        if !exprs.is_empty() {
+            self.goal("overflow", GoalKind::Fits(exprs));
+        }
+    }
+
+    /// What of a condition is assumed below it is what the integers say.
+    fn premise(&mut self, cond: &Expr, holds: bool) {
+        let used = premises(cond, holds);
+        self.fits(used.iter().map(|(part, _)| part));
     }
 
     fn rename(&mut self, new: &Var, old: &Var) {
@@ -259,6 +286,12 @@ impl<'a> Lockstep<'a> {
         let pairs = self.per_lane(lanes.0, image.iter().zip(new));
         self.goal("simulation", GoalKind::Equal(pairs));
         self.path.steps.truncate(depth);
+        if old != new {
+            let indices: Vec<_> = old.iter().filter(|index| !reads(index)).collect();
+            let indices = self.per_lane(lanes.0, indices.iter().map(|&index| (index, index)));
+            self.fits(indices.iter().map(|(index, _)| index));
+            self.path.steps.truncate(depth);
+        }
         Some(image)
     }
 
@@ -283,6 +316,7 @@ impl<'a> Lockstep<'a> {
             if old != new {
                 let depth = self.path.steps.len();
                 let pairs = self.per_lane(ty.lanes, std::iter::once((old, new)));
+                self.fits(pairs.iter().flat_map(|(old, new)| [old, new]));
                 self.goal("simulation", GoalKind::Equal(pairs));
                 self.path.steps.truncate(depth);
             }
@@ -316,6 +350,7 @@ impl<'a> Lockstep<'a> {
     }
 
     fn under(&mut self, cond: &Expr, holds: bool, old: &Expr, new: &Expr) {
+        self.premise(cond, holds);
         self.path.steps.push(Step::Guard(cond.clone(), holds));
         self.values(old, new);
         self.path.steps.pop();
@@ -323,6 +358,7 @@ impl<'a> Lockstep<'a> {
 
     fn decided(&mut self, cond: &Expr, holds: bool, old: &Expr, new: &Expr) {
         let goal = if holds { cond.clone() } else { Expr::unary(tilewright_ir::UnaryOp::Not, cond.clone()) };
+        self.fits([cond]);
         self.goal("simulation", GoalKind::Holds(goal));
         self.values(old, new);
     }

@@ -12,12 +12,12 @@ use tilewright_ir::{
     StoreRole, Var,
 };
 
-use crate::access::{at_point, describe};
+use crate::access::{Base, at_point, describe};
 use crate::concrete::tuple;
 use crate::judge::{Decision, Judge, Report};
 use crate::lockstep::{Goal, GoalKind, Lockstep, Relation};
-use crate::pass::{equal, holds};
-use crate::path::{Path, Step, sites};
+use crate::pass::{equal, fit, holds};
+use crate::path::{Path, Site, Step, sites};
 use crate::sample;
 use crate::verdict::{Counterexample, Verdict};
 
@@ -46,14 +46,28 @@ impl Judge {
                 })];
             }
         };
-        let whole = Lowering { judge: self, definition, func, evidence, stores: &stores };
+        let base = Base::new(self, &func.symbols(), &func.buffers());
+        let whole = Lowering { judge: self, definition, func, evidence, stores: &stores, base };
         let mut reports =
             vec![Self::report("simulation", "every tensor is computed once, before it is read", || whole.structure())];
         reports.extend(
             self.in_parallel(|| stores.par_iter().flat_map_iter(|store| whole.check_store(store)).collect::<Vec<_>>()),
         );
+        reports.extend(self.check_asserts(func));
         reports.extend(self.check_program(func));
         reports
+    }
+
+    /// A definition never traps: what a program asserts must hold.
+    fn check_asserts(&self, func: &PrimFunc) -> Vec<Report> {
+        let check = |site: &Site<'_>| match &site.stmt.kind {
+            StmtKind::Assert { cond, .. } => {
+                let decide = || holds(self, &site.path, cond);
+                Some(Self::report("simulation", describe(site.stmt), decide))
+            }
+            _ => None,
+        };
+        sites(func).iter().filter_map(check).collect()
     }
 }
 
@@ -121,6 +135,7 @@ struct Lowering<'a> {
     func: &'a PrimFunc,
     evidence: &'a LoweringEvidence,
     stores: &'a [Written<'a>],
+    base: Base<'a>,
 }
 
 fn unknown(reason: impl Into<String>) -> Decision {
@@ -254,6 +269,7 @@ impl<'a> Lowering<'a> {
         match &goal.kind {
             GoalKind::Equal(pairs) => equal(self.judge, &goal.path, pairs),
             GoalKind::Holds(cond) => holds(self.judge, &goal.path, cond),
+            GoalKind::Fits(exprs) => fit(&goal.path, exprs, &self.base),
             GoalKind::Stuck(reason) => unknown(reason.clone()),
             GoalKind::Store(_) | GoalKind::Missing => unknown("no single value"),
         }
@@ -334,7 +350,8 @@ impl<'a> Lowering<'a> {
 
     /// A holder has the tensor's type and shape, is compact, and shares its memory with no other.
     fn holder_fits(&self, tensor: &Buffer, buffer: &Buffer) -> Option<Decision> {
-        let same = tensor.dtype == buffer.dtype && tensor.shape == buffer.shape && buffer.strides.is_none();
+        let compact = buffer.strides.is_none() && buffer.elem_offset.as_const_int() == Some(0);
+        let same = tensor.dtype == buffer.dtype && tensor.shape == buffer.shape && compact;
         if !same {
             return Some(unknown(format!("`{buffer}` has another type or shape than `{tensor}`")));
         }

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use tilewright_ir::{Bindings, Expr, IndexMap, MAX_SYMBOLIC_ELEMENTS, Var};
+use tilewright_ir::{BinaryOp, Bindings, Expr, IndexMap, MAX_SYMBOLIC_ELEMENTS, Var};
 
 use crate::concrete::{extents, instances, points, tuple};
 use crate::judge::{Decision, Judge, Report, decide, free_vars, method_of, vacuity};
@@ -252,6 +252,7 @@ fn same_image(prover: &mut Prover<'_>, left: &[Term], right: &[Term], a: &[Term]
 fn by_enumeration(claim: MapClaim<'_>, reason: String, method: String) -> Decision {
     let count = claim.map.domain().iter().try_fold(1i128, |count, extent| count.checked_mul(extent.as_const_int()?));
     match count.and_then(|count| usize::try_from(count).ok()).filter(|&count| count <= THOROUGH) {
+        _ if !claim.symbols().is_empty() => (Verdict::Unknown(reason), method),
         None => (Verdict::Unknown(reason), method),
         Some(count) => match find_collision(claim, THOROUGH) {
             Some(found) => (Verdict::Refuted(found), "evaluation".into()),
@@ -319,7 +320,8 @@ fn by_witness(claim: MapClaim<'_>, axis: usize) -> Decision {
     }
     let total = claim.map.domain().iter().try_fold(1i128, |count, extent| count.checked_mul(extent.as_const_int()?));
     match (largest, total) {
-        (Some((symbols, index, extent)), Some(total)) if total <= 1 << 18 => {
+        // Of a symbolic map only some instances were looked at.
+        (Some((symbols, index, extent)), Some(total)) if symbols.is_empty() && total <= 1 << 18 => {
             let text = format!("axis {axis} has extent {extent}, but the largest index is {index}");
             let found = at(claim, &symbols, &[], text);
             (Verdict::Refuted(found), "enumeration".into())
@@ -385,12 +387,23 @@ pub(crate) fn assume_addressable(prover: &mut Prover<'_>, names: &mut Names, sha
     }
 }
 
-/// That the value of `part` fits its type.
+/// That `part` has a value and that it fits its type.
 pub(crate) fn fits(part: &Expr, names: &mut Names) -> Prop {
     let term = names.term(part);
-    match part.dtype().scalar.integer_range() {
+    let range = match part.dtype().scalar.integer_range() {
         Some((low, high)) => term.at_least(low).and(term.at_most(high)),
         None => Prop::bool(true),
+    };
+    let Expr::Binary(op, _, operand) = part else { return range };
+    match op {
+        BinaryOp::FloorDiv | BinaryOp::FloorMod | BinaryOp::TruncDiv | BinaryOp::TruncMod => {
+            range.and(names.term(operand).differs(0))
+        }
+        BinaryOp::Shl | BinaryOp::Shr => {
+            let amount = names.term(operand);
+            range.and(amount.at_least(0)).and(amount.less(i128::from(part.dtype().scalar.bits())))
+        }
+        _ => range,
     }
 }
 

@@ -3,11 +3,12 @@
 use rayon::prelude::*;
 use tilewright_ir::{Bindings, Buffer, BufferChange, BufferClaim, BufferInfo, Evidence, Expr, IndexMap, PrimFunc};
 
-use crate::access::{at_point, bindings_of};
+use crate::access::{Base, at_point, bindings_of, overflow};
+use crate::claims;
 use crate::concrete::tuple;
 use crate::judge::{Decision, Judge, Report, decide, free_vars, vacuity};
 use crate::lockstep::{Goal, GoalKind, Lockstep, Relation, StorePair};
-use crate::map::MapClaim;
+use crate::map::{MapClaim, subterms};
 use crate::path::Path;
 use crate::sample;
 use crate::term::{Prop, Term};
@@ -23,15 +24,27 @@ impl Judge {
     ///
     /// The program before is first held against itself; if that is not proved, nothing else is believed.
     pub fn check_pass(&self, before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Vec<Report> {
+        if let Some(reason) = claims::wrong(before, after, evidence) {
+            return vec![Self::report("simulation", "claims of the pass", || {
+                (Verdict::Unknown(reason), "structure".into())
+            })];
+        }
         if let Some(report) = self.against_itself(before) {
             return vec![report];
         }
         let mut reports: Vec<Report> =
             self.in_parallel(|| evidence.buffers.par_iter().flat_map_iter(|claim| self.check_claim(claim)).collect());
         reports.push(Self::report("simulation", "aliases move together", || aliases(before, after, evidence)));
+        if !before.attrs.layout_transform_map.is_empty() {
+            let decide = || claims::requested(self, before, after, evidence);
+            reports.push(Self::report("simulation", "layouts asked for are applied", decide));
+        }
         let relation = Relation::new(evidence);
         let goals = Lockstep::run(before, after, &relation);
-        reports.extend(self.in_parallel(|| self.decide_goals(evidence, &goals)));
+        let mut buffers = before.buffers();
+        buffers.extend(after.buffers());
+        let base = Base::new(self, &before.symbols(), &buffers);
+        reports.extend(self.in_parallel(|| self.decide_goals(evidence, &base, &goals)));
         reports.extend(self.check_program(after));
         reports
     }
@@ -41,7 +54,8 @@ impl Judge {
         let evidence = Evidence::default();
         let relation = Relation::new(&evidence);
         let goals = Lockstep::run(func, func, &relation);
-        let wrong = goals.iter().find_map(|goal| match decide_goal(self, &evidence, goal) {
+        let base = Base::new(self, &func.symbols(), &func.buffers());
+        let wrong = goals.iter().find_map(|goal| match decide_goal(self, &evidence, &base, goal) {
             (Verdict::Proved | Verdict::Vacuous(_), _) => None,
             (verdict, _) => Some((goal.subject.clone(), verdict)),
         })?;
@@ -51,7 +65,7 @@ impl Judge {
     }
 
     /// One report for each statement and obligation: the worst of its goals.
-    fn decide_goals(&self, evidence: &Evidence, goals: &[Goal]) -> Vec<Report> {
+    fn decide_goals(&self, evidence: &Evidence, base: &Base<'_>, goals: &[Goal]) -> Vec<Report> {
         let mut groups: Vec<Vec<&Goal>> = Vec::new();
         for goal in goals {
             let same = |group: &&mut Vec<&Goal>| {
@@ -64,17 +78,17 @@ impl Judge {
                 None => groups.push(vec![goal]),
             }
         }
-        groups.par_iter().map(|group| self.decide_group(evidence, group)).collect()
+        groups.par_iter().map(|group| self.decide_group(evidence, base, group)).collect()
     }
 
-    fn decide_group(&self, evidence: &Evidence, group: &[&Goal]) -> Report {
+    fn decide_group(&self, evidence: &Evidence, base: &Base<'_>, group: &[&Goal]) -> Report {
         Self::report(group[0].obligation, group[0].subject.clone(), || {
             let mut worst: Decision = (Verdict::Proved, "same text".into());
             // A whole store evaluated shows more than one index of it.
             let ordered = group.iter().filter(|goal| matches!(goal.kind, GoalKind::Store(_)));
             let rest = group.iter().filter(|goal| !matches!(goal.kind, GoalKind::Store(_)));
             for goal in ordered.chain(rest) {
-                let decision = decide_goal(self, evidence, goal);
+                let decision = decide_goal(self, evidence, base, goal);
                 let better_method = decision.0.is_proved() && worst.0.is_proved() && decision.1 != "same text";
                 if decision.0 > worst.0 || (better_method && worst.1 == "same text") {
                     worst = decision;
@@ -107,10 +121,10 @@ fn well_formed(judge: &Judge, claim: &BufferClaim) -> Decision {
     if claim.map.domain().len() != before.shape.len() || claim.map.outputs().len() != after.shape.len() {
         return wrong("the map has another rank than the buffers");
     }
-    if before.dtype != after.dtype && claim.change != BufferChange::Rename {
+    if before.dtype != after.dtype {
         return wrong("the element type changed");
     }
-    if before.scope != after.scope && claim.change != BufferChange::Rename {
+    if before.scope != after.scope {
         return wrong("the scope changed");
     }
     let zero = |offset: &Expr| offset.as_const_int() == Some(0);
@@ -119,12 +133,16 @@ fn well_formed(judge: &Judge, claim: &BufferClaim) -> Decision {
     if !compact(after) || !(folded || compact(before)) {
         return wrong("strides and offsets are left over");
     }
+    let identity: Vec<Expr> = claim.map.vars().iter().map(Expr::from).collect();
+    if claim.change == BufferChange::Rename && (claim.map.outputs() != identity || before.shape != after.shape) {
+        return wrong("it is called a renaming, but the indices or the shape changed");
+    }
     let pairs: Vec<_> = claim.map.domain().iter().cloned().zip(before.shape.iter().cloned()).collect();
     all_equal(judge, claim, &pairs)
 }
 
 /// Pairs of expressions over the map's indices and the symbols are equal for every index of the domain.
-fn all_equal(judge: &Judge, claim: &BufferClaim, pairs: &[(Expr, Expr)]) -> Decision {
+pub(crate) fn all_equal(judge: &Judge, claim: &BufferClaim, pairs: &[(Expr, Expr)]) -> Decision {
     let vars = claim.map.vars();
     let exprs = pairs.iter().flat_map(|(a, b)| [a, b]).chain(claim.map.domain());
     let symbols = free_vars(exprs, vars);
@@ -152,7 +170,11 @@ fn flatten(judge: &Judge, claim: &BufferClaim) -> Decision {
     let index: Vec<Expr> = claim.map.vars().iter().map(Expr::from).collect();
     let expected: Vec<Expr> = match (&before.strides, groups.as_slice()) {
         (Some(strides), [_]) => vec![strided(&index, strides, &before.elem_offset)],
-        (Some(_), _) => return (Verdict::Unknown("strides and several physical axes".into()), "structure".into()),
+        (strides, [_, _, ..]) if strides.is_some() || before.elem_offset.as_const_int() != Some(0) => {
+            let reason = "strides or an offset and several physical axes".into();
+            return (Verdict::Unknown(reason), "structure".into());
+        }
+        (Some(_), _) => return (Verdict::Unknown("strides without axes".into()), "structure".into()),
         (None, [only]) => vec![row_major(&index, &before.shape, only.clone()) + before.elem_offset.clone()],
         (None, _) => groups.iter().map(|group| row_major(&index, &before.shape, group.clone())).collect(),
     };
@@ -273,14 +295,25 @@ fn first_moved(map: &IndexMap, after: &Buffer) -> Option<(Vec<i128>, Vec<i128>)>
     None
 }
 
-fn decide_goal(judge: &Judge, evidence: &Evidence, goal: &Goal) -> Decision {
+fn decide_goal(judge: &Judge, evidence: &Evidence, base: &Base<'_>, goal: &Goal) -> Decision {
     match &goal.kind {
         GoalKind::Equal(pairs) => equal(judge, &goal.path, pairs),
         GoalKind::Holds(cond) => holds(judge, &goal.path, cond),
+        GoalKind::Fits(exprs) => fit(&goal.path, exprs, base),
         GoalKind::Store(pair) => stores(&goal.path, pair, evidence),
         GoalKind::Stuck(reason) => (Verdict::Unknown(reason.clone()), "lockstep".into()),
         GoalKind::Missing => missing(&goal.path),
     }
+}
+
+/// No operation in the expressions leaves its type or has no value.
+pub(crate) fn fit(path: &Path, exprs: &[Expr], base: &Base<'_>) -> Decision {
+    let mut parts = Vec::new();
+    for expr in exprs {
+        subterms(expr, &mut parts);
+    }
+    let parts: Vec<_> = parts.into_iter().map(|part| (part.clone(), path.clone())).collect();
+    overflow(&parts, base)
 }
 
 /// A statement that the program after does not have, at the first iteration that would run it.

@@ -1,8 +1,9 @@
 //! The way to a statement: the loops, bindings, guards and assertions under which it runs.
 
-use tilewright_ir::{Bindings, Expr, For, PrimFunc, Stmt, StmtKind, Var};
+use tilewright_ir::{BinaryOp, Bindings, Expr, For, PrimFunc, Stmt, StmtKind, UnaryOp, Var};
 
 use crate::concrete::instances;
+use crate::lockstep::reads;
 use crate::prove::Prover;
 use crate::translate::Names;
 
@@ -57,6 +58,8 @@ impl Path {
             }
         }
         for step in &self.steps {
+            // What a step reads may change before the next one does; no later load is the same.
+            names.next_statement();
             match step {
                 Step::Loop(var, min, extent) => {
                     let term = names.var(var);
@@ -64,15 +67,17 @@ impl Path {
                     let (min, extent) = (names.term(min), names.term(extent));
                     prover.assume(&term.at_least(&min).and(term.less(&min + &extent)), "an iteration of the loop");
                 }
+                // A value that is read may have wrapped on its way: nothing is known of it.
+                Step::Let(_, value) if reads(value) => {}
                 Step::Let(var, value) => {
                     let value = names.term(value);
                     names.bind(var, value);
                 }
                 Step::Guard(cond, holds) => {
-                    // What a guard reads may change before it matters; no later load is the same.
-                    names.next_statement();
-                    let cond = names.prop(cond);
-                    prover.assume(&if *holds { cond } else { cond.negate() }, "a condition on the way");
+                    for (part, holds) in premises(cond, *holds) {
+                        let part = names.prop(&part);
+                        prover.assume(&if holds { part } else { part.negate() }, "a condition on the way");
+                    }
                 }
             }
         }
@@ -101,7 +106,8 @@ impl Path {
 
     fn give_scalars(&self, bindings: &mut Bindings) {
         for (position, scalar) in self.scalars.iter().enumerate() {
-            bindings.insert(scalar.clone(), [1, 3, 0, 2][position % 4]);
+            let (low, high) = scalar.dtype().scalar.integer_range().unwrap_or((0, 3));
+            bindings.insert(scalar.clone(), [1, 3, 0, 2][position % 4].clamp(low, high));
         }
     }
 
@@ -167,6 +173,18 @@ impl Path {
         let mut others = named(&self.scalars);
         others.extend(named(&self.loops()));
         (named(&self.symbols), others)
+    }
+}
+
+/// What a condition says without reading memory: parts of it that hold, or do not. What is read may change before it
+/// matters and may have wrapped, so it is no premise.
+pub(crate) fn premises(cond: &Expr, holds: bool) -> Vec<(Expr, bool)> {
+    match cond {
+        Expr::Unary(UnaryOp::Not, inner) => premises(inner, !holds),
+        Expr::Binary(BinaryOp::And, a, b) if holds => [premises(a, true), premises(b, true)].concat(),
+        Expr::Binary(BinaryOp::Or, a, b) if !holds => [premises(a, false), premises(b, false)].concat(),
+        _ if reads(cond) => Vec::new(),
+        _ => vec![(cond.clone(), holds)],
     }
 }
 

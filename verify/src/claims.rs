@@ -1,0 +1,112 @@
+//! Whether the claims of a pass hang together: each buffer moves once, whole, with all that share its memory, by a map
+//! that means the same everywhere; and the layouts that the program asks for are the ones that it gets.
+
+use tilewright_ir::{Buffer, BufferChange, BufferClaim, Diagnostic, Evidence, Expr, PrimFunc, Var, validate};
+
+use crate::judge::{Decision, Judge};
+use crate::pass::all_equal;
+use crate::verdict::Verdict;
+
+/// The first thing that is wrong with the programs and the claims as such; none if they can be followed.
+pub(crate) fn wrong(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Option<String> {
+    for (func, which) in [(before, "before"), (after, "after")] {
+        if let Some(reason) = not_well_formed(func) {
+            return Some(format!("the program {which} is not well formed: {reason}"));
+        }
+    }
+    let symbols = before.symbols();
+    let buffers = before.buffers().into_iter().chain(after.buffers());
+    buffers.into_iter().find_map(|buffer| depends(&buffer, &symbols)).or_else(|| {
+        let kept = after.buffers();
+        evidence.buffers.iter().enumerate().find_map(|(position, claim)| {
+            let others = &evidence.buffers[..position];
+            repeated(claim, others).or_else(|| map_depends(claim, &symbols)).or_else(|| left(claim, &kept, evidence))
+        })
+    })
+}
+
+/// What is wrong with a program by itself.
+pub(crate) fn not_well_formed(func: &PrimFunc) -> Option<String> {
+    let found = validate(func).err()?;
+    Some(found.first().map_or_else(String::new, |first: &Diagnostic| first.message.clone()))
+}
+
+fn foreign<'e>(exprs: impl IntoIterator<Item = &'e Expr>, known: &[Var]) -> Option<Var> {
+    exprs.into_iter().flat_map(Expr::vars).find(|var| !known.contains(var))
+}
+
+/// A shape, stride or offset that differs from iteration to iteration.
+fn depends(buffer: &Buffer, symbols: &[Var]) -> Option<String> {
+    let strides = buffer.strides.iter().flatten();
+    let var = foreign(buffer.shape.iter().chain(strides).chain([&buffer.elem_offset]), symbols)?;
+    Some(format!("the buffer `{buffer}` depends on `{var}`, which is no symbolic extent of the program before"))
+}
+
+fn map_depends(claim: &BufferClaim, symbols: &[Var]) -> Option<String> {
+    let known: Vec<Var> = symbols.iter().chain(claim.map.vars()).cloned().collect();
+    let var = foreign(claim.map.outputs(), &known).or_else(|| foreign(claim.map.domain(), symbols))?;
+    Some(format!("the map of `{}` depends on `{var}`, which is no symbolic extent", claim.before))
+}
+
+fn repeated(claim: &BufferClaim, others: &[BufferClaim]) -> Option<String> {
+    let twice = others.iter().find(|other| other.before == claim.before || other.after == claim.after)?;
+    Some(format!("there are two claims of `{}` and `{}`", twice.before, twice.after))
+}
+
+/// Where memory is rearranged, nothing may look at it the old way.
+fn left(claim: &BufferClaim, kept: &[Buffer], evidence: &Evidence) -> Option<String> {
+    if claim.change != BufferChange::Layout {
+        return None;
+    }
+    if kept.contains(&claim.before) {
+        return Some(format!(
+            "`{}` was moved to another layout, but the program after uses it as it was",
+            claim.before
+        ));
+    }
+    let moved = |other: &&BufferClaim| other.change != BufferChange::Layout && other.before.aliases(&claim.before);
+    let other = evidence.buffers.iter().find(moved)?;
+    Some(format!("`{}` was moved to another layout, but its alias `{}` was not", claim.before, other.before))
+}
+
+/// Every buffer that the program before wants in another layout is in that layout in the program after.
+pub(crate) fn requested(judge: &Judge, before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Decision {
+    let unknown = |reason: String| (Verdict::Unknown(reason), "structure".to_owned());
+    let still = |data: &Var| after.attrs.layout_transform_map.iter().any(|(other, _)| other == data);
+    for (data, maps) in &before.attrs.layout_transform_map {
+        if still(data) || maps.is_empty() {
+            continue;
+        }
+        for buffer in before.buffers().iter().filter(|buffer| buffer.data == *data) {
+            let is_move = |claim: &&BufferClaim| claim.before == *buffer && claim.change == BufferChange::Layout;
+            let Some(claim) = evidence.buffers.iter().find(is_move) else {
+                return unknown(format!("a layout is asked for `{buffer}`, but no claim says that it was applied"));
+            };
+            let mut asked: Vec<Expr> = claim.map.vars().iter().map(Expr::from).collect();
+            for map in maps {
+                if map.vars().len() != asked.len() {
+                    return unknown(format!("the layouts asked for `{buffer}` do not fit one another"));
+                }
+                asked = map.apply(&asked);
+            }
+            if asked.len() != claim.map.outputs().len() {
+                return unknown(format!("`{buffer}` has another rank than the layout asked for"));
+            }
+            let own = maps.last().map(|map| map.axis_separators().positions()).filter(|own| !own.is_empty());
+            let separators = own.unwrap_or(before_separators(buffer));
+            if claim.after.axis_separators.positions() != separators {
+                return unknown(format!("`{}` has other axis separators than asked for", claim.after));
+            }
+            let pairs: Vec<_> = asked.into_iter().zip(claim.map.outputs().iter().cloned()).collect();
+            let decision = all_equal(judge, claim, &pairs);
+            if !decision.0.is_proved() {
+                return decision;
+            }
+        }
+    }
+    (Verdict::Proved, "same map".into())
+}
+
+fn before_separators(buffer: &Buffer) -> &[usize] {
+    buffer.axis_separators.positions()
+}

@@ -1,0 +1,69 @@
+//! Obligation of aliases: a view lies within the memory that it is a view of.
+
+use tilewright_ir::{Buffer, Expr, PrimFunc, StmtKind};
+
+use crate::judge::{Decision, Judge, Report, decide};
+use crate::path::Path;
+use crate::term::Term;
+use crate::translate::Names;
+use crate::verdict::Verdict;
+
+impl Judge {
+    /// Decides `bounds` for every view of memory that another buffer owns.
+    pub(crate) fn check_views(&self, func: &PrimFunc, buffers: &[Buffer]) -> Vec<Report> {
+        let owners = owners(func);
+        let report = |view: &Buffer| {
+            let owner = owners.iter().find(|owner| owner.aliases(view))?;
+            let subject = format!("{view} within {owner}");
+            (view != owner).then(|| Self::report("bounds", subject, || within(self, func, view, owner)))
+        };
+        buffers.iter().filter_map(report).collect()
+    }
+}
+
+/// The buffers that say how much memory there is: those of the parameters and of the allocations.
+fn owners(func: &PrimFunc) -> Vec<Buffer> {
+    let mut found: Vec<Buffer> = func.buffer_map.iter().map(|(_, buffer)| buffer.clone()).collect();
+    func.body.walk(&mut |stmt| {
+        if let StmtKind::Allocate { buffer, .. } = &stmt.kind {
+            found.push(buffer.clone());
+        }
+    });
+    found
+}
+
+fn within(judge: &Judge, func: &PrimFunc, view: &Buffer, owner: &Buffer) -> Decision {
+    let path = Path::of(func);
+    let mut names = Names::default();
+    let mut prover = judge.prover(&mut names, &path.symbols);
+    let from = prover.context().steps().len();
+    let bytes = |buffer: &Buffer| Term::int(i128::from(buffer.dtype.bytes()));
+    let (end, room) = (end(view, &mut names) * bytes(view), end(owner, &mut names) * bytes(owner));
+    let mut not_negative = vec![&view.elem_offset];
+    not_negative.extend(view.strides.iter().flatten());
+    let mut result =
+        not_negative.into_iter().try_for_each(|expr| prover.prove(&names.term(expr).at_least(0)).map(drop));
+    if result.is_ok() && prover.prove(&end.equals(&room)).is_err() {
+        result = prover.prove(&end.at_most(&room)).map(drop);
+    }
+    match decide(result, &prover, from, |_| None) {
+        (Verdict::Proved, method) => (Verdict::Proved, method),
+        (_, method) => {
+            let reason = format!("{view} is not seen to lie within the memory of {owner}");
+            (Verdict::Unknown(reason), method)
+        }
+    }
+}
+
+/// The last element's position in the allocation, and one.
+fn end(buffer: &Buffer, names: &mut Names) -> Term {
+    let offset = names.term(&buffer.elem_offset);
+    let mut term = |expr: &Expr| names.term(expr);
+    match &buffer.strides {
+        None => offset + buffer.shape.iter().fold(Term::int(1), |size, extent| size * term(extent)),
+        Some(strides) => {
+            let last = buffer.shape.iter().zip(strides);
+            last.fold(offset + 1, |end, (extent, stride)| end + (term(extent) - 1) * term(stride))
+        }
+    }
+}
