@@ -268,3 +268,6 @@ impl Scan<'_> {
         Some(Linear { outside: vec![(expr.clone(), 1)], ..Linear::default() })
     }
 }
+
+#[cfg(test)]
+mod tests;
