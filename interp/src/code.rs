@@ -2,11 +2,10 @@
 
 use tilewright_ir::{Buffer, ForKind, ScalarType, Stmt, Var};
 
+use crate::plan::Plan;
+
 /// Number of a register.
 pub(crate) type Reg = u32;
-
-/// The register that counts the iterations of an innermost loop, for streams.
-pub(crate) const COUNTER: Reg = 0;
 
 /// What an instruction does. `d` is where the result goes, `a`, `b`, `c` are operands; all work on 64-bit registers, see
 /// [`crate::num`].
@@ -49,8 +48,6 @@ pub(crate) enum Op {
     EqF32,
     LtF32,
     LeF32,
-    /// `a * b`, rounded, `+ c`, rounded.
-    MulAddF32,
     AddF64,
     SubF64,
     MulF64,
@@ -74,9 +71,9 @@ pub(crate) enum Op {
     Load,
     /// The element at access number `a` = `b`.
     Store,
-    /// `d` = the element at the cell `a + (a + 1) * COUNTER`, where `a` and `a + 1` are registers, of the memory `b`.
+    /// `d` = the element at stream number `a`. Only in code that a plan is made from.
     LoadStream,
-    /// That element = `c`.
+    /// The element at stream number `a` = `b`. Only in code that a plan is made from.
     StoreStream,
     /// Traps with message number `b` if `a` is 0.
     Assert,
@@ -200,24 +197,33 @@ pub(crate) struct Loop {
     pub(crate) const_extent: Option<u64>,
 }
 
-/// The body of an innermost loop for when every address in it is known to be in bounds before the loop starts.
+/// An innermost nest of loops, run many iterations at a time. The loop it belongs to is the outermost of the nest.
 #[derive(Debug)]
 pub(crate) struct Fast {
     pub(crate) pre: Code,
     /// Computes the indices of the streams for the first iteration.
     pub(crate) probe: Code,
     pub(crate) streams: Vec<Stream>,
-    pub(crate) body: Code,
+    /// The other loops of the nest, outermost first.
+    pub(crate) inner: Vec<NestLoop>,
+    pub(crate) plan: Plan,
 }
 
-/// An access whose indices all move by a constant each iteration.
+/// A loop of a nest, whose range is known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NestLoop {
+    pub(crate) var: Reg,
+    /// The first value of the variable, as a register.
+    pub(crate) min: u64,
+    pub(crate) extent: u64,
+}
+
+/// An access whose indices all move by constants with the loops of a nest.
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(crate) view: u32,
     pub(crate) dims: Vec<StreamDim>,
     pub(crate) lane: usize,
-    /// First of two registers: the cell in the first iteration, and its distance to the next one's.
-    pub(crate) base: Reg,
 }
 
 /// One index of a stream.
@@ -227,8 +233,8 @@ pub(crate) struct StreamDim {
     pub(crate) reg: Reg,
     /// Added to it, for the lanes of a ramp.
     pub(crate) plus: i64,
-    /// What it moves by.
-    pub(crate) step: i64,
+    /// What it moves by with each loop of the nest, outermost first.
+    pub(crate) steps: Vec<i64>,
     /// Greatest value of its type.
     pub(crate) max: i128,
 }
@@ -247,6 +253,4 @@ pub(crate) struct Program<'a> {
     pub(crate) widths: Vec<u64>,
     /// Slot of each buffer.
     pub(crate) slot_of: Vec<usize>,
-    /// First register, view and lane of each stream.
-    pub(crate) streams: Vec<(Reg, u32, usize)>,
 }

@@ -1,20 +1,16 @@
 //! The machine: runs a translated function on one or more threads.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use rayon::prelude::*;
-use tilewright_ir::{Bindings, Buffer, ForKind, Scalar, ScalarError, ScalarType, StmtKind};
+use tilewright_ir::{Bindings, Buffer, ForKind, Scalar, ScalarType, StmtKind};
 
-use crate::code::{Access, COUNTER, Code, Dims, Fast, Loop, Node, Op, Program, Stream};
+use crate::code::{Access, Code, Dims, Loop, Node, Op, Program};
 use crate::config::{Config, Order, Trap, TrapKind};
 use crate::memory::{BadView, Geometry, Memory, View};
 use crate::num::{decode, from_memory, to_memory};
 use crate::ops::compute;
 use crate::race::Race;
-
-/// Instructions below which a loop is not worth spreading over threads.
-const WORTH: u64 = 20_000;
+use crate::vector::Lanes;
 
 /// What all threads share.
 pub(crate) struct Machine<'p> {
@@ -36,10 +32,11 @@ pub(crate) struct Frame {
     pub(crate) iterations: u64,
     pub(crate) parallel_loops: u64,
     pub(crate) worker: bool,
+    pub(crate) lanes: Lanes,
     pub(crate) race: Option<Box<Race>>,
 }
 
-type Outcome = Result<(), Box<Trap>>;
+pub(crate) type Outcome = Result<(), Box<Trap>>;
 
 /// The extents, strides and offset of a buffer, where all its variables have values.
 pub(crate) fn view_of(buffer: &Buffer, slot: usize, width: u64, bindings: &Bindings) -> Result<View, BadView> {
@@ -75,7 +72,6 @@ fn ordered(order: Order, position: u64, extent: u64) -> u64 {
     }
 }
 
-#[expect(clippy::unnecessary_box_returns, reason = "a trap is boxed where it is made, so that results stay small")]
 impl Machine<'_> {
     pub(crate) fn nodes(&self, nodes: &[Node], frame: &mut Frame) -> Outcome {
         for node in nodes {
@@ -173,24 +169,11 @@ impl Machine<'_> {
             frame.fuel -= extent;
         }
         frame.iterations = frame.iterations.saturating_add(extent);
-        if let Some(outcome) = self.streamed(inner, min, extent, frame) {
+        if let Some(outcome) = self.vectorised(inner, min, extent, frame) {
             return outcome;
         }
         self.code(&inner.pre, frame)?;
         self.sequential(inner, min, extent, frame)
-    }
-
-    /// Runs the second body, if there is one and every address of every iteration is in bounds.
-    fn streamed(&self, inner: &Loop, min: u64, extent: u64, frame: &mut Frame) -> Option<Outcome> {
-        let fast = inner.fast.as_ref().filter(|fast| self.enter_fast(inner, fast, min, extent, frame))?;
-        for position in 0..extent {
-            frame.registers[COUNTER as usize] = position;
-            frame.registers[inner.var as usize] = min.wrapping_add(position);
-            if let Err(trap) = self.code(&fast.body, frame) {
-                return Some(Err(trap));
-            }
-        }
-        Some(Ok(()))
     }
 
     fn sequential(&self, inner: &Loop, min: u64, extent: u64, frame: &mut Frame) -> Outcome {
@@ -213,77 +196,8 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Whether the iterations are to be spread over threads.
-    fn spreads(&self, inner: &Loop, extent: u64, frame: &Frame) -> bool {
-        let threads = self.threads as u64;
-        let enough_fuel = || {
-            let each = inner.inner_iterations.and_then(|inner| inner.checked_add(1));
-            frame.fuel == u64::MAX
-                || each.and_then(|each| each.checked_mul(extent)).is_some_and(|all| all <= frame.fuel)
-        };
-        inner.independent
-            && !frame.worker
-            && self.threads > 1
-            && extent > 1
-            && (extent >= 4 * threads || !inner.inner_independent)
-            && inner.weight.saturating_mul(extent) >= WORTH
-            && enough_fuel()
-    }
-
-    fn parallel(&self, inner: &Loop, min: u64, extent: u64, frame: &mut Frame) -> Outcome {
-        self.code(&inner.pre, frame)?;
-        let mut template = frame.clone();
-        (template.worker, template.iterations) = (true, 0);
-        let chunks = extent.min(self.threads as u64 * 8);
-        let size = extent.div_ceil(chunks);
-        let failed = AtomicU64::new(u64::MAX);
-        let run = |chunk: u64| -> Result<u64, Box<Trap>> {
-            let mut frame = template.clone();
-            let (start, end) = ((chunk * size).min(extent), ((chunk + 1) * size).min(extent));
-            let failure = |trap| {
-                failed.fetch_min(chunk, Relaxed);
-                trap
-            };
-            if start == end || failed.load(Relaxed) < chunk {
-                return Ok(0);
-            }
-            if let Some(outcome) = self.streamed(inner, min.wrapping_add(start), end - start, &mut frame) {
-                return outcome.map(|()| 0).map_err(failure);
-            }
-            for position in start..end {
-                // A chunk before this one has failed: whatever happens here comes later.
-                if failed.load(Relaxed) < chunk {
-                    break;
-                }
-                frame.registers[inner.var as usize] = min.wrapping_add(position);
-                self.nodes(&inner.body, &mut frame).map_err(failure)?;
-            }
-            Ok(frame.iterations)
-        };
-        let results: Vec<_> = (0..chunks).into_par_iter().map(run).collect();
-        let mut iterations = extent;
-        for result in results {
-            iterations = iterations.saturating_add(result?);
-        }
-        frame.iterations = frame.iterations.saturating_add(iterations);
-        frame.parallel_loops += 1;
-        if frame.fuel != u64::MAX {
-            frame.fuel = frame.fuel.saturating_sub(iterations);
-        }
-        Ok(())
-    }
-
-    /// Computes the streams; true if every address of every iteration is in bounds.
-    fn enter_fast(&self, inner: &Loop, fast: &Fast, min: u64, extent: u64, frame: &mut Frame) -> bool {
-        frame.registers[inner.var as usize] = min;
-        if self.code(&fast.pre, frame).is_err() || self.code(&fast.probe, frame).is_err() {
-            return false;
-        }
-        fast.streams.iter().all(|stream| enter_stream(stream, extent, frame).is_some())
-    }
-
     #[inline]
-    fn code(&self, code: &Code, frame: &mut Frame) -> Outcome {
+    pub(crate) fn code(&self, code: &Code, frame: &mut Frame) -> Outcome {
         let mut at = 0;
         while let Some(instr) = code.instrs.get(at) {
             at += 1;
@@ -294,25 +208,6 @@ impl Machine<'_> {
                     }
                 }
                 Op::Jump => at += instr.c as usize,
-                Op::LoadStream => {
-                    let cell = stream_cell(frame, instr.a);
-                    let bits = frame.memories[instr.b as usize]
-                        .as_ref()
-                        .filter(|memory| memory.readable(cell))
-                        .and_then(|memory| memory.get(cell));
-                    let Some(bits) = bits else {
-                        return Err(self.stream_fault(instr.a, instr.b, code.sites[at - 1], frame));
-                    };
-                    frame.registers[instr.d as usize] = from_memory(instr.ty, bits);
-                }
-                Op::StoreStream => {
-                    let cell = stream_cell(frame, instr.a);
-                    let bits = to_memory(instr.ty, frame.registers[instr.c as usize]);
-                    let done = frame.memories[instr.b as usize].as_ref().and_then(|memory| memory.set(cell, bits));
-                    if done.is_none() {
-                        return Err(self.stream_fault(instr.a, instr.b, code.sites[at - 1], frame));
-                    }
-                }
                 Op::Load => {
                     let bits = self.load(instr.a, code.sites[at - 1], frame)?;
                     frame.registers[instr.d as usize] = from_memory(instr.ty, bits);
@@ -427,107 +322,4 @@ impl Machine<'_> {
         }
         Ok(())
     }
-
-    fn element(&self, access: &Access, frame: &Frame) -> String {
-        let indices: Vec<_> =
-            access.indices.iter().map(|&reg| frame.registers[reg as usize].cast_signed().to_string()).collect();
-        let buffer = &self.program.buffers[access.view as usize];
-        let lane = if buffer.dtype.lanes > 1 { format!(" (lane {})", access.lane) } else { String::new() };
-        format!("{buffer}[{}]{lane}", indices.join(", "))
-    }
-
-    #[cold]
-    fn outside(&self, access: &Access, axis: usize, view: &View, site: u32, frame: &Frame) -> Box<Trap> {
-        let shape: Vec<_> = view.extents.iter().map(ToString::to_string).collect();
-        let shape = shape.join(", ");
-        let message =
-            format!("{} is out of bounds on axis {axis}: the shape is ({shape})", self.element(access, frame));
-        self.trap(TrapKind::OutOfBounds, message, site, frame)
-    }
-
-    #[cold]
-    fn beyond(&self, access: &Access, site: u32, frame: &Frame) -> Box<Trap> {
-        let message = format!("{} lies outside the memory of its allocation", self.element(access, frame));
-        self.trap(TrapKind::OutOfBounds, message, site, frame)
-    }
-
-    /// A stream's address is inside its view, so either the memory is shorter or the element is not defined.
-    #[cold]
-    fn stream_fault(&self, base: u32, slot: u32, site: u32, frame: &Frame) -> Box<Trap> {
-        let cell = stream_cell(frame, base);
-        let memory = frame.memories[slot as usize].as_ref();
-        let inside = memory.is_some_and(|memory| cell < memory.len());
-        let at = self.program.streams.iter().find(|(other, ..)| *other == base);
-        let name = at.map_or_else(String::new, |(_, view, lane)| self.stream_element(*view, *lane, cell, frame));
-        let (kind, what) = if inside {
-            (TrapKind::Undefined, "was never written")
-        } else {
-            (TrapKind::OutOfBounds, "lies outside the memory of its allocation")
-        };
-        self.trap(kind, format!("{name} {what}"), site, frame)
-    }
-
-    /// The element of a view that lies at a cell.
-    fn stream_element(&self, view: u32, lane: usize, cell: usize, frame: &Frame) -> String {
-        let buffer = &self.program.buffers[view as usize];
-        let Some(view) = &frame.views[view as usize] else { return buffer.to_string() };
-        let mut rest = i64::try_from(cell).unwrap_or(0) - view.offset - i64::try_from(lane).unwrap_or(0);
-        let mut indices = Vec::new();
-        for &stride in &view.strides {
-            let index = if stride == 0 { 0 } else { rest.div_euclid(stride) };
-            rest -= index * stride;
-            indices.push(index.to_string());
-        }
-        let lane = if buffer.dtype.lanes > 1 { format!(" (lane {lane})") } else { String::new() };
-        format!("{buffer}[{}]{lane}", indices.join(", "))
-    }
-
-    #[cold]
-    fn arithmetic(&self, error: ScalarError, site: u32, frame: &Frame) -> Box<Trap> {
-        let kind = match error {
-            ScalarError::ShiftAmount(_) => TrapKind::ShiftRange,
-            ScalarError::DivisionByZero | ScalarError::Type | ScalarError::Overflow => TrapKind::DivisionByZero,
-        };
-        self.trap(kind, error.to_string(), site, frame)
-    }
-
-    #[cold]
-    fn trap(&self, kind: TrapKind, message: String, site: u32, frame: &Frame) -> Box<Trap> {
-        let site = &self.program.sites[site as usize];
-        let value = |ty, reg: u32| decode(ty, frame.registers[reg as usize]).as_int().unwrap_or_default();
-        let loops = site.loops.iter();
-        Box::new(Trap {
-            kind,
-            message,
-            place: site.span,
-            loops: loops.map(|(var, reg)| (var.name().to_owned(), value(var.dtype().scalar, *reg))).collect(),
-            statement: crate::text::statement(site.stmt),
-        })
-    }
-}
-
-#[inline]
-fn stream_cell(frame: &Frame, base: u32) -> usize {
-    let step = frame.registers[base as usize + 1].wrapping_mul(frame.registers[COUNTER as usize]);
-    usize::try_from(frame.registers[base as usize].wrapping_add(step)).unwrap_or(usize::MAX)
-}
-
-/// Computes where a stream starts and how it moves; none if it leaves its view in any iteration.
-fn enter_stream(stream: &Stream, extent: u64, frame: &mut Frame) -> Option<()> {
-    let view = frame.views[stream.view as usize].as_ref()?;
-    let mut cell = view.offset.checked_add(i64::try_from(stream.lane * view.per_lane).ok()?)?;
-    let mut step = 0i64;
-    for ((dim, &bound), &stride) in stream.dims.iter().zip(&view.extents).zip(&view.strides) {
-        let first = i128::from(frame.registers[dim.reg as usize].cast_signed()) + i128::from(dim.plus);
-        let last = first + i128::from(dim.step).checked_mul(i128::from(extent - 1))?;
-        let bound = i128::from(bound).min(dim.max + 1);
-        if !(0..bound).contains(&first) || !(0..bound).contains(&last) {
-            return None;
-        }
-        cell = cell.wrapping_add(i64::try_from(first).ok()?.wrapping_mul(stride));
-        step = step.wrapping_add(dim.step.wrapping_mul(stride));
-    }
-    frame.registers[stream.base as usize] = cell.cast_unsigned();
-    frame.registers[stream.base as usize + 1] = step.cast_unsigned();
-    Some(())
 }

@@ -45,7 +45,7 @@ impl Ranges {
     }
 
     /// The values of an integer expression; none if they are not known or may leave its type.
-    fn interval(&self, expr: &Expr) -> Option<Interval> {
+    pub(crate) fn interval(&self, expr: &Expr) -> Option<Interval> {
         let result = match expr {
             Expr::Int { value, .. } => (*value, *value),
             Expr::Var(var) => *self.0.get(var)?,
@@ -60,7 +60,8 @@ impl Ranges {
     }
 }
 
-fn fits(ty: ScalarType, (low, high): Interval) -> bool {
+/// Whether all values between two are the type's.
+pub(crate) fn fits(ty: ScalarType, (low, high): Interval) -> bool {
     ty.integer_range().is_some_and(|(least, greatest)| least <= low && high <= greatest)
 }
 
@@ -267,3 +268,6 @@ impl Scan<'_> {
         Some(Linear { outside: vec![(expr.clone(), 1)], ..Linear::default() })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -30,17 +30,23 @@
 mod code;
 mod compile;
 mod config;
+mod cursor;
 mod definition;
 mod exec;
 mod independence;
 mod inputs;
+mod lanes;
 mod memory;
 mod num;
 mod ops;
+mod plan;
 mod race;
 mod run;
+mod spread;
 mod tensor;
 mod text;
+mod traps;
+mod vector;
 
 pub use config::{Argument, Arguments, Config, Observers, Order, Report, RunError, Trap, TrapKind};
 pub use definition::{as_function, run_definition};

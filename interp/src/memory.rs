@@ -36,6 +36,57 @@ fn zeroed<T: Default>(len: usize) -> Result<Vec<T>, OutOfMemory> {
     Ok(items)
 }
 
+/// Calls `each` with the position and the cell of `len` cells that lie `step` apart; false if one is outside or `each`
+/// gave false for one, which it is called for nonetheless.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "the closure is the body of a hot loop")]
+fn run<T>(cells: &[T], first: i64, step: i64, len: usize, mut each: impl FnMut(usize, &T) -> bool) -> bool {
+    let Some(last) = len.checked_sub(1).and_then(|last| i64::try_from(last).ok()) else { return true };
+    let (Ok(from), Ok(to)) = (usize::try_from(first), usize::try_from(first.wrapping_add(last.wrapping_mul(step))))
+    else {
+        return false;
+    };
+    let mut all = true;
+    match (step, cells.get(from..), usize::try_from(step)) {
+        (1, ..) => {
+            let Some(cells) = cells.get(from..from + len) else { return false };
+            cells.iter().enumerate().for_each(|(at, cell)| all &= each(at, cell));
+        }
+        (0, Some([cell, ..]), _) => (0..len).for_each(|at| all &= each(at, cell)),
+        (_, Some(cells), Ok(step @ 1..)) if to - from < cells.len() => {
+            cells.iter().step_by(step).take(len).enumerate().for_each(|(at, cell)| all &= each(at, cell));
+        }
+        (..0, ..) => {
+            let mut cell = first;
+            for at in 0..len {
+                let Some(here) = usize::try_from(cell).ok().and_then(|cell| cells.get(cell)) else { return false };
+                all &= each(at, here);
+                cell = cell.wrapping_add(step);
+            }
+        }
+        _ => return false,
+    }
+    all
+}
+
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "the closure is the body of a hot loop")]
+fn read<T>(cells: &[T], first: i64, step: i64, out: &mut [u64], get: impl Fn(&T) -> u64) -> bool {
+    run(cells, first, step, out.len(), |at, cell| {
+        out[at] = get(cell);
+        true
+    })
+}
+
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "the closure is the body of a hot loop")]
+fn put<T>(cells: &[T], first: i64, step: i64, values: &[u64], set: impl Fn(&T, u64)) -> bool {
+    run(cells, first, step, values.len(), |at, cell| {
+        set(cell, values[at]);
+        true
+    })
+}
+
 impl Memory {
     /// `len` cells of `width` bytes. With `track` it is kept who is defined, which nothing is yet; with `check`, reading
     /// the others is a fault.
@@ -85,6 +136,62 @@ impl Memory {
         Some(())
     }
 
+    /// Reads the cells `cell`, `cell + step`, ...; false if one is outside or may not be read.
+    #[inline]
+    pub(crate) fn read_run(&self, cell: i64, step: i64, out: &mut [u64]) -> bool {
+        let readable = match &self.defined {
+            Some(defined) if self.check => run(defined, cell, step, out.len(), |_, flag| flag.load(Relaxed) != 0),
+            _ => true,
+        };
+        readable
+            && match &self.cells {
+                Cells::Four(cells) => read(cells, cell, step, out, |cell| cell.load(Relaxed).into()),
+                Cells::One(cells) => read(cells, cell, step, out, |cell| cell.load(Relaxed).into()),
+                Cells::Two(cells) => read(cells, cell, step, out, |cell| cell.load(Relaxed).into()),
+                Cells::Eight(cells) => read(cells, cell, step, out, |cell| cell.load(Relaxed)),
+            }
+    }
+
+    /// Writes the low bits of the values to the cells `cell`, `cell + step`, ..., and marks them defined; false if one
+    /// is outside.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the low bits are the element")]
+    pub(crate) fn write_run(&self, cell: i64, step: i64, values: &[u64]) -> bool {
+        let len = values.len();
+        let written = match &self.cells {
+            Cells::Four(cells) => put(cells, cell, step, values, |cell, bits| cell.store(bits as u32, Relaxed)),
+            Cells::One(cells) => put(cells, cell, step, values, |cell, bits| cell.store(bits as u8, Relaxed)),
+            Cells::Two(cells) => put(cells, cell, step, values, |cell, bits| cell.store(bits as u16, Relaxed)),
+            Cells::Eight(cells) => put(cells, cell, step, values, |cell, bits| cell.store(bits, Relaxed)),
+        };
+        let mark = |_, flag: &AtomicU8| {
+            flag.store(1, Relaxed);
+            true
+        };
+        written && self.defined.as_ref().is_none_or(|defined| run(defined, cell, step, len, mark))
+    }
+
+    /// Reads a cell each where the mask is not 0; false if one is outside or may not be read.
+    pub(crate) fn read_cells(&self, cells: &[i64], mask: Option<&[u64]>, out: &mut [u64]) -> bool {
+        cells.iter().zip(out).enumerate().all(|(at, (&cell, out))| {
+            if mask.is_some_and(|mask| mask[at] == 0) {
+                return true;
+            }
+            let cell = usize::try_from(cell).unwrap_or(usize::MAX);
+            let bits = self.get(cell).filter(|_| self.readable(cell));
+            *out = bits.unwrap_or(0);
+            bits.is_some()
+        })
+    }
+
+    /// Writes a cell each where the mask is not 0; false if one is outside.
+    pub(crate) fn write_cells(&self, cells: &[i64], mask: Option<&[u64]>, values: &[u64]) -> bool {
+        cells.iter().zip(values).enumerate().all(|(at, (&cell, &bits))| {
+            let skipped = mask.is_some_and(|mask| mask[at] == 0);
+            skipped || self.set(usize::try_from(cell).unwrap_or(usize::MAX), bits).is_some()
+        })
+    }
+
     /// Whether a cell may be read.
     #[inline]
     pub(crate) fn readable(&self, cell: usize) -> bool {
@@ -117,6 +224,39 @@ impl Memory {
             Cells::Eight(cells) => {
                 let words = bytes.as_chunks().0.iter().map(|&word| u64::from_le_bytes(word));
                 cells.iter().zip(words).for_each(|(cell, word)| cell.store(word, Relaxed));
+            }
+        }
+    }
+
+    /// The cells as little-endian bytes; more or fewer bytes than cells are left out.
+    pub(crate) fn read_bytes(&self, bytes: &mut [u8]) {
+        match &self.cells {
+            Cells::One(cells) => {
+                cells.iter().zip(bytes).for_each(|(cell, byte)| *byte = cell.load(Relaxed));
+            }
+            Cells::Two(cells) => {
+                let words = bytes.as_chunks_mut().0.iter_mut();
+                cells.iter().zip(words).for_each(|(cell, word)| *word = cell.load(Relaxed).to_le_bytes());
+            }
+            Cells::Four(cells) => {
+                let words = bytes.as_chunks_mut().0.iter_mut();
+                cells.iter().zip(words).for_each(|(cell, word)| *word = cell.load(Relaxed).to_le_bytes());
+            }
+            Cells::Eight(cells) => {
+                let words = bytes.as_chunks_mut().0.iter_mut();
+                cells.iter().zip(words).for_each(|(cell, word)| *word = cell.load(Relaxed).to_le_bytes());
+            }
+        }
+    }
+
+    /// Which elements of `cells` cells are wholly defined.
+    pub(crate) fn read_defined(&self, cells: usize, defined: &mut [bool]) {
+        match &self.defined {
+            None => defined.fill(true),
+            Some(flags) => {
+                for (to, flags) in defined.iter_mut().zip(flags.chunks_exact(cells.max(1))) {
+                    *to = flags.iter().all(|flag| flag.load(Relaxed) != 0);
+                }
             }
         }
     }

@@ -23,16 +23,27 @@ fn encode_result(op: BinaryOp, ty: ScalarType, value: Scalar) -> u64 {
 #[expect(clippy::inline_always, reason = "merged into the interpreter's dispatch")]
 pub(crate) fn compute(instr: &Instr, registers: &[u64]) -> Result<u64, ScalarError> {
     let reg = |number: u32| registers[number as usize];
-    let (a, b) = (|| reg(instr.a), || reg(instr.b));
-    let int = |number: u32| reg(number).cast_signed();
-    let (x, y) = (|| int(instr.a), || int(instr.b));
-    let (fx, fy) = (|| f32_of(reg(instr.a)), || f32_of(reg(instr.b)));
-    let (dx, dy) = (|| f64::from_bits(reg(instr.a)), || f64::from_bits(reg(instr.b)));
+    value(instr.op, instr, || reg(instr.a), || reg(instr.b), || reg(instr.c))
+}
+
+/// The value of the operator `op`, which is that of the instruction, on three operands.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "merged into the loops over it, where the operator is known")]
+pub(crate) fn value(
+    op: Op,
+    instr: &Instr,
+    a: impl Fn() -> u64,
+    b: impl Fn() -> u64,
+    c: impl Fn() -> u64,
+) -> Result<u64, ScalarError> {
+    let (x, y) = (|| a().cast_signed(), || b().cast_signed());
+    let (fx, fy) = (|| f32_of(a()), || f32_of(b()));
+    let (dx, dy) = (|| f64::from_bits(a()), || f64::from_bits(b()));
     let done = |value: i64| Ok(value.cast_unsigned());
     let narrow = |value: i64| Ok(wrap(ScalarType::Int32, value).cast_unsigned());
     let nonzero = |value: i64| if value == 0 { Err(ScalarError::DivisionByZero) } else { Ok(value) };
     #[expect(clippy::float_cmp, reason = "IEEE equality is the operator's meaning")]
-    match instr.op {
+    match op {
         Op::Move => Ok(a()),
         Op::Add => done(x().wrapping_add(y())),
         Op::Sub => done(x().wrapping_sub(y())),
@@ -65,14 +76,13 @@ pub(crate) fn compute(instr: &Instr, registers: &[u64]) -> Result<u64, ScalarErr
         Op::EqF32 => Ok(u64::from(fx() == fy())),
         Op::LtF32 => Ok(u64::from(fx() < fy())),
         Op::LeF32 => Ok(u64::from(fx() <= fy())),
-        Op::MulAddF32 => Ok(f32_bits(fx() * fy() + f32_of(reg(instr.c)))),
         Op::AddF64 => Ok((dx() + dy()).to_bits()),
         Op::SubF64 => Ok((dx() - dy()).to_bits()),
         Op::MulF64 => Ok((dx() * dy()).to_bits()),
         Op::DivF64 => Ok((dx() / dy()).to_bits()),
         #[expect(clippy::cast_precision_loss, reason = "rounding once is what is asked for")]
         Op::IntToF32 => Ok(f32_bits(x() as f32)),
-        Op::Select => Ok(if a() != 0 { b() } else { reg(instr.c) }),
+        Op::Select => Ok(if a() != 0 { b() } else { c() }),
         Op::Binary | Op::Unary | Op::Call | Op::Cast => by_table(instr, a(), b()),
         // The interpreter runs these itself; they compute nothing.
         Op::JumpIfZero | Op::Jump | Op::Load | Op::Store | Op::LoadStream | Op::StoreStream | Op::Assert => Ok(0),

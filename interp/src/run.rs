@@ -12,6 +12,7 @@ use crate::memory::{BadView, Memory, View};
 use crate::num::encode;
 use crate::race::Race;
 use crate::tensor::Tensor;
+use crate::vector::Lanes;
 
 /// Runs a function. The tensors in `args` are replaced by what the function leaves in them.
 ///
@@ -41,6 +42,7 @@ pub fn run(func: Validated<'_>, args: &mut Arguments, config: &Config) -> Result
         iterations: 0,
         parallel_loops: 0,
         worker: false,
+        lanes: Lanes::default(),
         race: config.observers.race.then(|| Box::new(Race::new())),
     };
     let passed = load_arguments(func, args, config, &setup, &mut frame)?;
@@ -66,6 +68,13 @@ pub fn run(func: Validated<'_>, args: &mut Arguments, config: &Config) -> Result
             continue;
         }
         if let Some(Argument::Tensor(tensor)) = args.params.get_mut(position) {
+            let packed = buffer.is_some_and(|buffer| buffer.strides.is_none()) && view.offset == 0;
+            if packed && memory.len() == tensor.lane_count() * view.per_lane {
+                let (bytes, defined) = tensor.parts_mut();
+                memory.read_bytes(bytes);
+                memory.read_defined(view.per_lane, defined);
+                continue;
+            }
             each_lane(tensor.dtype().lanes, &view, |lane, cell| {
                 let raw = memory.get_wide(cell, view.per_lane, view.width).unwrap_or(0);
                 let defined = (cell..cell + view.per_lane).all(|cell| memory.is_defined(cell));

@@ -180,6 +180,11 @@ impl Tensor {
         }
     }
 
+    /// The memory and the flags, for writing them as a whole.
+    pub(crate) fn parts_mut(&mut self) -> (&mut [u8], &mut [bool]) {
+        (&mut self.bytes, &mut self.defined)
+    }
+
     /// Bytes of a lane.
     fn width(&self) -> usize {
         match self.dtype.scalar.bytes() {

@@ -281,36 +281,3 @@ fn independent_serial_loops_are_spread_over_threads() {
     let report = execute(&program, &mut args, &config(2)).unwrap();
     assert_eq!((report.parallel_loops, report.iterations), (1, 90 + 90 * 700));
 }
-
-/// Prints nanoseconds an element; run with `--release -- --ignored --nocapture`.
-#[test]
-#[ignore = "a measurement, not a check"]
-#[allow(clippy::print_stdout, clippy::cast_precision_loss)]
-fn speed() {
-    let time = |name: &str, elements: u64, program: &tilewright_ir::PrimFunc, args: &Arguments| {
-        for threads in [1, 2] {
-            let mut args = args.clone();
-            let start = std::time::Instant::now();
-            execute(program, &mut args, &config(threads)).unwrap();
-            let ns = start.elapsed().as_nanos() as f64;
-            println!("{name}, {threads} threads: {:.1} ns an element, {:.2} s", ns / elements as f64, ns / 1e9);
-        }
-    };
-    let (source, copy, target) =
-        (buffer("A", &[4, 56, 56, 64]), buffer("C", &[4, 64, 56, 56]), buffer("B", &[4, 16, 56, 56, 4]));
-    let names = ["n", "co", "h", "w", "ci"].map(Var::index);
-    let [n, co, h, w, ci] = &names;
-    let load = |c: Expr| Expr::load(&source, vec![v(n), v(h), v(w), c]);
-    let body = Stmt::store(&copy, vec![v(n), v(ci), v(h), v(w)], load(v(ci)));
-    let program = func(&[&source, &copy], nest(&[n, ci, h, w], &[4, 64, 56, 56], body));
-    let input = filled(&[4, 56, 56, 64], 3);
-    time("copy", 802_816, &program, &Arguments::tensors([input.clone(), empty(&[4, 64, 56, 56])]));
-    let channel = || v(co) * Expr::int(4) + v(ci);
-    let value = load(channel()) * Expr::float_of(2.0, ScalarType::Float32) + load(channel());
-    let body = Stmt::store(&target, vec![v(n), v(co), v(h), v(w), v(ci)], value);
-    let program = func(&[&source, &target], nest(&[n, co, h, w, ci], &[4, 16, 56, 56, 4], body));
-    time("multiply-add", 802_816, &program, &Arguments::tensors([input, empty(&[4, 16, 56, 56, 4])]));
-    let conv = conv(56, 56, 64, 64);
-    let args = [filled(&conv.shapes[0], 1), filled(&conv.shapes[1], 2), empty(&conv.shapes[2])];
-    time("convolution", 56 * 56 * 64 * 576, &as_function(&conv.definition), &Arguments::tensors(args));
-}

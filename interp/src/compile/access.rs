@@ -2,8 +2,8 @@
 
 use tilewright_ir::{BinaryOp, Buffer, Diagnostic, Expr, UnaryOp, Var};
 
-use super::Compiler;
 use super::expr::Lanes;
+use super::{Compiler, StreamOf};
 use crate::code::{Access, Instr, Op, Reg, Stream, StreamDim};
 
 /// The index that varies over the lanes and the lanes of an element, for each lane of an access.
@@ -26,10 +26,9 @@ impl<'a> Compiler<'_, 'a> {
     pub(super) fn load(&mut self, buffer: &'a Buffer, indices: &'a [Expr]) -> Result<Lanes, Diagnostic> {
         let ty = buffer.dtype.scalar;
         if let Some(streams) = self.streams(buffer, indices)? {
-            let slot = self.slot(buffer)?;
             return streams
                 .into_iter()
-                .map(|base| self.read(Instr::new(Op::LoadStream, ty, [base, slot, 0])))
+                .map(|stream| self.read(Instr::new(Op::LoadStream, ty, [stream, 0, 0])))
                 .collect();
         }
         let accesses = self.accesses(buffer, indices)?;
@@ -40,10 +39,9 @@ impl<'a> Compiler<'_, 'a> {
     pub(super) fn store(&mut self, buffer: &'a Buffer, indices: &'a [Expr], value: &'a Expr) -> Result<(), Diagnostic> {
         let ty = buffer.dtype.scalar;
         if let Some(streams) = self.streams(buffer, indices)? {
-            let slot = self.slot(buffer)?;
             let values = self.expr(value)?;
-            for (base, value) in streams.into_iter().zip(values) {
-                self.emit(Instr::new(Op::StoreStream, ty, [base, slot, value]))?;
+            for (stream, value) in streams.into_iter().zip(values) {
+                self.emit(Instr::new(Op::StoreStream, ty, [stream, value, 0]))?;
             }
             return Ok(());
         }
@@ -53,11 +51,6 @@ impl<'a> Compiler<'_, 'a> {
             self.emit(Instr::new(Op::Store, ty, [access, value, 0]))?;
         }
         Ok(())
-    }
-
-    fn slot(&self, buffer: &Buffer) -> Result<Reg, Diagnostic> {
-        let missing = || Diagnostic::error("no-memory", buffer.span, format!("buffer `{buffer}` has no memory here"));
-        self.setup.slots.get(&buffer.data).and_then(|&slot| Reg::try_from(slot).ok()).ok_or_else(missing)
     }
 
     /// A load into a new register; it is never shared, for memory changes.
@@ -81,53 +74,47 @@ impl<'a> Compiler<'_, 'a> {
             .collect()
     }
 
-    /// The streams of an access, one a lane, if a second body is being made and all indices move by constant steps.
+    /// The streams of an access, one a lane, if code for a plan is being made and all indices move by constant steps.
+    /// What stands in a branch is often in bounds only there, so it is no stream.
     fn streams(&mut self, buffer: &'a Buffer, indices: &'a [Expr]) -> Result<Option<Vec<Reg>>, Diagnostic> {
         let Some(context) = &self.stream_of else { return Ok(None) };
-        let (var, depth) = (context.var, context.depth);
+        if self.levels.last().is_some_and(|level| level.numberings.len() > 1) {
+            return Ok(None);
+        }
         let mut parts = Vec::with_capacity(indices.len());
         for index in indices {
             let Some(part) = ramp_parts(index) else { return Ok(None) };
-            let Some(step) = self.step(part.0, var, depth) else { return Ok(None) };
-            parts.push((part.0, part.1, step));
-        }
-        // Elements of several cells are left to the accesses that check every index.
-        let slot = self.slot(buffer)?;
-        if self.setup.widths.get(slot as usize) != Some(&buffer.dtype.scalar.bytes()) {
-            return Ok(None);
+            let steps = context.vars.iter().map(|var| self.step(part.0, var, context)).collect::<Option<Vec<_>>>();
+            let Some(steps) = steps else { return Ok(None) };
+            parts.push((part.0, part.1, steps));
         }
         let mut dims = Vec::with_capacity(indices.len());
-        for (base, stride, step) in parts {
+        for (base, stride, steps) in parts {
             let reg = self.probed(base)?;
             let max = base.dtype().scalar.integer_range().map_or(0, |(_, high)| high);
-            dims.push((StreamDim { reg, plus: 0, step, max }, stride));
+            dims.push((StreamDim { reg, plus: 0, steps, max }, stride));
         }
         let view = self.view(buffer)?;
         let lanes = lane_layout(buffer, index_lanes(indices));
-        let mut bases = Vec::new();
+        let mut numbers = Vec::new();
         for (at, lane) in lanes {
             let plus = |stride: i64| i64::try_from(at).unwrap_or(i64::MAX).saturating_mul(stride);
             let dims: Vec<_> =
                 dims.iter().map(|(dim, stride)| StreamDim { plus: plus(*stride), ..dim.clone() }).collect();
-            bases.push(self.stream(view, dims, lane)?);
+            numbers.push(self.stream(view, dims, lane)?);
         }
-        Ok(Some(bases))
+        Ok(Some(numbers))
     }
 
     /// A stream, shared with an equal one.
     fn stream(&mut self, view: u32, dims: Vec<StreamDim>, lane: usize) -> Result<Reg, Diagnostic> {
-        let streams = self.stream_of.as_ref().map(|context| &context.streams);
-        let same = |stream: &&Stream| stream.view == view && stream.lane == lane && stream.dims == dims;
-        if let Some(stream) = streams.and_then(|streams| streams.iter().find(same)) {
-            return Ok(stream.base);
+        let Some(context) = &mut self.stream_of else { return Ok(0) };
+        let same = |stream: &Stream| stream.view == view && stream.lane == lane && stream.dims == dims;
+        let number = context.streams.iter().position(same).unwrap_or(context.streams.len());
+        if number == context.streams.len() {
+            context.streams.push(Stream { view, dims, lane });
         }
-        let depth = self.depth();
-        let base = self.registers(2, depth)?;
-        self.program.streams.push((base, view, lane));
-        if let Some(context) = &mut self.stream_of {
-            context.streams.push(Stream { view, dims, lane, base });
-        }
-        Ok(base)
+        Reg::try_from(number).map_err(|_| super::too_large())
     }
 
     /// Emits an index into the code that runs for the first iteration only.
@@ -145,20 +132,20 @@ impl<'a> Compiler<'_, 'a> {
         Ok(result?[0])
     }
 
-    /// By how much an expression moves with each iteration, if that is a constant, over the integers modulo its type, and
-    /// nothing in it can trap or reads memory.
-    fn step(&self, expr: &Expr, var: &Var, depth: u32) -> Option<i64> {
+    /// By how much an expression moves with one loop of a nest, if that is a constant, over the integers modulo its type,
+    /// and nothing in it can trap or reads memory.
+    fn step(&self, expr: &Expr, var: &Var, nest: &StreamOf<'_>) -> Option<i64> {
         match expr {
-            Expr::Var(other) if other == var => Some(1),
-            Expr::Binary(BinaryOp::Add, a, b) => self.step(a, var, depth)?.checked_add(self.step(b, var, depth)?),
-            Expr::Binary(BinaryOp::Sub, a, b) => self.step(a, var, depth)?.checked_sub(self.step(b, var, depth)?),
+            Expr::Var(other) if nest.vars.contains(&other) => Some(i64::from(other == var)),
+            Expr::Binary(BinaryOp::Add, a, b) => self.step(a, var, nest)?.checked_add(self.step(b, var, nest)?),
+            Expr::Binary(BinaryOp::Sub, a, b) => self.step(a, var, nest)?.checked_sub(self.step(b, var, nest)?),
             Expr::Binary(BinaryOp::Mul, a, b) => match (self.const_int(a), self.const_int(b)) {
-                (Some(factor), _) => self.step(b, var, depth)?.checked_mul(factor),
-                (_, Some(factor)) => self.step(a, var, depth)?.checked_mul(factor),
-                (None, None) => self.invariant(expr, depth).then_some(0),
+                (Some(factor), _) => self.step(b, var, nest)?.checked_mul(factor),
+                (_, Some(factor)) => self.step(a, var, nest)?.checked_mul(factor),
+                (None, None) => self.invariant(expr, nest.depth).then_some(0),
             },
-            Expr::Unary(UnaryOp::Neg, a) => self.step(a, var, depth)?.checked_neg(),
-            _ => self.invariant(expr, depth).then_some(0),
+            Expr::Unary(UnaryOp::Neg, a) => self.step(a, var, nest)?.checked_neg(),
+            _ => self.invariant(expr, nest.depth).then_some(0),
         }
     }
 

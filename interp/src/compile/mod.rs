@@ -2,18 +2,22 @@
 //!
 //! Every loop opens a level. A computation goes to the outermost level where its operands are known, into the code
 //! that runs once before that loop; equal computations are done once. Symbolic extents and scalar parameters have their
-//! values by now, so that shapes and strides are mostly constants. An innermost loop is translated a second time, with
-//! accesses that move by constant steps turned into streams, whose bounds are checked before the loop starts.
+//! values by now, so that shapes and strides are mostly constants. An innermost nest of loops is translated a second time,
+//! into a [`crate::plan`] that runs many iterations at a time, with accesses that move by constant steps turned into
+//! streams, whose bounds are checked before the nest starts.
 
 mod access;
 mod expr;
+mod nest;
 mod stmt;
+
+pub(crate) use nest::MAX_NEST;
 
 use std::collections::HashMap;
 
-use tilewright_ir::{Bindings, Buffer, Diagnostic, ScalarType, Stmt, Var};
+use tilewright_ir::{Bindings, Buffer, Diagnostic, Stmt, Var};
 
-use crate::code::{Access, Code, Fast, Instr, Op, Program, Reg, Site, Stream};
+use crate::code::{Access, Code, Instr, Program, Reg, Site, Stream};
 use crate::independence::Ranges;
 use crate::ops;
 
@@ -46,7 +50,6 @@ pub(crate) fn compile<'a>(setup: &Setup<'a>) -> Result<Program<'a>, Diagnostic> 
         buffers: setup.buffers.clone(),
         widths: setup.widths.clone(),
         slot_of: setup.buffers.iter().map(|buffer| setup.slots.get(&buffer.data).copied().unwrap_or(0)).collect(),
-        streams: Vec::new(),
     };
     let mut compiler = Compiler {
         setup,
@@ -86,9 +89,11 @@ struct Level {
     numberings: Vec<Numbering>,
 }
 
-/// The second body of an innermost loop.
+/// The nest that code for a plan is being made for.
 struct StreamOf<'a> {
-    var: &'a Var,
+    /// The variables of its loops, outermost first.
+    vars: Vec<&'a Var>,
+    /// Level of the outermost loop.
     depth: u32,
     probe: Code,
     probe_numbering: Numbering,
@@ -252,44 +257,4 @@ impl<'a> Compiler<'_, 'a> {
         self.program.accesses.push(access);
         Ok(number)
     }
-}
-
-/// The second body of a loop, if it has any stream.
-fn finish_fast(level: Level, context: StreamOf<'_>) -> Option<Fast> {
-    let Level { pre, nodes, mut code, .. } = level;
-    if !nodes.is_empty() || context.streams.is_empty() {
-        return None;
-    }
-    fuse(&mut code);
-    Some(Fast { pre, probe: context.probe, streams: context.streams, body: code })
-}
-
-/// Joins a product and the sum that follows it and is its only user. Both are rounded as before.
-fn fuse(code: &mut Code) {
-    if code.instrs.iter().any(|instr| matches!(instr.op, Op::Jump | Op::JumpIfZero)) {
-        return;
-    }
-    let mut uses: HashMap<Reg, u32> = HashMap::new();
-    for instr in &code.instrs {
-        for reg in [instr.a, instr.b, instr.c] {
-            *uses.entry(reg).or_default() += 1;
-        }
-    }
-    let mut fused = Code::default();
-    for (instr, &site) in code.instrs.iter().zip(&code.sites) {
-        let previous = fused.instrs.last().copied();
-        let product = previous.filter(|mul| mul.op == Op::MulF32 && uses.get(&mul.d) == Some(&1));
-        match product {
-            Some(mul) if instr.op == Op::AddF32 && (instr.a == mul.d || instr.b == mul.d) => {
-                let other = if instr.a == mul.d { instr.b } else { instr.a };
-                let mut joined = Instr::new(Op::MulAddF32, ScalarType::Float32, [mul.a, mul.b, other]);
-                joined.d = instr.d;
-                fused.instrs.pop();
-                fused.sites.pop();
-                fused.push(joined, site);
-            }
-            _ => fused.push(*instr, site),
-        }
-    }
-    *code = fused;
 }

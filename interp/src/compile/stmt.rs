@@ -2,7 +2,7 @@
 
 use tilewright_ir::{Buffer, Diagnostic, Expr, For, ForKind, ScalarType, Stmt, StmtKind, Var};
 
-use super::{Compiler, Level, StreamOf, finish_fast};
+use super::{Compiler, Level};
 use crate::code::{Code, Dims, Instr, Loop, Node, Op};
 use crate::independence::independent;
 
@@ -134,7 +134,7 @@ impl<'a> Compiler<'_, 'a> {
         let outer_ranges = self.ranges.clone();
         self.ranges.bind_loop(inner);
         let (pre, body) = self.body(&inner.body)?;
-        let fast = self.fast(inner, depth, &body)?;
+        let fast = self.fast(inner, var, &body)?;
         self.ranges = outer_ranges;
         self.loops.pop();
         let costs = Costs::of(&body);
@@ -164,26 +164,6 @@ impl<'a> Compiler<'_, 'a> {
         self.flush();
         let level = self.levels.pop().unwrap_or_default();
         result.map(|()| (level.pre, level.nodes))
-    }
-
-    /// Translates an innermost body a second time, with streams.
-    fn fast(&mut self, inner: &'a For, depth: u32, body: &[Node]) -> Result<Option<crate::code::Fast>, Diagnostic> {
-        if !self.setup.streams || !matches!(body, [Node::Code(_)]) {
-            return Ok(None);
-        }
-        self.stream_of = Some(StreamOf {
-            var: &inner.var,
-            depth,
-            probe: Code::default(),
-            probe_numbering: super::Numbering::new(),
-            streams: Vec::new(),
-        });
-        self.levels.push(Level::default());
-        let result = self.stmt(&inner.body);
-        let level = self.levels.pop().unwrap_or_default();
-        let context = self.stream_of.take();
-        result?;
-        Ok(context.and_then(|context| finish_fast(level, context)))
     }
 }
 

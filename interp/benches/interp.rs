@@ -1,0 +1,117 @@
+//! How fast programs are interpreted, in elements: stored ones, and multiply-adds where elements are summed up.
+#![allow(missing_docs, clippy::expect_used, reason = "criterion's macros make functions; a benchmark may stop")]
+
+use std::hint::black_box;
+
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use tilewright_interp::{Arguments, Config, Tensor, as_function, fill, run};
+use tilewright_ir::{
+    Axis, Buffer, DataType, Definition, Expr, ForKind, FuncAttrs, PrimFunc, ReduceOp, ScalarType, Stage, StageBody,
+    Stmt, Var, validate,
+};
+
+fn buffer(name: &str, shape: &[i64]) -> Buffer {
+    Buffer::compact(name, ScalarType::Float32, shape.iter().map(|&extent| Expr::int(extent)).collect())
+}
+
+fn func(buffers: &[&Buffer], body: Stmt) -> PrimFunc {
+    let params: Vec<_> = buffers.iter().map(|buffer| Var::new(buffer.name.clone(), DataType::HANDLE)).collect();
+    let buffer_map = params.iter().cloned().zip(buffers.iter().map(|&buffer| buffer.clone())).collect();
+    PrimFunc { name: "bench".into(), params, buffer_map, attrs: FuncAttrs::default(), body }
+}
+
+fn nest(vars: &[&Var], extents: &[i64], body: Stmt) -> Stmt {
+    let loops = vars.iter().zip(extents).rev();
+    loops.fold(body, |body, (var, &extent)| Stmt::for_loop(var, Expr::int(extent), ForKind::Serial, body))
+}
+
+/// Arguments for all parameters, all but the last filled.
+fn arguments(func: &PrimFunc) -> Arguments {
+    let last = func.buffer_map.len() - 1;
+    let tensor = |(seed, (_, buffer)): (usize, &(Var, Buffer))| {
+        let extent = |expr: &Expr| u64::try_from(expr.as_const_int().expect("constant")).expect("positive");
+        let shape: Vec<_> = buffer.shape.iter().map(extent).collect();
+        let mut tensor = Tensor::undefined(buffer.dtype, &shape).expect("small");
+        if seed < last {
+            fill(&mut tensor, seed as u64);
+        }
+        tensor
+    };
+    Arguments::tensors(func.buffer_map.iter().enumerate().map(tensor))
+}
+
+fn measure(criterion: &mut Criterion, name: &str, elements: u64, func: &PrimFunc, threads: &[usize]) {
+    let mut group = criterion.benchmark_group(name);
+    group.throughput(Throughput::Elements(elements)).sample_size(10);
+    let args = arguments(func);
+    let valid = validate(func).expect("well formed");
+    for &threads in threads {
+        let config = Config { threads, ..Config::default() };
+        group.bench_function(format!("{threads} threads"), |bencher| {
+            let once = |mut args: Arguments| {
+                black_box(run(valid, &mut args, &config).expect("no trap"));
+                args
+            };
+            bencher.iter_batched(|| args.clone(), once, BatchSize::LargeInput);
+        });
+    }
+    group.finish();
+}
+
+fn v(var: &Var) -> Expr {
+    Expr::from(var)
+}
+
+/// NHWC to NCHW, and NHWC to NCHW4c with arithmetic.
+fn relayout(criterion: &mut Criterion) {
+    let (source, copy) = (buffer("A", &[4, 56, 56, 64]), buffer("C", &[4, 64, 56, 56]));
+    let target = buffer("B", &[4, 16, 56, 56, 4]);
+    let names = ["n", "co", "h", "w", "ci"].map(Var::index);
+    let [n, co, h, w, ci] = &names;
+    let load = |c: Expr| Expr::load(&source, vec![v(n), v(h), v(w), c]);
+    let body = Stmt::store(&copy, vec![v(n), v(ci), v(h), v(w)], load(v(ci)));
+    let program = func(&[&source, &copy], nest(&[n, ci, h, w], &[4, 64, 56, 56], body));
+    measure(criterion, "relayout", 802_816, &program, &[1]);
+    let channel = || v(co) * Expr::int(4) + v(ci);
+    let value = load(channel()) * Expr::float_of(2.0, ScalarType::Float32) + load(channel());
+    let body = Stmt::store(&target, vec![v(n), v(co), v(h), v(w), v(ci)], value.clone());
+    let program = func(&[&source, &target], nest(&[n, co, h, w, ci], &[4, 16, 56, 56, 4], body));
+    measure(criterion, "multiply-add NHWC to NCHW4c", 802_816, &program, &[1, 2]);
+    // 62 of 64 channels, as a split that does not divide leaves a guard.
+    let body = Stmt::store(&target, vec![v(n), v(co), v(h), v(w), v(ci)], value);
+    let body = Stmt::guarded(channel().lt(Expr::int(62)), body);
+    let program = func(&[&source, &target], nest(&[n, co, h, w, ci], &[4, 16, 56, 56, 4], body));
+    measure(criterion, "the same guarded", 802_816, &program, &[1]);
+}
+
+/// A definition of one stage that sums up.
+fn sum(params: [&Buffer; 3], axes: &[(&Var, i64)], reduced: &[(&Var, i64)], source: Expr) -> PrimFunc {
+    let axis = |&(var, extent): &(&Var, i64)| Axis { var: var.clone(), extent: Expr::int(extent) };
+    let body = StageBody::Reduce { op: ReduceOp::Sum, axes: reduced.iter().map(axis).collect(), source };
+    let stage = Stage { buffer: params[2].clone(), axes: axes.iter().map(axis).collect(), body };
+    let params = params.into_iter().cloned().collect();
+    as_function(&Definition { name: "sum".into(), params, stages: vec![stage] })
+}
+
+fn sums(criterion: &mut Criterion) {
+    let names = ["n", "y", "x", "o", "ky", "kx", "c"].map(Var::index);
+    let [n, y, x, o, ky, kx, c] = &names;
+    let (rows, ones, total) = (buffer("A", &[300, 1000]), buffer("I", &[1]), buffer("S", &[300]));
+    let source = Expr::load(&rows, vec![v(y), v(c)]) * Expr::load(&ones, vec![Expr::int(0)]);
+    let reduction = sum([&rows, &ones, &total], &[(y, 300)], &[(c, 1000)], source);
+    measure(criterion, "sum of rows", 300_000, &reduction, &[1]);
+    let (a, b, product) = (buffer("A", &[128, 112]), buffer("B", &[112, 96]), buffer("C", &[128, 96]));
+    let source = Expr::load(&a, vec![v(y), v(c)]) * Expr::load(&b, vec![v(c), v(x)]);
+    let matmul = sum([&a, &b, &product], &[(y, 128), (x, 96)], &[(c, 112)], source);
+    measure(criterion, "matrix product 128x96x112", 128 * 96 * 112, &matmul, &[1, 2]);
+    let (data, weight) = (buffer("D", &[1, 30, 30, 32]), buffer("W", &[3, 3, 32, 32]));
+    let out = buffer("O", &[1, 28, 28, 32]);
+    let source = Expr::load(&data, vec![v(n), v(y) + v(ky), v(x) + v(kx), v(c)])
+        * Expr::load(&weight, vec![v(ky), v(kx), v(c), v(o)]);
+    let axes = [(n, 1), (y, 28), (x, 28), (o, 32)];
+    let conv = sum([&data, &weight, &out], &axes, &[(ky, 3), (kx, 3), (c, 32)], source);
+    measure(criterion, "convolution 3x3", 28 * 28 * 32 * 9 * 32, &conv, &[1, 2]);
+}
+
+criterion_group!(benches, relayout, sums);
+criterion_main!(benches);

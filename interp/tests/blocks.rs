@@ -1,0 +1,225 @@
+//! Blocks of iterations against one iteration at a time: with the race check a program is run one by one.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at what it did not expect")]
+
+mod common;
+
+use common::{all_ways, config, execute, func, racing};
+use proptest::prelude::*;
+use tilewright_interp::{Arguments, RunError, Tensor, TrapKind, fill};
+use tilewright_ir::{BinaryOp, Buffer, DataType, Expr, ForKind, PrimFunc, ScalarType, Stmt, StmtKind, Var};
+
+const EXTENTS: [i64; 3] = [3, 5, 23];
+
+fn v(var: &Var) -> Expr {
+    Expr::from(var)
+}
+
+fn filled(ty: ScalarType, shape: &[u64], seed: u64) -> Tensor {
+    let mut tensor = Tensor::undefined(ty, shape).unwrap();
+    fill(&mut tensor, seed);
+    tensor
+}
+
+/// Runs in blocks and one by one: the same tensors or the same trap. Gives whether there was no trap.
+fn agree(program: &PrimFunc, args: &Arguments) -> bool {
+    let (mut blocks, mut single) = (args.clone(), args.clone());
+    let results = [execute(program, &mut blocks, &config(1)), execute(program, &mut single, &racing())];
+    match results {
+        [Ok(blocks_report), Ok(report)] => {
+            assert_eq!(blocks_report.iterations, report.iterations);
+            for param in 0..args.params.len() {
+                assert_eq!(blocks.tensor(param), single.tensor(param), "parameter {param}");
+            }
+            true
+        }
+        [Err(RunError::Trap(in_blocks)), Err(RunError::Trap(one_by_one))] => {
+            assert_eq!(in_blocks, one_by_one);
+            false
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// An index into 64 elements; mostly in bounds.
+#[derive(Clone, Debug)]
+struct Index {
+    factors: [i64; 3],
+    plus: i64,
+    wrapped: bool,
+}
+
+impl Index {
+    fn expr(&self, vars: &[Var; 3]) -> Expr {
+        let terms = vars.iter().zip(self.factors).map(|(var, factor)| v(var) * Expr::int(factor));
+        let sum = terms.fold(Expr::int(self.plus), |sum, term| sum + term);
+        if self.wrapped { sum.floor_mod(Expr::int(61)) } else { sum }
+    }
+}
+
+fn index() -> impl Strategy<Value = Index> {
+    let factors = prop_oneof![
+        Just([0, 0, 1]),
+        Just([0, 0, 2]),
+        Just([0, 4, 1]),
+        Just([20, 4, 0]),
+        Just([1, 3, 0]),
+        Just([0, 0, 0]),
+        Just([0, 0, -1]),
+        Just([0, 1, 1]),
+        Just([7, 1, -2]),
+    ];
+    (factors, 0..48i64, any::<bool>()).prop_map(|(factors, plus, wrapped)| {
+        // A falling index starts high enough most of the time.
+        let plus = if factors[2] < 0 { plus + 15 } else { plus / 3 };
+        Index { factors, plus, wrapped }
+    })
+}
+
+/// What of its target a store reads.
+#[derive(Clone, Debug)]
+enum Again {
+    Nothing,
+    TheElement,
+    Another(Index),
+}
+
+/// One store: `target[to] = target?[again] op (source[from] + counter)`, guarded or not.
+#[derive(Clone, Debug)]
+struct Spec {
+    target: usize,
+    to: Index,
+    again: Again,
+    from: (usize, Index),
+    op: BinaryOp,
+    swapped: bool,
+    guard: Option<i64>,
+}
+
+fn spec() -> impl Strategy<Value = Spec> {
+    let op = prop_oneof![
+        Just(BinaryOp::Add),
+        Just(BinaryOp::Max),
+        Just(BinaryOp::Min),
+        Just(BinaryOp::Mul),
+        Just(BinaryOp::Sub)
+    ];
+    let again =
+        prop_oneof![2 => Just(Again::Nothing), 3 => Just(Again::TheElement), 2 => index().prop_map(Again::Another)];
+    let guard = prop::option::weighted(0.3, 0..30i64);
+    (0..2usize, index(), again, (0..3usize, index()), op, any::<bool>(), guard)
+        .prop_map(|(target, to, again, from, op, swapped, guard)| Spec { target, to, again, from, op, swapped, guard })
+}
+
+fn program(ty: ScalarType, specs: &[Spec]) -> PrimFunc {
+    let buffers = ["A", "B", "C"].map(|name| Buffer::compact(name, ty, vec![Expr::int(64)]));
+    let vars = ["i", "j", "k"].map(Var::index);
+    let stmt = |spec: &Spec| {
+        let target = &buffers[spec.target];
+        let counter = Expr::Cast(ty.into(), Box::new(v(&vars[2])));
+        let value = Expr::load(&buffers[spec.from.0], vec![spec.from.1.expr(&vars)]) + counter;
+        let again = match &spec.again {
+            Again::Nothing => None,
+            Again::TheElement => Some(&spec.to),
+            Again::Another(index) => Some(index),
+        };
+        let value = match again.map(|index| Expr::load(target, vec![index.expr(&vars)])) {
+            None => value,
+            Some(element) => {
+                let (a, b) = if spec.swapped { (value, element) } else { (element, value) };
+                Expr::binary(spec.op, a, b)
+            }
+        };
+        let store = Stmt::store(target, vec![spec.to.expr(&vars)], value);
+        match spec.guard {
+            None => store,
+            Some(limit) => {
+                let cond = Box::new((v(&vars[1]) + v(&vars[2])).lt(Expr::int(limit)));
+                let other = Stmt::store(target, vec![Expr::int(7)], Expr::load(&buffers[2], vec![v(&vars[2])]));
+                let else_body = (limit % 3 == 0).then(|| Box::new(other));
+                Stmt::new(StmtKind::If { cond: *cond, then_body: Box::new(store), else_body })
+            }
+        }
+    };
+    let body = Stmt::seq(specs.iter().map(stmt).collect());
+    let nest = vars.iter().zip(EXTENTS).rev();
+    let body = nest.fold(body, |body, (var, extent)| Stmt::for_loop(var, Expr::int(extent), ForKind::Serial, body));
+    func(&buffers.each_ref(), body)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1500) })]
+
+    /// Nests that read and write the same buffers in every way, with guards and reductions.
+    #[test]
+    fn blocks_do_what_single_iterations_do(
+        specs in prop::collection::vec(spec(), 1..4),
+        ty in prop::sample::select(vec![ScalarType::Float32, ScalarType::Int32, ScalarType::Float64, ScalarType::Int8,
+            ScalarType::UInt64, ScalarType::Float16]),
+        hole in prop::option::weighted(0.3, 0..64usize),
+    ) {
+        let program = program(ty, &specs);
+        let mut tensors = [1, 2, 3].map(|seed| filled(ty, &[64], seed));
+        if let Some(hole) = hole {
+            // An element that was never written, in a tensor that may be read.
+            let whole = tensors[0].clone();
+            tensors[0] = Tensor::undefined(ty, &[64]).unwrap();
+            for lane in (0..64).filter(|&lane| lane != hole) {
+                tensors[0].set(lane, whole.get(lane).unwrap());
+            }
+        }
+        agree(&program, &Arguments::tensors(tensors));
+    }
+}
+
+#[test]
+fn a_recurrence_is_run_in_order() {
+    let target = Buffer::compact("B", ScalarType::Int64, vec![Expr::int(700)]);
+    let i = Var::index("i");
+    for distance in [1, 2, 255, 256, 257] {
+        let value = Expr::load(&target, vec![v(&i)]) + Expr::load(&target, vec![v(&i) + Expr::int(1)]);
+        let store = Stmt::store(&target, vec![v(&i) + Expr::int(distance)], value);
+        let body = Stmt::for_loop(&i, Expr::int(700 - distance), ForKind::Serial, store);
+        assert!(agree(&func(&[&target], body), &Arguments::tensors([filled(ScalarType::Int64, &[700], 9)])));
+    }
+}
+
+#[test]
+fn a_fault_in_the_middle_of_a_block_is_found_at_its_iteration() {
+    let buffers = ["A", "B"].map(|name| Buffer::compact(name, ScalarType::Int32, vec![Expr::int(90)]));
+    let [source, target] = &buffers;
+    let (i, j) = (Var::index("i"), Var::index("j"));
+    let at = || vec![v(&i) * Expr::int(9) + v(&j)];
+    let quotient = Expr::load(target, at()).floor_div(Expr::load(source, at()));
+    let update = Stmt::store(target, at(), quotient);
+    let body = Stmt::for_loop(&j, Expr::int(9), ForKind::Serial, update);
+    let program = func(&[source, target], Stmt::for_loop(&i, Expr::int(10), ForKind::Serial, body));
+    let mut divisors = filled(ScalarType::Int32, &[90], 4);
+    for lane in 0..90 {
+        divisors.set(lane, tilewright_ir::Scalar::Int(if lane == 58 { 0 } else { 3 }));
+    }
+    let args = Arguments::tensors([divisors, filled(ScalarType::Int32, &[90], 5)]);
+    let trap = common::trap(&program, &args, &config(1));
+    assert_eq!(trap.kind, TrapKind::DivisionByZero);
+    assert_eq!(trap.loops, [("i".to_owned(), 6), ("j".to_owned(), 4)]);
+    assert!(!agree(&program, &args));
+}
+
+#[test]
+fn lanes_of_vectors_and_if_then_else_run_in_blocks() {
+    let vectors = DataType::scalar(ScalarType::Float32).with_lanes(4);
+    let source = Buffer::compact("A", vectors, vec![Expr::int(33)]);
+    let target = Buffer::compact("B", vectors, vec![Expr::int(33)]);
+    let i = Var::index("i");
+    let inside = Expr::Int { value: 2, ty: ScalarType::Int32 }.lt(v(&i));
+    let before = Box::new(Expr::load(&source, vec![v(&i) - Expr::int(3)]));
+    let here = Box::new(Expr::load(&source, vec![v(&i)]));
+    let value = Expr::IfThenElse(Box::new(inside), before, here);
+    let body = Stmt::for_loop(&i, Expr::int(33), ForKind::Serial, Stmt::store(&target, vec![v(&i)], value));
+    let mut tensor = Tensor::undefined(vectors, &[33]).unwrap();
+    fill(&mut tensor, 6);
+    let args = Arguments::tensors([tensor.clone(), Tensor::undefined(vectors, &[33]).unwrap()]);
+    let result = all_ways(&func(&[&source, &target], body), &args);
+    let got = result.tensor(1).unwrap();
+    let expected = |lane: usize| tensor.get_f64(if lane >= 12 { lane - 12 } else { lane });
+    assert!((0..33 * 4).all(|lane| got.get_f64(lane) == expected(lane)));
+}
