@@ -24,7 +24,9 @@ impl Judge {
         for axis in stage.axes.iter().chain(reduced).rev() {
             body = Stmt::for_loop(&axis.var, axis.extent.clone(), ForKind::Serial, body);
         }
-        let tensors = definition.params.iter().chain(definition.stages.iter().map(|stage| &stage.buffer));
+        let computed = definition.stages.iter().map(|stage| &stage.buffer);
+        let temporary = computed.filter(|tensor| !definition.params.contains(tensor));
+        let tensors = definition.params.iter().chain(temporary);
         let params: Vec<_> = tensors.map(|tensor| (tensor.data.clone(), tensor.clone())).collect();
         let func = PrimFunc {
             name: definition.name.clone(),
