@@ -24,11 +24,10 @@ impl Judge {
         for axis in stage.axes.iter().chain(reduced).rev() {
             body = Stmt::for_loop(&axis.var, axis.extent.clone(), ForKind::Serial, body);
         }
-        let mut tensors: Vec<_> = definition.params.iter().collect();
-        tensors.extend(
-            definition.stages.iter().map(|stage| &stage.buffer).filter(|buffer| !definition.params.contains(buffer)),
-        );
-        let params: Vec<_> = tensors.into_iter().map(|tensor| (tensor.data.clone(), tensor.clone())).collect();
+        let computed = definition.stages.iter().map(|stage| &stage.buffer);
+        let temporary = computed.filter(|tensor| !definition.params.contains(tensor));
+        let tensors = definition.params.iter().chain(temporary);
+        let params: Vec<_> = tensors.map(|tensor| (tensor.data.clone(), tensor.clone())).collect();
         let func = PrimFunc {
             name: definition.name.clone(),
             params: params.iter().map(|(param, _)| param.clone()).collect(),
