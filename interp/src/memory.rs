@@ -50,11 +50,15 @@ fn run<T>(cells: &[T], first: i64, step: i64, len: usize, mut each: impl FnMut(u
     match (step, cells.get(from..), usize::try_from(step)) {
         (1, ..) => {
             let Some(cells) = cells.get(from..from + len) else { return false };
-            cells.iter().enumerate().for_each(|(at, cell)| all &= each(at, cell));
+            for (at, cell) in cells.iter().enumerate() {
+                all &= each(at, cell);
+            }
         }
         (0, Some([cell, ..]), _) => (0..len).for_each(|at| all &= each(at, cell)),
         (_, Some(cells), Ok(step @ 1..)) if to - from < cells.len() => {
-            cells.iter().step_by(step).take(len).enumerate().for_each(|(at, cell)| all &= each(at, cell));
+            for (at, cell) in cells.iter().step_by(step).take(len).enumerate() {
+                all &= each(at, cell);
+            }
         }
         (..0, ..) => {
             let mut cell = first;

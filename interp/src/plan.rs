@@ -226,6 +226,17 @@ impl Builder<'_> {
         match instr.op {
             Op::LoadStream | Op::Load => {
                 let place = self.place(&instr, false)?;
+                // All loads see the memory as it was before the block, so one is enough.
+                let same = |step: &Step| match *step {
+                    Step::Load { place: other, ty: as_ty, d, mask: under } => {
+                        (other == place && as_ty == ty && under == mask).then_some(d)
+                    }
+                    Step::Compute { .. } | Step::Assert { .. } => None,
+                };
+                if let Some(d) = self.plan.steps.iter().find_map(same) {
+                    self.lanes.insert(instr.d, d);
+                    return Some(());
+                }
                 let d = self.target(instr.d)?;
                 self.plan.steps.push(Step::Load { place, ty, d, mask });
             }

@@ -1,5 +1,7 @@
 //! Running plans: an innermost nest of loops, a block of iterations at a time.
 
+use tilewright_ir::ScalarType;
+
 use crate::code::{Fast, Loop, Node, Op};
 use crate::compile::MAX_NEST;
 use crate::config::Trap;
@@ -231,7 +233,7 @@ fn run_step(step: &Step, fast: &Fast, block: Block, lanes: &mut Lanes, frame: &F
                     })
                 }
             };
-            out[..len].iter_mut().for_each(|bits| *bits = from_memory(*ty, *bits));
+            decode_all(*ty, &mut out[..len]);
             lanes.values[*d as usize] = out;
             loaded
         }
@@ -255,6 +257,15 @@ fn run_step(step: &Step, fast: &Fast, block: Block, lanes: &mut Lanes, frame: &F
             let active = |at: usize| mask.is_none_or(|mask| lanes.values[mask as usize][at] != 0);
             cond.iter().enumerate().all(|(at, &holds)| holds != 0 || !active(at))
         }
+    }
+}
+
+/// Turns the bits of elements into registers.
+fn decode_all(ty: ScalarType, values: &mut [u64]) {
+    match ty {
+        ScalarType::Float32 | ScalarType::Float64 | ScalarType::Int64 | ScalarType::UInt64 => {}
+        ScalarType::Int32 => values.iter_mut().for_each(|bits| *bits = from_memory(ScalarType::Int32, *bits)),
+        _ => values.iter_mut().for_each(|bits| *bits = from_memory(ty, *bits)),
     }
 }
 
@@ -289,8 +300,11 @@ fn address<'f>(
 fn run_store(store: &Store, fast: &Fast, block: Block, lanes: &mut Lanes, frame: &Frame) -> Option<()> {
     let len = block.len;
     let [scratch, _] = &mut lanes.scratch;
-    for (to, &value) in scratch.iter_mut().zip(&lanes.values[store.value as usize][..len]) {
-        *to = to_memory(store.ty, value);
+    let values = &lanes.values[store.value as usize][..len];
+    if matches!(store.ty, ScalarType::Float16 | ScalarType::BFloat16) {
+        scratch.iter_mut().zip(values).for_each(|(to, &value)| *to = to_memory(store.ty, value));
+    } else {
+        scratch[..len].copy_from_slice(values);
     }
     match store.place {
         Place::Stream(number) => {
@@ -333,9 +347,7 @@ fn run_reduce(reduce: &Reduce, fast: &Fast, block: Block, lanes: &mut Lanes, fra
                 if !memory.read_run(cell, step, elements) {
                     return false;
                 }
-                for bits in elements.iter_mut() {
-                    *bits = from_memory(ty, *bits);
-                }
+                decode_all(ty, elements);
                 let (a, b) = if reduce.element_first { (&*elements, values) } else { (values, &*elements) };
                 apply(instr, results, [a, b, a], None) && memory.write_run(cell, step, results)
             })

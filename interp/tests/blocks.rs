@@ -133,10 +133,12 @@ fn program(ty: ScalarType, specs: &[Spec]) -> PrimFunc {
         match spec.guard {
             None => store,
             Some(limit) => {
+                // Every other guard has another one in it.
+                let inner = if limit % 2 == 0 { Stmt::guarded(v(&vars[0]).lt(Expr::int(2)), store) } else { store };
                 let cond = Box::new((v(&vars[1]) + v(&vars[2])).lt(Expr::int(limit)));
                 let other = Stmt::store(target, vec![Expr::int(7)], Expr::load(&buffers[2], vec![v(&vars[2])]));
                 let else_body = (limit % 3 == 0).then(|| Box::new(other));
-                Stmt::new(StmtKind::If { cond: *cond, then_body: Box::new(store), else_body })
+                Stmt::new(StmtKind::If { cond: *cond, then_body: Box::new(inner), else_body })
             }
         }
     };
@@ -156,7 +158,16 @@ proptest! {
         ty in prop::sample::select(vec![ScalarType::Float32, ScalarType::Int32, ScalarType::Float64, ScalarType::Int8,
             ScalarType::UInt64, ScalarType::Float16]),
         hole in prop::option::weighted(0.3, 0..64usize),
+        together in any::<bool>(),
     ) {
+        let mut specs = specs;
+        if together {
+            // All statements store to the first one's element.
+            let (target, to) = (specs[0].target, specs[0].to.clone());
+            for spec in &mut specs {
+                (spec.target, spec.to) = (target, to.clone());
+            }
+        }
         let program = program(ty, &specs);
         let mut tensors = [1, 2, 3].map(|seed| filled(ty, &[64], seed));
         if let Some(hole) = hole {
@@ -168,6 +179,36 @@ proptest! {
             }
         }
         agree(&program, &Arguments::tensors(tensors));
+    }
+}
+
+#[test]
+fn the_operands_of_a_reduction_keep_their_order() {
+    let [source, target] = ["A", "B"].map(|name| Buffer::compact(name, ScalarType::Float32, vec![Expr::int(6)]));
+    let (i, j) = (Var::index("i"), Var::index("j"));
+    let values = [0.0f32, -0.0, f32::NAN, 1.5, -2.0, f32::INFINITY];
+    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let tensor = || Tensor::from_bytes(ScalarType::Float32, &[6], bytes.clone()).unwrap();
+    for op in [BinaryOp::Min, BinaryOp::Max, BinaryOp::Sub] {
+        for (element_first, of_j) in [(true, false), (false, false), (true, true), (false, true)] {
+            // Each source with each target; or a target at a time in the inner loop.
+            let at = |here: bool| vec![v(if here { &j } else { &i })];
+            let (element, value) = (Expr::load(&target, at(of_j)), Expr::load(&source, at(!of_j)));
+            let (a, b) = if element_first { (element, value) } else { (value, element) };
+            let body = Stmt::store(&target, at(of_j), Expr::binary(op, a, b));
+            // One source after the other, for a NaN or an infinity leaves nothing of what was there.
+            for single in 0..6 {
+                let range = |var: &Var, reads: bool, body: Stmt| {
+                    let mut made = Stmt::for_loop(var, Expr::int(if reads { 1 } else { 6 }), ForKind::Serial, body);
+                    if let (true, StmtKind::For(inner)) = (reads, &mut made.kind) {
+                        inner.min = Expr::int(single);
+                    }
+                    made
+                };
+                let nest = range(&i, of_j, range(&j, !of_j, body.clone()));
+                assert!(agree(&func(&[&source, &target], nest), &Arguments::tensors([tensor(), tensor()])));
+            }
+        }
     }
 }
 
