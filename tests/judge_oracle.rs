@@ -18,8 +18,10 @@ use tilewright_interp::{Arguments, Config as Interp, Tensor, fill, run, run_defi
 use tilewright_ir::{Bindings, Buffer, BufferChange, BufferClaim, Evidence, Expr, PrimFunc, ScalarType, Var, validate};
 use tilewright_verify::{Config, Judge, MapClaim, Report, Verdict};
 
-/// Runs a check on many seeds; the same ones every time.
+/// Runs a check on many seeds; the same ones every time. `ORACLE_CASES` says how many times as many.
 fn on_seeds(cases: u32, check: impl Fn(u64) -> Result<(), TestCaseError>) {
+    let times: u32 = std::env::var("ORACLE_CASES").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
+    let cases = cases * times;
     let config = Cases { cases, failure_persistence: None, max_shrink_iters: 0, ..Cases::default() };
     TestRunner::new_with_rng(config, proptest::test_runner::TestRng::deterministic_rng(Default::default()))
         .run(&any::<u64>(), check)

@@ -243,7 +243,8 @@ fn index_parts(site: &Site<'_>) -> Vec<(Expr, Path)> {
     }
     match &site.stmt.kind {
         StmtKind::For(inner) => {
-            [&inner.min, &inner.extent].into_iter().for_each(|expr| add(expr, &site.path));
+            add(&inner.min, &site.path);
+            add(&inner.extent, &site.path);
             if let Some(last) = last_iteration(inner) {
                 add(&last, &site.path);
             }
