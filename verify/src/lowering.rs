@@ -372,9 +372,6 @@ impl<'a> Lowering<'a> {
         let Some(group) = self.writes(store.buffer) else {
             return Some(unknown(format!("`{}` is not written by one computation", store.buffer)));
         };
-        if group.iter().any(|other| other.nest != store.nest) {
-            return Some(unknown(format!("`{}` is initialised and updated in different nests", store.buffer)));
-        }
         if let [init, update] = group.as_slice()
             && let Some(wrong) = init_first(init, update)
         {

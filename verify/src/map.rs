@@ -40,6 +40,11 @@ impl Judge {
             let reason = format!("{} extents for {} outputs", claim.shape.len(), claim.map.outputs().len());
             return vec![Judge::report("bounds", subject, || (Verdict::Unknown(reason), "shape".into()))];
         }
+        let extents = claim.map.domain().iter().chain(claim.shape);
+        if let Some(var) = extents.flat_map(Expr::vars).find(|var| claim.map.vars().contains(var)) {
+            let reason = format!("an extent depends on the index `{var}`");
+            return vec![Judge::report("bounds", subject, || (Verdict::Unknown(reason), "shape".into()))];
+        }
         type Obligation = (&'static str, fn(&Judge, MapClaim<'_>) -> Decision);
         let obligations: [Obligation; 4] =
             [("bounds", bounds), ("injective", injective), ("tight", tight), ("overflow", overflow)];

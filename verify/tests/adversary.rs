@@ -3,6 +3,7 @@
 //! Each was proved (or, of the last ones, refuted though right) by an earlier judge.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
+#![allow(clippy::cloned_ref_to_slice_refs, reason = "an index is written as a list of expressions")]
 
 use tilewright_ir::{
     AxisSeparators, BinaryOp, Buffer, BufferChange, BufferClaim, DataType, Definition, Evidence, Expr, ForKind,
@@ -208,6 +209,28 @@ fn a_value_that_wraps_is_not_the_integer() {
 }
 
 #[test]
+fn a_value_that_wraps_where_nobody_looks_is_not_the_integer() {
+    let (a, b) = (tensor("A", &[2000]), tensor("B", &[2000]));
+    let (i, ie) = var("i");
+    let here = Expr::binary(BinaryOp::Eq, ie.clone(), int(777));
+    let value = Expr::Select(Box::new(here), Box::new(int(65536)), Box::new(int(0)));
+    let wraps = (value.clone() * int(65536)).floor_div(int(65536));
+    let body = |value: Expr| each(&i, 2000, put(&b, &[ie.clone()], value));
+    let before = func(&[&a, &b], body(wraps.clone()));
+    not_proved(&pass(&before, &like(&before, &[&a, &b], body(value)), Vec::new()));
+    // 0 at 777, where the integers say 65536: the other branch is taken.
+    let cond = Expr::binary(BinaryOp::Lt, wraps, int(1));
+    let chosen = |index: Expr| Expr::IfThenElse(Box::new(cond.clone()), Box::new(at(&a, &[index])), Box::new(int(0)));
+    let before = func(&[&a, &b], body(chosen(ie.clone())));
+    let spared = Expr::Select(
+        Box::new(Expr::binary(BinaryOp::Eq, ie.clone(), int(777))),
+        Box::new(int(0)),
+        Box::new(ie.clone()),
+    );
+    not_proved(&pass(&before, &like(&before, &[&a, &b], body(chosen(spared))), Vec::new()));
+}
+
+#[test]
 fn a_condition_that_wraps_says_nothing() {
     let (a, b) = (tensor("A", &[7]), tensor("B", &[7]));
     let (i, ie) = var("i");
@@ -402,6 +425,13 @@ fn a_value_defined_with_a_wrap_is_not_the_integer() {
     drop(ie);
     func.body = each(&i, 7, put(&b, &[Expr::from(&i)], Expr::from(&i) * int(65536)));
     not_proved(&judge().check_lowering(&definition, &func, &evidence));
+}
+
+#[test]
+fn an_extent_is_no_index() {
+    let (x, xe) = var("x");
+    let map = IndexMap::new(vec![x], ints(&[5]), vec![xe.clone()], Vec::new()).unwrap();
+    not_proved(&judge().check_map(MapClaim { map: &map, shape: &[xe + int(1)], padded: &[0] }));
 }
 
 #[test]

@@ -1,0 +1,285 @@
+//! Random maps, programs, and mistakes in them.
+
+use std::convert::Infallible;
+
+use tilewright_ir::visit::Rewrite;
+use tilewright_ir::{
+    AxisSeparators, BinaryOp, Buffer, Expr, ForKind, FuncAttrs, IndexMap, PrimFunc, ScalarType, Stmt, StmtKind, Var,
+};
+
+/// Numbers from a seed.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        usize::try_from((bits >> 33) % bound.max(1) as u64).unwrap()
+    }
+
+    pub fn chance(&mut self, of: usize) -> bool {
+        self.below(of) == 0
+    }
+
+    pub fn pick<'t, T>(&mut self, items: &'t [T]) -> &'t T {
+        &items[self.below(items.len())]
+    }
+
+    pub fn number(&mut self, low: i64, high: i64) -> i64 {
+        low + i64::try_from(self.below(usize::try_from(high - low + 1).unwrap())).unwrap()
+    }
+}
+
+pub fn int(value: i64) -> Expr {
+    Expr::int(value)
+}
+
+/// A map with the shape that is claimed for it.
+pub struct Claimed {
+    pub map: IndexMap,
+    pub shape: Vec<Expr>,
+    pub padded: Vec<usize>,
+}
+
+fn ceil_div(extent: &Expr, by: i64) -> Expr {
+    extent.as_const_int().map_or_else(
+        || (extent.clone() + int(by - 1)).floor_div(int(by)),
+        |extent| int((i64::try_from(extent).unwrap() + by - 1) / by),
+    )
+}
+
+fn product(a: &Expr, b: &Expr) -> Expr {
+    match (a.as_const_int(), b.as_const_int()) {
+        (Some(a), Some(b)) => int(i64::try_from(a * b).unwrap()),
+        _ => a.clone() * b.clone(),
+    }
+}
+
+/// Splits, reverses, rotates, swizzles, permutes and fuses the axes of a shape; with mistakes, if asked for.
+pub fn claimed(random: &mut Random, domain: &[Expr], mistakes: bool) -> Claimed {
+    let vars: Vec<Var> = (0..domain.len()).map(|axis| Var::index(format!("x{axis}"))).collect();
+    let wrong = |random: &mut Random| mistakes && random.chance(8);
+    let mut digits: Vec<(Expr, Expr, bool)> = Vec::new();
+    for (var, extent) in vars.iter().zip(domain) {
+        let mut index = Expr::from(var);
+        let mut extent = extent.clone();
+        let mut padded = false;
+        match random.below(8) {
+            0 => index = extent.clone() - int(i64::from(!wrong(random))) - index,
+            1 => index = (index + int(random.number(1, 5))).floor_mod(extent.clone()),
+            2 => {
+                let by = random.number(1, 3);
+                index = index + int(by);
+                extent = extent + int(by - i64::from(wrong(random)));
+            }
+            3 => {
+                index = Expr::binary(BinaryOp::BitXor, index, int(1));
+                extent = product(&ceil_div(&extent, 2), &int(2));
+                padded = true;
+            }
+            _ => {}
+        }
+        if random.chance(2) {
+            let by = random.number(2, 4);
+            let low = if wrong(random) { by + 1 } else { by };
+            let bound = if wrong(random) { extent.clone().floor_div(int(by)) } else { ceil_div(&extent, by) };
+            digits.push((index.clone().floor_div(int(by)), bound, padded));
+            digits.push((index.floor_mod(int(low)), int(by), true));
+        } else {
+            digits.push((index, extent, padded));
+        }
+    }
+    for position in (1..digits.len()).rev() {
+        let other = random.below(position + 1);
+        digits.swap(position, other);
+    }
+    if wrong(random) && digits.len() > 1 {
+        digits.pop();
+    }
+    while digits.len() > 1 && random.chance(3) {
+        let at = random.below(digits.len() - 1);
+        let (low, extent, padded) = digits.remove(at + 1);
+        let (high, above, other) = digits[at].clone();
+        let radix = if wrong(random) { extent.clone() - int(1) } else { extent.clone() };
+        digits[at] = (high * radix + low, product(&above, &extent), padded || other);
+    }
+    let padded = (0..digits.len()).filter(|&axis| digits[axis].2 && !random.chance(4)).collect();
+    let outputs = digits.iter().map(|(index, ..)| index.clone()).collect();
+    let map = IndexMap::new(vars, domain.to_vec(), outputs, Vec::new()).unwrap();
+    Claimed { map, shape: digits.into_iter().map(|(_, extent, _)| extent).collect(), padded }
+}
+
+fn each(var: &Var, extent: i64, body: Stmt) -> Stmt {
+    Stmt::for_loop(var, int(extent), ForKind::Serial, body)
+}
+
+/// A program on `A` (input), `B` and `C` (outputs), with a temporary and an alias, in random layouts.
+pub fn program(random: &mut Random) -> PrimFunc {
+    let (h, w) = *random.pick(&[(2, 7), (3, 5), (5, 2), (7, 3)]);
+    let mut layouts = Vec::new();
+    let mut tensor = |name: &str, shape: &[i64], random: &mut Random| {
+        let buffer = Buffer::compact(name, ScalarType::Int32, shape.iter().copied().map(int).collect());
+        if random.chance(2) {
+            return buffer;
+        }
+        let map = claimed(random, &buffer.shape, false).map;
+        let rank = map.outputs().len();
+        let positions = if rank > 1 && random.chance(3) { vec![1 + random.below(rank - 1)] } else { Vec::new() };
+        let buffer = buffer.with(|info| info.axis_separators = AxisSeparators::new(positions, rank).unwrap());
+        layouts.push((buffer.data.clone(), vec![map]));
+        buffer
+    };
+    let (a, b) = (tensor("A", &[h, w], random), tensor("B", &[h, w], random));
+    let (c, t) = (tensor("C", &[h], random), tensor("T", &[h, w], random));
+    let alias = t.with(|info| info.name = "V".into());
+    let read_as = if random.chance(3) { alias.clone() } else { t.clone() };
+    let [i, j, p, q, r, s, x] = ["i", "j", "p", "q", "r", "s", "x"].map(Var::index);
+    let [ie, je, pe, qe, re, se, xe] = [&i, &j, &p, &q, &r, &s, &x].map(Expr::from);
+    let source = Expr::load(&a, vec![ie.clone(), je.clone()]);
+    let first = match random.below(4) {
+        0 => source + ie.clone() * int(3),
+        1 => {
+            let inside = (je.clone() + int(1)).lt(int(w));
+            let next = Expr::load(&a, vec![ie.clone(), je.clone() + int(1)]);
+            source * Expr::IfThenElse(Box::new(inside), Box::new(next), Box::new(int(2)))
+        }
+        2 => {
+            let cond = je.clone().lt(int(2));
+            Expr::Select(Box::new(cond), Box::new(source.clone()), Box::new(source - je.clone().floor_div(int(2))))
+        }
+        _ => source - Expr::load(&a, vec![int(h - 1) - ie.clone(), je.clone()]),
+    };
+    let fill = each(&i, h, each(&j, w, Stmt::store(&t, vec![ie, je], first)));
+    let load = |row: Expr, column: Expr| Expr::load(&read_as, vec![row, column]);
+    let second = match random.below(3) {
+        0 => {
+            let body = Stmt::store(&b, vec![pe.clone(), xe.clone()], load(pe.clone(), xe));
+            let value = (qe.clone() + int(1)).floor_mod(int(w));
+            Stmt::new(StmtKind::Let { var: x.clone(), value, body: Box::new(body) })
+        }
+        1 => {
+            let guard = qe.clone().lt(int(w - 1));
+            let body = Stmt::store(&b, vec![pe.clone(), qe.clone() + int(1)], load(pe.clone(), qe.clone()));
+            Stmt::guarded(guard, body)
+        }
+        _ => Stmt::store(&b, vec![pe.clone(), qe.clone()], load(pe.clone(), int(w - 1) - qe.clone()) + pe.clone()),
+    };
+    let second = each(&p, h, each(&q, w, second));
+    let sum = Stmt::store(&c, vec![re.clone()], Expr::load(&c, vec![re.clone()]) + load(re.clone(), se));
+    let reduce = each(&r, h, Stmt::seq(vec![Stmt::store(&c, vec![re], int(0)), each(&s, w, sum)]));
+    let mut body = Stmt::seq(vec![fill, second, reduce]);
+    if read_as == alias {
+        body = Stmt::new(StmtKind::DeclBuffer { buffer: alias, body: Box::new(body) });
+    }
+    let body = Stmt::new(StmtKind::Allocate { buffer: t.clone(), body: Box::new(body) });
+    let handles: Vec<_> = ["a", "b", "c"].map(|name| Var::new(name, ScalarType::Handle)).to_vec();
+    let buffer_map = handles.iter().cloned().zip([a.clone(), b.clone(), c.clone()]).collect();
+    let attrs = FuncAttrs { layout_transform_map: layouts, ..FuncAttrs::default() };
+    PrimFunc { name: "main".into(), params: handles, buffer_map, attrs, body }
+}
+
+/// Changes the node of a program that a countdown reaches.
+struct Mutate<'r> {
+    left: usize,
+    random: &'r mut Random,
+}
+
+impl Mutate<'_> {
+    fn here(&mut self) -> bool {
+        let here = self.left == 0;
+        self.left = self.left.wrapping_sub(1);
+        here
+    }
+}
+
+impl Rewrite for Mutate<'_> {
+    type Error = Infallible;
+
+    fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
+        if !self.here() {
+            return self.expr_children(expr);
+        }
+        let float = expr.dtype().scalar.is_float();
+        Ok(match expr {
+            Expr::Int { value, ty } => Expr::Int { value: (value + 1) % 120, ty: *ty },
+            Expr::Binary(op, a, b) => {
+                let op = match op {
+                    BinaryOp::Add => BinaryOp::Sub,
+                    BinaryOp::Sub => BinaryOp::Add,
+                    BinaryOp::Mul if !float => BinaryOp::Add,
+                    BinaryOp::Lt => BinaryOp::Le,
+                    BinaryOp::FloorDiv => BinaryOp::FloorMod,
+                    BinaryOp::FloorMod => BinaryOp::FloorDiv,
+                    other => *other,
+                };
+                if self.random.chance(3) {
+                    Expr::Binary(op, b.clone(), a.clone())
+                } else {
+                    Expr::Binary(op, a.clone(), b.clone())
+                }
+            }
+            Expr::Var(_) if self.random.chance(2) => expr.clone() + Expr::int(0),
+            Expr::Var(var) if var.dtype().scalar == ScalarType::Int32 => expr.clone() + Expr::int(1),
+            Expr::Load { buffer, indices } => {
+                let mut indices = indices.clone();
+                indices.reverse();
+                Expr::load(buffer, indices)
+            }
+            Expr::IfThenElse(c, a, b) => Expr::IfThenElse(c.clone(), b.clone(), a.clone()),
+            Expr::Select(_, a, _) => (**a).clone(),
+            _ => expr.clone(),
+        })
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Infallible> {
+        if !self.here() {
+            return self.stmt_children(stmt);
+        }
+        Ok(match &stmt.kind {
+            StmtKind::Seq(stmts) => {
+                let mut stmts = stmts.clone();
+                let at = self.random.below(stmts.len().max(2) - 1);
+                match self.random.below(3) {
+                    0 => stmts.swap(at, at + 1),
+                    1 => drop(stmts.remove(at)),
+                    _ => stmts.insert(at, stmts[at].clone()),
+                }
+                Stmt::new(StmtKind::Seq(stmts))
+            }
+            StmtKind::If { then_body, .. } => (**then_body).clone(),
+            StmtKind::For(inner) => {
+                let mut inner = inner.clone();
+                inner.extent =
+                    if self.random.chance(2) { inner.extent - Expr::int(1) } else { inner.extent + Expr::int(1) };
+                Stmt::new(StmtKind::For(inner))
+            }
+            StmtKind::Store { buffer, indices, value } => {
+                let mut indices = indices.clone();
+                indices.reverse();
+                Stmt::store(buffer, indices, value.clone())
+            }
+            _ => stmt.clone(),
+        })
+    }
+}
+
+/// Counts the nodes of a statement.
+fn nodes(body: &Stmt) -> usize {
+    let mut count = 0;
+    body.walk(&mut |stmt| {
+        count += 1;
+        for expr in stmt.exprs() {
+            expr.walk(&mut |_| count += 1);
+        }
+    });
+    count
+}
+
+/// The program with one change somewhere.
+pub fn mutated(random: &mut Random, func: &PrimFunc) -> PrimFunc {
+    let left = random.below(nodes(&func.body));
+    let Ok(body) = Mutate { left, random }.stmt(&func.body);
+    PrimFunc { body, ..func.clone() }
+}
