@@ -276,14 +276,8 @@ fn index_parts(site: &Site<'_>) -> Vec<(Expr, Path)> {
     }
     match &site.stmt.kind {
         StmtKind::For(inner) => {
-<<<<<<< HEAD
-            for expr in [&inner.min, &inner.extent] {
-                add(expr, &site.path);
-            }
-=======
             add(&inner.min, &site.path);
             add(&inner.extent, &site.path);
->>>>>>> oracle
             if let Some(last) = last_iteration(inner) {
                 add(&last, &site.path);
             }
