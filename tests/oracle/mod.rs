@@ -8,10 +8,10 @@ use tilewright_ir::{
 };
 
 /// Numbers from a seed.
-pub struct Random(pub u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    pub fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut bits = self.0;
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -19,28 +19,28 @@ impl Random {
         usize::try_from((bits >> 33) % bound.max(1) as u64).unwrap()
     }
 
-    pub fn chance(&mut self, of: usize) -> bool {
+    pub(crate) fn chance(&mut self, of: usize) -> bool {
         self.below(of) == 0
     }
 
-    pub fn pick<'t, T>(&mut self, items: &'t [T]) -> &'t T {
+    pub(crate) fn pick<'t, T>(&mut self, items: &'t [T]) -> &'t T {
         &items[self.below(items.len())]
     }
 
-    pub fn number(&mut self, low: i64, high: i64) -> i64 {
+    pub(crate) fn number(&mut self, low: i64, high: i64) -> i64 {
         low + i64::try_from(self.below(usize::try_from(high - low + 1).unwrap())).unwrap()
     }
 }
 
-pub fn int(value: i64) -> Expr {
+pub(crate) fn int(value: i64) -> Expr {
     Expr::int(value)
 }
 
 /// A map with the shape that is claimed for it.
-pub struct Claimed {
-    pub map: IndexMap,
-    pub shape: Vec<Expr>,
-    pub padded: Vec<usize>,
+pub(crate) struct Claimed {
+    pub(crate) map: IndexMap,
+    pub(crate) shape: Vec<Expr>,
+    pub(crate) padded: Vec<usize>,
 }
 
 fn ceil_div(extent: &Expr, by: i64) -> Expr {
@@ -58,7 +58,7 @@ fn product(a: &Expr, b: &Expr) -> Expr {
 }
 
 /// Splits, reverses, rotates, swizzles, permutes and fuses the axes of a shape; with mistakes, if asked for.
-pub fn claimed(random: &mut Random, domain: &[Expr], mistakes: bool) -> Claimed {
+pub(crate) fn claimed(random: &mut Random, domain: &[Expr], mistakes: bool) -> Claimed {
     let vars: Vec<Var> = (0..domain.len()).map(|axis| Var::index(format!("x{axis}"))).collect();
     let wrong = |random: &mut Random| mistakes && random.chance(8);
     let mut digits: Vec<(Expr, Expr, bool)> = Vec::new();
@@ -116,7 +116,7 @@ fn each(var: &Var, extent: i64, body: Stmt) -> Stmt {
 }
 
 /// A program on `A` (input), `B` and `C` (outputs), with a temporary and an alias, in random layouts.
-pub fn program(random: &mut Random) -> PrimFunc {
+pub(crate) fn program(random: &mut Random) -> PrimFunc {
     let (h, w) = *random.pick(&[(2, 7), (3, 5), (5, 2), (7, 3)]);
     let mut layouts = Vec::new();
     let mut tensor = |name: &str, shape: &[i64], random: &mut Random| {
@@ -278,7 +278,7 @@ fn nodes(body: &Stmt) -> usize {
 }
 
 /// The program with one change somewhere.
-pub fn mutated(random: &mut Random, func: &PrimFunc) -> PrimFunc {
+pub(crate) fn mutated(random: &mut Random, func: &PrimFunc) -> PrimFunc {
     let left = random.below(nodes(&func.body));
     let Ok(body) = Mutate { left, random }.stmt(&func.body);
     PrimFunc { body, ..func.clone() }
