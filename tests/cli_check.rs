@@ -139,3 +139,32 @@ fn every_thread_count_and_stage_gives_the_same_and_a_seed_decides() {
     assert_eq!(checksum(&["--seed", "0", "--stage", "lower"]), reference);
     assert_ne!(checksum(&["--seed", "1"]), reference);
 }
+
+/// Every example that the demo shows, at its real size; kernels run where there is a device. The convolution is
+/// ResNet-50's 3x3 layer on 1x56x56x64 with 64 filters.
+#[test]
+fn the_real_layer_and_every_other_example_end_as_they_should() {
+    let devices = tilewright(&["devices", "--format", "json"]).json();
+    let present = devices["devices"].as_array().is_some_and(|devices| !devices.is_empty());
+    let required = std::env::var("CI").is_ok_and(|value| value == "true");
+    assert!(present || !required, "continuous integration has no OpenCL device");
+    let device: &[&str] = if present { &[] } else { &["--device", "none"] };
+    let mut examples: Vec<_> = std::fs::read_dir("examples").unwrap().map(|entry| entry.unwrap().path()).collect();
+    examples.sort();
+    let mut layers = 0;
+    for path in examples.iter().filter(|path| path.extension().is_some_and(|extension| extension == "py")) {
+        let file = path.to_str().unwrap();
+        let arguments = [&["check", "--format", "json"], device, &[file]].concat();
+        let run = tilewright(&arguments);
+        let (code, verdict) = if file.ends_with("wrong_map.py") { (1, "refuted") } else { (0, "proved") };
+        let json = run.json();
+        assert_eq!((run.code, json["verdict"].as_str()), (Some(code), Some(verdict)), "{file}");
+        if file.ends_with("conv2d_resnet.py") {
+            let agree: Vec<_> = rows(&json, "engines").iter().filter(|row| row["status"] == "agrees").collect();
+            assert_eq!(agree.len(), if present { 5 } else { 4 }, "{file}");
+            assert!(agree.iter().all(|row| row["compared"] == 56 * 56 * 64 && row["mismatches"] == 0), "{file}");
+            layers += 1;
+        }
+    }
+    assert_eq!(layers, 1);
+}
