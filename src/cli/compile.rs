@@ -1,4 +1,4 @@
-//! `tilewright compile`: kernels, host metadata, the program after every step.
+//! `tilewright compile`: kernels, host metadata, the program after every step, the certificate.
 
 use std::fs;
 use std::io;
@@ -22,8 +22,9 @@ use crate::report::{CheckReport, FileReport, Verdict, text};
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  tilewright compile examples/addone.py -o build/addone\n\nFor each function NAME \
                         the folder gets NAME.cl (kernels), NAME.json (host metadata: tilewright.kernels/1) and \
-                        NAME.0-lower.py, NAME.1-..., the program after each step as TVMScript; and report.json \
-                        (tilewright.check/1). Nothing is written unless every step is proved, or undecided and \
+                        NAME.0-lower.py, NAME.1-..., the program after each step as TVMScript; report.json \
+                        (tilewright.check/1); and certificate/, the proof as SMT-LIB 2 files with their \
+                        MANIFEST.tsv: every solver has to answer `unsat` to each. Nothing is written unless every step is proved, or undecided and \
                         allowed with --allow-unknown.")]
 pub struct Args {
     /// A TVMScript or TE program; FILE::name picks one function, `-` is standard input
@@ -33,6 +34,9 @@ pub struct Args {
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
 }
+
+/// The folder of the proof.
+const CERTIFICATE: &str = "certificate/";
 
 /// The document of `--format json`: schema `tilewright.compile/1`.
 #[derive(Serialize)]
@@ -61,7 +65,8 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     let programs = pipeline::read(&input.source.text, input.function.as_deref()).map_err(fault)?;
     printer.diagnostics(&input.source, &programs.warnings);
     let options = super::pipeline_options(global, &super::options::Shapes::default(), input.function.clone());
-    let judge = Judge::new(options.judge_config()).map_err(|error| Failure::Internal(error.to_string()))?;
+    let internal = |error: &dyn std::fmt::Display| Failure::Internal(error.to_string());
+    let judge = Judge::new(options.judge_config()).map_err(|error| internal(&error))?.recording();
     let mut report = FileReport::empty(&input.source, options.setting(super::solver()?));
     let mut outputs = Vec::new();
     let mut worst = Verdict::Proved;
@@ -79,6 +84,9 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         printer.message(&format!("nothing was written to {}: not every step is proved\n", args.output.display()));
         return Ok(status);
     }
+    let certificate = judge.certificate().map_err(|error| internal(&error))?;
+    let proofs = certificate.files().map(|(name, text)| (format!("{CERTIFICATE}{name}"), text.to_owned()));
+    outputs.extend(proofs.map(|(name, text)| Output { name, text }));
     outputs.push(Output { name: "report.json".into(), text: report.to_json() + "\n" });
     write(&args.output, &outputs)?;
     let directory = args.output.display().to_string();
@@ -93,7 +101,9 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         };
         printer.json(&to_line(&document))?;
     } else {
-        for output in &outputs {
+        let certificate = outputs.iter().filter(|output| output.name.starts_with(CERTIFICATE)).count();
+        printer.result(&format!("{directory}/{CERTIFICATE} ({certificate} files)\n"))?;
+        for output in outputs.iter().filter(|output| !output.name.starts_with(CERTIFICATE)) {
             printer.result(&format!("{directory}/{}\n", output.name))?;
         }
     }
@@ -156,6 +166,9 @@ fn write(folder: &Path, outputs: &[Output]) -> Result<(), Failure> {
 
 fn write_all(folder: &Path, outputs: &[Output]) -> io::Result<()> {
     fs::create_dir_all(folder)?;
+    if outputs.iter().any(|output| output.name.starts_with(CERTIFICATE)) {
+        fs::create_dir_all(folder.join(CERTIFICATE))?;
+    }
     outputs.iter().try_for_each(|output| fs::write(folder.join(&output.name), &output.text))
 }
 

@@ -30,6 +30,7 @@ impl<'j> Base<'j> {
         for buffer in buffers {
             assume_addressable(&mut prover, &mut names, &buffer.shape);
         }
+        prover.keep_proof("extents");
         Self { prover, names }
     }
 
@@ -246,7 +247,7 @@ fn bounds(judge: &Judge, access: &Access) -> Decision {
             break;
         }
     }
-    decide(result, &prover, from, |model| {
+    decide("bounds", result, &prover, from, |model| {
         let bindings = bindings_of(&access.path, &mut names, model);
         access.path.admits(&bindings).then(|| outside(access, &bindings)).flatten()
     })
@@ -334,8 +335,9 @@ pub(crate) fn overflow(parts: &[(Expr, Path)], base: &Base<'_>) -> Decision {
         let from = prover.context().steps().len();
         let goal = fits(part, &mut names);
         let result = prover.prove(&goal).map(drop);
-        let decision =
-            decide(result, &prover, from, |model| too_large(part, path, &bindings_of(path, &mut names, model)));
+        let decision = decide("overflow", result, &prover, from, |model| {
+            too_large(part, path, &bindings_of(path, &mut names, model))
+        });
         match decision {
             (Verdict::Proved, how) => method = if method.contains("lemma") { method } else { how },
             other => return other,

@@ -8,7 +8,7 @@ use crate::encode::{self, EncodeError, Encoding};
 use crate::kernel::{Context, Rule, Step, Theorem};
 use crate::smtlib;
 use crate::term::{Prop, Substitution};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -17,23 +17,30 @@ use std::path::Path;
 pub const MANIFEST: &str = "MANIFEST.tsv";
 
 /// The files of a proof by name, the manifest among them. It holds no times and is the same for the same proof.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Certificate {
     contexts: usize,
     files: BTreeMap<String, String>,
+    /// The file of each query: one that differs in names only is not written again.
+    queries: HashMap<String, String>,
     manifest: String,
 }
 
 impl Certificate {
     /// An empty certificate.
     pub fn new() -> Self {
-        Self { contexts: 0, files: BTreeMap::new(), manifest: "file\trule\tgoal\n".to_owned() }
+        Self { contexts: 0, files: BTreeMap::new(), queries: HashMap::new(), manifest: "file\trule\tgoal\n".to_owned() }
     }
 
     /// Adds the steps of a context; its number here and `name` begin its file names.
     pub fn add(&mut self, name: &str, context: &Context) -> Result<(), EncodeError> {
+        self.add_steps(name, context.steps())
+    }
+
+    /// Adds the steps of a context that is gone.
+    pub fn add_steps(&mut self, name: &str, steps: &[Step]) -> Result<(), EncodeError> {
         self.contexts += 1;
-        self.steps(&format!("{:04}-{}", self.contexts, file_name(name)), context.steps())
+        self.steps(&format!("{:04}-{}", self.contexts, file_name(name)), steps)
     }
 
     /// All files with their texts, the manifest included, in the order of the names.
@@ -106,8 +113,11 @@ impl Certificate {
             title.push_str(&fact.to_string());
         }
         let file = format!("{file}.smt2");
-        self.line(&file, rule, goal);
-        self.files.insert(file, smtlib::standalone(&query, &title));
+        let known = self.queries.entry(smtlib::canonical_text(&query)).or_insert_with(|| file.clone()).clone();
+        self.line(&known, rule, goal);
+        if known == file {
+            self.files.insert(file, smtlib::standalone(&query, &title));
+        }
         Ok(())
     }
 

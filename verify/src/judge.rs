@@ -1,13 +1,15 @@
 //! The judge: what callers see.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use tilewright_ir::{Expr, Var};
 
-use crate::kernel::{Consistency, Context, Failure};
+use crate::certificate::Certificate;
+use crate::encode::EncodeError;
+use crate::kernel::{Consistency, Context, Failure, Step};
 use crate::lemmas::Lemmas;
-use crate::prove::Prover;
+use crate::prove::{Prover, Record};
 use crate::solver::{Budget, Solver, SolverError};
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
@@ -50,6 +52,7 @@ pub struct Judge {
     pub(crate) config: Config,
     pub(crate) solver: Solver,
     pub(crate) lemmas: Arc<Lemmas>,
+    record: Option<Record>,
 }
 
 /// An answer and how it was found.
@@ -64,7 +67,31 @@ impl Judge {
         let timeout_ms = u32::try_from(config.timeout.as_millis()).unwrap_or(u32::MAX);
         let solver = Solver::with_budget(Budget { rlimit: config.rlimit, timeout_ms, ..Budget::default() })?;
         let lemmas = Arc::new(Lemmas::new(&solver));
-        Ok(Self { config, solver, lemmas })
+        Ok(Self { config, solver, lemmas, record: None })
+    }
+
+    /// The same judge, which keeps its proofs for [`Judge::certificate`] from now on.
+    #[must_use]
+    pub fn recording(self) -> Self {
+        Self { record: Some(Record::default()), ..self }
+    }
+
+    /// What was proved since [`Judge::recording`], for other solvers to check; empty without it. It does not depend on
+    /// the order in which threads came to an end.
+    ///
+    /// # Errors
+    /// A goal is too large to be written.
+    pub fn certificate(&self) -> Result<Certificate, EncodeError> {
+        let mut certificate = Certificate::new();
+        let Some(record) = &self.record else { return Ok(certificate) };
+        let mut proofs = record.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let text = |steps: &[Step]| steps.iter().map(|step| step.goal.to_string()).collect::<Vec<_>>();
+        proofs.sort_by_cached_key(|(of, steps)| (*of, text(steps)));
+        proofs.dedup_by(|a, b| a.0 == b.0 && text(&a.1) == text(&b.1));
+        for (of, steps) in &proofs {
+            certificate.add_steps(of, steps)?;
+        }
+        Ok(certificate)
     }
 
     /// The time that Z3 took so far, all threads together.
@@ -74,7 +101,7 @@ impl Judge {
 
     /// A prover that knows that symbolic extents are at least 1.
     pub(crate) fn prover(&self, names: &mut Names, symbols: &[Var]) -> Prover<'_> {
-        let mut prover = Prover::new(Context::new(&self.solver), &self.lemmas);
+        let mut prover = Prover::recorded(Context::new(&self.solver), &self.lemmas, self.record.clone());
         for symbol in symbols {
             prover.assume(&names.var(symbol).at_least(1), "an extent is positive");
         }
@@ -125,15 +152,19 @@ pub(crate) fn method_of(prover: &Prover<'_>, from: usize) -> String {
     }
 }
 
-/// The decision that a proof attempt amounts to; `replay` turns Z3's model into a counterexample by evaluation.
+/// The decision that a proof attempt (of what kind, `of` says) amounts to; `replay` turns Z3's model into a counterexample by evaluation.
 pub(crate) fn decide(
+    of: &'static str,
     result: Result<(), Failure>,
     prover: &Prover<'_>,
     from: usize,
     replay: impl FnOnce(&crate::term::Assignment) -> Option<Counterexample>,
 ) -> Decision {
     match result {
-        Ok(()) => (Verdict::Proved, method_of(prover, from)),
+        Ok(()) => {
+            prover.keep_proof(of);
+            (Verdict::Proved, method_of(prover, from))
+        }
         Err(Failure::Refuted(model)) => match replay(&model) {
             Some(found) => (Verdict::Refuted(found), "z3 model, replayed".into()),
             None => (Verdict::Unknown(format!("internal: the counterexample {model} does not replay")), "z3".into()),

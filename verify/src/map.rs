@@ -176,7 +176,7 @@ fn bounds(judge: &Judge, claim: MapClaim<'_>) -> Decision {
             break;
         }
     }
-    decide(result, &prover, from, |model| {
+    decide("map bounds", result, &prover, from, |model| {
         let point = from_model(model, claim.map.vars(), &vars)?;
         let symbols = symbols_from(model, &mut names, &symbols);
         outside(claim, &symbols, &extents(claim.shape, &symbols)?, &point)
@@ -223,7 +223,7 @@ fn injective(judge: &Judge, claim: MapClaim<'_>) -> Decision {
     }
     let from = prover.context().steps().len();
     let result = same_image(&mut prover, &left, &right, &a, &b);
-    let decision = decide(result, &prover, from, |model| {
+    let decision = decide("map injective", result, &prover, from, |model| {
         let (first, second) = (from_model(model, claim.map.vars(), &a)?, from_model(model, claim.map.vars(), &b)?);
         let symbols = symbols_from(model, &mut names, &symbols);
         collision(claim, &symbols, &first, &second)
@@ -304,6 +304,7 @@ fn tight_axis(judge: &Judge, claim: MapClaim<'_>, axis: usize) -> Decision {
         }
         let reached = names.term(&claim.map.outputs()[axis]);
         if prover.prove(&reached.equals(&extent - 1)).is_ok() {
+            prover.keep_proof("map tight");
             return (Verdict::Proved, format!("witness, {}", method_of(&prover, from)));
         }
     }
@@ -363,7 +364,7 @@ fn overflow(judge: &Judge, claim: MapClaim<'_>) -> Decision {
             break;
         }
     }
-    decide(result, &prover, from, |model| {
+    decide("map overflow", result, &prover, from, |model| {
         let part = wrong?;
         let point = from_model(model, claim.map.vars(), &vars)?;
         let symbols = symbols_from(model, &mut names, &symbols);

@@ -380,7 +380,7 @@ fn proved(
     let goal = goal(&mut names);
     let from = prover.context().steps().len();
     let result = prover.prove(&goal).map(drop);
-    decide(result, &prover, from, |model| {
+    decide("goal", result, &prover, from, |model| {
         let bindings = bindings_of(path, &mut names, model);
         path.admits(&bindings).then(|| replay(&bindings)).flatten()
     })

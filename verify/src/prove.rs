@@ -8,9 +8,10 @@ mod digits;
 mod linear;
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use self::linear::{collect_divisions_prop, is_linear_prop};
-use crate::kernel::{Context, Fact, Failure, Mode};
+use crate::kernel::{Context, Fact, Failure, Mode, Step};
 use crate::lemmas::{Lemma, Lemmas, poly_identity};
 use crate::numeral::Product;
 use crate::term::{Comparison, Prop, PropKind, Symbol, Term};
@@ -21,12 +22,16 @@ pub struct Prover<'a> {
     context: Context,
     facts: Vec<Known>,
     lemmas: &'a Lemmas,
+    record: Option<Record>,
     indices: BTreeSet<Symbol>,
     /// What was found out about numerals, so that a bound below and one above are one search.
     bounds: HashMap<(Term, Option<Term>), Option<Vec<Fact>>>,
     /// Products that were shown to be at least 1.
     positive: HashMap<Term, Fact>,
 }
+
+/// The proofs so far: what each is of, and its steps.
+pub(crate) type Record = Arc<Mutex<Vec<(&'static str, Vec<Step>)>>>;
 
 /// A fact, and what decides whether it is of use: worked out once.
 #[derive(Clone, Debug)]
@@ -46,10 +51,16 @@ impl Known {
 impl<'a> Prover<'a> {
     /// Knows nothing yet.
     pub fn new(context: Context, lemmas: &'a Lemmas) -> Self {
+        Self::recorded(context, lemmas, None)
+    }
+
+    /// One whose proofs are kept for a certificate.
+    pub(crate) fn recorded(context: Context, lemmas: &'a Lemmas, record: Option<Record>) -> Self {
         Self {
             context,
             facts: Vec::new(),
             lemmas,
+            record,
             indices: BTreeSet::new(),
             bounds: HashMap::new(),
             positive: HashMap::new(),
@@ -64,9 +75,19 @@ impl<'a> Prover<'a> {
             context: self.context.fork(),
             facts,
             lemmas: self.lemmas,
+            record: self.record.clone(),
             indices,
             bounds: self.bounds.clone(),
             positive: self.positive.clone(),
+        }
+    }
+
+    /// Keeps the proof so far for the certificate, if one is wanted.
+    pub(crate) fn keep_proof(&self, of: &'static str) {
+        if let Some(record) = &self.record {
+            // A panic while the lock is held leaves whole entries behind: pushing is the only change.
+            let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
+            record.push((of, self.context.steps().to_vec()));
         }
     }
 

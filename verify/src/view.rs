@@ -46,7 +46,7 @@ fn within(judge: &Judge, func: &PrimFunc, view: &Buffer, owner: &Buffer) -> Deci
     if result.is_ok() && prover.prove(&end.equals(&room)).is_err() {
         result = prover.prove(&end.at_most(&room)).map(drop);
     }
-    match decide(result, &prover, from, |_| None) {
+    match decide("view", result, &prover, from, |_| None) {
         (Verdict::Proved, method) => (Verdict::Proved, method),
         (_, method) => {
             let reason = format!("{view} is not seen to lie within the memory of {owner}");
