@@ -132,3 +132,22 @@ fn memory_that_is_not_what_the_program_asks_for_is_said() {
     let note = "note: `X_texture` is in scope `texture` and is held in ordinary global memory";
     assert!(run.stdout.contains(note), "{}", run.stdout);
 }
+
+#[test]
+fn run_looks_for_races_obeys_assertions_and_does_not_run_for_ever() {
+    let run = |signature: &str, body: &str| {
+        let text = format!("from tvm.script import tir as T\n@T.prim_func\ndef main({signature}):\n    {body}\n");
+        tilewright_with_input(&["run", "--format", "json", "-"], &text)
+    };
+    let race = run(SMALL, "for i in T.parallel(8):\n        B[i // 2] = A[i]");
+    assert!(race.code == Some(1) && race.stderr.contains("race on B[0]"), "{race:?}");
+    let fine = run(SMALL, "for i in T.parallel(8):\n        B[7 - i] = A[i]");
+    assert_eq!((fine.code, fine.json()["functions"][0]["races"].as_str()), (Some(0), Some("none")), "{fine:?}");
+    let many = "for i in T.parallel(2000000):\n        if i < 8:\n            B[i] = A[i]";
+    assert_eq!(run(SMALL, many).json()["functions"][0]["races"], "not_looked_for");
+    let whole = format!("{MATCHED}assert n % 6 == 0, \"whole\"\n    for i in range(n):\n        B[i, 0] = A[i, 1]");
+    assert_eq!(run(SYMBOLIC, &whole).code, Some(0));
+    let long = "for i, j in T.grid(3000000000, 7):\n        B[j] = A[j]";
+    let long = run(SMALL, long);
+    assert!(long.code == Some(2) && long.stderr.contains("too-long"), "{long:?}");
+}

@@ -65,6 +65,11 @@ impl Answer {
     }
 }
 
+/// Whether the function has loops whose iterations may run at once.
+pub fn runs_at_once(func: &PrimFunc) -> bool {
+    !concurrent(&func.body).is_empty()
+}
+
 fn at_once(kind: ForKind) -> bool {
     match kind {
         ForKind::Serial | ForKind::Unrolled => false,
