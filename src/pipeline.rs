@@ -10,6 +10,7 @@
 
 pub mod engines;
 pub mod pair;
+pub mod races;
 
 use std::time::{Duration, Instant};
 
@@ -271,9 +272,11 @@ pub fn lower(
         }
         None => judge.check_program(&program.func),
     };
+    // The judge takes on the races of what was lowered here; a function as it was read is looked at on its own.
+    let race = program.definition.is_none().then(|| races::check(&program.func, judge)).flatten();
     let stage = Stage { name: first.to_owned(), func: program.func.clone(), evidence: None };
     let mut lowering = Lowering { stages: vec![stage], steps: Vec::new(), complete: true };
-    lowering.finish(first, start, reports, allow_unknown);
+    lowering.finish(first, start, rows(reports).chain(race).collect(), allow_unknown);
     for pass in passes::PASSES.iter().filter(|pass| passes::DEFAULT_PIPELINE.contains(&pass.name)) {
         if lowering.complete {
             observe(name, pass.name);
@@ -308,7 +311,7 @@ impl Lowering {
             return Err(vec![Diagnostic::error("internal", None, message)]);
         }
         let reports = judge.check_pass(&before, &after.func, &after.evidence);
-        self.finish(pass.name, start, reports, allow_unknown);
+        self.finish(pass.name, start, rows(reports).collect(), allow_unknown);
         if self.complete {
             let evidence = Some(after.evidence);
             self.stages.push(Stage { name: pass.name.to_owned(), func: after.func, evidence });
@@ -316,8 +319,7 @@ impl Lowering {
         Ok(())
     }
 
-    fn finish(&mut self, name: &str, start: Instant, reports: Vec<tilewright_verify::Report>, allow_unknown: bool) {
-        let obligations: Vec<ObligationRow> = reports.into_iter().map(ObligationRow::from).collect();
+    fn finish(&mut self, name: &str, start: Instant, obligations: Vec<ObligationRow>, allow_unknown: bool) {
         let ms = start.elapsed().as_secs_f64() * 1e3;
         let row = PassRow { name: name.to_owned(), ms, obligations, skipped: None };
         self.complete = goes_on(row.verdict(), allow_unknown);
@@ -337,6 +339,10 @@ impl Lowering {
         let declared = first.func.buffers();
         declared.iter().map(|buffer| buffer_row(buffer, later)).collect()
     }
+}
+
+fn rows(reports: Vec<tilewright_verify::Report>) -> impl Iterator<Item = ObligationRow> {
+    reports.into_iter().map(ObligationRow::from)
 }
 
 /// Whether a step with this verdict lets the next one run.

@@ -114,3 +114,25 @@ fn huge_shapes_do_not_overflow_silently() {
     assert!(matches!(run.code, Some(1..=3)), "{run:?}");
     assert!(!run.stdout.contains("\nproved:"), "{}", run.stdout);
 }
+
+#[test]
+fn both_points_of_a_collision_have_names_of_their_own() {
+    let (_, json) = map("lambda i, j: [2 * i + j]", "3,4", &[]);
+    let refuted = json["verdicts"].as_array().unwrap().iter().find(|row| row["verdict"] == "refuted").unwrap();
+    let values = &refuted["counterexample"]["values"];
+    let point = |i: &str, j: &str| json!([values[i], values[j]]);
+    assert_eq!(json!([point("i", "j"), point("i'", "j'")]), refuted["counterexample"]["indices"]);
+}
+
+#[test]
+fn a_flat_shape_keeps_the_order_of_the_axes() {
+    let (_, json) = map("lambda n, h, w, c: [n, c // 4, h, w, c % 4]", "n,h,w,c", &[]);
+    assert_eq!(json["flat_shape"], json!(["n * ((c + 3) // 4) * h * w * 4"]));
+}
+
+#[test]
+fn a_fault_of_a_map_is_shown_in_its_text() {
+    let run = tilewright(&["map", "lambda i: [i // 0]", "--shape", "4"]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("division by zero") && run.stderr.contains("1 | lambda i: [i // 0]"), "{}", run.stderr);
+}

@@ -103,3 +103,16 @@ fn validate_infers_flattening_and_refutes_a_wrong_stride() {
     assert_eq!(run.code, Some(1), "{run:?}");
     assert!(run.stdout.contains("counterexample"), "{}", run.stdout);
 }
+
+#[test]
+fn symbolic_shapes_and_indices_read_as_people_write_them() {
+    let run =
+        tilewright(&["opt", "-p", "apply_buffer_transforms,flatten_buffer", "examples/nhwc_to_nchw4c_symbolic.py"]);
+    assert_eq!(run.code, Some(0));
+    assert!(run.stdout.contains("T.decl_buffer((n * ((c + 3) // 4) * h * w * 4,)"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("[(((i * ((c + 3) // 4) + k_outer) * h + y) * w + x) * 4 + k_inner]"),
+        "{}",
+        run.stdout
+    );
+}

@@ -30,6 +30,9 @@ impl Simplifier<'_> {
 
     fn addends(&self, poly: &Poly, ty: ScalarType) -> Option<Vec<Addend>> {
         if let Some(symbol) = self.common_symbol(poly) {
+            if let Some(addends) = self.numeral(poly, &symbol, ty) {
+                return Some(addends);
+            }
             let (factor, rest) = poly.by_atom(&symbol);
             let mut content = factor.content();
             if factor.terms().all(|term| term.coef < 0) {
@@ -44,6 +47,24 @@ impl Simplifier<'_> {
         let mut terms: Vec<_> = poly.terms().collect();
         terms.sort_by_key(|term| (Reverse(term.mono.len()), Reverse(term.coef.unsigned_abs())));
         terms.iter().map(|term| Some((term.coef < 0, self.product(term, ty)?))).collect()
+    }
+
+    /// `(outer * symbol + middle) * 4 + inner`, where 4 divides the terms with the symbol and some with an index beside.
+    fn numeral(&self, poly: &Poly, symbol: &Atom, ty: ScalarType) -> Option<Vec<Addend>> {
+        let radix = poly.by_atom(symbol).0.content();
+        let above = |term: &Term| {
+            term.mono.contains(symbol) || term.coef % radix == 0 && term.mono.iter().any(|atom| self.has_index(atom))
+        };
+        let (outer, inner) = poly.split(above);
+        let beside = outer.terms().any(|term| !term.mono.contains(symbol));
+        let positive = outer.terms().all(|term| term.coef > 0);
+        if radix == 1 || !beside || !positive {
+            return None;
+        }
+        let outer = self.emit(&outer.divided(&Term { coef: radix, mono: Vec::new() })?, ty)?;
+        let mut addends = vec![(false, scaled(outer, radix, ty)?)];
+        addends.extend(self.addends(&inner, ty)?);
+        Some(addends)
     }
 
     /// The symbolic extent that most terms share, if two do and one of them has an index.

@@ -14,7 +14,7 @@ mod rewrite;
 mod tests;
 
 pub use inverse::{Inverse, inverse};
-pub use physical::{PhysicalShape, physical_shape};
+pub use physical::{PhysicalShape, n_elements, physical_shape};
 pub use ranges::Ranges;
 pub(crate) use rewrite::Simplifier;
 

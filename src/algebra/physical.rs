@@ -1,6 +1,6 @@
 //! The physical shape of an index map: largest index + 1 on each axis.
 
-use tilewright_ir::{Bindings, Diagnostic, Expr, IndexMap, Var};
+use tilewright_ir::{Bindings, Diagnostic, Expr, IndexMap, ScalarType, Var};
 
 use super::poly::{Atom, Key, Poly, Term};
 use super::ranges::Ranges;
@@ -16,6 +16,27 @@ pub struct PhysicalShape {
     pub extents: Vec<Expr>,
     /// Axes whose extent may be larger than the largest index needs, increasing.
     pub padded_axes: Vec<usize>,
+}
+
+/// The number of elements as people write it: a factor an axis, in the order of the axes, neighbouring numbers as one: `n * ((c + 3) // 4) * h * 4`.
+pub fn n_elements(shape: &[Expr], ranges: &Ranges, ty: ScalarType) -> Expr {
+    let mut factors: Vec<Expr> = Vec::new();
+    for extent in shape {
+        let extent = Simplifier::new(ranges).simplify(extent);
+        let known = factors.last().and_then(Expr::as_const_int).zip(extent.as_const_int());
+        match known.and_then(|(a, b)| Expr::int_of(a.checked_mul(b)?, ty)) {
+            Some(both) => {
+                factors.pop();
+                factors.push(both);
+            }
+            None => factors.push(extent),
+        }
+    }
+    if factors.iter().any(|factor| factor.as_const_int() == Some(0)) {
+        return Expr::Int { value: 0, ty };
+    }
+    factors.retain(|factor| factor.as_const_int() != Some(1));
+    factors.into_iter().reduce(|product, factor| product * factor).unwrap_or(Expr::Int { value: 1, ty })
 }
 
 /// The physical shape of a map over its domain.

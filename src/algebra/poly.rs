@@ -222,6 +222,16 @@ impl Poly {
         (Self(factor), Self(rest))
     }
 
+    /// The terms that `keep` wants, and the others.
+    pub(super) fn split(&self, keep: impl Fn(&Term) -> bool) -> (Self, Self) {
+        let (mut kept, mut others) = (Self::default(), Self::default());
+        for term in self.terms() {
+            let side = if keep(&term) { &mut kept } else { &mut others };
+            side.0.insert(term.mono, term.coef);
+        }
+        (kept, others)
+    }
+
     /// Divides every term by `divisor`, exactly.
     pub(super) fn divided(&self, divisor: &Term) -> Option<Self> {
         let mut quotient = Self::default();

@@ -1,6 +1,6 @@
 //! `tilewright map`: what is known about an index map.
 
-use tilewright_ir::{AxisSeparators, Bindings, Diagnostic, Expr, IndexMap, UnaryOp, Var};
+use tilewright_ir::{AxisSeparators, Bindings, Diagnostic, Expr, IndexMap, ScalarType, Span, UnaryOp, Var};
 use tilewright_script::{Symbols, read_index_map, read_shape};
 use tilewright_verify::{Judge, MapClaim};
 
@@ -91,11 +91,20 @@ fn read(args: &Args) -> Result<IndexMap, Failure> {
         )
         .with_help("indices are the lambda's parameters; extents are named in --shape")
     };
+    let fault = |var: &Var| at_all(fault(var), &map_text.text);
     if !unknown.is_empty() {
         return Err(Failure::input(&map_text, unknown.iter().map(fault).collect()));
     }
     size_fits(&shape).map_err(|fault| Failure::input(&shape_text, vec![fault]))?;
     Ok(map)
+}
+
+/// A fault without a place, at the whole text.
+fn at_all(mut fault: Diagnostic, text: &str) -> Diagnostic {
+    if let (true, Ok(end)) = (fault.labels.is_empty(), u32::try_from(text.len())) {
+        fault = fault.with_label(Span::new(0, end), "");
+    }
+    fault
 }
 
 /// A constant shape has at most 2^63 - 1 elements.
@@ -107,7 +116,8 @@ fn size_fits(shape: &[Expr]) -> Result<(), Diagnostic> {
 
 fn read_point(text: &str, map: &IndexMap) -> Result<Vec<i128>, Failure> {
     let source = Source { name: "<--at>".into(), text: text.to_owned() };
-    let fault = |code, message: String| Failure::input(&source, vec![Diagnostic::error(code, None, message)]);
+    let fault =
+        |code, message: String| Failure::input(&source, vec![at_all(Diagnostic::error(code, None, message), text)]);
     let read = |part: &str| {
         part.trim().parse::<i128>().map_err(|_| fault("bad-index", format!("`{}` is no integer", part.trim())))
     };
@@ -131,9 +141,11 @@ fn read_point(text: &str, map: &IndexMap) -> Result<Vec<i128>, Failure> {
 /// The algebra's physical shape. Where it has none because an index is negative, the shape of the others: the judge
 /// then refutes the bounds, with the index.
 fn physical_shape(map: &IndexMap) -> Result<algebra::PhysicalShape, Failure> {
-    algebra::physical_shape(map).or_else(|fault| match enumerated_shape(map) {
-        Some(extents) => Ok(algebra::PhysicalShape { extents, padded_axes: Vec::new() }),
-        None => Err(Failure::input(&Source { name: "<map>".into(), text: map.to_string() }, vec![fault])),
+    algebra::physical_shape(map).or_else(|fault| {
+        let source = Source { name: "<map>".into(), text: map.to_string() };
+        let extents =
+            enumerated_shape(map).ok_or_else(|| Failure::input(&source, vec![at_all(fault, &source.text)]))?;
+        Ok(algebra::PhysicalShape { extents, padded_axes: Vec::new() })
     })
 }
 
@@ -169,8 +181,7 @@ fn flat_shape(separators: &AxisSeparators, physical: &[Expr]) -> Vec<Expr> {
         if let Some(size) = size.and_then(|size| i64::try_from(size).ok()) {
             return Expr::int(size);
         }
-        let product = group.iter().cloned().reduce(|product, extent| product * extent);
-        algebra::simplify(&product.unwrap_or_else(|| Expr::int(1)), &ranges)
+        algebra::n_elements(group, &ranges, ScalarType::Int32)
     };
     separators.groups().into_iter().map(|group| product(&physical[group])).collect()
 }

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 use std::time::Instant;
 
 use serde::Serialize;
-use tilewright_interp::{Argument, Arguments, Config, RunError, Tensor, TrapKind, as_function, run as interpret};
+use tilewright_interp::{
+    Argument, Arguments, Config, Observers, RunError, Tensor, TrapKind, as_function, run as interpret,
+};
 use tilewright_ir::{Bindings, Diagnostic, PrimFunc, Scalar, validate};
 
 use super::exit::ExitStatus;
@@ -14,10 +16,11 @@ use super::options::{Global, Shapes};
 use super::printer::Printer;
 use crate::harness::compare;
 use crate::harness::engine::{Param, Program as Staged};
-use crate::harness::inputs::{Numbers, sample_symbols};
+use crate::harness::inputs::{Numbers, premises, satisfying};
+use crate::harness::interpreter::{MAX_ITERATIONS, n_iterations};
 use crate::harness::layout::shape;
 use crate::passes;
-use crate::pipeline::{self, Program};
+use crate::pipeline::{self, Program, races};
 use crate::report::Source;
 use crate::report::check::{as_map, to_line};
 
@@ -60,9 +63,23 @@ struct FunctionRow {
     #[serde(serialize_with = "as_map")]
     shapes: Vec<(String, i128)>,
     iterations: u64,
+    /// Whether iterations that may run at once touch the same element.
+    races: Races,
     threads: usize,
     ms: f64,
     outputs: Vec<OutputRow>,
+}
+
+/// What is known of races in a run.
+#[derive(Clone, Copy, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum Races {
+    /// All loops are serial.
+    Impossible,
+    /// Every access was compared.
+    None,
+    /// There are too many iterations.
+    NotLookedFor,
 }
 
 /// What a function left in a buffer that it writes.
@@ -143,9 +160,13 @@ fn run_one(
     let symbols = func.symbols();
     let given = args.shapes.shape.iter().map(|(name, value)| (name.clone(), i128::from(*value)));
     let given: Vec<_> = given.filter(|(name, _)| symbols.iter().any(|symbol| symbol.name() == name)).collect();
-    let bindings = sample_symbols(&symbols, &given).map_err(fault)?;
+    let bindings = satisfying(&symbols, &given, &premises(func)).map_err(fault)?.bindings;
+    if n_iterations(&func.body, &bindings) > u128::from(MAX_ITERATIONS) {
+        let text = format!("`{}` has loops of more than {MAX_ITERATIONS} iterations", func.name);
+        return Err(fault(Diagnostic::error("too-long", None, text).with_help("give smaller extents")));
+    }
     let valid = validate(func).map_err(|faults| Failure::input(source, faults))?;
-    let config = Config { threads: global.threads.into(), ..Config::default() };
+    let config = Config { threads: global.threads.into(), fuel: Some(MAX_ITERATIONS), ..Config::default() };
     let start = Instant::now();
     let mut arguments = inputs(func, &bindings, global.seed, false).map_err(fault)?;
     let mut ran = interpret(valid, &mut arguments, &config);
@@ -154,20 +175,33 @@ fn run_one(
         arguments = inputs(func, &bindings, global.seed, true).map_err(fault)?;
         ran = interpret(valid, &mut arguments, &config);
     }
-    let report = ran.map_err(|error| match error {
+    let ms = start.elapsed().as_secs_f64() * 1e3;
+    let trapped = |error| match error {
         RunError::Input(diagnostic) => fault(diagnostic),
         RunError::Trap(trap) => {
             let diagnostic = Box::new(Diagnostic::error("trap", trap.place, trap.to_string()));
             Failure::Trap { source: source.clone(), diagnostic }
         }
-    })?;
+    };
+    let report = ran.map_err(trapped)?;
+    let races = if !races::runs_at_once(func) {
+        Races::Impossible
+    } else if report.iterations > races::MAX_ITERATIONS {
+        Races::NotLookedFor
+    } else {
+        let mut again = inputs(func, &bindings, global.seed, true).map_err(fault)?;
+        let observers = Observers { defined: false, race: true };
+        interpret(valid, &mut again, &Config { observers, ..config }).map_err(trapped)?;
+        Races::None
+    };
     Ok(FunctionRow {
         name: func.name.clone(),
         stage,
         shapes: symbols.iter().map(|symbol| (symbol.name().to_owned(), bindings[symbol])).collect(),
         iterations: report.iterations,
         threads: report.threads,
-        ms: start.elapsed().as_secs_f64() * 1e3,
+        ms,
+        races,
         outputs: outputs(func, &arguments, args.print),
     })
 }
@@ -248,6 +282,9 @@ fn text(function: &FunctionRow, seed: u64) -> String {
         ": {} iterations on {} threads in {:.1} ms (seed {seed})",
         function.iterations, function.threads, function.ms
     );
+    if function.races == Races::NotLookedFor {
+        let _ = writeln!(out, "  races were not looked for: more than {} iterations", races::MAX_ITERATIONS);
+    }
     for output in &function.outputs {
         let shape: Vec<String> = output.shape.iter().map(ToString::to_string).collect();
         let _ = writeln!(

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{
-    Buffer, DataType, Diagnostic, Expr, PrimFunc, ScalarType, Scope, Stmt, StmtKind, ThreadTag, Var, checked_size,
+    Buffer, DataType, Diagnostic, Expr, MAX_SYMBOLIC_ELEMENTS, PrimFunc, ScalarType, Scope, Stmt, StmtKind, ThreadTag,
+    Var, checked_size,
 };
 
 use super::Generated;
@@ -107,6 +108,7 @@ impl<'a> Program<'a> {
             param,
             dtype: buffer.dtype,
             physical_shape: physical.shape.iter().cloned().map(Size).collect(),
+            max_elements: buffer.const_shape().is_none().then_some(MAX_SYMBOLIC_ELEMENTS),
             bytes: Size(bytes),
             row_pitch,
             scope: buffer.scope,

@@ -62,6 +62,8 @@ pub struct BufferInfo {
     pub dtype: DataType,
     /// Physical shape in elements, as it is in memory after flattening: one axis for linear memory.
     pub physical_shape: Vec<Size>,
+    /// Most elements that the proofs cover, where the shape is symbolic: a launch with more is refused.
+    pub max_elements: Option<u64>,
     /// Bytes.
     pub bytes: Size,
     /// Bytes from one row to the next, where there are rows: of the last but one axis.
@@ -76,12 +78,13 @@ pub struct BufferInfo {
 
 impl Serialize for BufferInfo {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut out = serializer.serialize_struct("BufferInfo", 10)?;
+        let mut out = serializer.serialize_struct("BufferInfo", 11)?;
         out.serialize_field("name", &self.name)?;
         out.serialize_field("role", if self.param.is_some() { "parameter" } else { "intermediate" })?;
         out.serialize_field("parameter", &self.param)?;
         out.serialize_field("dtype", &self.dtype.to_string())?;
         out.serialize_field("physical_shape", &self.physical_shape)?;
+        out.serialize_field("max_elements", &self.max_elements)?;
         out.serialize_field("bytes", &self.bytes)?;
         out.serialize_field("row_pitch_bytes", &self.row_pitch)?;
         out.serialize_field("scope", self.scope.name())?;

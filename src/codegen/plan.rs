@@ -27,7 +27,8 @@ impl Generated {
     /// The memory and launches for given arguments; parameters that kernels write are read back.
     ///
     /// # Errors
-    /// A missing value, contents of the wrong size, or an `assert` of the program that does not hold.
+    /// A missing value, contents of the wrong size, a buffer of symbolic shape with more elements than the proofs
+    /// cover, or an `assert` of the program that does not hold.
     pub fn plan(&self, arguments: &Arguments) -> Result<LaunchPlan, Diagnostic> {
         let mut bindings = arguments.symbols.clone();
         for (var, value) in &arguments.scalars {
@@ -71,6 +72,13 @@ impl Generated {
 
 fn spec(info: &BufferInfo, bindings: &Bindings, arguments: &Arguments) -> Result<BufferSpec, Diagnostic> {
     let bytes = info.bytes.eval(bindings)?;
+    if let Some(most) = info.max_elements {
+        let elements = bytes / info.dtype.bytes().max(1);
+        if elements > most {
+            let text = format!("`{}` has {elements} elements; what is proved holds up to {most}", info.name);
+            return Err(fault(text));
+        }
+    }
     let mut spec = BufferSpec::new(&info.name, bytes);
     if let Some(data) = arguments.contents.get(&info.data) {
         if u64::try_from(data.len()) != Ok(bytes) {

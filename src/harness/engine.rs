@@ -104,6 +104,8 @@ pub trait Engine {
 pub struct Ran {
     /// One sentence for the report; may be empty.
     pub detail: String,
+    /// What is not as the program says; everybody should see it.
+    pub notes: Vec<String>,
 }
 
 /// What came of one engine running one stage.

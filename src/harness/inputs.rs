@@ -1,10 +1,15 @@
 //! Inputs by seed, and sample values for symbolic extents.
 
 use tilewright_interp::Tensor;
-use tilewright_ir::{Bindings, DataType, Diagnostic, Scalar, ScalarType, TypeClass, Var};
+use tilewright_ir::{
+    Bindings, DataType, Diagnostic, Expr, PrimFunc, Scalar, ScalarType, Stmt, StmtKind, TypeClass, Var,
+};
 
 /// Values for symbolic extents that nobody gave: small, ragged and pairwise distinct.
 const DEFAULT_EXTENTS: [i128; 12] = [2, 7, 9, 17, 5, 11, 13, 19, 23, 3, 29, 31];
+
+/// How many extents are tried for the sake of a program's assertions.
+const TRIES: u64 = 1 << 14;
 
 /// A reproducible stream of numbers (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
 #[derive(Clone, Debug)]
@@ -90,6 +95,70 @@ pub fn sample_symbols(symbols: &[Var], given: &[(String, i128)]) -> Result<Bindi
     Ok(bindings)
 }
 
+/// Extents to run with, and whether the program's assertions about them hold.
+#[derive(Clone, Debug)]
+pub struct Sampled {
+    /// A value for each symbol.
+    pub bindings: Bindings,
+    /// An assertion that no extents tried make true together with the others.
+    pub unmet: Option<Expr>,
+}
+
+/// What a function asserts of its symbolic extents before anything else is done.
+pub fn premises(func: &PrimFunc) -> Vec<Expr> {
+    let symbols = func.symbols();
+    let mut found = Vec::new();
+    collect(&func.body, &mut found);
+    found.retain(|cond| cond.vars().iter().all(|var| symbols.contains(var)));
+    found.retain(|cond| {
+        let mut reads = false;
+        cond.walk(&mut |part| reads |= matches!(part, Expr::Load { .. }));
+        !reads
+    });
+    found
+}
+
+/// The assertions that are reached whatever the extents are.
+fn collect(stmt: &Stmt, found: &mut Vec<Expr>) {
+    match &stmt.kind {
+        StmtKind::Assert { cond, .. } => found.push(cond.clone()),
+        StmtKind::Seq(stmts) => stmts.iter().for_each(|stmt| collect(stmt, found)),
+        StmtKind::Allocate { body, .. } | StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => {
+            collect(body, found);
+        }
+        StmtKind::For(_)
+        | StmtKind::If { .. }
+        | StmtKind::Let { .. }
+        | StmtKind::Store { .. }
+        | StmtKind::Evaluate(_) => {}
+    }
+}
+
+/// Like [`sample_symbols`], with values that make `premises` true where such are found: small ones are tried first.
+///
+/// # Errors
+/// As [`sample_symbols`].
+pub fn satisfying(symbols: &[Var], given: &[(String, i128)], premises: &[Expr]) -> Result<Sampled, Diagnostic> {
+    let bindings = sample_symbols(symbols, given)?;
+    let unmet = |bindings: &Bindings| premises.iter().find(|cond| cond.eval_index(bindings) == Ok(0)).cloned();
+    let Some(first) = unmet(&bindings) else { return Ok(Sampled { bindings, unmet: None }) };
+    let mut numbers = Numbers::new(0, 0);
+    for attempt in 0..TRIES {
+        let most = 8 << (attempt * 7 / TRIES);
+        let mut tried: Vec<(String, i128)> = given.to_vec();
+        for var in symbols {
+            if tried.iter().all(|(name, _)| name != var.name()) {
+                tried.push((var.name().to_owned(), 1 + i128::from(numbers.next() % most)));
+            }
+        }
+        let bindings = sample_symbols(symbols, &tried)?;
+        if unmet(&bindings).is_none() {
+            return Ok(Sampled { bindings, unmet: None });
+        }
+    }
+    Ok(Sampled { bindings, unmet: Some(first) })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,6 +171,21 @@ mod tests {
         assert_eq!(values, [7, 2, 7, 9]);
         assert!(sample_symbols(&symbols, &[("w".into(), 2)]).is_err());
         assert!(sample_symbols(&symbols, &[("h".into(), 0)]).is_err());
+    }
+
+    #[test]
+    fn extents_obey_the_premises_or_the_one_that_cannot_hold_is_named() {
+        let symbols = ["n", "m"].map(Var::index);
+        let [n, m] = symbols.each_ref().map(Expr::from);
+        let whole = Expr::binary(tilewright_ir::BinaryOp::Eq, n.clone().floor_mod(Expr::int(12)), Expr::int(0));
+        let below = m.clone().lt(n.clone());
+        let found = satisfying(&symbols, &[], &[whole.clone(), below.clone()]).unwrap();
+        let value = |found: &Sampled, place: usize| found.bindings[&symbols[place]];
+        assert!(found.unmet.is_none() && value(&found, 0) % 12 == 0 && value(&found, 1) < value(&found, 0));
+        let given = satisfying(&symbols, &[("m".into(), 30)], &[whole, below]).unwrap();
+        assert!(given.unmet.is_none() && value(&given, 1) == 30 && value(&given, 0) > 30);
+        let never = n.lt(Expr::int(0));
+        assert_eq!(satisfying(&symbols, &[], std::slice::from_ref(&never)).unwrap().unmet, Some(never));
     }
 
     #[test]

@@ -71,11 +71,7 @@ impl OpenCl {
         if !program.correctly_rounded() {
             detail.push_str(", division is not correctly rounded on this device");
         }
-        for note in &generated.metadata.notes {
-            detail.push_str("; ");
-            detail.push_str(note);
-        }
-        Ok(Ran { detail })
+        Ok(Ran { detail, notes: generated.metadata.notes })
     }
 }
 

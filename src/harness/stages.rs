@@ -9,12 +9,12 @@ use std::time::Instant;
 use serde::Serialize;
 use tilewright_interp::Tensor;
 use tilewright_interp::{Argument, Arguments};
-use tilewright_ir::{BinaryOp, DataType, StageBody, StoreRole};
+use tilewright_ir::{BinaryOp, DataType, MAX_SYMBOLIC_ELEMENTS, StageBody, StoreRole};
 use tilewright_ir::{Bindings, Buffer, Definition, Diagnostic, Evidence, Expr, IndexMap, LoweringEvidence, Scalar};
 
 use super::compare::{self, Comparison, Tolerance};
 use super::engine::{Engine, EngineReport, Fault, Param, Program, Ran, Status};
-use super::inputs::{Numbers, sample_symbols};
+use super::inputs::{Numbers, Sampled, premises, satisfying};
 use super::layout::{pack, shape, unpack};
 
 /// A stage of a program.
@@ -89,7 +89,11 @@ pub fn run_chain(
             symbols.push(var);
         }
     }
-    let bindings = sample_symbols(&symbols, &config.symbols)?;
+    let asserted = stages.iter().find_map(|stage| match stage.program {
+        Program::Func(func) => Some(premises(func)),
+        Program::Definition(_) => None,
+    });
+    let Sampled { bindings, unmet } = satisfying(&symbols, &config.symbols, &asserted.unwrap_or_default())?;
     let mut named: Vec<(String, i128)> = Vec::new();
     for var in &symbols {
         if named.iter().all(|(name, _)| name != var.name()) {
@@ -105,7 +109,15 @@ pub fn run_chain(
             .push("a stage sums in another order: inputs are small whole numbers, whose sums are exact".into());
     }
     let layouts = run.layouts(first);
-    run.all(&layouts, reference, devices)?;
+    if let Some(unmet) = unmet.filter(|_| config.symbols.is_empty()) {
+        run.skip(
+            &format!("no extents were found for which the program's assertion `{unmet}` holds"),
+            reference,
+            devices,
+        );
+    } else if let Err(why) = run.all(&layouts, reference, devices) {
+        run.skip(&why.message, reference, devices);
+    }
     Ok(run.report)
 }
 
@@ -134,6 +146,21 @@ impl Run<'_> {
             params = after;
         }
         all
+    }
+
+    /// A line for each run that there would have been.
+    fn skip(&mut self, why: &str, reference: &dyn Engine, devices: &[Result<&dyn Engine, Fault>]) {
+        let skipped = || Fault::Skipped(why.to_owned());
+        for stage in self.stages {
+            self.report.engines.push(EngineReport::fault(reference.name(), stage.name, reference.device(), skipped()));
+        }
+        let Some(stage) = self.stages.last() else { return };
+        for device in devices {
+            self.report.engines.push(match device {
+                Ok(engine) => EngineReport::fault(engine.name(), stage.name, engine.device(), skipped()),
+                Err(fault) => EngineReport::fault("opencl", stage.name, None, fault.clone()),
+            });
+        }
     }
 
     fn all(
@@ -171,7 +198,10 @@ impl Run<'_> {
                 }
                 (Ok(engine), Ok(())) => {
                     match self.one(stage, layouts, *engine, &inputs.0, expected.as_ref(), self.tolerance) {
-                        Ok((line, _)) => line,
+                        Ok((line, _, notes)) => {
+                            self.note(notes);
+                            line
+                        }
                         Err(fault) => EngineReport::fault(engine.name(), stage.name, engine.device(), fault),
                     }
                 }
@@ -186,25 +216,36 @@ impl Run<'_> {
         &mut self,
         stage: &Stage<'_>,
         engine: &dyn Engine,
-        outcome: Result<(EngineReport, Outputs), Fault>,
+        outcome: Result<(EngineReport, Outputs, Vec<String>), Fault>,
         expected: &mut Option<Outputs>,
     ) -> Result<(), String> {
         let line = match outcome {
-            Ok((line, outputs)) => {
+            Ok((line, outputs, notes)) => {
                 expected.get_or_insert(outputs);
+                self.note(notes);
                 line
             }
             Err(fault) => EngineReport::fault(engine.name(), stage.name, engine.device(), fault),
         };
-        let status = line.status;
-        if status != Status::Ok && self.report.blame.is_none() {
+        let (status, why) = (line.status, line.detail.clone());
+        let wrong = matches!(status, Status::Mismatch | Status::Trap | Status::Error);
+        if wrong && self.report.blame.is_none() {
             self.report.blame = Some(stage.name.to_owned());
         }
         self.report.engines.push(line);
         match status {
             Status::Ok | Status::Mismatch => Ok(()),
             Status::Trap => Err("the program traps in the interpreter".into()),
-            Status::Skipped | Status::Error => Err("there is no reference to compare with".into()),
+            Status::Skipped => Err(why),
+            Status::Error => Err("there is no reference to compare with".into()),
+        }
+    }
+
+    fn note(&mut self, notes: Vec<String>) {
+        for note in notes {
+            if !self.report.notes.contains(&note) {
+                self.report.notes.push(note);
+            }
         }
     }
 
@@ -218,6 +259,11 @@ impl Run<'_> {
             arguments.push(match param {
                 Param::Buffer(buffer) => {
                     let extents = shape(&buffer.shape, &self.bindings).map_err(fault)?;
+                    let count = extents.iter().try_fold(1u64, |count, &extent| count.checked_mul(extent));
+                    if buffer.const_shape().is_none() && count.is_none_or(|count| count > MAX_SYMBOLIC_ELEMENTS) {
+                        let text = format!("`{buffer}` has more than {MAX_SYMBOLIC_ELEMENTS} elements");
+                        return Err(fault(format!("{text}, beyond what is proved of symbolic shapes")));
+                    }
                     let tensor = if program.writes(buffer) && !outputs_too {
                         Tensor::undefined(buffer.dtype, &extents).map_err(|error| error.to_string())
                     } else {
@@ -252,7 +298,7 @@ impl Run<'_> {
         inputs: &[Argument],
         expected: Option<&Outputs>,
         tolerance: Tolerance,
-    ) -> Result<(EngineReport, Outputs), Fault> {
+    ) -> Result<(EngineReport, Outputs, Vec<String>), Fault> {
         let layouts = layouts.as_ref().map_err(|why| Fault::Error(why.clone()))?;
         let mut arguments = Arguments::default();
         for (argument, layout) in inputs.iter().zip(layouts) {
@@ -263,14 +309,14 @@ impl Run<'_> {
         }
         arguments.symbols = stage.program.symbols().iter().map(|var| (var.clone(), self.bindings[var])).collect();
         let start = Instant::now();
-        let Ran { detail } = engine.run(&stage.program, &self.bindings, &mut arguments)?;
+        let Ran { detail, notes } = engine.run(&stage.program, &self.bindings, &mut arguments)?;
         let ms = start.elapsed().as_secs_f64() * 1e3;
         let outputs = self.outputs(inputs, &arguments, layouts).map_err(Fault::Error)?;
         let mut line = EngineReport::fault(engine.name(), stage.name, engine.device(), Fault::Error(detail));
         line.status = Status::Ok;
         line.ms = ms;
         let Some(expected) = expected else {
-            return Ok((line, outputs));
+            return Ok((line, outputs, notes));
         };
         let mut comparison = Comparison::default();
         let is_reference = engine.device().is_none();
@@ -284,7 +330,7 @@ impl Run<'_> {
             comparison.merge(result.map_err(Fault::Error)?);
         }
         let line = line.compared(comparison);
-        Ok((line, outputs))
+        Ok((line, outputs, notes))
     }
 
     fn pack(&self, tensor: &Tensor, layout: &Layout) -> Result<Tensor, String> {

@@ -19,7 +19,7 @@ use tilewright_ir::{
 
 use super::Rewritten;
 use super::remap::{Move, remap, retyped, symbol_ranges};
-use crate::algebra::{Ranges, simplify};
+use crate::algebra::{Ranges, n_elements, simplify};
 
 /// Flattens every buffer that the body uses and that is not flat already.
 ///
@@ -83,14 +83,14 @@ fn flattened(buffer: &Buffer, is_param: bool, ranges: &Ranges) -> Result<Option<
     let indices: Vec<_> = vars.iter().map(Expr::from).collect();
     let (outputs, extents) = if plain {
         let numerals = groups.iter().map(|group| row_major(&indices[group.clone()], &shape[group.clone()], ty));
-        let sizes = groups.iter().map(|group| product(&shape[group.clone()], ty));
+        let sizes = groups.iter().map(|group| n_elements(&shape[group.clone()], ranges, ty));
         (numerals.collect::<Vec<_>>(), sizes.collect::<Vec<_>>())
     } else {
         folded(buffer, &indices, &shape, ty)
     };
     let inner = vars.iter().zip(&buffer.shape).fold(ranges.clone(), |ranges, (var, extent)| ranges.with(var, extent));
     let outputs: Vec<_> = outputs.iter().map(|output| simplify(output, &inner)).collect();
-    let shape: Vec<_> = extents.iter().map(|extent| simplify(extent, ranges)).collect();
+    let shape: Vec<_> = if plain { extents } else { extents.iter().map(|extent| simplify(extent, ranges)).collect() };
     let after = buffer.with(|info| {
         if is_param {
             info.name.push_str("_flattened");

@@ -273,7 +273,7 @@ fn symbolic_shapes_flatten_to_horner_form() {
     assert_eq!(shape(&moved.func.buffer_map[0].1), ["N", "(C + 3) // 4", "H", "W", "4"]);
     assert_eq!(moved.evidence.buffers[0].padded_axes, [4]);
     let flat = run("flatten_buffer", &moved.func);
-    assert_eq!(accesses(&flat.func)[0], "x_flattened[((n * ((C + 3) // 4) + c // 4) * H + h) * W * 4 + w * 4 + c % 4]");
+    assert_eq!(accesses(&flat.func)[0], "x_flattened[(((n * ((C + 3) // 4) + c // 4) * H + h) * W + w) * 4 + c % 4]");
 }
 
 #[test]

@@ -204,7 +204,15 @@ impl From<tilewright_verify::Report> for ObligationRow {
 
 impl From<tilewright_verify::Counterexample> for CounterexampleRow {
     fn from(found: tilewright_verify::Counterexample) -> Self {
-        Self { shape: found.shape, indices: found.indices, values: found.assignments, text: found.text }
+        let mut values: Vec<(String, i128)> = Vec::new();
+        for (mut name, value) in found.assignments {
+            // Two points of one map: the second has primes.
+            while values.iter().any(|(other, _)| *other == name) {
+                name.push('\'');
+            }
+            values.push((name, value));
+        }
+        Self { shape: found.shape, indices: found.indices, values, text: found.text }
     }
 }
 

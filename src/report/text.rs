@@ -92,7 +92,8 @@ fn passes(out: &mut String, passes: &[PassRow], style: Style) {
     line(out, &format!("  {:<26} {:<9} {:>9}  {}", "step", "verdict", "ms", "obligations"));
     for pass in passes {
         let said = pass.skipped.clone().unwrap_or_else(|| counts(&pass.obligations));
-        let verdict = style.verdict(pass.verdict(), 9);
+        let empty = pass.skipped.is_none() && pass.obligations.is_empty();
+        let verdict = if empty { format!("{:<9}", "-") } else { style.verdict(pass.verdict(), 9) };
         let mut said = wrapped(&said, 49).into_iter();
         let first = said.next().unwrap_or_default();
         line(out, &format!("  {:<26} {verdict} {:>9.1}  {first}", pass.name, pass.ms));

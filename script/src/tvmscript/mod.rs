@@ -11,6 +11,7 @@ mod loops;
 mod print;
 mod promote;
 pub(crate) mod reader;
+mod scopes;
 mod stmt;
 
 use ruff_python_ast as ast;

@@ -139,6 +139,28 @@ fn floor_division_of_negative_dividends_rounds_down_and_others_are_listed() {
 }
 
 #[test]
+fn a_symbolic_buffer_with_more_elements_than_the_proofs_cover_is_not_launched() {
+    let n = Var::index("n");
+    let (a, b) = (f32_buffer("A", &n), f32_buffer("B", 17));
+    let i = Var::index("i");
+    let load = Expr::load(&a, vec![Expr::from(&i)]);
+    let nest = Stmt::for_loop(&i, Expr::int(17), ForKind::Serial, Stmt::store(&b, vec![Expr::from(&i)], load));
+    let generated = kernels(&function("head", &[&a, &b], nest));
+    let json = serde_json::to_value(&generated.metadata).expect("JSON");
+    assert_eq!(json["buffers"][0]["max_elements"], tilewright_ir::MAX_SYMBOLIC_ELEMENTS);
+    assert_eq!(json["buffers"][1]["max_elements"], serde_json::Value::Null);
+    let plan = |extent: u64| {
+        let mut arguments = Arguments::default();
+        arguments.symbols.insert(n.clone(), extent.into());
+        generated.plan(&arguments)
+    };
+    let most = tilewright_ir::MAX_SYMBOLIC_ELEMENTS;
+    assert!(plan(most).is_ok());
+    let refused = plan(most + 1).expect_err("too many elements");
+    assert!(refused.message.contains(&format!("holds up to {most}")), "{refused}");
+}
+
+#[test]
 fn symbolic_extents_are_arguments() {
     let n = Var::index("n");
     let (a, b) = (f32_buffer("A", &n), f32_buffer("B", &n));
