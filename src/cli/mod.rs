@@ -8,6 +8,7 @@ pub mod devices;
 pub mod exit;
 pub mod failure;
 pub mod input;
+pub mod layout;
 pub mod map;
 pub mod opt;
 pub mod options;
@@ -50,6 +51,7 @@ enum Command {
     Opt(opt::Args),
     Validate(validate::Args),
     Map(map::Args),
+    Layout(layout::Args),
     Run(run::Args),
     Devices(devices::Args),
 }
@@ -91,6 +93,7 @@ fn dispatch(cli: &Cli, printer: &mut Printer) -> Result<ExitStatus, Failure> {
         Command::Opt(args) => opt::run(args, &cli.global, printer),
         Command::Validate(args) => validate::run(args, &cli.global, printer),
         Command::Map(args) => map::run(args, &cli.global, printer),
+        Command::Layout(args) => layout::run(args, &cli.global, printer),
         Command::Run(args) => run::run(args, &cli.global, printer),
         Command::Devices(args) => devices::run(args, &cli.global, printer),
     }
