@@ -129,3 +129,32 @@ fn people_read_the_layout_and_its_table() {
     assert!(run.stdout.contains("\n  12 13 16 17 20\n"), "{}", run.stdout);
     assert!(run.stdout.ends_with("proved: 4 of 4 obligations proved\n"), "{}", run.stdout);
 }
+
+#[test]
+fn a_batch_has_a_line_for_every_line() {
+    let requests = concat!(
+        r#"{"id": 7, "layout": "f32[3,5]{1,0:T(2,2)}", "table": true, "at": [[2, 3]]}"#,
+        "\n",
+        r#"{"layout": "f32[3,5]{1,1}", "id": "b"}"#,
+        "\n{\n[]\n\n",
+        r#"{"layout": "f32[3]", "tabel": true}"#,
+        "\n",
+        r#"{"layout": "f32[3]", "at": [[3]]}"#,
+        "\n",
+        r#"{"layout": "f32[3]", "at": [1]}"#,
+        "\n",
+        r#"{"layout": "f32[7]"}"#,
+    );
+    let run = tilewright_with_input(&["layout", "--batch", "-"], requests);
+    let lines: Vec<Value> = run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((run.code, lines.len()), (Some(2), 9), "{run:?}");
+    assert_eq!((&lines[0]["id"], &lines[0]["at"][0]["flat"]), (&json!(7), &json!(17)));
+    assert_eq!((&lines[0]["schema"], lines[0].get("error")), (&json!("tilewright.layout/1"), None));
+    assert_eq!((&lines[1]["id"], &lines[1]["error"]["start"]), (&json!("b"), &json!(11)));
+    for line in &lines[2..8] {
+        assert!(line["error"]["message"].is_string() && line.get("schema").is_none(), "{line}");
+    }
+    assert_eq!((&lines[8]["elements"], lines[8].get("id")), (&json!(7), None));
+    let fine = tilewright_with_input(&["layout", "--batch", "-"], r#"{"layout": "f32[3,0]"}"#);
+    assert_eq!(fine.code, Some(0), "answered, whatever the verdicts: {fine:?}");
+}

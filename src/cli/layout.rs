@@ -5,6 +5,7 @@ use tilewright_ir::{Diagnostic, Expr, IndexMap, XlaShape};
 use tilewright_script::{print_xla_shape, read_xla_shape};
 use tilewright_verify::{Judge, MapClaim};
 
+use super::batch;
 use super::exit::ExitStatus;
 use super::failure::Failure;
 use super::input::Input;
@@ -22,13 +23,24 @@ use crate::report::{ObligationRow, Source, layout_text};
 )]
 pub struct Args {
     /// The shape with its layout as XLA writes it; `-` reads it from standard input
-    #[arg(value_name = "LAYOUT")]
-    layout: String,
+    #[arg(value_name = "LAYOUT", required_unless_present = "batch")]
+    layout: Option<String>,
     /// A logical index to follow; may be given many times
     #[arg(long, value_name = "2,3", allow_hyphen_values = true)]
     at: Vec<String>,
     /// List the position of every element, in row-major order of the logical indices
     #[arg(long)]
+    table: bool,
+    /// Answer many requests, one JSON object a line, such as {"layout":"f32[3,5]{1,0:T(2,2)}","at":[[2,3]],"table":true};
+    /// `-` reads them from standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["layout", "at", "table"])]
+    batch: Option<String>,
+}
+
+/// What is asked of one layout.
+struct Request {
+    source: Source,
+    at: Vec<Vec<i128>>,
     table: bool,
 }
 
@@ -37,26 +49,21 @@ pub struct Args {
 /// # Errors
 /// A text that is no array's layout, an index that does not fit, a table that is too long.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
-    let source = if args.layout == "-" {
-        Input::read("-")?.source
-    } else {
-        Source { name: "<layout>".into(), text: args.layout.clone() }
-    };
-    let shape = read_xla_shape(&source.text).map_err(|faults| Failure::input(&source, faults))?;
-    let fault = |fault: Diagnostic| Failure::input(&source, vec![fault]);
-    let array = array(&shape).map_err(fault)?;
-    let tiling = array.tiling().map_err(|error| fault(plain(error)))?;
-    let at = args.at.iter().map(|text| follow(text, &tiling)).collect::<Result<Vec<_>, _>>()?;
-    let offsets = if args.table { Some(tiling.offsets().map_err(|error| fault(plain(error)))?) } else { None };
-    let narrow = narrow(array);
-    if let Some(warning) = narrow {
-        printer.diagnostics(&source, &[warning]);
-    }
-    let internal = |error: &dyn std::fmt::Display| Failure::Internal(error.to_string());
     let options = super::pipeline_options(global, &super::options::Shapes::default(), None);
-    let judge = Judge::new(options.judge_config()).map_err(|error| internal(&error))?;
-    let map = tiling.to_flat_map().map_err(|error| internal(&error))?;
-    let report = report(&shape, array, &tiling, &map, offsets, at, judged(&judge, &tiling, &map));
+    let judge = Judge::new(options.judge_config()).map_err(|error| Failure::Internal(error.to_string()))?;
+    if let Some(file) = &args.batch {
+        return batch::run(file, printer, |request| Ok(answer(&from_json(request)?, &judge)?.0));
+    }
+    let source = match args.layout.as_deref() {
+        Some("-") => Input::read("-")?.source,
+        text => Source { name: "<layout>".into(), text: text.unwrap_or_default().to_owned() },
+    };
+    let at = args.at.iter().map(|text| read_point(text)).collect::<Result<Vec<_>, _>>()?;
+    let request = Request { source, at, table: args.table };
+    let (report, warning) = answer(&request, &judge)?;
+    if let Some(warning) = warning {
+        printer.diagnostics(&request.source, &[warning]);
+    }
     if printer.is_json() {
         printer.json(&report.to_json())?;
     } else {
@@ -66,6 +73,29 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         return Ok(ExitStatus::Internal);
     }
     Ok(ExitStatus::of_verdict(report.verdict(), global.allow_unknown))
+}
+
+/// The report, and what should be known besides.
+fn answer(request: &Request, judge: &Judge) -> Result<(LayoutReport, Option<Diagnostic>), Failure> {
+    let fault = |fault: Diagnostic| Failure::input(&request.source, vec![fault]);
+    let shape = read_xla_shape(&request.source.text).map_err(|faults| Failure::input(&request.source, faults))?;
+    let array = array(&shape).map_err(fault)?;
+    let tiling = array.tiling().map_err(|error| fault(plain(error)))?;
+    let at = request.at.iter().map(|index| follow(index, &tiling)).collect::<Result<Vec<_>, _>>()?;
+    let offsets = if request.table { Some(tiling.offsets().map_err(|error| fault(plain(error)))?) } else { None };
+    let map = tiling.to_flat_map().map_err(|error| Failure::Internal(error.to_string()))?;
+    let report = report(&shape, array, &tiling, &map, offsets, at, judged(judge, &tiling, &map));
+    Ok((report, narrow(array)))
+}
+
+fn from_json(request: &batch::Request) -> Result<Request, Failure> {
+    batch::only(request, &["layout", "at", "table"])?;
+    let Some(text) = request.get("layout").and_then(|text| text.as_str()) else {
+        return Err(Failure::plain("<batch>", "bad-request", "the request has no text `layout`")
+            .with_help("such as {\"layout\":\"f32[3,5]{1,0:T(2,2)}\"}"));
+    };
+    let source = Source { name: "<batch>".into(), text: text.to_owned() };
+    Ok(Request { source, at: batch::points(request, "at")?, table: batch::flag(request, "table")? })
 }
 
 fn plain(error: tilewright_ir::layout::LayoutError) -> Diagnostic {
@@ -137,19 +167,24 @@ fn report(
     }
 }
 
-/// Reads `2,3` and follows it.
-fn follow(text: &str, tiling: &Tiling) -> Result<PositionRow, Failure> {
+/// Reads `2,3`.
+fn read_point(text: &str) -> Result<Vec<i128>, Failure> {
     let source = Source { name: "<--at>".into(), text: text.to_owned() };
-    let fault = |code, message: String| Failure::input(&source, vec![Diagnostic::error(code, None, message)]);
     let inner = text.trim().trim_start_matches(['(', '[']).trim_end_matches([')', ']']);
     let parts: Vec<&str> = if inner.trim().is_empty() { Vec::new() } else { inner.split(',').collect() };
     let number = |part: &str| {
-        part.trim().parse::<i128>().map_err(|_| fault("bad-index", format!("`{}` is no integer", part.trim())))
+        let fault = || Diagnostic::error("bad-index", None, format!("`{}` is no integer", part.trim()));
+        part.trim().parse::<i128>().map_err(|_| Failure::input(&source, vec![fault()]))
     };
-    let index = parts.into_iter().map(number).collect::<Result<Vec<_>, _>>()?;
+    parts.into_iter().map(number).collect()
+}
+
+/// Where an element lies.
+fn follow(index: &[i128], tiling: &Tiling) -> Result<PositionRow, Failure> {
+    let fault = |code, message: String| Failure::plain("<--at>", code, message);
     let rank = tiling.shape().len();
     if index.len() != rank {
-        let message = format!("`{text}` has {} indices, the array has {rank} dimensions", index.len());
+        let message = format!("{index:?} has {} indices, the array has {rank} dimensions", index.len());
         return Err(fault("index-rank", message));
     }
     let mut logical = Vec::new();

@@ -2,6 +2,7 @@
 //!
 //! Standard output is the result, standard error is diagnostics and progress. [`ExitStatus`] says how it went.
 
+pub mod batch;
 pub mod check;
 pub mod compile;
 pub mod devices;
