@@ -81,7 +81,7 @@ fn what_is_wrong_is_shown_with_its_place() {
         assert_eq!((run.code, json["schema"].as_str()), (Some(2), Some("tilewright.error/1")), "{run:?}");
         assert_eq!((&json["error"]["start"], &json["error"]["end"]), (&json!(start), &json!(end)), "{json}");
         assert!(json["error"]["message"].is_string() && json["error"]["hint"].is_string(), "{json}");
-        assert!(run.stderr.contains(text) && run.stderr.contains("^"), "{run:?}");
+        assert!(run.stderr.contains(text) && run.stderr.contains('^'), "{run:?}");
     }
 }
 
@@ -157,4 +157,14 @@ fn a_batch_has_a_line_for_every_line() {
     assert_eq!((&lines[8]["elements"], lines[8].get("id")), (&json!(7), None));
     let fine = tilewright_with_input(&["layout", "--batch", "-"], r#"{"layout": "f32[3,0]"}"#);
     assert_eq!(fine.code, Some(0), "answered, whatever the verdicts: {fine:?}");
+}
+
+#[test]
+fn an_array_of_forty_dimensions_is_no_hang() {
+    let order: Vec<_> = (0..40).rev().map(|dimension: usize| dimension.to_string()).collect();
+    let text = format!("s8[{}]{{{}}}", ["2"; 40].join(","), order.join(","));
+    let begun = Instant::now();
+    let (code, json) = layout(&text, &[]);
+    assert_eq!((code, &json["physical_elements"]), (Some(0), &json!(1u64 << 40)), "{json}");
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
 }

@@ -169,7 +169,7 @@ fn hostile_texts_are_refused_quickly() {
     for text in [deep, long, tiled, wide, "f".repeat(2 << 20)] {
         assert!(read_xla_shape(&text).is_err());
     }
-    let most = format!("f32[{}]{{{}:T{}}}", vec!["2"; 10].join(","), "9,8,7,6,5,4,3,2,1,0", "(1,2,1,2)".repeat(64));
+    let most = format!("f32[{}]{{{}:T{}}}", ["2"; 10].join(","), "9,8,7,6,5,4,3,2,1,0", "(1,2,1,2)".repeat(64));
     assert_eq!(printed(&most), most);
 }
 

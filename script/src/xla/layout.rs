@@ -110,9 +110,10 @@ impl Reader<'_> {
                 return Err(token.error("property", format!("`{text}` is no property of a layout"), PROPERTIES));
             };
             if let Some(before) = last.filter(|last| position <= *last).and_then(|last| ORDER.get(last)) {
-                let message = match *before == text {
-                    true => format!("property `{text}` appears twice"),
-                    false => format!("property `{text}` stands after `{before}`"),
+                let message = if *before == text {
+                    format!("property `{text}` appears twice")
+                } else {
+                    format!("property `{text}` stands after `{before}`")
                 };
                 return Err(token.error("property-order", message, PROPERTIES));
             }

@@ -83,7 +83,7 @@ fn name_length(rest: &str) -> usize {
     rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'))).unwrap_or(rest.len())
 }
 
-fn number<'a>(rest: &'a str, at: usize) -> Result<(Word<'a>, usize), Diagnostic> {
+fn number(rest: &str, at: usize) -> Result<(Word<'_>, usize), Diagnostic> {
     let digits = rest.strip_prefix('-').unwrap_or(rest);
     let count = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
     let length = rest.len() - digits.len() + count;

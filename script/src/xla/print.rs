@@ -51,7 +51,7 @@ fn write_array(out: &mut String, array: &ArrayShape) {
 fn write_layout(out: &mut String, layout: &Layout) {
     let mut properties = String::new();
     if layout.is_sparse() {
-        let _ = write!(properties, "D({})", joined(layout.dim_attributes.iter().map(attribute)));
+        let _ = write!(properties, "D({})", joined(layout.dim_attributes.iter().copied().map(attribute)));
     }
     if !layout.tiles.is_empty() {
         properties.push('T');
@@ -84,7 +84,7 @@ fn write_layout(out: &mut String, layout: &Layout) {
     let _ = write!(out, "{{{}{colon}{properties}}}", joined(&layout.minor_to_major));
 }
 
-fn attribute(attribute: &DimAttribute) -> String {
+fn attribute(attribute: DimAttribute) -> String {
     let level = match attribute.level {
         DimLevel::Dense => 'D',
         DimLevel::Compressed => 'C',

@@ -28,14 +28,12 @@ fn read(text: &str) -> Result<XlaShape, Diagnostic> {
     let tokens = words(text)?;
     let mut reader = Reader { tokens: &tokens, at: 0, depth: 0 };
     let shape = reader.shape()?;
-    match reader.peek().word {
-        Word::End => Ok(shape),
-        _ => {
-            let found = reader.peek();
-            let help = "one shape is read: a type, extents, and at most one layout";
-            Err(found.error("trailing", format!("{} stands after the end of the shape", found.described()), help))
-        }
+    let found = reader.peek();
+    if found.word == Word::End {
+        return Ok(shape);
     }
+    let help = "one shape is read: a type, extents, and at most one layout";
+    Err(found.error("trailing", format!("{} stands after the end of the shape", found.described()), help))
 }
 
 /// Walks over the words.
