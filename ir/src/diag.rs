@@ -58,6 +58,11 @@ impl Diagnostic {
         Self { severity: Severity::Error, code, message: message.into(), labels, help: None }
     }
 
+    /// A warning at `span`.
+    pub fn warning(code: &'static str, span: Option<Span>, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(code, span, message) }
+    }
+
     /// The same with a hint.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {

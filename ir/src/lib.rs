@@ -36,7 +36,7 @@
 //!
 //! # Layouts
 //! An [`IndexMap`] moves logical indices to physical ones. A function's `layout_transform_map` says which buffers are to
-//! be moved; [`AxisSeparators`] say how a layout is flattened. What a pass claims is [`evidence`], what a TE
+//! be moved; [`AxisSeparators`] say how a layout is flattened. XLA's tiled layouts are [`layout`]. What a pass claims is [`evidence`], what a TE
 //! program computes is a [`Definition`].
 //!
 //! This crate defines and evaluates; it never simplifies, inverts or optimises.
@@ -52,6 +52,7 @@ pub mod evidence;
 pub mod expr;
 pub mod func;
 pub mod index_map;
+pub mod layout;
 pub mod op;
 pub mod scalar;
 pub mod stmt;
@@ -70,6 +71,7 @@ pub use evidence::{BufferChange, BufferClaim, Evidence, Holder, LoweringEvidence
 pub use expr::Expr;
 pub use func::{FuncAttrs, Module, PrimFunc};
 pub use index_map::{IndexMap, IndexMapError};
+pub use layout::{ArrayShape, ElementType, XlaShape};
 pub use op::{BinaryOp, MathFn, UnaryOp};
 pub use scalar::{Scalar, ScalarError};
 pub use stmt::{AttrValue, For, ForKind, Stmt, StmtKind, ThreadTag};

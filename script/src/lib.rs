@@ -1,4 +1,5 @@
-//! The text form of Tilewright: reads and prints TVMScript, reads the TE dialect into a syntax tree.
+//! The text form of Tilewright: reads and prints TVMScript, reads the TE dialect into a syntax tree, reads and prints
+//! XLA's shapes and layouts.
 //!
 //! ```
 //! let module = tilewright_script::read_module(r#"
@@ -18,6 +19,8 @@ pub mod index_map;
 pub(crate) mod source;
 pub mod te;
 pub mod tvmscript;
+pub mod xla;
 
 pub use index_map::{Symbols, read_index_map, read_shape};
 pub use tvmscript::{is_tvmscript, print_expr, print_func, print_module, read_module};
+pub use xla::{print_xla_shape, read_xla_shape};

@@ -2,12 +2,14 @@
 //!
 //! Standard output is the result, standard error is diagnostics and progress. [`ExitStatus`] says how it went.
 
+pub mod batch;
 pub mod check;
 pub mod compile;
 pub mod devices;
 pub mod exit;
 pub mod failure;
 pub mod input;
+pub mod layout;
 pub mod map;
 pub mod opt;
 pub mod options;
@@ -50,6 +52,7 @@ enum Command {
     Opt(opt::Args),
     Validate(validate::Args),
     Map(map::Args),
+    Layout(layout::Args),
     Run(run::Args),
     Devices(devices::Args),
 }
@@ -91,6 +94,7 @@ fn dispatch(cli: &Cli, printer: &mut Printer) -> Result<ExitStatus, Failure> {
         Command::Opt(args) => opt::run(args, &cli.global, printer),
         Command::Validate(args) => validate::run(args, &cli.global, printer),
         Command::Map(args) => map::run(args, &cli.global, printer),
+        Command::Layout(args) => layout::run(args, &cli.global, printer),
         Command::Run(args) => run::run(args, &cli.global, printer),
         Command::Devices(args) => devices::run(args, &cli.global, printer),
     }

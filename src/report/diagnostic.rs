@@ -145,15 +145,44 @@ pub struct ErrorReport {
     pub file: String,
     /// The exit code that goes with it.
     pub exit_code: u8,
+    /// The first that is wrong, with its place in bytes.
+    pub error: Option<FaultRow>,
     /// All that is wrong, at least one entry.
     pub diagnostics: Vec<DiagnosticRow>,
+}
+
+/// One fault in short. Offsets count bytes of the text from 0, the end is exclusive; null where it has no place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FaultRow {
+    /// One sentence.
+    pub message: String,
+    /// Where it begins.
+    pub start: Option<u32>,
+    /// Where it ends.
+    pub end: Option<u32>,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl FaultRow {
+    /// The row of a diagnostic.
+    pub fn new(diagnostic: &Diagnostic) -> Self {
+        let span = diagnostic.labels.first().map(|label| label.span);
+        Self {
+            message: diagnostic.message.clone(),
+            start: span.map(|span| span.start),
+            end: span.map(|span| span.end),
+            hint: diagnostic.help.clone(),
+        }
+    }
 }
 
 impl ErrorReport {
     /// The report of `diagnostics` of `source`.
     pub fn new(source: &Source, diagnostics: &[Diagnostic], exit_code: u8) -> Self {
         let rows = diagnostics.iter().map(|diagnostic| DiagnosticRow::new(source, diagnostic)).collect();
-        Self { schema: "tilewright.error/1", file: source.name.clone(), exit_code, diagnostics: rows }
+        let error = diagnostics.first().map(FaultRow::new);
+        Self { schema: "tilewright.error/1", file: source.name.clone(), exit_code, error, diagnostics: rows }
     }
 
     /// The JSON document, on one line.

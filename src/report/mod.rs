@@ -1,10 +1,12 @@
 //! What is said to people and machines: diagnostics with source excerpts, reports as text and JSON.
 //!
-//! Data first ([`check`], [`map`]), rendered in one place each: serde writes the JSON, [`text`] what people read,
+//! Data first ([`check`], [`map`], [`layout`]), rendered in one place each: serde writes the JSON, [`text`] and [`layout_text`] what people read,
 //! [`diagnostic`] the excerpts. Nothing here decides or computes anything but the verdict of the whole.
 
 pub mod check;
 pub mod diagnostic;
+pub mod layout;
+pub mod layout_text;
 pub mod map;
 pub mod text;
 
@@ -13,4 +15,5 @@ pub use check::{
     Verdict,
 };
 pub use diagnostic::{DiagnosticRenderer, Source};
+pub use layout::LayoutReport;
 pub use map::{AtRow, MapReport};

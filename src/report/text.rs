@@ -39,7 +39,7 @@ impl Style {
     }
 
     /// A verdict's word in its colour, padded to `width` columns.
-    fn verdict(self, verdict: Verdict, width: usize) -> String {
+    pub(super) fn verdict(self, verdict: Verdict, width: usize) -> String {
         let code = match verdict {
             Verdict::Proved => "32",
             Verdict::Skipped | Verdict::Vacuous | Verdict::Unknown => "33",
@@ -83,7 +83,7 @@ pub fn check(report: &FileReport, style: Style) -> String {
 }
 
 /// Appends a line without blanks at its end.
-fn line(out: &mut String, text: &str) {
+pub(super) fn line(out: &mut String, text: &str) {
     out.push_str(text.trim_end());
     out.push('\n');
 }
@@ -134,7 +134,7 @@ fn counts(rows: &[ObligationRow]) -> String {
 }
 
 /// One obligation, and why it is not proved if it is not.
-fn obligation(out: &mut String, row: &ObligationRow, style: Style) {
+pub(super) fn obligation(out: &mut String, row: &ObligationRow, style: Style) {
     let verdict = style.verdict(row.verdict, 8);
     let how = format!("{} ({:.1} ms)", row.method, row.ms);
     let wide = row.subject.chars().count() + how.chars().count() > 70;
@@ -163,7 +163,7 @@ fn counterexample_lines(out: &mut String, counterexample: &CounterexampleRow) {
 }
 
 /// Columns as wide as their widest entry, two blanks apart.
-fn table(out: &mut String, rows: &[Vec<String>]) {
+pub(super) fn table(out: &mut String, rows: &[Vec<String>]) {
     let n_columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widths: Vec<usize> = (0..n_columns)
         .map(|column| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0))

@@ -1,0 +1,452 @@
+//! Where the elements of a tiled array lie.
+//!
+//! The page's closed formula, for any number of tiles. With extents `d` and a tile `t`, the element `e` goes to
+//! `(⌊e/t⌋, e mod t)` in `(⌈d/t⌉, t)`, and the next tile starts from there. The position in memory is the row-major
+//! numeral of what the last tile gives:
+//!
+//! ```
+//! use tilewright_ir::layout::{ArrayShape, Dimension, ElementType, Layout, Tile};
+//! let layout = Layout::row_major(2).with_tiles(vec![Tile::from_vector(&[2, 2])?]);
+//! let shape = ArrayShape::new(ElementType::F32, vec![Dimension::Static(3), Dimension::Static(5)], Some(layout))?;
+//! let tiling = shape.tiling()?;
+//! assert_eq!(tiling.physical_shape(), [2, 3, 2, 2]);
+//! assert_eq!(tiling.physical_index(&[2, 3]), Some(vec![1, 1, 0, 1]));
+//! assert_eq!(tiling.linear_index(&[2, 3]), Some(17));
+//! assert_eq!(tiling.physical_elements(), 24);
+//! # Ok::<(), tilewright_ir::layout::LayoutError>(())
+//! ```
+
+use std::ops::Range;
+
+use super::{ArrayShape, LayoutError, Place, Tile, TileDim};
+use crate::buffer::checked_size;
+use crate::dtype::ScalarType;
+use crate::expr::Expr;
+use crate::index_map::{IndexMap, IndexMapError};
+use crate::var::Var;
+
+/// The largest table of offsets, in elements.
+pub const MAX_TABLE: u64 = 1 << 24;
+
+/// Where each element of an array lies, in elements from its start. Dimensions without a stated extent count with
+/// their bound. Every size is at most 2^63 - 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tiling {
+    /// Logical extents.
+    shape: Vec<u64>,
+    /// Logical dimensions from major to minor.
+    major_to_minor: Vec<usize>,
+    steps: Vec<Step>,
+    /// Physical extents after the last step.
+    physical: Vec<u64>,
+    elements: u64,
+    physical_elements: u64,
+    element_bits: u64,
+    bytes: u64,
+}
+
+/// One tile, applied to the physical dimensions before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Step {
+    /// Extents of 1 put in front because the tile has more dimensions than there are.
+    prepended: usize,
+    /// Leading dimensions that the tile does not touch.
+    leading: usize,
+    /// The dimensions that it does touch, from major to minor.
+    splits: Vec<Split>,
+}
+
+/// Dimensions that are folded into one, which is then split.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Split {
+    /// Which ones, counted after prepending.
+    dims: Range<usize>,
+    /// Their extents.
+    extents: Vec<u64>,
+    /// Product of the extents.
+    extent: u64,
+    tile: u64,
+}
+
+/// What the steps compute with: numbers or expressions.
+trait Coordinate: Sized {
+    /// `self * extent + low`.
+    fn fold(self, extent: u64, low: Self) -> Self;
+    /// Quotient and remainder of division by `tile` of what is below `extent`.
+    fn split(self, extent: u64, tile: u64) -> (Self, Self);
+}
+
+impl Coordinate for u64 {
+    fn fold(self, extent: u64, low: Self) -> Self {
+        self * extent + low
+    }
+
+    fn split(self, _: u64, tile: u64) -> (Self, Self) {
+        (self / tile, self % tile)
+    }
+}
+
+/// Every constant of an expression has this type.
+#[derive(Clone, Debug)]
+struct Symbolic(Expr, ScalarType);
+
+impl Symbolic {
+    fn constant(value: u64, ty: ScalarType) -> Expr {
+        Expr::Int { value: value.into(), ty }
+    }
+
+    fn zero(ty: ScalarType) -> Self {
+        Self(Self::constant(0, ty), ty)
+    }
+}
+
+impl Coordinate for Symbolic {
+    fn fold(self, extent: u64, low: Self) -> Self {
+        if self.0.as_const_int() == Some(0) {
+            return low;
+        }
+        let high = if extent == 1 { self.0 } else { self.0 * Self::constant(extent, self.1) };
+        Self(if low.0.as_const_int() == Some(0) { high } else { high + low.0 }, self.1)
+    }
+
+    fn split(self, extent: u64, tile: u64) -> (Self, Self) {
+        let zero = Self::zero(self.1);
+        if tile == 1 {
+            return (self, zero);
+        }
+        if extent <= tile {
+            return (zero, self);
+        }
+        let tile = Self::constant(tile, self.1);
+        let quotient = self.0.clone().floor_div(tile.clone());
+        (Self(quotient, self.1), Self(self.0.floor_mod(tile), self.1))
+    }
+}
+
+impl Step {
+    /// The step of `tile` on the extents `before`, and the extents after it.
+    fn new(tile: &Tile, before: &[u64]) -> Option<(Self, Vec<u64>)> {
+        let prepended = tile.0.len().saturating_sub(before.len());
+        let extents: Vec<u64> = std::iter::repeat_n(1, prepended).chain(before.iter().copied()).collect();
+        let leading = extents.len() - tile.0.len();
+        let mut splits = Vec::new();
+        let mut start = leading;
+        for (position, dim) in tile.0.iter().enumerate() {
+            let TileDim::Size(tile) = *dim else { continue };
+            let end = leading + position + 1;
+            let part = extents[start..end].to_vec();
+            let extent = size(&part)?;
+            splits.push(Split { dims: start..end, extents: part, extent, tile });
+            start = end;
+        }
+        let mut after = extents[..leading].to_vec();
+        after.extend(splits.iter().map(|split| split.extent.div_ceil(split.tile)));
+        after.extend(splits.iter().map(|split| split.tile));
+        Some((Self { prepended, leading, splits }, after))
+    }
+
+    fn apply<T: Coordinate + Clone>(&self, index: Vec<T>, zero: &T) -> Vec<T> {
+        let mut index: Vec<T> = std::iter::repeat_n(zero.clone(), self.prepended).chain(index).collect();
+        let (mut counts, mut inside) = (Vec::new(), Vec::new());
+        for split in &self.splits {
+            let parts = index[split.dims.clone()].iter().cloned().zip(&split.extents);
+            let folded = parts.reduce(|(high, _), (low, extent)| (high.fold(*extent, low), extent));
+            let Some((folded, _)) = folded else { continue };
+            let (count, rest) = folded.split(split.extent, split.tile);
+            counts.push(count);
+            inside.push(rest);
+        }
+        index.truncate(self.leading);
+        index.extend(counts);
+        index.extend(inside);
+        index
+    }
+
+    /// The index before the step; none where it is padding of this step.
+    fn undo(&self, index: &[u64]) -> Option<Vec<u64>> {
+        let n_splits = self.splits.len();
+        let mut before = index[..self.leading].to_vec();
+        for (position, split) in self.splits.iter().enumerate() {
+            let (count, rest) = (index[self.leading + position], index[self.leading + n_splits + position]);
+            let mut folded = count.checked_mul(split.tile)?.checked_add(rest).filter(|&index| index < split.extent)?;
+            let mut parts: Vec<u64> = Vec::with_capacity(split.extents.len());
+            for &extent in split.extents.iter().rev() {
+                parts.push(folded % extent);
+                folded /= extent;
+            }
+            before.extend(parts.into_iter().rev());
+        }
+        Some(before.split_off(self.prepended))
+    }
+}
+
+fn too_large(place: Place, what: &str) -> LayoutError {
+    let message = format!("{what} is above 2^63 - 1");
+    LayoutError { place, code: "size", message, help: "use smaller extents or tiles" }
+}
+
+impl Tiling {
+    pub(super) fn new(array: &ArrayShape) -> Result<Self, LayoutError> {
+        let layout = array.layout_or_default();
+        if layout.is_sparse() {
+            let message = "a sparse array has no positions that its shape alone determines".to_owned();
+            let help = "only dense arrays are laid out";
+            return Err(LayoutError { place: Place::DimAttributes(None), code: "sparse", message, help });
+        }
+        let bounds: Option<Vec<u64>> = array.dimensions().iter().map(|dimension| dimension.bound()).collect();
+        let Some(shape) = bounds else {
+            let message = "a dimension without a bound has no size".to_owned();
+            let help = "give a bound, `<=n`, instead of `?`";
+            return Err(LayoutError { place: Place::Dimensions, code: "unbounded", message, help });
+        };
+        let elements = size(&shape).ok_or_else(|| too_large(Place::Dimensions, "the number of elements"))?;
+        let major_to_minor: Vec<usize> = layout.minor_to_major.iter().rev().copied().collect();
+        let mut physical: Vec<u64> = major_to_minor.iter().map(|&dimension| shape[dimension]).collect();
+        let mut steps = Vec::new();
+        for (index, tile) in layout.tiles.iter().enumerate() {
+            let what = "the number of elements with the padding of this tile";
+            let done = Step::new(tile, &physical).filter(|(_, after)| size(after).is_some());
+            let (step, after) = done.ok_or_else(|| too_large(Place::Tile(index, None), what))?;
+            steps.push(step);
+            physical = after;
+        }
+        let count = size(&physical).ok_or_else(|| too_large(Place::Whole, "the number of elements"))?;
+        let aligned =
+            count.checked_next_multiple_of(layout.tail_alignment).filter(|count| i64::try_from(*count).is_ok());
+        let physical_elements =
+            aligned.ok_or_else(|| too_large(Place::TailAlignment, "the number of elements with the tail's padding"))?;
+        let element_bits = match layout.element_bits {
+            0 => array.element_type().storage_bits(),
+            bits => bits,
+        };
+        let bytes = (u128::from(physical_elements) * u128::from(element_bits)).div_ceil(8);
+        let bytes = i64::try_from(bytes).ok().and_then(|bytes| u64::try_from(bytes).ok());
+        let place = if layout.element_bits == 0 { Place::Whole } else { Place::ElementBits };
+        let bytes = bytes.ok_or_else(|| too_large(place, "the number of bytes"))?;
+        Ok(Self { shape, major_to_minor, steps, physical, elements, physical_elements, element_bits, bytes })
+    }
+
+    /// The logical extents; bounded dimensions have their bound.
+    pub fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// The extents after the last tile, from major to minor. Their product is the number of physical elements before
+    /// it is rounded up to the tail alignment.
+    pub fn physical_shape(&self) -> &[u64] {
+        &self.physical
+    }
+
+    /// Logical elements.
+    pub fn elements(&self) -> u64 {
+        self.elements
+    }
+
+    /// Elements that memory is allocated for, padding included.
+    pub fn physical_elements(&self) -> u64 {
+        self.physical_elements
+    }
+
+    /// Allocated elements that hold nothing.
+    pub fn padding_elements(&self) -> u64 {
+        self.physical_elements - self.elements
+    }
+
+    /// Bits from one element to the next.
+    pub fn element_bits(&self) -> u64 {
+        self.element_bits
+    }
+
+    /// Allocated bytes, without a metadata prefix.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The physical index of a logical index; none if that is outside the shape.
+    pub fn physical_index(&self, index: &[u64]) -> Option<Vec<u64>> {
+        let inside = index.len() == self.shape.len() && index.iter().zip(&self.shape).all(|(at, extent)| at < extent);
+        inside.then(|| self.apply(index, &0))
+    }
+
+    /// The position in memory of a logical index, in elements; none if that is outside the shape.
+    pub fn linear_index(&self, index: &[u64]) -> Option<u64> {
+        self.physical_index(index).map(|physical| self.numeral(physical))
+    }
+
+    /// The element at a position in memory; none if that is padding, or outside the allocation.
+    pub fn element_at(&self, position: u64) -> Option<Vec<u64>> {
+        let mut rest = position;
+        let mut index = vec![0; self.physical.len()];
+        for (at, extent) in index.iter_mut().zip(&self.physical).rev() {
+            *at = rest.checked_rem(*extent)?;
+            rest /= extent;
+        }
+        if rest != 0 {
+            return None;
+        }
+        for step in self.steps.iter().rev() {
+            index = step.undo(&index)?;
+        }
+        let mut logical = vec![0; self.shape.len()];
+        for (&dimension, at) in self.major_to_minor.iter().zip(index) {
+            logical[dimension] = at;
+        }
+        Some(logical)
+    }
+
+    /// Byte, and bit in that byte, where the element at a position in memory begins: packed, low bits first.
+    pub fn bit_offset(&self, position: u64) -> (u128, u128) {
+        let bits = u128::from(position) * u128::from(self.element_bits);
+        (bits / 8, bits % 8)
+    }
+
+    /// The position of every element, in row-major order of the logical indices.
+    ///
+    /// # Errors
+    /// More than [`MAX_TABLE`] elements.
+    pub fn offsets(&self) -> Result<Vec<u64>, LayoutError> {
+        if self.elements > MAX_TABLE {
+            let message = format!("a table of {} elements is too long; at most {MAX_TABLE} are listed", self.elements);
+            let help = "ask for single elements";
+            return Err(LayoutError { place: Place::Dimensions, code: "table-size", message, help });
+        }
+        Ok(self.table())
+    }
+
+    /// Logical dimensions that are folded together somewhere, as lists in ascending order. What a list's indices do to
+    /// the position does not depend on the other indices, so positions are sums over the lists.
+    fn independent(&self) -> Vec<Vec<usize>> {
+        let mut lists: Vec<Vec<usize>> = (0..self.shape.len()).map(|dimension| vec![dimension]).collect();
+        // The logical dimensions that each physical one depends on.
+        let mut sources: Vec<Vec<usize>> = self.major_to_minor.iter().map(|&dimension| vec![dimension]).collect();
+        for step in &self.steps {
+            let all: Vec<Vec<usize>> = std::iter::repeat_n(Vec::new(), step.prepended).chain(sources).collect();
+            let folded: Vec<Vec<usize>> = step.splits.iter().map(|split| all[split.dims.clone()].concat()).collect();
+            for together in folded.iter().filter(|together| together.len() > 1) {
+                let (meet, mut rest): (Vec<_>, Vec<_>) =
+                    lists.into_iter().partition(|list| list.iter().any(|dimension| together.contains(dimension)));
+                let mut merged = meet.concat();
+                merged.sort_unstable();
+                rest.push(merged);
+                lists = rest;
+            }
+            sources = all[..step.leading].to_vec();
+            sources.extend(folded.iter().cloned());
+            sources.extend(folded);
+            for source in &mut sources {
+                source.sort_unstable();
+                source.dedup();
+            }
+        }
+        lists
+    }
+
+    fn table(&self) -> Vec<u64> {
+        let Ok(length) = usize::try_from(self.elements) else { return Vec::new() };
+        if length == 0 {
+            return Vec::new();
+        }
+        // For each list the positions of all its indices, and for each dimension its list and its stride in there.
+        let mut parts: Vec<Vec<u64>> = Vec::new();
+        let mut place = vec![(0usize, 0usize); self.shape.len()];
+        for list in self.independent() {
+            let mut positions = Vec::new();
+            let mut index = vec![0; self.shape.len()];
+            loop {
+                positions.push(self.numeral(self.apply(&index, &0)));
+                if !advance(&mut index, &list, &self.shape) {
+                    break;
+                }
+            }
+            let mut stride = 1usize;
+            for &dimension in list.iter().rev() {
+                place[dimension] = (parts.len(), stride);
+                stride = stride.saturating_mul(usize::try_from(self.shape[dimension]).unwrap_or(usize::MAX));
+            }
+            parts.push(positions);
+        }
+        let mut table = Vec::with_capacity(length);
+        let mut index = vec![0u64; self.shape.len()];
+        let mut at = vec![0usize; parts.len()];
+        loop {
+            table.push(parts.iter().zip(&at).map(|(positions, &at)| positions[at]).sum());
+            let mut dimension = self.shape.len();
+            loop {
+                let Some(next) = dimension.checked_sub(1) else { return table };
+                dimension = next;
+                let (part, stride) = place[dimension];
+                index[dimension] += 1;
+                at[part] += stride;
+                if index[dimension] < self.shape[dimension] {
+                    break;
+                }
+                at[part] -= stride * usize::try_from(index[dimension]).unwrap_or(usize::MAX);
+                index[dimension] = 0;
+            }
+        }
+    }
+
+    fn apply<T: Coordinate + Clone>(&self, index: &[T], zero: &T) -> Vec<T> {
+        let ordered = self.major_to_minor.iter().map(|&dimension| index[dimension].clone()).collect();
+        self.steps.iter().fold(ordered, |index, step| step.apply(index, zero))
+    }
+
+    fn numeral(&self, physical: Vec<u64>) -> u64 {
+        physical.into_iter().zip(&self.physical).fold(0, |high, (at, extent)| high * extent + at)
+    }
+
+    /// The map from the logical index to the physical one, an output for each of [`Tiling::physical_shape`].
+    ///
+    /// # Errors
+    /// None that a tiling can have; the type is that of [`IndexMap::new`].
+    pub fn to_tiled_map(&self) -> Result<IndexMap, IndexMapError> {
+        self.map(|_, outputs| outputs)
+    }
+
+    /// The map from the logical index to the position in memory, its only output.
+    ///
+    /// # Errors
+    /// As [`Tiling::to_tiled_map`].
+    pub fn to_flat_map(&self) -> Result<IndexMap, IndexMapError> {
+        self.map(|ty, outputs| {
+            let mut strides = vec![1u64; self.physical.len()];
+            for axis in (1..self.physical.len()).rev() {
+                strides[axis - 1] = strides[axis].saturating_mul(self.physical[axis]);
+            }
+            let terms = outputs.into_iter().zip(strides).filter(|(index, _)| index.as_const_int() != Some(0));
+            let terms = terms.map(|(index, stride)| match stride {
+                1 => index,
+                _ => index * Symbolic::constant(stride, ty),
+            });
+            vec![terms.reduce(|sum, term| sum + term).unwrap_or_else(|| Symbolic::constant(0, ty))]
+        })
+    }
+
+    fn map(&self, outputs: impl FnOnce(ScalarType, Vec<Expr>) -> Vec<Expr>) -> Result<IndexMap, IndexMapError> {
+        let largest = self.shape.iter().chain(&self.physical).chain([&self.physical_elements]).max();
+        let narrow = largest.is_none_or(|&largest| i32::try_from(largest).is_ok());
+        let ty = if narrow { ScalarType::Int32 } else { ScalarType::Int64 };
+        let vars: Vec<Var> = (0..self.shape.len()).map(|axis| Var::new(format!("i{axis}"), ty)).collect();
+        let domain = self.shape.iter().map(|&extent| Symbolic::constant(extent, ty)).collect();
+        let index: Vec<Symbolic> = vars.iter().map(|var| Symbolic(Expr::from(var), ty)).collect();
+        let physical = self.apply(&index, &Symbolic::zero(ty)).into_iter().map(|part| part.0).collect();
+        IndexMap::new(vars, domain, outputs(ty, physical), Vec::new())
+    }
+}
+
+fn size(extents: &[u64]) -> Option<u64> {
+    let extents: Vec<i128> = extents.iter().map(|&extent| extent.into()).collect();
+    checked_size(&extents).ok()
+}
+
+/// The next index over some of the dimensions in row-major order; false after the last one.
+fn advance(index: &mut [u64], dimensions: &[usize], shape: &[u64]) -> bool {
+    for &dimension in dimensions.iter().rev() {
+        index[dimension] += 1;
+        if index[dimension] < shape[dimension] {
+            return true;
+        }
+        index[dimension] = 0;
+    }
+    false
+}

@@ -1,0 +1,108 @@
+//! From shapes to XLA's exact text.
+
+use std::fmt::{Display, Write as _};
+
+use tilewright_ir::XlaShape;
+use tilewright_ir::layout::{ArrayShape, DimAttribute, DimLevel, Dimension, Layout, Tile, TileDim};
+
+/// After that many elements of a tuple, XLA writes the number of the next one.
+const INDEX_INTERVAL: usize = 5;
+
+/// The shape as XLA writes it, its layout included.
+pub fn print_xla_shape(shape: &XlaShape) -> String {
+    let mut out = String::new();
+    write_shape(&mut out, shape);
+    out
+}
+
+fn write_shape(out: &mut String, shape: &XlaShape) {
+    match shape {
+        XlaShape::Array(array) => write_array(out, array),
+        XlaShape::Token => out.push_str("token[]"),
+        XlaShape::Opaque => out.push_str("opaque[]"),
+        XlaShape::Tuple(parts) => {
+            out.push('(');
+            for (position, part) in parts.iter().enumerate() {
+                if position > 0 {
+                    out.push_str(", ");
+                    if position % INDEX_INTERVAL == 0 {
+                        let _ = write!(out, "/*index={position}*/");
+                    }
+                }
+                write_shape(out, part);
+            }
+            out.push(')');
+        }
+    }
+}
+
+fn write_array(out: &mut String, array: &ArrayShape) {
+    let extent = |dimension: &Dimension| match dimension {
+        Dimension::Static(extent) => extent.to_string(),
+        Dimension::Bounded(bound) => format!("<={bound}"),
+        Dimension::Unbounded => "?".to_owned(),
+    };
+    let _ = write!(out, "{}[{}]", array.element_type(), joined(array.dimensions().iter().map(extent)));
+    if let Some(layout) = array.layout() {
+        write_layout(out, layout);
+    }
+}
+
+fn write_layout(out: &mut String, layout: &Layout) {
+    let mut properties = String::new();
+    if layout.is_sparse() {
+        let _ = write!(properties, "D({})", joined(layout.dim_attributes.iter().copied().map(attribute)));
+    }
+    if !layout.tiles.is_empty() {
+        properties.push('T');
+        properties.extend(layout.tiles.iter().map(tile));
+    }
+    let number = |properties: &mut String, letter, value: u64, default| {
+        if value != default {
+            let _ = write!(properties, "{letter}({value})");
+        }
+    };
+    number(&mut properties, "L", layout.tail_alignment, 1);
+    for (sign, ty) in [("#", layout.index_type), ("*", layout.pointer_type)] {
+        if let Some(ty) = ty {
+            let _ = write!(properties, "{sign}({ty})");
+        }
+    }
+    number(&mut properties, "E", layout.element_bits, 0);
+    number(&mut properties, "S", layout.memory_space, 0);
+    if !layout.split_configs.is_empty() {
+        properties.push_str("SC");
+        for config in &layout.split_configs {
+            let _ = write!(properties, "({}:{})", config.dimension, joined(&config.indices));
+        }
+    }
+    if let Some(physical) = &layout.physical_shape {
+        let _ = write!(properties, "P({})", print_xla_shape(physical));
+    }
+    number(&mut properties, "M", layout.metadata_prefix_bytes, 0);
+    let colon = if properties.is_empty() { "" } else { ":" };
+    let _ = write!(out, "{{{}{colon}{properties}}}", joined(&layout.minor_to_major));
+}
+
+fn attribute(attribute: DimAttribute) -> String {
+    let level = match attribute.level {
+        DimLevel::Dense => 'D',
+        DimLevel::Compressed => 'C',
+        DimLevel::Singleton => 'S',
+        DimLevel::LooseCompressed => 'H',
+    };
+    let (unique, ordered) = (if attribute.unique { "" } else { "+" }, if attribute.ordered { "" } else { "~" });
+    format!("{level}{unique}{ordered}")
+}
+
+fn tile(tile: &Tile) -> String {
+    let dim = |dim: &TileDim| match dim {
+        TileDim::Size(size) => size.to_string(),
+        TileDim::Combine => "*".to_owned(),
+    };
+    format!("({})", joined(tile.0.iter().map(dim)))
+}
+
+fn joined(items: impl IntoIterator<Item: Display>) -> String {
+    items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(",")
+}
