@@ -100,10 +100,8 @@ fn assertions_that_nothing_meets_are_vacuous_and_no_mismatch() {
 
 #[test]
 fn what_is_too_long_or_too_large_to_run_is_skipped_after_its_proof() {
-    let mut nest = String::new();
-    for level in 0..40 {
-        nest += &format!("{:indent$}for i{level} in range(7):\n    ", "", indent = level);
-    }
+    let level = |level: usize| format!("{:level$}for i{level} in range(7):\n    ", "");
+    let nest: String = (0..40).map(level).collect();
     let long = format!("{nest}{:40}B[0] = A[1]", "");
     let large = "A: T.Buffer((2147483647, 2147483647), \"float32\")";
     for (signature, body, why) in

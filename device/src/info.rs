@@ -147,7 +147,8 @@ pub fn survey() -> Survey {
     survey
 }
 
-/// The device for `wanted`: an index, or a part of a device's or platform's name in upper or lower case.
+/// The device for `wanted`: an index, or a part of a device's or platform's name in upper or lower case, or of the
+/// OpenCL version with what the vendor adds to it: some drivers, such as PoCL, have their name only there.
 ///
 /// `None` takes the first one. A number that is no index is looked for in the names. Errors:
 /// [`DeviceError::NoOpenCl`] on an empty list, [`DeviceError::NoDevice`] when nothing matches,
@@ -162,8 +163,10 @@ pub fn select<'a>(devices: &'a [DeviceInfo], wanted: Option<&str>) -> Result<&'a
         return Ok(info);
     }
     let part = wanted.to_lowercase();
-    let is_named =
-        |info: &&DeviceInfo| info.name.to_lowercase().contains(&part) || info.platform.to_lowercase().contains(&part);
+    let names = |info: &DeviceInfo| [&info.name, &info.platform, &info.opencl_version].map(|name| name.to_lowercase());
+    // A number is no name of a version: 3 is not OpenCL 3.0.
+    let n_names = if wanted.parse::<f64>().is_ok() { 2 } else { 3 };
+    let is_named = |info: &&DeviceInfo| names(info)[..n_names].iter().any(|name| name.contains(&part));
     let matches: Vec<&DeviceInfo> = devices.iter().filter(is_named).collect();
     let labels = |infos: &[&DeviceInfo]| infos.iter().map(|info| info.label()).collect();
     match matches[..] {

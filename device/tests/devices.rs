@@ -76,6 +76,15 @@ fn a_device_is_selected_by_index_or_part_of_a_name() {
 }
 
 #[test]
+fn a_name_that_stands_in_the_version_only_is_found_and_a_number_is_not() {
+    let mut pocl = info(0, "pthread-skylake", "Portable Computing Language");
+    pocl.opencl_version = "OpenCL 3.0 PoCL HSTR: pthread".to_owned();
+    let list = [pocl];
+    assert_eq!(select(&list, Some("pocl")).map(|info| info.index), Ok(0));
+    assert!(select(&list, Some("3")).is_err());
+}
+
+#[test]
 fn a_selector_that_names_none_or_several_is_an_error_with_the_list() {
     let list = [info(0, "GPU A", "Vendor"), info(1, "GPU B", "Vendor")];
     let none = select(&list, Some("7")).expect_err("no such device");
