@@ -275,7 +275,7 @@ impl Ord for Buffer {
 
 impl fmt::Debug for Buffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}#{}{:?}", self.name, self.0.0, self.shape)
+        write!(f, "{}#{}", self.name, self.0.0)
     }
 }
 

@@ -12,7 +12,7 @@ use tilewright_ir::{Buffer, BufferClaim, Evidence, Expr, PrimFunc, Stmt, StmtKin
 
 use crate::access::{describe, lane_of};
 use crate::map::subterms;
-use crate::path::{Path, Step, premises};
+use crate::path::{Path, Step, premises, sites_in};
 
 /// Something that has to hold, and the way to it in terms of the program before.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ pub(crate) enum GoalKind {
     Store(Box<StorePair>),
     /// The walk cannot follow here.
     Stuck(String),
-    /// A statement of the program before has no counterpart.
+    /// A statement of the program before has no counterpart; the way to it is never gone.
     Missing,
 }
 
@@ -134,8 +134,14 @@ impl<'a> Lockstep<'a> {
     }
 
     fn stmts(&mut self, before: &[&Stmt], after: &[&Stmt]) {
-        let (before, after) = (plain(before), plain(after));
+        let (mut before, after) = (plain(before), plain(after));
         let depth = self.path.steps.len();
+        if before.len() > after.len() {
+            // Branches that seem never to be taken may have been dropped; that they never are is to be shown.
+            let (kept, dropped) = before.into_iter().partition(|stmt| !self.seems_dead(stmt));
+            before = kept;
+            self.missing(&dropped);
+        }
         for (old, new) in before.iter().zip(&after) {
             self.stmt(old, new);
             if let StmtKind::Assert { cond, .. } = &old.kind {
@@ -143,14 +149,36 @@ impl<'a> Lockstep<'a> {
                 self.path.steps.push(Step::Guard(cond.clone(), true));
             }
         }
-        for extra in before.iter().skip(after.len()) {
-            self.subject = describe(extra);
-            self.goal("simulation", GoalKind::Missing);
-        }
+        self.missing(before.get(after.len()..).unwrap_or_default());
         if let Some(extra) = after.get(before.len()) {
             self.stuck(format!("the program after has one more statement: `{}`", describe(extra)));
         }
         self.path.steps.truncate(depth);
+    }
+
+    /// A branch that no sample takes.
+    fn seems_dead(&self, stmt: &Stmt) -> bool {
+        let StmtKind::If { cond, else_body: None, .. } = &stmt.kind else { return false };
+        let mut inner = self.path.clone();
+        inner.steps.push(Step::Guard(cond.clone(), true));
+        !inner.is_reached()
+    }
+
+    /// Statements of the program before that the program after does not have: nothing in them is ever reached.
+    fn missing(&mut self, stmts: &[Stmt]) {
+        for stmt in stmts {
+            for site in sites_in(stmt, &self.path) {
+                if matches!(site.stmt.kind, StmtKind::Store { .. } | StmtKind::Assert { .. } | StmtKind::Evaluate(_)) {
+                    let subject = describe(site.stmt);
+                    self.goals.push(Goal {
+                        obligation: "simulation",
+                        subject,
+                        path: site.path,
+                        kind: GoalKind::Missing,
+                    });
+                }
+            }
+        }
     }
 
     fn stmt(&mut self, old: &Stmt, new: &Stmt) {

@@ -302,7 +302,7 @@ fn decide_goal(judge: &Judge, evidence: &Evidence, base: &Base<'_>, goal: &Goal)
         GoalKind::Fits(exprs) => fit(&goal.path, exprs, base),
         GoalKind::Store(pair) => stores(&goal.path, pair, evidence),
         GoalKind::Stuck(reason) => (Verdict::Unknown(reason.clone()), "lockstep".into()),
-        GoalKind::Missing => missing(&goal.path),
+        GoalKind::Missing => missing(judge, &goal.path),
     }
 }
 
@@ -316,11 +316,18 @@ pub(crate) fn fit(path: &Path, exprs: &[Expr], base: &Base<'_>) -> Decision {
     overflow(&parts, base)
 }
 
-/// A statement that the program after does not have, at the first iteration that would run it.
-fn missing(path: &Path) -> Decision {
+/// A statement that the program after does not have: it is never reached, or here is the first iteration that is.
+fn missing(judge: &Judge, path: &Path) -> Decision {
     let text = "the program after does not do this".to_owned();
-    match path.samples(TRIED).first() {
-        Some(bindings) => (Verdict::Refuted(at_point(path, bindings, text)), "evaluation".into()),
+    if let Some(bindings) = path.samples(TRIED).first() {
+        return (Verdict::Refuted(at_point(path, bindings, text)), "evaluation".into());
+    }
+    let mut names = Names::default();
+    let mut prover = judge.prover(&mut names, &path.symbols);
+    path.assume(&mut prover, &mut names);
+    match vacuity(&prover) {
+        Some((Verdict::Vacuous(_), method)) => (Verdict::Proved, format!("never reached, {method}")),
+        Some(undecided) => undecided,
         None => (Verdict::Unknown(text), "lockstep".into()),
     }
 }

@@ -208,6 +208,13 @@ pub fn sites(func: &PrimFunc) -> Vec<Site<'_>> {
     found
 }
 
+/// [`sites`] of one statement at the end of a way.
+pub(crate) fn sites_in<'a>(stmt: &'a Stmt, path: &Path) -> Vec<Site<'a>> {
+    let mut found = Vec::new();
+    collect(stmt, &mut path.clone(), &mut found);
+    found
+}
+
 fn collect<'a>(stmt: &'a Stmt, path: &mut Path, found: &mut Vec<Site<'a>>) {
     if !stmt.exprs().is_empty() {
         found.push(Site { stmt, path: path.clone() });

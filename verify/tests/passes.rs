@@ -502,3 +502,27 @@ fn an_offset_folded_twice_is_no_proof() {
     let reports = judged(&moved);
     assert!(reports.iter().any(|report| !report.verdict.is_proved()));
 }
+
+/// `edited`, with a branch before it that is taken never (`w > 8`) or once (`w > 7`), dropped by the pass.
+fn with_a_dropped_branch(limit: i64) -> Moved {
+    let mut moved = relayout(&PHYSICAL, &same);
+    let add = Edit(|stmt: &Stmt| match &stmt.kind {
+        StmtKind::If { cond: Expr::Binary(_, w, _), then_body, .. } => {
+            let taken = Expr::binary(BinaryOp::Gt, (**w).clone(), Expr::int(limit));
+            let StmtKind::Store { buffer, indices, .. } = &then_body.kind else { return None };
+            let extra = Stmt::guarded(taken, Stmt::store(buffer, indices.clone(), float(1.0)));
+            Some(Stmt::seq(vec![extra, stmt.clone()]))
+        }
+        _ => None,
+    })
+    .stmt(&moved.before.body);
+    let Ok(body) = add;
+    moved.before.body = body;
+    moved
+}
+
+#[test]
+fn a_branch_that_is_never_taken_may_be_dropped_and_one_that_is_may_not() {
+    all_proved(&with_a_dropped_branch(8));
+    refuted(&with_a_dropped_branch(7), "simulation");
+}
