@@ -81,14 +81,6 @@ impl Judge {
         reports
     }
 
-    /// Runs on the configured number of threads.
-    pub(crate) fn in_parallel<T: Send>(&self, run: impl FnOnce() -> T + Send) -> T {
-        match rayon::ThreadPoolBuilder::new().num_threads(self.config.threads).build() {
-            Ok(pool) if self.config.threads > 0 => pool.install(run),
-            _ => run(),
-        }
-    }
-
     fn check_site(&self, site: &Site<'_>, base: &Base<'_>) -> Vec<Report> {
         let mut reports = Vec::new();
         let statement = describe(site.stmt);

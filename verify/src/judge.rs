@@ -49,7 +49,8 @@ pub struct Report {
 /// Decides obligations. It remembers what it has proved, so asking twice costs nothing.
 #[derive(Clone, Debug)]
 pub struct Judge {
-    pub(crate) config: Config,
+    /// The threads asked for, each with its Z3 context; none means rayon's own, one a core.
+    threads: Option<Arc<rayon::ThreadPool>>,
     pub(crate) solver: Solver,
     pub(crate) lemmas: Arc<Lemmas>,
     record: Option<Record>,
@@ -67,7 +68,10 @@ impl Judge {
         let timeout_ms = u32::try_from(config.timeout.as_millis()).unwrap_or(u32::MAX);
         let solver = Solver::with_budget(Budget { rlimit: config.rlimit, timeout_ms, ..Budget::default() })?;
         let lemmas = Arc::new(Lemmas::new(&solver));
-        Ok(Self { config, solver, lemmas, record: None })
+        // Where threads cannot be had, rayon's own do.
+        let asked = (config.threads > 0).then(|| rayon::ThreadPoolBuilder::new().num_threads(config.threads).build());
+        let threads = asked.and_then(Result::ok).map(Arc::new);
+        Ok(Self { threads, solver, lemmas, record: None })
     }
 
     /// The same judge, which keeps its proofs for [`Judge::certificate`] from now on.
@@ -97,6 +101,14 @@ impl Judge {
     /// The time that Z3 took so far, all threads together.
     pub fn solver_time(&self) -> Duration {
         self.solver.spent()
+    }
+
+    /// Runs on the threads asked for.
+    pub(crate) fn in_parallel<T: Send>(&self, run: impl FnOnce() -> T + Send) -> T {
+        match &self.threads {
+            Some(pool) => pool.install(run),
+            None => run(),
+        }
     }
 
     /// A prover that knows that symbolic extents are at least 1.
