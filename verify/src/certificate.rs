@@ -63,6 +63,7 @@ impl Certificate {
                 Rule::Given => self.file(&file, "given", &step.using, &step.goal, Encoding::Abstract)?,
                 Rule::Solver(encoding, _) => {
                     let rule = match encoding {
+                        Encoding::Opaque => "derived, opaque",
                         Encoding::Abstract => "derived, abstract",
                         Encoding::Exact => "derived, exact",
                     };

@@ -4,7 +4,8 @@
 //! are numbered in the order of first appearance, so goals that differ in names only give the same text.
 //!
 //! [`Encoding::Abstract`] replaces every division, remainder and bit operation by an uninterpreted function: cheap, and a
-//! generalisation, so `unsat` still proves the goal while a model shows nothing. [`Encoding::Exact`] says what they mean:
+//! generalisation, so `unsat` still proves the goal while a model shows nothing. [`Encoding::Opaque`] does so with products of
+//! two variables too: cheaper still. [`Encoding::Exact`] says what they mean:
 //!
 //! | term | exact encoding |
 //! |---|---|
@@ -26,6 +27,8 @@ use std::collections::{BTreeMap, HashMap};
 /// How much a query says about division and bit operations; see the [module page](self).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Encoding {
+    /// Nothing, and nothing about products of two variables either: linear arithmetic decides what is left.
+    Opaque,
     /// Nothing: they are uninterpreted functions.
     Abstract,
     /// Everything.
@@ -279,6 +282,9 @@ impl Encoder {
         match op {
             BinaryOp::Add => self.op(Op::Add, vec![a, b]),
             BinaryOp::Sub => self.op(Op::Sub, vec![a, b]),
+            BinaryOp::Mul if self.encoding == Encoding::Opaque && !self.is_const(a) && !self.is_const(b) => {
+                self.apply("mul", true, vec![a, b])
+            }
             BinaryOp::Mul => self.op(Op::Mul, vec![a, b]),
             BinaryOp::Min | BinaryOp::Max => {
                 let smaller = self.op(Op::Le, vec![a, b]);
@@ -297,9 +303,13 @@ impl Encoder {
         }
     }
 
+    fn is_const(&self, node: NodeId) -> bool {
+        matches!(self.query.nodes.get(node), Some(Node::Int(_)))
+    }
+
     fn hard(&mut self, op: BinaryOp, name: &str, a: NodeId, b: NodeId) -> NodeId {
         match self.encoding {
-            Encoding::Abstract => self.apply(name, true, vec![a, b]),
+            Encoding::Opaque | Encoding::Abstract => self.apply(name, true, vec![a, b]),
             Encoding::Exact => self.exact_binary(op, a, b),
         }
     }

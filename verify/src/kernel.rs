@@ -227,6 +227,9 @@ impl Context {
             Mode::Abstract => full,
             Mode::Search | Mode::Exact => Budget { rlimit: full.rlimit / 10, ..full },
         };
+        if self.ask(&facts, &goal, Encoding::Opaque, first)? == Outcome::Proved {
+            return Ok(self.fact(goal));
+        }
         match (self.ask(&facts, &goal, Encoding::Abstract, first)?, mode) {
             (Outcome::Proved, _) => return Ok(self.fact(goal)),
             (Outcome::Unknown(reason), Mode::Abstract) => return Err(Failure::NotShown(reason)),
