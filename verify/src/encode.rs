@@ -156,7 +156,8 @@ struct Encoder {
     terms: HashMap<Term, NodeId>,
     props: HashMap<Prop, NodeId>,
     symbols: BTreeMap<Symbol, NodeId>,
-    functions: BTreeMap<(String, usize), usize>,
+    /// By whether it stands for an operator, its name and the number of its arguments.
+    functions: BTreeMap<(bool, String, usize), usize>,
     /// What is known about the variables that the encoding introduces.
     definitions: Vec<NodeId>,
     exact: exact::Tables,
@@ -220,7 +221,7 @@ impl Encoder {
 
     /// The function `meaning`; operators keep their names, the program's functions are numbered.
     fn apply(&mut self, meaning: &str, operator: bool, args: Vec<NodeId>) -> NodeId {
-        let key = (if operator { format!("op {meaning}") } else { meaning.to_owned() }, args.len());
+        let key = (operator, meaning.to_owned(), args.len());
         let next = self.query.functions.len();
         let function = *self.functions.entry(key).or_insert(next);
         if function == next {

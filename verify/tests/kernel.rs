@@ -272,3 +272,17 @@ fn the_certificate_is_checked_again_from_its_text() {
     assert_eq!(listed.len(), checked);
     assert!(checked > 10, "{checked} files");
 }
+
+#[test]
+fn opaque_products_are_still_products_and_no_function_is_taken_for_one() {
+    let solver = solver();
+    let mut context = Context::new(&solver);
+    let [x, y] = syms(["x", "y"]);
+    context.derive((&x * &y).equals(&y * &x), &[], Mode::Abstract).unwrap();
+    for name in ["mul", "op mul"] {
+        let function = Term::app(name, [x.clone(), y.clone()]);
+        assert!(context.derive(function.equals(&x * &y), &[], Mode::Exact).is_err(), "{name}");
+    }
+    let wrong = context.derive((&x * &y).at_least(&x), &[], Mode::Exact);
+    assert!(matches!(wrong, Err(Failure::Refuted(_))), "{wrong:?}");
+}
