@@ -80,7 +80,7 @@ fn against_enumeration(
     instances: &[Bindings],
     count: &Count,
 ) -> Result<(), TestCaseError> {
-    let reports = judge.check_map(MapClaim { map: &claim.map, shape: &claim.shape, padded: &claim.padded });
+    let reports = judge.check_map(MapClaim::new(&claim.map, &claim.shape).padded(&claim.padded));
     let truths: Vec<_> = instances.iter().map(|symbols| facts(claim, symbols)).collect();
     for position in 0..3 {
         let id = truths[0][position].0;

@@ -92,3 +92,35 @@ pub struct StoreClaim {
     /// Each loop variable around the store, outermost first, in terms of `axis_vars`.
     pub inverse: Vec<(Var, Expr)>,
 }
+
+/// A claimed left inverse of an index map, and a claim of what is padding.
+///
+/// `inverse(map(x)) = x` for every logical index `x`, and `map(inverse(p)) = p` for every physical index `p` that is no
+/// padding: both are obligations, as is that exactly the padding is reached by nothing.
+#[derive(Clone, Debug)]
+pub struct InverseClaim {
+    /// The physical indices, one for each output of the map.
+    pub vars: Vec<Var>,
+    /// The logical indices in terms of them, one for each variable of the map.
+    pub outputs: Vec<Expr>,
+    /// True on exactly the physical indices that no logical index reaches; `False` where there are none.
+    pub padding: Expr,
+}
+
+impl InverseClaim {
+    /// The inverse as a Python lambda.
+    pub fn lambda(&self) -> String {
+        let outputs: Vec<_> = self.outputs.iter().map(ToString::to_string).collect();
+        format!("{} [{}]", self.head(), outputs.join(", "))
+    }
+
+    /// The padding as a Python lambda to a truth value.
+    pub fn padding_lambda(&self) -> String {
+        format!("{} {}", self.head(), self.padding)
+    }
+
+    fn head(&self) -> String {
+        let vars: Vec<_> = self.vars.iter().map(ToString::to_string).collect();
+        if vars.is_empty() { "lambda:".to_owned() } else { format!("lambda {}:", vars.join(", ")) }
+    }
+}

@@ -67,7 +67,9 @@ pub use definition::{Axis, Definition, ReduceOp, Stage, StageBody};
 pub use diag::{Diagnostic, Label, Severity, Span};
 pub use dtype::{DataType, DataTypeError, ScalarType, TypeClass};
 pub use eval::{Bindings, EvalError};
-pub use evidence::{BufferChange, BufferClaim, Evidence, Holder, LoweringEvidence, StoreClaim, StoreRole};
+pub use evidence::{
+    BufferChange, BufferClaim, Evidence, Holder, InverseClaim, LoweringEvidence, StoreClaim, StoreRole,
+};
 pub use expr::Expr;
 pub use func::{FuncAttrs, Module, PrimFunc};
 pub use index_map::{IndexMap, IndexMapError};

@@ -129,7 +129,7 @@ fn judged(judge: &Judge, tiling: &Tiling, map: &IndexMap) -> Vec<ObligationRow> 
     let shape = [Expr::int(extent)];
     // What is allocated beyond the last element is the padding that the tiles and the alignment ask for.
     let padded: &[usize] = if tiling.padding_elements() > 0 { &[0] } else { &[] };
-    judge.check_map(MapClaim { map, shape: &shape, padded }).into_iter().map(ObligationRow::from).collect()
+    judge.check_map(MapClaim::new(map, &shape).padded(padded)).into_iter().map(ObligationRow::from).collect()
 }
 
 fn report(

@@ -42,7 +42,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     let physical = physical_shape(&map)?;
     size_fits(&physical.extents)
         .map_err(|fault| Failure::input(&Source { name: "<map>".into(), text: String::new() }, vec![fault]))?;
-    let claim = MapClaim { map: &map, shape: &physical.extents, padded: &physical.padded_axes };
+    let claim = MapClaim::new(&map, &physical.extents).padded(&physical.padded_axes);
     let verdicts: Vec<ObligationRow> = judge.check_map(claim).into_iter().map(ObligationRow::from).collect();
     let at = points.iter().map(|point| follow(point, &map, &physical.extents)).collect::<Result<Vec<_>, _>>()?;
     let (inverse, padding) = inverse(&map, &physical.extents);

@@ -155,7 +155,7 @@ fn apart(access: &Access<'_>, judge: &Judge) -> bool {
     let vars = loops.iter().map(|outer| outer.var.clone()).collect();
     let domain = loops.iter().map(|outer| outer.extent.clone()).collect();
     let Ok(map) = IndexMap::new(vars, domain, access.indices.to_vec(), Vec::new()) else { return false };
-    let reports = judge.check_map(MapClaim { map: &map, shape: &access.buffer.shape, padded: &[] });
+    let reports = judge.check_map(MapClaim::new(&map, &access.buffer.shape));
     reports.iter().any(|report| report.obligation == "injective" && report.verdict.is_proved())
 }
 

@@ -105,7 +105,7 @@ impl Judge {
     pub(crate) fn check_claim(&self, claim: &BufferClaim) -> Vec<Report> {
         let subject = format!("{} -> {}: {}", claim.before, claim.after, claim.map);
         let mut reports = vec![Self::report("simulation", format!("claim of {subject}"), || well_formed(self, claim))];
-        let map = MapClaim { map: &claim.map, shape: &claim.after.shape, padded: &claim.padded_axes };
+        let map = MapClaim::new(&claim.map, &claim.after.shape).padded(&claim.padded_axes);
         reports.extend(self.check_map(map));
         if claim.change == BufferChange::Flatten {
             reports.push(Self::report("flatten", subject, || flatten(self, claim)));

@@ -68,6 +68,13 @@ pub struct Counterexample {
 }
 
 impl Counterexample {
+    /// The same, with the values of some more variables.
+    #[must_use]
+    pub(crate) fn about(mut self, vars: &[tilewright_ir::Var], values: &[i128]) -> Self {
+        self.assignments.extend(vars.iter().map(|var| var.name().to_owned()).zip(values.iter().copied()));
+        self
+    }
+
     /// Splits a model into shape variables (those for which `is_shape` holds) and the rest.
     pub fn from_model(model: &Assignment, is_shape: impl Fn(&str) -> bool, text: impl Into<String>) -> Self {
         let mut split = Self { text: text.into(), ..Self::default() };

@@ -431,7 +431,7 @@ fn a_value_defined_with_a_wrap_is_not_the_integer() {
 fn an_extent_is_no_index() {
     let (x, xe) = var("x");
     let map = IndexMap::new(vec![x], ints(&[5]), vec![xe.clone()], Vec::new()).unwrap();
-    not_proved(&judge().check_map(MapClaim { map: &map, shape: &[xe + int(1)], padded: &[0] }));
+    not_proved(&judge().check_map(MapClaim::new(&map, &[xe + int(1)]).padded(&[0])));
 }
 
 #[test]
@@ -440,7 +440,7 @@ fn some_instances_enumerated_prove_nothing_of_all() {
     // Constant for n = 4 only.
     let output = (xe * (n.clone() - int(4)) * (n.clone() - int(4)) + n.clone() * n.clone()).floor_mod(n * int(1009));
     let map = IndexMap::new(vec![x], ints(&[5]), vec![output], Vec::new()).unwrap();
-    let reports = judge().check_map(MapClaim { map: &map, shape: &[int(100_000)], padded: &[0] });
+    let reports = judge().check_map(MapClaim::new(&map, &[int(100_000)]).padded(&[0]));
     assert!(reports.iter().any(|report| report.obligation == "injective" && !report.verdict.is_proved()));
 }
 
@@ -449,7 +449,7 @@ fn a_tight_shape_is_not_refuted() {
     let ((x, xe), (_, n)) = (var("x"), var("n"));
     let map = IndexMap::new(vec![x], ints(&[7]), vec![xe.floor_mod(n.clone())], Vec::new()).unwrap();
     let shape = [Expr::binary(BinaryOp::Min, n, int(7))];
-    let reports = judge().check_map(MapClaim { map: &map, shape: &shape, padded: &[] });
+    let reports = judge().check_map(MapClaim::new(&map, &shape));
     let tight = reports.iter().find(|report| report.obligation == "tight").unwrap();
     assert!(!matches!(tight.verdict, Verdict::Refuted(_)), "{tight:?}");
 }

@@ -32,7 +32,7 @@ fn show(reports: &[Report]) {
 }
 
 fn check(map: &IndexMap, shape: &[Expr], padded: &[usize]) -> Vec<Report> {
-    let reports = judge().check_map(MapClaim { map, shape, padded });
+    let reports = judge().check_map(MapClaim::new(map, shape).padded(padded));
     show(&reports);
     reports
 }

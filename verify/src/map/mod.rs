@@ -1,0 +1,277 @@
+//! Obligations of index maps: bounds, injective, tight, overflow; inverse and padding; specification.
+//!
+//! One file an obligation. Each goes through tiers, the cheapest first, and its method says which one decided: `enumeration`
+//! (all points of a small constant shape; of a larger or symbolic one the first points, which refute a wrong map with the
+//! smallest indices that show it), then `z3`: an unflattened map over constant divisors is linear and decided at once; a
+//! flattened one with symbolic extents is led digit by digit through the lemmas.
+
+mod bounds;
+mod injective;
+mod inverse;
+mod overflow;
+mod specification;
+mod tight;
+
+use tilewright_ir::{Bindings, Expr, IndexMap, InverseClaim, Var};
+
+use crate::concrete::{extents, instances, points};
+use crate::judge::{Decision, Judge, Report, free_vars};
+use crate::prove::Prover;
+use crate::term::{Assignment, Symbol, Term, Value};
+use crate::translate::Names;
+use crate::verdict::{Counterexample, Verdict};
+
+pub(crate) use overflow::{assume_addressable, fits, subterms};
+
+/// Points tried before Z3 is asked; of each instance of a symbolic shape a quarter.
+const QUICK: usize = 600;
+/// Points tried where Z3 gives no answer.
+const THOROUGH: usize = 1 << 20;
+
+/// A map, the physical shape that is claimed for it, and whatever else is claimed of it.
+///
+/// ```
+/// use tilewright_ir::{Expr, IndexMap, InverseClaim, Var};
+/// use tilewright_verify::{Config, Judge, MapClaim};
+/// let (c, p, q) = (Var::index("c"), Var::index("p"), Var::index("q"));
+/// let (outer, inner) = (Expr::from(&c).floor_div(Expr::int(4)), Expr::from(&c).floor_mod(Expr::int(4)));
+/// let map = IndexMap::new(vec![c], vec![Expr::int(17)], vec![outer, inner], vec![])?;
+/// let back = Expr::from(&p) * Expr::int(4) + Expr::from(&q);
+/// let inverse = InverseClaim { vars: vec![p, q], outputs: vec![back.clone()], padding: Expr::int(16).lt(back) };
+/// let shape = [Expr::int(5), Expr::int(4)];
+/// let reports = Judge::new(Config::default())?.check_map(MapClaim::new(&map, &shape).inverse(&inverse));
+/// assert!(reports.iter().all(|report| report.verdict.is_proved()));
+/// assert_eq!(reports.len(), 6);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct MapClaim<'a> {
+    /// The map; it carries its domain.
+    pub map: &'a IndexMap,
+    /// The physical shape, an extent an output.
+    pub shape: &'a [Expr],
+    /// Outputs whose extent is stated larger than needed, on purpose.
+    pub padded: &'a [usize],
+    /// What may be taken for granted of the symbolic extents, truth values: `c % 4 == 0`, `n <= 1024`.
+    pub assumptions: &'a [Expr],
+    /// The claimed inverse and padding; without one neither is asked for.
+    pub inverse: Option<&'a InverseClaim>,
+    /// The meaning of the map, stated a second time: it has to be equal to this one on the domain.
+    pub meaning: Option<&'a IndexMap>,
+}
+
+impl<'a> MapClaim<'a> {
+    /// A map into a physical shape, and nothing else.
+    pub fn new(map: &'a IndexMap, shape: &'a [Expr]) -> Self {
+        Self { map, shape, padded: &[], assumptions: &[], inverse: None, meaning: None }
+    }
+
+    /// These outputs have an extent that is larger than needed, on purpose.
+    #[must_use]
+    pub fn padded(self, padded: &'a [usize]) -> Self {
+        Self { padded, ..self }
+    }
+
+    /// Only for symbolic extents of which these hold.
+    #[must_use]
+    pub fn assuming(self, assumptions: &'a [Expr]) -> Self {
+        Self { assumptions, ..self }
+    }
+
+    /// With this inverse, and this padding.
+    #[must_use]
+    pub fn inverse(self, inverse: &'a InverseClaim) -> Self {
+        Self { inverse: Some(inverse), ..self }
+    }
+
+    /// The map means this.
+    #[must_use]
+    pub fn meaning(self, meaning: &'a IndexMap) -> Self {
+        Self { meaning: Some(meaning), ..self }
+    }
+}
+
+type Obligation = (&'static str, fn(&Judge, MapClaim<'_>) -> Decision);
+
+impl Judge {
+    /// Decides bounds, injective, tight and overflow of a map into a physical shape; inverse and padding, where an
+    /// inverse is claimed; specification, where a meaning is.
+    pub fn check_map(&self, claim: MapClaim<'_>) -> Vec<Report> {
+        let subject = claim.map.to_string();
+        if let Some(reason) = claim.ill_formed() {
+            return vec![Judge::report("bounds", subject, || (Verdict::Unknown(reason), "shape".into()))];
+        }
+        let mut obligations: Vec<Obligation> = vec![
+            ("bounds", bounds::bounds),
+            ("injective", injective::injective),
+            ("tight", tight::tight),
+            ("overflow", overflow::overflow),
+        ];
+        if claim.inverse.is_some() {
+            obligations.extend([
+                ("inverse", inverse::inverse as fn(&Judge, MapClaim<'_>) -> Decision),
+                ("padding", inverse::padding),
+            ]);
+        }
+        if claim.meaning.is_some() {
+            obligations.push(("specification", specification::specification));
+        }
+        obligations.into_iter().map(|(id, run)| Judge::report(id, subject.clone(), || run(self, claim))).collect()
+    }
+}
+
+impl MapClaim<'_> {
+    /// Why the claim makes no sense as such.
+    fn ill_formed(&self) -> Option<String> {
+        if self.shape.len() != self.map.outputs().len() {
+            return Some(format!("{} extents for {} outputs", self.shape.len(), self.map.outputs().len()));
+        }
+        let constant = self.map.domain().iter().chain(self.shape).chain(self.assumptions);
+        if let Some(var) = constant.flat_map(Expr::vars).find(|var| self.map.vars().contains(var)) {
+            return Some(format!("an extent or an assumption depends on the index `{var}`"));
+        }
+        if let Some(inverse) = self.inverse {
+            let fits = inverse.vars.len() == self.shape.len() && inverse.outputs.len() == self.map.vars().len();
+            if !fits {
+                let (from, to) = (inverse.vars.len(), inverse.outputs.len());
+                return Some(format!(
+                    "the inverse takes {from} indices to {to}, the map {} to {}",
+                    self.map.vars().len(),
+                    self.shape.len()
+                ));
+            }
+            let mut exprs = inverse.outputs.iter().chain([&inverse.padding]).chain(self.shape).chain(self.map.domain());
+            if let Some(var) = exprs.find_map(|expr| expr.vars().into_iter().find(|var| self.map.vars().contains(var)))
+            {
+                return Some(format!("the inverse depends on the logical index `{var}`"));
+            }
+            let mut symbolic =
+                self.map.domain().iter().chain(self.shape).chain(self.assumptions).chain(self.map.outputs());
+            if let Some(var) = symbolic.find_map(|expr| expr.vars().into_iter().find(|var| inverse.vars.contains(var)))
+            {
+                return Some(format!("the map depends on the physical index `{var}` of its inverse"));
+            }
+        }
+        let fits = |meaning: &IndexMap| {
+            meaning.vars().len() == self.map.vars().len() && meaning.outputs().len() == self.map.outputs().len()
+        };
+        (!self.meaning.is_none_or(fits)).then(|| "the map and its meaning differ in their number of indices".into())
+    }
+
+    /// The symbolic extents.
+    fn symbols(&self) -> Vec<Var> {
+        let exprs = self.map.domain().iter().chain(self.map.outputs()).chain(self.shape).chain(self.assumptions);
+        let mut symbols = free_vars(exprs, self.map.vars());
+        let more = |symbols: &mut Vec<Var>, found: Vec<Var>| {
+            symbols.extend(found.into_iter().filter(|var| !symbols.contains(var)).collect::<Vec<_>>());
+        };
+        if let Some(inverse) = self.inverse {
+            more(&mut symbols, free_vars(inverse.outputs.iter().chain([&inverse.padding]), &inverse.vars));
+        }
+        if let Some(meaning) = self.meaning {
+            more(&mut symbols, free_vars(meaning.outputs(), meaning.vars()));
+        }
+        symbols
+    }
+
+    /// A prover that knows what may be taken for granted of the symbolic extents.
+    fn prover<'j>(&self, judge: &'j Judge, names: &mut Names) -> Prover<'j> {
+        let mut prover = judge.prover(names, &self.symbols());
+        for assumption in self.assumptions {
+            let prop = names.prop(assumption);
+            prover.assume(&prop, "assumed of the shape by the user");
+        }
+        prover
+    }
+
+    /// The premises, and the map in terms of symbols that end in `suffix`.
+    fn assume(&self, prover: &mut Prover<'_>, names: &mut Names, suffix: &str) -> Vec<Term> {
+        assume_index(self.map.vars(), self.map.domain(), prover, names, suffix)
+    }
+
+    fn outputs(&self, names: &mut Names) -> Vec<Term> {
+        self.map.outputs().iter().map(|output| names.term(output)).collect()
+    }
+
+    /// Whether the domain has an index, for some small shape.
+    fn has_points(&self) -> bool {
+        self.search(1, |_, _, _, _| Some(())).is_some()
+    }
+
+    /// The small shapes to try, those that are assumed.
+    fn instances(&self) -> Vec<Bindings> {
+        let assumed = |symbols: &Bindings| {
+            self.assumptions.iter().all(|assumption| assumption.eval_index(symbols).is_ok_and(|value| value != 0))
+        };
+        instances(&self.symbols()).into_iter().filter(assumed).collect()
+    }
+
+    /// Calls `look` on the points of small instances until it finds something.
+    fn search<T>(
+        &self,
+        limit: usize,
+        mut look: impl FnMut(&Bindings, &[i128], &[i128], Option<Vec<i128>>) -> Option<T>,
+    ) -> Option<T> {
+        let instances = self.instances();
+        let limit = if instances.len() > 1 { limit.div_ceil(4) } else { limit };
+        for symbols in instances {
+            let (Some(domain), Some(shape)) = (extents(self.map.domain(), &symbols), extents(self.shape, &symbols))
+            else {
+                continue;
+            };
+            for point in points(&domain, limit) {
+                let image = self.map.eval(&point, &symbols).ok();
+                if let Some(found) = look(&symbols, &shape, &point, image) {
+                    return Some(found);
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Assumes that fresh symbols, which `vars` stand for from now on, are an index of a box.
+fn assume_index(vars: &[Var], shape: &[Expr], prover: &mut Prover<'_>, names: &mut Names, suffix: &str) -> Vec<Term> {
+    let terms: Vec<Term> = vars.iter().map(|var| Term::sym(names.fresh(&format!("{}{suffix}", var.name())))).collect();
+    for (var, term) in vars.iter().zip(&terms) {
+        names.bind(var, term.clone());
+    }
+    for (term, extent) in terms.iter().zip(shape) {
+        prover.index(term.free_symbols());
+        let extent = names.term(extent);
+        prover.assume(&term.at_least(0).and(term.less(extent)), "an index of the domain");
+    }
+    terms
+}
+
+fn shape_of(symbols: &Bindings) -> Vec<(String, i128)> {
+    let mut shape: Vec<_> = symbols.iter().map(|(var, &value)| (var.clone(), value)).collect();
+    shape.sort_by_key(|(var, _)| var.clone());
+    shape.into_iter().map(|(var, value)| (var.name().to_owned(), value)).collect()
+}
+
+/// A counterexample about some indices of the map.
+fn at(claim: MapClaim<'_>, symbols: &Bindings, indices: &[&[i128]], text: String) -> Counterexample {
+    let names = || claim.map.vars().iter().map(|var| var.name().to_owned());
+    let assignments = indices.iter().flat_map(|index| names().zip(index.iter().copied())).collect();
+    let indices = indices.iter().map(|index| index.to_vec()).collect();
+    Counterexample { shape: shape_of(symbols), indices, assignments, text }
+}
+
+/// The values that Z3's model gives to the map's variables (as `terms`) and to the symbols.
+fn from_model(model: &Assignment, vars: &[Var], terms: &[Term]) -> Option<Vec<i128>> {
+    let value = |symbol: &Symbol| match model.get(symbol) {
+        Some(Value::Int(value)) => value,
+        // Z3 leaves out what does not matter.
+        Some(Value::Bool(_)) | None => 0,
+    };
+    vars.iter().zip(terms).map(|(_, term)| term.free_symbols().iter().next().map(value)).collect()
+}
+
+fn symbols_from(model: &Assignment, names: &mut Names, symbols: &[Var]) -> Bindings {
+    let value = |term: Term| match term.free_symbols().iter().next().and_then(|symbol| model.get(symbol)) {
+        Some(Value::Int(value)) => value,
+        Some(Value::Bool(_)) | None => 1,
+    };
+    symbols.iter().map(|symbol| (symbol.clone(), value(names.var(symbol)))).collect()
+}
