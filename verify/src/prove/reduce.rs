@@ -165,10 +165,7 @@ impl Prover<'_> {
         let mut result = Plain::as_is(&Term::binary(op, a.clone(), b.clone()));
         let Some(positive) = self.positive(b) else { return result };
         for _ in 0..MAX_STEPS {
-            let (before, rest) = match open_division(&result.term) {
-                Some(found) => found,
-                None => break,
-            };
+            let Some((before, rest)) = open_division(&result.term) else { break };
             let TermKind::Binary(op, a, b) = before.kind() else { break };
             let Some((after, because)) = self.step(*op, a, b, &positive) else { break };
             result.because.extend(because);
