@@ -20,7 +20,7 @@ mod shapes;
 mod tests;
 
 pub(crate) use builder::{Builder, NodeId};
-pub(crate) use search::{Collision, collision, first_nonzero, first_wrong_padding, largest};
+pub(crate) use search::{collision, first_nonzero, first_wrong_padding, largest};
 pub(crate) use shapes::shapes;
 
 /// The most points that are ever enumerated for one question.

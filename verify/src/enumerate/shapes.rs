@@ -19,7 +19,7 @@ const REACH: i128 = 4096;
 /// Without symbols there is one, empty.
 pub(crate) fn shapes<'e>(
     symbols: &[Var],
-    assumptions: &[Expr],
+    assumptions: &'e [Expr],
     exprs: impl IntoIterator<Item = &'e Expr>,
 ) -> Vec<Bindings> {
     if symbols.is_empty() {

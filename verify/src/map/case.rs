@@ -26,36 +26,66 @@ const MEDIUM: u64 = 1 << 20;
 /// Points of small shapes that a symbolic claim is tried on, all together.
 const TRIED: u64 = 1 << 17;
 
+/// What the obligations of one claim share: the shapes on which it is looked at, compiled once.
+#[derive(Debug)]
+pub(super) struct Shared<'a> {
+    symbols: Vec<Var>,
+    constant: OnceCell<Option<Instance<'a>>>,
+    small: OnceCell<Vec<Instance<'a>>>,
+}
+
+impl Shared<'_> {
+    pub(super) fn new(claim: MapClaim<'_>) -> Self {
+        Self { symbols: claim.symbols(), constant: OnceCell::new(), small: OnceCell::new() }
+    }
+}
+
 /// An obligation being decided.
 #[derive(Debug)]
 pub(super) struct Case<'a> {
     pub(super) judge: &'a Judge,
     pub(super) claim: MapClaim<'a>,
     pub(super) exhaustive: Exhaustive,
-    pub(super) symbols: Vec<Var>,
-    constant: OnceCell<Option<Instance<'a>>>,
+    pub(super) shared: &'a Shared<'a>,
 }
 
 impl<'a> Case<'a> {
-    pub(super) fn new(judge: &'a Judge, claim: MapClaim<'a>, exhaustive: Exhaustive) -> Self {
-        Self { judge, claim, exhaustive, symbols: claim.symbols(), constant: OnceCell::new() }
+    /// The symbolic extents.
+    pub(super) fn symbols(&self) -> &'a [Var] {
+        &self.shared.symbols
     }
 
     /// The only shape, of a claim without symbols and with indices.
-    pub(super) fn constant(&self) -> Option<&Instance<'a>> {
+    pub(super) fn constant(&self) -> Option<&'a Instance<'a>> {
         let make = || {
-            let assumed = || self.claim.assumptions.iter().all(|assumption| assumption.as_const_int() != Some(0));
-            let only = self.symbols.is_empty() && assumed();
+            let only = self.symbols().is_empty() && assumed(self.claim.assumptions, &Bindings::new());
             only.then(|| Instance::new(self.judge, self.claim, Bindings::new())).flatten()
         };
-        self.constant.get_or_init(make).as_ref()
+        self.shared.constant.get_or_init(make).as_ref()
+    }
+
+    /// The small shapes of a symbolic claim that have an index, smallest first.
+    pub(super) fn small(&self) -> &'a [Instance<'a>] {
+        let make = || {
+            if self.symbols().is_empty() {
+                return Vec::new();
+            }
+            let exprs = self.claim.map.domain().iter().chain(self.claim.map.outputs()).chain(self.claim.shape);
+            let shapes = shapes(self.symbols(), self.claim.assumptions, exprs).into_iter();
+            shapes.filter_map(|symbols| Instance::new(self.judge, self.claim, symbols)).collect()
+        };
+        self.shared.small.get_or_init(make)
     }
 
     /// The decision of the first tier that reaches one.
+    ///
+    /// A judge that records asks the tiers after it too, until one agrees: their proofs are the certificate, and two that
+    /// contradict each other are an internal error.
     pub(super) fn decide(&self, tiers: &[Tier]) -> Decision {
         let mut reasons: Vec<String> = Vec::new();
         let mut last = "none".to_owned();
-        for tier in tiers {
+        let mut rest = tiers.iter();
+        while let Some(tier) = rest.next() {
             match tier(self) {
                 None => {}
                 Some((Verdict::Unknown(reason), method)) if reason.starts_with("internal") => {
@@ -68,6 +98,9 @@ impl<'a> Case<'a> {
                     last = method;
                 }
                 Some((Verdict::Refuted(found), method)) => return shrink::smallest(self, found, method),
+                Some((Verdict::Proved, method)) if self.judge.is_recording() => {
+                    return self.second_opinion(rest.as_slice(), method);
+                }
                 Some(decided) => return decided,
             }
         }
@@ -75,6 +108,17 @@ impl<'a> Case<'a> {
             reasons.push("no way to decide it applies".to_owned());
         }
         (Verdict::Unknown(reasons.join("; ")), last)
+    }
+
+    fn second_opinion(&self, tiers: &[Tier], method: String) -> Decision {
+        for tier in tiers {
+            match tier(self) {
+                Some((Verdict::Refuted(_), other)) => return contradiction(&method, &other),
+                Some((Verdict::Proved, _)) => break,
+                _ => {}
+            }
+        }
+        (Verdict::Proved, method)
     }
 }
 
@@ -90,7 +134,7 @@ fn decision(answer: Answer, method: &str) -> Decision {
 
 /// Without an index nothing is shown: the premises contradict each other.
 pub(super) fn empty(case: &Case<'_>) -> Option<Decision> {
-    if case.constant().is_some() || case.claim.has_points() {
+    if case.constant().is_some() || !case.small().is_empty() {
         return None;
     }
     let mut names = Names::default();
@@ -127,17 +171,11 @@ fn settled(answer: Answer) -> Option<Decision> {
 }
 
 fn on_small_shapes(case: &Case<'_>) -> Option<Decision> {
-    if case.symbols.is_empty() {
-        return None;
-    }
-    let exprs = case.claim.map.domain().iter().chain(case.claim.map.outputs()).chain(case.claim.shape);
     let mut left = TRIED;
-    for symbols in shapes(&case.symbols, case.claim.assumptions, exprs) {
-        let Some(instance) = Instance::new(case.judge, case.claim, symbols) else { continue };
-        let points = instance.points().filter(|points| *points <= left);
-        let Some(points) = points else { continue };
-        left -= points.min(left);
-        match (case.exhaustive)(&instance, 4 * SMALL) {
+    for instance in case.small() {
+        let Some(points) = instance.points().filter(|points| *points <= left) else { continue };
+        left -= points;
+        match (case.exhaustive)(instance, 4 * SMALL) {
             Answer::Fails(found) => return Some((Verdict::Refuted(found), "enumeration of small shapes".into())),
             Answer::Open(reason) if reason.starts_with("internal") => {
                 return Some((Verdict::Unknown(reason), "enumeration".into()));

@@ -18,7 +18,7 @@ const ROUNDS: usize = 3;
 
 /// The smallest counterexample that can be found in place of `found`.
 pub(super) fn smallest(case: &Case<'_>, found: Counterexample, method: String) -> Decision {
-    if method.starts_with("enumeration") && case.symbols.is_empty() {
+    if method.starts_with("enumeration") && case.symbols().is_empty() {
         return (Verdict::Refuted(found), method);
     }
     if let Some(instance) = case.constant() {
@@ -33,7 +33,7 @@ pub(super) fn smallest(case: &Case<'_>, found: Counterexample, method: String) -
 
 /// Lowers the symbols one after the other as long as the claim fails there too.
 fn smaller_shape(case: &Case<'_>, mut found: Counterexample) -> Counterexample {
-    let mut symbols = case.symbols.clone();
+    let mut symbols = case.symbols().to_vec();
     // The order of [`super::shape_of`].
     symbols.sort();
     if found.shape.len() != symbols.len() {
@@ -43,8 +43,8 @@ fn smaller_shape(case: &Case<'_>, mut found: Counterexample) -> Counterexample {
         let before = found.shape.clone();
         for axis in 0..symbols.len() {
             let value = found.shape[axis].1;
-            let steps = (1..value.min(33)).chain((1..120).map(|half| value >> half).filter(|half| *half > 32));
-            for smaller in steps {
+            let halves = (1..120).rev().map(|half| value >> half).filter(|half| *half > 32);
+            for smaller in (1..value.min(33)).chain(halves) {
                 let values = found.shape.iter().map(|(_, value)| *value);
                 let mut bindings: Bindings = symbols.iter().cloned().zip(values).collect();
                 bindings.insert(symbols[axis].clone(), smaller);
