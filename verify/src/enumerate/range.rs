@@ -266,7 +266,9 @@ fn shift(op: BinaryOp, a: Range, b: Range, bits: u32) -> Option<Range> {
         return None;
     }
     let by = |amount: i128| 1i128 << amount;
-    if op == BinaryOp::Shl { mul(a, corners(b, b, |x, _| Some(by(x)))?, false) } else {
+    if op == BinaryOp::Shl {
+        mul(a, corners(b, b, |x, _| Some(by(x)))?, false)
+    } else {
         let divisor = Range::new(by(b.low.into()), by(b.high.into()))?;
         floor_div(a, divisor)
     }

@@ -4,16 +4,22 @@ use tilewright_ir::Bindings;
 
 use super::case::{Case, empty, large, medium, small};
 use super::instance::{Answer, Instance, does_not_replay};
-use super::{MapClaim, Obligation, at, from_model, symbols_from};
+use super::{MapClaim, Obligation, at, bits, from_model, symbols_from};
 use crate::concrete::{extents, tuple};
 use crate::judge::{Decision, decide};
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
 /// Every result index lies in the physical shape.
-pub(super) const OBLIGATION: Obligation = ("bounds", exhaustive, &[empty, small, medium, sampled, by_z3, large]);
+pub(super) const OBLIGATION: Obligation =
+    ("bounds", exhaustive, &[empty, small, bits::bounds, medium, sampled, by_z3, large]);
 
-fn outside(claim: MapClaim<'_>, symbols: &Bindings, shape: &[i128], point: &[i128]) -> Option<Counterexample> {
+pub(super) fn outside(
+    claim: MapClaim<'_>,
+    symbols: &Bindings,
+    shape: &[i128],
+    point: &[i128],
+) -> Option<Counterexample> {
     let image = match claim.map.eval(point, symbols) {
         Ok(image) => image,
         Err(error) => {

@@ -6,7 +6,7 @@ use tilewright_ir::Bindings;
 
 use super::case::{Case, empty, large, medium, small};
 use super::instance::{Answer, Graph, Instance, does_not_replay, too_many};
-use super::{MapClaim, Obligation, at, from_model, symbols_from};
+use super::{MapClaim, Obligation, at, bits, from_model, symbols_from};
 use crate::concrete::tuple;
 use crate::enumerate::{self, NodeId};
 use crate::judge::{Decision, decide};
@@ -17,10 +17,11 @@ use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
 /// Different logical indices never share a physical one.
-pub(super) const OBLIGATION: Obligation = ("injective", exhaustive, &[empty, small, medium, sampled, by_z3, large]);
+pub(super) const OBLIGATION: Obligation =
+    ("injective", exhaustive, &[empty, small, bits::injective, medium, sampled, by_z3, large]);
 
 /// Two indices of one image, by evaluation.
-fn collision(claim: MapClaim<'_>, symbols: &Bindings, a: &[i128], b: &[i128]) -> Option<Counterexample> {
+pub(super) fn collision(claim: MapClaim<'_>, symbols: &Bindings, a: &[i128], b: &[i128]) -> Option<Counterexample> {
     let image = claim.map.eval(a, symbols).ok()?;
     let text = format!("{} and {} both land on {}", tuple(a), tuple(b), tuple(&image));
     (a != b && claim.map.eval(b, symbols).ok()? == image).then(|| at(claim, symbols, &[a, b], text))

@@ -156,8 +156,5 @@ pub(super) fn too_many(limit: u64) -> Answer {
 
 /// Two evaluations of the same map differ: never the user's fault.
 pub(super) fn does_not_replay(index: &[i128]) -> Answer {
-    Answer::Open(format!(
-        "internal: what enumeration found at {} does not replay",
-        crate::concrete::tuple(index)
-    ))
+    Answer::Open(format!("internal: what enumeration found at {} does not replay", crate::concrete::tuple(index)))
 }

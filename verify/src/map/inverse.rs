@@ -5,7 +5,7 @@ use tilewright_ir::{BinaryOp, Bindings, IndexMap, InverseClaim, UnaryOp};
 
 use super::case::{Case, empty, large, medium, small};
 use super::instance::{Answer, Found, Instance};
-use super::{MapClaim, Obligation, assume_index, at, from_model, symbols_from};
+use super::{MapClaim, Obligation, assume_index, at, bits, from_model, symbols_from};
 use crate::concrete::{extents, tuple};
 use crate::enumerate::{Builder, NodeId};
 use crate::judge::{Decision, decide};
@@ -14,7 +14,8 @@ use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
 /// `inverse(map(x)) = x` on the domain, and `map(inverse(p)) = p` off the padding.
-pub(super) const OBLIGATION: Obligation = ("inverse", exhaustive, &[empty, small, medium, sampled, by_z3, large]);
+pub(super) const OBLIGATION: Obligation =
+    ("inverse", exhaustive, &[empty, small, bits::inverse, medium, sampled, by_z3, large]);
 
 /// Each logical and each physical index over the axes that it depends on.
 fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
@@ -110,7 +111,12 @@ pub(super) fn is_padding(inverse: &InverseClaim, symbols: &Bindings, place: &[i1
 }
 
 /// A logical index that the inverse does not take back.
-fn lost(claim: MapClaim<'_>, inverse: &InverseClaim, symbols: &Bindings, point: &[i128]) -> Option<Counterexample> {
+pub(super) fn lost(
+    claim: MapClaim<'_>,
+    inverse: &InverseClaim,
+    symbols: &Bindings,
+    point: &[i128],
+) -> Option<Counterexample> {
     let image = match claim.map.eval(point, symbols) {
         Ok(image) => image,
         Err(error) => return Some(at(claim, symbols, &[point], format!("{} has no image: {error}", tuple(point)))),
@@ -125,7 +131,7 @@ fn lost(claim: MapClaim<'_>, inverse: &InverseClaim, symbols: &Bindings, point: 
 }
 
 /// A physical index that is said to be reached and is not by its inverse.
-fn unreached(
+pub(super) fn unreached(
     claim: MapClaim<'_>,
     inverse: &InverseClaim,
     symbols: &Bindings,

@@ -7,7 +7,7 @@ use tilewright_ir::{Bindings, InverseClaim};
 use super::case::{Case, empty, large, medium, small};
 use super::instance::{Answer, Instance, does_not_replay, too_many};
 use super::inverse::{is_padding, right};
-use super::{MapClaim, Obligation, at, from_model, symbols_from};
+use super::{MapClaim, Obligation, at, bits, from_model, symbols_from};
 use crate::concrete::tuple;
 use crate::enumerate::{Builder, MAX_BITS, NodeId, first_wrong_padding};
 use crate::judge::{Decision, decide};
@@ -15,13 +15,16 @@ use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
 /// No logical index lands on the padding, and everything else is reached. Z3 shows the second by the inverse.
-pub(super) const OBLIGATION: Obligation = ("padding", exhaustive, &[empty, small, medium, sampled, by_z3, large]);
+pub(super) const OBLIGATION: Obligation =
+    ("padding", exhaustive, &[empty, small, bits::padding, medium, sampled, by_z3, large]);
 
 /// First whether an index lands on the padding; then which physical indices are reached, against what is said of them.
 fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
     let Some(inverse) = instance.claim.inverse else { return Answer::Open("no inverse is claimed".into()) };
     let hit = |index: &[i128]| hit(instance.claim, inverse, &instance.symbols, index);
-    let Some((builder, flag)) = lands_on_padding(instance, inverse) else { return one_by_one(instance, inverse, limit) };
+    let Some((builder, flag)) = lands_on_padding(instance, inverse) else {
+        return one_by_one(instance, inverse, limit);
+    };
     let found = instance.first(&builder, instance.domain.len(), &[flag], limit);
     let Answer::Holds(points) = instance.answer(&found, limit, hit) else {
         return instance.answer(&found, limit, hit);

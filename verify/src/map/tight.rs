@@ -5,16 +5,16 @@
 
 use super::case::{Case, empty, large, medium, small};
 use super::instance::{Answer, Instance, too_many};
-use super::{Obligation, at, witness};
+use super::{Obligation, at, bits, witness};
 use crate::enumerate::largest;
 use crate::judge::{Decision, method_of};
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
 /// The stated physical shape is the smallest one, or the padding is stated.
-pub(super) const OBLIGATION: Obligation = ("tight", exhaustive, &[empty, small, medium, by_z3, large]);
+pub(super) const OBLIGATION: Obligation = ("tight", exhaustive, &[empty, small, bits::tight, medium, by_z3, large]);
 
-fn loose(instance: &Instance<'_>, axis: usize, largest: i128) -> Counterexample {
+pub(super) fn loose(instance: &Instance<'_>, axis: usize, largest: i128) -> Counterexample {
     let extent = instance.shape[axis];
     let text = format!("axis {axis} has extent {extent}, but the largest index is {largest}");
     at(instance.claim, &instance.symbols, &[], text)
