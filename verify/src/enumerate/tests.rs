@@ -189,7 +189,7 @@ fn large_boxes_give_the_same_on_many_threads() {
     assert_eq!(first_nonzero(&judge, &builder.program(&[wrong]).unwrap()), Some(432_100));
     let flat = builder.program(&[flat]).unwrap();
     assert_eq!(collision(&judge, &flat, 1, Some(700_000)), None);
-    assert_eq!(largest(&flat, 699_999), (true, i64::MIN.max(largest(&flat, 699_999).1)));
+    assert!(largest(&flat, 699_999).0);
     assert_eq!(largest(&flat, 700_000), (false, 699_999));
     let late = builder.program(&[late]).unwrap();
     let expected = Some(Collision { first: 690_000, second: 690_001 });

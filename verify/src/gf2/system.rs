@@ -10,7 +10,7 @@ pub(crate) struct System {
 }
 
 fn highest(mask: u128) -> u128 {
-    if mask == 0 { 0 } else { 1 << (127 - mask.leading_zeros()) }
+    mask.checked_ilog2().map_or(0, |top| 1 << top)
 }
 
 impl System {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use tilewright_ir::Bindings;
 
 use super::case::{Case, empty, large, medium, small};
-use super::instance::{Answer, Graph, Instance, does_not_replay, too_many};
+use super::instance::{Answer, Graph, Instance, does_not_replay, each_point, too_many};
 use super::{MapClaim, Obligation, at, bits, from_model, symbols_from};
 use crate::concrete::tuple;
 use crate::enumerate::{self, NodeId};
@@ -109,7 +109,7 @@ fn first_of_group(
 fn one_by_one(instance: &Instance<'_>, limit: u64) -> Answer {
     let mut seen: HashMap<Vec<i128>, Vec<i128>> = HashMap::new();
     let mut without = None;
-    let answer = instance.one_by_one(&instance.domain, limit, |point| {
+    let answer = each_point(&instance.domain, limit, |point| {
         let Ok(image) = instance.claim.map.eval(point, &instance.symbols) else {
             without.get_or_insert_with(|| point.to_vec());
             return None;
@@ -134,6 +134,7 @@ fn sampled(case: &Case<'_>) -> Option<Decision> {
     Some((Verdict::Refuted(found), "enumeration of some points".into()))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the signature of a tier")]
 fn by_z3(case: &Case<'_>) -> Option<Decision> {
     let claim = case.claim;
     let mut names = Names::default();

@@ -4,7 +4,7 @@
 use tilewright_ir::{BinaryOp, Bindings, IndexMap, InverseClaim, UnaryOp};
 
 use super::case::{Case, empty, large, medium, small};
-use super::instance::{Answer, Found, Instance};
+use super::instance::{Answer, Found, Instance, each_point, settle};
 use super::{MapClaim, Obligation, assume_index, at, bits, from_model, symbols_from};
 use crate::concrete::{extents, tuple};
 use crate::enumerate::{Builder, NodeId};
@@ -24,9 +24,9 @@ fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
     let there = match not_back(instance, inverse) {
         Some((builder, flags)) => {
             let found = instance.first(&builder, instance.domain.len(), &flags, limit);
-            instance.answer(&found, limit, lost)
+            settle(&found, limit, lost)
         }
-        None => instance.one_by_one(&instance.domain, limit, lost),
+        None => each_point(&instance.domain, limit, lost),
     };
     let Answer::Holds(points) = there else { return there };
     match right_inverse(instance, inverse, limit) {
@@ -60,9 +60,9 @@ fn right_inverse(instance: &Instance<'_>, inverse: &InverseClaim, limit: u64) ->
     match not_again(instance, inverse) {
         Some((builder, flags)) => {
             let found: Found = instance.first(&builder, instance.shape.len(), &flags, limit);
-            instance.answer(&found, limit, look)
+            settle(&found, limit, look)
         }
-        None => instance.one_by_one(&instance.shape, limit, look),
+        None => each_point(&instance.shape, limit, look),
     }
 }
 

@@ -3,7 +3,7 @@
 use tilewright_ir::{BinaryOp, Bindings};
 
 use super::case::{Case, empty, large, medium, small};
-use super::instance::{Answer, Instance};
+use super::instance::{Answer, Instance, each_point, settle};
 use super::{MapClaim, Obligation, at, bits, from_model, symbols_from};
 use crate::concrete::tuple;
 use crate::enumerate::{Builder, NodeId};
@@ -20,10 +20,10 @@ pub(super) const OBLIGATION: Obligation =
 fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
     let replay = |index: &[i128]| different(instance.claim, &instance.symbols, index);
     let Some((builder, flags)) = differences(instance) else {
-        return instance.one_by_one(&instance.domain, limit, replay);
+        return each_point(&instance.domain, limit, replay);
     };
     let found = instance.first(&builder, instance.domain.len(), &flags, limit);
-    instance.answer(&found, limit, replay)
+    settle(&found, limit, replay)
 }
 
 fn differences(instance: &Instance<'_>) -> Option<(Builder, Vec<NodeId>)> {
