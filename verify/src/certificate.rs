@@ -66,6 +66,7 @@ impl Certificate {
                         Encoding::Opaque => "derived, opaque",
                         Encoding::Abstract => "derived, abstract",
                         Encoding::Exact => "derived, exact",
+                        Encoding::Bits(_) => "derived, bit-vectors",
                     };
                     self.file(&file, rule, &step.using, &step.goal, *encoding)?;
                 }

@@ -155,6 +155,13 @@ impl<'a> Prover<'a> {
         self.context.join(&shown.iter().collect::<Vec<_>>())
     }
 
+    /// Shows a goal over bit-vectors, from the bounds of its variables.
+    pub(crate) fn prove_in_bits(&mut self, goal: &Prop) -> Result<Fact, Failure> {
+        let near = self.near(goal);
+        let using = facts(&near);
+        self.context.derive_in_bits(goal, &using)
+    }
+
     fn prove_one(&mut self, goal: &Prop) -> Result<Fact, Failure> {
         if goal.as_bool() == Some(true) {
             return self.context.derive(goal.clone(), &[], Mode::Abstract);

@@ -99,46 +99,6 @@ impl<'a> Instance<'a> {
         }
         found
     }
-
-    /// Looks at all points one by one.
-    pub(super) fn one_by_one(
-        &self,
-        domain: &[i128],
-        limit: u64,
-        mut look: impl FnMut(&[i128]) -> Option<Counterexample>,
-    ) -> Answer {
-        let limit = limit.min(SLOW_POINTS);
-        let points = domain.iter().try_fold(1u64, |points, &extent| points.checked_mul(u64::try_from(extent).ok()?));
-        let Some(points) = points.filter(|points| *points <= limit) else { return too_many(limit) };
-        let mut index = vec![0; domain.len()];
-        for _ in 0..points {
-            if let Some(found) = look(&index) {
-                return Answer::Fails(found);
-            }
-            for (at, extent) in index.iter_mut().zip(domain).rev() {
-                *at += 1;
-                if *at < *extent {
-                    break;
-                }
-                *at = 0;
-            }
-        }
-        Answer::Holds(points)
-    }
-
-    /// The answer that a search for a violation amounts to; `replay` evaluates the map there.
-    pub(super) fn answer(
-        &self,
-        found: &Found,
-        limit: u64,
-        replay: impl FnOnce(&[i128]) -> Option<Counterexample>,
-    ) -> Answer {
-        match &found.first {
-            Some(index) => replay(index).map_or_else(|| does_not_replay(index), Answer::Fails),
-            None if found.open => too_many(limit),
-            None => Answer::Holds(found.points),
-        }
-    }
 }
 
 impl Graph {
@@ -150,14 +110,45 @@ impl Graph {
     }
 }
 
+/// Looks at all points one by one.
+pub(super) fn each_point(
+    domain: &[i128],
+    limit: u64,
+    mut look: impl FnMut(&[i128]) -> Option<Counterexample>,
+) -> Answer {
+    let limit = limit.min(SLOW_POINTS);
+    let points = domain.iter().try_fold(1u64, |points, &extent| points.checked_mul(u64::try_from(extent).ok()?));
+    let Some(points) = points.filter(|points| *points <= limit) else { return too_many(limit) };
+    let mut index = vec![0; domain.len()];
+    for _ in 0..points {
+        if let Some(found) = look(&index) {
+            return Answer::Fails(found);
+        }
+        for (at, extent) in index.iter_mut().zip(domain).rev() {
+            *at += 1;
+            if *at < *extent {
+                break;
+            }
+            *at = 0;
+        }
+    }
+    Answer::Holds(points)
+}
+
+/// The answer that a search for a violation amounts to; `replay` evaluates the map there.
+pub(super) fn settle(found: &Found, limit: u64, replay: impl FnOnce(&[i128]) -> Option<Counterexample>) -> Answer {
+    match &found.first {
+        Some(index) => replay(index).map_or_else(|| does_not_replay(index), Answer::Fails),
+        None if found.open => too_many(limit),
+        None => Answer::Holds(found.points),
+    }
+}
+
 pub(super) fn too_many(limit: u64) -> Answer {
     Answer::Open(format!("more than {limit} points would have to be enumerated"))
 }
 
 /// Two evaluations of the same map differ: never the user's fault.
 pub(super) fn does_not_replay(index: &[i128]) -> Answer {
-    Answer::Open(format!(
-        "internal: what enumeration found at {} does not replay",
-        crate::concrete::tuple(index)
-    ))
+    Answer::Open(format!("internal: what enumeration found at {} does not replay", crate::concrete::tuple(index)))
 }

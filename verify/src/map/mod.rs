@@ -12,6 +12,7 @@
 //!
 //! What refutes gives a counterexample that was evaluated; it is made small (`shrink`).
 
+mod bits;
 mod bounds;
 mod case;
 mod injective;

@@ -45,7 +45,8 @@ pub(super) fn goal(case: &Case<'_>, axis: usize, cases: &Cases, names: &mut Name
     let reached = cases.tuples.iter().map(|tuple| {
         let mut parts = Vec::new();
         for (var, value) in cases.vars.iter().zip(tuple) {
-            let extent = map.vars().iter().position(|own| own == var).map(|position| names.term(&map.domain()[position]));
+            let extent =
+                map.vars().iter().position(|own| own == var).map(|position| names.term(&map.domain()[position]));
             let value = names.term(value);
             if let Some(extent) = extent {
                 parts.push(value.at_least(0).and(value.less(extent)));
@@ -73,12 +74,11 @@ pub(super) fn candidates(case: &Case<'_>, axis: usize) -> Vec<Cases> {
     let values: Vec<Vec<Expr>> = used.iter().map(|at| values(&map.domain()[*at], &divisors)).collect();
     let tuples = tuples(&values);
     let shapes: Vec<&Instance<'_>> = case.constant().into_iter().chain(case.small()).take(SHAPES).collect();
-    let hits: Vec<Vec<bool>> = tuples
-        .iter()
-        .map(|tuple| shapes.iter().map(|shape| reaches(shape, axis, &used, tuple)).collect())
-        .collect();
+    let hits: Vec<Vec<bool>> =
+        tuples.iter().map(|tuple| shapes.iter().map(|shape| reaches(shape, axis, &used, tuple)).collect()).collect();
     let single = |(at, hits): (usize, &Vec<bool>)| hits.iter().all(|hit| *hit).then_some(at);
-    let mut found: Vec<Vec<usize>> = hits.iter().enumerate().filter_map(single).map(|at| vec![at]).take(PROOFS).collect();
+    let mut found: Vec<Vec<usize>> =
+        hits.iter().enumerate().filter_map(single).map(|at| vec![at]).take(PROOFS).collect();
     if found.is_empty() {
         found.extend(cover(&hits, shapes.len()));
     }
