@@ -10,6 +10,7 @@ mod injective;
 mod inverse;
 mod overflow;
 mod specification;
+mod statement;
 mod tight;
 
 use tilewright_ir::{Bindings, Expr, IndexMap, InverseClaim, Var};
@@ -116,7 +117,12 @@ impl Judge {
         if claim.meaning.is_some() {
             obligations.push(("specification", specification::specification));
         }
-        obligations.into_iter().map(|(id, run)| Judge::report(id, subject.clone(), || run(self, claim))).collect()
+        let decided = obligations.into_iter().map(|(id, run)| Judge::report(id, subject.clone(), || run(self, claim)));
+        if self.is_recording() {
+            decided.map(|report| statement::state(report, claim)).collect()
+        } else {
+            decided.collect()
+        }
     }
 }
 
