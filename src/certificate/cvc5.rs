@@ -66,7 +66,7 @@ impl Cvc5 {
     /// # Errors
     /// It does not run, or reports an error.
     pub fn answer(&self, text: &str, limit: Duration) -> Result<TextAnswer, String> {
-        let milliseconds = format!("--tlimit={}", limit.as_millis().max(1));
+        let milliseconds = format!("--tlimit-per={}", limit.as_millis().max(1));
         let run = execute(&self.program, &["--lang=smt2", &milliseconds, "-"], text, limit + Duration::from_secs(2))
             .map_err(|error| format!("cvc5 does not run: {error}"))?;
         read(&run, limit)
@@ -83,8 +83,8 @@ fn read(run: &Run, limit: Duration) -> Result<TextAnswer, String> {
         _ if run.timed_out => timeout(),
         "unsat" if run.success => TextAnswer::Unsat,
         "sat" if run.success => TextAnswer::Sat,
+        other if other.contains("TIMEOUT") || other.contains("interrupted by timeout") => timeout(),
         "unknown" => TextAnswer::Unknown("no reason given".into()),
-        other if other.contains("interrupted by timeout") => timeout(),
         other => {
             TextAnswer::Unknown(format!("it ended without an answer: {}", other.chars().take(200).collect::<String>()))
         }
@@ -158,6 +158,8 @@ mod tests {
             ("unsat\n", true, true),
             ("unsat\nsat\n", true, false),
             ("unknown\n", true, false),
+            ("unknown (TIMEOUT)\n", true, false),
+            ("unsatisfactory\n", true, false),
             ("cvc5 interrupted by timeout.\n", false, false),
             ("Segmentation fault\n", false, false),
         ] {
