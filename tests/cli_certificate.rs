@@ -87,9 +87,11 @@ const NCHW4C: &str = "lambda n, h, w, c: [n, c//4, h, w, c%4]";
 #[test]
 fn a_certificate_of_a_map_rechecks() {
     let place = Place::new();
-    for (name, map, shape) in
-        [("constant", NCHW4C, "2,7,9,17"), ("symbolic", NCHW4C, "n,h,w,c"), ("xor", "lambda i, j: [i, j ^ (i % 8)]", "5,8")]
-    {
+    for (name, map, shape) in [
+        ("constant", NCHW4C, "2,7,9,17"),
+        ("symbolic", NCHW4C, "n,h,w,c"),
+        ("xor", "lambda i, j: [i, j ^ (i % 8)]", "5,8"),
+    ] {
         let (folder, run) = place.map(name, map, shape);
         assert_eq!(run.code, Some(0), "{run:?}");
         let (code, json) = recheck(&folder);
@@ -125,9 +127,11 @@ fn a_certificate_of_a_program_rechecks_and_is_the_same_again() {
     }
     let before = fs::read_to_string(check.join(MANIFEST)).unwrap();
     assert_eq!(tilewright(&args).code, Some(0), "an older certificate is replaced");
-    let method = |text: &str| text.lines().filter(|line| !line.contains("\"method\"")).map(str::to_owned).collect::<Vec<_>>();
+    let method =
+        |text: &str| text.lines().filter(|line| !line.contains("\"method\"")).map(str::to_owned).collect::<Vec<_>>();
     let after = fs::read_to_string(check.join(MANIFEST)).unwrap();
-    let without_digest = |text: &str| method(text).into_iter().filter(|line| !line.contains("\"digest\"")).collect::<Vec<_>>();
+    let without_digest =
+        |text: &str| method(text).into_iter().filter(|line| !line.contains("\"digest\"")).collect::<Vec<_>>();
     assert_eq!(without_digest(&before), without_digest(&after), "whatever the order of threads");
 }
 

@@ -7,8 +7,10 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use crate::judge::Decision;
 use crate::kernel::Step;
 use crate::term::Prop;
+use crate::verdict::Verdict;
 
 /// What solvers have to answer to a goal's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +107,19 @@ impl Record {
 thread_local! {
     /// The obligations that this thread is deciding: a thread that waits for others may begin another one meanwhile.
     static FRAMES: RefCell<Vec<Proof>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Runs a way to decide an obligation: what it keeps counts only if it proves the whole.
+pub(crate) fn attempt(decide: impl FnOnce() -> Option<Decision>) -> Option<Decision> {
+    let (decided, proof) = during(decide);
+    if matches!(decided, Some((Verdict::Proved, _))) {
+        FRAMES.with_borrow_mut(|frames| {
+            if let Some(frame) = frames.last_mut() {
+                proof.parts.into_iter().for_each(|part| frame.push(part));
+            }
+        });
+    }
+    decided
 }
 
 /// Runs the decision of an obligation; what was kept meanwhile is its proof.
