@@ -6,6 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 Z3_VERSION=5.4.0
+CVC5_VERSION=1.4.2
 
 say() { printf '%s\n' "setup: $*" >&2; }
 
@@ -80,3 +81,57 @@ if ! has_z3; then
   has_z3 || { say "the z3-solver wheel does not hold lib/libz3.so and include/z3.h"; exit 1; }
 fi
 [ "$(readlink .deps/z3 2>/dev/null)" = "z3-$Z3_VERSION" ] || ln -sfn "z3-$Z3_VERSION" .deps/z3
+
+# cvc5, a second opinion for `tilewright recheck`: the wheel has no program, so a few lines of Python are one. Nothing else
+# needs it, and where it cannot be had `recheck` says that it was skipped.
+install_cvc5() {
+  local target=.deps/cvc5-$CVC5_VERSION unpack
+  unpack=$(mktemp -d .deps/unpacking.XXXXXX) || return 1
+  python3 -m pip download -q --disable-pip-version-check --no-deps --only-binary=:all: \
+    -d "$unpack" "cvc5==$CVC5_VERSION" >&2 \
+    && mkdir -p "$unpack/cvc5/bin" \
+    && python3 -m zipfile -e "$unpack"/cvc5-*.whl "$unpack/cvc5/lib" \
+    && cat >"$unpack/cvc5/bin/cvc5" <<'PYTHON' && chmod +x "$unpack/cvc5/bin/cvc5" \
+    && "$unpack/cvc5/bin/cvc5" --version >/dev/null && rm -rf "$target" && mv "$unpack/cvc5" "$target" \
+    && ln -sfn "cvc5-$CVC5_VERSION" .deps/cvc5
+#!/usr/bin/env python3
+"""cvc5 [--tlimit-per=MILLISECONDS] [FILE]: as the program of that name, for SMT-LIB 2."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "lib"))
+import cvc5
+
+solver = cvc5.Solver(cvc5.TermManager())
+if "--version" in sys.argv:
+    version = solver.getVersion()
+    print("This is cvc5 version", version.decode() if isinstance(version, bytes) else version)
+    sys.exit(0)
+name = "-"
+for argument in sys.argv[1:]:
+    if argument.startswith("--tlimit-per="):
+        solver.setOption("tlimit-per", argument.split("=", 1)[1])
+    elif not argument.startswith("--"):
+        name = argument
+text = sys.stdin.read() if name == "-" else open(name, encoding="utf-8").read()
+parser = cvc5.InputParser(solver)
+parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, name)
+try:
+    while not (command := parser.nextCommand()).isNull():
+        print(command.invoke(solver, parser.getSymbolManager()), end="")
+except Exception as fault:
+    print(f'(error "{fault}")')
+    sys.exit(1)
+PYTHON
+  local status=$?
+  rm -rf "$unpack"
+  return $status
+}
+
+if [ ! -x .deps/cvc5/bin/cvc5 ] && [ ! -e ".deps/no-cvc5-$CVC5_VERSION" ] && ! command -v cvc5 >/dev/null; then
+  say "unpacking cvc5 $CVC5_VERSION into .deps/"
+  if ! install_cvc5; then
+    say "cvc5 cannot be had: recheck will ask Z3 only (remove .deps/no-cvc5-$CVC5_VERSION to try again)"
+    : >".deps/no-cvc5-$CVC5_VERSION"
+  fi
+fi

@@ -43,6 +43,8 @@ pub struct Options {
     pub device: DeviceChoice,
     /// Whether a step that is not decided may go on.
     pub allow_unknown: bool,
+    /// Whether the rows carry what they rest on, for a certificate.
+    pub record: bool,
     /// The function that is meant; all of them if none.
     pub function: Option<String>,
 }
@@ -51,6 +53,15 @@ impl Options {
     /// What the judge may spend.
     pub fn judge_config(&self) -> Config {
         Config { threads: self.threads, timeout: self.timeout, ..Config::default() }
+    }
+
+    /// A judge that spends no more, and records if that is asked for.
+    ///
+    /// # Errors
+    /// There is no solver that will do.
+    pub fn judge(&self) -> Result<Judge, tilewright_verify::solver::SolverError> {
+        let judge = Judge::new(self.judge_config())?;
+        Ok(if self.record { judge.recording() } else { judge })
     }
 
     /// What a report says of the run.
@@ -216,7 +227,7 @@ pub fn check(source: &Source, options: &Options, observe: &mut Observer<'_>) -> 
     known_symbols(&programs, &options.shapes)?;
     let internal = |error: tilewright_verify::solver::SolverError| Fault::Internal(error.to_string());
     let solver = format!("Z3 {}", tilewright_verify::solver::z3_version().map_err(internal)?);
-    let judge = Judge::new(options.judge_config()).map_err(internal)?;
+    let judge = options.judge().map_err(internal)?;
     let mut report = FileReport::empty(source, options.setting(solver));
     report.warnings = warnings.iter().map(|warning| DiagnosticRow::new(source, warning)).collect();
     for program in &programs {

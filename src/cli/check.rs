@@ -1,5 +1,6 @@
 //! `tilewright check`: the main job.
 
+use super::certificate::{CertificateOption, entries};
 use super::exit::ExitStatus;
 use super::failure::Failure;
 use super::input::Input;
@@ -21,6 +22,8 @@ pub struct Args {
     files: Vec<String>,
     #[command(flatten)]
     shapes: Shapes,
+    #[command(flatten)]
+    certificate: CertificateOption,
 }
 
 /// Checks every file; one that cannot be read does not keep the others from being checked.
@@ -28,23 +31,34 @@ pub struct Args {
 /// # Errors
 /// Standard output cannot be written, or there is no solver.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
-    let mut worst = ExitStatus::Success;
+    let record = args.certificate.is_wanted()?;
+    let (mut worst, mut reports) = (ExitStatus::Success, Vec::new());
     for file in &args.files {
-        let status = match check_file(file, args, global, printer) {
+        let status = match check_file(file, args, record, global, printer) {
             Ok(report) => {
                 print(&report, printer)?;
-                status_of(&report)
+                let status = status_of(&report);
+                reports.push(report);
+                status
             }
             Err(failure) => printer.failure(&failure),
         };
         worst = worst.max(status);
     }
+    args.certificate.write(&reports.iter().flat_map(entries).collect::<Vec<_>>())?;
     Ok(worst)
 }
 
-fn check_file(file: &str, args: &Args, global: &Global, printer: &mut Printer) -> Result<FileReport, Failure> {
+fn check_file(
+    file: &str,
+    args: &Args,
+    record: bool,
+    global: &Global,
+    printer: &mut Printer,
+) -> Result<FileReport, Failure> {
     let input = Input::read(file)?;
-    let options = super::pipeline_options(global, &args.shapes, input.function.clone());
+    let mut options = super::pipeline_options(global, &args.shapes, input.function.clone());
+    options.record = record;
     let progress = printer.progress();
     let mut observe = |function: &str, step: &str| {
         progress.set_message(format!("{function}: {step}"));

@@ -13,6 +13,7 @@ use super::failure::Failure;
 use super::input::Input;
 use super::options::Global;
 use super::printer::Printer;
+use crate::certificate;
 use crate::codegen;
 use crate::pipeline::{self, Lowering};
 use crate::report::check::to_line;
@@ -24,7 +25,7 @@ use crate::report::{CheckReport, FileReport, Verdict, text};
                         the folder gets NAME.cl (kernels), NAME.json (host metadata: tilewright.kernels/1) and \
                         NAME.0-lower.py, NAME.1-..., the program after each step as TVMScript; report.json \
                         (tilewright.check/1); and certificate/, the proof as SMT-LIB 2 files with their \
-                        MANIFEST.tsv: every solver has to answer `unsat` to each. Nothing is written unless every step is proved, or undecided and \
+                        manifest.json, for `tilewright recheck`. Nothing is written unless every step is proved, or undecided and \
                         allowed with --allow-unknown.")]
 pub struct Args {
     /// A TVMScript or TE program; FILE::name picks one function, `-` is standard input
@@ -84,9 +85,9 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         printer.message(&format!("nothing was written to {}: not every step is proved\n", args.output.display()));
         return Ok(status);
     }
-    let certificate = judge.certificate().map_err(|error| internal(&error))?;
-    let proofs = certificate.files().map(|(name, text)| (format!("{CERTIFICATE}{name}"), text.to_owned()));
-    outputs.extend(proofs.map(|(name, text)| Output { name, text }));
+    let proofs = certificate::files(&super::certificate::entries(&report).collect::<Vec<_>>());
+    let proofs = proofs.map_err(|error| internal(&error))?;
+    outputs.extend(proofs.into_iter().map(|(name, text)| Output { name: format!("{CERTIFICATE}{name}"), text }));
     outputs.push(Output { name: "report.json".into(), text: report.to_json() + "\n" });
     write(&args.output, &outputs)?;
     let directory = args.output.display().to_string();

@@ -6,6 +6,7 @@ use tilewright_script::{print_xla_shape, read_xla_shape};
 use tilewright_verify::{Judge, MapClaim};
 
 use super::batch;
+use super::certificate::CertificateOption;
 use super::exit::ExitStatus;
 use super::failure::Failure;
 use super::input::Input;
@@ -31,9 +32,11 @@ pub struct Args {
     /// List the position of every element, in row-major order of the logical indices
     #[arg(long)]
     table: bool,
+    #[command(flatten)]
+    certificate: CertificateOption,
     /// Answer many requests, one JSON object a line, such as {"layout":"f32[3,5]{1,0:T(2,2)}","at":[[2,3]],"table":true};
     /// `-` reads them from standard input
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["layout", "at", "table"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["layout", "at", "table", "certificate"])]
     batch: Option<String>,
 }
 
@@ -50,7 +53,7 @@ struct Request {
 /// A text that is no array's layout, an index that does not fit, a table that is too long.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
     let options = super::pipeline_options(global, &super::options::Shapes::default(), None);
-    let judge = Judge::new(options.judge_config()).map_err(|error| Failure::Internal(error.to_string()))?;
+    let judge = args.certificate.judge(&options)?;
     if let Some(file) = &args.batch {
         return batch::run(file, printer, |request| Ok(answer(&from_json(request)?, &judge)?.0));
     }
@@ -64,6 +67,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     if let Some(warning) = warning {
         printer.diagnostics(&request.source, &[warning]);
     }
+    args.certificate.write_rows(&report.verdicts)?;
     if printer.is_json() {
         printer.json(&report.to_json())?;
     } else {

@@ -2,8 +2,9 @@
 
 use tilewright_ir::{AxisSeparators, Bindings, Diagnostic, Expr, IndexMap, ScalarType, Span, Var};
 use tilewright_script::{Symbols, read_index_map, read_shape};
-use tilewright_verify::{Judge, MapClaim};
+use tilewright_verify::MapClaim;
 
+use super::certificate::CertificateOption;
 use super::exit::ExitStatus;
 use super::failure::Failure;
 use super::input::Input;
@@ -28,6 +29,8 @@ pub struct Args {
     /// A logical index to follow; may be given many times
     #[arg(long, value_name = "11,37,23,101", allow_hyphen_values = true)]
     at: Vec<String>,
+    #[command(flatten)]
+    certificate: CertificateOption,
 }
 
 /// Prints what is known.
@@ -38,7 +41,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     let map = read(args)?;
     let points = args.at.iter().map(|text| read_point(text, &map)).collect::<Result<Vec<_>, _>>()?;
     let options = super::pipeline_options(global, &super::options::Shapes::default(), None);
-    let judge = Judge::new(options.judge_config()).map_err(|error| Failure::Internal(error.to_string()))?;
+    let judge = args.certificate.judge(&options)?;
     let physical = physical_shape(&map)?;
     size_fits(&physical.extents)
         .map_err(|fault| Failure::input(&Source { name: "<map>".into(), text: String::new() }, vec![fault]))?;
@@ -58,6 +61,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         padding,
         verdicts,
     };
+    args.certificate.write_rows(&report.verdicts)?;
     if printer.is_json() {
         printer.json(&report.to_json())?;
     } else {

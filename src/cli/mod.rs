@@ -3,6 +3,7 @@
 //! Standard output is the result, standard error is diagnostics and progress. [`ExitStatus`] says how it went.
 
 pub mod batch;
+pub mod certificate;
 pub mod check;
 pub mod compile;
 pub mod devices;
@@ -14,6 +15,7 @@ pub mod map;
 pub mod opt;
 pub mod options;
 pub mod printer;
+pub mod recheck;
 pub mod run;
 pub mod validate;
 
@@ -53,6 +55,7 @@ enum Command {
     Validate(validate::Args),
     Map(map::Args),
     Layout(layout::Args),
+    Recheck(recheck::Args),
     Run(run::Args),
     Devices(devices::Args),
 }
@@ -95,6 +98,7 @@ fn dispatch(cli: &Cli, printer: &mut Printer) -> Result<ExitStatus, Failure> {
         Command::Validate(args) => validate::run(args, &cli.global, printer),
         Command::Map(args) => map::run(args, &cli.global, printer),
         Command::Layout(args) => layout::run(args, &cli.global, printer),
+        Command::Recheck(args) => recheck::run(args, &cli.global, printer),
         Command::Run(args) => run::run(args, &cli.global, printer),
         Command::Devices(args) => devices::run(args, &cli.global, printer),
     }
@@ -151,6 +155,7 @@ fn pipeline_options(global: &Global, shapes: &options::Shapes, function: Option<
         shapes: shapes.shape.clone(),
         device,
         allow_unknown: global.allow_unknown,
+        record: false,
         function,
     }
 }

@@ -5,8 +5,8 @@
 //! same, flattened row-major if the rank says so.
 
 use tilewright_ir::{Diagnostic, PrimFunc};
-use tilewright_verify::Judge;
 
+use super::certificate::CertificateOption;
 use super::exit::ExitStatus;
 use super::failure::Failure;
 use super::input::Input;
@@ -34,6 +34,8 @@ pub struct Args {
     /// How the indices of a buffer moved; inferred where it is not given
     #[arg(long = "map", value_name = "BUFFER: LAMBDA")]
     maps: Vec<String>,
+    #[command(flatten)]
+    certificate: CertificateOption,
 }
 
 /// Holds the two against each other.
@@ -45,7 +47,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     let (after, after_funcs) = read(&args.after, printer)?;
     let maps = args.maps.iter().map(|map| given_map(map)).collect::<Result<Vec<_>, _>>()?;
     let options = super::pipeline_options(global, &Shapes::default(), None);
-    let judge = Judge::new(options.judge_config()).map_err(|error| Failure::Internal(error.to_string()))?;
+    let judge = args.certificate.judge(&options)?;
     let mut rows = Vec::new();
     for (before, after_func) in
         pairs(&before_funcs, &after_funcs).map_err(|fault| Failure::input(&after, vec![fault]))?
@@ -58,6 +60,9 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         let ms = start.elapsed().as_secs_f64() * 1e3;
         rows.push(PassRow { name: before.name.clone(), ms, obligations, skipped: None });
     }
+    let within = |row: &PassRow| format!("{}::{} {}", before.name, row.name, after.name);
+    let entries = rows.iter().flat_map(|row| row.obligations.iter().map(move |obligation| (within(row), obligation)));
+    args.certificate.write(&entries.collect::<Vec<_>>())?;
     let empty = rows.iter().any(|row| row.obligations.is_empty()).then_some(Verdict::Skipped);
     let verdict = Verdict::worst(rows.iter().map(PassRow::verdict).chain(empty));
     if printer.is_json() {

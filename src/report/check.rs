@@ -14,14 +14,15 @@
 //! Every row of the three lists names its `function`, so a file with several functions is one document all the same.
 //! Fields may be added; those above stay. An extent is a number, or a text where it is symbolic.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use tilewright_ir::Expr;
+use tilewright_verify::Proof;
 
 use super::diagnostic::{DiagnosticRow, Source};
 use crate::pipeline::Lowering;
 
 /// The answer to the whole, or to one obligation. The order is that of severity: the larger, the worse.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// Everything was asked, everything holds, every engine agrees.
@@ -162,6 +163,9 @@ pub struct ObligationRow {
     pub counterexample: Option<CounterexampleRow>,
     /// Why it is unknown, vacuous or skipped, if it is.
     pub reason: Option<String>,
+    /// What it rests on, for a certificate.
+    #[serde(skip)]
+    pub proof: Proof,
 }
 
 /// Concrete values under which an obligation fails.
@@ -198,6 +202,7 @@ impl From<tilewright_verify::Report> for ObligationRow {
             ms: report.ms,
             counterexample,
             reason,
+            proof: report.proof,
         }
     }
 }
@@ -459,6 +464,7 @@ pub(crate) mod tests {
             ms: 0.5,
             counterexample: None,
             reason: None,
+            proof: Proof::default(),
         };
         let pass =
             PassRow { name: "apply_buffer_transforms".into(), ms: 1.5, obligations: vec![obligation], skipped: None };

@@ -1,15 +1,14 @@
 //! The judge: what callers see.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tilewright_ir::{Expr, Var};
 
-use crate::certificate::Certificate;
-use crate::encode::EncodeError;
-use crate::kernel::{Consistency, Context, Failure, Step};
+use crate::kernel::{Consistency, Context, Failure};
 use crate::lemmas::Lemmas;
-use crate::prove::{Prover, Record};
+use crate::prove::Prover;
+use crate::record::{self, Proof, Record};
 use crate::solver::{Budget, Solver, SolverError};
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
@@ -23,11 +22,13 @@ pub struct Config {
     pub timeout: Duration,
     /// Z3's resource count for one question: the budget proper.
     pub rlimit: u32,
+    /// Z3's random seed: the same one gives the same answers, and no verdict may depend on it.
+    pub seed: u32,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { threads: 0, timeout: Duration::from_secs(10), rlimit: Budget::default().rlimit }
+        Self { threads: 0, timeout: Duration::from_secs(10), rlimit: Budget::default().rlimit, seed: 0 }
     }
 }
 
@@ -44,6 +45,8 @@ pub struct Report {
     pub method: String,
     /// The time it took, in milliseconds.
     pub ms: f64,
+    /// What the verdict rests on; empty unless the judge records.
+    pub proof: Proof,
 }
 
 /// Decides obligations. It remembers what it has proved, so asking twice costs nothing.
@@ -66,7 +69,8 @@ impl Judge {
     /// The Z3 that is loaded is too old.
     pub fn new(config: Config) -> Result<Self, SolverError> {
         let timeout_ms = u32::try_from(config.timeout.as_millis()).unwrap_or(u32::MAX);
-        let solver = Solver::with_budget(Budget { rlimit: config.rlimit, timeout_ms, ..Budget::default() })?;
+        let solver =
+            Solver::with_budget(Budget { rlimit: config.rlimit, timeout_ms, seed: config.seed, ..Budget::default() })?;
         let lemmas = Arc::new(Lemmas::new(&solver));
         // Where threads cannot be had, rayon's own do.
         let asked = (config.threads > 0).then(|| rayon::ThreadPoolBuilder::new().num_threads(config.threads).build());
@@ -74,33 +78,15 @@ impl Judge {
         Ok(Self { threads, solver, lemmas, record: None })
     }
 
-    /// The same judge, which keeps its proofs for [`Judge::certificate`] from now on.
+    /// The same judge, whose reports carry what they rest on from now on, for a certificate.
     #[must_use]
     pub fn recording(self) -> Self {
         Self { record: Some(Record::default()), ..self }
     }
 
-    /// Whether it keeps its proofs.
+    /// Whether reports carry what they rest on.
     pub(crate) fn is_recording(&self) -> bool {
         self.record.is_some()
-    }
-
-    /// What was proved since [`Judge::recording`], for other solvers to check; empty without it. It does not depend on
-    /// the order in which threads came to an end.
-    ///
-    /// # Errors
-    /// A goal is too large to be written.
-    pub fn certificate(&self) -> Result<Certificate, EncodeError> {
-        let mut certificate = Certificate::new();
-        let Some(record) = &self.record else { return Ok(certificate) };
-        let mut proofs = record.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let text = |steps: &[Step]| steps.iter().map(|step| step.goal.to_string()).collect::<Vec<_>>();
-        proofs.sort_by_cached_key(|(of, steps)| (*of, text(steps)));
-        proofs.dedup_by(|a, b| a.0 == b.0 && text(&a.1) == text(&b.1));
-        for (of, steps) in &proofs {
-            certificate.add_steps(of, steps)?;
-        }
-        Ok(certificate)
     }
 
     /// The time that Z3 took so far, all threads together.
@@ -132,8 +118,13 @@ impl Judge {
         decide: impl FnOnce() -> Decision,
     ) -> Report {
         let start = Instant::now();
-        let (verdict, method) = decide();
-        Report { obligation, subject: subject.into(), verdict, method, ms: start.elapsed().as_secs_f64() * 1e3 }
+        let ((verdict, method), mut proof) = record::during(decide);
+        if !verdict.is_proved() {
+            // What was kept belongs to parts that hold; the whole does not.
+            proof.clear();
+        }
+        let ms = start.elapsed().as_secs_f64() * 1e3;
+        Report { obligation, subject: subject.into(), verdict, method, ms, proof }
     }
 }
 

@@ -3,7 +3,7 @@
 //! The rooms, bottom up: [`term`] (what is stated, free of any solver), [`encode`] and [`smtlib`] (one query, walked by Z3
 //! and by the printer alike), [`solver`] (Z3 with budgets and a memo), [`kernel`] (facts and nothing but facts),
 //! [`lemmas`] (theorems proved once and instantiated), [`certificate`]
-//! (the proof for other solvers), [`verdict`] (what is reported). On them stand [`translate`] (from the language to terms),
+//! (the proof for other solvers, from what [`record`] kept), [`verdict`] (what is reported). On them stand [`translate`] (from the language to terms),
 //! [`prove`] (strategies, untrusted), `enumerate` (index maps on all points of a box), [`gf2`] (linear algebra over bits), and the obligations: [`map`] of index maps, [`access`] of single programs, `pass` of a
 //! program before and after a pass (walked by `lockstep`, its claims looked at by `claims`), `lowering` of a program and a definition, `definition` of a definition. [`judge`] is the door.
 
@@ -26,6 +26,7 @@ mod pass;
 pub mod path;
 pub mod poly;
 pub mod prove;
+pub mod record;
 mod sample;
 pub mod smtlib;
 pub mod solver;
@@ -36,4 +37,5 @@ mod view;
 
 pub use judge::{Config, Judge, Report};
 pub use map::MapClaim;
+pub use record::Proof;
 pub use verdict::{Counterexample, Verdict};

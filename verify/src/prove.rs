@@ -9,12 +9,12 @@ mod linear;
 mod reduce;
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use self::linear::{collect_divisions_prop, is_linear_prop};
-use crate::kernel::{Context, Fact, Failure, Mode, Step};
+use crate::kernel::{Context, Fact, Failure, Mode};
 use crate::lemmas::{Lemma, Lemmas, poly_identity};
 use crate::numeral::Product;
+use crate::record::Record;
 use crate::term::{Comparison, Prop, PropKind, Symbol, Term};
 
 /// What is known, and what it was built from.
@@ -32,9 +32,6 @@ pub struct Prover<'a> {
     /// Terms that were made plainer.
     plain: HashMap<Term, reduce::Plain>,
 }
-
-/// The proofs so far: what each is of, and its steps.
-pub(crate) type Record = Arc<Mutex<Vec<(&'static str, Vec<Step>)>>>;
 
 /// A fact, and what decides whether it is of use: worked out once.
 #[derive(Clone, Debug)]
@@ -79,7 +76,7 @@ impl<'a> Prover<'a> {
             context: self.context.fork(),
             facts,
             lemmas: self.lemmas,
-            record: self.record.clone(),
+            record: self.record.as_ref().map(|record| record.after(self.context.steps())),
             indices,
             bounds: self.bounds.clone(),
             positive: self.positive.clone(),
@@ -87,12 +84,10 @@ impl<'a> Prover<'a> {
         }
     }
 
-    /// Keeps the proof so far for the certificate, if one is wanted.
+    /// Keeps the proof so far, of that part of the obligation, for the certificate, if one is wanted.
     pub(crate) fn keep_proof(&self, of: &'static str) {
         if let Some(record) = &self.record {
-            // A panic while the lock is held leaves whole entries behind: pushing is the only change.
-            let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
-            record.push((of, self.context.steps().to_vec()));
+            record.keep(of, self.context.steps());
         }
     }
 

@@ -1,4 +1,4 @@
-//! A query as text: standalone SMT-LIB 2, expected answer `unsat`.
+//! A query as text: standalone SMT-LIB 2.
 
 use crate::encode::{Node, NodeId, Op, Query, Sort};
 use std::fmt::Write;
@@ -65,8 +65,9 @@ pub fn canonical_text(query: &Query) -> String {
     text
 }
 
-/// The text with comments that say what was asked and what the variables were called.
-pub fn standalone(query: &Query, title: &str) -> String {
+/// The text with comments that say what was asked and what the variables were called, and with the answer expected,
+/// `unsat` or `sat`.
+pub fn standalone(query: &Query, title: &str, expected: &str) -> String {
     let mut text = String::new();
     for line in title.lines() {
         push(&mut text, format_args!("; {}\n", one_line(line)));
@@ -79,7 +80,7 @@ pub fn standalone(query: &Query, title: &str) -> String {
     for function in &query.functions {
         push(&mut text, format_args!("; {} = {}\n", function.name, one_line(&function.meaning)));
     }
-    text.push_str("(set-info :status unsat)\n");
+    push(&mut text, format_args!("(set-info :status {expected})\n"));
     text.push_str(&canonical_text(query));
     text
 }

@@ -15,6 +15,7 @@
 //! ```
 
 mod memo;
+pub mod text;
 mod worker;
 
 use crate::encode::{self, EncodeError, Encoding, Query};
@@ -105,11 +106,13 @@ pub struct Budget {
     pub timeout_ms: u32,
     /// Megabytes for all solvers of the process together: a safety net. The first budget used sets it.
     pub memory_mb: u32,
+    /// Z3's random seed.
+    pub seed: u32,
 }
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { rlimit: 5_000_000, timeout_ms: 10_000, memory_mb: 4096 }
+        Self { rlimit: 5_000_000, timeout_ms: 10_000, memory_mb: 4096, seed: 0 }
     }
 }
 

@@ -9,6 +9,7 @@ use super::instance::{Answer, Instance};
 use super::shrink;
 use crate::enumerate::{MAX_POINTS, shapes};
 use crate::judge::{Decision, Judge, vacuity};
+use crate::record;
 use crate::translate::Names;
 use crate::verdict::Verdict;
 
@@ -86,7 +87,7 @@ impl<'a> Case<'a> {
         let mut last = "none".to_owned();
         let mut rest = tiers.iter();
         while let Some(tier) = rest.next() {
-            match tier(self) {
+            match record::attempt(|| tier(self)) {
                 None => {}
                 Some((Verdict::Unknown(reason), method)) if reason.starts_with("internal") => {
                     return (Verdict::Unknown(reason), method);
@@ -112,7 +113,7 @@ impl<'a> Case<'a> {
 
     fn second_opinion(&self, tiers: &[Tier], method: String) -> Decision {
         for tier in tiers {
-            match tier(self) {
+            match record::attempt(|| tier(self)) {
                 Some((Verdict::Refuted(_), other)) => return contradiction(&method, &other),
                 Some((Verdict::Proved, other)) if !other.starts_with("enum") && !other.starts_with("int") => break,
                 _ => {}

@@ -22,6 +22,7 @@ mod overflow;
 mod padding;
 mod shrink;
 mod specification;
+mod statement;
 mod tight;
 mod witness;
 
@@ -127,7 +128,12 @@ impl Judge {
             let case = Case { judge: self, claim, exhaustive, shared: &shared };
             Judge::report(id, subject.clone(), || case.decide(tiers))
         };
-        obligations.into_iter().map(decide).collect()
+        let reports = obligations.into_iter().map(decide);
+        if self.is_recording() {
+            reports.map(|report| statement::state(report, claim)).collect()
+        } else {
+            reports.collect()
+        }
     }
 }
 

@@ -148,6 +148,13 @@ pub(crate) fn assume_addressable(prover: &mut Prover<'_>, names: &mut Names, sha
     }
 }
 
+/// The same as a proposition; none of a constant shape.
+pub(super) fn addressable(shape: &[Expr], names: &mut Names) -> Option<Prop> {
+    let symbolic = shape.iter().any(|extent| extent.as_const_int().is_none());
+    let size = shape.iter().fold(Term::int(1), |size, extent| size * names.term(extent));
+    symbolic.then(|| size.at_most(i128::from(MAX_SYMBOLIC_ELEMENTS)))
+}
+
 /// That `part` has a value and that it fits its type.
 pub(crate) fn fits(part: &Expr, names: &mut Names) -> Prop {
     let term = names.term(part);

@@ -79,7 +79,7 @@ fn new_solver() -> Result<z3::Solver, SolverError> {
 /// tactics, and a solver that stays needs a tenth of the time of a new one.
 fn ask(solver: &z3::Solver, query: &Query, budget: Budget, model: bool) -> Result<Remembered, SolverError> {
     let mut params = z3::Params::new();
-    params.set_u32("random_seed", 0);
+    params.set_u32("random_seed", budget.seed);
     params.set_u32("rlimit", budget.rlimit);
     params.set_u32("timeout", budget.timeout_ms);
     solver.set_params(&params);
@@ -100,7 +100,7 @@ fn ask(solver: &z3::Solver, query: &Query, budget: Budget, model: bool) -> Resul
 }
 
 /// Z3 says `canceled` for every limit.
-fn reason(solver: &z3::Solver, budget: Budget, elapsed: Duration) -> String {
+pub(super) fn reason(solver: &z3::Solver, budget: Budget, elapsed: Duration) -> String {
     let reason = solver.get_reason_unknown().unwrap_or_else(|| "no reason given".to_owned());
     if !["canceled", "cancelled", "timeout"].contains(&reason.as_str()) {
         format!("Z3: {reason}")
@@ -137,7 +137,7 @@ fn signed(bits: u64, width: u32) -> Option<i128> {
     Some(if value >= power / 2 { value - power } else { value })
 }
 
-fn internal(text: &str) -> SolverError {
+pub(super) fn internal(text: &str) -> SolverError {
     SolverError::Internal(text.to_owned())
 }
 

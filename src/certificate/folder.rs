@@ -1,0 +1,175 @@
+//! The folder of a certificate: written whole or not at all, and never over anything that is not an older certificate.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::de::IgnoredAny;
+
+use super::{MANIFEST, Manifest, SCHEMA, is_goal_name};
+
+/// Longest file read, in bytes.
+pub const MAX_BYTES: u64 = 256 << 20;
+
+/// Why nothing may be written to `folder`; none if it is not there, is empty, or is an older certificate and nothing else.
+pub fn refuses(folder: &Path) -> Option<String> {
+    match fs::read_dir(folder) {
+        Ok(mut entries) => entries.next().and_then(|_| not_ours(folder)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Some("it is no folder".into()),
+        Err(error) => Some(format!("it cannot be looked into: {error}")),
+    }
+}
+
+/// Why the files in a folder are not an older certificate.
+fn not_ours(folder: &Path) -> Option<String> {
+    let Ok(text) = read_text(&folder.join(MANIFEST)) else {
+        return Some(format!("it is not empty and has no {MANIFEST}"));
+    };
+    let Some(manifest) = serde_json::from_str::<Manifest<IgnoredAny>>(&text).ok().filter(|old| old.schema == SCHEMA)
+    else {
+        return Some(format!("its {MANIFEST} is not that of a certificate"));
+    };
+    let listed: BTreeSet<&str> = listed(&manifest).filter(|name| is_goal_name(name)).collect();
+    match names(folder) {
+        Ok(found) => {
+            let other = found.into_iter().find(|name| name != MANIFEST && !listed.contains(name.as_str()))?;
+            Some(format!("`{other}` in it belongs to no certificate"))
+        }
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+/// The files that a manifest lists, with repetitions.
+pub(super) fn listed<C>(manifest: &Manifest<C>) -> impl Iterator<Item = &str> {
+    let lemmas = manifest.lemmas.iter().flat_map(|lemma| &lemma.steps);
+    let steps = manifest.obligations.iter().flat_map(|obligation| &obligation.steps);
+    steps.chain(lemmas).filter_map(|step| step.file.as_deref())
+}
+
+/// The names of the plain files of a folder, sorted.
+///
+/// # Errors
+/// A folder that cannot be read, or that holds something other than plain files.
+pub(super) fn names(folder: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !entry.file_type()?.is_file() {
+            return Err(io::Error::other(format!("`{name}` in it is no plain file")));
+        }
+        names.push(name);
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// A plain file's text.
+///
+/// # Errors
+/// No such file, no plain one, too long a one, no UTF-8.
+pub(super) fn read_text(path: &Path) -> io::Result<String> {
+    let about = fs::symlink_metadata(path)?;
+    if !about.is_file() {
+        return Err(io::Error::other("no plain file"));
+    }
+    if about.len() > MAX_BYTES {
+        return Err(io::Error::other(format!("longer than {} MiB", MAX_BYTES >> 20)));
+    }
+    fs::read_to_string(path)
+}
+
+/// Writes the files, which are in place all together or not at all; an older certificate goes.
+///
+/// # Errors
+/// A folder that [`refuses`], a disk that does not take it.
+pub fn write(folder: &Path, files: &BTreeMap<String, String>) -> io::Result<()> {
+    if let Some(reason) = refuses(folder) {
+        return Err(io::Error::other(reason));
+    }
+    // A link stays, and what it points to is replaced.
+    let folder = if folder.exists() { folder.canonicalize()? } else { folder.to_owned() };
+    let partial = beside(&folder, "partial");
+    let written = write_all(&partial, files).and_then(|()| replace(&folder, &partial));
+    if written.is_err() {
+        // The first fault is the one to tell.
+        let _ = fs::remove_dir_all(&partial);
+    }
+    written
+}
+
+fn beside(folder: &Path, what: &str) -> PathBuf {
+    let name = folder.file_name().map_or_else(|| "certificate".into(), |name| name.to_string_lossy().into_owned());
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    parent.join(format!(".{name}.{}.{what}", std::process::id()))
+}
+
+fn write_all(folder: &Path, files: &BTreeMap<String, String>) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    files.iter().try_for_each(|(name, text)| fs::write(folder.join(name), text))
+}
+
+fn replace(folder: &Path, partial: &Path) -> io::Result<()> {
+    if !folder.exists() {
+        return fs::rename(partial, folder);
+    }
+    let old = beside(folder, "old");
+    fs::rename(folder, &old)?;
+    if let Err(error) = fs::rename(partial, folder) {
+        fs::rename(&old, folder)?;
+        return Err(error);
+    }
+    fs::remove_dir_all(&old)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_older_certificate_is_replaced() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("deep/er/proof");
+        let files = super::super::files(&[]).unwrap();
+        write(&folder, &files).unwrap();
+        assert_eq!(refuses(&folder), None);
+        write(&folder, &files).unwrap();
+        assert_eq!(names(&folder).unwrap(), [MANIFEST]);
+        let left: Vec<_> = fs::read_dir(folder.parent().unwrap()).unwrap().collect();
+        assert_eq!(left.len(), 1, "nothing stays behind");
+
+        fs::write(folder.join("notes.txt"), "mine").unwrap();
+        assert!(refuses(&folder).unwrap().contains("notes.txt"));
+        assert!(write(&folder, &files).is_err());
+        assert_eq!(fs::read_to_string(folder.join("notes.txt")).unwrap(), "mine");
+        fs::remove_file(folder.join("notes.txt")).unwrap();
+        fs::create_dir(folder.join("0001-a.smt2")).unwrap();
+        assert!(refuses(&folder).is_some(), "a folder in it");
+
+        let other = root.path().join("other");
+        fs::create_dir(&other).unwrap();
+        assert_eq!(refuses(&other), None, "empty");
+        fs::write(other.join(MANIFEST), "{}").unwrap();
+        assert!(refuses(&other).is_some(), "another program's manifest");
+        assert!(refuses(&other.join(MANIFEST)).is_some(), "a file");
+    }
+
+    #[test]
+    fn a_file_that_an_old_manifest_lists_under_a_path_is_not_touched() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("proof");
+        fs::create_dir(&folder).unwrap();
+        let outside = root.path().join("outside.smt2");
+        fs::write(&outside, "mine").unwrap();
+        let step = r#"{"rule":"r","goal":"g","file":"../outside.smt2","sha256":null,"expected":"unsat"}"#;
+        let manifest = format!(
+            r#"{{"schema":"{SCHEMA}","digest":"","solver":{{"name":"Z3","version":"5"}},"encoder":1,"obligations":[],
+                "lemmas":[{{"name":"l","steps":[{step}]}}]}}"#
+        );
+        fs::write(folder.join(MANIFEST), manifest).unwrap();
+        write(&folder, &super::super::files(&[]).unwrap()).unwrap();
+        assert_eq!(fs::read_to_string(&outside).unwrap(), "mine");
+    }
+}

@@ -1,0 +1,268 @@
+//! Checks a certificate again: are the files the ones that were written, and does every solver give the answers expected?
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rayon::prelude::*;
+use serde::Serialize;
+use serde::de::IgnoredAny;
+use tilewright_verify::solver::text::{self, TextAnswer};
+use tilewright_verify::solver::{Budget, z3_version};
+
+use super::cvc5::Cvc5;
+use super::folder::{listed, names, read_text};
+use super::{MANIFEST, Manifest, SCHEMA, Step, hash, is_goal_name, is_undamaged};
+use crate::report::Verdict;
+
+/// A certificate as it was read: whole, and with the hashes that it should have.
+#[derive(Debug)]
+pub struct Loaded {
+    /// What it says.
+    pub manifest: Manifest<IgnoredAny>,
+    /// Its goals, in the order of their files.
+    pub goals: Vec<Goal>,
+}
+
+/// A goal to be asked again.
+#[derive(Clone, Debug)]
+pub struct Goal {
+    /// Its file.
+    pub file: String,
+    /// What is stated, of the first step that has this file.
+    pub goal: String,
+    /// What a solver has to answer: `unsat` or `sat`.
+    pub expected: String,
+    text: String,
+}
+
+/// Why a folder cannot be checked.
+#[derive(Debug)]
+pub enum Unloadable {
+    /// It is no certificate, for this reason.
+    NotOne(String),
+    /// It was one, and these things are wrong with it.
+    Damaged(Vec<Damage>),
+}
+
+/// What is wrong with a file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Damage {
+    /// The file.
+    pub file: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+fn damage(file: &str, message: impl Into<String>) -> Damage {
+    Damage { file: file.into(), message: message.into() }
+}
+
+/// Reads a certificate and compares every file with the manifest.
+///
+/// # Errors
+/// A folder that is none, or that is not as it was written.
+pub fn load(folder: &Path) -> Result<Loaded, Unloadable> {
+    let not_one = |reason: String| Unloadable::NotOne(format!("{} is no certificate: {reason}", folder.display()));
+    let text = match read_text(&folder.join(MANIFEST)) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(not_one(format!("it has no {MANIFEST}")));
+        }
+        Err(error) => return Err(Unloadable::Damaged(vec![damage(MANIFEST, error.to_string())])),
+    };
+    let manifest: Manifest<IgnoredAny> = serde_json::from_str(&text)
+        .map_err(|error| Unloadable::Damaged(vec![damage(MANIFEST, format!("it cannot be read: {error}"))]))?;
+    if manifest.schema != SCHEMA {
+        return Err(not_one(format!("its schema is `{}`, not `{SCHEMA}`", manifest.schema)));
+    }
+    let mut damages = Vec::new();
+    if !is_undamaged(&text, &manifest.digest) {
+        damages.push(damage(MANIFEST, "it was changed: its digest is not that of its text"));
+    }
+    let goals = goals(folder, &manifest, &mut damages);
+    damages.extend(strangers(folder, &manifest).map_err(|error| not_one(error.to_string()))?);
+    damages.sort_unstable();
+    damages.dedup();
+    if damages.is_empty() { Ok(Loaded { manifest, goals }) } else { Err(Unloadable::Damaged(damages)) }
+}
+
+/// The goals of all steps, each file once.
+fn goals(folder: &Path, manifest: &Manifest<IgnoredAny>, damages: &mut Vec<Damage>) -> Vec<Goal> {
+    let mut goals: BTreeMap<&str, (Goal, &Step)> = BTreeMap::new();
+    let rows = manifest.obligations.iter().map(|row| (row.verdict, &row.steps));
+    let lemmas = manifest.lemmas.iter().map(|lemma| (Verdict::Proved, &lemma.steps));
+    for (verdict, steps) in rows.chain(lemmas) {
+        for step in steps {
+            let Some(file) = step.file.as_deref() else { continue };
+            if !fits(verdict, step) {
+                let expected = step.expected.as_deref().unwrap_or("nothing");
+                let message = format!("a {} obligation expects `{expected}` of it", verdict.word());
+                damages.push(damage(file, message));
+            } else if let Some((_, first)) = goals.get(file) {
+                if (&first.sha256, &first.expected) != (&step.sha256, &step.expected) {
+                    damages.push(damage(file, "two steps say different things of it"));
+                }
+            } else {
+                match goal(folder, file, step) {
+                    Ok(goal) => drop(goals.insert(file, (goal, step))),
+                    Err(message) => damages.push(damage(file, message)),
+                }
+            }
+        }
+    }
+    goals.into_values().map(|(goal, _)| goal).collect()
+}
+
+/// What shows that something holds has no model; a counterexample is one.
+fn fits(verdict: Verdict, step: &Step) -> bool {
+    match step.expected.as_deref() {
+        Some("unsat") => verdict != Verdict::Refuted,
+        Some("sat") => verdict == Verdict::Refuted,
+        _ => false,
+    }
+}
+
+fn goal(folder: &Path, file: &str, step: &Step) -> Result<Goal, String> {
+    if !is_goal_name(file) {
+        return Err("that is no name of a goal".into());
+    }
+    let text = match read_text(&folder.join(file)) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err("it is missing".into()),
+        Err(error) => return Err(format!("it cannot be read: {error}")),
+    };
+    let expected = step.expected.clone().unwrap_or_default();
+    if step.sha256.as_deref() != Some(hash(&text).as_str()) {
+        return Err("it was changed: its hash is not the one in the manifest".into());
+    }
+    if let Some(fault) = text::fault(&text) {
+        return Err(fault);
+    }
+    if !text.lines().any(|line| line == format!("(set-info :status {expected})")) {
+        return Err(format!("it does not say that `{expected}` is expected"));
+    }
+    Ok(Goal { file: file.to_owned(), goal: step.goal.clone(), expected, text })
+}
+
+/// Files that the manifest does not list.
+fn strangers(folder: &Path, manifest: &Manifest<IgnoredAny>) -> io::Result<Vec<Damage>> {
+    let listed: BTreeSet<&str> = listed(manifest).chain([MANIFEST]).collect();
+    let found = names(folder)?;
+    let strange = found.iter().filter(|name| !listed.contains(name.as_str()));
+    Ok(strange.map(|name| damage(name, "the manifest does not list it")).collect())
+}
+
+/// Who is asked.
+#[derive(Clone, Debug)]
+pub enum Checker {
+    /// Z3, through the library.
+    Z3,
+    /// cvc5, as a process.
+    Cvc5(Cvc5),
+    /// One that is not there, and why; nothing is asked of it.
+    Missing(&'static str, String),
+}
+
+impl Checker {
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Z3 => "Z3",
+            Self::Cvc5(_) => "cvc5",
+            Self::Missing(name, _) => name,
+        }
+    }
+
+    /// Its version; none if it is missing.
+    pub fn version(&self) -> Option<String> {
+        match self {
+            Self::Z3 => z3_version().ok().map(|version| version.to_string()),
+            Self::Cvc5(cvc5) => Some(cvc5.version.clone()),
+            Self::Missing(..) => None,
+        }
+    }
+
+    fn ask(&self, goal: &Goal, limit: Duration) -> Option<Result<TextAnswer, String>> {
+        match self {
+            Self::Z3 => {
+                let timeout_ms = u32::try_from(limit.as_millis()).unwrap_or(u32::MAX).max(1);
+                let budget = Budget { rlimit: u32::MAX, timeout_ms, ..Budget::default() };
+                Some(text::answer(&goal.text, budget).map_err(|error| error.to_string()))
+            }
+            Self::Cvc5(cvc5) => Some(cvc5.answer(&goal.text, limit)),
+            Self::Missing(..) => None,
+        }
+    }
+}
+
+/// Whether a solver's answer is the one expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// It is.
+    Agree,
+    /// There is none.
+    Unknown,
+    /// It is the opposite.
+    Disagree,
+    /// The solver reported an error instead.
+    Error,
+}
+
+/// A solver's answer to a goal.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AnswerRow {
+    /// Who.
+    pub solver: &'static str,
+    /// `unsat`, `sat` or `unknown`.
+    pub answer: &'static str,
+    /// Whether it is the one expected.
+    pub outcome: Outcome,
+    /// The time it took, in milliseconds.
+    pub ms: f64,
+    /// Why there is no answer.
+    pub reason: Option<String>,
+}
+
+/// A goal and the answers to it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GoalRow {
+    /// Its file.
+    pub file: String,
+    /// What is stated.
+    pub goal: String,
+    /// What is expected.
+    pub expected: String,
+    /// One for each solver that is there.
+    pub answers: Vec<AnswerRow>,
+}
+
+/// Asks every solver about every goal; `done` is called after each goal, from any thread.
+pub fn ask(goals: &[Goal], checkers: &[Checker], limit: Duration, done: impl Fn() + Sync) -> Vec<GoalRow> {
+    let row = |goal: &Goal| {
+        let answers = checkers.iter().filter_map(|checker| answer(checker, goal, limit)).collect();
+        done();
+        GoalRow { file: goal.file.clone(), goal: goal.goal.clone(), expected: goal.expected.clone(), answers }
+    };
+    goals.par_iter().map(row).collect()
+}
+
+fn answer(checker: &Checker, goal: &Goal, limit: Duration) -> Option<AnswerRow> {
+    let start = Instant::now();
+    let found = checker.ask(goal, limit)?;
+    let ms = start.elapsed().as_secs_f64() * 1e3;
+    let (answer, reason) = match &found {
+        Ok(TextAnswer::Unsat) => ("unsat", None),
+        Ok(TextAnswer::Sat) => ("sat", None),
+        Ok(TextAnswer::Unknown(reason)) | Err(reason) => ("unknown", Some(reason.clone())),
+    };
+    let outcome = match &found {
+        Err(_) => Outcome::Error,
+        Ok(TextAnswer::Unknown(_)) => Outcome::Unknown,
+        Ok(TextAnswer::Unsat | TextAnswer::Sat) if answer == goal.expected => Outcome::Agree,
+        Ok(TextAnswer::Unsat | TextAnswer::Sat) => Outcome::Disagree,
+    };
+    Some(AnswerRow { solver: checker.name(), answer, outcome, ms, reason })
+}

@@ -1,0 +1,75 @@
+//! The option `--certificate`, and how a certificate is written.
+
+use std::path::{Path, PathBuf};
+
+use tilewright_verify::Judge;
+
+use super::failure::Failure;
+use crate::certificate::{self, Entry, folder};
+use crate::pipeline::Options;
+
+/// The option of every command that proves something.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct CertificateOption {
+    /// Write the proof to this folder: SMT-LIB 2 files and manifest.json, for `tilewright recheck`; an older certificate
+    /// there is replaced
+    #[arg(long = "certificate", id = "certificate", value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+impl CertificateOption {
+    /// A judge that records if a certificate is wanted; a folder that cannot take one is found out before any work.
+    ///
+    /// # Errors
+    /// Such a folder; no solver.
+    pub fn judge(&self, options: &Options) -> Result<Judge, Failure> {
+        let record = self.is_wanted()?;
+        let options = Options { record: record || options.record, ..options.clone() };
+        options.judge().map_err(|error| Failure::Internal(error.to_string()))
+    }
+
+    /// Whether a certificate is wanted.
+    ///
+    /// # Errors
+    /// A folder that cannot take one.
+    pub fn is_wanted(&self) -> Result<bool, Failure> {
+        match &self.folder {
+            Some(path) => folder::refuses(path).map_or(Ok(true), |reason| Err(refused(path, &reason))),
+            None => Ok(false),
+        }
+    }
+
+    /// Writes what was recorded, if it is wanted.
+    ///
+    /// # Errors
+    /// A goal that is too large, a disk that does not take it.
+    pub fn write(&self, entries: &[Entry<'_>]) -> Result<(), Failure> {
+        let Some(path) = &self.folder else { return Ok(()) };
+        let files = certificate::files(entries).map_err(|error| Failure::Internal(error.to_string()))?;
+        folder::write(path, &files).map_err(|error| refused(path, &error.to_string()))
+    }
+
+    /// The same for rows that belong to nothing but themselves.
+    ///
+    /// # Errors
+    /// As [`CertificateOption::write`].
+    pub fn write_rows(&self, rows: &[crate::report::ObligationRow]) -> Result<(), Failure> {
+        self.write(&rows.iter().map(|row| (String::new(), row)).collect::<Vec<_>>())
+    }
+}
+
+fn refused(path: &Path, reason: &str) -> Failure {
+    let name = path.display().to_string();
+    Failure::plain(name.clone(), "certificate-folder", format!("no certificate can be written to {name}: {reason}"))
+        .with_help("name a folder that does not exist yet, is empty, or holds an older certificate and nothing else")
+}
+
+/// What the obligations of functions are within: file, function and step.
+pub fn entries(report: &crate::report::FileReport) -> impl Iterator<Item = Entry<'_>> {
+    report.functions.iter().flat_map(move |function| {
+        function.passes.iter().flat_map(move |pass| {
+            let within = format!("{}::{} {}", report.file, function.function, pass.name);
+            pass.obligations.iter().map(move |row| (within.clone(), row))
+        })
+    })
+}

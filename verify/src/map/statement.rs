@@ -1,0 +1,210 @@
+//! Obligations of maps as plain goals, for the certificate of what was decided without a solver.
+//!
+//! Each is the definition of the obligation over the integers, without quantifiers and without any lemma. Tightness says
+//! that an index *exists* and has no such goal. A counterexample is its obligation with the values that refute it: the
+//! facts and the negated goal hold together.
+
+use tilewright_ir::{Expr, InverseClaim, Var};
+
+use super::{MapClaim, overflow};
+use crate::judge::Report;
+use crate::record::{Expected, Part};
+use crate::term::{Assignment, Prop, Term, Value};
+use crate::translate::Names;
+use crate::verdict::{Counterexample, Verdict};
+
+/// One goal of an obligation.
+struct Statement {
+    names: Names,
+    using: Vec<Prop>,
+    goal: Prop,
+    /// The logical indices that it speaks of, in the order of a counterexample.
+    logical: Vec<Vec<Term>>,
+    /// The physical index that it speaks of, if it is about one.
+    physical: Vec<(Var, Term)>,
+}
+
+/// Adds the obligation itself to a report that carries nothing for a solver, and to one that is refuted its
+/// counterexample.
+pub(super) fn state(mut report: Report, claim: MapClaim<'_>) -> Report {
+    if !report.proof.parts().is_empty() {
+        return report;
+    }
+    match &report.verdict {
+        Verdict::Proved => {
+            for Statement { using, goal, .. } in statements(report.obligation, claim) {
+                report.proof.push(Part::Statement { using, goal, expected: Expected::Unsat });
+            }
+        }
+        Verdict::Refuted(found) => {
+            let mut statements = statements(report.obligation, claim).into_iter();
+            let part = statements.find_map(|statement| statement.at(found, claim));
+            if let Some(part) = part {
+                report.proof.push(part);
+            }
+        }
+        Verdict::Skipped(_) | Verdict::Vacuous(_) | Verdict::Unknown(_) => {}
+    }
+    report
+}
+
+/// The goals that make up an obligation; none if it cannot be stated so.
+fn statements(obligation: &str, claim: MapClaim<'_>) -> Vec<Statement> {
+    let inverse = |goals: fn(MapClaim<'_>, &InverseClaim) -> [Statement; 2]| {
+        claim.inverse.map_or_else(Vec::new, |inverse| goals(claim, inverse).into())
+    };
+    match obligation {
+        "bounds" => vec![bounds(claim)],
+        "injective" => vec![injective(claim)],
+        "overflow" => vec![overflow(claim)],
+        "specification" => specification(claim).into_iter().collect(),
+        "inverse" => inverse(|claim, inverse| [left(claim, inverse, false), right(claim, inverse)]),
+        "padding" => inverse(|claim, inverse| [left(claim, inverse, true), right(claim, inverse)]),
+        _ => Vec::new(),
+    }
+}
+
+impl Statement {
+    /// What is taken for granted of the symbolic extents, and nothing to show yet.
+    fn new(claim: MapClaim<'_>) -> Self {
+        let mut names = Names::default();
+        let mut using: Vec<Prop> = claim.symbols().iter().map(|symbol| names.var(symbol).at_least(1)).collect();
+        using.extend(claim.assumptions.iter().map(|assumption| names.prop(assumption)));
+        Self { names, using, goal: Prop::bool(true), logical: Vec::new(), physical: Vec::new() }
+    }
+
+    /// Fresh symbols, which `vars` stand for from now on, that are an index of a box.
+    fn index(&mut self, vars: &[Var], shape: &[Expr]) -> Vec<Term> {
+        let terms: Vec<Term> = vars.iter().map(|var| Term::sym(self.names.fresh(var.name()))).collect();
+        for ((var, term), extent) in vars.iter().zip(&terms).zip(shape) {
+            self.names.bind(var, term.clone());
+            let extent = self.names.term(extent);
+            self.using.push(term.at_least(0).and(term.less(extent)));
+        }
+        terms
+    }
+
+    fn logical(&mut self, claim: MapClaim<'_>) -> Vec<Term> {
+        let terms = self.index(claim.map.vars(), claim.map.domain());
+        self.logical.push(terms.clone());
+        terms
+    }
+
+    fn terms(&mut self, exprs: &[Expr]) -> Vec<Term> {
+        exprs.iter().map(|expr| self.names.term(expr)).collect()
+    }
+
+    fn showing(self, goals: impl IntoIterator<Item = Prop>) -> Self {
+        Self { goal: Prop::all(goals), ..self }
+    }
+
+    /// The counterexample as a goal, if this is the one that it refutes: by evaluation.
+    fn at(mut self, found: &Counterexample, claim: MapClaim<'_>) -> Option<Part> {
+        if found.indices.len() != self.logical.len() {
+            return None;
+        }
+        let mut values: Vec<(Term, i128)> = Vec::new();
+        for symbol in claim.symbols() {
+            let (_, value) = found.shape.iter().find(|(name, _)| name == symbol.name())?;
+            values.push((self.names.var(&symbol), *value));
+        }
+        for (terms, index) in self.logical.iter().zip(&found.indices) {
+            values.extend(terms.iter().cloned().zip(index.iter().copied()));
+        }
+        for (var, term) in &self.physical {
+            let (_, value) = found.assignments.iter().find(|(name, _)| name == var.name())?;
+            values.push((term.clone(), *value));
+        }
+        let mut model = Assignment::new();
+        for (term, value) in &values {
+            model.set(term.free_symbols().into_iter().next()?, Value::Int(*value));
+        }
+        let holds = |prop: &Prop| prop.eval(&model).ok();
+        let refutes = self.using.iter().all(|prop| holds(prop) == Some(true)) && holds(&self.goal) == Some(false);
+        self.using.extend(values.iter().map(|(term, value)| term.equals(*value)));
+        refutes.then_some(Part::Statement { using: self.using, goal: self.goal, expected: Expected::Sat })
+    }
+}
+
+fn equal(left: &[Term], right: &[Term]) -> Prop {
+    Prop::all(left.iter().zip(right).map(|(left, right)| left.equals(right)))
+}
+
+fn within(index: &[Term], shape: &[Term]) -> Prop {
+    Prop::all(index.iter().zip(shape).map(|(index, extent)| index.at_least(0).and(index.less(extent))))
+}
+
+fn bounds(claim: MapClaim<'_>) -> Statement {
+    let mut statement = Statement::new(claim);
+    statement.logical(claim);
+    let (outputs, shape) = (statement.terms(claim.map.outputs()), statement.terms(claim.shape));
+    statement.showing([within(&outputs, &shape)])
+}
+
+fn injective(claim: MapClaim<'_>) -> Statement {
+    let mut statement = Statement::new(claim);
+    let a = statement.logical(claim);
+    let left = statement.terms(claim.map.outputs());
+    let b = statement.logical(claim);
+    let right = statement.terms(claim.map.outputs());
+    statement.using.push(equal(&left, &right));
+    statement.showing([equal(&a, &b)])
+}
+
+fn overflow(claim: MapClaim<'_>) -> Statement {
+    let mut statement = Statement::new(claim);
+    statement.logical(claim);
+    for shape in [claim.map.domain(), claim.shape] {
+        statement.using.extend(overflow::addressable(shape, &mut statement.names));
+    }
+    let mut parts = Vec::new();
+    for output in claim.map.outputs() {
+        overflow::subterms(output, &mut parts);
+    }
+    let goals: Vec<Prop> = parts.iter().map(|part| overflow::fits(part, &mut statement.names)).collect();
+    statement.showing(goals)
+}
+
+fn specification(claim: MapClaim<'_>) -> Option<Statement> {
+    let meaning = claim.meaning?;
+    let mut statement = Statement::new(claim);
+    let index = statement.logical(claim);
+    for (var, term) in meaning.vars().iter().zip(index) {
+        statement.names.bind(var, term);
+    }
+    let (outputs, stated) = (statement.terms(claim.map.outputs()), statement.terms(meaning.outputs()));
+    Some(statement.showing([equal(&outputs, &stated)]))
+}
+
+/// The inverse takes every logical index back; or its image is no padding.
+fn left(claim: MapClaim<'_>, inverse: &InverseClaim, padding: bool) -> Statement {
+    let mut statement = Statement::new(claim);
+    let index = statement.logical(claim);
+    let image = statement.terms(claim.map.outputs());
+    for (var, output) in inverse.vars.iter().zip(image) {
+        statement.names.bind(var, output);
+    }
+    let goal = if padding {
+        statement.names.prop(&inverse.padding).negate()
+    } else {
+        let back = statement.terms(&inverse.outputs);
+        equal(&back, &index)
+    };
+    statement.showing([goal])
+}
+
+/// What is no padding is reached from where the inverse says.
+fn right(claim: MapClaim<'_>, inverse: &InverseClaim) -> Statement {
+    let mut statement = Statement::new(claim);
+    let place = statement.index(&inverse.vars, claim.shape);
+    statement.physical = inverse.vars.iter().cloned().zip(place.iter().cloned()).collect();
+    let reached = statement.names.prop(&inverse.padding).negate();
+    statement.using.push(reached);
+    let back = statement.terms(&inverse.outputs);
+    let domain = statement.terms(claim.map.domain());
+    for (var, back) in claim.map.vars().iter().zip(&back) {
+        statement.names.bind(var, back.clone());
+    }
+    let again = statement.terms(claim.map.outputs());
+    statement.showing([within(&back, &domain), equal(&again, &place)])
+}
