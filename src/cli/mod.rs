@@ -6,6 +6,7 @@ pub mod batch;
 pub mod check;
 pub mod compile;
 pub mod devices;
+pub mod draw;
 pub mod exit;
 pub mod failure;
 pub mod input;
@@ -53,6 +54,7 @@ enum Command {
     Validate(validate::Args),
     Map(map::Args),
     Layout(layout::Args),
+    Draw(draw::Args),
     Run(run::Args),
     Devices(devices::Args),
 }
@@ -95,6 +97,7 @@ fn dispatch(cli: &Cli, printer: &mut Printer) -> Result<ExitStatus, Failure> {
         Command::Validate(args) => validate::run(args, &cli.global, printer),
         Command::Map(args) => map::run(args, &cli.global, printer),
         Command::Layout(args) => layout::run(args, &cli.global, printer),
+        Command::Draw(args) => draw::run(args, &cli.global, printer),
         Command::Run(args) => run::run(args, &cli.global, printer),
         Command::Devices(args) => devices::run(args, &cli.global, printer),
     }

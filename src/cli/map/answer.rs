@@ -1,6 +1,6 @@
 //! The answer to a question about a map: claims are made, the judge decides, and only what it proved is printed.
 
-use tilewright_ir::{AxisSeparators, Bindings, Expr, IndexMap, InverseClaim, ScalarType};
+use tilewright_ir::{AxisSeparators, Bindings, Expr, IndexMap, InverseClaim, ScalarType, Var};
 use tilewright_verify::{Judge, MapClaim};
 
 use super::super::failure::Failure;
@@ -23,7 +23,8 @@ pub(super) fn answer(question: &Question, judge: &Judge) -> Result<MapReport, Fa
         claim = claim.meaning(meaning);
     }
     let found = inverse::found(map, &physical, &question.assumptions);
-    let judged = Judged::new(judge, claim, inverse.as_ref(), padding, found);
+    let claims = Claims { judge, claim, inverse: inverse.as_ref(), padding: padding.as_ref(), found: &found };
+    let judged = claims.judged();
     let lambda = |claim: &InverseClaim| inverse::printable(claim).lambda();
     let padding_lambda = |claim: &InverseClaim| inverse::printable(claim).padding_lambda();
     let plain = |shape: &[Expr]| shape.iter().map(inverse::plain).collect::<Vec<_>>();
@@ -50,65 +51,111 @@ struct Judged {
     padding: Option<InverseClaim>,
 }
 
-impl Judged {
+/// A claim and what the judge says of the obligation asked for; none if nothing could be claimed.
+type Asked = Option<(InverseClaim, ObligationRow)>;
+
+/// What there is to claim: an inverse and a padding that the user stated, and what the algebra found.
+struct Claims<'a> {
+    judge: &'a Judge,
+    claim: MapClaim<'a>,
+    inverse: Option<&'a IndexMap>,
+    padding: Option<&'a (Vec<Var>, Expr)>,
+    found: &'a Result<InverseClaim, String>,
+}
+
+impl Claims<'_> {
     /// The inverse is the user's or else the one that was found; so is the padding. Each is held against the best that
     /// there is of the other, so that a wrong padding is no fault of an inverse, nor the other way round.
-    fn new(
-        judge: &Judge,
-        claim: MapClaim<'_>,
-        stated: Option<&IndexMap>,
-        padding: Option<(Vec<tilewright_ir::Var>, Expr)>,
-        found: Result<InverseClaim, String>,
-    ) -> Self {
-        let first = match (stated, &found) {
+    fn judged(&self) -> Judged {
+        let first = match (self.inverse, self.found) {
             (Some(inverse), Ok(found)) => Some(inverse::with_padding(inverse, &found.vars, &found.padding)),
-            (Some(inverse), Err(_)) => Some(inverse::with_own_padding(claim.map, inverse)),
+            (Some(inverse), Err(_)) => Some(inverse::with_own_padding(self.claim.map, inverse)),
             (None, Ok(found)) => Some(found.clone()),
             (None, Err(_)) => None,
         };
-        let mut rows = check(judge, first.as_ref().map_or(claim, |first| claim.inverse(first)));
+        let mut rows = self.check(first.as_ref());
+        let mut asked = |obligation: &str| Some((first.clone()?, take(&mut rows, obligation)?));
+        let (inverse, padding) = (asked("inverse"), asked("padding"));
+        let inverse = self.inverse_of(inverse);
+        let padding = self.padding_of(is_proved(&inverse), &inverse, padding);
         let collides = rows.iter().any(|row| row.obligation == "injective" && row.verdict == Verdict::Refuted);
-        let mut judged = Self { rows: Vec::new(), inverse: None, padding: None };
-        let mut inverse_row = take(&mut rows, "inverse");
-        let mut padding_row = take(&mut rows, "padding");
-        let mut proved = first.clone();
-        if let Some(inverse) = stated
-            && !is_proved(inverse_row.as_ref())
-        {
-            if found.is_ok() {
-                // The padding that was found may be what is wrong.
-                let own = inverse::with_own_padding(claim.map, inverse);
-                inverse_row = take(&mut check(judge, claim.inverse(&own)), "inverse").or(inverse_row);
-            }
-            proved = found.clone().ok();
-            padding_row = proved.as_ref().and_then(|found| take(&mut check(judge, claim.inverse(found)), "padding"));
-        }
-        judged.inverse = first.filter(|_| is_proved(inverse_row.as_ref()));
-        let subject = claim.map.to_string();
-        let reason = match (&found, collides, &inverse_row) {
-            (_, true, _) => "the map is not injective".to_owned(),
-            (Err(reason), _, _) => reason.clone(),
-            (Ok(_), _, Some(row)) => why_not(row),
-            (Ok(_), _, None) => "the claim does not fit the map".to_owned(),
+        let reason = self.reason(collides, &inverse);
+        let said = |asked: &Asked, stated: bool, obligation: &str| {
+            let row = asked.as_ref().map(|(_, row)| row.clone());
+            // That what was found is wrong, or undecided where there can be none, says nothing of the map.
+            let speaks = |row: &ObligationRow| match row.verdict {
+                Verdict::Refuted => stated,
+                Verdict::Unknown => stated || !collides,
+                _ => true,
+            };
+            row.filter(speaks).unwrap_or_else(|| undecided(obligation, &self.claim.map.to_string(), &reason))
         };
-        let user_padding = padding.is_some();
-        if let Some((vars, padding)) = padding {
-            let base = proved.as_ref().and_then(|proved| {
-                IndexMap::new(proved.vars.clone(), claim.shape.to_vec(), proved.outputs.clone(), Vec::new()).ok()
-            });
-            proved = base.map(|base| inverse::with_padding(&base, &vars, &padding));
-            padding_row = proved.as_ref().and_then(|claimed| take(&mut check(judge, claim.inverse(claimed)), "padding"));
-        }
-        judged.padding = proved.filter(|_| is_proved(padding_row.as_ref()));
-        let inverse_row = inverse_row.filter(|row| stated.is_some() || row.verdict != Verdict::Refuted && !(collides && row.verdict == Verdict::Unknown));
-        let padding_row = padding_row.filter(|row| user_padding || row.verdict != Verdict::Refuted && !(collides && row.verdict == Verdict::Unknown));
+        let both =
+            [said(&inverse, self.inverse.is_some(), "inverse"), said(&padding, self.padding.is_some(), "padding")];
         let at = rows.iter().position(|row| row.obligation == "specification").unwrap_or(rows.len());
-        let unknown = |obligation: &str| undecided(obligation, &subject, &reason);
-        let both = [inverse_row.unwrap_or_else(|| unknown("inverse")), padding_row.unwrap_or_else(|| unknown("padding"))];
         rows.splice(at..at, both);
-        judged.rows = rows;
-        judged
+        let proved = |asked: Asked| asked.filter(|(_, row)| row.verdict == Verdict::Proved).map(|(claim, _)| claim);
+        Judged { rows, inverse: proved(inverse), padding: proved(padding) }
     }
+
+    fn check(&self, inverse: Option<&InverseClaim>) -> Vec<ObligationRow> {
+        let claim = inverse.map_or(self.claim, |inverse| self.claim.inverse(inverse));
+        self.judge.check_map(claim).into_iter().map(ObligationRow::from).collect()
+    }
+
+    fn ask(&self, claim: InverseClaim, obligation: &str) -> Asked {
+        let row = take(&mut self.check(Some(&claim)), obligation)?;
+        Some((claim, row))
+    }
+
+    /// Where the user's inverse was not proved with the padding that was found, that padding may be what is wrong.
+    fn inverse_of(&self, first: Asked) -> Asked {
+        match (self.inverse, self.found) {
+            (Some(inverse), Ok(_)) if !is_proved(&first) => {
+                self.ask(inverse::with_own_padding(self.claim.map, inverse), "inverse").or(first)
+            }
+            _ => first,
+        }
+    }
+
+    /// The user's padding with an inverse that was proved, or else with the one that was found. Where the user stated no
+    /// padding and a wrong inverse, the padding that was found with its own inverse.
+    fn padding_of(&self, has_inverse: bool, inverse: &Asked, first: Asked) -> Asked {
+        let base = if has_inverse { inverse.as_ref().map(|(claim, _)| claim) } else { self.found.as_ref().ok() };
+        match self.padding {
+            Some((vars, padding)) => {
+                let base = base?;
+                let shape = self.claim.shape.to_vec();
+                let map = IndexMap::new(base.vars.clone(), shape, base.outputs.clone(), Vec::new()).ok()?;
+                self.ask(inverse::with_padding(&map, vars, padding), "padding")
+            }
+            None if has_inverse => match inverse {
+                Some((claim, _)) if !is_proved(&first) => self.ask(claim.clone(), "padding").or(first),
+                _ => first,
+            },
+            None if self.inverse.is_none() => first,
+            None => self.ask(base?.clone(), "padding"),
+        }
+    }
+
+    /// Why there is no inverse and no padding, where there is none.
+    fn reason(&self, collides: bool, inverse: &Asked) -> String {
+        match (self.found, inverse) {
+            _ if collides => "the map is not injective".to_owned(),
+            (Err(reason), _) => reason.clone(),
+            (Ok(_), Some((_, row))) => why_not(row),
+            (Ok(_), None) => "the claim does not fit the map".to_owned(),
+        }
+    }
+}
+
+fn take(rows: &mut Vec<ObligationRow>, obligation: &str) -> Option<ObligationRow> {
+    let at = rows.iter().position(|row| row.obligation == obligation)?;
+    Some(rows.remove(at))
+}
+
+fn is_proved(asked: &Asked) -> bool {
+    asked.as_ref().is_some_and(|(_, row)| row.verdict == Verdict::Proved)
 }
 
 /// An obligation that nobody was asked about, or whose answer says nothing of the map.
@@ -124,19 +171,6 @@ fn undecided(obligation: &str, subject: &str, reason: &str) -> ObligationRow {
     }
 }
 
-fn check(judge: &Judge, claim: MapClaim<'_>) -> Vec<ObligationRow> {
-    judge.check_map(claim).into_iter().map(ObligationRow::from).collect()
-}
-
-fn take(rows: &mut Vec<ObligationRow>, obligation: &str) -> Option<ObligationRow> {
-    let at = rows.iter().position(|row| row.obligation == obligation)?;
-    Some(rows.remove(at))
-}
-
-fn is_proved(row: Option<&ObligationRow>) -> bool {
-    row.is_some_and(|row| row.verdict == Verdict::Proved)
-}
-
 /// Why an inverse that was found is not printed.
 fn why_not(row: &ObligationRow) -> String {
     match (&row.counterexample, &row.reason) {
@@ -148,7 +182,7 @@ fn why_not(row: &ObligationRow) -> String {
 
 /// The stated shape, or the algebra's. Where it has none because an index is negative, the shape of the others: the
 /// judge then refutes the bounds, with the index. And the axes that are larger than needed on purpose.
-fn physical_shape(question: &Question) -> Result<(Vec<Expr>, Vec<usize>), Failure> {
+pub(in super::super) fn physical_shape(question: &Question) -> Result<(Vec<Expr>, Vec<usize>), Failure> {
     let map = &question.map;
     let found = algebra::physical_shape(map);
     if let Some(stated) = &question.physical_shape {

@@ -29,9 +29,11 @@ pub(super) fn with_padding(inverse: &IndexMap, vars: &[Var], padding: &Expr) -> 
 /// An inverse with the padding that follows from it, if it is a left inverse: a physical index is reached exactly if
 /// the inverse takes it into the shape and the map takes that back.
 pub(super) fn with_own_padding(map: &IndexMap, inverse: &IndexMap) -> InverseClaim {
-    let ranges = inverse.vars().iter().zip(inverse.domain()).fold(algebra::Ranges::new(), |ranges, (var, extent)| {
-        ranges.with(var, extent)
-    });
+    let ranges = inverse
+        .vars()
+        .iter()
+        .zip(inverse.domain())
+        .fold(algebra::Ranges::new(), |ranges, (var, extent)| ranges.with(var, extent));
     let mut reached = Vec::new();
     for (back, extent) in inverse.outputs().iter().zip(map.domain()) {
         let zero = Expr::Int { value: 0, ty: back.dtype().scalar };

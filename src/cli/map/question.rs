@@ -49,7 +49,6 @@ impl Question {
     pub(in super::super) fn read(texts: Texts) -> Result<Self, Failure> {
         let mut symbols = Symbols::default();
         let shape = extents(&texts.shape, &mut symbols)?;
-        let of_shape = symbols.vars().len();
         let condition = |text: &Source, symbols: &mut Symbols| {
             read_condition(&text.text, symbols).map_err(|faults| Failure::input(text, faults))
         };
@@ -60,7 +59,7 @@ impl Question {
         if let Some(text) = &texts.physical_shape {
             only_known(text, &symbols, declared)?;
         }
-        for symbol in symbols.vars().iter().filter(|symbol| FUNCTIONS.contains(&symbol.name())) {
+        if let Some(symbol) = symbols.vars().iter().find(|symbol| FUNCTIONS.contains(&symbol.name())) {
             let message = format!("`{symbol}` is a function here and no extent");
             return Err(fault(&texts.shape, "reserved-name", message, "give the extent another name"));
         }
@@ -79,7 +78,6 @@ impl Question {
                 return Err(unknown_name(text, symbol, "neither in the shape nor in the map"));
             }
         }
-        debug_assert!(of_shape <= declared);
         if let (Some(text), Some(physical)) = (&texts.physical_shape, &physical_shape)
             && physical.len() != outputs
         {
@@ -90,6 +88,11 @@ impl Question {
         let points = texts.at.into_iter().map(|text| read_point(text, &map)).collect::<Result<_, _>>()?;
         let (inverse, padding) = (texts.inverse, texts.padding);
         Ok(Self { source: texts.map, map, physical_shape, assumptions, points, meaning, inverse, padding, symbols })
+    }
+
+    /// The map on its shape.
+    pub(in super::super) fn map(&self) -> &IndexMap {
+        &self.map
     }
 
     /// The user's own inverse, from the physical shape.
