@@ -21,6 +21,6 @@ pub mod te;
 pub mod tvmscript;
 pub mod xla;
 
-pub use index_map::{Symbols, read_index_map, read_shape};
+pub use index_map::{Symbols, read_condition, read_index_map, read_predicate, read_shape};
 pub use tvmscript::{is_tvmscript, print_expr, print_func, print_module, read_module};
 pub use xla::{print_xla_shape, read_xla_shape};

@@ -7,6 +7,7 @@ pub mod certificate;
 pub mod check;
 pub mod compile;
 pub mod devices;
+pub mod draw;
 pub mod exit;
 pub mod failure;
 pub mod input;
@@ -56,6 +57,7 @@ enum Command {
     Map(map::Args),
     Layout(layout::Args),
     Recheck(recheck::Args),
+    Draw(draw::Args),
     Run(run::Args),
     Devices(devices::Args),
 }
@@ -99,6 +101,7 @@ fn dispatch(cli: &Cli, printer: &mut Printer) -> Result<ExitStatus, Failure> {
         Command::Map(args) => map::run(args, &cli.global, printer),
         Command::Layout(args) => layout::run(args, &cli.global, printer),
         Command::Recheck(args) => recheck::run(args, &cli.global, printer),
+        Command::Draw(args) => draw::run(args, &cli.global, printer),
         Command::Run(args) => run::run(args, &cli.global, printer),
         Command::Devices(args) => devices::run(args, &cli.global, printer),
     }
