@@ -1,12 +1,13 @@
 //! Tilewright lowers tensor programs to physical memory layouts and proves, pass by pass, that nothing went wrong.
 //!
 //! The rooms: [`te`] evaluates the TE dialect, [`passes`] lower, [`algebra`] is the untrusted half of index maps,
-//! [`codegen`] writes OpenCL C, [`harness`] runs and compares, [`report`] says what came out, [`pipeline`] is the main
+//! [`formats`] reads named layouts, [`codegen`] writes OpenCL C, [`harness`] runs and compares, [`report`] says what came out, [`pipeline`] is the main
 //! job, [`cli`] the command line. The language is `tilewright-ir`, the judge `tilewright-verify`, the reference `tilewright-interp`.
 
 pub mod algebra;
 pub mod cli;
 pub mod codegen;
+pub mod formats;
 pub mod harness;
 pub mod passes;
 pub mod pipeline;

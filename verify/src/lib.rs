@@ -28,6 +28,7 @@ mod sample;
 pub mod smtlib;
 pub mod solver;
 pub mod term;
+pub mod tiling;
 pub mod translate;
 pub mod verdict;
 mod view;
