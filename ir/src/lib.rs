@@ -69,7 +69,7 @@ pub use diag::{Diagnostic, Label, Severity, Span};
 pub use dtype::{DataType, DataTypeError, ScalarType, TypeClass};
 pub use eval::{Bindings, EvalError};
 pub use evidence::{
-    BufferChange, BufferClaim, Evidence, Holder, InverseClaim, LoweringEvidence, StoreClaim, StoreRole,
+    BufferChange, BufferClaim, Evidence, Holder, InverseClaim, LoweringEvidence, PadFill, StoreClaim, StoreRole,
 };
 pub use expr::Expr;
 pub use func::{FuncAttrs, Module, PrimFunc};

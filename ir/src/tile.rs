@@ -1,5 +1,7 @@
 //! Requests for tiled layouts: a buffer of a program in one of XLA's layouts.
 
+use crate::dtype::DataType;
+use crate::expr::Expr;
 use crate::layout::{Layout, TileDim};
 use crate::scalar::Scalar;
 
@@ -21,5 +23,36 @@ impl TileRequest {
             let sizes = tile.0.iter().filter(|dim| matches!(dim, TileDim::Size(_))).count();
             rank.saturating_sub(tile.0.len()) + 2 * sizes
         })
+    }
+
+    /// The padding's value as a constant of an element type; none if there is none, or the type does not have it.
+    pub fn pad_expr(&self, dtype: DataType) -> Option<Expr> {
+        let ty = dtype.scalar;
+        if !dtype.is_scalar() {
+            return None;
+        }
+        match self.pad_value? {
+            Scalar::Int(value) if ty.is_float() => {
+                // Every integer of up to 53 bits is a float64.
+                let exact = i32::try_from(value).ok()?;
+                Some(Expr::float_of(exact.into(), ty))
+            }
+            Scalar::Int(value) => Expr::int_of(value, ty),
+            Scalar::Float(value) if ty.is_float() && !value.is_nan() => {
+                let is_finite = |expr: &Expr| matches!(expr, Expr::Float { value, .. } if value.is_finite());
+                Some(Expr::float_of(value, ty)).filter(|rounded| !value.is_finite() || is_finite(rounded))
+            }
+            Scalar::Float(_) => None,
+        }
+    }
+
+    /// Whether two requests ask for the same.
+    pub fn same(&self, other: &Self) -> bool {
+        let pads = match (self.pad_value, other.pad_value) {
+            (None, None) => true,
+            (Some(a), Some(b)) => a.same(b),
+            _ => false,
+        };
+        pads && self.layout == other.layout
     }
 }

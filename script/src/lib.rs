@@ -23,6 +23,6 @@ pub mod tvmscript;
 pub mod xla;
 
 pub use index_map::{Symbols, read_index_map, read_shape};
-pub use tile_layout::read_xla_layout;
+pub use tile_layout::{print_xla_layout, read_xla_layout};
 pub use tvmscript::{is_tvmscript, print_expr, print_func, print_module, read_module};
 pub use xla::{print_xla_shape, read_xla_shape};

@@ -1,9 +1,9 @@
 //! An XLA layout without the array around it: `{1,0:T(8,128)(2,1)}`.
 
-use tilewright_ir::layout::Layout;
-use tilewright_ir::{Diagnostic, Span, XlaShape};
+use tilewright_ir::layout::{ArrayShape, Dimension, Layout};
+use tilewright_ir::{Diagnostic, ElementType, Span, XlaShape};
 
-use crate::xla::read_xla_shape;
+use crate::xla::{print_xla_shape, read_xla_shape};
 
 /// Most dimensions that a layout is read for.
 const MAX_RANK: usize = 64;
@@ -45,4 +45,12 @@ pub fn read_xla_layout(text: &str, rank: usize) -> Result<Layout, Vec<Diagnostic
             Err(error("this is no layout of one array".to_owned(), "such as `{1,0:T(8,128)}`"))
         }
     }
+}
+
+/// The layout alone, in XLA's text, braces included.
+pub fn print_xla_layout(layout: &Layout) -> String {
+    let dimensions = vec![Dimension::Static(1); layout.minor_to_major.len()];
+    let Ok(array) = ArrayShape::new(ElementType::Pred, dimensions, Some(layout.clone())) else { return "{}".to_owned() };
+    let text = print_xla_shape(&XlaShape::Array(array));
+    text.find('{').map_or_else(|| "{}".to_owned(), |start| text[start..].to_owned())
 }

@@ -22,7 +22,7 @@ pub struct GivenMap {
 /// A buffer that has no counterpart, a map that cannot be inferred or does not fit, a `--map` for no buffer.
 pub fn pair(before: &PrimFunc, after: &PrimFunc, maps: &[GivenMap]) -> Result<(PrimFunc, Evidence), Vec<Diagnostic>> {
     let after = rename_symbols(before, after);
-    let mut evidence = Evidence { pass: "validate".into(), buffers: Vec::new() };
+    let mut evidence = Evidence { pass: "validate".into(), buffers: Vec::new(), ..Evidence::default() };
     let mut faults = Vec::new();
     let candidates = before.buffers();
     for given in maps.iter().filter(|given| !candidates.iter().any(|buffer| buffer.name == given.buffer)) {

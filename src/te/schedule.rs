@@ -10,7 +10,8 @@
 //! known; what depends on the final order (a vectorized loop is innermost) is checked by `lower`.
 
 use tilewright_ir::{
-    AttrValue, Axis, AxisSeparators, Diagnostic, Expr, ForKind, IndexMap, ScalarType, Scope, Span, ThreadTag, Var,
+    AttrValue, Axis, AxisSeparators, Diagnostic, Expr, ForKind, IndexMap, ScalarType, Scope, Span, ThreadTag, TileRequest,
+    Var,
 };
 
 use super::maps;
@@ -52,6 +53,8 @@ pub(super) struct Stage {
     /// The layouts, one after the other, without separators.
     pub(super) layouts: Vec<IndexMap>,
     pub(super) separators: Option<AxisSeparators>,
+    /// The tiled layout that follows them.
+    pub(super) tiled: Option<TileRequest>,
     pub(super) scope: Scope,
     /// Where a tensor (no cache) is read from, if not from itself: tensor and holder.
     pub(super) redirects: Vec<(usize, usize)>,
@@ -145,6 +148,7 @@ impl Stage {
             relations: Vec::new(),
             layouts: Vec::new(),
             separators: None,
+            tiled: None,
             scope: Scope::Global,
             redirects: Vec::new(),
         }

@@ -1,0 +1,1 @@
+//! The tile_layout pass.
