@@ -21,7 +21,12 @@ impl Simplifier<'_> {
         if !self.ranges.prove_nonneg(&divisor.plus_const(-1)?) {
             return None;
         }
-        let (whole, rest) = split(dividend, divisor)?;
+        let (whole, rest) = if self.ranges.multiples.is_empty() {
+            split(dividend, divisor)?
+        } else {
+            let (whole, rest) = split(&self.ranges.in_multiples(dividend, divisor)?, divisor)?;
+            (self.ranges.out_of_multiples(whole)?, self.ranges.out_of_multiples(rest)?)
+        };
         let (quotient, remainder) = self.divide_rest(&rest, divisor)?;
         Some((whole.plus(&quotient)?, remainder))
     }
@@ -97,7 +102,7 @@ fn atoms(dividend: &Poly, divisor: &Poly) -> Pair {
 
 /// Writes `dividend` as `quotient * divisor + rest`, term by term. By one term, the constant of the rest is in
 /// `0..divisor` if both are constant.
-fn split(dividend: &Poly, divisor: &Poly) -> Option<Pair> {
+pub(super) fn split(dividend: &Poly, divisor: &Poly) -> Option<Pair> {
     // The term of the divisor with most factors is the one that is looked for.
     let lead = divisor.terms().max_by_key(|term| term.mono.len())?;
     let (mut quotient, mut rest) = (Poly::default(), dividend.clone());

@@ -106,6 +106,11 @@ impl Interval {
         Self { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
     }
 
+    /// What is in both.
+    pub(super) fn meet(self, other: Self) -> Self {
+        Self { lo: self.lo.max(other.lo), hi: self.hi.min(other.hi) }
+    }
+
     pub(super) fn within(self, lo: i128, hi: i128) -> bool {
         self.lo >= End::At(lo) && self.hi <= End::At(hi)
     }

@@ -12,9 +12,10 @@
 //! physical ones; what follows from the ranges is left out. Last, the inverse is tried on points.
 
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{BinaryOp, Bindings, Diagnostic, Expr, IndexMap, Var};
+use tilewright_ir::{BinaryOp, Bindings, Diagnostic, Expr, IndexMap, InverseClaim, Var};
 
-use super::physical::domain_ranges;
+use super::padding::padding_of;
+use super::physical::known_of;
 use super::poly::{Atom, Poly, Term};
 use super::ranges::Ranges;
 use super::rewrite::Simplifier;
@@ -22,36 +23,26 @@ use super::rewrite::Simplifier;
 /// Points on which an inverse is tried, for each choice of the symbolic extents.
 const SAMPLES: u64 = 64;
 
-/// Logical indices in terms of physical ones.
-#[derive(Clone, Debug)]
-pub struct Inverse {
-    /// The physical indices, fresh variables, one for each output of the map.
-    pub vars: Vec<Var>,
-    /// The logical indices in terms of them, one for each variable of the map.
-    pub outputs: Vec<Expr>,
-    /// True exactly on the physical indices that a logical index reaches; none means on all.
-    pub guard: Option<Expr>,
-}
-
 /// The inverse of a map on a physical shape, for maps made of permutations, splits, fusions, offsets, reversals,
 /// rotations and skews, with constant or symbolic factors.
 ///
 /// # Errors
 /// The map is of none of these forms, or not injective.
-pub fn inverse(map: &IndexMap, physical: &[Expr]) -> Result<Inverse, Diagnostic> {
+pub fn inverse(map: &IndexMap, physical: &[Expr], assumptions: &[Expr]) -> Result<InverseClaim, Diagnostic> {
     if physical.len() != map.outputs().len() {
         let message = format!("the map has {} outputs, the shape {} axes", map.outputs().len(), physical.len());
         return Err(Diagnostic::error("rank", None, message));
     }
     let vars = physical_vars(map);
-    let ranges = vars.iter().zip(physical).fold(domain_ranges(map), |ranges, (var, extent)| ranges.with(var, extent));
+    let ranges =
+        vars.iter().zip(physical).fold(known_of(map, assumptions), |ranges, (var, extent)| ranges.with(var, extent));
     let mut solver = Solver { map, ranges: &ranges, solved: Vec::new(), digits: Vec::new(), open: Vec::new() };
     let solution = solver.run(&vars).ok_or_else(|| not_invertible(map))?;
     let simplifier = Simplifier::new(&ranges);
     let emitted = map.vars().iter().zip(&solution).map(|(var, value)| simplifier.emit(value, var.dtype().scalar));
     let outputs: Vec<Expr> = emitted.collect::<Option<_>>().ok_or_else(|| not_invertible(map))?;
-    let guard = guard(map, &vars, &outputs, &simplifier);
-    let result = Inverse { vars, outputs, guard };
+    let padding = padding_of(map, physical, &vars, &outputs, assumptions);
+    let result = InverseClaim { vars, outputs, padding };
     let sound = (1..=3).all(|size| holds_on_samples(map, physical, &result, size));
     if sound { Ok(result) } else { Err(not_invertible(map)) }
 }
@@ -277,29 +268,8 @@ impl Solver<'_> {
     }
 }
 
-/// The logical indices are in range and lead back to the physical ones, as far as that does not follow.
-fn guard(map: &IndexMap, vars: &[Var], outputs: &[Expr], simplifier: &Simplifier<'_>) -> Option<Expr> {
-    let mut conditions = Vec::new();
-    for (value, extent) in outputs.iter().zip(map.domain()) {
-        let ty = value.dtype().scalar;
-        conditions.push(Expr::binary(BinaryOp::Ge, value.clone(), Expr::Int { value: 0, ty }));
-        conditions.push(value.clone().lt(extent.clone()));
-    }
-    for (image, var) in map.apply(outputs).into_iter().zip(vars) {
-        conditions.push(Expr::binary(BinaryOp::Eq, image, Expr::from(var)));
-    }
-    let mut kept: Vec<Expr> = Vec::new();
-    for condition in conditions {
-        let condition = simplifier.simplify(&condition);
-        if condition != Expr::bool(true) && !kept.contains(&condition) {
-            kept.push(condition);
-        }
-    }
-    kept.into_iter().reduce(Expr::and)
-}
-
 /// Tries an inverse on logical and physical points, with symbolic extents bound to small numbers.
-fn holds_on_samples(map: &IndexMap, physical: &[Expr], inverse: &Inverse, size: i128) -> bool {
+fn holds_on_samples(map: &IndexMap, physical: &[Expr], inverse: &InverseClaim, size: i128) -> bool {
     let extents = map.domain().iter().chain(physical);
     let mut symbols = Bindings::new();
     let free = map.domain().iter().chain(physical).chain(map.outputs()).flat_map(Expr::vars);
@@ -333,24 +303,21 @@ fn point(extents: &[i128], seed: u64) -> Vec<i128> {
     extents.iter().map(step).collect()
 }
 
-fn evaluate(inverse: &Inverse, symbols: &Bindings, at: &[i128]) -> Option<(Vec<i128>, bool)> {
+fn evaluate(inverse: &InverseClaim, symbols: &Bindings, at: &[i128]) -> Option<(Vec<i128>, bool)> {
     let mut bindings = symbols.clone();
     bindings.extend(inverse.vars.iter().cloned().zip(at.iter().copied()));
     let outputs = inverse.outputs.iter().map(|output| output.eval_index(&bindings).ok()).collect::<Option<_>>()?;
-    let reached = match &inverse.guard {
-        Some(guard) => guard.eval_index(&bindings).ok()? != 0,
-        None => true,
-    };
+    let reached = inverse.padding.eval_index(&bindings).ok()? == 0;
     Some((outputs, reached))
 }
 
-fn leads_back(map: &IndexMap, inverse: &Inverse, symbols: &Bindings, logical: &[i128]) -> Option<bool> {
+fn leads_back(map: &IndexMap, inverse: &InverseClaim, symbols: &Bindings, logical: &[i128]) -> Option<bool> {
     let image = map.eval(logical, symbols).ok()?;
     let (back, reached) = evaluate(inverse, symbols, &image)?;
     Some(reached && back == logical)
 }
 
-fn is_reached(map: &IndexMap, inverse: &Inverse, symbols: &Bindings, physical: &[i128]) -> Option<bool> {
+fn is_reached(map: &IndexMap, inverse: &InverseClaim, symbols: &Bindings, physical: &[i128]) -> Option<bool> {
     let (logical, reached) = evaluate(inverse, symbols, physical)?;
     Some(!reached || map.eval(&logical, symbols).ok()? == physical)
 }

@@ -2,10 +2,13 @@
 //!
 //! The judge believes nothing of it. Every result is exact or says where it is not; see each function.
 
+mod assume;
 mod divide;
 mod emit;
 mod interval;
 mod inverse;
+mod logic;
+mod padding;
 mod physical;
 mod poly;
 mod ranges;
@@ -13,7 +16,9 @@ mod rewrite;
 #[cfg(test)]
 mod tests;
 
-pub use inverse::{Inverse, inverse};
+pub use inverse::inverse;
+pub use logic::negate;
+pub use padding::padding_of;
 pub use physical::{PhysicalShape, n_elements, physical_shape};
 pub use ranges::Ranges;
 pub(crate) use rewrite::Simplifier;

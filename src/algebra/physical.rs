@@ -54,11 +54,11 @@ pub fn n_elements(shape: &[Expr], ranges: &Ranges, ty: ScalarType) -> Expr {
 /// let [h, c] = ["h", "c"].map(Var::index);
 /// let outputs = vec![Expr::from(&c).floor_div(Expr::int(4)), Expr::from(&h), Expr::from(&c).floor_mod(Expr::int(4))];
 /// let map = IndexMap::new(vec![h, c], vec![Expr::int(9), Expr::int(17)], outputs, vec![])?;
-/// assert_eq!(physical_shape(&map)?.extents, [5, 9, 4].map(Expr::int));
+/// assert_eq!(physical_shape(&map, &[])?.extents, [5, 9, 4].map(Expr::int));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn physical_shape(map: &IndexMap) -> Result<PhysicalShape, Diagnostic> {
-    let ranges = domain_ranges(map);
+pub fn physical_shape(map: &IndexMap, assumptions: &[Expr]) -> Result<PhysicalShape, Diagnostic> {
+    let ranges = known_of(map, assumptions);
     let mut shape = PhysicalShape { extents: Vec::new(), padded_axes: Vec::new() };
     for (axis, output) in map.outputs().iter().enumerate() {
         let (extent, exact) = axis_extent(map, axis, &ranges)?;
@@ -75,9 +75,10 @@ pub fn physical_shape(map: &IndexMap) -> Result<PhysicalShape, Diagnostic> {
     Ok(shape)
 }
 
-/// What the domain of a map says of its variables.
-pub(super) fn domain_ranges(map: &IndexMap) -> Ranges {
-    map.vars().iter().zip(map.domain()).fold(Ranges::new(), |ranges, (var, extent)| ranges.with(var, extent))
+/// What the domain of a map and the assumptions about symbolic extents say of the variables.
+pub(super) fn known_of(map: &IndexMap, assumptions: &[Expr]) -> Ranges {
+    let known = assumptions.iter().fold(Ranges::new(), |known, assumption| known.assuming(assumption));
+    map.vars().iter().zip(map.domain()).fold(known, |known, (var, extent)| known.with(var, extent))
 }
 
 /// The extent of an axis and whether it is the smallest one.

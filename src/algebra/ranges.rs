@@ -18,13 +18,19 @@ const FUEL: u32 = 48;
 /// Nothing is known of a variable that was never named here.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges {
-    known: HashMap<Var, Known>,
+    pub(super) known: HashMap<Var, Known>,
+    /// Polynomials that are not negative.
+    pub(super) facts: Vec<Poly>,
+    /// Values and what they are multiples of.
+    pub(super) multiples: Vec<(Poly, Poly)>,
+    /// Conditions that hold, as they are written.
+    pub(super) truths: Vec<Expr>,
 }
 
 #[derive(Clone, Debug)]
-enum Known {
-    /// At least this.
-    Symbol(i128),
+pub(super) enum Known {
+    /// A symbolic extent.
+    Symbol(Interval),
     /// `min <= var <= last`.
     Index { min: Poly, last: Poly, interval: Interval },
 }
@@ -48,7 +54,7 @@ impl Ranges {
     /// Adds `symbol >= 1`, unless something is known of it already.
     #[must_use]
     pub fn with_symbol(mut self, symbol: &Var) -> Self {
-        self.known.entry(symbol.clone()).or_insert(Known::Symbol(1));
+        self.known.entry(symbol.clone()).or_insert(Known::Symbol(Interval::at_least(1)));
         self
     }
 
@@ -80,7 +86,7 @@ impl Ranges {
     /// The one value that the variable has.
     pub(super) fn fixed(&self, var: &Var) -> Option<&Poly> {
         match self.known.get(var)? {
-            Known::Index { min, last, .. } => (min == last).then_some(min),
+            Known::Index { min, last, .. } => (min == last && !min.vars().contains(var)).then_some(min),
             Known::Symbol(_) => None,
         }
     }
@@ -107,8 +113,7 @@ impl Ranges {
         match expr {
             Expr::Int { value, .. } => Interval::point(*value),
             Expr::Var(var) => match self.known.get(var) {
-                Some(Known::Symbol(lo)) => Interval::at_least(*lo),
-                Some(Known::Index { interval, .. }) => *interval,
+                Some(Known::Symbol(interval) | Known::Index { interval, .. }) => *interval,
                 None => Interval::ALL,
             },
             Expr::Binary(op, a, b) => self.binary_interval(*op, a, b),
@@ -174,16 +179,27 @@ impl Ranges {
     }
 
     fn nonneg(&self, poly: &Poly, fuel: &mut u32) -> bool {
-        if self.interval(poly).is_at_least(0) || self.shifted_nonneg(poly) {
+        if self.plainly_nonneg(poly) {
             return true;
         }
         if *fuel == 0 {
             return false;
         }
-        [false, true].into_iter().any(|relaxed| {
-            self.bound(poly, false, relaxed, fuel)
-                .is_some_and(|least| self.interval(&least).is_at_least(0) || self.shifted_nonneg(&least))
-        })
+        let bounded = |poly: &Poly, fuel: &mut u32| {
+            [false, true]
+                .into_iter()
+                .any(|relaxed| self.bound(poly, false, relaxed, fuel).is_some_and(|least| self.plainly_nonneg(&least)))
+        };
+        // A fact is used once in a proof; what remains has to follow from the ranges.
+        bounded(poly, fuel)
+            || self.facts.iter().any(|fact| {
+                let rest = multiple_of(poly, fact).and_then(|times| poly.minus(&fact.scaled(times)?));
+                rest.is_some_and(|rest| self.plainly_nonneg(&rest) || bounded(&rest, &mut fuel.clone()))
+            })
+    }
+
+    fn plainly_nonneg(&self, poly: &Poly) -> bool {
+        self.interval(poly).is_at_least(0) || self.shifted_nonneg(poly)
     }
 
     /// Writes each atom as its least value plus something not negative: then it is enough that no coefficient is
@@ -282,6 +298,13 @@ impl Ranges {
         let mut fuel = FUEL;
         self.bound(poly, false, false, &mut fuel)
     }
+}
+
+/// How often `fact` goes into `poly`, as its first product that both have says.
+fn multiple_of(poly: &Poly, fact: &Poly) -> Option<i128> {
+    let shared = fact.terms().find(|term| !term.mono.is_empty() && poly.coef(&term.mono) != 0)?;
+    let times = poly.coef(&shared.mono).checked_div(shared.coef)?;
+    (times > 0).then_some(times)
 }
 
 /// The least number of the form `2^n - 1` that is not below `value`.

@@ -1,8 +1,8 @@
 //! The algebra against evaluation, point by point.
 
-use tilewright_ir::{BinaryOp, Bindings, Expr, IndexMap, ScalarType, Var};
+use tilewright_ir::{BinaryOp, Bindings, Expr, IndexMap, InverseClaim, ScalarType, Var};
 
-use super::{Inverse, Ranges, inverse, physical_shape, simplify};
+use super::{Ranges, inverse, physical_shape, simplify};
 
 fn int(value: i64) -> Expr {
     Expr::int(value)
@@ -156,8 +156,8 @@ fn map(vars: &[Var], domain: &[Expr], outputs: Vec<Expr>) -> IndexMap {
 }
 
 /// The shape and the inverse of a map with constant extents, against all points.
-fn check(map: &IndexMap) -> Inverse {
-    let shape = physical_shape(map).unwrap();
+fn check(map: &IndexMap) -> InverseClaim {
+    let shape = physical_shape(map, &[]).unwrap();
     let extents: Vec<_> = shape.extents.iter().map(|extent| extent.as_const_int().unwrap()).collect();
     let domain: Vec<_> = map.domain().iter().map(|extent| extent.as_const_int().unwrap()).collect();
     let images: Vec<_> =
@@ -167,11 +167,11 @@ fn check(map: &IndexMap) -> Inverse {
         assert_eq!(largest + 1, extent, "axis {axis} of {map}");
     }
     assert!(shape.padded_axes.is_empty());
-    let inverse = inverse(map, &shape.extents).unwrap();
+    let inverse = inverse(map, &shape.extents, &[]).unwrap();
     let mut reached = 0;
     for point in points(&extents) {
         let bindings = bind(&inverse.vars, &point);
-        let guarded = inverse.guard.as_ref().is_none_or(|guard| guard.eval_index(&bindings) == Ok(1));
+        let guarded = inverse.padding.eval_index(&bindings) == Ok(0);
         let from = images.iter().find(|(image, _)| *image == point);
         assert_eq!(guarded, from.is_some(), "{map} at {point:?}");
         if let Some((_, logical)) = from {
@@ -184,10 +184,10 @@ fn check(map: &IndexMap) -> Inverse {
     inverse
 }
 
-fn shown(inverse: &Inverse) -> (Vec<String>, Vec<String>, Option<String>) {
+fn shown(inverse: &InverseClaim) -> (Vec<String>, Vec<String>, String) {
     let names = inverse.vars.iter().map(|var| var.name().to_owned()).collect();
     let outputs = inverse.outputs.iter().map(ToString::to_string).collect();
-    (names, outputs, inverse.guard.as_ref().map(ToString::to_string))
+    (names, outputs, inverse.padding.to_string())
 }
 
 #[test]
@@ -236,12 +236,12 @@ fn names_and_guards_are_plain() {
     let (names, outputs, guard) = shown(&ragged);
     assert_eq!(names, ["n", "c_outer", "h", "c_inner"]);
     assert_eq!(outputs, ["n", "h", "c_outer * 4 + c_inner"]);
-    assert_eq!(guard.as_deref(), Some("c_outer * 4 + c_inner < 17"));
-    assert_eq!(shown(&check(&map(&vars, &[int(2), int(3), int(16)], blocked))).2, None);
+    assert_eq!(guard, "c_outer * 4 + c_inner >= 17");
+    assert_eq!(shown(&check(&map(&vars, &[int(2), int(3), int(16)], blocked))).2, "False");
     let fused = check(&map(&vars, &[int(2), int(3), int(16)], vec![c, n * int(3) + h]));
     assert_eq!(shown(&fused).0, ["c", "n_h_fused"]);
     assert_eq!(shown(&fused).1, ["n_h_fused // 3", "n_h_fused % 3", "c"]);
-    assert_eq!(shown(&fused).2, None);
+    assert_eq!(shown(&fused).2, "False");
 }
 
 #[test]
@@ -252,21 +252,21 @@ fn symbolic_maps_are_inverted() {
     let [n, h, w, c] = [0, 1, 2, 3].map(|axis: usize| Expr::from(&vars[axis]));
     let blocked = vec![n.clone(), c.clone().floor_div(int(4)), h.clone(), w.clone(), c.clone().floor_mod(int(4))];
     let blocked = map(&vars, &domain, blocked);
-    let shape = physical_shape(&blocked).unwrap();
+    let shape = physical_shape(&blocked, &[]).unwrap();
     let shown_shape: Vec<_> = shape.extents.iter().map(ToString::to_string).collect();
     assert_eq!(shown_shape, ["N", "(C + 3) // 4", "H", "W", "4"]);
     assert_eq!(shape.padded_axes, [4]);
-    let (_, outputs, guard) = shown(&inverse(&blocked, &shape.extents).unwrap());
+    let (_, outputs, guard) = shown(&inverse(&blocked, &shape.extents, &[]).unwrap());
     assert_eq!(outputs, ["n", "h", "w", "c_outer * 4 + c_inner"]);
-    assert_eq!(guard.as_deref(), Some("c_outer * 4 + c_inner < C"));
+    assert_eq!(guard, "c_outer * 4 + c_inner >= C");
     let fused = map(&vars, &domain, vec![(n * domain[1].clone() + h) * domain[2].clone() + w, c]);
-    let shape = physical_shape(&fused).unwrap();
+    let shape = physical_shape(&fused, &[]).unwrap();
     assert_eq!(shape.extents[0].to_string(), "N * H * W");
     assert!(shape.padded_axes.is_empty());
-    let (_, outputs, guard) = shown(&inverse(&fused, &shape.extents).unwrap());
+    let (_, outputs, guard) = shown(&inverse(&fused, &shape.extents, &[]).unwrap());
     assert_eq!(outputs[2], "n_h_w_fused % W");
     assert_eq!(outputs[0], "n_h_w_fused // (H * W)");
-    assert_eq!(guard, None);
+    assert_eq!(guard, "False");
 }
 
 #[test]
@@ -283,10 +283,10 @@ fn what_has_no_inverse_is_refused() {
         vec![i.clone() * j.clone(), j.clone()],
     ] {
         let map = map(&vars, &domain, outputs);
-        let shape = physical_shape(&map).unwrap();
-        assert_eq!(inverse(&map, &shape.extents).unwrap_err().code, "not-invertible", "{map}");
+        let shape = physical_shape(&map, &[]).unwrap();
+        assert_eq!(inverse(&map, &shape.extents, &[]).unwrap_err().code, "not-invertible", "{map}");
     }
-    let negative = physical_shape(&map(&vars, &domain, vec![i - int(2), j])).unwrap_err();
+    let negative = physical_shape(&map(&vars, &domain, vec![i - int(2), j]), &[]).unwrap_err();
     assert!(negative.message.contains("is -2 at i = 0"), "{negative}");
 }
 

@@ -1,6 +1,6 @@
 //! `tilewright map`: what is known about an index map.
 
-use tilewright_ir::{AxisSeparators, Bindings, Diagnostic, Expr, IndexMap, ScalarType, Span, UnaryOp, Var};
+use tilewright_ir::{AxisSeparators, Bindings, Diagnostic, Expr, IndexMap, ScalarType, Span, Var};
 use tilewright_script::{Symbols, read_index_map, read_shape};
 use tilewright_verify::{Judge, MapClaim};
 
@@ -141,7 +141,7 @@ fn read_point(text: &str, map: &IndexMap) -> Result<Vec<i128>, Failure> {
 /// The algebra's physical shape. Where it has none because an index is negative, the shape of the others: the judge
 /// then refutes the bounds, with the index.
 fn physical_shape(map: &IndexMap) -> Result<algebra::PhysicalShape, Failure> {
-    algebra::physical_shape(map).or_else(|fault| {
+    algebra::physical_shape(map, &[]).or_else(|fault| {
         let source = Source { name: "<map>".into(), text: map.to_string() };
         let extents =
             enumerated_shape(map).ok_or_else(|| Failure::input(&source, vec![at_all(fault, &source.text)]))?;
@@ -204,10 +204,6 @@ fn follow(point: &[i128], map: &IndexMap, extents: &[Expr]) -> Result<AtRow, Fai
 
 /// Inverse and padding as lambdas over the physical indices, if the algebra finds them.
 fn inverse(map: &IndexMap, physical: &[Expr]) -> (Option<String>, Option<String>) {
-    let Ok(found) = algebra::inverse(map, physical) else { return (None, None) };
-    let vars: Vec<String> = found.vars.iter().map(ToString::to_string).collect();
-    let outputs: Vec<String> = found.outputs.iter().map(ToString::to_string).collect();
-    let head = format!("lambda {}:", vars.join(", "));
-    let padding = found.guard.map_or_else(|| "False".to_owned(), |guard| Expr::unary(UnaryOp::Not, guard).to_string());
-    (Some(format!("{head} [{}]", outputs.join(", "))), Some(format!("{head} {padding}")))
+    algebra::inverse(map, physical, &[])
+        .map_or((None, None), |found| (Some(found.lambda()), Some(found.padding_lambda())))
 }

@@ -129,13 +129,13 @@ impl Layout {
             let placed = placed(map.vars(), &shape, map.outputs()).map_err(|error| wrong("index-map", error))?;
             outputs = if vars.is_some() { map.apply(&outputs) } else { map.outputs().to_vec() };
             vars.get_or_insert_with(|| map.vars().to_vec());
-            shape = physical_shape(&placed)?.extents;
+            shape = physical_shape(&placed, &[])?.extents;
         }
         let vars = vars.unwrap_or_default();
         let ranges = vars.iter().zip(&buffer.shape).fold(Ranges::new(), |ranges, (var, ext)| ranges.with(var, ext));
         let outputs: Vec<_> = outputs.iter().map(|output| simplify(output, &ranges)).collect();
         let map = placed(&vars, &buffer.shape, &outputs).map_err(|error| wrong("index-map", error))?;
-        let least = physical_shape(&map)?;
+        let least = physical_shape(&map, &[])?;
         let padded = |axis: &usize| least.padded_axes.contains(axis) || least.extents[*axis] != shape[*axis];
         let padded_axes = (0..shape.len()).filter(padded).collect();
         Ok(Self { map, shape, padded_axes })

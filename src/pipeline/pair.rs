@@ -134,7 +134,7 @@ fn row_major(buffer: &Buffer) -> IndexMap {
 
 /// Axes that are longer than the map needs: what is stated beyond it is padding on purpose.
 fn padded_axes(map: &IndexMap, after: &Buffer) -> Vec<usize> {
-    let Ok(needed) = crate::algebra::physical_shape(map) else { return Vec::new() };
+    let Ok(needed) = crate::algebra::physical_shape(map, &[]) else { return Vec::new() };
     let longer = |axis: &usize| match (after.shape[*axis].as_const_int(), needed.extents[*axis].as_const_int()) {
         (Some(stated), Some(needed)) => stated > needed,
         _ => needed.padded_axes.contains(axis),

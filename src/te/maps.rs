@@ -1,10 +1,9 @@
 //! What the lowering asks of the index map algebra.
 
-use tilewright_ir::{Expr, IndexMap, Var};
+use tilewright_ir::{Expr, IndexMap, InverseClaim, Var};
 
 use super::value::Eval;
 use crate::algebra;
-pub(super) use crate::algebra::Inverse;
 
 /// The expression simplified, `0 <= var < extent` for each of `ranges`.
 pub(super) fn simplify(expr: &Expr, ranges: &[(Var, Expr)]) -> Expr {
@@ -24,12 +23,12 @@ fn ranges_of(ranges: &[(Var, Expr)], expr: &Expr) -> algebra::Ranges {
 
 /// Extents of the physical indices of a map.
 pub(super) fn physical_shape(map: &IndexMap) -> Eval<Vec<Expr>> {
-    algebra::physical_shape(map).map(|shape| shape.extents)
+    algebra::physical_shape(map, &[]).map(|shape| shape.extents)
 }
 
 /// From physical indices back to logical ones.
-pub(super) fn inverse(map: &IndexMap, physical: &[Expr]) -> Eval<Inverse> {
-    algebra::inverse(map, physical)
+pub(super) fn inverse(map: &IndexMap, physical: &[Expr]) -> Eval<InverseClaim> {
+    algebra::inverse(map, physical, &[])
 }
 
 /// Whether `divisor` divides `extent`, for sure.

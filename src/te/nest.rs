@@ -8,6 +8,7 @@ use tilewright_ir::{Buffer, DataType, Diagnostic, Expr, ForKind, Stmt, Var};
 use super::maps;
 use super::schedule::{Relation, Stage};
 use super::value::Eval;
+use crate::algebra::negate;
 
 /// The loops of a stage, with the variables of those that two stores may share.
 pub(super) struct Nest<'s> {
@@ -139,7 +140,8 @@ fn backward(stage: &Stage, values: &mut [Option<Expr>]) -> Vec<Expr> {
                     continue;
                 };
                 let substitution = Substitution::new(&inverse.vars, physical);
-                guards.extend(inverse.guard.iter().map(|guard| substitution.apply(guard)));
+                let reached = negate(&inverse.padding);
+                guards.extend((reached != Expr::bool(true)).then(|| substitution.apply(&reached)));
                 for (&at, output) in from.iter().zip(&inverse.outputs) {
                     values[at] = Some(in_type(&substitution.apply(output), stage.loops[at].extent.dtype()));
                 }

@@ -10,8 +10,8 @@
 //! known; what depends on the final order (a vectorized loop is innermost) is checked by `lower`.
 
 use tilewright_ir::{
-    AttrValue, Axis, AxisSeparators, Diagnostic, Expr, ForKind, IndexMap, ScalarType, Scope, Span, ThreadTag, TileRequest,
-    Var,
+    AttrValue, Axis, AxisSeparators, Diagnostic, Expr, ForKind, IndexMap, InverseClaim, ScalarType, Scope, Span,
+    ThreadTag, TileRequest, Var,
 };
 
 use super::maps;
@@ -90,8 +90,8 @@ pub(super) enum Relation {
     Split { parent: usize, outer: usize, inner: usize, factor: Expr, exact: bool },
     /// `fused = outer * extent(inner) + inner`.
     Fuse { outer: usize, inner: usize, fused: usize },
-    /// `to = map(from)`, `from = inverse(to)` where `guard` holds.
-    Layout { from: Vec<usize>, to: Vec<usize>, map: IndexMap, inverse: maps::Inverse },
+    /// `to = map(from)`, `from = inverse(to)` off its padding.
+    Layout { from: Vec<usize>, to: Vec<usize>, map: IndexMap, inverse: InverseClaim },
 }
 
 /// An integer constant of the type of `like`.
