@@ -1,6 +1,6 @@
 //! What is said to people and machines: diagnostics with source excerpts, reports as text and JSON.
 //!
-//! Data first ([`check`], [`map`], [`layout`]), rendered in one place each: serde writes the JSON, [`text`] and [`layout_text`] what people read,
+//! Data first ([`check`], [`map`], [`layout`]), rendered in one place each: serde writes the JSON, [`text`], [`map_text`] and [`layout_text`] what people read,
 //! [`diagnostic`] the excerpts. Nothing here decides or computes anything but the verdict of the whole.
 
 pub mod check;
@@ -8,6 +8,7 @@ pub mod diagnostic;
 pub mod layout;
 pub mod layout_text;
 pub mod map;
+pub mod map_text;
 pub mod text;
 
 pub use check::{
