@@ -50,7 +50,9 @@ pub fn read_xla_layout(text: &str, rank: usize) -> Result<Layout, Vec<Diagnostic
 /// The layout alone, in XLA's text, braces included.
 pub fn print_xla_layout(layout: &Layout) -> String {
     let dimensions = vec![Dimension::Static(1); layout.minor_to_major.len()];
-    let Ok(array) = ArrayShape::new(ElementType::Pred, dimensions, Some(layout.clone())) else { return "{}".to_owned() };
+    let Ok(array) = ArrayShape::new(ElementType::Pred, dimensions, Some(layout.clone())) else {
+        return "{}".to_owned();
+    };
     let text = print_xla_shape(&XlaShape::Array(array));
     text.find('{').map_or_else(|| "{}".to_owned(), |start| text[start..].to_owned())
 }

@@ -94,7 +94,7 @@ pub fn tiled(layout: &Layout, names: &[String], shape: &[Expr]) -> Result<Tiled,
     let shape: Vec<Expr> = dims.into_iter().map(|dim| dim.extent).collect();
     let map = index_map(IndexMap::new(vars, domain, outputs, Vec::new()))?;
     let inverse = undo(&steps, &order, &shape, ty, &symbols);
-    let padded_axes = match physical_shape(&map) {
+    let padded_axes = match physical_shape(&map, &[]) {
         Ok(least) => (0..shape.len())
             .filter(|axis| least.padded_axes.contains(axis) || least.extents[*axis] != shape[*axis])
             .collect(),

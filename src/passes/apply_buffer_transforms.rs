@@ -148,8 +148,7 @@ impl Layout {
             let help = "transform the layout of the whole, compact buffer";
             return Err(Diagnostic::error("strided-layout", buffer.span, message).with_help(help));
         }
-        let axis_separators =
-            if is_tiled { tiled_separators(buffer, maps)? } else { self.separators(buffer, maps)? };
+        let axis_separators = if is_tiled { tiled_separators(buffer, maps)? } else { self.separators(buffer, maps)? };
         let after = buffer.with(|info| {
             info.shape.clone_from(&self.shape);
             info.strides = None;

@@ -193,9 +193,8 @@ fn fill(
     tiled: Tiled,
 ) -> Result<PadFill, Diagnostic> {
     let buffer = &claim.before;
-    let wrong = |message: String, help: &str| {
-        Diagnostic::error("pad-value", buffer.span, message).with_help(help.to_owned())
-    };
+    let wrong =
+        |message: String, help: &str| Diagnostic::error("pad-value", buffer.span, message).with_help(help.to_owned());
     if let Some(other) = aliases.iter().find(|alias| alias.dtype != buffer.dtype) {
         let message = format!("`{other}` sees the padding of `{buffer}` as {}, not as {}", other.dtype, buffer.dtype);
         return Err(wrong(message, "leave the pad value out: aliases of other types would see another value"));
@@ -252,7 +251,8 @@ fn nest(fill: &PadFill) -> Stmt {
     let index: Vec<Expr> = vars.iter().map(Expr::from).collect();
     let padding = Substitution::new(&fill.inverse.vars, index.iter().cloned()).apply(&fill.inverse.padding);
     let store = Stmt::guarded(padding, Stmt::store(&fill.buffer, index, fill.value.clone()));
-    vars.iter().zip(&fill.buffer.shape).rev().fold(store, |body, (var, extent)| {
-        Stmt::for_loop(var, extent.clone(), ForKind::Serial, body)
-    })
+    vars.iter()
+        .zip(&fill.buffer.shape)
+        .rev()
+        .fold(store, |body, (var, extent)| Stmt::for_loop(var, extent.clone(), ForKind::Serial, body))
 }

@@ -228,10 +228,14 @@ fn padded(claim: &BufferClaim, request: &TileRequest, evidence: &Evidence) -> De
         (None, Some(_)) => unknown("the padding is claimed to have a value, but none was asked for".into()),
         (Some(_), None) if is_alias(claim, evidence) => (Verdict::Proved, "an alias fills it".into()),
         (Some(_), None) => unknown("a value is asked for, but nothing is claimed to write it".into()),
-        (Some(_), Some(fill)) if request.pad_expr(claim.after.dtype).is_some_and(|value| is_same_constant(&value, &fill.value)) => {
+        (Some(_), Some(fill))
+            if request.pad_expr(claim.after.dtype).is_some_and(|value| is_same_constant(&value, &fill.value)) =>
+        {
             (Verdict::Proved, "the value asked for".into())
         }
-        (Some(_), Some(fill)) => unknown(format!("the padding is claimed to be {}, which was not asked for", fill.value)),
+        (Some(_), Some(fill)) => {
+            unknown(format!("the padding is claimed to be {}, which was not asked for", fill.value))
+        }
     }
 }
 

@@ -150,7 +150,7 @@ fn why_not(row: &ObligationRow) -> String {
 /// judge then refutes the bounds, with the index. And the axes that are larger than needed on purpose.
 fn physical_shape(question: &Question) -> Result<(Vec<Expr>, Vec<usize>), Failure> {
     let map = &question.map;
-    let found = algebra::physical_shape(map);
+    let found = algebra::physical_shape(map, &question.assumptions);
     if let Some(stated) = &question.physical_shape {
         let needed = |axis: usize| found.as_ref().ok().and_then(|found| found.extents.get(axis));
         let mut padded: Vec<usize> = (0..stated.len()).filter(|&axis| needed(axis) != stated.get(axis)).collect();

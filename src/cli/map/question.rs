@@ -7,7 +7,6 @@ use tilewright_script::{Symbols, read_condition, read_index_map, read_predicate,
 
 use super::super::failure::Failure;
 use crate::formats;
-use crate::formats;
 use crate::report::Source;
 
 /// Most axes of a shape, logical or physical.
@@ -66,10 +65,10 @@ impl Question {
             let message = format!("`{symbol}` is a function here and no extent");
             return Err(fault(&texts.shape, "reserved-name", message, "give the extent another name"));
         }
-        let named = formats::read(&texts.map.text, &shape).transpose();
-        let named = named.map_err(|faults| Failure::input(&texts.map, faults))?;
-        let map = match &named {
-            Some(named) => Ok(named.map.clone()),
+        let format = formats::read(&texts.map.text, &shape).transpose();
+        let format = format.map_err(|faults| Failure::input(&texts.map, faults))?;
+        let map = match &format {
+            Some(format) => Ok(format.map.clone()),
             None => read_index_map(&texts.map.text, Some(&shape), &mut symbols),
         };
         let map = map.map_err(|faults| Failure::input(&texts.map, faults))?;
@@ -95,13 +94,8 @@ impl Question {
         }
         let meaning = texts.spec.as_ref().map(|text| meaning(text, &map, &mut symbols)).transpose()?;
         // A named format has a meaning of its own, and whole blocks.
-        let (physical_shape, meaning) = match named {
-            Some(named) => (physical_shape.or(Some(named.shape)), meaning.or(Some(named.meaning))),
-            None => (physical_shape, meaning),
-        };
-        // A named format has a meaning of its own, and whole blocks.
-        let (physical_shape, meaning) = match named {
-            Some(named) => (physical_shape.or(Some(named.shape)), meaning.or(Some(named.meaning))),
+        let (physical_shape, meaning) = match format {
+            Some(format) => (physical_shape.or(Some(format.shape)), meaning.or(Some(format.meaning))),
             None => (physical_shape, meaning),
         };
         let points = texts.at.into_iter().map(|text| read_point(text, &map)).collect::<Result<_, _>>()?;
