@@ -163,13 +163,16 @@ fn check_style(letters: &[Part]) -> Result<Vec<char>, Diagnostic> {
     let is_onednn = outer.iter().any(|letter| letter.letter.is_ascii_lowercase());
     let mut axes: Vec<char> = Vec::new();
     for &Part { letter, span, .. } in &outer {
-        let (capital, small) = (letter.to_ascii_uppercase(), letter.to_ascii_lowercase());
-        let is_blocked = letters.iter().any(|other| other.block.is_some() && other.letter.eq_ignore_ascii_case(letter));
-        if axes.contains(&capital) {
+        if axes.contains(&letter.to_ascii_uppercase()) {
             let message = format!("the axis {letter} appears twice");
-            let help = format!("a block of it has its size before it: 4{small}");
+            let help = format!("a block of it has its size before it: 4{}", letter.to_ascii_lowercase());
             return Err(error(*span, message, &help));
         }
+        axes.push(letter.to_ascii_uppercase());
+    }
+    for &Part { letter, span, .. } in &outer {
+        let (capital, small) = (letter.to_ascii_uppercase(), letter.to_ascii_lowercase());
+        let is_blocked = letters.iter().any(|other| other.block.is_some() && other.letter.eq_ignore_ascii_case(letter));
         if is_onednn && letter.is_ascii_uppercase() && !is_blocked {
             let message = format!("the capital {capital} marks an axis with blocks, but it has none");
             let help = format!("write {small}, or add its block, such as 16{small}");
@@ -179,7 +182,6 @@ fn check_style(letters: &[Part]) -> Result<Vec<char>, Diagnostic> {
             let message = format!("the axis {small} has a block, so its outer part is written {capital}");
             return Err(error(*span, message, "such as nChw16c"));
         }
-        axes.push(capital);
     }
     for Part { letter, block, span } in letters {
         let (Some(block), capital) = (block, letter.to_ascii_uppercase()) else { continue };

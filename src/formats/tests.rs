@@ -204,7 +204,7 @@ fn letters_have_their_usual_order_whatever_the_layout_is() {
     for (text, order) in [
         ("CHWN", "nchw"),
         ("HWIO", "oihw"),
-        ("gOIhw4o", "goihw"),
+        ("gOIhw4o2i", "goihw"),
         ("ntc", "tnc"),
         ("ldgoi", "ldigo"),
         ("dcba", "abcd"),
