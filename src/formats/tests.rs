@@ -259,6 +259,8 @@ fn hostile_names_are_errors() {
     let long = "A".repeat(100_000);
     assert!(read(&long, &ints(&[3])).unwrap().is_err());
     assert!(read(&"(2)".repeat(100_000), &ints(&[3])).unwrap().is_err());
+    let doubling = format!("({})", "*,2)(".repeat(60).trim_end_matches(")("));
+    assert!(read(&doubling, &ints(&[7, 9])).unwrap().is_err());
     let huge = [1i64 << 62, 1 << 62].map(Expr::int);
     assert!(read("(8,128)", &huge).unwrap().is_err());
 }

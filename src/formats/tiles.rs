@@ -50,6 +50,15 @@ pub(super) fn read(text: &str, shape: &[Expr]) -> Result<Named, Diagnostic> {
     Ok(Named { map, meaning, shape: physical, padded_axes })
 }
 
+/// Most parts of all indices together: tiles with `*` can double them again and again.
+const MAX_PARTS: usize = 4096;
+
+fn n_parts(expr: &Expr) -> usize {
+    let mut count = 0;
+    expr.walk(&mut |_| count += 1);
+    count
+}
+
 /// `i0`, `i1`, ...
 fn names(rank: usize) -> Vec<String> {
     (0..rank).map(|axis| format!("i{axis}")).collect()
@@ -87,6 +96,10 @@ pub fn tiled(layout: &Layout, names: &[String], shape: &[Expr]) -> Result<Tiled,
     for tile in &layout.tiles {
         let step;
         (step, dims) = apply(&tile.0, dims, ty, &symbols);
+        if dims.iter().map(|dim| n_parts(&dim.index)).sum::<usize>() > MAX_PARTS {
+            let message = "the indices of this layout are too long: its tiles combine dimensions again and again";
+            return Err(Diagnostic::error("layout", None, message).with_help("use fewer tiles with `*`"));
+        }
         steps.push(step);
     }
     let inside = vars.iter().zip(&domain).fold(symbols.clone(), |ranges, (var, extent)| ranges.with(var, extent));

@@ -276,3 +276,36 @@ fn a_request_on_the_command_line_names_a_buffer_and_a_layout() {
         assert!(fault.message.contains(said), "{text}: {}", fault.message);
     }
 }
+
+#[test]
+fn a_request_that_cannot_be_read_is_an_error_at_its_place() {
+    for (tiles, code) in [
+        ("C: \"{1,0}\"", "unknown-name"),
+        ("A: \"{1,0:T(2,4)\"", "unclosed"),
+        ("A: \"(2,4)\"", "layout"),
+        ("A: \"{1,0,2}\"", "layout-rank"),
+        ("A: {\"pad_value\": 0}", "attribute"),
+        ("A: {\"layout\": \"{1,0}\", \"pad_value\": \"x\"}", "pad-value"),
+        ("A: {\"layout\": \"{1,0}\", \"pads\": 1}", "attribute"),
+        ("A: \"{1,0}\", A: \"{0,1}\"", "duplicate"),
+    ] {
+        let text = format!(
+            "@T.prim_func\ndef main(A: T.Buffer((5, 11), \"float32\")):\n    T.func_attr({{\"tile_layout\": {{{tiles}}}}})\n    A[0, 0] = T.float32(1)\n"
+        );
+        let found = read_module(&text).unwrap_err();
+        assert_eq!((found[0].code, found[0].labels.is_empty()), (code, false), "{tiles}: {found:?}");
+    }
+}
+
+#[test]
+fn tiles_come_after_the_transformations_of_the_same_buffer() {
+    let func = read(
+        "@T.prim_func\ndef main(A: T.Buffer((5, 11), \"float32\")):\n    T.func_attr({\"layout_transform_map\": {A: [lambda i, j: [j, i]]}, \"tile_layout\": {A: \"{1,0:T(2,4)}\"}})\n    for i, j in T.grid(5, 11):\n        A[i, j] = T.float32(1)\n",
+    );
+    let moved = apply_buffer_transforms(&func).unwrap();
+    validate(&moved.func).unwrap();
+    assert_eq!(undecided(&judge().check_pass(&func, &moved.func, &moved.evidence)), Vec::<String>::new());
+    let tiled = tile_layout(&moved.func).unwrap();
+    assert_eq!(undecided(&judge().check_pass(&moved.func, &tiled.func, &tiled.evidence)), Vec::<String>::new());
+    assert!(print_func(&tiled.func).contains("A[j // 2, i // 4, j % 2, i % 4]"), "{}", print_func(&tiled.func));
+}

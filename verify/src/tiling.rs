@@ -10,8 +10,11 @@ use tilewright_ir::{Expr, IndexMap, Var};
 /// Where an element is along a dimension, and how long the dimension is.
 type Coordinate = (Expr, Expr);
 
+/// Longest that all indices of a layout together may be: folding the same dimensions again and again doubles them.
+const MAX_PARTS: usize = 4096;
+
 /// The map of a layout on an array of these extents, over `vars`, and the extents of its outputs; none for a layout that
-/// is no order of these dimensions, or does more than order and tile them.
+/// is no order of these dimensions, does more than order and tile them, or folds dimensions without end.
 pub fn meaning(layout: &Layout, vars: &[Var], shape: &[Expr]) -> Option<(IndexMap, Vec<Expr>)> {
     let rank = shape.len();
     let bare = Layout::new(layout.minor_to_major.clone()).with_tiles(layout.tiles.clone());
@@ -24,6 +27,11 @@ pub fn meaning(layout: &Layout, vars: &[Var], shape: &[Expr]) -> Option<(IndexMa
     let mut array: Vec<Coordinate> = layout.minor_to_major.iter().rev().map(at).collect();
     for tile in &layout.tiles {
         array = tiled(array, &tile.0)?;
+        let mut parts = 0usize;
+        array.iter().for_each(|(index, _)| index.walk(&mut |_| parts += 1));
+        if parts > MAX_PARTS {
+            return None;
+        }
     }
     let (outputs, extents) = array.into_iter().unzip();
     let map = IndexMap::new(vars.to_vec(), shape.to_vec(), outputs, Vec::new()).ok()?;
