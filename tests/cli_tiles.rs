@@ -107,3 +107,22 @@ fn programs_that_ask_for_no_tiles_do_not_show_the_pass() {
     assert_eq!(run.code, Some(0), "{json}");
     assert!(json["passes"].as_array().unwrap().iter().all(|pass| pass["name"] != "tile_layout"));
 }
+
+#[test]
+fn validate_takes_a_format_for_the_map_of_a_buffer() {
+    let root = tempfile::tempdir().unwrap();
+    let path = |name: &str| root.path().join(name).to_str().unwrap().to_owned();
+    let (before, after) = (path("before.py"), path("after.py"));
+    let program = |shape: &str, index: &str| {
+        format!(
+            "from tvm.script import tir as T\n\n@T.prim_func\ndef main(A: T.Buffer({shape}, \"float32\")):\n    \
+             for n, c, h, w in T.grid(2, 17, 7, 9):\n        A[{index}] = T.float32(1)\n"
+        )
+    };
+    std::fs::write(&before, program("(2, 17, 7, 9)", "n, c, h, w")).unwrap();
+    std::fs::write(&after, program("(2, 5, 7, 9, 4)", "n, c // 4, h, w, c % 4")).unwrap();
+    let right = tilewright(&["validate", &before, &after, "--map", "A: NCHW4c"]);
+    assert_eq!(right.code, Some(0), "{right:?}");
+    let wrong = tilewright(&["validate", &before, &after, "--map", "A: NHWC4c"]);
+    assert_eq!(wrong.code, Some(1), "{wrong:?}");
+}

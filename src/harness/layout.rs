@@ -259,6 +259,20 @@ mod tests {
     }
 
     #[test]
+    fn padding_is_packed_with_its_value_and_missed_where_it_is_lost() {
+        let (map, none) = (nchw4c(), Bindings::new());
+        let logical = Tensor::from_fn(ScalarType::Int32, &[2, 7, 9, 17], |k| Scalar::Int(k as i128)).unwrap();
+        let packed = |pad| pack(&logical, &map, &[2, 5, 7, 9, 4], &none, pad).unwrap();
+        let held = |physical: &Tensor| padding_holds(physical, &map, &[2, 7, 9, 17], &none, Scalar::Int(-3));
+        let right = packed(Some(Scalar::Int(-3)));
+        assert!(right.is_all_defined());
+        assert_eq!(unpack(&right, &map, &[2, 7, 9, 17], &none).unwrap(), logical);
+        held(&right).unwrap();
+        assert!(held(&packed(Some(Scalar::Int(4)))).unwrap_err().contains("not Int(-3)"));
+        assert!(held(&packed(None)).unwrap_err().contains("never written"));
+    }
+
+    #[test]
     fn a_map_that_leaves_the_shape_is_an_error() {
         let logical = Tensor::from_fn(ScalarType::Int32, &[2, 7, 9, 17], |k| Scalar::Int(k as i128)).unwrap();
         let error = pack(&logical, &nchw4c(), &[2, 4, 7, 9, 4], &Bindings::new(), None).unwrap_err();

@@ -124,6 +124,15 @@ fn layouts_of_every_shape_are_proved() {
 }
 
 #[test]
+fn a_stated_padding_of_every_shape_is_proved_to_be_written() {
+    let pad = "{\"layout\": \"{1,0:T(8,128)(2,1)}\", \"pad_value\": 0}";
+    let before = program(["n", "m"], &format!("A: {pad}, B: {pad}"));
+    let Rewritten { func, evidence } = tile_layout(&before).unwrap();
+    let reports = judge().check_pass(&before, &func, &evidence);
+    assert_eq!(undecided(&reports), Vec::<String>::new());
+}
+
+#[test]
 fn another_layout_than_the_one_asked_for_is_refuted() {
     let asked = program(["5", "11"], "A: \"{1,0:T(2,4)}\"");
     for other in ["{0,1:T(2,4)}", "{1,0:T(4,2)}"] {

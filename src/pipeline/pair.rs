@@ -98,6 +98,9 @@ fn claim(before: &Buffer, after: &Buffer, maps: &[GivenMap]) -> Result<BufferCla
 }
 
 fn given_map(given: &GivenMap, before: &Buffer) -> Result<IndexMap, Vec<Diagnostic>> {
+    if let Some(named) = crate::formats::read(&given.text, &before.shape) {
+        return named.map(|named| named.map);
+    }
     let mut symbols = Symbols::default();
     let map = read_index_map(&given.text, Some(&before.shape), &mut symbols)?;
     // The reader makes its own variables for symbolic extents; they mean those of the shape.

@@ -80,6 +80,11 @@ impl Judge {
         Self { record: Some(Record::default()), ..self }
     }
 
+    /// Whether it keeps its proofs.
+    pub(crate) fn is_recording(&self) -> bool {
+        self.record.is_some()
+    }
+
     /// What was proved since [`Judge::recording`], for other solvers to check; empty without it. It does not depend on
     /// the order in which threads came to an end.
     ///

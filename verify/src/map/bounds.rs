@@ -2,11 +2,16 @@
 
 use tilewright_ir::Bindings;
 
-use super::{MapClaim, QUICK, at, from_model, symbols_from};
+use super::case::{Case, empty, large, medium, small};
+use super::instance::{Answer, Instance, does_not_replay};
+use super::{MapClaim, Obligation, at, from_model, symbols_from};
 use crate::concrete::{extents, tuple};
-use crate::judge::{Decision, Judge, decide, vacuity};
+use crate::judge::{Decision, decide};
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
+
+/// Every result index lies in the physical shape.
+pub(super) const OBLIGATION: Obligation = ("bounds", exhaustive, &[empty, small, medium, sampled, by_z3, large]);
 
 fn outside(claim: MapClaim<'_>, symbols: &Bindings, shape: &[i128], point: &[i128]) -> Option<Counterexample> {
     let image = match claim.map.eval(point, symbols) {
@@ -21,21 +26,30 @@ fn outside(claim: MapClaim<'_>, symbols: &Bindings, shape: &[i128], point: &[i12
     (!inside).then(|| at(claim, symbols, &[point], text))
 }
 
-/// Every result index lies in the physical shape.
-pub(super) fn bounds(judge: &Judge, claim: MapClaim<'_>) -> Decision {
-    let quick = claim.search(QUICK, |symbols, shape, point, _| outside(claim, symbols, shape, point));
-    if let Some(found) = quick {
-        return (Verdict::Refuted(found), "evaluation".into());
-    }
+/// Each output over the axes that it uses.
+fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
+    let replay = |index: &[i128]| outside(instance.claim, &instance.symbols, &instance.shape, index);
+    let Some(graph) = &instance.graph else { return instance.one_by_one(&instance.domain, limit, replay) };
+    let mut builder = graph.builder.clone();
+    let pairs = graph.outputs.iter().zip(&instance.shape);
+    let flags: Option<Vec<_>> = pairs.map(|(&output, &extent)| builder.outside(output, extent)).collect();
+    let Some(flags) = flags else { return does_not_replay(&[]) };
+    let found = instance.first(&builder, instance.domain.len(), &flags, limit);
+    instance.answer(&found, limit, replay)
+}
+
+/// Some points of a shape that is too large.
+fn sampled(case: &Case<'_>) -> Option<Decision> {
+    let instance = case.constant()?;
+    let found = case.claim.sample(|point, _| outside(case.claim, &instance.symbols, &instance.shape, point))?;
+    Some((Verdict::Refuted(found), "enumeration of some points".into()))
+}
+
+fn by_z3(case: &Case<'_>) -> Option<Decision> {
+    let claim = case.claim;
     let mut names = Names::default();
-    let symbols = claim.symbols();
-    let mut prover = claim.prover(judge, &mut names);
+    let mut prover = claim.prover(case.judge, &mut names);
     let vars = claim.assume(&mut prover, &mut names, "");
-    if !claim.has_points()
-        && let Some(vacuous) = vacuity(&prover)
-    {
-        return vacuous;
-    }
     let from = prover.context().steps().len();
     let outputs = claim.outputs(&mut names);
     let mut result = Ok(());
@@ -46,9 +60,9 @@ pub(super) fn bounds(judge: &Judge, claim: MapClaim<'_>) -> Decision {
             break;
         }
     }
-    decide("map bounds", result, &prover, from, |model| {
+    Some(decide("map bounds", result, &prover, from, |model| {
         let point = from_model(model, claim.map.vars(), &vars)?;
-        let symbols = symbols_from(model, &mut names, &symbols);
+        let symbols = symbols_from(model, &mut names, case.symbols());
         outside(claim, &symbols, &extents(claim.shape, &symbols)?, &point)
-    })
+    }))
 }

@@ -4,14 +4,20 @@ use std::collections::HashMap;
 
 use tilewright_ir::Bindings;
 
-use super::{MapClaim, QUICK, THOROUGH, at, from_model, symbols_from};
+use super::case::{Case, empty, large, medium, small};
+use super::instance::{Answer, Graph, Instance, does_not_replay, too_many};
+use super::{MapClaim, Obligation, at, from_model, symbols_from};
 use crate::concrete::tuple;
-use crate::judge::{Decision, Judge, decide, vacuity};
+use crate::enumerate::{self, NodeId};
+use crate::judge::{Decision, decide};
 use crate::kernel::{Fact, Failure};
 use crate::prove::Prover;
 use crate::term::{Prop, Term};
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
+
+/// Different logical indices never share a physical one.
+pub(super) const OBLIGATION: Obligation = ("injective", exhaustive, &[empty, small, medium, sampled, by_left_inverse, by_z3, large]);
 
 /// Two indices of one image, by evaluation.
 fn collision(claim: MapClaim<'_>, symbols: &Bindings, a: &[i128], b: &[i128]) -> Option<Counterexample> {
@@ -20,53 +26,136 @@ fn collision(claim: MapClaim<'_>, symbols: &Bindings, a: &[i128], b: &[i128]) ->
     (a != b && claim.map.eval(b, symbols).ok()? == image).then(|| at(claim, symbols, &[a, b], text))
 }
 
-/// The first collision among at most `limit` points an instance.
-fn find_collision(claim: MapClaim<'_>, limit: usize) -> Option<Counterexample> {
-    let mut seen: HashMap<Vec<i128>, Vec<i128>> = HashMap::new();
-    let mut instance = None;
-    claim.search(limit, |symbols, _, point, image| {
-        if instance.as_ref() != Some(symbols) {
-            seen.clear();
-            instance = Some(symbols.clone());
-        }
-        let first = seen.entry(image?).or_insert_with(|| point.to_vec());
-        if first == point { None } else { collision(claim, symbols, first, point) }
-    })
+/// Outputs that depend on these axes alone, and nothing else does.
+#[derive(Debug, Default)]
+struct Group {
+    axes: Vec<usize>,
+    outputs: Vec<NodeId>,
 }
 
-/// Different logical indices never share a physical one.
-pub(super) fn injective(judge: &Judge, claim: MapClaim<'_>) -> Decision {
-    if let Some(found) = find_collision(claim, QUICK) {
-        return (Verdict::Refuted(found), "evaluation".into());
+/// The groups of a map, axes that no output depends on included. An axis of extent 1 is in none.
+fn groups(graph: &Graph) -> Vec<Group> {
+    let moving = |axis: &usize| graph.builder.range(graph.axes[*axis]).constant().is_none();
+    let mut groups: Vec<Group> =
+        (0..graph.axes.len()).filter(moving).map(|axis| Group { axes: vec![axis], outputs: Vec::new() }).collect();
+    for &output in &graph.outputs {
+        let used = graph.builder.axes(output);
+        let (joined, others): (Vec<Group>, Vec<Group>) =
+            groups.into_iter().partition(|group| group.axes.iter().any(|axis| used.contains(axis)));
+        groups = others;
+        let mut all = Group::default();
+        for group in joined {
+            all.axes.extend(group.axes);
+            all.outputs.extend(group.outputs);
+        }
+        if !all.axes.is_empty() {
+            all.axes.sort_unstable();
+            all.outputs.push(output);
+            groups.push(all);
+        }
     }
-    if let Some(inverse) = claim.inverse
-        && let (Verdict::Proved, method) = super::inverse::left(judge, claim, inverse)
-    {
-        return (Verdict::Proved, format!("left inverse, {method}"));
+    groups
+}
+
+/// Group by group; the module page of `instance` says why that is enough.
+fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
+    let Some(graph) = &instance.graph else { return one_by_one(instance, limit) };
+    let mut first: Option<(Vec<i128>, Vec<i128>)> = None;
+    let (mut points, mut open) = (0, false);
+    for group in groups(graph) {
+        match first_of_group(instance, graph, &group, limit) {
+            Ok((looked_at, None)) => points += looked_at,
+            Ok((_, Some(pair))) => first = Some(first.map_or_else(|| pair.clone(), |first| first.min(pair.clone()))),
+            Err(()) => open = true,
+        }
     }
+    match first {
+        Some((second, first)) => collision(instance.claim, &instance.symbols, &first, &second)
+            .map_or_else(|| does_not_replay(&second), Answer::Fails),
+        None if open => too_many(limit),
+        None => Answer::Holds(points),
+    }
+}
+
+/// How many points were looked at, and the first collision of a group: the second index, and the first. An error if there are too
+/// many points.
+#[expect(clippy::type_complexity, reason = "a pair of indices, or none")]
+fn first_of_group(
+    instance: &Instance<'_>,
+    graph: &Graph,
+    group: &Group,
+    limit: u64,
+) -> Result<(u64, Option<(Vec<i128>, Vec<i128>)>), ()> {
+    let rank = instance.domain.len();
+    let determined: Vec<usize> = group.outputs.iter().filter_map(|&output| graph.builder.determines(output)).collect();
+    if group.axes.iter().all(|axis| determined.contains(axis)) {
+        return Ok((0, None));
+    }
+    if group.outputs.is_empty() {
+        let mut second = vec![0; rank];
+        second[group.axes[0]] = 1;
+        return Ok((0, Some((second, vec![0; rank]))));
+    }
+    let mut builder = graph.builder.clone();
+    let key = builder.key(&group.outputs);
+    let roots = key.map_or_else(|| group.outputs.clone(), |(key, _)| vec![key]);
+    let program = builder.program_over(&roots, &group.axes).filter(|program| program.points() <= limit).ok_or(())?;
+    let found = enumerate::collision(instance.judge, &program, roots.len(), key.map(|(_, size)| size));
+    let index = |place| program.index(place, rank);
+    Ok((program.points(), found.map(|found| (index(found.second), index(found.first)))))
+}
+
+fn one_by_one(instance: &Instance<'_>, limit: u64) -> Answer {
+    let mut seen: HashMap<Vec<i128>, Vec<i128>> = HashMap::new();
+    let mut without = None;
+    let answer = instance.one_by_one(&instance.domain, limit, |point| {
+        let Ok(image) = instance.claim.map.eval(point, &instance.symbols) else {
+            without.get_or_insert_with(|| point.to_vec());
+            return None;
+        };
+        let first = seen.entry(image).or_insert_with(|| point.to_vec());
+        if first == point { None } else { collision(instance.claim, &instance.symbols, first, point) }
+    });
+    match (answer, without) {
+        (Answer::Holds(_), Some(point)) => Answer::Open(format!("{} has no image", tuple(&point))),
+        (answer, _) => answer,
+    }
+}
+
+/// Some points of a shape that is too large.
+fn sampled(case: &Case<'_>) -> Option<Decision> {
+    let instance = case.constant()?;
+    let mut seen: HashMap<Vec<i128>, Vec<i128>> = HashMap::new();
+    let found = case.claim.sample(|point, image| {
+        let first = seen.entry(image).or_insert_with(|| point.to_vec());
+        if first == point { None } else { collision(case.claim, &instance.symbols, first, point) }
+    })?;
+    Some((Verdict::Refuted(found), "enumeration of some points".into()))
+}
+
+/// What a map is taken back from it keeps apart.
+fn by_left_inverse(case: &Case<'_>) -> Option<Decision> {
+    match super::inverse::left(case)? {
+        (Verdict::Proved, method) => Some((Verdict::Proved, format!("{method}, by the inverse"))),
+        _ => None,
+    }
+}
+
+fn by_z3(case: &Case<'_>) -> Option<Decision> {
+    let claim = case.claim;
     let mut names = Names::default();
-    let symbols = claim.symbols();
-    let mut prover = claim.prover(judge, &mut names);
+    let mut prover = claim.prover(case.judge, &mut names);
     let a = claim.assume(&mut prover, &mut names, "");
     let left = claim.outputs(&mut names);
     let b = claim.assume(&mut prover, &mut names, "'");
     let right = claim.outputs(&mut names);
-    if !claim.has_points()
-        && let Some(vacuous) = vacuity(&prover)
-    {
-        return vacuous;
-    }
     let from = prover.context().steps().len();
     let result = same_image(&mut prover, &left, &right, &a, &b);
-    let decision = decide("map injective", result, &prover, from, |model| {
+    Some(decide("map injective", result, &prover, from, |model| {
         let (first, second) = (from_model(model, claim.map.vars(), &a)?, from_model(model, claim.map.vars(), &b)?);
-        let symbols = symbols_from(model, &mut names, &symbols);
+        let symbols = symbols_from(model, &mut names, case.symbols());
         collision(claim, &symbols, &first, &second)
-    });
-    match decision {
-        (Verdict::Unknown(reason), method) => by_enumeration(claim, reason, method),
-        decided => decided,
-    }
+    }))
 }
 
 /// From equal images to equal indices.
@@ -86,17 +175,4 @@ fn same_image(prover: &mut Prover<'_>, left: &[Term], right: &[Term], a: &[Term]
     }
     let goal = Prop::all(a.iter().zip(b).map(|(x, y)| x.equals(y)));
     prover.prove(&goal).map(drop)
-}
-
-/// Where Z3 gives up: every point, if they are few enough.
-fn by_enumeration(claim: MapClaim<'_>, reason: String, method: String) -> Decision {
-    let count = claim.map.domain().iter().try_fold(1i128, |count, extent| count.checked_mul(extent.as_const_int()?));
-    match count.and_then(|count| usize::try_from(count).ok()).filter(|&count| count <= THOROUGH) {
-        _ if !claim.symbols().is_empty() => (Verdict::Unknown(reason), method),
-        None => (Verdict::Unknown(reason), method),
-        Some(count) => match find_collision(claim, THOROUGH) {
-            Some(found) => (Verdict::Refuted(found), "evaluation".into()),
-            None => (Verdict::Proved, format!("enumeration of {count} points")),
-        },
-    }
 }

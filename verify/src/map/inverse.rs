@@ -1,51 +1,100 @@
-//! Obligations inverse and padding: a claimed inverse takes every logical index back, and exactly the padding is reached
-//! by nothing.
+//! Obligation inverse: a claimed inverse takes every logical index back, and the map takes every physical index that is no
+//! padding back.
 
-use tilewright_ir::{Bindings, IndexMap, InverseClaim};
+use tilewright_ir::{BinaryOp, Bindings, IndexMap, InverseClaim, UnaryOp};
 
-use super::{MapClaim, QUICK, assume_index, at, from_model, symbols_from};
-use crate::concrete::{extents, points, tuple};
-use crate::judge::{Decision, Judge, decide, vacuity};
+use super::case::{Case, empty, large, medium, small};
+use super::instance::{Answer, Found, Instance};
+use super::{MapClaim, Obligation, assume_index, at, from_model, symbols_from};
+use crate::concrete::{extents, tuple};
+use crate::enumerate::{Builder, NodeId};
+use crate::judge::{Decision, decide};
 use crate::term::{Prop, Term};
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
 /// `inverse(map(x)) = x` on the domain, and `map(inverse(p)) = p` off the padding.
-pub(super) fn inverse(judge: &Judge, claim: MapClaim<'_>) -> Decision {
-    let Some(inverse) = claim.inverse else { return nothing_claimed() };
-    let quick = claim.search(QUICK, |symbols, _, point, _| lost(claim, inverse, symbols, point));
-    if let Some(found) = quick.or_else(|| small_physical(claim, inverse, unreached)) {
-        return (Verdict::Refuted(found), "enumeration".into());
-    }
-    match left(judge, claim, inverse) {
-        (Verdict::Proved, method) => match right(judge, claim, inverse) {
-            (Verdict::Proved, other) if other == method => (Verdict::Proved, method),
-            (Verdict::Proved, other) => (Verdict::Proved, format!("{method}; {other}")),
-            other => other,
-        },
+pub(super) const OBLIGATION: Obligation = ("inverse", exhaustive, &[empty, small, medium, sampled, by_z3, large]);
+
+/// Each logical and each physical index over the axes that it depends on.
+fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
+    let Some(inverse) = instance.claim.inverse else { return Answer::Open("no inverse is claimed".into()) };
+    let lost = |index: &[i128]| lost(instance.claim, inverse, &instance.symbols, index);
+    let there = match not_back(instance, inverse) {
+        Some((builder, flags)) => {
+            let found = instance.first(&builder, instance.domain.len(), &flags, limit);
+            instance.answer(&found, limit, lost)
+        }
+        None => instance.one_by_one(&instance.domain, limit, lost),
+    };
+    let Answer::Holds(points) = there else { return there };
+    match right_inverse(instance, inverse, limit) {
+        Answer::Holds(more) => Answer::Holds(points + more),
         other => other,
     }
 }
 
-/// No logical index lands on the padding, and what is no padding is reached: by its inverse.
-pub(super) fn padding(judge: &Judge, claim: MapClaim<'_>) -> Decision {
-    let Some(inverse) = claim.inverse else { return nothing_claimed() };
-    let quick = claim.search(QUICK, |symbols, _, point, _| hit(claim, inverse, symbols, point));
-    if let Some(found) = quick.or_else(|| small_physical(claim, inverse, unreached)) {
-        return (Verdict::Refuted(found), "enumeration".into());
+/// Where the inverse does not take a logical index back.
+fn not_back(instance: &Instance<'_>, inverse: &InverseClaim) -> Option<(Builder, Vec<NodeId>)> {
+    let graph = instance.graph.as_ref()?;
+    let mut builder = graph.builder.clone();
+    for (var, &output) in inverse.vars.iter().zip(&graph.outputs) {
+        builder.bind(var, output);
     }
-    match untouched(judge, claim, inverse) {
-        (Verdict::Proved, method) => match right(judge, claim, inverse) {
-            (Verdict::Proved, other) if other == method => (Verdict::Proved, method),
-            (Verdict::Proved, other) => (Verdict::Proved, format!("{method}; {other}")),
-            other => other,
-        },
-        other => other,
+    let pairs = inverse.outputs.iter().zip(&graph.axes);
+    let flags = pairs.map(|(back, &axis)| {
+        let back = builder.expr(back)?;
+        builder.binary(BinaryOp::Ne, back, axis)
+    });
+    let flags = flags.collect::<Option<_>>()?;
+    Some((builder, flags))
+}
+
+/// `map(inverse(p)) = p` off the padding, by looking at all physical indices.
+fn right_inverse(instance: &Instance<'_>, inverse: &InverseClaim, limit: u64) -> Answer {
+    let look = |place: &[i128]| unreached(instance.claim, inverse, &instance.symbols, place);
+    if instance.shape.contains(&0) {
+        return Answer::Holds(0);
+    }
+    match not_again(instance, inverse) {
+        Some((builder, flags)) => {
+            let found: Found = instance.first(&builder, instance.shape.len(), &flags, limit);
+            instance.answer(&found, limit, look)
+        }
+        None => instance.one_by_one(&instance.shape, limit, look),
     }
 }
 
-fn nothing_claimed() -> Decision {
-    (Verdict::Unknown("no inverse is claimed".into()), "none".into())
+/// Where a physical index is no padding and the map does not take its inverse back.
+fn not_again(instance: &Instance<'_>, inverse: &InverseClaim) -> Option<(Builder, Vec<NodeId>)> {
+    let mut builder = Builder::new(&instance.shape, &instance.symbols)?;
+    let places = builder.bind_axes(&inverse.vars)?;
+    let padding = builder.expr(&inverse.padding)?;
+    let used = builder.unary(UnaryOp::Not, padding)?;
+    let mut wrong = Vec::new();
+    for ((var, back), &extent) in instance.claim.map.vars().iter().zip(&inverse.outputs).zip(&instance.domain) {
+        let back = builder.expr(back)?;
+        wrong.push(builder.outside(back, extent)?);
+        let inside = builder.clamped(back, extent)?;
+        builder.bind(var, inside);
+    }
+    for (output, &place) in instance.claim.map.outputs().iter().zip(&places) {
+        let again = builder.expr(output)?;
+        wrong.push(builder.binary(BinaryOp::Ne, again, place)?);
+    }
+    let flags = wrong.into_iter().map(|wrong| builder.binary(BinaryOp::And, used, wrong)).collect::<Option<_>>()?;
+    Some((builder, flags))
+}
+
+/// Some points of a shape that is too large.
+fn sampled(case: &Case<'_>) -> Option<Decision> {
+    let (instance, inverse) = (case.constant()?, case.claim.inverse?);
+    let found = case.claim.sample(|point, _| lost(case.claim, inverse, &instance.symbols, point))?;
+    Some((Verdict::Refuted(found), "enumeration of some points".into()))
+}
+
+fn by_z3(case: &Case<'_>) -> Option<Decision> {
+    Some(super::padding::both(left(case)?, || right(case)))
 }
 
 /// The inverse as an index map on the physical shape.
@@ -53,7 +102,8 @@ fn as_map(claim: MapClaim<'_>, inverse: &InverseClaim) -> Option<IndexMap> {
     IndexMap::new(inverse.vars.clone(), claim.shape.to_vec(), inverse.outputs.clone(), Vec::new()).ok()
 }
 
-fn is_padding(inverse: &InverseClaim, symbols: &Bindings, place: &[i128]) -> Option<bool> {
+/// Whether a physical index is said to be padding; none if that has no value.
+pub(super) fn is_padding(inverse: &InverseClaim, symbols: &Bindings, place: &[i128]) -> Option<bool> {
     let mut bindings = symbols.clone();
     bindings.extend(inverse.vars.iter().cloned().zip(place.iter().copied()));
     inverse.padding.eval_index(&bindings).ok().map(|value| value != 0)
@@ -61,23 +111,15 @@ fn is_padding(inverse: &InverseClaim, symbols: &Bindings, place: &[i128]) -> Opt
 
 /// A logical index that the inverse does not take back.
 fn lost(claim: MapClaim<'_>, inverse: &InverseClaim, symbols: &Bindings, point: &[i128]) -> Option<Counterexample> {
-    let image = claim.map.eval(point, symbols).ok()?;
+    let image = match claim.map.eval(point, symbols) {
+        Ok(image) => image,
+        Err(error) => return Some(at(claim, symbols, &[point], format!("{} has no image: {error}", tuple(point)))),
+    };
     let back = as_map(claim, inverse)?.eval(&image, symbols);
     let text = match back {
         Ok(back) if back == point => return None,
         Ok(back) => format!("{} lands on {}, which the inverse takes to {}", tuple(point), tuple(&image), tuple(&back)),
         Err(error) => format!("{} lands on {}, where the inverse has no value: {error}", tuple(point), tuple(&image)),
-    };
-    Some(at(claim, symbols, &[point], text))
-}
-
-/// A logical index that lands on the padding.
-fn hit(claim: MapClaim<'_>, inverse: &InverseClaim, symbols: &Bindings, point: &[i128]) -> Option<Counterexample> {
-    let image = claim.map.eval(point, symbols).ok()?;
-    let text = match is_padding(inverse, symbols, &image) {
-        Some(false) => return None,
-        Some(true) => format!("{} lands on {}, which is said to be padding", tuple(point), tuple(&image)),
-        None => format!("{} lands on {}, of which the padding says nothing", tuple(point), tuple(&image)),
     };
     Some(at(claim, symbols, &[point], text))
 }
@@ -114,28 +156,11 @@ fn unreached(
     Some(at(claim, symbols, &[], text).about(&inverse.vars, place))
 }
 
-/// Looks at the physical indices of small instances.
-fn small_physical(
-    claim: MapClaim<'_>,
-    inverse: &InverseClaim,
-    look: fn(MapClaim<'_>, &InverseClaim, &Bindings, &[i128]) -> Option<Counterexample>,
-) -> Option<Counterexample> {
-    claim.instances().iter().find_map(|symbols| {
-        let shape = extents(claim.shape, symbols)?;
-        points(&shape, QUICK).iter().find_map(|place| look(claim, inverse, symbols, place))
-    })
-}
-
-/// The inverse takes every logical index back.
-pub(super) fn left(judge: &Judge, claim: MapClaim<'_>, inverse: &InverseClaim) -> Decision {
+pub(super) fn left(case: &Case<'_>) -> Option<Decision> {
+    let (claim, inverse) = (case.claim, case.claim.inverse?);
     let mut names = Names::default();
-    let mut prover = claim.prover(judge, &mut names);
+    let mut prover = claim.prover(case.judge, &mut names);
     let vars = claim.assume(&mut prover, &mut names, "");
-    if !claim.has_points()
-        && let Some(vacuous) = vacuity(&prover)
-    {
-        return vacuous;
-    }
     let from = prover.context().steps().len();
     for (var, output) in inverse.vars.iter().zip(claim.outputs(&mut names)) {
         names.bind(var, output);
@@ -143,36 +168,17 @@ pub(super) fn left(judge: &Judge, claim: MapClaim<'_>, inverse: &InverseClaim) -
     let back: Vec<Term> = inverse.outputs.iter().map(|output| names.term(output)).collect();
     let goal = Prop::all(back.iter().zip(&vars).map(|(back, var)| back.equals(var)));
     let result = prover.prove(&goal).map(drop);
-    decide("map inverse", result, &prover, from, |model| {
+    Some(decide("map inverse", result, &prover, from, |model| {
         let point = from_model(model, claim.map.vars(), &vars)?;
-        lost(claim, inverse, &symbols_from(model, &mut names, &claim.symbols()), &point)
-    })
+        lost(claim, inverse, &symbols_from(model, &mut names, case.symbols()), &point)
+    }))
 }
 
-fn untouched(judge: &Judge, claim: MapClaim<'_>, inverse: &InverseClaim) -> Decision {
+/// Off the padding the map takes the inverse back; none without an inverse.
+pub(super) fn right(case: &Case<'_>) -> Option<Decision> {
+    let (claim, inverse) = (case.claim, case.claim.inverse?);
     let mut names = Names::default();
-    let mut prover = claim.prover(judge, &mut names);
-    let vars = claim.assume(&mut prover, &mut names, "");
-    if !claim.has_points()
-        && let Some(vacuous) = vacuity(&prover)
-    {
-        return vacuous;
-    }
-    let from = prover.context().steps().len();
-    for (var, output) in inverse.vars.iter().zip(claim.outputs(&mut names)) {
-        names.bind(var, output);
-    }
-    let goal = names.prop(&inverse.padding).negate().with_negations_inside();
-    let result = prover.prove(&goal).map(drop);
-    decide("map padding", result, &prover, from, |model| {
-        let point = from_model(model, claim.map.vars(), &vars)?;
-        hit(claim, inverse, &symbols_from(model, &mut names, &claim.symbols()), &point)
-    })
-}
-
-fn right(judge: &Judge, claim: MapClaim<'_>, inverse: &InverseClaim) -> Decision {
-    let mut names = Names::default();
-    let mut prover = claim.prover(judge, &mut names);
+    let mut prover = claim.prover(case.judge, &mut names);
     let vars = assume_index(&inverse.vars, claim.shape, &mut prover, &mut names, "");
     let reached = names.prop(&inverse.padding).negate().with_negations_inside();
     prover.assume(&reached, "no padding");
@@ -187,8 +193,8 @@ fn right(judge: &Judge, claim: MapClaim<'_>, inverse: &InverseClaim) -> Decision
     let again = claim.outputs(&mut names);
     goals.extend(again.iter().zip(&vars).map(|(again, var)| again.equals(var)));
     let result = prover.prove(&Prop::all(goals)).map(drop);
-    decide("map right inverse", result, &prover, from, |model| {
+    Some(decide("map right inverse", result, &prover, from, |model| {
         let place = from_model(model, &inverse.vars, &vars)?;
-        unreached(claim, inverse, &symbols_from(model, &mut names, &claim.symbols()), &place)
-    })
+        unreached(claim, inverse, &symbols_from(model, &mut names, case.symbols()), &place)
+    }))
 }

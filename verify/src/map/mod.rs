@@ -1,21 +1,34 @@
 //! Obligations of index maps: bounds, injective, tight, overflow; inverse and padding; specification.
 //!
-//! One file an obligation. Each goes through tiers, the cheapest first, and its method says which one decided: `enumeration`
-//! (all points of a small constant shape; of a larger or symbolic one the first points, which refute a wrong map with the
-//! smallest indices that show it), then `z3`: an unflattened map over constant divisors is linear and decided at once; a
-//! flattened one with symbolic extents is led digit by digit through the lemmas.
+//! One file an obligation. Each begins with the list of its tiers (`case`), the cheapest first, and the method of a report
+//! begins with the word of the one that decided:
+//!
+//! | word | what decides |
+//! |---|---|
+//! | `intervals` | the ranges of the values, without looking at any point |
+//! | `enumeration` | all points of a constant shape; of a symbolic claim small shapes, which only refute |
+//! | `gf2` | linear algebra over GF(2), of maps that move and mix bits |
+//! | `z3` | Z3: linear goals at once, flattened ones with symbolic extents digit by digit through the lemmas |
+//!
+//! What refutes gives a counterexample that was evaluated; it is made small (`shrink`).
 
 mod bounds;
+mod case;
 mod injective;
+mod instance;
 mod inverse;
 mod overflow;
+mod padding;
+mod shrink;
 mod specification;
 mod tight;
+mod witness;
 
 use tilewright_ir::{Bindings, Expr, IndexMap, InverseClaim, Var};
 
-use crate::concrete::{extents, instances, points};
-use crate::judge::{Decision, Judge, Report, free_vars};
+use self::case::{Case, Exhaustive, Shared, Tier};
+use crate::concrete::{extents, points};
+use crate::judge::{Judge, Report, free_vars};
 use crate::prove::Prover;
 use crate::term::{Assignment, Symbol, Term, Value};
 use crate::translate::Names;
@@ -23,10 +36,8 @@ use crate::verdict::{Counterexample, Verdict};
 
 pub(crate) use overflow::{assume_addressable, fits, subterms};
 
-/// Points tried before Z3 is asked; of each instance of a symbolic shape a quarter.
+/// Points of a large constant shape that are tried before Z3 is asked.
 const QUICK: usize = 600;
-/// Points tried where Z3 gives no answer.
-const THOROUGH: usize = 1 << 20;
 
 /// A map, the physical shape that is claimed for it, and whatever else is claimed of it.
 ///
@@ -91,7 +102,8 @@ impl<'a> MapClaim<'a> {
     }
 }
 
-type Obligation = (&'static str, fn(&Judge, MapClaim<'_>) -> Decision);
+/// An obligation: its id, how it is decided on one shape, and the tiers that try to decide it.
+type Obligation = (&'static str, Exhaustive, &'static [Tier]);
 
 impl Judge {
     /// Decides bounds, injective, tight and overflow of a map into a physical shape; inverse and padding, where an
@@ -101,22 +113,20 @@ impl Judge {
         if let Some(reason) = claim.ill_formed() {
             return vec![Judge::report("bounds", subject, || (Verdict::Unknown(reason), "shape".into()))];
         }
-        let mut obligations: Vec<Obligation> = vec![
-            ("bounds", bounds::bounds),
-            ("injective", injective::injective),
-            ("tight", tight::tight),
-            ("overflow", overflow::overflow),
-        ];
+        let mut obligations: Vec<Obligation> =
+            vec![bounds::OBLIGATION, injective::OBLIGATION, tight::OBLIGATION, overflow::OBLIGATION];
         if claim.inverse.is_some() {
-            obligations.extend([
-                ("inverse", inverse::inverse as fn(&Judge, MapClaim<'_>) -> Decision),
-                ("padding", inverse::padding),
-            ]);
+            obligations.extend([inverse::OBLIGATION, padding::OBLIGATION]);
         }
         if claim.meaning.is_some() {
-            obligations.push(("specification", specification::specification));
+            obligations.push(specification::OBLIGATION);
         }
-        obligations.into_iter().map(|(id, run)| Judge::report(id, subject.clone(), || run(self, claim))).collect()
+        let shared = Shared::new(claim);
+        let decide = |(id, exhaustive, tiers): Obligation| {
+            let case = Case { judge: self, claim, exhaustive, shared: &shared };
+            Judge::report(id, subject.clone(), || case.decide(tiers))
+        };
+        obligations.into_iter().map(decide).collect()
     }
 }
 
@@ -193,40 +203,11 @@ impl MapClaim<'_> {
         self.map.outputs().iter().map(|output| names.term(output)).collect()
     }
 
-    /// Whether the domain has an index, for some small shape.
-    fn has_points(&self) -> bool {
-        self.search(1, |_, _, _, _| Some(())).is_some()
-    }
-
-    /// The small shapes to try, those that are assumed.
-    fn instances(&self) -> Vec<Bindings> {
-        let assumed = |symbols: &Bindings| {
-            self.assumptions.iter().all(|assumption| assumption.eval_index(symbols).is_ok_and(|value| value != 0))
-        };
-        instances(&self.symbols()).into_iter().filter(assumed).collect()
-    }
-
-    /// Calls `look` on the points of small instances until it finds something.
-    fn search<T>(
-        &self,
-        limit: usize,
-        mut look: impl FnMut(&Bindings, &[i128], &[i128], Option<Vec<i128>>) -> Option<T>,
-    ) -> Option<T> {
-        let instances = self.instances();
-        let limit = if instances.len() > 1 { limit.div_ceil(4) } else { limit };
-        for symbols in instances {
-            let (Some(domain), Some(shape)) = (extents(self.map.domain(), &symbols), extents(self.shape, &symbols))
-            else {
-                continue;
-            };
-            for point in points(&domain, limit) {
-                let image = self.map.eval(&point, &symbols).ok();
-                if let Some(found) = look(&symbols, &shape, &point, image) {
-                    return Some(found);
-                }
-            }
-        }
-        None
+    /// Calls `look` on some points of a constant shape until it finds something.
+    fn sample<T>(&self, mut look: impl FnMut(&[i128], Vec<i128>) -> Option<T>) -> Option<T> {
+        let symbols = Bindings::new();
+        let domain = extents(self.map.domain(), &symbols)?;
+        points(&domain, QUICK).iter().find_map(|point| look(point, self.map.eval(point, &symbols).ok()?))
     }
 }
 

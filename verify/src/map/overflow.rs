@@ -1,53 +1,99 @@
 //! Obligation overflow: no subterm of the map leaves its type.
 
-use tilewright_ir::{BinaryOp, Expr, MAX_SYMBOLIC_ELEMENTS};
+use tilewright_ir::{BinaryOp, Bindings, Expr, MAX_SYMBOLIC_ELEMENTS};
 
-use super::{MapClaim, at, from_model, symbols_from};
+use super::case::{Case, empty, large, medium, small};
+use super::instance::{Answer, Instance};
+use super::{MapClaim, Obligation, at, from_model, symbols_from};
 use crate::concrete::tuple;
-use crate::judge::{Decision, Judge, decide, vacuity};
+use crate::enumerate::{Builder, NodeId};
+use crate::judge::{Decision, decide};
 use crate::prove::Prover;
 use crate::term::{Prop, Term};
 use crate::translate::Names;
+use crate::verdict::Counterexample;
 
 /// No subterm of the map leaves its type. Of symbolic shapes it is assumed that both sides have no more elements than the
 /// index type can count, which whoever launches the program checks.
-pub(super) fn overflow(judge: &Judge, claim: MapClaim<'_>) -> Decision {
-    let mut names = Names::default();
-    let symbols = claim.symbols();
-    let mut prover = claim.prover(judge, &mut names);
-    let vars = claim.assume(&mut prover, &mut names, "");
-    if !claim.has_points()
-        && let Some(vacuous) = vacuity(&prover)
-    {
-        return vacuous;
-    }
-    assume_addressable(&mut prover, &mut names, claim.map.domain());
-    assume_addressable(&mut prover, &mut names, claim.shape);
-    let from = prover.context().steps().len();
+pub(super) const OBLIGATION: Obligation = ("overflow", exhaustive, &[empty, small, medium, by_z3, large]);
+
+fn parts<'e>(claim: MapClaim<'e>) -> Vec<&'e Expr> {
     let mut parts = Vec::new();
     for output in claim.map.outputs() {
         subterms(output, &mut parts);
     }
+    parts
+}
+
+/// Each subterm over the axes that it uses; the ranges are nearly always enough.
+fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
+    if !instance.symbols.is_empty() {
+        return Answer::Open("small extents overflow nothing".into());
+    }
+    let Some((builder, flags)) = overflows(instance) else {
+        return Answer::Open("an operation may have no value".into());
+    };
+    let found = instance.first(&builder, instance.domain.len(), &flags, limit);
+    instance.answer(&found, limit, |index| {
+        parts(instance.claim).into_iter().find_map(|part| too_large(instance.claim, part, &instance.symbols, index))
+    })
+}
+
+fn overflows(instance: &Instance<'_>) -> Option<(Builder, Vec<NodeId>)> {
+    let mut builder = instance.graph.as_ref()?.builder.clone();
+    let mut flags = Vec::new();
+    for part in parts(instance.claim) {
+        let node = builder.expr(part)?;
+        let Some((low, high)) = part.dtype().scalar.integer_range() else { continue };
+        let range = builder.range(node);
+        if i128::from(range.low) < low {
+            let low = builder.int(low)?;
+            flags.push(builder.binary(BinaryOp::Lt, node, low)?);
+        }
+        if high < i128::from(range.high) {
+            let high = builder.int(high)?;
+            flags.push(builder.binary(BinaryOp::Gt, node, high)?);
+        }
+    }
+    Some((builder, flags))
+}
+
+/// The subterm's value at an index that does not fit its type.
+fn too_large(claim: MapClaim<'_>, part: &Expr, symbols: &Bindings, point: &[i128]) -> Option<Counterexample> {
+    let mut bindings = symbols.clone();
+    bindings.extend(claim.map.vars().iter().cloned().zip(point.iter().copied()));
+    let value = match part.eval_index(&bindings) {
+        Ok(value) => value,
+        Err(error) => {
+            return Some(at(claim, symbols, &[point], format!("`{part}` has no value at {}: {error}", tuple(point))));
+        }
+    };
+    let (low, high) = part.dtype().scalar.integer_range()?;
+    let text = format!("`{part}` is {value} at {}, which does not fit {}", tuple(point), part.dtype());
+    (value < low || value > high).then(|| at(claim, symbols, &[point], text))
+}
+
+fn by_z3(case: &Case<'_>) -> Option<Decision> {
+    let claim = case.claim;
+    let mut names = Names::default();
+    let mut prover = claim.prover(case.judge, &mut names);
+    let vars = claim.assume(&mut prover, &mut names, "");
+    assume_addressable(&mut prover, &mut names, claim.map.domain());
+    assume_addressable(&mut prover, &mut names, claim.shape);
+    let from = prover.context().steps().len();
     let mut result = Ok(());
     let mut wrong = None;
-    for part in &parts {
+    for part in parts(claim) {
         result = prover.prove(&fits(part, &mut names)).map(drop);
         if result.is_err() {
-            wrong = Some(*part);
+            wrong = Some(part);
             break;
         }
     }
-    decide("map overflow", result, &prover, from, |model| {
-        let part = wrong?;
+    Some(decide("map overflow", result, &prover, from, |model| {
         let point = from_model(model, claim.map.vars(), &vars)?;
-        let symbols = symbols_from(model, &mut names, &symbols);
-        let mut bindings = symbols.clone();
-        bindings.extend(claim.map.vars().iter().cloned().zip(point.iter().copied()));
-        let value = part.eval_index(&bindings).ok()?;
-        let (low, high) = part.dtype().scalar.integer_range()?;
-        let text = format!("`{part}` is {value} at {}, which does not fit {}", tuple(&point), part.dtype());
-        (value < low || value > high).then(|| at(claim, &symbols, &[&point], text))
-    })
+        too_large(claim, wrong?, &symbols_from(model, &mut names, case.symbols()), &point)
+    }))
 }
 
 /// Assumes, of a symbolic shape, that it has no more than [`MAX_SYMBOLIC_ELEMENTS`].

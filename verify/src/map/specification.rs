@@ -1,29 +1,59 @@
 //! Obligation specification: the map is equal to its meaning, stated a second time by somebody else.
 
-use tilewright_ir::Bindings;
+use tilewright_ir::{BinaryOp, Bindings};
 
-use super::{MapClaim, QUICK, at, from_model, symbols_from};
+use super::case::{Case, empty, large, medium, small};
+use super::instance::{Answer, Instance};
+use super::{MapClaim, Obligation, at, from_model, symbols_from};
 use crate::concrete::tuple;
-use crate::judge::{Decision, Judge, decide, vacuity};
+use crate::enumerate::{Builder, NodeId};
+use crate::judge::{Decision, decide};
 use crate::term::Prop;
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
 /// Both maps have the same value at every index of the domain.
-pub(super) fn specification(judge: &Judge, claim: MapClaim<'_>) -> Decision {
-    let Some(meaning) = claim.meaning else { return (Verdict::Unknown("no meaning is stated".into()), "none".into()) };
-    let quick = claim.search(QUICK, |symbols, _, point, _| different(claim, symbols, point));
-    if let Some(found) = quick {
-        return (Verdict::Refuted(found), "enumeration".into());
+pub(super) const OBLIGATION: Obligation =
+    ("specification", exhaustive, &[empty, small, medium, sampled, by_z3, large]);
+
+/// Each output over the axes that it or its meaning uses.
+fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
+    let replay = |index: &[i128]| different(instance.claim, &instance.symbols, index);
+    let Some((builder, flags)) = differences(instance) else {
+        return instance.one_by_one(&instance.domain, limit, replay);
+    };
+    let found = instance.first(&builder, instance.domain.len(), &flags, limit);
+    instance.answer(&found, limit, replay)
+}
+
+fn differences(instance: &Instance<'_>) -> Option<(Builder, Vec<NodeId>)> {
+    let (graph, meaning) = (instance.graph.as_ref()?, instance.claim.meaning?);
+    let mut builder = graph.builder.clone();
+    for (var, &axis) in meaning.vars().iter().zip(&graph.axes) {
+        builder.bind(var, axis);
     }
+    let pairs = graph.outputs.iter().zip(meaning.outputs());
+    let flags = pairs.map(|(&output, stated)| {
+        let stated = builder.expr(stated)?;
+        builder.binary(BinaryOp::Ne, output, stated)
+    });
+    let flags = flags.collect::<Option<_>>()?;
+    Some((builder, flags))
+}
+
+/// Some points of a shape that is too large.
+fn sampled(case: &Case<'_>) -> Option<Decision> {
+    let instance = case.constant()?;
+    let found = case.claim.sample(|point, _| different(case.claim, &instance.symbols, point))?;
+    Some((Verdict::Refuted(found), "enumeration of some points".into()))
+}
+
+fn by_z3(case: &Case<'_>) -> Option<Decision> {
+    let claim = case.claim;
+    let meaning = claim.meaning?;
     let mut names = Names::default();
-    let mut prover = claim.prover(judge, &mut names);
+    let mut prover = claim.prover(case.judge, &mut names);
     let vars = claim.assume(&mut prover, &mut names, "");
-    if !claim.has_points()
-        && let Some(vacuous) = vacuity(&prover)
-    {
-        return vacuous;
-    }
     let from = prover.context().steps().len();
     for (var, term) in meaning.vars().iter().zip(&vars) {
         names.bind(var, term.clone());
@@ -32,15 +62,22 @@ pub(super) fn specification(judge: &Judge, claim: MapClaim<'_>) -> Decision {
     let stated = meaning.outputs().iter().map(|output| names.term(output)).collect::<Vec<_>>();
     let goal = Prop::all(outputs.iter().zip(&stated).map(|(output, stated)| output.equals(stated)));
     let result = prover.prove(&goal).map(drop);
-    decide("map specification", result, &prover, from, |model| {
+    Some(decide("map specification", result, &prover, from, |model| {
         let point = from_model(model, claim.map.vars(), &vars)?;
-        different(claim, &symbols_from(model, &mut names, &claim.symbols()), &point)
-    })
+        different(claim, &symbols_from(model, &mut names, case.symbols()), &point)
+    }))
 }
 
 /// An index where the map and its meaning differ.
 fn different(claim: MapClaim<'_>, symbols: &Bindings, point: &[i128]) -> Option<Counterexample> {
-    let (image, stated) = (claim.map.eval(point, symbols).ok()?, claim.meaning?.eval(point, symbols).ok()?);
-    let text = format!("{} lands on {}, but its meaning is {}", tuple(point), tuple(&image), tuple(&stated));
-    (image != stated).then(|| at(claim, symbols, &[point], text))
+    let (image, stated) = (claim.map.eval(point, symbols), claim.meaning?.eval(point, symbols));
+    let text = match (&image, &stated) {
+        (Ok(image), Ok(stated)) if image == stated => return None,
+        (Ok(image), Ok(stated)) => {
+            format!("{} lands on {}, but its meaning is {}", tuple(point), tuple(image), tuple(stated))
+        }
+        (Err(error), _) => format!("{} has no image: {error}", tuple(point)),
+        (_, Err(error)) => format!("{} has no meaning: {error}", tuple(point)),
+    };
+    Some(at(claim, symbols, &[point], text))
 }

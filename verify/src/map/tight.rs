@@ -1,78 +1,107 @@
 //! Obligation tight: the stated physical shape is the smallest one, or the padding is stated.
+//!
+//! On each axis that is not padded the last place is the index of some output. With symbolic extents an index that
+//! reaches it is looked for by evaluation on small shapes (`witness`), and Z3 is asked about that one.
 
-use tilewright_ir::Bindings;
-
-use super::{MapClaim, THOROUGH, at};
-use crate::judge::{Decision, Judge, method_of};
-use crate::term::Term;
+use super::case::{Case, empty, large, medium, small};
+use super::instance::{Answer, Instance, too_many};
+use super::{Obligation, at, witness};
+use crate::enumerate::largest;
+use crate::judge::{Decision, method_of};
 use crate::translate::Names;
-use crate::verdict::Verdict;
+use crate::verdict::{Counterexample, Verdict};
 
 /// The stated physical shape is the smallest one, or the padding is stated.
-pub(super) fn tight(judge: &Judge, claim: MapClaim<'_>) -> Decision {
-    let mut methods = Vec::new();
-    for axis in 0..claim.shape.len() {
-        if claim.padded.contains(&axis) {
-            methods.push("padding stated".to_owned());
-            continue;
+pub(super) const OBLIGATION: Obligation = ("tight", exhaustive, &[empty, small, medium, by_z3, large]);
+
+fn loose(instance: &Instance<'_>, axis: usize, largest: i128) -> Counterexample {
+    let extent = instance.shape[axis];
+    let text = format!("axis {axis} has extent {extent}, but the largest index is {largest}");
+    at(instance.claim, &instance.symbols, &[], text)
+}
+
+/// Each axis over the logical axes that its output uses.
+fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
+    let (mut points, mut open) = (0, None);
+    for axis in (0..instance.shape.len()).filter(|axis| !instance.claim.padded.contains(axis)) {
+        match exhaustive_axis(instance, axis, limit) {
+            Answer::Holds(more) => points += more,
+            Answer::Fails(found) => return Answer::Fails(found),
+            Answer::Open(reason) => open = Some(reason),
         }
-        match tight_axis(judge, claim, axis) {
+    }
+    open.map_or(Answer::Holds(points), Answer::Open)
+}
+
+fn exhaustive_axis(instance: &Instance<'_>, axis: usize, limit: u64) -> Answer {
+    let last = instance.shape[axis] - 1;
+    let Some(graph) = &instance.graph else { return one_by_one(instance, axis, limit) };
+    let (output, range) = (graph.outputs[axis], graph.builder.range(graph.outputs[axis]));
+    let (low, high) = (i128::from(range.low), i128::from(range.high));
+    let inside = (low..=high).contains(&last);
+    if inside && (range.gap == Some(1) || (range.ends && (last == high || last == low))) {
+        return Answer::Holds(0);
+    }
+    if !inside && range.ends {
+        return Answer::Fails(loose(instance, axis, high));
+    }
+    let program = graph.builder.program(&[output]).filter(|program| program.points() <= limit);
+    let Some(program) = program else { return too_many(limit) };
+    match largest(&program, i64::try_from(last).unwrap_or(i64::MAX)) {
+        (true, _) => Answer::Holds(program.points()),
+        (false, largest) => Answer::Fails(loose(instance, axis, largest.into())),
+    }
+}
+
+fn one_by_one(instance: &Instance<'_>, axis: usize, limit: u64) -> Answer {
+    let (mut largest, mut reached) = (None, false);
+    let answer = instance.one_by_one(&instance.domain, limit, |point| {
+        let image = instance.claim.map.eval(point, &instance.symbols).ok()?;
+        reached |= image[axis] + 1 == instance.shape[axis];
+        largest = largest.max(Some(image[axis]));
+        None
+    });
+    match (answer, largest) {
+        (Answer::Holds(points), _) if reached => Answer::Holds(points),
+        (Answer::Holds(_), Some(largest)) => Answer::Fails(loose(instance, axis, largest)),
+        (Answer::Holds(_), None) => Answer::Open("no index has an image".into()),
+        (other, _) => other,
+    }
+}
+
+/// Each axis by an index that reaches its end.
+fn by_z3(case: &Case<'_>) -> Option<Decision> {
+    let mut methods = Vec::new();
+    for axis in (0..case.claim.shape.len()).filter(|axis| !case.claim.padded.contains(axis)) {
+        match by_witness(case, axis) {
             (Verdict::Proved, method) => methods.push(method),
-            other => return other,
+            other => return Some(other),
         }
     }
     methods.sort_unstable();
     methods.dedup();
-    let method = if methods.is_empty() { "no axes".to_owned() } else { methods.join(", ") };
-    (Verdict::Proved, method)
+    let method = if methods.is_empty() { "intervals: all axes are padded".to_owned() } else { methods.join("; ") };
+    Some((Verdict::Proved, method))
 }
 
-fn tight_axis(judge: &Judge, claim: MapClaim<'_>, axis: usize) -> Decision {
-    let mut names = Names::default();
-    let mut prover = claim.prover(judge, &mut names);
-    let domain: Vec<Term> = claim.map.domain().iter().map(|extent| names.term(extent)).collect();
-    let extent = names.term(&claim.shape[axis]);
-    let from = prover.context().steps().len();
-    let used = claim.map.outputs()[axis].vars();
-    let moving: Vec<usize> = (0..domain.len()).filter(|&position| used.contains(&claim.map.vars()[position])).collect();
-    for mask in 0..1usize << moving.len().min(10) {
-        // All axes that matter at their end first: that is the largest index of nearly every map.
-        let at_end = |position: usize| {
-            moving.iter().position(|&other| other == position).is_some_and(|bit| mask >> bit.min(9) & 1 == 0)
-        };
-        for (position, var) in claim.map.vars().iter().enumerate() {
-            names.bind(var, if at_end(position) { &domain[position] - 1 } else { Term::int(0) });
+fn by_witness(case: &Case<'_>, axis: usize) -> Decision {
+    let mut reason = format!("no index was found that reaches the end of axis {axis}");
+    for cases in witness::candidates(case, axis) {
+        let mut names = Names::default();
+        let mut prover = case.claim.prover(case.judge, &mut names);
+        for extent in case.claim.map.domain() {
+            let extent = names.term(extent);
+            prover.assume(&extent.at_least(1), "the domain has an index");
         }
-        let reached = names.term(&claim.map.outputs()[axis]);
-        if prover.prove(&reached.equals(&extent - 1)).is_ok() {
-            prover.keep_proof("map tight");
-            return (Verdict::Proved, format!("witness, {}", method_of(&prover, from)));
+        let from = prover.context().steps().len();
+        let goal = witness::goal(case, axis, &cases, &mut names);
+        match prover.prove(&goal) {
+            Ok(_) => {
+                prover.keep_proof("map tight");
+                return (Verdict::Proved, format!("{}, with a witness", method_of(&prover, from)));
+            }
+            Err(failure) => reason = format!("that {cases} reaches the end of axis {axis}: {failure}"),
         }
     }
-    by_witness(claim, axis)
-}
-
-/// The axis of a constant map whose largest index is at no corner: found by enumeration, or not at all.
-fn by_witness(claim: MapClaim<'_>, axis: usize) -> Decision {
-    let mut largest: Option<(Bindings, i128, i128)> = None;
-    let reached = claim.search(THOROUGH.min(1 << 18), |symbols, shape, _, image| {
-        let (index, extent) = (*image?.get(axis)?, *shape.get(axis)?);
-        if largest.as_ref().is_none_or(|(instance, best, _)| instance == symbols && index > *best) {
-            largest = Some((symbols.clone(), index, extent));
-        }
-        (index + 1 == extent && symbols.is_empty()).then_some(index)
-    });
-    if let Some(index) = reached {
-        return (Verdict::Proved, format!("witness {index} by evaluation"));
-    }
-    let total = claim.map.domain().iter().try_fold(1i128, |count, extent| count.checked_mul(extent.as_const_int()?));
-    match (largest, total) {
-        // Of a symbolic map only some instances were looked at.
-        (Some((symbols, index, extent)), Some(total)) if symbols.is_empty() && total <= 1 << 18 => {
-            let text = format!("axis {axis} has extent {extent}, but the largest index is {index}");
-            let found = at(claim, &symbols, &[], text);
-            (Verdict::Refuted(found), "enumeration".into())
-        }
-        _ => (Verdict::Unknown(format!("no index was found that reaches the end of axis {axis}")), "z3".into()),
-    }
+    (Verdict::Unknown(reason), "z3".into())
 }

@@ -1,0 +1,297 @@
+//! From expressions to a graph of operations with known ranges.
+
+use std::collections::HashMap;
+
+use tilewright_ir::{BinaryOp, Bindings, Expr, MathFn, UnaryOp, Var};
+
+use super::program::Program;
+use super::range::{self, Range};
+
+/// A value of the graph.
+pub(crate) type NodeId = usize;
+
+/// Graphs of more values than this are not built.
+const MAX_NODES: usize = 20_000;
+
+/// How a value comes about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Instr {
+    Const(i64),
+    /// The index of this axis.
+    Axis(usize),
+    Binary(BinaryOp, NodeId, NodeId),
+    Neg(NodeId),
+    Not(NodeId),
+    BitNot(NodeId),
+    Abs(NodeId),
+    /// The second where the first is not 0, else the third.
+    Choose(NodeId, NodeId, NodeId),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) instr: Instr,
+    pub(super) range: Range,
+    /// The axes it depends on, increasing.
+    pub(super) axes: Vec<usize>,
+}
+
+/// Values over a box of points, shared wherever they are equal.
+///
+/// Everything that is built has a value at every point of the box and fits 64 bits there, intermediate results included;
+/// what may not has no node.
+#[derive(Clone, Debug)]
+pub(crate) struct Builder {
+    extents: Vec<i64>,
+    vars: HashMap<Var, NodeId>,
+    nodes: Vec<Node>,
+    known: HashMap<Instr, NodeId>,
+}
+
+impl Builder {
+    /// Values over the points of the box `0..extents`, under these values of the symbols; none if the box is empty or
+    /// an extent or a symbol is beyond 2^61.
+    pub(crate) fn new(extents: &[i128], symbols: &Bindings) -> Option<Self> {
+        let mut builder = Self { extents: Vec::new(), vars: HashMap::new(), nodes: Vec::new(), known: HashMap::new() };
+        for &extent in extents {
+            Range::index(extent)?;
+            builder.extents.push(i64::try_from(extent).ok()?);
+        }
+        let mut symbols: Vec<(&Var, i128)> = symbols.iter().map(|(var, &value)| (var, value)).collect();
+        symbols.sort_unstable();
+        for (var, value) in symbols {
+            let node = builder.int(value)?;
+            builder.bind(var, node);
+        }
+        Some(builder)
+    }
+
+    /// From now on `var` stands for `node`.
+    pub(crate) fn bind(&mut self, var: &Var, node: NodeId) {
+        self.vars.insert(var.clone(), node);
+    }
+
+    /// The indices of the first axes, bound to `vars`.
+    pub(crate) fn bind_axes(&mut self, vars: &[Var]) -> Option<Vec<NodeId>> {
+        let bound = vars.iter().enumerate().map(|(axis, var)| {
+            let range = Range::index((*self.extents.get(axis)?).into())?;
+            let node = self.add(Instr::Axis(axis), range)?;
+            self.bind(var, node);
+            Some(node)
+        });
+        bound.collect()
+    }
+
+    /// What is known of a value.
+    pub(crate) fn range(&self, node: NodeId) -> Range {
+        self.nodes[node].range
+    }
+
+    /// The axes that a value depends on, increasing.
+    pub(crate) fn axes(&self, node: NodeId) -> &[usize] {
+        &self.nodes[node].axes
+    }
+
+    /// The axis whose index a value determines by being a multiple of it, not 0, plus a constant.
+    pub(crate) fn determines(&self, node: NodeId) -> Option<usize> {
+        let fixed = |node: NodeId| self.range(node).constant();
+        match self.nodes[node].instr {
+            Instr::Axis(axis) => Some(axis),
+            Instr::Neg(a) | Instr::BitNot(a) => self.determines(a),
+            Instr::Binary(BinaryOp::Add | BinaryOp::Sub, a, b) if fixed(b).is_some() => self.determines(a),
+            Instr::Binary(BinaryOp::Add | BinaryOp::Sub, a, b) if fixed(a).is_some() => self.determines(b),
+            Instr::Binary(BinaryOp::Mul, a, b) if fixed(b).is_some_and(|by| by != 0) => self.determines(a),
+            Instr::Binary(BinaryOp::Mul, a, b) if fixed(a).is_some_and(|by| by != 0) => self.determines(b),
+            _ => None,
+        }
+    }
+
+    /// A constant.
+    pub(crate) fn int(&mut self, value: i128) -> Option<NodeId> {
+        self.add(Instr::Const(i64::try_from(value).ok()?), Range::one(value)?)
+    }
+
+    /// The value of an expression; none if it may have none at a point of the box.
+    pub(crate) fn expr(&mut self, expr: &Expr) -> Option<NodeId> {
+        match expr {
+            Expr::Int { value, .. } => self.int(*value),
+            Expr::Var(var) => self.vars.get(var).copied(),
+            Expr::Binary(op, lhs, rhs) => {
+                let (a, b) = (self.expr(lhs)?, self.expr(rhs)?);
+                self.binary_of(*op, a, b, lhs.dtype().scalar.bits())
+            }
+            Expr::Unary(op, operand) => {
+                let a = self.expr(operand)?;
+                self.unary(*op, a)
+            }
+            Expr::Call(MathFn::Abs, args) if args.len() == 1 => {
+                let a = self.expr(&args[0])?;
+                let range = self.range(a).abs()?;
+                if self.range(a).low >= 0 { Some(a) } else { self.add(Instr::Abs(a), range) }
+            }
+            Expr::Select(c, a, b) => {
+                let (c, a, b) = (self.expr(c)?, self.expr(a)?, self.expr(b)?);
+                self.choose(c, a, b)
+            }
+            Expr::IfThenElse(c, a, b) => {
+                let c = self.expr(c)?;
+                // Only the branch that is chosen needs a value.
+                match self.range(c) {
+                    range if range.constant() == Some(0) => self.expr(b),
+                    range if range.low > 0 || range.high < 0 => self.expr(a),
+                    _ => {
+                        let (a, b) = (self.expr(a)?, self.expr(b)?);
+                        self.choose(c, a, b)
+                    }
+                }
+            }
+            Expr::Cast(ty, value) if ty.scalar.is_integer() && ty.is_scalar() => {
+                let node = self.expr(value)?;
+                let (low, high) = ty.scalar.integer_range()?;
+                let range = self.range(node);
+                (low <= range.low.into() && i128::from(range.high) <= high).then_some(node)
+            }
+            Expr::Float { .. }
+            | Expr::Call(..)
+            | Expr::Cast(..)
+            | Expr::Ramp { .. }
+            | Expr::Broadcast { .. }
+            | Expr::Load { .. } => None,
+        }
+    }
+
+    /// `a op b` of 64-bit operands.
+    pub(crate) fn binary(&mut self, op: BinaryOp, a: NodeId, b: NodeId) -> Option<NodeId> {
+        self.binary_of(op, a, b, 64)
+    }
+
+    fn binary_of(&mut self, op: BinaryOp, a: NodeId, b: NodeId, bits: u32) -> Option<NodeId> {
+        let (left, right) = (self.range(a), self.range(b));
+        let disjoint = !self.axes(a).iter().any(|axis| self.axes(b).contains(axis));
+        let range = range::binary(op, left, right, disjoint, bits)?;
+        let same = match op {
+            BinaryOp::Add | BinaryOp::Sub if right.constant() == Some(0) => Some(a),
+            BinaryOp::Add if left.constant() == Some(0) => Some(b),
+            BinaryOp::Mul | BinaryOp::FloorDiv if right.constant() == Some(1) => Some(a),
+            BinaryOp::FloorMod if left.low >= 0 && left.high < right.low => Some(a),
+            BinaryOp::Min if left.high <= right.low => Some(a),
+            BinaryOp::Min if right.high <= left.low => Some(b),
+            BinaryOp::Max if left.low >= right.high => Some(a),
+            BinaryOp::Max if right.low >= left.high => Some(b),
+            _ => None,
+        };
+        // A value that is equal to itself.
+        let equal = match op {
+            BinaryOp::Eq | BinaryOp::Le | BinaryOp::Ge if a == b => Some(1),
+            BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Gt | BinaryOp::Sub if a == b => Some(0),
+            _ => None,
+        };
+        match (same, equal) {
+            (Some(node), _) => Some(node),
+            (None, Some(value)) => self.int(value),
+            (None, None) => self.add(Instr::Binary(op, a, b), range),
+        }
+    }
+
+    /// `op a`
+    pub(crate) fn unary(&mut self, op: UnaryOp, a: NodeId) -> Option<NodeId> {
+        let range = self.range(a);
+        match op {
+            UnaryOp::Neg => self.add(Instr::Neg(a), range.neg()),
+            UnaryOp::BitNot => self.add(Instr::BitNot(a), range.bit_not()?),
+            UnaryOp::Not => {
+                let zero = self.int(0)?;
+                let is_zero = range::binary(BinaryOp::Eq, range, self.range(zero), true, 64)?;
+                self.add(Instr::Not(a), is_zero)
+            }
+        }
+    }
+
+    fn choose(&mut self, c: NodeId, a: NodeId, b: NodeId) -> Option<NodeId> {
+        let condition = self.range(c);
+        if a == b || condition.low > 0 || condition.high < 0 {
+            return Some(a);
+        }
+        if condition.constant() == Some(0) {
+            return Some(b);
+        }
+        let range = self.range(a).either(self.range(b))?;
+        self.add(Instr::Choose(c, a, b), range)
+    }
+
+    /// 1 where `node` is outside `0..extent`, else 0.
+    pub(crate) fn outside(&mut self, node: NodeId, extent: i128) -> Option<NodeId> {
+        let (zero, extent) = (self.int(0)?, self.int(extent)?);
+        let below = self.binary(BinaryOp::Lt, node, zero)?;
+        let above = self.binary(BinaryOp::Ge, node, extent)?;
+        self.binary(BinaryOp::Or, below, above)
+    }
+
+    /// `node`, brought into `0..extent` where it is outside.
+    pub(crate) fn clamped(&mut self, node: NodeId, extent: i128) -> Option<NodeId> {
+        let (zero, last) = (self.int(0)?, self.int(extent - 1)?);
+        let node = self.binary(BinaryOp::Max, node, zero)?;
+        self.binary(BinaryOp::Min, node, last)
+    }
+
+    /// One number for each tuple of values: equal numbers are equal tuples; none if it may not fit.
+    pub(crate) fn key(&mut self, nodes: &[NodeId]) -> Option<(NodeId, u64)> {
+        let (mut key, mut size) = (self.int(0)?, 1i128);
+        for &node in nodes {
+            let range = self.range(node);
+            let count = self.int(range.count())?;
+            let low = self.int(range.low.into())?;
+            let digit = self.binary(BinaryOp::Sub, node, low)?;
+            let scaled = self.binary(BinaryOp::Mul, key, count)?;
+            key = self.binary(BinaryOp::Add, scaled, digit)?;
+            size = size.checked_mul(range.count()).filter(|size| *size <= 1 << 61)?;
+        }
+        Some((key, u64::try_from(size).ok()?))
+    }
+
+    /// The place of each tuple of values in the row-major order of a box, for values inside it.
+    pub(crate) fn place(&mut self, nodes: &[NodeId], shape: &[i128]) -> Option<NodeId> {
+        let mut place = self.int(0)?;
+        for (&node, &extent) in nodes.iter().zip(shape) {
+            let extent = self.int(extent)?;
+            let scaled = self.binary(BinaryOp::Mul, place, extent)?;
+            place = self.binary(BinaryOp::Add, scaled, node)?;
+        }
+        Some(place)
+    }
+
+    /// What computes `roots` over the axes that they depend on.
+    pub(crate) fn program(&self, roots: &[NodeId]) -> Option<Program> {
+        let mut axes: Vec<usize> = roots.iter().flat_map(|&root| self.axes(root)).copied().collect();
+        axes.sort_unstable();
+        axes.dedup();
+        self.program_over(roots, &axes)
+    }
+
+    /// What computes `roots` over `axes`, all that they depend on among them.
+    pub(crate) fn program_over(&self, roots: &[NodeId], axes: &[usize]) -> Option<Program> {
+        Program::new(&self.nodes, roots, axes, &self.extents)
+    }
+
+    fn add(&mut self, instr: Instr, range: Range) -> Option<NodeId> {
+        let instr = range.constant().map_or(instr, Instr::Const);
+        if let Some(&node) = self.known.get(&instr) {
+            return Some(node);
+        }
+        if self.nodes.len() >= MAX_NODES {
+            return None;
+        }
+        let mut axes = match instr {
+            Instr::Const(_) => Vec::new(),
+            Instr::Axis(axis) => vec![axis],
+            Instr::Neg(a) | Instr::Not(a) | Instr::BitNot(a) | Instr::Abs(a) => self.axes(a).to_vec(),
+            Instr::Binary(_, a, b) => [self.axes(a), self.axes(b)].concat(),
+            Instr::Choose(c, a, b) => [self.axes(c), self.axes(a), self.axes(b)].concat(),
+        };
+        axes.sort_unstable();
+        axes.dedup();
+        self.nodes.push(Node { instr, range, axes });
+        self.known.insert(instr, self.nodes.len() - 1);
+        Some(self.nodes.len() - 1)
+    }
+}

@@ -1,0 +1,128 @@
+//! The operators on many points at once. They mean what [`tilewright_ir::BinaryOp::eval_exact`] says; ranges made sure
+//! before that no result leaves 64 bits and that every operation has a value.
+
+use tilewright_ir::BinaryOp;
+
+use super::range::Range;
+
+/// One value at all points, or one at each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Lanes<'a> {
+    One(i64),
+    Many(&'a [i64]),
+}
+
+impl Lanes<'_> {
+    /// The value at a point.
+    pub(crate) fn at(self, lane: usize) -> i64 {
+        match self {
+            Self::One(value) => value,
+            Self::Many(values) => values[lane],
+        }
+    }
+
+    pub(super) fn map(self, out: &mut [i64], of: impl Fn(i64) -> i64) {
+        match self {
+            Self::One(value) => out.fill(of(value)),
+            Self::Many(values) => out.iter_mut().zip(values).for_each(|(out, &value)| *out = of(value)),
+        }
+    }
+}
+
+/// What may be taken for granted of a dividend and a divisor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Size {
+    /// Nothing.
+    Any,
+    /// The dividend is not negative, and the divisor is positive.
+    Natural,
+    /// Both fit 32 bits besides.
+    Small,
+}
+
+impl Size {
+    pub(super) fn of(a: Range, b: Range) -> Self {
+        let small = |range: Range| range.high <= i64::from(u32::MAX);
+        match a.low >= 0 && b.low > 0 {
+            true if small(a) && small(b) => Self::Small,
+            true => Self::Natural,
+            false => Self::Any,
+        }
+    }
+}
+
+fn zip(a: Lanes<'_>, b: Lanes<'_>, out: &mut [i64], of: impl Fn(i64, i64) -> i64) {
+    match (a, b) {
+        (Lanes::One(a), Lanes::One(b)) => out.fill(of(a, b)),
+        (Lanes::Many(a), Lanes::One(b)) => out.iter_mut().zip(a).for_each(|(out, &a)| *out = of(a, b)),
+        (Lanes::One(a), Lanes::Many(b)) => out.iter_mut().zip(b).for_each(|(out, &b)| *out = of(a, b)),
+        (Lanes::Many(a), Lanes::Many(b)) => {
+            out.iter_mut().zip(a.iter().zip(b)).for_each(|(out, (&a, &b))| *out = of(a, b));
+        }
+    }
+}
+
+/// `out = a op b` in each lane.
+pub(super) fn apply(op: BinaryOp, size: Size, a: Lanes<'_>, b: Lanes<'_>, out: &mut [i64]) {
+    let truth = i64::from;
+    match op {
+        BinaryOp::Add => zip(a, b, out, |a, b| a + b),
+        BinaryOp::Sub => zip(a, b, out, |a, b| a - b),
+        BinaryOp::Mul => zip(a, b, out, |a, b| a * b),
+        BinaryOp::FloorDiv | BinaryOp::TruncDiv | BinaryOp::FloorMod | BinaryOp::TruncMod => {
+            divide(op, size, a, b, out);
+        }
+        BinaryOp::Min => zip(a, b, out, i64::min),
+        BinaryOp::Max => zip(a, b, out, i64::max),
+        BinaryOp::Eq => zip(a, b, out, |a, b| truth(a == b)),
+        BinaryOp::Ne => zip(a, b, out, |a, b| truth(a != b)),
+        BinaryOp::Lt => zip(a, b, out, |a, b| truth(a < b)),
+        BinaryOp::Le => zip(a, b, out, |a, b| truth(a <= b)),
+        BinaryOp::Gt => zip(a, b, out, |a, b| truth(a > b)),
+        BinaryOp::Ge => zip(a, b, out, |a, b| truth(a >= b)),
+        BinaryOp::And => zip(a, b, out, |a, b| truth(a != 0 && b != 0)),
+        BinaryOp::Or => zip(a, b, out, |a, b| truth(a != 0 || b != 0)),
+        BinaryOp::BitAnd => zip(a, b, out, |a, b| a & b),
+        BinaryOp::BitOr => zip(a, b, out, |a, b| a | b),
+        BinaryOp::BitXor => zip(a, b, out, |a, b| a ^ b),
+        BinaryOp::Shl => zip(a, b, out, |a, b| a << b),
+        BinaryOp::Shr => zip(a, b, out, |a, b| a >> b),
+        // Floats have no range, so there is no program for them.
+        BinaryOp::Div => out.fill(0),
+    }
+}
+
+fn divide(op: BinaryOp, size: Size, a: Lanes<'_>, b: Lanes<'_>, out: &mut [i64]) {
+    let quotient = matches!(op, BinaryOp::FloorDiv | BinaryOp::TruncDiv);
+    if let (Lanes::One(by), true) = (b, size != Size::Any || matches!(op, BinaryOp::FloorDiv | BinaryOp::FloorMod))
+        && by > 0
+        && by.count_ones() == 1
+    {
+        // An arithmetic shift rounds towards minus infinity.
+        let (bits, mask) = (by.trailing_zeros(), by - 1);
+        return if quotient { a.map(out, |a| a >> bits) } else { a.map(out, |a| a & mask) };
+    }
+    match (size, quotient) {
+        (Size::Small, true) => zip(a, b, out, |a, b| i64::from(narrow(a) / narrow(b))),
+        (Size::Small, false) => zip(a, b, out, |a, b| i64::from(narrow(a) % narrow(b))),
+        (Size::Natural, true) => zip(a, b, out, |a, b| a / b),
+        (Size::Natural, false) => zip(a, b, out, |a, b| a % b),
+        (Size::Any, _) => match op {
+            BinaryOp::TruncDiv => zip(a, b, out, |a, b| a / b),
+            BinaryOp::TruncMod => zip(a, b, out, |a, b| a % b),
+            BinaryOp::FloorDiv => zip(a, b, out, |a, b| floor(a, b).0),
+            _ => zip(a, b, out, |a, b| floor(a, b).1),
+        },
+    }
+}
+
+/// A number that is known to fit; the smaller division is faster.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "Size::Small says that it fits")]
+fn narrow(value: i64) -> u32 {
+    value as u32
+}
+
+fn floor(a: i64, b: i64) -> (i64, i64) {
+    let (quotient, rest) = (a / b, a % b);
+    if rest != 0 && (rest < 0) != (b < 0) { (quotient - 1, rest + b) } else { (quotient, rest) }
+}

@@ -1,0 +1,269 @@
+//! A graph of operations laid out for many points: a block of neighbouring points at a time.
+//!
+//! The trailing axes that make at most [`BLOCK`] points form a block; a longer last axis is cut into pieces. What depends
+//! on no axis of the block is computed once a block, what depends on nothing else once and for all, the rest lane by lane.
+
+use super::builder::{Instr, Node, NodeId};
+use super::lanes::{Lanes, Size, apply};
+
+/// The most points in a block.
+pub(super) const BLOCK: usize = 2048;
+
+/// When a value has to be computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Level {
+    /// One value a block.
+    Block,
+    /// The same lanes in every block.
+    Table,
+    /// New lanes in every block.
+    Lane,
+}
+
+#[derive(Clone, Debug)]
+struct Step {
+    instr: Instr,
+    level: Level,
+    size: Size,
+}
+
+/// Values over the points of a box, in row-major order.
+#[derive(Clone, Debug)]
+pub(crate) struct Program {
+    steps: Vec<Step>,
+    roots: Vec<usize>,
+    axes: Vec<usize>,
+    extents: Vec<i64>,
+    /// The axes from here on make a block.
+    split: usize,
+    /// Points in a block; the last piece of a cut axis may have fewer.
+    width: usize,
+    /// Pieces that the last axis is cut into; 1 if it is not.
+    pieces: u64,
+    points: u64,
+}
+
+impl Program {
+    pub(super) fn new(nodes: &[Node], roots: &[NodeId], axes: &[usize], all: &[i64]) -> Option<Self> {
+        let extents: Vec<i64> = axes.iter().map(|&axis| all[axis]).collect();
+        let points = extents.iter().try_fold(1i64, |points, extent| points.checked_mul(*extent))?;
+        let (mut split, mut width) = (extents.len(), 1usize);
+        while let Some(&extent) = split.checked_sub(1).and_then(|axis| extents.get(axis)) {
+            let wider = usize::try_from(extent).ok().and_then(|extent| extent.checked_mul(width));
+            let Some(wider) = wider.filter(|wider| *wider <= BLOCK) else { break };
+            (split, width) = (split - 1, wider);
+        }
+        let (mut pieces, last) = (1, extents.last().copied().unwrap_or(1));
+        let cut = split == extents.len() && !extents.is_empty();
+        if cut {
+            split -= 1;
+            width = BLOCK;
+            pieces = u64::try_from(last).ok()?.div_ceil(BLOCK as u64);
+        }
+        let mut program = Self {
+            steps: Vec::new(),
+            roots: Vec::new(),
+            axes: axes.to_vec(),
+            extents,
+            split,
+            width,
+            pieces,
+            points: u64::try_from(points).ok()?,
+        };
+        program.lay_out(nodes, roots, cut);
+        Some(program)
+    }
+
+    /// Copies what the roots need, operands first.
+    fn lay_out(&mut self, nodes: &[Node], roots: &[NodeId], cut: bool) {
+        let mut needed = vec![false; nodes.len()];
+        for &root in roots {
+            needed[root] = true;
+        }
+        for node in (0..nodes.len()).rev() {
+            if needed[node] {
+                operands(nodes[node].instr, |operand| needed[operand] = true);
+            }
+        }
+        let mut place = vec![0; nodes.len()];
+        for (node, _) in needed.iter().enumerate().filter(|(_, needed)| **needed) {
+            place[node] = self.steps.len();
+            let instr = renamed(nodes[node].instr, &place, &self.axes);
+            let inner = |axis: &usize| self.axes.iter().position(|own| own == axis) >= Some(self.split);
+            let inside = nodes[node].axes.iter().filter(|axis| inner(axis)).count();
+            let level = match inside {
+                0 => Level::Block,
+                _ if inside == nodes[node].axes.len() && !cut => Level::Table,
+                _ => Level::Lane,
+            };
+            let size = match nodes[node].instr {
+                Instr::Binary(_, a, b) => Size::of(nodes[a].range, nodes[b].range),
+                _ => Size::Any,
+            };
+            self.steps.push(Step { instr, level, size });
+        }
+        self.roots = roots.iter().map(|&root| place[root]).collect();
+    }
+
+    /// The number of points.
+    pub(crate) fn points(&self) -> u64 {
+        self.points
+    }
+
+    /// The number of blocks.
+    pub(crate) fn blocks(&self) -> u64 {
+        if self.pieces > 1 {
+            let rows = self.extents[..self.split].iter().map(|extent| extent.unsigned_abs()).product::<u64>();
+            return rows * self.pieces;
+        }
+        self.points.div_ceil(self.width as u64)
+    }
+
+    /// The index at a place of the row-major order: of the axes that the program is over, 0 elsewhere.
+    pub(crate) fn index(&self, place: u64, rank: usize) -> Vec<i128> {
+        let mut index = vec![0; rank];
+        let mut rest = place;
+        for (&axis, extent) in self.axes.iter().zip(&self.extents).rev() {
+            index[axis] = i128::from(rest % extent.unsigned_abs());
+            rest /= extent.unsigned_abs();
+        }
+        index
+    }
+
+    /// Room to run in.
+    pub(crate) fn runner(&self) -> Runner<'_> {
+        let lanes = |step: &Step| if step.level == Level::Block { Vec::new() } else { vec![0; self.width] };
+        let mut runner = Runner {
+            program: self,
+            single: vec![0; self.steps.len()],
+            lanes: self.steps.iter().map(lanes).collect(),
+            index: vec![0; self.extents.len()],
+            length: self.width,
+        };
+        runner.compute(|level| level == Level::Table);
+        runner
+    }
+}
+
+fn operands(instr: Instr, mut visit: impl FnMut(NodeId)) {
+    match instr {
+        Instr::Const(_) | Instr::Axis(_) => {}
+        Instr::Neg(a) | Instr::Not(a) | Instr::BitNot(a) | Instr::Abs(a) => visit(a),
+        Instr::Binary(_, a, b) => [a, b].into_iter().for_each(visit),
+        Instr::Choose(c, a, b) => [c, a, b].into_iter().for_each(visit),
+    }
+}
+
+/// The same operation on the places where its operands now stand.
+fn renamed(instr: Instr, place: &[usize], axes: &[usize]) -> Instr {
+    match instr {
+        Instr::Const(value) => Instr::Const(value),
+        Instr::Axis(axis) => Instr::Axis(axes.iter().position(|own| *own == axis).unwrap_or(0)),
+        Instr::Binary(op, a, b) => Instr::Binary(op, place[a], place[b]),
+        Instr::Neg(a) => Instr::Neg(place[a]),
+        Instr::Not(a) => Instr::Not(place[a]),
+        Instr::BitNot(a) => Instr::BitNot(place[a]),
+        Instr::Abs(a) => Instr::Abs(place[a]),
+        Instr::Choose(c, a, b) => Instr::Choose(place[c], place[a], place[b]),
+    }
+}
+
+/// A program being run, a block at a time.
+#[derive(Debug)]
+pub(crate) struct Runner<'p> {
+    program: &'p Program,
+    single: Vec<i64>,
+    lanes: Vec<Vec<i64>>,
+    /// The first index of the block.
+    index: Vec<i64>,
+    length: usize,
+}
+
+impl Runner<'_> {
+    /// Computes a block; gives the place of its first point in the row-major order, and the number of its points.
+    pub(crate) fn run(&mut self, block: u64) -> (u64, usize) {
+        let program = self.program;
+        let last = program.extents.last().copied().unwrap_or(1);
+        let (mut row, piece) = (block / program.pieces, block % program.pieces);
+        self.index.fill(0);
+        let mut start = piece * program.width as u64;
+        if program.pieces > 1
+            && let Some(index) = self.index.last_mut()
+        {
+            let left = last.unsigned_abs() - start;
+            self.length = usize::try_from(left).unwrap_or(usize::MAX).min(program.width);
+            *index = i64::try_from(start).unwrap_or(0);
+            start += row * last.unsigned_abs();
+        } else {
+            start = row * program.width as u64;
+        }
+        for axis in (0..program.split).rev() {
+            let extent = program.extents[axis].unsigned_abs();
+            self.index[axis] = i64::try_from(row % extent).unwrap_or(0);
+            row /= extent;
+        }
+        self.compute(|level| level != Level::Table);
+        (start, self.length)
+    }
+
+    /// The values of a root in the block.
+    pub(crate) fn root(&self, root: usize) -> Lanes<'_> {
+        self.value(self.program.roots[root])
+    }
+
+    fn value(&self, step: usize) -> Lanes<'_> {
+        match self.program.steps[step].level {
+            Level::Block => Lanes::One(self.single[step]),
+            Level::Table | Level::Lane => Lanes::Many(&self.lanes[step][..self.length]),
+        }
+    }
+
+    fn compute(&mut self, wanted: impl Fn(Level) -> bool) {
+        let program = self.program;
+        for (position, step) in program.steps.iter().enumerate() {
+            if step.level != Level::Block && wanted(step.level) {
+                let mut out = std::mem::take(&mut self.lanes[position]);
+                self.step(step, &mut out[..self.length]);
+                self.lanes[position] = out;
+            } else if step.level == Level::Block {
+                let mut out = [0];
+                self.step(step, &mut out);
+                self.single[position] = out[0];
+            }
+        }
+    }
+
+    fn step(&self, step: &Step, out: &mut [i64]) {
+        match step.instr {
+            Instr::Const(value) => out.fill(value),
+            Instr::Axis(axis) if axis < self.program.split => out.fill(self.index[axis]),
+            Instr::Axis(axis) => self.axis_lanes(axis, out),
+            Instr::Binary(op, a, b) => apply(op, step.size, self.value(a), self.value(b), out),
+            Instr::Neg(a) => self.value(a).map(out, |x| -x),
+            Instr::Not(a) => self.value(a).map(out, |x| i64::from(x == 0)),
+            Instr::BitNot(a) => self.value(a).map(out, |x| !x),
+            Instr::Abs(a) => self.value(a).map(out, i64::abs),
+            Instr::Choose(c, a, b) => {
+                let (c, a, b) = (self.value(c), self.value(a), self.value(b));
+                for (lane, out) in out.iter_mut().enumerate() {
+                    *out = if c.at(lane) != 0 { a.at(lane) } else { b.at(lane) };
+                }
+            }
+        }
+    }
+
+    /// The index of an axis of the block in each lane.
+    fn axis_lanes(&self, axis: usize, out: &mut [i64]) {
+        let inner: i64 = self.program.extents[axis + 1..].iter().product();
+        let (extent, start) = (self.program.extents[axis], self.index[axis]);
+        let (mut value, mut left) = (start, inner);
+        for out in out {
+            *out = value;
+            left -= 1;
+            if left == 0 {
+                left = inner;
+                value = if value + 1 == extent { 0 } else { value + 1 };
+            }
+        }
+    }
+}

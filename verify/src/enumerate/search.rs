@@ -1,0 +1,216 @@
+//! What is looked for among the points of a box: the first of a kind, the largest value, the first collision.
+//!
+//! Everything is found in row-major order, whatever the number of threads: the smallest is what is reported.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use rayon::slice::ParallelSliceMut;
+
+use super::MAX_BITS;
+use super::lanes::Lanes;
+use super::program::{Program, Runner};
+use crate::judge::Judge;
+
+/// Boxes of fewer points are not worth a second thread.
+const PARALLEL: u64 = 1 << 18;
+/// Blocks that a thread takes at a time.
+const GROUP: u64 = 64;
+
+/// Runs over all blocks in order, until `look` breaks.
+fn in_order<T>(program: &Program, mut look: impl FnMut(u64, usize, &Runner<'_>) -> ControlFlow<T>) -> Option<T> {
+    let mut runner = program.runner();
+    for block in 0..program.blocks() {
+        let (start, length) = runner.run(block);
+        if let ControlFlow::Break(found) = look(start, length, &runner) {
+            return Some(found);
+        }
+    }
+    None
+}
+
+/// Runs over all blocks on all threads; gives what `look` found in the first block in which it found something.
+fn first_of<T: Send>(
+    judge: &Judge,
+    program: &Program,
+    look: impl Fn(u64, usize, &Runner<'_>) -> Option<T> + Sync,
+) -> Option<T> {
+    let found = |start, length, runner: &Runner<'_>| match look(start, length, runner) {
+        Some(found) => ControlFlow::Break(found),
+        None => ControlFlow::Continue(()),
+    };
+    if program.points() < PARALLEL {
+        return in_order(program, found);
+    }
+    let blocks = program.blocks();
+    let group = |group: u64| {
+        let mut runner = program.runner();
+        (group * GROUP..blocks.min((group + 1) * GROUP)).find_map(|block| {
+            let (start, length) = runner.run(block);
+            look(start, length, &runner)
+        })
+    };
+    judge.in_parallel(|| {
+        (0..blocks.div_ceil(GROUP)).into_par_iter().map(group).find_first(Option::is_some).flatten()
+    })
+}
+
+fn place(start: u64, lane: usize) -> u64 {
+    start + lane as u64
+}
+
+fn position(values: Lanes<'_>, length: usize, wanted: impl Fn(i64) -> bool) -> Option<usize> {
+    match values {
+        Lanes::One(value) => (wanted(value) && length > 0).then_some(0),
+        Lanes::Many(values) => values.iter().position(|&value| wanted(value)),
+    }
+}
+
+/// The first place at which the first root is not 0.
+pub(crate) fn first_nonzero(judge: &Judge, program: &Program) -> Option<u64> {
+    first_of(judge, program, |start, length, runner| {
+        position(runner.root(0), length, |value| value != 0).map(|lane| place(start, lane))
+    })
+}
+
+/// Whether the first root is `wanted` anywhere, and its largest value if not.
+pub(crate) fn largest(program: &Program, wanted: i64) -> (bool, i64) {
+    let mut most = i64::MIN;
+    let reached = in_order(program, |_, length, runner| {
+        let values = runner.root(0);
+        if position(values, length, |value| value == wanted).is_some() {
+            return ControlFlow::Break(());
+        }
+        let here = match values {
+            Lanes::One(value) => value,
+            Lanes::Many(values) => values.iter().copied().max().unwrap_or(i64::MIN),
+        };
+        most = most.max(here);
+        ControlFlow::Continue(())
+    });
+    (reached.is_some(), most)
+}
+
+/// Two places of the same roots: the second is the first one in row-major order that has been there before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Collision {
+    pub(crate) first: u64,
+    pub(crate) second: u64,
+}
+
+/// The first collision of the roots. `keys` is the number of values of the only root, if there is one that stands for all.
+pub(crate) fn collision(judge: &Judge, program: &Program, roots: usize, keys: Option<u64>) -> Option<Collision> {
+    match keys {
+        Some(keys) if keys < program.points() => first_marked(program, keys.max(1)),
+        Some(keys) if keys <= MAX_BITS && keys / 64 <= program.points().max(64) => {
+            let collides = program.points() < PARALLEL || any_marked(judge, program, keys);
+            if collides { first_marked(program, keys) } else { None }
+        }
+        _ => first_sorted(judge, program, roots),
+    }
+}
+
+fn word(key: i64) -> (usize, u64) {
+    let key = key.unsigned_abs();
+    (usize::try_from(key / 64).unwrap_or(usize::MAX), 1 << (key % 64))
+}
+
+fn words(bits: u64) -> usize {
+    usize::try_from(bits.div_ceil(64)).unwrap_or(usize::MAX)
+}
+
+/// Marks keys in order until one was marked before.
+fn first_marked(program: &Program, keys: u64) -> Option<Collision> {
+    let mut marked = vec![0u64; words(keys)];
+    let (second, key) = in_order(program, |start, length, runner| {
+        let values = runner.root(0);
+        for lane in 0..length {
+            let key = values.at(lane);
+            let (word, bit) = word(key);
+            if marked[word] & bit != 0 {
+                return ControlFlow::Break((place(start, lane), key));
+            }
+            marked[word] |= bit;
+        }
+        ControlFlow::Continue(())
+    })?;
+    let first = in_order(program, |start, length, runner| {
+        match position(runner.root(0), length, |value| value == key) {
+            Some(lane) => ControlFlow::Break(place(start, lane)),
+            None => ControlFlow::Continue(()),
+        }
+    })?;
+    Some(Collision { first, second })
+}
+
+/// Whether any two places have the same key.
+fn any_marked(judge: &Judge, program: &Program, keys: u64) -> bool {
+    let marked: Vec<AtomicU64> = (0..words(keys)).map(|_| AtomicU64::new(0)).collect();
+    let hit = first_of(judge, program, |_, length, runner| {
+        let values = runner.root(0);
+        let again = |lane: usize| {
+            let (word, bit) = word(values.at(lane));
+            marked[word].fetch_or(bit, Ordering::Relaxed) & bit != 0
+        };
+        (0..length).any(again).then_some(())
+    });
+    hit.is_some()
+}
+
+/// A number that stands for the roots at a point; different ones may rarely share it.
+fn fingerprint(runner: &Runner<'_>, roots: usize, lane: usize) -> u64 {
+    (0..roots).fold(0x9e37_79b9_7f4a_7c15, |hash: u64, root| {
+        let value = u64::from_ne_bytes(runner.root(root).at(lane).to_ne_bytes());
+        (hash.rotate_left(23) ^ value).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(31)
+    })
+}
+
+/// Sorts fingerprints; the few that occur twice are looked at again.
+fn first_sorted(judge: &Judge, program: &Program, roots: usize) -> Option<Collision> {
+    let mut sorted: Vec<u64> = Vec::new();
+    in_order(program, |_, length, runner| {
+        sorted.extend((0..length).map(|lane| fingerprint(runner, roots, lane)));
+        ControlFlow::<()>::Continue(())
+    });
+    judge.in_parallel(|| sorted.par_sort_unstable());
+    let mut twice: Vec<u64> = sorted.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect();
+    twice.dedup();
+    drop(sorted);
+    // Of each of them the images seen and where.
+    let mut seen: Vec<Vec<(Vec<i64>, u64)>> = vec![Vec::new(); twice.len()];
+    in_order(program, |start, length, runner| {
+        for lane in 0..length {
+            let Ok(which) = twice.binary_search(&fingerprint(runner, roots, lane)) else { continue };
+            let image: Vec<i64> = (0..roots).map(|root| runner.root(root).at(lane)).collect();
+            let second = place(start, lane);
+            match seen[which].iter().find(|(other, _)| *other == image) {
+                Some((_, first)) => return ControlFlow::Break(Collision { first: *first, second }),
+                None => seen[which].push((image, second)),
+            }
+        }
+        ControlFlow::Continue(())
+    })
+}
+
+/// The first place of a box of `physical` places at which `padding` (its first root) and being reached agree, which they never
+/// may. `map` gives for each logical index whether it is outside the box (its first root), and its place in it.
+pub(crate) fn first_wrong_padding(map: &Program, padding: &Program) -> Option<u64> {
+    let mut reached = vec![0u64; words(padding.points())];
+    in_order(map, |_, length, runner| {
+        let (outside, places) = (runner.root(0), runner.root(1));
+        for lane in (0..length).filter(|&lane| outside.at(lane) == 0) {
+            let (word, bit) = word(places.at(lane));
+            reached[word] |= bit;
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    in_order(padding, |start, length, runner| {
+        let said = runner.root(0);
+        let wrong = (0..length).find(|&lane| {
+            let (word, bit) = word(i64::try_from(place(start, lane)).unwrap_or(0));
+            (said.at(lane) != 0) == (reached[word] & bit != 0)
+        });
+        wrong.map_or(ControlFlow::Continue(()), |lane| ControlFlow::Break(place(start, lane)))
+    })
+}

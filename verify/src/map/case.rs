@@ -1,0 +1,198 @@
+//! One obligation of one map claim, and the tiers that try to decide it, in their order.
+
+use std::cell::OnceCell;
+
+use tilewright_ir::{Bindings, Expr, Var};
+
+use super::MapClaim;
+use super::instance::{Answer, Instance};
+use super::shrink;
+use crate::enumerate::{MAX_POINTS, shapes};
+use crate::judge::{Decision, Judge, vacuity};
+use crate::translate::Names;
+use crate::verdict::Verdict;
+
+/// A way to decide an obligation; none if it does not apply. A verdict of unknown gives its reason and leaves the
+/// question to the next one.
+pub(super) type Tier = fn(&Case<'_>) -> Option<Decision>;
+
+/// Decides an obligation on one shape by looking at no more than so many points a part.
+pub(super) type Exhaustive = fn(&Instance<'_>, u64) -> Answer;
+
+/// Boxes that are decided at once, in microseconds; and the shapes a symbolic claim is tried on.
+const SMALL: u64 = 1 << 12;
+/// Boxes that are decided in milliseconds.
+const MEDIUM: u64 = 1 << 20;
+/// Points of small shapes that a symbolic claim is tried on, all together.
+const TRIED: u64 = 1 << 17;
+
+/// What the obligations of one claim share: the shapes on which it is looked at, compiled once.
+#[derive(Debug)]
+pub(super) struct Shared<'a> {
+    symbols: Vec<Var>,
+    constant: OnceCell<Option<Instance<'a>>>,
+    small: OnceCell<Vec<Instance<'a>>>,
+}
+
+impl Shared<'_> {
+    pub(super) fn new(claim: MapClaim<'_>) -> Self {
+        Self { symbols: claim.symbols(), constant: OnceCell::new(), small: OnceCell::new() }
+    }
+}
+
+/// An obligation being decided.
+#[derive(Debug)]
+pub(super) struct Case<'a> {
+    pub(super) judge: &'a Judge,
+    pub(super) claim: MapClaim<'a>,
+    pub(super) exhaustive: Exhaustive,
+    pub(super) shared: &'a Shared<'a>,
+}
+
+impl<'a> Case<'a> {
+    /// The symbolic extents.
+    pub(super) fn symbols(&self) -> &'a [Var] {
+        &self.shared.symbols
+    }
+
+    /// The only shape, of a claim without symbols and with indices.
+    pub(super) fn constant(&self) -> Option<&'a Instance<'a>> {
+        let make = || {
+            let only = self.symbols().is_empty() && assumed(self.claim.assumptions, &Bindings::new());
+            only.then(|| Instance::new(self.judge, self.claim, Bindings::new())).flatten()
+        };
+        self.shared.constant.get_or_init(make).as_ref()
+    }
+
+    /// The small shapes of a symbolic claim that have an index, smallest first.
+    pub(super) fn small(&self) -> &'a [Instance<'a>] {
+        let make = || {
+            if self.symbols().is_empty() {
+                return Vec::new();
+            }
+            let exprs = self.claim.map.domain().iter().chain(self.claim.map.outputs()).chain(self.claim.shape);
+            let shapes = shapes(self.symbols(), self.claim.assumptions, exprs).into_iter();
+            shapes.filter_map(|symbols| Instance::new(self.judge, self.claim, symbols)).collect()
+        };
+        self.shared.small.get_or_init(make)
+    }
+
+    /// The decision of the first tier that reaches one.
+    ///
+    /// A judge that records asks the tiers after it too, until one agrees: their proofs are the certificate, and two that
+    /// contradict each other are an internal error.
+    pub(super) fn decide(&self, tiers: &[Tier]) -> Decision {
+        let mut reasons: Vec<String> = Vec::new();
+        let mut last = "none".to_owned();
+        let mut rest = tiers.iter();
+        while let Some(tier) = rest.next() {
+            match tier(self) {
+                None => {}
+                Some((Verdict::Unknown(reason), method)) if reason.starts_with("internal") => {
+                    return (Verdict::Unknown(reason), method);
+                }
+                Some((Verdict::Unknown(reason), method)) => {
+                    if !reasons.contains(&reason) {
+                        reasons.push(reason);
+                    }
+                    last = method;
+                }
+                Some((Verdict::Refuted(found), method)) => return shrink::smallest(self, found, method),
+                Some((Verdict::Proved, method)) if self.judge.is_recording() => {
+                    return self.second_opinion(rest.as_slice(), method);
+                }
+                Some(decided) => return decided,
+            }
+        }
+        if reasons.is_empty() {
+            reasons.push("no way to decide it applies".to_owned());
+        }
+        (Verdict::Unknown(reasons.join("; ")), last)
+    }
+
+    fn second_opinion(&self, tiers: &[Tier], method: String) -> Decision {
+        for tier in tiers {
+            match tier(self) {
+                Some((Verdict::Refuted(_), other)) => return contradiction(&method, &other),
+                Some((Verdict::Proved, _)) => break,
+                _ => {}
+            }
+        }
+        (Verdict::Proved, method)
+    }
+}
+
+/// What an answer is worth as a decision.
+fn decision(answer: Answer, method: &str) -> Decision {
+    match answer {
+        Answer::Holds(0) => (Verdict::Proved, "intervals".to_owned()),
+        Answer::Holds(points) => (Verdict::Proved, format!("enumeration of {points} points")),
+        Answer::Fails(found) => (Verdict::Refuted(found), method.to_owned()),
+        Answer::Open(reason) => (Verdict::Unknown(reason), "enumeration".to_owned()),
+    }
+}
+
+/// Without an index nothing is shown: the premises contradict each other.
+pub(super) fn empty(case: &Case<'_>) -> Option<Decision> {
+    if case.constant().is_some() || !case.small().is_empty() {
+        return None;
+    }
+    let mut names = Names::default();
+    let mut prover = case.claim.prover(case.judge, &mut names);
+    case.claim.assume(&mut prover, &mut names, "");
+    vacuity(&prover)
+}
+
+/// All points of a small constant shape; of a symbolic claim the small shapes, which refute what is wrong with the smallest
+/// shape that shows it.
+pub(super) fn small(case: &Case<'_>) -> Option<Decision> {
+    match case.constant() {
+        Some(instance) => settled((case.exhaustive)(instance, SMALL)),
+        None => on_small_shapes(case),
+    }
+}
+
+/// All points of a constant shape, if that takes milliseconds.
+pub(super) fn medium(case: &Case<'_>) -> Option<Decision> {
+    settled((case.exhaustive)(case.constant()?, MEDIUM))
+}
+
+/// All points of a constant shape: the last resort, or where nothing is lost.
+pub(super) fn large(case: &Case<'_>) -> Option<Decision> {
+    Some(decision((case.exhaustive)(case.constant()?, MAX_POINTS), "enumeration"))
+}
+
+fn settled(answer: Answer) -> Option<Decision> {
+    match answer {
+        // The tiers after this one may know better.
+        Answer::Open(reason) if !reason.starts_with("internal") => None,
+        answer => Some(decision(answer, "enumeration")),
+    }
+}
+
+fn on_small_shapes(case: &Case<'_>) -> Option<Decision> {
+    let mut left = TRIED;
+    for instance in case.small() {
+        let Some(points) = instance.points().filter(|points| *points <= left) else { continue };
+        left -= points;
+        match (case.exhaustive)(instance, 4 * SMALL) {
+            Answer::Fails(found) => return Some((Verdict::Refuted(found), "enumeration of small shapes".into())),
+            Answer::Open(reason) if reason.starts_with("internal") => {
+                return Some((Verdict::Unknown(reason), "enumeration".into()));
+            }
+            Answer::Holds(_) | Answer::Open(_) => {}
+        }
+    }
+    None
+}
+
+/// Whether two tiers contradict each other about the same claim.
+pub(super) fn contradiction(proved_by: &str, refuted_by: &str) -> Decision {
+    let reason = format!("internal: {proved_by} proves what {refuted_by} refutes");
+    (Verdict::Unknown(reason), format!("{refuted_by}, {proved_by}"))
+}
+
+/// Whether the assumptions hold under these values.
+pub(super) fn assumed(assumptions: &[Expr], symbols: &Bindings) -> bool {
+    assumptions.iter().all(|assumption| assumption.eval_index(symbols).is_ok_and(|value| value != 0))
+}

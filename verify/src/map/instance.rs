@@ -1,0 +1,163 @@
+//! A map claim for one concrete shape, decided by looking at every point.
+//!
+//! # Why parts may be looked at alone
+//!
+//! - *bounds*, *specification*, *inverse* are conjunctions of statements about single outputs. A statement holds everywhere if it
+//!   holds on the axes that it depends on; the first index at which the conjunction fails is the first of the indices, 0 on
+//!   all other axes, at which a part fails.
+//! - *injective*: split the axes into groups such that every output depends on axes of one group only. On a box that is
+//!   not empty the map is injective exactly if each group is: two indices collide exactly if they do in each group, so a
+//!   collision differs in some group, and with 0 elsewhere that group alone gives one. An axis that no output depends on is a group
+//!   without outputs: injective only if its extent is 1. Row-major order restricted to a group is that of the group, so the first
+//!   collision is the first of the groups' first ones.
+
+use tilewright_ir::Bindings;
+
+use super::MapClaim;
+use crate::concrete::extents;
+use crate::enumerate::{Builder, NodeId, first_nonzero};
+use crate::judge::Judge;
+use crate::verdict::Counterexample;
+
+/// Points of maps that are evaluated one by one, because an operation may have no value or not fit 64 bits.
+const SLOW_POINTS: u64 = 1 << 15;
+/// Maps of more axes are not enumerated.
+const MAX_RANK: usize = 1024;
+
+/// What looking at all points says.
+#[derive(Clone, Debug)]
+pub(super) enum Answer {
+    /// It holds; so many points were looked at, 0 if ranges were enough.
+    Holds(u64),
+    /// It fails, here first.
+    Fails(Counterexample),
+    /// There are too many points, or they have no value that fits; for this reason.
+    Open(String),
+}
+
+/// A map claim for one shape.
+#[derive(Debug)]
+pub(super) struct Instance<'a> {
+    pub(super) judge: &'a Judge,
+    pub(super) claim: MapClaim<'a>,
+    pub(super) symbols: Bindings,
+    pub(super) domain: Vec<i128>,
+    pub(super) shape: Vec<i128>,
+    /// None if some output may have no value that fits.
+    pub(super) graph: Option<Graph>,
+}
+
+/// The map over its domain.
+#[derive(Clone, Debug)]
+pub(super) struct Graph {
+    pub(super) builder: Builder,
+    pub(super) axes: Vec<NodeId>,
+    pub(super) outputs: Vec<NodeId>,
+}
+
+/// What a search for the first index found.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Found {
+    pub(super) first: Option<Vec<i128>>,
+    pub(super) points: u64,
+    /// Some part has too many points.
+    pub(super) open: bool,
+}
+
+impl<'a> Instance<'a> {
+    /// The claim under these values of the symbols; none if an extent has no value or the domain is empty.
+    pub(super) fn new(judge: &'a Judge, claim: MapClaim<'a>, symbols: Bindings) -> Option<Self> {
+        let (domain, shape) = (extents(claim.map.domain(), &symbols)?, extents(claim.shape, &symbols)?);
+        if domain.contains(&0) {
+            return None;
+        }
+        let graph = (domain.len() <= MAX_RANK).then(|| Graph::new(claim, &domain, &symbols)).flatten();
+        Some(Self { judge, claim, symbols, domain, shape, graph })
+    }
+
+    /// The number of points of the domain, if it fits.
+    pub(super) fn points(&self) -> Option<u64> {
+        self.domain.iter().try_fold(1u64, |points, &extent| points.checked_mul(u64::try_from(extent).ok()?))
+    }
+
+    /// The first index, in row-major order, at which one of `flags` is not 0.
+    pub(super) fn first(&self, builder: &Builder, rank: usize, flags: &[NodeId], limit: u64) -> Found {
+        let mut found = Found::default();
+        for &flag in flags {
+            if builder.range(flag).constant() == Some(0) {
+                continue;
+            }
+            let Some(program) = builder.program(&[flag]).filter(|program| program.points() <= limit) else {
+                found.open = true;
+                continue;
+            };
+            found.points += program.points();
+            if let Some(place) = first_nonzero(self.judge, &program) {
+                let index = program.index(place, rank);
+                found.first = Some(found.first.map_or_else(|| index.clone(), |first| first.min(index.clone())));
+            }
+        }
+        found
+    }
+
+    /// Looks at all points one by one.
+    pub(super) fn one_by_one(
+        &self,
+        domain: &[i128],
+        limit: u64,
+        mut look: impl FnMut(&[i128]) -> Option<Counterexample>,
+    ) -> Answer {
+        let limit = limit.min(SLOW_POINTS);
+        let points = domain.iter().try_fold(1u64, |points, &extent| points.checked_mul(u64::try_from(extent).ok()?));
+        let Some(points) = points.filter(|points| *points <= limit) else { return too_many(limit) };
+        let mut index = vec![0; domain.len()];
+        for _ in 0..points {
+            if let Some(found) = look(&index) {
+                return Answer::Fails(found);
+            }
+            for (at, extent) in index.iter_mut().zip(domain).rev() {
+                *at += 1;
+                if *at < *extent {
+                    break;
+                }
+                *at = 0;
+            }
+        }
+        Answer::Holds(points)
+    }
+
+    /// The answer that a search for a violation amounts to; `replay` evaluates the map there.
+    pub(super) fn answer(
+        &self,
+        found: &Found,
+        limit: u64,
+        replay: impl FnOnce(&[i128]) -> Option<Counterexample>,
+    ) -> Answer {
+        match &found.first {
+            Some(index) => replay(index).map_or_else(|| does_not_replay(index), Answer::Fails),
+            None if found.open => too_many(limit),
+            None => Answer::Holds(found.points),
+        }
+    }
+}
+
+impl Graph {
+    fn new(claim: MapClaim<'_>, domain: &[i128], symbols: &Bindings) -> Option<Self> {
+        let mut builder = Builder::new(domain, symbols)?;
+        let axes = builder.bind_axes(claim.map.vars())?;
+        let outputs = claim.map.outputs().iter().map(|output| builder.expr(output)).collect::<Option<_>>()?;
+        Some(Self { builder, axes, outputs })
+    }
+}
+
+pub(super) fn too_many(limit: u64) -> Answer {
+    Answer::Open(format!("more than {limit} points would have to be enumerated"))
+}
+
+/// Two evaluations of the same map differ: never the user's fault.
+pub(super) fn does_not_replay(index: &[i128]) -> Answer {
+    Answer::Open(format!(
+        "internal: what enumeration found at {} does not replay",
+        crate::concrete::tuple(index)
+    ))
+}

@@ -1,0 +1,163 @@
+//! Obligation padding: the padding predicate holds exactly on the physical indices that no logical index reaches.
+
+use std::collections::HashSet;
+
+use tilewright_ir::{Bindings, InverseClaim};
+
+use super::case::{Case, empty, large, medium, small};
+use super::instance::{Answer, Instance, does_not_replay, too_many};
+use super::inverse::{is_padding, right};
+use super::{MapClaim, Obligation, at, from_model, symbols_from};
+use crate::concrete::tuple;
+use crate::enumerate::{Builder, MAX_BITS, NodeId, first_wrong_padding};
+use crate::judge::{Decision, decide};
+use crate::translate::Names;
+use crate::verdict::{Counterexample, Verdict};
+
+/// No logical index lands on the padding, and everything else is reached. Z3 shows the second by the inverse.
+pub(super) const OBLIGATION: Obligation = ("padding", exhaustive, &[empty, small, medium, sampled, by_z3, large]);
+
+/// First whether an index lands on the padding; then which physical indices are reached, against what is said of them.
+fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
+    let Some(inverse) = instance.claim.inverse else { return Answer::Open("no inverse is claimed".into()) };
+    let hit = |index: &[i128]| hit(instance.claim, inverse, &instance.symbols, index);
+    let Some((builder, flag)) = lands_on_padding(instance, inverse) else { return one_by_one(instance, inverse, limit) };
+    let found = instance.first(&builder, instance.domain.len(), &[flag], limit);
+    let Answer::Holds(points) = instance.answer(&found, limit, hit) else {
+        return instance.answer(&found, limit, hit);
+    };
+    if instance.shape.contains(&0) {
+        return Answer::Holds(points);
+    }
+    match wrongly_used(instance, inverse, limit) {
+        None => one_by_one(instance, inverse, limit),
+        Some(Err(answer)) => answer,
+        Some(Ok((places, None))) => Answer::Holds(points + places),
+        Some(Ok((_, Some(place)))) if is_padding(inverse, &instance.symbols, &place) == Some(false) => {
+            Answer::Fails(nothing_there(instance, inverse, &place))
+        }
+        Some(Ok((_, Some(place)))) => does_not_replay(&place),
+    }
+}
+
+fn lands_on_padding(instance: &Instance<'_>, inverse: &InverseClaim) -> Option<(Builder, NodeId)> {
+    let graph = instance.graph.as_ref()?;
+    let mut builder = graph.builder.clone();
+    for (var, &output) in inverse.vars.iter().zip(&graph.outputs) {
+        builder.bind(var, output);
+    }
+    let flag = builder.expr(&inverse.padding)?;
+    Some((builder, flag))
+}
+
+/// The number of physical indices, and the first one that is said to be used and is not; none if the padding has no program.
+#[expect(clippy::type_complexity, reason = "a number of points and an index")]
+fn wrongly_used(
+    instance: &Instance<'_>,
+    inverse: &InverseClaim,
+    limit: u64,
+) -> Option<Result<(u64, Option<Vec<i128>>), Answer>> {
+    let graph = instance.graph.as_ref()?;
+    let mut physical = Builder::new(&instance.shape, &instance.symbols)?;
+    physical.bind_axes(&inverse.vars)?;
+    let padding = physical.expr(&inverse.padding)?;
+    let axes = |rank: usize| (0..rank).collect::<Vec<_>>();
+    let padding = physical.program_over(&[padding], &axes(instance.shape.len()));
+    let Some(padding) = padding.filter(|padding| padding.points() <= limit.min(MAX_BITS)) else {
+        return Some(Err(too_many(limit)));
+    };
+    let mut builder = graph.builder.clone();
+    let mut outside = builder.int(0)?;
+    let mut inside = Vec::new();
+    for (&output, &extent) in graph.outputs.iter().zip(&instance.shape) {
+        let wrong = builder.outside(output, extent)?;
+        outside = builder.binary(tilewright_ir::BinaryOp::Or, outside, wrong)?;
+        inside.push(builder.clamped(output, extent)?);
+    }
+    let place = builder.place(&inside, &instance.shape)?;
+    // An axis that nothing depends on reaches nothing more.
+    let map = builder.program(&[outside, place]);
+    let Some(map) = map.filter(|map| map.points() <= limit) else { return Some(Err(too_many(limit))) };
+    let found = first_wrong_padding(&map, &padding).map(|place| padding.index(place, instance.shape.len()));
+    Some(Ok((map.points() + padding.points(), found)))
+}
+
+fn one_by_one(instance: &Instance<'_>, inverse: &InverseClaim, limit: u64) -> Answer {
+    let mut reached = HashSet::new();
+    let there = instance.one_by_one(&instance.domain, limit, |index| {
+        reached.extend(instance.claim.map.eval(index, &instance.symbols).ok());
+        hit(instance.claim, inverse, &instance.symbols, index)
+    });
+    let Answer::Holds(points) = there else { return there };
+    let places = instance.one_by_one(&instance.shape, limit, |place| {
+        let used = is_padding(inverse, &instance.symbols, place) != Some(true);
+        (used && !reached.contains(place)).then(|| nothing_there(instance, inverse, place))
+    });
+    match places {
+        Answer::Holds(more) => Answer::Holds(points + more),
+        other => other,
+    }
+}
+
+fn nothing_there(instance: &Instance<'_>, inverse: &InverseClaim, place: &[i128]) -> Counterexample {
+    let text = format!("{} is said to be no padding, but nothing lands on it", tuple(place));
+    at(instance.claim, &instance.symbols, &[], text).about(&inverse.vars, place)
+}
+
+/// A logical index that lands on the padding.
+fn hit(claim: MapClaim<'_>, inverse: &InverseClaim, symbols: &Bindings, point: &[i128]) -> Option<Counterexample> {
+    let image = match claim.map.eval(point, symbols) {
+        Ok(image) => image,
+        Err(error) => return Some(at(claim, symbols, &[point], format!("{} has no image: {error}", tuple(point)))),
+    };
+    let text = match is_padding(inverse, symbols, &image) {
+        Some(false) => return None,
+        Some(true) => format!("{} lands on {}, which is said to be padding", tuple(point), tuple(&image)),
+        None => format!("{} lands on {}, of which the padding says nothing", tuple(point), tuple(&image)),
+    };
+    Some(at(claim, symbols, &[point], text))
+}
+
+/// Some points of a shape that is too large.
+fn sampled(case: &Case<'_>) -> Option<Decision> {
+    let (instance, inverse) = (case.constant()?, case.claim.inverse?);
+    let found = case.claim.sample(|point, _| hit(case.claim, inverse, &instance.symbols, point))?;
+    Some((Verdict::Refuted(found), "enumeration of some points".into()))
+}
+
+fn by_z3(case: &Case<'_>) -> Option<Decision> {
+    // That the inverse is wrong says nothing about the padding.
+    let right = || match right(case) {
+        Some((Verdict::Refuted(_), method)) => Some((Verdict::Unknown("the inverse is wrong".into()), method)),
+        other => other,
+    };
+    Some(both(untouched(case)?, right))
+}
+
+/// Both of two statements.
+pub(super) fn both(first: Decision, second: impl FnOnce() -> Option<Decision>) -> Decision {
+    let (Verdict::Proved, method) = first else { return first };
+    match second() {
+        Some((Verdict::Proved, other)) if other == method => (Verdict::Proved, method),
+        Some((Verdict::Proved, other)) => (Verdict::Proved, format!("{method}; {other}")),
+        Some(other) => other,
+        None => (Verdict::Unknown("nothing is claimed".into()), method),
+    }
+}
+
+fn untouched(case: &Case<'_>) -> Option<Decision> {
+    let (claim, inverse) = (case.claim, case.claim.inverse?);
+    let mut names = Names::default();
+    let mut prover = claim.prover(case.judge, &mut names);
+    let vars = claim.assume(&mut prover, &mut names, "");
+    let from = prover.context().steps().len();
+    for (var, output) in inverse.vars.iter().zip(claim.outputs(&mut names)) {
+        names.bind(var, output);
+    }
+    let goal = names.prop(&inverse.padding).negate().with_negations_inside();
+    let result = prover.prove(&goal).map(drop);
+    Some(decide("map padding", result, &prover, from, |model| {
+        let point = from_model(model, claim.map.vars(), &vars)?;
+        hit(claim, inverse, &symbols_from(model, &mut names, case.symbols()), &point)
+    }))
+}

@@ -1,0 +1,73 @@
+//! Counterexamples made small: fewer and smaller numbers say more.
+//!
+//! Whatever found a counterexample, it is looked for again where all points can be tried: on the constant shape itself, or
+//! on smaller values of the symbols, one symbol after the other. What is reported was evaluated.
+
+use tilewright_ir::Bindings;
+
+use super::case::{Case, assumed, contradiction};
+use super::instance::{Answer, Instance};
+use crate::enumerate::MAX_POINTS;
+use crate::judge::Decision;
+use crate::verdict::{Counterexample, Verdict};
+
+/// Points of each smaller shape that is tried.
+const POINTS: u64 = 1 << 14;
+/// How often all symbols are gone through.
+const ROUNDS: usize = 3;
+
+/// The smallest counterexample that can be found in place of `found`.
+pub(super) fn smallest(case: &Case<'_>, found: Counterexample, method: String) -> Decision {
+    if method.starts_with("enumeration") && case.symbols().is_empty() {
+        return (Verdict::Refuted(found), method);
+    }
+    if let Some(instance) = case.constant() {
+        return match (case.exhaustive)(instance, MAX_POINTS) {
+            Answer::Fails(first) => (Verdict::Refuted(first), method),
+            Answer::Holds(_) => contradiction("enumeration", &method),
+            Answer::Open(_) => (Verdict::Refuted(found), method),
+        };
+    }
+    (Verdict::Refuted(smaller_shape(case, found)), method)
+}
+
+/// Lowers the symbols one after the other as long as the claim fails there too.
+fn smaller_shape(case: &Case<'_>, mut found: Counterexample) -> Counterexample {
+    let mut symbols = case.symbols().to_vec();
+    // The order of [`super::shape_of`].
+    symbols.sort();
+    if found.shape.len() != symbols.len() {
+        return found;
+    }
+    for _ in 0..ROUNDS {
+        let before = found.shape.clone();
+        for axis in 0..symbols.len() {
+            let value = found.shape[axis].1;
+            let halves = (1..120).rev().map(|half| value >> half).filter(|half| *half > 32);
+            for smaller in (1..value.min(33)).chain(halves) {
+                let values = found.shape.iter().map(|(_, value)| *value);
+                let mut bindings: Bindings = symbols.iter().cloned().zip(values).collect();
+                bindings.insert(symbols[axis].clone(), smaller);
+                if let Some(fails) = fails(case, bindings) {
+                    found = fails;
+                    break;
+                }
+            }
+        }
+        if found.shape == before {
+            break;
+        }
+    }
+    found
+}
+
+fn fails(case: &Case<'_>, symbols: Bindings) -> Option<Counterexample> {
+    if !assumed(case.claim.assumptions, &symbols) {
+        return None;
+    }
+    let instance = Instance::new(case.judge, case.claim, symbols)?;
+    match (case.exhaustive)(&instance, POINTS) {
+        Answer::Fails(found) => Some(found),
+        Answer::Holds(_) | Answer::Open(_) => None,
+    }
+}

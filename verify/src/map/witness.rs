@@ -1,0 +1,164 @@
+//! Indices that may reach the end of a physical axis: corners of the domain, and of each division in the output.
+//!
+//! They are terms in the symbolic extents. Which of them are worth a proof is found out by evaluation on small shapes; where
+//! no single one will do, a few that do together.
+
+use std::fmt;
+
+use tilewright_ir::{BinaryOp, Bindings, Expr, Var};
+
+use super::case::Case;
+use super::instance::Instance;
+use crate::term::Prop;
+use crate::translate::Names;
+
+/// Candidates for one index.
+const VALUES: usize = 10;
+/// Candidates for all of them together.
+const TUPLES: usize = 600;
+/// Small shapes that they are tried on.
+const SHAPES: usize = 48;
+/// Candidates that are handed to Z3.
+const PROOFS: usize = 3;
+
+/// Some indices, one of which is to reach the end.
+#[derive(Debug)]
+pub(super) struct Cases {
+    vars: Vec<Var>,
+    tuples: Vec<Vec<Expr>>,
+}
+
+impl fmt::Display for Cases {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tuple = |tuple: &Vec<Expr>| {
+            let parts: Vec<_> = self.vars.iter().zip(tuple).map(|(var, value)| format!("{var} = {value}")).collect();
+            parts.join(", ")
+        };
+        let all: Vec<_> = self.tuples.iter().map(tuple).collect();
+        f.write_str(&all.join(" or "))
+    }
+}
+
+/// That one of the candidates is an index of the domain and reaches the end of the axis.
+pub(super) fn goal(case: &Case<'_>, axis: usize, cases: &Cases, names: &mut Names) -> Prop {
+    let map = case.claim.map;
+    let reached = cases.tuples.iter().map(|tuple| {
+        let mut parts = Vec::new();
+        for (var, value) in cases.vars.iter().zip(tuple) {
+            let extent = map.vars().iter().position(|own| own == var).map(|position| names.term(&map.domain()[position]));
+            let value = names.term(value);
+            if let Some(extent) = extent {
+                parts.push(value.at_least(0).and(value.less(extent)));
+            }
+            names.bind(var, value);
+        }
+        let (index, extent) = (names.term(&map.outputs()[axis]), names.term(&case.claim.shape[axis]));
+        parts.push(index.equals(&extent - 1));
+        Prop::all(parts)
+    });
+    let reached: Vec<Prop> = reached.collect();
+    match <[Prop; 1]>::try_from(reached) {
+        Ok([only]) => only,
+        Err(several) => Prop::any(several),
+    }
+}
+
+/// Candidates, the most promising first.
+pub(super) fn candidates(case: &Case<'_>, axis: usize) -> Vec<Cases> {
+    let map = case.claim.map;
+    let output = &map.outputs()[axis];
+    let used: Vec<usize> = (0..map.vars().len()).filter(|at| output.vars().contains(&map.vars()[*at])).collect();
+    let vars: Vec<Var> = used.iter().map(|at| map.vars()[*at].clone()).collect();
+    let divisors = divisors(output, map.vars());
+    let values: Vec<Vec<Expr>> = used.iter().map(|at| values(&map.domain()[*at], &divisors)).collect();
+    let tuples = tuples(&values);
+    let shapes: Vec<&Instance<'_>> = case.constant().into_iter().chain(case.small()).take(SHAPES).collect();
+    let hits: Vec<Vec<bool>> = tuples
+        .iter()
+        .map(|tuple| shapes.iter().map(|shape| reaches(shape, axis, &used, tuple)).collect())
+        .collect();
+    let single = |(at, hits): (usize, &Vec<bool>)| hits.iter().all(|hit| *hit).then_some(at);
+    let mut found: Vec<Vec<usize>> = hits.iter().enumerate().filter_map(single).map(|at| vec![at]).take(PROOFS).collect();
+    if found.is_empty() {
+        found.extend(cover(&hits, shapes.len()));
+    }
+    let cases = |which: Vec<usize>| Cases {
+        vars: vars.clone(),
+        tuples: which.into_iter().map(|at| tuples[at].clone()).collect(),
+    };
+    found.into_iter().map(cases).collect()
+}
+
+/// Whether an index lies in the domain and reaches the end of an axis, for one shape.
+fn reaches(shape: &Instance<'_>, axis: usize, used: &[usize], tuple: &[Expr]) -> bool {
+    let mut bindings: Bindings = shape.symbols.clone();
+    for (&at, value) in used.iter().zip(tuple) {
+        let value = value.eval_index(&shape.symbols).ok().filter(|value| (0..shape.domain[at]).contains(value));
+        let Some(value) = value else { return false };
+        bindings.insert(shape.claim.map.vars()[at].clone(), value);
+    }
+    shape.claim.map.outputs()[axis].eval_index(&bindings).is_ok_and(|index| index + 1 == shape.shape[axis])
+}
+
+/// A few candidates that reach the end of every shape together.
+fn cover(hits: &[Vec<bool>], shapes: usize) -> Option<Vec<usize>> {
+    let mut open: Vec<usize> = (0..shapes).collect();
+    let mut chosen = Vec::new();
+    while !open.is_empty() && chosen.len() < 4 {
+        let count = |at: usize| open.iter().filter(|shape| hits[at][**shape]).count();
+        let best = (0..hits.len()).rev().max_by_key(|at| count(*at)).filter(|at| count(*at) > 0)?;
+        open.retain(|shape| !hits[best][*shape]);
+        chosen.push(best);
+    }
+    open.is_empty().then_some(chosen)
+}
+
+/// What indices are divided by in an expression, if it does not depend on them itself.
+fn divisors(output: &Expr, indices: &[Var]) -> Vec<Expr> {
+    let mut found: Vec<Expr> = Vec::new();
+    output.walk(&mut |part| {
+        if let Expr::Binary(BinaryOp::FloorDiv | BinaryOp::FloorMod, _, by) = part
+            && !by.vars().iter().any(|var| indices.contains(var))
+            && !found.contains(by)
+        {
+            found.push((**by).clone());
+        }
+    });
+    found
+}
+
+/// The ends of an axis, and the ends of what divisions make of it.
+fn values(extent: &Expr, divisors: &[Expr]) -> Vec<Expr> {
+    let of_type = |value| Expr::Int { value, ty: extent.dtype().scalar };
+    let last = |end: Expr| end - of_type(1);
+    let mut found = vec![last(extent.clone()), of_type(0)];
+    for by in divisors.iter().filter(|by| by.dtype() == extent.dtype()) {
+        let whole = || extent.clone().floor_div(by.clone()) * by.clone();
+        found.push(last(Expr::binary(BinaryOp::Min, extent.clone(), by.clone())));
+        found.push(last(by.clone()));
+        found.push(last(whole()));
+        found.push(last(extent.clone()).floor_div(by.clone()) * by.clone());
+    }
+    found.truncate(VALUES);
+    found
+}
+
+/// All combinations, those of early values first, up to a number.
+fn tuples(values: &[Vec<Expr>]) -> Vec<Vec<Expr>> {
+    let mut found: Vec<Vec<usize>> = vec![Vec::new()];
+    for values in values {
+        let most = (TUPLES / found.len()).clamp(1, values.len());
+        found = found
+            .into_iter()
+            .flat_map(|tuple| {
+                (0..most).map(move |value| {
+                    let mut longer = tuple.clone();
+                    longer.push(value);
+                    longer
+                })
+            })
+            .collect();
+    }
+    found.sort_by_key(|tuple| tuple.iter().sum::<usize>());
+    found.iter().map(|tuple| tuple.iter().zip(values).map(|(&at, values)| values[at].clone()).collect()).collect()
+}
