@@ -24,13 +24,14 @@ pub(super) use question::{Question, Texts};
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   tilewright map 'lambda n, h, w, c: [n, c//4, h, w, c%4]' --shape 16,64,64,128 --at 11,37,23,101
+  tilewright map NCHW4c --shape n,c,h,w
   tilewright map 'lambda i, j: [2*i + j]' --shape 3,4     # refuted: exit code 1
   tilewright map 'lambda n, h, w, c: [n, c//4, h, AXIS_SEPARATOR, w, c%4]' --shape n,64,64,c --assume 'c % 4 == 0'
   tilewright map 'lambda i, j: [i*17 + j]' --shape 9,13 --physical-shape 160 --inverse 'lambda p: [p//17, p%17]' \\
       --padding 'lambda p: p%17 >= 13 or p//17 >= 9'
   echo '{\"map\":\"lambda i, j: [j, i]\",\"shape\":[3,5],\"at\":[[1,2]]}' | tilewright map --batch -")]
 pub struct Args {
-    /// The map as a Python lambda; `-` reads it from standard input
+    /// The map as a Python lambda, or a format such as NCHW4c, nChw16c, NHWC->NCHW4c or '(8,128)(2,1)'; `-` reads it from standard input
     #[arg(value_name = "MAP", required_unless_present = "batch")]
     map: Option<String>,
     /// The logical shape: numbers, or names for symbolic extents

@@ -5,7 +5,7 @@
 //! [`lemmas`] (theorems proved once and instantiated), [`certificate`]
 //! (the proof for other solvers, from what [`record`] kept), [`verdict`] (what is reported). On them stand [`translate`] (from the language to terms),
 //! [`prove`] (strategies, untrusted), `enumerate` (index maps on all points of a box), [`gf2`] (linear algebra over bits), and the obligations: [`map`] of index maps, [`access`] of single programs, `pass` of a
-//! program before and after a pass (walked by `lockstep`, its claims looked at by `claims`), `lowering` of a program and a definition, `definition` of a definition. [`judge`] is the door.
+//! program before and after a pass (walked by `lockstep`, its claims looked at by `claims` and `fills`), `lowering` of a program and a definition, `definition` of a definition. [`judge`] is the door.
 
 pub mod access;
 pub mod certificate;
@@ -14,6 +14,7 @@ pub mod concrete;
 mod definition;
 pub mod encode;
 mod enumerate;
+mod fills;
 pub mod gf2;
 pub mod judge;
 pub mod kernel;
@@ -31,6 +32,7 @@ mod sample;
 pub mod smtlib;
 pub mod solver;
 pub mod term;
+pub mod tiling;
 pub mod translate;
 pub mod verdict;
 mod view;

@@ -6,6 +6,7 @@ use tilewright_ir::{Diagnostic, Expr, IndexMap, Span, Var};
 use tilewright_script::{Symbols, read_condition, read_index_map, read_predicate, read_shape};
 
 use super::super::failure::Failure;
+use crate::formats;
 use crate::report::Source;
 
 /// Most axes of a shape, logical or physical.
@@ -63,7 +64,12 @@ impl Question {
             let message = format!("`{symbol}` is a function here and no extent");
             return Err(fault(&texts.shape, "reserved-name", message, "give the extent another name"));
         }
-        let map = read_index_map(&texts.map.text, Some(&shape), &mut symbols);
+        let format = formats::read(&texts.map.text, &shape).transpose();
+        let format = format.map_err(|faults| Failure::input(&texts.map, faults))?;
+        let map = match &format {
+            Some(format) => Ok(format.map.clone()),
+            None => read_index_map(&texts.map.text, Some(&shape), &mut symbols),
+        };
         let map = map.map_err(|faults| Failure::input(&texts.map, faults))?;
         only_known(&texts.map, &symbols, declared)?;
         let (outputs, most) = (map.outputs().len(), MAX_RANK);
@@ -85,6 +91,11 @@ impl Question {
             return Err(fault(text, "rank", message, "give one extent for each output"));
         }
         let meaning = texts.spec.as_ref().map(|text| meaning(text, &map, &mut symbols)).transpose()?;
+        // A named format has a meaning of its own, and whole blocks.
+        let (physical_shape, meaning) = match format {
+            Some(format) => (physical_shape.or(Some(format.shape)), meaning.or(Some(format.meaning))),
+            None => (physical_shape, meaning),
+        };
         let points = texts.at.into_iter().map(|text| read_point(text, &map)).collect::<Result<_, _>>()?;
         let (inverse, padding) = (texts.inverse, texts.padding);
         Ok(Self { source: texts.map, map, physical_shape, assumptions, points, meaning, inverse, padding, symbols })
