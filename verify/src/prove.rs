@@ -6,6 +6,7 @@
 
 mod digits;
 mod linear;
+mod reduce;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,6 +29,8 @@ pub struct Prover<'a> {
     bounds: HashMap<(Term, Option<Term>), Option<Vec<Fact>>>,
     /// Products that were shown to be at least 1.
     positive: HashMap<Term, Fact>,
+    /// Terms that were made plainer.
+    plain: HashMap<Term, reduce::Plain>,
 }
 
 /// The proofs so far: what each is of, and its steps.
@@ -64,6 +67,7 @@ impl<'a> Prover<'a> {
             indices: BTreeSet::new(),
             bounds: HashMap::new(),
             positive: HashMap::new(),
+            plain: HashMap::new(),
         }
     }
 
@@ -79,6 +83,7 @@ impl<'a> Prover<'a> {
             indices,
             bounds: self.bounds.clone(),
             positive: self.positive.clone(),
+            plain: self.plain.clone(),
         }
     }
 
@@ -105,6 +110,7 @@ impl<'a> Prover<'a> {
     pub fn assume(&mut self, prop: &Prop, reason: &str) {
         // What was not found before may be found now.
         self.bounds.retain(|_, found| found.is_some());
+        self.plain.clear();
         for part in prop.conjuncts() {
             if part.as_bool() != Some(true) {
                 let fact = self.context.assume(part, reason);
@@ -153,6 +159,9 @@ impl<'a> Prover<'a> {
         if goal.as_bool() == Some(true) {
             return self.context.derive(goal.clone(), &[], Mode::Abstract);
         }
+        if let Some(known) = self.known(goal) {
+            return Ok(known);
+        }
         if let PropKind::Compare(Comparison::Eq, lhs, rhs) = goal.kind()
             && let Ok(fact) = poly_identity(&mut self.context, lhs, rhs)
         {
@@ -187,6 +196,9 @@ impl<'a> Prover<'a> {
 
     fn prove_nonlinear(&mut self, goal: &Prop, near: &[Known]) -> Result<Fact, Failure> {
         if let Some(result) = self.by_digits(goal) {
+            return Ok(result);
+        }
+        if let Some(result) = self.by_reduction(goal) {
             return Ok(result);
         }
         let divisions = self.division_facts(goal);

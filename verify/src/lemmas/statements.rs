@@ -52,6 +52,8 @@ lemmas! {
     DivDiv,
     /// `0 < a`, `0 < b` ⊢ `x % (a * b) % b == x % b`
     ModMod,
+    /// `0 < a`, `0 < b` ⊢ `x % (a * b) // b == x // b % a`
+    ModDiv,
     /// `0 < b` ⊢ `(x + k * b) // b == x // b + k`, `(x + k * b) % b == x % b`
     DivShift,
 }
@@ -86,7 +88,7 @@ impl Lemma {
             Self::HornerBounds => [digit("q", "n"), digit("r", "d")].concat(),
             Self::HornerInverse => digit("r", "d").to_vec(),
             Self::Monotone => vec![a.at_least(0), v("x").at_most(v("y"))],
-            Self::ProductPositive | Self::DivDiv | Self::ModMod => vec![a.more(0), b.more(0)],
+            Self::ProductPositive | Self::DivDiv | Self::ModMod | Self::ModDiv => vec![a.more(0), b.more(0)],
         }
     }
 
@@ -109,6 +111,7 @@ impl Lemma {
             Self::ProductPositive => (&a * &b).more(0),
             Self::DivDiv => x.floor_div(&a).floor_div(&b).equals(x.floor_div(&a * &b)),
             Self::ModMod => x.floor_mod(&a * &b).floor_mod(&b).equals(x.floor_mod(&b)),
+            Self::ModDiv => x.floor_mod(&a * &b).floor_div(&b).equals(x.floor_div(&b).floor_mod(&a)),
             Self::DivShift => {
                 let moved = &x + v("k") * &b;
                 let quotient = moved.floor_div(&b).equals(x.floor_div(&b) + v("k"));
@@ -152,6 +155,7 @@ impl Lemma {
             }
             Self::DivDiv => guide.div_div()?,
             Self::ModMod => guide.mod_mod()?,
+            Self::ModDiv => guide.mod_div()?,
             Self::DivShift => guide.div_shift()?,
         }
         Ok(guide.facts.split_off(premises.len()))
@@ -217,6 +221,20 @@ impl Guide<'_> {
         self.divide(&x, &b)?;
         let high = x.floor_div(&size) * &a + rest.floor_div(&b);
         self.same_digits([&high, &rest.floor_mod(&b)], [&x.floor_div(&b), &x.floor_mod(&b)], &b)
+    }
+
+    /// `x // b` is `x // (a * b) * a + x % (a * b) // b`, whose last digit is below `a`.
+    fn mod_div(&mut self) -> Result<(), Failure> {
+        let [a, b, x] = ["a", "b", "x"].map(v);
+        let size = &a * &b;
+        let (rest, first) = (x.floor_mod(&size), x.floor_div(&b));
+        self.mod_mod()?;
+        self.divide(&first, &a)?;
+        self.apply(Lemma::DivNonNegative, &[("a", &rest), ("b", &b)])?;
+        self.apply(Lemma::DivBelow, &[("a", &rest), ("b", &b), ("n", &a)])?;
+        let (high, low) = (x.floor_div(&size), rest.floor_div(&b));
+        self.derive(first.equals(&high * &a + &low))?;
+        self.same_digits([&first.floor_div(&a), &first.floor_mod(&a)], [&high, &low], &a)
     }
 
     /// `x + k * b` is `(x // b + k) * b + x % b`.

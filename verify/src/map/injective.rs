@@ -39,6 +39,11 @@ pub(super) fn injective(judge: &Judge, claim: MapClaim<'_>) -> Decision {
     if let Some(found) = find_collision(claim, QUICK) {
         return (Verdict::Refuted(found), "evaluation".into());
     }
+    if let Some(inverse) = claim.inverse
+        && let (Verdict::Proved, method) = super::inverse::left(judge, claim, inverse)
+    {
+        return (Verdict::Proved, format!("left inverse, {method}"));
+    }
     let mut names = Names::default();
     let symbols = claim.symbols();
     let mut prover = claim.prover(judge, &mut names);

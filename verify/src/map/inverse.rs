@@ -126,7 +126,8 @@ fn small_physical(
     })
 }
 
-fn left(judge: &Judge, claim: MapClaim<'_>, inverse: &InverseClaim) -> Decision {
+/// The inverse takes every logical index back.
+pub(super) fn left(judge: &Judge, claim: MapClaim<'_>, inverse: &InverseClaim) -> Decision {
     let mut names = Names::default();
     let mut prover = claim.prover(judge, &mut names);
     let vars = claim.assume(&mut prover, &mut names, "");
@@ -161,7 +162,7 @@ fn untouched(judge: &Judge, claim: MapClaim<'_>, inverse: &InverseClaim) -> Deci
     for (var, output) in inverse.vars.iter().zip(claim.outputs(&mut names)) {
         names.bind(var, output);
     }
-    let goal = names.prop(&inverse.padding).negate();
+    let goal = names.prop(&inverse.padding).negate().with_negations_inside();
     let result = prover.prove(&goal).map(drop);
     decide("map padding", result, &prover, from, |model| {
         let point = from_model(model, claim.map.vars(), &vars)?;
@@ -173,7 +174,7 @@ fn right(judge: &Judge, claim: MapClaim<'_>, inverse: &InverseClaim) -> Decision
     let mut names = Names::default();
     let mut prover = claim.prover(judge, &mut names);
     let vars = assume_index(&inverse.vars, claim.shape, &mut prover, &mut names, "");
-    let reached = names.prop(&inverse.padding).negate();
+    let reached = names.prop(&inverse.padding).negate().with_negations_inside();
     prover.assume(&reached, "no padding");
     let from = prover.context().steps().len();
     let back: Vec<Term> = inverse.outputs.iter().map(|output| names.term(output)).collect();

@@ -73,7 +73,7 @@ impl Term {
         (self + (&divisor - 1)).floor_div(divisor)
     }
 
-    fn compare(&self, comparison: Comparison, rhs: Term) -> Prop {
+    pub(crate) fn compare(&self, comparison: Comparison, rhs: Term) -> Prop {
         let decided = match (self.as_const(), rhs.as_const()) {
             (Some(a), Some(b)) => Some(compare(comparison, a, b)),
             _ if *self == rhs => Some(matches!(comparison, Comparison::Eq | Comparison::Le)),
@@ -301,6 +301,46 @@ impl Prop {
             PropKind::Bool(value) => Self::bool(!value),
             PropKind::Not(inner) => inner.clone(),
             _ => Self::new(PropKind::Not(self.clone())),
+        }
+    }
+
+    /// The same with negations at the leaves only: `not (a <= b or c == d)` becomes `b < a and c != d`.
+    #[must_use]
+    pub fn with_negations_inside(&self) -> Self {
+        match self.kind() {
+            PropKind::Bool(_) | PropKind::Sym(_) | PropKind::Compare(..) => self.clone(),
+            PropKind::Not(inner) => inner.negation_inside(),
+            PropKind::And(parts) => Self::all(parts.iter().map(Self::with_negations_inside)),
+            PropKind::Or(parts) => Self::any(parts.iter().map(Self::with_negations_inside)),
+            PropKind::Implies(a, b) => a.negation_inside().or(b.with_negations_inside()),
+            PropKind::Iff(a, b) => {
+                let (a, b) = (a.with_negations_inside(), b.with_negations_inside());
+                let (not_a, not_b) = (a.negation_inside(), b.negation_inside());
+                a.and(b).or(not_a.and(not_b))
+            }
+        }
+    }
+
+    /// `not self`, with negations at the leaves only.
+    fn negation_inside(&self) -> Self {
+        match self.kind() {
+            PropKind::Bool(value) => Self::bool(!value),
+            PropKind::Sym(_) => self.negate(),
+            PropKind::Compare(comparison, a, b) => match comparison {
+                Comparison::Eq => a.differs(b),
+                Comparison::Ne => a.equals(b),
+                Comparison::Lt => b.at_most(a),
+                Comparison::Le => b.less(a),
+            },
+            PropKind::Not(inner) => inner.with_negations_inside(),
+            PropKind::And(parts) => Self::any(parts.iter().map(Self::negation_inside)),
+            PropKind::Or(parts) => Self::all(parts.iter().map(Self::negation_inside)),
+            PropKind::Implies(a, b) => a.with_negations_inside().and(b.negation_inside()),
+            PropKind::Iff(a, b) => {
+                let (a, b) = (a.with_negations_inside(), b.with_negations_inside());
+                let (not_a, not_b) = (a.negation_inside(), b.negation_inside());
+                a.and(not_b).or(not_a.and(b))
+            }
         }
     }
 
