@@ -4,7 +4,7 @@
 //! and by the printer alike), [`solver`] (Z3 with budgets and a memo), [`kernel`] (facts and nothing but facts),
 //! [`lemmas`] (theorems proved once and instantiated), [`certificate`]
 //! (the proof for other solvers), [`verdict`] (what is reported). On them stand [`translate`] (from the language to terms),
-//! [`prove`] (strategies, untrusted), and the obligations: [`map`] of index maps, [`access`] of single programs, `pass` of a
+//! [`prove`] (strategies, untrusted), and the obligations: [`map`] of index maps, [`layout`] of XLA's tiled layouts, [`access`] of single programs, `pass` of a
 //! program before and after a pass (walked by `lockstep`, its claims looked at by `claims`), `lowering` of a program and a definition, `definition` of a definition. [`judge`] is the door.
 
 pub mod access;
@@ -15,6 +15,7 @@ mod definition;
 pub mod encode;
 pub mod judge;
 pub mod kernel;
+pub mod layout;
 pub mod lemmas;
 mod lockstep;
 mod lowering;
@@ -33,5 +34,8 @@ pub mod verdict;
 mod view;
 
 pub use judge::{Config, Judge, Report};
+pub use layout::LayoutClaim;
+pub use layout::bitcast::PairClaim;
+pub use layout::relayout::RelayoutClaim;
 pub use map::MapClaim;
 pub use verdict::{Counterexample, Verdict};

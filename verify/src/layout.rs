@@ -1,0 +1,259 @@
+//! Obligations of XLA's tiled layouts, and of two layouts of the same data.
+//!
+//! A claimed layout is held against its meaning, which the judge writes down itself tile by tile (`layout/meaning.rs`):
+//!
+//! | id | here |
+//! |---|---|
+//! | tiling | the claimed formula is pad, reshape, transpose: the same physical extents, indices and positions |
+//! | bounds, injective, overflow | of the map from logical indices to positions |
+//! | tight | the allocation: one more than the largest position of the padded array, rounded up to the tail alignment |
+//! | inverse, padding | from positions back to logical indices, and which positions are padding |
+//!
+//! Dimensions are compared one by one, where the arithmetic is linear even for symbolic extents; the position is the
+//! numeral of what was compared, a polynomial identity. [`bitcast`] and [`relayout`] are about two layouts.
+
+pub mod bitcast;
+mod meaning;
+pub mod relayout;
+
+use tilewright_ir::layout::Layout;
+use tilewright_ir::{Bindings, Expr, IndexMap, InverseClaim, ScalarType, Var};
+
+use self::meaning::Meaning;
+use crate::judge::{Decision, Judge, Report};
+use crate::map::{MapClaim, decide};
+use crate::verdict::{Counterexample, Verdict};
+
+/// What is claimed of a layout of an array. The maps carry the logical extents as their domain, and have the same
+/// variables.
+///
+/// ```
+/// use tilewright_ir::layout::{Layout, SymbolicTiling, Tile};
+/// use tilewright_ir::{Expr, ScalarType, Var};
+/// use tilewright_verify::{Config, Judge, LayoutClaim};
+/// let layout = Layout::row_major(2).with_tiles(vec![Tile::from_vector(&[8, 128])?, Tile::from_vector(&[2, 1])?]);
+/// let [rows, columns] = ["r", "c"].map(|name| Expr::from(Var::new(name, ScalarType::Int64)));
+/// let formula = SymbolicTiling::new(&layout, &[rows, columns])?;
+/// let (tiled, flat) = (formula.to_tiled_map()?, formula.to_flat_map()?);
+/// let claim = LayoutClaim::new(&layout, &tiled, formula.physical_shape(), &flat, formula.physical_elements());
+/// for report in Judge::new(Config::default())?.check_layout(&claim) {
+///     assert!(report.verdict.is_proved(), "{}: {}", report.obligation, report.verdict);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct LayoutClaim<'a> {
+    /// The layout as data.
+    pub layout: &'a Layout,
+    /// From logical indices to the indices after the last tile.
+    pub tiled: &'a IndexMap,
+    /// The extents after the last tile, from major to minor.
+    pub shape: &'a [Expr],
+    /// From logical indices to positions in memory, its only output.
+    pub flat: &'a IndexMap,
+    /// Elements that memory is allocated for.
+    pub slots: &'a Expr,
+    /// The claimed inverse of `flat`, from a position, and which positions are padding.
+    pub inverse: Option<&'a InverseClaim>,
+    /// What may be taken for granted of the symbolic extents.
+    pub assumptions: &'a [Expr],
+}
+
+impl<'a> LayoutClaim<'a> {
+    /// A claim without an inverse.
+    pub fn new(
+        layout: &'a Layout,
+        tiled: &'a IndexMap,
+        shape: &'a [Expr],
+        flat: &'a IndexMap,
+        slots: &'a Expr,
+    ) -> Self {
+        Self { layout, tiled, shape, flat, slots, inverse: None, assumptions: &[] }
+    }
+
+    /// With this inverse, and this padding.
+    #[must_use]
+    pub fn inverse(self, inverse: &'a InverseClaim) -> Self {
+        Self { inverse: Some(inverse), ..self }
+    }
+
+    /// Only for symbolic extents of which these hold.
+    #[must_use]
+    pub fn assuming(self, assumptions: &'a [Expr]) -> Self {
+        Self { assumptions, ..self }
+    }
+}
+
+impl Judge {
+    /// Decides tiling, bounds, injective, tight and overflow of a layout; inverse and padding, where an inverse is claimed.
+    pub fn check_layout(&self, claim: &LayoutClaim<'_>) -> Vec<Report> {
+        let subject = claim.flat.to_string();
+        let Some(meaning) = Meaning::new(claim.layout, claim.flat.vars(), claim.flat.domain()) else {
+            let reason = "the layout fits no array of this rank".to_owned();
+            return vec![Self::report("tiling", subject, || (Verdict::Unknown(reason), "shape".into()))];
+        };
+        let slots = [claim.slots.clone()];
+        let mut flat = MapClaim::new(claim.flat, &slots).assuming(claim.assumptions);
+        flat.inverse = claim.inverse;
+        let mut reports = vec![
+            Self::report("tiling", subject.clone(), || self.tiling(claim, &meaning)),
+            Self::report("bounds", subject.clone(), || self.placed("bounds", claim, &meaning, flat)),
+            Self::report("injective", subject.clone(), || self.placed("injective", claim, &meaning, flat)),
+            Self::report("tight", subject.clone(), || self.allocation(claim, &meaning)),
+            Self::report("overflow", subject.clone(), || decide(self, "overflow", flat)),
+        ];
+        if claim.inverse.is_some() {
+            reports
+                .extend(["inverse", "padding"].map(|id| Self::report(id, subject.clone(), || decide(self, id, flat))));
+        }
+        reports
+    }
+
+    /// Bounds or injective of the positions. With symbolic extents, each step of the way to the position is shown to have
+    /// it, and so has the whole; where that fails, and for known extents, the map is taken as it is.
+    fn placed(&self, id: &str, claim: &LayoutClaim<'_>, meaning: &Meaning, flat: MapClaim<'_>) -> Decision {
+        if claim.flat.domain().iter().all(|extent| extent.as_const_int().is_some()) {
+            return match decide(self, id, flat) {
+                (Verdict::Unknown(reason), method) => match self.by_stages(id, claim, meaning) {
+                    proved @ (Verdict::Proved, _) => proved,
+                    _ => (Verdict::Unknown(reason), method),
+                },
+                decided => decided,
+            };
+        }
+        match self.by_stages(id, claim, meaning) {
+            proved @ (Verdict::Proved, _) => proved,
+            _ => decide(self, id, flat),
+        }
+    }
+
+    fn by_stages(&self, id: &str, claim: &LayoutClaim<'_>, meaning: &Meaning) -> Decision {
+        let ty = index_type(claim.flat);
+        let Some(stages) = meaning::stages(claim.layout, claim.flat.domain(), ty) else {
+            return (Verdict::Unknown("the layout fits no array of this rank".into()), "shape".into());
+        };
+        let mut decisions = vec![self.tiling(claim, meaning)];
+        for stage in &stages {
+            let claimed = MapClaim::new(&stage.map, &stage.extents).assuming(claim.assumptions);
+            decisions.push(decide(self, id, claimed));
+        }
+        if id == "bounds" {
+            // What is allocated beyond the padded array is less than the tail alignment, and no negative number.
+            let beyond = [claim.slots.clone() - meaning.padded_elements()];
+            let tail = [meaning.tail()];
+            if let Ok(map) = IndexMap::new(Vec::new(), Vec::new(), beyond.to_vec(), Vec::new()) {
+                decisions.push(decide(self, "bounds", MapClaim::new(&map, &tail).assuming(claim.assumptions)));
+            }
+        }
+        all(decisions)
+    }
+
+    /// The claimed formula is pad, reshape, transpose.
+    fn tiling(&self, claim: &LayoutClaim<'_>, meaning: &Meaning) -> Decision {
+        let (extents, rank) = (meaning.extents(), claim.shape.len());
+        if rank != extents.len() || claim.tiled.outputs().len() != rank {
+            let text = format!("the tiles make {} physical dimensions, {rank} are claimed", extents.len());
+            return (Verdict::Refuted(Counterexample { text, ..Counterexample::default() }), "shape".into());
+        }
+        if claim.tiled.vars() != claim.flat.vars() || claim.tiled.domain() != claim.flat.domain() {
+            let reason = "the two maps differ in their indices or extents".to_owned();
+            return (Verdict::Unknown(reason), "shape".into());
+        }
+        let ty = index_type(claim.flat);
+        let indices = claim.tiled.outputs();
+        let position = meaning::numeral(indices, claim.shape, ty);
+        let (vars, domain) = (claim.flat.vars().to_vec(), claim.flat.domain().to_vec());
+        let position = IndexMap::new(vars, domain, vec![position], Vec::new()).ok();
+        let (Some(stated), Some(position)) = (meaning.tiled(), position) else {
+            return (Verdict::Unknown("the extents are no integers".into()), "shape".into());
+        };
+        let slots = [claim.slots.clone()];
+        all([
+            same(self, claim.shape, &extents, claim.assumptions),
+            decide(
+                self,
+                "specification",
+                MapClaim::new(claim.tiled, claim.shape).assuming(claim.assumptions).meaning(&stated),
+            ),
+            decide(
+                self,
+                "specification",
+                MapClaim::new(claim.flat, &slots).assuming(claim.assumptions).meaning(&position),
+            ),
+        ])
+    }
+
+    /// Memory is allocated for one more element than the largest position of the padded array, rounded up as stated.
+    fn allocation(&self, claim: &LayoutClaim<'_>, meaning: &Meaning) -> Decision {
+        let (last, padded) = (meaning.after_last(), meaning.padded_elements());
+        let needed = meaning.slots();
+        let decision = all([
+            same(self, &[last], &[padded], claim.assumptions),
+            same(self, std::slice::from_ref(claim.slots), std::slice::from_ref(&needed), claim.assumptions),
+        ]);
+        let (verdict, method) = decision;
+        let verdict = match verdict {
+            Verdict::Refuted(found) => {
+                Verdict::Refuted(with_values(found, [claim.slots, &needed], |[stated, needed]| {
+                    format!("the allocation has {stated} slots, but the padded array with its tail takes {needed}")
+                }))
+            }
+            other => other,
+        };
+        (verdict, format!("allocation: {method}"))
+    }
+}
+
+fn index_type(map: &IndexMap) -> ScalarType {
+    map.vars().first().map_or(ScalarType::Int64, |var| var.dtype().scalar)
+}
+
+/// Whether expressions over symbolic extents are pairwise equal: as maps without indices.
+fn same(judge: &Judge, stated: &[Expr], meant: &[Expr], assumptions: &[Expr]) -> Decision {
+    let map = |outputs: &[Expr]| IndexMap::new(Vec::new(), Vec::new(), outputs.to_vec(), Vec::new()).ok();
+    match (map(stated), map(meant)) {
+        (Some(stated_map), Some(meant)) => {
+            let claim = MapClaim::new(&stated_map, stated).assuming(assumptions).meaning(&meant);
+            decide(judge, "specification", claim)
+        }
+        _ => (Verdict::Unknown("an extent is no integer".into()), "shape".into()),
+    }
+}
+
+/// The first decision that is not proved; proved, with all methods, if there is none.
+fn all(decisions: impl IntoIterator<Item = Decision>) -> Decision {
+    let mut methods: Vec<String> = Vec::new();
+    for (verdict, method) in decisions {
+        if !verdict.is_proved() {
+            return (verdict, method);
+        }
+        if !methods.contains(&method) {
+            methods.push(method);
+        }
+    }
+    (Verdict::Proved, methods.join(", "))
+}
+
+/// The symbols that a counterexample gives values to.
+fn symbols_of(found: &Counterexample, exprs: &[&Expr]) -> Bindings {
+    let vars: Vec<Var> = exprs.iter().flat_map(|expr| expr.vars()).collect();
+    let value = |var: &Var| found.shape.iter().find(|(name, _)| name == var.name()).map(|(_, value)| *value);
+    vars.iter().filter_map(|var| Some((var.clone(), value(var)?))).collect()
+}
+
+/// The same with another text, in which expressions have their values.
+fn with_values<const N: usize>(
+    found: Counterexample,
+    exprs: [&Expr; N],
+    text: impl FnOnce([i128; N]) -> String,
+) -> Counterexample {
+    let symbols = symbols_of(&found, &exprs);
+    let mut values = [0; N];
+    for (value, expr) in values.iter_mut().zip(exprs) {
+        match expr.eval_index(&symbols) {
+            Ok(found) => *value = found,
+            Err(_) => return found,
+        }
+    }
+    Counterexample { text: text(values), indices: Vec::new(), ..found }
+}
