@@ -1,6 +1,6 @@
 //! Tilewright lowers tensor programs to physical memory layouts and proves, pass by pass, that nothing went wrong.
 //!
-//! The rooms: [`te`] evaluates the TE dialect, [`passes`] lower, [`algebra`] is the untrusted half of index maps,
+//! The rooms: [`te`] evaluates the TE dialect, [`passes`] lower, [`algebra`] is the untrusted half of index maps, [`layouts`] of tiled layouts,
 //! [`codegen`] writes OpenCL C, [`harness`] runs and compares, [`report`] says what came out, [`pipeline`] is the main
 //! job, [`cli`] the command line. The language is `tilewright-ir`, the judge `tilewright-verify`, the reference `tilewright-interp`.
 
@@ -8,6 +8,7 @@ pub mod algebra;
 pub mod cli;
 pub mod codegen;
 pub mod harness;
+pub mod layouts;
 pub mod passes;
 pub mod pipeline;
 pub mod report;

@@ -3,6 +3,7 @@
 //! Standard output is the result, standard error is diagnostics and progress. [`ExitStatus`] says how it went.
 
 pub mod batch;
+pub mod bitcast;
 pub mod check;
 pub mod compile;
 pub mod devices;
@@ -14,6 +15,7 @@ pub mod map;
 pub mod opt;
 pub mod options;
 pub mod printer;
+pub mod relayout;
 pub mod run;
 pub mod validate;
 
@@ -53,6 +55,8 @@ enum Command {
     Validate(validate::Args),
     Map(map::Args),
     Layout(layout::Args),
+    Bitcast(bitcast::Args),
+    Relayout(relayout::Args),
     Run(run::Args),
     Devices(devices::Args),
 }
@@ -95,6 +99,8 @@ fn dispatch(cli: &Cli, printer: &mut Printer) -> Result<ExitStatus, Failure> {
         Command::Validate(args) => validate::run(args, &cli.global, printer),
         Command::Map(args) => map::run(args, &cli.global, printer),
         Command::Layout(args) => layout::run(args, &cli.global, printer),
+        Command::Bitcast(args) => bitcast::run(args, &cli.global, printer),
+        Command::Relayout(args) => relayout::run(args, &cli.global, printer),
         Command::Run(args) => run::run(args, &cli.global, printer),
         Command::Devices(args) => devices::run(args, &cli.global, printer),
     }

@@ -8,6 +8,7 @@ pub mod diagnostic;
 pub mod layout;
 pub mod layout_text;
 pub mod map;
+pub mod relayout;
 pub mod text;
 
 pub use check::{
@@ -17,3 +18,4 @@ pub use check::{
 pub use diagnostic::{DiagnosticRenderer, Source};
 pub use layout::LayoutReport;
 pub use map::{AtRow, MapReport};
+pub use relayout::{BitcastReport, RelayoutReport};

@@ -16,7 +16,7 @@
 //! ```
 
 use super::step::{Coordinate, Extent, Step};
-use super::tiling::too_large;
+use super::tiling::{Tiling, too_large};
 use super::{ArrayShape, Dimension, ElementType, Layout, LayoutError, Place, Tile};
 use crate::dtype::ScalarType;
 use crate::expr::Expr;
@@ -134,30 +134,32 @@ impl SymbolicTiling {
     /// A layout that does not fit the extents, a sparse one, extents of other or of different types, and a padded size
     /// that is too large even where every symbolic extent is 1.
     pub fn new(layout: &Layout, extents: &[Expr]) -> Result<Self, LayoutError> {
-        let smallest = |extent: &Expr| match extent.as_const_int() {
-            Some(value) => u64::try_from(value).map_err(|_| wrong_extent(format!("extent {value} is negative"))),
-            None => Ok(1),
-        };
-        let dimensions = extents.iter().map(|extent| smallest(extent).map(Dimension::Static));
-        let dimensions = dimensions.collect::<Result<Vec<_>, _>>()?;
-        // Neither decides where an element lies.
-        let layout = Layout { split_configs: Vec::new(), element_bits: 0, ..layout.clone() };
-        let array = ArrayShape::new(ElementType::U8, dimensions, Some(layout.clone()))?;
-        let tiling = array.tiling()?;
-        let mut types = extents.iter().filter(|extent| extent.as_const_int().is_none()).map(Expr::dtype);
-        let Some(ty) = types.next() else { return tiling.to_symbolic() };
-        if types.any(|other| other != ty) {
-            return Err(wrong_extent("the extents differ in their types".to_owned()));
+        match extents.iter().find(|extent| extent.as_const_int().is_none()).map(Expr::dtype) {
+            Some(ty) if ty.is_scalar() => Self::typed(layout, extents, ty.scalar),
+            Some(ty) => Err(wrong_extent(format!("extents are int32 or int64, not {ty}"))),
+            None => smallest(layout, extents)?.to_symbolic(),
         }
-        if !ty.is_scalar() || !matches!(ty.scalar, ScalarType::Int32 | ScalarType::Int64) {
+    }
+
+    /// The same with indices of the type `ty`, which all extents that are no constants have.
+    ///
+    /// # Errors
+    /// As [`SymbolicTiling::new`].
+    pub fn typed(layout: &Layout, extents: &[Expr], ty: ScalarType) -> Result<Self, LayoutError> {
+        let tiling = smallest(layout, extents)?;
+        if !matches!(ty, ScalarType::Int32 | ScalarType::Int64) {
             return Err(wrong_extent(format!("extents are int32 or int64, not {ty}")));
         }
-        if ty.scalar == ScalarType::Int32 && i32::try_from(tiling.physical_elements()).is_err() {
+        let symbolic = |extent: &&Expr| extent.as_const_int().is_none();
+        if extents.iter().filter(symbolic).any(|extent| extent.dtype() != crate::dtype::DataType::scalar(ty)) {
+            return Err(wrong_extent("the extents differ in their types".to_owned()));
+        }
+        if ty == ScalarType::Int32 && i32::try_from(tiling.physical_elements()).is_err() {
             return Err(wrong_extent("the number of elements with padding is above what int32 counts to".to_owned()));
         }
         let sizes: Option<Vec<Size>> = extents.iter().map(Size::of).collect();
         sizes
-            .and_then(|sizes| Self::build(ty.scalar, &sizes, &layout))
+            .and_then(|sizes| Self::build(ty, &sizes, layout))
             .ok_or_else(|| too_large(Place::Whole, "the number of elements"))
     }
 
@@ -264,6 +266,19 @@ impl SymbolicTiling {
         let sum = sum.unwrap_or_else(|| constant(0, self.ty));
         map(self.vars.clone(), self.domain.clone(), vec![sum])
     }
+}
+
+/// The tiling where every symbolic extent is 1, which has to be possible.
+fn smallest(layout: &Layout, extents: &[Expr]) -> Result<Tiling, LayoutError> {
+    let smallest = |extent: &Expr| match extent.as_const_int() {
+        Some(value) => u64::try_from(value).map_err(|_| wrong_extent(format!("extent {value} is negative"))),
+        None => Ok(1),
+    };
+    let dimensions = extents.iter().map(|extent| smallest(extent).map(Dimension::Static));
+    let dimensions = dimensions.collect::<Result<Vec<_>, _>>()?;
+    // Neither decides where an element lies.
+    let layout = Layout { split_configs: Vec::new(), element_bits: 0, ..layout.clone() };
+    ArrayShape::new(ElementType::U8, dimensions, Some(layout))?.tiling()
 }
 
 fn map(vars: Vec<Var>, domain: Vec<Expr>, outputs: Vec<Expr>) -> Result<IndexMap, LayoutError> {

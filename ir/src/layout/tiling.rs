@@ -228,12 +228,22 @@ impl Tiling {
             }
             parts.push(positions);
         }
+        // The last dimension runs in a row of its own where nothing is folded with it.
+        let last = self
+            .shape
+            .len()
+            .checked_sub(1)
+            .filter(|&last| place.iter().filter(|at| at.0 == place[last].0).count() == 1);
+        let row: &[u64] = last.map_or(&[0], |last| &parts[place[last].0]);
+        let rank = self.shape.len() - usize::from(last.is_some());
         let mut table = Vec::with_capacity(length);
-        let mut index = vec![0u64; self.shape.len()];
+        let mut index = vec![0u64; rank];
         let mut at = vec![0usize; parts.len()];
         loop {
-            table.push(parts.iter().zip(&at).map(|(positions, &at)| positions[at]).sum());
-            let mut dimension = self.shape.len();
+            // The row's own part is at 0, where its position is 0 too.
+            let base: u64 = parts.iter().zip(&at).map(|(positions, &at)| positions[at]).sum();
+            table.extend(row.iter().map(|position| base + position));
+            let mut dimension = rank;
             loop {
                 let Some(next) = dimension.checked_sub(1) else { return table };
                 dimension = next;
