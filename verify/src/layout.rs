@@ -15,11 +15,12 @@
 pub mod bitcast;
 mod meaning;
 pub mod relayout;
+mod undo;
 
 use tilewright_ir::layout::Layout;
 use tilewright_ir::{Bindings, Expr, IndexMap, InverseClaim, ScalarType, Var};
 
-use self::meaning::Meaning;
+use self::meaning::{Kind, Meaning, Stage};
 use crate::judge::{Decision, Judge, Report};
 use crate::map::{MapClaim, decide};
 use crate::verdict::{Counterexample, Verdict};
@@ -89,62 +90,116 @@ impl Judge {
     pub fn check_layout(&self, claim: &LayoutClaim<'_>) -> Vec<Report> {
         let subject = claim.flat.to_string();
         let Some(meaning) = Meaning::new(claim.layout, claim.flat.vars(), claim.flat.domain()) else {
-            let reason = "the layout fits no array of this rank".to_owned();
-            return vec![Self::report("tiling", subject, || (Verdict::Unknown(reason), "shape".into()))];
+            return vec![Self::report("tiling", subject, no_layout)];
         };
-        let slots = [claim.slots.clone()];
-        let mut flat = MapClaim::new(claim.flat, &slots).assuming(claim.assumptions);
-        flat.inverse = claim.inverse;
+        let way = Way::new(claim, &meaning);
         let mut reports = vec![
             Self::report("tiling", subject.clone(), || self.tiling(claim, &meaning)),
-            Self::report("bounds", subject.clone(), || self.placed("bounds", claim, &meaning, flat)),
-            Self::report("injective", subject.clone(), || self.placed("injective", claim, &meaning, flat)),
+            Self::report("bounds", subject.clone(), || self.placed("bounds", &way)),
+            Self::report("injective", subject.clone(), || self.placed("injective", &way)),
             Self::report("tight", subject.clone(), || self.allocation(claim, &meaning)),
-            Self::report("overflow", subject.clone(), || decide(self, "overflow", flat)),
+            Self::report("overflow", subject.clone(), || self.whole("overflow", &way)),
         ];
         if claim.inverse.is_some() {
             reports
-                .extend(["inverse", "padding"].map(|id| Self::report(id, subject.clone(), || decide(self, id, flat))));
+                .extend(["inverse", "padding"].map(|id| Self::report(id, subject.clone(), || self.undone(id, &way))));
         }
         reports
     }
 
-    /// Bounds or injective of the positions. With symbolic extents, each step of the way to the position is shown to have
-    /// it, and so has the whole; where that fails, and for known extents, the map is taken as it is.
-    fn placed(&self, id: &str, claim: &LayoutClaim<'_>, meaning: &Meaning, flat: MapClaim<'_>) -> Decision {
-        if claim.flat.domain().iter().all(|extent| extent.as_const_int().is_some()) {
-            return match decide(self, id, flat) {
-                (Verdict::Unknown(reason), method) => match self.by_stages(id, claim, meaning) {
-                    proved @ (Verdict::Proved, _) => proved,
-                    _ => (Verdict::Unknown(reason), method),
-                },
-                decided => decided,
-            };
+    /// An obligation of the map to positions, taken as it is.
+    fn whole(&self, id: &str, way: &Way<'_>) -> Decision {
+        let slots = [way.claim.slots.clone()];
+        let mut flat = MapClaim::new(way.claim.flat, &slots).assuming(way.claim.assumptions);
+        if matches!(id, "inverse" | "padding") {
+            flat.inverse = way.claim.inverse;
         }
-        match self.by_stages(id, claim, meaning) {
+        decide(self, id, flat)
+    }
+
+    /// Bounds or injective of the positions: each stage of the way to the position is shown to have it, and so has the whole.
+    /// Where that fails, the map is taken as it is.
+    fn placed(&self, id: &str, way: &Way<'_>) -> Decision {
+        match self.by_stages(id, way) {
             proved @ (Verdict::Proved, _) => proved,
-            _ => decide(self, id, flat),
+            _ => self.whole(id, way),
         }
     }
 
-    fn by_stages(&self, id: &str, claim: &LayoutClaim<'_>, meaning: &Meaning) -> Decision {
-        let ty = index_type(claim.flat);
-        let Some(stages) = meaning::stages(claim.layout, claim.flat.domain(), ty) else {
-            return (Verdict::Unknown("the layout fits no array of this rank".into()), "shape".into());
+    /// Inverse or padding of the positions, stage by stage; where that fails, the map and its inverse are taken as they are.
+    fn undone(&self, id: &str, way: &Way<'_>) -> Decision {
+        let Some(inverse) = way.claim.inverse else {
+            return (Verdict::Unknown("no inverse is claimed".into()), "none".into());
         };
-        let mut decisions = vec![self.tiling(claim, meaning)];
-        for stage in &stages {
-            let claimed = MapClaim::new(&stage.map, &stage.extents).assuming(claim.assumptions);
-            decisions.push(decide(self, id, claimed));
+        match self.undone_by_stages(id, way, inverse) {
+            proved @ (Verdict::Proved, _) => proved,
+            _ => self.whole(id, way),
+        }
+    }
+
+    fn by_stages(&self, id: &str, way: &Way<'_>) -> Decision {
+        let (claim, assumptions) = (way.claim, way.claim.assumptions);
+        let mut decisions = vec![way.complete(), self.tiling(claim, way.meaning)];
+        for stage in &way.stages {
+            let claimed = MapClaim::new(&stage.map, &stage.extents).assuming(assumptions);
+            decisions.push(match (&stage.kind, id) {
+                // What can be undone is injective.
+                (Kind::Numeral | Kind::Fold(_), "injective") => self.numerals(stage, assumptions),
+                _ => decide(self, id, claimed),
+            });
         }
         if id == "bounds" {
-            // What is allocated beyond the padded array is less than the tail alignment, and no negative number.
-            let beyond = [claim.slots.clone() - meaning.padded_elements()];
-            let tail = [meaning.tail()];
-            if let Ok(map) = IndexMap::new(Vec::new(), Vec::new(), beyond.to_vec(), Vec::new()) {
-                decisions.push(decide(self, "bounds", MapClaim::new(&map, &tail).assuming(claim.assumptions)));
-            }
+            decisions.push(self.beyond(way));
         }
+        all(decisions)
+    }
+
+    /// What is allocated beyond the padded array is less than the tail alignment, and no negative number.
+    fn beyond(&self, way: &Way<'_>) -> Decision {
+        let beyond = way.claim.slots.clone() - way.meaning.padded_elements();
+        let tail = [way.meaning.tail()];
+        match IndexMap::new(Vec::new(), Vec::new(), vec![beyond], Vec::new()) {
+            Ok(map) => decide(self, "bounds", MapClaim::new(&map, &tail).assuming(way.claim.assumptions)),
+            Err(error) => (Verdict::Unknown(error.to_string()), "shape".into()),
+        }
+    }
+
+    /// Inverse or padding of the positions: each stage is undone, and what is claimed is all of them undone, from the last
+    /// one to the first.
+    fn undone_by_stages(&self, id: &str, way: &Way<'_>, inverse: &InverseClaim) -> Decision {
+        let unknown = || (Verdict::Unknown("the claim is no inverse of a position".into()), "shape".to_owned());
+        let [slot] = inverse.vars.as_slice() else { return unknown() };
+        let (layout, assumptions) = (way.claim.layout, way.claim.assumptions);
+        let padded = undo::beyond(&way.stages, &way.meaning.tail(), way.ty);
+        let composed = undo::composed(&way.stages, &layout.minor_to_major, &slot.into(), padded.clone(), way.ty);
+        let Some(composed) = composed else { return unknown() };
+        let truth = |padding: Expr| {
+            let [yes, no] = [1, 0].map(|value| Box::new(Expr::Int { value, ty: way.ty }));
+            Expr::IfThenElse(Box::new(padding), yes, no)
+        };
+        let map = |outputs: &[Expr], padding: Expr| {
+            let outputs = outputs.iter().cloned().chain([truth(padding)]).collect();
+            IndexMap::new(vec![slot.clone()], vec![way.claim.slots.clone()], outputs, Vec::new()).ok()
+        };
+        let claimed = map(&inverse.outputs, inverse.padding.clone());
+        let (Some(claimed), Some(meant)) = (claimed, map(&composed.index, undo::either(composed.padding))) else {
+            return unknown();
+        };
+        let shape = vec![way.claim.slots.clone(); claimed.outputs().len()];
+        let equal = MapClaim::new(&claimed, &shape).assuming(assumptions).meaning(&meant);
+        let allocated = if padded.is_some() {
+            self.beyond(way)
+        } else {
+            // Without a condition on the position itself, every slot has to be one of the padded array.
+            same(self, std::slice::from_ref(way.claim.slots), &[way.meaning.padded_elements()], assumptions)
+        };
+        let mut decisions = vec![way.complete(), self.tiling(way.claim, way.meaning), allocated];
+        for stage in &way.stages {
+            let inside = MapClaim::new(&stage.map, &stage.extents).assuming(assumptions);
+            decisions.push(decide(self, "bounds", inside));
+            decisions.push(undo::undoes(self, id, stage, assumptions, way.ty));
+        }
+        decisions.push(decide(self, "specification", equal));
         all(decisions)
     }
 
@@ -201,6 +256,34 @@ impl Judge {
             other => other,
         };
         (verdict, format!("allocation: {method}"))
+    }
+}
+
+fn no_layout() -> Decision {
+    (Verdict::Unknown("the layout fits no array of this rank".into()), "shape".into())
+}
+
+/// A claim, its meaning, and the way from an element to its position.
+struct Way<'a> {
+    claim: &'a LayoutClaim<'a>,
+    meaning: &'a Meaning,
+    stages: Vec<Stage>,
+    ty: ScalarType,
+}
+
+impl<'a> Way<'a> {
+    fn new(claim: &'a LayoutClaim<'a>, meaning: &'a Meaning) -> Self {
+        let ty = index_type(claim.flat);
+        let stages = meaning::stages(claim.layout, claim.flat.domain(), ty).unwrap_or_default();
+        Self { claim, meaning, stages, ty }
+    }
+
+    /// That there are stages, the numeral at least.
+    fn complete(&self) -> Decision {
+        if self.stages.is_empty() {
+            return no_layout();
+        }
+        (Verdict::Proved, "stages".into())
     }
 }
 

@@ -164,6 +164,36 @@ fn an_allocation_by_the_first_tile_only_is_too_small() {
     assert!(refuted(&parts.verdict("bounds")).contains("outside"));
 }
 
+#[test]
+fn an_order_that_names_a_dimension_twice_is_no_layout() {
+    let right = Parts::new(&layout(&[1, 0], &[]), &known(&[3, 5]));
+    let parts = Parts { layout: layout(&[1, 1], &[]), ..right };
+    assert!(matches!(parts.verdict("tiling"), Verdict::Unknown(_)));
+}
+
+#[test]
+fn slots_that_are_called_no_padding_are_reached() {
+    // 35 elements in 40 slots: the tail is padding, and has to be called so.
+    let extents = known(&[5, 7]);
+    let parts = Parts::new(&Layout { tail_alignment: 10, ..layout(&[1, 0], &[]) }, &extents);
+    let slot = Var::index("p");
+    let p = || Expr::from(&slot);
+    let outputs = vec![p().floor_div(Expr::int(7)), p().floor_mod(Expr::int(7))];
+    let padding = Expr::binary(BinaryOp::Ge, p(), Expr::int(35));
+    let right = InverseClaim { vars: vec![slot.clone()], outputs: outputs.clone(), padding };
+    proved(&judge().check_layout(&parts.claim().inverse(&right)));
+    let wrong = InverseClaim { padding: Expr::bool(false), ..right };
+    let reports = judge().check_layout(&parts.claim().inverse(&wrong));
+    refuted(&verdict(&reports, "padding"));
+    refuted(&verdict(&reports, "inverse"));
+    // Two slots more than the tail alignment asks for are reached by nothing either.
+    let mut parts = Parts::new(&Layout { tail_alignment: 5, ..layout(&[1, 0], &[]) }, &extents);
+    parts.slots = Expr::int(37);
+    let reports = judge().check_layout(&parts.claim().inverse(&wrong));
+    refuted(&verdict(&reports, "padding"));
+    refuted(&verdict(&reports, "tight"));
+}
+
 fn replaced(map: &IndexMap, outputs: Vec<Expr>) -> IndexMap {
     IndexMap::new(map.vars().to_vec(), map.domain().to_vec(), outputs, Vec::new()).unwrap()
 }

@@ -46,6 +46,12 @@ impl Meaning {
         if layout.is_sparse() || layout.minor_to_major.len() != vars.len() || layout.tail_alignment == 0 {
             return None;
         }
+        let mut sorted = layout.minor_to_major.clone();
+        sorted.sort_unstable();
+        // Every dimension once, or different elements share a place.
+        if !sorted.into_iter().eq(0..vars.len()) {
+            return None;
+        }
         let mut axes = Vec::new();
         for &dimension in layout.minor_to_major.iter().rev() {
             axes.push(Axis { index: Expr::from(vars.get(dimension)?), extent: domain.get(dimension)?.clone() });
@@ -168,19 +174,51 @@ fn split(mut axes: Vec<Axis>, sizes: &[u64], ty: ScalarType) -> Option<Vec<Axis>
 /// One step of the way from a logical index to its position, on its own.
 #[derive(Clone, Debug)]
 pub(super) struct Stage {
+    /// What it does.
+    pub(super) kind: Kind,
     /// From the indices before the step, whose extents are its domain.
     pub(super) map: IndexMap,
     /// The extents after it.
     pub(super) extents: Vec<Expr>,
 }
 
+/// What a stage does.
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
+    /// Groups of so many adjacent dimensions become one each; a group of none is an extent of 1.
+    Fold(Vec<usize>),
+    /// The last dimensions are split by these sizes.
+    Split(Vec<u64>),
+    /// All dimensions become one, the position.
+    Numeral,
+}
+
+/// How many dimensions go into each dimension after a tile's folds.
+fn groups(tile: &Tile, rank: usize) -> Vec<usize> {
+    let prepended = tile.0.len().saturating_sub(rank);
+    let mut groups = vec![1; (rank + prepended).saturating_sub(tile.0.len())];
+    let mut length = 0;
+    for (position, dim) in tile.0.iter().enumerate() {
+        length += usize::from(position >= prepended);
+        if *dim != TileDim::Combine {
+            groups.push(std::mem::take(&mut length));
+        }
+    }
+    groups
+}
+
 impl Stage {
-    fn new(before: &[Expr], ty: ScalarType, step: impl FnOnce(Vec<Axis>) -> Option<Vec<Axis>>) -> Option<Self> {
+    fn new(
+        kind: Kind,
+        before: &[Expr],
+        ty: ScalarType,
+        step: impl FnOnce(Vec<Axis>) -> Option<Vec<Axis>>,
+    ) -> Option<Self> {
         let vars: Vec<Var> = (0..before.len()).map(|axis| Var::new(format!("k{axis}"), ty)).collect();
         let axis = |(var, extent): (&Var, &Expr)| Axis { index: var.into(), extent: extent.clone() };
         let after = step(vars.iter().zip(before).map(axis).collect())?;
         let (outputs, extents) = after.into_iter().map(|axis| (axis.index, axis.extent)).unzip();
-        Some(Self { map: IndexMap::new(vars, before.to_vec(), outputs, Vec::new()).ok()?, extents })
+        Some(Self { kind, map: IndexMap::new(vars, before.to_vec(), outputs, Vec::new()).ok()?, extents })
     }
 }
 
@@ -193,15 +231,16 @@ pub(super) fn stages(layout: &Layout, domain: &[Expr], ty: ScalarType) -> Option
     for tile in &layout.tiles {
         let sizes = sizes(tile)?;
         if sizes.len() < tile.0.len() || tile.0.len() > extents.len() {
-            let stage = Stage::new(&extents, ty, |axes| folded(axes, tile, ty))?;
+            let stage =
+                Stage::new(Kind::Fold(groups(tile, extents.len())), &extents, ty, |axes| folded(axes, tile, ty))?;
             extents.clone_from(&stage.extents);
             stages.push(stage);
         }
-        let stage = Stage::new(&extents, ty, |axes| split(axes, &sizes, ty))?;
+        let stage = Stage::new(Kind::Split(sizes.clone()), &extents, ty, |axes| split(axes, &sizes, ty))?;
         extents.clone_from(&stage.extents);
         stages.push(stage);
     }
-    let flat = Stage::new(&extents, ty, |axes| {
+    let flat = Stage::new(Kind::Numeral, &extents, ty, |axes| {
         let indices: Vec<Expr> = axes.into_iter().map(|axis| axis.index).collect();
         Some(vec![Axis { index: numeral(&indices, &extents, ty), extent: product(&extents, ty) }])
     })?;

@@ -1,9 +1,11 @@
 //! A claimed map from the slots of one layout to those of another.
 
-use tilewright_ir::{IndexMap, InverseClaim};
+use tilewright_ir::layout::{ArrayShape, Layout};
+use tilewright_ir::{Expr, IndexMap, InverseClaim};
 
 use super::bitcast::{Pair, PairClaim};
-use super::{all, same};
+use super::meaning::Meaning;
+use super::{LayoutClaim, Way, all, same};
 use crate::judge::{Decision, Judge, Report};
 use crate::map::{MapClaim, decide};
 use crate::verdict::Verdict;
@@ -32,20 +34,26 @@ impl Judge {
             let reason = "the layouts do not fit".to_owned();
             return vec![Self::report("specification", subject, || (Verdict::Unknown(reason), "shape".into()))];
         };
-        let slots = [pair.from.slots()];
-        let from = MapClaim::new(&pair.from_flat, &slots).inverse(claim.inverse);
+        let arrays = [claim.pair.from, claim.pair.to].map(ArrayShape::layout_or_default);
+        let owns = [Own::new(&pair.from, &pair.from_flat), Own::new(&pair.to, &pair.to_flat)];
+        let [Some(from_own), Some(to_own)] = owns else {
+            return vec![Self::report("specification", subject, super::no_layout)];
+        };
+        let from_claim = from_own.claim(&arrays[0]).inverse(claim.inverse);
+        let to_claim = to_own.claim(&arrays[1]);
+        let (from, to) = (Way::new(&from_claim, &pair.from), Way::new(&to_claim, &pair.to));
         // All of them stand on this: off the padding, the inverse is one.
-        let inverse = decide(self, "inverse", from);
+        let inverse = self.undone("inverse", &from);
         let given = || inverse.clone();
         vec![
             Self::report("specification", subject.clone(), || all([given(), self.relaid(claim, &pair)])),
             Self::report("bounds", subject.clone(), || {
-                all([given(), self.relaid(claim, &pair), self.lands(claim, &pair)])
+                all([given(), self.relaid(claim, &pair), self.lands(claim, &to)])
             }),
             Self::report("injective", subject.clone(), || {
-                all([given(), self.relaid(claim, &pair), self.one_to_one(claim, &pair)])
+                all([given(), self.relaid(claim, &pair), self.one_to_one(claim, &to)])
             }),
-            Self::report("padding", subject, || decide(self, "padding", from)),
+            Self::report("padding", subject, || self.undone("padding", &from)),
         ]
     }
 
@@ -62,16 +70,32 @@ impl Judge {
         ])
     }
 
-    fn lands(&self, claim: &RelayoutClaim<'_>, pair: &Pair) -> Decision {
-        let slots = [pair.to.slots()];
+    fn lands(&self, claim: &RelayoutClaim<'_>, to: &Way<'_>) -> Decision {
         let inside = decide(self, "bounds", MapClaim::new(claim.pair.reindex, claim.pair.to_extents));
-        all([inside, decide(self, "bounds", MapClaim::new(&pair.to_flat, &slots))])
+        all([inside, self.placed("bounds", to)])
     }
 
-    fn one_to_one(&self, claim: &RelayoutClaim<'_>, pair: &Pair) -> Decision {
-        let slots = [pair.to.slots()];
+    fn one_to_one(&self, claim: &RelayoutClaim<'_>, to: &Way<'_>) -> Decision {
         let reindex = decide(self, "injective", MapClaim::new(claim.pair.reindex, claim.pair.to_extents));
-        all([reindex, decide(self, "injective", MapClaim::new(&pair.to_flat, &slots))])
+        all([reindex, self.placed("injective", to)])
+    }
+}
+
+/// The judge's own meaning of a layout, as a claim.
+struct Own {
+    tiled: IndexMap,
+    shape: Vec<Expr>,
+    flat: IndexMap,
+    slots: Expr,
+}
+
+impl Own {
+    fn new(meaning: &Meaning, flat: &IndexMap) -> Option<Self> {
+        Some(Self { tiled: meaning.tiled()?, shape: meaning.extents(), flat: flat.clone(), slots: meaning.slots() })
+    }
+
+    fn claim<'a>(&'a self, layout: &'a Layout) -> LayoutClaim<'a> {
+        LayoutClaim::new(layout, &self.tiled, &self.shape, &self.flat, &self.slots)
     }
 }
 
