@@ -4,6 +4,7 @@
 
 pub mod batch;
 pub mod certificate;
+pub mod bitcast;
 pub mod check;
 pub mod compile;
 pub mod devices;
@@ -17,6 +18,7 @@ pub mod opt;
 pub mod options;
 pub mod printer;
 pub mod recheck;
+pub mod relayout;
 pub mod run;
 pub mod validate;
 
@@ -58,6 +60,8 @@ enum Command {
     Layout(layout::Args),
     Recheck(recheck::Args),
     Draw(draw::Args),
+    Bitcast(bitcast::Args),
+    Relayout(relayout::Args),
     Run(run::Args),
     Devices(devices::Args),
 }
@@ -102,6 +106,8 @@ fn dispatch(cli: &Cli, printer: &mut Printer) -> Result<ExitStatus, Failure> {
         Command::Layout(args) => layout::run(args, &cli.global, printer),
         Command::Recheck(args) => recheck::run(args, &cli.global, printer),
         Command::Draw(args) => draw::run(args, &cli.global, printer),
+        Command::Bitcast(args) => bitcast::run(args, &cli.global, printer),
+        Command::Relayout(args) => relayout::run(args, &cli.global, printer),
         Command::Run(args) => run::run(args, &cli.global, printer),
         Command::Devices(args) => devices::run(args, &cli.global, printer),
     }

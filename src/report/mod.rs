@@ -14,6 +14,7 @@ pub mod layout;
 pub mod layout_text;
 pub mod map;
 pub mod map_text;
+pub mod relayout;
 pub mod text;
 
 pub use check::{
@@ -23,3 +24,4 @@ pub use check::{
 pub use diagnostic::{DiagnosticRenderer, Source};
 pub use layout::LayoutReport;
 pub use map::{AtRow, MapReport};
+pub use relayout::{BitcastReport, RelayoutReport};

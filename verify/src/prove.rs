@@ -96,6 +96,11 @@ impl<'a> Prover<'a> {
         &self.context
     }
 
+    /// An instance of a lemma, as a fact.
+    pub fn lemma(&mut self, lemma: Lemma, values: &[(&str, &Term)], using: &[&Fact]) -> Result<Fact, Failure> {
+        self.lemmas.apply(&mut self.context, lemma, values, using)
+    }
+
     /// Says that a symbol is an index (a loop variable or an axis), not an extent.
     pub fn index(&mut self, symbols: impl IntoIterator<Item = Symbol>) {
         self.indices.extend(symbols);
