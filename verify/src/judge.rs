@@ -120,6 +120,13 @@ impl Judge {
         prover
     }
 
+    /// Keeps the steps of a proof for the certificate, if one is wanted.
+    pub(crate) fn keep(&self, of: &'static str, steps: Vec<Step>) {
+        if let Some(record) = &self.record {
+            record.lock().unwrap_or_else(PoisonError::into_inner).push((of, steps));
+        }
+    }
+
     /// Runs one decision and times it.
     pub(crate) fn report(
         obligation: &'static str,

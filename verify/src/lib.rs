@@ -4,7 +4,7 @@
 //! and by the printer alike), [`solver`] (Z3 with budgets and a memo), [`kernel`] (facts and nothing but facts),
 //! [`lemmas`] (theorems proved once and instantiated), [`certificate`]
 //! (the proof for other solvers), [`verdict`] (what is reported). On them stand [`translate`] (from the language to terms),
-//! [`prove`] (strategies, untrusted), and the obligations: [`map`] of index maps, [`access`] of single programs, `pass` of a
+//! [`prove`] (strategies, untrusted), and the obligations: [`map`] of index maps (with [`digits`] as its first tier), [`access`] of single programs, `pass` of a
 //! program before and after a pass (walked by `lockstep`, its claims looked at by `claims`), `lowering` of a program and a definition, `definition` of a definition. [`judge`] is the door.
 
 pub mod access;
@@ -12,6 +12,7 @@ pub mod certificate;
 mod claims;
 pub mod concrete;
 mod definition;
+pub mod digits;
 pub mod encode;
 pub mod judge;
 pub mod kernel;

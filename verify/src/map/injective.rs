@@ -36,6 +36,9 @@ fn find_collision(claim: MapClaim<'_>, limit: usize) -> Option<Counterexample> {
 
 /// Different logical indices never share a physical one.
 pub(super) fn injective(judge: &Judge, claim: MapClaim<'_>) -> Decision {
+    if let Some(decision) = crate::digits::decide(judge, &claim, "injective") {
+        return decision;
+    }
     if let Some(found) = find_collision(claim, QUICK) {
         return (Verdict::Refuted(found), "evaluation".into());
     }

@@ -12,6 +12,9 @@ use crate::verdict::{Counterexample, Verdict};
 
 /// `inverse(map(x)) = x` on the domain, and `map(inverse(p)) = p` off the padding.
 pub(super) fn inverse(judge: &Judge, claim: MapClaim<'_>) -> Decision {
+    if let Some(decision) = crate::digits::decide(judge, &claim, "inverse") {
+        return decision;
+    }
     let Some(inverse) = claim.inverse else { return nothing_claimed() };
     let quick = claim.search(QUICK, |symbols, _, point, _| lost(claim, inverse, symbols, point));
     if let Some(found) = quick.or_else(|| small_physical(claim, inverse, unreached)) {
@@ -29,6 +32,9 @@ pub(super) fn inverse(judge: &Judge, claim: MapClaim<'_>) -> Decision {
 
 /// No logical index lands on the padding, and what is no padding is reached: by its inverse.
 pub(super) fn padding(judge: &Judge, claim: MapClaim<'_>) -> Decision {
+    if let Some(decision) = crate::digits::decide(judge, &claim, "padding") {
+        return decision;
+    }
     let Some(inverse) = claim.inverse else { return nothing_claimed() };
     let quick = claim.search(QUICK, |symbols, _, point, _| hit(claim, inverse, symbols, point));
     if let Some(found) = quick.or_else(|| small_physical(claim, inverse, unreached)) {

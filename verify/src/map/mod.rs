@@ -12,7 +12,7 @@ mod overflow;
 mod specification;
 mod tight;
 
-use tilewright_ir::{Bindings, Expr, IndexMap, InverseClaim, Var};
+use tilewright_ir::{Bindings, DigitCertificate, Expr, IndexMap, InverseClaim, Var};
 
 use crate::concrete::{extents, instances, points};
 use crate::judge::{Decision, Judge, Report, free_vars};
@@ -58,12 +58,14 @@ pub struct MapClaim<'a> {
     pub inverse: Option<&'a InverseClaim>,
     /// The meaning of the map, stated a second time: it has to be equal to this one on the domain.
     pub meaning: Option<&'a IndexMap>,
+    /// A reason for it all in terms of digits; nothing is believed of it.
+    pub digits: Option<&'a DigitCertificate>,
 }
 
 impl<'a> MapClaim<'a> {
     /// A map into a physical shape, and nothing else.
     pub fn new(map: &'a IndexMap, shape: &'a [Expr]) -> Self {
-        Self { map, shape, padded: &[], assumptions: &[], inverse: None, meaning: None }
+        Self { map, shape, padded: &[], assumptions: &[], inverse: None, meaning: None, digits: None }
     }
 
     /// These outputs have an extent that is larger than needed, on purpose.
@@ -88,6 +90,12 @@ impl<'a> MapClaim<'a> {
     #[must_use]
     pub fn meaning(self, meaning: &'a IndexMap) -> Self {
         Self { meaning: Some(meaning), ..self }
+    }
+
+    /// With this certificate.
+    #[must_use]
+    pub fn digits(self, certificate: &'a DigitCertificate) -> Self {
+        Self { digits: Some(certificate), ..self }
     }
 }
 
@@ -122,7 +130,7 @@ impl Judge {
 
 impl MapClaim<'_> {
     /// Why the claim makes no sense as such.
-    fn ill_formed(&self) -> Option<String> {
+    pub(crate) fn ill_formed(&self) -> Option<String> {
         if self.shape.len() != self.map.outputs().len() {
             return Some(format!("{} extents for {} outputs", self.shape.len(), self.map.outputs().len()));
         }

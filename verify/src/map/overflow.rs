@@ -12,6 +12,9 @@ use crate::translate::Names;
 /// No subterm of the map leaves its type. Of symbolic shapes it is assumed that both sides have no more elements than the
 /// index type can count, which whoever launches the program checks.
 pub(super) fn overflow(judge: &Judge, claim: MapClaim<'_>) -> Decision {
+    if let Some(decision) = crate::digits::decide(judge, &claim, "overflow") {
+        return decision;
+    }
     let mut names = Names::default();
     let symbols = claim.symbols();
     let mut prover = claim.prover(judge, &mut names);

@@ -11,6 +11,9 @@ use crate::verdict::{Counterexample, Verdict};
 
 /// Both maps have the same value at every index of the domain.
 pub(super) fn specification(judge: &Judge, claim: MapClaim<'_>) -> Decision {
+    if let Some(decision) = crate::digits::decide(judge, &claim, "specification") {
+        return decision;
+    }
     let Some(meaning) = claim.meaning else { return (Verdict::Unknown("no meaning is stated".into()), "none".into()) };
     let quick = claim.search(QUICK, |symbols, _, point, _| different(claim, symbols, point));
     if let Some(found) = quick {

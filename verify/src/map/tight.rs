@@ -10,6 +10,9 @@ use crate::verdict::Verdict;
 
 /// The stated physical shape is the smallest one, or the padding is stated.
 pub(super) fn tight(judge: &Judge, claim: MapClaim<'_>) -> Decision {
+    if let Some(decision) = crate::digits::decide(judge, &claim, "tight") {
+        return decision;
+    }
     let mut methods = Vec::new();
     for axis in 0..claim.shape.len() {
         if claim.padded.contains(&axis) {
