@@ -2,6 +2,7 @@
 //!
 //! The judge believes nothing of it. Every result is exact or says where it is not; see each function.
 
+mod digits;
 mod divide;
 mod emit;
 mod interval;
@@ -13,6 +14,7 @@ mod rewrite;
 #[cfg(test)]
 mod tests;
 
+pub use digits::digit_certificate;
 pub use inverse::{Inverse, inverse};
 pub use physical::{PhysicalShape, n_elements, physical_shape};
 pub use ranges::Ranges;

@@ -43,6 +43,8 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     size_fits(&physical.extents)
         .map_err(|fault| Failure::input(&Source { name: "<map>".into(), text: String::new() }, vec![fault]))?;
     let claim = MapClaim::new(&map, &physical.extents).padded(&physical.padded_axes);
+    let digits = algebra::digit_certificate(&map, &physical.extents, claim.inverse, claim.meaning, claim.assumptions);
+    let claim = MapClaim { digits: digits.as_ref(), ..claim };
     let verdicts: Vec<ObligationRow> = judge.check_map(claim).into_iter().map(ObligationRow::from).collect();
     let at = points.iter().map(|point| follow(point, &map, &physical.extents)).collect::<Result<Vec<_>, _>>()?;
     let (inverse, padding) = inverse(&map, &physical.extents);
