@@ -56,7 +56,9 @@ fn parse(document: &str) -> Vec<Element> {
     let mut rest = document;
     while let Some((text, after)) = rest.split_once('<') {
         assert!(!text.contains('>'), "{text}");
-        open.iter_mut().for_each(|element| element.text.push_str(&unescaped(text)));
+        for element in &mut open {
+            element.text.push_str(&unescaped(text));
+        }
         assert!(!open.is_empty() || text.trim().is_empty());
         let (tag, after) = after.split_once('>').unwrap();
         rest = after;

@@ -411,14 +411,22 @@ fn a_thousand_lines_keep_their_order() {
 
 #[test]
 fn huge_ranks_are_errors_and_no_hang() {
-    let shape = ["1"; 20_000].join(",");
+    let shape = vec!["1"; 20_000].join(",");
     let run = tilewright(&["map", "lambda *i: [*i]", "--shape", &shape]);
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("20000 axes, more than 256"), "{:.300}", run.stderr);
-    let outputs = format!("lambda i: [{}]", ["i"; 20_000].join(","));
+    let outputs = format!("lambda i: [{}]", vec!["i"; 20_000].join(","));
     let run = tilewright(&["map", &outputs, "--shape", "3"]);
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("20000 outputs, more than 256"), "{:.300}", run.stderr);
     let deep = format!("lambda i: [{}i{}]", "(".repeat(10_000), ")".repeat(10_000));
     assert_eq!(tilewright(&["map", &deep, "--shape", "3"]).code, Some(2));
+}
+
+#[test]
+fn indices_without_names_get_names_of_their_own() {
+    let (code, json) = map("lambda i1, *i: [*i, i1]", "2,3,i2", &[]);
+    assert_eq!(json["map"], "lambda i1, i_1, i_2: [i_1, i_2, i1]", "{json}");
+    let inverse = json["inverse"].as_str().unwrap();
+    assert!(code == Some(0) && inverse.ends_with(": [i1, i_1, i_2]"), "{json}");
 }
