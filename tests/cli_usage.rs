@@ -40,7 +40,7 @@ fn option_values_are_checked() {
 fn every_command_has_help_with_an_example() {
     let help = tilewright(&["--help"]);
     assert_eq!(help.code, Some(0));
-    for command in ["check", "compile", "opt", "validate", "map", "run", "devices"] {
+    for command in ["check", "compile", "opt", "validate", "map", "layout", "draw", "run", "devices"] {
         assert!(help.stdout.contains(&format!("  {command} ")), "{command}: {}", help.stdout);
         let run = tilewright(&[command, "--help"]);
         assert_eq!(run.code, Some(0));

@@ -150,11 +150,11 @@ fn layout(args: &Args, source: &Source) -> Result<Subject, Failure> {
         let fault = Diagnostic::error("two-shapes", None, "the layout has its shape in it, and --shape is given, too");
         return Err(whole(source, fault.with_help("leave --shape out; a map begins with `lambda`")));
     }
-    let faults = |faults: Vec<Diagnostic>| {
-        let hint = "a map is `lambda i, j: [j, i]`, a layout `f32[3,5]{1,0:T(2,2)}`";
-        Failure::input(source, faults).with_help(hint)
-    };
-    let shape = read_xla_shape(&source.text).map_err(faults)?;
+    if !source.text.contains(['[', '(']) {
+        let fault = Diagnostic::error("neither", None, "this is neither a map nor a layout");
+        return Err(whole(source, fault.with_help("a map is `lambda i, j: [j, i]`, a layout `f32[3,5]{1,0:T(2,2)}`")));
+    }
+    let shape = read_xla_shape(&source.text).map_err(|faults| Failure::input(source, faults))?;
     let XlaShape::Array(array) = &shape else {
         let fault = Diagnostic::error("no-array", None, "only an array has places in memory");
         return Err(whole(source, fault.with_help("give one array, such as f32[3,5]{1,0:T(2,2)}")));

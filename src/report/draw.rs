@@ -74,12 +74,11 @@ impl DrawReport {
 
     /// The title of the picture's first part.
     pub fn summary(&self) -> String {
-        let slots: u64 = self.memory_shape.iter().product();
         let memory: Vec<_> = self.memory_shape.iter().map(ToString::to_string).collect();
         let tiles =
             if self.levels.is_empty() { String::new() } else { format!(", tiles {}", self.levels.join(" then ")) };
         format!(
-            "{} elements of {:?} in {} slots ({slots} in all), {} of them padding{tiles}",
+            "{} elements of {:?} in {} slots, {} of them padding{tiles}",
             self.elements.len(),
             self.shape,
             memory.join(" x "),

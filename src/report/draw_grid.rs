@@ -12,6 +12,8 @@ pub(super) struct Grid {
     pub(super) row_axis: String,
     /// Name of what counts to the right.
     pub(super) column_axis: String,
+    /// Whether it is memory, not the logical array.
+    pub(super) is_memory: bool,
     /// Columns.
     pub(super) columns: usize,
     /// From one row's number to the next one's.
@@ -115,6 +117,7 @@ pub(super) fn logical(report: &DrawReport) -> Vec<Grid> {
             row_axis: if rank > 1 { name(rank - 2) } else { String::new() },
             column_axis: if rank > 0 { name(rank - 1) } else { String::new() },
             columns,
+            is_memory: false,
             row_step: if rank > 1 { 1 } else { columns },
             cells: vec![None; rows * columns],
         }
@@ -191,6 +194,7 @@ pub(super) fn memory(report: &DrawReport) -> Grid {
         row_axis: if two { "row".into() } else { "slot".into() },
         column_axis: if two { "column".into() } else { String::new() },
         columns,
+        is_memory: true,
         row_step: if two { 1 } else { columns },
         cells,
     }

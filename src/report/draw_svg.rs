@@ -16,9 +16,11 @@ const GUTTER: f64 = 40.0;
 /// Room for a title and the numbers of columns.
 const HEAD: f64 = 34.0;
 const GAP: f64 = 28.0;
+const ARRAY: &str = "Array: each element with its place in memory";
+const MEMORY: &str = "Memory: each slot with the index of its element";
 /// Cells of up to so many have numbers, large or small ones.
 const LARGE: usize = 640;
-const SMALL: usize = 4608;
+const SMALL: usize = 8704;
 /// Colours of the first level's tiles.
 const PALETTE: [[u32; 3]; 10] = [
     [122, 170, 222],
@@ -37,37 +39,40 @@ const BORDERS: [(&str, &str); 3] = [("#222", "1.8"), ("#d00", "1"), ("#06c", "0.
 
 /// The document; ends with a newline.
 pub fn draw(report: &DrawReport) -> String {
-    let mut picture = Picture { out: String::new(), colors: Colors::new(report), levels: report.levels.len() };
+    let (out, colors, levels) = (String::new(), Colors::new(report), report.levels.len());
+    let mut picture = Picture { out, colors, levels, width: 0.0 };
     let (grids, slots) = (logical(report), memory(report));
     let mut y = picture.heading(report);
-    y = picture.caption(MARGIN, y, "Array: each element with its place in memory");
+    y = picture.caption(MARGIN, y, ARRAY);
     let size = Size::of(&grids);
-    let (mut x, mut width, mut row) = (MARGIN, PAGE, 0.0f64);
+    let (mut x, mut row) = (MARGIN, 0.0f64);
     for grid in &grids {
         let (wide, high) = size.outer(grid);
         if x > MARGIN && x + wide > PAGE - MARGIN {
             (x, y, row) = (MARGIN, y + row + GAP / 2.0, 0.0);
         }
         picture.grid(grid, &size, x, y);
+        picture.reaches(x + wide);
         x += wide + GAP;
-        width = width.max(x - GAP + MARGIN);
         row = row.max(high);
     }
     let own = Size::of(std::slice::from_ref(&slots));
     let (wide, high) = own.outer(&slots);
     // Beside a small array there is room for its memory.
+    let x = x.max(MARGIN + caption_width(ARRAY));
     if grids.len() == 1 && x + GAP + wide <= PAGE - MARGIN {
-        picture.caption(x + GAP, y - 22.0, "Memory: each slot with the index of its element");
+        picture.reaches(x + GAP + wide);
+        picture.caption(x + GAP, y - 22.0, MEMORY);
         picture.grid(&slots, &own, x + GAP, y);
         y += row.max(high);
     } else {
-        y = picture.caption(MARGIN, y + row + GAP, "Memory: each slot with the index of its element");
+        y = picture.caption(MARGIN, y + row + GAP, MEMORY);
         picture.grid(&slots, &own, MARGIN, y);
-        width = width.max(MARGIN + wide + MARGIN);
+        picture.reaches(MARGIN + wide);
         y += high;
     }
     let y = picture.legend(report, y + GAP);
-    picture.close(width, y + MARGIN)
+    picture.close(y + MARGIN)
 }
 
 /// How large cells are.
@@ -81,7 +86,10 @@ struct Size {
 impl Size {
     fn of(grids: &[Grid]) -> Self {
         let cells = || grids.iter().flat_map(|grid| &grid.cells).flatten();
-        let longest = cells().filter(|cell| !cell.label.contains('+')).map(|cell| cell.label.chars().count()).max();
+        // Two indices in one slot stand in smaller letters where there are many.
+        let few = cells().count() <= LARGE;
+        let counts = cells().filter(|cell| few || cell.kind != Kind::Marked && cell.kind != Kind::Collides);
+        let longest = counts.map(|cell| cell.label.chars().count()).max();
         let chars = float(longest.unwrap_or(1));
         let columns = float(grids.first().map_or(1, |grid| grid.columns));
         match cells().count() {
@@ -144,12 +152,17 @@ struct Picture {
     out: String,
     colors: Colors,
     levels: usize,
+    /// Where the rightmost thing ends.
+    width: f64,
 }
 
 impl Picture {
     /// Title, summary, what is wrong; returns where to go on.
     fn heading(&mut self, report: &DrawReport) -> f64 {
         let mut y = MARGIN + 14.0;
+        let (title, below) = (report.subject.chars().count(), report.summary().chars().count());
+        let mark = report.counterexample.as_ref().map_or(0, |mark| mark.text.chars().count() + 8);
+        self.reaches(MARGIN + (9.4 * float(title)).max(6.6 * float(below)).max(7.8 * float(mark)));
         self.text(MARGIN, y, "font-size=\"16\" font-weight=\"bold\"", &report.subject);
         y += 20.0;
         self.text(MARGIN, y, "font-size=\"12\" fill=\"#444\"", &report.summary());
@@ -167,6 +180,7 @@ impl Picture {
 
     fn caption(&mut self, x: f64, y: f64, text: &str) -> f64 {
         self.text(x, y + 16.0, "font-size=\"13\" font-weight=\"bold\" fill=\"#333\"", text);
+        self.reaches(x + caption_width(text));
         y + 22.0
     }
 
@@ -181,7 +195,8 @@ impl Picture {
         }
         let (x, y) = (x + GUTTER, y + HEAD);
         self.axes(grid, size, x, y);
-        self.out.push_str("<g stroke=\"#8a8a8a\" stroke-width=\".4\">\n");
+        let line = if size.font.is_some() { ".4" } else { "0" };
+        let _ = writeln!(self.out, "<g stroke=\"#8a8a8a\" stroke-width=\"{line}\">");
         let each = |picture: &mut Self, draw: &mut dyn FnMut(&mut Self, &Cell, f64, f64)| {
             for (position, cell) in grid.cells.iter().enumerate() {
                 if let Some(cell) = cell {
@@ -190,7 +205,14 @@ impl Picture {
                 }
             }
         };
-        each(self, &mut |picture, cell, x, y| picture.cell(cell, size, x, y));
+        let large = size.font.is_some_and(|font| font > 10.0);
+        let own = |cell: &Cell| large || cell.kind != Kind::Padding && (size.font.is_some() || !grid.is_memory);
+        each(self, &mut |picture, cell, x, y| {
+            if own(cell) {
+                picture.cell(cell, size, x, y);
+            }
+        });
+        self.together(grid, size, (x, y), |cell| !own(cell));
         self.out.push_str("</g>\n");
         if let Some(font) = size.font {
             let attributes = "text-anchor=\"middle\" pointer-events=\"none\"";
@@ -215,8 +237,30 @@ impl Picture {
         );
     }
 
+    /// Cells without titles: neighbours of one colour as one rectangle.
+    fn together(&mut self, grid: &Grid, size: &Size, (x, y): (f64, f64), take: impl Fn(&Cell) -> bool) {
+        for row in 0..grid.rows() {
+            let fill =
+                |column: usize| grid.cell(row, column).filter(|cell| take(cell)).map(|cell| self.colors.fill(cell));
+            let mut runs: Vec<(usize, usize, String)> = Vec::new();
+            for column in 0..grid.columns {
+                let Some(fill) = fill(column) else { continue };
+                match runs.last_mut() {
+                    Some((_, end, same)) if *end == column && *same == fill => *end += 1,
+                    _ => runs.push((column, column + 1, fill)),
+                }
+            }
+            for (start, end, fill) in runs {
+                let (x, y) = (number(x + float(start) * size.width), number(y + float(row) * size.height));
+                let (w, h) = (number(float(end - start) * size.width), number(size.height));
+                let _ = writeln!(self.out, "<path class=\"r\" fill=\"{fill}\" d=\"M{x} {y}h{w}v{h}h-{w}z\"/>");
+            }
+        }
+    }
+
     fn label(&mut self, cell: &Cell, size: &Size, font: f64, x: f64, y: f64) {
-        if cell.label.is_empty() {
+        // Small numbers are for elements only; padding is long where tiles are large.
+        if cell.label.is_empty() || font < 10.0 && cell.kind == Kind::Padding {
             return;
         }
         let mut attributes = String::new();
@@ -288,7 +332,11 @@ impl Picture {
             }
         }
         if let (false, Some((color, width))) = (lines.is_empty(), BORDERS.get(level)) {
-            let thin = if size.font.is_none_or(|font| font < 10.0) { "0.8" } else { width };
+            let thin = match size.font {
+                Some(font) if font > 10.0 => width,
+                Some(_) => ["1.2", "0.6", "0.4"][level],
+                None => ["0.8", "0.25", "0.2"][level],
+            };
             let end = "stroke-linecap=\"square\" pointer-events=\"none\"";
             let _ = writeln!(
                 self.out,
@@ -335,12 +383,18 @@ impl Picture {
             let _ = writeln!(self.out, "<path class=\"l\" {attributes} d=\"M{at} {top}h14v14h-14z\"/>");
             self.text(x + 20.0, y + 11.0, "font-size=\"11\" fill=\"#444\"", &text);
             x += 44.0 + float(text.chars().count()) * 6.2;
+            self.reaches(x - 24.0);
         }
         y + 14.0
     }
 
-    fn close(self, width: f64, height: f64) -> String {
-        let (width, height) = (number(width), number(height));
+    /// Something is drawn up to here.
+    fn reaches(&mut self, x: f64) {
+        self.width = self.width.max(x);
+    }
+
+    fn close(self, height: f64) -> String {
+        let (width, height) = (number(self.width + MARGIN), number(height));
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
              font-family=\"sans-serif\">\n<defs><pattern id=\"p\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" \
@@ -361,6 +415,10 @@ fn runs(count: usize, holds: impl Fn(usize) -> bool) -> Vec<(usize, usize)> {
         }
     }
     found
+}
+
+fn caption_width(text: &str) -> f64 {
+    7.9 * float(text.chars().count())
 }
 
 fn float(count: usize) -> f64 {

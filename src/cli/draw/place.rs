@@ -124,15 +124,16 @@ fn columns(subject: &Subject, memory_shape: &[u64]) -> u64 {
     };
     let (mut width, mut best) = (1u64, None);
     // Twice as wide as high is best.
-    let target = (2 * total).isqrt().clamp(4, 64);
+    let most = if total > 8704 { 256 } else { 64 };
+    let target = (2 * total).isqrt().clamp(4, most);
     for extent in subject.extents.iter().rev() {
         width = width.saturating_mul(u64::try_from(*extent).unwrap_or(1));
         let badness = if width >= target { width / target } else { target / width.max(1) };
-        if (2..=64).contains(&width) && badness < 3 && best.is_none_or(|(_, least)| badness < least) {
+        if (2..=most).contains(&width) && badness < 3 && best.is_none_or(|(_, least)| badness < least) {
             best = Some((width, badness));
         }
     }
-    best.map_or_else(|| target.next_power_of_two().min(64).min(total.max(1)), |(width, _)| width)
+    best.map_or_else(|| target.next_power_of_two().min(most).min(total.max(1)), |(width, _)| width)
 }
 
 /// All indices of a shape, the last axis fastest.
@@ -147,6 +148,12 @@ fn row_major(shape: &[u64]) -> impl Iterator<Item = Vec<u64>> {
         }
         index
     })
+}
+
+/// `(2, 3)`; a single number stands alone.
+fn tuple<T: ToString>(index: &[T]) -> String {
+    let parts: Vec<_> = index.iter().map(ToString::to_string).collect();
+    if let [only] = parts.as_slice() { only.clone() } else { format!("({})", parts.join(", ")) }
 }
 
 struct Placing<'a> {
@@ -195,8 +202,6 @@ impl Placing<'_> {
 
     /// Marks the elements that share a slot, and names what is wrong first.
     fn collisions(&self, elements: &mut [ElementRow]) -> Option<MarkRow> {
-        let tuple =
-            |index: &[u64]| format!("({})", index.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
         let mut mark = None;
         for number in 0..elements.len() {
             match self.first(elements[number].slot) {
@@ -205,8 +210,12 @@ impl Placing<'_> {
                     elements[number].collides = true;
                     let (a, b) = (&elements[first], &elements[number]);
                     mark.get_or_insert_with(|| {
-                        let text =
-                            format!("{} and {} both land on {:?}", tuple(&a.logical), tuple(&b.logical), a.memory);
+                        let text = format!(
+                            "{} and {} both land on {}",
+                            tuple(&a.logical),
+                            tuple(&b.logical),
+                            tuple(&a.memory)
+                        );
                         MarkRow { indices: vec![a.logical.clone(), b.logical.clone()], text }
                     });
                 }
@@ -214,7 +223,11 @@ impl Placing<'_> {
                 None => {
                     let element = &elements[number];
                     mark.get_or_insert_with(|| {
-                        let text = format!("{} lands on {:?}, outside", tuple(&element.logical), element.memory);
+                        let text = format!(
+                            "{} lands on {}, outside of memory",
+                            tuple(&element.logical),
+                            tuple(&element.memory)
+                        );
                         MarkRow { indices: vec![element.logical.clone()], text }
                     });
                 }
