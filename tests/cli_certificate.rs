@@ -158,10 +158,7 @@ fn what_was_decided_without_a_solver_says_so() {
     for row in manifest(&folder)["obligations"].as_array().unwrap() {
         let steps = row["steps"].as_array().unwrap();
         let asked = steps.iter().any(|step| step["rule"].as_str().unwrap().starts_with("derived"));
-        if row["method"].as_str().unwrap().starts_with("enumeration") {
-            assert_eq!(row["confirmed"], false, "{row:#}");
-        }
-        assert!(!asked || row["confirmed"] == true, "{row:#}");
+        assert_eq!(row["confirmed"], asked, "{row:#}");
     }
 }
 
@@ -195,7 +192,7 @@ fn every_tampering_is_found() {
     damaged("verdict", &edit("\"verdict\": \"proved\"", "\"verdict\": \"unknown\""), MANIFEST);
     damaged("subject", &edit("\"obligation\": \"bounds\"", "\"obligation\": \"overflow\""), MANIFEST);
     damaged("expected", &edit("\"expected\": \"unsat\"", "\"expected\": \"sat\""), MANIFEST);
-    damaged("rule", &edit("\"rule\": \"derived", "\"rule\": \"derived!"), MANIFEST);
+    damaged("rule", &edit("\"rule\": \"", "\"rule\": \"not "), MANIFEST);
     damaged("row gone", &edit("\"steps\": [", "\"steps\": [], \"gone\": ["), MANIFEST);
     let truncate = |spoilt: &Path| {
         let text = fs::read_to_string(spoilt.join(MANIFEST)).unwrap();

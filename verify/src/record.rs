@@ -122,6 +122,11 @@ pub(crate) fn attempt(decide: impl FnOnce() -> Option<Decision>) -> Option<Decis
     decided
 }
 
+/// Whether anything was kept so far of the obligation that this thread is deciding.
+pub(crate) fn has_proof() -> bool {
+    FRAMES.with_borrow(|frames| frames.last().is_some_and(|proof| !proof.parts.is_empty()))
+}
+
 /// Runs the decision of an obligation; what was kept meanwhile is its proof.
 pub(crate) fn during<T>(decide: impl FnOnce() -> T) -> (T, Proof) {
     FRAMES.with_borrow_mut(|frames| frames.push(Proof::default()));
