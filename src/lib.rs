@@ -1,6 +1,6 @@
 //! Tilewright lowers tensor programs to physical memory layouts and proves, pass by pass, that nothing went wrong.
 //!
-//! The rooms: [`te`] evaluates the TE dialect, [`passes`] lower, [`algebra`] is the untrusted half of index maps,
+//! The rooms: [`te`] evaluates the TE dialect, [`passes`] lower, [`algebra`] is the untrusted half of index maps, [`formats`] reads named layouts, [`layouts`] knows the ways back of tiled ones,
 //! [`codegen`] writes OpenCL C, [`harness`] runs and compares, [`report`] says what came out, [`certificate`]
 //! writes proofs for other solvers and checks them again, [`pipeline`] is the main
 //! job, [`cli`] the command line. The language is `tilewright-ir`, the judge `tilewright-verify`, the reference `tilewright-interp`.
@@ -9,7 +9,9 @@ pub mod algebra;
 pub mod certificate;
 pub mod cli;
 pub mod codegen;
+pub mod formats;
 pub mod harness;
+pub mod layouts;
 pub mod passes;
 pub mod pipeline;
 pub mod report;

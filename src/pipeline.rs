@@ -288,7 +288,8 @@ pub fn lower(
     let stage = Stage { name: first.to_owned(), func: program.func.clone(), evidence: None };
     let mut lowering = Lowering { stages: vec![stage], steps: Vec::new(), complete: true };
     lowering.finish(first, start, rows(reports).chain(race).collect(), allow_unknown);
-    for pass in passes::PASSES.iter().filter(|pass| passes::DEFAULT_PIPELINE.contains(&pass.name)) {
+    let in_pipeline = |pass: &&Pass| passes::DEFAULT_PIPELINE.contains(&pass.name) && (pass.wanted)(&program.func);
+    for pass in passes::PASSES.iter().filter(in_pipeline) {
         if lowering.complete {
             observe(name, pass.name);
             lowering.run(pass, judge, allow_unknown)?;

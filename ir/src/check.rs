@@ -99,8 +99,7 @@ impl Checker {
         if let Some(&extent) = buffer.const_shape().iter().flatten().find(|&&extent| extent < 0) {
             self.report("negative-extent", format!("buffer `{buffer}` has the negative extent {extent}"));
         }
-        let transforms = func.attrs.layout_transform_map.iter().find(|(var, _)| *var == buffer.data);
-        let final_rank = transforms.and_then(|(_, maps)| maps.last()).map_or(buffer.rank(), |map| map.outputs().len());
+        let final_rank = func.attrs.final_rank(&buffer.data, buffer.rank());
         if buffer.axis_separators.rank() != final_rank {
             let rank = buffer.axis_separators.rank();
             let message =

@@ -33,11 +33,13 @@ struct Matcher {
 impl Matcher {
     fn func(&mut self, a: &PrimFunc, b: &PrimFunc) -> bool {
         let maps = (&a.attrs.layout_transform_map, &b.attrs.layout_transform_map);
+        let tiles = (&a.attrs.tile_layout, &b.attrs.tile_layout);
         (!self.names || a.name == b.name)
             && self.all(&a.params, &b.params, Self::var)
             && self.all(&a.buffer_map, &b.buffer_map, |m, a, b| m.var(&a.0, &b.0) && m.buffer(&a.1, &b.1))
             && self.stmt(&a.body, &b.body)
             && self.all(maps.0, maps.1, |m, a, b| m.var(&a.0, &b.0) && m.all(&a.1, &b.1, Self::index_map))
+            && self.all(tiles.0, tiles.1, |m, a, b| m.var(&a.0, &b.0) && a.1.same(&b.1))
             && self.all(&a.attrs.other, &b.attrs.other, |m, a, b| a.0 == b.0 && m.attr(&a.1, &b.1))
     }
 

@@ -14,6 +14,25 @@ pub struct Evidence {
     pub pass: String,
     /// One claim for each buffer that appears in the program after the pass and not before it.
     pub buffers: Vec<BufferClaim>,
+    /// Padding that has a value after the pass.
+    pub fills: Vec<PadFill>,
+}
+
+/// The padding of a buffer has a value.
+///
+/// The pass added a nest of serial loops over the whole of `buffer.shape`, in order, around
+/// `if padding: buffer[...] = value`, with `padding` that of `inverse`: first in the function for a parameter, first under the
+/// allocation otherwise. There is none where `padding` is `False`.
+#[derive(Clone, Debug)]
+pub struct PadFill {
+    /// The buffer in the program after.
+    pub buffer: Buffer,
+    /// Which of its elements are padding, and the way back for the others.
+    pub inverse: InverseClaim,
+    /// The value, a constant of the buffer's type.
+    pub value: Expr,
+    /// Whether the value is a premise: the buffer is a parameter that the function only reads, and the caller packs it.
+    pub by_host: bool,
 }
 
 /// A buffer was replaced by another, and its indices moved by a map.

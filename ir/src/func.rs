@@ -3,6 +3,7 @@
 use crate::buffer::Buffer;
 use crate::index_map::IndexMap;
 use crate::stmt::{AttrValue, Stmt, StmtKind};
+use crate::tile::TileRequest;
 use crate::var::Var;
 
 /// A function over buffers (TVM's `PrimFunc`).
@@ -30,6 +31,9 @@ pub struct FuncAttrs {
     /// `layout_transform_map` of RFC 39: for a data variable, the transformations to apply to every buffer on it, one
     /// after the other. `apply_buffer_transforms` removes it.
     pub layout_transform_map: Vec<(Var, Vec<IndexMap>)>,
+    /// `tile_layout`: for a data variable, the XLA layout that every buffer on it is to have, after its transformations.
+    /// The pass of that name removes it.
+    pub tile_layout: Vec<(Var, TileRequest)>,
     /// All others, in the order given.
     pub other: Vec<(String, AttrValue)>,
 }
@@ -39,6 +43,17 @@ pub struct FuncAttrs {
 pub struct Module {
     /// The functions; names are unique.
     pub funcs: Vec<PrimFunc>,
+}
+
+impl FuncAttrs {
+    /// Axes of the layout that buffers on `data` come to, from a shape of `rank` axes.
+    pub fn final_rank(&self, data: &Var, rank: usize) -> usize {
+        if let Some((_, request)) = self.tile_layout.iter().find(|(var, _)| var == data) {
+            return request.physical_rank();
+        }
+        let transforms = self.layout_transform_map.iter().find(|(var, _)| var == data);
+        transforms.and_then(|(_, maps)| maps.last()).map_or(rank, |map| map.outputs().len())
+    }
 }
 
 impl PrimFunc {

@@ -17,10 +17,13 @@
 //! - Memory space, split configurations and the metadata prefix move no element.
 
 mod element;
+mod step;
+pub mod symbolic;
 pub mod tiling;
 mod validate;
 
 pub use element::ElementType;
+pub use symbolic::SymbolicTiling;
 pub use tiling::Tiling;
 
 /// Most dimensions of an array, and of one tile.
@@ -253,8 +256,9 @@ impl ArrayShape {
         if shape.dimensions.is_empty() && shape.layout == Some(Layout::row_major(0)) {
             shape.layout = None;
         }
-        if !shape.is_sparse() && !shape.dimensions.contains(&Dimension::Unbounded) {
-            shape.tiling()?;
+        if !shape.is_sparse() {
+            // A dimension without a bound has at least one index.
+            shape.with_unbounded(Dimension::Static(1)).tiling()?;
         }
         Ok(shape)
     }
@@ -282,6 +286,21 @@ impl ArrayShape {
     /// Whether some dimension is not stored densely.
     pub fn is_sparse(&self) -> bool {
         self.layout.as_ref().is_some_and(Layout::is_sparse)
+    }
+
+    /// The same array in which every dimension without a bound is this one.
+    fn with_unbounded(&self, stand_in: Dimension) -> Self {
+        let known = |dimension: &Dimension| if dimension.bound().is_none() { stand_in } else { *dimension };
+        Self { dimensions: self.dimensions.iter().map(known).collect(), ..self.clone() }
+    }
+
+    /// Where each element lies, as expressions: dimension `k`, if it has no bound, has the extent `d<k>`, an `int64` of at
+    /// least 1. Without such a dimension this is [`Tiling::to_symbolic`].
+    ///
+    /// # Errors
+    /// A sparse array.
+    pub fn symbolic_tiling(&self) -> Result<SymbolicTiling, LayoutError> {
+        SymbolicTiling::of(self)
     }
 
     /// Where each element lies.

@@ -56,6 +56,7 @@ pub mod layout;
 pub mod op;
 pub mod scalar;
 pub mod stmt;
+pub mod tile;
 pub mod var;
 pub mod visit;
 
@@ -68,7 +69,7 @@ pub use diag::{Diagnostic, Label, Severity, Span};
 pub use dtype::{DataType, DataTypeError, ScalarType, TypeClass};
 pub use eval::{Bindings, EvalError};
 pub use evidence::{
-    BufferChange, BufferClaim, Evidence, Holder, InverseClaim, LoweringEvidence, StoreClaim, StoreRole,
+    BufferChange, BufferClaim, Evidence, Holder, InverseClaim, LoweringEvidence, PadFill, StoreClaim, StoreRole,
 };
 pub use expr::Expr;
 pub use func::{FuncAttrs, Module, PrimFunc};
@@ -77,4 +78,5 @@ pub use layout::{ArrayShape, ElementType, XlaShape};
 pub use op::{BinaryOp, MathFn, UnaryOp};
 pub use scalar::{Scalar, ScalarError};
 pub use stmt::{AttrValue, For, ForKind, Stmt, StmtKind, ThreadTag};
+pub use tile::TileRequest;
 pub use var::Var;

@@ -11,7 +11,7 @@
 
 use ruff_python_ast as ast;
 use ruff_text_size::{Ranged, TextRange};
-use tilewright_ir::{BinaryOp, Bindings, DataType, Diagnostic, Expr, IndexMap, Var};
+use tilewright_ir::{BinaryOp, Bindings, DataType, Diagnostic, Expr, IndexMap, ScalarType, Var};
 
 use crate::source::parse_expression;
 use crate::tvmscript::reader::{Binding, Reader, sequence};
@@ -67,7 +67,66 @@ pub fn read_shape(text: &str, symbols: &mut Symbols) -> Result<Vec<Expr>, Vec<Di
     shape.filter(|_| reader.found.is_empty()).ok_or(reader.found)
 }
 
+/// Reads a truth value about symbolic extents, such as `c % 4 == 0` or `1 <= n <= 1024`.
+///
+/// ```
+/// use tilewright_script::{Symbols, read_condition};
+/// let condition = read_condition("c % 4 == 0 and n <= 1024", &mut Symbols::default())?;
+/// assert_eq!(condition.to_string(), "c % 4 == 0 and n <= 1024");
+/// assert!(read_condition("c % 4", &mut Symbols::default()).is_err());
+/// # Ok::<(), Vec<tilewright_ir::Diagnostic>>(())
+/// ```
+///
+/// # Errors
+/// All that is wrong, with places in `text`.
+pub fn read_condition(text: &str, symbols: &mut Symbols) -> Result<Expr, Vec<Diagnostic>> {
+    let tree = parse_expression(text)?;
+    let mut reader = Reader::for_indices(std::mem::take(symbols));
+    let condition = reader.truth(&tree);
+    *symbols = std::mem::take(&mut reader.symbols);
+    condition.filter(|_| reader.found.is_empty()).ok_or(reader.found)
+}
+
+/// Reads a predicate on the indices of `shape`, such as `lambda p, q: 17 <= p * 4 + q`: the indices and what is said of
+/// them.
+///
+/// # Errors
+/// All that is wrong, with places in `text`.
+pub fn read_predicate(text: &str, shape: &[Expr], symbols: &mut Symbols) -> Result<(Vec<Var>, Expr), Vec<Diagnostic>> {
+    let tree = parse_expression(text)?;
+    let mut reader = Reader::for_indices(std::mem::take(symbols));
+    let predicate = reader.predicate(&tree, shape.to_vec());
+    *symbols = std::mem::take(&mut reader.symbols);
+    predicate.filter(|_| reader.found.is_empty()).ok_or(reader.found)
+}
+
 impl<'a> Reader<'a> {
+    fn truth(&mut self, tree: &'a ast::Expr) -> Option<Expr> {
+        let condition = self.expr(tree)?;
+        let ty = condition.dtype();
+        if ty.scalar == ScalarType::Bool && ty.is_scalar() {
+            return Some(condition);
+        }
+        let message = format!("`{condition}` is a number of the type {ty}, neither true nor false");
+        self.error("type", tree.range(), message, "compare it with something, such as `c % 4 == 0`")
+    }
+
+    fn predicate(&mut self, tree: &'a ast::Expr, domain: Vec<Expr>) -> Option<(Vec<Var>, Expr)> {
+        let ast::Expr::Lambda(lambda) = tree else {
+            return self.error(
+                "predicate",
+                tree.range(),
+                "expected a lambda",
+                "such as `lambda p, q: p * 4 + q >= 17`",
+            );
+        };
+        let scope = self.names.len();
+        let bound = self.lambda_params(lambda, Some(domain));
+        let predicate = bound.and_then(|(vars, _)| Some((vars, self.truth(&lambda.body)?)));
+        self.names.truncate(scope);
+        predicate
+    }
+
     fn extents(&mut self, tree: &'a ast::Expr) -> Option<Vec<Expr>> {
         let parts = sequence(tree).unwrap_or(std::slice::from_ref(tree));
         let shape = self.exprs(parts)?;
@@ -140,7 +199,14 @@ impl<'a> Reader<'a> {
             let message = format!("the map takes {} indices, but the shape has {} axes", names.len(), domain.len());
             return self.error("index-map", lambda.range(), message, "give one parameter for each axis");
         };
-        let all = names.iter().cloned().chain((0..rest).map(|at| format!("i{}", names.len() + at)));
+        // No two names are the same, nor is one a symbolic extent's: the map can be printed and read again.
+        let taken = |name: &String| names.contains(name) || self.symbols.0.iter().any(|symbol| symbol.name() == name);
+        let unnamed = |prefix: &str| (0..rest).map(|at| format!("{prefix}{}", names.len() + at)).collect::<Vec<_>>();
+        let mut prefix = "i".to_owned();
+        while unnamed(&prefix).iter().any(taken) {
+            prefix.push('_');
+        }
+        let all = names.iter().cloned().chain(unnamed(&prefix));
         let vars: Vec<Var> = all.zip(&domain).map(|(name, extent)| Var::new(name, extent.dtype())).collect();
         for (position, name) in names.iter().enumerate() {
             if names[..position].contains(name) {

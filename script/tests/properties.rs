@@ -241,7 +241,7 @@ fn program(choices: Vec<u32>) -> PrimFunc {
     maker.mapped = maps.first().map(|(data, _): &(Var, Vec<IndexMap>)| data.clone());
     let other = vec![("global_symbol".to_owned(), maker.attr())];
     let other = if maker.pick(2) == 0 { other } else { Vec::new() };
-    let attrs = FuncAttrs { layout_transform_map: maps, other };
+    let attrs = FuncAttrs { layout_transform_map: maps, other, ..FuncAttrs::default() };
     let buffer_map = vec![(params[0].clone(), a), (params[2].clone(), b)];
     let body = maker.stmt(5);
     PrimFunc { name: "main".into(), params, buffer_map, attrs, body }

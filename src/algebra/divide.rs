@@ -8,9 +8,12 @@
 //! | `r` | `0` | `r` | `0 <= r < d` |
 //! | `g*s + b`, `d = g*t` | `s // t` | `g*(s % t) + b` | `0 <= b < g` |
 //! | `x // a` | `x // (a*d)` | | always |
+//! | `x ^ y`, and `&`, `\|` alike | `x // d ^ y // d` | `x % d ^ y % d` | `d` is a power of two |
 //! | `x % a`, `a = d*m` | `(x // d) % m` | `x % d` | always |
 
-use super::poly::{Atom, Poly, Term};
+use tilewright_ir::{BinaryOp, Expr};
+
+use super::poly::{Atom, Key, Poly, Term};
 use super::rewrite::Simplifier;
 
 type Pair = (Poly, Poly);
@@ -88,8 +91,20 @@ impl Simplifier<'_> {
                 let (_, quotient) = self.divide(&quotient, &times)?;
                 Some((quotient, remainder))
             }
+            Atom::Opaque(Key(Expr::Binary(op @ (BinaryOp::BitXor | BinaryOp::BitAnd | BinaryOp::BitOr), a, b))) => {
+                self.of_bits(*op, a, b, divisor)
+            }
             Atom::Opaque(_) => None,
         }
+    }
+
+    /// Division by a power of two goes bit by bit.
+    fn of_bits(&self, op: BinaryOp, a: &Expr, b: &Expr, divisor: &Poly) -> Option<Pair> {
+        divisor.as_const().filter(|by| *by > 1 && by.count_ones() == 1)?;
+        let ty = a.dtype().scalar;
+        let (high, low) = (self.divide(&self.poly(a)?, divisor)?, self.divide(&self.poly(b)?, divisor)?);
+        let both = |x: &Poly, y: &Poly| self.poly(&Expr::binary(op, self.emit(x, ty)?, self.emit(y, ty)?));
+        Some((both(&high.0, &low.0)?, both(&high.1, &low.1)?))
     }
 }
 

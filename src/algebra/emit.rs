@@ -98,7 +98,13 @@ impl Simplifier<'_> {
     fn atom(&self, atom: &Atom, ty: ScalarType) -> Option<Expr> {
         Some(match atom {
             Atom::Opaque(Key(expr)) => expr.clone(),
-            Atom::Div(a, b) => self.emit(a, ty)?.floor_div(self.emit(b, ty)?),
+            Atom::Div(a, b) => match self.ranges.radices_of(b) {
+                // One division after the other, from the innermost place of the numeral.
+                Some(radices) => radices.iter().try_fold(self.emit(a, ty)?, |quotient, radix| {
+                    Some(quotient.floor_div(self.emit(radix, ty)?))
+                })?,
+                None => self.emit(a, ty)?.floor_div(self.emit(b, ty)?),
+            },
             Atom::Mod(a, b) => self.emit(a, ty)?.floor_mod(self.emit(b, ty)?),
         })
     }

@@ -42,6 +42,11 @@ impl Interval {
         if let End::At(value) = self.hi { Some(value) } else { None }
     }
 
+    /// The one number in it.
+    pub(super) fn only(self) -> Option<i128> {
+        self.least().filter(|&least| self.hi == End::At(least))
+    }
+
     pub(super) fn is_at_least(self, value: i128) -> bool {
         self.lo >= End::At(value)
     }
@@ -86,6 +91,11 @@ impl Interval {
 
     /// Floor remainders by a divisor of at least 1.
     pub(super) fn remainder(self, divisor: Self) -> Self {
+        if let (Some(lo), Some(hi), Some(by)) = (self.least(), self.greatest(), divisor.only().filter(|by| *by > 0))
+            && lo.div_euclid(by) == hi.div_euclid(by)
+        {
+            return Self::new(lo.rem_euclid(by), hi.rem_euclid(by));
+        }
         let below = match divisor.hi {
             End::At(value) => End::At(value - 1),
             end => end,

@@ -61,18 +61,33 @@ pub(super) fn all_of(conditions: Vec<Expr>, ranges: &Ranges) -> Expr {
     while position < kept.len() && kept.len() > 1 {
         let others = kept.iter().enumerate().filter(|(other, _)| *other != position);
         let known = others.fold(ranges.clone(), |known, (_, condition)| known.assuming(condition));
-        if tidy(&kept[position], &known) == Expr::bool(true) {
-            kept.remove(position);
-        } else {
-            position += 1;
+        let condition = tidy(&kept[position], &known);
+        match condition.as_const_int() {
+            Some(0) => return condition,
+            Some(_) => drop(kept.remove(position)),
+            None => {
+                kept[position] = condition;
+                position += 1;
+            }
         }
     }
     kept.into_iter().reduce(Expr::and).unwrap_or_else(|| Expr::bool(true))
 }
 
-/// Any of the conditions, each simplified where those before it do not hold.
-pub(super) fn any_of(conditions: Vec<Expr>, ranges: &Ranges) -> Expr {
-    negate(&all_of(conditions.iter().map(negate).collect(), ranges))
+/// Any of the conditions, each simplified where those before it do not hold; what all of them ask stands once.
+pub(super) fn any_of(conditions: &[Expr], ranges: &Ranges) -> Expr {
+    let Some((first, others)) = conditions.split_first() else { return Expr::bool(false) };
+    if others.is_empty() {
+        return first.clone();
+    }
+    let (common, _): (Vec<Expr>, Vec<Expr>) =
+        conjuncts(first).into_iter().partition(|part| others.iter().all(|other| conjuncts(other).contains(part)));
+    let rest = |condition: &Expr| {
+        let own = conjuncts(condition).into_iter().filter(|part| !common.contains(part));
+        own.reduce(Expr::and).unwrap_or_else(|| Expr::bool(true))
+    };
+    let either = negate(&all_of(conditions.iter().map(|condition| negate(&rest(condition))).collect(), ranges));
+    all_of(common.into_iter().chain([either]).collect(), ranges)
 }
 
 /// The parts of a conjunction.

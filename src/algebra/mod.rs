@@ -3,8 +3,12 @@
 //! The judge believes nothing of it. Every result is exact or says where it is not; see each function.
 
 mod assume;
+mod bits;
+mod bounds;
+mod cases;
 mod divide;
 mod emit;
+mod extreme;
 mod interval;
 mod inverse;
 mod logic;
@@ -13,13 +17,14 @@ mod physical;
 mod poly;
 mod ranges;
 mod rewrite;
+mod samples;
 #[cfg(test)]
 mod tests;
 
 pub use inverse::inverse;
 pub use logic::negate;
 pub use padding::padding_of;
-pub use physical::{PhysicalShape, n_elements, physical_shape};
+pub use physical::{PhysicalShape, n_elements, physical_shape, physical_shape_above_zero};
 pub use ranges::Ranges;
 pub(crate) use rewrite::Simplifier;
 

@@ -1,13 +1,15 @@
 //! The physical shape of an index map: largest index + 1 on each axis.
 
+use tilewright_ir::visit::Substitution;
 use tilewright_ir::{Bindings, Diagnostic, Expr, IndexMap, ScalarType, Var};
 
+use super::bits::plain;
+use super::cases::cases;
+use super::extreme::{Attained, extremes};
 use super::poly::{Atom, Key, Poly, Term};
 use super::ranges::Ranges;
 use super::rewrite::Simplifier;
-
-/// More points than this are not enumerated.
-const MAX_POINTS: i128 = 1 << 20;
+use super::samples::instances;
 
 /// The shape that the indices of a map need.
 #[derive(Clone, Debug)]
@@ -58,10 +60,26 @@ pub fn n_elements(shape: &[Expr], ranges: &Ranges, ty: ScalarType) -> Expr {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn physical_shape(map: &IndexMap, assumptions: &[Expr]) -> Result<PhysicalShape, Diagnostic> {
+    shape(map, assumptions, false)
+}
+
+/// The physical shape with negative indices left out, for a map whose bounds are to be refuted: an axis that none but
+/// negative indices reach has the extent 1.
+///
+/// # Errors
+/// An index has no bound; an extent does not fit the index type.
+pub fn physical_shape_above_zero(map: &IndexMap, assumptions: &[Expr]) -> Result<PhysicalShape, Diagnostic> {
+    shape(map, assumptions, true)
+}
+
+fn shape(map: &IndexMap, assumptions: &[Expr], clipped: bool) -> Result<PhysicalShape, Diagnostic> {
     let ranges = known_of(map, assumptions);
     let mut shape = PhysicalShape { extents: Vec::new(), padded_axes: Vec::new() };
     for (axis, output) in map.outputs().iter().enumerate() {
-        let (extent, exact) = axis_extent(map, axis, &ranges)?;
+        let (extent, exact) = match axis_extent(map, output, &ranges, assumptions) {
+            Err(Fault::Negative { extent: Some(extent), .. }) if clipped => extent,
+            found => found.map_err(Fault::diagnostic)?,
+        };
         let ty = output.dtype().scalar;
         let no_fit = || {
             let message = format!("the extent of axis {axis}, `{output}`, does not fit the index type {ty}");
@@ -77,42 +95,126 @@ pub fn physical_shape(map: &IndexMap, assumptions: &[Expr]) -> Result<PhysicalSh
 
 /// What the domain of a map and the assumptions about symbolic extents say of the variables.
 pub(super) fn known_of(map: &IndexMap, assumptions: &[Expr]) -> Ranges {
-    let known = assumptions.iter().fold(Ranges::new(), |known, assumption| known.assuming(assumption));
+    let free = map.outputs().iter().flat_map(Expr::vars).filter(|var| !map.vars().contains(var));
+    let known = free.fold(Ranges::new(), |known, symbol| known.with_symbol(&symbol));
+    let known = assumptions.iter().fold(known, |known, assumption| known.assuming(assumption));
     map.vars().iter().zip(map.domain()).fold(known, |known, (var, extent)| known.with(var, extent))
 }
 
+/// Why an axis has no extent.
+enum Fault {
+    /// An index may be negative; the extent without those that are, if it is known, and whether it is exact.
+    Negative { message: String, extent: Option<(Poly, bool)> },
+    Other(Diagnostic),
+}
+
+impl Fault {
+    fn diagnostic(self) -> Diagnostic {
+        match self {
+            Self::Negative { message, .. } => {
+                let help = "add an offset, so that the least index is 0";
+                Diagnostic::error("negative-index", None, message).with_help(help)
+            }
+            Self::Other(fault) => fault,
+        }
+    }
+}
+
 /// The extent of an axis and whether it is the smallest one.
-fn axis_extent(map: &IndexMap, axis: usize, ranges: &Ranges) -> Result<(Poly, bool), Diagnostic> {
-    let output = &map.outputs()[axis];
+fn axis_extent(
+    map: &IndexMap,
+    output: &Expr,
+    ranges: &Ranges,
+    assumptions: &[Expr],
+) -> Result<(Poly, bool), Fault> {
     let used = used_vars(map, output);
     if used.iter().any(|(_, extent)| extent.as_const_int().is_some_and(|extent| extent <= 0)) {
         // No index at all; the extent says so.
         return Ok((Poly::default(), true));
     }
-    let poly = Simplifier::new(ranges).poly(output);
+    let simplifier = Simplifier::new(ranges);
+    // Each case of a conditional index has a bound of its own; one case alone may be the exact one.
+    let poly = simplifier.poly(&plain(output, ranges)).or_else(|| simplifier.poly(output));
     let nonneg = poly.as_ref().is_some_and(|poly| ranges.prove_nonneg(poly));
     let bound = poly.as_ref().and_then(|poly| ranges.greatest(poly)).and_then(|last| last.plus_const(1));
     let attained = poly.as_ref().is_some_and(|poly| attains_bounds(poly, ranges));
     if let (true, true, Some(extent)) = (nonneg, attained, &bound) {
         return Ok((extent.clone(), true));
     }
-    if let Some(extent) = enumerated(output, &used)? {
+    if let Some((least, greatest)) = constant_extremes(output, &used)? {
+        let extent = greatest.value.max(0) + 1;
+        if least.value < 0 {
+            let at: Vec<_> = used.iter().zip(&least.at).map(|((var, _), value)| format!("{var} = {value}")).collect();
+            let message = format!("the index `{output}` is {} at {}", least.value, at.join(", "));
+            return Err(Fault::Negative { message, extent: Some((Poly::constant(extent), true)) });
+        }
         return Ok((Poly::constant(extent), true));
     }
-    match bound {
-        Some(extent) if nonneg => Ok((extent, false)),
-        _ if !nonneg => Err(may_be_negative(output)),
+    match bound.or_else(|| bound_of_cases(output, ranges)) {
+        Some(extent) if nonneg || not_negative(output, ranges) => Ok((extent, false)),
+        bound if !nonneg => {
+            let shown = negative_instance(map, output, assumptions);
+            let message = shown.unwrap_or_else(|| format!("the index `{output}` may be negative"));
+            Err(Fault::Negative { message, extent: bound.map(|extent| (extent, false)) })
+        }
         _ => {
             let message = format!("no bound was found for the index `{output}`");
             let help = "use // and % with positive divisors, sums and products of the indices";
-            Err(Diagnostic::error("unbounded-index", None, message).with_help(help))
+            Err(Fault::Other(Diagnostic::error("unbounded-index", None, message).with_help(help)))
         }
     }
 }
 
-fn may_be_negative(output: &Expr) -> Diagnostic {
-    let message = format!("the index `{output}` may be negative");
-    Diagnostic::error("negative-index", None, message).with_help("add an offset, so that the least index is 0")
+/// Whether an index is not negative in any of its cases.
+fn not_negative(output: &Expr, ranges: &Ranges) -> bool {
+    let Some(cases) = cases(std::slice::from_ref(&plain(output, ranges)), ranges) else { return false };
+    cases.iter().all(|case| {
+        let poly = case.exprs.first().and_then(|expr| Simplifier::new(&case.ranges).poly(expr));
+        poly.is_some_and(|poly| case.ranges.prove_nonneg(&poly))
+    })
+}
+
+/// The bound of the case that has the greatest one.
+fn bound_of_cases(output: &Expr, ranges: &Ranges) -> Option<Poly> {
+    let cases = cases(std::slice::from_ref(&plain(output, ranges)), ranges)?;
+    let mut bounds = Vec::new();
+    for case in &cases {
+        let poly = Simplifier::new(&case.ranges).poly(case.exprs.first()?)?;
+        bounds.push(case.ranges.greatest(&poly)?.plus_const(1)?);
+    }
+    let greatest = bounds.iter().find(|bound| {
+        bounds.iter().all(|other| bound.minus(other).is_some_and(|gap| ranges.prove_nonneg(&gap)))
+    });
+    greatest.cloned()
+}
+
+/// A negative index for small values of the symbolic extents, in words.
+fn negative_instance(map: &IndexMap, output: &Expr, assumptions: &[Expr]) -> Option<String> {
+    let used = used_vars(map, output);
+    instances(map, &[], assumptions).into_iter().find_map(|symbols| {
+        let constant = |(var, extent): &(Var, Expr)| Some((var.clone(), extent.eval_index(&symbols).ok()?));
+        let used: Vec<(Var, i128)> = used.iter().map(constant).collect::<Option<_>>()?;
+        if used.iter().any(|(_, extent)| *extent < 1) {
+            return None;
+        }
+        let bound = Substitution::new(symbols_in_order(&symbols), symbol_values(&symbols)).apply(output);
+        let (least, _) = extremes(&bound, &used).ok()??;
+        let at = used.iter().map(|(var, _)| var).zip(&least.at).map(|(var, value)| format!("{var} = {value}"));
+        let of = symbols_in_order(&symbols).zip(symbol_values(&symbols)).map(|(var, value)| format!("{var} = {value}"));
+        let (at, of): (Vec<_>, Vec<_>) = (at.collect(), of.collect());
+        let message = format!("the index `{output}` is {} at {} for {}", least.value, at.join(", "), of.join(", "));
+        (least.value < 0).then_some(message)
+    })
+}
+
+fn symbols_in_order(symbols: &Bindings) -> impl Iterator<Item = &Var> {
+    let mut vars: Vec<&Var> = symbols.keys().collect();
+    vars.sort();
+    vars.into_iter()
+}
+
+fn symbol_values(symbols: &Bindings) -> impl Iterator<Item = Expr> {
+    symbols_in_order(symbols).map(|var| Expr::Int { value: symbols[var], ty: var.dtype().scalar })
 }
 
 /// The variables of the map in an expression, with their extents.
@@ -122,43 +224,12 @@ fn used_vars(map: &IndexMap, output: &Expr) -> Vec<(Var, Expr)> {
     pairs.map(|(var, extent)| (var.clone(), extent.clone())).collect()
 }
 
-/// Largest index + 1 by trying all points; none if there are too many or the extents are symbolic.
-fn enumerated(output: &Expr, used: &[(Var, Expr)]) -> Result<Option<i128>, Diagnostic> {
-    let extents: Option<Vec<i128>> = used.iter().map(|(_, extent)| extent.as_const_int()).collect();
-    let Some(extents) = extents else { return Ok(None) };
-    let points = extents.iter().try_fold(1i128, |product, extent| product.checked_mul(*extent));
-    if output.vars().len() != used.len() || points.is_none_or(|points| points > MAX_POINTS) {
-        return Ok(None);
-    }
-    let mut bindings: Bindings = used.iter().map(|(var, _)| (var.clone(), 0)).collect();
-    let mut largest = 0;
-    loop {
-        let index = output.eval_index(&bindings);
-        let index = index.map_err(|error| Diagnostic::error("index-undefined", None, error.to_string()))?;
-        if index < 0 {
-            let at: Vec<_> = used.iter().map(|(var, _)| format!("{var} = {}", bindings[var])).collect();
-            let message = format!("the index `{output}` is {index} at {}", at.join(", "));
-            let help = "add an offset, so that the least index is 0";
-            return Err(Diagnostic::error("negative-index", None, message).with_help(help));
-        }
-        largest = largest.max(index);
-        if !advance(&mut bindings, used, &extents) {
-            return Ok(Some(largest + 1));
-        }
-    }
-}
-
-/// The next point in row-major order; false after the last.
-fn advance(bindings: &mut Bindings, used: &[(Var, Expr)], extents: &[i128]) -> bool {
-    for ((var, _), extent) in used.iter().zip(extents).rev() {
-        let Some(value) = bindings.get_mut(var) else { return false };
-        *value += 1;
-        if *value < *extent {
-            return true;
-        }
-        *value = 0;
-    }
-    false
+/// The least and the greatest index, where all extents are constant and a search finds them.
+fn constant_extremes(output: &Expr, used: &[(Var, Expr)]) -> Result<Option<(Attained, Attained)>, Fault> {
+    let constant = |(var, extent): &(Var, Expr)| Some((var.clone(), extent.as_const_int()?));
+    let constant: Option<Vec<(Var, i128)>> = used.iter().map(constant).collect();
+    let Some(constant) = constant.filter(|_| output.vars().len() == used.len()) else { return Ok(None) };
+    extremes(output, &constant).map_err(|error| Fault::Other(Diagnostic::error("index-undefined", None, error.to_string())))
 }
 
 /// Whether a sum reaches the bounds that its atoms' bounds add up to: no variable is in two of them, and each reaches

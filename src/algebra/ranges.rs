@@ -4,10 +4,10 @@
 
 use std::collections::HashMap;
 
-use tilewright_ir::{BinaryOp, Expr, MathFn, UnaryOp, Var};
+use tilewright_ir::{Expr, Var};
 
-use super::interval::{End, Interval};
-use super::poly::{Atom, Key, Poly, Term};
+use super::interval::Interval;
+use super::poly::{Atom, Key, Poly};
 use super::rewrite::Simplifier;
 
 /// Replacements of an atom by its bound before a proof is given up.
@@ -25,6 +25,8 @@ pub struct Ranges {
     pub(super) multiples: Vec<(Poly, Poly)>,
     /// Conditions that hold, as they are written.
     pub(super) truths: Vec<Expr>,
+    /// Radices of numerals, each from the innermost: how a quotient by a product of them is written.
+    pub(super) radices: Vec<Vec<Poly>>,
 }
 
 #[derive(Clone, Debug)]
@@ -78,6 +80,30 @@ impl Ranges {
         self
     }
 
+    /// The radices whose product a divisor with symbols is, if there are several.
+    pub(super) fn radices_of(&self, divisor: &Poly) -> Option<Vec<&Poly>> {
+        divisor.as_const().is_none().then_some(())?;
+        let prefix = |radices: &'_ Vec<Poly>| {
+            let mut product = Poly::constant(1);
+            radices.iter().position(|radix| {
+                product = product.times(radix).unwrap_or_default();
+                product == *divisor
+            })
+        };
+        self.radices.iter().find_map(|radices| {
+            let last = prefix(radices)?;
+            let used: Vec<_> = radices[..=last].iter().filter(|radix| radix.as_const() != Some(1)).collect();
+            (used.len() > 1).then_some(used)
+        })
+    }
+
+    /// Adds `lo <= var <= hi`.
+    pub(super) fn within(mut self, var: &Var, lo: i128, hi: i128) -> Self {
+        let (min, last) = (Poly::constant(lo), Poly::constant(hi));
+        self.known.insert(var.clone(), Known::Index { min, last, interval: Interval::new(lo, hi) });
+        self
+    }
+
     /// Whether the variable has an upper bound: a loop variable or an index, as against a symbolic extent.
     pub(super) fn is_index(&self, var: &Var) -> bool {
         matches!(self.known.get(var), Some(Known::Index { .. }))
@@ -88,81 +114,6 @@ impl Ranges {
         match self.known.get(var)? {
             Known::Index { min, last, .. } => (min == last && !min.vars().contains(var)).then_some(min),
             Known::Symbol(_) => None,
-        }
-    }
-
-    pub(super) fn interval(&self, poly: &Poly) -> Interval {
-        let products = poly.terms().map(|Term { coef, mono }| {
-            let factors = mono.iter().map(|atom| self.atom_interval(atom));
-            factors.fold(Interval::point(coef), Interval::times)
-        });
-        products.fold(Interval::point(0), Interval::plus)
-    }
-
-    fn atom_interval(&self, atom: &Atom) -> Interval {
-        match atom {
-            Atom::Opaque(Key(expr)) => self.expr_interval(expr),
-            Atom::Div(a, b) => self.interval(a).divided(self.interval(b)),
-            Atom::Mod(a, b) => self.interval(a).remainder(self.interval(b)),
-        }
-    }
-
-    /// Bounds of an integer expression of one lane, over the integers.
-    pub(super) fn expr_interval(&self, expr: &Expr) -> Interval {
-        let interval = |expr: &Expr| self.expr_interval(expr);
-        match expr {
-            Expr::Int { value, .. } => Interval::point(*value),
-            Expr::Var(var) => match self.known.get(var) {
-                Some(Known::Symbol(interval) | Known::Index { interval, .. }) => *interval,
-                None => Interval::ALL,
-            },
-            Expr::Binary(op, a, b) => self.binary_interval(*op, a, b),
-            Expr::Unary(UnaryOp::Neg, a) => interval(a).negated(),
-            Expr::Call(MathFn::Abs, args) => args.first().map_or(Interval::ALL, |arg| {
-                let value = interval(arg);
-                value.max(value.negated()).max(Interval::point(0))
-            }),
-            Expr::Select(_, a, b) | Expr::IfThenElse(_, a, b) => interval(a).hull(interval(b)),
-            Expr::Cast(ty, value) if value.dtype().scalar.is_integer() && ty.scalar.is_integer() => {
-                let (lo, hi) = ty.scalar.integer_range().unwrap_or((0, 0));
-                let value = interval(value);
-                if value.within(lo, hi) { value } else { Interval::ALL }
-            }
-            _ => Interval::ALL,
-        }
-    }
-
-    fn binary_interval(&self, op: BinaryOp, a: &Expr, b: &Expr) -> Interval {
-        let (x, y) = (self.expr_interval(a), self.expr_interval(b));
-        let nonneg = x.is_at_least(0);
-        match op {
-            BinaryOp::Add => x.plus(y),
-            BinaryOp::Sub => x.plus(y.negated()),
-            BinaryOp::Mul => x.times(y),
-            BinaryOp::FloorDiv if y.is_at_least(1) => x.divided(y),
-            BinaryOp::FloorMod if y.is_at_least(1) => x.remainder(y),
-            BinaryOp::TruncDiv if y.is_at_least(1) && nonneg => x.divided(y),
-            BinaryOp::TruncMod if y.is_at_least(1) && nonneg => x.remainder(y),
-            BinaryOp::Min => x.min(y),
-            BinaryOp::Max => x.max(y),
-            BinaryOp::BitAnd if y.is_at_least(0) => Interval { lo: End::At(0), hi: y.hi },
-            BinaryOp::BitAnd if nonneg => Interval { lo: End::At(0), hi: x.hi },
-            BinaryOp::BitOr | BinaryOp::BitXor if nonneg && y.is_at_least(0) => Interval {
-                lo: End::At(0),
-                hi: match (x.hi, y.hi) {
-                    (End::At(x), End::At(y)) => End::At(all_ones(x.max(y))),
-                    _ => End::Above,
-                },
-            },
-            BinaryOp::Shr => match y.least().filter(|&least| y.greatest() == Some(least)) {
-                Some(amount @ 0..=62) => x.divided(Interval::point(1 << amount)),
-                _ => Interval::ALL,
-            },
-            BinaryOp::Shl => match y.least().filter(|&least| y.greatest() == Some(least)) {
-                Some(amount @ 0..=62) => x.times(Interval::point(1 << amount)),
-                _ => Interval::ALL,
-            },
-            _ => Interval::ALL,
         }
     }
 
@@ -305,10 +256,4 @@ fn multiple_of(poly: &Poly, fact: &Poly) -> Option<i128> {
     let shared = fact.terms().find(|term| !term.mono.is_empty() && poly.coef(&term.mono) != 0)?;
     let times = poly.coef(&shared.mono).checked_div(shared.coef)?;
     (times > 0).then_some(times)
-}
-
-/// The least number of the form `2^n - 1` that is not below `value`.
-fn all_ones(value: i128) -> i128 {
-    let bits = 128 - value.leading_zeros();
-    if bits >= 127 { i128::MAX } else { (1 << bits) - 1 }
 }

@@ -13,6 +13,7 @@ use std::cell::Cell;
 
 use tilewright_ir::{BinaryOp, Expr, TypeClass, UnaryOp};
 
+use super::bits::xor_of;
 use super::poly::{Atom, Key, Poly, Term};
 use super::ranges::Ranges;
 
@@ -123,7 +124,7 @@ impl<'a> Simplifier<'a> {
     /// An expression that is no polynomial, as an atom; its parts are simplified, and it may turn out to be less.
     fn opaque(&self, expr: &Expr) -> Option<Poly> {
         let inner = self.structural(expr);
-        if is_arithmetic(&inner) && std::mem::discriminant(&inner) != std::mem::discriminant(expr) {
+        if is_arithmetic(&inner) && !same_operator(&inner, expr) {
             return self.poly(&inner);
         }
         match inner {
@@ -215,6 +216,9 @@ impl<'a> Simplifier<'a> {
             (BinaryOp::And | BinaryOp::Or, x, y) if x == y => return a,
             _ => {}
         }
+        if op == BinaryOp::BitXor && is_index_type(&a) && loads(&a).is_empty() && loads(&b).is_empty() {
+            return xor_of(vec![a.clone(), b.clone()]).unwrap_or_else(|| Expr::binary(op, a, b));
+        }
         folded(op, &a, &b).unwrap_or_else(|| Expr::binary(op, a, b))
     }
 
@@ -257,7 +261,7 @@ impl<'a> Simplifier<'a> {
 }
 
 /// A signed integer of one lane: what indices are made of.
-fn is_index_type(expr: &Expr) -> bool {
+pub(super) fn is_index_type(expr: &Expr) -> bool {
     let ty = expr.dtype();
     ty.is_scalar() && ty.scalar.class() == TypeClass::Int
 }
@@ -271,6 +275,13 @@ fn is_arithmetic(expr: &Expr) -> bool {
         ),
         Expr::Unary(op, _) => *op == UnaryOp::Neg,
         _ => false,
+    }
+}
+
+fn same_operator(a: &Expr, b: &Expr) -> bool {
+    match (a, b) {
+        (Expr::Binary(x, ..), Expr::Binary(y, ..)) => x == y,
+        _ => std::mem::discriminant(a) == std::mem::discriminant(b),
     }
 }
 

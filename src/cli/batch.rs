@@ -1,14 +1,29 @@
 //! `--batch FILE`: many requests, a line of JSON out for each line of JSON in.
+//!
+//! Every line is answered by one line, in the same order, an empty line by an error. Lines are read, answered on all
+//! threads and printed a few at a time: a client may wait for each answer before it sends the next request, and a file may
+//! have any number of lines.
 
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tilewright_ir::Diagnostic;
 
 use super::exit::ExitStatus;
 use super::failure::Failure;
-use super::input::Input;
 use super::printer::Printer;
 use crate::report::diagnostic::FaultRow;
+
+/// Longest line that is read, in bytes.
+const MAX_LINE: usize = 16 << 20;
+/// Most lines that are answered before any of them is printed.
+const MAX_CHUNK: usize = 256;
+/// Where the answers to a chunk are longer than this together, in bytes, the next chunk is shorter.
+const MAX_OUTPUT: usize = 4 << 20;
 
 /// One line: the options by their names.
 pub type Request = Map<String, Value>;
@@ -21,7 +36,17 @@ struct Line<'a, T> {
     #[serde(flatten)]
     report: Option<T>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<FaultRow>,
+    error: Option<Fault>,
+}
+
+/// What is wrong with a request.
+#[derive(Serialize)]
+struct Fault {
+    #[serde(flatten)]
+    row: FaultRow,
+    /// The key whose text `start` and `end` count in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
 }
 
 /// Answers the lines of a file, `-` being standard input, in their order. A line that cannot be answered gives an error
@@ -32,32 +57,115 @@ struct Line<'a, T> {
 pub fn run<T: Serialize>(
     file: &str,
     printer: &mut Printer,
-    answer: impl Fn(&Request) -> Result<T, Failure>,
+    answer: impl Fn(&Request) -> Result<T, Failure> + Sync,
 ) -> Result<ExitStatus, Failure> {
-    let input = Input::read(file)?;
+    let cannot_read = |error: io::Error| {
+        let name = if file == "-" { "<stdin>" } else { file };
+        Failure::plain(name, "cannot-read", format!("cannot read {name}: {error}"))
+            .with_help("give the path of a file with a JSON object on each line, or `-` for standard input")
+    };
+    let mut input = Lines::open(file).map_err(cannot_read)?;
     let mut status = ExitStatus::Success;
-    for text in input.source.text.lines() {
-        let request = read(text);
-        let id = request.as_ref().ok().and_then(|request| request.get("id")).cloned();
-        let (report, error) = match request.and_then(|request| answer(&request)) {
-            Ok(report) => (Some(report), None),
-            Err(failure) => {
-                status = status.max(failure.status());
-                (None, Some(fault(&failure)))
-            }
-        };
-        let line = Line { id: id.as_ref(), report, error };
-        let line = serde_json::to_string(&line).map_err(|error| Failure::Internal(error.to_string()))?;
-        printer.json(&line)?;
+    let few = rayon::current_num_threads().clamp(1, MAX_CHUNK);
+    let mut limit = few;
+    loop {
+        let chunk = input.next_chunk(limit).map_err(cannot_read)?;
+        if chunk.is_empty() {
+            return Ok(status);
+        }
+        let answers: Vec<(String, ExitStatus)> = chunk.par_iter().map(|line| said(line, &answer)).collect();
+        let mut text = String::new();
+        for (line, how) in answers {
+            text.push_str(&line);
+            text.push('\n');
+            status = status.max(how);
+        }
+        limit = if text.len() > MAX_OUTPUT { few } else { (limit * 2).min(MAX_CHUNK) };
+        printer.result(&text)?;
     }
-    Ok(status)
 }
 
-fn read(text: &str) -> Result<Request, Failure> {
-    let bad = |message: String| {
-        Failure::plain("<batch>", "bad-request", message)
-            .with_help("a request is one JSON object on one line, its keys the names of options")
+/// The line that answers a line.
+fn said<T: Serialize>(
+    line: &Result<Vec<u8>, Failure>,
+    answer: &(impl Fn(&Request) -> Result<T, Failure> + Sync),
+) -> (String, ExitStatus) {
+    let request = match line {
+        Ok(bytes) => read(bytes),
+        Err(failure) => return refused(None, failure),
     };
+    let request = match request {
+        Ok(request) => request,
+        Err(failure) => return refused(None, &failure),
+    };
+    let id = request.get("id");
+    // A fault in one answer is no reason to leave the others out.
+    let answered = catch_unwind(AssertUnwindSafe(|| answer(&request)));
+    let answered = answered.unwrap_or_else(|_| Err(Failure::Internal("this request made the program panic".into())));
+    match answered {
+        Ok(report) => match serde_json::to_string(&Line { id, report: Some(report), error: None }) {
+            Ok(text) => (text, ExitStatus::Success),
+            Err(error) => refused(id, &Failure::Internal(error.to_string())),
+        },
+        Err(failure) => refused(id, &failure),
+    }
+}
+
+fn refused(id: Option<&Value>, failure: &Failure) -> (String, ExitStatus) {
+    let line = Line::<Request> { id, report: None, error: Some(fault(failure)) };
+    // Texts and numbers are written without fail.
+    (serde_json::to_string(&line).unwrap_or_else(|_| "{}".to_owned()), failure.status())
+}
+
+/// The lines of a file or of standard input.
+struct Lines(BufReader<Box<dyn Read>>);
+
+impl Lines {
+    fn open(file: &str) -> io::Result<Self> {
+        let input: Box<dyn Read> = if file == "-" { Box::new(io::stdin()) } else { Box::new(File::open(file)?) };
+        Ok(Self(BufReader::with_capacity(1 << 18, input)))
+    }
+
+    /// The next line, and those after it that need no waiting, at most `limit` together; none at the end.
+    fn next_chunk(&mut self, limit: usize) -> io::Result<Vec<Result<Vec<u8>, Failure>>> {
+        let mut chunk = Vec::new();
+        while chunk.len() < limit && (chunk.is_empty() || self.0.buffer().contains(&b'\n')) {
+            match self.next_line()? {
+                Some(line) => chunk.push(line),
+                None => break,
+            }
+        }
+        Ok(chunk)
+    }
+
+    /// A line without its end; what is too long is read and dropped.
+    fn next_line(&mut self) -> io::Result<Option<Result<Vec<u8>, Failure>>> {
+        let mut line = Vec::new();
+        let most = u64::try_from(MAX_LINE).unwrap_or(u64::MAX);
+        if (&mut self.0).take(most + 1).read_until(b'\n', &mut line)? == 0 {
+            return Ok(None);
+        }
+        if line.last() == Some(&b'\n') {
+            line.pop();
+        } else if line.len() > MAX_LINE {
+            self.0.skip_until(b'\n')?;
+            return Ok(Some(Err(bad(format!("the line is longer than {} MiB", MAX_LINE >> 20)))));
+        }
+        Ok(Some(Ok(line)))
+    }
+}
+
+fn bad(message: String) -> Failure {
+    Failure::plain("<batch>", "bad-request", message)
+        .with_help("a request is one JSON object on one line, its keys the names of options")
+}
+
+fn read(line: &[u8]) -> Result<Request, Failure> {
+    if line.iter().all(u8::is_ascii_whitespace) {
+        return Err(bad("the line is empty".into()));
+    }
+    let text = std::str::from_utf8(line)
+        .map_err(|error| bad(format!("the line is not UTF-8: byte {} starts no character", error.valid_up_to())))?;
     match serde_json::from_str(text) {
         Ok(Value::Object(request)) => Ok(request),
         Ok(_) => Err(bad("the line is no JSON object".into())),
@@ -65,14 +173,17 @@ fn read(text: &str) -> Result<Request, Failure> {
     }
 }
 
-fn fault(failure: &Failure) -> FaultRow {
+fn fault(failure: &Failure) -> Fault {
     let plain = |message: &str| FaultRow::new(&Diagnostic::error("internal", None, message));
     match failure {
-        Failure::Input { diagnostics, .. } => {
-            diagnostics.first().map_or_else(|| plain("the request cannot be answered"), FaultRow::new)
+        Failure::Input { source, diagnostics } => {
+            let row = diagnostics.first().map_or_else(|| plain("the request cannot be answered"), FaultRow::new);
+            let name = source.name.trim_matches(['<', '>']);
+            let key = (row.start.is_some() && name != "batch").then(|| name.to_owned());
+            Fault { row, key }
         }
-        Failure::Trap { diagnostic, .. } => FaultRow::new(diagnostic),
-        Failure::Internal(message) => plain(message),
+        Failure::Trap { diagnostic, .. } => Fault { row: FaultRow::new(diagnostic), key: None },
+        Failure::Internal(message) => Fault { row: plain(message), key: None },
     }
 }
 
@@ -83,7 +194,7 @@ fn fault(failure: &Failure) -> FaultRow {
 pub fn only(request: &Request, known: &[&str]) -> Result<(), Failure> {
     match request.keys().find(|key| *key != "id" && !known.contains(&key.as_str())) {
         Some(key) => {
-            let message = format!("`{key}` is no key of a request");
+            let message = format!("`{}` is no key of a request", shortened(key));
             Err(Failure::plain("<batch>", "bad-request", message)
                 .with_help(&format!("the keys are {} and id", known.join(", "))))
         }
@@ -99,7 +210,44 @@ pub fn flag(request: &Request, key: &str) -> Result<bool, Failure> {
     match request.get(key) {
         None | Some(Value::Null) => Ok(false),
         Some(Value::Bool(value)) => Ok(*value),
-        Some(other) => Err(Failure::plain("<batch>", "bad-request", format!("`{key}` is true or false, not {other}"))),
+        Some(other) => {
+            let message = format!("`{key}` is true or false, not {}", short(other));
+            Err(Failure::plain("<batch>", "bad-request", message).with_help("such as true"))
+        }
+    }
+}
+
+/// A text; absent means none.
+///
+/// # Errors
+/// It is something else.
+pub fn text(request: &Request, key: &str) -> Result<Option<String>, Failure> {
+    match request.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(other) => {
+            let message = format!("`{key}` is a text, not {}", short(other));
+            Err(Failure::plain("<batch>", "bad-request", message).with_help("write it in quotes"))
+        }
+    }
+}
+
+/// A text or a list of texts; absent means none.
+///
+/// # Errors
+/// It is something else.
+pub fn texts(request: &Request, key: &str) -> Result<Vec<String>, Failure> {
+    let bad = |found: &Value| {
+        let message = format!("`{key}` is a list of texts, not {}", short(found));
+        Failure::plain("<batch>", "bad-request", message).with_help("such as [\"c % 4 == 0\"]")
+    };
+    match request.get(key) {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::String(text)) => Ok(vec![text.clone()]),
+        Some(Value::Array(all)) => {
+            all.iter().map(|each| each.as_str().map(str::to_owned).ok_or_else(|| bad(each))).collect()
+        }
+        Some(other) => Err(bad(other)),
     }
 }
 
@@ -109,7 +257,7 @@ pub fn flag(request: &Request, key: &str) -> Result<bool, Failure> {
 /// It is something else.
 pub fn points(request: &Request, key: &str) -> Result<Vec<Vec<i128>>, Failure> {
     let bad = |found: &Value| {
-        let message = format!("`{key}` is a list of lists of integers, not {found}");
+        let message = format!("`{key}` is a list of lists of integers, not {}", short(found));
         Failure::plain("<batch>", "bad-request", message).with_help("such as [[2,3],[0,0]]")
     };
     let Some(found) = request.get(key).filter(|found| !found.is_null()) else { return Ok(Vec::new()) };
@@ -119,4 +267,17 @@ pub fn points(request: &Request, key: &str) -> Result<Vec<Vec<i128>>, Failure> {
         numbers.iter().map(number).collect::<Result<Vec<_>, _>>()
     };
     found.as_array().ok_or_else(|| bad(found))?.iter().map(point).collect()
+}
+
+/// A value as messages show it.
+pub(super) fn short(value: &Value) -> String {
+    shortened(&value.to_string())
+}
+
+fn shortened(text: &str) -> String {
+    const MOST: usize = 60;
+    match text.char_indices().nth(MOST) {
+        Some((at, _)) => format!("{}...", &text[..at]),
+        None => text.to_owned(),
+    }
 }

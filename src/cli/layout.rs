@@ -1,9 +1,9 @@
 //! `tilewright layout`: what is known about an XLA tiled layout.
 
-use tilewright_ir::layout::{ArrayShape, TileDim, Tiling};
-use tilewright_ir::{Diagnostic, Expr, IndexMap, XlaShape};
+use tilewright_ir::layout::{ArrayShape, LayoutError, SymbolicTiling, TileDim};
+use tilewright_ir::{Bindings, Diagnostic, IndexMap, InverseClaim, XlaShape};
 use tilewright_script::{print_xla_shape, read_xla_shape};
-use tilewright_verify::{Judge, MapClaim};
+use tilewright_verify::{Judge, LayoutClaim};
 
 use super::batch;
 use super::certificate::CertificateOption;
@@ -12,8 +12,9 @@ use super::failure::Failure;
 use super::input::Input;
 use super::options::Global;
 use super::printer::Printer;
+use crate::layouts;
 use crate::report::layout::{LayoutReport, PositionRow, TileSize};
-use crate::report::{ObligationRow, Source, layout_text};
+use crate::report::{Dim, ObligationRow, Source, Verdict, layout_text};
 
 /// Say everything about an XLA tiled layout: physical size, padding, positions, proofs
 #[derive(clap::Args, Debug)]
@@ -82,14 +83,35 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
 /// The report, and what should be known besides.
 fn answer(request: &Request, judge: &Judge) -> Result<(LayoutReport, Option<Diagnostic>), Failure> {
     let fault = |fault: Diagnostic| Failure::input(&request.source, vec![fault]);
+    let refused = |error: LayoutError| fault(plain(error));
+    let internal = |error: LayoutError| Failure::Internal(error.to_string());
     let shape = read_xla_shape(&request.source.text).map_err(|faults| Failure::input(&request.source, faults))?;
     let array = array(&shape).map_err(fault)?;
-    let tiling = array.tiling().map_err(|error| fault(plain(error)))?;
-    let at = request.at.iter().map(|index| follow(index, &tiling)).collect::<Result<Vec<_>, _>>()?;
-    let offsets = if request.table { Some(tiling.offsets().map_err(|error| fault(plain(error)))?) } else { None };
-    let map = tiling.to_flat_map().map_err(|error| Failure::Internal(error.to_string()))?;
-    let report = report(&shape, array, &tiling, &map, offsets, at, judged(judge, &tiling, &map));
+    let formula = array.symbolic_tiling().map_err(refused)?;
+    let maps = Maps {
+        layout: array.layout_or_default(),
+        tiled: formula.to_tiled_map().map_err(internal)?,
+        flat: formula.to_flat_map().map_err(internal)?,
+        formula,
+    };
+    let at = request.at.iter().map(|index| follow(index, array, &maps)).collect::<Result<Vec<_>, _>>()?;
+    let table = || {
+        if !request.table {
+            return Ok(None);
+        }
+        array.tiling().and_then(|tiling| tiling.offsets()).map(Some)
+    };
+    let (offsets, judged) = rayon::join(table, || judged(judge, &maps));
+    let report = report(&shape, array, &maps, offsets.map_err(refused)?, at, judged);
     Ok((report, narrow(array)))
+}
+
+/// A layout, and what is claimed of it.
+struct Maps {
+    layout: tilewright_ir::layout::Layout,
+    formula: SymbolicTiling,
+    tiled: IndexMap,
+    flat: IndexMap,
 }
 
 fn from_json(request: &batch::Request) -> Result<Request, Failure> {
@@ -102,11 +124,11 @@ fn from_json(request: &batch::Request) -> Result<Request, Failure> {
     Ok(Request { source, at: batch::points(request, "at")?, table: batch::flag(request, "table")? })
 }
 
-fn plain(error: tilewright_ir::layout::LayoutError) -> Diagnostic {
+pub(super) fn plain(error: LayoutError) -> Diagnostic {
     Diagnostic::error(error.code, None, error.message).with_help(error.help)
 }
 
-fn array(shape: &XlaShape) -> Result<&ArrayShape, Diagnostic> {
+pub(super) fn array(shape: &XlaShape) -> Result<&ArrayShape, Diagnostic> {
     let what = match shape {
         XlaShape::Array(array) => return Ok(array),
         XlaShape::Tuple(_) => "a tuple",
@@ -127,47 +149,69 @@ fn narrow(array: &ArrayShape) -> Option<Diagnostic> {
     })
 }
 
-/// The obligations of the map from logical indices to positions in the allocation.
-fn judged(judge: &Judge, tiling: &Tiling, map: &IndexMap) -> Vec<ObligationRow> {
-    let extent = i64::try_from(tiling.physical_elements()).unwrap_or(i64::MAX);
-    let shape = [Expr::int(extent)];
-    // What is allocated beyond the last element is the padding that the tiles and the alignment ask for.
-    let padded: &[usize] = if tiling.padding_elements() > 0 { &[0] } else { &[] };
-    judge.check_map(MapClaim::new(map, &shape).padded(padded)).into_iter().map(ObligationRow::from).collect()
+/// The obligations of the layout, and its inverse if that was proved.
+fn judged(judge: &Judge, maps: &Maps) -> (Vec<ObligationRow>, Option<InverseClaim>) {
+    let inverse = layouts::inverse(&maps.layout, &maps.formula);
+    let formula = &maps.formula;
+    let claim =
+        LayoutClaim::new(&maps.layout, &maps.tiled, formula.physical_shape(), &maps.flat, formula.physical_elements());
+    let claim = inverse.as_ref().map_or(claim, |inverse| claim.inverse(inverse));
+    let rows: Vec<ObligationRow> = judge.check_layout(&claim).into_iter().map(ObligationRow::from).collect();
+    let proved = |id: &str| rows.iter().any(|row| row.obligation == id && row.verdict == Verdict::Proved);
+    let shown = proved("inverse") && proved("padding");
+    (rows, inverse.filter(|_| shown))
 }
 
 fn report(
     shape: &XlaShape,
     array: &ArrayShape,
-    tiling: &Tiling,
-    map: &IndexMap,
+    maps: &Maps,
     offsets: Option<Vec<u64>>,
     at: Vec<PositionRow>,
-    verdicts: Vec<ObligationRow>,
+    (verdicts, inverse): (Vec<ObligationRow>, Option<InverseClaim>),
 ) -> LayoutReport {
-    let layout = array.layout_or_default();
     let size = |dim: &TileDim| match dim {
         TileDim::Size(size) => TileSize::Size(*size),
         TileDim::Combine => TileSize::Combined("*"),
     };
+    let formula = &maps.formula;
+    let (elements, allocated) = (formula.elements(), formula.physical_elements());
+    let padding = match (elements.as_const_int(), allocated.as_const_int()) {
+        (Some(elements), Some(allocated)) => i64::try_from(allocated - elements)
+            .map_or_else(|_| Dim::Symbolic((allocated - elements).to_string()), Dim::Known),
+        _ => {
+            Dim::new(&crate::algebra::simplify(&(allocated.clone() - elements.clone()), &crate::algebra::Ranges::new()))
+        }
+    };
+    let bits = element_bits(array);
     LayoutReport {
         schema: "tilewright.layout/1",
         text: print_xla_shape(shape),
         element_type: array.element_type().name(),
-        shape: tiling.shape().to_vec(),
-        minor_to_major: layout.minor_to_major,
-        tiles: layout.tiles.iter().map(|tile| tile.0.iter().map(size).collect()).collect(),
-        physical_shape: tiling.physical_shape().to_vec(),
-        elements: tiling.elements(),
-        physical_elements: tiling.physical_elements(),
-        padding_elements: tiling.padding_elements(),
-        element_bits: tiling.element_bits(),
-        bytes: tiling.bytes(),
-        metadata_prefix_bytes: layout.metadata_prefix_bytes,
-        index_map: map.to_string(),
+        shape: Dim::shape(formula.domain()),
+        minor_to_major: maps.layout.minor_to_major.clone(),
+        tiles: maps.layout.tiles.iter().map(|tile| tile.0.iter().map(size).collect()).collect(),
+        physical_shape: Dim::shape(formula.physical_shape()),
+        elements: Dim::new(elements),
+        physical_elements: Dim::new(allocated),
+        padding_elements: padding,
+        element_bits: bits,
+        bytes: Dim::new(&formula.bytes(bits)),
+        metadata_prefix_bytes: maps.layout.metadata_prefix_bytes,
+        index_map: maps.flat.to_string(),
+        inverse: inverse.as_ref().map(InverseClaim::lambda),
+        padding: inverse.as_ref().map(InverseClaim::padding_lambda),
         offsets,
         at,
         verdicts,
+    }
+}
+
+/// Bits from one element to the next.
+fn element_bits(array: &ArrayShape) -> u64 {
+    match array.layout().map_or(0, |layout| layout.element_bits) {
+        0 => array.element_type().storage_bits(),
+        bits => bits,
     }
 }
 
@@ -183,29 +227,32 @@ fn read_point(text: &str) -> Result<Vec<i128>, Failure> {
     parts.into_iter().map(number).collect()
 }
 
-/// Where an element lies.
-fn follow(index: &[i128], tiling: &Tiling) -> Result<PositionRow, Failure> {
+/// Where an element lies, as far as that does not depend on a symbolic extent.
+fn follow(index: &[i128], array: &ArrayShape, maps: &Maps) -> Result<PositionRow, Failure> {
     let fault = |code, message: String| Failure::plain("<--at>", code, message);
-    let rank = tiling.shape().len();
+    let rank = array.dimensions().len();
     if index.len() != rank {
         let message = format!("{index:?} has {} indices, the array has {rank} dimensions", index.len());
         return Err(fault("index-rank", message));
     }
     let mut logical = Vec::new();
-    for (axis, (at, extent)) in index.iter().zip(tiling.shape()).enumerate() {
+    for (axis, (at, dimension)) in index.iter().zip(array.dimensions()).enumerate() {
+        let extent = dimension.bound();
         match u64::try_from(*at) {
-            Ok(at) if at < *extent => logical.push(at),
+            Ok(at) if extent.is_none_or(|extent| at < extent) => logical.push(at),
             _ => {
-                let message =
-                    format!("index {at} of dimension {axis} is outside the array: it has to be in 0..{extent}");
+                let range = extent.map_or_else(|| "0 or more".to_owned(), |extent| format!("in 0..{extent}"));
+                let message = format!("index {at} of dimension {axis} is outside the array: it has to be {range}");
                 return Err(fault("index-out-of-shape", message));
             }
         }
     }
-    let found = tiling.physical_index(&logical).zip(tiling.linear_index(&logical));
-    let Some((physical, flat)) = found else {
-        return Err(Failure::Internal(format!("{logical:?} has no position")));
+    let values = |map: &IndexMap| {
+        let values = map.eval(index, &Bindings::new()).ok()?;
+        values.into_iter().map(|value| u64::try_from(value).ok()).collect::<Option<Vec<u64>>>()
     };
-    let (byte, bit) = tiling.bit_offset(flat);
-    Ok(PositionRow { logical, physical, flat, byte, bit })
+    let flat = values(&maps.flat).and_then(|flat| flat.first().copied());
+    let bits = flat.map(|flat| u128::from(flat) * u128::from(element_bits(array)));
+    let (byte, bit) = (bits.map(|bits| bits / 8), bits.map(|bits| bits % 8));
+    Ok(PositionRow { logical, physical: values(&maps.tiled), flat, byte, bit })
 }

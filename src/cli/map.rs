@@ -1,213 +1,171 @@
 //! `tilewright map`: what is known about an index map.
 
-use tilewright_ir::{AxisSeparators, Bindings, Diagnostic, Expr, IndexMap, ScalarType, Span, Var};
-use tilewright_script::{Symbols, read_index_map, read_shape};
-use tilewright_verify::MapClaim;
+mod answer;
+mod inverse;
+mod question;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::Value;
+use tilewright_verify::Judge;
+
+use super::batch::{self, Request};
 use super::certificate::CertificateOption;
 use super::exit::ExitStatus;
 use super::failure::Failure;
 use super::input::Input;
 use super::options::Global;
 use super::printer::Printer;
-use crate::algebra;
-use crate::report::{AtRow, Dim, MapReport, ObligationRow, Source, text};
+use crate::report::{MapReport, ObligationRow, Source, map_text};
+pub(super) use answer::physical_shape;
+pub(super) use question::{Question, Texts};
 
 /// Say everything about an index map: physical shape, separators, inverse, padding, proofs
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:\n  tilewright map 'lambda n, h, w, c: [n, c//4, h, w, c%4]' --shape 16,64,64,128 \
-                        --at 11,37,23,101\n  tilewright map 'lambda i, j: [2*i + j]' --shape 3,4     # refuted: exit \
-                        code 1\n  tilewright map 'lambda n, h, w, c: [n, c//4, h, AXIS_SEPARATOR, w, c%4]' --shape \
-                        n,64,64,c")]
+#[command(after_help = "Examples:
+  tilewright map 'lambda n, h, w, c: [n, c//4, h, w, c%4]' --shape 16,64,64,128 --at 11,37,23,101
+  tilewright map NCHW4c --shape n,c,h,w
+  tilewright map 'lambda i, j: [2*i + j]' --shape 3,4     # refuted: exit code 1
+  tilewright map 'lambda n, h, w, c: [n, c//4, h, AXIS_SEPARATOR, w, c%4]' --shape n,64,64,c --assume 'c % 4 == 0'
+  tilewright map 'lambda i, j: [i*17 + j]' --shape 9,13 --physical-shape 160 --inverse 'lambda p: [p//17, p%17]' \\
+      --padding 'lambda p: p%17 >= 13 or p//17 >= 9'
+  echo '{\"map\":\"lambda i, j: [j, i]\",\"shape\":[3,5],\"at\":[[1,2]]}' | tilewright map --batch -")]
 pub struct Args {
-    /// The map as a Python lambda; `-` reads it from standard input
-    #[arg(value_name = "MAP")]
-    map: String,
+    /// The map as a Python lambda, or a format such as NCHW4c, nChw16c, NHWC->NCHW4c or '(8,128)(2,1)'; `-` reads it from standard input
+    #[arg(value_name = "MAP", required_unless_present = "batch")]
+    map: Option<String>,
     /// The logical shape: numbers, or names for symbolic extents
-    #[arg(long, value_name = "16,64,64,128", required = true, allow_hyphen_values = true)]
-    shape: String,
+    #[arg(long, value_name = "16,64,64,128", required_unless_present = "batch", allow_hyphen_values = true)]
+    shape: Option<String>,
     /// A logical index to follow; may be given many times
     #[arg(long, value_name = "11,37,23,101", allow_hyphen_values = true)]
     at: Vec<String>,
+    /// An inverse, from physical to logical indices, to be verified; without it one is looked for
+    #[arg(long, value_name = "LAMBDA")]
+    inverse: Option<String>,
+    /// Which physical indices no logical index reaches, to be verified; without it this is looked for
+    #[arg(long, value_name = "LAMBDA")]
+    padding: Option<String>,
+    /// What may be taken for granted of the symbolic extents; may be given many times
+    #[arg(long, value_name = "c % 4 == 0")]
+    assume: Vec<String>,
+    /// The physical shape, which may be larger than needed; without it the smallest one is looked for
+    #[arg(long, value_name = "16,32,64,64,4", allow_hyphen_values = true)]
+    physical_shape: Option<String>,
+    /// What the map means, stated a second time: both are to be equal
+    #[arg(long, value_name = "LAMBDA")]
+    spec: Option<String>,
+    /// Answer many requests, one JSON object a line whose keys are the options' names, such as
+    /// {"map":"lambda i, j: [j, i]","shape":[3,"n"],"at":[[1,2]],"id":7}; `-` reads them from standard input. Every line
+    /// is answered by a line, an empty one by an error
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["map", "shape", "at", "inverse", "padding", "assume", "physical_shape", "spec", "certificate"])]
+    batch: Option<String>,
     #[command(flatten)]
     certificate: CertificateOption,
 }
 
+/// The keys of a request.
+const KEYS: [&str; 8] = ["map", "shape", "at", "inverse", "padding", "assume", "physical_shape", "spec"];
+
 /// Prints what is known.
 ///
 /// # Errors
-/// A map, a shape or an index that cannot be read or does not fit.
+/// A map, a shape, an index or another option that cannot be read or does not fit.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
-    let map = read(args)?;
-    let points = args.at.iter().map(|text| read_point(text, &map)).collect::<Result<Vec<_>, _>>()?;
     let options = super::pipeline_options(global, &super::options::Shapes::default(), None);
     let judge = args.certificate.judge(&options)?;
-    let physical = physical_shape(&map)?;
-    size_fits(&physical.extents)
-        .map_err(|fault| Failure::input(&Source { name: "<map>".into(), text: String::new() }, vec![fault]))?;
-    let claim = MapClaim::new(&map, &physical.extents).padded(&physical.padded_axes);
-    let verdicts: Vec<ObligationRow> = judge.check_map(claim).into_iter().map(ObligationRow::from).collect();
-    let at = points.iter().map(|point| follow(point, &map, &physical.extents)).collect::<Result<Vec<_>, _>>()?;
-    let (inverse, padding) = inverse(&map, &physical.extents);
-    let report = MapReport {
-        schema: "tilewright.map/1",
-        map: map.to_string(),
-        shape: Dim::shape(map.domain()),
-        physical_shape: Dim::shape(&physical.extents),
-        axis_separators: map.axis_separators().positions().to_vec(),
-        flat_shape: Dim::shape(&flat_shape(map.axis_separators(), &physical.extents)),
-        at,
-        inverse,
-        padding,
-        verdicts,
-    };
+    if let Some(file) = &args.batch {
+        return many(file, &judge, printer);
+    }
+    let report = answer::answer(&Question::read(texts(args)?)?, &judge)?;
     args.certificate.write_rows(&report.verdicts)?;
     if printer.is_json() {
         printer.json(&report.to_json())?;
     } else {
-        printer.result(&text::map(&report, printer.style()))?;
+        printer.result(&map_text::map(&report, printer.style()))?;
     }
-    if report.verdicts.iter().any(ObligationRow::is_internal) {
+    if is_internal(&report) {
         return Ok(ExitStatus::Internal);
     }
     Ok(ExitStatus::of_verdict(report.verdict(), global.allow_unknown))
 }
 
-/// The map on its shape. Names that are neither indices nor extents of the shape are mistakes.
-fn read(args: &Args) -> Result<IndexMap, Failure> {
-    let shape_text = Source { name: "<--shape>".into(), text: args.shape.clone() };
-    let map_text = if args.map == "-" {
-        Input::read("-")?.source
-    } else {
-        Source { name: "<map>".into(), text: args.map.clone() }
+fn is_internal(report: &MapReport) -> bool {
+    report.verdicts.iter().any(ObligationRow::is_internal)
+}
+
+fn many(file: &str, judge: &Judge, printer: &mut Printer) -> Result<ExitStatus, Failure> {
+    // Whatever the verdicts say, every line is answered; only a fault of the judge itself is never passed over.
+    let internal = AtomicBool::new(false);
+    let status = batch::run(file, printer, |request| {
+        let report = answer::answer(&Question::read(from_json(request)?)?, judge)?;
+        internal.fetch_or(is_internal(&report), Ordering::Relaxed);
+        Ok(report)
+    })?;
+    Ok(if internal.into_inner() { ExitStatus::Internal } else { status })
+}
+
+fn texts(args: &Args) -> Result<Texts, Failure> {
+    let named = |name: &'static str| move |text: &String| Source { name: format!("<--{name}>"), text: text.clone() };
+    let map = match args.map.as_deref().unwrap_or_default() {
+        "-" => Input::read("-")?.source,
+        text => Source { name: "<map>".into(), text: text.to_owned() },
     };
-    let mut symbols = Symbols::default();
-    let shape = read_shape(&shape_text.text, &mut symbols).map_err(|faults| Failure::input(&shape_text, faults))?;
-    let n_extents = symbols.vars().len();
-    let map = read_index_map(&map_text.text, Some(&shape), &mut symbols);
-    let map = map.map_err(|faults| Failure::input(&map_text, faults))?;
-    let unknown = symbols.vars().get(n_extents..).unwrap_or_default();
-    let fault = |var: &Var| {
-        Diagnostic::error(
-            "unknown-name",
-            None,
-            format!("`{var}` is neither an index of the map nor an extent of the shape"),
-        )
-        .with_help("indices are the lambda's parameters; extents are named in --shape")
-    };
-    let fault = |var: &Var| at_all(fault(var), &map_text.text);
-    if !unknown.is_empty() {
-        return Err(Failure::input(&map_text, unknown.iter().map(fault).collect()));
-    }
-    size_fits(&shape).map_err(|fault| Failure::input(&shape_text, vec![fault]))?;
-    Ok(map)
-}
-
-/// A fault without a place, at the whole text.
-fn at_all(mut fault: Diagnostic, text: &str) -> Diagnostic {
-    if let (true, Ok(end)) = (fault.labels.is_empty(), u32::try_from(text.len())) {
-        fault = fault.with_label(Span::new(0, end), "");
-    }
-    fault
-}
-
-/// A constant shape has at most 2^63 - 1 elements.
-fn size_fits(shape: &[Expr]) -> Result<(), Diagnostic> {
-    let extents: Option<Vec<i128>> = shape.iter().map(Expr::as_const_int).collect();
-    let size = extents.map_or(Ok(0), |extents| tilewright_ir::checked_size(&extents));
-    size.map(drop).map_err(|error| Diagnostic::error("shape-size", None, format!("the shape is too large: {error}")))
-}
-
-fn read_point(text: &str, map: &IndexMap) -> Result<Vec<i128>, Failure> {
-    let source = Source { name: "<--at>".into(), text: text.to_owned() };
-    let fault =
-        |code, message: String| Failure::input(&source, vec![at_all(Diagnostic::error(code, None, message), text)]);
-    let read = |part: &str| {
-        part.trim().parse::<i128>().map_err(|_| fault("bad-index", format!("`{}` is no integer", part.trim())))
-    };
-    let inner = text.trim().trim_start_matches(['(', '[']).trim_end_matches([')', ']']);
-    let parts: Vec<&str> = if inner.trim().is_empty() { Vec::new() } else { inner.split(',').collect() };
-    let point = parts.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
-    if point.len() != map.domain().len() {
-        let message = format!("`{text}` has {} indices, the shape has {} axes", point.len(), map.domain().len());
-        return Err(fault("index-rank", message));
-    }
-    for (axis, (index, extent)) in point.iter().zip(map.domain()).enumerate() {
-        let too_large = extent.as_const_int().is_some_and(|extent| *index >= extent);
-        if *index < 0 || too_large {
-            let message = format!("index {index} of axis {axis} is outside the shape: it has to be in 0..{extent}");
-            return Err(fault("index-out-of-shape", message));
-        }
-    }
-    Ok(point)
-}
-
-/// The algebra's physical shape. Where it has none because an index is negative, the shape of the others: the judge
-/// then refutes the bounds, with the index.
-fn physical_shape(map: &IndexMap) -> Result<algebra::PhysicalShape, Failure> {
-    algebra::physical_shape(map, &[]).or_else(|fault| {
-        let source = Source { name: "<map>".into(), text: map.to_string() };
-        let extents =
-            enumerated_shape(map).ok_or_else(|| Failure::input(&source, vec![at_all(fault, &source.text)]))?;
-        Ok(algebra::PhysicalShape { extents, padded_axes: Vec::new() })
+    Ok(Texts {
+        map,
+        shape: named("shape")(args.shape.as_ref().unwrap_or(&String::new())),
+        at: args.at.iter().map(named("at")).collect(),
+        inverse: args.inverse.as_ref().map(named("inverse")),
+        padding: args.padding.as_ref().map(named("padding")),
+        assume: args.assume.iter().map(named("assume")).collect(),
+        physical_shape: args.physical_shape.as_ref().map(named("physical-shape")),
+        spec: args.spec.as_ref().map(named("spec")),
     })
 }
 
-/// Largest index + 1 on each axis, at least 1, by trying all points of a small constant shape.
-fn enumerated_shape(map: &IndexMap) -> Option<Vec<Expr>> {
-    const MAX_POINTS: u64 = 1 << 16;
-    let domain: Vec<i128> = map.domain().iter().map(Expr::as_const_int).collect::<Option<_>>()?;
-    let count = tilewright_ir::checked_size(&domain).ok().filter(|count| (1..=MAX_POINTS).contains(count))?;
-    let mut extents = vec![1i128; map.outputs().len()];
-    let mut index = vec![0i128; domain.len()];
-    for _ in 0..count {
-        for (extent, at) in extents.iter_mut().zip(map.eval(&index, &Bindings::new()).ok()?) {
-            *extent = (*extent).max(at.checked_add(1)?);
-        }
-        for axis in (0..domain.len()).rev() {
-            index[axis] += 1;
-            if index[axis] < domain[axis] {
-                break;
-            }
-            index[axis] = 0;
-        }
-    }
-    extents.into_iter().map(|extent| i64::try_from(extent).ok().map(Expr::int)).collect()
-}
-
-/// One extent a separator group: the product of its extents.
-fn flat_shape(separators: &AxisSeparators, physical: &[Expr]) -> Vec<Expr> {
-    let symbols = physical.iter().flat_map(Expr::vars);
-    let ranges = symbols.fold(algebra::Ranges::new(), |ranges, symbol| ranges.with_symbol(&symbol));
-    let product = |group: &[Expr]| {
-        let known: Option<Vec<i128>> = group.iter().map(Expr::as_const_int).collect();
-        let size = known.and_then(|known| known.into_iter().try_fold(1i128, i128::checked_mul));
-        if let Some(size) = size.and_then(|size| i64::try_from(size).ok()) {
-            return Expr::int(size);
-        }
-        algebra::n_elements(group, &ranges, ScalarType::Int32)
-    };
-    separators.groups().into_iter().map(|group| product(&physical[group])).collect()
-}
-
-fn follow(point: &[i128], map: &IndexMap, extents: &[Expr]) -> Result<AtRow, Failure> {
-    let physical = map.eval(point, &Bindings::new()).map_err(|error| {
-        Failure::plain("<--at>", "no-value", format!("the map has no value at {point:?}: {error}"))
-            .with_help("give numbers instead of names in --shape to follow an index")
-    })?;
-    let numeral = |group: std::ops::Range<usize>| {
-        group.clone().try_fold(0i128, |high, axis| {
-            // The extent of a group's first axis does not matter.
-            let extent = if axis == group.start { 1 } else { extents[axis].as_const_int()? };
-            high.checked_mul(extent)?.checked_add(physical[axis])
+fn from_json(request: &Request) -> Result<Texts, Failure> {
+    batch::only(request, &KEYS)?;
+    let named = |key: &'static str| move |text: String| Source { name: format!("<{key}>"), text };
+    let needed = |found: Option<String>, key: &'static str, such: &str| {
+        found.map(named(key)).ok_or_else(|| {
+            Failure::plain("<batch>", "bad-request", format!("the request has no `{key}`")).with_help(such)
         })
     };
-    let flat = map.axis_separators().groups().into_iter().map(numeral).collect();
-    Ok(AtRow { logical: point.to_vec(), physical, flat })
+    let lambda = |key: &'static str| batch::text(request, key).map(|found| found.map(named(key)));
+    let at = batch::points(request, "at")?;
+    let point = |index: &Vec<i128>| index.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+    Ok(Texts {
+        map: needed(batch::text(request, "map")?, "map", "such as {\"map\":\"lambda i, j: [j, i]\",\"shape\":[3,5]}")?,
+        shape: needed(shape(request, "shape")?, "shape", "such as \"shape\":[3,\"n\"]")?,
+        at: at.iter().map(point).map(named("at")).collect(),
+        inverse: lambda("inverse")?,
+        padding: lambda("padding")?,
+        assume: batch::texts(request, "assume")?.into_iter().map(named("assume")).collect(),
+        physical_shape: shape(request, "physical_shape")?.map(named("physical_shape")),
+        spec: lambda("spec")?,
+    })
 }
 
-/// Inverse and padding as lambdas over the physical indices, if the algebra finds them.
-fn inverse(map: &IndexMap, physical: &[Expr]) -> (Option<String>, Option<String>) {
-    algebra::inverse(map, physical, &[])
-        .map_or((None, None), |found| (Some(found.lambda()), Some(found.padding_lambda())))
+/// A shape: `[3, "n"]` or `"3,n"`.
+fn shape(request: &Request, key: &str) -> Result<Option<String>, Failure> {
+    let bad = |found: &Value| {
+        let message = format!("`{key}` is a list of numbers and names, not {}", batch::short(found));
+        Failure::plain("<batch>", "bad-request", message).with_help("such as [3,\"n\"]")
+    };
+    let extent = |value: &Value| match value {
+        Value::Number(number) if !number.is_f64() => Ok(number.to_string()),
+        // One text is one extent.
+        Value::String(text) if text.contains(',') => Err(bad(value)),
+        Value::String(text) => Ok(text.clone()),
+        other => Err(bad(other)),
+    };
+    match request.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(Value::Array(extents)) => {
+            let extents = extents.iter().map(extent).collect::<Result<Vec<_>, _>>()?;
+            Ok(Some(format!("[{}]", extents.join(","))))
+        }
+        Some(other) => Err(bad(other)),
+    }
 }

@@ -4,9 +4,11 @@
 
 pub mod batch;
 pub mod certificate;
+pub mod bitcast;
 pub mod check;
 pub mod compile;
 pub mod devices;
+pub mod draw;
 pub mod exit;
 pub mod failure;
 pub mod input;
@@ -16,6 +18,7 @@ pub mod opt;
 pub mod options;
 pub mod printer;
 pub mod recheck;
+pub mod relayout;
 pub mod run;
 pub mod validate;
 
@@ -56,6 +59,9 @@ enum Command {
     Map(map::Args),
     Layout(layout::Args),
     Recheck(recheck::Args),
+    Draw(draw::Args),
+    Bitcast(bitcast::Args),
+    Relayout(relayout::Args),
     Run(run::Args),
     Devices(devices::Args),
 }
@@ -99,6 +105,9 @@ fn dispatch(cli: &Cli, printer: &mut Printer) -> Result<ExitStatus, Failure> {
         Command::Map(args) => map::run(args, &cli.global, printer),
         Command::Layout(args) => layout::run(args, &cli.global, printer),
         Command::Recheck(args) => recheck::run(args, &cli.global, printer),
+        Command::Draw(args) => draw::run(args, &cli.global, printer),
+        Command::Bitcast(args) => bitcast::run(args, &cli.global, printer),
+        Command::Relayout(args) => relayout::run(args, &cli.global, printer),
         Command::Run(args) => run::run(args, &cli.global, printer),
         Command::Devices(args) => devices::run(args, &cli.global, printer),
     }

@@ -1,6 +1,6 @@
 //! `tilewright opt`: runs the named passes and prints TVMScript.
 
-use tilewright_ir::{Module, PrimFunc};
+use tilewright_ir::{Diagnostic, Module, PrimFunc};
 
 use super::exit::ExitStatus;
 use super::failure::Failure;
@@ -21,8 +21,8 @@ use crate::report::check::to_line;
                         validate."
 )]
 pub struct Args {
-    /// Passes in the order in which they run
-    #[arg(short, long = "passes", value_name = "PASS", value_delimiter = ',')]
+    /// Passes in the order in which they run, separated by commas; tile_layout=A:{1,0:T(8,128)} asks for a layout
+    #[arg(short, long = "passes", value_name = "PASS")]
     passes: Vec<String>,
     /// List the passes
     #[arg(long)]
@@ -40,15 +40,21 @@ pub fn run(args: &Args, _: &Global, printer: &mut Printer) -> Result<ExitStatus,
     let Some(file) = args.file.as_ref().filter(|_| !args.list) else {
         return list(printer);
     };
-    let passes = args.passes.iter().map(|name| find(name)).collect::<Result<Vec<_>, _>>()?;
+    let passes = args.passes.iter().flat_map(|list| entries(list)).map(find).collect::<Result<Vec<_>, _>>()?;
     let input = Input::read(file)?;
     let fault = |diagnostics| Failure::input(&input.source, diagnostics);
     let programs = pipeline::read(&input.source.text, input.function.as_deref()).map_err(fault)?;
     printer.diagnostics(&input.source, &programs.warnings);
     let mut module = Module::default();
     for program in programs.programs {
-        let after = passes.iter().try_fold(program.func, |func, pass| (pass.run)(&func).map(|after| after.func));
-        module.funcs.push(after.map_err(fault)?);
+        let mut func = program.func;
+        for (pass, request) in &passes {
+            if let Some(text) = request {
+                ask(pass, &mut func, text)?;
+            }
+            func = (pass.run)(&func).map_err(fault)?.func;
+        }
+        module.funcs.push(func);
     }
     print(&module, printer)?;
     Ok(ExitStatus::Success)
@@ -77,7 +83,34 @@ fn list(printer: &mut Printer) -> Result<ExitStatus, Failure> {
     Ok(ExitStatus::Success)
 }
 
-fn find(name: &str) -> Result<&'static Pass, Failure> {
+/// The entries of a list, which commas separate outside of brackets.
+fn entries(list: &str) -> Vec<&str> {
+    let mut depth = 0usize;
+    let is_comma = |c: char| {
+        match c {
+            '{' | '(' => depth += 1,
+            '}' | ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    };
+    list.split(is_comma).collect()
+}
+
+/// A pass, and what is asked of it after the `=`.
+fn find(entry: &str) -> Result<(&'static Pass, Option<&str>), Failure> {
     let source = Source { name: "<arguments>".into(), text: String::new() };
-    pass_by_name(name).map_err(|fault| Failure::input(&source, vec![fault]))
+    let (name, request) = entry.split_once('=').map_or((entry, None), |(name, text)| (name, Some(text)));
+    let pass = pass_by_name(name).map_err(|fault| Failure::input(&source, vec![fault]))?;
+    Ok((pass, request))
+}
+
+fn ask(pass: &Pass, func: &mut PrimFunc, text: &str) -> Result<(), Failure> {
+    let source = Source { name: "<--passes>".into(), text: text.to_owned() };
+    let fault = |fault: Diagnostic| Failure::input(&source, vec![fault]);
+    let Some(request) = pass.request else {
+        let message = format!("`{}` takes no `=`", pass.name);
+        return Err(fault(Diagnostic::error("pass-argument", None, message).with_help("name the pass alone")));
+    };
+    request(func, text).map_err(fault)
 }

@@ -1,7 +1,7 @@
 //! Tensors from one layout to another: what the host does with the arguments of a function whose layout was changed.
 
 use tilewright_interp::Tensor;
-use tilewright_ir::{BinaryOp, Bindings, EvalError, Expr, IndexMap};
+use tilewright_ir::{BinaryOp, Bindings, EvalError, Expr, IndexMap, Scalar};
 
 /// An index expression made ready for many evaluations. It means what [`Expr::eval_index`] means.
 enum Node {
@@ -138,14 +138,24 @@ fn advance(index: &mut [u64], shape: &[u64]) -> bool {
     false
 }
 
-/// The physical tensor of a logical one; what no logical element reaches is padding and stays undefined.
+/// The physical tensor of a logical one; what no logical element reaches is padding, and has the value `pad` or none.
 ///
 /// # Errors
 /// The map leads outside of the physical shape.
-pub fn pack(logical: &Tensor, map: &IndexMap, physical_shape: &[u64], symbols: &Bindings) -> Result<Tensor, String> {
+pub fn pack(
+    logical: &Tensor,
+    map: &IndexMap,
+    physical_shape: &[u64],
+    symbols: &Bindings,
+    pad: Option<Scalar>,
+) -> Result<Tensor, String> {
     let mut bytes = Vec::new();
     let mut defined = Vec::new();
-    let blank = Tensor::undefined(logical.dtype(), physical_shape).map_err(|error| error.to_string())?;
+    let blank = match pad {
+        None => Tensor::undefined(logical.dtype(), physical_shape),
+        Some(value) => Tensor::from_fn(logical.dtype(), physical_shape, |_| value),
+    };
+    let blank = blank.map_err(|error| error.to_string())?;
     bytes.extend_from_slice(blank.bytes());
     defined.extend_from_slice(blank.defined());
     let lanes = usize::from(logical.dtype().lanes.max(1));
@@ -155,6 +165,29 @@ pub fn pack(logical: &Tensor, map: &IndexMap, physical_shape: &[u64], symbols: &
         defined[to * lanes..(to + 1) * lanes].copy_from_slice(&logical.defined()[from * lanes..(from + 1) * lanes]);
     })?;
     with_defined(blank.dtype(), physical_shape, bytes, &defined)
+}
+
+/// Whether everything that no logical element reaches has the value `pad`, as the program says.
+///
+/// # Errors
+/// It has not, or the map leads outside of the physical tensor.
+pub fn padding_holds(
+    physical: &Tensor,
+    map: &IndexMap,
+    logical_shape: &[u64],
+    symbols: &Bindings,
+    pad: Scalar,
+) -> Result<(), String> {
+    let lanes = usize::from(physical.dtype().lanes.max(1));
+    let mut is_padding = vec![true; physical.lane_count() / lanes];
+    each_place(map, logical_shape, physical, symbols, |_, at| is_padding[at] = false)?;
+    let holds = |lane: usize| physical.get(lane).is_some_and(|value| value.same(pad));
+    let wrong = (0..physical.lane_count()).find(|lane| is_padding[lane / lanes] && !holds(*lane));
+    match wrong.map(|lane| (lane, physical.get(lane))) {
+        None => Ok(()),
+        Some((lane, Some(found))) => Err(format!("the padding at {lane} is {found:?}, not {pad:?}")),
+        Some((lane, None)) => Err(format!("the padding at {lane} was never written, but has to be {pad:?}")),
+    }
 }
 
 /// The logical tensor in a physical one.
@@ -196,7 +229,7 @@ fn with_defined(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tilewright_ir::{Scalar, ScalarType, Var};
+    use tilewright_ir::{ScalarType, Var};
 
     /// NHWC to NCHWc on a ragged shape: 17 channels in blocks of 4, so that 3 of the last block are padding.
     fn nchw4c() -> IndexMap {
@@ -215,7 +248,7 @@ mod tests {
     fn packing_puts_every_element_where_the_map_says_and_leaves_padding_undefined() {
         let map = nchw4c();
         let logical = Tensor::from_fn(ScalarType::Int32, &[2, 7, 9, 17], |k| Scalar::Int(k as i128)).unwrap();
-        let physical = pack(&logical, &map, &[2, 5, 7, 9, 4], &Bindings::new()).unwrap();
+        let physical = pack(&logical, &map, &[2, 5, 7, 9, 4], &Bindings::new(), None).unwrap();
         let at = |index: &[u64]| physical.get(physical.lane_at(index).unwrap());
         let expected = ((7 + 6) * 9 + 5) * 17 + 16;
         assert!(at(&[1, 4, 6, 5, 0]).unwrap().same(Scalar::Int(expected)));
@@ -226,9 +259,23 @@ mod tests {
     }
 
     #[test]
+    fn padding_is_packed_with_its_value_and_missed_where_it_is_lost() {
+        let (map, none) = (nchw4c(), Bindings::new());
+        let logical = Tensor::from_fn(ScalarType::Int32, &[2, 7, 9, 17], |k| Scalar::Int(k as i128)).unwrap();
+        let packed = |pad| pack(&logical, &map, &[2, 5, 7, 9, 4], &none, pad).unwrap();
+        let held = |physical: &Tensor| padding_holds(physical, &map, &[2, 7, 9, 17], &none, Scalar::Int(-3));
+        let right = packed(Some(Scalar::Int(-3)));
+        assert!(right.is_all_defined());
+        assert_eq!(unpack(&right, &map, &[2, 7, 9, 17], &none).unwrap(), logical);
+        held(&right).unwrap();
+        assert!(held(&packed(Some(Scalar::Int(4)))).unwrap_err().contains("not Int(-3)"));
+        assert!(held(&packed(None)).unwrap_err().contains("never written"));
+    }
+
+    #[test]
     fn a_map_that_leaves_the_shape_is_an_error() {
         let logical = Tensor::from_fn(ScalarType::Int32, &[2, 7, 9, 17], |k| Scalar::Int(k as i128)).unwrap();
-        let error = pack(&logical, &nchw4c(), &[2, 4, 7, 9, 4], &Bindings::new()).unwrap_err();
+        let error = pack(&logical, &nchw4c(), &[2, 4, 7, 9, 4], &Bindings::new(), None).unwrap_err();
         assert!(error.contains("[0, 0, 0, 16] to [0, 4, 0, 0, 0], outside of [2, 4, 7, 9, 4]"), "{error}");
     }
 
@@ -239,7 +286,7 @@ mod tests {
         let map =
             IndexMap::new(vec![i.clone(), j], vec![Expr::int(4), Expr::int(8)], vec![Expr::from(&i), xor], vec![]);
         let logical = Tensor::from_fn(ScalarType::Int8, &[4, 8], |k| Scalar::Int(k as i128)).unwrap();
-        let physical = pack(&logical, &map.unwrap(), &[4, 8], &Bindings::new()).unwrap();
+        let physical = pack(&logical, &map.unwrap(), &[4, 8], &Bindings::new(), None).unwrap();
         assert!(physical.get(physical.lane_at(&[3, 5 ^ 3]).unwrap()).unwrap().same(Scalar::Int(3 * 8 + 5)));
     }
 }

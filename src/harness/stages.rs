@@ -15,7 +15,7 @@ use tilewright_ir::{Bindings, Buffer, Definition, Diagnostic, Evidence, Expr, In
 use super::compare::{self, Comparison, Tolerance};
 use super::engine::{Engine, EngineReport, Fault, Param, Program, Ran, Status};
 use super::inputs::{Numbers, Sampled, premises, satisfying};
-use super::layout::{pack, shape, unpack};
+use super::layout::{pack, padding_holds, shape, unpack};
 
 /// A stage of a program.
 #[derive(Clone, Copy, Debug)]
@@ -64,8 +64,17 @@ impl ChainReport {
 /// How a parameter of the first stage lies in the memory of a later one.
 #[derive(Clone, Debug, Default)]
 struct Layout {
-    /// The maps to apply, and the shape after each.
-    steps: Vec<(IndexMap, Vec<Expr>)>,
+    /// The maps to apply, one after the other.
+    steps: Vec<Step>,
+}
+
+/// One map from a shape to the next.
+#[derive(Clone, Debug)]
+struct Step {
+    map: IndexMap,
+    shape: Vec<Expr>,
+    /// The value of its padding, and whether it is the caller who writes it.
+    pad: Option<(Scalar, bool)>,
 }
 
 /// Runs every stage with `reference` and the last one with each of `devices`, and compares all with the first.
@@ -335,8 +344,9 @@ impl Run<'_> {
 
     fn pack(&self, tensor: &Tensor, layout: &Layout) -> Result<Tensor, String> {
         let mut tensor = tensor.clone();
-        for (map, after) in &layout.steps {
-            tensor = pack(&tensor, map, &shape(after, &self.bindings)?, &self.bindings)?;
+        for Step { map, shape: after, pad } in &layout.steps {
+            let pad = pad.filter(|(_, by_host)| *by_host).map(|(value, _)| value);
+            tensor = pack(&tensor, map, &shape(after, &self.bindings)?, &self.bindings, pad)?;
         }
         Ok(tensor)
     }
@@ -354,11 +364,15 @@ impl Run<'_> {
             }
             let Some(Argument::Tensor(before)) = inputs.get(place) else { continue };
             let mut shapes = vec![before.shape().to_vec()];
-            for (_, after) in &layout.steps {
-                shapes.push(shape(after, &self.bindings)?);
+            for step in &layout.steps {
+                shapes.push(shape(&step.shape, &self.bindings)?);
             }
             let mut tensor = tensor.clone();
-            for ((map, _), shape) in layout.steps.iter().zip(&shapes).rev() {
+            for (Step { map, pad, .. }, shape) in layout.steps.iter().zip(&shapes).rev() {
+                if let Some((value, _)) = pad {
+                    padding_holds(&tensor, map, shape, &self.bindings, *value)
+                        .map_err(|why| format!("`{}`: {why}", buffer.name))?;
+                }
                 tensor = unpack(&tensor, map, shape, &self.bindings)?;
             }
             outputs.push((buffer.name.clone(), tensor));
@@ -383,7 +397,7 @@ fn step(before: &[Param], after: &[Param], evidence: Option<&Evidence>, layouts:
 }
 
 /// The maps from a parameter before a pass to the same one after it.
-fn moves(before: &Buffer, after: &Buffer, evidence: Option<&Evidence>) -> Result<Vec<(IndexMap, Vec<Expr>)>, String> {
+fn moves(before: &Buffer, after: &Buffer, evidence: Option<&Evidence>) -> Result<Vec<Step>, String> {
     let mut steps = Vec::new();
     let mut current = before.clone();
     let claims = evidence.map_or(&[][..], |evidence| &evidence.buffers);
@@ -396,10 +410,21 @@ fn moves(before: &Buffer, after: &Buffer, evidence: Option<&Evidence>) -> Result
             }
             return Err(format!("parameter `{before}` was replaced, and the evidence does not say how"));
         };
-        steps.push((claim.map.clone(), claim.after.shape.clone()));
+        let fills = evidence.map_or(&[][..], |evidence| &evidence.fills);
+        let fill = fills.iter().find(|fill| fill.buffer == claim.after);
+        let pad = fill.and_then(|fill| Some((constant(&fill.value)?, fill.by_host)));
+        steps.push(Step { map: claim.map.clone(), shape: claim.after.shape.clone(), pad });
         current = claim.after.clone();
     }
     Ok(steps)
+}
+
+fn constant(value: &Expr) -> Option<Scalar> {
+    match value {
+        Expr::Int { value, .. } => Some(Scalar::Int(*value)),
+        Expr::Float { value, .. } => Some(Scalar::Float(*value)),
+        _ => None,
+    }
 }
 
 /// What the functions in the stages allow a device to be off.

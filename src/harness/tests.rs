@@ -44,7 +44,7 @@ fn chain(wrong: bool) -> (PrimFunc, PrimFunc, Evidence) {
     let transposed = Expr::from(&x).floor_mod(Expr::int(9)) * Expr::int(7) + Expr::from(&x).floor_div(Expr::int(9));
     let map = IndexMap::new(vec![x], vec![Expr::int(63)], vec![transposed], vec![]).unwrap();
     let claim = BufferClaim { before: b, after: moved, map, change: BufferChange::Layout, padded_axes: vec![0] };
-    (before, after, Evidence { pass: "move".into(), buffers: vec![claim] })
+    (before, after, Evidence { pass: "move".into(), buffers: vec![claim], ..Evidence::default() })
 }
 
 fn report(wrong: bool) -> super::stages::ChainReport {
@@ -83,7 +83,7 @@ fn the_stage_that_differs_is_blamed() {
 fn a_parameter_replaced_without_a_claim_is_an_error() {
     let device = OpenCl::open(None).expect("an OpenCL device");
     let (before, after, _) = chain(false);
-    let silent = Evidence { pass: "move".into(), buffers: Vec::new() };
+    let silent = Evidence { pass: "move".into(), buffers: Vec::new(), ..Evidence::default() };
     let stages = [
         Stage { name: "lower", program: Program::Func(&before), evidence: None, reassociates: false },
         Stage { name: "move", program: Program::Func(&after), evidence: Some(&silent), reassociates: false },
@@ -159,7 +159,7 @@ fn product(wrong_init: bool) -> Product {
 
 fn product_report(wrong_init: bool) -> super::stages::ChainReport {
     let product = product(wrong_init);
-    let evidence = Evidence { pass: "flatten_buffer".into(), buffers: Vec::new() };
+    let evidence = Evidence { pass: "flatten_buffer".into(), buffers: Vec::new(), ..Evidence::default() };
     let stage = |name, program, evidence| Stage { name, program, evidence, reassociates: false };
     let stages = [
         stage("definition", Program::Definition(&product.definition), None),

@@ -50,7 +50,7 @@ pub fn apply_buffer_transforms(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnos
         }
     }
     after.attrs.layout_transform_map.clear();
-    let evidence = Evidence { pass: "apply_buffer_transforms".to_owned(), buffers: claims };
+    let evidence = Evidence { pass: "apply_buffer_transforms".to_owned(), buffers: claims, ..Evidence::default() };
     Ok(Rewritten { func: after, evidence })
 }
 
@@ -64,10 +64,11 @@ fn transformed(func: &PrimFunc, data: &Var, maps: &[IndexMap]) -> Result<Vec<Buf
     if maps.is_empty() {
         return Ok(Vec::new());
     }
+    let is_tiled = func.attrs.tile_layout.iter().any(|(tiled, _)| tiled == data);
     let layout = Layout::new(first, maps).map_err(|error| vec![error])?;
     let (mut claims, mut found) = (Vec::new(), Vec::new());
     for alias in &aliases {
-        match agrees(first, alias).and_then(|()| layout.claim(alias, maps)) {
+        match agrees(first, alias).and_then(|()| layout.claim(alias, maps, is_tiled)) {
             Ok(claim) => claims.push(claim),
             Err(error) => found.push(error),
         }
@@ -76,7 +77,7 @@ fn transformed(func: &PrimFunc, data: &Var, maps: &[IndexMap]) -> Result<Vec<Buf
 }
 
 /// Whether the layout of `first` can be applied to `alias` too.
-fn agrees(first: &Buffer, alias: &Buffer) -> Result<(), Diagnostic> {
+pub(super) fn agrees(first: &Buffer, alias: &Buffer) -> Result<(), Diagnostic> {
     let extent = |expr: &Expr| simplify(expr, &Ranges::new());
     let shapes = |buffer: &Buffer| buffer.shape.iter().map(extent).collect::<Vec<_>>();
     let listed = |buffer: &Buffer| shapes(buffer).iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -140,13 +141,14 @@ impl Layout {
         Ok(Self { map, shape, padded_axes })
     }
 
-    fn claim(&self, buffer: &Buffer, maps: &[IndexMap]) -> Result<BufferClaim, Diagnostic> {
+    /// Separators of a buffer that is to be tiled belong to the layout after this one.
+    fn claim(&self, buffer: &Buffer, maps: &[IndexMap], is_tiled: bool) -> Result<BufferClaim, Diagnostic> {
         if buffer.elem_offset.as_const_int() != Some(0) || !is_compact(buffer) {
             let message = format!("`{buffer}` has strides or an offset, so its layout cannot be transformed");
             let help = "transform the layout of the whole, compact buffer";
             return Err(Diagnostic::error("strided-layout", buffer.span, message).with_help(help));
         }
-        let axis_separators = self.separators(buffer, maps)?;
+        let axis_separators = if is_tiled { tiled_separators(buffer, maps)? } else { self.separators(buffer, maps)? };
         let after = buffer.with(|info| {
             info.shape.clone_from(&self.shape);
             info.strides = None;
@@ -184,12 +186,22 @@ impl Layout {
     }
 }
 
+/// Those of the tiled layout; the maps before it have none.
+fn tiled_separators(buffer: &Buffer, maps: &[IndexMap]) -> Result<AxisSeparators, Diagnostic> {
+    if maps.iter().all(|map| map.axis_separators().is_empty()) {
+        return Ok(buffer.axis_separators.clone());
+    }
+    let message = format!("a transformation of `{buffer}` has axis separators, but its tiled layout comes after it");
+    let help = "separators stand between the axes of the last layout";
+    Err(Diagnostic::error("axis-separators", buffer.span, message).with_help(help))
+}
+
 fn placed(vars: &[Var], shape: &[Expr], outputs: &[Expr]) -> Result<IndexMap, String> {
     IndexMap::new(vars.to_vec(), shape.to_vec(), outputs.to_vec(), Vec::new()).map_err(|error| error.to_string())
 }
 
 /// Without strides, or with those of a row-major layout.
-fn is_compact(buffer: &Buffer) -> bool {
+pub(super) fn is_compact(buffer: &Buffer) -> bool {
     let Some(strides) = &buffer.strides else { return true };
     let mut expected = Expr::int(1);
     buffer.shape.iter().zip(strides).rev().all(|(extent, stride)| {

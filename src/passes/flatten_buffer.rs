@@ -49,7 +49,11 @@ pub fn flatten_buffer(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
         change: BufferChange::Flatten,
         padded_axes: Vec::new(),
     };
-    let evidence = Evidence { pass: "flatten_buffer".to_owned(), buffers: moves.into_iter().map(claim).collect() };
+    let evidence = Evidence {
+        pass: "flatten_buffer".to_owned(),
+        buffers: moves.into_iter().map(claim).collect(),
+        ..Evidence::default()
+    };
     Ok(Rewritten { func: PrimFunc { body, ..func.clone() }, evidence })
 }
 

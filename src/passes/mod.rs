@@ -6,12 +6,16 @@ mod remap;
 mod simplify;
 #[cfg(test)]
 mod tests;
+mod tile_layout;
+#[cfg(test)]
+mod tile_tests;
 
 use tilewright_ir::{Diagnostic, Evidence, PrimFunc};
 
 pub use apply_buffer_transforms::apply_buffer_transforms;
 pub use flatten_buffer::flatten_buffer;
 pub use simplify::simplify;
+pub use tile_layout::tile_layout;
 
 /// What a pass gives: the new program, and the claim that the judge checks.
 #[derive(Clone, Debug)]
@@ -31,6 +35,15 @@ pub struct Pass {
     pub summary: &'static str,
     /// The pass.
     pub run: fn(&PrimFunc) -> Result<Rewritten, Vec<Diagnostic>>,
+    /// Whether the pipeline runs it on a function that comes to it; passes that only some functions ask for say no to the
+    /// others.
+    pub wanted: fn(&PrimFunc) -> bool,
+    /// Adds a request to a function, for `opt -p PASS=TEXT`; none for a pass that takes none.
+    pub request: Option<fn(&mut PrimFunc, &str) -> Result<(), Diagnostic>>,
+}
+
+fn always(_: &PrimFunc) -> bool {
+    true
 }
 
 /// Every pass, by name, in the order of the pipeline.
@@ -39,17 +52,34 @@ pub static PASSES: &[Pass] = &[
         name: "apply_buffer_transforms",
         summary: "move buffers to the layouts that layout_transform_map asks for",
         run: apply_buffer_transforms,
+        wanted: always,
+        request: None,
+    },
+    Pass {
+        name: "tile_layout",
+        summary: "tile buffers as XLA does: tile_layout=A:{1,0:T(8,128)}, or as the program asks",
+        run: tile_layout,
+        wanted: |func| !func.attrs.tile_layout.is_empty(),
+        request: Some(tile_layout::request),
     },
     Pass {
         name: "flatten_buffer",
         summary: "flatten buffers to one axis for each group between axis separators",
         run: flatten_buffer,
+        wanted: always,
+        request: None,
     },
-    Pass { name: "simplify", summary: "simplify expressions and drop branches never taken", run: simplify },
+    Pass {
+        name: "simplify",
+        summary: "simplify expressions and drop branches never taken",
+        run: simplify,
+        wanted: always,
+        request: None,
+    },
 ];
 
 /// The passes that `check` and `compile` run, in order.
-pub static DEFAULT_PIPELINE: &[&str] = &["apply_buffer_transforms", "flatten_buffer", "simplify"];
+pub static DEFAULT_PIPELINE: &[&str] = &["apply_buffer_transforms", "tile_layout", "flatten_buffer", "simplify"];
 
 /// The pass of that name.
 ///

@@ -21,7 +21,7 @@ use crate::algebra::{Ranges, Simplifier};
 /// Simplifies a function. It never fails; the result has the type of a pass.
 pub fn simplify(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
     let Ok(body) = Simplify { ranges: symbol_ranges(func) }.stmt(&func.body);
-    let evidence = Evidence { pass: "simplify".to_owned(), buffers: Vec::new() };
+    let evidence = Evidence { pass: "simplify".to_owned(), buffers: Vec::new(), ..Evidence::default() };
     Ok(Rewritten { func: PrimFunc { body, ..func.clone() }, evidence })
 }
 

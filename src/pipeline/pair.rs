@@ -22,7 +22,7 @@ pub struct GivenMap {
 /// A buffer that has no counterpart, a map that cannot be inferred or does not fit, a `--map` for no buffer.
 pub fn pair(before: &PrimFunc, after: &PrimFunc, maps: &[GivenMap]) -> Result<(PrimFunc, Evidence), Vec<Diagnostic>> {
     let after = rename_symbols(before, after);
-    let mut evidence = Evidence { pass: "validate".into(), buffers: Vec::new() };
+    let mut evidence = Evidence { pass: "validate".into(), buffers: Vec::new(), ..Evidence::default() };
     let mut faults = Vec::new();
     let candidates = before.buffers();
     for given in maps.iter().filter(|given| !candidates.iter().any(|buffer| buffer.name == given.buffer)) {
@@ -98,6 +98,9 @@ fn claim(before: &Buffer, after: &Buffer, maps: &[GivenMap]) -> Result<BufferCla
 }
 
 fn given_map(given: &GivenMap, before: &Buffer) -> Result<IndexMap, Vec<Diagnostic>> {
+    if let Some(named) = crate::formats::read(&given.text, &before.shape) {
+        return named.map(|named| named.map);
+    }
     let mut symbols = Symbols::default();
     let map = read_index_map(&given.text, Some(&before.shape), &mut symbols)?;
     // The reader makes its own variables for symbolic extents; they mean those of the shape.

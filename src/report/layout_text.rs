@@ -1,7 +1,7 @@
 //! The report of `tilewright layout` as people read it.
 
-use super::check::Verdict;
-use super::layout::{LayoutReport, TileSize};
+use super::check::{Dim, Verdict};
+use super::layout::{Digits, LayoutReport, PositionRow, TileSize};
 use super::text::{Style, line, obligation, table};
 
 /// The report; ends with a newline.
@@ -15,23 +15,25 @@ pub fn layout(report: &LayoutReport, style: Style) -> String {
         format!("{} in {}, {} of them padding", report.elements, report.physical_elements, report.padding_elements);
     let mut rows = vec![
         vec!["layout".to_owned(), report.text.clone()],
-        vec!["logical shape".to_owned(), format!("{:?}", report.shape)],
+        vec!["logical shape".to_owned(), shape(&report.shape)],
         vec!["minor to major".to_owned(), format!("{:?}", report.minor_to_major)],
         vec!["tiles".to_owned(), tiles(&report.tiles)],
-        vec!["physical shape".to_owned(), format!("{:?}", report.physical_shape)],
+        vec!["physical shape".to_owned(), shape(&report.physical_shape)],
         vec!["elements".to_owned(), elements],
         vec!["bytes".to_owned(), bytes],
         vec!["index map".to_owned(), report.index_map.clone()],
+        vec!["inverse".to_owned(), report.inverse.clone().unwrap_or_else(|| "not proved".into())],
+        vec!["padding".to_owned(), report.padding.clone().unwrap_or_else(|| "not proved".into())],
     ];
-    for at in &report.at {
-        let inside = if at.bit == 0 { String::new() } else { format!(" bit {}", at.bit) };
-        let place = format!("{:?} -> {:?} -> {} (byte {}{inside})", at.logical, at.physical, at.flat, at.byte);
-        rows.push(vec!["at".to_owned(), place]);
-    }
+    rows.extend(report.at.iter().map(|at| vec!["at".to_owned(), position(at)]));
     table(&mut out, &rows);
     if let Some(offsets) = &report.offsets {
         out.push('\n');
-        grid(&mut out, offsets, report.shape.last().copied().unwrap_or(1));
+        let row = match report.shape.last() {
+            Some(Dim::Known(row)) => usize::try_from(*row).unwrap_or(1),
+            Some(Dim::Symbolic(_)) | None => 1,
+        };
+        grid(&mut out, offsets, row);
         out.push('\n');
     }
     for row in &report.verdicts {
@@ -53,16 +55,32 @@ fn tiles(tiles: &[Vec<TileSize>]) -> String {
     if text.is_empty() { "none".to_owned() } else { text }
 }
 
+fn shape(extents: &[Dim]) -> String {
+    format!("[{}]", extents.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+}
+
+fn position(at: &PositionRow) -> String {
+    let physical = at.physical.as_ref().map(|physical| format!(" -> {physical:?}")).unwrap_or_default();
+    let place = match (at.flat, at.byte, at.bit) {
+        (Some(flat), Some(byte), Some(0) | None) => format!("{flat} (byte {byte})"),
+        (Some(flat), Some(byte), Some(bit)) => format!("{flat} (byte {byte} bit {bit})"),
+        _ => "depends on a symbolic extent".to_owned(),
+    };
+    format!("{:?}{physical} -> {place}", at.logical)
+}
+
 /// Positions, a line for each row of the last dimension.
-fn grid(out: &mut String, offsets: &[u64], row: u64) {
-    let width = offsets.iter().max().map_or(1, |largest| largest.to_string().len());
-    for part in offsets.chunks(usize::try_from(row).unwrap_or(usize::MAX).max(1)) {
+fn grid(out: &mut String, offsets: &[u64], row: usize) {
+    const BLANKS: &str = "                    ";
+    let mut digits = Digits::default();
+    let width = offsets.iter().max().map_or(1, |largest| digits.of(*largest).len());
+    out.reserve(offsets.len().saturating_mul(width + 1));
+    for part in offsets.chunks(row.max(1)) {
         out.push(' ');
         for offset in part {
-            let text = offset.to_string();
-            out.push(' ');
-            out.extend(std::iter::repeat_n(' ', width - text.len()));
-            out.push_str(&text);
+            let text = digits.of(*offset);
+            out.push_str(&BLANKS[..=(width - text.len()).min(BLANKS.len() - 1)]);
+            out.push_str(text);
         }
         out.push('\n');
     }

@@ -13,18 +13,20 @@ pub struct MapReport {
     pub map: String,
     /// The logical shape.
     pub shape: Vec<Dim>,
-    /// The smallest shape that holds every physical index; empty where the map has no such shape.
+    /// The stated physical shape, or the smallest one that holds every physical index.
     pub physical_shape: Vec<Dim>,
     /// Positions of the separators in the physical shape: axes before each.
     pub axis_separators: Vec<usize>,
     /// The shape after flattening.
     pub flat_shape: Vec<Dim>,
+    /// What was taken for granted of the symbolic extents.
+    pub assumptions: Vec<String>,
     /// The points asked for.
     pub at: Vec<AtRow>,
-    /// A lambda from physical to logical indices, if one was found.
+    /// A lambda from physical to logical indices, if one was stated or found and then proved.
     pub inverse: Option<String>,
-    /// A lambda that is true on the physical indices that nothing reaches; none if it was not found. A map that
-    /// reaches all of them has `lambda ...: False`.
+    /// A lambda that is true on the physical indices that nothing reaches; none if none was proved. A map that reaches
+    /// all of them has `lambda ...: False`.
     pub padding: Option<String>,
     /// What was asked of the map.
     pub verdicts: Vec<ObligationRow>,

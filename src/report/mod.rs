@@ -1,13 +1,20 @@
 //! What is said to people and machines: diagnostics with source excerpts, reports as text and JSON.
 //!
-//! Data first ([`check`], [`map`], [`layout`]), rendered in one place each: serde writes the JSON, [`text`] and [`layout_text`] what people read,
+//! Data first ([`check`], [`map`], [`layout`], [`draw`]), rendered in one place each: serde writes the JSON, [`text`], [`map_text`] and [`layout_text`] what people read, [`draw_text`]
+//! and [`draw_svg`] pictures,
 //! [`diagnostic`] the excerpts. Nothing here decides or computes anything but the verdict of the whole.
 
 pub mod check;
 pub mod diagnostic;
+pub mod draw;
+mod draw_grid;
+pub mod draw_svg;
+pub mod draw_text;
 pub mod layout;
 pub mod layout_text;
 pub mod map;
+pub mod map_text;
+pub mod relayout;
 pub mod text;
 
 pub use check::{
@@ -17,3 +24,4 @@ pub use check::{
 pub use diagnostic::{DiagnosticRenderer, Source};
 pub use layout::LayoutReport;
 pub use map::{AtRow, MapReport};
+pub use relayout::{BitcastReport, RelayoutReport};

@@ -22,7 +22,6 @@ use super::check::{
     BufferRow, CheckReport, CounterexampleRow, Dim, EngineRow, EngineStatus, FileReport, ObligationRow, PassRow,
     Verdict,
 };
-use super::map::MapReport;
 
 /// How text is written.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,7 +33,8 @@ pub struct Style {
 }
 
 impl Style {
-    fn paint(self, code: &str, text: &str) -> String {
+    /// The text in a colour, if colours are wanted.
+    pub(super) fn paint(self, code: &str, text: &str) -> String {
         if self.color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
 
@@ -177,7 +177,8 @@ pub(super) fn table(out: &mut String, rows: &[Vec<String>]) {
     }
 }
 
-fn shape(dims: &[Dim]) -> String {
+/// `[16, n]`.
+pub(super) fn shape(dims: &[Dim]) -> String {
     let dims: Vec<_> = dims.iter().map(Dim::to_string).collect();
     format!("[{}]", dims.join(", "))
 }
@@ -278,33 +279,6 @@ pub fn validate(before: &str, after: &str, rows: &[PassRow], verdict: Verdict, s
     let all = rows.iter().flat_map(|row| &row.obligations);
     let (proved, count) = (all.clone().filter(|row| row.verdict == Verdict::Proved).count(), all.count());
     line(&mut out, &format!("{}: {proved} of {count} obligations proved", style.verdict(verdict, 0)));
-    out
-}
-
-/// The report of `tilewright map`; ends with a newline.
-pub fn map(report: &MapReport, style: Style) -> String {
-    let mut out = String::new();
-    let mut rows = vec![
-        vec!["map".to_owned(), report.map.clone()],
-        vec!["logical shape".to_owned(), shape(&report.shape)],
-        vec!["physical shape".to_owned(), shape(&report.physical_shape)],
-        vec!["axis separators".to_owned(), format!("{:?}", report.axis_separators)],
-        vec!["flat shape".to_owned(), shape(&report.flat_shape)],
-    ];
-    let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "not found".to_owned());
-    rows.push(vec!["inverse".to_owned(), or_none(&report.inverse)]);
-    rows.push(vec!["padding".to_owned(), or_none(&report.padding)]);
-    for at in &report.at {
-        let flat = at.flat.as_ref().map_or_else(|| "unknown (symbolic extents)".to_owned(), |flat| format!("{flat:?}"));
-        rows.push(vec!["at".to_owned(), format!("{:?} -> {:?} -> {flat}", at.logical, at.physical)]);
-    }
-    table(&mut out, &rows);
-    for row in &report.verdicts {
-        obligation(&mut out, row, style);
-    }
-    let proved = report.verdicts.iter().filter(|row| row.verdict == Verdict::Proved).count();
-    let verdict = style.verdict(report.verdict(), 0);
-    line(&mut out, &format!("{verdict}: {proved} of {} obligations proved", report.verdicts.len()));
     out
 }
 

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 
 use tilewright_ir::{
     AttrValue, AxisSeparators, Buffer, DataType, Definition, Diagnostic, Expr, FuncAttrs, Holder, LoweringEvidence,
-    PrimFunc, Span, StageBody, Stmt, StmtKind, StoreClaim, StoreRole, Var,
+    PrimFunc, Span, StageBody, Stmt, StmtKind, StoreClaim, StoreRole, TileRequest, Var,
 };
 
 use super::inline::effective_body;
@@ -127,6 +127,7 @@ fn buffers(request: &Request<'_>) -> Eval<HashMap<usize, Buffer>> {
     for stage in request.schedule.live_stages() {
         let buffer = &request.tensors[stage.tensor].buffer;
         let rank = stage.layouts.last().map_or(buffer.rank(), |map| map.outputs().len());
+        let rank = stage.tiled.as_ref().map_or(rank, TileRequest::physical_rank);
         let separators = stage.separators.clone().unwrap_or_else(|| AxisSeparators::none(rank));
         let same = buffer.scope == stage.scope && buffer.axis_separators == separators;
         let buffer = if same {
@@ -302,6 +303,9 @@ impl Program<'_> {
             if !stage.layouts.is_empty() {
                 let data = self.buffer(stage.tensor).data.clone();
                 attrs.layout_transform_map.push((data, stage.layouts.clone()));
+            }
+            if let Some(request) = &stage.tiled {
+                attrs.tile_layout.push((self.buffer(stage.tensor).data.clone(), request.clone()));
             }
         }
         attrs.other.push(("global_symbol".to_owned(), AttrValue::Str(definition.name.clone())));

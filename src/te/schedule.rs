@@ -11,7 +11,7 @@
 
 use tilewright_ir::{
     AttrValue, Axis, AxisSeparators, Diagnostic, Expr, ForKind, IndexMap, InverseClaim, ScalarType, Scope, Span,
-    ThreadTag, Var,
+    ThreadTag, TileRequest, Var,
 };
 
 use super::maps;
@@ -53,6 +53,8 @@ pub(super) struct Stage {
     /// The layouts, one after the other, without separators.
     pub(super) layouts: Vec<IndexMap>,
     pub(super) separators: Option<AxisSeparators>,
+    /// The tiled layout that follows them.
+    pub(super) tiled: Option<TileRequest>,
     pub(super) scope: Scope,
     /// Where a tensor (no cache) is read from, if not from itself: tensor and holder.
     pub(super) redirects: Vec<(usize, usize)>,
@@ -146,6 +148,7 @@ impl Stage {
             relations: Vec::new(),
             layouts: Vec::new(),
             separators: None,
+            tiled: None,
             scope: Scope::Global,
             redirects: Vec::new(),
         }

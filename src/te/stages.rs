@@ -7,7 +7,7 @@ use super::builtins::index_names;
 use super::caches::to_scope;
 use super::eval::Interp;
 use super::schedule::{LayoutLoops, SplitBy, Stage};
-use super::value::{Eval, IterRef, StageRef, Value, to_index, to_int, to_str, wrong_kind};
+use super::value::{Eval, IterRef, StageRef, Value, to_index, to_int, to_items, to_str, wrong_kind};
 
 impl<'a> Interp<'a> {
     pub(super) fn stage(&self, stage: StageRef) -> &Stage {
@@ -129,6 +129,7 @@ impl<'a> Interp<'a> {
                 Ok(Value::None)
             }
             "transform_layout" => self.transform_layout(stage, args),
+            "tile_layout" => self.tile_layout(stage, args),
             "compute_inline" => {
                 args.finish()?;
                 self.schedules[stage.schedule].inline(&self.tensors, stage.tensor, span)?;
@@ -149,7 +150,7 @@ impl<'a> Interp<'a> {
             _ => {
                 let message = format!("a stage's `{name}` is not supported");
                 Err(Diagnostic::error("unsupported-primitive", Some(span), message).with_help(
-                    "every tensor is computed in a nest of its own: transform_layout, split, tile, reorder, fuse, bind, vectorize, unroll, parallel and set_scope are known",
+                    "every tensor is computed in a nest of its own: transform_layout, tile_layout, split, tile, reorder, fuse, bind, vectorize, unroll, parallel and set_scope are known",
                 ))
             }
         }
@@ -180,6 +181,10 @@ impl<'a> Interp<'a> {
         let (function, function_span) = args.need("mapping_function")?;
         let span = args.span;
         args.finish()?;
+        if self.stage(stage).tiled.is_some() {
+            let message = "transform_layout comes before tile_layout, whose tiles are the last word";
+            return Err(Diagnostic::error("tile-layout", Some(span), message));
+        }
         let Value::Closure(closure) = &function else {
             let help = "write the physical indices, such as `lambda n, h, w, c: [n, c // 4, h, w, c % 4]`";
             return Err(wrong_kind(function_span, "a function of the indices", &function).with_help(help));
@@ -232,6 +237,66 @@ impl<'a> Interp<'a> {
             }
         };
         Ok(Value::list(loops.into_iter().map(|iter| Value::Iter(IterRef { stage, iter })).collect()))
+    }
+}
+
+impl<'a> Interp<'a> {
+    /// `s[A].tile_layout("{1,0:T(8,128)(2,1)}", pad_value=0, axis_separators=[2])`: an XLA layout of what
+    /// `transform_layout` made of the tensor, if anything. The loops stay as they are.
+    fn tile_layout(&mut self, stage: StageRef, mut args: Args<'a>) -> Eval<Value<'a>> {
+        let (layout, layout_span) = args.need("layout")?;
+        let pad_value = args.take("pad_value")?.filter(|(value, _)| !matches!(value, Value::None));
+        let separators = args.take("axis_separators")?.filter(|(value, _)| !matches!(value, Value::None));
+        let span = args.span;
+        args.finish()?;
+        let text = to_str(&layout, layout_span)?;
+        let data = self.stage(stage);
+        let rank = data.layouts.last().map_or(self.tensors[stage.tensor].buffer.rank(), |map| map.outputs().len());
+        if data.tiled.is_some() {
+            let message = format!("`{}` has a tiled layout already", self.tensors[stage.tensor].buffer);
+            return Err(Diagnostic::error("tile-layout", Some(span), message)
+                .with_help("write all tiles into one layout: {1,0:T(8,128)(2,1)}"));
+        }
+        if data.separators.as_ref().is_some_and(|separators| !separators.is_empty()) {
+            let message = "separators stand between the axes of the last layout, which is the tiled one";
+            return Err(Diagnostic::error("axis-separators", Some(span), message)
+                .with_help("give them to tile_layout: axis_separators=[2]"));
+        }
+        let layout = tilewright_script::read_xla_layout(&text, rank).map_err(|found| {
+            let first = found.into_iter().next();
+            let message = first.as_ref().map_or("this is no layout", |fault| fault.message.as_str());
+            let help = first.as_ref().and_then(|fault| fault.help.as_deref()).unwrap_or("such as {1,0:T(8,128)}");
+            Diagnostic::error("tile-layout", Some(layout_span), message).with_help(help)
+        })?;
+        let pad_value = pad_value.map(|(value, span)| pad_value_of(&value, span)).transpose()?;
+        let request = ir::TileRequest { layout, pad_value };
+        let positions = match &separators {
+            None => Vec::new(),
+            Some((value, span)) => to_items(value).iter().map(|item| position(item, *span)).collect::<Eval<_>>()?,
+        };
+        let place = separators.map_or(span, |(_, span)| span);
+        let separators = ir::AxisSeparators::new(positions, request.physical_rank());
+        let separators =
+            separators.map_err(|error| Diagnostic::error("axis-separators", Some(place), error.to_string()))?;
+        let data = self.stage_mut(stage);
+        (data.tiled, data.separators) = (Some(request), Some(separators));
+        Ok(Value::None)
+    }
+}
+
+fn position(value: &Value<'_>, span: ir::Span) -> Eval<usize> {
+    usize::try_from(to_int(value, span)?).map_err(|_| wrong_kind(span, "a number of axes", value))
+}
+
+/// A number.
+fn pad_value_of(value: &Value<'_>, span: ir::Span) -> Eval<ir::Scalar> {
+    match value {
+        Value::Bool(value) => Ok(ir::Scalar::Int((*value).into())),
+        Value::Int(value) => Ok(ir::Scalar::Int((*value).into())),
+        Value::Float(value) => Ok(ir::Scalar::Float(*value)),
+        Value::Expr(Expr::Int { value, .. }) => Ok(ir::Scalar::Int(*value)),
+        Value::Expr(Expr::Float { value, .. }) => Ok(ir::Scalar::Float(*value)),
+        _ => Err(wrong_kind(span, "a number", value)),
     }
 }
 

@@ -102,6 +102,7 @@ impl Certificate {
                         Encoding::Opaque => "derived, opaque",
                         Encoding::Abstract => "derived, abstract",
                         Encoding::Exact => "derived, exact",
+                        Encoding::Bits(_) => "derived, bit-vectors",
                     };
                     lines.push(self.file(&file, rule, &step.using, &step.goal, *encoding)?);
                 }

@@ -17,8 +17,11 @@
 //! | bit operation on two terms | bits up to a width taken from the constants of the query; above it only `x & 0 = 0` and `x & -1 = x` |
 //! | shift by a term | a case for each amount below 64; nothing is said beyond |
 //!
+//! [`Encoding::Bits`] states the same over bit-vectors, where nothing can wrap (`bits`): for maps that move and mix bits.
+//!
 //! The last two over-approximate: a model that does not replay under evaluation shows nothing.
 
+pub mod bits;
 mod exact;
 
 use crate::term::{BinaryOp, Comparison, Prop, PropKind, Symbol, Term, TermKind, UnaryOp};
@@ -33,6 +36,8 @@ pub enum Encoding {
     Abstract,
     /// Everything.
     Exact,
+    /// Everything, over bit-vectors of this width, at which nothing can wrap: see [`bits::width`].
+    Bits(u32),
 }
 
 /// Why a query cannot be stated.
@@ -41,6 +46,9 @@ pub enum EncodeError {
     /// One name stands for an integer and for a truth value.
     #[error("`{0}` is used both as an integer and as a truth value")]
     SortClash(Symbol),
+    /// Something may wrap at that width, or cannot be stated over bit-vectors.
+    #[error("the goal cannot be stated over {0} bits")]
+    Bits(u32),
     /// The query has too many nodes.
     #[error("the goal has more than {0} nodes")]
     TooLarge(usize),
@@ -55,13 +63,14 @@ pub type NodeId = usize;
 /// Integer or truth value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Sort {
-    /// An integer.
+    /// An integer; in a query with a width a bit-vector of that width, in two's complement.
     Int,
     /// A truth value.
     Bool,
 }
 
-/// The operators of the query language; they mean what SMT-LIB says.
+/// The operators of the query language; they mean what SMT-LIB says. The last five are of bit-vectors alone; in a query with
+/// a width `Div` and `Mod` are unsigned, comparisons and `Shr` signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "each is SMT-LIB's operator of that name")]
 pub enum Op {
@@ -79,6 +88,11 @@ pub enum Op {
     And,
     Or,
     Implies,
+    BitAnd,
+    BitOr,
+    BitXor,
+    Shl,
+    Shr,
 }
 
 /// A node of a query.
@@ -131,12 +145,19 @@ pub struct Query {
     pub functions: Vec<Function>,
     /// The nodes asserted.
     pub assertions: Vec<NodeId>,
+    /// The width of all integers, if they are bit-vectors.
+    pub width: Option<u32>,
     /// Whether a bit operation is over-approximated, so that a model need not be one of the goal.
     pub approximate: bool,
 }
 
 /// States that `goal` follows from `assumptions`.
 pub fn encode(assumptions: &[Prop], goal: &Prop, encoding: Encoding) -> Result<Query, EncodeError> {
+    if let Encoding::Bits(width) = encoding
+        && bits::width(assumptions, goal).is_none_or(|needed| needed > width)
+    {
+        return Err(EncodeError::Bits(width));
+    }
     let mut encoder = Encoder::new(encoding, exact::bit_width(assumptions, goal));
     for assumption in assumptions {
         let node = encoder.prop(assumption)?;
@@ -166,7 +187,10 @@ struct Encoder {
 impl Encoder {
     fn new(encoding: Encoding, bit_width: u32) -> Self {
         Self {
-            query: Query::default(),
+            query: Query {
+                width: if let Encoding::Bits(width) = encoding { Some(width) } else { None },
+                ..Query::default()
+            },
             encoding,
             interned: HashMap::new(),
             terms: HashMap::new(),
@@ -196,6 +220,7 @@ impl Encoder {
     fn op(&mut self, op: Op, operands: Vec<NodeId>) -> NodeId {
         let sort = match op {
             Op::Add | Op::Sub | Op::Mul | Op::Neg | Op::Div | Op::Mod => Sort::Int,
+            Op::BitAnd | Op::BitOr | Op::BitXor | Op::Shl | Op::Shr => Sort::Int,
             Op::Ite => operands.get(1).map_or(Sort::Int, |then| self.query.sorts[*then]),
             Op::Eq | Op::Lt | Op::Le | Op::Not | Op::And | Op::Or | Op::Implies => Sort::Bool,
         };
@@ -312,6 +337,7 @@ impl Encoder {
         match self.encoding {
             Encoding::Opaque | Encoding::Abstract => self.apply(name, true, vec![a, b]),
             Encoding::Exact => self.exact_binary(op, a, b),
+            Encoding::Bits(_) => self.bits_binary(op, a, b),
         }
     }
 

@@ -36,7 +36,7 @@
 mod replay;
 mod theorem;
 
-use crate::encode::Encoding;
+use crate::encode::{Encoding, bits};
 use crate::solver::{Answer, Budget, Method, Outcome, Solver, SolverError};
 use crate::term::{Assignment, Prop, Substitution, Term};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -246,6 +246,20 @@ impl Context {
             (Outcome::Refuted(_), Mode::Search | Mode::Abstract) => {
                 Err(Failure::NotShown(format!("{goal} does not follow from the facts tried")))
             }
+        }
+    }
+
+    /// Shows that `goal` follows from `using` over bit-vectors of the smallest width at which nothing can wrap.
+    pub fn derive_in_bits(&mut self, goal: &Prop, using: &[&Fact]) -> Result<Fact, Failure> {
+        self.own(using)?;
+        let facts: Vec<Prop> = using.iter().map(|fact| fact.prop.clone()).collect();
+        let Some(width) = bits::width(&facts, goal) else {
+            return Err(Failure::NotShown(format!("{goal} cannot be stated over bit-vectors")));
+        };
+        match self.ask(&facts, goal, Encoding::Bits(width), self.solver.budget())? {
+            Outcome::Proved => Ok(self.fact(goal.clone())),
+            Outcome::Unknown(reason) => Err(Failure::NotShown(reason)),
+            Outcome::Refuted(model) => Err(replay::counterexample(&facts, goal, model)),
         }
     }
 

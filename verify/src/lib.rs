@@ -4,8 +4,8 @@
 //! and by the printer alike), [`solver`] (Z3 with budgets and a memo), [`kernel`] (facts and nothing but facts),
 //! [`lemmas`] (theorems proved once and instantiated), [`certificate`]
 //! (the proof for other solvers, from what [`record`] kept), [`verdict`] (what is reported). On them stand [`translate`] (from the language to terms),
-//! [`prove`] (strategies, untrusted), `enumerate` (index maps on all points of a box), and the obligations: [`map`] of index maps, [`access`] of single programs, `pass` of a
-//! program before and after a pass (walked by `lockstep`, its claims looked at by `claims`), `lowering` of a program and a definition, `definition` of a definition. [`judge`] is the door.
+//! [`prove`] (strategies, untrusted), `enumerate` (index maps on all points of a box), [`gf2`] (linear algebra over bits), and the obligations: [`map`] of index maps, [`layout`] of tiled layouts, [`access`] of single programs, `pass` of a
+//! program before and after a pass (walked by `lockstep`, its claims looked at by `claims` and `fills`), `lowering` of a program and a definition, `definition` of a definition. [`judge`] is the door.
 
 pub mod access;
 pub mod certificate;
@@ -14,8 +14,11 @@ pub mod concrete;
 mod definition;
 pub mod encode;
 mod enumerate;
+mod fills;
+pub mod gf2;
 pub mod judge;
 pub mod kernel;
+pub mod layout;
 pub mod lemmas;
 mod lockstep;
 mod lowering;
@@ -30,11 +33,15 @@ mod sample;
 pub mod smtlib;
 pub mod solver;
 pub mod term;
+pub mod tiling;
 pub mod translate;
 pub mod verdict;
 mod view;
 
 pub use judge::{Config, Judge, Report};
+pub use layout::LayoutClaim;
+pub use layout::bitcast::PairClaim;
+pub use layout::relayout::RelayoutClaim;
 pub use map::MapClaim;
 pub use record::Proof;
 pub use verdict::{Counterexample, Verdict};

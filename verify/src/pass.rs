@@ -6,6 +6,7 @@ use tilewright_ir::{Bindings, Buffer, BufferChange, BufferClaim, BufferInfo, Evi
 use crate::access::{Base, at_point, bindings_of, overflow};
 use crate::claims;
 use crate::concrete::tuple;
+use crate::fills;
 use crate::judge::{Decision, Judge, Report, decide, free_vars, vacuity};
 use crate::lockstep::{Goal, GoalKind, Lockstep, Relation, StorePair};
 use crate::map::{MapClaim, subterms};
@@ -32,6 +33,13 @@ impl Judge {
         if let Some(report) = self.against_itself(before) {
             return vec![report];
         }
+        let unfilled = match fills::without(after, evidence) {
+            Ok(unfilled) => unfilled,
+            Err(reason) => {
+                let decide = || (Verdict::Unknown(reason), "structure".into());
+                return vec![Self::report("padding", "claims of the pass", decide)];
+            }
+        };
         let mut reports: Vec<Report> =
             self.in_parallel(|| evidence.buffers.par_iter().flat_map_iter(|claim| self.check_claim(claim)).collect());
         reports.push(Self::report("simulation", "aliases move together", || aliases(before, after, evidence)));
@@ -39,8 +47,10 @@ impl Judge {
             let decide = || claims::requested(self, before, after, evidence);
             reports.push(Self::report("simulation", "layouts asked for are applied", decide));
         }
+        reports.extend(fills::requested(self, before, after, evidence));
+        reports.extend(self.check_fills(before, &unfilled, evidence));
         let relation = Relation::new(evidence);
-        let goals = Lockstep::run(before, after, &relation);
+        let goals = Lockstep::run(before, &unfilled, &relation);
         let mut buffers = before.buffers();
         buffers.extend(after.buffers());
         let base = Base::new(self, &before.symbols(), &buffers);

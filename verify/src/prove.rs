@@ -96,6 +96,11 @@ impl<'a> Prover<'a> {
         &self.context
     }
 
+    /// An instance of a lemma, as a fact.
+    pub fn lemma(&mut self, lemma: Lemma, values: &[(&str, &Term)], using: &[&Fact]) -> Result<Fact, Failure> {
+        self.lemmas.apply(&mut self.context, lemma, values, using)
+    }
+
     /// Says that a symbol is an index (a loop variable or an axis), not an extent.
     pub fn index(&mut self, symbols: impl IntoIterator<Item = Symbol>) {
         self.indices.extend(symbols);
@@ -148,6 +153,13 @@ impl<'a> Prover<'a> {
             shown.push(self.prove_one(part)?);
         }
         self.context.join(&shown.iter().collect::<Vec<_>>())
+    }
+
+    /// Shows a goal over bit-vectors, from the bounds of its variables.
+    pub(crate) fn prove_in_bits(&mut self, goal: &Prop) -> Result<Fact, Failure> {
+        let near = self.near(goal);
+        let using = facts(&near);
+        self.context.derive_in_bits(goal, &using)
     }
 
     fn prove_one(&mut self, goal: &Prop) -> Result<Fact, Failure> {

@@ -3,9 +3,22 @@
 use crate::encode::{Node, NodeId, Op, Query, Sort};
 use std::fmt::Write;
 
-/// The operator's name in SMT-LIB.
-pub fn operator_name(op: Op) -> &'static str {
+/// The operator's name in SMT-LIB, in a query over bit-vectors or over integers.
+pub fn operator_name(op: Op, over_bits: bool) -> &'static str {
     match op {
+        Op::Add if over_bits => "bvadd",
+        Op::Sub if over_bits => "bvsub",
+        Op::Neg if over_bits => "bvneg",
+        Op::Mul if over_bits => "bvmul",
+        Op::Div if over_bits => "bvudiv",
+        Op::Mod if over_bits => "bvurem",
+        Op::Lt if over_bits => "bvslt",
+        Op::Le if over_bits => "bvsle",
+        Op::BitAnd => "bvand",
+        Op::BitOr => "bvor",
+        Op::BitXor => "bvxor",
+        Op::Shl => "bvshl",
+        Op::Shr => "bvashr",
         Op::Add => "+",
         Op::Sub | Op::Neg => "-",
         Op::Mul => "*",
@@ -22,19 +35,26 @@ pub fn operator_name(op: Op) -> &'static str {
     }
 }
 
-fn sort_name(sort: Sort) -> &'static str {
-    match sort {
-        Sort::Int => "Int",
-        Sort::Bool => "Bool",
+fn sort_name(sort: Sort, width: Option<u32>) -> String {
+    match (sort, width) {
+        (Sort::Int, None) => "Int".to_owned(),
+        (Sort::Int, Some(width)) => format!("(_ BitVec {width})"),
+        (Sort::Bool, _) => "Bool".to_owned(),
     }
+}
+
+/// A value in two's complement of a width, as a number that is not negative.
+pub(crate) fn bits_of(value: i128, width: u32) -> u128 {
+    let all = u128::from_ne_bytes(value.to_ne_bytes());
+    all & 1u128.checked_shl(width).map_or(u128::MAX, |power| power - 1)
 }
 
 /// The canonical text: queries that differ in the names of symbols only have the same one.
 pub fn canonical_text(query: &Query) -> String {
     let mut text = String::with_capacity(256 + 16 * query.nodes.len());
-    text.push_str("(set-logic ALL)\n");
+    text.push_str(if query.width.is_some() { "(set-logic QF_BV)\n" } else { "(set-logic ALL)\n" });
     for variable in &query.variables {
-        push(&mut text, format_args!("(declare-const {} {})\n", variable.name, sort_name(variable.sort)));
+        push(&mut text, format_args!("(declare-const {} {})\n", variable.name, sort_name(variable.sort, query.width)));
     }
     for function in &query.functions {
         let args = vec!["Int"; function.arity].join(" ");
@@ -99,7 +119,7 @@ impl<'q> Printer<'q> {
 
     fn print(&self, text: &mut String) {
         for id in (0..self.query.nodes.len()).filter(|id| self.is_named(*id)) {
-            push(text, format_args!("(define-fun t{id} () {} ", sort_name(self.query.sorts[id])));
+            push(text, format_args!("(define-fun t{id} () {} ", sort_name(self.query.sorts[id], self.query.width)));
             self.body(text, id);
             text.push_str(")\n");
         }
@@ -120,12 +140,16 @@ impl<'q> Printer<'q> {
 
     fn body(&self, text: &mut String, id: NodeId) {
         match &self.query.nodes[id] {
+            Node::Int(value) if self.query.width.is_some() => {
+                let width = self.query.width.unwrap_or(1);
+                push(text, format_args!("(_ bv{} {width})", bits_of(*value, width)));
+            }
             Node::Int(value) if *value < 0 => push(text, format_args!("(- {})", value.unsigned_abs())),
             Node::Int(value) => push(text, format_args!("{value}")),
             Node::Bool(value) => push(text, format_args!("{value}")),
             Node::Var(position) => text.push_str(&self.query.variables[*position].name),
             Node::Apply(function, args) => self.call(text, &self.query.functions[*function].name, args),
-            Node::Op(op, operands) => self.call(text, operator_name(*op), operands),
+            Node::Op(op, operands) => self.call(text, operator_name(*op, self.query.width.is_some()), operands),
         }
     }
 

@@ -194,7 +194,7 @@ impl Solver {
 
     /// Whether `goal` follows from `assumptions`; if not, with a model.
     pub fn check(&self, assumptions: &[Prop], goal: &Prop, encoding: Encoding) -> Result<Answer, SolverError> {
-        self.decide(assumptions, goal, encoding, encoding == Encoding::Exact)
+        self.decide(assumptions, goal, encoding, matches!(encoding, Encoding::Exact | Encoding::Bits(_)))
     }
 
     /// Whether `goal` follows from `assumptions`; if not, the model is empty. Cheap where the answer is no, for a model has

@@ -148,7 +148,8 @@ fn relayout_by(map: &IndexMap, shape: &[i64], twist: &Twist) -> Moved {
         change: BufferChange::Layout,
         padded_axes: Vec::new(),
     };
-    let evidence = Evidence { pass: "relayout".into(), buffers: pairs.iter().map(claim).collect() };
+    let evidence =
+        Evidence { pass: "relayout".into(), buffers: pairs.iter().map(claim).collect(), ..Evidence::default() };
     Moved { after: PrimFunc { body, buffer_map, ..func.clone() }, before: func, evidence }
 }
 
@@ -424,7 +425,8 @@ fn flattened(positions: &[usize], flat: &Flat, shape: &[i64], after_positions: &
         change: BufferChange::Flatten,
         padded_axes: Vec::new(),
     };
-    let evidence = Evidence { pass: "flatten".into(), buffers: pairs.iter().map(claim).collect() };
+    let evidence =
+        Evidence { pass: "flatten".into(), buffers: pairs.iter().map(claim).collect(), ..Evidence::default() };
     Moved { after: PrimFunc { body, ..before.clone() }, before, evidence }
 }
 

@@ -3,7 +3,10 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::dtype::ScalarType;
 use crate::eval::Bindings;
+use crate::expr::Expr;
+use crate::var::Var;
 
 /// An array with a label in each cell; padding has none.
 #[derive(Clone, Debug)]
@@ -282,7 +285,103 @@ fn tile() -> impl Strategy<Value = Vec<i64>> {
     })
 }
 
+/// A symbolic tiling is the concrete one wherever its symbols have these values.
+fn agrees_symbolically(extents: &[u64], symbolic: &[bool], layout: &Layout, bits: u64) {
+    let symbols: Vec<Var> = (0..extents.len()).map(|axis| Var::new(format!("d{axis}"), ScalarType::Int64)).collect();
+    let dims = extents.iter().zip(&symbols).zip(symbolic);
+    let given: Vec<Expr> = dims
+        .map(
+            |((&extent, symbol), &symbolic)| {
+                if symbolic { symbol.into() } else { Expr::int(extent.try_into().unwrap()) }
+            },
+        )
+        .collect();
+    let bindings: Bindings = symbols.iter().cloned().zip(extents.iter().map(|&extent| extent.into())).collect();
+    let value = |expr: &Expr| u64::try_from(expr.eval_index(&bindings).unwrap()).unwrap();
+    let formula = SymbolicTiling::new(layout, &given).unwrap();
+    let dimensions = extents.iter().map(|&extent| Dimension::Static(extent)).collect();
+    let stated = Layout { element_bits: bits, ..layout.clone() };
+    let tiling = ArrayShape::new(ElementType::F32, dimensions, Some(stated)).unwrap().tiling().unwrap();
+    let physical: Vec<u64> = formula.physical_shape().iter().map(value).collect();
+    assert_eq!(physical, tiling.physical_shape());
+    assert_eq!(value(formula.elements()), tiling.elements());
+    assert_eq!(value(formula.physical_elements()), tiling.physical_elements());
+    assert_eq!(value(&formula.bytes(bits)), tiling.bytes());
+    let (tiled, flat) = (formula.to_tiled_map().unwrap(), formula.to_flat_map().unwrap());
+    for position in 0..tiling.physical_elements() {
+        let Some(index) = tiling.element_at(position) else { continue };
+        let logical: Vec<i128> = index.iter().map(|&at| at.into()).collect();
+        assert_eq!(flat.eval(&logical, &bindings), Ok(vec![position.into()]));
+        let apart = tiling.physical_index(&index).unwrap().into_iter().map(i128::from).collect();
+        assert_eq!(tiled.eval(&logical, &bindings), Ok(apart));
+    }
+}
+
+fn shown(exprs: &[Expr]) -> Vec<String> {
+    exprs.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn unbounded_dimensions_have_symbolic_extents() {
+    let layout = Layout::row_major(2)
+        .with_tiles(vec![Tile::from_vector(&[8, 128]).unwrap(), Tile::from_vector(&[2, 1]).unwrap()]);
+    let array = ArrayShape::new(ElementType::Bf16, vec![Dimension::Unbounded; 2], Some(layout)).unwrap();
+    let tiling = array.symbolic_tiling().unwrap();
+    assert_eq!(shown(tiling.domain()), ["d0", "d1"]);
+    assert_eq!(shown(tiling.physical_shape()), ["(d0 + 7) // 8", "(d1 + 127) // 128", "4", "128", "2", "1"]);
+    assert_eq!(tiling.elements().to_string(), "d0 * d1");
+    assert_eq!(tiling.physical_elements().to_string(), "(d0 + 7) // 8 * ((d1 + 127) // 128) * 1024");
+    assert_eq!(tiling.bytes(16).to_string(), "(d0 + 7) // 8 * ((d1 + 127) // 128) * 2048");
+    let map = tiling.to_tiled_map().unwrap();
+    assert_eq!(shown(map.outputs()), ["i0 // 8", "i1 // 128", "i0 % 8 // 2", "i1 % 128", "i0 % 8 % 2", "0"]);
+    assert!(map.axis_separators().positions().is_empty());
+}
+
+#[test]
+fn the_tail_of_a_symbolic_count_is_rounded_up() {
+    let layout = Layout { tail_alignment: 10, ..Layout::row_major(2) };
+    let dimensions = vec![Dimension::Unbounded, Dimension::Static(5)];
+    let array = |layout| ArrayShape::new(ElementType::S8, dimensions.clone(), Some(layout)).unwrap();
+    let tiling = array(layout.clone()).symbolic_tiling().unwrap();
+    assert_eq!(tiling.physical_elements().to_string(), "(d0 * 5 + 9) // 10 * 10");
+    assert_eq!(tiling.bytes(4).to_string(), "(d0 * 5 + 9) // 10 * 5");
+    let even = array(Layout { tail_alignment: 5, ..layout }).symbolic_tiling().unwrap();
+    assert_eq!(even.physical_elements().to_string(), "d0 * 5");
+}
+
+#[test]
+fn symbolic_extents_are_of_one_type_that_holds_the_padded_size() {
+    let (n, m) = (Expr::from(Var::index("n")), Expr::from(Var::new("m", ScalarType::Int64)));
+    let code = |layout: &Layout, extents: &[Expr]| SymbolicTiling::new(layout, extents).unwrap_err().code;
+    assert_eq!(code(&Layout::row_major(2), &[n.clone(), m]), "extent");
+    assert_eq!(code(&Layout::row_major(1), &[Expr::bool(true).lt(n.clone())]), "extent");
+    assert_eq!(code(&Layout::row_major(2), &[n.clone(), Expr::int(-3)]), "extent");
+    assert_eq!(code(&Layout::row_major(2), std::slice::from_ref(&n)), "layout-rank");
+    let wide = Layout::row_major(1).with_tiles(vec![Tile::from_vector(&[1 << 40]).unwrap()]);
+    assert_eq!(code(&wide, &[n]), "extent");
+    let huge = Layout::row_major(1).with_tiles(vec![Tile::from_vector(&[1 << 40, 1 << 40]).unwrap()]);
+    assert_eq!(ArrayShape::new(ElementType::S8, vec![Dimension::Unbounded], Some(huge)).unwrap_err().code, "size");
+}
+
 proptest! {
+    #[test]
+    fn symbolic_layouts_are_the_concrete_ones_for_all_values(
+        (extents, order) in prop::collection::vec(1u64..7, 0..5).prop_flat_map(|extents| {
+            let order = Just((0..extents.len()).collect::<Vec<_>>()).prop_shuffle();
+            (Just(extents), order)
+        }),
+        symbolic in prop::collection::vec(any::<bool>(), 5),
+        tiles in prop::collection::vec(tile(), 0..4),
+        tail_alignment in 1u64..9,
+        bits in 1u64..20,
+    ) {
+        let sizes: Vec<&[i64]> = tiles.iter().map(Vec::as_slice).collect();
+        prop_assume!(reference(&extents, &order, &sizes).labels.len() < 3_000);
+        let tiles = tiles.iter().map(|tile| Tile::from_vector(tile).unwrap()).collect();
+        let layout = Layout { tail_alignment, ..Layout::new(order).with_tiles(tiles) };
+        agrees_symbolically(&extents, &symbolic, &layout, bits);
+    }
+
     #[test]
     fn every_layout_is_pad_reshape_transpose(
         (extents, order) in prop::collection::vec(1u64..6, 0..5).prop_flat_map(|extents| {

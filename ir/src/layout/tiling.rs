@@ -16,14 +16,10 @@
 //! # Ok::<(), tilewright_ir::layout::LayoutError>(())
 //! ```
 
-use std::ops::Range;
-
-use super::{ArrayShape, LayoutError, Place, Tile, TileDim};
-use crate::buffer::checked_size;
+use super::step::{Extent, Step};
+use super::{ArrayShape, Layout, LayoutError, Place, SymbolicTiling};
 use crate::dtype::ScalarType;
-use crate::expr::Expr;
-use crate::index_map::{IndexMap, IndexMapError};
-use crate::var::Var;
+use crate::index_map::IndexMap;
 
 /// The largest table of offsets, in elements.
 pub const MAX_TABLE: u64 = 1 << 24;
@@ -34,9 +30,10 @@ pub const MAX_TABLE: u64 = 1 << 24;
 pub struct Tiling {
     /// Logical extents.
     shape: Vec<u64>,
+    layout: Layout,
     /// Logical dimensions from major to minor.
     major_to_minor: Vec<usize>,
-    steps: Vec<Step>,
+    steps: Vec<Step<u64>>,
     /// Physical extents after the last step.
     physical: Vec<u64>,
     elements: u64,
@@ -45,142 +42,7 @@ pub struct Tiling {
     bytes: u64,
 }
 
-/// One tile, applied to the physical dimensions before it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Step {
-    /// Extents of 1 put in front because the tile has more dimensions than there are.
-    prepended: usize,
-    /// Leading dimensions that the tile does not touch.
-    leading: usize,
-    /// The dimensions that it does touch, from major to minor.
-    splits: Vec<Split>,
-}
-
-/// Dimensions that are folded into one, which is then split.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Split {
-    /// Which ones, counted after prepending.
-    dims: Range<usize>,
-    /// Their extents.
-    extents: Vec<u64>,
-    /// Product of the extents.
-    extent: u64,
-    tile: u64,
-}
-
-/// What the steps compute with: numbers or expressions.
-trait Coordinate: Sized {
-    /// `self * extent + low`.
-    fn fold(self, extent: u64, low: Self) -> Self;
-    /// Quotient and remainder of division by `tile` of what is below `extent`.
-    fn split(self, extent: u64, tile: u64) -> (Self, Self);
-}
-
-impl Coordinate for u64 {
-    fn fold(self, extent: u64, low: Self) -> Self {
-        self * extent + low
-    }
-
-    fn split(self, _: u64, tile: u64) -> (Self, Self) {
-        (self / tile, self % tile)
-    }
-}
-
-/// Every constant of an expression has this type.
-#[derive(Clone, Debug)]
-struct Symbolic(Expr, ScalarType);
-
-impl Symbolic {
-    fn constant(value: u64, ty: ScalarType) -> Expr {
-        Expr::Int { value: value.into(), ty }
-    }
-
-    fn zero(ty: ScalarType) -> Self {
-        Self(Self::constant(0, ty), ty)
-    }
-}
-
-impl Coordinate for Symbolic {
-    fn fold(self, extent: u64, low: Self) -> Self {
-        if self.0.as_const_int() == Some(0) {
-            return low;
-        }
-        let high = if extent == 1 { self.0 } else { self.0 * Self::constant(extent, self.1) };
-        Self(if low.0.as_const_int() == Some(0) { high } else { high + low.0 }, self.1)
-    }
-
-    fn split(self, extent: u64, tile: u64) -> (Self, Self) {
-        let zero = Self::zero(self.1);
-        if tile == 1 {
-            return (self, zero);
-        }
-        if extent <= tile {
-            return (zero, self);
-        }
-        let tile = Self::constant(tile, self.1);
-        let quotient = self.0.clone().floor_div(tile.clone());
-        (Self(quotient, self.1), Self(self.0.floor_mod(tile), self.1))
-    }
-}
-
-impl Step {
-    /// The step of `tile` on the extents `before`, and the extents after it.
-    fn new(tile: &Tile, before: &[u64]) -> Option<(Self, Vec<u64>)> {
-        let prepended = tile.0.len().saturating_sub(before.len());
-        let extents: Vec<u64> = std::iter::repeat_n(1, prepended).chain(before.iter().copied()).collect();
-        let leading = extents.len() - tile.0.len();
-        let mut splits = Vec::new();
-        let mut start = leading;
-        for (position, dim) in tile.0.iter().enumerate() {
-            let TileDim::Size(tile) = *dim else { continue };
-            let end = leading + position + 1;
-            let part = extents[start..end].to_vec();
-            let extent = size(&part)?;
-            splits.push(Split { dims: start..end, extents: part, extent, tile });
-            start = end;
-        }
-        let mut after = extents[..leading].to_vec();
-        after.extend(splits.iter().map(|split| split.extent.div_ceil(split.tile)));
-        after.extend(splits.iter().map(|split| split.tile));
-        Some((Self { prepended, leading, splits }, after))
-    }
-
-    fn apply<T: Coordinate + Clone>(&self, index: Vec<T>, zero: &T) -> Vec<T> {
-        let mut index: Vec<T> = std::iter::repeat_n(zero.clone(), self.prepended).chain(index).collect();
-        let (mut counts, mut inside) = (Vec::new(), Vec::new());
-        for split in &self.splits {
-            let parts = index[split.dims.clone()].iter().cloned().zip(&split.extents);
-            let folded = parts.reduce(|(high, _), (low, extent)| (high.fold(*extent, low), extent));
-            let Some((folded, _)) = folded else { continue };
-            let (count, rest) = folded.split(split.extent, split.tile);
-            counts.push(count);
-            inside.push(rest);
-        }
-        index.truncate(self.leading);
-        index.extend(counts);
-        index.extend(inside);
-        index
-    }
-
-    /// The index before the step; none where it is padding of this step.
-    fn undo(&self, index: &[u64]) -> Option<Vec<u64>> {
-        let n_splits = self.splits.len();
-        let mut before = index[..self.leading].to_vec();
-        for (position, split) in self.splits.iter().enumerate() {
-            let (count, rest) = (index[self.leading + position], index[self.leading + n_splits + position]);
-            let mut folded = count.checked_mul(split.tile)?.checked_add(rest).filter(|&index| index < split.extent)?;
-            let mut parts: Vec<u64> = Vec::with_capacity(split.extents.len());
-            for &extent in split.extents.iter().rev() {
-                parts.push(folded % extent);
-                folded /= extent;
-            }
-            before.extend(parts.into_iter().rev());
-        }
-        Some(before.split_off(self.prepended))
-    }
-}
-
-fn too_large(place: Place, what: &str) -> LayoutError {
+pub(super) fn too_large(place: Place, what: &str) -> LayoutError {
     let message = format!("{what} is above 2^63 - 1");
     LayoutError { place, code: "size", message, help: "use smaller extents or tiles" }
 }
@@ -199,18 +61,18 @@ impl Tiling {
             let help = "give a bound, `<=n`, instead of `?`";
             return Err(LayoutError { place: Place::Dimensions, code: "unbounded", message, help });
         };
-        let elements = size(&shape).ok_or_else(|| too_large(Place::Dimensions, "the number of elements"))?;
+        let elements = u64::product(&shape).ok_or_else(|| too_large(Place::Dimensions, "the number of elements"))?;
         let major_to_minor: Vec<usize> = layout.minor_to_major.iter().rev().copied().collect();
         let mut physical: Vec<u64> = major_to_minor.iter().map(|&dimension| shape[dimension]).collect();
         let mut steps = Vec::new();
         for (index, tile) in layout.tiles.iter().enumerate() {
             let what = "the number of elements with the padding of this tile";
-            let done = Step::new(tile, &physical).filter(|(_, after)| size(after).is_some());
+            let done = Step::new(tile, &physical).filter(|(_, after)| u64::product(after).is_some());
             let (step, after) = done.ok_or_else(|| too_large(Place::Tile(index, None), what))?;
             steps.push(step);
             physical = after;
         }
-        let count = size(&physical).ok_or_else(|| too_large(Place::Whole, "the number of elements"))?;
+        let count = u64::product(&physical).ok_or_else(|| too_large(Place::Whole, "the number of elements"))?;
         let aligned =
             count.checked_next_multiple_of(layout.tail_alignment).filter(|count| i64::try_from(*count).is_ok());
         let physical_elements =
@@ -223,7 +85,7 @@ impl Tiling {
         let bytes = i64::try_from(bytes).ok().and_then(|bytes| u64::try_from(bytes).ok());
         let place = if layout.element_bits == 0 { Place::Whole } else { Place::ElementBits };
         let bytes = bytes.ok_or_else(|| too_large(place, "the number of bytes"))?;
-        Ok(Self { shape, major_to_minor, steps, physical, elements, physical_elements, element_bits, bytes })
+        Ok(Self { shape, layout, major_to_minor, steps, physical, elements, physical_elements, element_bits, bytes })
     }
 
     /// The logical extents; bounded dimensions have their bound.
@@ -265,7 +127,7 @@ impl Tiling {
     /// The physical index of a logical index; none if that is outside the shape.
     pub fn physical_index(&self, index: &[u64]) -> Option<Vec<u64>> {
         let inside = index.len() == self.shape.len() && index.iter().zip(&self.shape).all(|(at, extent)| at < extent);
-        inside.then(|| self.apply(index, &0))
+        inside.then(|| self.apply(index))
     }
 
     /// The position in memory of a logical index, in elements; none if that is outside the shape.
@@ -320,8 +182,9 @@ impl Tiling {
         // The logical dimensions that each physical one depends on.
         let mut sources: Vec<Vec<usize>> = self.major_to_minor.iter().map(|&dimension| vec![dimension]).collect();
         for step in &self.steps {
-            let all: Vec<Vec<usize>> = std::iter::repeat_n(Vec::new(), step.prepended).chain(sources).collect();
-            let folded: Vec<Vec<usize>> = step.splits.iter().map(|split| all[split.dims.clone()].concat()).collect();
+            let (prepended, leading, folds) = step.folds();
+            let all: Vec<Vec<usize>> = std::iter::repeat_n(Vec::new(), prepended).chain(sources).collect();
+            let folded: Vec<Vec<usize>> = folds.into_iter().map(|dims| all[dims].concat()).collect();
             for together in folded.iter().filter(|together| together.len() > 1) {
                 let (meet, mut rest): (Vec<_>, Vec<_>) =
                     lists.into_iter().partition(|list| list.iter().any(|dimension| together.contains(dimension)));
@@ -330,7 +193,7 @@ impl Tiling {
                 rest.push(merged);
                 lists = rest;
             }
-            sources = all[..step.leading].to_vec();
+            sources = all[..leading].to_vec();
             sources.extend(folded.iter().cloned());
             sources.extend(folded);
             for source in &mut sources {
@@ -353,7 +216,7 @@ impl Tiling {
             let mut positions = Vec::new();
             let mut index = vec![0; self.shape.len()];
             loop {
-                positions.push(self.numeral(self.apply(&index, &0)));
+                positions.push(self.numeral(self.apply(&index)));
                 if !advance(&mut index, &list, &self.shape) {
                     break;
                 }
@@ -365,12 +228,22 @@ impl Tiling {
             }
             parts.push(positions);
         }
+        // The last dimension runs in a row of its own where nothing is folded with it.
+        let last = self
+            .shape
+            .len()
+            .checked_sub(1)
+            .filter(|&last| place.iter().filter(|at| at.0 == place[last].0).count() == 1);
+        let row: &[u64] = last.map_or(&[0], |last| &parts[place[last].0]);
+        let rank = self.shape.len() - usize::from(last.is_some());
         let mut table = Vec::with_capacity(length);
-        let mut index = vec![0u64; self.shape.len()];
+        let mut index = vec![0u64; rank];
         let mut at = vec![0usize; parts.len()];
         loop {
-            table.push(parts.iter().zip(&at).map(|(positions, &at)| positions[at]).sum());
-            let mut dimension = self.shape.len();
+            // The row's own part is at 0, where its position is 0 too.
+            let base: u64 = parts.iter().zip(&at).map(|(positions, &at)| positions[at]).sum();
+            table.extend(row.iter().map(|position| base + position));
+            let mut dimension = rank;
             loop {
                 let Some(next) = dimension.checked_sub(1) else { return table };
                 dimension = next;
@@ -386,57 +259,41 @@ impl Tiling {
         }
     }
 
-    fn apply<T: Coordinate + Clone>(&self, index: &[T], zero: &T) -> Vec<T> {
-        let ordered = self.major_to_minor.iter().map(|&dimension| index[dimension].clone()).collect();
-        self.steps.iter().fold(ordered, |index, step| step.apply(index, zero))
+    fn apply(&self, index: &[u64]) -> Vec<u64> {
+        let ordered = self.major_to_minor.iter().map(|&dimension| index[dimension]).collect();
+        self.steps.iter().fold(ordered, |index, step| step.apply(index, &0))
     }
 
     fn numeral(&self, physical: Vec<u64>) -> u64 {
         physical.into_iter().zip(&self.physical).fold(0, |high, (at, extent)| high * extent + at)
     }
 
+    /// The same as expressions, `int32` if every size fits.
+    ///
+    /// # Errors
+    /// None that a tiling can have.
+    pub fn to_symbolic(&self) -> Result<SymbolicTiling, LayoutError> {
+        let largest = self.shape.iter().chain(&self.physical).chain([&self.physical_elements]).max();
+        let narrow = largest.is_none_or(|&largest| i32::try_from(largest).is_ok());
+        let ty = if narrow { ScalarType::Int32 } else { ScalarType::Int64 };
+        SymbolicTiling::known(ty, &self.shape, &self.layout)
+    }
+
     /// The map from the logical index to the physical one, an output for each of [`Tiling::physical_shape`].
     ///
     /// # Errors
-    /// None that a tiling can have; the type is that of [`IndexMap::new`].
-    pub fn to_tiled_map(&self) -> Result<IndexMap, IndexMapError> {
-        self.map(|_, outputs| outputs)
+    /// None that a tiling can have.
+    pub fn to_tiled_map(&self) -> Result<IndexMap, LayoutError> {
+        self.to_symbolic()?.to_tiled_map()
     }
 
     /// The map from the logical index to the position in memory, its only output.
     ///
     /// # Errors
     /// As [`Tiling::to_tiled_map`].
-    pub fn to_flat_map(&self) -> Result<IndexMap, IndexMapError> {
-        self.map(|ty, outputs| {
-            let mut strides = vec![1u64; self.physical.len()];
-            for axis in (1..self.physical.len()).rev() {
-                strides[axis - 1] = strides[axis].saturating_mul(self.physical[axis]);
-            }
-            let terms = outputs.into_iter().zip(strides).filter(|(index, _)| index.as_const_int() != Some(0));
-            let terms = terms.map(|(index, stride)| match stride {
-                1 => index,
-                _ => index * Symbolic::constant(stride, ty),
-            });
-            vec![terms.reduce(|sum, term| sum + term).unwrap_or_else(|| Symbolic::constant(0, ty))]
-        })
+    pub fn to_flat_map(&self) -> Result<IndexMap, LayoutError> {
+        self.to_symbolic()?.to_flat_map()
     }
-
-    fn map(&self, outputs: impl FnOnce(ScalarType, Vec<Expr>) -> Vec<Expr>) -> Result<IndexMap, IndexMapError> {
-        let largest = self.shape.iter().chain(&self.physical).chain([&self.physical_elements]).max();
-        let narrow = largest.is_none_or(|&largest| i32::try_from(largest).is_ok());
-        let ty = if narrow { ScalarType::Int32 } else { ScalarType::Int64 };
-        let vars: Vec<Var> = (0..self.shape.len()).map(|axis| Var::new(format!("i{axis}"), ty)).collect();
-        let domain = self.shape.iter().map(|&extent| Symbolic::constant(extent, ty)).collect();
-        let index: Vec<Symbolic> = vars.iter().map(|var| Symbolic(Expr::from(var), ty)).collect();
-        let physical = self.apply(&index, &Symbolic::zero(ty)).into_iter().map(|part| part.0).collect();
-        IndexMap::new(vars, domain, outputs(ty, physical), Vec::new())
-    }
-}
-
-fn size(extents: &[u64]) -> Option<u64> {
-    let extents: Vec<i128> = extents.iter().map(|&extent| extent.into()).collect();
-    checked_size(&extents).ok()
 }
 
 /// The next index over some of the dimensions in row-major order; false after the last one.

@@ -2,9 +2,10 @@
 
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
-use tilewright_ir::{AttrValue, Expr, FuncAttrs, ScalarType};
+use tilewright_ir::{AttrValue, Expr, FuncAttrs, Scalar, ScalarType, TileRequest};
 
-use super::reader::{Binding, PendingMap, Reader, sequence, string};
+use super::reader::{Binding, PendingMap, PendingTile, Reader, sequence, string};
+use crate::tile_layout::read_xla_layout;
 
 impl<'a> Reader<'a> {
     /// `T.func_attr({...})`: with `attrs` what goes there, without them what buffers need to know. The maps of `layout_transform_map` are read when their buffer is declared.
@@ -19,7 +20,8 @@ impl<'a> Reader<'a> {
                         self.separators.push((name, positions));
                     }
                 }
-                "layout_transform_map" | "axis_separators" => {}
+                "tile_layout" if attrs.is_none() => self.tile_layout(value)?,
+                "layout_transform_map" | "axis_separators" | "tile_layout" => {}
                 _ => {
                     let Some(attrs) = attrs.as_deref_mut() else { continue };
                     let value = self.attr_value(value)?;
@@ -43,6 +45,53 @@ impl<'a> Reader<'a> {
             self.maps.push(PendingMap { key, range: value.range(), maps, read: None });
         }
         Some(())
+    }
+
+    /// `{A: "{1,0:T(8,128)}"}`; the layouts are read when their buffer is declared.
+    fn tile_layout(&mut self, value: &'a ast::Expr) -> Option<()> {
+        for (key, value) in self.keyed(value)? {
+            if self.tiles.iter().any(|tile| tile.key == key) {
+                let message = format!("`{key}` appears twice in tile_layout");
+                return self.error("duplicate", value.range(), message, "a buffer has one tiled layout");
+            }
+            self.tiles.push(PendingTile { key, value, read: None });
+        }
+        Some(())
+    }
+
+    /// A layout as a text, or `{"layout": "{1,0:T(8,128)}", "pad_value": 0}`, for a buffer of `rank` axes.
+    pub(super) fn tile_request(&mut self, value: &'a ast::Expr, rank: usize) -> Option<TileRequest> {
+        let help = "such as `\"{1,0:T(8,128)}\"`, or `{\"layout\": \"{1,0:T(8,128)}\", \"pad_value\": 0}`";
+        let entries = if string(value).is_some() { vec![("layout", value)] } else { self.dict(value)? };
+        let (mut layout, mut pad_value) = (None, None);
+        for (key, entry) in entries {
+            match key {
+                "layout" => layout = Some((string(entry), entry.range())),
+                "pad_value" => {
+                    pad_value = Some(match self.attr_value(entry)? {
+                        AttrValue::Int(value) => Scalar::Int(value.into()),
+                        AttrValue::Bool(value) => Scalar::Int(value.into()),
+                        AttrValue::Float(value) => Scalar::Float(value),
+                        _ => return self.error("pad-value", entry.range(), "the pad value is no number", help),
+                    });
+                }
+                _ => return self.error("attribute", entry.range(), format!("`{key}` says nothing of a layout"), help),
+            }
+        }
+        let Some((Some(text), range)) = layout else {
+            return self.error("attribute", value.range(), "no layout is given", help);
+        };
+        match read_xla_layout(text, rank) {
+            Ok(layout) => Some(TileRequest { layout, pad_value }),
+            Err(found) => {
+                // Places in a string that may have escapes: the whole string is meant.
+                for fault in found {
+                    let _: Option<()> =
+                        self.error(fault.code, range, fault.message, fault.help.unwrap_or_else(|| help.to_owned()));
+                }
+                None
+            }
+        }
     }
 
     /// A dictionary whose keys are buffers or their data, which may be declared further down.

@@ -96,6 +96,7 @@ impl<'a> Reader<'a> {
         let elem_offset = elem_offset.unwrap_or(Some(Expr::int(0)))?;
         let data = data.unwrap_or_else(|| Some(Var::new(name, DataType::HANDLE)))?;
         let rank = self.final_rank(name, &data, &shape)?;
+        let rank = self.tiled_rank(name, &data, rank)?;
         let map_separators = self.separators.iter().find(|(key, _)| key == name).map(|(_, positions)| *positions);
         let axis_separators = match declaration.axis_separators.or(map_separators) {
             Some(positions) => self.axis_separators(positions, rank)?,
@@ -206,6 +207,22 @@ impl<'a> Reader<'a> {
         }
         let rank = maps.last().map_or(shape.len(), |map| map.outputs().len());
         self.maps[at].read = Some((data.clone(), maps));
+        Some(rank)
+    }
+
+    /// Rank of the tiled layout that is asked for after a layout of `rank` axes; reads what is asked of this buffer when it
+    /// is met first.
+    fn tiled_rank(&mut self, name: &str, data: &Var, rank: usize) -> Option<usize> {
+        let known = self.tiles.iter().find_map(|tile| tile.read.as_ref().filter(|(var, _)| var == data));
+        if let Some((_, request)) = known {
+            return Some(request.physical_rank());
+        }
+        let Some(at) = self.tiles.iter().position(|tile| tile.key == name && tile.read.is_none()) else {
+            return Some(rank);
+        };
+        let request = self.tile_request(self.tiles[at].value, rank)?;
+        let rank = request.physical_rank();
+        self.tiles[at].read = Some((data.clone(), request));
         Some(rank)
     }
 

@@ -60,6 +60,7 @@ impl<'a> Reader<'a> {
     fn func(&mut self, def: &'a ast::StmtFunctionDef) -> Option<PrimFunc> {
         self.names.clear();
         self.maps.clear();
+        self.tiles.clear();
         self.separators.clear();
         self.symbols = Symbols::default();
         let before = self.found.len();
@@ -95,6 +96,14 @@ impl<'a> Reader<'a> {
                 let _: Option<()> = self.error("unknown-name", self.maps[at].range, message, help);
             }
         }
+        for at in 0..self.tiles.len() {
+            if self.tiles[at].read.is_none() && self.found.len() == before {
+                let message = format!("`{}` in tile_layout is no buffer of the function", self.tiles[at].key);
+                let help = "the key is the first buffer on its memory: a parameter or an allocated buffer";
+                let _: Option<()> = self.error("unknown-name", self.tiles[at].value.range(), message, help);
+            }
+        }
+        attrs.tile_layout = self.tiles.drain(..).filter_map(|tile| tile.read).collect();
         attrs.layout_transform_map = self.maps.drain(..).filter_map(|map| map.read).collect();
         (self.found.len() == before).then(|| PrimFunc { name: def.name.to_string(), params, buffer_map, attrs, body })
     }

@@ -2,7 +2,7 @@
 
 use ruff_python_ast as ast;
 use ruff_text_size::{Ranged, TextRange};
-use tilewright_ir::{Buffer, Diagnostic, Expr, IndexMap, ThreadTag, Var};
+use tilewright_ir::{Buffer, Diagnostic, Expr, IndexMap, ThreadTag, TileRequest, Var};
 
 use crate::index_map::Symbols;
 use crate::source::{nearest, span};
@@ -34,6 +34,13 @@ pub(super) struct PendingMap<'a> {
     pub(super) read: Option<(Var, Vec<IndexMap>)>,
 }
 
+/// A key of `tile_layout` and what is asked for it.
+pub(super) struct PendingTile<'a> {
+    pub(super) key: String,
+    pub(super) value: &'a ast::Expr,
+    pub(super) read: Option<(Var, TileRequest)>,
+}
+
 /// Reads a syntax tree. A method that gives no result has reported why.
 #[derive(Default)]
 pub(crate) struct Reader<'a> {
@@ -48,6 +55,7 @@ pub(crate) struct Reader<'a> {
     /// The symbolic extents.
     pub(crate) symbols: Symbols,
     pub(super) maps: Vec<PendingMap<'a>>,
+    pub(super) tiles: Vec<PendingTile<'a>>,
     /// `{"axis_separators": {A: [1]}}` of the function's attributes.
     pub(super) separators: Vec<(String, &'a ast::Expr)>,
     /// Statements around the one that is read.

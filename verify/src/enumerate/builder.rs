@@ -50,7 +50,7 @@ pub(crate) struct Builder {
 
 impl Builder {
     /// Values over the points of the box `0..extents`, under these values of the symbols; none if the box is empty or
-    /// an extent or a symbol is beyond 2^61.
+    /// an extent or a symbol is beyond 2^62.
     pub(crate) fn new(extents: &[i128], symbols: &Bindings) -> Option<Self> {
         let mut builder = Self { extents: Vec::new(), vars: HashMap::new(), nodes: Vec::new(), known: HashMap::new() };
         for &extent in extents {

@@ -7,8 +7,8 @@
 use tilewright_ir::BinaryOp;
 use tilewright_ir::scalar::floor_div_mod;
 
-/// Values and intermediate results stay within this, so that sums of two fit 64 bits.
-const LIMIT: i128 = 1 << 61;
+/// Values and intermediate results stay within this.
+const LIMIT: i128 = 1 << 62;
 
 /// The interval of a value over all points of a box, and what of it is certain to be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,7 +155,7 @@ fn add(a: Range, b: Range, disjoint: bool) -> Option<Range> {
     // Translates of the one by the other overlap by its length.
     let filled = |gap: i64, other: i64, length: i64| other.max(gap - length).max(1);
     let gap = a.gap.zip(b.gap).map(|(x, y)| {
-        let (left, right) = (filled(x, y, b.high - b.low), filled(y, x, a.high - a.low));
+        let (left, right) = (filled(x, y, b.high.saturating_sub(b.low)), filled(y, x, a.high.saturating_sub(a.low)));
         if a.constant().is_some() {
             y
         } else if b.constant().is_some() {
@@ -266,7 +266,9 @@ fn shift(op: BinaryOp, a: Range, b: Range, bits: u32) -> Option<Range> {
         return None;
     }
     let by = |amount: i128| 1i128 << amount;
-    if op == BinaryOp::Shl { mul(a, corners(b, b, |x, _| Some(by(x)))?, false) } else {
+    if op == BinaryOp::Shl {
+        mul(a, corners(b, b, |x, _| Some(by(x)))?, false)
+    } else {
         let divisor = Range::new(by(b.low.into()), by(b.high.into()))?;
         floor_div(a, divisor)
     }

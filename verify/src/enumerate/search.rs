@@ -51,9 +51,7 @@ fn first_of<T: Send>(
             look(start, length, &runner)
         })
     };
-    judge.in_parallel(|| {
-        (0..blocks.div_ceil(GROUP)).into_par_iter().map(group).find_first(Option::is_some).flatten()
-    })
+    judge.in_parallel(|| (0..blocks.div_ceil(GROUP)).into_par_iter().map(group).find_first(Option::is_some).flatten())
 }
 
 fn place(start: u64, lane: usize) -> u64 {
@@ -135,12 +133,11 @@ fn first_marked(program: &Program, keys: u64) -> Option<Collision> {
         }
         ControlFlow::Continue(())
     })?;
-    let first = in_order(program, |start, length, runner| {
-        match position(runner.root(0), length, |value| value == key) {
+    let first =
+        in_order(program, |start, length, runner| match position(runner.root(0), length, |value| value == key) {
             Some(lane) => ControlFlow::Break(place(start, lane)),
             None => ControlFlow::Continue(()),
-        }
-    })?;
+        })?;
     Some(Collision { first, second })
 }
 

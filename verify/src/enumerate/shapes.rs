@@ -139,11 +139,7 @@ mod tests {
     #[test]
     fn smaller_shapes_come_first_and_assumptions_hold() {
         let (n, c) = (Var::index("n"), Var::index("c"));
-        let divisible = Expr::binary(
-            tilewright_ir::BinaryOp::Eq,
-            Expr::from(&c).floor_mod(Expr::int(4)),
-            Expr::int(0),
-        );
+        let divisible = Expr::binary(tilewright_ir::BinaryOp::Eq, Expr::from(&c).floor_mod(Expr::int(4)), Expr::int(0));
         let less = Expr::from(&n).lt(Expr::from(&c));
         let found = shapes(&[n.clone(), c.clone()], &[divisible, less], []);
         let pairs: Vec<_> = found.iter().map(|bound| (bound[&n], bound[&c])).collect();

@@ -3,17 +3,23 @@
 use tilewright_ir::Bindings;
 
 use super::case::{Case, empty, large, medium, small};
-use super::instance::{Answer, Instance, does_not_replay};
-use super::{MapClaim, Obligation, at, from_model, symbols_from};
+use super::instance::{Answer, Instance, does_not_replay, each_point, settle};
+use super::{MapClaim, Obligation, at, bits, from_model, symbols_from};
 use crate::concrete::{extents, tuple};
 use crate::judge::{Decision, decide};
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
 /// Every result index lies in the physical shape.
-pub(super) const OBLIGATION: Obligation = ("bounds", exhaustive, &[empty, small, medium, sampled, by_z3, large]);
+pub(super) const OBLIGATION: Obligation =
+    ("bounds", exhaustive, &[empty, small, bits::bounds, medium, sampled, by_z3, large]);
 
-fn outside(claim: MapClaim<'_>, symbols: &Bindings, shape: &[i128], point: &[i128]) -> Option<Counterexample> {
+pub(super) fn outside(
+    claim: MapClaim<'_>,
+    symbols: &Bindings,
+    shape: &[i128],
+    point: &[i128],
+) -> Option<Counterexample> {
     let image = match claim.map.eval(point, symbols) {
         Ok(image) => image,
         Err(error) => {
@@ -29,13 +35,13 @@ fn outside(claim: MapClaim<'_>, symbols: &Bindings, shape: &[i128], point: &[i12
 /// Each output over the axes that it uses.
 fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
     let replay = |index: &[i128]| outside(instance.claim, &instance.symbols, &instance.shape, index);
-    let Some(graph) = &instance.graph else { return instance.one_by_one(&instance.domain, limit, replay) };
+    let Some(graph) = &instance.graph else { return each_point(&instance.domain, limit, replay) };
     let mut builder = graph.builder.clone();
     let pairs = graph.outputs.iter().zip(&instance.shape);
     let flags: Option<Vec<_>> = pairs.map(|(&output, &extent)| builder.outside(output, extent)).collect();
     let Some(flags) = flags else { return does_not_replay(&[]) };
     let found = instance.first(&builder, instance.domain.len(), &flags, limit);
-    instance.answer(&found, limit, replay)
+    settle(&found, limit, replay)
 }
 
 /// Some points of a shape that is too large.
@@ -45,6 +51,7 @@ fn sampled(case: &Case<'_>) -> Option<Decision> {
     Some((Verdict::Refuted(found), "enumeration of some points".into()))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the signature of a tier")]
 fn by_z3(case: &Case<'_>) -> Option<Decision> {
     let claim = case.claim;
     let mut names = Names::default();

@@ -22,8 +22,8 @@ pub(super) type Exhaustive = fn(&Instance<'_>, u64) -> Answer;
 
 /// Boxes that are decided at once, in microseconds; and the shapes a symbolic claim is tried on.
 const SMALL: u64 = 1 << 12;
-/// Boxes that are decided in milliseconds.
-const MEDIUM: u64 = 1 << 20;
+/// Boxes that are decided in some tens of milliseconds at most.
+const MEDIUM: u64 = 1 << 22;
 /// Points of small shapes that a symbolic claim is tried on, all together.
 const TRIED: u64 = 1 << 17;
 

@@ -99,46 +99,6 @@ impl<'a> Instance<'a> {
         }
         found
     }
-
-    /// Looks at all points one by one.
-    pub(super) fn one_by_one(
-        &self,
-        domain: &[i128],
-        limit: u64,
-        mut look: impl FnMut(&[i128]) -> Option<Counterexample>,
-    ) -> Answer {
-        let limit = limit.min(SLOW_POINTS);
-        let points = domain.iter().try_fold(1u64, |points, &extent| points.checked_mul(u64::try_from(extent).ok()?));
-        let Some(points) = points.filter(|points| *points <= limit) else { return too_many(limit) };
-        let mut index = vec![0; domain.len()];
-        for _ in 0..points {
-            if let Some(found) = look(&index) {
-                return Answer::Fails(found);
-            }
-            for (at, extent) in index.iter_mut().zip(domain).rev() {
-                *at += 1;
-                if *at < *extent {
-                    break;
-                }
-                *at = 0;
-            }
-        }
-        Answer::Holds(points)
-    }
-
-    /// The answer that a search for a violation amounts to; `replay` evaluates the map there.
-    pub(super) fn answer(
-        &self,
-        found: &Found,
-        limit: u64,
-        replay: impl FnOnce(&[i128]) -> Option<Counterexample>,
-    ) -> Answer {
-        match &found.first {
-            Some(index) => replay(index).map_or_else(|| does_not_replay(index), Answer::Fails),
-            None if found.open => too_many(limit),
-            None => Answer::Holds(found.points),
-        }
-    }
 }
 
 impl Graph {
@@ -147,6 +107,40 @@ impl Graph {
         let axes = builder.bind_axes(claim.map.vars())?;
         let outputs = claim.map.outputs().iter().map(|output| builder.expr(output)).collect::<Option<_>>()?;
         Some(Self { builder, axes, outputs })
+    }
+}
+
+/// Looks at all points one by one.
+pub(super) fn each_point(
+    domain: &[i128],
+    limit: u64,
+    mut look: impl FnMut(&[i128]) -> Option<Counterexample>,
+) -> Answer {
+    let limit = limit.min(SLOW_POINTS);
+    let points = domain.iter().try_fold(1u64, |points, &extent| points.checked_mul(u64::try_from(extent).ok()?));
+    let Some(points) = points.filter(|points| *points <= limit) else { return too_many(limit) };
+    let mut index = vec![0; domain.len()];
+    for _ in 0..points {
+        if let Some(found) = look(&index) {
+            return Answer::Fails(found);
+        }
+        for (at, extent) in index.iter_mut().zip(domain).rev() {
+            *at += 1;
+            if *at < *extent {
+                break;
+            }
+            *at = 0;
+        }
+    }
+    Answer::Holds(points)
+}
+
+/// The answer that a search for a violation amounts to; `replay` evaluates the map there.
+pub(super) fn settle(found: &Found, limit: u64, replay: impl FnOnce(&[i128]) -> Option<Counterexample>) -> Answer {
+    match &found.first {
+        Some(index) => replay(index).map_or_else(|| does_not_replay(index), Answer::Fails),
+        None if found.open => too_many(limit),
+        None => Answer::Holds(found.points),
     }
 }
 

@@ -4,8 +4,8 @@
 use tilewright_ir::{BinaryOp, Bindings, IndexMap, InverseClaim, UnaryOp};
 
 use super::case::{Case, empty, large, medium, small};
-use super::instance::{Answer, Found, Instance};
-use super::{MapClaim, Obligation, assume_index, at, from_model, symbols_from};
+use super::instance::{Answer, Found, Instance, each_point, settle};
+use super::{MapClaim, Obligation, assume_index, at, bits, from_model, symbols_from};
 use crate::concrete::{extents, tuple};
 use crate::enumerate::{Builder, NodeId};
 use crate::judge::{Decision, decide};
@@ -14,7 +14,8 @@ use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
 /// `inverse(map(x)) = x` on the domain, and `map(inverse(p)) = p` off the padding.
-pub(super) const OBLIGATION: Obligation = ("inverse", exhaustive, &[empty, small, medium, sampled, by_z3, large]);
+pub(super) const OBLIGATION: Obligation =
+    ("inverse", exhaustive, &[empty, small, bits::inverse, medium, sampled, by_z3, large]);
 
 /// Each logical and each physical index over the axes that it depends on.
 fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
@@ -23,9 +24,9 @@ fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
     let there = match not_back(instance, inverse) {
         Some((builder, flags)) => {
             let found = instance.first(&builder, instance.domain.len(), &flags, limit);
-            instance.answer(&found, limit, lost)
+            settle(&found, limit, lost)
         }
-        None => instance.one_by_one(&instance.domain, limit, lost),
+        None => each_point(&instance.domain, limit, lost),
     };
     let Answer::Holds(points) = there else { return there };
     match right_inverse(instance, inverse, limit) {
@@ -59,9 +60,9 @@ fn right_inverse(instance: &Instance<'_>, inverse: &InverseClaim, limit: u64) ->
     match not_again(instance, inverse) {
         Some((builder, flags)) => {
             let found: Found = instance.first(&builder, instance.shape.len(), &flags, limit);
-            instance.answer(&found, limit, look)
+            settle(&found, limit, look)
         }
-        None => instance.one_by_one(&instance.shape, limit, look),
+        None => each_point(&instance.shape, limit, look),
     }
 }
 
@@ -110,7 +111,12 @@ pub(super) fn is_padding(inverse: &InverseClaim, symbols: &Bindings, place: &[i1
 }
 
 /// A logical index that the inverse does not take back.
-fn lost(claim: MapClaim<'_>, inverse: &InverseClaim, symbols: &Bindings, point: &[i128]) -> Option<Counterexample> {
+pub(super) fn lost(
+    claim: MapClaim<'_>,
+    inverse: &InverseClaim,
+    symbols: &Bindings,
+    point: &[i128],
+) -> Option<Counterexample> {
     let image = match claim.map.eval(point, symbols) {
         Ok(image) => image,
         Err(error) => return Some(at(claim, symbols, &[point], format!("{} has no image: {error}", tuple(point)))),
@@ -125,7 +131,7 @@ fn lost(claim: MapClaim<'_>, inverse: &InverseClaim, symbols: &Bindings, point: 
 }
 
 /// A physical index that is said to be reached and is not by its inverse.
-fn unreached(
+pub(super) fn unreached(
     claim: MapClaim<'_>,
     inverse: &InverseClaim,
     symbols: &Bindings,

@@ -12,6 +12,7 @@
 //!
 //! What refutes gives a counterexample that was evaluated; it is made small (`shrink`).
 
+mod bits;
 mod bounds;
 mod case;
 mod injective;
@@ -261,4 +262,20 @@ fn symbols_from(model: &Assignment, names: &mut Names, symbols: &[Var]) -> Bindi
         Some(Value::Bool(_)) | None => 1,
     };
     symbols.iter().map(|symbol| (symbol.clone(), value(names.var(symbol)))).collect()
+}
+
+/// One obligation of a map by its id, for claims that are made of several maps.
+pub(crate) fn decide(judge: &Judge, id: &str, claim: MapClaim<'_>) -> Decision {
+    if let Some(reason) = claim.ill_formed() {
+        return (Verdict::Unknown(reason), "shape".into());
+    }
+    match id {
+        "bounds" => bounds::bounds(judge, claim),
+        "injective" => injective::injective(judge, claim),
+        "overflow" => overflow::overflow(judge, claim),
+        "inverse" => inverse::inverse(judge, claim),
+        "padding" => inverse::padding(judge, claim),
+        "specification" => specification::specification(judge, claim),
+        _ => (Verdict::Unknown(format!("there is no obligation `{id}` of a single map")), "none".into()),
+    }
 }

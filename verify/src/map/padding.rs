@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use tilewright_ir::{Bindings, InverseClaim};
 
 use super::case::{Case, empty, large, medium, small};
-use super::instance::{Answer, Instance, does_not_replay, too_many};
+use super::instance::{Answer, Instance, does_not_replay, each_point, settle, too_many};
 use super::inverse::{is_padding, right};
-use super::{MapClaim, Obligation, at, from_model, symbols_from};
+use super::{MapClaim, Obligation, at, bits, from_model, symbols_from};
 use crate::concrete::tuple;
 use crate::enumerate::{Builder, MAX_BITS, NodeId, first_wrong_padding};
 use crate::judge::{Decision, decide};
@@ -15,7 +15,8 @@ use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
 /// No logical index lands on the padding, and everything else is reached. Z3 shows the second by the inverse.
-pub(super) const OBLIGATION: Obligation = ("padding", exhaustive, &[empty, small, medium, sampled, by_z3, large]);
+pub(super) const OBLIGATION: Obligation =
+    ("padding", exhaustive, &[empty, small, bits::padding, medium, sampled, by_z3, large]);
 
 /// First whether an index lands on the padding; then which physical indices are reached, against what is said of them.
 fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
@@ -25,8 +26,8 @@ fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
         return one_by_one(instance, inverse, limit);
     };
     let found = instance.first(&builder, instance.domain.len(), &[flag], limit);
-    let Answer::Holds(points) = instance.answer(&found, limit, hit) else {
-        return instance.answer(&found, limit, hit);
+    let Answer::Holds(points) = settle(&found, limit, hit) else {
+        return settle(&found, limit, hit);
     };
     if instance.shape.contains(&0) {
         return Answer::Holds(points);
@@ -86,12 +87,12 @@ fn wrongly_used(
 
 fn one_by_one(instance: &Instance<'_>, inverse: &InverseClaim, limit: u64) -> Answer {
     let mut reached = HashSet::new();
-    let there = instance.one_by_one(&instance.domain, limit, |index| {
+    let there = each_point(&instance.domain, limit, |index| {
         reached.extend(instance.claim.map.eval(index, &instance.symbols).ok());
         hit(instance.claim, inverse, &instance.symbols, index)
     });
     let Answer::Holds(points) = there else { return there };
-    let places = instance.one_by_one(&instance.shape, limit, |place| {
+    let places = each_point(&instance.shape, limit, |place| {
         let used = is_padding(inverse, &instance.symbols, place) != Some(true);
         (used && !reached.contains(place)).then(|| nothing_there(instance, inverse, place))
     });

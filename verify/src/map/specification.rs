@@ -3,8 +3,8 @@
 use tilewright_ir::{BinaryOp, Bindings};
 
 use super::case::{Case, empty, large, medium, small};
-use super::instance::{Answer, Instance};
-use super::{MapClaim, Obligation, at, from_model, symbols_from};
+use super::instance::{Answer, Instance, each_point, settle};
+use super::{MapClaim, Obligation, at, bits, from_model, symbols_from};
 use crate::concrete::tuple;
 use crate::enumerate::{Builder, NodeId};
 use crate::judge::{Decision, decide};
@@ -13,16 +13,17 @@ use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
 /// Both maps have the same value at every index of the domain.
-pub(super) const OBLIGATION: Obligation = ("specification", exhaustive, &[empty, small, medium, sampled, by_z3, large]);
+pub(super) const OBLIGATION: Obligation =
+    ("specification", exhaustive, &[empty, small, bits::specification, medium, sampled, by_z3, large]);
 
 /// Each output over the axes that it or its meaning uses.
 fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
     let replay = |index: &[i128]| different(instance.claim, &instance.symbols, index);
     let Some((builder, flags)) = differences(instance) else {
-        return instance.one_by_one(&instance.domain, limit, replay);
+        return each_point(&instance.domain, limit, replay);
     };
     let found = instance.first(&builder, instance.domain.len(), &flags, limit);
-    instance.answer(&found, limit, replay)
+    settle(&found, limit, replay)
 }
 
 fn differences(instance: &Instance<'_>) -> Option<(Builder, Vec<NodeId>)> {
@@ -68,7 +69,7 @@ fn by_z3(case: &Case<'_>) -> Option<Decision> {
 }
 
 /// An index where the map and its meaning differ.
-fn different(claim: MapClaim<'_>, symbols: &Bindings, point: &[i128]) -> Option<Counterexample> {
+pub(super) fn different(claim: MapClaim<'_>, symbols: &Bindings, point: &[i128]) -> Option<Counterexample> {
     let (image, stated) = (claim.map.eval(point, symbols), claim.meaning?.eval(point, symbols));
     let text = match (&image, &stated) {
         (Ok(image), Ok(stated)) if image == stated => return None,

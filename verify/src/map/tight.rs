@@ -4,8 +4,8 @@
 //! reaches it is looked for by evaluation on small shapes (`witness`), and Z3 is asked about that one.
 
 use super::case::{Case, empty, large, medium, small};
-use super::instance::{Answer, Instance, too_many};
-use super::{Obligation, at, witness};
+use super::instance::{Answer, Instance, each_point, too_many};
+use super::{Obligation, at, bits, witness};
 use crate::enumerate::largest;
 use crate::judge::{Decision, method_of};
 use crate::kernel::Failure;
@@ -13,9 +13,9 @@ use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
 /// The stated physical shape is the smallest one, or the padding is stated.
-pub(super) const OBLIGATION: Obligation = ("tight", exhaustive, &[empty, small, medium, by_z3, large]);
+pub(super) const OBLIGATION: Obligation = ("tight", exhaustive, &[empty, small, bits::tight, medium, by_z3, large]);
 
-fn loose(instance: &Instance<'_>, axis: usize, largest: i128) -> Counterexample {
+pub(super) fn loose(instance: &Instance<'_>, axis: usize, largest: i128) -> Counterexample {
     let extent = instance.shape[axis];
     let text = format!("axis {axis} has extent {extent}, but the largest index is {largest}");
     at(instance.claim, &instance.symbols, &[], text)
@@ -56,7 +56,7 @@ fn exhaustive_axis(instance: &Instance<'_>, axis: usize, limit: u64) -> Answer {
 
 fn one_by_one(instance: &Instance<'_>, axis: usize, limit: u64) -> Answer {
     let (mut largest, mut reached) = (None, false);
-    let answer = instance.one_by_one(&instance.domain, limit, |point| {
+    let answer = each_point(&instance.domain, limit, |point| {
         let image = instance.claim.map.eval(point, &instance.symbols).ok()?;
         reached |= image[axis] + 1 == instance.shape[axis];
         largest = largest.max(Some(image[axis]));
@@ -71,6 +71,7 @@ fn one_by_one(instance: &Instance<'_>, axis: usize, limit: u64) -> Answer {
 }
 
 /// Each axis by an index that reaches its end.
+#[expect(clippy::unnecessary_wraps, reason = "the signature of a tier")]
 fn by_z3(case: &Case<'_>) -> Option<Decision> {
     let mut methods = Vec::new();
     for axis in (0..case.claim.shape.len()).filter(|axis| !case.claim.padded.contains(axis)) {

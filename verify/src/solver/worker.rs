@@ -3,11 +3,12 @@
 use super::memo::Remembered;
 use super::{Budget, SolverError};
 use crate::encode::{Function, Node, NodeId, Op, Query, Sort};
+use crate::smtlib::bits_of;
 use crate::term::Value;
 use std::cell::RefCell;
 use std::sync::Once;
 use std::time::{Duration, Instant};
-use z3::ast::{Ast, Bool, Dynamic, Int};
+use z3::ast::{Ast, BV, Bool, Dynamic, Int};
 
 /// A context is replaced after this many goals, so that it cannot grow without bound.
 const GOALS_PER_CONTEXT: u32 = 2000;
@@ -112,17 +113,28 @@ pub(super) fn reason(solver: &z3::Solver, budget: Budget, elapsed: Duration) -> 
 
 fn values(query: &Query, solver: &z3::Solver) -> Result<Remembered, SolverError> {
     let model = solver.get_model().ok_or_else(|| internal("a satisfiable goal without a model"))?;
-    let values = query.variables.iter().map(|variable| match variable.sort {
-        Sort::Int => {
+    let values = query.variables.iter().map(|variable| match (variable.sort, query.width) {
+        (Sort::Int, Some(width)) => {
+            let value = model.eval(&BV::new_const(variable.name.as_str(), width), true)?;
+            signed(value.as_u64()?, width).map(Value::Int)
+        }
+        (Sort::Int, None) => {
             let value = model.eval(&Int::new_const(variable.name.as_str()), true)?;
             value.as_i128().map(Value::Int)
         }
-        Sort::Bool => {
+        (Sort::Bool, _) => {
             let value = model.eval(&Bool::new_const(variable.name.as_str()), true)?;
             value.as_bool().map(Value::Bool)
         }
     });
     Ok(Remembered::Sat(values.collect()))
+}
+
+/// What the low `width` bits mean in two's complement.
+fn signed(bits: u64, width: u32) -> Option<i128> {
+    let power = 1i128.checked_shl(width)?;
+    let value = i128::from(bits);
+    Some(if value >= power / 2 { value - power } else { value })
 }
 
 pub(super) fn internal(text: &str) -> SolverError {
@@ -132,20 +144,28 @@ pub(super) fn internal(text: &str) -> SolverError {
 /// A node built in the current context.
 enum Built {
     Int(Int),
+    Bits(BV),
     Bool(Bool),
 }
 
 fn int_of(nodes: &[Built], id: NodeId) -> Result<&Int, SolverError> {
     match nodes.get(id) {
         Some(Built::Int(node)) => Ok(node),
-        Some(Built::Bool(_)) | None => Err(internal("an integer operand is missing")),
+        Some(Built::Bits(_) | Built::Bool(_)) | None => Err(internal("an integer operand is missing")),
     }
 }
 
 fn bool_of(nodes: &[Built], id: NodeId) -> Result<&Bool, SolverError> {
     match nodes.get(id) {
         Some(Built::Bool(node)) => Ok(node),
-        Some(Built::Int(_)) | None => Err(internal("a truth value is missing")),
+        Some(Built::Int(_) | Built::Bits(_)) | None => Err(internal("a truth value is missing")),
+    }
+}
+
+fn bits(nodes: &[Built], id: NodeId) -> Result<&BV, SolverError> {
+    match nodes.get(id) {
+        Some(Built::Bits(node)) => Ok(node),
+        Some(Built::Int(_) | Built::Bool(_)) | None => Err(internal("a bit-vector operand is missing")),
     }
 }
 
@@ -159,12 +179,18 @@ fn build(query: &Query) -> Result<Vec<Built>, SolverError> {
     let mut nodes = Vec::with_capacity(query.nodes.len());
     for node in &query.nodes {
         let built = match node {
-            Node::Int(value) => Built::Int(constant(*value)),
+            Node::Int(value) => match query.width {
+                Some(width) => Built::Bits(bit_vector(*value, width)?),
+                None => Built::Int(constant(*value)),
+            },
             Node::Bool(value) => Built::Bool(Bool::from_bool(*value)),
             Node::Var(position) => variable(query, *position)?,
             Node::Apply(function, args) => {
                 let function = functions.get(*function).ok_or_else(|| internal("a function is missing"))?;
                 Built::Int(apply(function, &nodes, args)?)
+            }
+            Node::Op(op, operands) if query.width.is_some() && over_bits(*op, &nodes, operands) => {
+                bit_operator(*op, &nodes, operands)?
             }
             Node::Op(op, operands) => operator(*op, &nodes, operands)?,
         };
@@ -177,11 +203,55 @@ fn constant(value: i128) -> Int {
     i64::try_from(value).map_or_else(|_| Int::from_i128(value), Int::from_i64)
 }
 
+fn bit_vector(value: i128, width: u32) -> Result<BV, SolverError> {
+    let bits = u64::try_from(bits_of(value, width)).map_err(|_| internal("a bit-vector is too wide"))?;
+    Ok(BV::from_u64(bits, width))
+}
+
+/// Whether an operator is one of bit-vectors here: not a connective, and not `=` or `ite` of truth values.
+fn over_bits(op: Op, nodes: &[Built], operands: &[NodeId]) -> bool {
+    let operand = operands.get(usize::from(op == Op::Ite)).and_then(|id| nodes.get(*id));
+    matches!(operand, Some(Built::Bits(_)))
+}
+
+fn bit_operator(op: Op, nodes: &[Built], operands: &[NodeId]) -> Result<Built, SolverError> {
+    let at = |position: usize| bits(nodes, *operands.get(position).ok_or_else(|| internal("an operand is missing"))?);
+    let chain = |of: fn(&BV, &BV) -> BV| -> Result<Built, SolverError> {
+        let mut value = at(0)?.clone();
+        for position in 1..operands.len() {
+            value = of(&value, at(position)?);
+        }
+        Ok(Built::Bits(value))
+    };
+    match op {
+        Op::Add => chain(|a, b| a.bvadd(b)),
+        Op::Sub => chain(|a, b| a.bvsub(b)),
+        Op::Mul => chain(|a, b| a.bvmul(b)),
+        Op::Div => chain(|a, b| a.bvudiv(b)),
+        Op::Mod => chain(|a, b| a.bvurem(b)),
+        Op::BitAnd => chain(|a, b| a.bvand(b)),
+        Op::BitOr => chain(|a, b| a.bvor(b)),
+        Op::BitXor => chain(|a, b| a.bvxor(b)),
+        Op::Shl => chain(|a, b| a.bvshl(b)),
+        Op::Shr => chain(|a, b| a.bvashr(b)),
+        Op::Neg => Ok(Built::Bits(at(0)?.bvneg())),
+        Op::Lt => Ok(Built::Bool(at(0)?.bvslt(at(1)?))),
+        Op::Le => Ok(Built::Bool(at(0)?.bvsle(at(1)?))),
+        Op::Eq => Ok(Built::Bool(at(0)?.eq(at(1)?))),
+        Op::Ite => {
+            let condition = operands.first().ok_or_else(|| internal("a condition is missing"))?;
+            Ok(Built::Bits(bool_of(nodes, *condition)?.ite(at(1)?, at(2)?)))
+        }
+        Op::Not | Op::And | Op::Or | Op::Implies => Err(internal("no operator of bit-vectors")),
+    }
+}
+
 fn variable(query: &Query, position: usize) -> Result<Built, SolverError> {
     let variable = query.variables.get(position).ok_or_else(|| internal("a variable is missing"))?;
-    Ok(match variable.sort {
-        Sort::Int => Built::Int(Int::new_const(variable.name.as_str())),
-        Sort::Bool => Built::Bool(Bool::new_const(variable.name.as_str())),
+    Ok(match (variable.sort, query.width) {
+        (Sort::Int, Some(width)) => Built::Bits(BV::new_const(variable.name.as_str(), width)),
+        (Sort::Int, None) => Built::Int(Int::new_const(variable.name.as_str())),
+        (Sort::Bool, _) => Built::Bool(Bool::new_const(variable.name.as_str())),
     })
 }
 
@@ -210,6 +280,9 @@ fn operator(op: Op, nodes: &[Built], operands: &[NodeId]) -> Result<Built, Solve
         Op::Neg | Op::Not => unary(op, nodes, operands)?,
         Op::Div | Op::Mod | Op::Lt | Op::Le | Op::Eq | Op::Implies => binary(op, nodes, operands)?,
         Op::Ite => choice(nodes, operands)?,
+        Op::BitAnd | Op::BitOr | Op::BitXor | Op::Shl | Op::Shr => {
+            return Err(internal("an operator of bit-vectors among integers"));
+        }
     })
 }
 

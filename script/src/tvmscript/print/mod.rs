@@ -6,11 +6,12 @@ mod expr;
 mod names;
 mod stmt;
 
-use tilewright_ir::{Buffer, Expr, Module, PrimFunc, Scope, Var};
+use tilewright_ir::{AttrValue, Buffer, Expr, Module, PrimFunc, Scalar, Scope, Var};
 
 use names::Names;
 
 use crate::index_map::next_domain;
+use crate::tile_layout::print_xla_layout;
 
 /// A file with all functions of a module.
 pub fn print_module(module: &Module) -> String {
@@ -116,6 +117,25 @@ impl Printer {
         }
         if !maps.is_empty() {
             entries.push(format!("\"layout_transform_map\": {{{}}}", maps.join(", ")));
+        }
+        let mut tiles = Vec::new();
+        for (data, request) in &func.attrs.tile_layout {
+            let Some(buffer) = buffers.iter().find(|buffer| buffer.data == *data) else { continue };
+            let layout = expr::quote(&print_xla_layout(&request.layout));
+            let entry = match request.pad_value {
+                None => layout,
+                Some(value) => {
+                    let value = match value {
+                        Scalar::Int(value) => AttrValue::Int(i64::try_from(value).unwrap_or(i64::MAX)),
+                        Scalar::Float(value) => AttrValue::Float(value),
+                    };
+                    format!("{{\"layout\": {layout}, \"pad_value\": {}}}", self.attr(&value))
+                }
+            };
+            tiles.push(format!("{}: {entry}", self.names.buffer(buffer)));
+        }
+        if !tiles.is_empty() {
+            entries.push(format!("\"tile_layout\": {{{}}}", tiles.join(", ")));
         }
         if !entries.is_empty() {
             self.line(&format!("T.func_attr({{{}}})", entries.join(", ")));

@@ -1,0 +1,112 @@
+//! Intervals of polynomials and expressions, from those of the variables.
+
+use tilewright_ir::{BinaryOp, Expr, MathFn, UnaryOp};
+
+use super::interval::{End, Interval};
+use super::poly::{Atom, Key, Poly, Term};
+use super::ranges::{Known, Ranges};
+
+impl Ranges {
+    pub(super) fn interval(&self, poly: &Poly) -> Interval {
+        let products = poly.terms().map(|Term { coef, mono }| {
+            let factors = mono.iter().map(|atom| self.atom_interval(atom));
+            factors.fold(Interval::point(coef), Interval::times)
+        });
+        products.fold(Interval::point(0), Interval::plus)
+    }
+
+    pub(super) fn atom_interval(&self, atom: &Atom) -> Interval {
+        match atom {
+            Atom::Opaque(Key(expr)) => self.expr_interval(expr),
+            Atom::Div(a, b) => self.interval(a).divided(self.interval(b)),
+            Atom::Mod(a, b) => self.interval(a).remainder(self.interval(b)),
+        }
+    }
+
+    /// Bounds of an integer expression of one lane, over the integers.
+    pub(super) fn expr_interval(&self, expr: &Expr) -> Interval {
+        let interval = |expr: &Expr| self.expr_interval(expr);
+        match expr {
+            Expr::Int { value, .. } => Interval::point(*value),
+            Expr::Var(var) => match self.known.get(var) {
+                Some(Known::Symbol(interval) | Known::Index { interval, .. }) => *interval,
+                None => Interval::ALL,
+            },
+            Expr::Binary(op, a, b) => self.binary_interval(*op, a, b),
+            Expr::Unary(UnaryOp::Neg, a) => interval(a).negated(),
+            Expr::Call(MathFn::Abs, args) => args.first().map_or(Interval::ALL, |arg| {
+                let value = interval(arg);
+                value.max(value.negated()).max(Interval::point(0))
+            }),
+            Expr::Select(c, a, b) | Expr::IfThenElse(c, a, b) => match self.outcome(c) {
+                Some(holds) => interval(if holds { a } else { b }),
+                None => interval(a).hull(interval(b)),
+            },
+            Expr::Cast(ty, value) if value.dtype().scalar.is_integer() && ty.scalar.is_integer() => {
+                let (lo, hi) = ty.scalar.integer_range().unwrap_or((0, 0));
+                let value = interval(value);
+                if value.within(lo, hi) { value } else { Interval::ALL }
+            }
+            _ => Interval::ALL,
+        }
+    }
+
+    fn binary_interval(&self, op: BinaryOp, a: &Expr, b: &Expr) -> Interval {
+        let (x, y) = (self.expr_interval(a), self.expr_interval(b));
+        if let (Some(x), Some(y)) = (x.only(), y.only())
+            && let Ok(value) = op.eval_exact(x, y, a.dtype().scalar)
+        {
+            return Interval::point(value);
+        }
+        let nonneg = x.is_at_least(0);
+        match op {
+            BinaryOp::Add => x.plus(y),
+            BinaryOp::Sub => x.plus(y.negated()),
+            BinaryOp::Mul => x.times(y),
+            BinaryOp::FloorDiv if y.is_at_least(1) => x.divided(y),
+            BinaryOp::FloorMod if y.is_at_least(1) => x.remainder(y),
+            BinaryOp::TruncDiv if y.is_at_least(1) && nonneg => x.divided(y),
+            BinaryOp::TruncMod if y.is_at_least(1) && nonneg => x.remainder(y),
+            BinaryOp::Min => x.min(y),
+            BinaryOp::Max => x.max(y),
+            BinaryOp::BitAnd if y.is_at_least(0) => Interval { lo: End::At(0), hi: y.hi },
+            BinaryOp::BitAnd if nonneg => Interval { lo: End::At(0), hi: x.hi },
+            BinaryOp::BitOr | BinaryOp::BitXor if nonneg && y.is_at_least(0) => Interval {
+                lo: End::At(0),
+                hi: match (x.hi, y.hi) {
+                    (End::At(x), End::At(y)) => End::At(all_ones(x.max(y))),
+                    _ => End::Above,
+                },
+            },
+            BinaryOp::Shr => match y.least().filter(|&least| y.greatest() == Some(least)) {
+                Some(amount @ 0..=62) => x.divided(Interval::point(1 << amount)),
+                _ => Interval::ALL,
+            },
+            BinaryOp::Shl => match y.least().filter(|&least| y.greatest() == Some(least)) {
+                Some(amount @ 0..=62) => x.times(Interval::point(1 << amount)),
+                _ => Interval::ALL,
+            },
+            _ => Interval::ALL,
+        }
+    }
+
+    /// How a comparison comes out, where the bounds of both sides say it.
+    fn outcome(&self, condition: &Expr) -> Option<bool> {
+        let Expr::Binary(op, a, b) = condition else { return condition.as_const_int().map(|value| value != 0) };
+        let (x, y) = (self.expr_interval(a), self.expr_interval(b));
+        let decide = |yes: bool, no: bool| if yes { Some(true) } else { no.then_some(false) };
+        match op {
+            BinaryOp::Lt => decide(x.hi < y.lo, x.lo >= y.hi),
+            BinaryOp::Le => decide(x.hi <= y.lo, x.lo > y.hi),
+            BinaryOp::Gt => decide(x.lo > y.hi, x.hi <= y.lo),
+            BinaryOp::Ge => decide(x.lo >= y.hi, x.hi < y.lo),
+            _ => None,
+        }
+    }
+}
+
+/// The least number of the form `2^n - 1` that is not below `value`.
+fn all_ones(value: i128) -> i128 {
+    let bits = 128 - value.leading_zeros();
+    if bits >= 127 { i128::MAX } else { (1 << bits) - 1 }
+}

@@ -1,0 +1,156 @@
+//! The greatest and the least value of an index over a box of constant extents, exactly.
+//!
+//! Boxes are halved where their interval says that they may hold the greatest value, until a value that is attained is
+//! the bound of all that is left. What this does not decide is enumerated, if the points are few enough.
+
+use std::collections::BinaryHeap;
+
+use tilewright_ir::{Bindings, EvalError, Expr, Var};
+
+use super::ranges::Ranges;
+
+/// Boxes looked at before the search gives up.
+const MAX_BOXES: usize = 1500;
+/// More points than this are not enumerated.
+const MAX_POINTS: i128 = 1 << 20;
+
+/// A value and where it is attained.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Attained {
+    pub(super) value: i128,
+    pub(super) at: Vec<i128>,
+}
+
+/// Least and greatest value over `0 <= var < extent`, all extents at least 1; none if neither way finds them.
+///
+/// # Errors
+/// The expression has no value somewhere.
+pub(super) fn extremes(expr: &Expr, vars: &[(Var, i128)]) -> Result<Option<(Attained, Attained)>, EvalError> {
+    let greatest = search(expr, vars, false)?;
+    match greatest {
+        Some(greatest) => match search(expr, vars, true)? {
+            Some(least) => Ok(Some((least, greatest))),
+            None => enumerated(expr, vars),
+        },
+        None => enumerated(expr, vars),
+    }
+}
+
+/// Calls `visit` on the points of a box in row-major order, until it says no; whether it never did.
+pub(super) fn each_point(extents: &[i128], mut visit: impl FnMut(&[i128]) -> bool) -> bool {
+    if extents.iter().any(|&extent| extent < 1) {
+        return true;
+    }
+    let mut point = vec![0i128; extents.len()];
+    loop {
+        if !visit(&point) {
+            return false;
+        }
+        let next = (0..extents.len()).rev().find(|&axis| {
+            point[axis] += 1;
+            let fits = point[axis] < extents[axis];
+            if !fits {
+                point[axis] = 0;
+            }
+            fits
+        });
+        if next.is_none() {
+            return true;
+        }
+    }
+}
+
+fn enumerated(expr: &Expr, vars: &[(Var, i128)]) -> Result<Option<(Attained, Attained)>, EvalError> {
+    let extents: Vec<i128> = vars.iter().map(|(_, extent)| *extent).collect();
+    let size = extents.iter().try_fold(1i128, |size, extent| size.checked_mul(*extent));
+    if size.is_none_or(|size| size > MAX_POINTS) {
+        return Ok(None);
+    }
+    let (mut found, mut fault): (Option<(Attained, Attained)>, _) = (None, None);
+    let mut bindings: Bindings = vars.iter().map(|(var, _)| (var.clone(), 0)).collect();
+    each_point(&extents, |at| {
+        for ((var, _), value) in vars.iter().zip(at) {
+            bindings.entry(var.clone()).and_modify(|place| *place = *value);
+        }
+        match expr.eval_index(&bindings) {
+            Ok(value) => {
+                let here = || Attained { value, at: at.to_vec() };
+                match &mut found {
+                    None => found = Some((here(), here())),
+                    Some((least, greatest)) => {
+                        if value < least.value {
+                            *least = here();
+                        }
+                        if value > greatest.value {
+                            *greatest = here();
+                        }
+                    }
+                }
+                true
+            }
+            Err(error) => {
+                fault = Some(error);
+                false
+            }
+        }
+    });
+    fault.map_or(Ok(found), Err)
+}
+
+/// A part of the box, and a bound of the values in it; ordered by the bound.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Part {
+    bound: i128,
+    ends: Vec<(i128, i128)>,
+}
+
+/// The greatest value, or the least one; values are negated for that.
+fn search(expr: &Expr, vars: &[(Var, i128)], least: bool) -> Result<Option<Attained>, EvalError> {
+    let sign = if least { -1 } else { 1 };
+    let bound = |ends: &[(i128, i128)]| {
+        let ranges = vars.iter().zip(ends).fold(Ranges::new(), |ranges, ((var, _), (lo, hi))| ranges.within(var, *lo, *hi));
+        let interval = ranges.expr_interval(expr);
+        if least { interval.least().and_then(i128::checked_neg) } else { interval.greatest() }
+    };
+    let value = |at: &[i128]| {
+        let bindings: Bindings = vars.iter().map(|(var, _)| var.clone()).zip(at.iter().copied()).collect();
+        expr.eval_index(&bindings).map(|value| value.saturating_mul(sign))
+    };
+    let whole: Vec<(i128, i128)> = vars.iter().map(|(_, extent)| (0, extent - 1)).collect();
+    let Some(first) = bound(&whole) else { return Ok(None) };
+    let mut best: Option<Attained> = None;
+    let mut parts = BinaryHeap::from([Part { bound: first, ends: whole }]);
+    for _ in 0..MAX_BOXES {
+        let Some(Part { bound: limit, ends }) = parts.pop() else { break };
+        if best.as_ref().is_some_and(|best| best.value >= limit) {
+            break;
+        }
+        let (low, high): (Vec<i128>, Vec<i128>) = ends.iter().copied().unzip();
+        for at in [low, high] {
+            let value = value(&at)?;
+            if best.as_ref().is_none_or(|best| value > best.value) {
+                best = Some(Attained { value, at });
+            }
+        }
+        if best.as_ref().is_some_and(|best| best.value >= limit) {
+            break;
+        }
+        let Some(axis) = (0..ends.len()).max_by_key(|&axis| ends[axis].1 - ends[axis].0) else { break };
+        let (lo, hi) = ends[axis];
+        if lo == hi {
+            continue;
+        }
+        let middle = lo + (hi - lo) / 2;
+        for half in [(lo, middle), (middle + 1, hi)] {
+            let mut ends = ends.clone();
+            ends[axis] = half;
+            let Some(bound) = bound(&ends) else { return Ok(None) };
+            parts.push(Part { bound, ends });
+        }
+        if parts.len() > MAX_BOXES {
+            return Ok(None);
+        }
+    }
+    let done = |best: &Attained| parts.peek().is_none_or(|part| part.bound <= best.value);
+    Ok(best.filter(done).map(|best| Attained { value: best.value.saturating_mul(sign), at: best.at }))
+}

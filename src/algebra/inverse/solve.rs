@@ -1,0 +1,310 @@
+//! The equations `output = place` of a map without conditions, solved for the logical indices.
+//!
+//! Each equation has a sum of digits (an index, a quotient, a remainder, an exclusive or) on one side and what is known,
+//! in terms of the physical indices, on the other. Until nothing moves:
+//!
+//! | rule | from | to |
+//! |---|---|---|
+//! | digits | `a*N + b == v`, `0 <= b < N` | `a == v // N`, `b == v % N` |
+//! | number | `x // 4 == v`, `x % 4 == w` | `x == 4*v + w`; with a remainder alone, if `x` moves in a window that wide |
+//! | xor | `x ^ g == v`, `g` known | `x == v ^ g` |
+//! | matrix | `x ^ x // 2 == v`, `x < 2^k` | each bit of `x` as an exclusive or of bits of `v` |
+//! | elimination | `i + j == v`, `i - j == w` | `2*i == v + w` |
+
+use tilewright_ir::visit::Substitution;
+use tilewright_ir::{BinaryOp, Expr, IndexMap, Var};
+
+use super::super::bits::{bits_limit, xor_of, xor_operands};
+use super::super::poly::{Atom, Key, Poly, Term};
+use super::super::ranges::Ranges;
+use super::super::rewrite::Simplifier;
+use super::{linear, matrix};
+
+/// More steps than this no map of a sensible size takes.
+const MAX_STEPS: usize = 400;
+
+/// `(base // place) % modulus == value`; without a modulus it is the last digit.
+struct Digit {
+    base: Poly,
+    place: Poly,
+    modulus: Option<Poly>,
+    value: Poly,
+}
+
+pub(super) struct Solver<'a> {
+    pub(super) map: &'a IndexMap,
+    pub(super) ranges: &'a Ranges,
+    pub(super) solved: Vec<(Var, Poly)>,
+    digits: Vec<Digit>,
+    /// Equations between a sum of logical digits and a physical value.
+    pub(super) open: Vec<(Poly, Poly)>,
+    /// Equations between an expression that is no sum and a physical value.
+    pub(super) opaque: Vec<(Expr, Poly)>,
+    /// Radices of the numerals that were taken apart, each from the innermost.
+    pub(super) radices: Vec<Vec<Poly>>,
+}
+
+impl<'a> Solver<'a> {
+    pub(super) fn new(map: &'a IndexMap, ranges: &'a Ranges) -> Self {
+        let (solved, digits, open) = (Vec::new(), Vec::new(), Vec::new());
+        Self { map, ranges, solved, digits, open, opaque: Vec::new(), radices: Vec::new() }
+    }
+
+    /// The value of each logical index in terms of the physical ones, or what is not determined.
+    pub(super) fn run(&mut self, outputs: &[Expr], physical: &[Var]) -> Result<Vec<Poly>, String> {
+        let simplifier = Simplifier::new(self.ranges);
+        for (output, var) in outputs.iter().zip(physical) {
+            let no_sum = || format!("`{output}` may have no value, or is too large a sum");
+            self.open.push((simplifier.poly(output).ok_or_else(no_sum)?, simplifier.poly(&var.into()).ok_or_else(no_sum)?));
+        }
+        for var in self.map.vars() {
+            if let Some(value) = self.ranges.fixed(var) {
+                self.solved.push((var.clone(), value.clone()));
+            }
+        }
+        for _ in 0..MAX_STEPS {
+            let moved = self.solve_equation()
+                || self.solve_number()
+                || self.undo_xor()
+                || linear::eliminate(self)
+                || matrix::solve(self)
+                || self.split_xor();
+            if !moved {
+                break;
+            }
+        }
+        let missing: Vec<String> =
+            self.map.vars().iter().filter(|var| self.value_of(var).is_none()).map(|var| format!("`{var}`")).collect();
+        if missing.is_empty() {
+            return Ok(self.map.vars().iter().filter_map(|var| self.value_of(var).cloned()).collect());
+        }
+        Err(format!("no rule finds {} from the places alone", missing.join(", ")))
+    }
+
+    fn value_of(&self, var: &Var) -> Option<&Poly> {
+        self.solved.iter().find(|(solved, _)| solved == var).map(|(_, value)| value)
+    }
+
+    fn is_logical(&self, var: &Var) -> bool {
+        self.map.vars().contains(var)
+    }
+
+    /// The logical indices in an expression that are not known yet.
+    pub(super) fn unknowns(&self, vars: Vec<Var>) -> Vec<Var> {
+        vars.into_iter().filter(|var| self.is_logical(var) && self.value_of(var).is_none()).collect()
+    }
+
+    /// An expression of known indices, in terms of the physical ones.
+    pub(super) fn substituted(&self, expr: &Expr) -> Option<Expr> {
+        let vars: Vec<_> = expr.vars().into_iter().filter(|var| self.is_logical(var)).collect();
+        let simplifier = Simplifier::new(self.ranges);
+        let values = vars.iter().map(|var| simplifier.emit(self.value_of(var)?, var.dtype().scalar));
+        Some(Substitution::new(&vars, values.collect::<Option<Vec<_>>>()?).apply(expr))
+    }
+
+    fn solve_equation(&mut self) -> bool {
+        for position in 0..self.open.len() {
+            let (sum, value) = self.open[position].clone();
+            if let Some(found) = self.digits_of(&sum, &value) {
+                self.open.remove(position);
+                for (atom, value) in found {
+                    self.record(atom, value);
+                }
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Splits a sum into what is known already, in terms of the physical indices, and the rest.
+    pub(super) fn known_part(&self, sum: &Poly) -> Option<(Poly, Vec<Term>)> {
+        let simplifier = Simplifier::new(self.ranges);
+        let (mut known, mut unknown) = (Poly::default(), Vec::new());
+        for term in sum.terms() {
+            let poly = Poly::from(term.clone());
+            if !self.unknowns(poly.vars()).is_empty() {
+                unknown.push(term);
+                continue;
+            }
+            let ty = self.map.vars().first()?.dtype().scalar;
+            let replaced = self.substituted(&simplifier.emit(&poly, ty)?)?;
+            known = known.plus(&simplifier.poly(&replaced)?)?;
+        }
+        Some((known, unknown))
+    }
+
+    /// The digits of a sum, if they can be told apart.
+    fn digits_of(&mut self, sum: &Poly, value: &Poly) -> Option<Vec<(Atom, Poly)>> {
+        let (known, unknown) = self.known_part(sum)?;
+        let mut value = value.minus(&known)?;
+        let mut places = Vec::new();
+        for term in unknown {
+            let (atom, coef) = self.digit_term(&term)?;
+            let (least, greatest) = self.atom_bounds(&atom)?;
+            let reversed = term.coef < 0;
+            let place = Poly::from(Term { coef: coef.coef.checked_abs()?, mono: coef.mono });
+            let start = if reversed { greatest.scaled(-1)? } else { least.clone() };
+            value = value.minus(&place.times(&start)?)?;
+            let span = greatest.minus(&least)?;
+            places.push(linear::Place { atom, place, span, start: if reversed { greatest } else { least }, reversed });
+        }
+        let (found, radices) = linear::take_apart(self.ranges, places, value)?;
+        self.radices.extend(radices);
+        Some(found)
+    }
+
+    /// The one atom of a term that is unknown, and its coefficient.
+    pub(super) fn digit_term(&self, term: &Term) -> Option<(Atom, Term)> {
+        let is_digit = |atom: &Atom| Poly::from(atom.clone()).vars().iter().any(|var| self.is_logical(var));
+        let (digits, symbols): (Vec<_>, Vec<_>) = term.mono.iter().cloned().partition(is_digit);
+        let [digit] = <[Atom; 1]>::try_from(digits).ok()?;
+        let fixed = match &digit {
+            Atom::Opaque(_) => true,
+            Atom::Div(_, by) | Atom::Mod(_, by) => !by.vars().iter().any(|var| self.is_logical(var)),
+        };
+        fixed.then_some((digit, Term { coef: term.coef, mono: symbols }))
+    }
+
+    fn atom_bounds(&self, atom: &Atom) -> Option<(Poly, Poly)> {
+        let poly = Poly::from(atom.clone());
+        Some((self.ranges.least(&poly)?, self.ranges.greatest(&poly)?))
+    }
+
+    fn record(&mut self, atom: Atom, value: Poly) {
+        if let Some(var) = atom.as_var() {
+            if self.value_of(var).is_none() {
+                self.solved.push((var.clone(), value));
+            }
+            return;
+        }
+        let one = Poly::constant(1);
+        let digit = match atom {
+            Atom::Opaque(Key(expr)) => return self.opaque.push((expr, value)),
+            Atom::Div(base, by) => Digit { base: *base, place: *by, modulus: None, value },
+            Atom::Mod(base, by) => match base.as_atom() {
+                Some(Atom::Div(inner, place)) => {
+                    Digit { base: (**inner).clone(), place: (**place).clone(), modulus: Some(*by), value }
+                }
+                _ => Digit { base: *base, place: one, modulus: Some(*by), value },
+            },
+        };
+        self.digits.push(digit);
+    }
+
+    /// Puts the digits of one number together; the number is the next equation.
+    fn solve_number(&mut self) -> bool {
+        let bases: Vec<Poly> = self.digits.iter().map(|digit| digit.base.clone()).collect();
+        for base in bases {
+            if let Some(equation) = self.assembled(&base) {
+                self.digits.retain(|digit| digit.base != base);
+                self.open.push(equation);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn assembled(&self, base: &Poly) -> Option<(Poly, Poly)> {
+        let (mut total, mut place) = (Poly::default(), Some(Poly::constant(1)));
+        while let Some(at) = &place {
+            let here = self.digits.iter().filter(|digit| digit.base == *base);
+            let Some((value, modulus)) = here.clone().find_map(|digit| self.digit_at(digit, at)) else { break };
+            total = total.plus(&at.times(&value)?)?;
+            place = match &modulus {
+                Some(modulus) => Some(at.times(modulus)?),
+                None => None,
+            };
+        }
+        let (known, unknown) = self.known_part(base)?;
+        let unknown = unknown.into_iter().try_fold(Poly::default(), |sum, term| sum.plus(&term.into()))?;
+        let value = total.minus(&known)?;
+        let Some(modulus) = place else { return Some((unknown, value)) };
+        // Known up to multiples of `modulus`: enough if the number moves in a window of that width.
+        let (least, greatest) = (self.ranges.least(&unknown)?, self.ranges.greatest(&unknown)?);
+        self.ranges.prove_below(&greatest.minus(&least)?, &modulus).then_some(())?;
+        let (_, offset) = Simplifier::new(self.ranges).divide(&value.minus(&least)?, &modulus)?;
+        Some((unknown, least.plus(&offset)?))
+    }
+
+    /// What a digit says from the place `at` upwards, if it says anything there: value and modulus.
+    fn digit_at(&self, digit: &Digit, at: &Poly) -> Option<(Poly, Option<Poly>)> {
+        if digit.place == *at {
+            return Some((digit.value.clone(), digit.modulus.clone()));
+        }
+        let simplifier = Simplifier::new(self.ranges);
+        let exact = |a: &Poly, b: &Poly| {
+            let (whole, rest) = super::super::divide::split(a, b)?;
+            rest.is_zero().then_some(whole)
+        };
+        let above = exact(at, &digit.place)?;
+        let modulus = match &digit.modulus {
+            Some(modulus) => Some(exact(modulus, &above).filter(|left| left.as_const() != Some(1))?),
+            None => None,
+        };
+        Some((simplifier.divide(&digit.value, &above)?.0, modulus))
+    }
+
+    /// `x ^ g == v` with `g` known is `x == v ^ g`.
+    fn undo_xor(&mut self) -> bool {
+        for position in 0..self.opaque.len() {
+            let (expr, value) = &self.opaque[position];
+            let (unknown, known): (Vec<Expr>, Vec<Expr>) =
+                xor_operands(expr).into_iter().partition(|operand| !self.unknowns(operand.vars()).is_empty());
+            let is_xor = matches!(expr, Expr::Binary(BinaryOp::BitXor, ..));
+            if unknown.len() > 1 && known.is_empty() || unknown.len() == 1 && !is_xor {
+                continue;
+            }
+            let ty = expr.dtype().scalar;
+            let simplifier = Simplifier::new(self.ranges);
+            let known: Option<Vec<Expr>> = known.iter().map(|operand| self.substituted(operand)).collect();
+            let moved = || {
+                let all = known?.into_iter().chain([simplifier.emit(value, ty)?]).collect();
+                simplifier.poly(&xor_of(all)?)
+            };
+            let Some(value) = moved() else { continue };
+            self.opaque.remove(position);
+            match xor_of(unknown) {
+                Some(Expr::Binary(BinaryOp::BitXor, a, b)) => self.opaque.push((Expr::Binary(BinaryOp::BitXor, a, b), value)),
+                Some(single) => match Simplifier::new(self.ranges).poly(&single) {
+                    Some(sum) => self.open.push((sum, value)),
+                    None => return false,
+                },
+                // All of it is known: nothing is learnt.
+                None => {}
+            }
+            return true;
+        }
+        false
+    }
+
+    /// `x ^ g == v` with `0 <= g < 2^k` says `x // 2^k == v // 2^k`, and the same of the remainders.
+    fn split_xor(&mut self) -> bool {
+        let simplifier = Simplifier::new(self.ranges);
+        for position in 0..self.opaque.len() {
+            let (expr, value) = self.opaque[position].clone();
+            let Expr::Binary(BinaryOp::BitXor, a, b) = &expr else { continue };
+            let split = || {
+                let (x, y) = (simplifier.poly(a)?, simplifier.poly(b)?);
+                let (p, q) = (bits_limit(&x, self.ranges), bits_limit(&y, self.ranges));
+                let (large, small, limit) = match (p, q) {
+                    (Some(p), Some(q)) if p == q => return None,
+                    (p, Some(q)) if p.is_none_or(|p| p > q) => (x, y, q),
+                    (Some(p), _) => (y, x, p),
+                    _ => return None,
+                };
+                let limit = Poly::constant(limit);
+                let ((high, low), (above, below)) =
+                    (simplifier.divide(&large, &limit)?, simplifier.divide(&value, &limit)?);
+                let ty = a.dtype().scalar;
+                let low = Expr::binary(BinaryOp::BitXor, simplifier.emit(&low, ty)?, simplifier.emit(&small, ty)?);
+                Some(((high, above), (simplifier.poly(&low)?, below)))
+            };
+            if let Some((high, low)) = split() {
+                self.opaque.remove(position);
+                self.open.extend([high, low]);
+                return true;
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,178 @@
+//! `tilewright bitcast`: whether the memory of one array may be taken for that of another.
+
+use tilewright_ir::layout::{ArrayShape, SymbolicTiling};
+use tilewright_ir::{Diagnostic, XlaShape};
+use tilewright_script::{print_xla_shape, read_xla_shape};
+use tilewright_verify::{Judge, PairClaim};
+
+use super::batch;
+use super::exit::ExitStatus;
+use super::failure::Failure;
+use super::layout::{array, plain};
+use super::options::Global;
+use super::printer::Printer;
+use crate::layouts::{self, Pair};
+use crate::report::{BitcastReport, ObligationRow, Source, Verdict};
+
+/// Say whether the memory of array A, taken as array B, holds the same: slot by slot, padding included
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "Elements are the same if their logical indices are; if the shapes differ, if their row-major numbers \
+                        are (a reshape).\n\nExamples:\n  tilewright bitcast \
+                        'f32[2,7,8,11,10]{4,3,2,1,0:T(*,*,2,*,3)}' 'f32[112,110]{1,0:T(2,3)}'     # proved\n  tilewright \
+                        bitcast 'f32[3,5]{1,0}' 'f32[5,3]{0,1}' --transpose 1,0     # proved\n  tilewright bitcast \
+                        'f32[3,5]{1,0}' 'f32[3,5]{0,1}'     # refuted: exit code 1"
+)]
+pub struct Args {
+    #[command(flatten)]
+    pub(super) pair: PairArgs,
+}
+
+/// Two arrays, or a file of such requests.
+#[derive(clap::Args, Debug)]
+pub struct PairArgs {
+    /// The array A with its layout as XLA writes it
+    #[arg(value_name = "A", required_unless_present = "batch")]
+    from: Option<String>,
+    /// The array B
+    #[arg(value_name = "B", required_unless_present = "batch")]
+    to: Option<String>,
+    /// Dimension k of B is this dimension of A
+    #[arg(long, value_name = "1,0", value_delimiter = ',')]
+    transpose: Option<Vec<usize>>,
+    /// Answer many requests, one JSON object a line, such as {"from":"f32[3,5]{1,0}","to":"f32[5,3]{0,1}","transpose":[1,0]};
+    /// `-` reads them from standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "to", "transpose"])]
+    pub(super) batch: Option<String>,
+}
+
+/// Two arrays that were read, and how they correspond.
+pub(super) struct Request {
+    from: Side,
+    to: Side,
+    pub(super) transpose: Option<Vec<usize>>,
+    pub(super) pair: Pair,
+}
+
+struct Side {
+    shape: XlaShape,
+    array: ArrayShape,
+}
+
+/// Prints whether it may.
+///
+/// # Errors
+/// Texts that are no arrays' layouts, and arrays that do not correspond.
+pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
+    let judge = judge(global)?;
+    if let Some(file) = &args.pair.batch {
+        return batch::run(file, printer, |request| Ok(answer(&Request::from_json(request)?, &judge)));
+    }
+    let request = Request::from_args(&args.pair)?;
+    let report = answer(&request, &judge);
+    if printer.is_json() {
+        printer.json(&report.to_json())?;
+    } else {
+        printer.result(&report.to_text(printer.style()))?;
+    }
+    Ok(status(&report.verdicts, report.verdict(), global))
+}
+
+pub(super) fn judge(global: &Global) -> Result<Judge, Failure> {
+    let options = super::pipeline_options(global, &super::options::Shapes::default(), None);
+    Judge::new(options.judge_config()).map_err(|error| Failure::Internal(error.to_string()))
+}
+
+pub(super) fn status(rows: &[ObligationRow], verdict: Verdict, global: &Global) -> ExitStatus {
+    if rows.iter().any(ObligationRow::is_internal) {
+        return ExitStatus::Internal;
+    }
+    ExitStatus::of_verdict(verdict, global.allow_unknown)
+}
+
+fn answer(request: &Request, judge: &Judge) -> BitcastReport {
+    let row = ObligationRow::from(judge.check_bitcast(&request.claim()));
+    let legal = match row.verdict {
+        Verdict::Proved => Some(true),
+        Verdict::Refuted | Verdict::Mismatch => Some(false),
+        Verdict::Unknown | Verdict::Vacuous | Verdict::Skipped => None,
+    };
+    BitcastReport {
+        schema: "tilewright.bitcast/1",
+        from: request.text_a(),
+        to: request.text_b(),
+        transpose: request.transpose.clone(),
+        same_elements: request.pair.reindex.to_string(),
+        legal,
+        verdicts: vec![row],
+    }
+}
+
+impl Request {
+    pub(super) fn from_args(args: &PairArgs) -> Result<Self, Failure> {
+        let side = |text: &Option<String>, name: &str| Side::read(text.as_deref().unwrap_or_default(), name);
+        Self::new(side(&args.from, "<A>")?, side(&args.to, "<B>")?, args.transpose.clone())
+    }
+
+    pub(super) fn from_json(request: &batch::Request) -> Result<Self, Failure> {
+        batch::only(request, &["from", "to", "transpose"])?;
+        let bad = |message: String| Failure::plain("<batch>", "bad-request", message);
+        let side = |key: &str| match request.get(key).and_then(|text| text.as_str()) {
+            Some(text) => Side::read(text, "<batch>"),
+            None => Err(bad(format!("the request has no text `{key}`"))
+                .with_help("such as {\"from\":\"f32[3,5]{1,0}\",\"to\":\"f32[5,3]{0,1}\",\"transpose\":[1,0]}")),
+        };
+        let axes = |value: &serde_json::Value| {
+            let axis = |axis: &serde_json::Value| axis.as_u64().and_then(|axis| usize::try_from(axis).ok());
+            value.as_array().and_then(|axes| axes.iter().map(axis).collect::<Option<Vec<usize>>>())
+        };
+        let transpose = match request.get("transpose").filter(|value| !value.is_null()) {
+            None => None,
+            Some(value) => {
+                let found = axes(value);
+                Some(found.ok_or_else(|| bad(format!("`transpose` is a list of dimensions, not {value}")))?)
+            }
+        };
+        Self::new(side("from")?, side("to")?, transpose)
+    }
+
+    fn new(from: Side, to: Side, transpose: Option<Vec<usize>>) -> Result<Self, Failure> {
+        let pair = layouts::pair(&from.array, &to.array, transpose.as_deref());
+        let pair = pair.map_err(|message| Failure::plain("<A and B>", "no-correspondence", message))?;
+        Ok(Self { from, to, transpose, pair })
+    }
+
+    pub(super) fn claim(&self) -> PairClaim<'_> {
+        PairClaim {
+            from: &self.from.array,
+            to: &self.to.array,
+            to_extents: &self.pair.to_extents,
+            reindex: &self.pair.reindex,
+            permutation: self.transpose.as_deref(),
+        }
+    }
+
+    pub(super) fn arrays(&self) -> (&ArrayShape, &ArrayShape) {
+        (&self.from.array, &self.to.array)
+    }
+
+    pub(super) fn text_a(&self) -> String {
+        print_xla_shape(&self.from.shape)
+    }
+
+    pub(super) fn text_b(&self) -> String {
+        print_xla_shape(&self.to.shape)
+    }
+}
+
+impl Side {
+    fn read(text: &str, name: &str) -> Result<Self, Failure> {
+        let source = Source { name: name.into(), text: text.to_owned() };
+        let fault = |fault: Diagnostic| Failure::input(&source, vec![fault]);
+        let shape = read_xla_shape(text).map_err(|faults| Failure::input(&source, faults))?;
+        let array = array(&shape).map_err(fault)?.clone();
+        // A sparse array has no positions.
+        let _: SymbolicTiling = array.symbolic_tiling().map_err(|error| fault(plain(error)))?;
+        Ok(Self { shape, array })
+    }
+}

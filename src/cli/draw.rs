@@ -1,0 +1,175 @@
+//! `tilewright draw`: the picture of a map or a layout.
+
+mod place;
+mod tiles;
+
+use std::path::PathBuf;
+
+use tilewright_ir::visit::Substitution;
+use tilewright_ir::{ArrayShape, Bindings, Diagnostic, Expr, IndexMap, Span, XlaShape};
+use tilewright_script::read_xla_shape;
+use tilewright_verify::{Judge, MapClaim, Verdict};
+
+use super::exit::ExitStatus;
+use super::failure::Failure;
+use super::input::Input;
+use super::map::{Question, Texts, physical_shape};
+use super::options::Global;
+use super::printer::Printer;
+use crate::report::{Source, draw_svg, draw_text};
+use place::Subject;
+
+/// Draw where a map or a layout puts each element: tiles, order in memory, padding, what collides
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  tilewright draw 'f32[4,8]{1,0:T(2,4)(2,1)}' -o layout.svg
+  tilewright draw 'lambda n, h, w, c: [n, c//4, h, w, c%4]' --shape 1,2,3,7 -o nchw4c.svg
+  tilewright draw 'F32[3,5]{1,0:T(2,2)}'          # as text
+  tilewright draw 'lambda i, j: [2*i + j]' --shape 3,4   # marks what collides; exit code 1")]
+pub struct Args {
+    /// An index map as a Python lambda, or a shape with its layout as XLA writes it; `-` reads it from standard input
+    #[arg(value_name = "MAP-or-LAYOUT")]
+    subject: String,
+    /// The logical shape of a map: numbers; names if the map is wrong, for then a counterexample is drawn
+    #[arg(long, value_name = "1,2,3,7", allow_hyphen_values = true)]
+    shape: Option<String>,
+    /// The physical shape of a map, which may be larger than needed
+    #[arg(long, value_name = "1,2,2,3,4", allow_hyphen_values = true)]
+    physical_shape: Option<String>,
+    /// Write an SVG picture to this file; without it the picture is text, on standard output
+    #[arg(long, short, value_name = "FILE.svg")]
+    output: Option<PathBuf>,
+}
+
+/// Draws it.
+///
+/// # Errors
+/// What cannot be read, has no places, or is too large for a picture; a file that cannot be written.
+pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
+    let source = match args.subject.as_str() {
+        "-" => Input::read("-")?.source,
+        text => Source { name: "<argument>".into(), text: text.to_owned() },
+    };
+    let subject = if is_map(&source.text) { map(args, &source, global)? } else { layout(args, &source)? };
+    let report = place::place(&subject).map_err(|fault| whole(&source, fault))?;
+    if let Some(path) = &args.output {
+        std::fs::write(path, draw_svg::draw(&report)).map_err(|error| {
+            let name = path.display().to_string();
+            Failure::plain(&name, "cannot-write", format!("cannot write {name}: {error}"))
+                .with_help("give the path of a file in a folder that exists")
+        })?;
+    }
+    if printer.is_json() {
+        printer.json(&report.to_json())?;
+    } else if args.output.is_none() {
+        printer.result(&draw_text::draw(&report, printer.style()))?;
+    }
+    Ok(if report.counterexample.is_some() { ExitStatus::Refuted } else { ExitStatus::Success })
+}
+
+/// A map is a lambda, also one in a call: `T.index_map(lambda ...)`. No layout has that word.
+fn is_map(text: &str) -> bool {
+    text.contains("lambda")
+}
+
+/// A fault at its place, or else at the whole text.
+fn whole(source: &Source, mut fault: Diagnostic) -> Failure {
+    if let (true, Ok(end)) = (fault.labels.is_empty(), u32::try_from(source.text.len())) {
+        fault = fault.with_label(Span::new(0, end), "");
+    }
+    Failure::input(source, vec![fault])
+}
+
+fn map(args: &Args, source: &Source, global: &Global) -> Result<Subject, Failure> {
+    let named = |name: &str, text: &String| Source { name: format!("<--{name}>"), text: text.clone() };
+    let Some(shape) = &args.shape else {
+        let fault = Diagnostic::error("missing-shape", None, "a map is drawn on a shape, and none is given");
+        return Err(whole(source, fault.with_help("such as --shape 3,5")));
+    };
+    let question = Question::read(Texts {
+        map: source.clone(),
+        shape: named("shape", shape),
+        at: Vec::new(),
+        inverse: None,
+        padding: None,
+        assume: Vec::new(),
+        physical_shape: args.physical_shape.as_ref().map(|text| named("physical-shape", text)),
+        spec: None,
+    })?;
+    let (physical, _) = physical_shape(&question)?;
+    let (map, extents, text) = constant(question.map(), &physical, global)?;
+    let levels = tiles::of_map(&map);
+    let extents: Option<Vec<i128>> = extents.iter().map(Expr::as_const_int).collect();
+    let Some(extents) = extents else {
+        let fault = Diagnostic::error("symbolic-shape", None, "a symbolic shape cannot be drawn unless it is wrong");
+        return Err(whole(source, fault.with_help("give numbers instead of names in --shape")));
+    };
+    Ok(Subject { text, map, extents, tail: 0, levels })
+}
+
+/// The map with numbers for extents: a symbolic one at the extents that refute it.
+fn constant(map: &IndexMap, physical: &[Expr], global: &Global) -> Result<(IndexMap, Vec<Expr>, String), Failure> {
+    let symbolic = map.domain().iter().chain(physical).any(|extent| extent.as_const_int().is_none());
+    let unchanged = (map.clone(), physical.to_vec(), map.to_string());
+    if !symbolic {
+        return Ok(unchanged);
+    }
+    let options = super::pipeline_options(global, &super::options::Shapes::default(), None);
+    let judge = Judge::new(options.judge_config()).map_err(|error| Failure::Internal(error.to_string()))?;
+    let reports = judge.check_map(MapClaim::new(map, physical));
+    let refuted = reports.into_iter().find_map(|report| match report.verdict {
+        Verdict::Refuted(found) if report.obligation != "tight" => Some(found.shape),
+        _ => None,
+    });
+    let Some(shape) = refuted else { return Ok(unchanged) };
+    let symbols: Vec<_> = map.domain().iter().chain(physical).chain(map.outputs()).flat_map(Expr::vars).collect();
+    let value =
+        |symbol: &tilewright_ir::Var| shape.iter().find(|(name, _)| name == symbol.name()).map(|(_, value)| *value);
+    let bound = symbols.iter().filter_map(|symbol| Some((symbol, value(symbol)?)));
+    let bindings: Bindings = bound.clone().map(|(symbol, value)| (symbol.clone(), value)).collect();
+    let mut numbers = Substitution::default();
+    for (symbol, value) in bound {
+        numbers.insert(symbol, Expr::Int { value, ty: symbol.dtype().scalar });
+    }
+    let evaluated = |extents: &[Expr]| -> Option<Vec<Expr>> {
+        let extent = |extent: &Expr| Expr::int_of(extent.eval_index(&bindings).ok()?, extent.dtype().scalar);
+        extents.iter().map(extent).collect()
+    };
+    let (Some(domain), Some(extents)) = (evaluated(map.domain()), evaluated(physical)) else { return Ok(unchanged) };
+    let outputs = map.outputs().iter().map(|output| numbers.apply(output)).collect();
+    let separators = map.axis_separators().positions().to_vec();
+    let at: Vec<_> = shape.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    match IndexMap::new(map.vars().to_vec(), domain, outputs, separators) {
+        Ok(constant) => Ok((constant, extents, format!("{map} at {}", at.join(", ")))),
+        Err(error) => Err(Failure::Internal(error.to_string())),
+    }
+}
+
+fn layout(args: &Args, source: &Source) -> Result<Subject, Failure> {
+    if args.shape.is_some() || args.physical_shape.is_some() {
+        let fault = Diagnostic::error("two-shapes", None, "the layout has its shape in it, and --shape is given, too");
+        return Err(whole(source, fault.with_help("leave --shape out; a map begins with `lambda`")));
+    }
+    let faults = |faults: Vec<Diagnostic>| {
+        let hint = "a map is `lambda i, j: [j, i]`, a layout `f32[3,5]{1,0:T(2,2)}`";
+        Failure::input(source, faults).with_help(hint)
+    };
+    let shape = read_xla_shape(&source.text).map_err(faults)?;
+    let XlaShape::Array(array) = &shape else {
+        let fault = Diagnostic::error("no-array", None, "only an array has places in memory");
+        return Err(whole(source, fault.with_help("give one array, such as f32[3,5]{1,0:T(2,2)}")));
+    };
+    subject_of(array, tilewright_script::print_xla_shape(&shape)).map_err(|fault| whole(source, fault))
+}
+
+fn subject_of(array: &ArrayShape, text: String) -> Result<Subject, Diagnostic> {
+    let plain = |error: tilewright_ir::layout::LayoutError| {
+        Diagnostic::error(error.code, None, error.message).with_help(error.help)
+    };
+    let tiling = array.tiling().map_err(plain)?;
+    let map = tiling.to_tiled_map().map_err(|error| Diagnostic::error("layout", None, error.to_string()))?;
+    let levels = tiles::of_layout(array, &map).map_err(plain)?;
+    let extents: Vec<i128> = tiling.physical_shape().iter().map(|&extent| extent.into()).collect();
+    let slots: u64 = tiling.physical_shape().iter().product();
+    Ok(Subject { text, map, extents, tail: tiling.physical_elements().saturating_sub(slots), levels })
+}

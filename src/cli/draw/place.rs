@@ -1,0 +1,319 @@
+//! Where everything lies: a map evaluated at every index of its shape, and around it as far as there is padding.
+
+use std::collections::HashMap;
+
+use tilewright_ir::{Bindings, Diagnostic, Expr, IndexMap};
+
+use crate::report::draw::{DrawReport, ElementRow, MarkRow, PaddingRow};
+
+/// Most cells of a picture, logical or in memory.
+pub(super) const MAX_CELLS: u64 = 1 << 16;
+/// Most grids of a picture: indices of the leading axes.
+const MAX_PANELS: u64 = 256;
+
+/// What is drawn.
+pub(super) struct Subject {
+    /// The text of it.
+    pub(super) text: String,
+    /// From logical indices to places; its domain is constant.
+    pub(super) map: IndexMap,
+    /// Extents of the places.
+    pub(super) extents: Vec<i128>,
+    /// Slots after the last one that the extents make.
+    pub(super) tail: u64,
+    /// For each level of tiles what it is, and expressions whose values tell its tiles apart.
+    pub(super) levels: Vec<(String, Vec<Expr>)>,
+}
+
+/// Evaluates everything.
+///
+/// # Errors
+/// Nothing to draw, or too much; more than two axes of memory; an index without a value.
+pub(super) fn place(subject: &Subject) -> Result<DrawReport, Diagnostic> {
+    let shape = shape(subject)?;
+    let groups = subject.map.axis_separators().groups();
+    let memory_shape = memory_shape(subject, &groups)?;
+    let slots: u64 = memory_shape.iter().product();
+    let mut placing = Placing {
+        subject,
+        groups,
+        memory_shape: &memory_shape,
+        holder: vec![None; usize::try_from(slots).unwrap_or(0)],
+        tiles: Tiles::new(subject.levels.len()),
+    };
+    let mut elements = Vec::new();
+    for index in row_major(&shape) {
+        elements.push(placing.element(&index, elements.len())?);
+    }
+    let counterexample = placing.collisions(&mut elements);
+    let padding = placing.padding(&shape);
+    let mut report = DrawReport {
+        schema: "tilewright.draw/1",
+        subject: subject.text.clone(),
+        shape,
+        axes: subject.map.vars().iter().map(ToString::to_string).collect(),
+        columns: columns(subject, &memory_shape),
+        levels: subject.levels.iter().map(|(name, _)| name.clone()).collect(),
+        elements,
+        padding,
+        counterexample,
+        memory_shape: memory_shape.clone(),
+    };
+    placing.tiles.in_order_of_memory(&mut report);
+    Ok(report)
+}
+
+fn too_large(message: String) -> Diagnostic {
+    Diagnostic::error("picture-size", None, message).with_help("draw a smaller shape: tiles and padding repeat")
+}
+
+fn shape(subject: &Subject) -> Result<Vec<u64>, Diagnostic> {
+    let extent = |extent: &Expr| extent.as_const_int().and_then(|extent| u64::try_from(extent).ok());
+    let shape: Option<Vec<u64>> = subject.map.domain().iter().map(extent).collect();
+    let shape = shape.ok_or_else(|| {
+        Diagnostic::error("symbolic-shape", None, "a symbolic shape cannot be drawn")
+            .with_help("give numbers instead of names in --shape")
+    })?;
+    let count = shape.iter().try_fold(1u64, |count, extent| count.checked_mul(*extent));
+    match count {
+        Some(0) => {
+            Err(Diagnostic::error("empty-shape", None, "the shape has no elements, so there is nothing to draw")
+                .with_help("give extents of at least 1"))
+        }
+        Some(count) if count <= MAX_CELLS => {
+            let panels: u64 = shape.iter().rev().skip(2).product();
+            if panels > MAX_PANELS {
+                let message = format!("the leading axes have {panels} indices; at most {MAX_PANELS} grids are drawn");
+                return Err(too_large(message));
+            }
+            Ok(shape)
+        }
+        _ => Err(too_large(format!("{shape:?} has more than {MAX_CELLS} elements"))),
+    }
+}
+
+/// The shape of memory: an extent for each group of axes.
+fn memory_shape(subject: &Subject, groups: &[std::ops::Range<usize>]) -> Result<Vec<u64>, Diagnostic> {
+    if groups.len() > 2 {
+        let message = format!("memory has {} axes; one or two can be drawn", groups.len());
+        return Err(Diagnostic::error("memory-rank", None, message).with_help("leave some of the separators out"));
+    }
+    let size = |group: &std::ops::Range<usize>| {
+        let extents = subject.extents[group.clone()].iter();
+        let size = extents.copied().try_fold(1i128, i128::checked_mul);
+        size.and_then(|size| u64::try_from(size).ok())
+    };
+    let mut shape: Vec<Option<u64>> = groups.iter().map(size).collect();
+    if let [Some(only)] = shape.as_mut_slice() {
+        *only = only.saturating_add(subject.tail);
+    }
+    let shape: Option<Vec<u64>> = shape.into_iter().collect();
+    let shape = shape.filter(|shape| {
+        let count = shape.iter().try_fold(1u64, |count, extent| count.checked_mul(*extent));
+        count.is_some_and(|count| count <= MAX_CELLS)
+    });
+    shape.ok_or_else(|| too_large(format!("memory has more than {MAX_CELLS} slots: {:?}", subject.extents)))
+}
+
+/// Slots in a line: columns of memory with two axes; else a number of trailing places that makes a good rectangle.
+fn columns(subject: &Subject, memory_shape: &[u64]) -> u64 {
+    let total = match memory_shape {
+        [_, columns] => return (*columns).max(1),
+        [total] => *total,
+        _ => return 1,
+    };
+    let (mut width, mut best) = (1u64, None);
+    // Twice as wide as high is best.
+    let target = (2 * total).isqrt().clamp(4, 64);
+    for extent in subject.extents.iter().rev() {
+        width = width.saturating_mul(u64::try_from(*extent).unwrap_or(1));
+        let badness = if width >= target { width / target } else { target / width.max(1) };
+        if (2..=64).contains(&width) && badness < 3 && best.is_none_or(|(_, least)| badness < least) {
+            best = Some((width, badness));
+        }
+    }
+    best.map_or_else(|| target.next_power_of_two().min(64).min(total.max(1)), |(width, _)| width)
+}
+
+/// All indices of a shape, the last axis fastest.
+fn row_major(shape: &[u64]) -> impl Iterator<Item = Vec<u64>> {
+    let count: u64 = shape.iter().product();
+    let shape = shape.to_vec();
+    (0..count).map(move |flat| {
+        let mut rest = flat;
+        let mut index = vec![0; shape.len()];
+        for (at, extent) in index.iter_mut().zip(&shape).rev() {
+            (*at, rest) = (rest % extent, rest / extent);
+        }
+        index
+    })
+}
+
+struct Placing<'a> {
+    subject: &'a Subject,
+    groups: Vec<std::ops::Range<usize>>,
+    memory_shape: &'a [u64],
+    /// The first element of each slot.
+    holder: Vec<Option<usize>>,
+    tiles: Tiles,
+}
+
+impl Placing<'_> {
+    /// The place of an index, and its slot if that is inside.
+    fn at(&self, index: &[u64]) -> Result<(Vec<i128>, Option<u64>), String> {
+        let index: Vec<i128> = index.iter().map(|&at| at.into()).collect();
+        let physical = self.subject.map.eval(&index, &Bindings::new()).map_err(|error| error.to_string())?;
+        let extents = &self.subject.extents;
+        let inside = physical.iter().zip(extents).all(|(at, extent)| (0..*extent).contains(at));
+        let numeral = |group: &std::ops::Range<usize>| {
+            group.clone().try_fold(0i128, |high, axis| high.checked_mul(extents[axis])?.checked_add(physical[axis]))
+        };
+        let memory: Option<Vec<i128>> = self.groups.iter().map(numeral).collect();
+        let memory = memory.ok_or("its place is no number of 128 bits")?;
+        let slot = memory
+            .iter()
+            .zip(self.memory_shape)
+            .try_fold(0u64, |high, (at, extent)| high.checked_mul(*extent)?.checked_add(u64::try_from(*at).ok()?));
+        Ok((memory, slot.filter(|_| inside)))
+    }
+
+    fn element(&mut self, index: &[u64], number: usize) -> Result<ElementRow, Diagnostic> {
+        let (memory, slot) = self.at(index).map_err(|error| {
+            Diagnostic::error("no-value", None, format!("the map has no value at {index:?}: {error}"))
+                .with_help("every index of the shape needs a place")
+        })?;
+        if let Some(holder) = slot.and_then(|slot| self.holder.get_mut(usize::try_from(slot).ok()?)) {
+            holder.get_or_insert(number);
+        }
+        let tiles = self.tiles.of(self.subject, index);
+        Ok(ElementRow { logical: index.to_vec(), memory, slot, tiles, collides: false })
+    }
+
+    fn first(&self, slot: Option<u64>) -> Option<usize> {
+        *self.holder.get(usize::try_from(slot?).ok()?)?
+    }
+
+    /// Marks the elements that share a slot, and names what is wrong first.
+    fn collisions(&self, elements: &mut [ElementRow]) -> Option<MarkRow> {
+        let tuple =
+            |index: &[u64]| format!("({})", index.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
+        let mut mark = None;
+        for number in 0..elements.len() {
+            match self.first(elements[number].slot) {
+                Some(first) if first != number => {
+                    elements[first].collides = true;
+                    elements[number].collides = true;
+                    let (a, b) = (&elements[first], &elements[number]);
+                    mark.get_or_insert_with(|| {
+                        let text =
+                            format!("{} and {} both land on {:?}", tuple(&a.logical), tuple(&b.logical), a.memory);
+                        MarkRow { indices: vec![a.logical.clone(), b.logical.clone()], text }
+                    });
+                }
+                Some(_) => {}
+                None => {
+                    let element = &elements[number];
+                    mark.get_or_insert_with(|| {
+                        let text = format!("{} lands on {:?}, outside", tuple(&element.logical), element.memory);
+                        MarkRow { indices: vec![element.logical.clone()], text }
+                    });
+                }
+            }
+        }
+        mark
+    }
+
+    /// The slots without an element; those that an index beyond the shape would have, with that index.
+    fn padding(&mut self, shape: &[u64]) -> Vec<PaddingRow> {
+        let free = |holder: &[Option<usize>], slot: u64| {
+            usize::try_from(slot).ok().and_then(|slot| holder.get(slot)).is_some_and(Option::is_none)
+        };
+        let mut beyond: HashMap<u64, Vec<u64>> = HashMap::new();
+        let around = self.around(shape, &free);
+        let grown = around.iter().zip(shape).any(|(outer, inner)| outer > inner);
+        let cells = around.iter().try_fold(1u64, |count, extent| count.checked_mul(*extent));
+        if grown && cells.is_some_and(|cells| cells <= 2 * MAX_CELLS) {
+            for index in row_major(&around).filter(|index| index.iter().zip(shape).any(|(at, extent)| at >= extent)) {
+                if let Ok((_, Some(slot))) = self.at(&index)
+                    && free(&self.holder, slot)
+                {
+                    beyond.entry(slot).or_insert(index);
+                }
+            }
+        }
+        let mut padding = Vec::new();
+        for slot in (0..self.holder.len() as u64).filter(|&slot| free(&self.holder, slot)) {
+            let logical = beyond.remove(&slot);
+            let tiles = logical.as_ref().map(|index| self.tiles.of(self.subject, index)).unwrap_or_default();
+            let memory = match self.memory_shape {
+                [_, columns] => vec![i128::from(slot / columns), i128::from(slot % columns)],
+                _ => vec![i128::from(slot)],
+            };
+            padding.push(PaddingRow { memory, slot, logical, tiles });
+        }
+        padding
+    }
+
+    /// How far each axis could go on into the padding.
+    fn around(&self, shape: &[u64], free: &impl Fn(&[Option<usize>], u64) -> bool) -> Vec<u64> {
+        let mut around = shape.to_vec();
+        for axis in 0..shape.len() {
+            let mut index = vec![0; shape.len()];
+            while around[axis] < 2 * MAX_CELLS {
+                index[axis] = around[axis];
+                match self.at(&index) {
+                    Ok((_, Some(slot))) if free(&self.holder, slot) => around[axis] += 1,
+                    _ => break,
+                }
+            }
+        }
+        let panels: u64 = around.iter().rev().skip(2).fold(1, |count, extent| count.saturating_mul(*extent));
+        if panels > MAX_PANELS { shape.to_vec() } else { around }
+    }
+}
+
+/// Numbers the tiles of each level.
+struct Tiles(Vec<HashMap<Vec<i128>, u64>>);
+
+impl Tiles {
+    fn new(n_levels: usize) -> Self {
+        Self(vec![HashMap::new(); n_levels])
+    }
+
+    /// The tiles of an index, numbered as they come.
+    fn of(&mut self, subject: &Subject, index: &[u64]) -> Vec<u64> {
+        let bindings: Bindings =
+            subject.map.vars().iter().cloned().zip(index.iter().map(|&at| i128::from(at))).collect();
+        let mut tiles = Vec::new();
+        for (known, (_, ids)) in self.0.iter_mut().zip(&subject.levels) {
+            let key: Vec<i128> = ids.iter().map(|id| id.eval_index(&bindings).unwrap_or(-1)).collect();
+            let next = known.len() as u64;
+            tiles.push(*known.entry(key).or_insert(next));
+        }
+        tiles
+    }
+
+    /// Numbers them anew: the tile with the first slot is 0.
+    fn in_order_of_memory(&self, report: &mut DrawReport) {
+        for level in 0..self.0.len() {
+            let elements =
+                report.elements.iter().filter_map(|element| Some((element.slot?, element.tiles.get(level)?)));
+            let padding = report.padding.iter().filter_map(|slot| Some((slot.slot, slot.tiles.get(level)?)));
+            let mut order: Vec<(u64, u64)> = elements.chain(padding).map(|(slot, tile)| (slot, *tile)).collect();
+            order.sort_unstable();
+            let mut anew: HashMap<u64, u64> = HashMap::new();
+            for (_, tile) in order {
+                let next = anew.len() as u64;
+                anew.entry(tile).or_insert(next);
+            }
+            let all = report.elements.iter_mut().map(|element| &mut element.tiles);
+            for tiles in all.chain(report.padding.iter_mut().map(|slot| &mut slot.tiles)) {
+                if let Some(tile) = tiles.get_mut(level)
+                    && let Some(number) = anew.get(tile)
+                {
+                    *tile = *number;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Levels of tiles: what tells the tiles of a layout, or of a map that divides its indices, apart.
+
+use tilewright_ir::layout::{ArrayShape, Layout, LayoutError, TileDim};
+use tilewright_ir::visit::Substitution;
+use tilewright_ir::{BinaryOp, Expr, IndexMap, Var};
+
+/// Most levels that are drawn.
+const MAX_LEVELS: usize = 3;
+
+/// A level for each tile of a layout: the places of an element that the tile leaves outside of it.
+pub(super) fn of_layout(array: &ArrayShape, map: &IndexMap) -> Result<Vec<(String, Vec<Expr>)>, LayoutError> {
+    let layout = array.layout_or_default();
+    let mut levels = Vec::new();
+    for (position, tile) in layout.tiles.iter().enumerate().take(MAX_LEVELS) {
+        let tiles = layout.tiles[..=position].to_vec();
+        let until = Layout::new(layout.minor_to_major.clone()).with_tiles(tiles);
+        let part = ArrayShape::new(array.element_type(), array.dimensions().to_vec(), Some(until))?;
+        let Ok(part) = part.tiling()?.to_tiled_map() else { continue };
+        let inside = tile.0.iter().filter(|dim| matches!(dim, TileDim::Size(_))).count();
+        let outside = part.outputs().len().saturating_sub(inside);
+        let renaming = Substitution::new(part.vars(), map.vars().iter().map(Expr::from));
+        let ids = part.outputs()[..outside].iter().map(|output| renaming.apply(output)).collect();
+        let size = |dim: &TileDim| match dim {
+            TileDim::Size(size) => size.to_string(),
+            TileDim::Combine => "*".to_owned(),
+        };
+        let name: Vec<_> = tile.0.iter().map(size).collect();
+        levels.push((format!("({})", name.join(",")), ids));
+    }
+    Ok(levels)
+}
+
+/// An index or a sum of indices that a map divides, and all its quotients with the width of what they put together.
+struct Divided {
+    vars: Vec<Var>,
+    quotients: Vec<(i128, Expr)>,
+}
+
+/// The quotients that a map computes by constants, the coarsest of each index first.
+pub(super) fn of_map(map: &IndexMap) -> Vec<(String, Vec<Expr>)> {
+    let mut found: Vec<Divided> = Vec::new();
+    for output in map.outputs() {
+        output.walk(&mut |expr| {
+            if let Expr::Binary(BinaryOp::FloorDiv | BinaryOp::FloorMod, inner, by) = expr
+                && let Some(by) = by.as_const_int().filter(|by| *by > 1)
+                && let Some(width) = width(inner).checked_mul(by)
+            {
+                let quotient = inner.as_ref().clone().floor_div(Expr::int(i64::try_from(by).unwrap_or(i64::MAX)));
+                let mut vars: Vec<Var> = inner.vars().into_iter().filter(|var| map.vars().contains(var)).collect();
+                vars.sort_unstable();
+                match found.iter_mut().find(|divided| divided.vars == vars) {
+                    _ if vars.is_empty() => {}
+                    Some(divided) => divided.quotients.push((width, quotient)),
+                    None => found.push(Divided { vars, quotients: vec![(width, quotient)] }),
+                }
+            }
+        });
+    }
+    for divided in &mut found {
+        divided.quotients.sort_by_key(|(width, _)| std::cmp::Reverse(*width));
+        divided.quotients.dedup_by_key(|(width, _)| *width);
+    }
+    let count = found.iter().map(|divided| divided.quotients.len()).max().unwrap_or(0).min(MAX_LEVELS);
+    let level = |level: usize| {
+        let own: Vec<String> =
+            found.iter().filter_map(|divided| Some(divided.quotients.get(level)?.1.to_string())).collect();
+        let ids = found.iter().flat_map(|divided| divided.quotients.iter().take(level + 1).map(|(_, id)| id.clone()));
+        (format!("({})", own.join(", ")), ids.collect())
+    };
+    (0..count).map(level).collect()
+}
+
+/// How many neighbouring values of the index a quotient puts together.
+fn width(expr: &Expr) -> i128 {
+    match expr {
+        Expr::Binary(BinaryOp::FloorDiv, inner, by) => {
+            by.as_const_int().filter(|by| *by > 0).and_then(|by| width(inner).checked_mul(by)).unwrap_or(1)
+        }
+        Expr::Binary(BinaryOp::FloorMod, inner, _) => width(inner),
+        _ => 1,
+    }
+}

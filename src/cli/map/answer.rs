@@ -1,0 +1,234 @@
+//! The answer to a question about a map: claims are made, the judge decides, and only what it proved is printed.
+
+use tilewright_ir::{AxisSeparators, Bindings, Expr, IndexMap, InverseClaim, ScalarType, Var};
+use tilewright_verify::{Judge, MapClaim};
+
+use super::super::failure::Failure;
+use super::inverse;
+use super::question::{self, Question};
+use crate::algebra;
+use crate::report::{AtRow, Dim, MapReport, ObligationRow, Source, Verdict};
+
+/// Everything that is known about the map.
+///
+/// # Errors
+/// The map has no physical shape; an inverse or a padding does not fit it; a point has no image.
+pub(super) fn answer(question: &Question, judge: &Judge) -> Result<MapReport, Failure> {
+    let map = &question.map;
+    let (physical, padded) = physical_shape(question)?;
+    let (inverse, padding) = (question.inverse(&physical)?, question.padding(&physical)?);
+    let at = question.points.iter().map(|point| follow(point, map, &physical)).collect::<Result<Vec<_>, _>>()?;
+    let mut claim = MapClaim::new(map, &physical).padded(&padded).assuming(&question.assumptions);
+    if let Some(meaning) = &question.meaning {
+        claim = claim.meaning(meaning);
+    }
+    let found = inverse::found(map, &physical, &question.assumptions);
+    let claims = Claims { judge, claim, inverse: inverse.as_ref(), padding: padding.as_ref(), found: &found };
+    let judged = claims.judged();
+    let lambda = |claim: &InverseClaim| inverse::printable(claim).lambda();
+    let padding_lambda = |claim: &InverseClaim| inverse::printable(claim).padding_lambda();
+    let plain = |shape: &[Expr]| shape.iter().map(inverse::plain).collect::<Vec<_>>();
+    let physical = plain(&physical);
+    Ok(MapReport {
+        schema: "tilewright.map/1",
+        map: map.to_string(),
+        shape: Dim::shape(&plain(map.domain())),
+        physical_shape: Dim::shape(&physical),
+        axis_separators: map.axis_separators().positions().to_vec(),
+        flat_shape: Dim::shape(&flat_shape(map.axis_separators(), &physical)),
+        assumptions: question.assumptions.iter().map(ToString::to_string).collect(),
+        at,
+        inverse: judged.inverse.as_ref().map(lambda),
+        padding: judged.padding.as_ref().map(padding_lambda),
+        verdicts: judged.rows,
+    })
+}
+
+/// What the judge says, and the claims that it proved.
+struct Judged {
+    rows: Vec<ObligationRow>,
+    inverse: Option<InverseClaim>,
+    padding: Option<InverseClaim>,
+}
+
+/// A claim and what the judge says of the obligation asked for; none if nothing could be claimed.
+type Asked = Option<(InverseClaim, ObligationRow)>;
+
+/// What there is to claim: an inverse and a padding that the user stated, and what the algebra found.
+struct Claims<'a> {
+    judge: &'a Judge,
+    claim: MapClaim<'a>,
+    inverse: Option<&'a IndexMap>,
+    padding: Option<&'a (Vec<Var>, Expr)>,
+    found: &'a Result<InverseClaim, String>,
+}
+
+impl Claims<'_> {
+    /// The inverse is the user's or else the one that was found; so is the padding. Each is held against the best that
+    /// there is of the other, so that a wrong padding is no fault of an inverse, nor the other way round.
+    fn judged(&self) -> Judged {
+        let first = match (self.inverse, self.found) {
+            (Some(inverse), Ok(found)) => Some(inverse::with_padding(inverse, &found.vars, &found.padding)),
+            (Some(inverse), Err(_)) => Some(inverse::with_own_padding(self.claim.map, inverse, self.claim.assumptions)),
+            (None, Ok(found)) => Some(found.clone()),
+            (None, Err(_)) => None,
+        };
+        let mut rows = self.check(first.as_ref());
+        let mut asked = |obligation: &str| Some((first.clone()?, take(&mut rows, obligation)?));
+        let (inverse, padding) = (asked("inverse"), asked("padding"));
+        let inverse = self.inverse_of(inverse);
+        let padding = self.padding_of(is_proved(&inverse), &inverse, padding);
+        let collides = rows.iter().any(|row| row.obligation == "injective" && row.verdict == Verdict::Refuted);
+        let reason = self.reason(collides, &inverse);
+        let said = |asked: &Asked, stated: bool, obligation: &str| {
+            let row = asked.as_ref().map(|(_, row)| row.clone());
+            // That what was found is wrong, or undecided where there can be none, says nothing of the map.
+            let speaks = |row: &ObligationRow| match row.verdict {
+                Verdict::Refuted => stated,
+                Verdict::Unknown => stated || !collides,
+                _ => true,
+            };
+            row.filter(speaks).unwrap_or_else(|| undecided(obligation, &self.claim.map.to_string(), &reason))
+        };
+        let both =
+            [said(&inverse, self.inverse.is_some(), "inverse"), said(&padding, self.padding.is_some(), "padding")];
+        let at = rows.iter().position(|row| row.obligation == "specification").unwrap_or(rows.len());
+        rows.splice(at..at, both);
+        let proved = |asked: Asked| asked.filter(|(_, row)| row.verdict == Verdict::Proved).map(|(claim, _)| claim);
+        Judged { rows, inverse: proved(inverse), padding: proved(padding) }
+    }
+
+    fn check(&self, inverse: Option<&InverseClaim>) -> Vec<ObligationRow> {
+        let claim = inverse.map_or(self.claim, |inverse| self.claim.inverse(inverse));
+        self.judge.check_map(claim).into_iter().map(ObligationRow::from).collect()
+    }
+
+    fn ask(&self, claim: InverseClaim, obligation: &str) -> Asked {
+        let row = take(&mut self.check(Some(&claim)), obligation)?;
+        Some((claim, row))
+    }
+
+    /// Where the user's inverse was not proved with the padding that was found, that padding may be what is wrong.
+    fn inverse_of(&self, first: Asked) -> Asked {
+        match (self.inverse, self.found) {
+            (Some(inverse), Ok(_)) if !is_proved(&first) => {
+                self.ask(inverse::with_own_padding(self.claim.map, inverse, self.claim.assumptions), "inverse").or(first)
+            }
+            _ => first,
+        }
+    }
+
+    /// The user's padding with an inverse that was proved, or else with the one that was found. Where the user stated no
+    /// padding and a wrong inverse, the padding that was found with its own inverse.
+    fn padding_of(&self, has_inverse: bool, inverse: &Asked, first: Asked) -> Asked {
+        let base = if has_inverse { inverse.as_ref().map(|(claim, _)| claim) } else { self.found.as_ref().ok() };
+        match self.padding {
+            Some((vars, padding)) => {
+                let base = base?;
+                let shape = self.claim.shape.to_vec();
+                let map = IndexMap::new(base.vars.clone(), shape, base.outputs.clone(), Vec::new()).ok()?;
+                self.ask(inverse::with_padding(&map, vars, padding), "padding")
+            }
+            None if has_inverse => match inverse {
+                Some((claim, _)) if !is_proved(&first) => self.ask(claim.clone(), "padding").or(first),
+                _ => first,
+            },
+            None if self.inverse.is_none() => first,
+            None => self.ask(base?.clone(), "padding"),
+        }
+    }
+
+    /// Why there is no inverse and no padding, where there is none.
+    fn reason(&self, collides: bool, inverse: &Asked) -> String {
+        match (self.found, inverse) {
+            _ if collides => "the map is not injective".to_owned(),
+            (Err(reason), _) => reason.clone(),
+            (Ok(_), Some((_, row))) => why_not(row),
+            (Ok(_), None) => "the claim does not fit the map".to_owned(),
+        }
+    }
+}
+
+fn take(rows: &mut Vec<ObligationRow>, obligation: &str) -> Option<ObligationRow> {
+    let at = rows.iter().position(|row| row.obligation == obligation)?;
+    Some(rows.remove(at))
+}
+
+fn is_proved(asked: &Asked) -> bool {
+    asked.as_ref().is_some_and(|(_, row)| row.verdict == Verdict::Proved)
+}
+
+/// An obligation that nobody was asked about, or whose answer says nothing of the map.
+fn undecided(obligation: &str, subject: &str, reason: &str) -> ObligationRow {
+    ObligationRow {
+        obligation: obligation.to_owned(),
+        subject: subject.to_owned(),
+        verdict: Verdict::Unknown,
+        method: "none".to_owned(),
+        ms: 0.0,
+        counterexample: None,
+        reason: Some(reason.to_owned()),
+    }
+}
+
+/// Why an inverse that was found is not printed.
+fn why_not(row: &ObligationRow) -> String {
+    match (&row.counterexample, &row.reason) {
+        (Some(found), _) => format!("the inverse that was found is wrong: {}", found.text),
+        (None, Some(reason)) => reason.clone(),
+        (None, None) => "no inverse was found".to_owned(),
+    }
+}
+
+/// The stated shape, or the algebra's. Where it has none because an index is negative, the shape of the others: the
+/// judge then refutes the bounds, with the index. And the axes that are larger than needed on purpose.
+pub(in super::super) fn physical_shape(question: &Question) -> Result<(Vec<Expr>, Vec<usize>), Failure> {
+    let map = &question.map;
+    let found = algebra::physical_shape_above_zero(map, &question.assumptions);
+    if let Some(stated) = &question.physical_shape {
+        let needed = |axis: usize| found.as_ref().ok().and_then(|found| found.extents.get(axis));
+        let mut padded: Vec<usize> = (0..stated.len()).filter(|&axis| needed(axis) != stated.get(axis)).collect();
+        padded.extend(found.iter().flat_map(|found| &found.padded_axes));
+        padded.sort_unstable();
+        padded.dedup();
+        return Ok((stated.clone(), padded));
+    }
+    let shape = found.map_err(|fault| {
+        let help = fault.help.as_deref().unwrap_or("state it by --physical-shape");
+        question::fault(&question.source, fault.code, fault.message.clone(), help)
+    })?;
+    question::size_fits(&shape.extents)
+        .map_err(|message| question::fault(&question.source, "shape-size", message, "give smaller extents"))?;
+    Ok((shape.extents, shape.padded_axes))
+}
+
+/// One extent a separator group: the product of its extents.
+fn flat_shape(separators: &AxisSeparators, physical: &[Expr]) -> Vec<Expr> {
+    let symbols = physical.iter().flat_map(Expr::vars);
+    let ranges = symbols.fold(algebra::Ranges::new(), |ranges, symbol| ranges.with_symbol(&symbol));
+    let product = |group: &[Expr]| {
+        let known: Option<Vec<i128>> = group.iter().map(Expr::as_const_int).collect();
+        let size = known.and_then(|known| known.into_iter().try_fold(1i128, i128::checked_mul));
+        if let Some(size) = size.and_then(|size| i64::try_from(size).ok()) {
+            return Expr::int(size);
+        }
+        algebra::n_elements(group, &ranges, ScalarType::Int32)
+    };
+    separators.groups().into_iter().map(|group| product(&physical[group])).collect()
+}
+
+fn follow((source, point): &(Source, Vec<i128>), map: &IndexMap, extents: &[Expr]) -> Result<AtRow, Failure> {
+    let physical = map.eval(point, &Bindings::new()).map_err(|error| {
+        let help = "give numbers instead of names in the shape to follow an index";
+        question::fault(source, "no-value", format!("the map has no value at {point:?}: {error}"), help)
+    })?;
+    let numeral = |group: std::ops::Range<usize>| {
+        group.clone().try_fold(0i128, |high, axis| {
+            // The extent of a group's first axis does not matter.
+            let extent = if axis == group.start { 1 } else { extents[axis].as_const_int()? };
+            high.checked_mul(extent)?.checked_add(physical[axis])
+        })
+    };
+    let flat = map.axis_separators().groups().into_iter().map(numeral).collect();
+    Ok(AtRow { logical: point.clone(), physical, flat })
+}

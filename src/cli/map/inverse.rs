@@ -1,0 +1,72 @@
+//! Claims of inverses: the algebra's, the user's, and what is padding if an inverse is right.
+
+use tilewright_ir::visit::{Rewrite, Substitution};
+use tilewright_ir::{Expr, IndexMap, InverseClaim, Var};
+
+use super::question::FUNCTIONS;
+use crate::algebra;
+
+/// What the algebra finds, or why it finds nothing.
+pub(super) fn found(map: &IndexMap, physical: &[Expr], assumptions: &[Expr]) -> Result<InverseClaim, String> {
+    algebra::inverse(map, physical, assumptions).map_err(|fault| match fault.help {
+        Some(help) => format!("{}: {help}", fault.message),
+        None => fault.message,
+    })
+}
+
+/// An inverse with the padding of another claim.
+pub(super) fn with_padding(inverse: &IndexMap, vars: &[Var], padding: &Expr) -> InverseClaim {
+    let renaming = Substitution::new(vars, inverse.vars().iter().map(Expr::from));
+    InverseClaim {
+        vars: inverse.vars().to_vec(),
+        outputs: inverse.outputs().to_vec(),
+        padding: renaming.apply(padding),
+    }
+}
+
+/// An inverse with the padding that follows from it, if it is a left inverse.
+pub(super) fn with_own_padding(map: &IndexMap, inverse: &IndexMap, assumptions: &[Expr]) -> InverseClaim {
+    let (vars, outputs) = (inverse.vars().to_vec(), inverse.outputs().to_vec());
+    let padding = algebra::padding_of(map, inverse.domain(), &vars, &outputs, assumptions);
+    InverseClaim { vars, outputs, padding }
+}
+
+/// The claim as Python reads it: its parameters have names of their own, and it calls nothing but `min`, `max`, `abs` and
+/// `if_then_else`.
+pub(super) fn printable(claim: &InverseClaim) -> InverseClaim {
+    let symbols: Vec<Var> =
+        claim.outputs.iter().chain([&claim.padding]).flat_map(Expr::vars).filter(|v| !claim.vars.contains(v)).collect();
+    let mut taken: Vec<String> = symbols.iter().map(|symbol| symbol.name().to_owned()).collect();
+    taken.extend(FUNCTIONS.map(str::to_owned));
+    let mut vars = Vec::new();
+    for var in &claim.vars {
+        let numbered = (1..).map(|number| format!("{}_{number}", var.name()));
+        let name = std::iter::once(var.name().to_owned()).chain(numbered).find(|name| !taken.contains(name));
+        let name = name.unwrap_or_else(|| var.name().to_owned());
+        taken.push(name.clone());
+        vars.push(Var::new(name, var.dtype()));
+    }
+    let renaming = Substitution::new(&claim.vars, vars.iter().map(Expr::from));
+    let plain = |expr: &Expr| plain(&renaming.apply(expr));
+    InverseClaim { outputs: claim.outputs.iter().map(plain).collect(), padding: plain(&claim.padding), vars }
+}
+
+/// Over the integers, without casts between integer types, and with one kind of choice.
+pub(super) fn plain(expr: &Expr) -> Expr {
+    let Ok(plain) = Plain.expr(expr);
+    plain
+}
+
+struct Plain;
+
+impl Rewrite for Plain {
+    type Error = std::convert::Infallible;
+
+    fn expr(&mut self, expr: &Expr) -> Result<Expr, Self::Error> {
+        Ok(match self.expr_children(expr)? {
+            Expr::Cast(ty, value) if ty.scalar.is_integer() && value.dtype().scalar.is_integer() => *value,
+            Expr::Select(c, a, b) => Expr::IfThenElse(c, a, b),
+            other => other,
+        })
+    }
+}

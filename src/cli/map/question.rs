@@ -1,0 +1,258 @@
+//! What is asked of a map: texts that were read and fit together.
+
+use std::ops::Range;
+
+use tilewright_ir::{Diagnostic, Expr, IndexMap, Span, Var};
+use tilewright_script::{Symbols, read_condition, read_index_map, read_predicate, read_shape};
+
+use super::super::failure::Failure;
+use crate::formats;
+use crate::report::Source;
+
+/// Most axes of a shape, logical or physical.
+const MAX_RANK: usize = 256;
+/// Names that results use as functions.
+pub(super) const FUNCTIONS: [&str; 4] = ["min", "max", "abs", "if_then_else"];
+
+/// The texts of a request; their names tell which option each is.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Texts {
+    pub(in super::super) map: Source,
+    pub(in super::super) shape: Source,
+    pub(in super::super) at: Vec<Source>,
+    pub(in super::super) inverse: Option<Source>,
+    pub(in super::super) padding: Option<Source>,
+    pub(in super::super) assume: Vec<Source>,
+    pub(in super::super) physical_shape: Option<Source>,
+    pub(in super::super) spec: Option<Source>,
+}
+
+/// A map on a shape and what is to be said about it. All parts fit together.
+#[derive(Debug)]
+pub(in super::super) struct Question {
+    pub(super) source: Source,
+    pub(super) map: IndexMap,
+    /// The stated physical shape, an extent for each output.
+    pub(super) physical_shape: Option<Vec<Expr>>,
+    pub(super) assumptions: Vec<Expr>,
+    pub(super) points: Vec<(Source, Vec<i128>)>,
+    pub(super) meaning: Option<IndexMap>,
+    inverse: Option<Source>,
+    padding: Option<Source>,
+    symbols: Symbols,
+}
+
+impl Question {
+    /// Reads everything but inverse and padding, whose shape is the physical one.
+    ///
+    /// # Errors
+    /// A text that cannot be read; names that nothing introduces; parts that do not fit together.
+    pub(in super::super) fn read(texts: Texts) -> Result<Self, Failure> {
+        let mut symbols = Symbols::default();
+        let shape = extents(&texts.shape, &mut symbols)?;
+        let condition = |text: &Source, symbols: &mut Symbols| {
+            read_condition(&text.text, symbols).map_err(|faults| Failure::input(text, faults))
+        };
+        let assumptions: Vec<Expr> =
+            texts.assume.iter().map(|text| condition(text, &mut symbols)).collect::<Result<_, _>>()?;
+        let declared = symbols.vars().len();
+        let physical_shape = texts.physical_shape.as_ref().map(|text| extents(text, &mut symbols)).transpose()?;
+        if let Some(text) = &texts.physical_shape {
+            only_known(text, &symbols, declared)?;
+        }
+        if let Some(symbol) = symbols.vars().iter().find(|symbol| FUNCTIONS.contains(&symbol.name())) {
+            let message = format!("`{symbol}` is a function here and no extent");
+            return Err(fault(&texts.shape, "reserved-name", message, "give the extent another name"));
+        }
+        let format = formats::read(&texts.map.text, &shape).transpose();
+        let format = format.map_err(|faults| Failure::input(&texts.map, faults))?;
+        let map = match &format {
+            Some(format) => Ok(format.map.clone()),
+            None => read_index_map(&texts.map.text, Some(&shape), &mut symbols),
+        };
+        let map = map.map_err(|faults| Failure::input(&texts.map, faults))?;
+        only_known(&texts.map, &symbols, declared)?;
+        let (outputs, most) = (map.outputs().len(), MAX_RANK);
+        if outputs > most {
+            let message = format!("the map has {outputs} outputs, more than {most}");
+            return Err(fault(&texts.map, "rank", message, "give fewer"));
+        }
+        let used: Vec<Var> = map.outputs().iter().flat_map(Expr::vars).collect();
+        let named = |symbol: &Var| shape.iter().any(|extent| extent.vars().contains(symbol)) || used.contains(symbol);
+        for (text, assumption) in texts.assume.iter().zip(&assumptions) {
+            if let Some(symbol) = assumption.vars().iter().find(|symbol| !named(symbol)) {
+                return Err(unknown_name(text, symbol, "neither in the shape nor in the map"));
+            }
+        }
+        if let (Some(text), Some(physical)) = (&texts.physical_shape, &physical_shape)
+            && physical.len() != outputs
+        {
+            let message = format!("the physical shape has {} axes, the map {outputs} outputs", physical.len());
+            return Err(fault(text, "rank", message, "give one extent for each output"));
+        }
+        let meaning = texts.spec.as_ref().map(|text| meaning(text, &map, &mut symbols)).transpose()?;
+        // A named format has a meaning of its own, and whole blocks.
+        let (physical_shape, meaning) = match format {
+            Some(format) => (physical_shape.or(Some(format.shape)), meaning.or(Some(format.meaning))),
+            None => (physical_shape, meaning),
+        };
+        let points = texts.at.into_iter().map(|text| read_point(text, &map)).collect::<Result<_, _>>()?;
+        let (inverse, padding) = (texts.inverse, texts.padding);
+        Ok(Self { source: texts.map, map, physical_shape, assumptions, points, meaning, inverse, padding, symbols })
+    }
+
+    /// The map on its shape.
+    pub(in super::super) fn map(&self) -> &IndexMap {
+        &self.map
+    }
+
+    /// The user's own inverse, from the physical shape.
+    pub(super) fn inverse(&self, physical: &[Expr]) -> Result<Option<IndexMap>, Failure> {
+        let Some(text) = &self.inverse else { return Ok(None) };
+        let mut symbols = self.symbols.clone();
+        let known = symbols.vars().len();
+        let inverse = read_index_map(&text.text, Some(physical), &mut symbols);
+        let inverse = inverse.map_err(|faults| Failure::input(text, faults))?;
+        only_known(text, &symbols, known)?;
+        let (from, to) = (inverse.outputs().len(), self.map.vars().len());
+        if from != to {
+            let message = format!("the inverse gives {from} indices, the map takes {to}");
+            return Err(fault(text, "rank", message, "give one output for each index of the map, in their order"));
+        }
+        if !inverse.axis_separators().is_empty() {
+            let message = "an inverse has no separators: logical indices are not flattened";
+            return Err(fault(text, "separators", message, "leave AXIS_SEPARATOR out"));
+        }
+        Ok(Some(inverse))
+    }
+
+    /// The user's own padding predicate: the physical indices and what is said of them.
+    pub(super) fn padding(&self, physical: &[Expr]) -> Result<Option<(Vec<Var>, Expr)>, Failure> {
+        let Some(text) = &self.padding else { return Ok(None) };
+        let mut symbols = self.symbols.clone();
+        let known = symbols.vars().len();
+        let padding = read_predicate(&text.text, physical, &mut symbols);
+        let padding = padding.map_err(|faults| Failure::input(text, faults))?;
+        only_known(text, &symbols, known)?;
+        Ok(Some(padding))
+    }
+}
+
+fn extents(text: &Source, symbols: &mut Symbols) -> Result<Vec<Expr>, Failure> {
+    let shape = read_shape(&text.text, symbols).map_err(|faults| Failure::input(text, faults))?;
+    if shape.len() > MAX_RANK {
+        let message = format!("the shape has {} axes, more than {MAX_RANK}", shape.len());
+        return Err(fault(text, "rank", message, "give fewer"));
+    }
+    size_fits(&shape).map_err(|message| fault(text, "shape-size", message, "give smaller extents"))?;
+    Ok(shape)
+}
+
+/// A constant shape has at most 2^63 - 1 elements.
+pub(super) fn size_fits(shape: &[Expr]) -> Result<(), String> {
+    let extents: Option<Vec<i128>> = shape.iter().map(Expr::as_const_int).collect();
+    let size = extents.map_or(Ok(0), |extents| tilewright_ir::checked_size(&extents));
+    size.map(drop).map_err(|error| format!("the shape is too large: {error}"))
+}
+
+fn meaning(text: &Source, map: &IndexMap, symbols: &mut Symbols) -> Result<IndexMap, Failure> {
+    let known = symbols.vars().len();
+    let meaning = read_index_map(&text.text, Some(map.domain()), symbols);
+    let meaning = meaning.map_err(|faults| Failure::input(text, faults))?;
+    only_known(text, symbols, known)?;
+    let (stated, outputs) = (meaning.outputs().len(), map.outputs().len());
+    if stated != outputs {
+        let message = format!("the specification has {stated} outputs, the map {outputs}");
+        return Err(fault(text, "rank", message, "state the meaning of each output, in their order"));
+    }
+    let separators = meaning.axis_separators();
+    if !separators.is_empty() && separators != map.axis_separators() {
+        let (stated, found) = (separators.positions(), map.axis_separators().positions());
+        let message = format!("the specification has separators at {stated:?}, the map at {found:?}");
+        return Err(fault(text, "separators", message, "write the same separators, or none"));
+    }
+    Ok(meaning)
+}
+
+/// Names beyond the first `known` are mistakes.
+fn only_known(text: &Source, symbols: &Symbols, known: usize) -> Result<(), Failure> {
+    let unknown = symbols.vars().get(known..).unwrap_or_default();
+    match unknown.first() {
+        Some(symbol) => Err(unknown_name(text, symbol, "neither an index nor an extent of the shape")),
+        None => Ok(()),
+    }
+}
+
+fn unknown_name(text: &Source, symbol: &Var, what: &str) -> Failure {
+    let place = place_of(symbol.name(), &text.text);
+    let fault = Diagnostic::error("unknown-name", Some(place), format!("`{symbol}` is {what}"))
+        .with_help("indices are the lambda's parameters; extents are named by --shape and --assume");
+    Failure::input(text, vec![fault])
+}
+
+/// The first place of a name in a text; all of it if there is none.
+fn place_of(name: &str, text: &str) -> Span {
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    let whole = |at: usize| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + name.len()..].chars().next();
+        !before.is_some_and(part) && !after.is_some_and(part)
+    };
+    let found = text.match_indices(name).map(|(at, _)| at).find(|&at| whole(at));
+    let range = found.map_or(0..text.len(), |at| at..at + name.len());
+    span(range)
+}
+
+fn span(range: Range<usize>) -> Span {
+    let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+    Span::new(offset(range.start), offset(range.end))
+}
+
+/// A fault of a whole text.
+pub(super) fn fault(text: &Source, code: &'static str, message: impl Into<String>, help: &str) -> Failure {
+    let fault = Diagnostic::error(code, Some(span(0..text.text.len())), message).with_help(help);
+    Failure::input(text, vec![fault])
+}
+
+/// Reads `1,2`, also in brackets.
+fn read_point(source: Source, map: &IndexMap) -> Result<(Source, Vec<i128>), Failure> {
+    let text = source.text.trim();
+    let help = "give one integer for each axis, such as 2,3";
+    let pairs = [('(', ')'), ('[', ']')];
+    let inner = pairs.iter().find_map(|(open, close)| text.strip_prefix(*open)?.strip_suffix(*close)).unwrap_or(text);
+    let rank = map.domain().len();
+    // A trailing comma is Python's.
+    let inner = inner.trim();
+    let inner = inner.strip_suffix(',').filter(|rest| !rest.is_empty()).unwrap_or(inner);
+    let count = if inner.is_empty() { 0 } else { inner.split(',').count() };
+    if count != rank {
+        let message = format!("the index has {count} numbers, the shape {rank} axes");
+        return Err(fault(&source, "index-rank", message, help));
+    }
+    let read = |part: &str| {
+        let part = part.trim();
+        part.parse::<i128>().map_err(|_| fault(&source, "bad-index", format!("`{part}` is no integer"), help))
+    };
+    let parts = inner.split(',').take(count);
+    let point = parts.map(read).collect::<Result<Vec<_>, _>>()?;
+    for (axis, (index, extent)) in point.iter().zip(map.domain()).enumerate() {
+        let too_large = extent.as_const_int().is_some_and(|extent| *index >= extent);
+        if *index < 0 || too_large {
+            let message = format!("index {index} of axis {axis} is outside the shape: it has to be in 0..{extent}");
+            return Err(fault(&source, "index-out-of-shape", message, help));
+        }
+    }
+    Ok((source, point))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_found_as_a_word() {
+        assert_eq!(place_of("k", "lambda kk, i: [kk + k]"), Span::new(20, 21));
+        assert_eq!(place_of("é", "é + 1"), Span::new(0, 2));
+        assert_eq!(place_of("z", "abc"), Span::new(0, 3));
+    }
+}

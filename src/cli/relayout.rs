@@ -1,0 +1,72 @@
+//! `tilewright relayout`: the map from the slots of one array to those of another.
+
+use tilewright_ir::InverseClaim;
+use tilewright_verify::{Judge, RelayoutClaim};
+
+use super::batch;
+use super::bitcast::{PairArgs, Request, judge, status};
+use super::exit::ExitStatus;
+use super::failure::Failure;
+use super::options::Global;
+use super::printer::Printer;
+use crate::layouts;
+use crate::report::{Dim, ObligationRow, RelayoutReport, Verdict};
+
+/// Give the map from the slots of array A to the slots of array B that hold the same elements, proved
+#[derive(clap::Args, Debug)]
+#[command(
+    after_help = "Elements are the same if their logical indices are; if the shapes differ, if their row-major numbers \
+                        are (a reshape). The map says nothing of slots that hold no element: the padding.\n\nExamples:\n  \
+                        tilewright relayout 'f32[3,5]{1,0:T(2,2)}' 'f32[3,5]{1,0}'\n  tilewright relayout \
+                        'bf16[?,?]{1,0:T(8,128)(2,1)}' 'bf16[?,?]{0,1}'     # for all extents d0, d1\n  tilewright \
+                        relayout 'f32[3,5]{1,0}' 'f32[5,3]{1,0}' --transpose 1,0"
+)]
+pub struct Args {
+    #[command(flatten)]
+    pair: PairArgs,
+}
+
+/// Prints the map.
+///
+/// # Errors
+/// Texts that are no arrays' layouts, and arrays that do not correspond.
+pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
+    let judge = judge(global)?;
+    if let Some(file) = &args.pair.batch {
+        return batch::run(file, printer, |request| answer(&Request::from_json(request)?, &judge));
+    }
+    let report = answer(&Request::from_args(&args.pair)?, &judge)?;
+    if printer.is_json() {
+        printer.json(&report.to_json())?;
+    } else {
+        printer.result(&report.to_text(printer.style()))?;
+    }
+    Ok(status(&report.verdicts, report.verdict(), global))
+}
+
+fn answer(request: &Request, judge: &Judge) -> Result<RelayoutReport, Failure> {
+    let (from, to) = request.arrays();
+    let found = layouts::relayout(from, to, &request.pair)
+        .map_err(|message| Failure::plain("<A and B>", "no-relayout", message))?;
+    let judged = |map| {
+        let claim = RelayoutClaim { pair: request.claim(), inverse: &found.inverse, map };
+        judge.check_relayout(&claim).into_iter().map(ObligationRow::from).collect::<Vec<_>>()
+    };
+    // What the algebra made simpler is shown if that was proved; else what it was made from.
+    let proved = |rows: &[ObligationRow]| rows.iter().all(|row| row.verdict == Verdict::Proved);
+    let simple = judged(&found.map);
+    let (map, verdicts) = if proved(&simple) { (&found.map, simple) } else { (&found.plain, judged(&found.plain)) };
+    let holds = |id: &str| verdicts.iter().any(|row| row.obligation == id && row.verdict == Verdict::Proved);
+    Ok(RelayoutReport {
+        schema: "tilewright.relayout/1",
+        from: request.text_a(),
+        to: request.text_b(),
+        transpose: request.transpose.clone(),
+        same_elements: request.pair.reindex.to_string(),
+        from_slots: Dim::new(&found.from_slots),
+        to_slots: Dim::new(&found.to_slots),
+        map: holds("specification").then(|| map.to_string()),
+        padding: holds("padding").then(|| InverseClaim::padding_lambda(&found.inverse)),
+        verdicts,
+    })
+}

@@ -1,0 +1,197 @@
+//! The placement of an array as grids of cells, which text and SVG both draw: the logical array, a grid for each index of
+//! its leading axes, and memory.
+
+use super::draw::DrawReport;
+
+/// A rectangle of cells.
+#[derive(Clone, Debug)]
+pub(super) struct Grid {
+    /// Above it; empty where there is only one.
+    pub(super) title: String,
+    /// Name of what counts downwards.
+    pub(super) row_axis: String,
+    /// Name of what counts to the right.
+    pub(super) column_axis: String,
+    /// Columns.
+    pub(super) columns: usize,
+    /// From one row's number to the next one's.
+    pub(super) row_step: usize,
+    /// Row after row; nothing is drawn where there is no cell.
+    pub(super) cells: Vec<Option<Cell>>,
+}
+
+/// One cell.
+#[derive(Clone, Debug)]
+pub(super) struct Cell {
+    /// What is written in it.
+    pub(super) label: String,
+    /// What is said about it.
+    pub(super) title: String,
+    /// What is there.
+    pub(super) kind: Kind,
+    /// Tiles, a number for each level.
+    pub(super) tiles: Vec<u64>,
+    /// Place in the order of memory.
+    pub(super) slot: u64,
+}
+
+/// What is in a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// An element.
+    Element,
+    /// Nothing.
+    Padding,
+    /// An element that shares its slot with another.
+    Collides,
+    /// An element of the counterexample.
+    Marked,
+    /// An element outside memory.
+    Outside,
+}
+
+impl Grid {
+    /// Number of rows.
+    pub(super) fn rows(&self) -> usize {
+        self.cells.len().div_ceil(self.columns.max(1))
+    }
+
+    /// The cell, if something is drawn there.
+    pub(super) fn cell(&self, row: usize, column: usize) -> Option<&Cell> {
+        if column < self.columns { self.cells.get(row * self.columns + column)?.as_ref() } else { None }
+    }
+
+    /// Whether two neighbours are in different tiles of a level; the border of what is drawn is one of its tiles.
+    pub(super) fn border(level: usize, this: Option<&Cell>, other: Option<&Cell>) -> bool {
+        match (this, other) {
+            (Some(this), Some(other)) => this.tiles.get(level) != other.tiles.get(level),
+            (Some(cell), None) | (None, Some(cell)) => cell.tiles.len() > level,
+            (None, None) => false,
+        }
+    }
+}
+
+/// `2,3`.
+fn joined<T: ToString>(index: &[T]) -> String {
+    index.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// `(2,3)`; a single number stands alone.
+fn tuple<T: ToString>(index: &[T]) -> String {
+    if let [only] = index { only.to_string() } else { format!("({})", joined(index)) }
+}
+
+fn size(extent: u64) -> usize {
+    usize::try_from(extent).unwrap_or(usize::MAX)
+}
+
+/// The logical array: each element with its place in memory, and the padding around it.
+pub(super) fn logical(report: &DrawReport) -> Vec<Grid> {
+    // With the padding around.
+    let mut shape: Vec<usize> = report.shape.iter().copied().map(size).collect();
+    for index in report.padding.iter().filter_map(|slot| slot.logical.as_ref()) {
+        for (extent, at) in shape.iter_mut().zip(index) {
+            *extent = (*extent).max(size(*at) + 1);
+        }
+    }
+    let (leading, rows, columns) = match shape.as_slice() {
+        [] => (&[][..], 1, 1),
+        // A long line is wrapped.
+        [length] => (&[][..], length.div_ceil(WRAP), (*length).min(WRAP)),
+        [leading @ .., rows, columns] => (leading, *rows, *columns),
+    };
+    let name = |position: usize| report.axes.get(position).cloned().unwrap_or_default();
+    let n_panels: usize = leading.iter().product();
+    let panel = |number: usize| {
+        let mut rest = number;
+        let mut index = vec![0; leading.len()];
+        for (at, extent) in index.iter_mut().zip(leading).rev() {
+            (*at, rest) = (rest % extent, rest / extent);
+        }
+        let named: Vec<_> = index.iter().enumerate().map(|(axis, at)| format!("{} = {at}", name(axis))).collect();
+        let rank = shape.len();
+        Grid {
+            title: named.join(", "),
+            row_axis: if rank > 1 { name(rank - 2) } else { String::new() },
+            column_axis: if rank > 0 { name(rank - 1) } else { String::new() },
+            columns,
+            row_step: if rank > 1 { 1 } else { columns },
+            cells: vec![None; rows * columns],
+        }
+    };
+    let mut grids: Vec<Grid> = (0..n_panels).map(panel).collect();
+    let mut put = |index: &[u64], cell: Cell| {
+        let flat = index.iter().zip(&shape).fold(0, |flat, (at, extent)| flat * extent + size(*at));
+        let place = grids.get_mut(flat / (rows * columns)).and_then(|grid| grid.cells.get_mut(flat % (rows * columns)));
+        if let Some(place) = place {
+            *place = Some(cell);
+        }
+    };
+    let marked =
+        |index: &[u64]| report.counterexample.as_ref().is_some_and(|mark| mark.indices.iter().any(|i| i == index));
+    for element in &report.elements {
+        let kind = match (marked(&element.logical), element.slot, element.collides) {
+            (_, None, _) => Kind::Outside,
+            (true, ..) => Kind::Marked,
+            (_, _, true) => Kind::Collides,
+            _ => Kind::Element,
+        };
+        let title = format!("{} at {}", tuple(&element.logical), tuple(&element.memory));
+        let (label, slot) = (joined(&element.memory), element.slot.unwrap_or(0));
+        put(&element.logical, Cell { label, title, kind, tiles: element.tiles.clone(), slot });
+    }
+    for slot in &report.padding {
+        if let Some(index) = &slot.logical {
+            let title = format!("padding at {}", tuple(&slot.memory));
+            let label = joined(&slot.memory);
+            put(index, Cell { label, title, kind: Kind::Padding, tiles: slot.tiles.clone(), slot: slot.slot });
+        }
+    }
+    grids
+}
+
+/// Elements of an array with one axis that stand in one line.
+const WRAP: usize = 64;
+
+/// Memory: each slot with the logical index of what it holds.
+pub(super) fn memory(report: &DrawReport) -> Grid {
+    let slots: usize = report.memory_shape.iter().copied().map(size).product();
+    let columns = size(report.columns).max(1);
+    let two = report.memory_shape.len() == 2;
+    let mut cells: Vec<Option<Cell>> = vec![None; slots];
+    let mark = report.counterexample.as_ref();
+    for element in &report.elements {
+        let Some(slot) = element.slot else { continue };
+        let Some(place) = cells.get_mut(size(slot)) else { continue };
+        let (index, at) = (joined(&element.logical), tuple(&element.memory));
+        if let Some(cell) = place {
+            // Named are the two of the counterexample, or the first two.
+            let marked = mark.is_some_and(|mark| mark.indices.contains(&element.logical));
+            cell.kind = if marked { Kind::Marked } else { cell.kind };
+            if !cell.title.contains(" and ") {
+                cell.label = format!("{} + {index}", cell.label);
+                cell.title = format!("{} and {} both at {at}", cell.title, tuple(&element.logical));
+            }
+            continue;
+        }
+        let kind = if element.collides { Kind::Collides } else { Kind::Element };
+        let title =
+            if element.collides { tuple(&element.logical) } else { format!("{at}: {}", tuple(&element.logical)) };
+        *place = Some(Cell { label: index, title, kind, tiles: element.tiles.clone(), slot });
+    }
+    for slot in &report.padding {
+        if let Some(place) = cells.get_mut(size(slot.slot)) {
+            let title = format!("{}: padding", tuple(&slot.memory));
+            let (label, tiles) = (String::new(), slot.tiles.clone());
+            *place = Some(Cell { label, title, kind: Kind::Padding, tiles, slot: slot.slot });
+        }
+    }
+    Grid {
+        title: String::new(),
+        row_axis: if two { "row".into() } else { "slot".into() },
+        column_axis: if two { "column".into() } else { String::new() },
+        columns,
+        row_step: if two { 1 } else { columns },
+        cells,
+    }
+}

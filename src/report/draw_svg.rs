@@ -1,0 +1,391 @@
+//! The picture of `tilewright draw` as SVG: the logical array with each element's place in memory, and memory with each
+//! slot's index. Tiles of the first level have a colour and a dark border, those of the second red boxes, padding is
+//! hatched. Where there is no room for numbers, the cells' titles (tooltips) have them.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use super::draw::DrawReport;
+use super::draw_grid::{Cell, Grid, Kind, logical, memory};
+
+/// Width of the picture, unless one grid is wider.
+const PAGE: f64 = 1240.0;
+const MARGIN: f64 = 20.0;
+/// Room for the numbers of rows.
+const GUTTER: f64 = 40.0;
+/// Room for a title and the numbers of columns.
+const HEAD: f64 = 34.0;
+const GAP: f64 = 28.0;
+/// Cells of up to so many have numbers, large or small ones.
+const LARGE: usize = 640;
+const SMALL: usize = 4608;
+/// Colours of the first level's tiles.
+const PALETTE: [[u32; 3]; 10] = [
+    [122, 170, 222],
+    [247, 184, 116],
+    [141, 203, 139],
+    [238, 146, 146],
+    [186, 164, 224],
+    [205, 172, 150],
+    [235, 168, 210],
+    [166, 184, 194],
+    [218, 214, 108],
+    [120, 205, 214],
+];
+/// Border of the tiles of each level: colour and width.
+const BORDERS: [(&str, &str); 3] = [("#222", "1.8"), ("#d00", "1"), ("#06c", "0.7")];
+
+/// The document; ends with a newline.
+pub fn draw(report: &DrawReport) -> String {
+    let mut picture = Picture { out: String::new(), colors: Colors::new(report), levels: report.levels.len() };
+    let (grids, slots) = (logical(report), memory(report));
+    let mut y = picture.heading(report);
+    y = picture.caption(MARGIN, y, "Array: each element with its place in memory");
+    let size = Size::of(&grids);
+    let (mut x, mut width, mut row) = (MARGIN, PAGE, 0.0f64);
+    for grid in &grids {
+        let (wide, high) = size.outer(grid);
+        if x > MARGIN && x + wide > PAGE - MARGIN {
+            (x, y, row) = (MARGIN, y + row + GAP / 2.0, 0.0);
+        }
+        picture.grid(grid, &size, x, y);
+        x += wide + GAP;
+        width = width.max(x - GAP + MARGIN);
+        row = row.max(high);
+    }
+    let own = Size::of(std::slice::from_ref(&slots));
+    let (wide, high) = own.outer(&slots);
+    // Beside a small array there is room for its memory.
+    if grids.len() == 1 && x + GAP + wide <= PAGE - MARGIN {
+        picture.caption(x + GAP, y - 22.0, "Memory: each slot with the index of its element");
+        picture.grid(&slots, &own, x + GAP, y);
+        y += row.max(high);
+    } else {
+        y = picture.caption(MARGIN, y + row + GAP, "Memory: each slot with the index of its element");
+        picture.grid(&slots, &own, MARGIN, y);
+        width = width.max(MARGIN + wide + MARGIN);
+        y += high;
+    }
+    let y = picture.legend(report, y + GAP);
+    picture.close(width, y + MARGIN)
+}
+
+/// How large cells are.
+struct Size {
+    width: f64,
+    height: f64,
+    /// Of the numbers in them, if there are any.
+    font: Option<f64>,
+}
+
+impl Size {
+    fn of(grids: &[Grid]) -> Self {
+        let cells = || grids.iter().flat_map(|grid| &grid.cells).flatten();
+        let longest = cells().filter(|cell| !cell.label.contains('+')).map(|cell| cell.label.chars().count()).max();
+        let chars = float(longest.unwrap_or(1));
+        let columns = float(grids.first().map_or(1, |grid| grid.columns));
+        match cells().count() {
+            ..=LARGE => Self { width: (chars * 7.6 + 8.0).max(26.0), height: 26.0, font: Some(12.0) },
+            count if count <= SMALL => Self { width: (chars * 3.9 + 3.0).max(13.0), height: 13.0, font: Some(6.2) },
+            _ => {
+                let side = ((PAGE - 2.0 * MARGIN - GUTTER) / columns).clamp(3.0, 9.0).floor();
+                Self { width: side, height: side, font: None }
+            }
+        }
+    }
+
+    /// Width and height of a grid with what is written around it.
+    fn outer(&self, grid: &Grid) -> (f64, f64) {
+        (GUTTER + float(grid.columns) * self.width, HEAD + float(grid.rows()) * self.height)
+    }
+}
+
+/// What colour an element has: one for each tile, lighter where its memory begins.
+struct Colors {
+    /// First and last slot of each tile.
+    range: HashMap<u64, (u64, u64)>,
+}
+
+impl Colors {
+    fn new(report: &DrawReport) -> Self {
+        let mut range: HashMap<u64, (u64, u64)> = HashMap::new();
+        for element in &report.elements {
+            if let Some(slot) = element.slot {
+                let tile = element.tiles.first().copied().unwrap_or(0);
+                let (first, last) = range.entry(tile).or_insert((slot, slot));
+                (*first, *last) = ((*first).min(slot), (*last).max(slot));
+            }
+        }
+        Self { range }
+    }
+
+    fn fill(&self, cell: &Cell) -> String {
+        match cell.kind {
+            Kind::Padding => return "url(#p)".into(),
+            Kind::Marked => return "#ff4d4d".into(),
+            Kind::Collides => return "#ffc4bd".into(),
+            Kind::Outside => return "#f06bd8".into(),
+            Kind::Element => {}
+        }
+        let tile = cell.tiles.first().copied().unwrap_or(0);
+        let (first, last) = self.range.get(&tile).copied().unwrap_or((0, 1));
+        let white = 165 - 165 * (cell.slot.saturating_sub(first)) / (last.saturating_sub(first)).max(1);
+        let white = u32::try_from(white).unwrap_or(0).min(255);
+        let base = usize::try_from(tile).ok().and_then(|tile| PALETTE.get(tile % PALETTE.len())).unwrap_or(&PALETTE[0]);
+        let mut color = String::from("#");
+        for part in base {
+            let _ = write!(color, "{:02x}", part + (255 - part) * white / 255);
+        }
+        color
+    }
+}
+
+struct Picture {
+    out: String,
+    colors: Colors,
+    levels: usize,
+}
+
+impl Picture {
+    /// Title, summary, what is wrong; returns where to go on.
+    fn heading(&mut self, report: &DrawReport) -> f64 {
+        let mut y = MARGIN + 14.0;
+        self.text(MARGIN, y, "font-size=\"16\" font-weight=\"bold\"", &report.subject);
+        y += 20.0;
+        self.text(MARGIN, y, "font-size=\"12\" fill=\"#444\"", &report.summary());
+        if let Some(mark) = &report.counterexample {
+            y += 20.0;
+            self.text(
+                MARGIN,
+                y,
+                "font-size=\"13\" font-weight=\"bold\" fill=\"#c00\"",
+                &format!("Wrong: {}", mark.text),
+            );
+        }
+        y + 12.0
+    }
+
+    fn caption(&mut self, x: f64, y: f64, text: &str) -> f64 {
+        self.text(x, y + 16.0, "font-size=\"13\" font-weight=\"bold\" fill=\"#333\"", text);
+        y + 22.0
+    }
+
+    fn text(&mut self, x: f64, y: f64, attributes: &str, text: &str) {
+        let text = escaped(text);
+        let _ = writeln!(self.out, "<text x=\"{}\" y=\"{}\" {attributes}>{text}</text>", number(x), number(y));
+    }
+
+    fn grid(&mut self, grid: &Grid, size: &Size, x: f64, y: f64) {
+        if !grid.title.is_empty() {
+            self.text(x + GUTTER, y + 14.0, "font-size=\"11\" fill=\"#333\"", &grid.title);
+        }
+        let (x, y) = (x + GUTTER, y + HEAD);
+        self.axes(grid, size, x, y);
+        self.out.push_str("<g stroke=\"#8a8a8a\" stroke-width=\".4\">\n");
+        let each = |picture: &mut Self, draw: &mut dyn FnMut(&mut Self, &Cell, f64, f64)| {
+            for (position, cell) in grid.cells.iter().enumerate() {
+                if let Some(cell) = cell {
+                    let (row, column) = (position / grid.columns.max(1), position % grid.columns.max(1));
+                    draw(picture, cell, x + float(column) * size.width, y + float(row) * size.height);
+                }
+            }
+        };
+        each(self, &mut |picture, cell, x, y| picture.cell(cell, size, x, y));
+        self.out.push_str("</g>\n");
+        if let Some(font) = size.font {
+            let attributes = "text-anchor=\"middle\" pointer-events=\"none\"";
+            let _ = writeln!(self.out, "<g font-size=\"{}\" {attributes}>", number(font));
+            each(self, &mut |picture, cell, x, y| picture.label(cell, size, font, x, y));
+            self.out.push_str("</g>\n");
+        }
+        for level in (0..self.levels.min(BORDERS.len())).rev() {
+            self.borders(grid, size, level, x, y);
+        }
+        self.marks(grid, size, x, y);
+    }
+
+    fn cell(&mut self, cell: &Cell, size: &Size, x: f64, y: f64) {
+        let class = if cell.kind == Kind::Padding { "p" } else { "e" };
+        let (x, y, w, h) = (number(x), number(y), number(size.width), number(size.height));
+        let _ = writeln!(
+            self.out,
+            "<path class=\"{class}\" fill=\"{}\" d=\"M{x} {y}h{w}v{h}h-{w}z\"><title>{}</title></path>",
+            self.colors.fill(cell),
+            escaped(&cell.title)
+        );
+    }
+
+    fn label(&mut self, cell: &Cell, size: &Size, font: f64, x: f64, y: f64) {
+        if cell.label.is_empty() {
+            return;
+        }
+        let mut attributes = String::new();
+        if cell.kind == Kind::Padding {
+            attributes.push_str(" fill=\"#999\"");
+        }
+        // Two indices in one slot stand in smaller letters.
+        let room = (size.width - 3.0) / (0.58 * float(cell.label.chars().count()));
+        if room < font {
+            let _ = write!(attributes, " font-size=\"{}\"", number(room));
+        }
+        let (x, y) = (number(x + size.width / 2.0), number(y + size.height / 2.0 + font * 0.35));
+        let _ = writeln!(self.out, "<text x=\"{x}\" y=\"{y}\"{attributes}>{}</text>", escaped(&cell.label));
+    }
+
+    /// Numbers of rows and columns, as many as there is room for, and the axes' names.
+    fn axes(&mut self, grid: &Grid, size: &Size, x: f64, y: f64) {
+        let every =
+            |room: f64, wanted: f64| [1usize, 2, 4, 8, 16, 32, 64].into_iter().find(|&n| float(n) * room >= wanted);
+        self.out.push_str("<g font-size=\"9\" fill=\"#777\">\n");
+        if !grid.column_axis.is_empty() || grid.row_step == grid.columns {
+            for column in (0..grid.columns).step_by(every(size.width, 20.0).unwrap_or(64)) {
+                let at = x + (float(column) + 0.5) * size.width;
+                self.text(at, y - 4.0, "text-anchor=\"middle\"", &column.to_string());
+            }
+        }
+        for row in (0..grid.rows()).step_by(every(size.height, 11.0).unwrap_or(64)) {
+            let at = y + (float(row) + 0.5) * size.height + 3.0;
+            self.text(x - 5.0, at, "text-anchor=\"end\"", &(row * grid.row_step).to_string());
+        }
+        if !grid.column_axis.is_empty() {
+            let end = x + float(grid.columns) * size.width;
+            self.text(
+                end,
+                y - 15.0,
+                "text-anchor=\"end\" font-style=\"italic\"",
+                &format!("{} \u{2192}", grid.column_axis),
+            );
+        }
+        if !grid.row_axis.is_empty() {
+            self.text(
+                x - 5.0,
+                y - 4.0,
+                "text-anchor=\"end\" font-style=\"italic\"",
+                &format!("{} \u{2193}", grid.row_axis),
+            );
+        }
+        self.out.push_str("</g>\n");
+    }
+
+    /// The borders of a level's tiles, as lines that are as long as possible.
+    fn borders(&mut self, grid: &Grid, size: &Size, level: usize, x: f64, y: f64) {
+        let (rows, columns) = (grid.rows(), grid.columns);
+        // Counted from 1, so that there is something before the first.
+        let at = |row: usize, column: usize| grid.cell(row.checked_sub(1)?, column.checked_sub(1)?);
+        let mut lines = String::new();
+        for column in 1..=columns + 1 {
+            let is_border = |row: usize| Grid::border(level, at(row, column - 1), at(row, column));
+            for (start, end) in runs(rows, is_border) {
+                let from = (number(x + float(column - 1) * size.width), number(y + float(start) * size.height));
+                let _ = write!(lines, "M{} {}v{}", from.0, from.1, number(float(end - start) * size.height));
+            }
+        }
+        for row in 1..=rows + 1 {
+            let is_border = |column: usize| Grid::border(level, at(row - 1, column), at(row, column));
+            for (start, end) in runs(columns, is_border) {
+                let from = (number(x + float(start) * size.width), number(y + float(row - 1) * size.height));
+                let _ = write!(lines, "M{} {}h{}", from.0, from.1, number(float(end - start) * size.width));
+            }
+        }
+        if let (false, Some((color, width))) = (lines.is_empty(), BORDERS.get(level)) {
+            let thin = if size.font.is_none_or(|font| font < 10.0) { "0.8" } else { width };
+            let end = "stroke-linecap=\"square\" pointer-events=\"none\"";
+            let _ = writeln!(
+                self.out,
+                "<path class=\"t\" fill=\"none\" stroke=\"{color}\" stroke-width=\"{thin}\" {end} d=\"{lines}\"/>"
+            );
+        }
+    }
+
+    /// A thick red frame around what shows that the map is wrong.
+    fn marks(&mut self, grid: &Grid, size: &Size, x: f64, y: f64) {
+        for (position, cell) in grid.cells.iter().enumerate() {
+            if cell.as_ref().is_some_and(|cell| cell.kind == Kind::Marked) {
+                let (row, column) = (position / grid.columns.max(1), position % grid.columns.max(1));
+                let (x, y) = (number(x + float(column) * size.width), number(y + float(row) * size.height));
+                let (w, h) = (number(size.width), number(size.height));
+                let _ = writeln!(
+                    self.out,
+                    "<path class=\"m\" fill=\"none\" stroke=\"#900\" stroke-width=\"2.6\" d=\"M{x} {y}h{w}v{h}h-{w}z\"/>"
+                );
+            }
+        }
+    }
+
+    /// What the colours mean, as far as they appear; returns where to go on.
+    fn legend(&mut self, report: &DrawReport, y: f64) -> f64 {
+        let mut entries: Vec<(String, String)> = Vec::new();
+        let box_of = |fill: &str, stroke: &str| format!("fill=\"{fill}\" stroke=\"{stroke}\"");
+        for (name, (color, _)) in report.levels.iter().zip(BORDERS) {
+            entries.push((box_of("none", color), format!("border of a tile {name}")));
+        }
+        if !report.padding.is_empty() {
+            entries.push((box_of("url(#p)", "#8a8a8a"), "padding".into()));
+        }
+        if report.counterexample.is_some() {
+            entries.push((box_of("#ff4d4d", "#900"), "the counterexample".into()));
+        }
+        if report.elements.iter().any(|element| element.collides) {
+            entries.push((box_of("#ffc4bd", "#8a8a8a"), "shares its slot".into()));
+        }
+        entries.push((box_of("#7aaade", "#8a8a8a"), "darker is later in memory".into()));
+        let mut x = MARGIN;
+        for (attributes, text) in entries {
+            let (at, top) = (number(x), number(y));
+            let _ = writeln!(self.out, "<path class=\"l\" {attributes} d=\"M{at} {top}h14v14h-14z\"/>");
+            self.text(x + 20.0, y + 11.0, "font-size=\"11\" fill=\"#444\"", &text);
+            x += 44.0 + float(text.chars().count()) * 6.2;
+        }
+        y + 14.0
+    }
+
+    fn close(self, width: f64, height: f64) -> String {
+        let (width, height) = (number(width), number(height));
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
+             font-family=\"sans-serif\">\n<defs><pattern id=\"p\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" \
+             patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"#fafafa\"/><rect width=\"1.2\" \
+             height=\"6\" fill=\"#cfcfcf\"/></pattern></defs>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{}</svg>\n",
+            self.out
+        )
+    }
+}
+
+/// The runs of places from 1 to `count` for which something holds, as ranges from 0.
+fn runs(count: usize, holds: impl Fn(usize) -> bool) -> Vec<(usize, usize)> {
+    let mut found: Vec<(usize, usize)> = Vec::new();
+    for place in (1..=count).filter(|&place| holds(place)) {
+        match found.last_mut() {
+            Some((_, end)) if *end == place - 1 => *end = place,
+            _ => found.push((place - 1, place)),
+        }
+    }
+    found
+}
+
+fn float(count: usize) -> f64 {
+    u32::try_from(count).map_or(f64::MAX, f64::from)
+}
+
+/// A number with at most one digit after the point.
+fn number(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
+}
+
+/// Text as XML has it. What XML has no way to write becomes a question mark.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\n' | '\t' => out.push(' '),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('?'),
+            c => out.push(c),
+        }
+    }
+    out
+}

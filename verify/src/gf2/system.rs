@@ -1,0 +1,133 @@
+//! Affine equations over GF(2), kept in a form that answers questions by reduction.
+
+use super::word::{Affine, Word};
+
+/// Equations `form = 0` that can hold together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct System {
+    /// Each has a highest bit that no other has.
+    rows: Vec<Affine>,
+}
+
+fn highest(mask: u128) -> u128 {
+    mask.checked_ilog2().map_or(0, |top| 1 << top)
+}
+
+impl System {
+    /// A form in which no highest bit of a row occurs: of equal value wherever the equations hold.
+    pub(crate) fn reduce(&self, mut form: Affine) -> Affine {
+        for row in &self.rows {
+            if form.mask & highest(row.mask) != 0 {
+                form = form ^ *row;
+            }
+        }
+        form
+    }
+
+    /// Adds the equation `form = value`; false if it contradicts those there are, which then stay as they are.
+    pub(crate) fn require(&mut self, form: Affine, value: bool) -> bool {
+        let form = self.reduce(if value { !form } else { form });
+        if form.mask == 0 {
+            return !form.one;
+        }
+        let top = highest(form.mask);
+        for row in &mut self.rows {
+            if row.mask & top != 0 {
+                *row = *row ^ form;
+            }
+        }
+        self.rows.push(form);
+        true
+    }
+
+    /// The largest value of a word that is never negative, where the equations hold.
+    pub(crate) fn largest(&self, word: &Word) -> i128 {
+        let mut system = self.clone();
+        word.bits.iter().rev().fold(0, |value, bit| 2 * value + i128::from(system.require(*bit, true)))
+    }
+
+    /// Whether a bit can be 1.
+    pub(crate) fn possible(&self, bit: Affine) -> bool {
+        let form = self.reduce(bit);
+        form.mask != 0 || form.one
+    }
+
+    /// The smallest assignment of `inputs` bits for which `possible` says of the equations so far that it can go on; `possible`
+    /// has to hold of these equations.
+    pub(crate) fn smallest(&self, inputs: u32, possible: impl Fn(&Self) -> bool) -> u128 {
+        let (mut system, mut found) = (self.clone(), 0);
+        for bit in (0..inputs).rev() {
+            let form = Affine { mask: 1 << bit, one: false };
+            let mut without = system.clone();
+            if without.require(form, false) && possible(&without) {
+                system = without;
+            } else {
+                system.require(form, true);
+                found |= 1 << bit;
+            }
+        }
+        found
+    }
+}
+
+/// Equations under which a word has a value; none if it never has.
+pub(crate) fn solve(word: &Word, value: i128) -> Option<System> {
+    let mut system = System::default();
+    let width = word.bits.len().max(128 - value.unsigned_abs().leading_zeros() as usize).min(120);
+    let fits = (0..width).all(|at| system.require(word.at(at), value >> at & 1 == 1));
+    (fits && system.require(word.sign, value < 0)).then_some(system)
+}
+
+/// The first two inputs, in the order of the second, then of the first, at which all forms agree; none if there are none.
+pub(crate) fn kernel_pair(forms: &[Affine], inputs: u32) -> Option<(u128, u128)> {
+    // Column by column: what of the inputs below a bit has the same effect as the bit.
+    let mut seen: Vec<(Vec<bool>, u128)> = Vec::new();
+    for bit in 0..inputs {
+        let mut effect: Vec<bool> = forms.iter().map(|form| form.mask >> bit & 1 == 1).collect();
+        let mut made_of = 1u128 << bit;
+        for (pivot, of) in &seen {
+            let lead = pivot.iter().position(|set| *set);
+            if lead.is_some_and(|lead| effect[lead]) {
+                effect.iter_mut().zip(pivot).for_each(|(a, b)| *a ^= *b);
+                made_of ^= *of;
+            }
+        }
+        if effect.iter().all(|set| !set) {
+            // Nothing below is in the kernel, so the partner is unique.
+            return Some((made_of ^ (1 << bit), 1 << bit));
+        }
+        seen.push((effect, made_of));
+    }
+    None
+}
+
+/// Of `forms`, as many as there are inputs that determine them, and the inverse: `inverse[i]` is the set of chosen forms whose xor
+/// is input `i` (without the constants). None if they do not determine them.
+pub(crate) fn left_inverse(forms: &[Affine], inputs: u32) -> Option<(Vec<usize>, Vec<u128>)> {
+    let mut chosen: Vec<usize> = Vec::new();
+    // Reduced rows, and which chosen forms they are the xor of.
+    let mut rows: Vec<(u128, u128)> = Vec::new();
+    for (at, form) in forms.iter().enumerate() {
+        let (mut mask, mut of) = (form.mask, 1u128 << chosen.len().min(127));
+        for (row, made_of) in &rows {
+            if mask & highest(*row) != 0 {
+                mask ^= row;
+                of ^= made_of;
+            }
+        }
+        if mask == 0 {
+            continue;
+        }
+        for (row, made_of) in &mut rows {
+            if *row & highest(mask) != 0 {
+                *row ^= mask;
+                *made_of ^= of;
+            }
+        }
+        rows.push((mask, of));
+        chosen.push(at);
+    }
+    rows.sort_unstable();
+    let full = rows.len() == inputs as usize && rows.iter().zip(0..).all(|((mask, _), bit)| *mask == 1 << bit);
+    full.then(|| (chosen, rows.into_iter().map(|(_, of)| of).collect()))
+}

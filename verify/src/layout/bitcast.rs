@@ -1,0 +1,258 @@
+//! Obligation bitcast: two layouts put the same element, or padding, into every slot of the same memory.
+
+use tilewright_ir::layout::{ArrayShape, Dimension, Layout, Tiling};
+use tilewright_ir::{Bindings, Expr, IndexMap, Var};
+
+use super::meaning::{Meaning, numeral, product};
+use super::{all, index_type, same, symbols_of};
+use crate::concrete::tuple;
+use crate::judge::{Decision, Judge, Report};
+use crate::map::{MapClaim, decide};
+use crate::verdict::{Counterexample, Verdict};
+
+/// Slots looked at for the first one that differs.
+const SCANNED: u64 = 1 << 18;
+
+/// Two arrays that hold the same data.
+#[derive(Clone, Copy, Debug)]
+pub struct PairClaim<'a> {
+    /// The array A. Its extents are the domain of `reindex`.
+    pub from: &'a ArrayShape,
+    /// The array B.
+    pub to: &'a ArrayShape,
+    /// The extents of B, in the symbols of A's.
+    pub to_extents: &'a [Expr],
+    /// From the logical index in A to that in B of the same element.
+    pub reindex: &'a IndexMap,
+    /// Dimension `k` of B is dimension `permutation[k]` of A. Without one, elements are the same whose row-major numbers
+    /// are: B is a reshape of A.
+    pub permutation: Option<&'a [usize]>,
+}
+
+/// What the judge knows of a claimed pair: the positions in both, from A's logical index.
+#[derive(Debug)]
+pub(super) struct Pair {
+    pub(super) from: Meaning,
+    pub(super) to: Meaning,
+    pub(super) from_flat: IndexMap,
+    /// From B's own logical index.
+    pub(super) to_flat: IndexMap,
+    /// From A's.
+    pub(super) to_flat_from: IndexMap,
+}
+
+impl Judge {
+    /// Decides whether the memory of A, taken as B, holds the same: the same number of slots of the same bits, and in each
+    /// the same element, or padding in both.
+    pub fn check_bitcast(&self, claim: &PairClaim<'_>) -> Report {
+        Self::report("bitcast", claim.reindex.to_string(), || self.bitcast(claim))
+    }
+
+    fn bitcast(&self, claim: &PairClaim<'_>) -> Decision {
+        let Some(pair) = claim.pair() else {
+            return (Verdict::Unknown("the layouts do not fit".into()), "shape".into());
+        };
+        if let Some(text) = claim.different_element() {
+            return (Verdict::Refuted(Counterexample { text, ..Counterexample::default() }), "shape".into());
+        }
+        let slots = [pair.to.slots()];
+        let placed = MapClaim::new(&pair.from_flat, &slots).meaning(&pair.to_flat_from);
+        let decision = all([
+            self.reindexed(claim),
+            same(self, &[pair.from.slots()], &slots, &[]),
+            decide(self, "specification", placed),
+        ]);
+        match decision {
+            (Verdict::Refuted(found), method) => (Verdict::Refuted(claim.shown(found)), method),
+            other => other,
+        }
+    }
+
+    /// That B has as many elements as A, and that the claimed index in B is that of the same element.
+    pub(super) fn reindexed(&self, claim: &PairClaim<'_>) -> Decision {
+        let (map, ty) = (claim.reindex, index_type(claim.reindex));
+        let counts = [map.domain(), claim.to_extents].map(|extents| product(extents, ty));
+        let vars = |vars: &[Var]| vars.iter().map(Expr::from).collect::<Vec<_>>();
+        let one =
+            |output: Expr| IndexMap::new(map.vars().to_vec(), map.domain().to_vec(), vec![output], Vec::new()).ok();
+        let [from, to] = &counts;
+        let counted = same(self, std::slice::from_ref(from), std::slice::from_ref(to), &[]);
+        if let Some(permutation) = claim.permutation {
+            let moved: Option<Vec<Expr>> =
+                permutation.iter().map(|&axis| map.vars().get(axis).map(Expr::from)).collect();
+            let extents: Option<Vec<Expr>> = permutation.iter().map(|&axis| map.domain().get(axis).cloned()).collect();
+            let (Some(moved), Some(extents)) =
+                (moved, extents.filter(|extents| extents.len() == claim.to_extents.len()))
+            else {
+                return (Verdict::Unknown("the permutation does not fit".into()), "shape".into());
+            };
+            let moved = IndexMap::new(map.vars().to_vec(), map.domain().to_vec(), moved, Vec::new()).ok();
+            let Some(moved) = moved else { return (Verdict::Unknown("no index map".into()), "shape".into()) };
+            let claimed = MapClaim::new(map, claim.to_extents).meaning(&moved);
+            return all([same(self, &extents, claim.to_extents, &[]), decide(self, "specification", claimed)]);
+        }
+        let number = one(numeral(&vars(map.vars()), map.domain(), ty));
+        let number_in_b = one(numeral(map.outputs(), claim.to_extents, ty));
+        let (Some(number), Some(number_in_b)) = (number, number_in_b) else {
+            return (Verdict::Unknown("no index map".into()), "shape".into());
+        };
+        let size = std::slice::from_ref(from);
+        let renumbered = MapClaim::new(&number_in_b, size).meaning(&number);
+        let inside = MapClaim::new(map, claim.to_extents);
+        all([counted, decide(self, "bounds", inside), decide(self, "specification", renumbered)])
+    }
+}
+
+impl PairClaim<'_> {
+    /// The meaning of both layouts.
+    pub(super) fn pair(&self) -> Option<Pair> {
+        let (vars, domain) = (self.reindex.vars(), self.reindex.domain());
+        let ty = index_type(self.reindex);
+        let to_vars: Vec<Var> = (0..self.to_extents.len()).map(|axis| Var::new(format!("j{axis}"), ty)).collect();
+        let from = Meaning::new(&self.from.layout_or_default(), vars, domain)?;
+        let to = Meaning::new(&self.to.layout_or_default(), &to_vars, self.to_extents)?;
+        let (from_flat, to_flat) = (from.flat()?, to.flat()?);
+        let placed = to_flat.apply(self.reindex.outputs());
+        let to_flat_from = IndexMap::new(vars.to_vec(), domain.to_vec(), placed, Vec::new()).ok()?;
+        Some(Pair { from, to, from_flat, to_flat, to_flat_from })
+    }
+
+    /// What differs for every element.
+    fn different_element(&self) -> Option<String> {
+        let bits = |array: &ArrayShape| match array.layout().map_or(0, |layout| layout.element_bits) {
+            0 => array.element_type().storage_bits(),
+            bits => bits,
+        };
+        let prefix = |array: &ArrayShape| array.layout().map_or(0, |layout| layout.metadata_prefix_bytes);
+        if bits(self.from) != bits(self.to) {
+            return Some(format!("elements take {} bits in A and {} in B", bits(self.from), bits(self.to)));
+        }
+        (prefix(self.from) != prefix(self.to)).then(|| {
+            format!(
+                "a prefix of {} bytes stands before the elements of A, of {} before those of B",
+                prefix(self.from),
+                prefix(self.to)
+            )
+        })
+    }
+
+    /// A counterexample in terms of slots: the first one that differs, if it is among the first so many.
+    fn shown(&self, found: Counterexample) -> Counterexample {
+        let text = self.difference(&found);
+        Counterexample { text: text.unwrap_or_else(|| found.text.clone()), ..found }
+    }
+
+    fn difference(&self, found: &Counterexample) -> Option<String> {
+        let extents: Vec<&Expr> = self.reindex.domain().iter().chain(self.to_extents).collect();
+        let symbols = symbols_of(found, &extents);
+        let a = Placed::new(self.from, self.reindex.domain(), &symbols)?;
+        let b = Placed::new(self.to, self.to_extents, &symbols)?;
+        let reshaped = a.extents != b.extents && self.permutation.is_none();
+        let number_in_b = |index: &[u64]| match self.permutation {
+            Some(permutation) => number(&moved_back(index, permutation, a.extents.len()), &a.extents),
+            None => number(index, &b.extents),
+        };
+        let in_a = |slot: u64| a.held(slot, |index| number(index, &a.extents));
+        let in_b = |slot: u64| b.held(slot, number_in_b);
+        let slots = [&a, &b].map(|placed| placed.tiling.physical_elements());
+        let scanned = slots[0].max(slots[1]).min(SCANNED);
+        let first = (0..scanned).find(|&slot| in_a(slot).key() != in_b(slot).key());
+        let first = first.or_else(|| Self::slot_of(found, &a)).map(|slot| {
+            let (in_a, in_b) = (in_a(slot).said(reshaped), in_b(slot).said(reshaped));
+            format!("slot {slot} {in_a} in A and {in_b} in B")
+        });
+        let sizes = (slots[0] != slots[1]).then(|| format!("A has {} slots, B {}", slots[0], slots[1]));
+        match (sizes, first) {
+            (Some(sizes), Some(first)) => Some(format!("{sizes}; {first}")),
+            (sizes, first) => sizes.or(first),
+        }
+    }
+
+    /// The slot in A of the element that the counterexample is about.
+    fn slot_of(found: &Counterexample, a: &Placed) -> Option<u64> {
+        let index: Option<Vec<u64>> = found.indices.first()?.iter().map(|&at| u64::try_from(at).ok()).collect();
+        a.tiling.linear_index(&index?)
+    }
+}
+
+/// What a slot holds.
+#[derive(Clone, Debug)]
+enum Held {
+    Outside,
+    Padding,
+    /// The logical index, and the number by which an element is known in both arrays.
+    Element(Vec<u64>, u64),
+}
+
+impl Held {
+    /// What is compared.
+    fn key(&self) -> (u8, u64) {
+        match self {
+            Self::Outside => (0, 0),
+            Self::Padding => (1, 0),
+            Self::Element(_, number) => (2, *number),
+        }
+    }
+
+    fn said(&self, numbered: bool) -> String {
+        match self {
+            Self::Outside => "is no part of the allocation".into(),
+            Self::Padding => "is padding".into(),
+            Self::Element(index, number) => {
+                let index = tuple(&index.iter().map(|&at| at.into()).collect::<Vec<_>>());
+                if numbered { format!("holds {index}, which is element {number},") } else { format!("holds {index}") }
+            }
+        }
+    }
+}
+
+/// The index in A of the element with this index in B.
+fn moved_back(index: &[u64], permutation: &[usize], rank: usize) -> Vec<u64> {
+    let mut back = vec![0; rank];
+    for (&axis, &at) in permutation.iter().zip(index) {
+        if let Some(place) = back.get_mut(axis) {
+            *place = at;
+        }
+    }
+    back
+}
+
+fn number(index: &[u64], extents: &[u64]) -> u64 {
+    index.iter().zip(extents).fold(0, |high, (at, extent)| high.saturating_mul(*extent).saturating_add(*at))
+}
+
+/// An array with known extents.
+struct Placed {
+    tiling: Tiling,
+    extents: Vec<u64>,
+}
+
+impl Placed {
+    fn new(array: &ArrayShape, extents: &[Expr], symbols: &Bindings) -> Option<Self> {
+        let value = |expr: &Expr| {
+            // What the counterexample does not name does not matter.
+            let mut symbols = symbols.clone();
+            for var in expr.vars() {
+                symbols.entry(var).or_insert(1);
+            }
+            u64::try_from(expr.eval_index(&symbols).ok()?).ok()
+        };
+        let extents: Option<Vec<u64>> = extents.iter().map(value).collect();
+        let extents = extents?;
+        let dimensions = extents.iter().map(|&extent| Dimension::Static(extent)).collect();
+        let layout = Layout { split_configs: Vec::new(), ..array.layout_or_default() };
+        let tiling = ArrayShape::new(array.element_type(), dimensions, Some(layout)).ok()?.tiling().ok()?;
+        Some(Self { tiling, extents })
+    }
+
+    fn held(&self, slot: u64, number: impl Fn(&[u64]) -> u64) -> Held {
+        match self.tiling.element_at(slot) {
+            _ if slot >= self.tiling.physical_elements() => Held::Outside,
+            None => Held::Padding,
+            Some(index) => {
+                let number = number(&index);
+                Held::Element(index, number)
+            }
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! A layout undone stage by stage, from the position back to the logical index.
+//!
+//! A split stage is undone by `count * size + inside`, and what is not below the extent before it is padding. A fold, and
+//! the position itself, is a row-major numeral, which is undone by division: `rest % extent` is the last digit and
+//! `rest // extent` what is before it. That this undoes a numeral is shown by an instance of a lemma for each digit:
+//! HornerInverse for the one direction, Euclid, DivNonNegative and DivBelow for the other, DivDiv where two divisions by
+//! constants are one.
+
+use tilewright_ir::{BinaryOp, Expr, InverseClaim, ScalarType, Var};
+
+use super::meaning::{Kind, Stage, product};
+use crate::judge::{Decision, Judge, free_vars};
+use crate::kernel::{Fact, Failure};
+use crate::lemmas::Lemma;
+use crate::prove::Prover;
+use crate::term::{BinaryOp as TermOp, Term, TermKind};
+use crate::translate::Names;
+use crate::verdict::Verdict;
+
+/// Indices before a stage in terms of those after it, and the conditions under which there are none.
+#[derive(Clone, Debug)]
+pub(super) struct Undone {
+    pub(super) index: Vec<Expr>,
+    pub(super) padding: Vec<Expr>,
+}
+
+fn number(value: u64, ty: ScalarType) -> Expr {
+    Expr::Int { value: value.into(), ty }
+}
+
+fn is_one(extent: &Expr) -> bool {
+    extent.as_const_int() == Some(1)
+}
+
+/// The digits of a number below the product of the extents.
+fn digits(value: Expr, extents: &[Expr], ty: ScalarType) -> Vec<Expr> {
+    let major = extents.iter().position(|extent| !is_one(extent)).unwrap_or(0);
+    let (mut rest, mut place) = (value, 1u64);
+    let mut found = Vec::new();
+    for (axis, extent) in extents.iter().enumerate().rev() {
+        let high = rest.clone().floor_div(number(place, ty));
+        found.push(if axis > major {
+            high.clone().floor_mod(extent.clone())
+        } else if axis == major && !is_one(extent) {
+            high.clone()
+        } else {
+            number(0, ty)
+        });
+        let known = extent.as_const_int().and_then(|extent| place.checked_mul(u64::try_from(extent).ok()?));
+        if let Some(product) = known {
+            place = product;
+        } else {
+            (rest, place) = (high.floor_div(extent.clone()), 1);
+        }
+    }
+    found.reverse();
+    found
+}
+
+/// Whether an extent is a multiple of a size because a constant factor of it is.
+fn is_multiple(extent: &Expr, size: u64) -> bool {
+    match extent {
+        Expr::Int { value, .. } => value.rem_euclid(i128::from(size)) == 0,
+        Expr::Binary(BinaryOp::Mul, a, b) => is_multiple(a, size) || is_multiple(b, size),
+        _ => false,
+    }
+}
+
+impl Stage {
+    /// The index before the stage.
+    pub(super) fn undo(&self, after: &[Expr], ty: ScalarType) -> Option<Undone> {
+        let before = self.map.domain();
+        match &self.kind {
+            Kind::Numeral => Some(Undone { index: digits(after.first()?.clone(), before, ty), padding: Vec::new() }),
+            Kind::Fold(groups) => {
+                let mut index = Vec::new();
+                let mut extents = before;
+                for (value, &length) in after.iter().zip(groups) {
+                    let (group, rest) = extents.split_at_checked(length)?;
+                    // A group of none is an extent of 1 put in front.
+                    index.extend(digits(value.clone(), group, ty));
+                    extents = rest;
+                }
+                extents.is_empty().then_some(Undone { index, padding: Vec::new() })
+            }
+            Kind::Split(sizes) => {
+                let leading = before.len().checked_sub(sizes.len())?;
+                let mut undone = Undone { index: after.get(..leading)?.to_vec(), padding: Vec::new() };
+                for (position, &size) in sizes.iter().enumerate() {
+                    let (count, inside) = (after.get(leading + position)?, after.get(before.len() + position)?);
+                    let extent = before.get(leading + position)?;
+                    let index = count.clone() * number(size, ty) + inside.clone();
+                    if !is_multiple(extent, size) {
+                        undone.padding.push(Expr::binary(BinaryOp::Ge, index.clone(), extent.clone()));
+                    }
+                    undone.index.push(index);
+                }
+                Some(undone)
+            }
+        }
+    }
+
+    /// The stage undone, as a claim of its own.
+    pub(super) fn inverse(&self, ty: ScalarType) -> Option<InverseClaim> {
+        let vars: Vec<Var> = (0..self.extents.len()).map(|axis| Var::new(format!("q{axis}"), ty)).collect();
+        let after: Vec<Expr> = vars.iter().map(Expr::from).collect();
+        let undone = self.undo(&after, ty)?;
+        Some(InverseClaim { vars, outputs: undone.index, padding: either(undone.padding) })
+    }
+
+    /// The lengths of the numerals that the stage is made of; none of a split.
+    fn numerals(&self) -> Vec<usize> {
+        match &self.kind {
+            Kind::Numeral => vec![self.map.domain().len()],
+            Kind::Fold(groups) => groups.clone(),
+            Kind::Split(_) => Vec::new(),
+        }
+    }
+}
+
+/// The whole way back: the position to the logical index by dimension, and the conditions under which it is padding.
+pub(super) fn composed(
+    stages: &[Stage],
+    order: &[usize],
+    slot: &Expr,
+    padded: Option<Expr>,
+    ty: ScalarType,
+) -> Option<Undone> {
+    let mut padding: Vec<Expr> =
+        padded.map(|size| Expr::binary(BinaryOp::Ge, slot.clone(), size)).into_iter().collect();
+    let mut index = vec![slot.clone()];
+    for stage in stages.iter().rev() {
+        let undone = stage.undo(&index, ty)?;
+        index = undone.index;
+        padding.extend(undone.padding);
+    }
+    let mut logical = vec![number(0, ty); index.len()];
+    for (&dimension, index) in order.iter().rev().zip(index) {
+        *logical.get_mut(dimension)? = index;
+    }
+    Some(Undone { index: logical, padding })
+}
+
+/// Any of the conditions.
+pub(super) fn either(conditions: Vec<Expr>) -> Expr {
+    let or = |a: Expr, b: Expr| Expr::binary(BinaryOp::Or, a, b);
+    conditions.into_iter().reduce(or).unwrap_or_else(|| Expr::bool(false))
+}
+
+impl Judge {
+    /// That division undoes the numerals that a stage is made of, on all indices and on all numbers below the product.
+    pub(super) fn numerals(&self, stage: &Stage, assumptions: &[Expr]) -> Decision {
+        let mut names = Names::default();
+        let symbols = free_vars(stage.map.domain().iter().chain(assumptions), &[]);
+        let mut prover = self.prover(&mut names, &symbols);
+        for assumption in assumptions {
+            let prop = names.prop(assumption);
+            prover.assume(&prop, "assumed of the shape by the user");
+        }
+        let mut extents = stage.map.domain();
+        let mut count = 0;
+        for length in stage.numerals() {
+            let Some((group, rest)) = extents.split_at_checked(length) else { break };
+            extents = rest;
+            count += group.len();
+            let group: Vec<Term> = group.iter().map(|extent| names.term(extent)).collect();
+            if let Err(failure) = numeral(&mut prover, &mut names, &group) {
+                return (Verdict::Unknown(failure.to_string()), "z3".into());
+            }
+        }
+        (Verdict::Proved, format!("z3 lemma chain ({count} digits)"))
+    }
+}
+
+/// One numeral: `prefix * extent + digit`, digit by digit.
+fn numeral(prover: &mut Prover<'_>, names: &mut Names, extents: &[Term]) -> Result<(), Failure> {
+    let sizes: Vec<Term> = extents
+        .iter()
+        .scan(Term::int(1), |size, extent| {
+            *size = &*size * extent;
+            Some(size.clone())
+        })
+        .collect();
+    let mut place: Option<i128> = Some(1);
+    for (axis, extent) in extents.iter().enumerate().rev() {
+        let mut fresh = |name: &str| Term::sym(names.fresh(name));
+        let [prefix, digit, rest] = ["prefix", "digit", "rest"].map(&mut fresh);
+        let positive =
+            positive(prover, extent).ok_or_else(|| Failure::NotShown(format!("the extent {extent} is at least 1")))?;
+        prover.index(digit.free_symbols().into_iter().chain(rest.free_symbols()));
+        let mut fork = prover.fork();
+        // From indices to the number and back.
+        fork.assume(&digit.at_least(0).and(digit.less(extent)), "a digit");
+        let range = [digit.at_least(0), digit.less(extent)].map(|part| fork.known(&part));
+        let range: Vec<_> = range.iter().flatten().collect();
+        let values = [("q", &prefix), ("r", &digit), ("d", extent)];
+        fork.lemma(Lemma::HornerInverse, &values, &range)?;
+        // From a number below the product to digits and back.
+        let before = axis.checked_sub(1).map_or_else(|| Term::int(1), |axis| sizes[axis].clone());
+        let bounded = rest.less(&before * extent);
+        fork.assume(&rest.at_least(0).and(bounded.clone()), "a number");
+        let known: Vec<_> = [rest.at_least(0), bounded].iter().filter_map(|part| fork.known(part)).collect();
+        let mut using: Vec<_> = known.iter().collect();
+        using.push(&positive);
+        let values = [("a", &rest), ("b", extent), ("n", &before)];
+        for lemma in [Lemma::Euclid, Lemma::DivNonNegative, Lemma::DivBelow] {
+            fork.lemma(lemma, &values, &using)?;
+        }
+        // Divisions by constants that follow one another are one.
+        let known = extent.as_const();
+        if let (Some(so_far), Some(_)) = (place.filter(|&place| place > 1), known) {
+            let so_far = Term::int(so_far);
+            let values = [("x", &rest), ("a", &so_far), ("b", extent)];
+            fork.lemma(Lemma::DivDiv, &values, &[])?;
+        }
+        place = known.map_or(Some(1), |extent| place?.checked_mul(extent));
+        fork.keep_proof("layout numeral");
+    }
+    Ok(())
+}
+
+/// That an extent is at least 1: a product, or the number of tiles that cover one.
+fn positive(prover: &mut Prover<'_>, extent: &Term) -> Option<Fact> {
+    if let Some(fact) = prover.positive(extent) {
+        return Some(fact);
+    }
+    if let TermKind::Binary(TermOp::FloorDiv, padded, _) = extent.kind()
+        && let TermKind::Binary(TermOp::Add, covered, _) = padded.kind()
+    {
+        let covered = positive(prover, covered)?;
+        prover.keep(&covered);
+    }
+    prover.prove(&extent.at_least(1)).ok()
+}
+
+/// Whether the stage is undone by its own inverse: `id` is inverse or padding.
+pub(super) fn undoes(judge: &Judge, id: &str, stage: &Stage, assumptions: &[Expr], ty: ScalarType) -> Decision {
+    match &stage.kind {
+        Kind::Numeral | Kind::Fold(_) => judge.numerals(stage, assumptions),
+        Kind::Split(_) => {
+            let Some(inverse) = stage.inverse(ty) else {
+                return (Verdict::Unknown("the stage cannot be undone".into()), "shape".into());
+            };
+            let claim = crate::map::MapClaim::new(&stage.map, &stage.extents).assuming(assumptions).inverse(&inverse);
+            crate::map::decide(judge, id, claim)
+        }
+    }
+}
+
+/// Elements of the padded array, if there may be slots beyond them.
+pub(super) fn beyond(stages: &[Stage], tail: &Expr, ty: ScalarType) -> Option<Expr> {
+    let padded = product(stages.last()?.map.domain(), ty);
+    let tail = u64::try_from(tail.as_const_int()?).ok()?;
+    (tail > 1 && !is_multiple(&padded, tail) && padded.as_const_int().is_none_or(|size| size % i128::from(tail) != 0))
+        .then_some(padded)
+}

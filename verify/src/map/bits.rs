@@ -1,0 +1,296 @@
+//! The tiers of maps that move and mix bits: linear algebra over GF(2), for power-of-two extents of any size.
+//!
+//! What refutes is evaluated. What proves is confirmed by Z3, over bit-vectors alone: that each output is the affine
+//! form that was extracted; of inverse and specification, the statement itself.
+
+use std::collections::HashMap;
+
+use tilewright_ir::Var;
+
+use super::case::Case;
+use super::instance::Instance;
+use super::{assume_index, bounds, injective, inverse, specification, tight};
+use crate::gf2::{self, Affine, Gf2Certificate, MAX_BITS, System, Word};
+use crate::judge::Decision;
+use crate::kernel::Failure;
+use crate::prove::Prover;
+use crate::term::{BinaryOp, Prop, Term};
+use crate::translate::Names;
+use crate::verdict::{Counterexample, Verdict};
+
+/// A box of power-of-two extents as input bits: bit 0 is the lowest of the last axis.
+#[derive(Debug)]
+struct Inputs {
+    widths: Vec<u32>,
+    total: u32,
+}
+
+impl Inputs {
+    fn new(extents: &[i128]) -> Option<Self> {
+        let power = |extent: &i128| (*extent > 0 && extent.count_ones() == 1).then(|| extent.trailing_zeros());
+        let widths: Vec<u32> = extents.iter().map(power).collect::<Option<_>>()?;
+        let total = widths.iter().try_fold(0u32, |sum, width| sum.checked_add(*width))?;
+        (total <= MAX_BITS).then_some(Self { widths, total })
+    }
+
+    /// The lowest bit of an axis.
+    fn first(&self, axis: usize) -> u32 {
+        self.widths[axis + 1..].iter().sum()
+    }
+
+    fn words(&self, vars: &[Var]) -> HashMap<Var, Word> {
+        vars.iter().cloned().zip((0..).zip(&self.widths).map(|(axis, &width)| self.word(axis, width))).collect()
+    }
+
+    fn word(&self, axis: usize, width: u32) -> Word {
+        Word::input(self.first(axis), width)
+    }
+
+    fn index(&self, input: u128) -> Vec<i128> {
+        let part = |axis: usize| (input >> self.first(axis)) & ((1 << self.widths[axis]) - 1);
+        (0..self.widths.len()).map(|axis| i128::try_from(part(axis)).unwrap_or(0)).collect()
+    }
+
+    /// The first index at which a bit is 1, if it ever is.
+    fn first_one(&self, bit: Affine) -> Option<Vec<i128>> {
+        let system = System::default();
+        system.possible(bit).then(|| self.index(system.smallest(self.total, |system| system.possible(bit))))
+    }
+}
+
+/// A map whose output bits are affine forms.
+struct Linear<'a> {
+    instance: &'a Instance<'a>,
+    inputs: Inputs,
+    outputs: Vec<Word>,
+}
+
+fn linear<'a>(case: &Case<'a>) -> Option<Linear<'a>> {
+    let instance = case.constant()?;
+    let inputs = Inputs::new(&instance.domain)?;
+    let words = inputs.words(case.claim.map.vars());
+    let outputs = case.claim.map.outputs().iter().map(|output| gf2::extract(output, &words)).collect::<Option<_>>()?;
+    Some(Linear { instance, inputs, outputs })
+}
+
+fn refuted(found: Option<Counterexample>) -> Decision {
+    let verdict = match found {
+        Some(found) => Verdict::Refuted(found),
+        None => Verdict::Unknown("internal: what linear algebra found does not replay".into()),
+    };
+    (verdict, "gf2".into())
+}
+
+/// The decision that Z3's answers to some goals amount to.
+fn confirmed(of: &'static str, prover: &mut Prover<'_>, goals: &[Prop]) -> Decision {
+    for goal in goals {
+        match prover.prove_in_bits(goal) {
+            Ok(_) => {}
+            Err(Failure::Refuted(model)) => {
+                let reason = format!("internal: linear algebra shows {goal}, but z3 refutes it at {model}");
+                return (Verdict::Unknown(reason), "gf2".into());
+            }
+            Err(failure) => {
+                return (Verdict::Unknown(format!("gf2 is not confirmed: {failure}")), "gf2".into());
+            }
+        }
+    }
+    prover.keep_proof(of);
+    (Verdict::Proved, format!("gf2, confirmed by z3 ({} goals)", goals.len()))
+}
+
+/// That each output is the form that was extracted.
+fn extraction(case: &Case<'_>, linear: &Linear<'_>) -> Decision {
+    let mut names = Names::default();
+    let mut prover = case.claim.prover(case.judge, &mut names);
+    let vars = case.claim.assume(&mut prover, &mut names, "");
+    let outputs = case.claim.outputs(&mut names);
+    let goals: Vec<Prop> = outputs
+        .iter()
+        .zip(&linear.outputs)
+        .map(|(output, word)| output.equals(stated(word, &linear.inputs, &vars)))
+        .collect();
+    confirmed("map over GF(2)", &mut prover, &goals)
+}
+
+/// A word as a term in the indices.
+fn stated(word: &Word, inputs: &Inputs, vars: &[Term]) -> Term {
+    let bit = |form: Affine| {
+        let mut term = Term::int(i128::from(form.one));
+        for (axis, var) in vars.iter().enumerate() {
+            for bit in 0..inputs.widths[axis] {
+                if form.mask >> (inputs.first(axis) + bit) & 1 == 1 {
+                    let shifted = Term::binary(BinaryOp::Shr, var, i128::from(bit));
+                    term = Term::binary(BinaryOp::BitXor, term, Term::binary(BinaryOp::BitAnd, shifted, 1));
+                }
+            }
+        }
+        term
+    };
+    let start = -bit(word.sign);
+    let mut value = Term::binary(BinaryOp::Shl, start, i128::try_from(word.bits.len()).unwrap_or(0));
+    for (position, form) in (0i128..).zip(&word.bits) {
+        value = Term::binary(BinaryOp::BitOr, value, Term::binary(BinaryOp::Shl, bit(*form), position));
+    }
+    value
+}
+
+/// Bounds: the largest value that the equations of its bits allow.
+pub(super) fn bounds(case: &Case<'_>) -> Option<Decision> {
+    let linear = linear(case)?;
+    let instance = linear.instance;
+    let mut first: Option<Vec<i128>> = None;
+    for (word, &extent) in linear.outputs.iter().zip(&instance.shape) {
+        let outside = |system: &System| system.possible(word.sign) || system.largest(word) >= extent;
+        if outside(&System::default()) {
+            let index = linear.inputs.index(System::default().smallest(linear.inputs.total, outside));
+            first = Some(first.map_or_else(|| index.clone(), |first| first.min(index.clone())));
+        }
+    }
+    Some(match first {
+        Some(index) => refuted(bounds::outside(case.claim, &instance.symbols, &instance.shape, &index)),
+        None => extraction(case, &linear),
+    })
+}
+
+/// Injective: full column rank, by an inverse that is checked; else the kernel gives the collision.
+pub(super) fn injective(case: &Case<'_>) -> Option<Decision> {
+    let linear = linear(case)?;
+    let mut rows = Vec::new();
+    let mut forms = Vec::new();
+    for (output, word) in linear.outputs.iter().enumerate() {
+        for (bit, form) in (0u32..).zip(word.bits.iter().chain([&word.sign])).filter(|(_, form)| form.mask != 0) {
+            rows.push((output, bit));
+            forms.push(*form);
+        }
+    }
+    if let Some((first, second)) = gf2::kernel_pair(&forms, linear.inputs.total) {
+        let (first, second) = (linear.inputs.index(first), linear.inputs.index(second));
+        return Some(refuted(injective::collision(case.claim, &linear.instance.symbols, &first, &second)));
+    }
+    let (chosen, inverse) = gf2::left_inverse(&forms, linear.inputs.total)?;
+    let certificate = Gf2Certificate {
+        rows: chosen.iter().map(|at| rows[*at]).collect(),
+        matrix: chosen.iter().map(|at| forms[*at].mask).collect(),
+        inverse,
+    };
+    Some(match certificate.check(case.claim.map) {
+        Ok(()) => extraction(case, &linear),
+        Err(error) => (Verdict::Unknown(format!("internal: {error}")), "gf2".into()),
+    })
+}
+
+/// Tight: the equations that say that an output is at its end have a solution.
+pub(super) fn tight(case: &Case<'_>) -> Option<Decision> {
+    let linear = linear(case)?;
+    for (axis, word) in linear.outputs.iter().enumerate().filter(|(axis, _)| !case.claim.padded.contains(axis)) {
+        if gf2::solve(word, linear.instance.shape[axis] - 1).is_none() {
+            let mut natural = System::default();
+            let largest = natural.require(word.sign, false).then(|| natural.largest(word))?;
+            return Some(refuted(Some(tight::loose(linear.instance, axis, largest))));
+        }
+    }
+    Some(extraction(case, &linear))
+}
+
+/// The first index at which one of two lists of words differ.
+fn first_difference(inputs: &Inputs, these: &[Word], others: &[Word]) -> Option<Vec<i128>> {
+    let bits = these.iter().zip(others).flat_map(|(this, other)| {
+        let width = this.bits.len().max(other.bits.len());
+        (0..=width).map(|at| this.at(at) ^ other.at(at)).collect::<Vec<_>>()
+    });
+    bits.filter_map(|bit| inputs.first_one(bit)).min()
+}
+
+/// Inverse: both compositions are the identity, bit by bit.
+pub(super) fn inverse(case: &Case<'_>) -> Option<Decision> {
+    let (linear, claim) = (linear(case)?, case.claim);
+    let (inverse, symbols) = (claim.inverse?, &linear.instance.symbols);
+    if inverse.padding.as_const_int() != Some(0) {
+        return None;
+    }
+    let extract = |exprs: &[tilewright_ir::Expr], words: &HashMap<Var, Word>| -> Option<Vec<Word>> {
+        exprs.iter().map(|expr| gf2::extract(expr, words)).collect()
+    };
+    let images: HashMap<Var, Word> = inverse.vars.iter().cloned().zip(linear.outputs.iter().cloned()).collect();
+    let back = extract(&inverse.outputs, &images)?;
+    let words = |inputs: &Inputs| (0..).zip(&inputs.widths).map(|(axis, &width)| inputs.word(axis, width)).collect();
+    let same: Vec<Word> = words(&linear.inputs);
+    if let Some(index) = first_difference(&linear.inputs, &back, &same) {
+        return Some(refuted(inverse::lost(claim, inverse, symbols, &index)));
+    }
+    let physical = Inputs::new(&linear.instance.shape)?;
+    let back = extract(&inverse.outputs, &physical.words(&inverse.vars))?;
+    let inside = |(word, &width): (&Word, &u32)| {
+        (width as usize..=word.bits.len().max(width as usize)).all(|at| word.at(at) == Affine::ZERO)
+    };
+    if !back.iter().zip(&linear.inputs.widths).all(inside) {
+        return None;
+    }
+    let again = extract(claim.map.outputs(), &claim.map.vars().iter().cloned().zip(back).collect())?;
+    let same: Vec<Word> = words(&physical);
+    if let Some(place) = first_difference(&physical, &again, &same) {
+        return Some(refuted(inverse::unreached(claim, inverse, symbols, &place)));
+    }
+    Some(both_ways(case, &inverse.vars, &inverse.outputs))
+}
+
+/// Asks Z3 for both compositions.
+fn both_ways(case: &Case<'_>, places: &[Var], back: &[tilewright_ir::Expr]) -> Decision {
+    let claim = case.claim;
+    let mut names = Names::default();
+    let mut prover = claim.prover(case.judge, &mut names);
+    let vars = claim.assume(&mut prover, &mut names, "");
+    for (var, output) in places.iter().zip(claim.outputs(&mut names)) {
+        names.bind(var, output);
+    }
+    let goals: Vec<Prop> = back.iter().zip(&vars).map(|(back, var)| names.term(back).equals(var)).collect();
+    let there = confirmed("map inverse over GF(2)", &mut prover, &goals);
+    if !there.0.is_proved() {
+        return there;
+    }
+    let mut names = Names::default();
+    let mut prover = claim.prover(case.judge, &mut names);
+    let places = assume_index(places, claim.shape, &mut prover, &mut names, "");
+    let back: Vec<Term> = back.iter().map(|back| names.term(back)).collect();
+    let mut goals = Vec::new();
+    for ((var, extent), back) in claim.map.vars().iter().zip(claim.map.domain()).zip(back) {
+        let extent = names.term(extent);
+        goals.extend([back.at_least(0), back.less(extent)]);
+        names.bind(var, back);
+    }
+    goals.extend(claim.outputs(&mut names).iter().zip(&places).map(|(again, place)| again.equals(place)));
+    confirmed("map right inverse over GF(2)", &mut prover, &goals)
+}
+
+/// Padding: where none is claimed, there are as many places as indices, and no two indices share one.
+pub(super) fn padding(case: &Case<'_>) -> Option<Decision> {
+    let linear = linear(case)?;
+    let places = Inputs::new(&linear.instance.shape)?;
+    if case.claim.inverse?.padding.as_const_int() != Some(0) || places.total != linear.inputs.total {
+        return None;
+    }
+    let inside = bounds(case)?;
+    if inside.0.is_proved() { injective(case).filter(|apart| apart.0.is_proved()) } else { None }
+}
+
+/// Specification: the same form for each bit.
+pub(super) fn specification(case: &Case<'_>) -> Option<Decision> {
+    let (linear, meaning) = (linear(case)?, case.claim.meaning?);
+    let words = linear.inputs.words(meaning.vars());
+    let stated: Vec<Word> =
+        meaning.outputs().iter().map(|output| gf2::extract(output, &words)).collect::<Option<_>>()?;
+    if let Some(index) = first_difference(&linear.inputs, &linear.outputs, &stated) {
+        return Some(refuted(specification::different(case.claim, &linear.instance.symbols, &index)));
+    }
+    let mut names = Names::default();
+    let mut prover = case.claim.prover(case.judge, &mut names);
+    let vars = case.claim.assume(&mut prover, &mut names, "");
+    for (var, term) in meaning.vars().iter().zip(&vars) {
+        names.bind(var, term.clone());
+    }
+    let outputs = case.claim.outputs(&mut names);
+    let stated = meaning.outputs().iter().map(|output| names.term(output)).collect::<Vec<_>>();
+    let goals: Vec<Prop> = outputs.iter().zip(&stated).map(|(output, stated)| output.equals(stated)).collect();
+    Some(confirmed("map specification over GF(2)", &mut prover, &goals))
+}
