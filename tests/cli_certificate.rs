@@ -136,6 +136,21 @@ fn a_certificate_of_a_program_rechecks_and_is_the_same_again() {
 }
 
 #[test]
+fn layouts_and_validations_have_certificates_too() {
+    let place = Place::new();
+    let program = "examples/nhwc_to_nchwc.tvm.py";
+    for (name, args) in
+        [("layout", vec!["layout", "f32[3,5]{1,0:T(2,2)}"]), ("validate", vec!["validate", program, program])]
+    {
+        let folder = place.path(name);
+        let run = tilewright(&[args, vec!["--certificate", folder.to_str().unwrap()]].concat());
+        assert_eq!(run.code, Some(0), "{run:?}");
+        let (code, json) = recheck(&folder);
+        assert_eq!((code, &json["verdict"]), (Some(0), &Value::from("agree")), "{name}: {json:#}");
+    }
+}
+
+#[test]
 fn a_refuted_obligation_has_its_counterexample_and_the_solver_finds_it_again() {
     let place = Place::new();
     let (folder, run) = place.map("broken", "lambda i, j: [2*i + j]", "3,5");
