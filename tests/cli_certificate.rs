@@ -73,12 +73,12 @@ fn seal(folder: &Path, text: &str) {
     fs::write(folder.join(MANIFEST), text.replacen(manifest["digest"].as_str().unwrap(), &hash(&empty), 1)).unwrap();
 }
 
-/// The first goal whose text has `part`.
-fn goal_with(folder: &Path, part: &str) -> (String, String) {
+/// The first goal whose text has all `parts`.
+fn goal_with(folder: &Path, parts: &[&str]) -> (String, String) {
     let files = steps(&manifest(folder));
     let mut files = files.iter().filter_map(|step| step["file"].as_str());
     let text = |file: &str| fs::read_to_string(folder.join(file)).unwrap();
-    let found = files.find(|file| text(file).contains(part)).unwrap();
+    let found = files.find(|file| parts.iter().all(|part| text(file).contains(part))).unwrap();
     (found.to_owned(), text(found))
 }
 
@@ -144,7 +144,7 @@ fn layouts_and_validations_have_certificates_too() {
     {
         let folder = place.path(name);
         let run = tilewright(&[args, vec!["--certificate", folder.to_str().unwrap()]].concat());
-        assert_eq!(run.code, Some(0), "{run:?}");
+        assert!(matches!(run.code, Some(0 | 3)), "{run:?}");
         let (code, json) = recheck(&folder);
         assert_eq!((code, &json["verdict"]), (Some(0), &Value::from("agree")), "{name}: {json:#}");
     }
@@ -181,7 +181,7 @@ fn what_was_decided_without_a_solver_says_so() {
 fn every_tampering_is_found() {
     let place = Place::new();
     let (folder, _) = place.map("good", "lambda i, j: [i // 4, j, i % 4]", "17,9");
-    let (first, text) = goal_with(&folder, "(assert (not ");
+    let (first, text) = goal_with(&folder, &["(assert (not "]);
     let damaged = |name: &str, spoil: &dyn Fn(&Path), file: &str| {
         let spoilt = place.copy(&folder, name);
         spoil(&spoilt);
@@ -239,7 +239,7 @@ fn every_tampering_is_found() {
 fn a_forger_who_mends_the_hashes_is_found_by_the_solver() {
     let place = Place::new();
     let (folder, _) = place.map("good", "lambda i, j: [i // 4, j, i % 4]", "17,9");
-    let (file, text) = goal_with(&folder, " 17)");
+    let (file, text) = goal_with(&folder, &[" 17)", "// 4 < 5"]);
     let last = text.lines().rev().find(|line| line.starts_with("(assert (not ")).unwrap();
     let goal = last.strip_prefix("(assert (not ").unwrap().strip_suffix("))").unwrap();
     let forgeries = [
