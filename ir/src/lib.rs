@@ -45,6 +45,7 @@ pub mod buffer;
 pub mod check;
 pub mod definition;
 pub mod diag;
+pub mod digits;
 pub mod dtype;
 pub mod equal;
 pub mod eval;
@@ -66,6 +67,7 @@ pub use buffer::{
 pub use check::{Validated, validate};
 pub use definition::{Axis, Definition, ReduceOp, Stage, StageBody};
 pub use diag::{Diagnostic, Label, Severity, Span};
+pub use digits::{DigitCertificate, DigitPlace, DigitSource, DigitSum, DigitView};
 pub use dtype::{DataType, DataTypeError, ScalarType, TypeClass};
 pub use eval::{Bindings, EvalError};
 pub use evidence::{

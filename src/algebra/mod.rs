@@ -6,6 +6,7 @@ mod assume;
 mod bits;
 mod bounds;
 mod cases;
+mod digits;
 mod divide;
 mod emit;
 mod extreme;
@@ -21,6 +22,7 @@ mod samples;
 #[cfg(test)]
 mod tests;
 
+pub use digits::digit_certificate;
 pub use inverse::inverse;
 pub use logic::negate;
 pub use padding::padding_of;

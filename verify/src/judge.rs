@@ -111,6 +111,13 @@ impl Judge {
         prover
     }
 
+    /// Keeps the steps of a proof for the certificate, if one is wanted.
+    pub(crate) fn keep(&self, of: &'static str, steps: &[crate::kernel::Step]) {
+        if let Some(record) = &self.record {
+            record.keep(of, steps);
+        }
+    }
+
     /// Runs one decision and times it.
     pub(crate) fn report(
         obligation: &'static str,

@@ -4,7 +4,7 @@
 //! and by the printer alike), [`solver`] (Z3 with budgets and a memo), [`kernel`] (facts and nothing but facts),
 //! [`lemmas`] (theorems proved once and instantiated), [`certificate`]
 //! (the proof for other solvers, from what [`record`] kept), [`verdict`] (what is reported). On them stand [`translate`] (from the language to terms),
-//! [`prove`] (strategies, untrusted), `enumerate` (index maps on all points of a box), [`gf2`] (linear algebra over bits), and the obligations: [`map`] of index maps, [`layout`] of tiled layouts, [`access`] of single programs, `pass` of a
+//! [`prove`] (strategies, untrusted), `enumerate` (index maps on all points of a box), [`gf2`] (linear algebra over bits), and the obligations: [`map`] of index maps (with [`digits`] among its tiers), [`layout`] of tiled layouts, [`access`] of single programs, `pass` of a
 //! program before and after a pass (walked by `lockstep`, its claims looked at by `claims` and `fills`), `lowering` of a program and a definition, `definition` of a definition. [`judge`] is the door.
 
 pub mod access;
@@ -12,6 +12,7 @@ pub mod certificate;
 mod claims;
 pub mod concrete;
 mod definition;
+pub mod digits;
 pub mod encode;
 mod enumerate;
 mod fills;

@@ -100,6 +100,9 @@ impl Claims<'_> {
 
     fn check(&self, inverse: Option<&InverseClaim>) -> Vec<ObligationRow> {
         let claim = inverse.map_or(self.claim, |inverse| self.claim.inverse(inverse));
+        let MapClaim { map, shape, meaning, assumptions, .. } = claim;
+        let digits = algebra::digit_certificate(map, shape, inverse, meaning, assumptions);
+        let claim = digits.as_ref().map_or(claim, |digits| claim.digits(digits));
         self.judge.check_map(claim).into_iter().map(ObligationRow::from).collect()
     }
 
@@ -168,6 +171,7 @@ fn undecided(obligation: &str, subject: &str, reason: &str) -> ObligationRow {
         ms: 0.0,
         counterexample: None,
         reason: Some(reason.to_owned()),
+        proof: tilewright_verify::Proof::default(),
     }
 }
 

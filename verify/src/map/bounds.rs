@@ -2,7 +2,7 @@
 
 use tilewright_ir::Bindings;
 
-use super::case::{Case, empty, large, medium, small};
+use super::case::{Case, digits, empty, large, medium, small};
 use super::instance::{Answer, Instance, does_not_replay, each_point, settle};
 use super::{MapClaim, Obligation, at, bits, from_model, symbols_from};
 use crate::concrete::{extents, tuple};
@@ -12,7 +12,7 @@ use crate::verdict::{Counterexample, Verdict};
 
 /// Every result index lies in the physical shape.
 pub(super) const OBLIGATION: Obligation =
-    ("bounds", exhaustive, &[empty, small, bits::bounds, medium, sampled, by_z3, large]);
+    ("bounds", exhaustive, &[empty, small, digits, bits::bounds, medium, sampled, by_z3, large]);
 
 pub(super) fn outside(
     claim: MapClaim<'_>,

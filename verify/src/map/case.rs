@@ -46,6 +46,7 @@ impl Shared<'_> {
 pub(super) struct Case<'a> {
     pub(super) judge: &'a Judge,
     pub(super) claim: MapClaim<'a>,
+    pub(super) obligation: &'static str,
     pub(super) exhaustive: Exhaustive,
     pub(super) shared: &'a Shared<'a>,
 }
@@ -151,6 +152,11 @@ pub(super) fn small(case: &Case<'_>) -> Option<Decision> {
         Some(instance) => settled((case.exhaustive)(instance, SMALL)),
         None => on_small_shapes(case),
     }
+}
+
+/// The claim's certificate in terms of digits.
+pub(super) fn digits(case: &Case<'_>) -> Option<Decision> {
+    crate::digits::decide(case.judge, &case.claim, case.obligation)
 }
 
 /// All points of a constant shape, if that takes milliseconds.

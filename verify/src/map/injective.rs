@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use tilewright_ir::Bindings;
 
-use super::case::{Case, empty, large, medium, small};
+use super::case::{Case, digits, empty, large, medium, small};
 use super::instance::{Answer, Graph, Instance, does_not_replay, each_point, too_many};
 use super::{MapClaim, Obligation, at, bits, from_model, symbols_from};
 use crate::concrete::tuple;
@@ -18,7 +18,7 @@ use crate::verdict::{Counterexample, Verdict};
 
 /// Different logical indices never share a physical one.
 pub(super) const OBLIGATION: Obligation =
-    ("injective", exhaustive, &[empty, small, bits::injective, medium, sampled, by_left_inverse, by_z3, large]);
+    ("injective", exhaustive, &[empty, small, digits, bits::injective, medium, sampled, by_left_inverse, by_z3, large]);
 
 /// Two indices of one image, by evaluation.
 pub(super) fn collision(claim: MapClaim<'_>, symbols: &Bindings, a: &[i128], b: &[i128]) -> Option<Counterexample> {

@@ -3,7 +3,7 @@
 
 use tilewright_ir::{BinaryOp, Bindings, IndexMap, InverseClaim, UnaryOp};
 
-use super::case::{Case, empty, large, medium, small};
+use super::case::{Case, digits, empty, large, medium, small};
 use super::instance::{Answer, Found, Instance, each_point, settle};
 use super::{MapClaim, Obligation, assume_index, at, bits, from_model, symbols_from};
 use crate::concrete::{extents, tuple};
@@ -15,7 +15,7 @@ use crate::verdict::{Counterexample, Verdict};
 
 /// `inverse(map(x)) = x` on the domain, and `map(inverse(p)) = p` off the padding.
 pub(super) const OBLIGATION: Obligation =
-    ("inverse", exhaustive, &[empty, small, bits::inverse, medium, sampled, by_z3, large]);
+    ("inverse", exhaustive, &[empty, small, digits, bits::inverse, medium, sampled, by_z3, large]);
 
 /// Each logical and each physical index over the axes that it depends on.
 fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {

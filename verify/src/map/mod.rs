@@ -26,11 +26,11 @@ mod statement;
 mod tight;
 mod witness;
 
-use tilewright_ir::{Bindings, Expr, IndexMap, InverseClaim, Var};
+use tilewright_ir::{Bindings, DigitCertificate, Expr, IndexMap, InverseClaim, Var};
 
 use self::case::{Case, Exhaustive, Shared, Tier};
 use crate::concrete::{extents, points};
-use crate::judge::{Judge, Report, free_vars};
+use crate::judge::{Decision, Judge, Report, free_vars};
 use crate::prove::Prover;
 use crate::term::{Assignment, Symbol, Term, Value};
 use crate::translate::Names;
@@ -71,12 +71,14 @@ pub struct MapClaim<'a> {
     pub inverse: Option<&'a InverseClaim>,
     /// The meaning of the map, stated a second time: it has to be equal to this one on the domain.
     pub meaning: Option<&'a IndexMap>,
+    /// A reason for it all in terms of digits; nothing is believed of it.
+    pub digits: Option<&'a DigitCertificate>,
 }
 
 impl<'a> MapClaim<'a> {
     /// A map into a physical shape, and nothing else.
     pub fn new(map: &'a IndexMap, shape: &'a [Expr]) -> Self {
-        Self { map, shape, padded: &[], assumptions: &[], inverse: None, meaning: None }
+        Self { map, shape, padded: &[], assumptions: &[], inverse: None, meaning: None, digits: None }
     }
 
     /// These outputs have an extent that is larger than needed, on purpose.
@@ -102,10 +104,27 @@ impl<'a> MapClaim<'a> {
     pub fn meaning(self, meaning: &'a IndexMap) -> Self {
         Self { meaning: Some(meaning), ..self }
     }
+
+    /// With this certificate.
+    #[must_use]
+    pub fn digits(self, certificate: &'a DigitCertificate) -> Self {
+        Self { digits: Some(certificate), ..self }
+    }
 }
 
 /// An obligation: its id, how it is decided on one shape, and the tiers that try to decide it.
 type Obligation = (&'static str, Exhaustive, &'static [Tier]);
+
+/// All of them, in the order in which they are reported.
+const OBLIGATIONS: [Obligation; 7] = [
+    bounds::OBLIGATION,
+    injective::OBLIGATION,
+    tight::OBLIGATION,
+    overflow::OBLIGATION,
+    inverse::OBLIGATION,
+    padding::OBLIGATION,
+    specification::OBLIGATION,
+];
 
 impl Judge {
     /// Decides bounds, injective, tight and overflow of a map into a physical shape; inverse and padding, where an
@@ -115,20 +134,17 @@ impl Judge {
         if let Some(reason) = claim.ill_formed() {
             return vec![Judge::report("bounds", subject, || (Verdict::Unknown(reason), "shape".into()))];
         }
-        let mut obligations: Vec<Obligation> =
-            vec![bounds::OBLIGATION, injective::OBLIGATION, tight::OBLIGATION, overflow::OBLIGATION];
-        if claim.inverse.is_some() {
-            obligations.extend([inverse::OBLIGATION, padding::OBLIGATION]);
-        }
-        if claim.meaning.is_some() {
-            obligations.push(specification::OBLIGATION);
-        }
+        let is_asked = |(id, ..): &Obligation| match *id {
+            "inverse" | "padding" => claim.inverse.is_some(),
+            "specification" => claim.meaning.is_some(),
+            _ => true,
+        };
         let shared = Shared::new(claim);
         let decide = |(id, exhaustive, tiers): Obligation| {
-            let case = Case { judge: self, claim, exhaustive, shared: &shared };
+            let case = Case { judge: self, claim, obligation: id, exhaustive, shared: &shared };
             Judge::report(id, subject.clone(), || case.decide(tiers))
         };
-        let reports = obligations.into_iter().map(decide);
+        let reports = OBLIGATIONS.into_iter().filter(is_asked).map(decide);
         if self.is_recording() {
             reports.map(|report| statement::state(report, claim)).collect()
         } else {
@@ -139,7 +155,7 @@ impl Judge {
 
 impl MapClaim<'_> {
     /// Why the claim makes no sense as such.
-    fn ill_formed(&self) -> Option<String> {
+    pub(crate) fn ill_formed(&self) -> Option<String> {
         if self.shape.len() != self.map.outputs().len() {
             return Some(format!("{} extents for {} outputs", self.shape.len(), self.map.outputs().len()));
         }
@@ -269,13 +285,9 @@ pub(crate) fn decide(judge: &Judge, id: &str, claim: MapClaim<'_>) -> Decision {
     if let Some(reason) = claim.ill_formed() {
         return (Verdict::Unknown(reason), "shape".into());
     }
-    match id {
-        "bounds" => bounds::bounds(judge, claim),
-        "injective" => injective::injective(judge, claim),
-        "overflow" => overflow::overflow(judge, claim),
-        "inverse" => inverse::inverse(judge, claim),
-        "padding" => inverse::padding(judge, claim),
-        "specification" => specification::specification(judge, claim),
-        _ => (Verdict::Unknown(format!("there is no obligation `{id}` of a single map")), "none".into()),
-    }
+    let Some((obligation, exhaustive, tiers)) = OBLIGATIONS.into_iter().find(|(other, ..)| *other == id) else {
+        return (Verdict::Unknown(format!("there is no obligation `{id}` of a single map")), "none".into());
+    };
+    let shared = Shared::new(claim);
+    Case { judge, claim, obligation, exhaustive, shared: &shared }.decide(tiers)
 }

@@ -2,7 +2,7 @@
 
 use tilewright_ir::{BinaryOp, Bindings, Expr, MAX_SYMBOLIC_ELEMENTS};
 
-use super::case::{Case, empty, large, medium, small};
+use super::case::{Case, digits, empty, large, medium, small};
 use super::instance::{Answer, Instance, each_point, settle};
 use super::{MapClaim, Obligation, at, from_model, symbols_from};
 use crate::concrete::tuple;
@@ -16,7 +16,7 @@ use crate::verdict::Counterexample;
 
 /// No subterm of the map leaves its type. Of symbolic shapes it is assumed that both sides have no more elements than the
 /// index type can count, which whoever launches the program checks.
-pub(super) const OBLIGATION: Obligation = ("overflow", exhaustive, &[empty, small, medium, by_z3, large]);
+pub(super) const OBLIGATION: Obligation = ("overflow", exhaustive, &[empty, small, digits, medium, by_z3, large]);
 
 fn parts(claim: MapClaim<'_>) -> Vec<&Expr> {
     let mut parts = Vec::new();

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use tilewright_ir::{Bindings, InverseClaim};
 
-use super::case::{Case, empty, large, medium, small};
+use super::case::{Case, digits, empty, large, medium, small};
 use super::instance::{Answer, Instance, does_not_replay, each_point, settle, too_many};
 use super::inverse::{is_padding, right};
 use super::{MapClaim, Obligation, at, bits, from_model, symbols_from};
@@ -16,7 +16,7 @@ use crate::verdict::{Counterexample, Verdict};
 
 /// No logical index lands on the padding, and everything else is reached. Z3 shows the second by the inverse.
 pub(super) const OBLIGATION: Obligation =
-    ("padding", exhaustive, &[empty, small, bits::padding, medium, sampled, by_z3, large]);
+    ("padding", exhaustive, &[empty, small, digits, bits::padding, medium, sampled, by_z3, large]);
 
 /// First whether an index lands on the padding; then which physical indices are reached, against what is said of them.
 fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {

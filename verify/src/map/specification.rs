@@ -2,7 +2,7 @@
 
 use tilewright_ir::{BinaryOp, Bindings};
 
-use super::case::{Case, empty, large, medium, small};
+use super::case::{Case, digits, empty, large, medium, small};
 use super::instance::{Answer, Instance, each_point, settle};
 use super::{MapClaim, Obligation, at, bits, from_model, symbols_from};
 use crate::concrete::tuple;
@@ -14,7 +14,7 @@ use crate::verdict::{Counterexample, Verdict};
 
 /// Both maps have the same value at every index of the domain.
 pub(super) const OBLIGATION: Obligation =
-    ("specification", exhaustive, &[empty, small, bits::specification, medium, sampled, by_z3, large]);
+    ("specification", exhaustive, &[empty, small, digits, bits::specification, medium, sampled, by_z3, large]);
 
 /// Each output over the axes that it or its meaning uses.
 fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {

@@ -3,7 +3,7 @@
 //! On each axis that is not padded the last place is the index of some output. With symbolic extents an index that
 //! reaches it is looked for by evaluation on small shapes (`witness`), and Z3 is asked about that one.
 
-use super::case::{Case, empty, large, medium, small};
+use super::case::{Case, digits, empty, large, medium, small};
 use super::instance::{Answer, Instance, each_point, too_many};
 use super::{Obligation, at, bits, witness};
 use crate::enumerate::largest;
@@ -13,7 +13,7 @@ use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
 /// The stated physical shape is the smallest one, or the padding is stated.
-pub(super) const OBLIGATION: Obligation = ("tight", exhaustive, &[empty, small, bits::tight, medium, by_z3, large]);
+pub(super) const OBLIGATION: Obligation = ("tight", exhaustive, &[empty, small, digits, bits::tight, medium, by_z3, large]);
 
 pub(super) fn loose(instance: &Instance<'_>, axis: usize, largest: i128) -> Counterexample {
     let extent = instance.shape[axis];

@@ -1,0 +1,260 @@
+//! What is known of symbolic extents: which polynomials in them are never negative.
+//!
+//! An atom is a symbol or the quotient of two polynomials, rounded down. Each has a constant lower bound; a polynomial is
+//! written in what the atoms exceed their bounds by, and is not negative if no coefficient is. Where some are, multiples
+//! of known facts are taken off first: `d*q <= n` and `n <= d*q + d - 1` for `q = n // d`, and what the user assumes.
+
+use tilewright_ir::{BinaryOp, Expr, Var};
+
+use super::poly::{Mono, Poly, without};
+use super::{Instance, Rejected};
+use crate::lemmas::Lemma;
+
+/// How many facts are combined at most.
+const MAX_FACTS: usize = 4;
+
+/// What an atom stands for.
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
+    /// A positive symbol; or, of a symbol that is a multiple of a number, how many times that.
+    Symbol,
+    /// `num // den`, with a positive divisor.
+    Floor { num: Poly, den: Poly },
+}
+
+/// The atoms met so far.
+#[derive(Debug, Default)]
+pub(super) struct Atoms {
+    kinds: Vec<Kind>,
+    lows: Vec<i128>,
+    symbols: Vec<(Var, Poly)>,
+    /// Polynomials that are assumed not to be negative.
+    facts: Vec<Poly>,
+}
+
+/// That a polynomial is not negative, and which facts say so.
+#[derive(Clone, Debug)]
+pub struct NonNegative {
+    /// The polynomial.
+    pub(super) poly: Poly,
+    /// Facts, and the products (of what atoms exceed their lower bounds by) that they are taken times.
+    pub(super) used: Vec<(Poly, Mono)>,
+}
+
+impl Atoms {
+    fn add(&mut self, kind: Kind, low: i128) -> Option<Poly> {
+        let atom = u32::try_from(self.kinds.len()).ok().filter(|&atom| atom < 1 << 12)?;
+        self.kinds.push(kind);
+        self.lows.push(low);
+        Some(Poly::atom(atom))
+    }
+
+    /// The polynomial of a symbol.
+    pub(super) fn symbol(&mut self, var: &Var) -> Option<Poly> {
+        if let Some((_, poly)) = self.symbols.iter().find(|(known, _)| known == var) {
+            return Some(poly.clone());
+        }
+        let poly = self.add(Kind::Symbol, 1)?;
+        self.symbols.push((var.clone(), poly.clone()));
+        Some(poly)
+    }
+
+    /// Takes over what is assumed, before any symbol is met: `x % k == 0`, bounds by numbers. Others are left out.
+    pub(super) fn assume(&mut self, assumptions: &[Expr]) -> Option<()> {
+        for assumption in assumptions {
+            if let Some((var, factor)) = multiple_of(assumption)
+                && self.symbols.iter().all(|(known, _)| known != var)
+            {
+                let times = self.add(Kind::Symbol, 1)?;
+                self.symbols.push((var.clone(), times.scaled(factor)?));
+            }
+        }
+        for assumption in assumptions {
+            let Some((var, low, high)) = bounds_of(assumption) else { continue };
+            let poly = self.symbol(var)?;
+            if let Some(low) = low {
+                self.facts.push(poly.plus_const(low.checked_neg()?)?);
+            }
+            if let Some(high) = high {
+                self.facts.push(Poly::constant(high).minus(&poly)?);
+            }
+        }
+        Some(())
+    }
+
+    /// `num // den`; the divisor has to be positive.
+    pub(super) fn floor(&mut self, num: &Poly, den: &Poly, found: &mut Vec<Instance>) -> Result<Poly, Rejected> {
+        if let (Some(a), Some(b)) = (num.as_const(), den.as_const().filter(|&b| b > 0)) {
+            return Ok(Poly::constant(a.div_euclid(b)));
+        }
+        self.show(&den.plus_const(-1).ok_or(TOO_LARGE)?, found)?;
+        let (mut quotient, mut rest) = num.split(den).ok_or(TOO_LARGE)?;
+        if let Some(b) = den.as_const() {
+            let whole = rest.constant_term().div_euclid(b);
+            quotient = quotient.plus_const(whole).ok_or(TOO_LARGE)?;
+            let taken = whole.checked_mul(b).and_then(i128::checked_neg).ok_or(TOO_LARGE)?;
+            rest = rest.plus_const(taken).ok_or(TOO_LARGE)?;
+        }
+        found.push(Instance::Lemma(Lemma::DivShift));
+        if rest.is_zero() {
+            return Ok(quotient);
+        }
+        for (shift, lift) in [(0, Poly::default()), (-1, den.clone())] {
+            let rest = rest.plus(&lift).ok_or(TOO_LARGE)?;
+            let room = den.minus(&rest).and_then(|room| room.plus_const(-1)).ok_or(TOO_LARGE)?;
+            let mut shown = Vec::new();
+            if self.show(&rest, &mut shown).and_then(|()| self.show(&room, &mut shown)).is_ok() {
+                found.append(&mut shown);
+                found.push(Instance::Lemma(Lemma::HornerInverse));
+                return quotient.plus_const(shift).ok_or(TOO_LARGE);
+            }
+        }
+        let atom = self.quotient_atom(rest, den.clone(), found)?;
+        quotient.plus(&atom).ok_or(TOO_LARGE)
+    }
+
+    fn quotient_atom(&mut self, num: Poly, den: Poly, found: &mut Vec<Instance>) -> Result<Poly, Rejected> {
+        let same = |kind: &Kind| matches!(kind, Kind::Floor { num: a, den: b } if *a == num && *b == den);
+        if let Some(position) = self.kinds.iter().position(same) {
+            return u32::try_from(position).map(Poly::atom).map_err(|_| TOO_LARGE);
+        }
+        self.show(&num, found)?;
+        let least = self.shifted(&num).ok_or(TOO_LARGE)?.constant_term();
+        let mut low = den.as_const().map_or(0, |den| least.div_euclid(den)).max(0);
+        let above = den.scaled(low).and_then(|product| num.minus(&product)).ok_or(TOO_LARGE)?;
+        if low > 0 && self.show(&above, found).is_err() {
+            low = 0;
+        }
+        found.push(Instance::Lemma(Lemma::Euclid));
+        found.push(Instance::Lemma(Lemma::DivNonNegative));
+        self.add(Kind::Floor { num, den }, low).ok_or(TOO_LARGE)
+    }
+
+    /// The lower bound of each atom.
+    pub(super) fn lows(&self) -> &[i128] {
+        &self.lows
+    }
+
+    /// In what the atoms exceed their lower bounds by.
+    pub(super) fn shifted(&self, poly: &Poly) -> Option<Poly> {
+        if poly.as_const().is_some() {
+            return Some(poly.clone());
+        }
+        poly.terms().iter().try_fold(Poly::default(), |sum, (mono, value)| {
+            let product = mono.iter().try_fold(Poly::constant(*value), |product, &atom| {
+                product.times(&Poly::atom(atom).plus_const(*self.lows.get(atom as usize)?)?)
+            })?;
+            sum.plus(&product)
+        })
+    }
+
+    /// Whether `poly` is never negative.
+    pub(super) fn nonnegative(&self, poly: &Poly) -> Option<NonNegative> {
+        if let Some(value) = poly.as_const() {
+            return (value >= 0).then(|| NonNegative { poly: poly.clone(), used: Vec::new() });
+        }
+        let shifted = self.shifted(poly)?;
+        if negative(&shifted).is_none() {
+            return Some(NonNegative { poly: poly.clone(), used: Vec::new() });
+        }
+        let facts = self.all_facts()?;
+        let shifted_facts = facts.iter().map(|fact| self.shifted(fact)).collect::<Option<Vec<_>>>()?;
+        let mut used = Vec::new();
+        search(&shifted, &shifted_facts, &mut used, MAX_FACTS)?;
+        let used = used.into_iter().map(|(position, factor)| (facts[position].clone(), factor)).collect();
+        Some(NonNegative { poly: poly.clone(), used })
+    }
+
+    /// Records that `poly` is never negative.
+    pub(super) fn show(&self, poly: &Poly, found: &mut Vec<Instance>) -> Result<(), Rejected> {
+        let shown = self.nonnegative(poly).ok_or(NEGATIVE)?;
+        if poly.as_const().is_none() {
+            found.push(Instance::NonNegative(shown));
+        }
+        Ok(())
+    }
+
+    /// What is known of the atoms, as polynomials that are never negative.
+    fn all_facts(&self) -> Option<Vec<Poly>> {
+        let mut facts = self.facts.clone();
+        for (position, kind) in self.kinds.iter().enumerate() {
+            let Kind::Floor { num, den } = kind else { continue };
+            let whole = den.times(&Poly::atom(u32::try_from(position).ok()?))?;
+            let rest = num.minus(&whole)?;
+            facts.push(rest.clone());
+            facts.push(den.plus_const(-1)?.minus(&rest)?);
+        }
+        Some(facts)
+    }
+}
+
+pub(super) const TOO_LARGE: Rejected = Rejected("a number or a polynomial is too large");
+const NEGATIVE: Rejected = Rejected("a polynomial in the extents may be negative");
+
+/// The first term with a negative coefficient.
+fn negative(poly: &Poly) -> Option<&(Mono, i128)> {
+    poly.terms().iter().rev().find(|(_, value)| *value < 0)
+}
+
+/// Takes multiples of facts off `poly` until no coefficient is negative.
+fn search(poly: &Poly, facts: &[Poly], used: &mut Vec<(usize, Mono)>, left: usize) -> Option<()> {
+    let Some((mono, value)) = negative(poly) else { return Some(()) };
+    let left = left.checked_sub(1)?;
+    for (position, fact) in facts.iter().enumerate() {
+        for (part, weight) in fact.terms().iter().filter(|(_, weight)| *weight < 0) {
+            let Some(factor) = without(mono, part) else { continue };
+            // `scale * poly + (scale - 1)` is not negative only if `poly` is not.
+            let common = gcd(value.unsigned_abs(), weight.unsigned_abs());
+            let scale = i128::try_from(weight.unsigned_abs() / common).ok()?;
+            let times = i128::try_from(value.unsigned_abs() / common).ok()?;
+            let rest = poly.scaled(scale)?.plus_const(scale - 1)?.minus(&fact.times_term(&factor, times)?)?;
+            used.push((position, factor));
+            if search(&rest, facts, used, left).is_some() {
+                return Some(());
+            }
+            used.pop();
+        }
+    }
+    None
+}
+
+fn gcd(a: u128, b: u128) -> u128 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// `x % k == 0`
+fn multiple_of(assumption: &Expr) -> Option<(&Var, i128)> {
+    let Expr::Binary(BinaryOp::Eq, lhs, rhs) = assumption else { return None };
+    let Expr::Binary(BinaryOp::FloorMod, base, factor) = lhs.as_ref() else { return None };
+    let (Expr::Var(var), Some(0)) = (base.as_ref(), rhs.as_const_int()) else { return None };
+    Some((var, factor.as_const_int().filter(|&factor| factor > 0)?))
+}
+
+/// A symbol between numbers.
+fn bounds_of(assumption: &Expr) -> Option<(&Var, Option<i128>, Option<i128>)> {
+    let Expr::Binary(op, lhs, rhs) = assumption else { return None };
+    let (var, value, op) = match (lhs.as_ref(), rhs.as_ref()) {
+        (Expr::Var(var), Expr::Int { value, .. }) => (var, *value, *op),
+        (Expr::Int { value, .. }, Expr::Var(var)) => (var, *value, mirrored(*op)?),
+        _ => return None,
+    };
+    Some(match op {
+        BinaryOp::Lt => (var, None, Some(value.checked_sub(1)?)),
+        BinaryOp::Le => (var, None, Some(value)),
+        BinaryOp::Gt => (var, Some(value.checked_add(1)?), None),
+        BinaryOp::Ge => (var, Some(value), None),
+        BinaryOp::Eq => (var, Some(value), Some(value)),
+        _ => return None,
+    })
+}
+
+fn mirrored(op: BinaryOp) -> Option<BinaryOp> {
+    Some(match op {
+        BinaryOp::Lt => BinaryOp::Gt,
+        BinaryOp::Le => BinaryOp::Ge,
+        BinaryOp::Gt => BinaryOp::Lt,
+        BinaryOp::Ge => BinaryOp::Le,
+        BinaryOp::Eq => BinaryOp::Eq,
+        _ => return None,
+    })
+}

@@ -1,0 +1,180 @@
+//! Every instance that the checker relied on, as goals for Z3.
+//!
+//! Lemmas are theorems, proved once for a judge. The windows of a constant map are one query in linear arithmetic:
+//! bounded digits, and all windows at once. A window with symbolic weights is linear in the products, whose bounds are
+//! Monotone's; there is one such query for each number of places and their signs. That polynomials are not negative is
+//! asked in what the symbols exceed their least values by, so that no subtraction is left. All go through the memo.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::atoms::NonNegative;
+use super::eval::Window;
+use super::poly::Poly;
+use super::{Checked, Instance};
+use crate::encode::Encoding;
+use crate::judge::Judge;
+use crate::kernel::{Rule, Step};
+use crate::lemmas::Lemma;
+use crate::solver::{Budget, Outcome, Solver};
+use crate::term::{Prop, Term};
+
+/// Asks Z3 for everything that an obligation rests on; none if something is not confirmed.
+pub(super) fn confirm(judge: &Judge, checked: &Checked, obligation: &'static str) -> Option<()> {
+    let full = judge.solver.budget();
+    let budget = Budget { rlimit: full.rlimit / 10, timeout_ms: full.timeout_ms.min(2_000), ..full };
+    let mut questions = Questions { solver: judge.solver.limited_to(budget), lows: &checked.lows, steps: Vec::new() };
+    // All obligations of a map ask the same, so that only the first one waits for an answer.
+    let all: Vec<&Instance> = checked.instances().collect();
+    if questions.ask(judge, &all).is_none() {
+        let own: Vec<&Instance> = checked.base.iter().chain(checked.of(obligation).ok()?).collect();
+        questions.steps.clear();
+        questions.ask(judge, &own)?;
+    }
+    judge.keep("map digits", &questions.steps);
+    Some(())
+}
+
+struct Questions<'c> {
+    solver: Solver,
+    lows: &'c [i128],
+    steps: Vec<Step>,
+}
+
+impl Questions<'_> {
+    fn ask(&mut self, judge: &Judge, instances: &[&Instance]) -> Option<()> {
+        let mut lemmas: Vec<Lemma> = Vec::new();
+        let (mut constant, mut symbolic) = (Vec::new(), Vec::new());
+        let mut reasons: Vec<&NonNegative> = Vec::new();
+        for instance in instances {
+            match instance {
+                Instance::Lemma(lemma) => lemmas.push(*lemma),
+                Instance::Window(window) if window.is_constant() => constant.push(window),
+                Instance::Window(window) => {
+                    reasons.extend(&window.reasons);
+                    symbolic.push(window);
+                }
+                Instance::NonNegative(reason) => reasons.push(reason),
+            }
+        }
+        if !symbolic.is_empty() {
+            lemmas.push(Lemma::Monotone);
+        }
+        lemmas.sort_unstable();
+        lemmas.dedup();
+        for lemma in lemmas {
+            self.steps.extend_from_slice(judge.lemmas.theorem(lemma).ok()?.steps());
+        }
+        self.constant_windows(&constant)?;
+        let mut shapes = HashSet::new();
+        for window in symbolic {
+            if shapes.insert((window.negative.clone(), window.below.is_some())) {
+                self.symbolic_window(window)?;
+            }
+        }
+        let mut asked = HashSet::new();
+        for reason in reasons {
+            if reason.poly.as_const().is_none() && asked.insert((&reason.poly, &reason.used)) {
+                self.not_negative(reason)?;
+            }
+        }
+        Some(())
+    }
+
+    fn follows(&mut self, using: Vec<Prop>, goal: Prop, encoding: Encoding) -> Option<()> {
+        let answer = self.solver.follows(&using, &goal, encoding).ok()?;
+        let shown = answer.outcome == Outcome::Proved;
+        let rule = Rule::Solver(encoding, answer.method);
+        self.steps.push(Step { goal, using, rule, shown, elapsed: answer.elapsed });
+        shown.then_some(())
+    }
+
+    /// All windows of a constant map at once.
+    fn constant_windows(&mut self, windows: &[&Window]) -> Option<()> {
+        let mut ranges = BTreeMap::new();
+        let mut goals = Vec::with_capacity(windows.len());
+        for window in windows {
+            let mut sum = Term::int(window.offset.as_const()?);
+            for place in &window.places {
+                let (weight, max) = (place.coefficient.as_const()?, place.max.as_const()?);
+                let name = format!("d{}", place.id);
+                let digit = Term::sym(name.as_str());
+                sum = sum + &digit * weight;
+                if *ranges.entry(name).or_insert(max) != max {
+                    return None;
+                }
+            }
+            goals.push(sum.at_least(0));
+            if let Some(below) = &window.below {
+                goals.push(sum.less(below.as_const()?));
+            }
+        }
+        let in_range = |(name, max): (String, i128)| {
+            let digit = Term::sym(name.as_str());
+            digit.at_least(0).and(digit.at_most(max))
+        };
+        let using = ranges.into_iter().map(in_range).collect();
+        let goal = Prop::all(goals);
+        if goal.as_bool() == Some(true) { Some(()) } else { self.follows(using, goal, Encoding::Opaque) }
+    }
+
+    /// Terms between 0 and their ends, or minus their ends and 0, sum up to something in the window.
+    fn symbolic_window(&mut self, window: &Window) -> Option<()> {
+        let offset = Term::sym("o");
+        let (mut sum, mut low, mut high) = (offset.clone(), offset.clone(), offset);
+        let mut using = Vec::new();
+        for (position, is_negative) in window.negative.iter().enumerate() {
+            let (term, end) = (Term::sym(format!("t{position}").as_str()), Term::sym(format!("u{position}").as_str()));
+            sum = sum + &term;
+            if *is_negative {
+                using.push((-end.clone()).at_most(&term).and(term.at_most(0)));
+                low = low - end;
+            } else {
+                using.push(term.at_least(0).and(term.at_most(&end)));
+                high = high + end;
+            }
+        }
+        using.push(low.at_least(0));
+        let mut goal = sum.at_least(0);
+        if window.below.is_some() {
+            let below = Term::sym("b");
+            using.push(high.less(&below));
+            goal = goal.and(sum.less(below));
+        }
+        self.follows(using, goal, Encoding::Opaque)
+    }
+
+    /// A polynomial, in what each atom exceeds its least value by.
+    fn not_negative(&mut self, reason: &NonNegative) -> Option<()> {
+        let mut using = Vec::new();
+        let polys = std::iter::once(&reason.poly).chain(reason.used.iter().map(|(fact, _)| fact));
+        let mut atoms: Vec<u32> = polys.flat_map(Poly::atoms).collect();
+        atoms.sort_unstable();
+        atoms.dedup();
+        using.extend(atoms.iter().map(|atom| excess(*atom).at_least(0)));
+        for (fact, factor) in &reason.used {
+            let factor = factor.iter().fold(Term::int(1), |product, atom| product * excess(*atom));
+            if factor.as_const().is_none() {
+                let (a, b) = (Term::sym("a"), Term::sym("b"));
+                let product = (&a * &b).at_least(0);
+                self.follows(vec![a.at_least(0), b.at_least(0)], product, Encoding::Abstract)?;
+            }
+            using.push((factor * self.term(fact)?).at_least(0));
+        }
+        let goal = self.term(&reason.poly)?.at_least(0);
+        self.follows(using, goal, Encoding::Abstract)
+    }
+
+    fn term(&self, poly: &Poly) -> Option<Term> {
+        poly.terms().iter().try_fold(Term::int(0), |sum, (mono, value)| {
+            let product = mono.iter().try_fold(Term::int(*value), |product, atom| {
+                let low = self.lows.get(usize::try_from(*atom).ok()?)?;
+                Some(product * (excess(*atom) + *low))
+            })?;
+            Some(sum + product)
+        })
+    }
+}
+
+fn excess(atom: u32) -> Term {
+    Term::sym(format!("s{atom}").as_str())
+}

@@ -1,0 +1,351 @@
+//! Evaluation of expressions to sums of digits, and of conditions to true or false.
+//!
+//! Few rules, each after its lemma: sums and products by what has no digits are linear; `(b*q + r) // b` is `q` and
+//! `% b` is `r` where `0 <= r < b` (*HornerInverse*); shifts and masks by powers of two are such divisions. Everything else
+//! is refused.
+
+use tilewright_ir::{BinaryOp, Expr, MathFn, ScalarType, UnaryOp, Var};
+
+use super::atoms::{Atoms, NonNegative, TOO_LARGE};
+use super::poly::Poly;
+use super::space::{Bounded, Space, Sum};
+use super::{Instance, Rejected};
+use crate::lemmas::Lemma;
+
+/// The most operators in all expressions together, and the deepest nesting.
+const MAX_NODES: usize = 20_000;
+const MAX_DEPTH: usize = 300;
+
+/// That a sum of bounded digits lies in a window that starts at 0.
+#[derive(Clone, Debug)]
+pub struct Window {
+    pub(super) places: Vec<Bounded>,
+    pub(super) offset: Poly,
+    /// One more than the greatest value; none is claimed where there is none.
+    pub(super) below: Option<Poly>,
+    /// Which of the places have a negative coefficient.
+    pub(super) negative: Vec<bool>,
+    /// The least value is not negative, the greatest below the end; signs of symbolic coefficients.
+    pub(super) reasons: Vec<NonNegative>,
+}
+
+impl Window {
+    /// Whether it is about numbers only.
+    pub(super) fn is_constant(&self) -> bool {
+        let places = self.places.iter().flat_map(|place| [&place.coefficient, &place.max]);
+        places.chain([&self.offset]).chain(&self.below).all(|poly| poly.as_const().is_some())
+    }
+}
+
+/// What variables stand for; others are symbols.
+pub(super) struct Env<'e> {
+    pub(super) space: &'e Space,
+    pub(super) vars: Vec<(&'e Var, Sum)>,
+}
+
+/// What evaluation gathers.
+#[derive(Debug, Default)]
+pub(super) struct Checker {
+    pub(super) atoms: Atoms,
+    pub(super) found: Vec<Instance>,
+    /// The value and type of every operation, where they are wanted.
+    pub(super) operations: Option<Vec<(Sum, ScalarType)>>,
+    nodes: usize,
+    depth: usize,
+}
+
+type Evaluated = Result<Sum, Rejected>;
+
+impl Checker {
+    /// A value as a sum of digits.
+    pub(super) fn eval(&mut self, expr: &Expr, env: &Env<'_>) -> Evaluated {
+        self.nested(|checker| checker.eval_node(expr, env))
+    }
+
+    /// Runs one level deeper.
+    pub(super) fn nested<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T, Rejected>) -> Result<T, Rejected> {
+        self.nodes += 1;
+        if self.nodes > MAX_NODES || self.depth > MAX_DEPTH {
+            return Err(TOO_LARGE);
+        }
+        self.depth += 1;
+        let result = run(self);
+        self.depth -= 1;
+        result
+    }
+
+    fn eval_node(&mut self, expr: &Expr, env: &Env<'_>) -> Evaluated {
+        let value = match expr {
+            Expr::Int { value, .. } => return Ok(Sum::number(Poly::constant(*value))),
+            Expr::Var(var) => return self.var(var, env),
+            Expr::Binary(op, lhs, rhs) => {
+                let (a, b) = (self.eval(lhs, env)?, self.eval(rhs, env)?);
+                if matches!(op, BinaryOp::Shl | BinaryOp::Shr) && lhs.dtype().scalar.bits() < 32 {
+                    return Err(Rejected("a shift is not by a small number"));
+                }
+                self.binary(*op, &a, &b, env.space)?
+            }
+            Expr::Unary(UnaryOp::Neg, operand) => {
+                self.eval(operand, env)?.times(&Poly::constant(-1)).ok_or(TOO_LARGE)?
+            }
+            Expr::Call(MathFn::Abs, args) if args.len() == 1 => {
+                let value = self.eval(&args[0], env)?;
+                self.window(env.space, &value, None)?;
+                value
+            }
+            Expr::Select(condition, a, b) | Expr::IfThenElse(condition, a, b) => {
+                let holds = self.attempt(|checker| checker.truth(condition, env, true)).is_ok();
+                if !holds {
+                    self.truth(condition, env, false)?;
+                }
+                let (chosen, other) = if holds { (a, b) } else { (b, a) };
+                if matches!(expr, Expr::Select(..)) {
+                    self.eval(other, env)?;
+                }
+                self.eval(chosen, env)?
+            }
+            Expr::Unary(..)
+            | Expr::Float { .. }
+            | Expr::Call(..)
+            | Expr::Cast(..)
+            | Expr::Ramp { .. }
+            | Expr::Broadcast { .. }
+            | Expr::Load { .. } => return Err(Rejected("an operation is not one on digits")),
+        };
+        if let Some(operations) = &mut self.operations {
+            operations.push((value.clone(), expr.dtype().scalar));
+        }
+        Ok(value)
+    }
+
+    fn var(&mut self, var: &Var, env: &Env<'_>) -> Evaluated {
+        match env.vars.iter().find(|(bound, _)| *bound == var) {
+            Some((_, value)) => Ok(value.clone()),
+            None => self.atoms.symbol(var).map(Sum::number).ok_or(TOO_LARGE),
+        }
+    }
+
+    fn binary(&mut self, op: BinaryOp, a: &Sum, b: &Sum, space: &Space) -> Evaluated {
+        let power = |by: &Sum, limit: i128| {
+            let by = by.free().and_then(Poly::as_const).filter(|by| (0..limit).contains(by));
+            by.map(|by| Poly::constant(1 << by)).ok_or(Rejected("a shift is not by a small number"))
+        };
+        match op {
+            BinaryOp::Add => a.plus(b).ok_or(TOO_LARGE),
+            BinaryOp::Sub => a.minus(b).ok_or(TOO_LARGE),
+            BinaryOp::Mul => match (a.free(), b.free()) {
+                (_, Some(factor)) => a.times(factor).ok_or(TOO_LARGE),
+                (Some(factor), None) => b.times(factor).ok_or(TOO_LARGE),
+                (None, None) => Err(Rejected("two sums of digits are multiplied")),
+            },
+            BinaryOp::FloorDiv => Ok(self.divide(a, b.free().ok_or(BY_DIGITS)?, space)?.0),
+            BinaryOp::FloorMod => Ok(self.divide(a, b.free().ok_or(BY_DIGITS)?, space)?.1),
+            BinaryOp::TruncDiv | BinaryOp::TruncMod => {
+                // The same as rounding down where nothing is negative.
+                self.window(space, a, None)?;
+                let (quotient, rest) = self.divide(a, b.free().ok_or(BY_DIGITS)?, space)?;
+                Ok(if op == BinaryOp::TruncDiv { quotient } else { rest })
+            }
+            // 31 is what the narrowest index type has to offer.
+            BinaryOp::Shl => a.times(&power(b, 31)?).ok_or(TOO_LARGE),
+            BinaryOp::Shr => Ok(self.divide(a, &power(b, 31)?, space)?.0),
+            BinaryOp::BitAnd => {
+                let mask = b.free().and_then(Poly::as_const).and_then(|mask| mask.checked_add(1));
+                let power = mask.filter(|power| *power > 0 && power.count_ones() == 1);
+                let power = power.ok_or(Rejected("a mask is not one of low bits"))?;
+                Ok(self.divide(a, &Poly::constant(power), space)?.1)
+            }
+            BinaryOp::Min | BinaryOp::Max => {
+                let difference = b.minus(a).ok_or(TOO_LARGE)?;
+                let ordered = self.attempt(|checker| checker.window(space, &difference, None)).is_ok();
+                if !ordered {
+                    self.window(space, &a.minus(b).ok_or(TOO_LARGE)?, None)?;
+                }
+                Ok(if ordered == (op == BinaryOp::Min) { a.clone() } else { b.clone() })
+            }
+            BinaryOp::Div
+            | BinaryOp::BitOr
+            | BinaryOp::BitXor
+            | BinaryOp::Eq
+            | BinaryOp::Ne
+            | BinaryOp::Lt
+            | BinaryOp::Le
+            | BinaryOp::Gt
+            | BinaryOp::Ge
+            | BinaryOp::And
+            | BinaryOp::Or => Err(Rejected("an operation is not one on digits")),
+        }
+    }
+
+    /// Quotient and rest: the part that the divisor divides, and one that is shown to be in `0..divisor`.
+    fn divide(&mut self, sum: &Sum, divisor: &Poly, space: &Space) -> Result<(Sum, Sum), Rejected> {
+        self.atoms.show(&divisor.plus_const(-1).ok_or(TOO_LARGE)?, &mut self.found)?;
+        if let Some(free) = sum.free() {
+            let quotient = self.atoms.floor(free, divisor, &mut self.found)?;
+            let whole = quotient.times(divisor).ok_or(TOO_LARGE)?;
+            return Ok((Sum::number(quotient), Sum::number(free.minus(&whole).ok_or(TOO_LARGE)?)));
+        }
+        let (mut quotient, mut rest) = (Sum::default(), Sum::default());
+        for (digit, coefficient) in &sum.places {
+            let (q, r) = coefficient.split(divisor).ok_or(TOO_LARGE)?;
+            quotient.places.extend((!q.is_zero()).then_some((*digit, q)));
+            rest.places.extend((!r.is_zero()).then_some((*digit, r)));
+        }
+        (quotient.offset, rest.offset) = sum.offset.split(divisor).ok_or(TOO_LARGE)?;
+        if let (Some(low), Some(by)) = (self.lowest(space, &rest)?.as_const(), divisor.as_const()) {
+            let (quotient, rest) = moved(&quotient, &rest, low.div_euclid(by), divisor)?;
+            self.window(space, &rest, Some(divisor))?;
+            self.found.push(Instance::Lemma(Lemma::HornerInverse));
+            return Ok((quotient, rest));
+        }
+        for times in [0, -1, 1] {
+            let (quotient, rest) = moved(&quotient, &rest, times, divisor)?;
+            if self.attempt(|checker| checker.window(space, &rest, Some(divisor))).is_ok() {
+                self.found.push(Instance::Lemma(Lemma::HornerInverse));
+                return Ok((quotient, rest));
+            }
+        }
+        Err(Rejected("a division cuts through a digit"))
+    }
+
+    /// The least value of a sum.
+    fn lowest(&self, space: &Space, sum: &Sum) -> Result<Poly, Rejected> {
+        let mut low = sum.offset.clone();
+        for place in space.grouped(sum).ok_or(TOO_LARGE)? {
+            if self.sign(&place.coefficient, &mut Vec::new())? {
+                let product = place.coefficient.times(&place.max).ok_or(TOO_LARGE)?;
+                low = low.plus(&product).ok_or(TOO_LARGE)?;
+            }
+        }
+        Ok(low)
+    }
+
+    /// Whether a coefficient is negative, always.
+    fn sign(&self, coefficient: &Poly, reasons: &mut Vec<NonNegative>) -> Result<bool, Rejected> {
+        if let Some(value) = coefficient.as_const() {
+            return Ok(value < 0);
+        }
+        if let Some(reason) = self.atoms.nonnegative(coefficient) {
+            reasons.push(reason);
+            return Ok(false);
+        }
+        let negated = coefficient.scaled(-1).ok_or(TOO_LARGE)?;
+        reasons.push(self.atoms.nonnegative(&negated).ok_or(Rejected("the sign of a weight is not known"))?);
+        Ok(true)
+    }
+
+    /// Shows that a sum is at least 0 and, where an end is given, below it.
+    pub(super) fn window(&mut self, space: &Space, sum: &Sum, below: Option<&Poly>) -> Result<(), Rejected> {
+        let grouped = space.grouped(sum).ok_or(TOO_LARGE)?;
+        let window = match self.window_of(grouped, &sum.offset, below) {
+            Ok(window) => window,
+            Err(_) => self.window_of(space.single(sum).ok_or(TOO_LARGE)?, &sum.offset, below)?,
+        };
+        self.found.push(Instance::Window(window));
+        Ok(())
+    }
+
+    fn window_of(&self, places: Vec<Bounded>, offset: &Poly, below: Option<&Poly>) -> Result<Window, Rejected> {
+        let (mut low, mut high) = (offset.clone(), offset.clone());
+        let (mut reasons, mut negative) = (Vec::new(), Vec::with_capacity(places.len()));
+        for place in &places {
+            let is_negative = self.sign(&place.coefficient, &mut reasons)?;
+            let product = place.coefficient.times(&place.max).ok_or(TOO_LARGE)?;
+            let bound = if is_negative { &mut low } else { &mut high };
+            *bound = bound.plus(&product).ok_or(TOO_LARGE)?;
+            negative.push(is_negative);
+        }
+        reasons.push(self.atoms.nonnegative(&low).ok_or(OUTSIDE)?);
+        if let Some(below) = below {
+            let room = below.minus(&high).and_then(|room| room.plus_const(-1)).ok_or(TOO_LARGE)?;
+            reasons.push(self.atoms.nonnegative(&room).ok_or(OUTSIDE)?);
+        }
+        Ok(Window { places, offset: offset.clone(), below: below.cloned(), negative, reasons })
+    }
+
+    /// Runs something that may fail without a trace.
+    pub(super) fn attempt<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T, Rejected>) -> Result<T, Rejected> {
+        let (found, operations) = (self.found.len(), self.operations.as_ref().map(Vec::len));
+        let result = run(self);
+        if result.is_err() {
+            self.found.truncate(found);
+            if let (Some(operations), Some(count)) = (&mut self.operations, operations) {
+                operations.truncate(count);
+            }
+        }
+        result
+    }
+
+    /// Shows that a condition always is what `wanted` says.
+    pub(super) fn truth(&mut self, condition: &Expr, env: &Env<'_>, wanted: bool) -> Result<(), Rejected> {
+        self.nested(|checker| checker.truth_node(condition, env, wanted))
+    }
+
+    fn truth_node(&mut self, condition: &Expr, env: &Env<'_>, wanted: bool) -> Result<(), Rejected> {
+        match condition {
+            Expr::Int { value, .. } if (*value != 0) == wanted => Ok(()),
+            Expr::Unary(UnaryOp::Not, operand) => self.truth(operand, env, !wanted),
+            Expr::Binary(op @ (BinaryOp::And | BinaryOp::Or), lhs, rhs) => {
+                if (*op == BinaryOp::And) == wanted {
+                    self.truth(lhs, env, wanted)?;
+                    return self.truth(rhs, env, wanted);
+                }
+                if self.attempt(|checker| checker.truth(lhs, env, wanted)).is_ok() {
+                    return Ok(());
+                }
+                self.truth(rhs, env, wanted)
+            }
+            Expr::Binary(op, lhs, rhs) => {
+                let (a, b) = (self.eval(lhs, env)?, self.eval(rhs, env)?);
+                let op = if wanted { Some(*op) } else { negated(*op) };
+                self.comparison(op.ok_or(NO_COMPARISON)?, &a, &b, env.space)
+            }
+            _ => Err(NO_COMPARISON),
+        }
+    }
+
+    fn comparison(&mut self, op: BinaryOp, a: &Sum, b: &Sum, space: &Space) -> Result<(), Rejected> {
+        let above = |low: &Sum, high: &Sum, by: i128| high.minus(low)?.plus_const(by.checked_neg()?);
+        let difference = match op {
+            BinaryOp::Lt => above(a, b, 1),
+            BinaryOp::Le => above(a, b, 0),
+            BinaryOp::Gt => above(b, a, 1),
+            BinaryOp::Ge => above(b, a, 0),
+            BinaryOp::Eq if a == b => return Ok(()),
+            BinaryOp::Eq => return Err(Rejected("two sums of digits are not the same")),
+            BinaryOp::Ne => {
+                let less = above(a, b, 1).ok_or(TOO_LARGE)?;
+                if self.attempt(|checker| checker.window(space, &less, None)).is_ok() {
+                    return Ok(());
+                }
+                above(b, a, 1)
+            }
+            _ => return Err(NO_COMPARISON),
+        };
+        self.window(space, &difference.ok_or(TOO_LARGE)?, None)
+    }
+}
+
+const BY_DIGITS: Rejected = Rejected("a divisor depends on an index");
+const OUTSIDE: Rejected = Rejected("a sum of digits leaves its window");
+const NO_COMPARISON: Rejected = Rejected("a condition is not a comparison of digits");
+
+/// `times` divisors taken from the rest to the quotient.
+fn moved(quotient: &Sum, rest: &Sum, times: i128, divisor: &Poly) -> Result<(Sum, Sum), Rejected> {
+    let taken = divisor.scaled(times).and_then(|taken| rest.offset.minus(&taken)).ok_or(TOO_LARGE)?;
+    let quotient = quotient.plus_const(times).ok_or(TOO_LARGE)?;
+    Ok((quotient, Sum { places: rest.places.clone(), offset: taken }))
+}
+
+/// The comparison that holds where `op` does not.
+pub(super) fn negated(op: BinaryOp) -> Option<BinaryOp> {
+    Some(match op {
+        BinaryOp::Lt => BinaryOp::Ge,
+        BinaryOp::Le => BinaryOp::Gt,
+        BinaryOp::Gt => BinaryOp::Le,
+        BinaryOp::Ge => BinaryOp::Lt,
+        BinaryOp::Eq => BinaryOp::Ne,
+        BinaryOp::Ne => BinaryOp::Eq,
+        _ => return None,
+    })
+}

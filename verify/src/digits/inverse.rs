@@ -1,0 +1,147 @@
+//! What follows from the digits of a claimed inverse: inverse and padding.
+
+use tilewright_ir::{BinaryOp, Expr, InverseClaim, UnaryOp, Var};
+
+use super::atoms::TOO_LARGE;
+use super::eval::{Checker, Env, negated};
+use super::obligations::Evaluated;
+use super::poly::Poly;
+use super::space::{MAX_DIGITS, Space, Sum};
+use super::{Rejected, indices, space, stated};
+
+/// The physical indices in digits, and the logical ones that the inverse takes them to.
+pub(super) struct Physical<'c> {
+    claim: &'c InverseClaim,
+    space: Space,
+    back: Vec<Sum>,
+}
+
+/// What holds off the padding: sums that are not negative, and sums that are 0.
+#[derive(Default)]
+struct Facts {
+    at_least_zero: Vec<Sum>,
+    zero: Vec<Sum>,
+}
+
+impl<'c> Physical<'c> {
+    /// Holds what is stated of the inverse against the claim; none where nothing is claimed or stated.
+    pub(super) fn new(checker: &mut Checker, map: &Evaluated<'c>) -> Result<Option<Self>, Rejected> {
+        let (Some(claim), Some(view)) = (map.claim.inverse, &map.certificate.inverse) else { return Ok(None) };
+        let space = space(checker, map.claim.shape, view, 4 * MAX_DIGITS)?;
+        let env = indices(&claim.vars, &space);
+        let back = claim.outputs.iter().map(|output| checker.eval(output, &env)).collect::<Result<Vec<_>, _>>()?;
+        stated(checker, &space, &back, &view.outputs)?;
+        Ok(Some(Self { claim, space, back }))
+    }
+
+    /// `inverse(map(x)) == x`, and `map(inverse(p)) == p` off the padding.
+    pub(super) fn inverse(&self, checker: &mut Checker, map: &Evaluated<'_>) -> Result<(), Rejected> {
+        let env = self.image(map);
+        for (axis, output) in self.claim.outputs.iter().enumerate() {
+            if checker.eval(output, &env)? != map.logical.index(axis) {
+                return Err(Rejected("the inverse does not lead back"));
+            }
+        }
+        self.right(checker, map)
+    }
+
+    /// Nothing lands on the padding, and what is no padding is reached.
+    pub(super) fn padding(&self, checker: &mut Checker, map: &Evaluated<'_>) -> Result<(), Rejected> {
+        let env = self.image(map);
+        checker.truth(&self.claim.padding, &env, false)?;
+        self.right(checker, map)
+    }
+
+    /// The physical indices as the image of the logical ones.
+    fn image<'e>(&'e self, map: &'e Evaluated<'_>) -> Env<'e> {
+        let vars = self.claim.vars.iter().zip(map.outputs.iter().cloned()).collect();
+        Env { space: map.logical, vars }
+    }
+
+    /// Off the padding the inverse lies in the domain, and the map leads back.
+    fn right(&self, checker: &mut Checker, map: &Evaluated<'_>) -> Result<(), Rejected> {
+        let env = indices(&self.claim.vars, &self.space);
+        let mut facts = Facts::default();
+        gather(checker, &self.claim.padding, &env, false, &mut facts)?;
+        for (back, axis) in self.back.iter().zip(&map.logical.axes) {
+            self.at_least_zero(checker, back, &facts)?;
+            let last = axis.extent.plus_const(-1).ok_or(TOO_LARGE)?;
+            let room = Sum::number(last).minus(back).ok_or(TOO_LARGE)?;
+            self.at_least_zero(checker, &room, &facts)?;
+        }
+        let vars: Vec<(&Var, Sum)> = map.claim.map.vars().iter().zip(self.back.iter().cloned()).collect();
+        let env = Env { space: &self.space, vars };
+        for (axis, output) in map.claim.map.outputs().iter().enumerate() {
+            let difference = checker.eval(output, &env)?.minus(&self.space.index(axis)).ok_or(TOO_LARGE)?;
+            let negated = difference.times(&Poly::constant(-1)).ok_or(TOO_LARGE)?;
+            let is_zero = difference == Sum::default();
+            if !is_zero && !facts.zero.contains(&difference) && !facts.zero.contains(&negated) {
+                return Err(Rejected("the map does not lead back from the inverse"));
+            }
+        }
+        Ok(())
+    }
+
+    /// By its digits, or because it exceeds something that is known.
+    fn at_least_zero(&self, checker: &mut Checker, sum: &Sum, facts: &Facts) -> Result<(), Rejected> {
+        if checker.window(&self.space, sum, None).is_ok() {
+            return Ok(());
+        }
+        for fact in &facts.at_least_zero {
+            let more = sum.minus(fact).ok_or(TOO_LARGE)?;
+            if checker.window(&self.space, &more, None).is_ok() {
+                return Ok(());
+            }
+        }
+        Err(Rejected("the inverse may leave the domain"))
+    }
+}
+
+/// What a condition says if it is what `wanted` says; what is not understood is left out.
+fn gather(
+    checker: &mut Checker,
+    condition: &Expr,
+    env: &Env<'_>,
+    wanted: bool,
+    facts: &mut Facts,
+) -> Result<(), Rejected> {
+    match condition {
+        Expr::Unary(UnaryOp::Not, operand) => {
+            checker.nested(|checker| gather(checker, operand, env, !wanted, facts))?;
+        }
+        Expr::Binary(op @ (BinaryOp::And | BinaryOp::Or), lhs, rhs) => {
+            if (*op == BinaryOp::And) == wanted {
+                checker.nested(|checker| gather(checker, lhs, env, wanted, facts))?;
+                checker.nested(|checker| gather(checker, rhs, env, wanted, facts))?;
+            }
+        }
+        Expr::Binary(op, lhs, rhs) => {
+            let Some(op) = (if wanted { Some(*op) } else { negated(*op) }) else { return Ok(()) };
+            let sums = checker.attempt(|checker| Ok((checker.eval(lhs, env)?, checker.eval(rhs, env)?)));
+            if let Ok((a, b)) = sums {
+                facts.add(op, &a, &b);
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+impl Facts {
+    fn add(&mut self, op: BinaryOp, a: &Sum, b: &Sum) {
+        let (more, less) = (a.minus(b), b.minus(a));
+        let strictly = |sum: Option<Sum>| sum.and_then(|sum| sum.plus_const(-1));
+        match op {
+            BinaryOp::Lt => self.at_least_zero.extend(strictly(less)),
+            BinaryOp::Le => self.at_least_zero.extend(less),
+            BinaryOp::Gt => self.at_least_zero.extend(strictly(more)),
+            BinaryOp::Ge => self.at_least_zero.extend(more),
+            BinaryOp::Eq => {
+                self.zero.extend(more.clone());
+                self.at_least_zero.extend(more);
+                self.at_least_zero.extend(less);
+            }
+            _ => {}
+        }
+    }
+}

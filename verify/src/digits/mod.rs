@@ -1,0 +1,252 @@
+//! Intervals and digits: the tier that decides most index maps without a search.
+//!
+//! A [`DigitCertificate`](tilewright_ir::DigitCertificate) writes every index in mixed radix and claims what each output
+//! is in terms of the digits. [`check`] believes nothing of it: it evaluates the map in these digits itself and compares.
+//! Then `bounds` is an interval, `injective` that no place of a sum reaches into the next one and that every digit can be
+//! read off, `inverse` that evaluation leads back to the index, and so on. The rules are few; each is named after the lemma
+//! that it rests on, and every instance is collected. `confirm` asks Z3 for all of them: where one is not confirmed,
+//! nothing is decided here.
+//!
+//! | rule | lemma |
+//! |---|---|
+//! | an index is the sum of its digits times their strides | Euclid, DivNonNegative, DivBelowCeil, HornerInverse |
+//! | `(b*q + r) // b == q` and `% b == r` for `0 <= r < b` | HornerInverse; `0 <= r < b` is a [`Window`] |
+//! | a sum of bounded digits lies between what its parts come to | [`Window`]: Monotone and linear arithmetic |
+//! | `w*a + r == w*b + s` with `0 <= r, s < w` gives `a == b` and `r == s` | HornerInjective; a [`Window`] |
+//! | a polynomial in positive symbols is not negative | [`NonNegative`] |
+//! | `(x + k*b) // b == x // b + k` without digits | DivShift, Euclid |
+
+mod atoms;
+mod confirm;
+mod eval;
+mod inverse;
+mod obligations;
+mod poly;
+mod space;
+
+use tilewright_ir::{DigitCertificate, DigitSum, DigitView, Expr, IndexMap, Var};
+
+use crate::judge::{Decision, Judge};
+use crate::lemmas::Lemma;
+use crate::map::MapClaim;
+use crate::verdict::Verdict;
+use atoms::TOO_LARGE;
+use eval::{Checker, Env};
+use poly::Poly;
+use space::{Space, Sum};
+
+pub use atoms::NonNegative;
+pub use eval::Window;
+
+/// Why a certificate shows nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Rejected(pub(crate) &'static str);
+
+/// What the checker relies on.
+#[derive(Clone, Debug)]
+pub enum Instance {
+    /// An instance of a lemma that is proved once for all values; what has to hold for it is among the other instances.
+    Lemma(Lemma),
+    /// A sum of digits lies in a window.
+    Window(Window),
+    /// A polynomial in the extents is not negative.
+    NonNegative(NonNegative),
+}
+
+/// The obligations that a certificate may show.
+pub const OBLIGATIONS: [&str; 7] = ["bounds", "injective", "tight", "overflow", "inverse", "padding", "specification"];
+
+/// What a certificate shows, if Z3 confirms the instances.
+#[derive(Debug)]
+pub struct Checked {
+    base: Vec<Instance>,
+    /// In the order of [`OBLIGATIONS`].
+    shown: Vec<Result<Vec<Instance>, Rejected>>,
+    lows: Vec<i128>,
+}
+
+impl Checked {
+    /// All instances that the checker relies on.
+    pub fn instances(&self) -> impl Iterator<Item = &Instance> {
+        self.base.iter().chain(self.shown.iter().flatten().flatten())
+    }
+
+    /// How many instances an obligation rests on.
+    ///
+    /// # Errors
+    /// The certificate does not show it.
+    pub fn shows(&self, obligation: &str) -> Result<usize, Rejected> {
+        self.of(obligation).map(|own| self.base.len() + own.len())
+    }
+
+    fn of(&self, obligation: &str) -> Result<&[Instance], Rejected> {
+        let position = OBLIGATIONS.iter().position(|known| *known == obligation);
+        match position.and_then(|position| self.shown.get(position)) {
+            Some(Ok(own)) => Ok(own),
+            Some(Err(reason)) => Err(*reason),
+            None => Err(Rejected("no such obligation")),
+        }
+    }
+}
+
+/// Holds a certificate against a claim, without a solver.
+///
+/// # Errors
+/// Something that the certificate states is not so. An obligation that it does not show is no error: see [`Checked::shows`].
+pub fn check(claim: &MapClaim<'_>, certificate: &DigitCertificate) -> Result<Checked, Rejected> {
+    if claim.ill_formed().is_some() {
+        return Err(Rejected("the claim makes no sense as such"));
+    }
+    let mut checker = Checker::default();
+    checker.atoms.assume(claim.assumptions).ok_or(TOO_LARGE)?;
+    let logical = space(&mut checker, claim.map.domain(), &certificate.map, 0)?;
+    let env = indices(claim.map.vars(), &logical);
+    checker.operations = Some(Vec::new());
+    let outputs = claim.map.outputs().iter().map(|output| checker.eval(output, &env)).collect::<Result<Vec<_>, _>>()?;
+    let operations = checker.operations.take().unwrap_or_default();
+    let shape = free(&mut checker, claim.shape)?;
+    let separated = stated(&mut checker, &logical, &outputs, &certificate.map.outputs)?;
+    let map =
+        obligations::Evaluated { claim, certificate, logical: &logical, outputs: &outputs, shape: &shape, separated };
+    map.check_sources()?;
+    let witnesses = map.check_witnesses(&mut checker)?;
+    let inverse = inverse::Physical::new(&mut checker, &map)?;
+    let base = std::mem::take(&mut checker.found);
+    let mut shown = Vec::with_capacity(OBLIGATIONS.len());
+    let mut collect = |result: Result<(), Rejected>, checker: &mut Checker| {
+        let found = std::mem::take(&mut checker.found);
+        shown.push(result.map(|()| found));
+    };
+    let result = map.bounds(&mut checker);
+    collect(result, &mut checker);
+    let result = map.injective(&mut checker);
+    collect(result, &mut checker);
+    collect(map.tight(&witnesses), &mut checker);
+    let result = map.overflow(&mut checker, &operations);
+    collect(result, &mut checker);
+    let result = inverse.as_ref().ok_or(NO_INVERSE).and_then(|inverse| inverse.inverse(&mut checker, &map));
+    collect(result, &mut checker);
+    let result = inverse.as_ref().ok_or(NO_INVERSE).and_then(|inverse| inverse.padding(&mut checker, &map));
+    collect(result, &mut checker);
+    let result = map.specification(&mut checker);
+    collect(result, &mut checker);
+    Ok(Checked { base, shown, lows: checker.atoms.lows().to_vec() })
+}
+
+const NO_INVERSE: Rejected = Rejected("no inverse is claimed, or nothing is said of it");
+
+/// Expressions without digits.
+fn free(checker: &mut Checker, exprs: &[Expr]) -> Result<Vec<Poly>, Rejected> {
+    let space = Space::default();
+    let env = Env { space: &space, vars: Vec::new() };
+    let polynomial = |checker: &mut Checker, expr| checker.eval(expr, &env).map(|sum| sum.offset);
+    exprs.iter().map(|expr| polynomial(checker, expr)).collect()
+}
+
+/// The indices of a shape in the radices of a view.
+fn space(checker: &mut Checker, shape: &[Expr], view: &DigitView, base: usize) -> Result<Space, Rejected> {
+    if view.radices.len() != shape.len() {
+        return Err(Rejected("the number of axes is not that of the shape"));
+    }
+    let mut space = Space { base, ..Space::default() };
+    let extents = free(checker, shape)?;
+    for (extent, radices) in extents.into_iter().zip(&view.radices) {
+        let radices = free(checker, radices)?;
+        space.add(extent, radices, &mut checker.atoms, &mut checker.found)?;
+    }
+    Ok(space)
+}
+
+/// Variables as indices of a space.
+fn indices<'e>(vars: &'e [Var], space: &'e Space) -> Env<'e> {
+    Env { space, vars: vars.iter().enumerate().map(|(axis, var)| (var, space.index(axis))).collect() }
+}
+
+/// Compares what is stated of outputs with what they are; which of them determine their digits.
+fn stated(checker: &mut Checker, space: &Space, outputs: &[Sum], claims: &[DigitSum]) -> Result<Vec<bool>, Rejected> {
+    if outputs.len() != claims.len() {
+        return Err(Rejected("the number of outputs is wrong"));
+    }
+    outputs.iter().zip(claims).map(|(output, claim)| stated_one(checker, space, output, claim)).collect()
+}
+
+fn stated_one(checker: &mut Checker, space: &Space, output: &Sum, claim: &DigitSum) -> Result<bool, Rejected> {
+    const WRONG: Rejected = Rejected("an output is not the sum of digits that is stated");
+    let offset = free(checker, std::slice::from_ref(&claim.offset))?;
+    if offset.first() != Some(&output.offset) || claim.places.len() != output.places.len() {
+        return Err(WRONG);
+    }
+    let mut places = Vec::with_capacity(claim.places.len());
+    for place in &claim.places {
+        let digit = digit_number(space, place.axis, place.digit).ok_or(WRONG)?;
+        let weight = free(checker, std::slice::from_ref(&place.weight))?;
+        let known = output.places.iter().find(|(other, _)| *other == digit).ok_or(WRONG)?;
+        if weight.first() != Some(&known.1) || places.iter().any(|(other, _)| *other == digit) {
+            return Err(WRONG);
+        }
+        places.push(known.clone());
+    }
+    let is_sorted = places.is_sorted_by_key(|(digit, _)| *digit);
+    if obligations::separated(checker, space, &places).is_ok() {
+        return Ok(true);
+    }
+    // Another order would do: then it has to be stated.
+    let mut ordered = output.places.clone();
+    ordered.sort_by(|(_, a), (_, b)| obligations::by_weight(checker, a, b));
+    let separable = checker.attempt(|checker| {
+        obligations::separated(checker, space, &ordered)?;
+        Ok(())
+    });
+    if !is_sorted || separable.is_ok() {
+        return Err(Rejected("the places of an output are out of order"));
+    }
+    Ok(false)
+}
+
+fn digit_number(space: &Space, axis: usize, digit: usize) -> Option<usize> {
+    let axis = space.axes.get(axis)?;
+    (digit < axis.n_digits()).then(|| axis.first + digit)
+}
+
+/// Evaluates another map on the same indices.
+fn eval_map(checker: &mut Checker, map: &IndexMap, space: &Space) -> Result<Vec<Sum>, Rejected> {
+    let env = indices(map.vars(), space);
+    map.outputs().iter().map(|output| checker.eval(output, &env)).collect()
+}
+
+/// Decides an obligation by the claim's certificate, if there is one that shows it and Z3 confirms what it rests on. Small
+/// constant maps are left to enumeration.
+pub(crate) fn decide(judge: &Judge, claim: &MapClaim<'_>, obligation: &'static str) -> Option<Decision> {
+    let certificate = claim.digits?;
+    if !is_large(claim) || !can_hold(claim) {
+        return None;
+    }
+    let checked = check(claim, certificate).ok()?;
+    let count = checked.shows(obligation).ok()?;
+    confirm::confirm(judge, &checked, obligation)?;
+    Some((Verdict::Proved, format!("digits: {count} lemma instances, confirmed by z3")))
+}
+
+/// Whether the domain is symbolic or has more points than are cheap to try.
+fn is_large(claim: &MapClaim<'_>) -> bool {
+    const CHEAP: i128 = 1 << 10;
+    let extents: Option<Vec<i128>> = claim.map.domain().iter().map(Expr::as_const_int).collect();
+    let count = extents.and_then(|extents| extents.into_iter().try_fold(1i128, i128::checked_mul));
+    count.is_none_or(|count| count > CHEAP)
+}
+
+/// Whether what is assumed of the extents can hold, by a small example: else nothing would be proved.
+fn can_hold(claim: &MapClaim<'_>) -> bool {
+    if claim.assumptions.is_empty() {
+        return true;
+    }
+    let mut symbols: Vec<Var> = claim.assumptions.iter().flat_map(Expr::vars).collect();
+    symbols.sort();
+    symbols.dedup();
+    let holds = |value: i128| {
+        let bindings = symbols.iter().map(|symbol| (symbol.clone(), value)).collect();
+        claim.assumptions.iter().all(|expr| expr.eval_index(&bindings).is_ok_and(|value| value != 0))
+    };
+    (1..=128).any(holds) || (8..31).any(|bit| holds(1 << bit))
+}

@@ -1,0 +1,204 @@
+//! What follows from the digits of a map: bounds, injective, tight, overflow, specification.
+
+use std::cmp::Ordering;
+
+use tilewright_ir::{DigitCertificate, DigitSource, Expr, MAX_SYMBOLIC_ELEMENTS, ScalarType};
+
+use super::atoms::TOO_LARGE;
+use super::eval::Checker;
+use super::poly::Poly;
+use super::space::{Space, Sum};
+use super::{Instance, Rejected, eval_map, free};
+use crate::lemmas::Lemma;
+use crate::map::MapClaim;
+
+/// A map in digits.
+pub(super) struct Evaluated<'c> {
+    pub(super) claim: &'c MapClaim<'c>,
+    pub(super) certificate: &'c DigitCertificate,
+    pub(super) logical: &'c Space,
+    pub(super) outputs: &'c [Sum],
+    pub(super) shape: &'c [Poly],
+    /// Which outputs determine their digits.
+    pub(super) separated: Vec<bool>,
+}
+
+/// Shows that a sum determines its digits: each place leaves room for all before it.
+pub(super) fn separated(checker: &mut Checker, space: &Space, places: &[(usize, Poly)]) -> Result<(), Rejected> {
+    checker.attempt(|checker| {
+        let mut below = Sum::default();
+        for (digit, weight) in places {
+            let is_negative = match checker.atoms.nonnegative(weight) {
+                Some(_) => false,
+                None => true,
+            };
+            let size = if is_negative { weight.scaled(-1).ok_or(TOO_LARGE)? } else { weight.clone() };
+            checker.window(space, &below, Some(&size))?;
+            checker.found.push(Instance::Lemma(Lemma::HornerInjective));
+            // With the complement of the digit for a negative weight, all terms are positive.
+            let place = Sum { places: vec![(*digit, weight.clone())], offset: Poly::default() };
+            below = below.plus(&place).ok_or(TOO_LARGE)?;
+            if is_negative {
+                let max = space.digits[*digit].extent.plus_const(-1).ok_or(TOO_LARGE)?;
+                below.offset = max.times(&size).and_then(|lift| below.offset.plus(&lift)).ok_or(TOO_LARGE)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Weights by size, as far as that is known.
+pub(super) fn by_weight(checker: &Checker, a: &Poly, b: &Poly) -> Ordering {
+    let size = |weight: &Poly| match checker.atoms.nonnegative(weight) {
+        Some(_) => Some(weight.clone()),
+        None => weight.scaled(-1),
+    };
+    let at_most = |a: &Poly, b: &Poly| b.minus(a).is_some_and(|room| checker.atoms.nonnegative(&room).is_some());
+    match (size(a), size(b)) {
+        (Some(a), Some(b)) if at_most(&a, &b) => {
+            if at_most(&b, &a) {
+                Ordering::Equal
+            } else {
+                Ordering::Less
+            }
+        }
+        (Some(_), Some(_)) => Ordering::Greater,
+        _ => Ordering::Equal,
+    }
+}
+
+impl Evaluated<'_> {
+    /// Where each digit is read off first: none at all, or exactly so.
+    pub(super) fn check_sources(&self) -> Result<(), Rejected> {
+        let stated = &self.certificate.sources;
+        if stated.is_empty() {
+            return Ok(());
+        }
+        match self.sources() {
+            Some(sources) if sources == *stated => Ok(()),
+            _ => Err(Rejected("a digit is not read off where it is stated")),
+        }
+    }
+
+    fn sources(&self) -> Option<Vec<DigitSource>> {
+        let mut sources = Vec::with_capacity(self.logical.digits.len());
+        for (number, digit) in self.logical.digits.iter().enumerate().filter(|(_, digit)| !digit.is_unit()) {
+            let axis = digit.axis;
+            let digit = number - self.logical.axes[axis].first;
+            let found = self.certificate.map.outputs.iter().enumerate().find_map(|(output, sum)| {
+                let place = sum.places.iter().position(|place| (place.axis, place.digit) == (axis, digit));
+                place.filter(|_| self.separated[output]).map(|place| (output, place))
+            });
+            let (output, place) = found?;
+            sources.push(DigitSource { axis, digit, output, place });
+        }
+        Some(sources)
+    }
+
+    /// Looks at every witness that is stated; for each output whether there is one.
+    pub(super) fn check_witnesses(&self, checker: &mut Checker) -> Result<Vec<bool>, Rejected> {
+        let stated = &self.certificate.witnesses;
+        if stated.len() != self.outputs.len() {
+            return Err(Rejected("the number of witnesses is wrong"));
+        }
+        let mut given = Vec::with_capacity(stated.len());
+        for (output, witness) in stated.iter().enumerate() {
+            if let Some(values) = witness {
+                self.check_witness(checker, output, values)?;
+            }
+            given.push(witness.is_some());
+        }
+        Ok(given)
+    }
+
+    fn check_witness(&self, checker: &mut Checker, output: usize, values: &[Expr]) -> Result<(), Rejected> {
+        const WRONG: Rejected = Rejected("a witness does not reach the last index");
+        let places = &self.certificate.map.outputs[output].places;
+        if values.len() != places.len() {
+            return Err(WRONG);
+        }
+        let mut reached = self.outputs[output].offset.clone();
+        let mut point = vec![Poly::default(); self.logical.axes.len()];
+        for (value, place) in free(checker, values)?.into_iter().zip(places) {
+            let axis = &self.logical.axes[place.axis];
+            let number = axis.first + place.digit;
+            checker.atoms.show(&value, &mut checker.found)?;
+            let extent = &self.logical.digits[number].extent;
+            let room = extent.minus(&value).and_then(|room| room.plus_const(-1)).ok_or(TOO_LARGE)?;
+            checker.atoms.show(&room, &mut checker.found)?;
+            let weight = self.outputs[output].places.iter().find(|(digit, _)| *digit == number).ok_or(WRONG)?;
+            reached = weight.1.times(&value).and_then(|part| reached.plus(&part)).ok_or(TOO_LARGE)?;
+            let part = axis.strides[place.digit].times(&value).ok_or(TOO_LARGE)?;
+            point[place.axis] = point[place.axis].plus(&part).ok_or(TOO_LARGE)?;
+        }
+        for (index, axis) in point.iter().zip(&self.logical.axes) {
+            let room = axis.extent.minus(index).and_then(|room| room.plus_const(-1)).ok_or(TOO_LARGE)?;
+            checker.atoms.show(&room, &mut checker.found)?;
+        }
+        if reached.plus_const(1).as_ref() == Some(&self.shape[output]) { Ok(()) } else { Err(WRONG) }
+    }
+
+    /// Every output lies in the physical shape.
+    pub(super) fn bounds(&self, checker: &mut Checker) -> Result<(), Rejected> {
+        for (output, extent) in self.outputs.iter().zip(self.shape) {
+            checker.window(self.logical, output, Some(extent))?;
+        }
+        Ok(())
+    }
+
+    /// Every digit can be read off. That the outputs named determine their digits was shown when they were compared.
+    pub(super) fn injective(&self, checker: &mut Checker) -> Result<(), Rejected> {
+        let needed = self.logical.digits.iter().filter(|digit| !digit.is_unit()).count();
+        if self.certificate.sources.len() != needed {
+            return Err(Rejected("it is not stated where the digits are read off"));
+        }
+        checker.found.push(Instance::Lemma(Lemma::HornerInjective));
+        Ok(())
+    }
+
+    /// Every output that is not padded on purpose reaches its last index.
+    pub(super) fn tight(&self, witnesses: &[bool]) -> Result<(), Rejected> {
+        let open = witnesses.iter().enumerate().any(|(axis, given)| !given && !self.claim.padded.contains(&axis));
+        if open { Err(Rejected("no index is named that reaches the end of an axis")) } else { Ok(()) }
+    }
+
+    /// No operation leaves its type; a symbolic buffer has at most [`MAX_SYMBOLIC_ELEMENTS`] elements.
+    pub(super) fn overflow(&self, checker: &mut Checker, operations: &[(Sum, ScalarType)]) -> Result<(), Rejected> {
+        let mut sizes = Vec::new();
+        let domain: Vec<Poly> = self.logical.axes.iter().map(|axis| axis.extent.clone()).collect();
+        for shape in [domain.as_slice(), self.shape] {
+            let size = shape.iter().try_fold(Poly::constant(1), |size, extent| size.times(extent)).ok_or(TOO_LARGE)?;
+            sizes.extend(size.as_const().is_none().then_some(size));
+        }
+        for (position, (sum, ty)) in operations.iter().enumerate() {
+            if !operations[..position].contains(&(sum.clone(), *ty)) {
+                fits(checker, self.logical, sum, *ty, &sizes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The meaning has the same digits.
+    pub(super) fn specification(&self, checker: &mut Checker) -> Result<(), Rejected> {
+        let meaning = self.claim.meaning.ok_or(Rejected("no meaning is stated"))?;
+        let stated = eval_map(checker, meaning, self.logical)?;
+        if stated == self.outputs { Ok(()) } else { Err(Rejected("the meaning has other digits")) }
+    }
+}
+
+fn fits(checker: &mut Checker, space: &Space, sum: &Sum, ty: ScalarType, sizes: &[Poly]) -> Result<(), Rejected> {
+    let (low, high) = ty.integer_range().ok_or(Rejected("an operation is not one of integers"))?;
+    let above = low.checked_neg().and_then(|lift| sum.plus_const(lift)).ok_or(TOO_LARGE)?;
+    let span = high.checked_sub(low).and_then(|span| span.checked_add(1)).ok_or(TOO_LARGE)?;
+    if checker.window(space, &above, Some(&Poly::constant(span))).is_ok() {
+        return Ok(());
+    }
+    let slack = span.checked_sub(i128::from(MAX_SYMBOLIC_ELEMENTS)).ok_or(TOO_LARGE)?;
+    for size in sizes {
+        let end = size.plus_const(slack).ok_or(TOO_LARGE)?;
+        if checker.window(space, &above, Some(&end)).is_ok() {
+            return Ok(());
+        }
+    }
+    Err(Rejected("an operation may leave its type"))
+}

@@ -1,0 +1,239 @@
+//! Indices in mixed radix: axes, their digits, and sums of digits.
+
+use super::atoms::{Atoms, TOO_LARGE};
+use super::poly::Poly;
+use super::{Instance, Rejected};
+use crate::lemmas::Lemma;
+
+/// The most digits of all axes together.
+pub(super) const MAX_DIGITS: usize = 256;
+
+/// An index `0 <= x < extent`. Its part `k` is `x // strides[k]`; digit `k` is part `k` modulo `radices[k]`, the last digit
+/// the last part.
+#[derive(Debug)]
+pub(super) struct Axis {
+    pub(super) extent: Poly,
+    /// The number of its first digit.
+    pub(super) first: usize,
+    pub(super) radices: Vec<Poly>,
+    pub(super) strides: Vec<Poly>,
+    /// The extent of each part.
+    parts: Vec<Poly>,
+}
+
+impl Axis {
+    pub(super) fn n_digits(&self) -> usize {
+        self.strides.len()
+    }
+}
+
+/// A digit `0 <= d < extent`.
+#[derive(Debug)]
+pub(super) struct Digit {
+    pub(super) axis: usize,
+    pub(super) extent: Poly,
+}
+
+impl Digit {
+    /// Whether it is always 0.
+    pub(super) fn is_unit(&self) -> bool {
+        self.extent.as_const() == Some(1)
+    }
+}
+
+/// A box of indices in mixed radix.
+#[derive(Debug, Default)]
+pub(super) struct Space {
+    /// Added to the numbers of what is bounded, so that two spaces stay apart.
+    pub(super) base: usize,
+    pub(super) axes: Vec<Axis>,
+    pub(super) digits: Vec<Digit>,
+}
+
+/// A sum of digits, by number, times coefficients that are not 0, and an offset. Units are left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sum {
+    pub(super) places: Vec<(usize, Poly)>,
+    pub(super) offset: Poly,
+}
+
+/// A part of an axis or a single digit with a coefficient: what a sum is bounded by.
+#[derive(Clone, Debug)]
+pub(super) struct Bounded {
+    /// Tells it from others of the same space.
+    pub(super) id: usize,
+    pub(super) coefficient: Poly,
+    /// The greatest value; the least is 0.
+    pub(super) max: Poly,
+}
+
+impl Space {
+    /// Adds an index of this extent, taken apart by these radices.
+    pub(super) fn add(
+        &mut self,
+        extent: Poly,
+        radices: Vec<Poly>,
+        atoms: &mut Atoms,
+        found: &mut Vec<Instance>,
+    ) -> Result<(), Rejected> {
+        if self.digits.len() + radices.len() >= MAX_DIGITS {
+            return Err(Rejected("there are too many digits"));
+        }
+        atoms.show(&extent.plus_const(-1).ok_or(TOO_LARGE)?, found)?;
+        let (mut stride, mut strides, mut parts) = (Poly::constant(1), vec![Poly::constant(1)], vec![extent.clone()]);
+        for radix in &radices {
+            // A radix of 1 would be a digit that says nothing.
+            if radix.as_const() == Some(1) {
+                return Err(Rejected("a radix is 1"));
+            }
+            atoms.show(&radix.plus_const(-1).ok_or(TOO_LARGE)?, found)?;
+            stride = stride.times(radix).ok_or(TOO_LARGE)?;
+            let rounded = extent.plus(&stride).and_then(|sum| sum.plus_const(-1)).ok_or(TOO_LARGE)?;
+            parts.push(atoms.floor(&rounded, &stride, found)?);
+            strides.push(stride.clone());
+            found.extend(
+                [Lemma::Euclid, Lemma::DivNonNegative, Lemma::DivBelowCeil, Lemma::HornerInverse].map(Instance::Lemma),
+            );
+        }
+        let (axis, first) = (self.axes.len(), self.digits.len());
+        let last = parts.last().cloned().unwrap_or_default();
+        self.digits.extend(radices.iter().cloned().chain([last]).map(|extent| Digit { axis, extent }));
+        self.axes.push(Axis { extent, first, radices, strides, parts });
+        Ok(())
+    }
+
+    /// An index as the sum of its digits.
+    pub(super) fn index(&self, axis: usize) -> Sum {
+        let axis = &self.axes[axis];
+        let digits = axis.strides.iter().enumerate().map(|(k, stride)| (axis.first + k, stride.clone()));
+        let places = digits.filter(|(digit, _)| !self.digits[*digit].is_unit()).collect();
+        Sum { places, offset: Poly::default() }
+    }
+
+    /// Each digit for itself.
+    pub(super) fn single(&self, sum: &Sum) -> Option<Vec<Bounded>> {
+        let bounded = |(digit, coefficient): &(usize, Poly)| {
+            let max = self.digits[*digit].extent.plus_const(-1)?;
+            Some(Bounded { id: self.base + digit, coefficient: coefficient.clone(), max })
+        };
+        sum.places.iter().map(bounded).collect()
+    }
+
+    /// The upper digits of an axis taken together where their coefficients allow: `4*d1 + 32*d2` is `4 * (x // 4)`, whose
+    /// bound is sharper where the last tile is ragged.
+    pub(super) fn grouped(&self, sum: &Sum) -> Option<Vec<Bounded>> {
+        let mut bounded = Vec::with_capacity(sum.places.len());
+        let mut rest = sum.places.as_slice();
+        while let Some((digit, _)) = rest.first() {
+            let axis = &self.axes[self.digits[*digit].axis];
+            let count = rest.iter().take_while(|(other, _)| *other < axis.first + axis.n_digits()).count();
+            let (own, others) = rest.split_at(count);
+            let start = self.part_of(axis, own);
+            for (digit, coefficient) in &own[..start] {
+                let max = self.digits[*digit].extent.plus_const(-1)?;
+                bounded.push(Bounded { id: self.base + digit, coefficient: coefficient.clone(), max });
+            }
+            if let Some((digit, coefficient)) = own.get(start) {
+                let part = digit - axis.first;
+                let max = axis.parts[part].plus_const(-1)?;
+                let id = self.base + MAX_DIGITS + digit;
+                bounded.push(Bounded { id, coefficient: coefficient.clone(), max });
+            }
+            rest = others;
+        }
+        Some(bounded)
+    }
+
+    /// From where on the places of one axis are a part of it; their number if none are.
+    fn part_of(&self, axis: &Axis, own: &[(usize, Poly)]) -> usize {
+        let mut expected = axis.first + axis.n_digits();
+        let mut start = own.len();
+        let mut above: Option<&Poly> = None;
+        for (position, (digit, coefficient)) in own.iter().enumerate().rev() {
+            // Units have no place and are 0.
+            while expected > axis.first && expected > digit + 1 && self.digits[expected - 1].is_unit() {
+                expected -= 1;
+            }
+            let number = digit - axis.first;
+            let fits = *digit + 1 == expected
+                && above.is_none_or(|above| {
+                    let next = own[position + 1].0 - axis.first;
+                    let ratio = axis.strides[next].split(&axis.strides[number]);
+                    ratio.is_some_and(|(ratio, rest)| {
+                        rest.is_zero() && coefficient.times(&ratio).as_ref() == Some(above)
+                    })
+                });
+            if !fits {
+                break;
+            }
+            (expected, start, above) = (*digit, position, Some(coefficient));
+        }
+        start
+    }
+}
+
+impl Sum {
+    pub(super) fn number(offset: Poly) -> Self {
+        Self { places: Vec::new(), offset }
+    }
+
+    /// The polynomial that it is, if it has no digits.
+    pub(super) fn free(&self) -> Option<&Poly> {
+        self.places.is_empty().then_some(&self.offset)
+    }
+
+    pub(super) fn plus(&self, other: &Self) -> Option<Self> {
+        let mut places = Vec::with_capacity(self.places.len() + other.places.len());
+        let (mut left, mut right) = (self.places.as_slice(), other.places.as_slice());
+        loop {
+            let (a, b) = match (left.split_first(), right.split_first()) {
+                (Some((a, rest)), Some((b, _))) if a.0 < b.0 => {
+                    left = rest;
+                    (a, None)
+                }
+                (Some((a, _)), Some((b, rest))) if b.0 < a.0 => {
+                    right = rest;
+                    (b, None)
+                }
+                (Some((a, more)), Some((b, rest))) => {
+                    (left, right) = (more, rest);
+                    (a, Some(b))
+                }
+                (Some((a, rest)), None) => {
+                    left = rest;
+                    (a, None)
+                }
+                (None, Some((b, rest))) => {
+                    right = rest;
+                    (b, None)
+                }
+                (None, None) => break,
+            };
+            let sum = match b {
+                Some(b) => a.1.plus(&b.1)?,
+                None => a.1.clone(),
+            };
+            if !sum.is_zero() {
+                places.push((a.0, sum));
+            }
+        }
+        Some(Self { places, offset: self.offset.plus(&other.offset)? })
+    }
+
+    pub(super) fn times(&self, factor: &Poly) -> Option<Self> {
+        if factor.is_zero() {
+            return Some(Self::default());
+        }
+        let scale = |(digit, coefficient): &(usize, Poly)| Some((*digit, coefficient.times(factor)?));
+        let places = self.places.iter().map(scale).collect::<Option<_>>()?;
+        Some(Self { places, offset: self.offset.times(factor)? })
+    }
+
+    pub(super) fn minus(&self, other: &Self) -> Option<Self> {
+        self.plus(&other.times(&Poly::constant(-1))?)
+    }
+
+    pub(super) fn plus_const(&self, value: i128) -> Option<Self> {
+        Some(Self { places: self.places.clone(), offset: self.offset.plus_const(value)? })
+    }
+}
