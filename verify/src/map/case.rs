@@ -227,7 +227,7 @@ mod tests {
         let shape = [Expr::int(room)];
         let claim = MapClaim::new(&map, &shape);
         let shared = Shared::new(claim);
-        Case { judge: &judge, claim, exhaustive, shared: &shared }.decide(tiers).0
+        Case { judge: &judge, claim, obligation: "bounds", exhaustive, shared: &shared }.decide(tiers).0
     }
 
     fn is_internal(verdict: &Verdict) -> bool {
