@@ -15,7 +15,7 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use criterion::{Criterion, criterion_group, criterion_main};
+use criterion::{Criterion, SamplingMode, criterion_group, criterion_main};
 use tilewright::algebra;
 use tilewright::passes::{DEFAULT_PIPELINE, Rewritten, pass_by_name};
 use tilewright::te::{Lowered, evaluate};
@@ -189,6 +189,7 @@ fn maps(criterion: &mut Criterion) {
     let (constant, symbolic) = (CONSTANT.map(read_map), SYMBOLIC.map(read_map));
     for (name, cases) in [("constant map", constant.as_slice()), ("symbolic map", symbolic.as_slice())] {
         let mut group = criterion.benchmark_group(name);
+        group.sampling_mode(SamplingMode::Flat);
         group.sample_size(10).warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_millis(400));
         for case in cases {
             group.bench_function(case.name, |bencher| bencher.iter(|| black_box(decide(case))));
