@@ -34,7 +34,8 @@ fn not_ours(folder: &Path) -> Option<String> {
     let listed: BTreeSet<&str> = listed(&manifest).filter(|name| is_goal_name(name)).collect();
     match names(folder) {
         Ok(found) => {
-            let other = found.into_iter().find(|name| name != MANIFEST && !listed.contains(name.as_str()))?;
+            let ours = |name: &str| name == MANIFEST || listed.contains(name);
+            let (other, _) = found.into_iter().find(|(name, plain)| !plain || !ours(name))?;
             Some(format!("`{other}` in it belongs to no certificate"))
         }
         Err(error) => Some(error.to_string()),
@@ -48,19 +49,15 @@ pub(super) fn listed<C>(manifest: &Manifest<C>) -> impl Iterator<Item = &str> {
     steps.chain(lemmas).filter_map(|step| step.file.as_deref())
 }
 
-/// The names of the plain files of a folder, sorted.
+/// What a folder holds, sorted by name, and whether each is a plain file.
 ///
 /// # Errors
-/// A folder that cannot be read, or that holds something other than plain files.
-pub(super) fn names(folder: &Path) -> io::Result<Vec<String>> {
+/// A folder that cannot be read.
+pub(super) fn names(folder: &Path) -> io::Result<Vec<(String, bool)>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if !entry.file_type()?.is_file() {
-            return Err(io::Error::other(format!("`{name}` in it is no plain file")));
-        }
-        names.push(name);
+        names.push((entry.file_name().to_string_lossy().into_owned(), entry.file_type()?.is_file()));
     }
     names.sort_unstable();
     Ok(names)
@@ -136,7 +133,7 @@ mod tests {
         write(&folder, &files).unwrap();
         assert_eq!(refuses(&folder), None);
         write(&folder, &files).unwrap();
-        assert_eq!(names(&folder).unwrap(), [MANIFEST]);
+        assert_eq!(names(&folder).unwrap(), [(MANIFEST.to_owned(), true)]);
         let left: Vec<_> = fs::read_dir(folder.parent().unwrap()).unwrap().collect();
         assert_eq!(left.len(), 1, "nothing stays behind");
 

@@ -150,8 +150,9 @@ fn goal(folder: &Path, file: &str, step: &Step) -> Result<Goal, String> {
 fn strangers(folder: &Path, manifest: &Manifest<IgnoredAny>) -> io::Result<Vec<Damage>> {
     let listed: BTreeSet<&str> = listed(manifest).chain([MANIFEST]).collect();
     let found = names(folder)?;
-    let strange = found.iter().filter(|name| !listed.contains(name.as_str()));
-    Ok(strange.map(|name| damage(name, "the manifest does not list it")).collect())
+    let strange = found.iter().filter(|(name, plain)| !plain || !listed.contains(name.as_str()));
+    let why = |plain: &bool| if *plain { "the manifest does not list it" } else { "it is no plain file" };
+    Ok(strange.map(|(name, plain)| damage(name, why(plain))).collect())
 }
 
 /// Who is asked.

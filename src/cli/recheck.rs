@@ -238,5 +238,20 @@ fn text(report: &Report) -> String {
         "error" => "ERROR: a solver reports an error".into(),
         _ => "DAMAGED: this is not what was written".to_owned(),
     });
-    lines.join("\n") + "\n"
+    lines.iter().map(|line| printable(line) + "\n").collect()
+}
+
+/// A line that stays one and moves no cursor, whatever a certificate from elsewhere holds.
+fn printable(line: &str) -> String {
+    line.replace(char::is_control, "\u{fffd}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hostile_name_forges_no_line() {
+        assert_eq!(printable("a\nagree: all\u{1b}[2K"), "a\u{fffd}agree: all\u{fffd}[2K");
+    }
 }

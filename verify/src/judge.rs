@@ -198,3 +198,30 @@ pub(crate) fn free_vars<'e>(exprs: impl IntoIterator<Item = &'e Expr>, bound: &[
     }
     free
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::term::Assignment;
+
+    /// What becomes of a result that somebody invented.
+    fn decided(result: Result<(), Failure>) -> Verdict {
+        let judge = Judge::new(Config::default()).unwrap();
+        let prover = judge.prover(&mut Names::default(), &[]);
+        decide("test", result, &prover, 0, |_| None).0
+    }
+
+    #[test]
+    fn a_counterexample_that_does_not_replay_is_an_internal_error() {
+        let invented = Err(Failure::Refuted(Assignment::new().with("i", 3)));
+        assert!(matches!(decided(invented), Verdict::Unknown(reason) if reason.starts_with("internal")));
+    }
+
+    #[test]
+    fn a_fault_of_the_solver_is_an_internal_error_and_no_shrug() {
+        let fault = Err(Failure::Internal("a countermodel does not replay".into()));
+        assert!(matches!(decided(fault), Verdict::Unknown(reason) if reason.starts_with("internal")));
+        let shrug = Err(Failure::NotShown("timeout".into()));
+        assert!(matches!(decided(shrug), Verdict::Unknown(reason) if !reason.starts_with("internal")));
+    }
+}

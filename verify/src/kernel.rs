@@ -86,7 +86,7 @@ pub enum Failure {
     #[error("a fact of another context was used: {0}")]
     Foreign(Prop),
     /// The solver or the encoding is wrong; nothing can be trusted.
-    #[error("{0}")]
+    #[error("internal: {0}")]
     Internal(String),
 }
 

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::judge::Decision;
-use crate::kernel::Step;
+use crate::kernel::{Rule, Step};
 use crate::term::Prop;
 use crate::verdict::Verdict;
 
@@ -96,6 +96,10 @@ impl Record {
     /// Keeps the inherited steps and `steps` for the obligation that this thread is deciding.
     pub(crate) fn keep(&self, of: &'static str, steps: &[Step]) {
         let steps = Arc::new(self.after(steps).inherited);
+        // A goal that is `true` as it is written takes no step, and no solver was asked about it.
+        if steps.iter().all(|step| matches!(step.rule, Rule::Premise(_))) {
+            return;
+        }
         FRAMES.with_borrow_mut(|frames| {
             if let Some(frame) = frames.last_mut() {
                 frame.push(Part::Steps { of, steps });
@@ -120,6 +124,11 @@ pub(crate) fn attempt(decide: impl FnOnce() -> Option<Decision>) -> Option<Decis
         });
     }
     decided
+}
+
+/// Whether anything was kept so far of the obligation that this thread is deciding.
+pub(crate) fn has_proof() -> bool {
+    FRAMES.with_borrow(|frames| frames.last().is_some_and(|proof| !proof.parts.is_empty()))
 }
 
 /// Runs the decision of an obligation; what was kept meanwhile is its proof.

@@ -8,6 +8,7 @@ use super::instance::{Answer, Instance, each_point, too_many};
 use super::{Obligation, at, bits, witness};
 use crate::enumerate::largest;
 use crate::judge::{Decision, method_of};
+use crate::kernel::Failure;
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
@@ -101,6 +102,7 @@ fn by_witness(case: &Case<'_>, axis: usize) -> Decision {
                 prover.keep_proof("map tight");
                 return (Verdict::Proved, format!("{}, with a witness", method_of(&prover, from)));
             }
+            Err(failure @ Failure::Internal(_)) => return (Verdict::Unknown(failure.to_string()), "z3".into()),
             Err(failure) => reason = format!("that {cases} reaches the end of axis {axis}: {failure}"),
         }
     }
