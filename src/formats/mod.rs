@@ -87,7 +87,8 @@ fn read_letters(text: &str, shape: &[Expr]) -> Result<Named, Diagnostic> {
         }
         Some((source, target)) => {
             let source = name::read(source, 0)?;
-            let target = name::read(target, text.len() - target.len())?.in_order_of(&source)?;
+            let target = name::read(target, text.len() - target.len())?;
+            let target = target.in_order_of(&source).map_err(|fault| at_whole(fault, text))?;
             (source, target)
         }
     };

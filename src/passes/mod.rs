@@ -26,6 +26,9 @@ pub struct Rewritten {
     pub evidence: Evidence,
 }
 
+/// Adds what a text asks for to a function.
+pub type Request = fn(&mut PrimFunc, &str) -> Result<(), Diagnostic>;
+
 /// A pass by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Pass {
@@ -39,7 +42,7 @@ pub struct Pass {
     /// others.
     pub wanted: fn(&PrimFunc) -> bool,
     /// Adds a request to a function, for `opt -p PASS=TEXT`; none for a pass that takes none.
-    pub request: Option<fn(&mut PrimFunc, &str) -> Result<(), Diagnostic>>,
+    pub request: Option<Request>,
 }
 
 fn always(_: &PrimFunc) -> bool {

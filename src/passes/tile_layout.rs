@@ -220,7 +220,7 @@ fn filled(func: &PrimFunc, fills: &[PadFill]) -> Stmt {
     let has_padding = |fill: &&PadFill| !matches!(fill.inverse.padding, Expr::Int { value: 0, .. });
     let wanted: Vec<&PadFill> = fills.iter().filter(|fill| !fill.by_host).filter(has_padding).collect();
     let is_param = |fill: &&&PadFill| func.buffer_map.iter().any(|(_, param)| *param == fill.buffer);
-    let (at_start, allocated): (Vec<&PadFill>, Vec<&PadFill>) = wanted.iter().partition(|fill| is_param(&fill));
+    let (at_start, allocated): (Vec<&PadFill>, Vec<&PadFill>) = wanted.iter().partition(|fill| is_param(fill));
     let Ok(body) = Insert { fills: &allocated }.stmt(&func.body);
     if at_start.is_empty() {
         return body;

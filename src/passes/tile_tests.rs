@@ -21,7 +21,7 @@ fn program(shape: [&str; 2], tiles: &str) -> PrimFunc {
     let symbols: String = shape
         .iter()
         .filter(|extent| extent.parse::<i64>().is_err())
-        .map(|extent| format!("    {extent} = T.int32()\n"))
+        .flat_map(|extent| ["    ", extent, " = T.int32()\n"])
         .collect();
     read(&format!(
         "@T.prim_func\ndef main(a: T.handle, b: T.handle):\n{symbols}    A = T.match_buffer(a, ({rows}, {columns}), \"float32\")\n    \

@@ -28,7 +28,9 @@ pub fn meaning(layout: &Layout, vars: &[Var], shape: &[Expr]) -> Option<(IndexMa
     for tile in &layout.tiles {
         array = tiled(array, &tile.0)?;
         let mut parts = 0usize;
-        array.iter().for_each(|(index, _)| index.walk(&mut |_| parts += 1));
+        for (index, _) in &array {
+            index.walk(&mut |_| parts += 1);
+        }
         if parts > MAX_PARTS {
             return None;
         }

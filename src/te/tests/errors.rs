@@ -39,8 +39,8 @@ fn impossible_schedules_are_errors_at_their_place() {
         ("s[B].split(k, 4)\ns.cache_write(B, 'local')", "cache-write", "s.cache_write(B, 'local')"),
         ("s[B].tile_layout('{2,1,0:T(8,0)}')", "tile-layout", "'{2,1,0:T(8,0)}'"),
         ("s[B].tile_layout('{1,0}')", "tile-layout", "'{1,0}'"),
-        ("s[B].tile_layout('{2,1,0}', pad_value='x')", "type", "'x'"),
-        ("s[B].tile_layout('{2,1,0:T(2)}', axis_separators=[4])", "axis-separators", "[4]"),
+        ("s[B].tile_layout('{2,1,0}', pad_value='x')", "type", "pad_value='x'"),
+        ("s[B].tile_layout('{2,1,0:T(2)}', axis_separators=[4])", "axis-separators", "axis_separators=[4]"),
         ("s[B].tile_layout('{2,1,0}')\ns[B].tile_layout('{0,1,2}')", "tile-layout", "s[B].tile_layout('{0,1,2}')"),
         (
             "s[B].tile_layout('{2,1,0}')\ns[B].transform_layout(lambda *i: i)",
