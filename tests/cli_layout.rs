@@ -77,7 +77,7 @@ fn dimensions_without_a_bound_are_answered_for_all_extents() {
     assert_eq!(json["at"][0]["physical"], json!([1, 2, 1, 44, 1, 0]));
     assert_eq!(json["at"][0]["flat"], Value::Null);
     let (code, json) = layout("s4[?,5]{1,0:T(2,3)(2)L(7)E(4)}", &["--at", "11,4"]);
-    assert_eq!((code, &json["bytes"]), (Some(0), &json!("((d0 + 1) // 2 * 16 + 6) // 7 * 7 * 4 + 7) // 8")), "{json}");
+    assert_eq!((code, &json["bytes"]), (Some(0), &json!("(((d0 + 1) // 2 * 16 + 6) // 7 * 28 + 7) // 8")), "{json}");
     let (code, json) = layout("f32[?,?,?]{2,1,0:T(*,2,3)(2)L(7)}", &[]);
     assert_eq!(code, Some(0), "{json}");
     let run = tilewright(&["layout", "f32[?,5]", "--table"]);
