@@ -244,6 +244,28 @@ proptest! {
     }
 
     #[test]
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = read_xla_shape(&String::from_utf8_lossy(&bytes));
+    }
+
+    #[test]
+    fn arbitrary_words_are_refused_inside_the_text_or_read_again_as_printed(words in prop::collection::vec(
+        prop::sample::select(vec![
+            "f32", "BF16", "s4", "token", "[", "]", "{", "}", "(", ")", ",", ":", "T", "L", "E", "S", "SC", "M", "D", "P",
+            "#", "*", "0", "1", "3", "9223372036854775807", "-1", "?", "<=", " ", "//", "/*", "*/", "\n", "(2,1)", "[3,5]",
+            "{1,0}", "é",
+        ]), 0..24,
+    )) {
+        let text = words.concat();
+        match read_xla_shape(&text) {
+            Ok(read) => prop_assert_eq!(read_xla_shape(&print_xla_shape(&read)), Ok(read)),
+            Err(found) => for label in &found[0].labels {
+                prop_assert!(text.get(label.span.start as usize..label.span.end as usize).is_some());
+            },
+        }
+    }
+
+    #[test]
     fn damaged_text_is_refused_inside_it_or_read_again_as_printed(
         shape in shape(),
         edits in prop::collection::vec((any::<prop::sample::Index>(), prop::sample::select(

@@ -159,6 +159,8 @@ impl PairClaim<'_> {
         let first = (0..scanned).find(|&slot| in_a(slot).key() != in_b(slot).key());
         let first = first.or_else(|| Self::slot_of(found, &a)).map(|slot| {
             let (in_a, in_b) = (in_a(slot).said(reshaped), in_b(slot).said(reshaped));
+            // One verb does for two elements.
+            let in_b = in_b.strip_prefix("holds ").filter(|_| in_a.starts_with("holds ")).unwrap_or(&in_b);
             format!("slot {slot} {in_a} in A and {in_b} in B")
         });
         let sizes = (slots[0] != slots[1]).then(|| format!("A has {} slots, B {}", slots[0], slots[1]));

@@ -7,10 +7,10 @@
 //!   transpose                  (i0 // 2 of 2, i1 // 2 of 3, i0 % 2 of 2, i1 % 2 of 2)
 //! ```
 //!
-//! It is written without a look at the formula that is judged, and simplifies nothing.
+//! It is written without a look at the formula that is judged, and simplifies nothing but constants.
 
 use tilewright_ir::layout::{Layout, Tile, TileDim};
-use tilewright_ir::{Expr, IndexMap, ScalarType, Var};
+use tilewright_ir::{Bindings, Expr, IndexMap, ScalarType, Var};
 
 /// An axis of the array as it is now: where the element stands on it, and how long it is.
 #[derive(Clone, Debug)]
@@ -36,7 +36,13 @@ fn number(value: u64, ty: ScalarType) -> Expr {
 
 /// How many tiles of this size cover an extent.
 fn ceiling(extent: Expr, size: u64, ty: ScalarType) -> Expr {
-    (extent + number(size - 1, ty)).floor_div(number(size, ty))
+    evaluated((extent + number(size - 1, ty)).floor_div(number(size, ty)))
+}
+
+/// The constant that an expression without symbols is.
+fn evaluated(extent: Expr) -> Expr {
+    let value = if extent.vars().is_empty() { extent.eval_index(&Bindings::new()).ok() } else { None };
+    value.map_or_else(|| extent.clone(), |value| Expr::Int { value, ty: extent.dtype().scalar })
 }
 
 impl Meaning {
@@ -149,7 +155,7 @@ fn folded(mut axes: Vec<Axis>, tile: &Tile, ty: ScalarType) -> Option<Vec<Axis>>
             let major = axes.remove(at);
             let minor = axes.get_mut(at)?;
             minor.index = major.index * minor.extent.clone() + minor.index.clone();
-            minor.extent = major.extent * minor.extent.clone();
+            minor.extent = evaluated(major.extent * minor.extent.clone());
         } else {
             at += 1;
         }

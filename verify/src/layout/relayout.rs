@@ -1,5 +1,7 @@
 //! A claimed map from the slots of one layout to those of another.
 
+use std::cell::OnceCell;
+
 use tilewright_ir::layout::{ArrayShape, Layout};
 use tilewright_ir::{Expr, IndexMap, InverseClaim};
 
@@ -43,8 +45,8 @@ impl Judge {
         let to_claim = to_own.claim(&arrays[1]);
         let (from, to) = (Way::new(&from_claim, &pair.from), Way::new(&to_claim, &pair.to));
         // All of them stand on this: off the padding, the inverse is one.
-        let inverse = self.undone("inverse", &from);
-        let given = || inverse.clone();
+        let inverse = OnceCell::new();
+        let given = || inverse.get_or_init(|| self.undone("inverse", &from)).clone();
         vec![
             Self::report("specification", subject.clone(), || all([given(), self.relaid(claim, &pair)])),
             Self::report("bounds", subject.clone(), || {
