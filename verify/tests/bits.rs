@@ -10,15 +10,17 @@ use tilewright_verify::solver::{Outcome, Solver};
 use tilewright_verify::term::{BinaryOp as TermOp, Prop, Term};
 use tilewright_verify::{Config, Judge, MapClaim, Verdict};
 
+type Swizzle = fn(Expr, Expr, Expr) -> Vec<Expr>;
+
 /// `[h, w ^ (h % 4), c // 2]` and the like on 8 x 16 x 2: every kind of operator that moves bits.
 fn swizzles() -> Vec<IndexMap> {
-    let make = |outputs: fn(Expr, Expr, Expr) -> Vec<Expr>| {
+    let make = |outputs: Swizzle| {
         let vars = ["h", "w", "c"].map(Var::index);
         let [h, w, c] = [0, 1, 2].map(|at: usize| Expr::from(&vars[at]));
         let domain = [8, 16, 2].map(Expr::int).to_vec();
         IndexMap::new(vars.to_vec(), domain, outputs(h, w, c), vec![]).unwrap()
     };
-    let maps: [fn(Expr, Expr, Expr) -> Vec<Expr>; 6] = [
+    let maps: [Swizzle; 6] = [
         |h, w, c| vec![h.clone(), xor(w, h.floor_mod(Expr::int(4))), c],
         |h, w, c| vec![(h * Expr::int(16) + w) * Expr::int(2) + c],
         |h, w, c| vec![Expr::int(7) - h, xor(w.clone(), w.floor_div(Expr::int(2))), c],

@@ -114,12 +114,17 @@ impl<'a> Case<'a> {
         for tier in tiers {
             match tier(self) {
                 Some((Verdict::Refuted(_), other)) => return contradiction(&method, &other),
-                Some((Verdict::Proved, other)) if !other.starts_with("enum") && !other.starts_with("int") => break,
+                Some((Verdict::Proved, other)) if !by_looking(&other) => break,
                 _ => {}
             }
         }
         (Verdict::Proved, method)
     }
+}
+
+/// Whether ranges or points decided, which leaves no goals for another solver.
+fn by_looking(method: &str) -> bool {
+    ["intervals", "enumeration"].iter().any(|word| method.starts_with(word))
 }
 
 /// What an answer is worth as a decision.

@@ -13,7 +13,7 @@ use crate::term::Prop;
 use crate::translate::Names;
 
 /// Candidates for one index.
-const VALUES: usize = 14;
+const VALUES: usize = 20;
 /// Candidates for all of them together.
 const TUPLES: usize = 600;
 /// Small shapes that they are tried on.
@@ -153,6 +153,12 @@ fn values(extent: &Expr, divisors: &[Expr], shifts: &[i128]) -> Vec<Expr> {
         found.push(last(Expr::binary(BinaryOp::Min, extent.clone(), by.clone())));
         found.push(last(by.clone()));
         found.push(last(whole()));
+        // The end of the first block of a reversed or turned axis.
+        let least = || Expr::binary(BinaryOp::Min, extent.clone(), by.clone());
+        found.push(extent.clone() - least());
+        for shift in shifts.iter().filter(|by| by.abs() < 1 << 30).take(2) {
+            found.push((least() - of_type(1 + shift)).floor_mod(extent.clone()));
+        }
         found.push(last(extent.clone()).floor_div(by.clone()) * by.clone());
     }
     found.truncate(VALUES);
@@ -162,8 +168,10 @@ fn values(extent: &Expr, divisors: &[Expr], shifts: &[i128]) -> Vec<Expr> {
 /// All combinations, those of early values first, up to a number.
 fn tuples(values: &[Vec<Expr>]) -> Vec<Vec<Expr>> {
     let mut found: Vec<Vec<usize>> = vec![Vec::new()];
+    // Of many indices a few combinations are long enough.
+    let limit = (TUPLES / (1 + values.len() / 16)).max(2);
     for values in values {
-        let most = (TUPLES / found.len()).clamp(1, values.len());
+        let most = (limit / found.len()).clamp(1, values.len());
         found = found
             .into_iter()
             .flat_map(|tuple| {
