@@ -119,6 +119,15 @@ impl Program {
         self.points.div_ceil(self.width as u64)
     }
 
+    /// The block that holds a place of the row-major order.
+    pub(super) fn block_of(&self, place: u64) -> u64 {
+        if self.pieces > 1 {
+            let last = self.extents.last().map_or(1, |extent| extent.unsigned_abs());
+            return place / last * self.pieces + place % last / self.width as u64;
+        }
+        place / self.width as u64
+    }
+
     /// The index at a place of the row-major order: of the axes that the program is over, 0 elsewhere.
     pub(crate) fn index(&self, place: u64, rank: usize) -> Vec<i128> {
         let mut index = vec![0; rank];

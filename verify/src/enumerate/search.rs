@@ -174,16 +174,27 @@ fn first_sorted(judge: &Judge, program: &Program, roots: usize) -> Option<Collis
     let mut twice: Vec<u64> = sorted.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect();
     twice.dedup();
     drop(sorted);
-    // Of each of them the images seen and where.
-    let mut seen: Vec<Vec<(Vec<i64>, u64)>> = vec![Vec::new(); twice.len()];
+    // Of each of them the first place; of the few that stand for several images the first place of each other one.
+    let mut firsts: Vec<Option<u64>> = vec![None; twice.len()];
+    let mut others: Vec<(usize, u64)> = Vec::new();
+    let mut again = program.runner();
     in_order(program, |start, length, runner| {
         for lane in 0..length {
             let Ok(which) = twice.binary_search(&fingerprint(runner, roots, lane)) else { continue };
-            let image: Vec<i64> = (0..roots).map(|root| runner.root(root).at(lane)).collect();
             let second = place(start, lane);
-            match seen[which].iter().find(|(other, _)| *other == image) {
-                Some((_, first)) => return ControlFlow::Break(Collision { first: *first, second }),
-                None => seen[which].push((image, second)),
+            let Some(first) = firsts[which] else {
+                firsts[which] = Some(second);
+                continue;
+            };
+            let more = others.iter().filter(|(other, _)| *other == which).map(|(_, place)| *place);
+            let same = std::iter::once(first).chain(more).find(|&first| {
+                let (start, _) = again.run(program.block_of(first));
+                let other = usize::try_from(first - start).unwrap_or(0);
+                (0..roots).all(|root| again.root(root).at(other) == runner.root(root).at(lane))
+            });
+            match same {
+                Some(first) => return ControlFlow::Break(Collision { first, second }),
+                None => others.push((which, second)),
             }
         }
         ControlFlow::Continue(())

@@ -10,6 +10,8 @@ use tilewright_ir::{Bindings, Expr, Var};
 const VALUES: usize = 24;
 /// Shapes in the order of their size.
 const SHAPES: usize = 160;
+/// Of more symbols only the smallest shape is tried.
+const SYMBOLS: usize = 256;
 /// Numbers looked at for values that the assumptions allow.
 const REACH: i128 = 4096;
 
@@ -29,6 +31,11 @@ pub(crate) fn shapes<'e>(
     let values: Vec<Vec<i128>> = symbols.iter().map(|symbol| values(symbol, assumptions, &constants)).collect();
     if values.iter().any(Vec::is_empty) {
         return Vec::new();
+    }
+    if symbols.len() > SYMBOLS {
+        let smallest: Vec<i128> = values.iter().map(|values| values[0]).collect();
+        let bound = || symbols.iter().cloned().zip(smallest.iter().copied()).collect();
+        return if holds(symbols, &smallest, assumptions) { vec![bound()] } else { Vec::new() };
     }
     let mut found = by_size(&values, SHAPES, |shape| holds(symbols, shape, assumptions));
     let near: BTreeSet<i128> = constants.iter().flat_map(|c| [c - 1, *c, c + 1, 2 * c + 1]).collect();
@@ -161,5 +168,7 @@ mod tests {
         let symbols: Vec<Var> = (0..200).map(|at| Var::index(format!("n{at}"))).collect();
         let found = shapes(&symbols, &[], []);
         assert!((10..1000).contains(&found.len()), "{}", found.len());
+        let symbols: Vec<Var> = (0..5000).map(|at| Var::index(format!("n{at}"))).collect();
+        assert_eq!(shapes(&symbols, &[], []).len(), 1);
     }
 }

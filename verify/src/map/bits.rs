@@ -10,53 +10,13 @@ use tilewright_ir::Var;
 use super::case::Case;
 use super::instance::Instance;
 use super::{assume_index, bounds, injective, inverse, specification, tight};
-use crate::gf2::{self, Affine, Gf2Certificate, MAX_BITS, System, Word};
+use crate::gf2::{self, Affine, Inputs, System, Word};
 use crate::judge::Decision;
 use crate::kernel::Failure;
 use crate::prove::Prover;
 use crate::term::{BinaryOp, Prop, Term};
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
-
-/// A box of power-of-two extents as input bits: bit 0 is the lowest of the last axis.
-#[derive(Debug)]
-struct Inputs {
-    widths: Vec<u32>,
-    total: u32,
-}
-
-impl Inputs {
-    fn new(extents: &[i128]) -> Option<Self> {
-        let power = |extent: &i128| (*extent > 0 && extent.count_ones() == 1).then(|| extent.trailing_zeros());
-        let widths: Vec<u32> = extents.iter().map(power).collect::<Option<_>>()?;
-        let total = widths.iter().try_fold(0u32, |sum, width| sum.checked_add(*width))?;
-        (total <= MAX_BITS).then_some(Self { widths, total })
-    }
-
-    /// The lowest bit of an axis.
-    fn first(&self, axis: usize) -> u32 {
-        self.widths[axis + 1..].iter().sum()
-    }
-
-    fn words(&self, vars: &[Var]) -> HashMap<Var, Word> {
-        vars.iter().cloned().zip((0..).zip(&self.widths).map(|(axis, &width)| self.word(axis, width))).collect()
-    }
-
-    fn word(&self, axis: usize, width: u32) -> Word {
-        Word::input(self.first(axis), width)
-    }
-
-    fn index(&self, input: u128) -> Vec<i128> {
-        let part = |axis: usize| (input >> self.first(axis)) & ((1 << self.widths[axis]) - 1);
-        (0..self.widths.len()).map(|axis| i128::try_from(part(axis)).unwrap_or(0)).collect()
-    }
-
-    /// The first index at which a bit is 1, if it ever is.
-    fn first_one(&self, bit: Affine) -> Option<Vec<i128>> {
-        let system = System::default();
-        system.possible(bit).then(|| self.index(system.smallest(self.total, |system| system.possible(bit))))
-    }
-}
 
 /// A map whose output bits are affine forms.
 struct Linear<'a> {
@@ -156,24 +116,13 @@ pub(super) fn bounds(case: &Case<'_>) -> Option<Decision> {
 /// Injective: full column rank, by an inverse that is checked; else the kernel gives the collision.
 pub(super) fn injective(case: &Case<'_>) -> Option<Decision> {
     let linear = linear(case)?;
-    let mut rows = Vec::new();
-    let mut forms = Vec::new();
-    for (output, word) in linear.outputs.iter().enumerate() {
-        for (bit, form) in (0u32..).zip(word.bits.iter().chain([&word.sign])).filter(|(_, form)| form.mask != 0) {
-            rows.push((output, bit));
-            forms.push(*form);
-        }
-    }
+    let bits = linear.outputs.iter().flat_map(|word| word.bits.iter().chain([&word.sign]));
+    let forms: Vec<Affine> = bits.filter(|form| form.mask != 0).copied().collect();
     if let Some((first, second)) = gf2::kernel_pair(&forms, linear.inputs.total) {
         let (first, second) = (linear.inputs.index(first), linear.inputs.index(second));
         return Some(refuted(injective::collision(case.claim, &linear.instance.symbols, &first, &second)));
     }
-    let (chosen, inverse) = gf2::left_inverse(&forms, linear.inputs.total)?;
-    let certificate = Gf2Certificate {
-        rows: chosen.iter().map(|at| rows[*at]).collect(),
-        matrix: chosen.iter().map(|at| forms[*at].mask).collect(),
-        inverse,
-    };
+    let certificate = gf2::certificate_of(&linear.outputs, linear.inputs.total)?;
     Some(match certificate.check(case.claim.map) {
         Ok(()) => extraction(case, &linear),
         Err(error) => (Verdict::Unknown(format!("internal: {error}")), "gf2".into()),
@@ -214,9 +163,7 @@ pub(super) fn inverse(case: &Case<'_>) -> Option<Decision> {
     };
     let images: HashMap<Var, Word> = inverse.vars.iter().cloned().zip(linear.outputs.iter().cloned()).collect();
     let back = extract(&inverse.outputs, &images)?;
-    let words = |inputs: &Inputs| (0..).zip(&inputs.widths).map(|(axis, &width)| inputs.word(axis, width)).collect();
-    let same: Vec<Word> = words(&linear.inputs);
-    if let Some(index) = first_difference(&linear.inputs, &back, &same) {
+    if let Some(index) = first_difference(&linear.inputs, &back, &linear.inputs.axes()) {
         return Some(refuted(inverse::lost(claim, inverse, symbols, &index)));
     }
     let physical = Inputs::new(&linear.instance.shape)?;
@@ -228,8 +175,7 @@ pub(super) fn inverse(case: &Case<'_>) -> Option<Decision> {
         return None;
     }
     let again = extract(claim.map.outputs(), &claim.map.vars().iter().cloned().zip(back).collect())?;
-    let same: Vec<Word> = words(&physical);
-    if let Some(place) = first_difference(&physical, &again, &same) {
+    if let Some(place) = first_difference(&physical, &again, &physical.axes()) {
         return Some(refuted(inverse::unreached(claim, inverse, symbols, &place)));
     }
     Some(both_ways(case, &inverse.vars, &inverse.outputs))

@@ -75,6 +75,19 @@ impl<'a> Instance<'a> {
         Some(Self { judge, claim, symbols, domain, shape, graph })
     }
 
+    /// The same on the first indices of each axis: what fails there, fails here.
+    pub(super) fn within(&self, domain: Vec<i128>) -> Self {
+        let graph = Graph::new(self.claim, &domain, &self.symbols);
+        Self {
+            judge: self.judge,
+            claim: self.claim,
+            symbols: self.symbols.clone(),
+            domain,
+            shape: self.shape.clone(),
+            graph,
+        }
+    }
+
     /// The number of points of the domain, if it fits.
     pub(super) fn points(&self) -> Option<u64> {
         self.domain.iter().try_fold(1u64, |points, &extent| points.checked_mul(u64::try_from(extent).ok()?))

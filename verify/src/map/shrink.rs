@@ -25,7 +25,7 @@ pub(super) fn smallest(case: &Case<'_>, found: Counterexample, method: String) -
         return match (case.exhaustive)(instance, MAX_POINTS) {
             Answer::Fails(first) => (Verdict::Refuted(first), method),
             Answer::Holds(_) => contradiction("enumeration", &method),
-            Answer::Open(_) => (Verdict::Refuted(found), method),
+            Answer::Open(_) => (Verdict::Refuted(smaller_indices(case, instance, found)), method),
         };
     }
     (Verdict::Refuted(smaller_shape(case, found)), method)
@@ -56,6 +56,32 @@ fn smaller_shape(case: &Case<'_>, mut found: Counterexample) -> Counterexample {
         }
         if found.shape == before {
             break;
+        }
+    }
+    found
+}
+
+/// Lowers the ends of the box that holds the indices, one axis after the other, as long as something fails in it.
+fn smaller_indices(case: &Case<'_>, instance: &Instance<'_>, mut found: Counterexample) -> Counterexample {
+    let around = |found: &Counterexample| -> Vec<i128> {
+        let end = |axis: usize| found.indices.iter().map(|index| index[axis] + 1).max().unwrap_or(1);
+        (0..instance.domain.len()).map(end).collect()
+    };
+    if found.indices.is_empty() || instance.domain.len() > 64 {
+        return found;
+    }
+    for axis in 0..instance.domain.len() {
+        let end = around(&found)[axis];
+        for smaller in (0..120).map(|bits| 1i128 << bits).take_while(|smaller| *smaller < end) {
+            let mut domain = around(&found);
+            domain[axis] = smaller;
+            match (case.exhaustive)(&instance.within(domain), POINTS) {
+                Answer::Fails(fails) if !fails.indices.is_empty() => {
+                    found = fails;
+                    break;
+                }
+                _ => {}
+            }
         }
     }
     found

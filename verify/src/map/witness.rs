@@ -13,7 +13,7 @@ use crate::term::Prop;
 use crate::translate::Names;
 
 /// Candidates for one index.
-const VALUES: usize = 10;
+const VALUES: usize = 20;
 /// Candidates for all of them together.
 const TUPLES: usize = 600;
 /// Small shapes that they are tried on.
@@ -70,8 +70,8 @@ pub(super) fn candidates(case: &Case<'_>, axis: usize) -> Vec<Cases> {
     let output = &map.outputs()[axis];
     let used: Vec<usize> = (0..map.vars().len()).filter(|at| output.vars().contains(&map.vars()[*at])).collect();
     let vars: Vec<Var> = used.iter().map(|at| map.vars()[*at].clone()).collect();
-    let divisors = divisors(output, map.vars());
-    let values: Vec<Vec<Expr>> = used.iter().map(|at| values(&map.domain()[*at], &divisors)).collect();
+    let (divisors, shifts) = (divisors(output, map.vars()), shifts(output));
+    let values: Vec<Vec<Expr>> = used.iter().map(|at| values(&map.domain()[*at], &divisors, &shifts)).collect();
     let tuples = tuples(&values);
     let shapes: Vec<&Instance<'_>> = case.constant().into_iter().chain(case.small()).take(SHAPES).collect();
     let hits: Vec<Vec<bool>> =
@@ -127,16 +127,38 @@ fn divisors(output: &Expr, indices: &[Var]) -> Vec<Expr> {
     found
 }
 
-/// The ends of an axis, and the ends of what divisions make of it.
-fn values(extent: &Expr, divisors: &[Expr]) -> Vec<Expr> {
+/// The constants that something is shifted by.
+fn shifts(output: &Expr) -> Vec<i128> {
+    let mut found = Vec::new();
+    output.walk(&mut |part| {
+        if let Expr::Binary(BinaryOp::Add | BinaryOp::Sub, a, b) = part {
+            let constant = a.as_const_int().or(b.as_const_int()).filter(|by| *by != 0 && !found.contains(by));
+            found.extend(constant);
+        }
+    });
+    found
+}
+
+/// The ends of an axis, the ends of what divisions make of it, and what a rotation brings to the end.
+fn values(extent: &Expr, divisors: &[Expr], shifts: &[i128]) -> Vec<Expr> {
     let of_type = |value| Expr::Int { value, ty: extent.dtype().scalar };
     let last = |end: Expr| end - of_type(1);
     let mut found = vec![last(extent.clone()), of_type(0)];
+    for by in shifts.iter().filter(|by| by.abs() < 1 << 30).take(3) {
+        let turned = extent.clone() - of_type(1 + by);
+        found.push(turned.floor_mod(extent.clone()));
+    }
     for by in divisors.iter().filter(|by| by.dtype() == extent.dtype()) {
         let whole = || extent.clone().floor_div(by.clone()) * by.clone();
         found.push(last(Expr::binary(BinaryOp::Min, extent.clone(), by.clone())));
         found.push(last(by.clone()));
         found.push(last(whole()));
+        // The end of the first block of a reversed or turned axis.
+        let least = || Expr::binary(BinaryOp::Min, extent.clone(), by.clone());
+        found.push(extent.clone() - least());
+        for shift in shifts.iter().filter(|by| by.abs() < 1 << 30).take(2) {
+            found.push((least() - of_type(1 + shift)).floor_mod(extent.clone()));
+        }
         found.push(last(extent.clone()).floor_div(by.clone()) * by.clone());
     }
     found.truncate(VALUES);
@@ -146,8 +168,10 @@ fn values(extent: &Expr, divisors: &[Expr]) -> Vec<Expr> {
 /// All combinations, those of early values first, up to a number.
 fn tuples(values: &[Vec<Expr>]) -> Vec<Vec<Expr>> {
     let mut found: Vec<Vec<usize>> = vec![Vec::new()];
+    // Of many indices a few combinations are long enough.
+    let limit = (TUPLES / (1 + values.len() / 16)).max(2);
     for values in values {
-        let most = (TUPLES / found.len()).clamp(1, values.len());
+        let most = (limit / found.len()).clamp(1, values.len());
         found = found
             .into_iter()
             .flat_map(|tuple| {
