@@ -6,6 +6,7 @@ mod assume;
 mod bits;
 mod bounds;
 mod cases;
+mod compose;
 mod divide;
 mod emit;
 mod extreme;
@@ -18,14 +19,17 @@ mod poly;
 mod ranges;
 mod rewrite;
 mod samples;
+mod subspace;
 #[cfg(test)]
 mod tests;
 
+pub use compose::{compose, equal};
 pub use inverse::inverse;
 pub use logic::negate;
 pub use padding::padding_of;
 pub use physical::{PhysicalShape, n_elements, physical_shape, physical_shape_above_zero};
 pub use ranges::Ranges;
+pub use subspace::subspace_split;
 pub(crate) use rewrite::Simplifier;
 
 use tilewright_ir::Expr;

@@ -143,32 +143,9 @@ fn read_point(text: &str, map: &IndexMap) -> Result<Vec<i128>, Failure> {
 fn physical_shape(map: &IndexMap) -> Result<algebra::PhysicalShape, Failure> {
     algebra::physical_shape(map, &[]).or_else(|fault| {
         let source = Source { name: "<map>".into(), text: map.to_string() };
-        let extents =
-            enumerated_shape(map).ok_or_else(|| Failure::input(&source, vec![at_all(fault, &source.text)]))?;
-        Ok(algebra::PhysicalShape { extents, padded_axes: Vec::new() })
+        algebra::physical_shape_above_zero(map, &[])
+            .map_err(|_| Failure::input(&source, vec![at_all(fault, &source.text)]))
     })
-}
-
-/// Largest index + 1 on each axis, at least 1, by trying all points of a small constant shape.
-fn enumerated_shape(map: &IndexMap) -> Option<Vec<Expr>> {
-    const MAX_POINTS: u64 = 1 << 16;
-    let domain: Vec<i128> = map.domain().iter().map(Expr::as_const_int).collect::<Option<_>>()?;
-    let count = tilewright_ir::checked_size(&domain).ok().filter(|count| (1..=MAX_POINTS).contains(count))?;
-    let mut extents = vec![1i128; map.outputs().len()];
-    let mut index = vec![0i128; domain.len()];
-    for _ in 0..count {
-        for (extent, at) in extents.iter_mut().zip(map.eval(&index, &Bindings::new()).ok()?) {
-            *extent = (*extent).max(at.checked_add(1)?);
-        }
-        for axis in (0..domain.len()).rev() {
-            index[axis] += 1;
-            if index[axis] < domain[axis] {
-                break;
-            }
-            index[axis] = 0;
-        }
-    }
-    extents.into_iter().map(|extent| i64::try_from(extent).ok().map(Expr::int)).collect()
 }
 
 /// One extent a separator group: the product of its extents.

@@ -132,16 +132,21 @@ fn unused(base: &str, taken: &[String]) -> String {
 fn physical_name(map: &IndexMap, output: &Expr) -> String {
     let used: Vec<_> = output.vars().into_iter().filter(|var| map.vars().contains(var)).collect();
     let names: Vec<_> = used.iter().map(Var::name).collect();
-    match (output, names.as_slice()) {
-        (_, []) => "unit".to_owned(),
-        (Expr::Binary(BinaryOp::FloorDiv | BinaryOp::Shr, ..), [name]) => format!("{name}_outer"),
-        (Expr::Binary(BinaryOp::FloorMod, inner, _), [name]) => {
-            let nested = matches!(**inner, Expr::Binary(BinaryOp::FloorDiv, ..));
-            format!("{name}_{}", if nested { "mid" } else { "inner" })
-        }
-        (_, [name]) => (*name).to_owned(),
-        (_, names @ ([_, _] | [_, _, _] | [_, _, _, _])) => format!("{}_fused", names.join("_")),
-        (_, _) => "fused".to_owned(),
+    // A part of an index is named by which part it is.
+    let is_part = |var: &Var| map.outputs().iter().filter(|output| output.vars().contains(var)).count() > 1;
+    let part = match output {
+        Expr::Binary(BinaryOp::FloorDiv | BinaryOp::Shr, ..) => "_outer",
+        Expr::Binary(BinaryOp::FloorMod | BinaryOp::BitAnd, inner, _) => match **inner {
+            Expr::Binary(BinaryOp::FloorDiv | BinaryOp::Shr, ..) => "_mid",
+            _ => "_inner",
+        },
+        _ => "",
+    };
+    match (names.as_slice(), used.as_slice()) {
+        ([], _) => "unit".to_owned(),
+        ([name], [var]) => format!("{name}{}", if is_part(var) { part } else { "" }),
+        ([_, _] | [_, _, _] | [_, _, _, _], _) => format!("{}_fused", names.join("_")),
+        _ => "fused".to_owned(),
     }
 }
 
