@@ -32,18 +32,7 @@ const MAX_PLACES: i128 = 1 << 11;
 pub fn padding_of(map: &IndexMap, physical: &[Expr], vars: &[Var], outputs: &[Expr], assumptions: &[Expr]) -> Expr {
     let ranges =
         vars.iter().zip(physical).fold(known_of(map, assumptions), |known, (var, extent)| known.with(var, extent));
-    padding_under(map, physical, vars, outputs, &ranges)
-}
-
-/// The padding, given what is known of all indices.
-pub(super) fn padding_under(
-    map: &IndexMap,
-    physical: &[Expr],
-    vars: &[Var],
-    outputs: &[Expr],
-    ranges: &Ranges,
-) -> Expr {
-    negate(&without_idle_parts(reached(map, vars, outputs, ranges, Vec::new()), vars, physical))
+    negate(&without_idle_parts(reached(map, vars, outputs, &ranges, Vec::new()), vars, physical))
 }
 
 /// Whether a place is reached: by the logical index that the inverse gives, if that is one, and `path` holds.
@@ -70,7 +59,7 @@ pub(super) fn reached(map: &IndexMap, vars: &[Var], outputs: &[Expr], ranges: &R
 }
 
 /// The condition without the parts that make no difference on any place of a small constant shape.
-fn without_idle_parts(condition: Expr, vars: &[Var], physical: &[Expr]) -> Expr {
+pub(super) fn without_idle_parts(condition: Expr, vars: &[Var], physical: &[Expr]) -> Expr {
     let extents: Option<Vec<i128>> = physical.iter().map(Expr::as_const_int).collect();
     let size = |extents: &[i128]| extents.iter().try_fold(1i128, |size, extent| size.checked_mul(*extent));
     let Some(extents) = extents.filter(|extents| size(extents).is_some_and(|size| (1..=MAX_PLACES).contains(&size)))
