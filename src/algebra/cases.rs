@@ -10,11 +10,11 @@ use super::ranges::Ranges;
 use super::rewrite::Simplifier;
 
 /// More cases than this are not told apart.
-const MAX_CASES: usize = 32;
+const MAX_CASES: usize = 16;
 /// More conditions than this on one path neither.
 const MAX_DEPTH: usize = 8;
 /// Nor expressions with more parts than this.
-const MAX_PARTS: usize = 500;
+const MAX_PARTS: usize = 300;
 
 /// One way in which all conditions may come out.
 #[derive(Clone, Debug)]

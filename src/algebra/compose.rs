@@ -82,7 +82,8 @@ pub fn equal(a: &IndexMap, b: &IndexMap, assumptions: &[Expr]) -> Option<bool> {
     }
     let b = IndexMap::new(a.vars().to_vec(), b.domain().to_vec(), others, Vec::new()).ok()?;
     let more: Vec<Expr> = b.domain().iter().chain(b.outputs()).cloned().collect();
-    let free: Vec<Expr> = more.into_iter().filter(|expr| !expr.vars().iter().any(|var| a.vars().contains(var))).collect();
+    let free: Vec<Expr> =
+        more.into_iter().filter(|expr| !expr.vars().iter().any(|var| a.vars().contains(var))).collect();
     for symbols in instances(a, &free, assumptions) {
         match by_points(a, &b, &symbols) {
             Some(true) if symbols.is_empty() && domains => return Some(true),

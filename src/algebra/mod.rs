@@ -29,8 +29,8 @@ pub use logic::negate;
 pub use padding::padding_of;
 pub use physical::{PhysicalShape, n_elements, physical_shape, physical_shape_above_zero};
 pub use ranges::Ranges;
-pub use subspace::subspace_split;
 pub(crate) use rewrite::Simplifier;
+pub use subspace::subspace_split;
 
 use tilewright_ir::Expr;
 

@@ -151,9 +151,9 @@ impl Ranges {
         if *fuel == 0 {
             return false;
         }
-        [false, true].into_iter().any(|relaxed| {
-            self.bound(poly, false, relaxed, fuel).is_some_and(|least| self.plainly_nonneg(&least))
-        })
+        [false, true]
+            .into_iter()
+            .any(|relaxed| self.bound(poly, false, relaxed, fuel).is_some_and(|least| self.plainly_nonneg(&least)))
     }
 
     fn plainly_nonneg(&self, poly: &Poly) -> bool {

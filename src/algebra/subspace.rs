@@ -72,9 +72,9 @@ pub fn subspace_split(map: &IndexMap, inner: &[Var]) -> Result<(IndexMap, IndexM
     let mut outer_outputs = Vec::new();
     for ((part, extent), output) in outer_parts.iter().zip(&block.extents).zip(map.outputs()) {
         let whole = simplifier.poly(extent).filter(|extent| !extent.is_zero()).and_then(|extent| split(part, &extent));
-        let whole = whole.filter(|(_, rest)| rest.is_zero()).and_then(|(whole, _)| {
-            simplifier.emit(&whole, output.dtype().scalar)
-        });
+        let whole = whole
+            .filter(|(_, rest)| rest.is_zero())
+            .and_then(|(whole, _)| simplifier.emit(&whole, output.dtype().scalar));
         let reason = format!("the extent {extent} of the inner part does not divide the outer part");
         outer_outputs.push(whole.ok_or_else(|| fault(output, &reason))?);
     }

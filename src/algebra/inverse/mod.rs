@@ -174,7 +174,9 @@ fn named(map: &IndexMap, physical: &[Expr], claim: InverseClaim) -> InverseClaim
     }
     let extents = map.domain().iter().chain(physical).flat_map(Expr::vars);
     taken.extend(extents.map(|var| var.name().to_owned()));
-    taken.extend(claim.vars.iter().map(|var| var.name().to_owned()).filter(|name| !taken.contains(name)).collect::<Vec<_>>());
+    taken.extend(
+        claim.vars.iter().map(|var| var.name().to_owned()).filter(|name| !taken.contains(name)).collect::<Vec<_>>(),
+    );
     let mut vars: Vec<Var> = Vec::new();
     let clashes = |var: &Var| {
         let free = claim.outputs.iter().chain([&claim.padding]).flat_map(Expr::vars);

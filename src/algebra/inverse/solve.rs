@@ -57,7 +57,8 @@ impl<'a> Solver<'a> {
         let simplifier = Simplifier::new(self.ranges);
         for (output, var) in outputs.iter().zip(physical) {
             let no_sum = || format!("`{output}` may have no value, or is too large a sum");
-            self.open.push((simplifier.poly(output).ok_or_else(no_sum)?, simplifier.poly(&var.into()).ok_or_else(no_sum)?));
+            self.open
+                .push((simplifier.poly(output).ok_or_else(no_sum)?, simplifier.poly(&var.into()).ok_or_else(no_sum)?));
         }
         for var in self.map.vars() {
             if let Some(value) = self.ranges.fixed(var) {
@@ -285,7 +286,9 @@ impl<'a> Solver<'a> {
         while let Some(at) = &place {
             let here = || self.digits.iter().filter(|digit| self.same_digit(digit, base));
             let Some((value, modulus)) = here().find_map(|digit| self.digit_at(digit, at)) else {
-                let Some((value, modulus)) = here().find_map(|digit| self.by_remainders(digit, &total, at)) else { break };
+                let Some((value, modulus)) = here().find_map(|digit| self.by_remainders(digit, &total, at)) else {
+                    break;
+                };
                 total = total.plus(&at.times(&value)?)?;
                 place = Some(at.times(&modulus)?);
                 continue;
@@ -365,7 +368,9 @@ impl<'a> Solver<'a> {
             let Some(value) = moved() else { continue };
             self.opaque.remove(position);
             match xor_of(unknown) {
-                Some(Expr::Binary(BinaryOp::BitXor, a, b)) => self.opaque.push((Expr::Binary(BinaryOp::BitXor, a, b), value)),
+                Some(Expr::Binary(BinaryOp::BitXor, a, b)) => {
+                    self.opaque.push((Expr::Binary(BinaryOp::BitXor, a, b), value))
+                }
                 Some(single) => match Simplifier::new(self.ranges).poly(&single) {
                     Some(sum) => self.open.push((sum, value)),
                     None => return false,

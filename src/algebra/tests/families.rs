@@ -17,12 +17,8 @@ type Family = fn(x: &str, e: i64, a: i64, b: i64) -> Vec<String>;
 const FAMILIES: [(&str, Family); 18] = [
     ("as it is", |x, _, _, _| vec![x.into()]),
     ("split", |x, _, a, _| vec![format!("{x} // {a}"), format!("{x} % {a}")]),
-    ("split twice", |x, _, a, b| {
-        vec![format!("{x} // {}", a * b), format!("{x} // {b} % {a}"), format!("{x} % {b}")]
-    }),
-    ("split twice in one", |x, _, a, b| {
-        vec![format!("({x} // {} * {a} + {x} // {b} % {a}) * {b} + {x} % {b}", a * b)]
-    }),
+    ("split twice", |x, _, a, b| vec![format!("{x} // {}", a * b), format!("{x} // {b} % {a}"), format!("{x} % {b}")]),
+    ("split twice in one", |x, _, a, b| vec![format!("({x} // {} * {a} + {x} // {b} % {a}) * {b} + {x} % {b}", a * b)]),
     ("rotation", |x, e, a, _| vec![format!("({x} + {a}) % {e}")]),
     ("rotation, split", |x, e, a, b| vec![format!("({x} + {a}) % {e} // {b}"), format!("({x} + {a}) % {e} % {b}")]),
     ("reversal", |x, e, _, _| vec![format!("{} - {x}", e - 1)]),
@@ -74,7 +70,14 @@ fn check(map: &IndexMap) -> Result<(), TestCaseError> {
         let from = images.get(&place);
         for padding in [&claim.padding, &own] {
             let padding = padding.eval_index(&bindings);
-            prop_assert_eq!(padding, Ok(i128::from(from.is_none())), "{} at {:?} of {}", claim.padding_lambda(), place, map);
+            prop_assert_eq!(
+                padding,
+                Ok(i128::from(from.is_none())),
+                "{} at {:?} of {}",
+                claim.padding_lambda(),
+                place,
+                map
+            );
         }
         if let Some(&point) = from {
             let back: Result<Vec<_>, _> = claim.outputs.iter().map(|output| output.eval_index(&bindings)).collect();
@@ -117,9 +120,10 @@ fn map_of(indices: &[(usize, i64, i64, i64)], parts: &[String]) -> IndexMap {
 fn maps_of_all_families_are_inverted_and_their_padding_is_exact() {
     let cases = AtomicUsize::new(0);
     let strategy = (prop::collection::vec(index(), 1..4), prop::option::of(0..PAIRS.len()), any::<bool>(), 0usize..6);
-    let config = ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() };
-    let result = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
-        .run(&strategy, |(indices, pair, fused, turn)| {
+    let config = ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() };
+    let result = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha)).run(
+        &strategy,
+        |(indices, pair, fused, turn)| {
             let volume: i64 = indices.iter().map(|(_, extent, ..)| *extent).product();
             prop_assume!(volume <= 1500);
             let (mut parts, names) = outputs(&indices, pair);
@@ -129,17 +133,19 @@ fn maps_of_all_families_are_inverted_and_their_padding_is_exact() {
                 // Row-major, with the extents that the parts need.
                 let shape = physical_shape(&map_of(&indices, &parts), &[]).unwrap().extents;
                 let numeral = parts.iter().zip(&shape).map(|(part, extent)| (format!("({part})"), extent.to_string()));
-                let numeral = numeral.reduce(|(high, _), (low, extent)| (format!("({high} * {extent} + {low})"), extent));
+                let numeral =
+                    numeral.reduce(|(high, _), (low, extent)| (format!("({high} * {extent} + {low})"), extent));
                 parts = vec![numeral.unwrap().0];
             }
             let map = map_of(&indices, &parts);
             cases.fetch_add(1, Ordering::Relaxed);
             check(&map).map_err(|error| TestCaseError::fail(format!("{names}, {:?}: {error}", map.domain())))
-        });
+        },
+    );
     if let Err(error) = result {
         panic!("{error}");
     }
-    assert!(cases.load(Ordering::Relaxed) >= 400);
+    assert!(cases.load(Ordering::Relaxed) >= 100);
 }
 
 #[test]
