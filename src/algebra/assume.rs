@@ -103,12 +103,13 @@ impl Ranges {
     /// Adds `poly >= 0`.
     fn not_negative(&mut self, poly: Option<Poly>) {
         let Some(poly) = poly.filter(|poly| !self.prove_nonneg(poly)) else { return };
-        if !self.bounded(&poly) {
+        let (bounded, ended) = (self.bounded(&poly), self.ended(&poly));
+        if !bounded && !ended {
             self.facts.push(poly);
         }
     }
 
-    /// `a * var + b >= 0` with numbers `a` and `b` bounds the variable; whether that says it all.
+    /// `a * var + b >= 0` with numbers `a` and `b` bounds the variable; whether no more is to be said.
     fn bounded(&mut self, poly: &Poly) -> bool {
         let mut terms = poly.terms().filter(|term| !term.mono.is_empty());
         let (Some(Term { coef, mono }), None) = (terms.next(), terms.next()) else { return false };
@@ -140,9 +141,31 @@ impl Ranges {
                     known
                 };
                 let (low, high) = (whole(min, lo), whole(last, hi));
-                return if coef > 0 { low } else { high };
+                if coef > 0 && low || coef < 0 && high {
+                    return true;
+                }
             }
             None => return false,
+        }
+        matches!(self.known.get(&var), Some(Known::Symbol(_)))
+    }
+
+    /// `value - var >= 0` is the new end of an index where it is no larger than the one known; alike `var - value >= 0`.
+    fn ended(&mut self, poly: &Poly) -> bool {
+        let found = poly.terms().find_map(|Term { coef, mono }| {
+            let (1 | -1, [atom]) = (coef, mono.as_slice()) else { return None };
+            let var = atom.as_var().filter(|var| self.is_index(var))?;
+            let value = poly.minus(&Term { coef, mono: mono.clone() }.into())?.scaled(-coef)?;
+            (!value.vars().iter().any(|var| self.is_index(var))).then(|| (var.clone(), coef > 0, value))
+        });
+        let Some((var, from_below, value)) = found else { return false };
+        let Some(Known::Index { min, last, .. }) = self.known.get(&var) else { return false };
+        let gap = if from_below { value.minus(min) } else { last.minus(&value) };
+        if !gap.is_some_and(|gap| self.prove_nonneg(&gap)) {
+            return false;
+        }
+        if let Some(Known::Index { min, last, .. }) = self.known.get_mut(&var) {
+            *(if from_below { min } else { last }) = value;
         }
         true
     }

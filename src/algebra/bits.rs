@@ -99,11 +99,8 @@ impl Plain<'_> {
             return None;
         }
         let ty = a.dtype().scalar;
-        let inner = if rest.is_zero() {
-            low.clone()
-        } else {
-            Expr::binary(op, simplifier.emit(&rest, ty)?, low.clone())
-        };
+        let inner =
+            if rest.is_zero() { low.clone() } else { Expr::binary(op, simplifier.emit(&rest, ty)?, low.clone()) };
         Some(simplifier.emit(&high, ty)? + inner)
     }
 }

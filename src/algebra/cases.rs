@@ -10,9 +10,11 @@ use super::ranges::Ranges;
 use super::rewrite::Simplifier;
 
 /// More cases than this are not told apart.
-const MAX_CASES: usize = 64;
+const MAX_CASES: usize = 16;
 /// More conditions than this on one path neither.
-const MAX_DEPTH: usize = 12;
+const MAX_DEPTH: usize = 8;
+/// Nor expressions with more parts than this.
+const MAX_PARTS: usize = 300;
 
 /// One way in which all conditions may come out.
 #[derive(Clone, Debug)]
@@ -39,7 +41,9 @@ fn split(case: Case, found: &mut Vec<Case>) -> Option<()> {
         found.push(Case { exprs, ..case });
         return (found.len() <= MAX_CASES).then_some(());
     };
-    (case.path.len() < MAX_DEPTH).then_some(())?;
+    let mut n_parts = 0;
+    exprs.iter().for_each(|expr| expr.walk(&mut |_| n_parts += 1));
+    (case.path.len() < MAX_DEPTH && n_parts < MAX_PARTS).then_some(())?;
     for holds in [true, false] {
         let condition = if holds { condition.clone() } else { negate(&condition) };
         let condition = tidy(&condition, &case.ranges);

@@ -9,6 +9,7 @@
 //! | `g*s + b`, `d = g*t` | `s // t` | `g*(s % t) + b` | `0 <= b < g` |
 //! | `x // a` | `x // (a*d)` | | always |
 //! | `x ^ y`, and `&`, `\|` alike | `x // d ^ y // d` | `x % d ^ y % d` | `d` is a power of two |
+//! | `x % d + y` | | `(x + y) % d` | always |
 //! | `x % a`, `a = d*m` | `(x // d) % m` | `x % d` | always |
 
 use tilewright_ir::{BinaryOp, Expr};
@@ -45,6 +46,7 @@ impl Simplifier<'_> {
         self.in_one_block(rest, divisor)
             .or_else(|| self.by_common_factor(rest, divisor))
             .or_else(|| self.of_division(rest, divisor))
+            .or_else(|| self.of_remainders(rest, divisor))
             .or_else(|| Some(atoms(rest, divisor)))
     }
 
@@ -85,7 +87,7 @@ impl Simplifier<'_> {
                 Some((quotient, atoms(rest, divisor).1))
             }
             Atom::Mod(x, by) => {
-                let (times, left) = split(by, divisor)?;
+                let (times, left) = split(&self.ranges.in_multiples(by, divisor)?, divisor)?;
                 left.is_zero().then_some(())?;
                 let (quotient, remainder) = self.divide(x, divisor)?;
                 let (_, quotient) = self.divide(&quotient, &times)?;
@@ -96,6 +98,23 @@ impl Simplifier<'_> {
             }
             Atom::Opaque(_) => None,
         }
+    }
+
+    /// `(x % d + y) % d = (x + y) % d`, where that leaves no such remainder at all.
+    fn of_remainders(&self, rest: &Poly, divisor: &Poly) -> Option<Pair> {
+        let mut opened = rest.clone();
+        for atom in rest.atoms() {
+            let Atom::Mod(x, by) = &atom else { continue };
+            let (factor, others) = opened.by_atom(&atom);
+            let (_, left) = split(&self.ranges.in_multiples(&factor.times(by)?, divisor)?, divisor)?;
+            if left.is_zero() {
+                opened = others.plus(&factor.times(x)?)?;
+            }
+        }
+        (opened != *rest).then_some(())?;
+        let (_, remainder) = self.divide(&opened, divisor)?;
+        let same = |atom: &Atom| matches!(atom, Atom::Mod(_, by) if **by == *divisor);
+        (!remainder.atoms().iter().any(same)).then(|| (atoms(rest, divisor).0, remainder))
     }
 
     /// Division by a power of two goes bit by bit.

@@ -100,9 +100,9 @@ impl Simplifier<'_> {
             Atom::Opaque(Key(expr)) => expr.clone(),
             Atom::Div(a, b) => match self.ranges.radices_of(b) {
                 // One division after the other, from the innermost place of the numeral.
-                Some(radices) => radices.iter().try_fold(self.emit(a, ty)?, |quotient, radix| {
-                    Some(quotient.floor_div(self.emit(radix, ty)?))
-                })?,
+                Some(radices) => radices
+                    .iter()
+                    .try_fold(self.emit(a, ty)?, |quotient, radix| Some(quotient.floor_div(self.emit(radix, ty)?)))?,
                 None => self.emit(a, ty)?.floor_div(self.emit(b, ty)?),
             },
             Atom::Mod(a, b) => self.emit(a, ty)?.floor_mod(self.emit(b, ty)?),

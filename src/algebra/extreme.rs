@@ -108,7 +108,8 @@ struct Part {
 fn search(expr: &Expr, vars: &[(Var, i128)], least: bool) -> Result<Option<Attained>, EvalError> {
     let sign = if least { -1 } else { 1 };
     let bound = |ends: &[(i128, i128)]| {
-        let ranges = vars.iter().zip(ends).fold(Ranges::new(), |ranges, ((var, _), (lo, hi))| ranges.within(var, *lo, *hi));
+        let ranges =
+            vars.iter().zip(ends).fold(Ranges::new(), |ranges, ((var, _), (lo, hi))| ranges.within(var, *lo, *hi));
         let interval = ranges.expr_interval(expr);
         if least { interval.least().and_then(i128::checked_neg) } else { interval.greatest() }
     };

@@ -122,11 +122,14 @@ fn comparison(condition: &Expr, simplifier: &Simplifier<'_>) -> Option<Expr> {
     let gap = simplifier.poly(a)?.minus(&simplifier.poly(b)?)?;
     let (op, gap) = match op {
         BinaryOp::Eq | BinaryOp::Ne => (*op, remainders(&gap)?),
+        // Of integers, two of the four comparisons are enough.
+        BinaryOp::Gt => (BinaryOp::Ge, gap.plus_const(-1)?),
+        BinaryOp::Le => (BinaryOp::Lt, gap.plus_const(-1)?),
         _ => (*op, gap),
     };
     let index = |term: &Term| Poly::from(term.clone()).vars().iter().any(|var| simplifier.ranges.is_index(var));
     let leads = gap.terms().find(index).map_or(1, |term| term.coef);
-    let (op, gap) = if leads < 0 { (mirrored(op), gap.scaled(-1)?) } else { (op, gap) };
+    let (op, gap) = if leads < 0 { mirrored(op, &gap)? } else { (op, gap) };
     let (gap, op) = shortened(gap, op)?;
     let (left, right) = gap.split(|term| term.coef > 0);
     let ty = a.dtype().scalar;
@@ -155,14 +158,14 @@ fn shortened(gap: Poly, op: BinaryOp) -> Option<(Poly, BinaryOp)> {
     })
 }
 
-fn mirrored(op: BinaryOp) -> BinaryOp {
-    match op {
-        BinaryOp::Lt => BinaryOp::Gt,
-        BinaryOp::Gt => BinaryOp::Lt,
-        BinaryOp::Le => BinaryOp::Ge,
-        BinaryOp::Ge => BinaryOp::Le,
-        other => other,
-    }
+/// The same of the negated gap: `gap >= 0` is `-gap - 1 < 0`.
+fn mirrored(op: BinaryOp, gap: &Poly) -> Option<(BinaryOp, Poly)> {
+    let negated = gap.scaled(-1)?;
+    Some(match op {
+        BinaryOp::Ge => (BinaryOp::Lt, negated.plus_const(-1)?),
+        BinaryOp::Lt => (BinaryOp::Ge, negated.plus_const(-1)?),
+        other => (other, negated),
+    })
 }
 
 /// Writes `k * (x // k) - x` as `-(x % k)`, if that leaves less.

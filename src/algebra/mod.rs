@@ -7,6 +7,7 @@ mod bits;
 mod bounds;
 mod cases;
 mod digits;
+mod compose;
 mod divide;
 mod emit;
 mod extreme;
@@ -19,16 +20,19 @@ mod poly;
 mod ranges;
 mod rewrite;
 mod samples;
+mod subspace;
 #[cfg(test)]
 mod tests;
 
 pub use digits::digit_certificate;
+pub use compose::{compose, equal};
 pub use inverse::inverse;
 pub use logic::negate;
 pub use padding::padding_of;
 pub use physical::{PhysicalShape, n_elements, physical_shape, physical_shape_above_zero};
 pub use ranges::Ranges;
 pub(crate) use rewrite::Simplifier;
+pub use subspace::subspace_split;
 
 use tilewright_ir::Expr;
 

@@ -7,13 +7,16 @@ use tilewright_ir::{BinaryOp, Bindings, Expr, IndexMap, Var};
 
 use super::bits::plain;
 use super::cases::{Case, cases};
-use super::logic::{all_of, any_of, conjuncts, negate};
 use super::extreme::each_point;
+use super::logic::{all_of, any_of, conjuncts, negate};
 use super::physical::known_of;
 use super::ranges::Ranges;
 
 /// More places than this are not looked at one by one.
 const MAX_PLACES: i128 = 1 << 11;
+
+/// Conditions with more parts than this are not simplified.
+const MAX_PARTS: usize = 160;
 
 /// The exact padding of a map, given any left inverse of it: `vars` are the physical indices and `outputs` the logical
 /// ones in terms of them. `False` where every physical index of the shape `physical` is reached.
@@ -32,26 +35,15 @@ const MAX_PLACES: i128 = 1 << 11;
 pub fn padding_of(map: &IndexMap, physical: &[Expr], vars: &[Var], outputs: &[Expr], assumptions: &[Expr]) -> Expr {
     let ranges =
         vars.iter().zip(physical).fold(known_of(map, assumptions), |known, (var, extent)| known.with(var, extent));
-    padding_under(map, physical, vars, outputs, &ranges)
-}
-
-/// The padding, given what is known of all indices.
-pub(super) fn padding_under(
-    map: &IndexMap,
-    physical: &[Expr],
-    vars: &[Var],
-    outputs: &[Expr],
-    ranges: &Ranges,
-) -> Expr {
-    negate(&without_idle_parts(reached(map, vars, outputs, ranges, Vec::new()), vars, physical))
+    negate(&without_idle_parts(reached(map, vars, outputs, &ranges, Vec::new()), vars, physical))
 }
 
 /// Whether a place is reached: by the logical index that the inverse gives, if that is one, and `path` holds.
 pub(super) fn reached(map: &IndexMap, vars: &[Var], outputs: &[Expr], ranges: &Ranges, path: Vec<Expr>) -> Expr {
     let images = map.apply(outputs).into_iter().map(|image| plain(&image, ranges));
     let all: Vec<Expr> = outputs.iter().map(|output| plain(output, ranges)).chain(images).collect();
-    let cases = cases(&all, ranges)
-        .unwrap_or_else(|| vec![Case { path: Vec::new(), exprs: all.clone(), ranges: ranges.clone() }]);
+    let mut n_parts = 0;
+    all.iter().for_each(|expr| expr.walk(&mut |_| n_parts += 1));
     let conditions = |case: &Case| {
         let (outputs, images) = case.exprs.split_at(outputs.len());
         let mut conditions = case.path.clone();
@@ -63,14 +55,24 @@ pub(super) fn reached(map: &IndexMap, vars: &[Var], outputs: &[Expr], ranges: &R
         for (image, var) in images.iter().zip(vars) {
             conditions.push(Expr::binary(BinaryOp::Eq, image.clone(), Expr::from(var)));
         }
+        if n_parts > MAX_PARTS {
+            // Exact as it stands, and too large to be made plainer.
+            return conditions.into_iter().reduce(Expr::and).unwrap_or_else(|| Expr::bool(true));
+        }
         all_of(conditions, ranges)
     };
+    if n_parts > MAX_PARTS {
+        let whole = conditions(&Case { path: path.clone(), exprs: all.clone(), ranges: ranges.clone() });
+        return whole;
+    }
+    let whole = || vec![Case { path: Vec::new(), exprs: all.clone(), ranges: ranges.clone() }];
+    let cases = cases(&all, ranges).unwrap_or_else(whole);
     let either = any_of(&cases.iter().map(conditions).collect::<Vec<_>>(), ranges);
     if path.is_empty() { either } else { all_of(path.into_iter().chain(conjuncts(&either)).collect(), ranges) }
 }
 
 /// The condition without the parts that make no difference on any place of a small constant shape.
-fn without_idle_parts(condition: Expr, vars: &[Var], physical: &[Expr]) -> Expr {
+pub(super) fn without_idle_parts(condition: Expr, vars: &[Var], physical: &[Expr]) -> Expr {
     let extents: Option<Vec<i128>> = physical.iter().map(Expr::as_const_int).collect();
     let size = |extents: &[i128]| extents.iter().try_fold(1i128, |size, extent| size.checked_mul(*extent));
     let Some(extents) = extents.filter(|extents| size(extents).is_some_and(|size| (1..=MAX_PLACES).contains(&size)))

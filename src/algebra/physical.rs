@@ -104,7 +104,10 @@ pub(super) fn known_of(map: &IndexMap, assumptions: &[Expr]) -> Ranges {
 /// Why an axis has no extent.
 enum Fault {
     /// An index may be negative; the extent without those that are, if it is known, and whether it is exact.
-    Negative { message: String, extent: Option<(Poly, bool)> },
+    Negative {
+        message: String,
+        extent: Option<(Poly, bool)>,
+    },
     Other(Diagnostic),
 }
 
@@ -121,12 +124,7 @@ impl Fault {
 }
 
 /// The extent of an axis and whether it is the smallest one.
-fn axis_extent(
-    map: &IndexMap,
-    output: &Expr,
-    ranges: &Ranges,
-    assumptions: &[Expr],
-) -> Result<(Poly, bool), Fault> {
+fn axis_extent(map: &IndexMap, output: &Expr, ranges: &Ranges, assumptions: &[Expr]) -> Result<(Poly, bool), Fault> {
     let used = used_vars(map, output);
     if used.iter().any(|(_, extent)| extent.as_const_int().is_some_and(|extent| extent <= 0)) {
         // No index at all; the extent says so.
@@ -182,9 +180,9 @@ fn bound_of_cases(output: &Expr, ranges: &Ranges) -> Option<Poly> {
         let poly = Simplifier::new(&case.ranges).poly(case.exprs.first()?)?;
         bounds.push(case.ranges.greatest(&poly)?.plus_const(1)?);
     }
-    let greatest = bounds.iter().find(|bound| {
-        bounds.iter().all(|other| bound.minus(other).is_some_and(|gap| ranges.prove_nonneg(&gap)))
-    });
+    let greatest = bounds
+        .iter()
+        .find(|bound| bounds.iter().all(|other| bound.minus(other).is_some_and(|gap| ranges.prove_nonneg(&gap))));
     greatest.cloned()
 }
 
@@ -229,7 +227,8 @@ fn constant_extremes(output: &Expr, used: &[(Var, Expr)]) -> Result<Option<(Atta
     let constant = |(var, extent): &(Var, Expr)| Some((var.clone(), extent.as_const_int()?));
     let constant: Option<Vec<(Var, i128)>> = used.iter().map(constant).collect();
     let Some(constant) = constant.filter(|_| output.vars().len() == used.len()) else { return Ok(None) };
-    extremes(output, &constant).map_err(|error| Fault::Other(Diagnostic::error("index-undefined", None, error.to_string())))
+    extremes(output, &constant)
+        .map_err(|error| Fault::Other(Diagnostic::error("index-undefined", None, error.to_string())))
 }
 
 /// Whether a sum reaches the bounds that its atoms' bounds add up to: no variable is in two of them, and each reaches

@@ -12,6 +12,8 @@ use super::rewrite::Simplifier;
 
 /// Replacements of an atom by its bound before a proof is given up.
 const FUEL: u32 = 48;
+/// Facts that a proof tries.
+const MAX_FACTS: usize = 12;
 
 /// What is known of variables: `0 <= var < extent` for loop variables and indices, `symbol >= 1` for symbolic extents.
 ///
@@ -81,7 +83,7 @@ impl Ranges {
     }
 
     /// The radices whose product a divisor with symbols is, if there are several.
-    pub(super) fn radices_of(&self, divisor: &Poly) -> Option<Vec<&Poly>> {
+    pub(super) fn radices_of(&self, divisor: &Poly) -> Option<Vec<Poly>> {
         divisor.as_const().is_none().then_some(())?;
         let prefix = |radices: &'_ Vec<Poly>| {
             let mut product = Poly::constant(1);
@@ -92,8 +94,17 @@ impl Ranges {
         };
         self.radices.iter().find_map(|radices| {
             let last = prefix(radices)?;
-            let used: Vec<_> = radices[..=last].iter().filter(|radix| radix.as_const() != Some(1)).collect();
-            (used.len() > 1).then_some(used)
+            let mut joined: Vec<Poly> = Vec::new();
+            for radix in &radices[..=last] {
+                // Neighbouring numbers as one.
+                let both = joined.last().and_then(Poly::as_const).zip(radix.as_const());
+                match both.and_then(|(a, b)| a.checked_mul(b)) {
+                    Some(product) => drop(joined.pop().map(|_| joined.push(Poly::constant(product)))),
+                    None => joined.push(radix.clone()),
+                }
+            }
+            joined.retain(|radix| radix.as_const() != Some(1));
+            (joined.len() > 1).then_some(joined)
         })
     }
 
@@ -117,10 +128,14 @@ impl Ranges {
         }
     }
 
-    /// Whether `poly >= 0` follows from what is known.
+    /// Whether `poly >= 0` follows from what is known. A fact is used once; what remains has to follow from the ranges.
     pub(super) fn prove_nonneg(&self, poly: &Poly) -> bool {
-        let mut fuel = FUEL;
-        self.nonneg(poly, &mut fuel)
+        let by_ranges = |poly: &Poly| self.nonneg(poly, &mut FUEL.clone());
+        by_ranges(poly)
+            || self.facts.iter().take(MAX_FACTS).any(|fact| {
+                let rest = multiple_of(poly, fact).and_then(|times| poly.minus(&fact.scaled(times)?));
+                rest.is_some_and(|rest| by_ranges(&rest))
+            })
     }
 
     /// Whether `0 <= poly < limit` follows from what is known.
@@ -136,17 +151,9 @@ impl Ranges {
         if *fuel == 0 {
             return false;
         }
-        let bounded = |poly: &Poly, fuel: &mut u32| {
-            [false, true]
-                .into_iter()
-                .any(|relaxed| self.bound(poly, false, relaxed, fuel).is_some_and(|least| self.plainly_nonneg(&least)))
-        };
-        // A fact is used once in a proof; what remains has to follow from the ranges.
-        bounded(poly, fuel)
-            || self.facts.iter().any(|fact| {
-                let rest = multiple_of(poly, fact).and_then(|times| poly.minus(&fact.scaled(times)?));
-                rest.is_some_and(|rest| self.plainly_nonneg(&rest) || bounded(&rest, &mut fuel.clone()))
-            })
+        [false, true]
+            .into_iter()
+            .any(|relaxed| self.bound(poly, false, relaxed, fuel).is_some_and(|least| self.plainly_nonneg(&least)))
     }
 
     fn plainly_nonneg(&self, poly: &Poly) -> bool {
@@ -180,7 +187,7 @@ impl Ranges {
         loop {
             // Divisions before variables, inner loops before outer ones: the order of atoms, from the back.
             let next = bound.atoms().into_iter().rev().find(|atom| self.has_bounds(atom));
-            let Some(atom) = next else { return Some(bound) };
+            let Some(atom) = next else { return self.out_of_multiples(bound) };
             *fuel = fuel.checked_sub(1)?;
             let (factor, rest) = bound.by_atom(&atom);
             let positive = if self.nonneg(&factor, fuel) {
@@ -238,16 +245,21 @@ impl Ranges {
         }
     }
 
+    /// Whether an index that has more than one value is left in it.
+    fn moves(&self, poly: &Poly) -> bool {
+        poly.vars().iter().any(|var| self.is_index(var) && self.fixed(var).is_none())
+    }
+
     /// The greatest value, as a polynomial in symbolic extents: an upper bound.
     pub(super) fn greatest(&self, poly: &Poly) -> Option<Poly> {
         let mut fuel = FUEL;
-        self.bound(poly, true, false, &mut fuel)
+        self.bound(poly, true, false, &mut fuel).filter(|bound| !self.moves(bound))
     }
 
     /// The least value, as a polynomial in symbolic extents: a lower bound.
     pub(super) fn least(&self, poly: &Poly) -> Option<Poly> {
         let mut fuel = FUEL;
-        self.bound(poly, false, false, &mut fuel)
+        self.bound(poly, false, false, &mut fuel).filter(|bound| !self.moves(bound))
     }
 }
 

@@ -18,9 +18,13 @@ pub(super) struct Place {
 
 type Found = (Vec<(Atom, Poly)>, Option<Vec<Poly>>);
 
-/// The digits of `value`, the sum of `place * d`; and the radices, the innermost first, if each place divides the next.
+/// The digits of `value`, the sum of `place * digit`, with a minus where it is reversed; and the radices, the innermost first, if each place divides the next.
 pub(super) fn take_apart(ranges: &Ranges, mut places: Vec<Place>, mut value: Poly) -> Option<Found> {
     let simplifier = Simplifier::new(ranges);
+    for Place { place, start, reversed, .. } in &places {
+        let least = if *reversed { start.scaled(-1)? } else { start.clone() };
+        value = value.minus(&place.times(&least)?)?;
+    }
     let (mut found, mut order) = (Vec::new(), Vec::new());
     while !places.is_empty() {
         let (at, digit) = match top_place(ranges, &places) {
@@ -31,7 +35,10 @@ pub(super) fn take_apart(ranges: &Ranges, mut places: Vec<Place>, mut value: Pol
                 (top, digit)
             }
             None => {
-                let (at, digit) = by_remainder(&simplifier, &places, &value)?;
+                let constants: Vec<i128> = places.iter().map(|place| place.place.as_const()).collect::<Option<_>>()?;
+                let (at, digit) = places.iter().enumerate().find_map(|(at, place)| {
+                    Some((at, by_remainder(&simplifier, &constants, at, place.span.as_const()?, &value)?))
+                })?;
                 value = value.minus(&places[at].place.times(&digit)?)?;
                 (at, digit)
             }
@@ -39,7 +46,7 @@ pub(super) fn take_apart(ranges: &Ranges, mut places: Vec<Place>, mut value: Pol
         let Place { atom, start, reversed, .. } = places.remove(at);
         found.push((atom, if reversed { start.minus(&digit)? } else { start.plus(&digit)? }));
     }
-    Some((found, radices(&order)))
+    Some((found, radices(ranges, &order)))
 }
 
 /// The one place that all others together stay below.
@@ -53,26 +60,29 @@ fn top_place(ranges: &Ranges, places: &[Place]) -> Option<usize> {
     })
 }
 
-/// A digit that the remainder of the value by all other places says: `2*a + 3*b` modulo 3, for `a < 3`.
-fn by_remainder(simplifier: &Simplifier<'_>, places: &[Place], value: &Poly) -> Option<(usize, Poly)> {
-    let constants: Vec<i128> = places.iter().map(|place| place.place.as_const()).collect::<Option<_>>()?;
-    (0..places.len()).find_map(|at| {
-        let others = constants.iter().enumerate().filter(|(position, _)| *position != at);
-        let modulus = others.fold(0, |common, (_, &place)| gcd(common, place));
-        let shared = gcd(constants[at], modulus);
-        let (place, modulus) = (constants[at].checked_div(shared)?, modulus.checked_div(shared)?);
-        let wide = places[at].span.as_const().is_some_and(|span| span < modulus);
-        if modulus < 2 || !wide {
-            return None;
-        }
-        let (reduced, _) = simplifier.divide(value, &Poly::constant(shared))?;
-        let turned = reduced.scaled(reciprocal(place, modulus)?)?;
-        Some((at, simplifier.divide(&turned, &Poly::constant(modulus))?.1))
-    })
+/// The digit at one of the places, of a span of its own, that the remainder of the value by all other places says:
+/// `2*a + 3*b` modulo 3, for `a < 3`.
+pub(super) fn by_remainder(
+    simplifier: &Simplifier<'_>,
+    places: &[i128],
+    at: usize,
+    span: i128,
+    value: &Poly,
+) -> Option<Poly> {
+    let others = places.iter().enumerate().filter(|(position, _)| *position != at);
+    let modulus = others.fold(0, |common, (_, &place)| gcd(common, place));
+    let shared = gcd(places[at], modulus);
+    let (place, modulus) = (places[at].checked_div(shared)?, modulus.checked_div(shared)?);
+    if modulus < 2 || span >= modulus {
+        return None;
+    }
+    let (reduced, _) = simplifier.divide(value, &Poly::constant(shared))?;
+    let turned = reduced.scaled(reciprocal(place, modulus)?)?;
+    Some(simplifier.divide(&turned, &Poly::constant(modulus))?.1)
 }
 
 /// The number whose product with `value` leaves 1 modulo `modulus`.
-fn reciprocal(value: i128, modulus: i128) -> Option<i128> {
+pub(super) fn reciprocal(value: i128, modulus: i128) -> Option<i128> {
     let (mut low, mut high) = ((value.rem_euclid(modulus), 1i128), (modulus, 0i128));
     while low.0 != 0 {
         let times = high.0 / low.0;
@@ -83,10 +93,10 @@ fn reciprocal(value: i128, modulus: i128) -> Option<i128> {
 }
 
 /// Places from the outermost to the innermost as radices from the innermost, if each divides the one above.
-fn radices(order: &[Poly]) -> Option<Vec<Poly>> {
+fn radices(ranges: &Ranges, order: &[Poly]) -> Option<Vec<Poly>> {
     let mut radices = vec![order.last()?.clone()];
     for pair in order.windows(2).rev() {
-        let (whole, rest) = split(&pair[0], &pair[1])?;
+        let (whole, rest) = split(&ranges.in_multiples(&pair[0], &pair[1])?, &pair[1])?;
         rest.is_zero().then_some(())?;
         radices.push(whole);
     }

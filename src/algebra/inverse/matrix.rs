@@ -57,8 +57,7 @@ fn found(solver: &Solver<'_>) -> Option<Vec<(Var, Poly)>> {
     if bits.is_empty() || bits.len() > MAX_BITS {
         return None;
     }
-    let rows: Vec<Row> =
-        equations.iter().filter_map(|(expr, value)| row(expr, value, &vars, &widths, &bits)).collect();
+    let rows: Vec<Row> = equations.iter().filter_map(|(expr, value)| row(expr, value, &vars, &widths, &bits)).collect();
     let solution = eliminate(&rows, bits.len());
     let mut found = Vec::new();
     for (at, var) in vars.iter().enumerate() {

@@ -18,7 +18,8 @@ use tilewright_ir::{BinaryOp, Diagnostic, Expr, IndexMap, InverseClaim, Var};
 
 use super::bits::plain;
 use super::cases::{Case, cases};
-use super::padding::{padding_under, reached};
+use super::logic::{any_of, negate};
+use super::padding::{reached, without_idle_parts};
 use super::physical::known_of;
 use super::ranges::Ranges;
 use super::rewrite::Simplifier;
@@ -54,8 +55,8 @@ pub fn inverse(map: &IndexMap, physical: &[Expr], assumptions: &[Expr]) -> Resul
     let known = known_of(map, assumptions);
     let mut ranges = vars.iter().zip(physical).fold(known, |ranges, (var, extent)| ranges.with(var, extent));
     let samples = instances(map, physical, assumptions);
-    let found = solutions(map, &vars, &mut ranges).and_then(|outputs| {
-        let padding = padding_under(map, physical, &vars, &outputs, &ranges);
+    let found = solutions(map, physical, &vars, &mut ranges).and_then(|(outputs, reached)| {
+        let padding = negate(&reached);
         let claim = named(map, physical, InverseClaim { vars, outputs, padding });
         let right = samples.iter().all(|symbols| holds(map, physical, &claim, symbols));
         right.then_some(claim).ok_or_else(|| "the one that was found is wrong on a sample".to_owned())
@@ -73,8 +74,14 @@ pub fn inverse(map: &IndexMap, physical: &[Expr], assumptions: &[Expr]) -> Resul
     })
 }
 
-/// The logical indices in terms of the physical ones. How quotients are best written goes into `ranges`.
-fn solutions(map: &IndexMap, vars: &[Var], ranges: &mut Ranges) -> Result<Vec<Expr>, String> {
+/// The logical indices in terms of the physical ones, and whether a place is reached. How quotients are best written goes
+/// into `ranges`.
+fn solutions(
+    map: &IndexMap,
+    physical: &[Expr],
+    vars: &[Var],
+    ranges: &mut Ranges,
+) -> Result<(Vec<Expr>, Expr), String> {
     let outputs: Vec<Expr> = map.outputs().iter().map(|output| plain(output, ranges)).collect();
     let cases = cases(&outputs, ranges).ok_or("it has too many cases")?;
     let mut solved: Vec<(Expr, Vec<Expr>)> = Vec::new();
@@ -85,20 +92,25 @@ fn solutions(map: &IndexMap, vars: &[Var], ranges: &mut Ranges) -> Result<Vec<Ex
         let simplifier = Simplifier::new(ranges);
         let emitted = map.vars().iter().zip(&values).map(|(var, value)| simplifier.emit(value, var.dtype().scalar));
         let values: Vec<Expr> = emitted.collect::<Option<_>>().ok_or("a number in it does not fit its type")?;
-        let condition = if cases.len() == 1 { Expr::bool(true) } else { valid(map, case, vars, &values, ranges)? };
+        let condition = without_idle_parts(valid(map, case, vars, &values, ranges)?, vars, physical);
         if condition.as_const_int() != Some(0) {
             solved.push((condition, values));
         }
     }
     // The case with the longest condition comes last, where it needs none.
     solved.sort_by_key(|(condition, _)| condition.to_string().len());
-    let Some((_, last)) = solved.pop() else { return Ok(map.vars().iter().map(zero).collect()) };
-    Ok(solved.into_iter().rev().fold(last, |otherwise, (condition, values)| {
+    let conditions: Vec<Expr> = solved.iter().map(|(condition, _)| condition.clone()).collect();
+    let reached = without_idle_parts(any_of(&conditions, ranges), vars, physical);
+    let Some((_, last)) = solved.pop() else {
+        return Ok((map.vars().iter().map(zero).collect(), Expr::bool(false)));
+    };
+    let outputs = solved.into_iter().rev().fold(last, |otherwise, (condition, values)| {
         let choose = |(value, other): (Expr, Expr)| {
             if value == other { value } else { Expr::IfThenElse(condition.clone().into(), value.into(), other.into()) }
         };
         values.into_iter().zip(otherwise).map(choose).collect()
-    }))
+    });
+    Ok((outputs, reached))
 }
 
 /// Whether a place comes from this case: its solution is a logical index, in the case, that leads back to the place.
@@ -132,16 +144,21 @@ fn unused(base: &str, taken: &[String]) -> String {
 fn physical_name(map: &IndexMap, output: &Expr) -> String {
     let used: Vec<_> = output.vars().into_iter().filter(|var| map.vars().contains(var)).collect();
     let names: Vec<_> = used.iter().map(Var::name).collect();
-    match (output, names.as_slice()) {
-        (_, []) => "unit".to_owned(),
-        (Expr::Binary(BinaryOp::FloorDiv | BinaryOp::Shr, ..), [name]) => format!("{name}_outer"),
-        (Expr::Binary(BinaryOp::FloorMod, inner, _), [name]) => {
-            let nested = matches!(**inner, Expr::Binary(BinaryOp::FloorDiv, ..));
-            format!("{name}_{}", if nested { "mid" } else { "inner" })
-        }
-        (_, [name]) => (*name).to_owned(),
-        (_, names @ ([_, _] | [_, _, _] | [_, _, _, _])) => format!("{}_fused", names.join("_")),
-        (_, _) => "fused".to_owned(),
+    // A part of an index is named by which part it is.
+    let is_part = |var: &Var| map.outputs().iter().filter(|output| output.vars().contains(var)).count() > 1;
+    let part = match output {
+        Expr::Binary(BinaryOp::FloorDiv | BinaryOp::Shr, ..) => "_outer",
+        Expr::Binary(BinaryOp::FloorMod | BinaryOp::BitAnd, inner, _) => match **inner {
+            Expr::Binary(BinaryOp::FloorDiv | BinaryOp::Shr, ..) => "_mid",
+            _ => "_inner",
+        },
+        _ => "",
+    };
+    match (names.as_slice(), used.as_slice()) {
+        ([], _) => "unit".to_owned(),
+        ([name], [var]) => format!("{name}{}", if is_part(var) { part } else { "" }),
+        ([_, _] | [_, _, _] | [_, _, _, _], _) => format!("{}_fused", names.join("_")),
+        _ => "fused".to_owned(),
     }
 }
 
@@ -157,7 +174,9 @@ fn named(map: &IndexMap, physical: &[Expr], claim: InverseClaim) -> InverseClaim
     }
     let extents = map.domain().iter().chain(physical).flat_map(Expr::vars);
     taken.extend(extents.map(|var| var.name().to_owned()));
-    taken.extend(claim.vars.iter().map(|var| var.name().to_owned()).filter(|name| !taken.contains(name)).collect::<Vec<_>>());
+    taken.extend(
+        claim.vars.iter().map(|var| var.name().to_owned()).filter(|name| !taken.contains(name)).collect::<Vec<_>>(),
+    );
     let mut vars: Vec<Var> = Vec::new();
     let clashes = |var: &Var| {
         let free = claim.outputs.iter().chain([&claim.padding]).flat_map(Expr::vars);

@@ -15,6 +15,8 @@ use tilewright_ir::visit::Substitution;
 use tilewright_ir::{BinaryOp, Expr, IndexMap, Var};
 
 use super::super::bits::{bits_limit, xor_of, xor_operands};
+use super::super::divide;
+use super::super::extreme::extremes;
 use super::super::poly::{Atom, Key, Poly, Term};
 use super::super::ranges::Ranges;
 use super::super::rewrite::Simplifier;
@@ -55,7 +57,8 @@ impl<'a> Solver<'a> {
         let simplifier = Simplifier::new(self.ranges);
         for (output, var) in outputs.iter().zip(physical) {
             let no_sum = || format!("`{output}` may have no value, or is too large a sum");
-            self.open.push((simplifier.poly(output).ok_or_else(no_sum)?, simplifier.poly(&var.into()).ok_or_else(no_sum)?));
+            self.open
+                .push((simplifier.poly(output).ok_or_else(no_sum)?, simplifier.poly(&var.into()).ok_or_else(no_sum)?));
         }
         for var in self.map.vars() {
             if let Some(value) = self.ranges.fixed(var) {
@@ -133,24 +136,54 @@ impl<'a> Solver<'a> {
         Some((known, unknown))
     }
 
-    /// The digits of a sum, if they can be told apart.
+    /// The digits of a sum, if they can be told apart: one by one, or all those that share an index as one number.
     fn digits_of(&mut self, sum: &Poly, value: &Poly) -> Option<Vec<(Atom, Poly)>> {
         let (known, unknown) = self.known_part(sum)?;
-        let mut value = value.minus(&known)?;
-        let mut places = Vec::new();
-        for term in unknown {
-            let (atom, coef) = self.digit_term(&term)?;
+        let value = value.minus(&known)?;
+        let (found, radices) = self
+            .places(&unknown)
+            .and_then(|places| linear::take_apart(self.ranges, places, value.clone()))
+            .or_else(|| linear::take_apart(self.ranges, self.places(&self.clusters(&unknown)?)?, value))?;
+        self.radices.extend(radices);
+        Some(found)
+    }
+
+    fn places(&self, terms: &[Term]) -> Option<Vec<linear::Place>> {
+        let place = |term: &Term| {
+            let (atom, coef) = self.digit_term(term)?;
             let (least, greatest) = self.atom_bounds(&atom)?;
             let reversed = term.coef < 0;
             let place = Poly::from(Term { coef: coef.coef.checked_abs()?, mono: coef.mono });
-            let start = if reversed { greatest.scaled(-1)? } else { least.clone() };
-            value = value.minus(&place.times(&start)?)?;
             let span = greatest.minus(&least)?;
-            places.push(linear::Place { atom, place, span, start: if reversed { greatest } else { least }, reversed });
+            Some(linear::Place { atom, place, span, start: if reversed { greatest } else { least }, reversed })
+        };
+        terms.iter().map(place).collect()
+    }
+
+    /// Terms that share an unknown index become one, a multiple of a number of its own; none if that tells nothing apart.
+    fn clusters(&self, terms: &[Term]) -> Option<Vec<Term>> {
+        let mut clusters: Vec<(Vec<Var>, Poly)> = Vec::new();
+        for term in terms {
+            let poly = Poly::from(term.clone());
+            let mut cluster = (self.unknowns(poly.vars()), poly);
+            for (vars, sum) in std::mem::take(&mut clusters) {
+                if vars.iter().any(|var| cluster.0.contains(var)) {
+                    cluster = ([cluster.0, vars].concat(), cluster.1.plus(&sum)?);
+                } else {
+                    clusters.push((vars, sum));
+                }
+            }
+            clusters.push(cluster);
         }
-        let (found, radices) = linear::take_apart(self.ranges, places, value)?;
-        self.radices.extend(radices);
-        Some(found)
+        (clusters.len() > 1 && clusters.len() < terms.len()).then_some(())?;
+        let simplifier = Simplifier::new(self.ranges);
+        let ty = self.map.vars().first()?.dtype().scalar;
+        let number = |(_, sum): (Vec<Var>, Poly)| {
+            let content = sum.content();
+            let whole = simplifier.emit(&sum.divided(&Term { coef: content, mono: Vec::new() })?, ty)?;
+            Some(Term { coef: content, mono: vec![Atom::Opaque(Key(whole))] })
+        };
+        clusters.into_iter().map(number).collect()
     }
 
     /// The one atom of a term that is unknown, and its coefficient.
@@ -166,8 +199,24 @@ impl<'a> Solver<'a> {
     }
 
     fn atom_bounds(&self, atom: &Atom) -> Option<(Poly, Poly)> {
+        if let Atom::Opaque(Key(expr @ Expr::Binary(..))) = atom
+            && let Some((least, greatest)) = self.exact_bounds(expr)
+        {
+            return Some((Poly::constant(least), Poly::constant(greatest)));
+        }
         let poly = Poly::from(atom.clone());
         Some((self.ranges.least(&poly)?, self.ranges.greatest(&poly)?))
+    }
+
+    /// The ends of what no interval says exactly: `x ^ 1` for `x < 9`.
+    fn exact_bounds(&self, expr: &Expr) -> Option<(i128, i128)> {
+        let extent = |var: Var| {
+            let axis = self.map.vars().iter().position(|other| *other == var)?;
+            Some((var, self.map.domain()[axis].as_const_int().filter(|extent| *extent > 0)?))
+        };
+        let vars: Vec<(Var, i128)> = expr.vars().into_iter().map(extent).collect::<Option<_>>()?;
+        let (least, greatest) = extremes(expr, &vars).ok()??;
+        Some((least.value, greatest.value))
     }
 
     fn record(&mut self, atom: Atom, value: Poly) {
@@ -179,13 +228,16 @@ impl<'a> Solver<'a> {
         }
         let one = Poly::constant(1);
         let digit = match atom {
-            Atom::Opaque(Key(expr)) => return self.opaque.push((expr, value)),
+            Atom::Opaque(Key(expr)) => {
+                return match Simplifier::new(self.ranges).poly(&expr).filter(|sum| sum.as_atom().is_none()) {
+                    Some(sum) => self.open.push((sum, value)),
+                    None => self.opaque.push((expr, value)),
+                };
+            }
             Atom::Div(base, by) => Digit { base: *base, place: *by, modulus: None, value },
-            Atom::Mod(base, by) => match base.as_atom() {
-                Some(Atom::Div(inner, place)) => {
-                    Digit { base: (**inner).clone(), place: (**place).clone(), modulus: Some(*by), value }
-                }
-                _ => Digit { base: *base, place: one, modulus: Some(*by), value },
+            Atom::Mod(base, by) => match in_quotient(&base) {
+                Some((base, place)) => Digit { base, place, modulus: Some(*by), value },
+                None => Digit { base: *base, place: one, modulus: Some(*by), value },
             },
         };
         self.digits.push(digit);
@@ -196,19 +248,51 @@ impl<'a> Solver<'a> {
         let bases: Vec<Poly> = self.digits.iter().map(|digit| digit.base.clone()).collect();
         for base in bases {
             if let Some(equation) = self.assembled(&base) {
-                self.digits.retain(|digit| digit.base != base);
+                let digits = std::mem::take(&mut self.digits);
+                self.digits = digits.into_iter().filter(|digit| !self.same_digit(digit, &base)).collect();
                 self.open.push(equation);
                 return true;
             }
         }
-        false
+        let residues = self.digits.iter().find_map(|digit| self.residue(digit));
+        residues.map(|found| self.solved.push(found)).is_some()
+    }
+
+    /// An index from the remainder of a sum: `5*i + 3*j == v` modulo 15 is `5*i == v` modulo 3.
+    fn residue(&self, digit: &Digit) -> Option<(Var, Poly)> {
+        let modulus = digit.modulus.as_ref()?.as_const().filter(|_| digit.place.as_const() == Some(1))?;
+        let (known, unknown) = self.known_part(&digit.base)?;
+        let mut value = digit.value.minus(&known)?;
+        let mut places = vec![(None, modulus)];
+        for term in unknown {
+            let (atom, coef) = self.digit_term(&term)?;
+            let (least, greatest) = self.atom_bounds(&atom)?;
+            let place = Poly::from(coef).as_const()?;
+            value = value.minus(&least.scaled(place)?)?;
+            let span = greatest.minus(&least)?.as_const()?;
+            places.push((atom.as_var().map(|var| (var.clone(), least, span)), place));
+        }
+        let simplifier = Simplifier::new(self.ranges);
+        let constants: Vec<i128> = places.iter().map(|(_, place)| *place).collect();
+        places.iter().enumerate().find_map(|(at, (unknown, _))| {
+            let (var, least, span) = unknown.as_ref()?;
+            let offset = linear::by_remainder(&simplifier, &constants, at, *span, &value)?;
+            Some((var.clone(), least.plus(&offset)?))
+        })
     }
 
     fn assembled(&self, base: &Poly) -> Option<(Poly, Poly)> {
         let (mut total, mut place) = (Poly::default(), Some(Poly::constant(1)));
         while let Some(at) = &place {
-            let here = self.digits.iter().filter(|digit| digit.base == *base);
-            let Some((value, modulus)) = here.clone().find_map(|digit| self.digit_at(digit, at)) else { break };
+            let here = || self.digits.iter().filter(|digit| self.same_digit(digit, base));
+            let Some((value, modulus)) = here().find_map(|digit| self.digit_at(digit, at)) else {
+                let Some((value, modulus)) = here().find_map(|digit| self.by_remainders(digit, &total, at)) else {
+                    break;
+                };
+                total = total.plus(&at.times(&value)?)?;
+                place = Some(at.times(&modulus)?);
+                continue;
+            };
             total = total.plus(&at.times(&value)?)?;
             place = match &modulus {
                 Some(modulus) => Some(at.times(modulus)?),
@@ -226,6 +310,26 @@ impl<'a> Solver<'a> {
         Some((unknown, least.plus(&offset)?))
     }
 
+    /// Whether a digit is one of `base`: their difference moves in multiples of what the digit sees.
+    fn same_digit(&self, digit: &Digit, base: &Poly) -> bool {
+        if digit.base == *base {
+            return true;
+        }
+        let seen = digit.modulus.as_ref().and_then(|modulus| modulus.times(&digit.place));
+        let divided = seen.zip(base.minus(&digit.base)).and_then(|(seen, gap)| divide::split(&gap, &seen));
+        divided.is_some_and(|(_, rest)| rest.is_zero())
+    }
+
+    /// The digit at the place `at` from a remainder by a number that has no factor in common with it: if `x % 3 == v` and
+    /// `x % 5 == w`, then `x % 15 == v + 3 * ((w - v) * 2 % 5)`.
+    fn by_remainders(&self, digit: &Digit, total: &Poly, at: &Poly) -> Option<(Poly, Poly)> {
+        (digit.place.as_const() == Some(1)).then_some(())?;
+        let modulus = digit.modulus.as_ref()?;
+        let (place, by) = (at.as_const()?, modulus.as_const()?);
+        let turned = digit.value.minus(total)?.scaled(linear::reciprocal(place, by).filter(|_| by > 1)?)?;
+        Some((Simplifier::new(self.ranges).divide(&turned, modulus)?.1, modulus.clone()))
+    }
+
     /// What a digit says from the place `at` upwards, if it says anything there: value and modulus.
     fn digit_at(&self, digit: &Digit, at: &Poly) -> Option<(Poly, Option<Poly>)> {
         if digit.place == *at {
@@ -233,7 +337,7 @@ impl<'a> Solver<'a> {
         }
         let simplifier = Simplifier::new(self.ranges);
         let exact = |a: &Poly, b: &Poly| {
-            let (whole, rest) = super::super::divide::split(a, b)?;
+            let (whole, rest) = divide::split(a, b)?;
             rest.is_zero().then_some(whole)
         };
         let above = exact(at, &digit.place)?;
@@ -264,7 +368,9 @@ impl<'a> Solver<'a> {
             let Some(value) = moved() else { continue };
             self.opaque.remove(position);
             match xor_of(unknown) {
-                Some(Expr::Binary(BinaryOp::BitXor, a, b)) => self.opaque.push((Expr::Binary(BinaryOp::BitXor, a, b), value)),
+                Some(Expr::Binary(BinaryOp::BitXor, a, b)) => {
+                    self.opaque.push((Expr::Binary(BinaryOp::BitXor, a, b), value))
+                }
                 Some(single) => match Simplifier::new(self.ranges).poly(&single) {
                     Some(sum) => self.open.push((sum, value)),
                     None => return false,
@@ -307,4 +413,13 @@ impl<'a> Solver<'a> {
         }
         false
     }
+}
+
+/// `rest + x // p` as `(x + rest * p) // p`: dividend and divisor.
+fn in_quotient(sum: &Poly) -> Option<(Poly, Poly)> {
+    sum.terms().find_map(|term| {
+        let (1, [atom @ Atom::Div(x, by)]) = (term.coef, term.mono.as_slice()) else { return None };
+        let rest = sum.minus(&atom.clone().into())?;
+        Some((x.plus(&rest.times(by)?)?, (**by).clone()))
+    })
 }

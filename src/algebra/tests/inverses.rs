@@ -27,19 +27,24 @@ pub(super) fn told(map: &str, shape: &str, assumptions: &str) -> String {
     let (map, assumptions) = read(map, shape, assumptions);
     let physical = match physical_shape(&map, &assumptions) {
         Ok(physical) => physical,
-        Err(fault) => return fault.to_string(),
+        Err(fault) => return fault.message,
     };
     let extents: Vec<_> = physical.extents.iter().map(ToString::to_string).collect();
     match inverse(&map, &physical.extents, &assumptions) {
         Ok(claim) => format!("{}: {}, {}", extents.join(", "), claim.lambda(), claim.padding_lambda()),
-        Err(fault) => format!("{}: {fault}", extents.join(", ")),
+        Err(fault) => format!("{}: {}", extents.join(", "), fault.message),
     }
 }
 
 #[test]
-fn show() {
-    for line in std::fs::read_to_string("/tmp/alg/maps.txt").unwrap().lines() {
-        let parts: Vec<_> = line.split('|').map(str::trim).collect();
-        println!("{} | {}\n    {}", parts[0], parts[1], told(parts[0], parts[1], parts.get(2).unwrap_or(&"")));
+fn every_kind_of_map_has_the_inverse_that_a_person_would_write() {
+    let mut n_maps = 0;
+    for block in include_str!("inverses.txt").split("\n\n").map(str::trim).filter(|block| !block.is_empty()) {
+        let [map, over, gives] = <[&str; 3]>::try_from(block.lines().collect::<Vec<_>>()).unwrap();
+        let over = over.strip_prefix("over ").unwrap();
+        let (shape, assumptions) = over.split_once(" assuming ").unwrap_or((over, ""));
+        assert_eq!(told(map, shape, assumptions), gives.strip_prefix("gives ").unwrap(), "{map}");
+        n_maps += 1;
     }
+    assert!(n_maps > 70, "{n_maps}");
 }
