@@ -10,6 +10,7 @@
 //! the result with a checker of its own.
 
 mod eval;
+mod multiples;
 mod sums;
 
 use tilewright_ir::{
@@ -18,6 +19,7 @@ use tilewright_ir::{
 };
 
 use self::eval::{Env, Evaluator, Stop};
+use self::multiples::Multiples;
 use self::sums::{Digit, Space, Sum};
 use super::poly::Poly;
 use super::ranges::Ranges;
@@ -30,6 +32,20 @@ const MAX_SPLITS: usize = 64;
 ///
 /// None is found where an output is not, or a digit would have to be split in two ways, as by 4 and by 6.
 pub fn digit_certificate(
+    map: &IndexMap,
+    shape: &[Expr],
+    inverse: Option<&InverseClaim>,
+    meaning: Option<&IndexMap>,
+    assumptions: &[Expr],
+) -> Option<DigitCertificate> {
+    let multiples = Multiples::of(assumptions);
+    if !multiples.is_empty() {
+        return multiples.certificate(map, shape, inverse, meaning, assumptions);
+    }
+    find(map, shape, inverse, meaning, assumptions)
+}
+
+fn find(
     map: &IndexMap,
     shape: &[Expr],
     inverse: Option<&InverseClaim>,
@@ -70,11 +86,14 @@ fn samples(symbols: &[Var], assumptions: &[Expr]) -> Vec<Bindings> {
         assumptions.iter().all(|assumption| assumption.eval_index(symbols).is_ok_and(|value| value != 0))
     };
     let mut samples: Vec<_> = patterns.iter().map(bound).filter(holds).collect();
-    // Shapes that are assumed to be multiples of something.
-    for value in [4i128, 6, 12, 16, 48, 96, 128, 384, 640, 1280] {
-        samples.extend(Some(symbols.iter().map(|symbol| (symbol.clone(), value)).collect()).filter(holds));
+    // One large among small ones.
+    for large in 0..symbols.len().min(6) {
+        let value = |position: usize| if position == large { 100_800 } else { 4 + 2 * (i128::from(position % 3 == 1)) };
+        samples.extend(
+            Some(symbols.iter().enumerate().map(|(at, symbol)| (symbol.clone(), value(at))).collect()).filter(holds),
+        );
     }
-    samples.truncate(if symbols.is_empty() { 1 } else { 12 });
+    samples.truncate(if symbols.is_empty() { 1 } else { 16 });
     samples
 }
 

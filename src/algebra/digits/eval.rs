@@ -2,7 +2,7 @@
 
 use tilewright_ir::{BinaryOp, Bindings, Expr, UnaryOp, Var};
 
-use super::sums::{Space, Digit, Sum};
+use super::sums::{Digit, Space, Sum};
 use super::{Ordered, WIDE};
 use crate::algebra::poly::{Atom, Key, Poly};
 use crate::algebra::rewrite::Simplifier;
@@ -240,12 +240,12 @@ impl<'f> Evaluator<'f> {
 
     /// The digits of a sum from the least weight up, if each leaves room for those before it; else as they come.
     pub(super) fn ordered(&self, space: &Space, sum: &Sum) -> Option<Ordered> {
-        let sample = self.samples.last()?;
-        let mut places = sum
-            .places
-            .iter()
-            .map(|(digit, weight)| Some((value(weight, sample)?.checked_abs()?, *digit)))
-            .collect::<Option<Vec<_>>>()?;
+        // Over all samples together: at a single one two weights may be the same.
+        let size = |weight: &Poly| {
+            self.samples.iter().try_fold(0i128, |sum, sample| sum.checked_add(value(weight, sample)?.checked_abs()?))
+        };
+        let mut places =
+            sum.places.iter().map(|(digit, weight)| Some((size(weight)?, *digit))).collect::<Option<Vec<_>>>()?;
         places.sort_unstable();
         let order: Vec<Digit> = places.into_iter().map(|(_, digit)| digit).collect();
         let separated = (0..order.len()).all(|position| {
@@ -263,7 +263,8 @@ impl<'f> Evaluator<'f> {
     /// The values of a sum's digits at an index that reaches the last physical one, if one is plain to see.
     pub(super) fn witness(&self, space: &Space, sum: &Sum, order: &[Digit], extent: &Expr) -> Option<Vec<Expr>> {
         let values = order.iter().map(|digit| self.end(space, sum, *digit)).collect::<Option<Vec<_>>>()?;
-        let reaches = self.samples.iter().all(|sample| self.reaches(space, sum, order, &values, extent, sample).is_some());
+        let reaches =
+            self.samples.iter().all(|sample| self.reaches(space, sum, order, &values, extent, sample).is_some());
         reaches.then_some(values)
     }
 
@@ -303,7 +304,8 @@ impl<'f> Evaluator<'f> {
             reached = reached.checked_add(value(sum.places.get(digit)?, sample)?.checked_mul(at)?)?;
             point[digit.0] = point[digit.0].checked_add(value(&space.stride(*digit)?, sample)?.checked_mul(at)?)?;
         }
-        let inside = point.iter().zip(space.extents()).all(|(at, extent)| value(extent, sample).is_some_and(|end| *at < end));
+        let inside =
+            point.iter().zip(space.extents()).all(|(at, extent)| value(extent, sample).is_some_and(|end| *at < end));
         (inside && last.eval_index(sample).ok()? == reached + 1).then_some(())
     }
 }
@@ -321,7 +323,8 @@ fn exact_part(poly: &Poly, by: &Poly) -> Option<(Poly, Poly)> {
 /// The number that a polynomial is at a sample.
 fn value(poly: &Poly, sample: &Bindings) -> Option<i128> {
     poly.terms().try_fold(0i128, |sum, term| {
-        let product = term.mono.iter().try_fold(term.coef, |product, atom| product.checked_mul(atom_value(atom, sample)?));
+        let product =
+            term.mono.iter().try_fold(term.coef, |product, atom| product.checked_mul(atom_value(atom, sample)?));
         sum.checked_add(product?)
     })
 }
@@ -353,7 +356,11 @@ fn ends(sum: &Sum, space: &Space, sample: &Bindings) -> Option<(i128, i128)> {
     let (mut low, mut high) = (value(&sum.offset, sample)?, value(&sum.offset, sample)?);
     let mut add = |weight: i128, max: i128| {
         let product = weight.checked_mul(max)?;
-        if product < 0 { low = low.checked_add(product)? } else { high = high.checked_add(product)? }
+        if product < 0 {
+            low = low.checked_add(product)?
+        } else {
+            high = high.checked_add(product)?
+        }
         Some(())
     };
     let mut above: Option<(Digit, i128)> = None;

@@ -120,10 +120,7 @@ impl Sum {
             return Some(Self::default());
         }
         let scale = |(digit, coefficient): (&Digit, &Poly)| Some((*digit, coefficient.times(factor)?));
-        Some(Self {
-            places: self.places.iter().map(scale).collect::<Option<_>>()?,
-            offset: self.offset.times(factor)?,
-        })
+        Some(Self { places: self.places.iter().map(scale).collect::<Option<_>>()?, offset: self.offset.times(factor)? })
     }
 
     pub(super) fn minus(&self, other: &Self) -> Option<Self> {

@@ -168,6 +168,15 @@ fn stated(checker: &mut Checker, space: &Space, outputs: &[Sum], claims: &[Digit
     if outputs.len() != claims.len() {
         return Err(Rejected("the number of outputs is wrong"));
     }
+    // A split that no output tells of would be one that nothing says is needed.
+    let appears = |digit: usize| outputs.iter().any(|output| output.places.iter().any(|(other, _)| *other == digit));
+    let is_idle = |axis: &space::Axis| {
+        let digits: Vec<bool> = (axis.first..axis.first + axis.n_digits()).map(appears).collect();
+        digits.windows(2).any(|pair| pair == [false, false])
+    };
+    if space.axes.iter().any(is_idle) {
+        return Err(Rejected("an index is split where no output tells of it"));
+    }
     outputs.iter().zip(claims).map(|(output, claim)| stated_one(checker, space, output, claim)).collect()
 }
 

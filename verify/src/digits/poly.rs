@@ -10,7 +10,7 @@ pub(super) type Mono = Vec<u32>;
 
 /// A polynomial: terms by degree and then by atoms, no coefficient 0. Equal polynomials are equal data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Poly(Vec<(Mono, i128)>);
+pub(super) struct Poly(Vec<(Mono, i128)>);
 
 fn order(a: &[u32], b: &[u32]) -> Ordering {
     a.len().cmp(&b.len()).then_with(|| a.cmp(b))
@@ -47,7 +47,7 @@ impl Poly {
     }
 
     /// Its value, if it is a number.
-    pub fn as_const(&self) -> Option<i128> {
+    pub(super) fn as_const(&self) -> Option<i128> {
         match self.0.as_slice() {
             [] => Some(0),
             [(mono, value)] if mono.is_empty() => Some(*value),

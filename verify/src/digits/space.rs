@@ -8,14 +8,13 @@ use crate::lemmas::Lemma;
 /// The most digits of all axes together.
 pub(super) const MAX_DIGITS: usize = 256;
 
-/// An index `0 <= x < extent`. Its part `k` is `x // strides[k]`; digit `k` is part `k` modulo `radices[k]`, the last digit
+/// An index `0 <= x < extent`. Its part `k` is `x // strides[k]`; digit `k` is part `k` modulo its radix, the last digit
 /// the last part.
 #[derive(Debug)]
 pub(super) struct Axis {
     pub(super) extent: Poly,
     /// The number of its first digit.
     pub(super) first: usize,
-    pub(super) radices: Vec<Poly>,
     pub(super) strides: Vec<Poly>,
     /// The extent of each part.
     parts: Vec<Poly>,
@@ -97,8 +96,11 @@ impl Space {
         }
         let (axis, first) = (self.axes.len(), self.digits.len());
         let last = parts.last().cloned().unwrap_or_default();
-        self.digits.extend(radices.iter().cloned().chain([last]).map(|extent| Digit { axis, extent }));
-        self.axes.push(Axis { extent, first, radices, strides, parts });
+        if !radices.is_empty() && last.as_const() == Some(1) {
+            return Err(Rejected("a radix leaves nothing above it"));
+        }
+        self.digits.extend(radices.into_iter().chain([last]).map(|extent| Digit { axis, extent }));
+        self.axes.push(Axis { extent, first, strides, parts });
         Ok(())
     }
 
