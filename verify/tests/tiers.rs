@@ -259,8 +259,8 @@ fn a_judge_that_records_asks_z3_too() {
     let recording = judge().recording();
     let found = recording.check_map(MapClaim::new(&layout, &[7, 3, 4].map(int)));
     assert!(found.iter().all(|report| report.verdict.is_proved()));
-    let certificate = recording.certificate().unwrap();
-    assert!(certificate.files().count() > 4);
+    let confirmed = found.iter().filter(|report| report.proof.is_confirmed()).count();
+    assert!(confirmed >= 3, "{confirmed} of {} obligations were confirmed by Z3", found.len());
 }
 
 #[test]

@@ -124,11 +124,6 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Whether ranges or points decided, which leaves no goals for another solver.
-fn by_looking(method: &str) -> bool {
-    ["intervals", "enumeration"].iter().any(|word| method.starts_with(word))
-}
-
 /// What an answer is worth as a decision.
 fn decision(answer: Answer, method: &str) -> Decision {
     match answer {
