@@ -33,7 +33,7 @@ fn positions(number: usize) -> Vec<usize> {
     [number.wrapping_add(1), number.wrapping_sub(1), 0, 99].into_iter().filter(|other| *other != number).collect()
 }
 
-/// Whether two certificates say the same: of expressions that are written differently only, the values.
+/// All of them.
 pub fn all(valid: &DigitCertificate) -> Mutants {
     let mut found: Mutants = Vec::new();
     for (what, view) in views(&valid.map) {
