@@ -5,23 +5,23 @@ use tilewright_script::{Symbols, read_index_map, read_shape};
 use tilewright_verify::MapClaim;
 
 /// A map and what is claimed of it.
-pub struct Case {
-    pub text: String,
-    pub map: IndexMap,
-    pub shape: Vec<Expr>,
-    pub padded: Vec<usize>,
-    pub inverse: Option<InverseClaim>,
-    pub meaning: Option<IndexMap>,
-    pub assumptions: Vec<Expr>,
+pub(crate) struct Case {
+    pub(crate) text: String,
+    pub(crate) map: IndexMap,
+    pub(crate) shape: Vec<Expr>,
+    pub(crate) padded: Vec<usize>,
+    pub(crate) inverse: Option<InverseClaim>,
+    pub(crate) meaning: Option<IndexMap>,
+    pub(crate) assumptions: Vec<Expr>,
 }
 
 impl Case {
-    pub fn claim(&self) -> MapClaim<'_> {
+    pub(crate) fn claim(&self) -> MapClaim<'_> {
         let claim = MapClaim::new(&self.map, &self.shape).padded(&self.padded).assuming(&self.assumptions);
         MapClaim { inverse: self.inverse.as_ref(), meaning: self.meaning.as_ref(), ..claim }
     }
 
-    pub fn read(map: &str, logical: &str, physical: &str) -> Self {
+    pub(crate) fn read(map: &str, logical: &str, physical: &str) -> Self {
         Builder::new(map, logical, physical).done()
     }
 }
@@ -84,7 +84,7 @@ fn new(map: &str, logical: &str, physical: &str) -> Builder {
 const K: &str = "((C+3)//4)";
 
 /// True maps.
-pub fn all() -> Vec<Case> {
+pub(crate) fn all() -> Vec<Case> {
     let flat = format!("lambda n, h, w, c: [(((n*{K} + c//4)*H + h)*W + w)*4 + c%4]");
     let flat_inverse = format!(
         "lambda p: [p//(4*W*H*{K}), p//(4*W)%H, p//4%W, p//(4*W*H)%{K}*4 + p%4, \
@@ -152,7 +152,7 @@ pub fn all() -> Vec<Case> {
 }
 
 /// Maps and obligations that do not hold.
-pub fn broken() -> Vec<(&'static str, Case)> {
+pub(crate) fn broken() -> Vec<(&'static str, Case)> {
     let read = Case::read;
     let floor = "lambda n, h, w, c: [(((n*(C//4) + c//4)*H + h)*W + w)*4 + c%4]";
     let flat = format!("lambda n, h, w, c: [(((n*{K} + c//4)*H + h)*W + w)*4 + c%4]");

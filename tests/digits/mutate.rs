@@ -33,8 +33,8 @@ fn positions(number: usize) -> Vec<usize> {
     [number.wrapping_add(1), number.wrapping_sub(1), 0, 99].into_iter().filter(|other| *other != number).collect()
 }
 
-/// Whether two certificates say the same: of expressions that are written differently only, the values.
-pub fn all(valid: &DigitCertificate) -> Mutants {
+/// All of them.
+pub(crate) fn all(valid: &DigitCertificate) -> Mutants {
     let mut found: Mutants = Vec::new();
     for (what, view) in views(&valid.map) {
         found.push((format!("map: {what}"), DigitCertificate { map: view, ..valid.clone() }));
@@ -77,8 +77,8 @@ fn witnesses(valid: &DigitCertificate, found: &mut Mutants) {
             mutant.witnesses[output] = Some(list);
             found.push((format!("value of witness {what}"), mutant));
         }
-        for position in 0..values.len() {
-            for value in changed(&values[position]) {
+        for (position, value) in values.iter().enumerate() {
+            for value in changed(value) {
                 let mut mutant = valid.clone();
                 mutant.witnesses[output].as_mut().unwrap()[position] = value;
                 found.push((format!("witness {output}"), mutant));

@@ -15,7 +15,7 @@ impl Source {
 }
 
 /// A map of two indices whose outputs are splits, fusions, strides, offsets and reversals of them.
-pub fn case(seed: u64) -> Case {
+pub(crate) fn case(seed: u64) -> Case {
     let mut source = Source(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let extents = [source.below(13) + 2, source.below(9) + 1];
     let mut outputs = Vec::new();
@@ -63,7 +63,7 @@ fn images(case: &Case) -> Vec<(Vec<i128>, Vec<i128>)> {
 }
 
 /// Which obligations hold.
-pub fn truth(case: &Case) -> [(&'static str, bool); 3] {
+pub(crate) fn truth(case: &Case) -> [(&'static str, bool); 3] {
     let shape: Vec<i128> = case.shape.iter().map(|extent| extent.as_const_int().unwrap()).collect();
     let images = images(case);
     let distinct: HashSet<_> = images.iter().map(|(_, image)| image.clone()).collect();

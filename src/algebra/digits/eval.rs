@@ -263,8 +263,7 @@ impl<'f> Evaluator<'f> {
     /// The values of a sum's digits at an index that reaches the last physical one, if one is plain to see.
     pub(super) fn witness(&self, space: &Space, sum: &Sum, order: &[Digit], extent: &Expr) -> Option<Vec<Expr>> {
         let values = order.iter().map(|digit| self.end(space, sum, *digit)).collect::<Option<Vec<_>>>()?;
-        let reaches =
-            self.samples.iter().all(|sample| self.reaches(space, sum, order, &values, extent, sample).is_some());
+        let reaches = self.samples.iter().all(|sample| reaches(space, sum, order, &values, extent, sample).is_some());
         reaches.then_some(values)
     }
 
@@ -277,7 +276,7 @@ impl<'f> Evaluator<'f> {
         let has_top = sum.places.keys().any(|other| other.0 == axis && space.is_top(*other));
         let one = Expr::int(1);
         if !has_top {
-            return Some(self.emit(&space.radix(digit)?.plus_const(-1)?)?);
+            return self.emit(&space.radix(digit)?.plus_const(-1)?);
         }
         let last = self.emit(&space.extents()[axis])? - one;
         let part = if number == 0 { last } else { last.floor_div(self.emit(&space.stride(digit)?)?) };
@@ -286,28 +285,21 @@ impl<'f> Evaluator<'f> {
             None => part,
         })
     }
+}
 
-    fn reaches(
-        &self,
-        space: &Space,
-        sum: &Sum,
-        order: &[Digit],
-        values: &[Expr],
-        last: &Expr,
-        sample: &Bindings,
-    ) -> Option<()> {
-        let mut reached = value(&sum.offset, sample)?;
-        let mut point = vec![0i128; space.extents().len()];
-        for (digit, expr) in order.iter().zip(values) {
-            let at = expr.eval_index(sample).ok()?;
-            (0..extent(space, *digit, sample)?).contains(&at).then_some(())?;
-            reached = reached.checked_add(value(sum.places.get(digit)?, sample)?.checked_mul(at)?)?;
-            point[digit.0] = point[digit.0].checked_add(value(&space.stride(*digit)?, sample)?.checked_mul(at)?)?;
-        }
-        let inside =
-            point.iter().zip(space.extents()).all(|(at, extent)| value(extent, sample).is_some_and(|end| *at < end));
-        (inside && last.eval_index(sample).ok()? == reached + 1).then_some(())
+/// Whether the digits' values are an index of the box, and the sum is the last index there.
+fn reaches(space: &Space, sum: &Sum, order: &[Digit], values: &[Expr], last: &Expr, sample: &Bindings) -> Option<()> {
+    let mut reached = value(&sum.offset, sample)?;
+    let mut point = vec![0i128; space.extents().len()];
+    for (digit, expr) in order.iter().zip(values) {
+        let at = expr.eval_index(sample).ok()?;
+        (0..extent(space, *digit, sample)?).contains(&at).then_some(())?;
+        reached = reached.checked_add(value(sum.places.get(digit)?, sample)?.checked_mul(at)?)?;
+        point[digit.0] = point[digit.0].checked_add(value(&space.stride(*digit)?, sample)?.checked_mul(at)?)?;
     }
+    let inside =
+        point.iter().zip(space.extents()).all(|(at, extent)| value(extent, sample).is_some_and(|end| *at < end));
+    (inside && last.eval_index(sample).ok()? == reached + 1).then_some(())
 }
 
 /// The terms that `by` divides, divided, and the others.
@@ -357,9 +349,9 @@ fn ends(sum: &Sum, space: &Space, sample: &Bindings) -> Option<(i128, i128)> {
     let mut add = |weight: i128, max: i128| {
         let product = weight.checked_mul(max)?;
         if product < 0 {
-            low = low.checked_add(product)?
+            low = low.checked_add(product)?;
         } else {
-            high = high.checked_add(product)?
+            high = high.checked_add(product)?;
         }
         Some(())
     };

@@ -12,6 +12,8 @@ use crate::lemmas::Lemma;
 
 /// How many facts are combined at most.
 const MAX_FACTS: usize = 4;
+/// How many combinations are tried at most.
+const MAX_TRIALS: usize = 48;
 
 /// What an atom stands for.
 #[derive(Clone, Debug)]
@@ -159,8 +161,8 @@ impl Atoms {
         }
         let facts = self.all_facts()?;
         let shifted_facts = facts.iter().map(|fact| self.shifted(fact)).collect::<Option<Vec<_>>>()?;
-        let mut used = Vec::new();
-        search(&shifted, &shifted_facts, &mut used, MAX_FACTS)?;
+        let (mut used, mut trials) = (Vec::new(), MAX_TRIALS);
+        search(&shifted, &shifted_facts, &mut used, MAX_FACTS, &mut trials)?;
         let used = used.into_iter().map(|(position, factor)| (facts[position].clone(), factor)).collect();
         Some(NonNegative { poly: poly.clone(), used })
     }
@@ -197,19 +199,20 @@ fn negative(poly: &Poly) -> Option<&(Mono, i128)> {
 }
 
 /// Takes multiples of facts off `poly` until no coefficient is negative.
-fn search(poly: &Poly, facts: &[Poly], used: &mut Vec<(usize, Mono)>, left: usize) -> Option<()> {
+fn search(poly: &Poly, facts: &[Poly], used: &mut Vec<(usize, Mono)>, left: usize, trials: &mut usize) -> Option<()> {
     let Some((mono, value)) = negative(poly) else { return Some(()) };
     let left = left.checked_sub(1)?;
     for (position, fact) in facts.iter().enumerate() {
         for (part, weight) in fact.terms().iter().filter(|(_, weight)| *weight < 0) {
             let Some(factor) = without(mono, part) else { continue };
+            *trials = trials.checked_sub(1)?;
             // `scale * poly + (scale - 1)` is not negative only if `poly` is not.
             let common = gcd(value.unsigned_abs(), weight.unsigned_abs());
             let scale = i128::try_from(weight.unsigned_abs() / common).ok()?;
             let times = i128::try_from(value.unsigned_abs() / common).ok()?;
             let rest = poly.scaled(scale)?.plus_const(scale - 1)?.minus(&fact.times_term(&factor, times)?)?;
             used.push((position, factor));
-            if search(&rest, facts, used, left).is_some() {
+            if search(&rest, facts, used, left, trials).is_some() {
                 return Some(());
             }
             used.pop();

@@ -109,12 +109,12 @@ fn gather(
         Expr::Unary(UnaryOp::Not, operand) => {
             checker.nested(|checker| gather(checker, operand, env, !wanted, facts))?;
         }
-        Expr::Binary(op @ (BinaryOp::And | BinaryOp::Or), lhs, rhs) => {
-            if (*op == BinaryOp::And) == wanted {
-                checker.nested(|checker| gather(checker, lhs, env, wanted, facts))?;
-                checker.nested(|checker| gather(checker, rhs, env, wanted, facts))?;
-            }
+        Expr::Binary(op @ (BinaryOp::And | BinaryOp::Or), lhs, rhs) if (*op == BinaryOp::And) == wanted => {
+            checker.nested(|checker| gather(checker, lhs, env, wanted, facts))?;
+            checker.nested(|checker| gather(checker, rhs, env, wanted, facts))?;
         }
+        // One of the two, nobody knows which.
+        Expr::Binary(BinaryOp::And | BinaryOp::Or, ..) => {}
         Expr::Binary(op, lhs, rhs) => {
             let Some(op) = (if wanted { Some(*op) } else { negated(*op) }) else { return Ok(()) };
             let sums = checker.attempt(|checker| Ok((checker.eval(lhs, env)?, checker.eval(rhs, env)?)));

@@ -28,10 +28,7 @@ pub(super) fn separated(checker: &mut Checker, space: &Space, places: &[(usize, 
     checker.attempt(|checker| {
         let mut below = Sum::default();
         for (digit, weight) in places {
-            let is_negative = match checker.atoms.nonnegative(weight) {
-                Some(_) => false,
-                None => true,
-            };
+            let is_negative = checker.atoms.nonnegative(weight).is_none();
             let size = if is_negative { weight.scaled(-1).ok_or(TOO_LARGE)? } else { weight.clone() };
             checker.window(space, &below, Some(&size))?;
             checker.found.push(Instance::Lemma(Lemma::HornerInjective));
