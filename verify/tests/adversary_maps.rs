@@ -1,0 +1,243 @@
+//! Index maps, certificates and layouts made to slip past the judge: none is proved, and nothing right is refuted.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use tilewright_ir::layout::{ArrayShape, Dimension, ElementType, Layout, Tile};
+use tilewright_ir::{
+    BinaryOp, DataType, DigitCertificate, DigitPlace, DigitSource, DigitSum, DigitView, Expr, IndexMap, InverseClaim,
+    ScalarType, Var,
+};
+use tilewright_verify::{Config, Judge, MapClaim, PairClaim, Report, Verdict, digits};
+
+fn int(value: i64) -> Expr {
+    Expr::int(value)
+}
+
+fn long(value: i128) -> Expr {
+    Expr::Int { value, ty: ScalarType::Int64 }
+}
+
+fn op(op: BinaryOp, a: Expr, b: Expr) -> Expr {
+    Expr::binary(op, a, b)
+}
+
+fn choose(condition: Expr, yes: Expr, no: Expr) -> Expr {
+    Expr::IfThenElse(Box::new(condition), Box::new(yes), Box::new(no))
+}
+
+fn var(name: &str) -> (Var, Expr) {
+    let var = Var::index(name);
+    (var.clone(), Expr::from(&var))
+}
+
+fn map(vars: &[&Var], domain: &[Expr], outputs: Vec<Expr>) -> IndexMap {
+    IndexMap::new(vars.iter().map(|&var| var.clone()).collect(), domain.to_vec(), outputs, Vec::new()).unwrap()
+}
+
+fn check(claim: MapClaim<'_>) -> Vec<Report> {
+    let reports = Judge::new(Config::default()).unwrap().check_map(claim);
+    for report in &reports {
+        eprintln!("{:13} {:8.2} ms  {} [{}]", report.obligation, report.ms, report.verdict, report.method);
+        let internal = matches!(&report.verdict, Verdict::Unknown(reason) if reason.contains("internal"));
+        assert!(!internal, "{} of {}: {}", report.obligation, report.subject, report.verdict);
+    }
+    reports
+}
+
+fn verdict<'r>(reports: &'r [Report], id: &str) -> &'r Verdict {
+    &reports.iter().find(|report| report.obligation == id).unwrap().verdict
+}
+
+#[track_caller]
+fn not_proved(reports: &[Report], ids: &[&str]) {
+    for id in ids {
+        assert!(!verdict(reports, id).is_proved(), "{id} is proved");
+    }
+}
+
+#[track_caller]
+fn proved(reports: &[Report]) {
+    let open: Vec<_> = reports.iter().filter(|report| !report.verdict.is_proved()).collect();
+    assert!(open.is_empty(), "{open:#?}");
+}
+
+/// 2^30 indices: too many to be looked at.
+const MANY: i64 = 1 << 30;
+
+#[test]
+fn an_index_without_an_image_far_away_is_no_proof() {
+    let far = 123_456_789;
+    let (i, ie) = var("i");
+    let (p, pe) = var("p");
+    let away = ie.clone() - int(far);
+    let here = choose(op(BinaryOp::Eq, ie.clone(), int(far)), int(70_000), int(0));
+    let nothing = [
+        int(0) * int(1).floor_div(away.clone()),
+        int(1).floor_div(away.clone()).floor_mod(int(1)),
+        int(0) * op(BinaryOp::Shr, int(1), here.clone()),
+        int(0) * Expr::Cast(DataType::scalar(ScalarType::Int8), Box::new(here.clone())),
+    ];
+    for (kind, zero) in nothing.into_iter().enumerate() {
+        let traps = map(&[&i], &[int(MANY)], vec![ie.clone() + zero]);
+        assert!(traps.eval(&[far.into()], &Default::default()).is_err(), "{kind}");
+        let inverse = InverseClaim { vars: vec![p.clone()], outputs: vec![pe.clone()], padding: Expr::bool(false) };
+        let identity = map(&[&i], &[int(MANY)], vec![ie.clone()]);
+        let shape = [int(MANY)];
+        let reports = check(MapClaim::new(&traps, &shape).inverse(&inverse).meaning(&identity));
+        not_proved(&reports, &["bounds", "injective", "overflow", "inverse", "padding", "specification"]);
+        let reports = check(MapClaim::new(&identity, &shape).meaning(&traps));
+        not_proved(&reports, &["specification"]);
+        // The same in the inverse, or in the padding.
+        let place = |expr: &Expr| {
+            let back = IndexMap::new(vec![i.clone()], vec![int(MANY)], vec![expr.clone()], vec![]).unwrap();
+            back.apply(&[pe.clone()]).remove(0)
+        };
+        let wrong = InverseClaim { outputs: vec![place(&traps.outputs()[0])], ..inverse.clone() };
+        let reports = check(MapClaim::new(&identity, &shape).inverse(&wrong));
+        not_proved(&reports, &["inverse"]);
+        let silent = op(BinaryOp::Ne, place(&traps.outputs()[0]), pe.clone());
+        let wrong = InverseClaim { padding: silent, ..inverse.clone() };
+        let reports = check(MapClaim::new(&identity, &shape).inverse(&wrong));
+        not_proved(&reports, &["padding"]);
+    }
+}
+
+#[test]
+fn a_division_that_a_condition_guards_is_proved() {
+    let (i, ie) = var("i");
+    let n = Var::index("n");
+    let ne = Expr::from(&n);
+    let guarded = choose(int(1).lt(ne.clone()), (ie.clone() * int(2)).floor_div(ne.clone() - int(1)), ie.clone());
+    let guarded = map(&[&i], &[ne.clone()], vec![ie + guarded * int(0)]);
+    let reports = check(MapClaim::new(&guarded, &[ne]));
+    for id in ["bounds", "injective"] {
+        assert!(verdict(&reports, id).is_proved(), "{id}");
+    }
+}
+
+#[test]
+fn a_meaning_may_name_its_indices_as_it_likes() {
+    let ((i, ie), (j, je)) = (var("i"), var("j"));
+    let shape = [int(1 << 20), int(1 << 20)];
+    let mixed = |i: &Expr, j: &Expr| vec![i.clone(), op(BinaryOp::BitXor, j.clone(), i.clone().floor_mod(int(8)))];
+    let swizzle = map(&[&i, &j], &shape, mixed(&ie, &je));
+    let same = map(&[&j, &i], &shape, mixed(&je, &ie));
+    proved(&check(MapClaim::new(&swizzle, &shape).meaning(&same)));
+    let turned = map(&[&j, &i], &shape, mixed(&ie, &je));
+    let reports = check(MapClaim::new(&swizzle, &shape).meaning(&turned));
+    assert!(matches!(verdict(&reports, "specification"), Verdict::Refuted(_)));
+    // Without bits, for all shapes.
+    let [n, m] = ["n", "m"].map(|name| Expr::from(Var::index(name)));
+    let shape = [n.clone(), m.clone()];
+    let plain = map(&[&i, &j], &shape, vec![ie.clone() * m.clone() + je.clone()]);
+    let slots = [n.clone() * m.clone()];
+    let same = map(&[&j, &i], &shape, vec![je.clone() * m.clone() + ie.clone()]);
+    proved(&check(MapClaim::new(&plain, &slots).meaning(&same)));
+    let turned = map(&[&j, &i], &shape, vec![ie.clone() * m.clone() + je.clone()]);
+    not_proved(&check(MapClaim::new(&plain, &slots).meaning(&turned)), &["specification"]);
+}
+
+#[test]
+fn a_meaning_that_calls_an_index_by_the_name_of_an_extent_is_no_other_extent() {
+    let ((i, ie), (n, ne)) = (var("i"), var("n"));
+    // The difference shows beyond 2^20 alone.
+    let large = int(1 << 20).lt(ne.clone());
+    let last = map(&[&i], &[ne.clone()], vec![choose(large.clone(), ne.clone() - int(1) - ie.clone(), ie.clone())]);
+    let lie = choose(large, int(0) - int(1), ne.clone());
+    let meaning = map(&[&n], &[ne.clone()], vec![lie]);
+    not_proved(&check(MapClaim::new(&last, &[ne.clone()]).meaning(&meaning)), &["specification"]);
+    // An index of the map is nothing that a meaning may speak of.
+    let a = Var::index("a");
+    let identity = map(&[&i], &[ne.clone()], vec![ie.clone()]);
+    let foreign = map(&[&a], &[ne.clone()], vec![ie]);
+    let reports = Judge::new(Config::default()).unwrap().check_map(MapClaim::new(&identity, &[ne]).meaning(&foreign));
+    assert!(!reports.iter().any(|report| report.obligation == "specification" && report.verdict.is_proved()));
+}
+
+#[test]
+fn an_extent_beyond_all_bits_is_not_reached() {
+    let ((i, ie), (j, je)) = (var("i"), var("j"));
+    let domain = [int(1 << 20), int(1 << 20)];
+    let mixed = op(BinaryOp::BitXor, je, ie.clone().floor_mod(int(8)));
+    let swizzle = map(&[&i, &j], &domain, vec![ie, mixed]);
+    let power = long(1 << 62) * long(1 << 62) * long(2);
+    let huge = [domain[0].clone(), power + long(1)];
+    not_proved(&check(MapClaim::new(&swizzle, &huge)), &["tight"]);
+}
+
+/// One output that is the only digit of the only axis.
+fn plain_certificate(witness: i64) -> DigitCertificate {
+    let place = DigitPlace { axis: 0, digit: 0, weight: int(1) };
+    DigitCertificate {
+        map: DigitView { radices: vec![vec![]], outputs: vec![DigitSum { places: vec![place], offset: int(0) }] },
+        sources: vec![DigitSource { axis: 0, digit: 0, output: 0, place: 0 }],
+        inverse: None,
+        witnesses: vec![Some(vec![int(witness)])],
+    }
+}
+
+#[test]
+fn both_sides_of_an_or_have_a_value() {
+    let far = 50_000;
+    let (i, ie) = var("i");
+    let traps = Expr::int(0).lt(int(1).floor_div(ie.clone() - int(far)));
+    let yes = int(-1).lt(ie.clone());
+    let either = |a: &Expr, b: &Expr| choose(op(BinaryOp::Or, a.clone(), b.clone()), ie.clone(), int(0));
+    for output in [either(&yes, &traps), either(&traps, &yes)] {
+        let wrong = map(&[&i], &[int(100_000)], vec![output]);
+        let shape = [int(100_000)];
+        let certificate = plain_certificate(99_999);
+        let claim = MapClaim::new(&wrong, &shape).digits(&certificate);
+        if let Ok(checked) = digits::check(&claim, &certificate) {
+            for obligation in ["bounds", "overflow", "injective"] {
+                assert!(checked.shows(obligation).is_err(), "{obligation}");
+            }
+        }
+        not_proved(&check(claim), &["bounds", "overflow"]);
+    }
+}
+
+#[test]
+fn a_padding_without_a_value_says_nothing_in_digits() {
+    let (i, ie) = var("i");
+    let (p, pe) = var("p");
+    let identity = map(&[&i], &[int(5000)], vec![ie]);
+    let above = int(4999).lt(pe.clone());
+    let traps = int(0).lt(int(1).floor_div(pe.clone() - int(5500)));
+    let view = || plain_certificate(4999).map;
+    let certificate =
+        DigitCertificate { inverse: Some(view()), witnesses: vec![None], ..plain_certificate(4999) };
+    for padding in [op(BinaryOp::Or, above.clone(), traps.clone()), op(BinaryOp::Or, traps, above)] {
+        let inverse = InverseClaim { vars: vec![p.clone()], outputs: vec![pe.clone()], padding };
+        let shape = [int(6000)];
+        let claim = MapClaim::new(&identity, &shape).padded(&[0]).inverse(&inverse).digits(&certificate);
+        if let Ok(checked) = digits::check(&claim, &certificate) {
+            assert!(checked.shows("padding").is_err() && checked.shows("inverse").is_err());
+        }
+        not_proved(&check(claim), &["padding"]);
+    }
+}
+
+fn array(extents: &[u64], layout: Layout) -> ArrayShape {
+    let dimensions = extents.iter().map(|&extent| Dimension::Static(extent)).collect();
+    ArrayShape::new(ElementType::F32, dimensions, Some(layout)).unwrap()
+}
+
+#[test]
+fn a_permutation_names_every_dimension_once() {
+    let (i, ie) = var("i");
+    let tiles = [[1].as_slice(), &[1, 3]].map(|tile| Tile::from_vector(tile).unwrap()).to_vec();
+    let from = array(&[2], Layout::row_major(1).with_tiles(tiles));
+    let tail = Layout { tail_alignment: 6, ..Layout::row_major(2) };
+    let to = array(&[2, 2], tail);
+    let reindex = map(&[&i], &[int(2)], vec![ie.clone(), ie]);
+    let claim = PairClaim {
+        from: &from,
+        to: &to,
+        to_extents: &[int(2), int(2)],
+        reindex: &reindex,
+        permutation: Some(&[0, 0]),
+    };
+    let report = Judge::new(Config::default()).unwrap().check_bitcast(&claim);
+    assert!(!report.verdict.is_proved(), "{}", report.method);
+}
