@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use family::{Generated, Op, broken, generated, single};
 use rayon::prelude::*;
 use tilewright::algebra;
-use tilewright_ir::{Bindings, Expr};
+use tilewright_ir::{Bindings, Expr, IndexMap, InverseClaim};
 use tilewright_verify::{Config, Judge, MapClaim, Verdict};
 
 /// What brute force says about a map, and how often each verdict was given.
@@ -33,31 +33,56 @@ fn truths(case: &Generated) -> HashMap<&'static str, bool> {
     let shape: Vec<i128> = case.shape.iter().map(value).collect();
     let mut images = HashSet::new();
     let (mut bounds, mut injective) = (true, true);
-    let mut largest = vec![-1; shape.len()];
+    let mut reached = vec![false; shape.len()];
     for point in points(&domain) {
         let image = case.map.eval(&point, &Bindings::new()).unwrap();
         bounds &= image.iter().zip(&shape).all(|(at, extent)| (0..*extent).contains(at));
-        for (largest, at) in largest.iter_mut().zip(&image) {
-            *largest = (*largest).max(*at);
+        // Where a map leaves its shape it may reach the end all the same.
+        for (reached, (at, extent)) in reached.iter_mut().zip(image.iter().zip(&shape)) {
+            *reached |= at + 1 == *extent;
         }
         injective &= images.insert(image);
     }
-    let tight = largest.iter().zip(&shape).all(|(largest, extent)| largest + 1 == *extent);
+    let tight = reached.iter().all(|reached| *reached);
     HashMap::from([("bounds", bounds), ("injective", injective), ("tight", tight), ("overflow", true)])
+}
+
+/// The truth about a claimed inverse and its padding.
+fn inverse_truths(case: &Generated, inverse: &InverseClaim) -> [(&'static str, bool); 2] {
+    let [domain, shape] = [case.map.domain(), &case.shape].map(|extents| extents.iter().map(value).collect::<Vec<_>>());
+    let truth =
+        |expr: &Expr| vec![Expr::IfThenElse(Box::new(expr.clone()), Box::new(Expr::int(1)), Box::new(Expr::int(0)))];
+    let of = |outputs| IndexMap::new(inverse.vars.clone(), case.shape.clone(), outputs, Vec::new()).unwrap();
+    let (back, padding) = (of(inverse.outputs.clone()), of(truth(&inverse.padding)));
+    let at = |map: &IndexMap, index: &[i128]| map.eval(index, &Bindings::new()).unwrap();
+    let (mut there, mut spared, mut images) = (true, true, HashSet::new());
+    for point in points(&domain) {
+        let image = at(&case.map, &point);
+        there &= at(&back, &image) == point;
+        spared &= at(&padding, &image) == [0];
+        images.insert(image);
+    }
+    for place in points(&shape).into_iter().filter(|place| at(&padding, place) == [0]) {
+        let from = at(&back, &place);
+        let inside = from.iter().zip(&domain).all(|(at, extent)| (0..*extent).contains(at));
+        there &= inside && at(&case.map, &from) == place;
+        spared &= images.contains(&place);
+    }
+    [("inverse", there), ("padding", spared)]
 }
 
 /// Holds every verdict on a map against the truth.
 fn judged(judge: &Judge, case: &Generated, counts: &mut Counts) {
-    let truths = truths(case);
+    let mut truths = truths(case);
     let inverse = algebra::inverse(&case.map, &case.shape, &[]).ok();
+    truths.extend(inverse.iter().flat_map(|inverse| inverse_truths(case, inverse)));
     let claim = MapClaim::new(&case.map, &case.shape);
     let claim = inverse.as_ref().map_or(claim, |inverse| claim.inverse(inverse));
     for report in judge.check_map(claim) {
         let of = || format!("{} of {} into {:?}: {}", report.obligation, case.map, case.shape, report.verdict);
         let (word, obligation) = (report.verdict.word(), report.obligation);
         *counts.entry((obligation, word)).or_default() += 1;
-        // An inverse and its padding are claims of the algebra, which have to be right.
-        let truth = truths.get(obligation).copied().unwrap_or(truths["injective"] && truths["bounds"]);
+        let truth = truths[obligation];
         match &report.verdict {
             Verdict::Proved => assert!(truth, "{}", of()),
             Verdict::Refuted(found) => {
@@ -68,7 +93,13 @@ fn judged(judge: &Judge, case: &Generated, counts: &mut Counts) {
         }
     }
     if truths["injective"] && truths["bounds"] {
-        assert!(inverse.is_some(), "no inverse of {} into {:?}", case.map, case.shape);
+        // What the algebra claims of a right map has to be right.
+        assert!(
+            truths.get("inverse") == Some(&true) && truths["padding"],
+            "no inverse of {} into {:?}",
+            case.map,
+            case.shape
+        );
     }
 }
 

@@ -45,6 +45,16 @@ impl Names {
         self.terms.insert(var.clone(), term);
     }
 
+    /// The same names, but that `vars` stand for `terms`.
+    #[must_use]
+    pub fn renamed(&self, vars: &[Var], terms: &[Term]) -> Self {
+        let mut names = self.clone();
+        for (var, term) in vars.iter().zip(terms) {
+            names.bind(var, term.clone());
+        }
+        names
+    }
+
     /// Loads translated from now on have nothing to do with those before.
     pub fn next_statement(&mut self) {
         self.stamp += 1;

@@ -205,8 +205,7 @@ fn a_padding_without_a_value_says_nothing_in_digits() {
     let above = int(4999).lt(pe.clone());
     let traps = int(0).lt(int(1).floor_div(pe.clone() - int(5500)));
     let view = || plain_certificate(4999).map;
-    let certificate =
-        DigitCertificate { inverse: Some(view()), witnesses: vec![None], ..plain_certificate(4999) };
+    let certificate = DigitCertificate { inverse: Some(view()), witnesses: vec![None], ..plain_certificate(4999) };
     for padding in [op(BinaryOp::Or, above.clone(), traps.clone()), op(BinaryOp::Or, traps, above)] {
         let inverse = InverseClaim { vars: vec![p.clone()], outputs: vec![pe.clone()], padding };
         let shape = [int(6000)];

@@ -290,9 +290,11 @@ impl Checker {
                     self.truth(lhs, env, wanted)?;
                     return self.truth(rhs, env, wanted);
                 }
+                // One of them decides, but both are evaluated.
                 if self.attempt(|checker| checker.truth(lhs, env, wanted)).is_ok() {
-                    return Ok(());
+                    return self.evaluated(rhs, env);
                 }
+                self.evaluated(lhs, env)?;
                 self.truth(rhs, env, wanted)
             }
             Expr::Binary(op, lhs, rhs) => {
@@ -302,6 +304,49 @@ impl Checker {
             }
             _ => Err(NO_COMPARISON),
         }
+    }
+
+    /// Shows that a condition has a value.
+    pub(super) fn evaluated(&mut self, condition: &Expr, env: &Env<'_>) -> Result<(), Rejected> {
+        self.nested(|checker| match condition {
+            Expr::Int { .. } => Ok(()),
+            Expr::Unary(UnaryOp::Not, operand) => checker.evaluated(operand, env),
+            Expr::Binary(BinaryOp::And | BinaryOp::Or, lhs, rhs) => {
+                checker.evaluated(lhs, env)?;
+                checker.evaluated(rhs, env)
+            }
+            Expr::Binary(op, lhs, rhs) if negated(*op).is_some() => {
+                checker.eval(lhs, env)?;
+                checker.eval(rhs, env).map(drop)
+            }
+            _ => Err(NO_COMPARISON),
+        })
+    }
+
+    /// Shows that no operation in an expression is without a value, whatever its operands are.
+    pub(super) fn total(&mut self, expr: &Expr, env: &Env<'_>) -> Result<(), Rejected> {
+        const PARTIAL: Rejected = Rejected("an operation may have no value");
+        self.nested(|checker| {
+            match expr {
+                Expr::Binary(
+                    BinaryOp::FloorDiv | BinaryOp::FloorMod | BinaryOp::TruncDiv | BinaryOp::TruncMod,
+                    _,
+                    divisor,
+                ) if divisor.as_const_int().is_none_or(|divisor| divisor == 0) => {
+                    let divisor = checker.eval(divisor, env)?;
+                    let above = divisor.plus_const(-1).ok_or(TOO_LARGE)?;
+                    checker.window(env.space, &above, None)?;
+                }
+                Expr::Binary(BinaryOp::Shl | BinaryOp::Shr, _, amount) => {
+                    let small = amount.as_const_int().is_some_and(|amount| (0..8).contains(&amount));
+                    small.then_some(()).ok_or(PARTIAL)?;
+                }
+                Expr::Cast(..) | Expr::Load { .. } | Expr::Float { .. } => return Err(PARTIAL),
+                Expr::Call(function, _) if *function != MathFn::Abs => return Err(PARTIAL),
+                _ => {}
+            }
+            expr.children().into_iter().try_for_each(|child| checker.total(child, env))
+        })
     }
 
     fn comparison(&mut self, op: BinaryOp, a: &Sum, b: &Sum, space: &Space) -> Result<(), Rejected> {

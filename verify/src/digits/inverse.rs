@@ -61,6 +61,9 @@ impl<'c> Physical<'c> {
     /// Off the padding the inverse lies in the domain, and the map leads back.
     fn right(&self, checker: &mut Checker, map: &Evaluated<'_>) -> Result<(), Rejected> {
         let env = indices(&self.claim.vars, &self.space);
+        if checker.attempt(|checker| checker.evaluated(&self.claim.padding, &env)).is_err() {
+            checker.total(&self.claim.padding, &env)?;
+        }
         let mut facts = Facts::default();
         gather(checker, &self.claim.padding, &env, false, &mut facts)?;
         for (back, axis) in self.back.iter().zip(&map.logical.axes) {

@@ -221,8 +221,12 @@ impl Builder {
 
     /// 1 where `node` is outside `0..extent`, else 0.
     pub(crate) fn outside(&mut self, node: NodeId, extent: i128) -> Option<NodeId> {
-        let (zero, extent) = (self.int(0)?, self.int(extent)?);
+        let zero = self.int(0)?;
         let below = self.binary(BinaryOp::Lt, node, zero)?;
+        if i128::from(self.range(node).high) < extent {
+            return Some(below);
+        }
+        let extent = self.int(extent)?;
         let above = self.binary(BinaryOp::Ge, node, extent)?;
         self.binary(BinaryOp::Or, below, above)
     }

@@ -73,7 +73,7 @@ impl System {
 /// Equations under which a word has a value; none if it never has.
 pub(crate) fn solve(word: &Word, value: i128) -> Option<System> {
     let mut system = System::default();
-    let width = word.bits.len().max(128 - value.unsigned_abs().leading_zeros() as usize).min(120);
+    let width = word.bits.len().max(128 - value.unsigned_abs().leading_zeros() as usize).min(127);
     let fits = (0..width).all(|at| system.require(word.at(at), value >> at & 1 == 1));
     (fits && system.require(word.sign, value < 0)).then_some(system)
 }

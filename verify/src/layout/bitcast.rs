@@ -78,6 +78,12 @@ impl Judge {
         let [from, to] = &counts;
         let counted = same(self, std::slice::from_ref(from), std::slice::from_ref(to), &[]);
         if let Some(permutation) = claim.permutation {
+            let mut sorted = permutation.to_vec();
+            sorted.sort_unstable();
+            if !sorted.into_iter().eq(0..map.vars().len()) {
+                // Else A and B have different elements.
+                return (Verdict::Unknown("it is no permutation of the dimensions".into()), "shape".into());
+            }
             let moved: Option<Vec<Expr>> =
                 permutation.iter().map(|&axis| map.vars().get(axis).map(Expr::from)).collect();
             let extents: Option<Vec<Expr>> = permutation.iter().map(|&axis| map.domain().get(axis).cloned()).collect();

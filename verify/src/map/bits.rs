@@ -232,11 +232,9 @@ pub(super) fn specification(case: &Case<'_>) -> Option<Decision> {
     let mut names = Names::default();
     let mut prover = case.claim.prover(case.judge, &mut names);
     let vars = case.claim.assume(&mut prover, &mut names, "");
-    for (var, term) in meaning.vars().iter().zip(&vars) {
-        names.bind(var, term.clone());
-    }
     let outputs = case.claim.outputs(&mut names);
-    let stated = meaning.outputs().iter().map(|output| names.term(output)).collect::<Vec<_>>();
+    let mut inside = names.renamed(meaning.vars(), &vars);
+    let stated = meaning.outputs().iter().map(|output| inside.term(output)).collect::<Vec<_>>();
     let goals: Vec<Prop> = outputs.iter().zip(&stated).map(|(output, stated)| output.equals(stated)).collect();
     Some(confirmed("map specification over GF(2)", &mut prover, &goals))
 }

@@ -4,7 +4,7 @@ use tilewright_ir::Bindings;
 
 use super::case::{Case, digits, empty, large, medium, small};
 use super::instance::{Answer, Instance, does_not_replay, each_point, settle};
-use super::{MapClaim, Obligation, at, bits, from_model, symbols_from};
+use super::{MapClaim, Obligation, at, bits, from_model, symbols_from, value};
 use crate::concrete::{extents, tuple};
 use crate::judge::{Decision, decide};
 use crate::translate::Names;
@@ -57,15 +57,15 @@ fn by_z3(case: &Case<'_>) -> Option<Decision> {
     let mut names = Names::default();
     let mut prover = claim.prover(case.judge, &mut names);
     let vars = claim.assume(&mut prover, &mut names, "");
+    let mut result = value::shown(claim.map.outputs(), &mut names, &mut prover);
     let from = prover.context().steps().len();
     let outputs = claim.outputs(&mut names);
-    let mut result = Ok(());
     for (output, extent) in outputs.iter().zip(claim.shape) {
-        let extent = names.term(extent);
-        result = prover.prove(&output.at_least(0).and(output.less(extent))).map(drop);
         if result.is_err() {
             break;
         }
+        let extent = names.term(extent);
+        result = prover.prove(&output.at_least(0).and(output.less(extent))).map(drop);
     }
     Some(decide("map bounds", result, &prover, from, |model| {
         let point = from_model(model, claim.map.vars(), &vars)?;

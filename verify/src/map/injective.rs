@@ -6,7 +6,7 @@ use tilewright_ir::Bindings;
 
 use super::case::{Case, digits, empty, large, medium, small};
 use super::instance::{Answer, Graph, Instance, does_not_replay, each_point, too_many};
-use super::{MapClaim, Obligation, at, bits, from_model, symbols_from};
+use super::{MapClaim, Obligation, at, bits, from_model, symbols_from, value};
 use crate::concrete::tuple;
 use crate::enumerate::{self, NodeId};
 use crate::judge::{Decision, decide};
@@ -148,11 +148,12 @@ fn by_z3(case: &Case<'_>) -> Option<Decision> {
     let mut names = Names::default();
     let mut prover = claim.prover(case.judge, &mut names);
     let a = claim.assume(&mut prover, &mut names, "");
+    let valued = value::shown_or_open(claim.map.outputs(), &mut names, &mut prover);
     let left = claim.outputs(&mut names);
     let b = claim.assume(&mut prover, &mut names, "'");
     let right = claim.outputs(&mut names);
     let from = prover.context().steps().len();
-    let result = same_image(&mut prover, &left, &right, &a, &b);
+    let result = valued.and_then(|()| same_image(&mut prover, &left, &right, &a, &b));
     Some(decide("map injective", result, &prover, from, |model| {
         let (first, second) = (from_model(model, claim.map.vars(), &a)?, from_model(model, claim.map.vars(), &b)?);
         let symbols = symbols_from(model, &mut names, case.symbols());

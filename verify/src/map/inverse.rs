@@ -5,7 +5,7 @@ use tilewright_ir::{BinaryOp, Bindings, IndexMap, InverseClaim, UnaryOp};
 
 use super::case::{Case, digits, empty, large, medium, small};
 use super::instance::{Answer, Found, Instance, each_point, settle};
-use super::{MapClaim, Obligation, assume_index, at, bits, from_model, symbols_from};
+use super::{MapClaim, Obligation, assume_index, at, bits, from_model, symbols_from, value};
 use crate::concrete::{extents, tuple};
 use crate::enumerate::{Builder, NodeId};
 use crate::judge::{Decision, decide};
@@ -167,13 +167,15 @@ pub(super) fn left(case: &Case<'_>) -> Option<Decision> {
     let mut names = Names::default();
     let mut prover = claim.prover(case.judge, &mut names);
     let vars = claim.assume(&mut prover, &mut names, "");
-    let from = prover.context().steps().len();
+    let there = value::shown(claim.map.outputs(), &mut names, &mut prover);
     for (var, output) in inverse.vars.iter().zip(claim.outputs(&mut names)) {
         names.bind(var, output);
     }
+    let valued = there.and_then(|()| value::shown(&inverse.outputs, &mut names, &mut prover));
+    let from = prover.context().steps().len();
     let back: Vec<Term> = inverse.outputs.iter().map(|output| names.term(output)).collect();
     let goal = Prop::all(back.iter().zip(&vars).map(|(back, var)| back.equals(var)));
-    let result = prover.prove(&goal).map(drop);
+    let result = valued.and_then(|()| prover.prove(&goal).map(drop));
     Some(decide("map inverse", result, &prover, from, |model| {
         let point = from_model(model, claim.map.vars(), &vars)?;
         lost(claim, inverse, &symbols_from(model, &mut names, case.symbols()), &point)
@@ -186,9 +188,10 @@ pub(super) fn right(case: &Case<'_>) -> Option<Decision> {
     let mut names = Names::default();
     let mut prover = claim.prover(case.judge, &mut names);
     let vars = assume_index(&inverse.vars, claim.shape, &mut prover, &mut names, "");
+    let said = value::shown_or_open([&inverse.padding], &mut names, &mut prover);
     let reached = names.prop(&inverse.padding).negate().with_negations_inside();
     prover.assume(&reached, "no padding");
-    let from = prover.context().steps().len();
+    let there = said.and_then(|()| value::shown_or_open(&inverse.outputs, &mut names, &mut prover));
     let back: Vec<Term> = inverse.outputs.iter().map(|output| names.term(output)).collect();
     let mut goals = Vec::new();
     for ((var, extent), back) in claim.map.vars().iter().zip(claim.map.domain()).zip(back) {
@@ -196,9 +199,11 @@ pub(super) fn right(case: &Case<'_>) -> Option<Decision> {
         goals.push(back.at_least(0).and(back.less(extent)));
         names.bind(var, back);
     }
+    let valued = there.and_then(|()| value::shown_or_open(claim.map.outputs(), &mut names, &mut prover));
+    let from = prover.context().steps().len();
     let again = claim.outputs(&mut names);
     goals.extend(again.iter().zip(&vars).map(|(again, var)| again.equals(var)));
-    let result = prover.prove(&Prop::all(goals)).map(drop);
+    let result = valued.and_then(|()| prover.prove(&Prop::all(goals)).map(drop));
     Some(decide("map right inverse", result, &prover, from, |model| {
         let place = from_model(model, &inverse.vars, &vars)?;
         unreached(claim, inverse, &symbols_from(model, &mut names, case.symbols()), &place)

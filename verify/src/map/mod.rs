@@ -24,6 +24,7 @@ mod shrink;
 mod specification;
 mod statement;
 mod tight;
+mod value;
 mod witness;
 
 use tilewright_ir::{Bindings, DigitCertificate, Expr, IndexMap, InverseClaim, Var};
@@ -173,17 +174,35 @@ impl MapClaim<'_> {
                     self.shape.len()
                 ));
             }
+            if let Err(error) =
+                IndexMap::new(inverse.vars.clone(), self.shape.to_vec(), inverse.outputs.clone(), Vec::new())
+            {
+                return Some(format!("the inverse is no index map: {error}"));
+            }
             let mut exprs = inverse.outputs.iter().chain([&inverse.padding]).chain(self.shape).chain(self.map.domain());
             if let Some(var) = exprs.find_map(|expr| expr.vars().into_iter().find(|var| self.map.vars().contains(var)))
             {
                 return Some(format!("the inverse depends on the logical index `{var}`"));
             }
-            let mut symbolic =
-                self.map.domain().iter().chain(self.shape).chain(self.assumptions).chain(self.map.outputs());
+            let meaning = self.meaning.map(IndexMap::outputs).unwrap_or_default();
+            let mut symbolic = self
+                .map
+                .domain()
+                .iter()
+                .chain(self.shape)
+                .chain(self.assumptions)
+                .chain(self.map.outputs())
+                .chain(meaning);
             if let Some(var) = symbolic.find_map(|expr| expr.vars().into_iter().find(|var| inverse.vars.contains(var)))
             {
                 return Some(format!("the map depends on the physical index `{var}` of its inverse"));
             }
+        }
+        if let Some(meaning) = self.meaning
+            && let Some(var) =
+                free_vars(meaning.outputs(), meaning.vars()).iter().find(|var| self.map.vars().contains(var))
+        {
+            return Some(format!("the meaning depends on the index `{var}` of the map"));
         }
         let fits = |meaning: &IndexMap| {
             meaning.vars().len() == self.map.vars().len() && meaning.outputs().len() == self.map.outputs().len()

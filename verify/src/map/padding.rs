@@ -7,7 +7,7 @@ use tilewright_ir::{Bindings, InverseClaim};
 use super::case::{Case, digits, empty, large, medium, small};
 use super::instance::{Answer, Instance, does_not_replay, each_point, settle, too_many};
 use super::inverse::{is_padding, right};
-use super::{MapClaim, Obligation, at, bits, from_model, symbols_from};
+use super::{MapClaim, Obligation, at, bits, from_model, symbols_from, value};
 use crate::concrete::tuple;
 use crate::enumerate::{Builder, MAX_BITS, NodeId, first_wrong_padding};
 use crate::judge::{Decision, decide};
@@ -153,12 +153,14 @@ fn untouched(case: &Case<'_>) -> Option<Decision> {
     let mut names = Names::default();
     let mut prover = claim.prover(case.judge, &mut names);
     let vars = claim.assume(&mut prover, &mut names, "");
-    let from = prover.context().steps().len();
+    let there = value::shown(claim.map.outputs(), &mut names, &mut prover);
     for (var, output) in inverse.vars.iter().zip(claim.outputs(&mut names)) {
         names.bind(var, output);
     }
+    let valued = there.and_then(|()| value::shown([&inverse.padding], &mut names, &mut prover));
+    let from = prover.context().steps().len();
     let goal = names.prop(&inverse.padding).negate().with_negations_inside();
-    let result = prover.prove(&goal).map(drop);
+    let result = valued.and_then(|()| prover.prove(&goal).map(drop));
     Some(decide("map padding", result, &prover, from, |model| {
         let point = from_model(model, claim.map.vars(), &vars)?;
         hit(claim, inverse, &symbols_from(model, &mut names, case.symbols()), &point)

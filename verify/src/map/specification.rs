@@ -4,7 +4,7 @@ use tilewright_ir::{BinaryOp, Bindings};
 
 use super::case::{Case, digits, empty, large, medium, small};
 use super::instance::{Answer, Instance, each_point, settle};
-use super::{MapClaim, Obligation, at, bits, from_model, symbols_from};
+use super::{MapClaim, Obligation, at, bits, from_model, symbols_from, value};
 use crate::concrete::tuple;
 use crate::enumerate::{Builder, NodeId};
 use crate::judge::{Decision, decide};
@@ -54,14 +54,14 @@ fn by_z3(case: &Case<'_>) -> Option<Decision> {
     let mut names = Names::default();
     let mut prover = claim.prover(case.judge, &mut names);
     let vars = claim.assume(&mut prover, &mut names, "");
-    let from = prover.context().steps().len();
-    for (var, term) in meaning.vars().iter().zip(&vars) {
-        names.bind(var, term.clone());
-    }
+    let there = value::shown(claim.map.outputs(), &mut names, &mut prover);
     let outputs = claim.outputs(&mut names);
-    let stated = meaning.outputs().iter().map(|output| names.term(output)).collect::<Vec<_>>();
+    let mut inside = names.renamed(meaning.vars(), &vars);
+    let valued = there.and_then(|()| value::shown(meaning.outputs(), &mut inside, &mut prover));
+    let stated = meaning.outputs().iter().map(|output| inside.term(output)).collect::<Vec<_>>();
+    let from = prover.context().steps().len();
     let goal = Prop::all(outputs.iter().zip(&stated).map(|(output, stated)| output.equals(stated)));
-    let result = prover.prove(&goal).map(drop);
+    let result = valued.and_then(|()| prover.prove(&goal).map(drop));
     Some(decide("map specification", result, &prover, from, |model| {
         let point = from_model(model, claim.map.vars(), &vars)?;
         different(claim, &symbols_from(model, &mut names, case.symbols()), &point)

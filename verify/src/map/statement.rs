@@ -169,10 +169,9 @@ fn specification(claim: MapClaim<'_>) -> Option<Statement> {
     let meaning = claim.meaning?;
     let mut statement = Statement::new(claim);
     let index = statement.logical(claim);
-    for (var, term) in meaning.vars().iter().zip(index) {
-        statement.names.bind(var, term);
-    }
-    let (outputs, stated) = (statement.terms(claim.map.outputs()), statement.terms(meaning.outputs()));
+    let outputs = statement.terms(claim.map.outputs());
+    let mut inside = statement.names.renamed(meaning.vars(), &index);
+    let stated: Vec<Term> = meaning.outputs().iter().map(|output| inside.term(output)).collect();
     Some(statement.showing([equal(&outputs, &stated)]))
 }
 

@@ -5,7 +5,7 @@
 
 use super::case::{Case, digits, empty, large, medium, small};
 use super::instance::{Answer, Instance, each_point, too_many};
-use super::{Obligation, at, bits, witness};
+use super::{Obligation, at, bits, value, witness};
 use crate::enumerate::largest;
 use crate::judge::{Decision, method_of};
 use crate::kernel::Failure;
@@ -13,7 +13,8 @@ use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
 /// The stated physical shape is the smallest one, or the padding is stated.
-pub(super) const OBLIGATION: Obligation = ("tight", exhaustive, &[empty, small, digits, bits::tight, medium, by_z3, large]);
+pub(super) const OBLIGATION: Obligation =
+    ("tight", exhaustive, &[empty, small, digits, bits::tight, medium, by_z3, large]);
 
 pub(super) fn loose(instance: &Instance<'_>, axis: usize, largest: i128) -> Counterexample {
     let extent = instance.shape[axis];
@@ -73,6 +74,12 @@ fn one_by_one(instance: &Instance<'_>, axis: usize, limit: u64) -> Answer {
 /// Each axis by an index that reaches its end.
 #[expect(clippy::unnecessary_wraps, reason = "the signature of a tier")]
 fn by_z3(case: &Case<'_>) -> Option<Decision> {
+    let mut names = Names::default();
+    let mut prover = case.claim.prover(case.judge, &mut names);
+    case.claim.assume(&mut prover, &mut names, "");
+    if let Err(failure) = value::shown_or_open(case.claim.map.outputs(), &mut names, &mut prover) {
+        return Some((Verdict::Unknown(failure.to_string()), "z3".into()));
+    }
     let mut methods = Vec::new();
     for axis in (0..case.claim.shape.len()).filter(|axis| !case.claim.padded.contains(axis)) {
         match by_witness(case, axis) {

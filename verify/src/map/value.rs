@@ -1,0 +1,80 @@
+//! Whether expressions have a value at all: a division by 0, a shift too far and what a cast cuts off have none.
+//!
+//! A term has some value wherever an operation has none, so what Z3 shows of the terms of a map holds of the map only
+//! where this is shown too.
+
+use tilewright_ir::{BinaryOp, Expr};
+
+use crate::kernel::Failure;
+use crate::prove::Prover;
+use crate::term::Prop;
+use crate::translate::Names;
+
+/// Shows that expressions have a value wherever the premises hold.
+pub(super) fn shown<'e>(
+    exprs: impl IntoIterator<Item = &'e Expr>,
+    names: &mut Names,
+    prover: &mut Prover<'_>,
+) -> Result<(), Failure> {
+    for expr in exprs {
+        let goal = has_value(expr, names, prover);
+        if goal.as_bool() != Some(true) {
+            prover.prove(&goal)?;
+        }
+    }
+    Ok(())
+}
+
+/// The same where a missing value is no counterexample.
+pub(super) fn shown_or_open<'e>(
+    exprs: impl IntoIterator<Item = &'e Expr>,
+    names: &mut Names,
+    prover: &mut Prover<'_>,
+) -> Result<(), Failure> {
+    shown(exprs, names, prover).map_err(|failure| match failure {
+        Failure::Refuted(model) => Failure::NotShown(format!("an operation has no value at {model}")),
+        other => other,
+    })
+}
+
+/// True at once for what is divided by numbers and by products of extents, which is nearly everything.
+fn has_value(expr: &Expr, names: &mut Names, prover: &mut Prover<'_>) -> Prop {
+    let mut parts = vec![operation(expr, names, prover)];
+    if let Expr::IfThenElse(condition, then, otherwise) = expr {
+        parts.push(has_value(condition, names, prover));
+        let (then, otherwise) = (has_value(then, names, prover), has_value(otherwise, names, prover));
+        if [&then, &otherwise].iter().any(|branch| branch.as_bool() != Some(true)) {
+            let condition = names.prop(condition);
+            parts.push(condition.implies(then));
+            parts.push(condition.negate().implies(otherwise));
+        }
+    } else {
+        parts.extend(expr.children().into_iter().map(|child| has_value(child, names, prover)));
+    }
+    Prop::all(parts)
+}
+
+/// That the outermost operation has a value if its operands do.
+fn operation(expr: &Expr, names: &mut Names, prover: &mut Prover<'_>) -> Prop {
+    match expr {
+        Expr::Binary(BinaryOp::FloorDiv | BinaryOp::FloorMod | BinaryOp::TruncDiv | BinaryOp::TruncMod, _, divisor) => {
+            let divisor = names.term(divisor);
+            let positive = divisor.as_const().is_none() && prover.positive(&divisor).is_some();
+            if positive { Prop::bool(true) } else { divisor.differs(0) }
+        }
+        Expr::Binary(BinaryOp::Shl | BinaryOp::Shr, value, amount) => {
+            let amount = names.term(amount);
+            amount.at_least(0).and(amount.less(i128::from(value.dtype().scalar.bits())))
+        }
+        Expr::Cast(ty, value) => match (value.dtype().scalar.integer_range(), ty.scalar.integer_range()) {
+            // What fits its own type, which is an obligation of its own, fits a wider one.
+            (Some((low, high)), Some((least, greatest))) if least <= low && high <= greatest => Prop::bool(true),
+            (Some(_), Some((least, greatest))) => {
+                let value = names.term(value);
+                value.at_least(least).and(value.at_most(greatest))
+            }
+            _ => Prop::bool(true),
+        },
+        _ => Prop::bool(true),
+    }
+}
