@@ -240,3 +240,14 @@ fn a_permutation_names_every_dimension_once() {
     let report = Judge::new(Config::default()).unwrap().check_bitcast(&claim);
     assert!(!report.verdict.is_proved(), "{}", report.method);
 }
+
+#[test]
+fn a_small_part_does_not_hide_an_earlier_fault_of_a_large_one() {
+    let ((i, ie), (j, je)) = (var("i"), var("j"));
+    // The second output is a part of more than a few thousand points, and fails at (0, 72) already.
+    let outputs = vec![ie.clone(), op(BinaryOp::Max, ie.clone(), choose(op(BinaryOp::Eq, ie, je.clone()), int(2), je))];
+    let late = map(&[&i, &j], &[int(67), int(73)], outputs);
+    let reports = check(MapClaim::new(&late, &[int(66), int(72)]));
+    let Verdict::Refuted(found) = verdict(&reports, "bounds") else { panic!("bounds hold") };
+    assert_eq!(found.indices, [[0, 72]]);
+}

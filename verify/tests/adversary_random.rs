@@ -92,6 +92,9 @@ fn expression(random: &mut Random, leaves: &[Expr], depth: usize) -> Expr {
 }
 
 fn points(extents: &[i128]) -> Vec<Vec<i128>> {
+    if extents.contains(&0) {
+        return Vec::new();
+    }
     extents.iter().fold(vec![Vec::new()], |found, &extent| {
         let longer = |point: Vec<i128>| (0..extent).map(move |at| [point.clone(), vec![at]].concat());
         found.into_iter().flat_map(longer).collect()

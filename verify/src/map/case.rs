@@ -24,6 +24,8 @@ pub(super) type Exhaustive = fn(&Instance<'_>, u64) -> Answer;
 const SMALL: u64 = 1 << 12;
 /// Boxes that are decided in some tens of milliseconds at most.
 const MEDIUM: u64 = 1 << 22;
+/// The method of what refuted before all parts were looked at.
+pub(super) const SOME_PARTS: &str = "enumeration of some parts";
 /// Points of small shapes that a symbolic claim is tried on, all together.
 const TRIED: u64 = 1 << 17;
 
@@ -149,7 +151,7 @@ pub(super) fn empty(case: &Case<'_>) -> Option<Decision> {
 /// shape that shows it.
 pub(super) fn small(case: &Case<'_>) -> Option<Decision> {
     match case.constant() {
-        Some(instance) => settled((case.exhaustive)(instance, SMALL)),
+        Some(instance) => settled(instance, case.exhaustive, SMALL),
         None => on_small_shapes(case),
     }
 }
@@ -161,7 +163,7 @@ pub(super) fn digits(case: &Case<'_>) -> Option<Decision> {
 
 /// All points of a constant shape, if that takes milliseconds.
 pub(super) fn medium(case: &Case<'_>) -> Option<Decision> {
-    settled((case.exhaustive)(case.constant()?, MEDIUM))
+    settled(case.constant()?, case.exhaustive, MEDIUM)
 }
 
 /// All points of a constant shape: the last resort, or where nothing is lost.
@@ -169,11 +171,13 @@ pub(super) fn large(case: &Case<'_>) -> Option<Decision> {
     Some(decision((case.exhaustive)(case.constant()?, MAX_POINTS), "enumeration"))
 }
 
-fn settled(answer: Answer) -> Option<Decision> {
-    match answer {
+fn settled(instance: &Instance<'_>, exhaustive: Exhaustive, limit: u64) -> Option<Decision> {
+    // Parts that were too large may fail earlier.
+    let all = instance.points().is_some_and(|points| points <= limit);
+    match exhaustive(instance, limit) {
         // The tiers after this one may know better.
         Answer::Open(reason) if !reason.starts_with("internal") => None,
-        answer => Some(decision(answer, "enumeration")),
+        answer => Some(decision(answer, if all { "enumeration" } else { SOME_PARTS })),
     }
 }
 

@@ -5,7 +5,7 @@
 
 use tilewright_ir::Bindings;
 
-use super::case::{Case, assumed, contradiction};
+use super::case::{Case, SOME_PARTS, assumed, contradiction};
 use super::instance::{Answer, Instance};
 use crate::enumerate::MAX_POINTS;
 use crate::judge::Decision;
@@ -13,6 +13,8 @@ use crate::verdict::{Counterexample, Verdict};
 
 /// Points of each smaller shape that is tried.
 const POINTS: u64 = 1 << 14;
+/// Points of each part of a constant shape, where some part has a counterexample.
+const PARTS: u64 = 1 << 20;
 /// How often all symbols are gone through.
 const ROUNDS: usize = 3;
 
@@ -22,7 +24,9 @@ pub(super) fn smallest(case: &Case<'_>, found: Counterexample, method: String) -
         return (Verdict::Refuted(found), method);
     }
     if let Some(instance) = case.constant() {
-        return match (case.exhaustive)(instance, MAX_POINTS) {
+        // What was found quickly is not looked for any longer than that.
+        let limit = if method == SOME_PARTS { PARTS } else { MAX_POINTS };
+        return match (case.exhaustive)(instance, limit) {
             Answer::Fails(first) => (Verdict::Refuted(first), method),
             Answer::Holds(_) => contradiction("enumeration", &method),
             Answer::Open(_) => (Verdict::Refuted(smaller_indices(case, instance, found)), method),
