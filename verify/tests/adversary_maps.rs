@@ -251,3 +251,107 @@ fn a_small_part_does_not_hide_an_earlier_fault_of_a_large_one() {
     let Verdict::Refuted(found) = verdict(&reports, "bounds") else { panic!("bounds hold") };
     assert_eq!(found.indices, [[0, 72]]);
 }
+
+/// Certificates of two outputs of `i` in the radix `by`, whatever is claimed of them: numbers from a list, the rest as it
+/// would be.
+#[test]
+fn what_random_certificates_show_is_so() {
+    let mut state = 7u64;
+    let mut below = |bound: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from((state >> 33) % bound as u64).unwrap()
+    };
+    let (mut shown, mut refused) = (0, 0);
+    for _ in 0..6000 {
+        let (extent, by) = ([1, 7, 12, 13, 24][below(5)], [2i64, 3, 4, 12, 13][below(5)]);
+        let (i, ie) = var("i");
+        let radix = [by, by, by, 0, -by, by + 1, 1, i64::MAX][below(8)];
+        let radices = if below(6) == 0 { vec![] } else { vec![int(radix)] };
+        let place = |digit: usize, weight: i64| DigitPlace { axis: 0, digit, weight: int(weight) };
+        // An output, and its digits as they may be claimed.
+        let mut output = || match below(7) {
+            0 => (ie.clone(), if radices.is_empty() { vec![place(0, 1)] } else { vec![place(0, 1), place(1, radix)] }),
+            1 => (ie.clone().floor_div(int(by)), vec![place(1, 1)]),
+            2 => (ie.clone().floor_mod(int(by)), vec![place(0, 1)]),
+            3 => (int(by - 1) - ie.clone().floor_mod(int(by)), vec![place(0, -1)]),
+            4 => (ie.clone().floor_div(int(by)) * int(0), vec![]),
+            5 => (
+                ie.clone().floor_mod(int(by)) * int(by) + ie.clone().floor_div(int(by)),
+                vec![place(1, 1), place(0, by)],
+            ),
+            _ => (ie.clone().floor_div(int(by)) * int(by + 1), vec![place(1, by + 1)]),
+        };
+        let parts = [output(), output()];
+        let wrong = map(&[&i], &[int(extent)], parts.iter().map(|part| part.0.clone()).collect());
+        let images: Vec<Vec<i128>> =
+            (0..extent).map(|at| wrong.eval(&[at.into()], &Default::default()).unwrap()).collect();
+        let most = |axis: usize| images.iter().map(|image| image[axis]).max().unwrap();
+        let shape: Vec<i128> = (0..2).map(|axis| (most(axis) + [1, 1, 1, 2, 0][below(5)]).max(1)).collect();
+        let sums = parts.iter().map(|(output, places)| {
+            let offset = if matches!(output, Expr::Binary(BinaryOp::Sub, ..)) { by - 1 } else { 0 };
+            DigitSum { places: places.clone(), offset: int([offset, offset, offset, 0][below(4)]) }
+        });
+        let outputs: Vec<DigitSum> = sums.collect();
+        let mut sources = Vec::new();
+        for digit in 0..=radices.len() {
+            let found = outputs
+                .iter()
+                .enumerate()
+                .find_map(|(output, sum)| Some((output, sum.places.iter().position(|place| place.digit == digit)?)));
+            sources.extend(found.map(|(output, place)| DigitSource { axis: 0, digit, output, place }));
+        }
+        if below(4) == 0 {
+            sources.clear();
+        }
+        let values = [0, by - 1, (extent - 1) / by, (extent - 1) % by];
+        let mut witness =
+            |sum: &DigitSum| (below(4) > 0).then(|| sum.places.iter().map(|_| int(values[below(4)])).collect());
+        let witnesses = outputs.iter().map(&mut witness).collect();
+        let certificate = DigitCertificate {
+            map: DigitView { radices: vec![radices.clone()], outputs },
+            sources,
+            inverse: None,
+            witnesses,
+        };
+        let extents: Vec<Expr> = shape.iter().map(|extent| long(*extent)).collect();
+        let claim = MapClaim::new(&wrong, &extents);
+        let Ok(checked) = digits::check(&claim, &certificate) else {
+            refused += 1;
+            continue;
+        };
+        let inside = images.iter().all(|image| image.iter().zip(&shape).all(|(at, extent)| (0..*extent).contains(at)));
+        let apart = (0..images.len()).all(|at| !images[..at].contains(&images[at]));
+        let tight = (0..2).all(|axis| images.iter().any(|image| image[axis] + 1 == shape[axis]));
+        for (obligation, truth) in [("bounds", inside), ("injective", apart), ("tight", tight)] {
+            let is_shown = checked.shows(obligation).is_ok();
+            assert!(!is_shown || truth, "{obligation} of {wrong} on {extent} into {shape:?}: {certificate:?}");
+            shown += usize::from(is_shown);
+        }
+    }
+    assert!(shown > 100 && refused > 300, "{shown} shown, {refused} refused");
+}
+
+#[test]
+fn an_inverse_that_is_no_index_map_is_not_proved() {
+    let ((i, ie), (j, je), (p, pe)) = (var("i"), var("j"), var("p"));
+    let float = Expr::float_of(0.0, ScalarType::Float32);
+    let cut = choose(int(5).lt(ie.clone()), int(1).floor_div(ie.clone()), ie.clone());
+    let partial = map(&[&i, &j], &[int(3), int(3)], vec![cut, je.clone()]);
+    let claims = [
+        InverseClaim {
+            vars: vec![p.clone(), p.clone()],
+            outputs: vec![pe.clone(), pe.clone()],
+            padding: Expr::bool(false),
+        },
+        InverseClaim {
+            vars: vec![p, Var::index("q")],
+            outputs: vec![float.clone(), float],
+            padding: Expr::bool(false),
+        },
+    ];
+    for inverse in claims {
+        let shape = [int(3), int(3)];
+        let reports = check(MapClaim::new(&partial, &shape).inverse(&inverse));
+        assert!(!reports.iter().any(|report| report.obligation == "inverse" && report.verdict.is_proved()));
+    }
+}
