@@ -33,16 +33,17 @@ fn truths(case: &Generated) -> HashMap<&'static str, bool> {
     let shape: Vec<i128> = case.shape.iter().map(value).collect();
     let mut images = HashSet::new();
     let (mut bounds, mut injective) = (true, true);
-    let mut largest = vec![-1; shape.len()];
+    let mut reached = vec![false; shape.len()];
     for point in points(&domain) {
         let image = case.map.eval(&point, &Bindings::new()).unwrap();
         bounds &= image.iter().zip(&shape).all(|(at, extent)| (0..*extent).contains(at));
-        for (largest, at) in largest.iter_mut().zip(&image) {
-            *largest = (*largest).max(*at);
+        for (reached, (at, extent)) in reached.iter_mut().zip(image.iter().zip(&shape)) {
+            *reached |= at + 1 == *extent;
         }
         injective &= images.insert(image);
     }
-    let tight = largest.iter().zip(&shape).all(|(largest, extent)| largest + 1 == *extent);
+    // The last place of each axis is reached; whether a place beyond it is, bounds says.
+    let tight = reached.into_iter().all(|reached| reached);
     HashMap::from([("bounds", bounds), ("injective", injective), ("tight", tight), ("overflow", true)])
 }
 
@@ -56,8 +57,8 @@ fn judged(judge: &Judge, case: &Generated, counts: &mut Counts) {
         let of = || format!("{} of {} into {:?}: {}", report.obligation, case.map, case.shape, report.verdict);
         let (word, obligation) = (report.verdict.word(), report.obligation);
         *counts.entry((obligation, word)).or_default() += 1;
-        // An inverse and its padding are claims of the algebra, which have to be right.
-        let truth = truths.get(obligation).copied().unwrap_or(truths["injective"] && truths["bounds"]);
+        // An inverse and its padding are claims of the algebra, which have to be right; they take no notice of bounds.
+        let truth = truths.get(obligation).copied().unwrap_or(truths["injective"]);
         match &report.verdict {
             Verdict::Proved => assert!(truth, "{}", of()),
             Verdict::Refuted(found) => {
