@@ -7,11 +7,13 @@
 //!
 //! Shifts and masks become quotients and remainders; conditions are told apart case by case; each case is solved
 //! ([`solve`]), and where there are several, the one is chosen whose solution leads back to the place it came from. The
-//! padding follows from the inverse ([`super::padding`]). Last, all is tried on points ([`super::samples`]).
+//! padding follows from the inverse ([`super::padding`]). A small map that no rule takes apart has its inverse by [`table`].
+//! Last, all is tried on points ([`super::samples`]).
 
 mod linear;
 mod matrix;
 mod solve;
+mod table;
 
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{BinaryOp, Diagnostic, Expr, IndexMap, InverseClaim, Var};
@@ -55,12 +57,15 @@ pub fn inverse(map: &IndexMap, physical: &[Expr], assumptions: &[Expr]) -> Resul
     let known = known_of(map, assumptions);
     let mut ranges = vars.iter().zip(physical).fold(known, |ranges, (var, extent)| ranges.with(var, extent));
     let samples = instances(map, physical, assumptions);
-    let found = solutions(map, physical, &vars, &mut ranges).and_then(|(outputs, reached)| {
-        let padding = negate(&reached);
+    let tried = |(outputs, reached): (Vec<Expr>, Expr)| {
+        let (vars, padding) = (vars.clone(), negate(&reached));
         let claim = named(map, physical, InverseClaim { vars, outputs, padding });
         let right = samples.iter().all(|symbols| holds(map, physical, &claim, symbols));
         right.then_some(claim).ok_or_else(|| "the one that was found is wrong on a sample".to_owned())
-    });
+    };
+    let by_rules = solutions(map, physical, &vars, &mut ranges).and_then(tried);
+    let found = by_rules
+        .or_else(|reason| table::solutions(map, physical, &vars, &ranges).and_then(tried).map_err(|_| reason));
     found.map_err(|reason| match samples.iter().find_map(|symbols| collision(map, symbols)) {
         Some(pair) => {
             let message = format!("the map `{map}` is not injective: {pair}");
