@@ -1,7 +1,8 @@
 //! The time to prove index maps, and the programs of the RFCs.
 //!
-//! A map: `check_map` with the inverse and the padding that the algebra finds, a fresh judge each time, so nothing is
-//! remembered but the thread's Z3 context, which stays as it does in every command; all on one thread. At the end a table
+//! A map: the digit certificate is looked for, then `check_map` with it and with the inverse and the padding that the
+//! algebra found before, a fresh judge each time, so nothing is remembered but the thread's Z3 context, which stays as it
+//! does in every command. At the end a table
 //! says for each map the median, the part of it that is Z3's, and the verdicts. A program: everything from the definition
 //! to the last pass, one thread, and the part that is Z3's.
 //!
@@ -180,6 +181,10 @@ fn decide(case: &Map) -> (Vec<Report>, Duration) {
     let mut claim = MapClaim::new(&case.map, &case.shape).padded(&case.padded);
     if let Some(inverse) = &case.inverse {
         claim = claim.inverse(inverse);
+    }
+    let digits = algebra::digit_certificate(&case.map, &case.shape, claim.inverse, None, &[]);
+    if let Some(digits) = &digits {
+        claim = claim.digits(digits);
     }
     let reports = judge.check_map(claim);
     (reports, judge.solver_time())

@@ -7,8 +7,8 @@
 //!
 //! Shifts and masks become quotients and remainders; conditions are told apart case by case; each case is solved
 //! ([`solve`]), and where there are several, the one is chosen whose solution leads back to the place it came from. The
-//! padding follows from the inverse ([`super::padding`]). Small constant maps that have none so are looked at point by
-//! point ([`table`]). Last, all is tried on points ([`super::samples`]).
+//! padding follows from the inverse ([`super::padding`]). A small map that no rule takes apart has its inverse by [`table`].
+//! Last, all is tried on points ([`super::samples`]).
 
 mod linear;
 mod matrix;
@@ -58,16 +58,14 @@ pub fn inverse(map: &IndexMap, physical: &[Expr], assumptions: &[Expr]) -> Resul
     let mut ranges = vars.iter().zip(physical).fold(known, |ranges, (var, extent)| ranges.with(var, extent));
     let samples = instances(map, physical, assumptions);
     let tried = |(outputs, reached): (Vec<Expr>, Expr)| {
-        let padding = negate(&reached);
-        let claim = named(map, physical, InverseClaim { vars: vars.clone(), outputs, padding });
+        let (vars, padding) = (vars.clone(), negate(&reached));
+        let claim = named(map, physical, InverseClaim { vars, outputs, padding });
         let right = samples.iter().all(|symbols| holds(map, physical, &claim, symbols));
         right.then_some(claim).ok_or_else(|| "the one that was found is wrong on a sample".to_owned())
     };
-    let found = solutions(map, physical, &vars, &mut ranges).and_then(tried);
-    let found = found.or_else(|reason| {
-        let looked_up = table::table(map, physical, &vars, &ranges).ok_or_else(|| reason.clone())?;
-        tried(looked_up).map_err(|_| reason)
-    });
+    let by_rules = solutions(map, physical, &vars, &mut ranges).and_then(tried);
+    let found = by_rules
+        .or_else(|reason| table::solutions(map, physical, &vars, &ranges).and_then(tried).map_err(|_| reason));
     found.map_err(|reason| match samples.iter().find_map(|symbols| collision(map, symbols)) {
         Some(pair) => {
             let message = format!("the map `{map}` is not injective: {pair}");

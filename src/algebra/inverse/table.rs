@@ -1,77 +1,78 @@
-//! The last resort for small constant maps: what was found by looking at all points, written as runs.
+//! Inverses by table: where no rule takes a small constant map apart, its points do.
 //!
-//! Axes and outputs that have nothing to do with each other are looked at alone. The place of a group's outputs is numbered
-//! in row-major order; along these numbers each logical index goes up in runs.
+//! ```text
+//! lambda x: [x // 2, x % 2 ^ x // 2 % 2]   over x < 8   in [4, 2]
+//! places 0 1 2 3 4 5 6 7 come from 0 1 3 2 4 5 7 6: pieces q, 5 - q, q, 13 - q of q = x_outer * 2 + x_inner
+//! ```
+//!
+//! Axes that share no output are looked at apart. A piece is a run of places along which the index moves evenly; the pieces are
+//! told apart by halving.
 
 use std::collections::BTreeMap;
 
-use tilewright_ir::{BinaryOp, Bindings, Expr, IndexMap, ScalarType, Var};
+use tilewright_ir::{BinaryOp, Bindings, Expr, IndexMap, Var};
 
-use super::super::logic::any_of;
+use super::super::extreme::each_point;
+use super::super::logic::{all_of, any_of};
 use super::super::ranges::Ranges;
+use super::super::rewrite::Simplifier;
 
-/// Points of a group that are looked at.
-const POINTS: i128 = 1 << 10;
-/// Places of a group.
-const PLACES: i128 = 1 << 20;
-/// Runs of an index that are written down.
-const RUNS: usize = 64;
+/// Logical points of one group of axes.
+const MAX_POINTS: i128 = 1 << 12;
+/// Pieces of one index: more are no closed form.
+const MAX_PIECES: usize = 64;
 
-/// Axes and outputs that depend on each other.
-#[derive(Default)]
+/// Axes and outputs that depend on each other and on nothing else.
+#[derive(Debug, Default)]
 struct Group {
     axes: Vec<usize>,
     outputs: Vec<usize>,
 }
 
-/// The logical indices in terms of the physical ones, and whether a place is reached.
-pub(super) fn table(map: &IndexMap, physical: &[Expr], vars: &[Var], ranges: &Ranges) -> Option<(Vec<Expr>, Expr)> {
-    let constants = |exprs: &[Expr]| exprs.iter().map(Expr::as_const_int).collect::<Option<Vec<_>>>();
-    let (domain, physical) = (constants(map.domain())?, constants(physical)?);
-    let scalar = map.vars().iter().chain(vars).next()?.dtype().scalar;
-    let one_type = map.vars().iter().chain(vars).all(|var| var.dtype().scalar == scalar);
-    if !one_type || domain.iter().chain(&physical).any(|extent| *extent < 1) {
-        return None;
-    }
-    let mut indices = vec![Expr::Int { value: 0, ty: scalar }; domain.len()];
-    let mut reached = Vec::new();
-    for group in groups(map) {
-        let place = group.outputs.iter().fold(Expr::Int { value: 0, ty: scalar }, |place, &output| {
-            let index = Expr::from(&vars[output]);
-            let extent = Expr::Int { value: physical[output], ty: scalar };
-            if place.as_const_int() == Some(0) { index } else { place * extent + index }
-        });
-        let found = places(map, &domain, &physical, &group)?;
-        for (position, &axis) in group.axes.iter().enumerate() {
-            let values: Vec<(i128, i128)> = found.iter().map(|(place, point)| (*place, point[position])).collect();
-            indices[axis] = runs(&place, &values, scalar)?;
-        }
-        let all = product(&group.outputs, &physical)?;
-        if i128::try_from(found.len()).ok()? < all {
-            let places: Vec<i128> = found.into_keys().collect();
-            let within = |run: &[i128]| -> Option<Expr> {
-                let [first, last] = [run.first()?, run.last()?].map(|value| Expr::Int { value: *value, ty: scalar });
-                let low = Expr::binary(BinaryOp::Ge, place.clone(), first);
-                Some(Expr::binary(BinaryOp::And, low, Expr::binary(BinaryOp::Le, place.clone(), last)))
-            };
-            let parts: Vec<Expr> = places.chunk_by(|a, b| a + 1 == *b).map(within).collect::<Option<_>>()?;
-            (parts.len() <= RUNS).then_some(())?;
-            reached.push(any_of(&parts, ranges));
-        }
-    }
-    let reached = reached.into_iter().reduce(|all, part| Expr::binary(BinaryOp::And, all, part));
-    Some((indices, reached.unwrap_or_else(|| Expr::bool(true))))
+/// A run of places `from..=to` along which a value is `at + step * (place - from)`.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    from: i128,
+    to: i128,
+    at: i128,
+    step: i128,
 }
 
-/// The groups of a map; an axis that no output depends on is one without outputs.
+/// The logical indices in terms of the physical ones, and whether a place is reached.
+pub(super) fn solutions(
+    map: &IndexMap,
+    physical: &[Expr],
+    vars: &[Var],
+    ranges: &Ranges,
+) -> Result<(Vec<Expr>, Expr), String> {
+    let constant = |exprs: &[Expr]| exprs.iter().map(Expr::as_const_int).collect::<Option<Vec<i128>>>();
+    let (Some(domain), Some(shape)) = (constant(map.domain()), constant(physical)) else {
+        return Err("none of the rules applies".into());
+    };
+    let mut values: Vec<Expr> = map.vars().iter().map(super::zero).collect();
+    let mut conditions = Vec::new();
+    for group in groups(map) {
+        let places = places(map, &group, &domain, &shape)?;
+        let place = numeral(&group, vars, &shape);
+        for (position, &axis) in group.axes.iter().enumerate() {
+            let pieces = pieces(places.iter().map(|(&place, index)| (place, index[position])));
+            if pieces.len() > MAX_PIECES {
+                return Err(format!("its table has more than {MAX_PIECES} pieces"));
+            }
+            values[axis] = Simplifier::new(ranges).simplify(&chosen(&pieces, &place));
+        }
+        conditions.push(reached(&places, &group, &place, &shape, ranges)?);
+    }
+    Ok((values, all_of(conditions, ranges)))
+}
+
 fn groups(map: &IndexMap) -> Vec<Group> {
     let mut groups: Vec<Group> =
         (0..map.vars().len()).map(|axis| Group { axes: vec![axis], outputs: Vec::new() }).collect();
     for (output, expr) in map.outputs().iter().enumerate() {
         let used = expr.vars();
-        let uses = |group: &Group| group.axes.iter().any(|&axis| used.contains(&map.vars()[axis]));
-        let (joined, others): (Vec<Group>, Vec<Group>) = groups.into_iter().partition(uses);
-        groups = others;
+        let touches = |group: &Group| group.axes.iter().any(|&axis| used.contains(&map.vars()[axis]));
+        let (joined, mut rest): (Vec<Group>, Vec<Group>) = groups.into_iter().partition(touches);
         let mut all = Group::default();
         for group in joined {
             all.axes.extend(group.axes);
@@ -79,69 +80,120 @@ fn groups(map: &IndexMap) -> Vec<Group> {
         }
         all.axes.sort_unstable();
         all.outputs.push(output);
-        all.outputs.sort_unstable();
-        groups.push(all);
+        rest.push(all);
+        groups = rest;
     }
     groups
 }
 
-fn product(which: &[usize], extents: &[i128]) -> Option<i128> {
-    which.iter().try_fold(1i128, |all, &at| all.checked_mul(extents[at]))
+/// The logical index, in terms of the group's axes, that each reached place comes from.
+fn places(
+    map: &IndexMap,
+    group: &Group,
+    domain: &[i128],
+    shape: &[i128],
+) -> Result<BTreeMap<i128, Vec<i128>>, String> {
+    let extents: Vec<i128> = group.axes.iter().map(|&axis| domain[axis]).collect();
+    let size = extents.iter().try_fold(1i128, |size, extent| size.checked_mul(*extent));
+    if size.is_none_or(|size| size > MAX_POINTS) {
+        return Err("none of the rules applies, and it is too large for a table".into());
+    }
+    let mut found: BTreeMap<i128, Vec<i128>> = BTreeMap::new();
+    let complete = each_point(&extents, |index| {
+        let bindings: Bindings =
+            group.axes.iter().map(|&axis| map.vars()[axis].clone()).zip(index.iter().copied()).collect();
+        let place = group.outputs.iter().try_fold(0i128, |place, &output| {
+            let at = map.outputs()[output].eval_index(&bindings).ok()?;
+            let inside = (0..shape[output]).contains(&at);
+            place.checked_mul(shape[output])?.checked_add(at).filter(|_| inside)
+        });
+        place.is_some_and(|place| found.insert(place, index.to_vec()).is_none())
+    });
+    if complete { Ok(found) } else { Err("an index is outside of the physical shape, or shares its place".into()) }
 }
 
-/// The logical indices of a group by the place that they land on; none if two share one, or one has none.
-fn places(map: &IndexMap, domain: &[i128], physical: &[i128], group: &Group) -> Option<BTreeMap<i128, Vec<i128>>> {
-    let (points, places) = (product(&group.axes, domain)?, product(&group.outputs, physical)?);
-    if points > POINTS || places > PLACES {
-        return None;
-    }
-    let mut found = BTreeMap::new();
-    for number in 0..points {
-        let mut rest = number;
-        let mut bindings: Bindings = map.vars().iter().map(|var| (var.clone(), 0)).collect();
-        let mut point = Vec::with_capacity(group.axes.len());
-        for &axis in &group.axes {
-            point.push(rest % domain[axis]);
-            bindings.insert(map.vars()[axis].clone(), rest % domain[axis]);
-            rest /= domain[axis];
-        }
-        let mut place = 0;
-        for &output in &group.outputs {
-            let index = map.outputs()[output].eval_index(&bindings).ok()?;
-            (0..physical[output]).contains(&index).then_some(())?;
-            place = place * physical[output] + index;
-        }
-        if found.insert(place, point).is_some() {
-            return None;
-        }
-    }
-    Some(found)
+/// The row-major number of a group's place.
+fn numeral(group: &Group, vars: &[Var], shape: &[i128]) -> Expr {
+    let digits = group.outputs.iter().filter(|&&output| shape[output] != 1);
+    let number = digits.fold(None, |number: Option<Expr>, &output| {
+        let digit = Expr::from(&vars[output]);
+        Some(number.map_or(digit.clone(), |number| number * int(shape[output]) + digit))
+    });
+    number.unwrap_or_else(|| int(0))
 }
 
-/// A value by its place: in a run it goes up with the place, or stays.
-fn runs(place: &Expr, values: &[(i128, i128)], scalar: ScalarType) -> Option<Expr> {
-    let int = |value: i128| Expr::Int { value, ty: scalar };
-    let mut runs: Vec<(i128, Expr)> = Vec::new();
-    let mut rest = values;
-    while let Some(&(first, value)) = rest.first() {
-        let rising = rest.iter().take_while(|(at, here)| here - value == at - first).count();
-        let level = rest.iter().take_while(|(_, here)| *here == value).count();
-        let moved = value - first;
-        let written = match (level >= rising, moved) {
-            (true, _) => int(value),
-            (false, 0) => place.clone(),
-            (false, 1..) => place.clone() + int(moved),
-            (false, _) => place.clone() - int(-moved),
-        };
-        runs.push((first, written));
-        rest = &rest[level.max(rising)..];
+fn int(value: i128) -> Expr {
+    Expr::int_of(value, tilewright_ir::ScalarType::Int32).unwrap_or(Expr::Int {
+        value,
+        ty: tilewright_ir::ScalarType::Int64,
+    })
+}
+
+/// As few pieces as going on evenly as long as possible gives.
+fn pieces(points: impl Iterator<Item = (i128, i128)>) -> Vec<Piece> {
+    let mut pieces: Vec<Piece> = Vec::new();
+    for (place, value) in points {
+        if let Some(last) = pieces.last_mut() {
+            let (run, rise) = (place - last.from, value - last.at);
+            let goes_on = if last.from == last.to {
+                rise % run == 0 && {
+                    last.step = rise / run;
+                    true
+                }
+            } else {
+                rise == last.step * run
+            };
+            if goes_on {
+                last.to = place;
+                continue;
+            }
+        }
+        pieces.push(Piece { from: place, to: place, at: value, step: 0 });
     }
-    (runs.len() <= RUNS).then_some(())?;
-    let (mut start, mut chosen) = runs.pop()?;
-    for (first, value) in runs.into_iter().rev() {
-        let before = place.clone().lt(int(start));
-        chosen = Expr::IfThenElse(Box::new(before), Box::new(value), Box::new(chosen));
-        start = first;
+    pieces
+}
+
+/// The value of the piece that a place is in.
+fn chosen(pieces: &[Piece], place: &Expr) -> Expr {
+    match pieces {
+        [] => int(0),
+        [piece] => int(piece.at - piece.step * piece.from) + place.clone() * int(piece.step),
+        _ => {
+            let (low, high) = pieces.split_at(pieces.len() / 2);
+            let below = place.clone().lt(int(high[0].from));
+            Expr::IfThenElse(below.into(), chosen(low, place).into(), chosen(high, place).into())
+        }
     }
-    Some(chosen)
+}
+
+/// Whether a place is one of those that are reached: runs with even steps.
+fn reached(
+    places: &BTreeMap<i128, Vec<i128>>,
+    group: &Group,
+    place: &Expr,
+    shape: &[i128],
+    ranges: &Ranges,
+) -> Result<Expr, String> {
+    let size = group.outputs.iter().try_fold(1i128, |size, &output| size.checked_mul(shape[output]));
+    let numbered = places.keys().enumerate().filter_map(|(number, &place)| Some((i128::try_from(number).ok()?, place)));
+    let runs = pieces(numbered);
+    if runs.len() > MAX_PIECES {
+        return Err(format!("the places that it reaches are in more than {MAX_PIECES} runs"));
+    }
+    let one = |run: &Piece| {
+        let last = run.at + run.step * (run.to - run.from);
+        let mut parts = Vec::new();
+        if run.at > 0 {
+            parts.push(Expr::binary(BinaryOp::Ge, place.clone(), int(run.at)));
+        }
+        if Some(last + 1) != size {
+            parts.push(place.clone().lt(int(last + 1)));
+        }
+        if run.step > 1 {
+            let rest = place.clone().floor_mod(int(run.step));
+            parts.push(Expr::binary(BinaryOp::Eq, rest, int(run.at % run.step)));
+        }
+        all_of(parts, ranges)
+    };
+    Ok(any_of(&runs.iter().map(one).collect::<Vec<_>>(), ranges))
 }
