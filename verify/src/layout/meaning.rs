@@ -42,7 +42,8 @@ fn ceiling(extent: Expr, size: u64, ty: ScalarType) -> Expr {
 /// The constant that an expression without symbols is.
 fn evaluated(extent: Expr) -> Expr {
     let value = if extent.vars().is_empty() { extent.eval_index(&Bindings::new()).ok() } else { None };
-    value.map_or_else(|| extent.clone(), |value| Expr::Int { value, ty: extent.dtype().scalar })
+    let ty = extent.dtype().scalar;
+    value.map_or(extent, |value| Expr::Int { value, ty })
 }
 
 impl Meaning {

@@ -13,7 +13,8 @@ use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
 /// The stated physical shape is the smallest one, or the padding is stated.
-pub(super) const OBLIGATION: Obligation = ("tight", exhaustive, &[empty, small, digits, bits::tight, medium, by_z3, large]);
+pub(super) const OBLIGATION: Obligation =
+    ("tight", exhaustive, &[empty, small, digits, bits::tight, medium, by_z3, large]);
 
 pub(super) fn loose(instance: &Instance<'_>, axis: usize, largest: i128) -> Counterexample {
     let extent = instance.shape[axis];
