@@ -2,21 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use tilewright_ir::{BinaryOp, Expr, IndexMap, InverseClaim, Var};
-use tilewright_verify::{Config, Judge, MapClaim, Report, Verdict};
+mod common;
 
-fn int(value: i64) -> Expr {
-    Expr::int(value)
-}
-
-fn vars<const N: usize>(names: [&str; N]) -> [Expr; N] {
-    names.map(|name| Expr::from(Var::index(name)))
-}
-
-fn map(inputs: &[Expr], domain: Vec<Expr>, outputs: Vec<Expr>) -> IndexMap {
-    let vars = inputs.iter().flat_map(Expr::vars).collect();
-    IndexMap::new(vars, domain, outputs, Vec::new()).unwrap()
-}
+use common::{int, judge, map, vars};
+use tilewright_ir::{BinaryOp, Expr, IndexMap, InverseClaim};
+use tilewright_verify::{MapClaim, Report, Verdict};
 
 fn inverse(inputs: &[Expr], outputs: Vec<Expr>, padding: Expr) -> InverseClaim {
     InverseClaim { vars: inputs.iter().flat_map(Expr::vars).collect(), outputs, padding }
@@ -25,7 +15,7 @@ fn inverse(inputs: &[Expr], outputs: Vec<Expr>, padding: Expr) -> InverseClaim {
 fn check(map: &IndexMap, shape: &[Expr], inverse: &InverseClaim) -> Vec<Report> {
     let padded: Vec<usize> = (0..shape.len()).collect();
     let claim = MapClaim::new(map, shape).padded(&padded).inverse(inverse);
-    let reports = Judge::new(Config::default()).unwrap().check_map(claim);
+    let reports = judge().check_map(claim);
     for report in &reports {
         eprintln!("{:9} {:8.2} ms  {} [{}]", report.obligation, report.ms, report.verdict, report.method);
     }
