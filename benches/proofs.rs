@@ -158,7 +158,7 @@ const SYMBOLIC: [[&str; 3]; 9] = [
 ];
 
 /// A map and all that is claimed of it.
-struct Map {
+struct Claimed {
     name: &'static str,
     map: IndexMap,
     shape: Vec<Expr>,
@@ -166,17 +166,17 @@ struct Map {
     inverse: Option<InverseClaim>,
 }
 
-fn read_map([name, text, shape]: [&'static str; 3]) -> Map {
+fn read_map([name, text, shape]: [&'static str; 3]) -> Claimed {
     let mut symbols = Symbols::default();
     let shape = read_shape(shape, &mut symbols).unwrap();
     let map = read_index_map(text, Some(&shape), &mut symbols).unwrap();
     let algebra::PhysicalShape { extents, padded_axes } = algebra::physical_shape(&map, &[]).unwrap();
     let inverse = algebra::inverse(&map, &extents, &[]).ok();
-    Map { name, map, shape: extents, padded: padded_axes, inverse }
+    Claimed { name, map, shape: extents, padded: padded_axes, inverse }
 }
 
 /// Decides everything of a map; the reports, and the time that Z3 took.
-fn decide(case: &Map) -> (Vec<Report>, Duration) {
+fn decide(case: &Claimed) -> (Vec<Report>, Duration) {
     let judge = Judge::new(Config::default()).unwrap();
     let mut claim = MapClaim::new(&case.map, &case.shape).padded(&case.padded);
     if let Some(inverse) = &case.inverse {
@@ -205,7 +205,7 @@ fn maps(criterion: &mut Criterion) {
 }
 
 /// A row a map: the medians of a few runs, and the verdicts.
-fn table(name: &str, cases: &[Map]) {
+fn table(name: &str, cases: &[Claimed]) {
     println!("\n| {name} | median ms | of it Z3 | proved | refuted | unknown | slowest obligation |");
     println!("|---|---|---|---|---|---|---|");
     let mut medians = Vec::new();

@@ -40,20 +40,44 @@ pub struct Relayout {
 pub fn inverse(layout: &Layout, tiling: &SymbolicTiling) -> Option<InverseClaim> {
     let ty = tiling.index_type();
     let slot = Var::new("p", ty);
-    let shape_after = |count: usize| {
-        let tiles = layout.tiles.get(..count)?.to_vec();
-        let layout = Layout { tiles, tail_alignment: 1, split_configs: Vec::new(), ..layout.clone() };
-        SymbolicTiling::typed(&layout, tiling.domain(), ty).ok().map(|formula| formula.physical_shape().to_vec())
-    };
-    let physical = shape_after(layout.tiles.len())?;
+    let physical = tiling.physical_shape();
     let padded = physical.iter().fold(number(1, ty), times);
     let mut padding = Vec::new();
     if layout.tail_alignment > 1 && zero(&(padded.clone() - tiling.physical_elements().clone())).is_none() {
         padding.push(at_least(Expr::from(&slot), padded));
     }
-    let mut index = digits(Expr::from(&slot), &physical, ty);
-    for count in (0..layout.tiles.len()).rev() {
-        index = undo(&layout.tiles.get(count)?.0, &shape_after(count)?, &index, &mut padding, ty)?;
+    let index = digits(Expr::from(&slot), physical, ty);
+    untiled(layout, tiling, vec![slot], index, padding)
+}
+
+/// The inverse of a tiling as a map from the indices after the last tile, and which of them are padding; nothing is said
+/// of a tail's alignment.
+pub fn tiled_inverse(layout: &Layout, tiling: &SymbolicTiling) -> Option<InverseClaim> {
+    let ty = tiling.index_type();
+    let vars: Vec<Var> = (0..tiling.physical_shape().len()).map(|axis| Var::new(format!("p{axis}"), ty)).collect();
+    let index = vars.iter().map(Expr::from).collect();
+    untiled(layout, tiling, vars, index, Vec::new())
+}
+
+/// The extents after the first tiles.
+fn shape_after(count: usize, layout: &Layout, tiling: &SymbolicTiling) -> Option<Vec<Expr>> {
+    let tiles = layout.tiles.get(..count)?.to_vec();
+    let layout = Layout { tiles, tail_alignment: 1, split_configs: Vec::new(), ..layout.clone() };
+    let formula = SymbolicTiling::typed(&layout, tiling.domain(), tiling.index_type()).ok()?;
+    Some(formula.physical_shape().to_vec())
+}
+
+/// All tiles undone, from the index after the last of them; `padding` is what is already known to be padding.
+fn untiled(
+    layout: &Layout,
+    tiling: &SymbolicTiling,
+    vars: Vec<Var>,
+    mut index: Vec<Expr>,
+    mut padding: Vec<Expr>,
+) -> Option<InverseClaim> {
+    let ty = tiling.index_type();
+    for (count, tile) in layout.tiles.iter().enumerate().rev() {
+        index = undo(&tile.0, &shape_after(count, layout, tiling)?, &index, &mut padding, ty)?;
     }
     let mut outputs = vec![number(0, ty); index.len()];
     for (&dimension, index) in layout.minor_to_major.iter().rev().zip(index) {
@@ -61,7 +85,7 @@ pub fn inverse(layout: &Layout, tiling: &SymbolicTiling) -> Option<InverseClaim>
     }
     let either = |a: Expr, b: Expr| Expr::binary(BinaryOp::Or, a, b);
     let padding = padding.into_iter().reduce(either).unwrap_or_else(|| Expr::bool(false));
-    Some(InverseClaim { vars: vec![slot], outputs, padding })
+    Some(InverseClaim { vars, outputs, padding })
 }
 
 /// One tile undone: `index` is the one after it, `before` the extents before it. Says where the result is padding.

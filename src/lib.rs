@@ -1,9 +1,11 @@
 //! Tilewright lowers tensor programs to physical memory layouts and proves, pass by pass, that nothing went wrong.
 //!
-//! The rooms: [`te`] evaluates the TE dialect, [`passes`] lower, [`algebra`] is the untrusted half of index maps, [`formats`] reads named layouts, [`layouts`] knows the ways back of tiled ones,
-//! [`codegen`] writes OpenCL C, [`harness`] runs and compares, [`report`] says what came out, [`certificate`]
-//! writes proofs for other solvers and checks them again, [`pipeline`] is the main
-//! job, [`cli`] the command line. The language is `tilewright-ir`, the judge `tilewright-verify`, the reference `tilewright-interp`.
+//! The rooms: [`te`] evaluates the TE dialect, [`passes`] lower, [`algebra`] is the untrusted half of index maps, [`formats`]
+//! reads named layouts, [`layouts`] knows the ways back of tiled ones, [`codegen`] writes OpenCL C, [`harness`] runs and
+//! compares, [`report`] says what came out, [`certificate`] writes proofs for other solvers and checks them again,
+//! [`pipeline`] is the main job, [`cli`] the command line.
+//!
+//! The language is `tilewright-ir`, the judge `tilewright-verify`, the reference `tilewright-interp`.
 
 pub mod algebra;
 pub mod certificate;

@@ -110,12 +110,16 @@ fn all(cases: &[(Vec<i64>, Vec<Op>)], with_mistakes: bool) -> Counts {
         let case = generated(shape, ops);
         judged(&judge, &case, &mut counts);
         if with_mistakes {
-            broken(&case).iter().for_each(|case| judged(&judge, case, &mut counts));
+            for case in &broken(&case) {
+                judged(&judge, case, &mut counts);
+            }
         }
         counts
     };
     let add = |mut all: Counts, one: Counts| {
-        one.into_iter().for_each(|(key, count)| *all.entry(key).or_default() += count);
+        for (key, count) in one {
+            *all.entry(key).or_default() += count;
+        }
         all
     };
     let counts = cases.par_iter().map(one).reduce(Counts::new, add);

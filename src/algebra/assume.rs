@@ -57,11 +57,9 @@ impl Ranges {
                 self.not_negative(up);
                 self.not_negative(down);
             }
-            BinaryOp::Eq => {
-                if !self.divisible(gap) && !self.replaced(gap) {
-                    self.not_negative(up);
-                    self.not_negative(down);
-                }
+            BinaryOp::Eq if !self.divisible(gap) && !self.replaced(gap) => {
+                self.not_negative(up);
+                self.not_negative(down);
             }
             _ => {}
         }

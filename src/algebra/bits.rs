@@ -121,7 +121,7 @@ pub(super) fn xor_operands(expr: &Expr) -> Vec<Expr> {
 }
 
 /// Exclusive or in normal form: operands in order, those that are there twice gone, one constant at the end.
-pub(super) fn xor_of(operands: Vec<Expr>) -> Option<Expr> {
+pub(super) fn xor_of(operands: &[Expr]) -> Option<Expr> {
     let ty = operands.first()?.dtype().scalar;
     let (mut constant, mut kept) = (0, Vec::new());
     for operand in operands.iter().flat_map(xor_operands) {

@@ -42,7 +42,9 @@ fn split(case: Case, found: &mut Vec<Case>) -> Option<()> {
         return (found.len() <= MAX_CASES).then_some(());
     };
     let mut n_parts = 0;
-    exprs.iter().for_each(|expr| expr.walk(&mut |_| n_parts += 1));
+    for expr in &exprs {
+        expr.walk(&mut |_| n_parts += 1);
+    }
     (case.path.len() < MAX_DEPTH && n_parts < MAX_PARTS).then_some(())?;
     for holds in [true, false] {
         let condition = if holds { condition.clone() } else { negate(&condition) };

@@ -42,7 +42,7 @@ fn opposite(op: BinaryOp) -> Option<BinaryOp> {
 }
 
 /// All of the conditions, each simplified under those before it, and none that the others imply.
-pub(super) fn all_of(conditions: Vec<Expr>, ranges: &Ranges) -> Expr {
+pub(super) fn all_of(conditions: &[Expr], ranges: &Ranges) -> Expr {
     let mut kept: Vec<Expr> = Vec::new();
     let mut known = ranges.clone();
     for condition in conditions.iter().flat_map(conjuncts) {
@@ -86,8 +86,10 @@ pub(super) fn any_of(conditions: &[Expr], ranges: &Ranges) -> Expr {
         let own = conjuncts(condition).into_iter().filter(|part| !common.contains(part));
         own.reduce(Expr::and).unwrap_or_else(|| Expr::bool(true))
     };
-    let either = negate(&all_of(conditions.iter().map(|condition| negate(&rest(condition))).collect(), ranges));
-    all_of(common.into_iter().chain([either]).collect(), ranges)
+    let none: Vec<Expr> = conditions.iter().map(|condition| negate(&rest(condition))).collect();
+    let either = negate(&all_of(&none, ranges));
+    let all: Vec<Expr> = common.into_iter().chain([either]).collect();
+    all_of(&all, ranges)
 }
 
 /// The parts of a conjunction.
@@ -101,8 +103,8 @@ pub(super) fn conjuncts(condition: &Expr) -> Vec<Expr> {
 /// A condition as people write it: `p % 4 == 0` for `p // 4 * 4 == p`, `p >= 4` for `0 <= p - 4`.
 pub(super) fn tidy(condition: &Expr, ranges: &Ranges) -> Expr {
     match condition {
-        Expr::Binary(BinaryOp::And, ..) => return all_of(conjuncts(condition), ranges),
-        Expr::Binary(BinaryOp::Or, ..) => return negate(&all_of(conjuncts(&negate(condition)), ranges)),
+        Expr::Binary(BinaryOp::And, ..) => return all_of(&conjuncts(condition), ranges),
+        Expr::Binary(BinaryOp::Or, ..) => return negate(&all_of(&conjuncts(&negate(condition)), ranges)),
         _ => {}
     }
     let simplifier = Simplifier::new(ranges);

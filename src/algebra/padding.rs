@@ -43,7 +43,9 @@ pub(super) fn reached(map: &IndexMap, vars: &[Var], outputs: &[Expr], ranges: &R
     let images = map.apply(outputs).into_iter().map(|image| plain(&image, ranges));
     let all: Vec<Expr> = outputs.iter().map(|output| plain(output, ranges)).chain(images).collect();
     let mut n_parts = 0;
-    all.iter().for_each(|expr| expr.walk(&mut |_| n_parts += 1));
+    for expr in &all {
+        expr.walk(&mut |_| n_parts += 1);
+    }
     let conditions = |case: &Case| {
         let (outputs, images) = case.exprs.split_at(outputs.len());
         let mut conditions = case.path.clone();
@@ -59,7 +61,7 @@ pub(super) fn reached(map: &IndexMap, vars: &[Var], outputs: &[Expr], ranges: &R
             // Exact as it stands, and too large to be made plainer.
             return conditions.into_iter().reduce(Expr::and).unwrap_or_else(|| Expr::bool(true));
         }
-        all_of(conditions, ranges)
+        all_of(&conditions, ranges)
     };
     if n_parts > MAX_PARTS {
         let whole = conditions(&Case { path: path.clone(), exprs: all.clone(), ranges: ranges.clone() });
@@ -68,7 +70,11 @@ pub(super) fn reached(map: &IndexMap, vars: &[Var], outputs: &[Expr], ranges: &R
     let whole = || vec![Case { path: Vec::new(), exprs: all.clone(), ranges: ranges.clone() }];
     let cases = cases(&all, ranges).unwrap_or_else(whole);
     let either = any_of(&cases.iter().map(conditions).collect::<Vec<_>>(), ranges);
-    if path.is_empty() { either } else { all_of(path.into_iter().chain(conjuncts(&either)).collect(), ranges) }
+    if path.is_empty() {
+        return either;
+    }
+    let all: Vec<Expr> = path.into_iter().chain(conjuncts(&either)).collect();
+    all_of(&all, ranges)
 }
 
 /// The condition without the parts that make no difference on any place of a small constant shape.

@@ -97,7 +97,7 @@ fn shape(map: &IndexMap, assumptions: &[Expr], clipped: bool) -> Result<Physical
 pub(super) fn known_of(map: &IndexMap, assumptions: &[Expr]) -> Ranges {
     let free = map.outputs().iter().flat_map(Expr::vars).filter(|var| !map.vars().contains(var));
     let known = free.fold(Ranges::new(), |known, symbol| known.with_symbol(&symbol));
-    let known = assumptions.iter().fold(known, |known, assumption| known.assuming(assumption));
+    let known = assumptions.iter().fold(known, Ranges::assuming);
     map.vars().iter().zip(map.domain()).fold(known, |known, (var, extent)| known.with(var, extent))
 }
 

@@ -217,7 +217,7 @@ impl<'a> Simplifier<'a> {
             _ => {}
         }
         if op == BinaryOp::BitXor && is_index_type(&a) && loads(&a).is_empty() && loads(&b).is_empty() {
-            return xor_of(vec![a.clone(), b.clone()]).unwrap_or_else(|| Expr::binary(op, a, b));
+            return xor_of(&[a.clone(), b.clone()]).unwrap_or_else(|| Expr::binary(op, a, b));
         }
         folded(op, &a, &b).unwrap_or_else(|| Expr::binary(op, a, b))
     }

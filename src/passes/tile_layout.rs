@@ -146,8 +146,7 @@ fn moved(
         let message = format!("tile_layout names `{data}`, but no buffer lives there");
         return Err(Diagnostic::error("unknown-buffer", None, message));
     };
-    let names: Vec<String> = (0..first.rank()).map(|axis| format!("i{axis}")).collect();
-    let tiled = tiled(&request.layout, &names, &first.shape).map_err(|mut fault| {
+    let tiled = tiled(&request.layout, &first.shape).map_err(|mut fault| {
         fault.message = format!("`{first}` does not fit its tiled layout: {}", fault.message);
         fault
     })?;

@@ -1,8 +1,8 @@
 //! What is said to people and machines: diagnostics with source excerpts, reports as text and JSON.
 //!
-//! Data first ([`check`], [`map`], [`layout`], [`draw`]), rendered in one place each: serde writes the JSON, [`text`], [`map_text`] and [`layout_text`] what people read, [`draw_text`]
-//! and [`draw_svg`] pictures,
-//! [`diagnostic`] the excerpts. Nothing here decides or computes anything but the verdict of the whole.
+//! Data first ([`check`], [`map`], [`layout`], [`relayout`], [`draw`]), rendered in one place each: serde writes the JSON,
+//! [`text`], [`map_text`] and [`layout_text`] what people read, [`draw_text`] and [`draw_svg`] pictures, [`diagnostic`] the
+//! excerpts. Nothing here decides or computes anything but the verdict of the whole.
 
 pub mod check;
 pub mod diagnostic;

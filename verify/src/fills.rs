@@ -18,10 +18,10 @@ use tilewright_ir::{
 };
 
 use crate::judge::{Decision, Judge, Report};
+use crate::layout::order_and_tiles;
 use crate::lockstep::same_operation;
 use crate::map::MapClaim;
 use crate::pass::all_equal;
-use crate::tiling;
 use crate::verdict::Verdict;
 
 /// The program without the nests that are claimed to fill padding.
@@ -196,7 +196,7 @@ fn unknown(reason: String) -> Decision {
 }
 
 fn tiled(judge: &Judge, claim: &BufferClaim, request: &TileRequest, subject: String) -> Vec<Report> {
-    let Some((meaning, shape)) = tiling::meaning(&request.layout, claim.map.vars(), claim.map.domain()) else {
+    let Some((meaning, shape)) = order_and_tiles(&request.layout, claim.map.vars(), claim.map.domain()) else {
         let reason = "the layout asked for has no meaning on this shape".to_owned();
         return vec![Judge::report("specification", subject, || unknown(reason))];
     };

@@ -85,6 +85,15 @@ impl<'a> LayoutClaim<'a> {
     }
 }
 
+/// The map of a layout on an array of these extents, over `vars`, and the extents of its outputs: what a layout asks of the
+/// indices of a buffer. None for a layout that is no order of these dimensions, does more than order and tile them, or
+/// folds dimensions without end.
+pub fn order_and_tiles(layout: &Layout, vars: &[Var], shape: &[Expr]) -> Option<(IndexMap, Vec<Expr>)> {
+    let bare = Layout::new(layout.minor_to_major.clone()).with_tiles(layout.tiles.clone());
+    let meaning = Meaning::new(layout, vars, shape).filter(|_| bare == *layout)?;
+    Some((meaning.tiled()?, meaning.extents()))
+}
+
 impl Judge {
     /// Decides tiling, bounds, injective, tight and overflow of a layout; inverse and padding, where an inverse is claimed.
     pub fn check_layout(&self, claim: &LayoutClaim<'_>) -> Vec<Report> {

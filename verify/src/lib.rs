@@ -1,11 +1,17 @@
 //! The judge: obligations, their encoding, Z3, counterexamples.
 //!
-//! The rooms, bottom up: [`term`] (what is stated, free of any solver), [`encode`] and [`smtlib`] (one query, walked by Z3
-//! and by the printer alike), [`solver`] (Z3 with budgets and a memo), [`kernel`] (facts and nothing but facts),
-//! [`lemmas`] (theorems proved once and instantiated), [`certificate`]
-//! (the proof for other solvers, from what [`record`] kept), [`verdict`] (what is reported). On them stand [`translate`] (from the language to terms),
-//! [`prove`] (strategies, untrusted), `enumerate` (index maps on all points of a box), [`gf2`] (linear algebra over bits), and the obligations: [`map`] of index maps (with [`digits`] among its tiers), [`layout`] of tiled layouts, [`access`] of single programs, `pass` of a
-//! program before and after a pass (walked by `lockstep`, its claims looked at by `claims` and `fills`), `lowering` of a program and a definition, `definition` of a definition. [`judge`] is the door.
+//! **Foundations**, bottom up: [`term`] (what is stated, free of any solver), [`encode`] and [`smtlib`] (one query, walked by
+//! Z3 and by the printer alike), [`solver`] (Z3 with budgets and a memo), [`kernel`] (facts and nothing but facts),
+//! [`lemmas`] (theorems proved once and instantiated), [`certificate`] (the proof for other solvers, from what [`record`]
+//! kept), [`verdict`] (what is reported). On them stand [`translate`] (from the language to terms) and [`prove`]
+//! (strategies, untrusted).
+//!
+//! **Tiers**, the cheaper ones first: intervals, `enumerate` (all points of a box; large boxes last), [`digits`] (a certificate that the
+//! untrusted side found and this one checks), [`gf2`] (linear algebra over bits), Z3 through [`prove`].
+//!
+//! **Obligations**: [`map`] of index maps, [`layout`] of tiled layouts, [`access`] of single programs, `pass` of a program
+//! before and after a pass (walked by `lockstep`, its claims looked at by `claims` and `fills`), `lowering` of a program and
+//! a definition, `definition` of a definition. [`judge`] is the door.
 
 pub mod access;
 pub mod certificate;
@@ -34,7 +40,6 @@ mod sample;
 pub mod smtlib;
 pub mod solver;
 pub mod term;
-pub mod tiling;
 pub mod translate;
 pub mod verdict;
 mod view;

@@ -5,16 +5,15 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 #![allow(clippy::cloned_ref_to_slice_refs, reason = "an index is written as a list of expressions")]
 
+mod common;
+
+use common::{int, judge};
 use tilewright_ir::{
     AxisSeparators, BinaryOp, Buffer, BufferChange, BufferClaim, DataType, Definition, Evidence, Expr, ForKind,
     FuncAttrs, Holder, IndexMap, LoweringEvidence, PrimFunc, ScalarType, Stage, StageBody, Stmt, StmtKind, StoreClaim,
     StoreRole, Var,
 };
-use tilewright_verify::{Config, Judge, MapClaim, Report, Verdict};
-
-fn int(value: i64) -> Expr {
-    Expr::int(value)
-}
+use tilewright_verify::{MapClaim, Report, Verdict};
 
 fn ints(values: &[i64]) -> Vec<Expr> {
     values.iter().copied().map(int).collect()
@@ -83,10 +82,6 @@ fn reversed(extent: i64) -> IndexMap {
 
 fn claim(before: &Buffer, after: &Buffer, map: IndexMap, change: BufferChange) -> BufferClaim {
     BufferClaim { before: before.clone(), after: after.clone(), map, change, padded_axes: Vec::new() }
-}
-
-fn judge() -> Judge {
-    Judge::new(Config::default()).unwrap()
 }
 
 fn pass(before: &PrimFunc, after: &PrimFunc, buffers: Vec<BufferClaim>) -> Vec<Report> {

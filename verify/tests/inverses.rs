@@ -2,21 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use tilewright_ir::{BinaryOp, Expr, IndexMap, InverseClaim, Var};
-use tilewright_verify::{Config, Judge, MapClaim, Report, Verdict};
+mod common;
 
-fn int(value: i64) -> Expr {
-    Expr::int(value)
-}
-
-fn vars<const N: usize>(names: [&str; N]) -> [Expr; N] {
-    names.map(|name| Expr::from(Var::index(name)))
-}
-
-fn map(inputs: &[Expr], domain: Vec<Expr>, outputs: Vec<Expr>) -> IndexMap {
-    let vars = inputs.iter().flat_map(Expr::vars).collect();
-    IndexMap::new(vars, domain, outputs, Vec::new()).unwrap()
-}
+use common::{int, judge, map, vars};
+use tilewright_ir::{BinaryOp, Expr, IndexMap, InverseClaim};
+use tilewright_verify::{MapClaim, Report, Verdict};
 
 fn inverse(inputs: &[Expr], outputs: Vec<Expr>, padding: Expr) -> InverseClaim {
     InverseClaim { vars: inputs.iter().flat_map(Expr::vars).collect(), outputs, padding }
@@ -25,7 +15,7 @@ fn inverse(inputs: &[Expr], outputs: Vec<Expr>, padding: Expr) -> InverseClaim {
 fn check(map: &IndexMap, shape: &[Expr], inverse: &InverseClaim) -> Vec<Report> {
     let padded: Vec<usize> = (0..shape.len()).collect();
     let claim = MapClaim::new(map, shape).padded(&padded).inverse(inverse);
-    let reports = Judge::new(Config::default()).unwrap().check_map(claim);
+    let reports = judge().check_map(claim);
     for report in &reports {
         eprintln!("{:9} {:8.2} ms  {} [{}]", report.obligation, report.ms, report.verdict, report.method);
     }
@@ -79,10 +69,14 @@ fn flat_nchw4c_has_its_inverse_for_every_shape() {
     let (block, image) = (rem(&rest, &blocks), div(&rest, &blocks));
     let channel = block.clone() * int(4) + lane.clone();
     let padding = at_least(channel.clone(), ec.clone());
-    let good =
-        inverse(&[p.clone()], vec![image.clone(), row.clone(), column.clone(), channel.clone()], padding.clone());
+    let good = inverse(
+        std::slice::from_ref(&p),
+        vec![image.clone(), row.clone(), column.clone(), channel.clone()],
+        padding.clone(),
+    );
     proved(&layout, std::slice::from_ref(&size), &good);
-    let swapped = inverse(&[p.clone()], vec![image.clone(), column.clone(), row.clone(), channel.clone()], padding);
+    let swapped =
+        inverse(std::slice::from_ref(&p), vec![image.clone(), column.clone(), row.clone(), channel.clone()], padding);
     refuted(&layout, std::slice::from_ref(&size), &swapped, "inverse");
     let no_padding = inverse(&[p], vec![image, row, column, channel], Expr::bool(false));
     refuted(&layout, std::slice::from_ref(&size), &no_padding, "padding");
@@ -105,7 +99,8 @@ fn tpu_tiles_have_their_inverse_for_every_shape() {
     let column = rem(&tile, &columns) * int(128) + rem(&div(&slot, &int(2)), &int(128));
     let outside =
         |row: Expr, column: Expr| Expr::binary(BinaryOp::Or, at_least(row, er.clone()), at_least(column, ec.clone()));
-    let good = inverse(&[p.clone()], vec![row.clone(), column.clone()], outside(row.clone(), column.clone()));
+    let good =
+        inverse(std::slice::from_ref(&p), vec![row.clone(), column.clone()], outside(row.clone(), column.clone()));
     proved(&layout, std::slice::from_ref(&size), &good);
     let wrong = div(&tile, &columns) * int(8) + div(&slot, &int(128)) * int(2) + rem(&slot, &int(2));
     let wrong = inverse(&[p], vec![wrong.clone(), column.clone()], outside(wrong, column));
@@ -157,14 +152,19 @@ fn rows_and_columns_of_a_texture_have_their_inverse() {
 fn rotations_and_reversals_of_a_symbolic_axis_have_their_inverse() {
     let [i, p] = vars(["i", "p"]);
     let [n] = vars(["n"]);
-    let rotated = map(&[i.clone()], vec![n.clone()], vec![(i.clone() + int(3)).floor_mod(n.clone())]);
+    let rotated = map(std::slice::from_ref(&i), vec![n.clone()], vec![(i.clone() + int(3)).floor_mod(n.clone())]);
     let back = (p.clone() - int(3)).floor_mod(n.clone());
-    proved(&rotated, std::slice::from_ref(&n), &inverse(&[p.clone()], vec![back], Expr::bool(false)));
+    proved(&rotated, std::slice::from_ref(&n), &inverse(std::slice::from_ref(&p), vec![back], Expr::bool(false)));
     let wrong = (p.clone() - int(2)).floor_mod(n.clone());
-    refuted(&rotated, std::slice::from_ref(&n), &inverse(&[p.clone()], vec![wrong], Expr::bool(false)), "inverse");
-    let reversed = map(&[i.clone()], vec![n.clone()], vec![n.clone() - int(1) - i]);
+    refuted(
+        &rotated,
+        std::slice::from_ref(&n),
+        &inverse(std::slice::from_ref(&p), vec![wrong], Expr::bool(false)),
+        "inverse",
+    );
+    let reversed = map(std::slice::from_ref(&i), vec![n.clone()], vec![n.clone() - int(1) - i.clone()]);
     let back = n.clone() - int(1) - p.clone();
-    proved(&reversed, std::slice::from_ref(&n), &inverse(&[p.clone()], vec![back], Expr::bool(false)));
+    proved(&reversed, std::slice::from_ref(&n), &inverse(std::slice::from_ref(&p), vec![back], Expr::bool(false)));
     let wrong = n.clone() - p.clone();
     refuted(&reversed, std::slice::from_ref(&n), &inverse(&[p], vec![wrong], Expr::bool(false)), "inverse");
 }

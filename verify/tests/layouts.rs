@@ -1,13 +1,12 @@
 //! Layouts are held against pad, reshape, transpose; what is wrong in one place is refuted.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod common;
+
+use common::judge;
 use tilewright_ir::layout::{ArrayShape, Dimension, ElementType, Layout, SymbolicTiling, Tile};
 use tilewright_ir::{BinaryOp, Expr, IndexMap, InverseClaim, ScalarType, Var};
-use tilewright_verify::{Config, Judge, LayoutClaim, PairClaim, RelayoutClaim, Report, Verdict};
-
-fn judge() -> Judge {
-    Judge::new(Config::default()).unwrap()
-}
+use tilewright_verify::{LayoutClaim, PairClaim, RelayoutClaim, Report, Verdict};
 
 fn tiles(tiles: &[&[i64]]) -> Vec<Tile> {
     tiles.iter().map(|tile| Tile::from_vector(tile).unwrap()).collect()

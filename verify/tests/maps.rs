@@ -2,25 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use tilewright_ir::{Expr, IndexMap, Var};
-use tilewright_verify::{Config, Judge, MapClaim, Report, Verdict};
+mod common;
 
-fn int(value: i64) -> Expr {
-    Expr::int(value)
-}
-
-fn vars<const N: usize>(names: [&str; N]) -> [Expr; N] {
-    names.map(|name| Expr::from(Var::index(name)))
-}
-
-fn map(inputs: &[Expr], domain: Vec<Expr>, outputs: Vec<Expr>) -> IndexMap {
-    let vars = inputs.iter().flat_map(Expr::vars).collect();
-    IndexMap::new(vars, domain, outputs, Vec::new()).unwrap()
-}
-
-fn judge() -> Judge {
-    Judge::new(Config::default()).unwrap()
-}
+use common::{int, judge, map, vars};
+use tilewright_ir::{Expr, IndexMap};
+use tilewright_verify::{MapClaim, Report, Verdict};
 
 fn show(reports: &[Report]) {
     for report in reports {

@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod common;
+
+use common::int;
 use tilewright_ir::{Expr, IndexMap, Var};
 use tilewright_verify::{Config, Judge, MapClaim, Verdict};
 
@@ -18,10 +21,6 @@ struct Case {
     padded: &'static [usize],
     /// The obligations that are refuted; all others are proved.
     refuted: &'static [&'static str],
-}
-
-fn int(value: i64) -> Expr {
-    Expr::int(value)
 }
 
 fn split(x: &Expr, by: i64) -> [Expr; 2] {

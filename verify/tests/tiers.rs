@@ -2,30 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod common;
+
 use std::time::{Duration, Instant};
 
-use tilewright_ir::{BinaryOp, Expr, IndexMap, InverseClaim, ScalarType, UnaryOp, Var};
-use tilewright_verify::{Config, Judge, MapClaim, Report, Verdict};
-
-fn int(value: i64) -> Expr {
-    Expr::int(value)
-}
-
-fn vars<const N: usize>(names: [&str; N]) -> [Expr; N] {
-    names.map(|name| Expr::from(Var::index(name)))
-}
+use common::{int, judge, map, vars};
+use tilewright_ir::{BinaryOp, Expr, InverseClaim, ScalarType, UnaryOp, Var};
+use tilewright_verify::{MapClaim, Report, Verdict};
 
 fn xor(a: Expr, b: Expr) -> Expr {
     Expr::binary(BinaryOp::BitXor, a, b)
-}
-
-fn map(inputs: &[Expr], domain: Vec<Expr>, outputs: Vec<Expr>) -> IndexMap {
-    let vars = inputs.iter().flat_map(Expr::vars).collect();
-    IndexMap::new(vars, domain, outputs, Vec::new()).unwrap()
-}
-
-fn judge() -> Judge {
-    Judge::new(Config::default()).unwrap()
 }
 
 fn reports(claim: MapClaim<'_>) -> Vec<Report> {

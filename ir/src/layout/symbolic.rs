@@ -23,6 +23,9 @@ use crate::expr::Expr;
 use crate::index_map::IndexMap;
 use crate::var::Var;
 
+/// Most parts of all indices of a layout together.
+const MAX_PARTS: usize = 4096;
+
 /// Where each element of an array lies, in elements from its start; extents are expressions, each at least 1.
 #[derive(Clone, Debug)]
 pub struct SymbolicTiling {
@@ -158,9 +161,7 @@ impl SymbolicTiling {
             return Err(wrong_extent("the number of elements with padding is above what int32 counts to".to_owned()));
         }
         let sizes: Option<Vec<Size>> = extents.iter().map(Size::of).collect();
-        sizes
-            .and_then(|sizes| Self::build(ty, &sizes, layout))
-            .ok_or_else(|| too_large(Place::Whole, "the number of elements"))
+        Self::build(ty, &sizes.ok_or_else(elements_too_large)?, layout)
     }
 
     /// The tiling of an array in which every dimension without a bound, number `k`, has the extent `d<k>`, an `int64`.
@@ -176,26 +177,34 @@ impl SymbolicTiling {
     /// With known extents, whose sizes fit.
     pub(super) fn known(ty: ScalarType, shape: &[u64], order: &Layout) -> Result<Self, LayoutError> {
         let sizes: Vec<Size> = shape.iter().map(|&extent| Size::known(extent)).collect();
-        Self::build(ty, &sizes, order).ok_or_else(|| too_large(Place::Whole, "the number of elements"))
+        Self::build(ty, &sizes, order)
     }
 
-    fn build(ty: ScalarType, extents: &[Size], layout: &Layout) -> Option<Self> {
+    fn build(ty: ScalarType, extents: &[Size], layout: &Layout) -> Result<Self, LayoutError> {
         let vars: Vec<Var> = (0..extents.len()).map(|axis| Var::new(format!("i{axis}"), ty)).collect();
         let major_to_minor = || layout.minor_to_major.iter().rev().copied();
         let mut physical: Vec<Size> = major_to_minor().map(|dimension| extents[dimension].clone()).collect();
         let mut index: Vec<Index> = major_to_minor().map(|axis| Index(Expr::from(&vars[axis]), ty)).collect();
-        for tile in &layout.tiles {
-            (index, physical) = Self::step(tile, index, &physical, ty)?;
+        for (position, tile) in layout.tiles.iter().enumerate() {
+            (index, physical) = Self::step(tile, index, &physical, ty).ok_or_else(elements_too_large)?;
+            let mut parts = 0usize;
+            for Index(index, _) in &index {
+                index.walk(&mut |_| parts += 1);
+            }
+            if parts > MAX_PARTS {
+                return Err(too_long(position));
+            }
         }
         let tail = layout.tail_alignment;
-        let allocated = Size::product(&physical)?.tiles(tail)?.times(tail)?;
-        Some(Self {
+        let allocated = Size::product(&physical).and_then(|slots| slots.tiles(tail)?.times(tail));
+        let allocated = allocated.ok_or_else(elements_too_large)?;
+        Ok(Self {
             ty,
             vars,
             domain: extents.iter().map(|extent| extent.expr(ty)).collect(),
             index: index.into_iter().map(|index| index.0).collect(),
             shape: physical.iter().map(|extent| extent.expr(ty)).collect(),
-            elements: Size::product(extents)?.expr(ty),
+            elements: Size::product(extents).ok_or_else(elements_too_large)?.expr(ty),
             physical_elements: allocated.expr(ty),
             allocated,
             physical,
@@ -266,6 +275,16 @@ impl SymbolicTiling {
         let sum = sum.unwrap_or_else(|| constant(0, self.ty));
         map(self.vars.clone(), self.domain.clone(), vec![sum])
     }
+}
+
+fn elements_too_large() -> LayoutError {
+    too_large(Place::Whole, "the number of elements")
+}
+
+/// Tiles with `*` can double the indices again and again.
+fn too_long(tile: usize) -> LayoutError {
+    let message = "the indices of this layout are too long: its tiles combine dimensions again and again".to_owned();
+    LayoutError { place: Place::Tile(tile, None), code: "layout", message, help: "use fewer tiles with `*`" }
 }
 
 /// The tiling where every symbolic extent is 1, which has to be possible.

@@ -396,3 +396,14 @@ proptest! {
         agrees(&extents, &order, &tiles);
     }
 }
+
+#[test]
+fn tiles_that_fold_the_same_dimensions_without_end_are_an_error_at_once() {
+    let fold = Tile(vec![TileDim::Combine, TileDim::Size(2)]);
+    let tiling = |count: usize| {
+        let layout = Layout::row_major(2).with_tiles(vec![fold.clone(); count]);
+        SymbolicTiling::new(&layout, &[Expr::from(Var::index("n")), Expr::int(7)])
+    };
+    assert!(tiling(5).is_ok());
+    assert_eq!(tiling(60).unwrap_err().code, "layout");
+}

@@ -8,7 +8,7 @@ use super::solve::Solver;
 
 /// A digit of a sum: `place * digit`, where the digit is `start + d`, or `start - d` if it is reversed, for some `d` in
 /// `0..=span`.
-pub(super) struct Place {
+pub(super) struct Summand {
     pub(super) atom: Atom,
     pub(super) place: Poly,
     pub(super) span: Poly,
@@ -18,39 +18,37 @@ pub(super) struct Place {
 
 type Found = (Vec<(Atom, Poly)>, Option<Vec<Poly>>);
 
-/// The digits of `value`, the sum of `place * digit`, with a minus where it is reversed; and the radices, the innermost first, if each place divides the next.
-pub(super) fn take_apart(ranges: &Ranges, mut places: Vec<Place>, mut value: Poly) -> Option<Found> {
+/// The digits of `value`, the sum of `place * digit`, with a minus where it is reversed; and the radices, the innermost
+/// first, if each place divides the next.
+pub(super) fn take_apart(ranges: &Ranges, mut places: Vec<Summand>, mut value: Poly) -> Option<Found> {
     let simplifier = Simplifier::new(ranges);
-    for Place { place, start, reversed, .. } in &places {
+    for Summand { place, start, reversed, .. } in &places {
         let least = if *reversed { start.scaled(-1)? } else { start.clone() };
         value = value.minus(&place.times(&least)?)?;
     }
     let (mut found, mut order) = (Vec::new(), Vec::new());
     while !places.is_empty() {
-        let (at, digit) = match top_place(ranges, &places) {
-            Some(top) => {
-                let (digit, rest) = simplifier.divide(&value, &places[top].place)?;
-                value = rest;
-                order.push(places[top].place.clone());
-                (top, digit)
-            }
-            None => {
-                let constants: Vec<i128> = places.iter().map(|place| place.place.as_const()).collect::<Option<_>>()?;
-                let (at, digit) = places.iter().enumerate().find_map(|(at, place)| {
-                    Some((at, by_remainder(&simplifier, &constants, at, place.span.as_const()?, &value)?))
-                })?;
-                value = value.minus(&places[at].place.times(&digit)?)?;
-                (at, digit)
-            }
+        let (at, digit) = if let Some(top) = top_place(ranges, &places) {
+            let (digit, rest) = simplifier.divide(&value, &places[top].place)?;
+            value = rest;
+            order.push(places[top].place.clone());
+            (top, digit)
+        } else {
+            let constants: Vec<i128> = places.iter().map(|place| place.place.as_const()).collect::<Option<_>>()?;
+            let (at, digit) = places.iter().enumerate().find_map(|(at, place)| {
+                Some((at, by_remainder(&simplifier, &constants, at, place.span.as_const()?, &value)?))
+            })?;
+            value = value.minus(&places[at].place.times(&digit)?)?;
+            (at, digit)
         };
-        let Place { atom, start, reversed, .. } = places.remove(at);
+        let Summand { atom, start, reversed, .. } = places.remove(at);
         found.push((atom, if reversed { start.minus(&digit)? } else { start.plus(&digit)? }));
     }
     Some((found, radices(ranges, &order)))
 }
 
 /// The one place that all others together stay below.
-fn top_place(ranges: &Ranges, places: &[Place]) -> Option<usize> {
+fn top_place(ranges: &Ranges, places: &[Summand]) -> Option<usize> {
     (0..places.len()).find(|&top| {
         let others = places.iter().enumerate().filter(|(position, _)| *position != top);
         let below = others

@@ -101,7 +101,7 @@ fn row(expr: &Expr, value: &Expr, vars: &[Var], widths: &[u32], bits: &[(usize, 
         at(&point) == Some(set.fold(zero, |sum, (_, column)| sum ^ column))
     });
     let ty = value.dtype().scalar;
-    let value = if zero == 0 { value.clone() } else { xor_of(vec![value.clone(), Expr::int_of(zero, ty)?])? };
+    let value = if zero == 0 { value.clone() } else { xor_of(&[value.clone(), Expr::int_of(zero, ty)?])? };
     linear.then_some(Row { columns, value })
 }
 
@@ -139,7 +139,7 @@ fn eliminate(rows: &[Row], n_bits: usize) -> Vec<Option<Combination>> {
         start += 1;
     }
     for (mask, from) in lines {
-        if mask.count_ones() == 1 {
+        if mask.is_power_of_two() {
             solution[mask.trailing_zeros() as usize].get_or_insert(from);
         }
     }
@@ -150,7 +150,7 @@ fn eliminate(rows: &[Row], n_bits: usize) -> Vec<Option<Combination>> {
 fn written(solver: &Solver<'_>, rows: &[Row], bits: &[&Combination]) -> Option<Poly> {
     let mut groups: Vec<((usize, i64), i128)> = Vec::new();
     for (to, combination) in bits.iter().enumerate() {
-        for (equation, from) in combination.iter() {
+        for (equation, from) in *combination {
             let key = (*equation, i64::from(*from) - i64::try_from(to).ok()?);
             match groups.iter_mut().find(|(other, _)| *other == key) {
                 Some((_, mask)) => *mask |= 1 << to,
@@ -172,5 +172,5 @@ fn written(solver: &Solver<'_>, rows: &[Row], bits: &[&Combination]) -> Option<P
     if operands.is_empty() {
         return Some(Poly::default());
     }
-    simplifier.poly(&plain(&xor_of(operands)?, solver.ranges))
+    simplifier.poly(&plain(&xor_of(&operands)?, solver.ranges))
 }

@@ -66,16 +66,14 @@ pub fn inverse(map: &IndexMap, physical: &[Expr], assumptions: &[Expr]) -> Resul
     let by_rules = solutions(map, physical, &vars, &mut ranges).and_then(tried);
     let found = by_rules
         .or_else(|reason| table::solutions(map, physical, &vars, &ranges).and_then(tried).map_err(|_| reason));
-    found.map_err(|reason| match samples.iter().find_map(|symbols| collision(map, symbols)) {
-        Some(pair) => {
+    found.map_err(|reason| {
+        if let Some(pair) = samples.iter().find_map(|symbols| collision(map, symbols)) {
             let message = format!("the map `{map}` is not injective: {pair}");
-            Diagnostic::error("not-injective", None, message).with_help("only an injective map has an inverse")
+            return Diagnostic::error("not-injective", None, message).with_help("only an injective map has an inverse");
         }
-        None => {
-            let message = format!("no inverse was found for the map `{map}`: {reason}");
-            let help = "maps of splits, fusions, offsets, rotations, strides, xors and cases of them are inverted";
-            Diagnostic::error("no-inverse", None, message).with_help(help)
-        }
+        let message = format!("no inverse was found for the map `{map}`: {reason}");
+        let help = "maps of splits, fusions, offsets, rotations, strides, xors and cases of them are inverted";
+        Diagnostic::error("no-inverse", None, message).with_help(help)
     })
 }
 

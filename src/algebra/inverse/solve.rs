@@ -148,14 +148,14 @@ impl<'a> Solver<'a> {
         Some(found)
     }
 
-    fn places(&self, terms: &[Term]) -> Option<Vec<linear::Place>> {
+    fn places(&self, terms: &[Term]) -> Option<Vec<linear::Summand>> {
         let place = |term: &Term| {
             let (atom, coef) = self.digit_term(term)?;
             let (least, greatest) = self.atom_bounds(&atom)?;
             let reversed = term.coef < 0;
             let place = Poly::from(Term { coef: coef.coef.checked_abs()?, mono: coef.mono });
             let span = greatest.minus(&least)?;
-            Some(linear::Place { atom, place, span, start: if reversed { greatest } else { least }, reversed })
+            Some(linear::Summand { atom, place, span, start: if reversed { greatest } else { least }, reversed })
         };
         terms.iter().map(place).collect()
     }
@@ -249,7 +249,7 @@ impl<'a> Solver<'a> {
         for base in bases {
             if let Some(equation) = self.assembled(&base) {
                 let digits = std::mem::take(&mut self.digits);
-                self.digits = digits.into_iter().filter(|digit| !self.same_digit(digit, &base)).collect();
+                self.digits = digits.into_iter().filter(|digit| !same_digit(digit, &base)).collect();
                 self.open.push(equation);
                 return true;
             }
@@ -284,7 +284,7 @@ impl<'a> Solver<'a> {
     fn assembled(&self, base: &Poly) -> Option<(Poly, Poly)> {
         let (mut total, mut place) = (Poly::default(), Some(Poly::constant(1)));
         while let Some(at) = &place {
-            let here = || self.digits.iter().filter(|digit| self.same_digit(digit, base));
+            let here = || self.digits.iter().filter(|digit| same_digit(digit, base));
             let Some((value, modulus)) = here().find_map(|digit| self.digit_at(digit, at)) else {
                 let Some((value, modulus)) = here().find_map(|digit| self.by_remainders(digit, &total, at)) else {
                     break;
@@ -308,16 +308,6 @@ impl<'a> Solver<'a> {
         self.ranges.prove_below(&greatest.minus(&least)?, &modulus).then_some(())?;
         let (_, offset) = Simplifier::new(self.ranges).divide(&value.minus(&least)?, &modulus)?;
         Some((unknown, least.plus(&offset)?))
-    }
-
-    /// Whether a digit is one of `base`: their difference moves in multiples of what the digit sees.
-    fn same_digit(&self, digit: &Digit, base: &Poly) -> bool {
-        if digit.base == *base {
-            return true;
-        }
-        let seen = digit.modulus.as_ref().and_then(|modulus| modulus.times(&digit.place));
-        let divided = seen.zip(base.minus(&digit.base)).and_then(|(seen, gap)| divide::split(&gap, &seen));
-        divided.is_some_and(|(_, rest)| rest.is_zero())
     }
 
     /// The digit at the place `at` from a remainder by a number that has no factor in common with it: if `x % 3 == v` and
@@ -362,14 +352,14 @@ impl<'a> Solver<'a> {
             let simplifier = Simplifier::new(self.ranges);
             let known: Option<Vec<Expr>> = known.iter().map(|operand| self.substituted(operand)).collect();
             let moved = || {
-                let all = known?.into_iter().chain([simplifier.emit(value, ty)?]).collect();
-                simplifier.poly(&xor_of(all)?)
+                let all: Vec<Expr> = known?.into_iter().chain([simplifier.emit(value, ty)?]).collect();
+                simplifier.poly(&xor_of(&all)?)
             };
             let Some(value) = moved() else { continue };
             self.opaque.remove(position);
-            match xor_of(unknown) {
+            match xor_of(&unknown) {
                 Some(Expr::Binary(BinaryOp::BitXor, a, b)) => {
-                    self.opaque.push((Expr::Binary(BinaryOp::BitXor, a, b), value))
+                    self.opaque.push((Expr::Binary(BinaryOp::BitXor, a, b), value));
                 }
                 Some(single) => match Simplifier::new(self.ranges).poly(&single) {
                     Some(sum) => self.open.push((sum, value)),
@@ -422,4 +412,14 @@ fn in_quotient(sum: &Poly) -> Option<(Poly, Poly)> {
         let rest = sum.minus(&atom.clone().into())?;
         Some((x.plus(&rest.times(by)?)?, (**by).clone()))
     })
+}
+
+/// Whether a digit is one of `base`: their difference moves in multiples of what the digit sees.
+fn same_digit(digit: &Digit, base: &Poly) -> bool {
+    if digit.base == *base {
+        return true;
+    }
+    let seen = digit.modulus.as_ref().and_then(|modulus| modulus.times(&digit.place));
+    let divided = seen.zip(base.minus(&digit.base)).and_then(|(seen, gap)| divide::split(&gap, &seen));
+    divided.is_some_and(|(_, rest)| rest.is_zero())
 }

@@ -38,8 +38,10 @@ const FAMILIES: [(&str, Family); 18] = [
     ("with a constant", |x, _, _, b| vec![x.into(), b.to_string()]),
 ];
 
-/// Families of a second index `y` beside a first one `x`.
-const PAIRS: [(&str, fn(x: &str, y: &str, e: i64) -> String); 5] = [
+/// What a second index `y` of extent `e` becomes beside a first one `x`.
+type Pair = fn(x: &str, y: &str, e: i64) -> String;
+
+const PAIRS: [(&str, Pair); 5] = [
     ("skew", |x, y, e| format!("({x} + {y}) % {e}")),
     ("xor swizzle", |x, y, _| format!("{y} ^ ({x} & 7)")),
     ("xor", |x, y, _| format!("{y} ^ {x}")),

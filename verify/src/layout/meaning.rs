@@ -12,6 +12,9 @@
 use tilewright_ir::layout::{Layout, Tile, TileDim};
 use tilewright_ir::{Bindings, Expr, IndexMap, ScalarType, Var};
 
+/// Longest that all indices of a layout together may be: folding the same dimensions again and again doubles them.
+const MAX_PARTS: usize = 1 << 14;
+
 /// An axis of the array as it is now: where the element stands on it, and how long it is.
 #[derive(Clone, Debug)]
 struct Axis {
@@ -42,7 +45,8 @@ fn ceiling(extent: Expr, size: u64, ty: ScalarType) -> Expr {
 /// The constant that an expression without symbols is.
 fn evaluated(extent: Expr) -> Expr {
     let value = if extent.vars().is_empty() { extent.eval_index(&Bindings::new()).ok() } else { None };
-    value.map_or_else(|| extent.clone(), |value| Expr::Int { value, ty: extent.dtype().scalar })
+    let ty = extent.dtype().scalar;
+    value.map_or(extent, |value| Expr::Int { value, ty })
 }
 
 impl Meaning {
@@ -64,6 +68,11 @@ impl Meaning {
         }
         for tile in &layout.tiles {
             axes = tiled(axes, tile, ty)?;
+            let mut parts = 0usize;
+            for axis in &axes {
+                axis.index.walk(&mut |_| parts += 1);
+            }
+            (parts <= MAX_PARTS).then_some(())?;
         }
         let tail = number(layout.tail_alignment, ty);
         Some(Self { vars: vars.to_vec(), domain: domain.to_vec(), axes, tail, ty })
@@ -140,7 +149,7 @@ fn sizes(tile: &Tile) -> Option<Vec<u64>> {
     }
     let size = |dim: &TileDim| if let TileDim::Size(size) = dim { Some(*size) } else { None };
     let sizes: Vec<u64> = tile.0.iter().filter_map(size).collect();
-    (!sizes.contains(&0)).then_some(sizes)
+    sizes.iter().all(|&size| size > 0 && i64::try_from(size).is_ok()).then_some(sizes)
 }
 
 /// Extents of 1 in front where the tile has more dimensions; then each `*` takes its dimension out of both the shape and

@@ -216,22 +216,24 @@ mod tests {
     use crate::verdict::Counterexample;
     use tilewright_ir::IndexMap;
 
+    #[expect(clippy::unnecessary_wraps, reason = "a tier may have no answer")]
     fn says_yes(_: &Case<'_>) -> Option<Decision> {
         Some((Verdict::Proved, "liar".into()))
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "a tier may have no answer")]
     fn says_no(_: &Case<'_>) -> Option<Decision> {
         Some((Verdict::Refuted(Counterexample::default()), "liar".into()))
     }
 
     /// `lambda i: [i]` on 0..17, into `room`.
-    fn decide(judge: Judge, room: i64, exhaustive: Exhaustive, tiers: &[Tier]) -> Verdict {
+    fn decide(judge: &Judge, room: i64, exhaustive: Exhaustive, tiers: &[Tier]) -> Verdict {
         let i = Var::index("i");
         let map = IndexMap::new(vec![i.clone()], vec![Expr::int(17)], vec![Expr::from(&i)], vec![]).unwrap();
         let shape = [Expr::int(room)];
         let claim = MapClaim::new(&map, &shape);
         let shared = Shared::new(claim);
-        Case { judge: &judge, claim, obligation: "bounds", exhaustive, shared: &shared }.decide(tiers).0
+        Case { judge, claim, obligation: "bounds", exhaustive, shared: &shared }.decide(tiers).0
     }
 
     fn is_internal(verdict: &Verdict) -> bool {
@@ -241,18 +243,18 @@ mod tests {
     #[test]
     fn a_tier_that_refutes_what_enumeration_proves_is_an_internal_error() {
         let judge = || Judge::new(Config::default()).unwrap();
-        assert!(is_internal(&decide(judge(), 17, injective::OBLIGATION.1, &[says_no])));
-        assert!(is_internal(&decide(judge(), 17, bounds::OBLIGATION.1, &[says_no, says_yes])));
+        assert!(is_internal(&decide(&judge(), 17, injective::OBLIGATION.1, &[says_no])));
+        assert!(is_internal(&decide(&judge(), 17, bounds::OBLIGATION.1, &[says_no, says_yes])));
         // Where it is right, what is reported is the counterexample that enumeration finds.
-        let right = decide(judge(), 16, bounds::OBLIGATION.1, &[says_no]);
+        let right = decide(&judge(), 16, bounds::OBLIGATION.1, &[says_no]);
         assert!(matches!(right, Verdict::Refuted(found) if found.indices == [[16]]));
     }
 
     #[test]
     fn a_judge_that_records_finds_a_tier_that_proves_what_another_refutes() {
         let judge = || Judge::new(Config::default()).unwrap().recording();
-        assert!(is_internal(&decide(judge(), 16, bounds::OBLIGATION.1, &[says_yes, says_no])));
-        assert!(is_internal(&decide(judge(), 16, bounds::OBLIGATION.1, &[says_yes, small])));
-        assert_eq!(decide(judge(), 17, bounds::OBLIGATION.1, &[says_yes, small]), Verdict::Proved);
+        assert!(is_internal(&decide(&judge(), 16, bounds::OBLIGATION.1, &[says_yes, says_no])));
+        assert!(is_internal(&decide(&judge(), 16, bounds::OBLIGATION.1, &[says_yes, small])));
+        assert_eq!(decide(&judge(), 17, bounds::OBLIGATION.1, &[says_yes, small]), Verdict::Proved);
     }
 }

@@ -1,0 +1,27 @@
+//! What the tests share: index maps written short, and a judge.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use tilewright_ir::{Expr, IndexMap, Var};
+use tilewright_verify::{Config, Judge};
+
+/// A constant.
+pub(crate) fn int(value: i64) -> Expr {
+    Expr::int(value)
+}
+
+/// Variables of these names.
+pub(crate) fn vars<const N: usize>(names: [&str; N]) -> [Expr; N] {
+    names.map(|name| Expr::from(Var::index(name)))
+}
+
+/// The map from `inputs`, in a box of the extents `domain`, to `outputs`.
+pub(crate) fn map(inputs: &[Expr], domain: Vec<Expr>, outputs: Vec<Expr>) -> IndexMap {
+    let vars = inputs.iter().flat_map(Expr::vars).collect();
+    IndexMap::new(vars, domain, outputs, Vec::new()).unwrap()
+}
+
+/// A judge with the usual budgets.
+pub(crate) fn judge() -> Judge {
+    Judge::new(Config::default()).unwrap()
+}
