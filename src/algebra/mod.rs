@@ -6,8 +6,8 @@ mod assume;
 mod bits;
 mod bounds;
 mod cases;
-mod compose;
 mod digits;
+mod compose;
 mod divide;
 mod emit;
 mod extreme;
@@ -24,8 +24,8 @@ mod subspace;
 #[cfg(test)]
 mod tests;
 
-pub use compose::{compose, equal};
 pub use digits::digit_certificate;
+pub use compose::{compose, equal};
 pub use inverse::inverse;
 pub use logic::negate;
 pub use padding::padding_of;

@@ -3,8 +3,8 @@
 //! Standard output is the result, standard error is diagnostics and progress. [`ExitStatus`] says how it went.
 
 pub mod batch;
-pub mod bitcast;
 pub mod certificate;
+pub mod bitcast;
 pub mod check;
 pub mod compile;
 pub mod devices;

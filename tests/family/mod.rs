@@ -101,8 +101,7 @@ impl Op {
                 let axis = &mut axes[one(at)];
                 let (x, edge) = (axis.index.clone(), axis.extent - by % axis.extent);
                 let low = x.clone() + int(by % axis.extent);
-                axis.index =
-                    Expr::IfThenElse(Box::new(x.clone().lt(int(edge))), Box::new(low), Box::new(x - int(edge)));
+                axis.index = Expr::IfThenElse(Box::new(x.clone().lt(int(edge))), Box::new(low), Box::new(x - int(edge)));
             }
             // Operations of two axes do nothing to one.
             Self::Fuse(_) | Self::PaddedRows(_) | Self::Swap(_) | Self::Tile(..) | Self::Swizzle(_) => {}
@@ -129,13 +128,7 @@ pub(crate) fn single(rank: usize) -> Vec<Op> {
     for axis in 0..rank {
         ops.extend([2, 3, 4].map(|by| Op::Split(axis, by)));
         ops.extend([Op::Pad(axis, 0, 1), Op::Pad(axis, 1, 0), Op::Pad(axis, 2, 1)]);
-        ops.extend([
-            Op::Rotate(axis, 1),
-            Op::Rotate(axis, 3),
-            Op::Reverse(axis),
-            Op::Again(axis, 2),
-            Op::Cases(axis, 2),
-        ]);
+        ops.extend([Op::Rotate(axis, 1), Op::Rotate(axis, 3), Op::Reverse(axis), Op::Again(axis, 2), Op::Cases(axis, 2)]);
         if axis + 1 < rank {
             ops.extend([Op::Fuse(axis), Op::Swap(axis), Op::PaddedRows(axis), Op::Swizzle(axis)]);
             ops.extend([Op::Tile(axis, 2, 3), Op::Tile(axis, 3, 2)]);

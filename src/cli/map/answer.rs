@@ -114,9 +114,9 @@ impl Claims<'_> {
     /// Where the user's inverse was not proved with the padding that was found, that padding may be what is wrong.
     fn inverse_of(&self, first: Asked) -> Asked {
         match (self.inverse, self.found) {
-            (Some(inverse), Ok(_)) if !is_proved(&first) => self
-                .ask(inverse::with_own_padding(self.claim.map, inverse, self.claim.assumptions), "inverse")
-                .or(first),
+            (Some(inverse), Ok(_)) if !is_proved(&first) => {
+                self.ask(inverse::with_own_padding(self.claim.map, inverse, self.claim.assumptions), "inverse").or(first)
+            }
             _ => first,
         }
     }
