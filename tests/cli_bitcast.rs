@@ -146,3 +146,17 @@ fn people_read_what_differs() {
     let help = tilewright(&["relayout", "--help"]);
     assert!(help.stdout.contains("Examples:") && help.stdout.contains("--transpose"), "{help:?}");
 }
+
+#[test]
+fn a_relayout_may_send_padding_anywhere() {
+    for (from, to, more) in [
+        ("f32[5,3]{1,0:T(3,2)}", "f32[3,5]{1,0:T(3,2)}", &["--transpose", "1,0"][..]),
+        ("f32[6,3]{1,0:T(4,5)}", "f32[3,6]{0,1:T(4,4,3,3,4)}", &[]),
+        ("f32[3,11,2]{2,1,0:T(2,1,3)(5,1,2)}", "f32[3,11,2]{2,1,0:T(2,1,3)(5,1,2)(1)}", &[]),
+    ] {
+        let (code, json) = asked("relayout", from, to, more);
+        assert_eq!(code, Some(0), "{json}");
+        assert!(json["map"].is_string(), "{json}");
+        assert!(json["verdicts"].as_array().unwrap().iter().all(|row| row["verdict"] == "proved"), "{json}");
+    }
+}

@@ -196,3 +196,14 @@ fn an_array_of_forty_dimensions_is_no_hang() {
     assert_eq!((code, &json["physical_elements"]), (Some(0), &json!(1u64 << 40)), "{json}");
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
 }
+
+#[test]
+fn a_message_does_not_repeat_a_word_of_any_length() {
+    for text in [format!("f32[{}]", "9".repeat(100_000)), format!("{}[3]", "f".repeat(100_000))] {
+        let (code, json) = layout(&text, &[]);
+        let message = json["error"]["message"].as_str().unwrap();
+        assert_eq!(code, Some(2));
+        assert!((1000..3000).contains(&message.len()) && message.contains(" ... "), "{}", message.len());
+        assert!(tilewright(&["layout", &text]).stderr.len() < 5000);
+    }
+}

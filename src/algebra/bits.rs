@@ -38,6 +38,7 @@ impl Rewrite for Plain<'_> {
             Expr::Unary(UnaryOp::BitNot, a) => Expr::int_of(-1, a.dtype().scalar).map(|ones| ones - (**a).clone()),
             Expr::Binary(BinaryOp::Shl, a, by) => power(by, a).map(|power| (**a).clone() * power),
             Expr::Binary(BinaryOp::Shr, a, by) => power(by, a).map(|power| (**a).clone().floor_div(power)),
+            Expr::Binary(op @ (BinaryOp::FloorDiv | BinaryOp::FloorMod), a, by) => positive(*op, a, by),
             Expr::Binary(BinaryOp::BitAnd, a, b) => masked(a, b).or_else(|| masked(b, a)),
             Expr::Binary(op @ (BinaryOp::BitOr | BinaryOp::BitXor), a, b) => {
                 self.disjoint(*op, a, b).or_else(|| self.disjoint(*op, b, a))
@@ -46,6 +47,15 @@ impl Rewrite for Plain<'_> {
         };
         Ok(written.unwrap_or(rebuilt))
     }
+}
+
+/// `a // -c` is `-a // c`, and `a % -c` is `-(-a % c)`.
+fn positive(op: BinaryOp, a: &Expr, by: &Expr) -> Option<Expr> {
+    let scalar = a.dtype().scalar;
+    let by = by.as_const_int().filter(|by| *by < 0).and_then(i128::checked_neg)?;
+    let (zero, by) = (Expr::int_of(0, scalar)?, Expr::int_of(by, scalar)?);
+    let divided = Expr::binary(op, zero.clone() - a.clone(), by);
+    Some(if op == BinaryOp::FloorMod { zero - divided } else { divided })
 }
 
 /// 2 to the power of a constant, in the type of `like`.

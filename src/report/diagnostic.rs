@@ -34,7 +34,7 @@ impl DiagnosticRenderer {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
         };
-        let title = level.primary_title(diagnostic.message.as_str()).id(diagnostic.code);
+        let title = level.primary_title(shortened(&diagnostic.message)).id(diagnostic.code);
         let mut group = if diagnostic.labels.is_empty() {
             Group::with_title(title).element(annotate_snippets::Origin::path(source.name.as_str()))
         } else {
@@ -61,6 +61,18 @@ fn snippet<'a>(source: &'a Source, diagnostic: &'a Diagnostic) -> Snippet<'a, an
         snippet = snippet.annotation(annotation);
     }
     snippet
+}
+
+/// A message that repeats a word of any length is cut in its middle.
+fn shortened(message: &str) -> String {
+    const MOST: usize = 2000;
+    const END: usize = 400;
+    if message.len() <= MOST {
+        return message.to_owned();
+    }
+    let start = message.floor_char_boundary(MOST - END);
+    let end = message.ceil_char_boundary(message.len() - END);
+    format!("{} ... {}", &message[..start], &message[end..])
 }
 
 /// The bytes of a span, inside the text and on the borders of characters.
@@ -121,7 +133,7 @@ impl DiagnosticRow {
         Self {
             severity,
             code: diagnostic.code.to_owned(),
-            message: diagnostic.message.clone(),
+            message: shortened(&diagnostic.message),
             labels: diagnostic.labels.iter().map(label).collect(),
             help: diagnostic.help.clone(),
         }
@@ -169,7 +181,7 @@ impl FaultRow {
     pub fn new(diagnostic: &Diagnostic) -> Self {
         let span = diagnostic.labels.first().map(|label| label.span);
         Self {
-            message: diagnostic.message.clone(),
+            message: shortened(&diagnostic.message),
             start: span.map(|span| span.start),
             end: span.map(|span| span.end),
             hint: diagnostic.help.clone(),

@@ -10,6 +10,7 @@
 //! padding follows from the inverse ([`super::padding`]). A small map that no rule takes apart has its inverse by [`table`].
 //! Last, all is tried on points ([`super::samples`]).
 
+mod known;
 mod linear;
 mod matrix;
 mod solve;
@@ -90,7 +91,8 @@ fn solutions(
     let mut solved: Vec<(Expr, Vec<Expr>)> = Vec::new();
     for case in &cases {
         let mut solver = Solver::new(map, &case.ranges);
-        let values = solver.run(&case.exprs, vars)?;
+        solver.assume(&case.path, ranges);
+        let values = solver.run(case, vars)?;
         ranges.radices.extend(solver.radices);
         let simplifier = Simplifier::new(ranges);
         let emitted = map.vars().iter().zip(&values).map(|(var, value)| simplifier.emit(value, var.dtype().scalar));

@@ -11,16 +11,16 @@
 //! | matrix | `x ^ x // 2 == v`, `x < 2^k` | each bit of `x` as an exclusive or of bits of `v` |
 //! | elimination | `i + j == v`, `i - j == w` | `2*i == v + w` |
 
-use tilewright_ir::visit::Substitution;
 use tilewright_ir::{BinaryOp, Expr, IndexMap, Var};
 
 use super::super::bits::{bits_limit, xor_of, xor_operands};
+use super::super::cases::Case;
 use super::super::divide;
 use super::super::extreme::extremes;
 use super::super::poly::{Atom, Key, Poly, Term};
 use super::super::ranges::Ranges;
 use super::super::rewrite::Simplifier;
-use super::{linear, matrix};
+use super::{known, linear, matrix};
 
 /// More steps than this no map of a sensible size takes.
 const MAX_STEPS: usize = 400;
@@ -53,9 +53,9 @@ impl<'a> Solver<'a> {
     }
 
     /// The value of each logical index in terms of the physical ones, or what is not determined.
-    pub(super) fn run(&mut self, outputs: &[Expr], physical: &[Var]) -> Result<Vec<Poly>, String> {
+    pub(super) fn run(&mut self, case: &Case, physical: &[Var]) -> Result<Vec<Poly>, String> {
         let simplifier = Simplifier::new(self.ranges);
-        for (output, var) in outputs.iter().zip(physical) {
+        for (output, var) in case.exprs.iter().zip(physical) {
             let no_sum = || format!("`{output}` may have no value, or is too large a sum");
             self.open
                 .push((simplifier.poly(output).ok_or_else(no_sum)?, simplifier.poly(&var.into()).ok_or_else(no_sum)?));
@@ -84,11 +84,11 @@ impl<'a> Solver<'a> {
         Err(format!("no rule finds {} from the places alone", missing.join(", ")))
     }
 
-    fn value_of(&self, var: &Var) -> Option<&Poly> {
+    pub(super) fn value_of(&self, var: &Var) -> Option<&Poly> {
         self.solved.iter().find(|(solved, _)| solved == var).map(|(_, value)| value)
     }
 
-    fn is_logical(&self, var: &Var) -> bool {
+    pub(super) fn is_logical(&self, var: &Var) -> bool {
         self.map.vars().contains(var)
     }
 
@@ -97,12 +97,10 @@ impl<'a> Solver<'a> {
         vars.into_iter().filter(|var| self.is_logical(var) && self.value_of(var).is_none()).collect()
     }
 
-    /// An expression of known indices, in terms of the physical ones.
-    pub(super) fn substituted(&self, expr: &Expr) -> Option<Expr> {
-        let vars: Vec<_> = expr.vars().into_iter().filter(|var| self.is_logical(var)).collect();
-        let simplifier = Simplifier::new(self.ranges);
-        let values = vars.iter().map(|var| simplifier.emit(self.value_of(var)?, var.dtype().scalar));
-        Some(Substitution::new(&vars, values.collect::<Option<Vec<_>>>()?).apply(expr))
+    /// Digits of indices, and what they are in terms of the physical ones.
+    pub(super) fn known_digits(&self) -> impl Iterator<Item = (Atom, &Poly)> {
+        let atom = |digit: &Digit| known::atom(&digit.base, &digit.place, digit.modulus.as_ref());
+        self.digits.iter().filter_map(move |digit| Some((atom(digit)?, &digit.value)))
     }
 
     fn solve_equation(&mut self) -> bool {
@@ -125,13 +123,12 @@ impl<'a> Solver<'a> {
         let (mut known, mut unknown) = (Poly::default(), Vec::new());
         for term in sum.terms() {
             let poly = Poly::from(term.clone());
-            if !self.unknowns(poly.vars()).is_empty() {
-                unknown.push(term);
-                continue;
-            }
             let ty = self.map.vars().first()?.dtype().scalar;
-            let replaced = self.substituted(&simplifier.emit(&poly, ty)?)?;
-            known = known.plus(&simplifier.poly(&replaced)?)?;
+            match self.substituted(&simplifier.emit(&poly, ty)?) {
+                Some(replaced) => known = known.plus(&simplifier.poly(&replaced)?)?,
+                None if self.unknowns(poly.vars()).is_empty() => return None,
+                None => unknown.push(term),
+            }
         }
         Some((known, unknown))
     }
@@ -149,15 +146,21 @@ impl<'a> Solver<'a> {
     }
 
     fn places(&self, terms: &[Term]) -> Option<Vec<linear::Summand>> {
-        let place = |term: &Term| {
+        let mut places: Vec<linear::Summand> = Vec::new();
+        for term in terms {
             let (atom, coef) = self.digit_term(term)?;
-            let (least, greatest) = self.atom_bounds(&atom)?;
             let reversed = term.coef < 0;
             let place = Poly::from(Term { coef: coef.coef.checked_abs()?, mono: coef.mono });
+            // `i * m + i` is one digit, at the place `m + 1`.
+            if let Some(same) = places.iter_mut().find(|same| same.atom == atom && same.reversed == reversed) {
+                same.place = same.place.plus(&place)?;
+                continue;
+            }
+            let (least, greatest) = self.atom_bounds(&atom)?;
             let span = greatest.minus(&least)?;
-            Some(linear::Summand { atom, place, span, start: if reversed { greatest } else { least }, reversed })
-        };
-        terms.iter().map(place).collect()
+            places.push(linear::Summand { atom, place, span, start: if reversed { greatest } else { least }, reversed });
+        }
+        Some(places)
     }
 
     /// Terms that share an unknown index become one, a multiple of a number of its own; none if that tells nothing apart.
@@ -255,11 +258,11 @@ impl<'a> Solver<'a> {
             }
         }
         let residues = self.digits.iter().find_map(|digit| self.residue(digit));
-        residues.map(|found| self.solved.push(found)).is_some()
+        residues.map(|(atom, value)| self.record(atom, value)).is_some()
     }
 
-    /// An index from the remainder of a sum: `5*i + 3*j == v` modulo 15 is `5*i == v` modulo 3.
-    fn residue(&self, digit: &Digit) -> Option<(Var, Poly)> {
+    /// An index, or a digit of one, from the remainder of a sum: `5*i + 3*j == v` modulo 15 is `5*i == v` modulo 3.
+    fn residue(&self, digit: &Digit) -> Option<(Atom, Poly)> {
         let modulus = digit.modulus.as_ref()?.as_const().filter(|_| digit.place.as_const() == Some(1))?;
         let (known, unknown) = self.known_part(&digit.base)?;
         let mut value = digit.value.minus(&known)?;
@@ -270,14 +273,20 @@ impl<'a> Solver<'a> {
             let place = Poly::from(coef).as_const()?;
             value = value.minus(&least.scaled(place)?)?;
             let span = greatest.minus(&least)?.as_const()?;
-            places.push((atom.as_var().map(|var| (var.clone(), least, span)), place));
+            places.push((Some((atom, least, span)), place));
         }
         let simplifier = Simplifier::new(self.ranges);
         let constants: Vec<i128> = places.iter().map(|(_, place)| *place).collect();
         places.iter().enumerate().find_map(|(at, (unknown, _))| {
-            let (var, least, span) = unknown.as_ref()?;
+            let (atom, least, span) = unknown.as_ref()?;
+            // Once it is known, it is no news.
+            let is_news = match atom {
+                Atom::Opaque(_) => atom.as_var().is_some(),
+                _ => !self.known_digits().any(|(known, _)| known == *atom),
+            };
+            is_news.then_some(())?;
             let offset = linear::by_remainder(&simplifier, &constants, at, *span, &value)?;
-            Some((var.clone(), least.plus(&offset)?))
+            Some((atom.clone(), least.plus(&offset)?))
         })
     }
 
@@ -343,7 +352,7 @@ impl<'a> Solver<'a> {
         for position in 0..self.opaque.len() {
             let (expr, value) = &self.opaque[position];
             let (unknown, known): (Vec<Expr>, Vec<Expr>) =
-                xor_operands(expr).into_iter().partition(|operand| !self.unknowns(operand.vars()).is_empty());
+                xor_operands(expr).into_iter().partition(|operand| self.substituted(operand).is_none());
             let is_xor = matches!(expr, Expr::Binary(BinaryOp::BitXor, ..));
             if unknown.len() > 1 && known.is_empty() || unknown.len() == 1 && !is_xor {
                 continue;

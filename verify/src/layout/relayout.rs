@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 
 use tilewright_ir::layout::{ArrayShape, Layout};
+use tilewright_ir::visit::Substitution;
 use tilewright_ir::{Expr, IndexMap, InverseClaim};
 
 use super::bitcast::{Pair, PairClaim};
@@ -48,12 +49,12 @@ impl Judge {
         let inverse = OnceCell::new();
         let given = || inverse.get_or_init(|| self.undone("inverse", &from)).clone();
         vec![
-            Self::report("specification", subject.clone(), || all([given(), self.relaid(claim, &pair)])),
+            Self::report("specification", subject.clone(), || all([given(), self.relaid(claim, &pair, &from)])),
             Self::report("bounds", subject.clone(), || {
-                all([given(), self.relaid(claim, &pair), self.lands(claim, &to)])
+                all([given(), self.relaid(claim, &pair, &from), self.lands(claim, &to)])
             }),
             Self::report("injective", subject.clone(), || {
-                all([given(), self.relaid(claim, &pair), self.one_to_one(claim, &to)])
+                all([given(), self.relaid(claim, &pair, &from), self.one_to_one(claim, &to)])
             }),
             Self::report("padding", subject, || self.undone("padding", &from)),
         ]
@@ -61,15 +62,21 @@ impl Judge {
 
     /// The map is: back to A's index, over to B's, and to its slot. Where the inverse takes every element's slot back, it
     /// takes the slot of every element to its slot in B.
-    fn relaid(&self, claim: &RelayoutClaim<'_>, pair: &Pair) -> Decision {
+    ///
+    /// Slots that hold no element may go anywhere: where the two differ on all slots, those that are proved to be padding
+    /// are left out.
+    fn relaid(&self, claim: &RelayoutClaim<'_>, pair: &Pair, from: &Way<'_>) -> Decision {
         let composed = composition(claim, pair);
         let Some(composed) = composed else { return (Verdict::Unknown("no index map".into()), "shape".into()) };
         let slots = [pair.to.slots()];
-        all([
-            same(self, claim.map.domain(), &[pair.from.slots()], &[]),
-            self.reindexed(&claim.pair),
-            decide(self, "specification", MapClaim::new(claim.map, &slots).meaning(&composed)),
-        ])
+        let mut equal = decide(self, "specification", MapClaim::new(claim.map, &slots).meaning(&composed));
+        if let (Verdict::Refuted(_), Some(map), Some(composed)) =
+            (&equal.0, off_padding(claim, claim.map), off_padding(claim, &composed))
+        {
+            let kept = decide(self, "specification", MapClaim::new(&map, &slots).meaning(&composed));
+            equal = all([self.undone("padding", from), kept]);
+        }
+        all([same(self, claim.map.domain(), &[pair.from.slots()], &[]), self.reindexed(&claim.pair), equal])
     }
 
     fn lands(&self, claim: &RelayoutClaim<'_>, to: &Way<'_>) -> Decision {
@@ -99,6 +106,15 @@ impl Own {
     fn claim<'a>(&'a self, layout: &'a Layout) -> LayoutClaim<'a> {
         LayoutClaim::new(layout, &self.tiled, &self.shape, &self.flat, &self.slots)
     }
+}
+
+/// The map with 0 for the slots that the claim says are padding.
+fn off_padding(claim: &RelayoutClaim<'_>, map: &IndexMap) -> Option<IndexMap> {
+    let ([slot], [output]) = (map.vars(), map.outputs()) else { return None };
+    let padding = Substitution::new(&claim.inverse.vars, [Expr::from(slot)]).apply(&claim.inverse.padding);
+    let zero = Expr::int_of(0, output.dtype().scalar)?;
+    let kept = Expr::IfThenElse(padding.into(), zero.into(), output.clone().into());
+    IndexMap::new(vec![slot.clone()], map.domain().to_vec(), vec![kept], Vec::new()).ok()
 }
 
 /// From a slot of A over the logical indices to a slot of B.
