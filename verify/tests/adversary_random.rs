@@ -389,7 +389,7 @@ fn what_is_proved_of_random_symbolic_maps_holds_for_small_extents() {
     let (judge, mut counts) = (Judge::new(budget).unwrap(), Counts::new());
     for seed in 0..cases(60) {
         let mut random = Random(seed ^ 0xabc);
-        let symbols: Vec<Var> = ["n", "m"].map(Var::index)[..1 + random.below(2)].to_vec();
+        let symbols: Vec<Var> = ["n", "m"].map(Var::index)[..=random.below(2)].to_vec();
         let domain: Vec<Expr> = symbols.iter().map(Expr::from).collect();
         let depth = 1 + random.below(2);
         let map = random_map(&mut random, &domain, depth);

@@ -65,8 +65,8 @@ pub fn inverse(map: &IndexMap, physical: &[Expr], assumptions: &[Expr]) -> Resul
         right.then_some(claim).ok_or_else(|| "the one that was found is wrong on a sample".to_owned())
     };
     let by_rules = solutions(map, physical, &vars, &mut ranges).and_then(tried);
-    let found = by_rules
-        .or_else(|reason| table::solutions(map, physical, &vars, &ranges).and_then(tried).map_err(|_| reason));
+    let found =
+        by_rules.or_else(|reason| table::solutions(map, physical, &vars, &ranges).and_then(tried).map_err(|_| reason));
     found.map_err(|reason| {
         if let Some(pair) = samples.iter().find_map(|symbols| collision(map, symbols)) {
             let message = format!("the map `{map}` is not injective: {pair}");

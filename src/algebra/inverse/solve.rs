@@ -158,7 +158,13 @@ impl<'a> Solver<'a> {
             }
             let (least, greatest) = self.atom_bounds(&atom)?;
             let span = greatest.minus(&least)?;
-            places.push(linear::Summand { atom, place, span, start: if reversed { greatest } else { least }, reversed });
+            places.push(linear::Summand {
+                atom,
+                place,
+                span,
+                start: if reversed { greatest } else { least },
+                reversed,
+            });
         }
         Some(places)
     }

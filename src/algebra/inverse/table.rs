@@ -63,7 +63,7 @@ pub(super) fn solutions(
         }
         conditions.push(reached(&places, &group, &place, &shape, ranges)?);
     }
-    Ok((values, all_of(conditions, ranges)))
+    Ok((values, all_of(&conditions, ranges)))
 }
 
 fn groups(map: &IndexMap) -> Vec<Group> {
@@ -87,12 +87,7 @@ fn groups(map: &IndexMap) -> Vec<Group> {
 }
 
 /// The logical index, in terms of the group's axes, that each reached place comes from.
-fn places(
-    map: &IndexMap,
-    group: &Group,
-    domain: &[i128],
-    shape: &[i128],
-) -> Result<BTreeMap<i128, Vec<i128>>, String> {
+fn places(map: &IndexMap, group: &Group, domain: &[i128], shape: &[i128]) -> Result<BTreeMap<i128, Vec<i128>>, String> {
     let extents: Vec<i128> = group.axes.iter().map(|&axis| domain[axis]).collect();
     let size = extents.iter().try_fold(1i128, |size, extent| size.checked_mul(*extent));
     if size.is_none_or(|size| size > MAX_POINTS) {
@@ -123,10 +118,8 @@ fn numeral(group: &Group, vars: &[Var], shape: &[i128]) -> Expr {
 }
 
 fn int(value: i128) -> Expr {
-    Expr::int_of(value, tilewright_ir::ScalarType::Int32).unwrap_or(Expr::Int {
-        value,
-        ty: tilewright_ir::ScalarType::Int64,
-    })
+    Expr::int_of(value, tilewright_ir::ScalarType::Int32)
+        .unwrap_or(Expr::Int { value, ty: tilewright_ir::ScalarType::Int64 })
 }
 
 /// As few pieces as going on evenly as long as possible gives.
@@ -193,7 +186,7 @@ fn reached(
             let rest = place.clone().floor_mod(int(run.step));
             parts.push(Expr::binary(BinaryOp::Eq, rest, int(run.at % run.step)));
         }
-        all_of(parts, ranges)
+        all_of(&parts, ranges)
     };
     Ok(any_of(&runs.iter().map(one).collect::<Vec<_>>(), ranges))
 }
