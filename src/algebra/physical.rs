@@ -1,9 +1,9 @@
 //! The physical shape of an index map: largest index + 1 on each axis.
 
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{Bindings, Diagnostic, Expr, IndexMap, ScalarType, Var};
+use tilewright_ir::{BinaryOp, Bindings, Diagnostic, Expr, IndexMap, ScalarType, Var};
 
-use super::bits::plain;
+use super::bits::{bits_limit, plain};
 use super::cases::cases;
 use super::extreme::{Attained, extremes};
 use super::poly::{Atom, Key, Poly, Term};
@@ -148,6 +148,9 @@ fn axis_extent(map: &IndexMap, output: &Expr, ranges: &Ranges, assumptions: &[Ex
         }
         return Ok((Poly::constant(extent), true));
     }
+    if let (None, Some(extent)) = (&bound, bound_of_bits(output, ranges)) {
+        return Ok((extent, false));
+    }
     match bound.or_else(|| bound_of_cases(output, ranges)) {
         Some(extent) if nonneg || not_negative(output, ranges) => Ok((extent, false)),
         bound if !nonneg => {
@@ -184,6 +187,20 @@ fn bound_of_cases(output: &Expr, ranges: &Ranges) -> Option<Poly> {
         .iter()
         .find(|bound| bounds.iter().all(|other| bound.minus(other).is_some_and(|gap| ranges.prove_nonneg(&gap))));
     greatest.cloned()
+}
+
+/// The bound of `x ^ y` or `x | y` with `0 <= y < 2^k` and `0 <= x`: whole blocks of `2^k`.
+fn bound_of_bits(output: &Expr, ranges: &Ranges) -> Option<Poly> {
+    let Expr::Binary(BinaryOp::BitXor | BinaryOp::BitOr, a, b) = output else { return None };
+    let simplifier = Simplifier::new(ranges);
+    [(a, b), (b, a)].into_iter().find_map(|(x, y)| {
+        let (x, y) = (simplifier.poly(x)?, simplifier.poly(y)?);
+        let block = bits_limit(&y, ranges).filter(|_| ranges.prove_nonneg(&x))?;
+        let ty = output.dtype().scalar;
+        let extent = simplifier.emit(&ranges.greatest(&x)?.plus_const(block)?, ty)?;
+        let block = Expr::int_of(block, ty)?;
+        simplifier.poly(&(extent.floor_div(block.clone()) * block))
+    })
 }
 
 /// A negative index for small values of the symbolic extents, in words.

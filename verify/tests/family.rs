@@ -181,7 +181,6 @@ fn every_verdict_on_ragged_shapes_is_the_truth() {
 }
 
 #[test]
-#[ignore = "a minute: all shapes up to 6^4"]
 fn every_verdict_on_all_shapes_up_to_six_is_the_truth() {
     run(&[shapes(3, 6), shapes(4, 6)].concat());
 }

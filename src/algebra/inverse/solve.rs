@@ -137,10 +137,16 @@ impl<'a> Solver<'a> {
     fn digits_of(&mut self, sum: &Poly, value: &Poly) -> Option<Vec<(Atom, Poly)>> {
         let (known, unknown) = self.known_part(sum)?;
         let value = value.minus(&known)?;
+        // One number alone needs no bounds: an exclusive or with a symbolic extent has none.
+        let alone = match unknown.as_slice() {
+            [Term { coef: 1, mono }] if mono.len() == 1 => Some((vec![(mono[0].clone(), value.clone())], None)),
+            _ => None,
+        };
         let (found, radices) = self
             .places(&unknown)
             .and_then(|places| linear::take_apart(self.ranges, places, value.clone()))
-            .or_else(|| linear::take_apart(self.ranges, self.places(&self.clusters(&unknown)?)?, value))?;
+            .or_else(|| linear::take_apart(self.ranges, self.places(&self.clusters(&unknown)?)?, value))
+            .or(alone)?;
         self.radices.extend(radices);
         Some(found)
     }
