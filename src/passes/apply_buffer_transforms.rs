@@ -15,7 +15,7 @@ use tilewright_ir::{
 };
 
 use super::Rewritten;
-use super::remap::{Move, remap};
+use super::remap::relaid;
 use crate::algebra::{Ranges, physical_shape, simplify};
 
 /// Applies and removes the `layout_transform_map`.
@@ -39,16 +39,7 @@ pub fn apply_buffer_transforms(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnos
     if !found.is_empty() {
         return Err(found);
     }
-    let as_move =
-        |claim: &BufferClaim| Move { before: claim.before.clone(), after: claim.after.clone(), map: claim.map.clone() };
-    let moves: Vec<_> = claims.iter().map(as_move).collect();
-    let mut after = func.clone();
-    after.body = remap(func, &moves).map_err(|error| vec![error])?;
-    for (_, buffer) in &mut after.buffer_map {
-        if let Some(change) = moves.iter().find(|change| change.before == *buffer) {
-            *buffer = change.after.clone();
-        }
-    }
+    let mut after = relaid(func, &claims).map_err(|error| vec![error])?;
     after.attrs.layout_transform_map.clear();
     let evidence = Evidence { pass: "apply_buffer_transforms".to_owned(), buffers: claims, ..Evidence::default() };
     Ok(Rewritten { func: after, evidence })

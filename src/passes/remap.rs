@@ -1,8 +1,8 @@
-//! Moves the accesses of buffers through index maps: what `apply_buffer_transforms` and `flatten_buffer` share.
+//! Moves the accesses of buffers through index maps: what `apply_buffer_transforms`, `tile_layout` and `flatten_buffer` share.
 
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{
-    Buffer, DataType, Diagnostic, Expr, For, IndexMap, PrimFunc, ScalarType, Span, Stmt, StmtKind, Var,
+    Buffer, BufferClaim, DataType, Diagnostic, Expr, For, IndexMap, PrimFunc, ScalarType, Span, Stmt, StmtKind, Var,
 };
 
 use crate::algebra::{Ranges, linear_in, simplify};
@@ -18,6 +18,21 @@ pub(super) struct Move {
 /// The body of `func` with every use of a buffer in `moves` replaced.
 pub(super) fn remap(func: &PrimFunc, moves: &[Move]) -> Result<Stmt, Diagnostic> {
     Remap { moves, ranges: symbol_ranges(func), span: None }.stmt(&func.body)
+}
+
+/// The function with its buffers in the layouts that are claimed, those of its parameters included.
+pub(super) fn relaid(func: &PrimFunc, claims: &[BufferClaim]) -> Result<PrimFunc, Diagnostic> {
+    let as_move =
+        |claim: &BufferClaim| Move { before: claim.before.clone(), after: claim.after.clone(), map: claim.map.clone() };
+    let moves: Vec<_> = claims.iter().map(as_move).collect();
+    let mut after = func.clone();
+    after.body = remap(func, &moves)?;
+    for (_, buffer) in &mut after.buffer_map {
+        if let Some(change) = moves.iter().find(|change| change.before == *buffer) {
+            *buffer = change.after.clone();
+        }
+    }
+    Ok(after)
 }
 
 /// The symbolic extents of a function are at least 1.

@@ -19,7 +19,7 @@ use tilewright_ir::{
 
 use super::Rewritten;
 use super::apply_buffer_transforms::{agrees, is_compact};
-use super::remap::{Move, remap};
+use super::remap::relaid;
 use crate::formats::{Tiled, tiled};
 
 /// Applies and removes the requests for tiled layouts.
@@ -42,16 +42,7 @@ pub fn tile_layout(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
     if !found.is_empty() {
         return Err(found);
     }
-    let as_move =
-        |claim: &BufferClaim| Move { before: claim.before.clone(), after: claim.after.clone(), map: claim.map.clone() };
-    let moves: Vec<_> = claims.iter().map(as_move).collect();
-    let mut after = func.clone();
-    after.body = remap(func, &moves).map_err(|error| vec![error])?;
-    for (_, buffer) in &mut after.buffer_map {
-        if let Some(change) = moves.iter().find(|change| change.before == *buffer) {
-            *buffer = change.after.clone();
-        }
-    }
+    let mut after = relaid(func, &claims).map_err(|error| vec![error])?;
     after.attrs.tile_layout.clear();
     after.body = filled(&after, &fills);
     let evidence = Evidence { pass: "tile_layout".to_owned(), buffers: claims, fills };
