@@ -376,7 +376,7 @@ fn buffer_row(buffer: &Buffer, stages: &[Stage]) -> BufferRow {
             continue;
         }
         match claim.change {
-            BufferChange::Flatten => flat = Some(claim.after.clone()),
+            BufferChange::Flatten | BufferChange::Texture => flat = Some(claim.after.clone()),
             BufferChange::Layout | BufferChange::Rename if flat.is_none() => physical = claim.after.clone(),
             BufferChange::Layout | BufferChange::Rename => flat = Some(claim.after.clone()),
         }

@@ -281,3 +281,21 @@ fn independent_serial_loops_are_spread_over_threads() {
     let report = execute(&program, &mut args, &config(2)).unwrap();
     assert_eq!((report.parallel_loops, report.iterations), (1, 90 + 90 * 700));
 }
+
+/// Lanes 2 and 3 of the last vector are outside of `A`: they are not evaluated.
+#[test]
+fn a_vector_condition_chooses_and_evaluates_each_lane_by_itself() {
+    let (a, b, i) = (buffer("A", &[6]), buffer("B", &[8]), Var::index("i"));
+    let ramp = Expr::Ramp { base: Box::new(v(&i) * Expr::int(4)), stride: Box::new(Expr::int(1)), lanes: 4 };
+    let four = |value: Expr| Box::new(Expr::Broadcast { value: Box::new(value), lanes: 4 });
+    let inside = ramp.clone().lt(*four(Expr::int(6)));
+    let otherwise = four(Expr::float_of(-1.0, ScalarType::Float32));
+    let value = Expr::IfThenElse(Box::new(inside), Box::new(Expr::load(&a, vec![ramp.clone()])), otherwise);
+    let program = func(&[&a, &b], nest(&[&i], &[2], Stmt::store(&b, vec![ramp], value)));
+    let input = filled(&[6], 3);
+    let result = all_ways(&program, &Arguments::tensors([input.clone(), empty(&[8])]));
+    for at in 0..8 {
+        let expected = if at < 6 { input.get_f64(at) } else { Some(-1.0) };
+        assert_eq!(result.tensor(1).unwrap().get_f64(at), expected, "element {at}");
+    }
+}

@@ -245,11 +245,10 @@ impl Checker {
             (Expr::Binary(op, ..), &[a, b]) => op.result_type(a, b),
             (Expr::Unary(op, _), &[a]) => op.result_type(a),
             (Expr::Call(function, _), args) => function.result_type(args),
-            (Expr::Select(..), &[c, a, b]) => {
+            (Expr::Select(..) | Expr::IfThenElse(..), &[c, a, b]) => {
                 let condition = c.scalar == ScalarType::Bool && (c.is_scalar() || c.lanes == a.lanes);
                 (condition && a == b).then_some(a)
             }
-            (Expr::IfThenElse(..), &[c, a, b]) => (c == DataType::BOOL && a == b).then_some(a),
             (Expr::Cast(ty, _), &[a]) => {
                 let handles = a.scalar == ScalarType::Handle || ty.scalar == ScalarType::Handle;
                 (ty.lanes == a.lanes && !handles).then_some(*ty)

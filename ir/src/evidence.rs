@@ -57,6 +57,8 @@ pub enum BufferChange {
     Layout,
     /// Each separator group became the row-major numeral of its axes; strides and offset are folded in.
     Flatten,
+    /// A buffer in a texture scope became a texel buffer `[height, width, 4]` ([`crate::texture`]).
+    Texture,
     /// The indices stay; name, scope or lanes changed.
     Rename,
 }

@@ -38,7 +38,8 @@ pub enum Expr {
     /// The second operand where the first is true, else the third. All three are evaluated; the condition may have one
     /// lane or as many as the others.
     Select(Box<Expr>, Box<Expr>, Box<Expr>),
-    /// The second operand if the first (one lane) is true, else the third. Only the one chosen is evaluated.
+    /// The second operand if the first is true, else the third. Only the one chosen is evaluated. The condition may have
+    /// one lane or as many as the others; then each lane is chosen, and evaluated, by itself.
     IfThenElse(Box<Expr>, Box<Expr>, Box<Expr>),
     /// Conversion to a type with the same number of lanes, see [`crate::scalar::cast`].
     Cast(DataType, Box<Expr>),

@@ -3,6 +3,7 @@
 use crate::buffer::Buffer;
 use crate::index_map::IndexMap;
 use crate::stmt::{AttrValue, Stmt, StmtKind};
+use crate::texture::TextureLimits;
 use crate::tile::TileRequest;
 use crate::var::Var;
 
@@ -34,6 +35,9 @@ pub struct FuncAttrs {
     /// `tile_layout`: for a data variable, the XLA layout that every buffer on it is to have, after its transformations.
     /// The pass of that name removes it.
     pub tile_layout: Vec<(Var, TileRequest)>,
+    /// The largest texture of the device that the function is lowered for (attribute `texture_limits`, `"16384x16384"`);
+    /// none while nobody said.
+    pub texture_limits: Option<TextureLimits>,
     /// All others, in the order given.
     pub other: Vec<(String, AttrValue)>,
 }

@@ -32,11 +32,12 @@
 //! Operands are evaluated from left to right, statements in order. [`ForKind::Serial`] and [`ForKind::Unrolled`] loops
 //! run their iterations in order; the others in any order or at once, and two of their iterations that touch the same
 //! element, one of them writing, are a race and an error. A loop of extent 0 or below does nothing.
-//! [`Expr::IfThenElse`] evaluates only the chosen branch, [`Expr::Select`] both.
+//! [`Expr::IfThenElse`] evaluates only the chosen branch, [`Expr::Select`] both; a condition of several lanes chooses for
+//! each lane.
 //!
 //! # Layouts
 //! An [`IndexMap`] moves logical indices to physical ones. A function's `layout_transform_map` says which buffers are to
-//! be moved; [`AxisSeparators`] say how a layout is flattened. XLA's tiled layouts are [`layout`]. What a pass claims is [`evidence`], what a TE
+//! be moved; [`AxisSeparators`] say how a layout is flattened. XLA's tiled layouts are [`layout`], textures [`texture`], memory plans [`plan`]. What a pass claims is [`evidence`], what a TE
 //! program computes is a [`Definition`].
 //!
 //! This crate defines and evaluates; it never simplifies, inverts or optimises.
@@ -55,8 +56,10 @@ pub mod func;
 pub mod index_map;
 pub mod layout;
 pub mod op;
+pub mod plan;
 pub mod scalar;
 pub mod stmt;
+pub mod texture;
 pub mod tile;
 pub mod var;
 pub mod visit;
@@ -78,7 +81,9 @@ pub use func::{FuncAttrs, Module, PrimFunc};
 pub use index_map::{IndexMap, IndexMapError};
 pub use layout::{ArrayShape, ElementType, XlaShape};
 pub use op::{BinaryOp, MathFn, UnaryOp};
+pub use plan::{Graph, GraphStep, GraphTensor, MemoryPlan, Pool, PoolPlace, Region, Room, TensorRole};
 pub use scalar::{Scalar, ScalarError};
 pub use stmt::{AttrValue, For, ForKind, Stmt, StmtKind, ThreadTag};
+pub use texture::{CHANNELS, TextureLimits};
 pub use tile::TileRequest;
 pub use var::Var;

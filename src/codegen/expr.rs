@@ -87,7 +87,7 @@ pub(crate) fn lane_of(expr: &Expr, k: u16) -> Option<Expr> {
             Expr::Call(*function, args.iter().map(|arg| lane_of(arg, k)).collect::<Option<_>>()?)
         }
         Expr::Select(c, a, b) => Expr::Select(boxed(c)?, boxed(a)?, boxed(b)?),
-        Expr::IfThenElse(c, a, b) => Expr::IfThenElse(c.clone(), boxed(a)?, boxed(b)?),
+        Expr::IfThenElse(c, a, b) => Expr::IfThenElse(boxed(c)?, boxed(a)?, boxed(b)?),
         Expr::Cast(ty, value) => Expr::Cast(ty.with_lanes(1), boxed(value)?),
         Expr::Load { buffer, indices } if buffer.dtype.is_scalar() => Expr::Load {
             buffer: buffer.clone(),

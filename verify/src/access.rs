@@ -126,6 +126,9 @@ pub(crate) fn accesses(site: &Site<'_>) -> Vec<Access> {
 }
 
 fn loads(expr: &Expr, path: &Path, found: &mut Vec<Access>) {
+    if let Some((one, inner)) = chosen_by_lane(expr, path) {
+        return loads(&one, &inner, found);
+    }
     if let Expr::IfThenElse(cond, then, otherwise) = expr {
         loads(cond, path, found);
         for (branch, holds) in [(then, true), (otherwise, false)] {
@@ -141,6 +144,19 @@ fn loads(expr: &Expr, path: &Path, found: &mut Vec<Access>) {
     if let Expr::Load { buffer, indices } = expr {
         add(buffer, indices, path, expr.to_string(), found);
     }
+}
+
+/// One lane of a conditional that chooses for each lane, under a loop over the lanes; none if it is no such conditional.
+fn chosen_by_lane(expr: &Expr, path: &Path) -> Option<(Expr, Path)> {
+    let Expr::IfThenElse(cond, ..) = expr else { return None };
+    let lanes = cond.dtype().lanes;
+    if lanes == 1 {
+        return None;
+    }
+    let lane = Var::index("lane");
+    let mut path = path.clone();
+    path.steps.push(Step::Loop(lane.clone(), Expr::int(0), Expr::int(lanes.into())));
+    Some((lane_of(expr, &Expr::from(lane)), path))
 }
 
 fn add(buffer: &Buffer, indices: &[Expr], path: &Path, text: String, found: &mut Vec<Access>) {
@@ -171,7 +187,7 @@ pub(crate) fn lane_of(expr: &Expr, lane: &Expr) -> Expr {
         Expr::Unary(op, a) => Expr::Unary(*op, recurse(a)),
         Expr::Call(function, args) => Expr::Call(*function, args.iter().map(|arg| lane_of(arg, lane)).collect()),
         Expr::Select(c, a, b) => Expr::Select(recurse(c), recurse(a), recurse(b)),
-        Expr::IfThenElse(c, a, b) => Expr::IfThenElse(c.clone(), recurse(a), recurse(b)),
+        Expr::IfThenElse(c, a, b) => Expr::IfThenElse(recurse(c), recurse(a), recurse(b)),
         Expr::Cast(ty, value) => Expr::Cast(ty.with_lanes(1), recurse(value)),
         Expr::Load { buffer, indices } if buffer.dtype.is_scalar() => {
             Expr::Load { buffer: buffer.clone(), indices: indices.iter().map(|index| lane_of(index, lane)).collect() }
@@ -297,6 +313,9 @@ fn last_iteration(inner: &For) -> Option<Expr> {
 
 /// The conditions of `if_then_else` in an expression, each with the way to it.
 fn conditions(expr: &Expr, path: &Path) -> Vec<(Expr, Path)> {
+    if let Some((one, inner)) = chosen_by_lane(expr, path) {
+        return conditions(&one, &inner);
+    }
     let Expr::IfThenElse(cond, then, otherwise) = expr else {
         return expr.children().into_iter().flat_map(|child| conditions(child, path)).collect();
     };

@@ -65,9 +65,11 @@ impl<'a> Compiler<'_, 'a> {
     fn accesses(&mut self, buffer: &'a Buffer, indices: &'a [Expr]) -> Result<Vec<Reg>, Diagnostic> {
         let view = self.view(buffer)?;
         let values = indices.iter().map(|index| self.expr(index)).collect::<Result<Vec<_>, _>>()?;
-        let lanes = lane_layout(buffer, index_lanes(indices));
-        lanes
-            .map(|(at, lane)| {
+        let layout: Vec<_> = lane_layout(buffer, index_lanes(indices)).collect();
+        let wanted = self.lanes_of(u16::try_from(layout.len()).map_err(|_| super::too_large())?);
+        wanted
+            .map(|place| {
+                let (at, lane) = layout[usize::from(place)];
                 let indices = values.iter().map(|lanes| *lanes.get(at).unwrap_or(&lanes[0])).collect();
                 self.access(Access { view, indices, lane })
             })

@@ -26,7 +26,7 @@ impl<'a> Compiler<'_, 'a> {
                 let unbound = || Diagnostic::error("unbound", None, format!("variable `{var}` has no value"));
                 // A vector variable has its lanes in a row.
                 let first = *self.vars.get(var).ok_or_else(unbound)?;
-                Ok((0..u32::from(var.dtype().lanes)).map(|lane| first + lane).collect())
+                Ok(self.lanes_of(var.dtype().lanes).map(|lane| first + u32::from(lane)).collect())
             }
             Expr::Binary(op, lhs, rhs) => {
                 let ty = lhs.dtype().scalar;
@@ -57,11 +57,11 @@ impl<'a> Compiler<'_, 'a> {
             Expr::Ramp { base, stride, lanes } => {
                 let ty = base.dtype().scalar;
                 let (base, stride) = (self.expr(base)?[0], self.expr(stride)?[0]);
-                (0..*lanes).map(|lane| self.ramp_lane(ty, base, stride, lane)).collect()
+                self.lanes_of(*lanes).map(|lane| self.ramp_lane(ty, base, stride, lane)).collect()
             }
             Expr::Broadcast { value, lanes } => {
                 let value = self.expr(value)?[0];
-                Ok(vec![value; usize::from(*lanes)])
+                Ok(self.lanes_of(*lanes).map(|_| value).collect())
             }
             Expr::Load { buffer, indices } => self.load(buffer, indices),
         }
@@ -83,10 +83,14 @@ impl<'a> Compiler<'_, 'a> {
 
     fn if_then_else(&mut self, cond: &'a Expr, a: &'a Expr, b: &'a Expr) -> Result<Lanes, Diagnostic> {
         let ty = a.dtype();
+        if !cond.dtype().is_scalar() && self.lane.is_none() {
+            return self.chosen_by_lane(cond, a, b);
+        }
+        let width = self.lanes_of(ty.lanes).len();
         let cond = self.expr(cond)?[0];
         let depth = self.depth();
-        let first = self.registers(usize::from(ty.lanes), depth)?;
-        let results: Lanes = (0..u32::from(ty.lanes)).map(|lane| first + lane).collect();
+        let first = self.registers(width, depth)?;
+        let results: Lanes = (first..).take(width).collect();
         let arm = |this: &mut Self, expr: &'a Expr| -> Result<_, Diagnostic> {
             let ((), _, code) = this.branch(|this| {
                 let values = this.expr(expr)?;
@@ -100,6 +104,26 @@ impl<'a> Compiler<'_, 'a> {
         let (then_code, else_code) = (arm(self, a)?, arm(self, b)?);
         self.jumps(cond, then_code, else_code)?;
         Ok(results)
+    }
+
+    /// Each lane is chosen, and evaluated, by itself.
+    fn chosen_by_lane(&mut self, cond: &'a Expr, a: &'a Expr, b: &'a Expr) -> Result<Lanes, Diagnostic> {
+        let mut results = Lanes::new();
+        for lane in 0..a.dtype().lanes {
+            self.lane = Some(lane);
+            let result = self.if_then_else(cond, a, b);
+            self.lane = None;
+            results.extend(result?);
+        }
+        Ok(results)
+    }
+
+    /// The lanes of a vector that are computed: all, or the one that is asked for.
+    pub(super) fn lanes_of(&self, lanes: u16) -> std::ops::Range<u16> {
+        match self.lane {
+            Some(lane) if lanes > 1 => lane..lane + 1,
+            _ => 0..lanes,
+        }
     }
 
     /// Emits two branches.

@@ -64,6 +64,7 @@ pub(crate) fn compile<'a>(setup: &Setup<'a>) -> Result<Program<'a>, Diagnostic> 
         span: None,
         site: 0,
         stream_of: None,
+        lane: None,
     };
     for (var, value) in &setup.scalars {
         let reg = compiler.constant(*value)?;
@@ -114,6 +115,8 @@ struct Compiler<'s, 'a> {
     span: Option<tilewright_ir::Span>,
     site: u32,
     stream_of: Option<StreamOf<'a>>,
+    /// The lane that is computed, below a conditional that chooses for each lane.
+    lane: Option<u16>,
 }
 
 fn too_large() -> Diagnostic {

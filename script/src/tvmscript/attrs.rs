@@ -2,7 +2,7 @@
 
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
-use tilewright_ir::{AttrValue, Expr, FuncAttrs, Scalar, ScalarType, TileRequest};
+use tilewright_ir::{AttrValue, Expr, FuncAttrs, Scalar, ScalarType, TextureLimits, TileRequest};
 
 use super::reader::{Binding, PendingMap, PendingTile, Reader, sequence, string};
 use crate::tile_layout::read_xla_layout;
@@ -22,6 +22,12 @@ impl<'a> Reader<'a> {
                 }
                 "tile_layout" if attrs.is_none() => self.tile_layout(value)?,
                 "layout_transform_map" | "axis_separators" | "tile_layout" => {}
+                "texture_limits" => {
+                    let limits = self.texture_limits(value)?;
+                    if let Some(attrs) = attrs.as_deref_mut() {
+                        attrs.texture_limits = Some(limits);
+                    }
+                }
                 _ => {
                     let Some(attrs) = attrs.as_deref_mut() else { continue };
                     let value = self.attr_value(value)?;
@@ -45,6 +51,21 @@ impl<'a> Reader<'a> {
             self.maps.push(PendingMap { key, range: value.range(), maps, read: None });
         }
         Some(())
+    }
+
+    /// `"16384x16384"`.
+    fn texture_limits(&mut self, value: &'a ast::Expr) -> Option<TextureLimits> {
+        let help = "such as `\"16384x16384\"`: texels in a row, then rows";
+        let Some(text) = string(value) else {
+            return self.error("texture-limits", value.range(), "texture limits are a string", help);
+        };
+        match text.parse() {
+            Ok(limits) => Some(limits),
+            Err(error) => {
+                let error: tilewright_ir::texture::TextureLimitsError = error;
+                self.error("texture-limits", value.range(), error.to_string(), help)
+            }
+        }
     }
 
     /// `{A: "{1,0:T(8,128)}"}`; the layouts are read when their buffer is declared.

@@ -137,6 +137,9 @@ impl Printer {
         if !tiles.is_empty() {
             entries.push(format!("\"tile_layout\": {{{}}}", tiles.join(", ")));
         }
+        if let Some(limits) = func.attrs.texture_limits {
+            entries.push(format!("\"texture_limits\": \"{limits}\""));
+        }
         if !entries.is_empty() {
             self.line(&format!("T.func_attr({{{}}})", entries.join(", ")));
         }
