@@ -3,7 +3,9 @@
 //! The program after a pass must do what the program before it does, statement by statement: the same loops, the same
 //! conditions, and each access the old one through the claimed maps. The walk collects what has to be equal; it decides
 //! nothing. Declarations of aliases and hints are stepped over, bindings are inlined, and a condition that only one side
-//! has must always hold.
+//! has must always hold. A loop that became lanes of one statement is followed lane by lane ([`crate::lanes`]).
+
+mod follow;
 
 use std::collections::HashMap;
 
@@ -11,6 +13,7 @@ use tilewright_ir::visit::Substitution;
 use tilewright_ir::{Buffer, BufferClaim, Evidence, Expr, PrimFunc, Stmt, StmtKind, Var};
 
 use crate::access::{describe, lane_of};
+use crate::lanes::{self, Gathered, Unread};
 use crate::map::subterms;
 use crate::path::{Path, Step, premises, sites_in};
 
@@ -37,6 +40,10 @@ pub(crate) enum GoalKind {
     Stuck(String),
     /// A statement of the program before has no counterpart; the way to it is never gone.
     Missing,
+    /// A lane that has no value is never read.
+    Unread(Box<Unread>),
+    /// A gathered store has its texel for itself.
+    Alone(Box<Gathered>),
 }
 
 /// Two stores side by side.
@@ -74,22 +81,34 @@ impl<'a> Relation<'a> {
 /// The walk.
 pub(crate) struct Lockstep<'a> {
     relation: &'a Relation<'a>,
+    /// The program before; none if only values are compared.
+    before: Option<&'a PrimFunc>,
     pub(crate) goals: Vec<Goal>,
     path: Path,
     /// Variables of the program after, in terms of those before.
     renames: Substitution,
     subject: String,
+    /// The loop whose iterations are lanes after, while its body is walked.
+    lane: Option<Var>,
 }
 
 impl<'a> Lockstep<'a> {
     /// Collects the goals for two functions.
-    pub(crate) fn run(before: &PrimFunc, after: &PrimFunc, relation: &'a Relation<'a>) -> Vec<Goal> {
+    pub(crate) fn run(before: &'a PrimFunc, after: &PrimFunc, relation: &'a Relation<'a>) -> Vec<Goal> {
         let mut renames = Substitution::default();
         for (old, new) in before.params.iter().zip(&after.params) {
             renames.insert(new, Expr::from(old));
         }
         let path = Path::of(before);
-        let mut walk = Self { relation, goals: Vec::new(), path, renames, subject: "parameters".into() };
+        let mut walk = Self {
+            relation,
+            before: Some(before),
+            goals: Vec::new(),
+            path,
+            renames,
+            subject: "parameters".into(),
+            lane: None,
+        };
         walk.params(before, after);
         walk.stmts(&[&before.body], &[&after.body]);
         walk.goals
@@ -98,7 +117,8 @@ impl<'a> Lockstep<'a> {
     /// Collects the goals for two values at the end of one way; `after` is in terms of the same variables.
     pub(crate) fn compare(before: &Expr, after: &Expr, path: Path, relation: &'a Relation<'a>) -> Vec<Goal> {
         let subject = after.to_string();
-        let mut walk = Self { relation, goals: Vec::new(), path, renames: Substitution::default(), subject };
+        let renames = Substitution::default();
+        let mut walk = Self { relation, before: None, goals: Vec::new(), path, renames, subject, lane: None };
         walk.values(before, after);
         walk.goals
     }
@@ -213,6 +233,14 @@ impl<'a> Lockstep<'a> {
                 if let (Some(old), Some(new)) = (else_old, else_new) {
                     self.branch(x, false, old, new);
                 }
+            }
+            (StmtKind::For(x), _) if lanes::vector_store(new).is_some() => self.lanes(x, new),
+            (
+                StmtKind::If { cond, then_body, else_body: None },
+                StmtKind::Store { buffer, indices, value: Expr::IfThenElse(chosen, value, filling) },
+            ) if self.is_gathered(cond, then_body) => {
+                self.gather(cond, then_body, chosen, filling);
+                self.branch(cond, true, then_body, &Stmt::store(buffer, indices.clone(), (**value).clone()));
             }
             // A condition that was dropped, or added, must always hold.
             (StmtKind::If { cond, then_body, else_body: None }, _) => {
@@ -350,6 +378,13 @@ impl<'a> Lockstep<'a> {
             }
             return;
         }
+        if ty.lanes > 1 && (chooses_by_lane(old) || chooses_by_lane(new)) {
+            let depth = self.path.steps.len();
+            for (old, new) in self.per_lane(ty.lanes, std::iter::once((old, new))) {
+                self.values(&old, &new);
+            }
+            return self.path.steps.truncate(depth);
+        }
         match (old, new) {
             (Expr::Load { buffer: x, indices: i }, Expr::Load { buffer: y, indices: j }) => {
                 for (index, other) in i.iter().zip(j).filter(|(index, _)| reads(index)) {
@@ -392,8 +427,13 @@ impl<'a> Lockstep<'a> {
     }
 }
 
+/// Whether an expression is a conditional that is decided for each lane by itself.
+fn chooses_by_lane(expr: &Expr) -> bool {
+    matches!(expr, Expr::IfThenElse(cond, ..) if cond.dtype().lanes > 1)
+}
+
 /// The statements that do something, with declarations and hints stepped over and bindings inlined.
-fn plain(stmts: &[&Stmt]) -> Vec<Stmt> {
+pub(crate) fn plain(stmts: &[&Stmt]) -> Vec<Stmt> {
     let mut found = Vec::new();
     for stmt in stmts {
         match &stmt.kind {
