@@ -180,7 +180,7 @@ pub(crate) fn one_lane(indices: &[Expr], path: &Path) -> (Vec<Expr>, Path) {
 pub(crate) fn lane_of(expr: &Expr, lane: &Expr) -> Expr {
     let recurse = |inner: &Expr| Box::new(lane_of(inner, lane));
     match expr {
-        Expr::Ramp { base, stride, .. } => (**base).clone() + lane.clone() * (**stride).clone(),
+        Expr::Ramp { base, stride, .. } => ramp_at(base, stride, lane),
         Expr::Broadcast { value, .. } => (**value).clone(),
         _ if expr.dtype().is_scalar() => expr.clone(),
         Expr::Binary(op, a, b) => Expr::Binary(*op, recurse(a), recurse(b)),
@@ -194,6 +194,14 @@ pub(crate) fn lane_of(expr: &Expr, lane: &Expr) -> Expr {
         }
         Expr::Int { .. } | Expr::Float { .. } | Expr::Var(_) | Expr::Load { .. } => expr.clone(),
     }
+}
+
+/// `base + lane * stride` in the type of the base; the lane itself where that is what it comes to.
+fn ramp_at(base: &Expr, stride: &Expr, lane: &Expr) -> Expr {
+    let ty = base.dtype();
+    let lane = if lane.dtype() == ty { lane.clone() } else { Expr::Cast(ty, Box::new(lane.clone())) };
+    let step = if stride.as_const_int() == Some(1) { lane } else { lane * stride.clone() };
+    if base.as_const_int() == Some(0) { step } else { base.clone() + step }
 }
 
 /// A counterexample on a way: at these values, this happens.

@@ -271,7 +271,9 @@ impl<'a> Lowering<'a> {
             GoalKind::Holds(cond) => holds(self.judge, &goal.path, cond),
             GoalKind::Fits(exprs) => fit(&goal.path, exprs, &self.base),
             GoalKind::Stuck(reason) => unknown(reason.clone()),
-            GoalKind::Store(_) | GoalKind::Missing => unknown("no single value"),
+            GoalKind::Store(_) | GoalKind::Missing | GoalKind::Unread(_) | GoalKind::Alone(_) => {
+                unknown("no single value")
+            }
         }
     }
 

@@ -145,6 +145,21 @@ impl Path {
         Some(bindings)
     }
 
+    /// Calls `visit` at the end of the way for one iteration after the other, from those with the first values on, until it
+    /// finds something or `limit` iterations of loops were begun. Where a guard reads memory nobody knows, and nothing is
+    /// visited.
+    pub(crate) fn each_iteration<T>(
+        &self,
+        symbols: &Bindings,
+        limit: usize,
+        visit: &mut impl FnMut(&Bindings) -> Option<T>,
+    ) -> Option<T> {
+        let mut bindings = symbols.clone();
+        self.give_scalars(&mut bindings);
+        let mut left = limit;
+        walk(&self.steps, &mut bindings, &mut left, visit)
+    }
+
     /// Whether concrete values are an execution of this way: every loop and guard agrees.
     pub fn admits(&self, bindings: &Bindings) -> bool {
         let mut bindings = bindings.clone();
@@ -173,6 +188,40 @@ impl Path {
         let mut others = named(&self.scalars);
         others.extend(named(&self.loops()));
         (named(&self.symbols), others)
+    }
+}
+
+/// The rest of a way, at one iteration after the other.
+fn walk<T>(
+    steps: &[Step],
+    bindings: &mut Bindings,
+    left: &mut usize,
+    visit: &mut impl FnMut(&Bindings) -> Option<T>,
+) -> Option<T> {
+    let Some((step, rest)) = steps.split_first() else { return visit(bindings) };
+    match step {
+        Step::Let(var, value) => {
+            match value.eval_index(bindings) {
+                Ok(value) => drop(bindings.insert(var.clone(), value)),
+                Err(_) => drop(bindings.remove(var)),
+            }
+            walk(rest, bindings, left, visit)
+        }
+        Step::Guard(cond, holds) => {
+            let reached = cond.eval_index(bindings).is_ok_and(|value| (value != 0) == *holds);
+            if reached { walk(rest, bindings, left, visit) } else { None }
+        }
+        Step::Loop(var, min, extent) => {
+            let (min, extent) = (min.eval_index(bindings).ok()?, extent.eval_index(bindings).ok()?);
+            for value in min..min.checked_add(extent)? {
+                *left = left.checked_sub(1)?;
+                bindings.insert(var.clone(), value);
+                if let Some(found) = walk(rest, bindings, left, visit) {
+                    return Some(found);
+                }
+            }
+            None
+        }
     }
 }
 
