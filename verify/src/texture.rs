@@ -14,6 +14,9 @@
 //! | specification | the claimed map is this one, and the texture has exactly the rows and columns that it reaches |
 //! | texture | it is a texel buffer of the same scope and type; row, column and lane are in range; no extent above the limit |
 
+mod program;
+mod vectors;
+
 use std::ops::Range;
 
 use tilewright_ir::{
@@ -156,7 +159,7 @@ fn texture(judge: &Judge, claim: &BufferClaim, limits: TextureLimits) -> Decisio
 }
 
 /// Why a buffer does not consist of texels; none if it does.
-fn no_texels(buffer: &Buffer) -> Option<String> {
+pub(crate) fn no_texels(buffer: &Buffer) -> Option<String> {
     let channels = matches!(
         buffer.dtype.scalar,
         ScalarType::Float16
