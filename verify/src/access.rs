@@ -64,6 +64,11 @@ impl Judge {
     /// Decides `bounds` for every access of a program, and `overflow` for the indices, extents and conditions of every
     /// statement; `lanes` of every vector access, `race` and `defined` of texels.
     pub fn check_program(&self, func: &PrimFunc) -> Vec<Report> {
+        self.check_program_after(func, false)
+    }
+
+    /// The same of a program that is held against another one, or is not.
+    pub(crate) fn check_program_after(&self, func: &PrimFunc, simulated: bool) -> Vec<Report> {
         if let Some(reason) = not_well_formed(func) {
             let reason = format!("the program is not well formed: {reason}");
             return vec![Self::report("bounds", func.name.clone(), || (Verdict::Unknown(reason), "structure".into()))];
@@ -78,7 +83,7 @@ impl Judge {
             }),
         );
         reports.extend(self.check_lanes(func));
-        reports.extend(self.check_texels(func));
+        reports.extend(self.check_texels(func, simulated));
         reports
     }
 

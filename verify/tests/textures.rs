@@ -6,8 +6,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use tilewright_ir::{
-    AxisSeparators, BinaryOp, Buffer, BufferChange, BufferClaim, DataType, Evidence, Expr, ForKind, FuncAttrs, IndexMap,
-    PrimFunc, ScalarType, Scope, Stmt, StmtKind, TextureLimits, ThreadTag, Var,
+    AxisSeparators, BinaryOp, Buffer, BufferChange, BufferClaim, DataType, Evidence, Expr, ForKind, FuncAttrs,
+    IndexMap, PrimFunc, ScalarType, Scope, Stmt, StmtKind, TextureLimits, ThreadTag, Var,
 };
 use tilewright_verify::{Config, Judge, Report, Verdict};
 
@@ -183,7 +183,8 @@ impl Lowering {
     ) -> Stmt {
         let nest = |names: [&str; 3], extents: [Expr; 3], body: Box<dyn FnOnce([Expr; 3]) -> Stmt + '_>| {
             let vars = names.map(Var::index);
-            let kinds = [self.kind(ThreadTag::Block(1)), self.kind(ThreadTag::Block(0)), self.kind(ThreadTag::Thread(0))];
+            let kinds =
+                [self.kind(ThreadTag::Block(1)), self.kind(ThreadTag::Block(0)), self.kind(ThreadTag::Thread(0))];
             let inner = body([0, 1, 2].map(|axis| Expr::from(&vars[axis])));
             let loops = vars.iter().zip(extents).zip(kinds).rev();
             loops.fold(inner, |body, ((var, extent), kind)| Stmt::for_loop(var, extent, kind, body))
@@ -297,7 +298,9 @@ fn symbolic_extents_are_proved_under_the_premise_that_the_launch_checks_the_limi
     let lowering = Lowering { shape: symbolic(), ..right() };
     let reports = lowering.judged();
     assert!(reports.iter().all(|report| report.verdict.is_proved()));
-    assert!(reports.iter().any(|report| report.obligation == "texture" && report.method.contains("premise: the launch")));
+    assert!(
+        reports.iter().any(|report| report.obligation == "texture" && report.method.contains("premise: the launch"))
+    );
     let slowest = reports.iter().map(|report| report.ms).fold(0.0, f64::max);
     assert!(slowest < 5000.0, "{slowest} ms");
     Lowering { shape: symbolic(), ..right_c1() }.is_proved();

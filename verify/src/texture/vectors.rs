@@ -76,7 +76,8 @@ fn lanes(judge: &Judge, site: &Site<'_>, vectors: &[Vector<'_>]) -> Decision {
         }
         if is_texels(vector.buffer) && !is_whole_texel(last) {
             let does = if vector.writes { "writes" } else { "reads" };
-            let text = format!("`{last}` {does} other lanes of `{}` than channels 0, 1, 2 and 3 in order", vector.buffer);
+            let text =
+                format!("`{last}` {does} other lanes of `{}` than channels 0, 1, 2 and 3 in order", vector.buffer);
             return refuted(site, text);
         }
         contiguous &= stride(last) == Some(1);
