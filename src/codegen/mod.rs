@@ -50,11 +50,14 @@
 //! - **Traps.** A division by zero, an index out of bounds or a failed `assert` inside a kernel is not noticed by the
 //!   device. Only a program that ran in the interpreter without a trap should be launched.
 
+mod checked;
 mod expr;
 mod helpers;
+mod image;
 mod independent;
 mod kernel;
 mod launch;
+mod memory;
 mod metadata;
 mod names;
 mod plan;
@@ -65,8 +68,9 @@ mod writer;
 
 use tilewright_ir::{Diagnostic, Validated};
 
-pub use metadata::{ArgInfo, Binding, BufferInfo, HostAssert, KernelInfo, Metadata, ScalarInfo, Size};
-pub use plan::Arguments;
+pub use checked::{Access, OutsideTexture, REPORT_BYTES, Site};
+pub use metadata::{ArgInfo, Binding, BufferInfo, HostAssert, ImageInfo, KernelInfo, Metadata, ScalarInfo, Size};
+pub use plan::{Arguments, Origin, Placement};
 
 /// OpenCL C and what a host has to know to run it.
 #[derive(Clone, Debug)]
@@ -77,16 +81,35 @@ pub struct Generated {
     pub metadata: Metadata,
 }
 
+/// What kernels are written for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Every place in a texture is tested before it is accessed, and the first that is outside reported.
+    pub checked: bool,
+    /// Each buffer and texture may begin anywhere in its memory: see [`ArgInfo::Origin`].
+    pub placed: bool,
+}
+
+/// Writes the kernels of a function, unchecked, each buffer in memory of its own.
+///
+/// # Errors
+/// See [`generate_with`].
+pub fn generate(func: Validated<'_>) -> Result<Generated, Vec<Diagnostic>> {
+    generate_with(func, &Options::default())
+}
+
 /// Writes the kernels of a function.
 ///
 /// # Errors
 /// What OpenCL cannot do, all of it: axes that are not flattened (`opencl-unflattened`), vectors of other than 2, 3, 4, 8
 /// or 16 lanes (`opencl-lanes`), shared memory (`opencl-shared`), private arrays of unknown or large size
 /// (`opencl-private-size`), launch extents that depend on loops (`opencl-launch-extent`), an order between work-groups
-/// (`opencl-order`).
-pub fn generate(func: Validated<'_>) -> Result<Generated, Vec<Diagnostic>> {
+/// (`opencl-order`), textures that are not lowered (`opencl-texture`), a texture that one kernel reads and writes
+/// (`opencl-image-access`), stores to single channels (`opencl-channel-store`), lanes that choose between vectors in
+/// memory (`opencl-lane-choice`).
+pub fn generate_with(func: Validated<'_>, options: &Options) -> Result<Generated, Vec<Diagnostic>> {
     let func = func.func();
-    let mut program = kernel::Program::new(func);
+    let mut program = kernel::Program::new(func, *options);
     program.root(&func.body);
     program.finish()
 }

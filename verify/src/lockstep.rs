@@ -333,14 +333,22 @@ impl<'a> Lockstep<'a> {
             return None;
         }
         let lanes = |indices: &[Expr]| indices.iter().map(|index| index.dtype().lanes).max().unwrap_or(1);
-        let lanes = (lanes(&image), lanes(new));
+        let lanes = (lanes(old), lanes(new));
         if lanes.0 != lanes.1 {
             self.stuck(format!("`{x}` is accessed with {} lanes before and {} after", lanes.0, lanes.1));
             return None;
         }
         let depth = self.path.steps.len();
-        let pairs = self.per_lane(lanes.0, image.iter().zip(new));
-        self.goal("simulation", GoalKind::Equal(pairs));
+        // A map takes scalars: each lane goes through it by itself.
+        let lane = self.enter_lanes(lanes.0);
+        let at = |indices: &[Expr]| -> Vec<Expr> {
+            let lane_of = |index| lane.as_ref().map_or_else(|| Expr::clone(index), |lane| lane_of(index, lane));
+            indices.iter().map(lane_of).collect()
+        };
+        match self.relation.image(x, y, &at(old)) {
+            Some(moved) => self.goal("simulation", GoalKind::Equal(moved.into_iter().zip(at(new)).collect())),
+            None => self.stuck(format!("the claim of `{x}` does not take its index")),
+        }
         self.path.steps.truncate(depth);
         if old != new {
             let indices: Vec<_> = old.iter().filter(|index| !reads(index)).collect();
@@ -353,13 +361,17 @@ impl<'a> Lockstep<'a> {
 
     /// Pairs of vectors as pairs of scalars under a loop over the lanes, which is entered.
     fn per_lane<'e>(&mut self, lanes: u16, pairs: impl Iterator<Item = (&'e Expr, &'e Expr)>) -> Vec<(Expr, Expr)> {
-        if lanes == 1 {
-            return pairs.map(|(old, new)| (old.clone(), new.clone())).collect();
+        match self.enter_lanes(lanes) {
+            None => pairs.map(|(old, new)| (old.clone(), new.clone())).collect(),
+            Some(lane) => pairs.map(|(old, new)| (lane_of(old, &lane), lane_of(new, &lane))).collect(),
         }
-        let lane = Var::index("lane");
+    }
+
+    /// Enters a loop over lanes, if there are several, and gives the number of the lane.
+    fn enter_lanes(&mut self, lanes: u16) -> Option<Expr> {
+        let lane = (lanes > 1).then(|| Var::index("lane"))?;
         self.path.steps.push(Step::Loop(lane.clone(), Expr::int(0), Expr::int(lanes.into())));
-        let lane = Expr::from(lane);
-        pairs.map(|(old, new)| (lane_of(old, &lane), lane_of(new, &lane))).collect()
+        Some(Expr::from(lane))
     }
 
     /// Two expressions have the same value. `new` is in terms of the program before's variables.
