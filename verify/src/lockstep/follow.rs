@@ -14,7 +14,8 @@ impl Lockstep<'_> {
         let pairs = vec![(outer.min.clone(), outer.min.clone()), (outer.extent.clone(), Expr::int(lanes))];
         self.goal("iteration", GoalKind::Equal(pairs));
         if outer.extent.as_const_int() != Some(lanes.into()) {
-            return self.stuck(format!("the loop over `{}` does not have the {lanes} iterations of the lanes", outer.var));
+            return self
+                .stuck(format!("the loop over `{}` does not have the {lanes} iterations of the lanes", outer.var));
         }
         let new = self.renames.apply_stmt(new);
         let Some(one) = lanes::one_lane(&new, &lanes::lane_number(outer)) else {
