@@ -52,7 +52,7 @@ fn range(at: &Term, start: u64, size: u64) -> [Prop; 2] {
 }
 
 /// Shows that no box meets a later one of the same pool.
-pub(super) fn disjoint(judge: &Judge, planned: &Planned<'_>, lives: &[Option<Life>], swept: String) -> Decision {
+pub(super) fn disjoint(judge: &Judge, planned: &Planned<'_>, lives: &[Option<Life>], swept: &str) -> Decision {
     let boxes: Vec<(usize, Life)> =
         lives.iter().enumerate().filter_map(|(root, life)| Some((root, (*life)?))).collect();
     let mut goals = Vec::new();
@@ -62,7 +62,7 @@ pub(super) fn disjoint(judge: &Judge, planned: &Planned<'_>, lives: &[Option<Lif
         let others = boxes[position + 1..].iter().filter(|(other, _)| planned.place(*other).pool == place.pool);
         for &(other, other_life) in others {
             if goals.len() == MAX_PAIRS {
-                return (crate::Verdict::Proved, swept);
+                return (crate::Verdict::Proved, swept.to_owned());
             }
             let region = planned.place(other).region;
             let outside = Prop::all(point.during(region, other_life)).negate();
@@ -73,9 +73,9 @@ pub(super) fn disjoint(judge: &Judge, planned: &Planned<'_>, lives: &[Option<Lif
 }
 
 /// Shows that every box lies inside its pool.
-pub(super) fn fits(judge: &Judge, planned: &Planned<'_>, evaluated: String) -> Decision {
+pub(super) fn fits(judge: &Judge, planned: &Planned<'_>, evaluated: &str) -> Decision {
     if planned.roots.len() > MAX_PAIRS {
-        return (crate::Verdict::Proved, evaluated);
+        return (crate::Verdict::Proved, evaluated.to_owned());
     }
     let point = Point::new();
     let goal = |tensor: usize| {
@@ -92,7 +92,7 @@ pub(super) fn fits(judge: &Judge, planned: &Planned<'_>, evaluated: String) -> D
 
 /// Shows the goals, each from its own premises, and keeps the proofs. What was decided without a solver is not believed if
 /// one contradicts it.
-fn shown(judge: &Judge, of: &'static str, goals: &[(Vec<Prop>, Prop)], method: String) -> Decision {
+fn shown(judge: &Judge, of: &'static str, goals: &[(Vec<Prop>, Prop)], method: &str) -> Decision {
     for (premises, goal) in goals {
         let mut prover: Prover<'_> = judge.prover(&mut Names::default(), &[]);
         for premise in premises {

@@ -70,7 +70,7 @@ pub(super) fn lives(planned: &Planned<'_>) -> Result<Vec<Option<Life>>, Countere
                 planned.name(tensor)
             );
             let assignments = vec![("step".to_owned(), i128::try_from(number).unwrap_or(i128::MAX))];
-            return Err(Counterexample { text, assignments, ..Counterexample::default() });
+            return Err(Counterexample { assignments, text, ..Counterexample::default() });
         }
     }
     for (root, life) in lives.iter_mut().enumerate() {

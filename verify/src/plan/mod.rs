@@ -57,19 +57,18 @@ impl Judge {
     /// ```
     pub fn check_plan(&self, graph: &Graph, plan: &MemoryPlan) -> Vec<Report> {
         let planned = Planned::new(graph, plan);
-        let decisions: [(&'static str, fn(&Self, &Planned<'_>) -> Decision); 4] = [
-            ("plan-disjoint", Self::plan_disjoint),
-            ("plan-fits", Self::plan_fits),
-            ("plan-type", |_, planned| plan_type(planned)),
-            ("plan-access", |_, planned| plan_access(planned)),
-        ];
-        let decide = |(obligation, decide): (&'static str, fn(&Self, &Planned<'_>) -> Decision)| {
+        let decide = |obligation, decide: fn(&Self, &Planned<'_>) -> Decision| {
             Self::report(obligation, Planned::subject(graph, plan), || match &planned {
                 Ok(planned) => decide(self, planned),
                 Err(verdict) => (verdict.clone(), "shape".into()),
             })
         };
-        decisions.map(decide).into()
+        vec![
+            decide("plan-disjoint", Self::plan_disjoint),
+            decide("plan-fits", Self::plan_fits),
+            decide("plan-type", |_, planned| plan_type(planned)),
+            decide("plan-access", |_, planned| plan_access(planned)),
+        ]
     }
 
     fn plan_disjoint(&self, planned: &Planned<'_>) -> Decision {
@@ -86,7 +85,7 @@ impl Judge {
         let verdict = disjoint::sweep(planned, &lives);
         let method = "backward walk, sweep".to_owned();
         if verdict.is_proved() && self.is_recording() {
-            return goals::disjoint(self, planned, &lives, method);
+            return goals::disjoint(self, planned, &lives, &method);
         }
         (verdict, method)
     }
@@ -96,7 +95,7 @@ impl Judge {
         let decided =
             evaluated(pools.or_else(|| (0..planned.roots.len()).find_map(|tensor| room::misfit(planned, tensor))));
         if decided.0.is_proved() && self.is_recording() {
-            return goals::fits(self, planned, decided.1);
+            return goals::fits(self, planned, &decided.1);
         }
         decided
     }
@@ -127,7 +126,7 @@ fn moved_view(planned: &Planned<'_>) -> Option<Counterexample> {
         ("pool".to_owned(), number(planned.place(view).pool)),
         ("root's pool".to_owned(), number(planned.place(root).pool)),
     ];
-    Some(Counterexample { text, assignments, ..Counterexample::default() })
+    Some(Counterexample { assignments, text, ..Counterexample::default() })
 }
 
 /// A region that is no part of its pool, because one is measured in bytes and the other in texels.
