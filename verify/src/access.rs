@@ -62,8 +62,13 @@ pub(crate) struct Access {
 
 impl Judge {
     /// Decides `bounds` for every access of a program, and `overflow` for the indices, extents and conditions of every
-    /// statement.
+    /// statement; `lanes` of every vector access, `race` and `defined` of texels.
     pub fn check_program(&self, func: &PrimFunc) -> Vec<Report> {
+        self.check_program_after(func, false)
+    }
+
+    /// The same of a program that is held against another one, or is not.
+    pub(crate) fn check_program_after(&self, func: &PrimFunc, simulated: bool) -> Vec<Report> {
         if let Some(reason) = not_well_formed(func) {
             let reason = format!("the program is not well formed: {reason}");
             return vec![Self::report("bounds", func.name.clone(), || (Verdict::Unknown(reason), "structure".into()))];
@@ -77,6 +82,8 @@ impl Judge {
                 sites.par_iter().flat_map_iter(|site| self.check_site(site, &base)).collect::<Vec<_>>()
             }),
         );
+        reports.extend(self.check_lanes(func));
+        reports.extend(self.check_texels(func, simulated));
         reports
     }
 
@@ -240,7 +247,7 @@ fn outside(access: &Access, bindings: &Bindings) -> Option<Counterexample> {
 }
 
 /// The access lies in its buffer.
-fn bounds(judge: &Judge, access: &Access) -> Decision {
+pub(crate) fn bounds(judge: &Judge, access: &Access) -> Decision {
     if let Some(found) = access.path.samples(TRIED).iter().find_map(|bindings| outside(access, bindings)) {
         return (Verdict::Refuted(found), "evaluation".into());
     }

@@ -164,7 +164,8 @@ pub(crate) struct Gathered {
 /// Whether a buffer is a texture that the function allocates: only there may lanes be written that have no value.
 pub(crate) fn is_scratch_texture(func: &PrimFunc, buffer: &Buffer) -> bool {
     let mut allocated = false;
-    func.body.walk(&mut |stmt| allocated |= matches!(&stmt.kind, StmtKind::Allocate { buffer: own, .. } if own == buffer));
+    func.body
+        .walk(&mut |stmt| allocated |= matches!(&stmt.kind, StmtKind::Allocate { buffer: own, .. } if own == buffer));
     allocated && buffer.scope.is_texture()
 }
 
@@ -276,8 +277,9 @@ impl Unread {
         let result = prover.prove(&goal).map(drop);
         decide("goal", self.honest(result), &prover, from, |model| {
             let mut bindings = bindings_of(&self.load.path, &mut names, model);
-            for (var, value) in bindings_of(&self.store, &mut names, model) {
-                bindings.entry(var).or_insert(value);
+            let written = bindings_of(&self.store, &mut names, model);
+            for var in loops {
+                bindings.insert(var.clone(), *written.get(&var)?);
             }
             for (var, at) in bound {
                 bindings.insert(var.clone(), at.eval_index(&bindings).ok()?);
@@ -315,10 +317,11 @@ impl Unread {
                 }
                 None::<()>
             });
-            self.load.path.each_iteration(&instance, LOOKED_AT, &mut |bindings| {
+            let read = self.load.path.each_iteration(&instance, LOOKED_AT, &mut |bindings| {
                 let index = values(&self.load.indices, bindings)?;
                 without.contains(&index).then(|| self.counterexample(bindings))
-            })
+            });
+            read.0
         })
     }
 
@@ -329,7 +332,7 @@ impl Unread {
     }
 }
 
-fn values(exprs: &[Expr], bindings: &Bindings) -> Option<Vec<i128>> {
+pub(crate) fn values(exprs: &[Expr], bindings: &Bindings) -> Option<Vec<i128>> {
     exprs.iter().map(|expr| expr.eval_index(bindings).ok()).collect()
 }
 

@@ -58,7 +58,7 @@ impl Judge {
         buffers.extend(after.buffers());
         let base = Base::new(self, &before.symbols(), &buffers);
         reports.extend(self.in_parallel(|| self.decide_goals(evidence, &base, &goals)));
-        reports.extend(self.check_program(after));
+        reports.extend(self.check_program_after(after, true));
         reports
     }
 

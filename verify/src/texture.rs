@@ -14,6 +14,9 @@
 //! | specification | the claimed map is this one, and the texture has exactly the rows and columns that it reaches |
 //! | texture | it is a texel buffer of the same scope and type; row, column and lane are in range; no extent above the limit |
 
+mod program;
+mod vectors;
+
 use std::ops::Range;
 
 use tilewright_ir::{
@@ -37,7 +40,8 @@ pub(crate) fn requested(judge: &Judge, before: &PrimFunc, after: &PrimFunc, evid
             match (before.attrs.texture_limits, after.attrs.texture_limits) {
                 (old, new) if old == new => (Verdict::Proved, "same limits".into()),
                 (old, new) => {
-                    let shown = |limits: Option<TextureLimits>| limits.map_or("none".to_owned(), |limits| limits.to_string());
+                    let shown =
+                        |limits: Option<TextureLimits>| limits.map_or("none".to_owned(), |limits| limits.to_string());
                     refuted(format!("the limits were {} and are {}", shown(old), shown(new)))
                 }
             }
@@ -113,7 +117,8 @@ fn meaning(buffer: &Buffer, vars: &[Var]) -> Result<(IndexMap, [Expr; 3]), Strin
         weighted.reduce(|sum, part| sum + part).unwrap_or(Expr::Int { value: 0, ty })
     };
     let outputs = vec![place(0..start), place(start..rank - 1), Expr::from(&vars[rank - 1])];
-    let map = IndexMap::new(vars.to_vec(), buffer.shape.clone(), outputs, Vec::new()).map_err(|error| error.to_string())?;
+    let map =
+        IndexMap::new(vars.to_vec(), buffer.shape.clone(), outputs, Vec::new()).map_err(|error| error.to_string())?;
     let extents = [product((0..start).map(extent), ty), product((start..rank - 1).map(extent), ty), extent(rank - 1)];
     Ok((map, extents))
 }
@@ -156,7 +161,7 @@ fn texture(judge: &Judge, claim: &BufferClaim, limits: TextureLimits) -> Decisio
 }
 
 /// Why a buffer does not consist of texels; none if it does.
-fn no_texels(buffer: &Buffer) -> Option<String> {
+pub(crate) fn no_texels(buffer: &Buffer) -> Option<String> {
     let channels = matches!(
         buffer.dtype.scalar,
         ScalarType::Float16
@@ -207,10 +212,14 @@ fn within(buffer: &Buffer, limits: TextureLimits) -> Decision {
         let all = instances(&symbols);
         if let Some(smallest) = all.first().filter(|_| all.iter().all(above)) {
             let value = extent.eval_index(smallest).unwrap_or(limit + 1);
-            let text =
-                format!("`{buffer}` has the {word} {value} on the smallest shape, the limit is {limit} (limits {limits})");
+            let text = format!(
+                "`{buffer}` has the {word} {value} on the smallest shape, the limit is {limit} (limits {limits})"
+            );
             let shape = symbols.iter().map(|symbol| (symbol.name().to_owned(), smallest[symbol])).collect();
-            return (Verdict::Refuted(Counterexample { shape, text, ..Counterexample::default() }), "evaluation".into());
+            return (
+                Verdict::Refuted(Counterexample { shape, text, ..Counterexample::default() }),
+                "evaluation".into(),
+            );
         }
     }
     let method = if symbolic {

@@ -6,8 +6,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use tilewright_ir::{
-    AxisSeparators, BinaryOp, Buffer, BufferChange, BufferClaim, DataType, Evidence, Expr, ForKind, FuncAttrs, IndexMap,
-    PrimFunc, ScalarType, Scope, Stmt, StmtKind, TextureLimits, ThreadTag, Var,
+    AxisSeparators, BinaryOp, Buffer, BufferChange, BufferClaim, DataType, Evidence, Expr, ForKind, FuncAttrs,
+    IndexMap, PrimFunc, ScalarType, Scope, Stmt, StmtKind, TextureLimits, ThreadTag, Var,
 };
 use tilewright_verify::{Config, Judge, Report, Verdict};
 
@@ -183,7 +183,8 @@ impl Lowering {
     ) -> Stmt {
         let nest = |names: [&str; 3], extents: [Expr; 3], body: Box<dyn FnOnce([Expr; 3]) -> Stmt + '_>| {
             let vars = names.map(Var::index);
-            let kinds = [self.kind(ThreadTag::Block(1)), self.kind(ThreadTag::Block(0)), self.kind(ThreadTag::Thread(0))];
+            let kinds =
+                [self.kind(ThreadTag::Block(1)), self.kind(ThreadTag::Block(0)), self.kind(ThreadTag::Thread(0))];
             let inner = body([0, 1, 2].map(|axis| Expr::from(&vars[axis])));
             let loops = vars.iter().zip(extents).zip(kinds).rev();
             loops.fold(inner, |body, ((var, extent), kind)| Stmt::for_loop(var, extent, kind, body))
@@ -290,4 +291,246 @@ fn weights_are_proved() {
 fn explicit_separators_are_proved() {
     Lowering { scope: Scope::Texture, separators: vec![1], ..right_c1() }.is_proved();
     Lowering { separators: vec![2, 3], ..right() }.is_proved();
+}
+
+#[test]
+fn symbolic_extents_are_proved_under_the_premise_that_the_launch_checks_the_limits() {
+    let lowering = Lowering { shape: symbolic(), ..right() };
+    let reports = lowering.judged();
+    assert!(reports.iter().all(|report| report.verdict.is_proved()));
+    assert!(
+        reports.iter().any(|report| report.obligation == "texture" && report.method.contains("premise: the launch"))
+    );
+    let slowest = reports.iter().map(|report| report.ms).fold(0.0, f64::max);
+    assert!(slowest < 5000.0, "{slowest} ms");
+    Lowering { shape: symbolic(), ..right_c1() }.is_proved();
+}
+
+#[test]
+fn a_program_against_itself_is_proved() {
+    for lowering in [right(), right_c1()] {
+        let (before, after, _) = lowering.programs();
+        for func in [before, after] {
+            let reports = judged(&func, &func, &Evidence::default());
+            assert!(reports.iter().all(|report| report.verdict.is_proved()));
+        }
+    }
+}
+
+#[test]
+fn the_conventions_swapped_are_refuted() {
+    let extents = |shape: &Shape| [shape.blocks.clone(), shape.height.clone() * shape.width.clone()];
+    let text = Lowering { texel: c1, extents, ..right() }.is_refuted("specification");
+    assert!(text.contains("`5 * 6` is 30, but `5` is 5"), "{text}");
+    let extents = |shape: &Shape| [shape.blocks.clone() * shape.height.clone(), shape.width.clone()];
+    Lowering { texel: c0, extents, ..right_c1() }.is_refuted("specification");
+}
+
+#[test]
+fn rows_and_columns_exchanged_are_refuted() {
+    let texel = |shape: &Shape, at: At<'_>| {
+        let [row, column] = c0(shape, at);
+        [column, row]
+    };
+    let extents = |shape: &Shape| [shape.width.clone(), shape.blocks.clone() * shape.height.clone()];
+    Lowering { texel, extents, ..right() }.is_refuted("specification");
+    // In the program only, the claim being right.
+    Lowering { texel, claimed: Some(c0), ..right() }.is_refuted("simulation");
+}
+
+#[test]
+fn the_lane_from_another_axis_is_refuted() {
+    let lane = |at: At<'_>| at[0].clone().floor_mod(int(4));
+    Lowering { lane, ..right() }.is_refuted("specification");
+}
+
+#[test]
+fn a_column_numeral_with_another_stride_is_refuted() {
+    let texel = |shape: &Shape, [block, row, column, _]: At<'_>| {
+        [block.clone(), row.clone() * shape.height.clone() + column.clone()]
+    };
+    let broken = Lowering { texel, ..right_c1() };
+    broken.is_refuted("specification");
+    broken.is_refuted("injective");
+}
+
+#[test]
+fn a_height_too_small_by_one_is_refuted() {
+    let extents = |shape: &Shape| [shape.blocks.clone() * shape.height.clone() - int(1), shape.width.clone()];
+    let broken = Lowering { extents, ..right() };
+    assert!(broken.is_refuted("bounds").contains("lands on (29, 0, 0), outside the physical shape (29, 7, 4)"));
+    broken.is_refuted("texture");
+    broken.is_refuted("specification");
+}
+
+#[test]
+fn an_extent_at_the_limit_is_proved_and_one_above_is_refuted() {
+    let limits = |width, height| Some(TextureLimits { width, height });
+    Lowering { limits: limits(7, 30), ..right() }.is_proved();
+    let text = Lowering { limits: limits(6, 30), ..right() }.is_refuted("texture");
+    assert!(text.contains("has the width 7, the limit is 6 (limits 6x30)"), "{text}");
+    let text = Lowering { limits: limits(7, 29), ..right() }.is_refuted("texture");
+    assert!(text.contains("has the height 30, the limit is 29"), "{text}");
+}
+
+#[test]
+fn what_every_device_has_is_the_limit_where_none_is_stated() {
+    let wide = |width| Lowering { shape: Shape { width: int(width), ..ragged() }, ..right() };
+    wide(8192).is_proved();
+    assert!(wide(8193).is_refuted("texture").contains("the limit is 8192"));
+}
+
+#[test]
+fn a_symbolic_extent_above_the_limit_on_every_shape_is_refuted() {
+    let shape = Shape { height: symbolic().height * int(9), ..symbolic() };
+    let limits = Some(TextureLimits { width: 100, height: 8 });
+    let text = Lowering { shape, limits, ..right() }.is_refuted("texture");
+    assert!(text.contains("has the height 9 on the smallest shape, the limit is 8"), "{text}");
+}
+
+#[test]
+fn limits_that_change_are_refuted() {
+    let (before, mut after, evidence) = right().programs();
+    after.attrs.texture_limits = Some(TextureLimits { width: 16384, height: 16384 });
+    refutation(&judged(&before, &after, &evidence), "texture");
+}
+
+#[test]
+fn another_element_type_scope_or_number_of_channels_is_refuted() {
+    let half = Lowering { change: |info| info.scope = Scope::TextureWeight, ..right() };
+    half.is_refuted("texture");
+    Lowering { change: |info| info.scope = Scope::Global, ..right() }.is_refuted("texture");
+    let wide = Lowering { change: |info| info.shape[2] = int(8), ..right() };
+    wide.is_refuted("texture");
+    wide.is_refuted("tight");
+}
+
+#[test]
+fn a_lane_without_a_value_that_is_read_is_refuted() {
+    // The consumer sums channels up to 19 of 18.
+    let (mut before, mut after, evidence) = Lowering { until: |_| int(20), ..right() }.programs();
+    for func in [&mut before, &mut after] {
+        func.body = unguarded(&func.body);
+    }
+    let text = refutation(&judged(&before, &after, &evidence), "defined");
+    assert!(text.contains("reads (4, 0, 0, 2), a lane that has no value at"), "{text}");
+}
+
+/// The consumer adds up what it reads in channel 0, without a guard.
+fn unguarded(stmt: &Stmt) -> Stmt {
+    let within = |stmt: &Stmt| unguarded(stmt);
+    match &stmt.kind {
+        StmtKind::Allocate { buffer, body } => {
+            Stmt::new(StmtKind::Allocate { buffer: buffer.clone(), body: Box::new(within(body)) })
+        }
+        StmtKind::Seq(stmts) => {
+            let last = stmts.len() - 1;
+            let stmts = stmts.iter().enumerate();
+            Stmt::seq(stmts.map(|(place, stmt)| if place == last { within(stmt) } else { stmt.clone() }).collect())
+        }
+        StmtKind::For(inner) => {
+            let mut inner = inner.clone();
+            inner.body = within(&inner.body);
+            if inner.var.name() == "k" {
+                inner.kind = ForKind::Serial;
+            }
+            Stmt::new(StmtKind::For(inner))
+        }
+        StmtKind::If { then_body, .. } => {
+            let StmtKind::Store { buffer, indices, value } = &then_body.kind else { panic!() };
+            let at = vec![indices[0].clone(), indices[1].clone(), int(0)];
+            Stmt::store(buffer, at.clone(), Expr::load(buffer, at) + value.clone())
+        }
+        _ => panic!(),
+    }
+}
+
+#[test]
+fn a_gathered_store_whose_texel_two_iterations_share_is_refuted() {
+    let (before, after, evidence) = right().programs();
+    let twice = |func: &PrimFunc| {
+        let StmtKind::Allocate { buffer, body } = &func.body.kind else { panic!() };
+        let StmtKind::Seq(stmts) = &body.kind else { panic!() };
+        let again = Stmt::for_loop(&Var::index("again"), int(3), ForKind::Serial, stmts[0].clone());
+        let body = Box::new(Stmt::seq(vec![again, stmts[1].clone()]));
+        PrimFunc { body: Stmt::new(StmtKind::Allocate { buffer: buffer.clone(), body }), ..func.clone() }
+    };
+    let (before, after) = (twice(&before), twice(&after));
+    let text = refutation(&judged(&before, &after, &evidence), "race");
+    assert!(text.contains("(0, 0, 0, 0) and (1, 0, 0, 0) both land on (0, 0, 0)"), "{text}");
+}
+
+/// The right lowering with another value or vector index of the store.
+fn store(stored: fn() -> Expr, value: fn(&Buffer, &Shape, At<'_>) -> Expr) -> Lowering {
+    Lowering { stored, value, ..right() }
+}
+
+fn full() -> Expr {
+    ramp(int(0), 1, 4)
+}
+
+#[test]
+fn a_store_of_one_channel_is_refuted() {
+    let value = |input: &Buffer, _: &Shape, at: At<'_>| Expr::load(input, vec![at[1].clone(), at[2].clone(), int(0)]);
+    let broken = store(|| int(0), value);
+    broken.is_refuted("lanes");
+    let reports = broken.judged();
+    assert!(reports.iter().any(|report| report.obligation == "simulation" && !report.verdict.is_proved()));
+}
+
+#[test]
+fn one_value_spread_over_the_lanes_is_refuted() {
+    let value = |input: &Buffer, shape: &Shape, at: At<'_>| {
+        let channel = channel(&at[0], &at[3]);
+        let guard = Expr::binary(BinaryOp::Lt, channel, broadcast(shape.channels.clone()));
+        let first = Expr::load(input, vec![at[1].clone(), at[2].clone(), at[0].clone() * int(4)]);
+        choose(guard, broadcast(first), zero())
+    };
+    assert!(store(full, value).is_refuted("simulation").contains("became `X[y, x, b * 4]`, which is another one at"));
+}
+
+#[test]
+fn a_reversed_ramp_is_refuted() {
+    let broken = store(|| ramp(int(3), -1, 4), gathered);
+    broken.is_refuted("simulation");
+    broken.is_refuted("lanes");
+}
+
+#[test]
+fn a_ramp_of_stride_two_is_refuted() {
+    let broken = store(|| ramp(int(0), 2, 4), gathered);
+    broken.is_refuted("simulation");
+    broken.is_refuted("bounds");
+    broken.is_refuted("lanes");
+}
+
+#[test]
+fn a_dropped_guard_is_refuted() {
+    let value = |input: &Buffer, _: &Shape, at: At<'_>| {
+        Expr::load(input, vec![at[1].clone(), at[2].clone(), channel(&at[0], &at[3])])
+    };
+    let broken = store(full, value);
+    assert!(broken.is_refuted("simulation").contains("does not hold"));
+    broken.is_refuted("bounds");
+}
+
+#[test]
+fn the_guard_of_another_lane_is_refuted() {
+    let value = |input: &Buffer, shape: &Shape, at: At<'_>| {
+        let channel = channel(&at[0], &at[3]);
+        let guard = Expr::binary(BinaryOp::Lt, channel.clone() + broadcast(int(1)), broadcast(shape.channels.clone()));
+        choose(guard, Expr::load(input, vec![at[1].clone(), at[2].clone(), channel]), zero())
+    };
+    store(full, value).is_refuted("simulation");
+}
+
+#[test]
+fn lanes_without_a_value_hold_a_constant_or_nothing_is_proved() {
+    let value = |input: &Buffer, shape: &Shape, at: At<'_>| {
+        let Expr::IfThenElse(guard, value, _) = gathered(input, shape, at) else { panic!() };
+        let outside = Expr::load(input, vec![int(77), int(0), full()]);
+        choose(*guard, *value, outside)
+    };
+    let reports = store(full, value).judged();
+    assert!(reports.iter().any(|report| report.obligation == "simulation" && !report.verdict.is_proved()));
 }
