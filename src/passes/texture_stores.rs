@@ -125,6 +125,8 @@ impl Stores<'_> {
         } else if reason.contains("are not in the last index") {
             "the four channels come from places that are not in a row: compute them into a buffer of this layout first, and \
             cache_read that in the texture"
+        } else if reason.contains("reads neither") {
+            "a texel is read in order, or one of its channels for all lanes: compute the value into a buffer first"
         } else {
             "an image has no store of one channel: make the innermost loop run over the 4 channels of the last axis"
         };
