@@ -35,11 +35,11 @@ pub struct Args {
     /// The folder to make; it may not exist yet, or has to be empty
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
+    #[command(flatten)]
+    limits: Limits,
     /// Kernels that test every place in a texture before they access it and report the first that is outside
     #[arg(long)]
     checked: bool,
-    #[command(flatten)]
-    limits: Limits,
 }
 
 /// The folder of the proof.
