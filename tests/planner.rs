@@ -132,7 +132,7 @@ fn textures_above_the_limits_are_refused_and_no_pool_is_above_them() {
 #[test]
 fn inputs_are_never_shared_and_outputs_live_to_the_end() {
     let mut graph = GraphBuilder::new();
-    let mut buffer =
+    let buffer =
         |graph: &mut GraphBuilder, name: &str| graph.tensor(name, [3, 5], ScalarType::Float32, Scope::Global);
     let x = graph.input("x", [3, 5], ScalarType::Float32, Scope::Global);
     let (a, b, c) = (buffer(&mut graph, "a"), buffer(&mut graph, "b"), buffer(&mut graph, "c"));
@@ -161,7 +161,7 @@ fn inputs_are_never_shared_and_outputs_live_to_the_end() {
 #[test]
 fn two_textures_lie_side_by_side_where_one_was_and_never_where_the_step_reads() {
     let mut graph = GraphBuilder::new();
-    let mut texture = |graph: &mut GraphBuilder, name: &str, width, height| {
+    let texture = |graph: &mut GraphBuilder, name: &str, width, height| {
         graph.tensor(name, [height, width, 4], ScalarType::Float16, Scope::Texture)
     };
     let x = graph.input("x", [9, 14, 4], ScalarType::Float16, Scope::Texture);

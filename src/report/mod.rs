@@ -15,6 +15,7 @@ pub mod layout_text;
 pub mod map;
 pub mod map_text;
 pub mod plan;
+mod plan_axis;
 pub mod plan_svg;
 pub mod plan_text;
 pub mod relayout;

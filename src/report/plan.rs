@@ -239,7 +239,10 @@ impl PoolRow {
             Room::Bytes(bytes) => (vec![bytes], bytes.into()),
             Room::Texels { width, height } => {
                 let texel = u128::from(pool.dtype.bytes()) * u128::from(CHANNELS);
-                (vec![width, height, CHANNELS.into()], u128::from(width).saturating_mul(height.into()).saturating_mul(texel))
+                (
+                    vec![width, height, CHANNELS.into()],
+                    u128::from(width).saturating_mul(height.into()).saturating_mul(texel),
+                )
             }
         };
         Self { storage_id, scope: pool.scope.name(), dtype: pool.dtype.to_string(), shape, bytes }
@@ -286,6 +289,9 @@ mod tests {
 
     #[test]
     fn ratios_are_rounded_to_thousandths() {
-        assert_eq!([ratio(1, 3), ratio(2, 3), ratio(7, 7), ratio(0, 0)].map(|ratio| ratio.to_string()), ["0.333", "0.667", "1", "1"]);
+        assert_eq!(
+            [ratio(1, 3), ratio(2, 3), ratio(7, 7), ratio(0, 0)].map(|ratio| ratio.to_string()),
+            ["0.333", "0.667", "1", "1"]
+        );
     }
 }

@@ -13,7 +13,8 @@ const MAX_ROWS: usize = 40;
 pub fn plan(report: &PlanReport, style: Style) -> String {
     let mut out = String::new();
     let figures = &report.report;
-    let title = format!("{}: {} tensors, {} steps, {} pools", report.file, figures.tensors, figures.steps, report.pools.len());
+    let title =
+        format!("{}: {} tensors, {} steps, {} pools", report.file, figures.tensors, figures.steps, report.pools.len());
     line(&mut out, &style.paint("1", &title));
     line(&mut out, &format!("  planner {}, textures up to {}", figures.planner, figures.limits));
     out.push('\n');
@@ -70,7 +71,11 @@ fn tensor(tensor: &TensorRow) -> Vec<String> {
         (TensorRole::Intermediate, true) => "view",
         (TensorRole::Intermediate, false) => "",
     };
-    let steps = if tensor.first == tensor.last { tensor.first.to_string() } else { format!("{}-{}", tensor.first, tensor.last) };
+    let steps = if tensor.first == tensor.last {
+        tensor.first.to_string()
+    } else {
+        format!("{}-{}", tensor.first, tensor.last)
+    };
     vec![tensor.name.clone(), tensor.what.clone(), tensor.storage_id.to_string(), place, steps, what.to_owned()]
 }
 
