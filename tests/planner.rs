@@ -112,7 +112,9 @@ fn textures_above_the_limits_are_refused_and_no_pool_is_above_them() {
         graph.step(format!("s{at}"), [x], [tensor]);
         all.push(tensor);
     }
-    all.iter().for_each(|&tensor| graph.output(tensor));
+    for &tensor in &all {
+        graph.output(tensor);
+    }
     let graph = graph.finish().unwrap();
     let judge = Judge::new(Config::default()).unwrap();
     let limits = TextureLimits { width: 11, height: 7 };
@@ -132,8 +134,7 @@ fn textures_above_the_limits_are_refused_and_no_pool_is_above_them() {
 #[test]
 fn inputs_are_never_shared_and_outputs_live_to_the_end() {
     let mut graph = GraphBuilder::new();
-    let buffer =
-        |graph: &mut GraphBuilder, name: &str| graph.tensor(name, [3, 5], ScalarType::Float32, Scope::Global);
+    let buffer = |graph: &mut GraphBuilder, name: &str| graph.tensor(name, [3, 5], ScalarType::Float32, Scope::Global);
     let x = graph.input("x", [3, 5], ScalarType::Float32, Scope::Global);
     let (a, b, c) = (buffer(&mut graph, "a"), buffer(&mut graph, "b"), buffer(&mut graph, "c"));
     graph.step("one", [x], [a]);

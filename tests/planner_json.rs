@@ -136,7 +136,7 @@ fn damaged_texts_never_panic_and_what_is_still_read_is_sound() {
         let plan = plan(&graph.graph, Strategy::Best).unwrap();
         let text = if seed % 2 == 0 { native(&graph).to_string() } else { write(&graph, Some(&plan)).unwrap() };
         let mut bytes = text.into_bytes();
-        for _ in 0..1 + random.below(3) {
+        for _ in 0..=random.below(3) {
             let at = random.place(bytes.len());
             match random.below(4) {
                 0 => bytes[at] = random.one_of(b"0123456789{}[],:\"-.eE x"),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tilewright_ir::{Diagnostic, MemoryPlan, TextureLimits};
+use tilewright_ir::{Diagnostic, MemoryPlan, Room, TextureLimits};
 
 use super::certificate::CertificateOption;
 use super::exit::ExitStatus;
@@ -115,10 +115,25 @@ fn planned(args: &Args, document: &Document) -> Result<MemoryPlan, Diagnostic> {
                 Diagnostic::error("no-plan", None, "the file does not say where its tensors lie")
                     .with_help("a planned file has `storage_id`; without --planner given this graph is planned")
             };
-            return document.plan.clone().ok_or_else(missing);
+            let plan = document.plan.clone().ok_or_else(missing)?;
+            return pools_within(plan, args.limits);
         }
     };
     planner::plan_within(&document.graph.graph, strategy, args.limits)
+}
+
+/// The judge knows no device; textures that none has are refused here.
+fn pools_within(plan: MemoryPlan, limits: TextureLimits) -> Result<MemoryPlan, Diagnostic> {
+    for (id, pool) in plan.pools.iter().enumerate() {
+        if let Room::Texels { width, height } = pool.room
+            && (width > limits.width || height > limits.height)
+        {
+            let message = format!("pool {id} is {width} wide and {height} high, the limits are {limits}");
+            return Err(Diagnostic::error("texture-limits", None, message)
+                .with_help("say what the device has with --limits WIDTHxHEIGHT"));
+        }
+    }
+    Ok(plan)
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {

@@ -279,7 +279,8 @@ impl AmountsRow {
 
 /// A ratio in thousandths, rounded to the nearest; that of nothing to nothing is 1.
 fn ratio(part: u128, whole: u128) -> f64 {
-    let thousandths = if whole == 0 { 1000 } else { (part.saturating_mul(2000) / whole).div_ceil(2) };
+    let halves = part.saturating_mul(2000).checked_div(whole);
+    let thousandths = halves.map_or(1000, |halves| halves.div_ceil(2));
     u32::try_from(thousandths).map_or(f64::MAX, |thousandths| f64::from(thousandths) / 1000.0)
 }
 

@@ -59,10 +59,10 @@ pub(crate) fn random(seed: u64) -> NamedGraph {
     let n_steps = 1 + random.below(40);
     let (textures, large) = (random.one_of(&[0, 50, 100, 80]), random.one_of(&[4, 30, 90]));
     // Few kinds, so that there is something to share.
-    let kinds: Vec<_> = (0..1 + random.below(9)).map(|_| kind(&mut random, textures, large)).collect();
+    let kinds: Vec<_> = (0..=random.below(9)).map(|_| kind(&mut random, textures, large)).collect();
     let mut graph = GraphBuilder::new();
     let mut alive: Vec<usize> = Vec::new();
-    for at in 0..1 + random.below(3) {
+    for at in 0..=random.below(3) {
         let (shape, dtype, scope) = random.one_of(&kinds);
         alive.push(graph.input(format!("in{at}"), shape, dtype, scope));
     }
@@ -70,7 +70,7 @@ pub(crate) fn random(seed: u64) -> NamedGraph {
     for step in 0..n_steps {
         let reads: Vec<usize> = (0..random.below(4)).map(|_| near_the_end(&mut random, &alive)).collect();
         let mut writes = Vec::new();
-        for k in 0..1 + random.below(5) / 3 {
+        for k in 0..=(random.below(5) / 3) {
             let (shape, dtype, scope) =
                 if random.percent(70) { random.one_of(&kinds) } else { kind(&mut random, textures, large) };
             writes.push(graph.tensor(format!("t{step}_{k}"), shape, dtype, scope));
@@ -91,7 +91,7 @@ pub(crate) fn random(seed: u64) -> NamedGraph {
             alive.push(graph.view(format!("v{step}"), of, shape));
         }
     }
-    for at in 0..1 + random.below(3) {
+    for at in 0..=random.below(3) {
         let output = if at == 0 { *written.last().unwrap() } else { random.one_of(&alive) };
         graph.output(output);
     }
@@ -146,6 +146,8 @@ pub(crate) fn network(n: usize) -> NamedGraph {
         let scale = graph.tensor(format!("b{block}.scale"), [channels + 3], ScalarType::Float32, Scope::Global);
         graph.step(format!("b{block}.pack"), [last[branch]], [packed, scale]);
     }
-    last.into_iter().for_each(|output| graph.output(output));
+    for output in last {
+        graph.output(output);
+    }
     graph.finish().unwrap()
 }
