@@ -34,6 +34,9 @@ pub struct Args {
     /// The folder to make; it may not exist yet, or has to be empty
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
+    /// Kernels that test every place in a texture before they access it and report the first that is outside
+    #[arg(long)]
+    checked: bool,
 }
 
 /// The folder of the proof.
@@ -69,13 +72,14 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     let internal = |error: &dyn std::fmt::Display| Failure::Internal(error.to_string());
     let judge = Judge::new(options.judge_config()).map_err(|error| internal(&error))?.recording();
     let mut report = FileReport::empty(&input.source, options.setting(super::solver()?));
+    let kernels = codegen::Options { checked: args.checked, placed: false };
     let mut outputs = Vec::new();
     let mut worst = Verdict::Proved;
     for program in &programs.programs {
         let lowering = pipeline::lower(program, &judge, global.allow_unknown, &mut |_, _| ()).map_err(fault)?;
         worst = worst.max(lowering.verdict());
         if lowering.complete {
-            outputs.extend(files(&program.func.name, &lowering).map_err(fault)?);
+            outputs.extend(files(&program.func.name, &lowering, kernels).map_err(fault)?);
         }
         report.functions.push(CheckReport::of_lowering(&program.func.name, &lowering));
     }
@@ -112,9 +116,13 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
 }
 
 /// The files of one function.
-fn files(function: &str, lowering: &Lowering) -> Result<Vec<Output>, Vec<tilewright_ir::Diagnostic>> {
+fn files(
+    function: &str,
+    lowering: &Lowering,
+    options: codegen::Options,
+) -> Result<Vec<Output>, Vec<tilewright_ir::Diagnostic>> {
     let stem: String = function.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '_' }).collect();
-    let generated = codegen::generate(validate(lowering.last())?)?;
+    let generated = codegen::generate_with(validate(lowering.last())?, &options)?;
     let mut outputs = vec![
         Output { name: format!("{stem}.cl"), text: generated.source },
         Output { name: format!("{stem}.json"), text: to_line(&generated.metadata) + "\n" },

@@ -1,7 +1,9 @@
 //! Expressions in OpenCL C. The module page of [`super`] says where the languages differ.
 
-use tilewright_ir::{BinaryOp, DataType, Diagnostic, Expr, MathFn, ScalarType, TypeClass, UnaryOp};
+use tilewright_ir::visit::Substitution;
+use tilewright_ir::{BinaryOp, DataType, Diagnostic, Expr, MathFn, ScalarType, TypeClass, UnaryOp, Var};
 
+use super::helpers::lane;
 use super::range::{Mode, constant, type_range};
 use super::types::{
     NATIVE_LANES, float_literal, int_literal, scalar_name, suffix, unsigned_name, value_name, wrapping_name,
@@ -44,12 +46,12 @@ impl Code {
         self.within(PREFIX)
     }
 
-    fn call(function: &str, args: &[&Self]) -> Self {
+    pub(crate) fn call(function: &str, args: &[&Self]) -> Self {
         let args: Vec<_> = args.iter().map(|arg| arg.text.as_str()).collect();
         Self::atom(format!("{function}({})", args.join(", ")))
     }
 
-    fn cast(ty: &str, value: &Self) -> Self {
+    pub(crate) fn cast(ty: &str, value: &Self) -> Self {
         Self { text: format!("({ty}){}", value.operand()), binds: PREFIX }
     }
 
@@ -124,7 +126,9 @@ impl Writer {
             Expr::Binary(op, lhs, rhs) => self.binary(*op, lhs, rhs, expr, mode),
             Expr::Unary(op, operand) => self.unary(*op, operand, expr, mode),
             Expr::Call(function, args) => self.math(*function, args, mode),
-            Expr::Select(c, a, b) | Expr::IfThenElse(c, a, b) => self.choice(c, a, b, mode),
+            Expr::Select(c, a, b) => self.choice(c, a, b, mode),
+            Expr::IfThenElse(c, a, b) if c.dtype().is_scalar() => self.choice(c, a, b, mode),
+            Expr::IfThenElse(..) => self.choice_by_lanes(expr, mode),
             Expr::Cast(to, value) => self.cast(*to, value, mode),
             Expr::Ramp { lanes, .. } => {
                 let lanes = (0..*lanes).filter_map(|k| lane_of(expr, k)).collect::<Vec<_>>();
@@ -309,21 +313,48 @@ impl Writer {
         Ok(exact)
     }
 
+    /// One arm or the other. Of a condition of one lane C evaluates the chosen arm only, also where it is a vector.
     fn choice(&mut self, c: &Expr, a: &Expr, b: &Expr, mode: Mode) -> Result<Code, Diagnostic> {
         let (ty, condition) = (a.dtype(), c.dtype());
         let (c, a, b) = (self.expr(c, mode)?, self.expr(a, mode)?, self.expr(b, mode)?);
-        if ty.is_scalar() {
+        if condition.is_scalar() {
             let (c, a, b) = (c.within(CONDITIONAL + 1), a.within(CONDITIONAL + 1), b.within(CONDITIONAL + 1));
             return Ok(Code { text: format!("{c} ? {a} : {b}"), binds: CONDITIONAL });
         }
         // `select` looks at the most significant bit of a mask as wide as the values.
         let mask_type = format!("{}{}", signed_name(ty.scalar), suffix(ty.lanes));
-        let mask = if condition.is_scalar() {
-            format!("({mask_type})(-({}))", c.text)
-        } else {
-            format!("-convert_{mask_type}({})", c.text)
-        };
+        let mask = format!("-convert_{mask_type}({})", c.text);
         Ok(Code::atom(format!("select({}, {}, {mask})", b.text, a.text)))
+    }
+
+    /// A conditional whose lanes choose by themselves: each evaluates its own arm only, so no vector operation does.
+    fn choice_by_lanes(&mut self, whole: &Expr, mode: Mode) -> Result<Code, Diagnostic> {
+        let ty = whole.dtype();
+        let mut lanes = Vec::new();
+        for k in 0..ty.lanes {
+            let apart = self.vector_vars_apart(whole, k);
+            let Some(lane) = lane_of(&apart, k) else {
+                let message = format!("the lanes of `{whole}` cannot be written one by one");
+                return Err(self.error("opencl-lane-choice", message).with_help(
+                    "each lane evaluates one arm only; load single lanes in the arms, not elements that are vectors",
+                ));
+            };
+            lanes.push(lane);
+        }
+        self.vector_of(ty, &lanes, mode)
+    }
+
+    /// An expression in which every vector variable is the broadcast of its lane `k`.
+    fn vector_vars_apart(&mut self, expr: &Expr, k: u16) -> Expr {
+        let mut substitution = Substitution::default();
+        for var in expr.vars().iter().filter(|var| !var.dtype().is_scalar() && k < var.dtype().lanes) {
+            let Some(name) = self.vars.get(var).map(|name| lane(name, k)) else { continue };
+            let single = Var::new(var.name(), var.dtype().with_lanes(1));
+            self.vars.insert(single.clone(), name);
+            let value = Box::new(Expr::from(&single));
+            substitution.insert(var, Expr::Broadcast { value, lanes: var.dtype().lanes });
+        }
+        substitution.apply(expr)
     }
 
     fn cast(&mut self, to: DataType, value: &Expr, mode: Mode) -> Result<Code, Diagnostic> {

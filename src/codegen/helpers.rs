@@ -23,7 +23,7 @@ impl Helpers {
         texts.concat()
     }
 
-    fn define(&mut self, name: String, text: impl FnOnce(&str) -> String) -> String {
+    pub(crate) fn define(&mut self, name: String, text: impl FnOnce(&str) -> String) -> String {
         if !self.texts.iter().any(|(known, _)| *known == name) {
             let text = text(&name);
             self.texts.push((name.clone(), text));

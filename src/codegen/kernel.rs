@@ -4,39 +4,36 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{
-    Buffer, DataType, Diagnostic, Expr, MAX_SYMBOLIC_ELEMENTS, PrimFunc, ScalarType, Scope, Stmt, StmtKind, ThreadTag,
-    Var, checked_size,
-};
+use tilewright_ir::{Diagnostic, Expr, PrimFunc, ScalarType, Stmt, StmtKind, ThreadTag, Var};
 
-use super::Generated;
+use super::checked::Site;
 use super::helpers::Helpers;
 use super::independent::{leading_loops, separates};
 use super::launch::{Launching, bound_loops, extents};
-use super::metadata::{ArgInfo, Binding, BufferInfo, HostAssert, KernelInfo, Metadata, ScalarInfo, Size};
-use super::names::Namer;
-use super::range::{constant, type_range};
+use super::memory::long;
+use super::metadata::{Binding, HostAssert, KernelInfo, Metadata, ScalarInfo, Size};
+use super::range::type_range;
 use super::stmt::reads_memory;
-use super::types::{storage_name, value_name};
-use super::writer::{Place, Use, Writer};
+use super::writer::Writer;
+use super::{Generated, Options};
 
 /// Everything that outlives a kernel.
 pub(crate) struct Program<'a> {
-    func: &'a PrimFunc,
+    pub(crate) func: &'a PrimFunc,
     /// What every kernel starts from.
-    base: Writer,
-    metadata: Metadata,
+    pub(crate) base: Writer,
+    pub(crate) metadata: Metadata,
     sources: Vec<String>,
     helpers: Helpers,
     uses_fp64: bool,
     /// Root-level `let`s around the current nest.
     lets: Vec<(Var, Expr)>,
-    errors: Vec<Diagnostic>,
+    pub(crate) errors: Vec<Diagnostic>,
 }
 
 impl<'a> Program<'a> {
     /// The parameters of a function.
-    pub(crate) fn new(func: &'a PrimFunc) -> Self {
+    pub(crate) fn new(func: &'a PrimFunc, options: Options) -> Self {
         let metadata = Metadata {
             schema: "tilewright.kernels/1",
             function: func.name.clone(),
@@ -44,6 +41,8 @@ impl<'a> Program<'a> {
             buffers: Vec::new(),
             kernels: Vec::new(),
             asserts: Vec::new(),
+            sites: Vec::new(),
+            texture_limits: func.attrs.texture_limits,
             build_options: vec!["-cl-std=CL1.2".into()],
             required_extensions: Vec::new(),
             nonnegative_dividends: Vec::new(),
@@ -51,7 +50,7 @@ impl<'a> Program<'a> {
         };
         let mut program = Self {
             func,
-            base: Writer { depth: 1, namer: Namer::default(), ..Writer::default() },
+            base: Writer { depth: 1, options, ..Writer::default() },
             metadata,
             sources: Vec::new(),
             helpers: Helpers::default(),
@@ -79,59 +78,6 @@ impl<'a> Program<'a> {
             self.base.ranges.insert(var, if is_symbol { (1, high) } else { (low, high) });
             self.metadata.scalars.push(ScalarInfo { var: var.clone(), is_symbol });
         }
-    }
-
-    /// Memory that the host provides: of a parameter, or of an allocation around all nests.
-    fn device_buffer(&mut self, buffer: &Buffer, param: Option<usize>) {
-        if self.base.places.contains_key(&buffer.data) {
-            return;
-        }
-        let name = self.base.namer.fresh(&buffer.name);
-        let is_flat = buffer.rank() < 2 || buffer.axis_separators.is_flat();
-        // The alias that the body uses knows the physical axes.
-        let flat = if is_flat { None } else { self.flat_alias(buffer) };
-        let physical = flat.as_ref().unwrap_or(buffer);
-        let elements = elements(buffer);
-        let scalars = constant(&elements).and_then(|count| checked_size(&[count, buffer.dtype.lanes.into()]).ok());
-        let bytes = times(elements, buffer.dtype.bytes());
-        let row_pitch = (physical.rank() > 1)
-            .then(|| physical.shape.last().map(|extent| Size(times(extent.clone(), physical.dtype.bytes()))))
-            .flatten();
-        if buffer.scope != Scope::Global {
-            let scope = buffer.scope;
-            let note = format!("`{name}` is in scope `{scope}` and is held in ordinary global memory");
-            self.metadata.notes.push(note);
-        }
-        self.metadata.buffers.push(BufferInfo {
-            name: name.clone(),
-            data: buffer.data.clone(),
-            param,
-            dtype: buffer.dtype,
-            physical_shape: physical.shape.iter().cloned().map(Size).collect(),
-            max_elements: buffer.const_shape().is_none().then_some(MAX_SYMBOLIC_ELEMENTS),
-            bytes: Size(bytes),
-            row_pitch,
-            scope: buffer.scope,
-            read: false,
-            written: false,
-        });
-        let small = scalars.is_some_and(|count| count <= u64::from(i32::MAX.unsigned_abs()));
-        let place = Place { name, space: "global", scalar: buffer.dtype.scalar, small };
-        self.base.places.insert(buffer.data.clone(), place);
-    }
-
-    /// The flattened view of a parameter.
-    fn flat_alias(&self, buffer: &Buffer) -> Option<Buffer> {
-        let mut found = None;
-        self.func.body.walk(&mut |stmt| {
-            if let StmtKind::DeclBuffer { buffer: alias, .. } = &stmt.kind
-                && alias.aliases(buffer)
-                && (alias.rank() < 2 || alias.axis_separators.is_flat())
-            {
-                found.get_or_insert_with(|| alias.clone());
-            }
-        });
-        found
     }
 
     /// Everything at the root, in order.
@@ -183,6 +129,7 @@ impl<'a> Program<'a> {
         let mut writer = self.base.clone();
         writer.helpers = std::mem::take(&mut self.helpers);
         writer.span = nest.span;
+        writer.first_site = self.metadata.sites.len();
         let result = self.kernel(nest, &mut writer);
         self.helpers = writer.helpers;
         self.uses_fp64 |= writer.uses_fp64;
@@ -209,41 +156,17 @@ impl<'a> Program<'a> {
             writer.stmt(&stmt)?;
         }
         writer.stmt(nest)?;
-        let (params, args) = self.signature(writer);
+        let (params, args, begins) = self.signature(writer);
         let mut source = String::new();
-        let _ = writeln!(source, "kernel void {name}({}) {{\n{}}}", params.join(", "), writer.text);
+        let _ = writeln!(source, "kernel void {name}({}) {{\n{begins}{}}}", params.join(", "), writer.text);
         self.sources.push(source);
         let [global, local] = [Some(global), local].map(|sizes| sizes.map(|sizes| sizes.map(Size)));
         let global = global.unwrap_or_else(|| [1, 1, 1].map(|one| Size(Expr::int(one))));
+        self.metadata.sites.extend(writer.sites.drain(..).map(|site| Site { kernel: name.clone(), ..site }));
         self.metadata.kernels.push(KernelInfo { name, binding, global, local, args });
         self.metadata.nonnegative_dividends.extend(writer.dividends.iter().cloned());
         self.metadata.notes.extend(writer.notes.iter().cloned());
         Ok(())
-    }
-
-    /// The parameters of a kernel, in C and in the metadata: memory first, then scalars.
-    fn signature(&mut self, writer: &Writer) -> (Vec<String>, Vec<ArgInfo>) {
-        let (mut params, mut args) = (Vec::new(), Vec::new());
-        for (place, info) in self.metadata.buffers.iter_mut().enumerate() {
-            let Some(&Use { read, written }) = writer.uses.get(&info.data) else {
-                continue;
-            };
-            info.read |= read;
-            info.written |= written;
-            let constness = if written { "" } else { "const " };
-            let element = storage_name(info.dtype.scalar);
-            params.push(format!("global {constness}{element} *restrict {}", info.name));
-            args.push(ArgInfo::Buffer(place));
-        }
-        for (place, info) in self.metadata.scalars.iter().enumerate() {
-            if writer.scalars.contains(&info.var)
-                && let Some(name) = self.base.vars.get(&info.var)
-            {
-                params.push(format!("const {} {name}", value_name(info.var.dtype())));
-                args.push(ArgInfo::Scalar(place));
-            }
-        }
-        (params, args)
     }
 
     /// The source and its metadata.
@@ -267,31 +190,6 @@ impl<'a> Program<'a> {
         self.metadata.notes = notes.into_iter().collect();
         Ok(Generated { source, metadata: self.metadata })
     }
-}
-
-/// Elements that an allocation holds.
-fn elements(buffer: &Buffer) -> Expr {
-    let one = |extent: &Expr| long(extent.clone());
-    let Some(strides) = &buffer.strides else {
-        let all = buffer.shape.iter().map(one).reduce(|a, b| a * b).unwrap_or_else(|| long(Expr::int(1)));
-        return if constant(&buffer.elem_offset) == Some(0) { all } else { all + long(buffer.elem_offset.clone()) };
-    };
-    let last =
-        buffer.shape.iter().zip(strides).map(|(extent, stride)| (one(extent) - long(Expr::int(1))) * one(stride));
-    last.fold(long(buffer.elem_offset.clone()) + long(Expr::int(1)), |sum, term| sum + term)
-}
-
-/// An extent as `int64`, in which sizes are computed.
-fn long(expr: Expr) -> Expr {
-    match constant(&expr) {
-        Some(value) => Expr::Int { value, ty: ScalarType::Int64 },
-        None if expr.dtype() == DataType::scalar(ScalarType::Int64) => expr,
-        None => Expr::Cast(DataType::scalar(ScalarType::Int64), Box::new(expr)),
-    }
-}
-
-fn times(elements: Expr, bytes: u64) -> Expr {
-    if bytes == 1 { elements } else { long(elements) * long(Expr::int(i64::try_from(bytes).unwrap_or(i64::MAX))) }
 }
 
 /// Global and local sizes of explicitly bound axes.

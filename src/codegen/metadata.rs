@@ -1,7 +1,10 @@
 //! What a host has to know to run the kernels: plain data, written as JSON (`tilewright.kernels/1`).
 
 use serde::ser::{Serialize, SerializeStruct, Serializer};
-use tilewright_ir::{Bindings, DataType, Diagnostic, Expr, Scope, Var};
+use tilewright_device::ChannelType;
+use tilewright_ir::{Bindings, DataType, Diagnostic, Expr, Scope, TextureLimits, Var};
+
+use super::checked::Site;
 
 /// A size or extent: a number, or an expression over symbolic extents and scalar parameters.
 ///
@@ -49,7 +52,34 @@ impl Serialize for ScalarInfo {
     }
 }
 
-/// A device buffer.
+/// The image that holds a texture: rows of texels of four channels (`CL_RGBA`), not normalised.
+#[derive(Clone, Debug)]
+pub struct ImageInfo {
+    /// Texels in a row.
+    pub width: Size,
+    /// Rows.
+    pub height: Size,
+    /// Type of each channel.
+    pub channel: ChannelType,
+}
+
+impl ImageInfo {
+    /// OpenCL's name for the type of the channels.
+    pub fn channel_name(&self) -> &'static str {
+        match self.channel {
+            ChannelType::F32 => "CL_FLOAT",
+            ChannelType::F16 => "CL_HALF_FLOAT",
+            ChannelType::I8 => "CL_SIGNED_INT8",
+            ChannelType::I16 => "CL_SIGNED_INT16",
+            ChannelType::I32 => "CL_SIGNED_INT32",
+            ChannelType::U8 => "CL_UNSIGNED_INT8",
+            ChannelType::U16 => "CL_UNSIGNED_INT16",
+            ChannelType::U32 => "CL_UNSIGNED_INT32",
+        }
+    }
+}
+
+/// A device buffer or image.
 #[derive(Clone, Debug)]
 pub struct BufferInfo {
     /// Its name in the kernels.
@@ -64,10 +94,12 @@ pub struct BufferInfo {
     pub physical_shape: Vec<Size>,
     /// Most elements that the proofs cover, where the shape is symbolic: a launch with more is refused.
     pub max_elements: Option<u64>,
-    /// Bytes.
+    /// Bytes, as the host sees it: of an image its texels, row by row, without any between rows.
     pub bytes: Size,
-    /// Bytes from one row to the next, where there are rows: of the last but one axis.
+    /// Bytes from one row to the next, where there are rows: of the last but one axis. Images have their own.
     pub row_pitch: Option<Size>,
+    /// The image that holds it; none for a buffer in global memory.
+    pub image: Option<ImageInfo>,
     /// The scope that the program asks for.
     pub scope: Scope,
     /// Whether a kernel reads it.
@@ -78,7 +110,7 @@ pub struct BufferInfo {
 
 impl Serialize for BufferInfo {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut out = serializer.serialize_struct("BufferInfo", 11)?;
+        let mut out = serializer.serialize_struct("BufferInfo", 14)?;
         out.serialize_field("name", &self.name)?;
         out.serialize_field("role", if self.param.is_some() { "parameter" } else { "intermediate" })?;
         out.serialize_field("parameter", &self.param)?;
@@ -88,7 +120,10 @@ impl Serialize for BufferInfo {
         out.serialize_field("bytes", &self.bytes)?;
         out.serialize_field("row_pitch_bytes", &self.row_pitch)?;
         out.serialize_field("scope", self.scope.name())?;
-        out.serialize_field("held_in", "global")?;
+        out.serialize_field("held_in", if self.image.is_some() { "image2d" } else { "global" })?;
+        out.serialize_field("width", &self.image.as_ref().map(|image| &image.width))?;
+        out.serialize_field("height", &self.image.as_ref().map(|image| &image.height))?;
+        out.serialize_field("channel_type", &self.image.as_ref().map(ImageInfo::channel_name))?;
         out.serialize_field(
             "access",
             match (self.read, self.written) {
@@ -108,6 +143,11 @@ impl Serialize for BufferInfo {
 pub enum ArgInfo {
     /// The device buffer at this place in [`Metadata::buffers`].
     Buffer(usize),
+    /// Where the device buffer at this place begins in its memory: `int2` of column and row in an image, bytes as a
+    /// `long` elsewhere. Only of kernels that are placed.
+    Origin(usize),
+    /// The report of what is checked: 16 bytes of zeros. Only of checked kernels that access images.
+    Report,
     /// The scalar at this place in [`Metadata::scalars`].
     Scalar(usize),
 }
@@ -172,6 +212,11 @@ pub struct Metadata {
     pub kernels: Vec<KernelInfo>,
     /// Checked before the first launch.
     pub asserts: Vec<HostAssert>,
+    /// Accesses to textures that checked kernels report, from number 1 on.
+    pub sites: Vec<Site>,
+    /// The largest texture that the program is lowered for: a launch with a larger one is refused.
+    #[serde(serialize_with = "limits")]
+    pub texture_limits: Option<TextureLimits>,
     /// Options for the OpenCL compiler.
     pub build_options: Vec<String>,
     /// Extensions that the device must have.
@@ -180,4 +225,9 @@ pub struct Metadata {
     pub nonnegative_dividends: Vec<String>,
     /// What is not as the program says.
     pub notes: Vec<String>,
+}
+
+#[expect(clippy::ref_option, reason = "serde passes the field as it is")]
+fn limits<S: Serializer>(limits: &Option<TextureLimits>, serializer: S) -> Result<S::Ok, S::Error> {
+    limits.map(|limits| limits.to_string()).serialize(serializer)
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use tilewright_device::{Arg, BufferSpec, Launch, LaunchPlan, Scalar as DeviceScalar};
-use tilewright_ir::{Bindings, Diagnostic, Scalar, ScalarType, Var};
+use tilewright_ir::{Bindings, Diagnostic, Scalar, ScalarType, TextureLimits, Var};
 
-use super::Generated;
-use super::metadata::{ArgInfo, BufferInfo, KernelInfo, Size};
+use super::checked::REPORT_BYTES;
+use super::metadata::{ArgInfo, BufferInfo, ImageInfo, KernelInfo, Size};
+use super::{Generated, OutsideTexture};
 
 /// What a program is run on.
 #[derive(Clone, Debug, Default)]
@@ -19,35 +20,126 @@ pub struct Arguments {
     pub contents: BTreeMap<Var, Vec<u8>>,
 }
 
+/// Where a buffer of the program lies in memory that the caller has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// The place of the memory in [`LaunchPlan::buffers`].
+    pub memory: usize,
+    /// Where the buffer begins in it.
+    pub origin: Origin,
+}
+
+/// Where a buffer begins in its memory. Whether it fits there is for the planner to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// At the beginning.
+    Start,
+    /// At a byte of a buffer; a multiple of what its elements need.
+    Byte(u64),
+    /// At a texel of an image.
+    Texel {
+        /// Column.
+        x: u64,
+        /// Row.
+        y: u64,
+    },
+}
+
 fn fault(message: impl Into<String>) -> Diagnostic {
     Diagnostic::error("opencl-arguments", None, message)
 }
 
 impl Generated {
-    /// The memory and launches for given arguments; parameters that kernels write are read back.
+    /// The memory and launches for given arguments, each buffer in memory of its own; parameters that kernels write are
+    /// read back, and last comes the report if there is one ([`Generated::report_place`]).
     ///
     /// # Errors
     /// A missing value, contents of the wrong size, a buffer of symbolic shape with more elements than the proofs
-    /// cover, or an `assert` of the program that does not hold.
+    /// cover, a texture above the limits that the program is lowered for, or an `assert` of the program that does not
+    /// hold.
     pub fn plan(&self, arguments: &Arguments) -> Result<LaunchPlan, Diagnostic> {
-        let mut bindings = arguments.symbols.clone();
-        for (var, value) in &arguments.scalars {
-            if let Scalar::Int(value) = value {
-                bindings.insert(var.clone(), *value);
-            }
+        let mut buffers = self.specs(arguments)?;
+        let own = |memory| Placement { memory, origin: Origin::Start };
+        let placements: Vec<_> = (0..buffers.len()).map(own).collect();
+        let launches = self.launches(arguments, &placements, self.report_place())?;
+        if self.report_place().is_some() {
+            buffers.push(BufferSpec::new("the report of what is checked", REPORT_BYTES).filled(0).read_back());
         }
+        Ok(LaunchPlan { buffers, launches })
+    }
+
+    /// The place of the report in the memory of [`Generated::plan`], if some kernel reports.
+    pub fn report_place(&self) -> Option<usize> {
+        let reports = self.metadata.kernels.iter().any(|kernel| kernel.args.contains(&ArgInfo::Report));
+        reports.then_some(self.metadata.buffers.len())
+    }
+
+    /// What the report says after the launches of [`Generated::plan`]; none if every access to a texture was inside.
+    pub fn outside_texture(&self, contents: &[Option<Vec<u8>>], symbols: &Bindings) -> Option<OutsideTexture> {
+        let report = contents.get(self.report_place()?)?.as_ref()?;
+        self.metadata.outside_texture(report, symbols)
+    }
+
+    /// The memory of each buffer of the program, in the order of the metadata.
+    ///
+    /// # Errors
+    /// As for [`Generated::plan`].
+    pub fn specs(&self, arguments: &Arguments) -> Result<Vec<BufferSpec>, Diagnostic> {
+        let bindings = bindings(arguments);
+        let limits = self.metadata.texture_limits;
+        self.metadata.buffers.iter().map(|info| spec(info, &bindings, arguments, limits)).collect()
+    }
+
+    /// The launches for given arguments on memory that the caller places: one placement for each buffer of the
+    /// metadata, and the place of a report of [`REPORT_BYTES`] zeros if kernels report.
+    ///
+    /// # Errors
+    /// A missing value, an `assert` of the program that does not hold, an origin other than the start for kernels that
+    /// are not placed or of the wrong kind.
+    pub fn launches(
+        &self,
+        arguments: &Arguments,
+        placements: &[Placement],
+        report: Option<usize>,
+    ) -> Result<Vec<Launch>, Diagnostic> {
+        if placements.len() != self.metadata.buffers.len() {
+            let (given, wanted) = (placements.len(), self.metadata.buffers.len());
+            return Err(fault(format!("{given} places are given for {wanted} buffers")));
+        }
+        let bindings = bindings(arguments);
         for check in &self.metadata.asserts {
             let holds = check.cond.eval_index(&bindings).map_err(|error| fault(error.to_string()))?;
             if holds == 0 {
                 return Err(fault(format!("assertion `{}` fails: {}", check.cond, check.message)));
             }
         }
-        let buffers = self.metadata.buffers.iter().map(|info| spec(info, &bindings, arguments));
-        let launches = self.metadata.kernels.iter().map(|info| self.launch(info, &bindings, arguments));
-        Ok(LaunchPlan { buffers: buffers.collect::<Result<_, _>>()?, launches: launches.collect::<Result<_, _>>()? })
+        self.check_origins(placements)?;
+        let memory = Memory { placements, report };
+        self.metadata.kernels.iter().map(|info| self.launch(info, &bindings, arguments, &memory)).collect()
     }
 
-    fn launch(&self, info: &KernelInfo, bindings: &Bindings, arguments: &Arguments) -> Result<Launch, Diagnostic> {
+    /// Only placed kernels reach memory that does not begin at the start.
+    fn check_origins(&self, placements: &[Placement]) -> Result<(), Diagnostic> {
+        for ((number, info), placement) in self.metadata.buffers.iter().enumerate().zip(placements) {
+            let fits =
+                |args: &[ArgInfo]| args.contains(&ArgInfo::Origin(number)) || !args.contains(&ArgInfo::Buffer(number));
+            let is_placed = self.metadata.kernels.iter().all(|kernel| fits(&kernel.args));
+            if placement.origin != Origin::Start && !is_placed {
+                let text =
+                    format!("`{}` has to begin at the start of its memory: the kernels are not placed", info.name);
+                return Err(fault(text));
+            }
+        }
+        Ok(())
+    }
+
+    fn launch(
+        &self,
+        info: &KernelInfo,
+        bindings: &Bindings,
+        arguments: &Arguments,
+        memory: &Memory<'_>,
+    ) -> Result<Launch, Diagnostic> {
         let sizes = |sizes: &[Size; 3]| -> Result<[u64; 3], Diagnostic> {
             Ok([sizes[0].eval(bindings)?, sizes[1].eval(bindings)?, sizes[2].eval(bindings)?])
         };
@@ -55,7 +147,11 @@ impl Generated {
         // A launch of no work-items is left out; a group of none is no group.
         let local = info.local.as_ref().map(sizes).transpose()?.filter(|_| !global.contains(&0));
         let args = info.args.iter().map(|arg| match arg {
-            ArgInfo::Buffer(place) => Ok(Arg::Memory(*place)),
+            ArgInfo::Buffer(place) => Ok(Arg::Memory(memory.placements[*place].memory)),
+            ArgInfo::Origin(place) => {
+                origin(&self.metadata.buffers[*place], memory.placements[*place].origin).map(Arg::Scalar)
+            }
+            ArgInfo::Report => memory.report.map(Arg::Memory).ok_or_else(|| fault("the kernels need a report buffer")),
             ArgInfo::Scalar(place) => {
                 let var = &self.metadata.scalars[*place].var;
                 let value = arguments.scalars.get(var).copied();
@@ -70,7 +166,66 @@ impl Generated {
     }
 }
 
-fn spec(info: &BufferInfo, bindings: &Bindings, arguments: &Arguments) -> Result<BufferSpec, Diagnostic> {
+/// The memory that launches use.
+struct Memory<'a> {
+    placements: &'a [Placement],
+    report: Option<usize>,
+}
+
+/// Values of symbolic extents and of integer parameters.
+fn bindings(arguments: &Arguments) -> Bindings {
+    let mut bindings = arguments.symbols.clone();
+    for (var, value) in &arguments.scalars {
+        if let Scalar::Int(value) = value {
+            bindings.insert(var.clone(), *value);
+        }
+    }
+    bindings
+}
+
+/// Where a buffer begins, as its kernels take it.
+fn origin(info: &BufferInfo, origin: Origin) -> Result<DeviceScalar, Diagnostic> {
+    let too_far = || fault(format!("`{}` begins too far into its memory", info.name));
+    let int = |at: u64| i32::try_from(at).map_err(|_| too_far());
+    let (x, y) = match (&info.image, origin) {
+        (None, Origin::Start) => return Ok(DeviceScalar::I64(0)),
+        (None, Origin::Byte(at)) => return i64::try_from(at).map(DeviceScalar::I64).map_err(|_| too_far()),
+        (Some(_), Origin::Start) => (0, 0),
+        (Some(_), Origin::Texel { x, y }) => (int(x)?, int(y)?),
+        (None, Origin::Texel { .. }) => return Err(fault(format!("`{}` begins at a byte, not a texel", info.name))),
+        (Some(_), Origin::Byte(_)) => return Err(fault(format!("`{}` begins at a texel, not a byte", info.name))),
+    };
+    Ok(DeviceScalar::Bytes([x.to_ne_bytes(), y.to_ne_bytes()].concat()))
+}
+
+/// The image that holds a texture, within the limits that the program is lowered for.
+fn image(
+    info: &BufferInfo,
+    image: &ImageInfo,
+    bindings: &Bindings,
+    limits: Option<TextureLimits>,
+) -> Result<BufferSpec, Diagnostic> {
+    let (width, height) = (image.width.eval(bindings)?, image.height.eval(bindings)?);
+    if let Some(most) = limits
+        && (width > most.width || height > most.height)
+    {
+        let message = format!("texture `{}` has {width}x{height} texels (width x height)", info.name);
+        return Err(Diagnostic::error(
+            "opencl-texture-limits",
+            None,
+            format!("{message}, at most {most} are possible"),
+        )
+        .with_help("lower the program with larger limits, if the device has them, or cut the texture"));
+    }
+    Ok(BufferSpec::image2d(&info.name, width, height, image.channel))
+}
+
+fn spec(
+    info: &BufferInfo,
+    bindings: &Bindings,
+    arguments: &Arguments,
+    limits: Option<TextureLimits>,
+) -> Result<BufferSpec, Diagnostic> {
     let bytes = info.bytes.eval(bindings)?;
     if let Some(most) = info.max_elements {
         let elements = bytes / info.dtype.bytes().max(1);
@@ -79,7 +234,14 @@ fn spec(info: &BufferInfo, bindings: &Bindings, arguments: &Arguments) -> Result
             return Err(fault(text));
         }
     }
-    let mut spec = BufferSpec::new(&info.name, bytes);
+    let mut spec = match &info.image {
+        Some(texels) => image(info, texels, bindings, limits)?,
+        None => BufferSpec::new(&info.name, bytes),
+    };
+    if spec.bytes != bytes {
+        let text = format!("`{}` has {bytes} bytes, its texels have {}", info.name, spec.bytes);
+        return Err(fault(text));
+    }
     if let Some(data) = arguments.contents.get(&info.data) {
         if u64::try_from(data.len()) != Ok(bytes) {
             return Err(fault(format!("`{}` takes {bytes} bytes, {} are given", info.name, data.len())));

@@ -25,6 +25,7 @@ impl Writer {
             StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => self.stmt(body)?,
             StmtKind::If { cond, then_body, else_body } => self.branch(cond, then_body, else_body.as_deref())?,
             StmtKind::Let { var, value, body } => {
+                self.at_statement(|| format!("{var} = {value}"));
                 let code = self.expr(value, Mode::Value)?;
                 if !value.dtype().scalar.is_float() {
                     let range = self.ranges.of(value, Mode::Value);
@@ -66,6 +67,7 @@ impl Writer {
     }
 
     fn branch(&mut self, cond: &Expr, then_body: &Stmt, else_body: Option<&Stmt>) -> Result<(), Diagnostic> {
+        self.at_statement(|| format!("if {cond}"));
         let code = self.expr(cond, condition_mode(cond))?;
         let outer = self.divergent;
         self.divergent |= self.may_diverge(cond);
@@ -89,6 +91,7 @@ impl Writer {
         if let ForKind::ThreadBinding(tag) = inner.kind {
             return self.bound_loop(inner, tag);
         }
+        self.at_statement(|| format!("for {} in range({}, {} + {})", inner.var, inner.min, inner.min, inner.extent));
         let min = self.index(&inner.min)?;
         let last = inner.min.clone() + inner.extent.clone();
         let mut end = match constant(&last) {
@@ -123,7 +126,12 @@ impl Writer {
 
     fn store(&mut self, buffer: &Buffer, indices: &[Expr], value: &Expr) -> Result<(), Diagnostic> {
         let target = tilewright_ir::Expr::load(buffer, indices.to_vec());
-        self.comment(&format!("{target} = {value}"));
+        let text = format!("{target} = {value}");
+        self.comment(&text);
+        self.at_statement(|| text);
+        if self.image(buffer).is_some() {
+            return self.image_store(buffer, indices, value);
+        }
         let ty = value.dtype();
         let native = NATIVE_LANES.contains(&ty.lanes);
         let is_vector_index = indices.last().is_some_and(|index| !index.dtype().is_scalar());
@@ -184,6 +192,10 @@ impl Writer {
             let help = "allocate it around the launch, where it is held in global memory, or in scope `local`";
             return Err(self.error("opencl-shared", message).with_help(help));
         }
+        if buffer.scope.is_texture() {
+            let message = format!("texture `{buffer}` is allocated inside a kernel, which has no images of its own");
+            return Err(self.error("opencl-texture", message).with_help("allocate it around the loops"));
+        }
         if !self.launch.all_bound(&self.bound) {
             let message = format!("`{buffer}` is allocated between the loops of a launch: work-items would share it");
             let help = "allocate it around all bound loops, or inside of them";
@@ -204,7 +216,15 @@ impl Writer {
         let name = self.namer.fresh(&buffer.name);
         let count = (bytes / scalar.bytes()).max(1);
         self.line(&format!("{} {name}[{count}];", storage_name(scalar)));
-        let place = Place { name, space: "private", scalar, small: true };
+        let place = Place {
+            name,
+            space: "private",
+            scalar,
+            small: true,
+            texels: None,
+            origin: String::new(),
+            pool: String::new(),
+        };
         self.places.insert(buffer.data.clone(), place);
         Ok(())
     }

@@ -21,6 +21,12 @@ pub(crate) struct Place {
     pub(crate) scalar: ScalarType,
     /// Whether every position in it is known to fit an `int`.
     pub(crate) small: bool,
+    /// The texels that it is, if it is an image.
+    pub(crate) texels: Option<Buffer>,
+    /// The parameter that says where it begins in a larger memory, if that is asked for.
+    pub(crate) origin: String,
+    /// The parameter that the larger memory is.
+    pub(crate) pool: String,
 }
 
 /// How a kernel uses an allocation.
@@ -38,6 +44,7 @@ pub(crate) struct Writer {
     pub(crate) namer: Namer,
     pub(crate) helpers: Helpers,
     pub(crate) ranges: Ranges,
+    pub(crate) options: super::Options,
     /// Names of variables.
     pub(crate) vars: BTreeMap<Var, String>,
     /// Allocations by their data variable.
@@ -53,6 +60,11 @@ pub(crate) struct Writer {
     /// What the reader of a report should know.
     pub(crate) notes: BTreeSet<String>,
     pub(crate) uses_fp64: bool,
+    /// The statement that is written, and the accesses to textures that are checked.
+    pub(crate) statement: String,
+    pub(crate) sites: Vec<super::Site>,
+    /// Sites of the kernels before.
+    pub(crate) first_site: usize,
     pub(crate) launch: super::launch::Launching,
     /// Axes of the launch that are bound around the current statement.
     pub(crate) bound: BTreeSet<ThreadTag>,
@@ -126,6 +138,10 @@ impl Writer {
         let Some(place) = self.places.get(&buffer.data) else {
             return Err(self.error("opencl-memory", format!("buffer `{buffer}` has no memory in the kernel")));
         };
+        if place.texels.is_some() {
+            let message = format!("`{buffer}` reaches a texture but is not its texels, [height, width, 4]");
+            return Err(self.error("opencl-texture", message).with_help("run the pass lower_texture first"));
+        }
         if place.space == "global" {
             let used = self.uses.entry(buffer.data.clone()).or_default();
             used.read |= !write;
@@ -171,6 +187,9 @@ impl Writer {
 
     /// A load.
     pub(crate) fn load(&mut self, buffer: &Buffer, indices: &[Expr], mode: Mode) -> Result<Code, Diagnostic> {
+        if self.image(buffer).is_some() {
+            return self.image_load(buffer, indices, mode);
+        }
         let lanes = indices.last().map_or(1, |index| index.dtype().lanes);
         if lanes > 1 && !Self::is_contiguous(buffer, indices) {
             let whole = Expr::load(buffer, indices.to_vec());

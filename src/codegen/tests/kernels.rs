@@ -218,7 +218,7 @@ fn vectors_aliases_and_strided_lanes_reach_the_same_memory() {
 #[test]
 fn allocations_around_nests_are_device_buffers_and_inside_are_private() {
     let (a, b) = (buffer("A", "float16", &[21]), buffer("B", "float16", &[21]));
-    let middle = buffer("middle", "bfloat16", &[21]).with(|info| info.scope = Scope::Texture);
+    let middle = buffer("middle", "bfloat16", &[21]).with(|info| info.scope = Scope::Local);
     let own = buffer("own", "float16", &[3]).with(|info| info.scope = Scope::Local);
     let [i, j, k] = ["i", "j", "k"].map(Var::index);
     let to = |ty: ScalarType, value| Expr::Cast(ty.into(), Box::new(value));

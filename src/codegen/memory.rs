@@ -1,0 +1,174 @@
+//! The memory of a program as its kernels see it: buffers and images of the host, and the parameters that they are.
+
+use tilewright_ir::{
+    Buffer, DataType, Diagnostic, Expr, MAX_SYMBOLIC_ELEMENTS, ScalarType, Scope, StmtKind, checked_size,
+};
+
+use super::image::channel_type;
+use super::kernel::Program;
+use super::metadata::{ArgInfo, BufferInfo, ImageInfo, Size};
+use super::range::constant;
+use super::types::{storage_name, value_name};
+use super::writer::{Place, Use, Writer};
+
+impl Program<'_> {
+    /// Memory that the host provides: of a parameter, or of an allocation around all nests.
+    pub(crate) fn device_buffer(&mut self, buffer: &Buffer, param: Option<usize>) {
+        if self.base.places.contains_key(&buffer.data) {
+            return;
+        }
+        let name = self.base.namer.fresh(&buffer.name);
+        // The alias that the body uses knows the physical axes.
+        let physical = self.physical(buffer);
+        let elements = elements(buffer);
+        let scalars = constant(&elements).and_then(|count| checked_size(&[count, buffer.dtype.lanes.into()]).ok());
+        let bytes = times(elements, buffer.dtype.bytes());
+        let image = image_of(&physical);
+        let row_pitch = (physical.rank() > 1 && image.is_none())
+            .then(|| physical.shape.last().map(|extent| Size(times(extent.clone(), physical.dtype.bytes()))))
+            .flatten();
+        if buffer.scope.is_texture() && image.is_none() {
+            let message = format!("`{buffer}` is in scope `{}` but has no texels, [height, width, 4]", buffer.scope);
+            self.errors.push(
+                Diagnostic::error("opencl-texture", buffer.span, message)
+                    .with_help("run the pass lower_texture first; elsewhere a texture has no meaning for a kernel"),
+            );
+        } else if buffer.scope != Scope::Global && image.is_none() {
+            let scope = buffer.scope;
+            let note = format!("`{name}` is in scope `{scope}` and is held in ordinary global memory");
+            self.metadata.notes.push(note);
+        }
+        self.place(buffer, &name, scalars, image.is_some().then(|| physical.clone()));
+        self.metadata.buffers.push(BufferInfo {
+            name,
+            data: buffer.data.clone(),
+            param,
+            dtype: buffer.dtype,
+            physical_shape: physical.shape.iter().cloned().map(Size).collect(),
+            max_elements: buffer.const_shape().is_none().then_some(MAX_SYMBOLIC_ELEMENTS),
+            bytes: Size(bytes),
+            row_pitch,
+            image,
+            scope: buffer.scope,
+            read: false,
+            written: false,
+        });
+    }
+
+    /// Where kernels find a buffer, and the names of the parameters that say so.
+    fn place(&mut self, buffer: &Buffer, name: &str, scalars: Option<u64>, texels: Option<Buffer>) {
+        let (mut origin, mut pool) = (String::new(), name.to_owned());
+        if self.base.options.placed {
+            let tail = if texels.is_some() { "origin" } else { "offset" };
+            origin = self.base.namer.fresh(&format!("{name}_{tail}"));
+            if texels.is_none() {
+                pool = self.base.namer.fresh(&format!("{name}_pool"));
+            }
+        }
+        let small = scalars.is_some_and(|count| count <= u64::from(i32::MAX.unsigned_abs()));
+        let space = if texels.is_some() { "image" } else { "global" };
+        let name = name.to_owned();
+        let place = Place { name, space, scalar: buffer.dtype.scalar, small, texels, origin, pool };
+        self.base.places.insert(buffer.data.clone(), place);
+    }
+
+    /// A buffer with its physical axes: itself, or the first alias that has them.
+    fn physical(&self, buffer: &Buffer) -> Buffer {
+        let fits = |buffer: &Buffer| {
+            if buffer.scope.is_texture() {
+                buffer.is_texel_buffer()
+            } else {
+                buffer.rank() < 2 || buffer.axis_separators.is_flat()
+            }
+        };
+        let mut found = fits(buffer).then(|| buffer.clone());
+        self.func.body.walk(&mut |stmt| {
+            if let StmtKind::DeclBuffer { buffer: alias, .. } = &stmt.kind
+                && alias.aliases(buffer)
+                && fits(alias)
+            {
+                found.get_or_insert_with(|| alias.clone());
+            }
+        });
+        found.unwrap_or_else(|| buffer.clone())
+    }
+
+    /// The parameters of a kernel, in C and in the metadata, and the lines that it begins with: memory first, then
+    /// scalars.
+    pub(crate) fn signature(&mut self, writer: &Writer) -> (Vec<String>, Vec<ArgInfo>, String) {
+        let (mut params, mut args, mut begins) = (Vec::new(), Vec::new(), String::new());
+        for (number, info) in self.metadata.buffers.iter_mut().enumerate() {
+            let (Some(&Use { read, written }), Some(place)) =
+                (writer.uses.get(&info.data), self.base.places.get(&info.data))
+            else {
+                continue;
+            };
+            info.read |= read;
+            info.written |= written;
+            let constness = if written { "" } else { "const " };
+            let element = storage_name(info.dtype.scalar);
+            let Place { name, origin, pool, texels, .. } = place;
+            if texels.is_some() {
+                params.push(format!("{} image2d_t {name}", if written { "write_only" } else { "read_only" }));
+            } else {
+                params.push(format!("global {constness}{element} *restrict {pool}"));
+            }
+            args.push(ArgInfo::Buffer(number));
+            if writer.options.placed {
+                params.push(format!("const {} {origin}", if texels.is_some() { "int2" } else { "long" }));
+                args.push(ArgInfo::Origin(number));
+                if texels.is_none() {
+                    let line = format!(
+                        "    global {constness}{element} *{name} = \
+                         (global {constness}{element} *)((global {constness}char *){pool} + {origin});\n"
+                    );
+                    begins.push_str(&line);
+                }
+            }
+        }
+        for (number, info) in self.metadata.scalars.iter().enumerate() {
+            if writer.scalars.contains(&info.var)
+                && let Some(name) = self.base.vars.get(&info.var)
+            {
+                params.push(format!("const {} {name}", value_name(info.var.dtype())));
+                args.push(ArgInfo::Scalar(number));
+            }
+        }
+        if !writer.sites.is_empty() {
+            params.push("global int *tw_report".into());
+            args.push(ArgInfo::Report);
+        }
+        (params, args, begins)
+    }
+}
+
+/// The image that a texel buffer is held in.
+fn image_of(texels: &Buffer) -> Option<ImageInfo> {
+    let channel = channel_type(texels.dtype.scalar).filter(|_| texels.is_texel_buffer())?;
+    Some(ImageInfo { width: Size(texels.shape[1].clone()), height: Size(texels.shape[0].clone()), channel })
+}
+
+/// Elements that an allocation holds.
+fn elements(buffer: &Buffer) -> Expr {
+    let one = |extent: &Expr| long(extent.clone());
+    let Some(strides) = &buffer.strides else {
+        let all = buffer.shape.iter().map(one).reduce(|a, b| a * b).unwrap_or_else(|| long(Expr::int(1)));
+        return if constant(&buffer.elem_offset) == Some(0) { all } else { all + long(buffer.elem_offset.clone()) };
+    };
+    let last =
+        buffer.shape.iter().zip(strides).map(|(extent, stride)| (one(extent) - long(Expr::int(1))) * one(stride));
+    last.fold(long(buffer.elem_offset.clone()) + long(Expr::int(1)), |sum, term| sum + term)
+}
+
+/// An extent as `int64`, in which sizes are computed.
+pub(crate) fn long(expr: Expr) -> Expr {
+    match constant(&expr) {
+        Some(value) => Expr::Int { value, ty: ScalarType::Int64 },
+        None if expr.dtype() == DataType::scalar(ScalarType::Int64) => expr,
+        None => Expr::Cast(DataType::scalar(ScalarType::Int64), Box::new(expr)),
+    }
+}
+
+fn times(elements: Expr, bytes: u64) -> Expr {
+    if bytes == 1 { elements } else { long(elements) * long(Expr::int(i64::try_from(bytes).unwrap_or(i64::MAX))) }
+}
