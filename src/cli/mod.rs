@@ -164,6 +164,7 @@ fn pipeline_options(global: &Global, shapes: &options::Shapes, function: Option<
         shapes: shapes.shape.clone(),
         device,
         allow_unknown: global.allow_unknown,
+        limits: None,
         record: false,
         function,
     }
