@@ -20,4 +20,5 @@ pub mod passes;
 pub mod pipeline;
 pub mod planner;
 pub mod report;
+pub mod runtime;
 pub mod te;
