@@ -112,6 +112,24 @@ fn pools_without_a_list_are_as_large_as_their_largest_tensors() {
     assert_eq!(back, given);
 }
 
+/// The JSON in the comments of a source file.
+fn samples(source: &str) -> Vec<String> {
+    let comment = source.lines().map_while(|line| line.strip_prefix("//!")).collect::<Vec<_>>().join("\n");
+    let blocks = comment.split("```json\n").skip(1);
+    blocks.map(|block| block.split("```").next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn the_samples_in_the_documentation_are_read() {
+    let samples =
+        [samples(include_str!("../src/graph/mod.rs")), samples(include_str!("../src/graph/executor.rs"))].concat();
+    assert_eq!(samples.len(), 2);
+    for sample in samples {
+        let document = read(&sample).unwrap_or_else(|faults| panic!("{faults:?}: {sample}"));
+        assert!(plan(&document.graph.graph, Strategy::Best).is_ok());
+    }
+}
+
 #[test]
 fn every_truncation_is_an_error_with_a_place() {
     let graph = random(7);

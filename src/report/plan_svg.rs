@@ -171,10 +171,12 @@ impl Picture<'_> {
         let mut lines = vec![(format!("pool {}", pool.storage_id), "#222"), (kind, "#555"), (size.clone(), "#555")];
         lines.extend(axis.name().map(|name| (format!("{name}, from the top"), "#888")));
         if height < 14.0 * float(lines.len()) {
-            lines = vec![(format!("pool {}", pool.storage_id), "#222"), (size, "#555")];
+            lines = vec![(format!("pool {}", pool.storage_id), "#222"), (size.clone(), "#555")];
         }
         if height < 14.0 * float(lines.len()) {
             lines.truncate(1);
+            let beside = MARGIN + 7.2 * float(lines[0].0.chars().count()) + 4.0;
+            self.text(beside, y + 12.0, "font-size=\"10\" fill=\"#666\"", &size);
         }
         for (at, (text, color)) in lines.iter().enumerate() {
             let weight = if at == 0 { " font-weight=\"bold\"" } else { "" };
