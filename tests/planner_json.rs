@@ -229,6 +229,8 @@ fn long_chains_of_views_are_followed() {
     assert_eq!(read(&write(&graph, Some(&plan)).unwrap()).unwrap().plan, Some(plan));
 }
 
+type Change<'a> = &'a dyn Fn(&mut Graph);
+
 /// A graph without faults, each time with one thing changed.
 #[test]
 fn every_fault_of_a_graph_has_its_code() {
@@ -252,7 +254,7 @@ fn every_fault_of_a_graph_has_its_code() {
         tensors: vec![tensor("x", TensorRole::Input), tensor("y", TensorRole::Intermediate), view],
         steps: vec![step("one", &[0], &[1])],
     };
-    let codes = |change: &dyn Fn(&mut Graph)| {
+    let codes = |change: Change<'_>| {
         let mut graph = good.clone();
         change(&mut graph);
         let found: Vec<&str> = check::check(&graph).iter().map(|fault| fault.diagnostic.code).collect();
@@ -260,7 +262,7 @@ fn every_fault_of_a_graph_has_its_code() {
         found
     };
     assert_eq!(codes(&|_| ()), Vec::<&str>::new());
-    let changes: [(&str, &dyn Fn(&mut Graph)); 17] = [
+    let changes: [(&str, Change<'_>); 17] = [
         ("graph-duplicate", &|graph| graph.tensors[0].name = "y".into()),
         ("graph-duplicate", &|graph| {
             graph.tensors.push(tensor("z", TensorRole::Intermediate));
