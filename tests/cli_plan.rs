@@ -191,6 +191,7 @@ fn limits_are_kept() {
     assert_eq!(code, Some(0), "{json}");
     let (code, json) = plan(CHAIN, &["--limits", "7x5"]);
     assert_eq!((code, &json["diagnostics"][0]["code"]), (Some(2), &json!("texture-limits")), "{json}");
+    assert_eq!(json["diagnostics"][0]["labels"][0]["line"], 7);
     assert_eq!(tilewright(&["plan", EXAMPLES[0], "--limits", "0x5"]).code, Some(2));
 }
 

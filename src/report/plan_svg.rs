@@ -211,11 +211,14 @@ impl Picture<'_> {
             row.first,
             row.last,
         );
-        let fits = |text: &str, font: f64| float(text.chars().count()) * font * 0.6 + 4.0 <= width;
+        let fits = |text: &str, font: f64| float(text.chars().count()) * font * 0.6 + 3.9 <= width;
         let font = (high - 3.0).min(12.0);
         if font < 6.0 {
             return;
         }
+        // Smaller letters, if the name fits then.
+        let narrow = (width - 4.0) / (0.6 * float(row.name.chars().count().max(1)));
+        let font = if narrow >= 8.0 { font.min(narrow) } else { font };
         let middle =
             format!("fill=\"#111\" text-anchor=\"middle\" pointer-events=\"none\" font-size=\"{}\"", number(font));
         let (center, mid) = (x + width / 2.0, top + high / 2.0);
