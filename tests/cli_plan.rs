@@ -169,11 +169,29 @@ fn the_picture_has_a_box_for_each_tensor_with_memory() {
 }
 
 #[test]
+fn long_names_and_many_tensors_stay_legible() {
+    let long = CHAIN.replace("\"a\"", &format!("\"{}\"", "a".repeat(100_000)));
+    let run = tilewright_with_input(&["plan", "-"], &long);
+    assert_eq!(run.code, Some(0));
+    assert!(run.stdout.len() < 10_000, "{}", run.stdout.len());
+    let row = |at: usize| json!({"name": format!("t{at}"), "shape": [3, at + 1], "dtype": "int8"});
+    let step =
+        |at: usize| json!({"name": format!("s{at}"), "reads": [format!("t{at}")], "writes": [format!("t{}", at + 1)]});
+    let graph = json!({"schema": "tilewright.graph/1", "tensors": (0..300).map(row).collect::<Vec<_>>(),
+        "steps": (0..299).map(step).collect::<Vec<_>>(), "inputs": ["t0"], "outputs": ["t299"]});
+    let run = tilewright_with_input(&["plan", "-"], &graph.to_string());
+    assert!(run.stdout.contains("and 260 more"), "{}", run.stdout);
+    let run = tilewright_with_input(&["plan", "-", "--verbose"], &graph.to_string());
+    assert!(run.stdout.contains("t298 ") && !run.stdout.contains(" more, "), "{}", run.stdout);
+}
+
+#[test]
 fn limits_are_kept() {
     let (code, json) = plan(CHAIN, &["--limits", "7x6"]);
     assert_eq!(code, Some(0), "{json}");
     let (code, json) = plan(CHAIN, &["--limits", "7x5"]);
     assert_eq!((code, &json["diagnostics"][0]["code"]), (Some(2), &json!("texture-limits")), "{json}");
+    assert_eq!(json["diagnostics"][0]["labels"][0]["line"], 7);
     assert_eq!(tilewright(&["plan", EXAMPLES[0], "--limits", "0x5"]).code, Some(2));
 }
 

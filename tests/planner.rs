@@ -6,10 +6,11 @@ mod graphs;
 
 use std::time::{Duration, Instant};
 
+use graphs::Random;
 use tilewright::graph::{GraphBuilder, NamedGraph};
 use tilewright::planner::{Figures, Strategy, figures, lifetimes, plan, plan_within};
 use tilewright_ir::{MemoryPlan, PoolPlace, Region, Room, ScalarType, Scope, TextureLimits};
-use tilewright_verify::{Config, Judge};
+use tilewright_verify::{Config, Judge, Verdict};
 
 const GRAPHS: u64 = 1000;
 const STRATEGIES: [Strategy; 3] = [Strategy::Unshared, Strategy::Compatible, Strategy::Best];
@@ -48,6 +49,74 @@ fn every_plan_of_a_thousand_graphs_is_proved_and_none_is_worse_than_the_one_befo
         better += u64::from(best.bytes.planned < best.bytes.compatible);
     }
     assert!(better > GRAPHS / 4, "best is smaller on {better} graphs only");
+}
+
+/// One thing of a plan is changed, so that two tensors that live at once share memory or a pool is too small.
+fn broken(random: &mut Random, graph: &NamedGraph, plan: &MemoryPlan) -> Option<(MemoryPlan, &'static str)> {
+    let mut plan = plan.clone();
+    let tensors = &graph.graph.tensors;
+    let pool = random.place(plan.pools.len());
+    let used = |plan: &MemoryPlan| plan.places.iter().any(|place| place.pool == pool);
+    match random.below(4) {
+        0 => {
+            let Room::Bytes(bytes) = &mut plan.pools[pool].room else { return None };
+            *bytes = bytes.checked_sub(1)?;
+            used(&plan).then_some((plan, "plan-fits"))
+        }
+        1 => {
+            let Room::Texels { width, height } = &mut plan.pools[pool].room else { return None };
+            *if random.percent(50) { width } else { height } -= 1;
+            used(&plan).then_some((plan, "plan-fits"))
+        }
+        2 => {
+            let at = random.place(tensors.len());
+            if !tensors[at].scope.is_texture() {
+                return None;
+            }
+            let dtype = &mut plan.pools[plan.places[at].pool].dtype;
+            *dtype = if dtype.scalar == ScalarType::UInt16 { ScalarType::Int8 } else { ScalarType::UInt16 }.into();
+            Some((plan, "plan-type"))
+        }
+        _ => {
+            let lives = lifetimes(&graph.graph).unwrap();
+            let (one, other) = (random.place(tensors.len()), random.place(tensors.len()));
+            let kind = |at: usize| (tensors[at].scope, tensors[at].scope.is_texture().then_some(tensors[at].dtype));
+            let no_view =
+                |at: usize| tensors.iter().all(|tensor| tensor.view_of != Some(at)) && tensors[at].view_of.is_none();
+            let at_once = lives[one].first <= lives[other].last && lives[other].first <= lives[one].last;
+            let full = tensors[one].shape.iter().chain(&tensors[other].shape).all(|&extent| extent > 0);
+            if !(at_once && full && no_view(one) && no_view(other) && one != other && kind(one) == kind(other)) {
+                return None;
+            }
+            let room = tensors[one].room().unwrap();
+            let region = match (room, plan.places[other].region) {
+                (Room::Bytes(size), Region::Bytes { offset, .. }) => Region::Bytes { offset, size },
+                (Room::Texels { width, height }, Region::Texels { x, y, .. }) => Region::Texels { x, y, width, height },
+                _ => return None,
+            };
+            plan.places[one] = PoolPlace { pool: plan.places[other].pool, region };
+            Some((plan, "plan-disjoint"))
+        }
+    }
+}
+
+#[test]
+fn a_plan_with_one_thing_changed_is_refuted() {
+    let judge = Judge::new(Config::default()).unwrap();
+    let mut found = std::collections::BTreeMap::new();
+    for seed in 0..GRAPHS {
+        let mut random = Random::new(seed);
+        let graph = graphs::random(seed);
+        let plan = plan(&graph.graph, STRATEGIES[random.place(3)]).unwrap();
+        for _ in 0..16 {
+            let Some((broken, obligation)) = broken(&mut random, &graph, &plan) else { continue };
+            let reports = judge.check_plan(&graph.graph, &broken);
+            let report = reports.iter().find(|report| report.obligation == obligation).unwrap();
+            assert!(matches!(report.verdict, Verdict::Refuted(_)), "seed {seed}: {obligation}: {}", report.verdict);
+            *found.entry(obligation).or_insert(0) += 1;
+        }
+    }
+    assert!(found.len() == 3 && found.values().all(|&count| count > 300), "{found:?}");
 }
 
 #[test]

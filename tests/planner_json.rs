@@ -112,6 +112,24 @@ fn pools_without_a_list_are_as_large_as_their_largest_tensors() {
     assert_eq!(back, given);
 }
 
+/// The JSON in the comments of a source file.
+fn samples(source: &str) -> Vec<String> {
+    let comment = source.lines().map_while(|line| line.strip_prefix("//!")).collect::<Vec<_>>().join("\n");
+    let blocks = comment.split("```json\n").skip(1);
+    blocks.map(|block| block.split("```").next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn the_samples_in_the_documentation_are_read() {
+    let samples =
+        [samples(include_str!("../src/graph/mod.rs")), samples(include_str!("../src/graph/executor.rs"))].concat();
+    assert_eq!(samples.len(), 2);
+    for sample in samples {
+        let document = read(&sample).unwrap_or_else(|faults| panic!("{faults:?}: {sample}"));
+        assert!(plan(&document.graph.graph, Strategy::Best).is_ok());
+    }
+}
+
 #[test]
 fn every_truncation_is_an_error_with_a_place() {
     let graph = random(7);
@@ -211,6 +229,8 @@ fn long_chains_of_views_are_followed() {
     assert_eq!(read(&write(&graph, Some(&plan)).unwrap()).unwrap().plan, Some(plan));
 }
 
+type Change<'a> = &'a dyn Fn(&mut Graph);
+
 /// A graph without faults, each time with one thing changed.
 #[test]
 fn every_fault_of_a_graph_has_its_code() {
@@ -234,7 +254,7 @@ fn every_fault_of_a_graph_has_its_code() {
         tensors: vec![tensor("x", TensorRole::Input), tensor("y", TensorRole::Intermediate), view],
         steps: vec![step("one", &[0], &[1])],
     };
-    let codes = |change: &dyn Fn(&mut Graph)| {
+    let codes = |change: Change<'_>| {
         let mut graph = good.clone();
         change(&mut graph);
         let found: Vec<&str> = check::check(&graph).iter().map(|fault| fault.diagnostic.code).collect();
@@ -242,7 +262,7 @@ fn every_fault_of_a_graph_has_its_code() {
         found
     };
     assert_eq!(codes(&|_| ()), Vec::<&str>::new());
-    let changes: [(&str, &dyn Fn(&mut Graph)); 17] = [
+    let changes: [(&str, Change<'_>); 17] = [
         ("graph-duplicate", &|graph| graph.tensors[0].name = "y".into()),
         ("graph-duplicate", &|graph| {
             graph.tensors.push(tensor("z", TensorRole::Intermediate));

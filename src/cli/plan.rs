@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tilewright_ir::{Diagnostic, MemoryPlan, Room, TextureLimits};
+use tilewright_ir::{Diagnostic, Graph, MemoryPlan, Room, TextureLimits};
 
 use super::certificate::CertificateOption;
 use super::exit::ExitStatus;
@@ -13,7 +13,7 @@ use super::printer::Printer;
 use crate::graph::{self, Document};
 use crate::planner::{self, Strategy};
 use crate::report::plan::Planned;
-use crate::report::{ObligationRow, PlanReport, plan_svg, plan_text};
+use crate::report::{ObligationRow, PlanReport, Source, plan_svg, plan_text};
 
 /// Plan the memory of a graph: which tensors share a pool, where in it, and the proof that none overlap
 #[derive(clap::Args, Debug)]
@@ -69,9 +69,9 @@ impl Planner {
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
     let judge = args.certificate.judge(&super::pipeline_options(global, &Shapes::default(), None))?;
     let source = Input::read(&args.graph)?.source;
-    let fault = |fault: Diagnostic| Failure::input(&source, vec![fault]);
     let document = graph::read(&source.text).map_err(|faults| Failure::input(&source, faults))?;
     let graph = &document.graph.graph;
+    let fault = |fault| Failure::input(&source, vec![placed(fault, &source, graph, args.limits)]);
     let plan = planned(args, &document).map_err(fault)?;
     let figures = planner::figures(graph, &plan, args.limits).map_err(fault)?;
     let lifetimes = planner::lifetimes(graph).map_err(fault)?;
@@ -120,6 +120,17 @@ fn planned(args: &Args, document: &Document) -> Result<MemoryPlan, Diagnostic> {
         }
     };
     planner::plan_within(&document.graph.graph, strategy, args.limits)
+}
+
+/// A fault at the first texture above the limits, if it is about that: planners know no text.
+fn placed(fault: Diagnostic, source: &Source, graph: &Graph, limits: TextureLimits) -> Diagnostic {
+    let too_large =
+        |room| matches!(room, Ok(Room::Texels { width, height }) if width > limits.width || height > limits.height);
+    let tensor = graph.tensors.iter().position(|tensor| too_large(tensor.room()));
+    match tensor.filter(|_| fault.code == "texture-limits").and_then(|at| graph::place_of(&source.text, at)) {
+        Some(span) => fault.with_label(span, "this texture"),
+        None => fault,
+    }
 }
 
 /// The judge knows no device; textures that none has are refused here.

@@ -16,7 +16,7 @@ use std::collections::HashSet;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use tilewright_ir::{DataType, Diagnostic, GraphStep, GraphTensor, Scope, TensorRole};
+use tilewright_ir::{DataType, Diagnostic, GraphStep, GraphTensor, Scope, Span, TensorRole};
 
 use super::check::{self, Place};
 use super::json::{Strict, Text, parse, told, unreadable};
@@ -321,4 +321,14 @@ impl Reader<'_> {
             None => fault.diagnostic,
         }
     }
+}
+
+/// Where the name of the node that gives a tensor stands.
+pub(super) fn place_of(text: &str, tensor: usize) -> Option<Span> {
+    let Strict(file) = parse::<Strict<FileText<'_>>>(text).ok()?;
+    let reader = Reader { text, file: &file, n_entries: entries(&file, text).ok()? };
+    let entry = reader.index().ok()?.into_iter().position(|at| at == tensor)?;
+    let node = file.node_row_ptr.partition_point(|&first| first <= entry).checked_sub(1)?;
+    let Strict(node) = file.nodes.get(node)?;
+    node.name.span(text)
 }

@@ -40,7 +40,7 @@ mod native;
 mod storage;
 mod write;
 
-use tilewright_ir::{Diagnostic, Graph, MemoryPlan};
+use tilewright_ir::{Diagnostic, Graph, MemoryPlan, Span};
 
 pub use build::GraphBuilder;
 pub(crate) use storage::BYTE;
@@ -81,5 +81,13 @@ pub fn read(text: &str) -> Result<Document, Vec<Diagnostic>> {
     match json::form(text).map_err(|fault| vec![fault])? {
         json::Form::Native => native::read(text).map(|graph| Document { graph, plan: None }),
         json::Form::Executor => executor::read(text),
+    }
+}
+
+/// Where a text that [`read`] takes names a tensor, for who finds fault with it later; none if it is written with escapes.
+pub fn place_of(text: &str, tensor: usize) -> Option<Span> {
+    match json::form(text).ok()? {
+        json::Form::Native => native::place_of(text, tensor),
+        json::Form::Executor => executor::place_of(text, tensor),
     }
 }

@@ -168,3 +168,10 @@ fn placed(fault: check::Fault, file: &FileText<'_>, text: &str) -> Diagnostic {
         None => fault.diagnostic,
     }
 }
+
+/// Where the name of a tensor stands.
+pub(super) fn place_of(text: &str, tensor: usize) -> Option<Span> {
+    let Strict(file) = parse::<Strict<FileText<'_>>>(text).ok()?;
+    let Strict(tensor) = file.tensors.get(tensor)?;
+    tensor.name.span(text)
+}

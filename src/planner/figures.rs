@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tilewright_ir::{CHANNELS, DataType, Diagnostic, Graph, MemoryPlan, Pool, Scope, TextureLimits};
 
 use super::live::{Kind, Problem, kind};
-use super::packing::area;
+use super::packing::{area, largest_live_set};
 use super::{Strategy, plan_within};
 
 /// Four ways of having memory, in bytes or texels; inputs and outputs included.
@@ -79,25 +79,14 @@ fn sums(pools: &[Pool]) -> BTreeMap<Kind, u128> {
     sums
 }
 
-/// The largest live set of each part: what comes to life and what dies, step by step.
+/// The largest live set of each part.
 fn lower_bounds(problem: &Problem<'_>, graph: &Graph) -> BTreeMap<Kind, u128> {
-    let mut changes: BTreeMap<Kind, Vec<(usize, bool, u128)>> = BTreeMap::new();
+    let mut lives: BTreeMap<Kind, Vec<(usize, usize, u128)>> = BTreeMap::new();
     let lifetimes = problem.lifetimes();
     for at in problem.holders() {
-        let (tensor, size) = (&graph.tensors[at], area(problem.room(at)));
-        let changes = changes.entry(kind(tensor.scope, tensor.dtype)).or_default();
-        changes.push((lifetimes[at].first, true, size));
-        changes.push((lifetimes[at].last + 1, false, size));
+        let (tensor, life) = (&graph.tensors[at], lifetimes[at]);
+        let lives = lives.entry(kind(tensor.scope, tensor.dtype)).or_default();
+        lives.push((life.first, life.last, area(problem.room(at))));
     }
-    let largest = |mut changes: Vec<(usize, bool, u128)>| {
-        // Of one step, what dies comes first.
-        changes.sort_unstable();
-        let (mut now, mut most) = (0u128, 0);
-        for (_, begins, size) in changes {
-            now = if begins { now + size } else { now.saturating_sub(size) };
-            most = most.max(now);
-        }
-        most
-    };
-    changes.into_iter().map(|(kind, changes)| (kind, largest(changes))).collect()
+    lives.into_iter().map(|(kind, lives)| (kind, largest_live_set(lives.into_iter()))).collect()
 }

@@ -28,7 +28,7 @@
 //! roots lie.
 //!
 //! # Best
-//! [`Strategy::Best`] tries several planners on each part and keeps the smallest, so that it is nowhere larger than
+//! [`Strategy::Best`] tries several planners, in several orders, on each part and keeps the smallest, so that it is nowhere larger than
 //! the compatible plan: buffers are one part, the textures of one scope and type are one part each. Buffers are put at
 //! offsets of one pool, multiples of [`ALIGNMENT`] bytes (of the largest vector, if one is larger); textures side by side in one texture. Since no image of
 //! OpenCL 1.2 can be read and written by one kernel, what a step reads and what it writes are never put into the same texture.

@@ -15,23 +15,38 @@ use super::live::Slot;
 use super::overlaps::Overlaps;
 use super::packing::Packing;
 
-/// Packings of a group of buffers; none of textures.
-pub(super) fn candidates(slots: &[Slot], alignment: u64) -> Vec<Packing> {
-    let Some(sizes) = slots.iter().map(|slot| bytes(slot.room)).collect::<Option<Vec<u64>>>() else {
-        return Vec::new();
-    };
-    // A size as it counts where another tensor may follow. The sum of all is far below 2^64.
-    let padded: Vec<u64> = sizes.iter().map(|size| size.next_multiple_of(alignment)).collect();
-    let mut packings = vec![packing(&sizes, &in_time(slots, &padded))];
-    let Some(overlaps) = Overlaps::new(slots) else { return packings };
-    let life = |at: usize| slots[at].last - slots[at].first + 1;
-    let volume = |at: usize| u128::from(sizes[at]) * life(at) as u128;
-    let greedy = |order: &[usize]| packing(&sizes, &greedy(&padded, &overlaps, order));
-    packings.push(greedy(&ordered(slots.len(), |at| (sizes[at], life(at)))));
-    packings.push(greedy(&ordered(slots.len(), |at| (volume(at), sizes[at]))));
-    packings.push(greedy(&ordered(slots.len(), |at| (life(at), sizes[at]))));
-    packings.push(greedy(&ordered(slots.len(), |at| (Reverse(slots[at].first), sizes[at]))));
-    packings
+/// The greedy planner of a group of buffers.
+#[derive(Debug)]
+pub(super) struct Greedy {
+    sizes: Vec<u64>,
+    padded: Vec<u64>,
+    overlaps: Overlaps,
+}
+
+impl Greedy {
+    /// None of a group of textures, or where too many are alive at once.
+    pub(super) fn new(slots: &[Slot], alignment: u64) -> Option<Self> {
+        let (sizes, padded) = sizes(slots, alignment)?;
+        Some(Self { sizes, padded, overlaps: Overlaps::new(slots)? })
+    }
+
+    /// Places all in this order.
+    pub(super) fn pack(&self, order: &[usize]) -> Packing {
+        packing(&self.sizes, &greedy(&self.padded, &self.overlaps, order))
+    }
+}
+
+/// The planner in order of time; nothing of textures.
+pub(super) fn in_time(slots: &[Slot], alignment: u64) -> Option<Packing> {
+    let (sizes, padded) = sizes(slots, alignment)?;
+    Some(packing(&sizes, &time_ordered(slots, &padded)))
+}
+
+/// Sizes, and as they count where another tensor may follow. The sum of all is far below 2^64.
+fn sizes(slots: &[Slot], alignment: u64) -> Option<(Vec<u64>, Vec<u64>)> {
+    let sizes = slots.iter().map(|slot| bytes(slot.room)).collect::<Option<Vec<u64>>>()?;
+    let padded = sizes.iter().map(|size| size.next_multiple_of(alignment)).collect();
+    Some((sizes, padded))
 }
 
 /// The places with the greatest key first; of equal ones the first.
@@ -55,7 +70,7 @@ fn packing(sizes: &[u64], offsets: &[u64]) -> Packing {
     Packing { pools: end.into_iter().map(Room::Bytes).collect(), places: places.collect() }
 }
 
-fn in_time(slots: &[Slot], sizes: &[u64]) -> Vec<u64> {
+fn time_ordered(slots: &[Slot], sizes: &[u64]) -> Vec<u64> {
     let mut ending = ordered(slots.len(), |at| Reverse(slots[at].last)).into_iter().peekable();
     let mut offsets = vec![0; slots.len()];
     let mut arena = Arena::default();
@@ -185,7 +200,9 @@ mod tests {
     fn two_small_buffers_lie_side_by_side_where_a_large_one_was() {
         let slot = |first, last, bytes| Slot { first, last, room: Room::Bytes(bytes) };
         let slots = [slot(0, 1, 1000), slot(1, 2, 300), slot(2, 4, 500), slot(3, 4, 448)];
-        let best = candidates(&slots, 64).into_iter().map(|packing| packing.size()).min();
-        assert_eq!(best, Some(1024 + 300)); // each begins at a multiple of 64
+        let greedy = Greedy::new(&slots, 64).unwrap();
+        let orders = [[0, 1, 2, 3], [3, 2, 1, 0], [0, 2, 3, 1]];
+        let best = orders.iter().map(|order| greedy.pack(order).size()).min();
+        assert_eq!(best, Some(320 + 1000)); // each begins at a multiple of 64
     }
 }

@@ -26,6 +26,20 @@ pub(super) fn area(room: Room) -> u128 {
     }
 }
 
+/// The largest sum of sizes that are alive in one step; each has its first and its last one.
+pub(super) fn largest_live_set(lives: impl Iterator<Item = (usize, usize, u128)>) -> u128 {
+    let mut changes: Vec<(usize, bool, u128)> =
+        lives.flat_map(|(first, last, size)| [(first, true, size), (last + 1, false, size)]).collect();
+    // Of one step, what dies comes first.
+    changes.sort_unstable();
+    let (mut now, mut most) = (0u128, 0);
+    for (_, begins, size) in changes {
+        now = if begins { now + size } else { now.saturating_sub(size) };
+        most = most.max(now);
+    }
+    most
+}
+
 /// A pool for each.
 pub(super) fn unshared(slots: &[Slot]) -> Packing {
     let places = slots.iter().enumerate().map(|(pool, slot)| (pool, whole(slot.room)));

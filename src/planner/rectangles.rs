@@ -9,7 +9,6 @@ use std::collections::HashSet;
 use tilewright_ir::{Region, Room, TextureLimits};
 
 use super::live::Group;
-use super::offsets::ordered;
 use super::overlaps::Overlaps;
 use super::packing::Packing;
 
@@ -22,26 +21,26 @@ const WORK_PER_SLOT: usize = 4000;
 /// Comparisons that are always made.
 const SOME_WORK: usize = 1 << 20;
 
-/// Packings of a group of textures; none of buffers.
-pub(super) fn candidates(group: &Group, limits: TextureLimits) -> Vec<Packing> {
-    let Some(extents) = group.slots.iter().map(|slot| texels(slot.room)).collect::<Option<Vec<_>>>() else {
-        return Vec::new();
-    };
-    let Some(overlaps) = Overlaps::new(&group.slots) else { return Vec::new() };
-    let n = extents.len();
-    let area = |at: usize| u128::from(extents[at].width) * u128::from(extents[at].height);
-    let life = |at: usize| group.slots[at].last - group.slots[at].first + 1;
-    let orders = [
-        (0..n).collect(),
-        ordered(n, area),
-        ordered(n, |at| (extents[at].height, extents[at].width)),
-        ordered(n, |at| (extents[at].width, extents[at].height)),
-        ordered(n, |at| area(at) * life(at) as u128),
-    ];
-    let try_order = |(order, prefer_new): (&Vec<usize>, bool)| {
-        Packer { group, extents: &extents, overlaps: &overlaps, limits, prefer_new, work: 0 }.pack(order)
-    };
-    orders.iter().flat_map(|order| [(order, false), (order, true)]).filter_map(try_order).collect()
+/// The planner of a group of textures.
+#[derive(Debug)]
+pub(super) struct Sheets<'a> {
+    group: &'a Group,
+    extents: Vec<Extent>,
+    overlaps: Overlaps,
+    limits: TextureLimits,
+}
+
+impl<'a> Sheets<'a> {
+    /// None of a group of buffers, or where too many are alive at once.
+    pub(super) fn new(group: &'a Group, limits: TextureLimits) -> Option<Self> {
+        let extents = group.slots.iter().map(|slot| texels(slot.room)).collect::<Option<Vec<_>>>()?;
+        Some(Self { group, extents, overlaps: Overlaps::new(&group.slots)?, limits })
+    }
+
+    /// Places all in this order; none if that is too much work. `prefer_new` begins a new sheet where growing one adds as much.
+    pub(super) fn pack(&self, order: &[usize], prefer_new: bool) -> Option<Packing> {
+        Packer { of: self, prefer_new, work: 0 }.pack(order)
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -96,11 +95,7 @@ impl Sheet {
 }
 
 struct Packer<'a> {
-    group: &'a Group,
-    extents: &'a [Extent],
-    overlaps: &'a Overlaps,
-    limits: TextureLimits,
-    /// A new sheet, where growing one adds as much.
+    of: &'a Sheets<'a>,
     prefer_new: bool,
     work: usize,
 }
@@ -125,10 +120,10 @@ impl Packer<'_> {
             for sheet in &mut sheets {
                 sheet.alive.clear();
             }
-            for (sheet, rectangle) in self.overlaps.of(slot).iter().filter_map(|&other| placed[other]) {
+            for (sheet, rectangle) in self.of.overlaps.of(slot).iter().filter_map(|&other| placed[other]) {
                 sheets[sheet].alive.push(rectangle);
             }
-            let extent = self.extents[slot];
+            let extent = self.of.extents[slot];
             let own = u128::from(extent.width) * u128::from(extent.height);
             let mut best: Option<Choice> = None;
             for (at, sheet) in sheets.iter().enumerate() {
@@ -136,7 +131,7 @@ impl Packer<'_> {
                     best = best.into_iter().chain(self.choose(extent, sheet, at)).min();
                 }
             }
-            self.work += sheets.len() + self.overlaps.of(slot).len();
+            self.work += sheets.len() + self.of.overlaps.of(slot).len();
             if self.work > SOME_WORK + WORK_PER_SLOT * order.len() {
                 return None;
             }
@@ -161,16 +156,17 @@ impl Packer<'_> {
 
     /// Whether no step would read and write the sheet if the slot lay there.
     fn may_lie(&mut self, slot: usize, sheet: &Sheet) -> bool {
-        let readers = &self.group.readers[slot];
+        let readers = &self.of.group.readers[slot];
         self.work += readers.len();
-        !sheet.read.contains(&self.group.slots[slot].first) && !readers.iter().any(|step| sheet.written.contains(step))
+        !sheet.read.contains(&self.of.group.slots[slot].first)
+            && !readers.iter().any(|step| sheet.written.contains(step))
     }
 
     fn put(&self, slot: usize, rectangle: Rectangle, sheet: &mut Sheet) {
         sheet.extent.width = sheet.extent.width.max(rectangle.right());
         sheet.extent.height = sheet.extent.height.max(rectangle.bottom());
-        sheet.written.insert(self.group.slots[slot].first);
-        sheet.read.extend(self.group.readers[slot].iter().copied());
+        sheet.written.insert(self.of.group.slots[slot].first);
+        sheet.read.extend(self.of.group.readers[slot].iter().copied());
     }
 
     /// The best place in one sheet.
@@ -186,7 +182,7 @@ impl Packer<'_> {
                 width: sheet.extent.width.max(rectangle.right()),
                 height: sheet.extent.height.max(rectangle.bottom()),
             };
-            if grown.width > self.limits.width || grown.height > self.limits.height {
+            if grown.width > self.of.limits.width || grown.height > self.of.limits.height {
                 return;
             }
             let added = u128::from(grown.width) * u128::from(grown.height) - sheet.area();

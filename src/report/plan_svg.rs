@@ -171,10 +171,12 @@ impl Picture<'_> {
         let mut lines = vec![(format!("pool {}", pool.storage_id), "#222"), (kind, "#555"), (size.clone(), "#555")];
         lines.extend(axis.name().map(|name| (format!("{name}, from the top"), "#888")));
         if height < 14.0 * float(lines.len()) {
-            lines = vec![(format!("pool {}", pool.storage_id), "#222"), (size, "#555")];
+            lines = vec![(format!("pool {}", pool.storage_id), "#222"), (size.clone(), "#555")];
         }
         if height < 14.0 * float(lines.len()) {
             lines.truncate(1);
+            let beside = MARGIN + 7.2 * float(lines[0].0.chars().count()) + 4.0;
+            self.text(beside, y + 12.0, "font-size=\"10\" fill=\"#666\"", &size);
         }
         for (at, (text, color)) in lines.iter().enumerate() {
             let weight = if at == 0 { " font-weight=\"bold\"" } else { "" };
@@ -209,11 +211,14 @@ impl Picture<'_> {
             row.first,
             row.last,
         );
-        let fits = |text: &str, font: f64| float(text.chars().count()) * font * 0.6 + 4.0 <= width;
+        let fits = |text: &str, font: f64| float(text.chars().count()) * font * 0.6 + 3.9 <= width;
         let font = (high - 3.0).min(12.0);
         if font < 6.0 {
             return;
         }
+        // Smaller letters, if the name fits then.
+        let narrow = (width - 4.0) / (0.6 * float(row.name.chars().count().max(1)));
+        let font = if narrow >= 8.0 { font.min(narrow) } else { font };
         let middle =
             format!("fill=\"#111\" text-anchor=\"middle\" pointer-events=\"none\" font-size=\"{}\"", number(font));
         let (center, mid) = (x + width / 2.0, top + high / 2.0);

@@ -40,7 +40,7 @@ pub fn plan(report: &PlanReport, style: Style) -> String {
 
 fn rows(out: &mut String, head: &[&str], rows: impl Iterator<Item = Vec<String>>, style: Style) {
     let mut lines = vec![head.iter().map(|&word| word.to_owned()).collect::<Vec<_>>()];
-    lines.extend(rows);
+    lines.extend(rows.map(|row| row.into_iter().map(shortened).collect()));
     let n = lines.len() - 1;
     if n > MAX_ROWS && !style.verbose {
         lines.truncate(1 + MAX_ROWS);
@@ -49,6 +49,15 @@ fn rows(out: &mut String, head: &[&str], rows: impl Iterator<Item = Vec<String>>
     if n > MAX_ROWS && !style.verbose {
         line(out, &format!("  ... and {} more, which --verbose shows", n - MAX_ROWS));
     }
+}
+
+/// Names and shapes may be of any length; a table is not.
+fn shortened(cell: String) -> String {
+    const MOST: usize = 48;
+    if cell.chars().count() <= MOST {
+        return cell;
+    }
+    cell.chars().take(MOST - 3).chain("...".chars()).collect()
 }
 
 fn pool(pool: &PoolRow) -> Vec<String> {
