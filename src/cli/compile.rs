@@ -37,6 +37,9 @@ pub struct Args {
     output: PathBuf,
     #[command(flatten)]
     limits: Limits,
+    /// Kernels that test every place in a texture before they access it and report the first that is outside
+    #[arg(long)]
+    checked: bool,
 }
 
 /// The folder of the proof.
@@ -72,6 +75,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     let internal = |error: &dyn std::fmt::Display| Failure::Internal(error.to_string());
     let judge = Judge::new(options.judge_config()).map_err(|error| internal(&error))?.recording();
     let mut report = FileReport::empty(&input.source, options.setting(super::solver()?));
+    let kernels = codegen::Options { checked: args.checked, placed: false };
     let mut outputs = Vec::new();
     let mut worst = Verdict::Proved;
     for program in &mut programs.programs {
@@ -80,7 +84,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         let lowering = lowering.map_err(|found| fault(explained(limits.as_ref(), found)))?;
         worst = worst.max(lowering.verdict());
         if lowering.complete {
-            outputs.extend(files(&program.func.name, &lowering).map_err(fault)?);
+            outputs.extend(files(&program.func.name, &lowering, kernels).map_err(fault)?);
         }
         let mut row = CheckReport::of_lowering(&program.func.name, &lowering);
         row.texture_limits = limits;
@@ -119,9 +123,13 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
 }
 
 /// The files of one function.
-fn files(function: &str, lowering: &Lowering) -> Result<Vec<Output>, Vec<tilewright_ir::Diagnostic>> {
+fn files(
+    function: &str,
+    lowering: &Lowering,
+    options: codegen::Options,
+) -> Result<Vec<Output>, Vec<tilewright_ir::Diagnostic>> {
     let stem: String = function.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '_' }).collect();
-    let generated = codegen::generate(validate(lowering.last())?)?;
+    let generated = codegen::generate_with(validate(lowering.last())?, &options)?;
     let mut outputs = vec![
         Output { name: format!("{stem}.cl"), text: generated.source },
         Output { name: format!("{stem}.json"), text: to_line(&generated.metadata) + "\n" },

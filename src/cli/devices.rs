@@ -40,6 +40,8 @@ struct Row<'a> {
     global_memory_bytes: u64,
     max_work_group_size: u64,
     images: bool,
+    image2d_max_width: u64,
+    image2d_max_height: u64,
     fp64: bool,
     fp16: bool,
     correctly_rounded_divide_sqrt: bool,
@@ -60,6 +62,8 @@ impl<'a> Row<'a> {
             global_memory_bytes: info.global_memory_bytes,
             max_work_group_size: info.max_work_group_size,
             images: info.images,
+            image2d_max_width: info.image2d_max_width,
+            image2d_max_height: info.image2d_max_height,
             fp64: info.fp64,
             fp16: info.fp16,
             correctly_rounded_divide_sqrt: info.correctly_rounded_divide_sqrt,
@@ -90,7 +94,8 @@ pub fn run(_: &Args, _: &Global, printer: &mut Printer) -> Result<ExitStatus, Fa
 fn text(survey: &Survey, solver: &str) -> String {
     let mut out = format!("solver: {solver}\n");
     for info in &survey.devices {
-        let features = [("images", info.images), ("fp64", info.fp64), ("fp16", info.fp16)];
+        let images = format!("images up to {}x{}", info.image2d_max_width, info.image2d_max_height);
+        let features = [(images.as_str(), info.images), ("fp64", info.fp64), ("fp16", info.fp16)];
         let features: Vec<_> = features.iter().filter(|(_, there)| *there).map(|(name, _)| *name).collect();
         let gibibytes = info.global_memory_bytes >> 30;
         let _ = write!(
@@ -100,7 +105,7 @@ fn text(survey: &Survey, solver: &str) -> String {
             info.device_type,
             info.compute_units,
             info.opencl_c_version.trim(),
-            features.join(" "),
+            features.join(", "),
             if info.available { "" } else { ", not available" }
         );
     }

@@ -42,13 +42,44 @@
 //!   vectors are read and written by `vload` and `vstore` on pointers to single lanes. Indices with a stride are read
 //!   and written lane by lane.
 //! - **Aliases** of another type are casts of the pointer; OpenCL compilers assume no strict aliasing unless asked to.
-//! - **Memory.** What is allocated around the nests is a buffer that the host allocates, whatever its scope: texture
-//!   and local scopes are held in global memory, and the metadata says so. What is allocated in a nest is an array
-//!   of the work-item. Rows of a buffer with several physical axes lie one after another.
+//! - **Memory.** What is allocated around the nests is a buffer that the host allocates. Scope `local` is held in global
+//!   memory there, and the metadata says so. What is allocated in a nest is an array of the work-item. Rows of a buffer
+//!   with several physical axes lie one after another.
+//! - **Conditionals** evaluate the arm that they choose and no other, lest a guarded load leave its buffer: `c ? a : b`
+//!   does so for a condition of one lane, also between vectors. Where each lane has a condition of its own, `select`
+//!   would evaluate both arms; the result is put together from lanes, `(float4)(c0 ? a0 : b0, ..)`.
 //! - **Order.** The language has no barrier; where work-items of a group may touch each other's elements between two
 //!   statements, one is written. Groups cannot wait for each other: that is an error.
 //! - **Traps.** A division by zero, an index out of bounds or a failed `assert` inside a kernel is not noticed by the
 //!   device. Only a program that ran in the interpreter without a trap should be launched.
+//!
+//! # Textures
+//!
+//! A texel buffer ([`Buffer::is_texel_buffer`](tilewright_ir::Buffer::is_texel_buffer)), or a parameter or allocation
+//! that has one as its alias, is an `image2d_t` of four channels. A texture that has no texels is not lowered, and an
+//! error: it is never held in other memory.
+//!
+//! - **Access** is inferred: an image is `read_only` or `write_only` in a kernel. OpenCL 1.2 has no images that are
+//!   both, so a kernel that would need one is refused (`opencl-image-access`). Nests at the root are kernels of their
+//!   own, so that a texture may be written by one and read by the next.
+//! - **Coordinates** are of type `int`, not normalised, and the column comes first: row `r`, column `c` of the buffer is
+//!   `(int2)(c, r)`. There is one sampler, `tw_sampler`: no filter, and zeros outside of the image.
+//! - **Reads** are `read_imagef`, `read_imagei`, `read_imageui`, of whole texels. A single channel is picked from one:
+//!   `.s2` for a lane that is known, `tw_channel_f(texel, lane)` for one that is not.
+//! - **Writes** are of whole texels. To store one channel of four is an error (`opencl-channel-store`); a value is never
+//!   spread over the channels.
+//! - **Types.** `float32`, and `float16` as half-float images, whose channels the builtins convert from and to `float`:
+//!   no arithmetic in `half` is needed. Integers of 8, 16 and 32 bits are integer images, read and written as 32 bits
+//!   and converted exactly.
+//! - **Limits.** A launch whose textures are above the limits that the program is lowered for is refused
+//!   ([`Generated::plan`]); the device crate refuses what is above those of the device.
+//! - **Checked kernels** ([`Options::checked`]) test every row, column and lane against the texture's extents before the
+//!   access. A bad read gives 0, a bad write is left out, and the first of them is reported with its site
+//!   ([`Metadata::sites`]), row, column and lane in a buffer that such kernels take last: of work-items that run at
+//!   once, any may be first. Devices trap nothing of the kind, and in a pool of textures the neighbour would be hit.
+//! - **Placed kernels** ([`Options::placed`]) take after each buffer or image where it begins in its memory:
+//!   `const int2 T_origin` (column, row) is added to the coordinates, `const long A_offset` in bytes to the pointer. So a
+//!   tensor can be a part of a pool ([`Generated::launches`]). The extents that are checked stay those of the texture.
 
 mod checked;
 mod expr;

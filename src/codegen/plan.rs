@@ -113,23 +113,24 @@ impl Generated {
                 return Err(fault(format!("assertion `{}` fails: {}", check.cond, check.message)));
             }
         }
-        for (info, placement) in self.metadata.buffers.iter().zip(placements) {
-            let is_placed = self.metadata.kernels.iter().any(|kernel| {
-                kernel
-                    .args
-                    .iter()
-                    .any(|arg| matches!(arg, ArgInfo::Origin(at) if self.metadata.buffers[*at].data == info.data))
-            });
-            let is_used = info.read || info.written;
-            if placement.origin != Origin::Start && is_used && !is_placed {
-                return Err(fault(format!(
-                    "`{}` begins at the start of its memory: the kernels are not placed",
-                    info.name
-                )));
-            }
-        }
+        self.check_origins(placements)?;
         let memory = Memory { placements, report };
         self.metadata.kernels.iter().map(|info| self.launch(info, &bindings, arguments, &memory)).collect()
+    }
+
+    /// Only placed kernels reach memory that does not begin at the start.
+    fn check_origins(&self, placements: &[Placement]) -> Result<(), Diagnostic> {
+        for ((number, info), placement) in self.metadata.buffers.iter().enumerate().zip(placements) {
+            let fits =
+                |args: &[ArgInfo]| args.contains(&ArgInfo::Origin(number)) || !args.contains(&ArgInfo::Buffer(number));
+            let is_placed = self.metadata.kernels.iter().all(|kernel| fits(&kernel.args));
+            if placement.origin != Origin::Start && !is_placed {
+                let text =
+                    format!("`{}` has to begin at the start of its memory: the kernels are not placed", info.name);
+                return Err(fault(text));
+            }
+        }
+        Ok(())
     }
 
     fn launch(

@@ -9,7 +9,7 @@ use tilewright_ir::{Bindings, Buffer, PrimFunc, validate};
 
 use super::engine::{Engine, Fault, Program, Ran};
 use super::layout::shape;
-use crate::codegen::{self, Generated, generate};
+use crate::codegen::{self, Generated, Options, generate_with};
 
 /// A device, opened.
 #[derive(Debug)]
@@ -36,6 +36,11 @@ impl OpenCl {
     /// What the device lacks for a program; none if it has all.
     fn lacks(&self, generated: &Generated) -> Option<String> {
         let info = self.session.info();
+        if let Some(buffer) = generated.metadata.buffers.iter().find(|buffer| buffer.image.is_some())
+            && !info.images
+        {
+            return Some(format!("{} has no images, which texture `{}` needs", info.label(), buffer.name));
+        }
         let missing = generated.metadata.required_extensions.iter().find(|name| match name.as_str() {
             "cl_khr_fp64" => !info.fp64,
             other => !info.extensions.iter().any(|extension| extension == other),
@@ -47,7 +52,9 @@ impl OpenCl {
         let first = |found: Vec<tilewright_ir::Diagnostic>| {
             Fault::Error(found.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
         };
-        let generated = generate(validate(func).map_err(first)?).map_err(first)?;
+        // Devices do not trap what is outside of a texture; kernels that access none are the same either way.
+        let options = Options { checked: true, placed: false };
+        let generated = generate_with(validate(func).map_err(first)?, &options).map_err(first)?;
         if let Some(what) = self.lacks(&generated) {
             return Err(Fault::Skipped(what));
         }
@@ -56,6 +63,9 @@ impl OpenCl {
         let options = BuildOptions { correctly_rounded: true, flags: generated.metadata.build_options.clone() };
         let program = self.session.build(&generated.source, &options).map_err(|error| fault(&error))?;
         let output = self.session.run(&program, &plan, &RunOptions::default()).map_err(|error| fault(&error))?;
+        if let Some(outside) = generated.outside_texture(&output.buffers, symbols) {
+            return Err(Fault::Trap { message: outside.to_string(), is_undefined_read: false });
+        }
         let data = generated.metadata.buffers.iter().map(|info| &info.data);
         let results: BTreeMap<_, _> = data.zip(output.buffers).collect();
         for (place, param) in func.params.iter().enumerate() {
@@ -94,7 +104,9 @@ impl Engine for OpenCl {
 
 /// No device is a reason to skip; a device that fails is not.
 fn fault(error: &DeviceError) -> Fault {
-    if error.is_absent() { Fault::Skipped(error.to_string()) } else { Fault::Error(error.to_string()) }
+    // A device without images of some type is not at fault either.
+    let is_lacking = error.is_absent() || matches!(error, DeviceError::Unsupported { .. });
+    if is_lacking { Fault::Skipped(error.to_string()) } else { Fault::Error(error.to_string()) }
 }
 
 /// The arguments as bytes. What is not defined is poisoned, so that a kernel that reads it shows.

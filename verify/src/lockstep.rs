@@ -223,6 +223,10 @@ impl<'a> Lockstep<'a> {
                 StmtKind::Store { buffer: x, indices: old_index, value: old_value },
                 StmtKind::Store { buffer: y, indices: new_index, value: new_value },
             ) => self.store((x, old_index, old_value), (y, new_index, new_value)),
+            (StmtKind::If { .. }, _) if self.split_by_lane(old).is_some() => {
+                let split = self.split_by_lane(old);
+                split.iter().for_each(|ordered| self.stmt(ordered, new));
+            }
             (
                 StmtKind::If { cond: x, then_body: then_old, else_body: else_old },
                 StmtKind::If { cond: y, then_body: then_new, else_body: else_new },

@@ -1,8 +1,8 @@
 //! The walk through loops that became lanes.
 
-use tilewright_ir::{Expr, For, Stmt, StmtKind};
+use tilewright_ir::{BinaryOp, Expr, For, Stmt, StmtKind};
 
-use super::{Goal, GoalKind, Lockstep};
+use super::{Goal, GoalKind, Lockstep, plain};
 use crate::access::describe;
 use crate::lanes::{self, Apart, Gathered};
 use crate::path::Step;
@@ -38,6 +38,25 @@ impl Lockstep<'_> {
         self.stmts(&[&outer.body], &[&one]);
         self.lane = around;
         self.renames = renames;
+    }
+
+    /// Conditions around a store with those in front that are the same in all lanes, as vectors have them: `if own and shared`
+    /// is `if shared: if own`. None where they are in that order.
+    pub(super) fn split_by_lane(&self, stmt: &Stmt) -> Option<Stmt> {
+        let lane = self.lane.as_ref()?;
+        let (mut shared, mut own, mut moved) = (Vec::new(), Vec::new(), false);
+        let mut inner = stmt.clone();
+        while let StmtKind::If { cond, then_body, else_body: None } = &inner.kind {
+            let parts = conjuncts(cond).into_iter().partition(|part| part.vars().contains(lane));
+            let (differing, common): (Vec<_>, Vec<_>) = parts;
+            moved |= !common.is_empty() && !(differing.is_empty() && own.is_empty());
+            shared.extend(common.into_iter().reduce(Expr::and));
+            own.extend(differing.into_iter().reduce(Expr::and));
+            let [only] = plain(&[then_body]).try_into().ok()?;
+            inner = only;
+        }
+        let conditions = shared.into_iter().chain(own).rev();
+        moved.then(|| conditions.fold(inner, |body, cond| Stmt::guarded(cond, body)))
     }
 
     /// Whether a condition differs from lane to lane and guards the store of a texture that the function allocates: it may
@@ -87,5 +106,13 @@ impl Lockstep<'_> {
             None => GoalKind::Alone(Box::new(gathered)),
         };
         add("race", subject, kind);
+    }
+}
+
+/// The parts of a conjunction.
+fn conjuncts(cond: &Expr) -> Vec<Expr> {
+    match cond {
+        Expr::Binary(BinaryOp::And, a, b) => [conjuncts(a), conjuncts(b)].concat(),
+        _ => vec![cond.clone()],
     }
 }
