@@ -474,3 +474,17 @@ impl Rewrite for Apart {
         }
     }
 }
+
+#[test]
+fn what_the_program_asserts_may_be_relied_on() {
+    let height = Expr::from(Var::index("h"));
+    let blocks = height.clone().floor_div(int(4));
+    let func = tiled(&height, &height, blocks, None);
+    let StmtKind::Allocate { buffer, body } = &func.body.kind else { panic!() };
+    let cond = Expr::binary(BinaryOp::Eq, height.floor_mod(int(4)), int(0));
+    let assert = Stmt::new(StmtKind::Assert { cond, message: "whole blocks".into() });
+    let body = Box::new(Stmt::seq(vec![assert, (**body).clone()]));
+    let asserted = PrimFunc { body: Stmt::new(StmtKind::Allocate { buffer: buffer.clone(), body }), ..func.clone() };
+    assert!(alone(&asserted).iter().all(|report| report.verdict.is_proved()));
+    refutation(&alone(&func), "defined");
+}
