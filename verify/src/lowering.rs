@@ -102,7 +102,7 @@ fn written<'a>(func: &'a PrimFunc, evidence: &'a LoweringEvidence) -> Result<Vec
 }
 
 /// The statements of the outermost sequence, allocations and declarations stepped into.
-pub(crate) fn root(stmt: &Stmt) -> Vec<&Stmt> {
+fn root(stmt: &Stmt) -> Vec<&Stmt> {
     match &stmt.kind {
         StmtKind::Allocate { body, .. } | StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => root(body),
         StmtKind::Seq(stmts) => stmts.iter().flat_map(root).collect(),

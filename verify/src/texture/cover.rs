@@ -25,8 +25,8 @@ use crate::verdict::Verdict;
 /// Loops from 0, each with its extent.
 type Loops = Vec<(Var, Expr)>;
 
-/// That a store of whole texels writes every texel of its buffer; none if this is not seen.
-pub(super) fn covers(judge: &Judge, store: &Access) -> Option<Decision> {
+/// That a store of whole texels, in a nest that `start` leads to, writes every texel of its buffer; none if this is not seen.
+pub(super) fn covers(judge: &Judge, start: &Path, store: &Access) -> Option<Decision> {
     let (Some(Step::Loop(lane, min, lanes)), [row, column, Expr::Var(last)]) =
         (store.path.steps.last(), store.indices.as_slice())
     else {
@@ -36,9 +36,9 @@ pub(super) fn covers(judge: &Judge, store: &Access) -> Option<Decision> {
     if !whole {
         return None;
     }
-    let nowhere = Path { steps: Vec::new(), ..store.path.clone() };
-    let steps = &store.path.steps[..store.path.steps.len() - 1];
-    let (loops, texel) = unguarded(judge, &nowhere, steps, vec![row.clone(), column.clone()])?;
+    let nowhere = start;
+    let steps = store.path.steps.get(start.steps.len()..store.path.steps.len() - 1)?;
+    let (loops, texel) = unguarded(judge, nowhere, steps, vec![row.clone(), column.clone()])?;
     let used = texel.iter().chain(loops.iter().map(|(_, extent)| extent)).flat_map(Expr::vars);
     let outside = |var: &Var| nowhere.symbols.contains(var) || nowhere.scalars.contains(var);
     for var in used {
@@ -47,7 +47,7 @@ pub(super) fn covers(judge: &Judge, store: &Access) -> Option<Decision> {
         }
     }
     let one_to_one = one_to_one(judge, &loops, texel, &store.buffer.shape[..2]);
-    let counted = counted(judge, &nowhere, &loops, &store.buffer.shape[..2]);
+    let counted = counted(judge, nowhere, &loops, &store.buffer.shape[..2]);
     (one_to_one && counted).then(|| (Verdict::Proved, "one to one, and as many iterations as texels".into()))
 }
 

@@ -17,8 +17,8 @@ use crate::access::{Access, accesses, at_point, describe};
 use crate::concrete::{instances, tuple};
 use crate::judge::{Decision, Judge, Report, decide};
 use crate::lanes::{one_to_one, renamed, values};
-use crate::lowering::root;
 use crate::path::{Path, Step, sites_in};
+use crate::record;
 use crate::term::Prop;
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
@@ -30,6 +30,8 @@ const LOOKED_AT: usize = 1 << 16;
 struct Touch {
     /// Position of the nest among the statements of the function.
     nest: usize,
+    /// The way to the nest.
+    start: Path,
     access: Access,
     writes: bool,
     /// The loops around it that run at once.
@@ -118,25 +120,50 @@ fn concurrent(stmt: &Stmt) -> HashSet<Var> {
     found
 }
 
+/// The statements that are launched one after the other, as kernels are, each with the way to it.
+fn nests<'a>(stmt: &'a Stmt, path: &mut Path, found: &mut Vec<(Path, &'a Stmt)>) {
+    match &stmt.kind {
+        StmtKind::Seq(stmts) => stmts.iter().for_each(|stmt| nests(stmt, path, found)),
+        StmtKind::Allocate { body, .. } | StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => {
+            nests(body, path, found);
+        }
+        StmtKind::Let { var, value, body } => {
+            found.push((path.clone(), stmt));
+            path.steps.push(Step::Let(var.clone(), value.clone()));
+            nests(body, path, found);
+        }
+        StmtKind::Assert { cond, .. } => {
+            found.push((path.clone(), stmt));
+            path.steps.push(Step::Guard(cond.clone(), true));
+        }
+        StmtKind::For(_) | StmtKind::Store { .. } | StmtKind::If { .. } | StmtKind::Evaluate(_) => {
+            found.push((path.clone(), stmt));
+        }
+    }
+}
+
 impl<'a> Texels<'a> {
     fn new(judge: &'a Judge, func: &'a PrimFunc) -> Self {
-        let nests = root(&func.body);
-        let start = Path::of(func);
+        let mut found = Vec::new();
+        nests(&func.body, &mut Path::of(func), &mut found);
         let mut touches = Vec::new();
-        for (nest, stmt) in nests.iter().enumerate() {
+        for (nest, (start, stmt)) in found.iter().enumerate() {
             let concurrent = concurrent(stmt);
-            for site in sites_in(stmt, &start) {
+            // The body of a binding is a nest, or several, of its own.
+            let binding = matches!(stmt.kind, StmtKind::Let { .. });
+            for site in sites_in(stmt, start).into_iter().take(if binding { 1 } else { usize::MAX }) {
                 let stores = matches!(site.stmt.kind, StmtKind::Store { .. });
                 let all = accesses(&site);
                 let last = all.len();
                 for (place, access) in all.into_iter().enumerate() {
                     let loops = access.path.loops();
                     let at_once = loops.into_iter().filter(|var| concurrent.contains(var)).collect();
-                    touches.push(Touch { nest, access, writes: stores && place + 1 == last, at_once });
+                    let writes = stores && place + 1 == last;
+                    touches.push(Touch { nest, start: start.clone(), access, writes, at_once });
                 }
             }
         }
-        Self { judge, nests, touches }
+        Self { judge, nests: found.into_iter().map(|(_, stmt)| stmt).collect(), touches }
     }
 
     /// Iterations that run at once never write one texel, and no nest both reads and writes.
@@ -189,8 +216,9 @@ impl<'a> Texels<'a> {
             .into_iter()
             .filter(|(var, ..)| write.at_once.contains(var) || used.contains(var))
             .collect();
-        match one_to_one(self.judge, &loops, write.texel(), &write.access.buffer.shape) {
-            (Verdict::Proved, how) => (Verdict::Proved, how),
+        let by_map = || Some(one_to_one(self.judge, &loops, write.texel(), &write.access.buffer.shape));
+        match record::attempt(by_map) {
+            Some((Verdict::Proved, how)) => (Verdict::Proved, how),
             _ => self.apart_under_conditions(write),
         }
     }
@@ -250,7 +278,8 @@ impl<'a> Texels<'a> {
             if earlier.iter().chain([read]).any(|touch| !is_texels(&touch.access.buffer)) {
                 return unknown(format!("`{texture}` is used in another shape than texels"));
             }
-            let whole = earlier.iter().find_map(|write| covers(self.judge, &write.access));
+            let whole =
+                earlier.iter().find_map(|write| record::attempt(|| covers(self.judge, &write.start, &write.access)));
             let decision = whole.unwrap_or_else(|| enumerated(read, &earlier));
             match decision {
                 (Verdict::Proved, how) => method = how,
