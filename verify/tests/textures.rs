@@ -5,7 +5,9 @@
 mod texture_programs;
 
 use texture_programs::*;
+use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{BinaryOp, Buffer, Evidence, Expr, ForKind, PrimFunc, Scope, Stmt, StmtKind, TextureLimits, Var};
+use tilewright_verify::{Config, Judge, Report, Verdict};
 
 #[test]
 fn activations_with_ragged_channels_are_proved() {
@@ -263,4 +265,114 @@ fn lanes_without_a_value_hold_a_constant_or_nothing_is_proved() {
     };
     let reports = store(full, value).judged();
     assert!(reports.iter().any(|report| report.obligation == "simulation" && !report.verdict.is_proved()));
+}
+
+/// Only the reports of the program after, taken by itself.
+fn alone(func: &PrimFunc) -> Vec<Report> {
+    let reports = Judge::new(Config::default()).unwrap().check_program(func);
+    for report in &reports {
+        eprintln!("{:13} {:60} {} [{}]", report.obligation, report.subject, report.verdict, report.method);
+    }
+    reports
+}
+
+/// `for y, x: T[y, x, all] = 1`, split by 4 and guarded up to `guard` rows, then `for y, x: Y[y, x, k] = T[y, x, k]`.
+fn tiled(height: &Expr, guard: &Expr, blocks: Expr, limits: Option<TextureLimits>) -> PrimFunc {
+    let shape = vec![height.clone(), int(7), int(4)];
+    let output = Buffer::compact("Y", F32, shape.clone());
+    let texture = Buffer::compact("T", F32, shape).with(|info| {
+        info.scope = Scope::Texture;
+        info.axis_separators = tilewright_ir::AxisSeparators::new(vec![1, 2], 3).unwrap();
+    });
+    let [outer, inner, x] = ["yo", "yi", "x"].map(Var::index);
+    let row = Expr::from(&outer) * int(4) + Expr::from(&inner);
+    let one = broadcast(Expr::float_of(1.0, F32));
+    let store = Stmt::store(&texture, vec![row.clone(), Expr::from(&x), ramp(int(0), 1, 4)], one);
+    let mut first = Stmt::guarded(row.lt(guard.clone()), store);
+    let block = ForKind::ThreadBinding(tilewright_ir::ThreadTag::Block(0));
+    let thread = ForKind::ThreadBinding(tilewright_ir::ThreadTag::Thread(0));
+    for (var, extent, kind) in [(&x, int(7), thread), (&inner, int(4), ForKind::Serial), (&outer, blocks, block)] {
+        first = Stmt::for_loop(var, extent, kind, first);
+    }
+    let [y, x, k] = ["y", "x", "k"].map(Var::index);
+    let at: Vec<Expr> = [&y, &x, &k].map(Expr::from).to_vec();
+    let mut second = Stmt::store(&output, at.clone(), Expr::load(&texture, at));
+    for (var, extent) in [(&k, int(4)), (&x, int(7)), (&y, height.clone())] {
+        second = Stmt::for_loop(var, extent, ForKind::Serial, second);
+    }
+    let param = Var::new("y", tilewright_ir::DataType::HANDLE);
+    let body = Box::new(Stmt::seq(vec![first, second]));
+    PrimFunc {
+        name: "tiled".into(),
+        params: vec![param.clone()],
+        buffer_map: vec![(param, output)],
+        attrs: tilewright_ir::FuncAttrs { texture_limits: limits, ..Default::default() },
+        body: Stmt::new(StmtKind::Allocate { buffer: texture, body }),
+    }
+}
+
+fn verdict_of<'r>(reports: &'r [Report], obligation: &str) -> &'r Verdict {
+    &reports.iter().find(|report| report.obligation == obligation).unwrap().verdict
+}
+
+#[test]
+fn a_ragged_tile_writes_the_whole_texture_for_every_height() {
+    let height = Expr::from(Var::index("h"));
+    let blocks = (height.clone() + int(3)).floor_div(int(4));
+    for (height, blocks) in [(height, blocks), (int(29), int(8))] {
+        let reports = alone(&tiled(&height, &height, blocks, None));
+        assert!(reports.iter().all(|report| report.verdict.is_proved()));
+    }
+}
+
+#[test]
+fn a_texel_that_is_read_and_was_never_written_is_refuted() {
+    let reports = alone(&tiled(&int(29), &int(28), int(8), None));
+    let text = refutation(&reports, "defined");
+    assert!(text.starts_with("`T[y, x, k]` reads (28, 0, 0), which nothing wrote before"), "{text}");
+    // Blocks rounded down leave the last row out.
+    refutation(&alone(&tiled(&int(29), &int(29), int(7), None)), "defined");
+    let height = Expr::from(Var::index("h"));
+    let down = alone(&tiled(&height, &height, height.clone().floor_div(int(4)), None));
+    assert!(matches!(verdict_of(&down, "defined"), Verdict::Refuted(_)));
+}
+
+#[test]
+fn a_program_of_texels_is_held_to_the_limits_of_its_device() {
+    let limits = |width, height| Some(TextureLimits { width, height });
+    assert!(verdict_of(&alone(&tiled(&int(29), &int(29), int(8), limits(7, 29))), "texture").is_proved());
+    let text = refutation(&alone(&tiled(&int(29), &int(29), int(8), limits(7, 28))), "texture");
+    assert!(text.contains("has the height 29, the limit is 28"), "{text}");
+}
+
+#[test]
+fn a_texture_read_and_written_by_one_nest_is_refuted() {
+    let mut func = tiled(&int(29), &int(29), int(8), None);
+    let StmtKind::Allocate { buffer, body } = &func.body.kind else { panic!() };
+    let once = Box::new(Stmt::for_loop(&Var::index("once"), int(1), ForKind::Serial, (**body).clone()));
+    func.body = Stmt::new(StmtKind::Allocate { buffer: buffer.clone(), body: once });
+    let text = refutation(&alone(&func), "race");
+    assert!(text.contains("an image is read only or written only in a kernel"), "{text}");
+}
+
+#[test]
+fn iterations_that_run_at_once_and_write_one_texel_are_refuted() {
+    // 4 rows a block, but the blocks are 3 apart.
+    let right = tiled(&int(29), &int(29), int(8), None);
+    let Ok(body) = Apart.stmt(&right.body);
+    let text = refutation(&alone(&PrimFunc { body, ..right }), "race");
+    assert!(text.contains("texel (3, 0) is written at (yo, x) = "), "{text}");
+}
+
+struct Apart;
+
+impl Rewrite for Apart {
+    type Error = std::convert::Infallible;
+
+    fn expr(&mut self, expr: &Expr) -> Result<Expr, Self::Error> {
+        match expr {
+            Expr::Binary(BinaryOp::Mul, block, _) => Ok((**block).clone() * int(3)),
+            _ => self.expr_children(expr),
+        }
+    }
 }
