@@ -225,7 +225,9 @@ impl<'a> Lockstep<'a> {
             ) => self.store((x, old_index, old_value), (y, new_index, new_value)),
             (StmtKind::If { .. }, _) if self.split_by_lane(old).is_some() => {
                 let split = self.split_by_lane(old);
-                split.iter().for_each(|ordered| self.stmt(ordered, new));
+                for ordered in &split {
+                    self.stmt(ordered, new);
+                }
             }
             (
                 StmtKind::If { cond: x, then_body: then_old, else_body: else_old },
