@@ -224,9 +224,8 @@ impl<'a> Lockstep<'a> {
                 StmtKind::Store { buffer: y, indices: new_index, value: new_value },
             ) => self.store((x, old_index, old_value), (y, new_index, new_value)),
             (StmtKind::If { .. }, _) if self.split_by_lane(old).is_some() => {
-                let split = self.split_by_lane(old);
-                for ordered in &split {
-                    self.stmt(ordered, new);
+                if let Some(ordered) = self.split_by_lane(old) {
+                    self.stmt(&ordered, new);
                 }
             }
             (
