@@ -6,7 +6,10 @@ mod texture_programs;
 
 use texture_programs::*;
 use tilewright_ir::visit::Rewrite;
-use tilewright_ir::{BinaryOp, Buffer, Evidence, Expr, ForKind, PrimFunc, Scope, Stmt, StmtKind, TextureLimits, Var};
+use tilewright_ir::{
+    AxisSeparators, BinaryOp, Buffer, BufferChange, BufferClaim, DataType, Evidence, Expr, ForKind, FuncAttrs,
+    IndexMap, PrimFunc, Scope, Stmt, StmtKind, TextureLimits, Var,
+};
 use tilewright_verify::{Config, Judge, Report, Verdict};
 
 #[test]
@@ -36,6 +39,101 @@ fn symbolic_extents_are_proved_under_the_premise_that_the_launch_checks_the_limi
     let slowest = reports.iter().map(|report| report.ms).fold(0.0, f64::max);
     assert!(slowest < 5000.0, "{slowest} ms");
     Lowering { shape: symbolic(), ..right_c1() }.is_proved();
+}
+
+/// The lowering of all shapes.
+fn for_all_shapes(lowering: Lowering) -> Lowering {
+    Lowering { shape: symbolic(), ..lowering }
+}
+
+#[test]
+fn symbolic_lowerings_that_are_broken_are_refuted() {
+    let texel = |shape: &Shape, [block, row, column, _]: At<'_>| {
+        [block.clone(), row.clone() * shape.height.clone() + column.clone()]
+    };
+    for_all_shapes(Lowering { texel, ..right_c1() }).is_refuted("specification");
+    for_all_shapes(Lowering { texel: c1, claimed: Some(c0), ..right() }).is_refuted("simulation");
+    let down = |shape: &Shape| [shape.channels.clone().floor_div(int(4)) * shape.height.clone(), shape.width.clone()];
+    for_all_shapes(Lowering { extents: down, ..right() }).is_refuted("bounds");
+    let value = |input: &Buffer, _: &Shape, at: At<'_>| {
+        Expr::load(input, vec![at[1].clone(), at[2].clone(), channel(&at[0], &at[3])])
+    };
+    for_all_shapes(store(full, value)).is_refuted("simulation");
+    let until = |shape: &Shape| shape.channels.clone() + int(2);
+    let (mut before, mut after, evidence) = for_all_shapes(Lowering { until, ..right() }).programs();
+    for func in [&mut before, &mut after] {
+        func.body = unguarded(&func.body);
+    }
+    assert!(refutation(&judged(&before, &after, &evidence), "defined").contains("a lane that has no value"));
+}
+
+#[test]
+fn rows_of_two_axes_are_proved_and_those_of_another_convention_are_refuted() {
+    // Rows are block and row, columns are column: nhwc and C0 agree on four axes.
+    Lowering { scope: Scope::TextureNhwc, ..right() }.is_proved();
+    let broken = Lowering { scope: Scope::TextureNhwc, texel: c1, extents: right_c1().extents, ..right() };
+    broken.is_refuted("specification");
+}
+
+#[test]
+fn separators_against_the_scope_are_no_proof() {
+    let broken = Lowering { separators: vec![2], ..right_c1() };
+    let reports = broken.judged();
+    assert!(!verdict_of(&reports, "specification").is_proved());
+}
+
+#[test]
+fn a_texture_that_is_a_parameter_keeps_its_calling_convention() {
+    for broken in [false, true] {
+        let (before, after, evidence) = parameter(broken);
+        let reports = judged(&before, &after, &evidence);
+        if broken {
+            refutation(&reports, "simulation");
+        } else {
+            assert!(reports.iter().all(|report| report.verdict.is_proved()));
+        }
+    }
+}
+
+/// `for a, b, c, d: Y[a, b, c, d] = X[a, b, c, d]` with `X` a texture that is passed in, 2 x 3 x 5 x 4. Broken: row and
+/// column exchanged in the access.
+fn parameter(broken: bool) -> (PrimFunc, PrimFunc, Evidence) {
+    let extents = [2, 3, 5, 4];
+    let shape: Vec<Expr> = extents.map(int).to_vec();
+    let input = Buffer::compact("X", F32, shape.clone()).with(|info| info.scope = Scope::TextureWeight);
+    let output = Buffer::compact("Y", F32, shape.clone());
+    let texels = input.with(|info| {
+        info.name = "X_texels".into();
+        info.shape = vec![int(2), int(15), int(4)];
+        info.axis_separators = AxisSeparators::new(vec![1, 2], 3).unwrap();
+    });
+    let vars = ["a", "b", "c", "d"].map(Var::index);
+    let at: Vec<Expr> = vars.iter().map(Expr::from).collect();
+    let nest = |value: Expr| {
+        let body = Stmt::store(&output, at.clone(), value);
+        vars.iter()
+            .zip(extents)
+            .rev()
+            .fold(body, |body, (var, extent)| Stmt::for_loop(var, int(extent), ForKind::Serial, body))
+    };
+    let texel = |at: &[Expr]| vec![at[0].clone(), at[1].clone() * int(5) + at[2].clone(), at[3].clone()];
+    let mut read = texel(&at);
+    if broken {
+        read[1] = at[2].clone() * int(3) + at[1].clone();
+    }
+    let params = ["x", "y"].map(|name| Var::new(name, DataType::HANDLE)).to_vec();
+    let buffer_map = vec![(params[0].clone(), input.clone()), (params[1].clone(), output.clone())];
+    let body = nest(Expr::load(&input, at.clone()));
+    let before = PrimFunc { name: "main".into(), params, buffer_map, attrs: FuncAttrs::default(), body };
+    let body = Box::new(nest(Expr::load(&texels, read)));
+    let body = Stmt::new(StmtKind::DeclBuffer { buffer: texels.clone(), body });
+    let after = PrimFunc { body, ..before.clone() };
+    let axes = ["i", "j", "k", "l"].map(Var::index);
+    let outputs = texel(&axes.iter().map(Expr::from).collect::<Vec<_>>());
+    let map = IndexMap::new(axes.to_vec(), shape, outputs, vec![]).unwrap();
+    let change = BufferChange::Texture;
+    let claim = BufferClaim { before: input, after: texels, map, change, padded_axes: vec![] };
+    (before, after, Evidence { pass: "lower_texture".into(), buffers: vec![claim], ..Evidence::default() })
 }
 
 #[test]

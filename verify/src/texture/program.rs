@@ -19,6 +19,7 @@ use crate::judge::{Decision, Judge, Report, decide};
 use crate::lanes::{one_to_one, renamed, values};
 use crate::lowering::root;
 use crate::path::{Path, Step, sites_in};
+use crate::record;
 use crate::term::Prop;
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
@@ -189,8 +190,9 @@ impl<'a> Texels<'a> {
             .into_iter()
             .filter(|(var, ..)| write.at_once.contains(var) || used.contains(var))
             .collect();
-        match one_to_one(self.judge, &loops, write.texel(), &write.access.buffer.shape) {
-            (Verdict::Proved, how) => (Verdict::Proved, how),
+        let by_map = || Some(one_to_one(self.judge, &loops, write.texel(), &write.access.buffer.shape));
+        match record::attempt(by_map) {
+            Some((Verdict::Proved, how)) => (Verdict::Proved, how),
             _ => self.apart_under_conditions(write),
         }
     }
@@ -250,7 +252,7 @@ impl<'a> Texels<'a> {
             if earlier.iter().chain([read]).any(|touch| !is_texels(&touch.access.buffer)) {
                 return unknown(format!("`{texture}` is used in another shape than texels"));
             }
-            let whole = earlier.iter().find_map(|write| covers(self.judge, &write.access));
+            let whole = earlier.iter().find_map(|write| record::attempt(|| covers(self.judge, &write.access)));
             let decision = whole.unwrap_or_else(|| enumerated(read, &earlier));
             match decision {
                 (Verdict::Proved, how) => method = how,
