@@ -99,7 +99,7 @@ fn run(layer: Layer) {
     } else {
         DeviceChoice::First
     };
-    let wanted = if device == DeviceChoice::None { 0 } else { 1 };
+    let wanted = usize::from(device != DeviceChoice::None);
     let report = pipeline::check(&layer.source(), &options(device), &mut |_, _| ()).unwrap().report;
     assert_eq!(report.verdict(), Verdict::Proved, "{}", report.to_json());
     let engines = &report.functions[0].engines;

@@ -11,6 +11,8 @@ mod choices;
 mod placed;
 #[path = "textures/printers.rs"]
 mod printers;
+#[path = "textures/random.rs"]
+mod random;
 #[path = "textures/refused.rs"]
 mod refused;
 mod textures;
@@ -129,4 +131,30 @@ fn symbolic_extents_are_those_of_the_image() {
     assert_eq!(refused.code, "opencl-texture-limits");
     assert!(refused.message.contains("`Y` has 5x3 texels (width x height), at most 4x5"), "{}", refused.message);
     assert_eq!(fits("5x4").unwrap_err().code, "opencl-texture-limits");
+}
+
+#[test]
+fn compile_writes_checked_kernels_where_they_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("copy.py");
+    let texture = "T.Buffer((5, 7, 4), \"float32\", scope=\"texture\", axis_separators=[1, 2])";
+    let text = format!(
+        "@T.prim_func\ndef copy(X: {texture}, Y: {texture}):\n    \
+         for i in T.thread_binding(5, thread=\"blockIdx.x\"):\n        \
+         for j in T.thread_binding(7, thread=\"threadIdx.x\"):\n            \
+         Y[i, j, T.Ramp(0, 1, 4)] = X[i, j, T.Ramp(0, 1, 4)]\n"
+    );
+    std::fs::write(&program, text).unwrap();
+    let compile = |output: &str, flags: &[&str]| {
+        let output = folder.path().join(output);
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_tilewright"));
+        let ran = command.arg("compile").args(flags).arg(&program).arg("-o").arg(&output).output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        ["copy.cl", "copy.json"].map(|name| std::fs::read_to_string(output.join(name)).unwrap())
+    };
+    let [source, _] = compile("plain", &[]);
+    assert!(source.contains("write_imagef(Y, (int2)(j, i), read_imagef(X, tw_sampler, (int2)(j, i)));"), "{source}");
+    let [source, metadata] = compile("checked", &["--checked"]);
+    assert!(source.contains("tw_write_f(Y, tw_report, 2, i, j, 0, 5, 7, "), "{source}");
+    assert!(metadata.contains("\"sites\":[{\"kernel\":\"copy_0\""), "{metadata}");
 }

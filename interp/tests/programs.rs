@@ -299,3 +299,26 @@ fn a_vector_condition_chooses_and_evaluates_each_lane_by_itself() {
         assert_eq!(result.tensor(1).unwrap().get_f64(at), expected, "element {at}");
     }
 }
+
+/// The condition of a lane is that of its own element, also where loads walk through memory in constant steps.
+#[test]
+fn a_vector_condition_may_read_memory() {
+    let (a, b, i) = (buffer("A", &[40]), buffer("B", &[40]), Var::index("i"));
+    let ramp = Expr::Ramp { base: Box::new(v(&i) * Expr::int(4)), stride: Box::new(Expr::int(1)), lanes: 4 };
+    let four = |value: f64| {
+        let value = Box::new(Expr::float_of(value, ScalarType::Float32));
+        Expr::Broadcast { value, lanes: 4 }
+    };
+    let small = Expr::load(&a, vec![ramp.clone()]).lt(four(3.0));
+    let value = Expr::IfThenElse(Box::new(small), Box::new(four(1.0)), Box::new(four(2.0)));
+    let program = func(&[&a, &b], nest(&[&i], &[10], Stmt::store(&b, vec![ramp], value)));
+    let input = Tensor::from_fn(ScalarType::Float32, &[40], |k| {
+        tilewright_ir::Scalar::Float(f64::from(u8::try_from(k * 3 % 7).unwrap()))
+    });
+    let input = input.unwrap();
+    let result = all_ways(&program, &Arguments::tensors([input.clone(), empty(&[40])]));
+    for at in 0..40 {
+        let expected = if input.get_f64(at).unwrap() < 3.0 { 1.0 } else { 2.0 };
+        assert_eq!(result.tensor(1).unwrap().get_f64(at), Some(expected), "element {at}");
+    }
+}

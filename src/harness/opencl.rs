@@ -78,6 +78,9 @@ impl OpenCl {
         let n_kernels = generated.metadata.kernels.len();
         let kernels = if n_kernels == 1 { "1 kernel".to_owned() } else { format!("{n_kernels} kernels") };
         let mut detail = format!("{kernels}, {}.{:03} ms", nanoseconds / 1_000_000, nanoseconds / 1000 % 1000);
+        if generated.report_place().is_some() {
+            detail.push_str(", every place in a texture checked");
+        }
         if !program.correctly_rounded() {
             detail.push_str(", division is not correctly rounded on this device");
         }

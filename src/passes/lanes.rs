@@ -59,7 +59,7 @@ impl<'a> Body<'a> {
 pub(super) struct Lanes<'a> {
     var: &'a Var,
     min: &'a Expr,
-    lanes: u16,
+    count: u16,
     /// What is known inside of the loop.
     ranges: Ranges,
 }
@@ -76,7 +76,7 @@ pub(super) enum LaneGuards {
 impl<'a> Lanes<'a> {
     /// The lanes of a loop of a constant number of iterations; `ranges` is what is known around it.
     pub(super) fn of(inner: &'a For, lanes: u16, ranges: &Ranges) -> Self {
-        Self { var: &inner.var, min: &inner.min, lanes, ranges: super::remap::inside(ranges, inner) }
+        Self { var: &inner.var, min: &inner.min, count: lanes, ranges: super::remap::inside(ranges, inner) }
     }
 
     /// The statement of all lanes.
@@ -191,7 +191,7 @@ impl<'a> Lanes<'a> {
         }
         let start = Expr::int_of(self.min.as_const_int().unwrap_or(0), ty).ok_or_else(uneven)?;
         let base = simplify(&(base + stride.clone() * start), &self.ranges);
-        Ok(Expr::Ramp { base: Box::new(base), stride: Box::new(stride), lanes: self.lanes })
+        Ok(Expr::Ramp { base: Box::new(base), stride: Box::new(stride), lanes: self.count })
     }
 
     /// The lanes of a value; scalar if it is the same in all of them.
@@ -208,7 +208,7 @@ impl<'a> Lanes<'a> {
             Expr::Var(var) => {
                 let ty = var.dtype().scalar;
                 let one = Expr::Int { value: 1, ty };
-                Expr::Ramp { base: Box::new(self.min.clone()), stride: Box::new(one), lanes: self.lanes }
+                Expr::Ramp { base: Box::new(self.min.clone()), stride: Box::new(one), lanes: self.count }
             }
             Expr::Binary(op, a, b) => self.binary(*op, self.vector(a)?, self.vector(b)?),
             Expr::Unary(op, a) => Expr::Unary(*op, wide(a)?),
@@ -218,7 +218,7 @@ impl<'a> Lanes<'a> {
             }
             Expr::Select(c, a, b) => Expr::Select(Box::new(self.vector(c)?), wide(a)?, wide(b)?),
             Expr::IfThenElse(c, a, b) => Expr::IfThenElse(Box::new(self.vector(c)?), wide(a)?, wide(b)?),
-            Expr::Cast(ty, value) => Expr::Cast(ty.with_lanes(self.lanes), wide(value)?),
+            Expr::Cast(ty, value) => Expr::Cast(ty.with_lanes(self.count), wide(value)?),
             Expr::Load { buffer, indices } => {
                 let indices = self.indices(buffer, indices)?;
                 if let Some(last) = indices.last()
@@ -238,7 +238,7 @@ impl<'a> Lanes<'a> {
     fn binary(&self, op: BinaryOp, a: Expr, b: Expr) -> Expr {
         let scalar = |expr: &Expr| expr.dtype().is_scalar();
         let ramp =
-            |base: Expr, stride: Expr| Expr::Ramp { base: Box::new(base), stride: Box::new(stride), lanes: self.lanes };
+            |base: Expr, stride: Expr| Expr::Ramp { base: Box::new(base), stride: Box::new(stride), lanes: self.count };
         match (op, a, b) {
             (BinaryOp::Add, Expr::Ramp { base, stride, .. }, b) if scalar(&b) => ramp(sum(*base, b), *stride),
             (BinaryOp::Add, a, Expr::Ramp { base, stride, .. }) if scalar(&a) => ramp(sum(a, *base), *stride),
@@ -249,7 +249,7 @@ impl<'a> Lanes<'a> {
 
     /// A value in all lanes.
     fn widened(&self, value: Expr) -> Expr {
-        if value.dtype().is_scalar() { Expr::Broadcast { value: Box::new(value), lanes: self.lanes } } else { value }
+        if value.dtype().is_scalar() { Expr::Broadcast { value: Box::new(value), lanes: self.count } } else { value }
     }
 }
 

@@ -63,25 +63,19 @@ impl Rewrite for Stores<'_> {
 
 impl Stores<'_> {
     fn run(&mut self, stmt: &Stmt, inner: &For) -> Result<Stmt, std::convert::Infallible> {
-        match Body::of(&inner.body).filter(|body| is_channel_loop(inner, body)) {
-            Some(body) => match self.channels(inner, &body) {
-                Ok(store) => return Ok(store),
-                Err(reason) => {
-                    self.refuse(body.buffer, &reason);
-                    return Ok(stmt.clone());
-                }
-            },
-            None => {
-                let outer = self.ranges.clone();
-                self.ranges = inside(&outer, inner);
-                let depth = self.loops.len();
-                self.loops.extend((inner.extent.as_const_int() != Some(1)).then(|| inner.var.clone()));
-                let rewritten = self.stmt_children(stmt);
-                self.loops.truncate(depth);
-                self.ranges = outer;
-                rewritten
-            }
+        if let Some(body) = Body::of(&inner.body).filter(|body| is_channel_loop(inner, body)) {
+            return Ok(self.channels(inner, &body).unwrap_or_else(|reason| {
+                self.refuse(body.buffer, &reason);
+                stmt.clone()
+            }));
         }
+        let (outer, depth) = (self.ranges.clone(), self.loops.len());
+        self.ranges = inside(&outer, inner);
+        self.loops.extend((inner.extent.as_const_int() != Some(1)).then(|| inner.var.clone()));
+        let rewritten = self.stmt_children(stmt);
+        self.loops.truncate(depth);
+        self.ranges = outer;
+        rewritten
     }
 
     /// The store of all channels in place of the loop over them.

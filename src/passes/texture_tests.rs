@@ -6,10 +6,8 @@ use super::{lower_texture, pass_by_name, vectorize};
 
 /// A function `main` over some parameters.
 fn program(params: &str, lines: &[&str]) -> PrimFunc {
-    let mut text = format!("from tvm.script import tir as T\n\n@T.prim_func\ndef main({params}):\n");
-    for line in lines {
-        text += &format!("    {line}\n");
-    }
+    let head = format!("from tvm.script import tir as T\n\n@T.prim_func\ndef main({params}):\n");
+    let text = lines.iter().fold(head, |text, line| text + "    " + line + "\n");
     let mut module = tilewright_script::read_module(&text).unwrap_or_else(|found| panic!("{found:#?}\n{text}"));
     module.funcs.remove(0)
 }

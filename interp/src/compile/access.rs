@@ -97,9 +97,11 @@ impl<'a> Compiler<'_, 'a> {
             dims.push((StreamDim { reg, plus: 0, steps, max }, stride));
         }
         let view = self.view(buffer)?;
-        let lanes = lane_layout(buffer, index_lanes(indices));
+        let layout: Vec<_> = lane_layout(buffer, index_lanes(indices)).collect();
+        let wanted = self.lanes_of(u16::try_from(layout.len()).map_err(|_| super::too_large())?);
         let mut numbers = Vec::new();
-        for (at, lane) in lanes {
+        for place in wanted {
+            let (at, lane) = layout[usize::from(place)];
             let plus = |stride: i64| i64::try_from(at).unwrap_or(i64::MAX).saturating_mul(stride);
             let dims: Vec<_> =
                 dims.iter().map(|(dim, stride)| StreamDim { plus: plus(*stride), ..dim.clone() }).collect();

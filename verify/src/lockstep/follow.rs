@@ -49,7 +49,8 @@ impl Lockstep<'_> {
         while let StmtKind::If { cond, then_body, else_body: None } = &inner.kind {
             let parts = conjuncts(cond).into_iter().partition(|part| part.vars().contains(lane));
             let (differing, common): (Vec<_>, Vec<_>) = parts;
-            moved |= !(common.is_empty() || differing.is_empty() && own.is_empty());
+            let behind = !differing.is_empty() || !own.is_empty();
+            moved |= behind && !common.is_empty();
             shared.extend(common.into_iter().reduce(Expr::and));
             own.extend(differing.into_iter().reduce(Expr::and));
             let [only] = plain(&[then_body]).try_into().ok()?;
