@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks every example and shows a wrong layout being refuted. Exit code 0 only if all of it came out as expected.
+# Checks every example, plans every example graph and shows a wrong layout being refuted. Exit code 0 only if all of it came out as expected.
 #   scripts/demo.sh [DEVICE]     runs the kernels on that OpenCL device (`tilewright devices` lists them) or `none`
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -35,6 +35,12 @@ printf '$ tilewright devices\n'
 for file in examples/*.py; do
   case " ${refuted[*]} " in *" $file "*) continue ;; esac
   expect 0 "$file"
+done
+
+for file in examples/graphs/*.json; do
+  printf '\n$ tilewright plan %s\n' "$file"
+  checked=$((checked + 1))
+  "$tilewright" plan "$file" || { printf 'demo: the plan of %s is not proved\n' "$file"; failed=$((failed + 1)); }
 done
 
 printf '\nThe next layout is wrong: two indices share an element. It has to be refuted, with exit code 1.\n'

@@ -1,7 +1,8 @@
 //! Tilewright lowers tensor programs to physical memory layouts and proves, pass by pass, that nothing went wrong.
 //!
 //! The rooms: [`te`] evaluates the TE dialect, [`passes`] lower, [`algebra`] is the untrusted half of index maps, [`formats`]
-//! reads named layouts, [`layouts`] knows the ways back of tiled ones, [`codegen`] writes OpenCL C, [`harness`] runs and
+//! reads named layouts, [`layouts`] knows the ways back of tiled ones, [`graph`] reads and writes graphs of tensors, [`planner`]
+//! gives them memory, [`codegen`] writes OpenCL C, [`harness`] runs and
 //! compares, [`report`] says what came out, [`certificate`] writes proofs for other solvers and checks them again,
 //! [`pipeline`] is the main job, [`cli`] the command line.
 //!
@@ -12,9 +13,12 @@ pub mod certificate;
 pub mod cli;
 pub mod codegen;
 pub mod formats;
+pub mod graph;
 pub mod harness;
 pub mod layouts;
 pub mod passes;
 pub mod pipeline;
+pub mod planner;
 pub mod report;
+pub mod runtime;
 pub mod te;

@@ -9,13 +9,14 @@
 //! that was refused are rows too: skipped, with the reason.
 
 pub mod engines;
+pub mod limits;
 pub mod pair;
 pub mod races;
 
 use std::time::{Duration, Instant};
 
 use tilewright_ir::{
-    Buffer, BufferChange, Definition, Diagnostic, Evidence, LoweringEvidence, Module, PrimFunc, validate,
+    Buffer, BufferChange, Definition, Diagnostic, Evidence, LoweringEvidence, Module, PrimFunc, TextureLimits, validate,
 };
 use tilewright_verify::{Config, Judge};
 
@@ -41,6 +42,8 @@ pub struct Options {
     pub shapes: Vec<(String, i64)>,
     /// Where generated kernels run.
     pub device: DeviceChoice,
+    /// The largest texture, where it was stated.
+    pub limits: Option<TextureLimits>,
     /// Whether a step that is not decided may go on.
     pub allow_unknown: bool,
     /// Whether the rows carry what they rest on, for a certificate.
@@ -223,16 +226,19 @@ pub struct Checked {
 /// # Errors
 /// Bad input, or a fault of the machine. That something is refuted is no error: the report says so.
 pub fn check(source: &Source, options: &Options, observe: &mut Observer<'_>) -> Result<Checked, Fault> {
-    let Programs { programs, warnings } = read(&source.text, options.function.as_deref())?;
+    let Programs { mut programs, warnings } = read(&source.text, options.function.as_deref())?;
     known_symbols(&programs, &options.shapes)?;
     let internal = |error: tilewright_verify::solver::SolverError| Fault::Internal(error.to_string());
     let solver = format!("Z3 {}", tilewright_verify::solver::z3_version().map_err(internal)?);
     let judge = options.judge().map_err(internal)?;
     let mut report = FileReport::empty(source, options.setting(solver));
     report.warnings = warnings.iter().map(|warning| DiagnosticRow::new(source, warning)).collect();
-    for program in &programs {
-        let lowering = lower(program, &judge, options.allow_unknown, observe)?;
+    for program in &mut programs {
+        let limits = limits::set(program, options.limits, &options.device);
+        let lowering = lower(program, &judge, options.allow_unknown, observe);
+        let lowering = lowering.map_err(|found| limits::explained(limits.as_ref(), found))?;
         let mut row = CheckReport::of_lowering(&program.func.name, &lowering);
+        row.texture_limits = limits;
         engines::run(program, &lowering, options, observe, &mut row)?;
         report.functions.push(row);
     }

@@ -3,7 +3,7 @@
 use crate::cl::{AddressSpace, Argument};
 use crate::error::DeviceError;
 use crate::info::DeviceInfo;
-use crate::plan::{Arg, BufferSpec, Initial, Launch, LaunchPlan, MemoryKind, RunOptions, Scalar};
+use crate::plan::{Arg, BufferSpec, Initial, Launch, LaunchPlan, MemoryKind, POISON, RunOptions, Scalar, Snapshot};
 
 /// Checks a plan against itself and against the device's limits. The kernels' own limits come later, with the kernels.
 pub(crate) fn check_plan(plan: &LaunchPlan, info: &DeviceInfo, options: &RunOptions) -> Result<(), DeviceError> {
@@ -16,6 +16,7 @@ pub(crate) fn check_plan(plan: &LaunchPlan, info: &DeviceInfo, options: &RunOpti
         total = total.saturating_add(bytes);
     }
     at_most("bytes of all buffers together".into(), total, info.global_memory_bytes)?;
+    options.snapshots.iter().try_for_each(|snapshot| check_snapshot(*snapshot, plan))?;
     plan.launches.iter().try_for_each(|launch| check_launch(launch, plan, info))
 }
 
@@ -41,6 +42,13 @@ fn check_shape(spec: &BufferSpec) -> Result<(), DeviceError> {
         let (bytes, len) = (spec.bytes, data.len());
         return Err(DeviceError::Plan(format!("`{name}` has {bytes} bytes, its data {len}")));
     }
+    let lends =
+        matches!(spec.kind, MemoryKind::Image2d { .. }) && spec.initial == Initial::Fill(POISON) && !spec.read_back;
+    if spec.scratch && !lends {
+        return Err(DeviceError::Plan(format!(
+            "`{name}` is to come from the pool of textures: only an image without contents that is not read back can"
+        )));
+    }
     if let MemoryKind::Image2d { width, height, channel } = spec.kind {
         let texels = width.saturating_mul(height);
         let bytes = texels.saturating_mul(channel.texel_bytes());
@@ -50,6 +58,19 @@ fn check_shape(spec: &BufferSpec) -> Result<(), DeviceError> {
                 spec.bytes
             )));
         }
+    }
+    Ok(())
+}
+
+/// A snapshot after a launch there is, of memory there is.
+fn check_snapshot(Snapshot { after, memory }: Snapshot, plan: &LaunchPlan) -> Result<(), DeviceError> {
+    if after >= plan.launches.len() {
+        let count = plan.launches.len();
+        return Err(DeviceError::Plan(format!("a snapshot is taken after launch {after} of {count}")));
+    }
+    if memory >= plan.buffers.len() {
+        let count = plan.buffers.len();
+        return Err(DeviceError::Plan(format!("a snapshot is taken of buffer {memory} of {count}")));
     }
     Ok(())
 }

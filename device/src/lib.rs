@@ -60,6 +60,7 @@ mod info;
 mod listing;
 mod memory;
 mod plan;
+mod pool;
 mod program;
 mod quirks;
 mod session;
@@ -68,6 +69,8 @@ pub use error::{DeviceError, TouchedGuard};
 pub use info::{DeviceInfo, DeviceType, Survey, devices, select, survey};
 pub use plan::{
     Arg, BufferSpec, ChannelType, Initial, Launch, LaunchPlan, MemoryKind, POISON, RunOptions, RunOutput, Scalar,
+    Snapshot,
 };
+pub use pool::{Scratch, ScratchError, ScratchLimits, ScratchPool, ScratchStats, TextureAllocator};
 pub use program::{BuildOptions, Program};
 pub use session::Session;

@@ -8,38 +8,99 @@ use crate::error::{DeviceError, TouchedGuard};
 use crate::guard;
 use crate::info::DeviceInfo;
 use crate::plan::{BufferSpec, ChannelType, Initial, MemoryKind, RunOptions};
+use crate::pool::{Scratch, ScratchError, ScratchLimits, ScratchPool, TextureAllocator};
 
-/// Memory for `spec` with its first contents, and with a fresh guard after a buffer's end.
-pub(crate) fn allocate(
-    context: &cl::Context,
-    queue: &cl::Queue,
-    info: &DeviceInfo,
-    spec: &BufferSpec,
-    options: &RunOptions,
-) -> Result<cl::Memory, DeviceError> {
-    let fault = |failure: Failure| failure.during(format!("allocating `{}`", spec.name));
-    match spec.kind {
-        MemoryKind::Buffer => {
-            let bytes = host_size(allocated_bytes(spec, options))?;
-            let memory = context.create_buffer(bytes).map_err(fault)?;
-            fill_buffer(queue, spec, &memory, options).map_err(fault)?;
-            Ok(memory)
-        }
-        MemoryKind::Image2d { width, height, channel } => {
-            let kind = channel_code(channel);
-            if !context.supports_image2d(kind).map_err(fault)? {
-                return Err(DeviceError::Unsupported {
-                    device: info.label(),
-                    feature: format!("{channel:?} images of four channels"),
-                });
-            }
-            // OpenCL has no image without texels.
-            let (width, height) = (host_size(width.max(1))?, host_size(height.max(1))?);
-            let memory = context.create_image2d(width, height, kind).map_err(fault)?;
-            fill_image(queue, spec, &memory).map_err(fault)?;
-            Ok(memory)
+/// A plan's memory: its own, or lent by the pool of textures for the run.
+#[derive(Debug)]
+pub(crate) enum Held<'a> {
+    Own(cl::Memory),
+    Lent(Scratch<'a, cl::Memory>),
+}
+
+impl Held<'_> {
+    pub(crate) fn memory(&self) -> &cl::Memory {
+        match self {
+            Self::Own(memory) => memory,
+            Self::Lent(scratch) => scratch,
         }
     }
+}
+
+/// A device as a source of textures.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Images<'a> {
+    pub(crate) context: &'a cl::Context,
+    pub(crate) info: &'a DeviceInfo,
+    /// What they are for, in messages.
+    pub(crate) name: &'a str,
+}
+
+impl TextureAllocator for Images<'_> {
+    type Texture = cl::Memory;
+    type Error = DeviceError;
+
+    fn create(&self, width: u64, height: u64, channel: ChannelType) -> Result<cl::Memory, DeviceError> {
+        let fault = |failure: Failure| failure.during(format!("allocating `{}`", self.name));
+        let kind = channel_code(channel);
+        if !self.context.supports_image2d(kind).map_err(fault)? {
+            return Err(DeviceError::Unsupported {
+                device: self.info.label(),
+                feature: format!("{channel:?} images of four channels"),
+            });
+        }
+        self.context.create_image2d(host_size(width)?, host_size(height)?, kind).map_err(fault)
+    }
+}
+
+/// What a device allows of a texture.
+pub(crate) fn scratch_limits(info: &DeviceInfo) -> ScratchLimits {
+    ScratchLimits { width: info.image2d_max_width, height: info.image2d_max_height, bytes: info.max_alloc_bytes }
+}
+
+/// Memory for `spec` with its first contents, and with a fresh guard after a buffer's end.
+pub(crate) fn allocate<'p>(
+    images: Images<'_>,
+    queue: &cl::Queue,
+    pool: &'p ScratchPool<cl::Memory>,
+    spec: &BufferSpec,
+    options: &RunOptions,
+) -> Result<Held<'p>, DeviceError> {
+    let fault = |failure: Failure| failure.during(format!("allocating `{}`", spec.name));
+    let MemoryKind::Image2d { width, height, channel } = spec.kind else {
+        let bytes = host_size(allocated_bytes(spec, options))?;
+        let memory = images.context.create_buffer(bytes).map_err(fault)?;
+        fill_buffer(queue, spec, &memory, options).map_err(fault)?;
+        return Ok(Held::Own(memory));
+    };
+    // OpenCL has no image without texels.
+    let (width, height) = (width.max(1), height.max(1));
+    if spec.scratch {
+        let lent = pool.request(&images, width, height, channel).map_err(|error| match error {
+            ScratchError::Allocator(error) => error,
+            ScratchError::Extents { .. } => DeviceError::Plan(format!("`{}`: {error}", spec.name)),
+        })?;
+        // All of it: what earlier runs left must show if anybody reads it.
+        let [width, height] = lent.extents();
+        fill_image(queue, &BufferSpec::image2d(&spec.name, width, height, channel), &lent).map_err(fault)?;
+        return Ok(Held::Lent(lent));
+    }
+    let memory = images.create(width, height, channel)?;
+    fill_image(queue, spec, &memory).map_err(fault)?;
+    Ok(Held::Own(memory))
+}
+
+/// All that the memory of `spec` holds, without its guard.
+pub(crate) fn contents(queue: &cl::Queue, spec: &BufferSpec, memory: &cl::Memory) -> Result<Vec<u8>, Failure> {
+    let mut contents = vec![0_u8; fitting(spec.bytes)];
+    match spec.kind {
+        _ if contents.is_empty() => {}
+        MemoryKind::Buffer => queue.read(memory, 0, &mut contents)?,
+        MemoryKind::Image2d { width, height, channel } => {
+            let row_bytes = fitting(width * channel.texel_bytes());
+            queue.read_image(memory, [fitting(width), fitting(height)], row_bytes, &mut contents)?;
+        }
+    }
+    Ok(contents)
 }
 
 /// The contents if they are to be read back, and what happened to the guard if anything did.
@@ -49,21 +110,13 @@ pub(crate) fn collect(
     memory: &cl::Memory,
     options: &RunOptions,
 ) -> Result<(Option<Vec<u8>>, Option<TouchedGuard>), Failure> {
-    let bytes = fitting(spec.bytes);
-    let mut contents = spec.read_back.then(|| vec![0_u8; bytes]);
-    let MemoryKind::Image2d { width, height, channel } = spec.kind else {
-        if let Some(contents) = &mut contents {
-            queue.read(memory, 0, contents)?;
-        }
-        let mut band = vec![0_u8; fitting(options.guard_bytes)];
-        queue.read(memory, bytes, &mut band)?;
-        return Ok((contents, guard::inspect(&spec.name, spec.bytes, &band)));
+    let contents = spec.read_back.then(|| contents(queue, spec, memory)).transpose()?;
+    let MemoryKind::Buffer = spec.kind else {
+        return Ok((contents, None));
     };
-    if let Some(contents) = contents.as_mut().filter(|contents| !contents.is_empty()) {
-        let row_bytes = fitting(width * channel.texel_bytes());
-        queue.read_image(memory, [fitting(width), fitting(height)], row_bytes, contents)?;
-    }
-    Ok((contents, None))
+    let mut band = vec![0_u8; fitting(options.guard_bytes)];
+    queue.read(memory, fitting(spec.bytes), &mut band)?;
+    Ok((contents, guard::inspect(&spec.name, spec.bytes, &band)))
 }
 
 fn fill_buffer(queue: &cl::Queue, spec: &BufferSpec, memory: &cl::Memory, options: &RunOptions) -> Result<(), Failure> {

@@ -25,6 +25,9 @@ pub struct BufferSpec {
     pub initial: Initial,
     /// Whether its contents are returned after the last launch.
     pub read_back: bool,
+    /// Whether it comes from the session's pool of textures and goes back there after the run. Only an image without
+    /// contents that is not read back can; the kernels may see a larger one, of which theirs begins at (0, 0).
+    pub scratch: bool,
 }
 
 /// What lies behind a memory argument.
@@ -160,7 +163,8 @@ impl Scalar {
 impl BufferSpec {
     /// A buffer of `bytes` bytes, poisoned and not read back.
     pub fn new(name: impl Into<String>, bytes: u64) -> Self {
-        Self { name: name.into(), bytes, kind: MemoryKind::Buffer, initial: Initial::Fill(POISON), read_back: false }
+        let (kind, initial) = (MemoryKind::Buffer, Initial::Fill(POISON));
+        Self { name: name.into(), bytes, kind, initial, read_back: false, scratch: false }
     }
 
     /// An image of `width` by `height` texels, poisoned and not read back.
@@ -185,6 +189,13 @@ impl BufferSpec {
         self
     }
 
+    /// The same image, from the session's pool of textures.
+    #[must_use]
+    pub fn scratch(mut self) -> Self {
+        self.scratch = true;
+        self
+    }
+
     /// The same, returned after the last launch.
     #[must_use]
     pub fn read_back(mut self) -> Self {
@@ -200,12 +211,23 @@ pub struct RunOptions {
     ///
     /// With guards a driver that checks bounds itself, as Oclgrind does, lets stores into them pass.
     pub guard_bytes: u64,
+    /// What is read while the plan runs, in the order of the launches.
+    pub snapshots: Vec<Snapshot>,
+}
+
+/// Memory that is read in the middle of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The launch after which it is read, by its place.
+    pub after: usize,
+    /// The memory that is read, by its place: all of it.
+    pub memory: usize,
 }
 
 impl Default for RunOptions {
-    /// Guards of 64 bytes: a whole `float16`, the widest store there is save `double16`.
+    /// Guards of 64 bytes: a whole `float16`, the widest store there is save `double16`. No snapshots.
     fn default() -> Self {
-        Self { guard_bytes: 64 }
+        Self { guard_bytes: 64, snapshots: Vec::new() }
     }
 }
 
@@ -217,4 +239,6 @@ pub struct RunOutput {
     /// For each launch of the plan, the time in nanoseconds from its start on the device to its end, from the driver's
     /// profiling events; `None` if it was skipped because it has no work-items.
     pub launch_nanoseconds: Vec<Option<u64>>,
+    /// For each snapshot of the options, what the memory held.
+    pub snapshots: Vec<Vec<u8>>,
 }

@@ -6,8 +6,9 @@ use crate::check::{at_most, check_argument, check_plan};
 use crate::cl::{self, Failure};
 use crate::error::DeviceError;
 use crate::info::{DeviceInfo, Survey, enumerate};
-use crate::memory::{self, host_size};
-use crate::plan::{Arg, Launch, LaunchPlan, RunOptions, RunOutput};
+use crate::memory::{self, Held, Images, host_size};
+use crate::plan::{Arg, BufferSpec, Launch, LaunchPlan, RunOptions, RunOutput, Snapshot};
+use crate::pool::{ScratchPool, ScratchStats};
 use crate::program::{BuildOptions, Program};
 use crate::quirks::{self, InTurn};
 
@@ -26,6 +27,7 @@ pub struct Session {
 struct Driver {
     context: cl::Context,
     queue: Mutex<cl::Queue>,
+    scratch: ScratchPool<cl::Memory>,
 }
 
 impl Session {
@@ -53,12 +55,24 @@ impl Session {
         let _turn = quirks::turn(info);
         let context = cl::Context::new(*device).map_err(fault)?;
         let queue = Mutex::new(cl::Queue::new(&context, *device).map_err(fault)?);
-        Ok(Self { info: info.clone(), device: *device, driver: InTurn::new(Driver { context, queue }, info) })
+        let scratch = ScratchPool::new(memory::scratch_limits(info));
+        Ok(Self { info: info.clone(), device: *device, driver: InTurn::new(Driver { context, queue, scratch }, info) })
     }
 
     /// What the device says of itself.
     pub fn info(&self) -> &DeviceInfo {
         &self.info
+    }
+
+    /// What the pool of textures has done and holds: where images of plans that are scratch come from.
+    pub fn scratch_stats(&self) -> ScratchStats {
+        self.driver.scratch.stats()
+    }
+
+    /// Releases the textures that no run uses.
+    pub fn trim_scratch(&self) {
+        let _turn = quirks::turn(&self.info);
+        self.driver.scratch.trim();
     }
 
     /// Compiles OpenCL C.
@@ -80,24 +94,44 @@ impl Session {
     /// [`DeviceError::Limit`] and [`DeviceError::Unsupported`] for what the device does not have,
     /// [`DeviceError::GuardTouched`] for stores past the end, [`DeviceError::Driver`] when the driver fails.
     pub fn run(&self, program: &Program, plan: &LaunchPlan, options: &RunOptions) -> Result<RunOutput, DeviceError> {
+        self.run_programs(&vec![program; plan.launches.len()], plan, options)
+    }
+
+    /// The same with the kernels of several programs: one program for each launch, in their order.
+    ///
+    /// Errors: as [`Session::run`].
+    pub fn run_programs(
+        &self,
+        programs: &[&Program],
+        plan: &LaunchPlan,
+        options: &RunOptions,
+    ) -> Result<RunOutput, DeviceError> {
         check_plan(plan, &self.info, options)?;
+        if programs.len() != plan.launches.len() {
+            let (given, wanted) = (programs.len(), plan.launches.len());
+            return Err(DeviceError::Plan(format!("{given} programs are given for {wanted} launches")));
+        }
         let _turn = quirks::turn(&self.info);
         let queue = self.driver.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let room = |spec| memory::allocate(&self.driver.context, &queue, &self.info, spec, options);
+        let room = |spec: &BufferSpec| {
+            let images = Images { context: &self.driver.context, info: &self.info, name: &spec.name };
+            memory::allocate(images, &queue, &self.driver.scratch, spec, options)
+        };
+        // Dropped on every way out, before the turn ends: what is lent goes back to the pool.
         let memories = plan.buffers.iter().map(room).collect::<Result<Vec<_>, _>>()?;
-        let ready = |launch| self.prepare(program, launch, plan, &memories);
-        let kernels = plan.launches.iter().map(ready).collect::<Result<Vec<_>, _>>()?;
-        let launch_nanoseconds = launch_all(&queue, plan, &kernels)?;
+        let ready = |(launch, program)| self.prepare(program, launch, plan, &memories);
+        let kernels = plan.launches.iter().zip(programs.iter().copied()).map(ready).collect::<Result<Vec<_>, _>>()?;
+        let (launch_nanoseconds, snapshots) = launch_all(&queue, plan, &kernels, &memories, &options.snapshots)?;
         let mut touched = Vec::new();
         let mut buffers = Vec::new();
         for (spec, memory) in plan.buffers.iter().zip(&memories) {
-            let (contents, guard) = memory::collect(&queue, spec, memory, options)
+            let (contents, guard) = memory::collect(&queue, spec, memory.memory(), options)
                 .map_err(|failure| failure.during(format!("reading `{}`", spec.name)))?;
             touched.extend(guard);
             buffers.push(contents);
         }
         if touched.is_empty() {
-            Ok(RunOutput { buffers, launch_nanoseconds })
+            Ok(RunOutput { buffers, launch_nanoseconds, snapshots })
         } else {
             Err(DeviceError::GuardTouched(touched))
         }
@@ -109,7 +143,7 @@ impl Session {
         program: &Program,
         launch: &Launch,
         plan: &LaunchPlan,
-        memories: &[cl::Memory],
+        memories: &[Held<'_>],
     ) -> Result<cl::Kernel, DeviceError> {
         let name = &launch.kernel;
         let mut kernel = program.kernel(name)?;
@@ -152,20 +186,27 @@ impl Session {
     }
 }
 
-/// Runs the launches that have work-items, waits, and reads their times.
-fn launch_all(queue: &cl::Queue, plan: &LaunchPlan, kernels: &[cl::Kernel]) -> Result<Vec<Option<u64>>, DeviceError> {
+/// The time of each launch, and the contents of each snapshot.
+type Launched = (Vec<Option<u64>>, Vec<Vec<u8>>);
+
+/// Runs the launches that have work-items, with the snapshots between them, waits, and reads their times.
+fn launch_all(
+    queue: &cl::Queue,
+    plan: &LaunchPlan,
+    kernels: &[cl::Kernel],
+    memories: &[Held<'_>],
+    wanted: &[Snapshot],
+) -> Result<Launched, DeviceError> {
     let mut events = Vec::new();
-    for (launch, kernel) in plan.launches.iter().zip(kernels) {
-        if launch.global.contains(&0) {
-            events.push(None);
-            continue;
+    let mut snapshots = vec![Vec::new(); wanted.len()];
+    for (number, (launch, kernel)) in plan.launches.iter().zip(kernels).enumerate() {
+        events.push(enqueue(queue, launch, kernel)?);
+        for (snapshot, contents) in wanted.iter().zip(&mut snapshots).filter(|(snapshot, _)| snapshot.after == number) {
+            let spec = &plan.buffers[snapshot.memory];
+            *contents = memory::contents(queue, spec, memories[snapshot.memory].memory()).map_err(|failure| {
+                failure.during(format!("reading `{}` after kernel `{}`", spec.name, launch.kernel))
+            })?;
         }
-        let global = host_sizes(launch.global)?;
-        let local = launch.local.map(host_sizes).transpose()?;
-        let event = queue
-            .launch(kernel, global, local)
-            .map_err(|failure| failure.during(format!("kernel `{}`", launch.kernel)))?;
-        events.push(Some(event));
     }
     let finished = queue.finish();
     let mut times = Vec::new();
@@ -181,12 +222,23 @@ fn launch_all(queue: &cl::Queue, plan: &LaunchPlan, kernels: &[cl::Kernel]) -> R
         }
     }
     finished.map_err(|failure| failure.during("waiting for the launches"))?;
-    Ok(times)
+    Ok((times, snapshots))
 }
 
-fn set_argument(kernel: &mut cl::Kernel, index: u32, arg: &Arg, memories: &[cl::Memory]) -> Result<(), Failure> {
+/// Starts a launch; nothing where it has no work-items.
+fn enqueue(queue: &cl::Queue, launch: &Launch, kernel: &cl::Kernel) -> Result<Option<cl::Event>, DeviceError> {
+    if launch.global.contains(&0) {
+        return Ok(None);
+    }
+    let global = host_sizes(launch.global)?;
+    let local = launch.local.map(host_sizes).transpose()?;
+    let event = queue.launch(kernel, global, local);
+    event.map(Some).map_err(|failure| failure.during(format!("kernel `{}`", launch.kernel)))
+}
+
+fn set_argument(kernel: &mut cl::Kernel, index: u32, arg: &Arg, memories: &[Held<'_>]) -> Result<(), Failure> {
     match arg {
-        Arg::Memory(place) => kernel.set_memory(index, &memories[*place]),
+        Arg::Memory(place) => kernel.set_memory(index, memories[*place].memory()),
         Arg::Scalar(scalar) => kernel.set_value(index, &scalar.to_bytes()),
         // OpenCL has no local memory of no bytes.
         Arg::Local(bytes) => kernel.set_local(index, usize::try_from(*bytes).unwrap_or(usize::MAX).max(1)),

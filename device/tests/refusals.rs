@@ -90,7 +90,7 @@ fn a_store_past_the_end_touches_the_guard() {
 fn without_guards_only_the_buffer_is_allocated() {
     on_every_device(|session| {
         let program = session.build(FILL, &BuildOptions::default()).expect("builds");
-        let options = RunOptions { guard_bytes: 0 };
+        let options = RunOptions { guard_bytes: 0, ..RunOptions::default() };
         let plan = LaunchPlan { buffers: vec![BufferSpec::new("A", 10).read_back()], launches: vec![fill(10)] };
         let output = session.run(&program, &plan, &options).expect("runs");
         assert_eq!(output.buffers, [Some(vec![7; 10])]);

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use tilewright_ir::equal::modules_equal;
 use tilewright_ir::{
     AttrValue, AxisSeparators, BinaryOp, Buffer, DataType, Expr, For, ForKind, FuncAttrs, IndexMap, MathFn, Module,
-    PrimFunc, ScalarType, Scope, Stmt, StmtKind, ThreadTag, UnaryOp, Var, validate,
+    PrimFunc, ScalarType, Scope, Stmt, StmtKind, TextureLimits, ThreadTag, UnaryOp, Var, validate,
 };
 use tilewright_script::{print_module, read_module};
 
@@ -84,8 +84,14 @@ impl Maker {
                 let args = (0..function.info().1).map(|_| self.expr(ty, depth - 1)).collect();
                 Expr::Call(function, args)
             }
-            5 => Expr::Select(boxed(self, DataType::BOOL), boxed(self, ty), boxed(self, ty)),
-            6 => Expr::IfThenElse(boxed(self, DataType::BOOL), boxed(self, ty), boxed(self, ty)),
+            5 => {
+                let lanes = DataType::BOOL.with_lanes([1, ty.lanes][self.pick(2)]);
+                Expr::Select(boxed(self, lanes), boxed(self, ty), boxed(self, ty))
+            }
+            6 => {
+                let lanes = DataType::BOOL.with_lanes([1, ty.lanes][self.pick(2)]);
+                Expr::IfThenElse(boxed(self, lanes), boxed(self, ty), boxed(self, ty))
+            }
             7 => {
                 let from = DataType::scalar(ScalarType::ELEMENTS[self.pick(13)]).with_lanes(ty.lanes);
                 Expr::Cast(ty, boxed(self, from))
@@ -94,7 +100,9 @@ impl Maker {
                 Expr::Ramp { base: boxed(self, scalar), stride: boxed(self, scalar), lanes: ty.lanes }
             }
             _ => {
-                let buffers: Vec<_> = self.buffers.iter().filter(|buffer| buffer.dtype == ty).cloned().collect();
+                let texel = |buffer: &&Buffer| buffer.is_texel_buffer() && buffer.dtype.with_lanes(4) == ty;
+                let fits = |buffer: &&Buffer| buffer.dtype == ty || texel(buffer);
+                let buffers: Vec<_> = self.buffers.iter().filter(fits).cloned().collect();
                 if buffers.is_empty() {
                     return self.expr(ty, depth - 1);
                 }
@@ -103,10 +111,35 @@ impl Maker {
                     buffers[at].clone()
                 }
                 .clone();
-                let indices = (0..buffer.rank()).map(|_| self.expr(DataType::INT32, depth - 1)).collect();
+                let mut indices: Vec<_> = (0..buffer.rank()).map(|_| self.expr(DataType::INT32, depth - 1)).collect();
+                if buffer.dtype != ty {
+                    indices[2] = self.lanes_of_a_texel();
+                }
                 Expr::Load { buffer, indices }
             }
         }
+    }
+
+    /// The whole texel in order, or four lanes of another kind.
+    fn lanes_of_a_texel(&mut self) -> Expr {
+        let ty = [ScalarType::Int32, ScalarType::Int64][usize::from(self.pick(5) == 4)];
+        let stride = [1, 1, 1, 3][self.pick(4)];
+        let constant = |value| Box::new(Expr::int_of(value, ty).unwrap());
+        Expr::Ramp { base: constant(0), stride: constant(stride), lanes: 4 }
+    }
+
+    /// A texture of rows, columns and channels, or one that is nearly that.
+    fn texture(&mut self) -> Buffer {
+        let ty = [ScalarType::Float32, ScalarType::Int8, ScalarType::Float64][self.pick(3)];
+        let height = if self.pick(2) == 0 { Expr::int(7) } else { Expr::from(&self.vars[0]) };
+        let width = Expr::int(5) * Expr::int(3);
+        let lanes = [Expr::int(4), Expr::int_of(4, ScalarType::Int64).unwrap(), Expr::int(5)][self.pick(3)].clone();
+        let scope = Scope::ALL[2 + self.pick(4)];
+        let separators = [vec![1, 2], vec![1], vec![]][self.pick(3)].clone();
+        Buffer::compact(self.name(), ty, vec![height, width, lanes]).with(|info| {
+            info.scope = scope;
+            info.axis_separators = AxisSeparators::new(separators, 3).unwrap();
+        })
     }
 
     fn any_buffer(&mut self) -> Buffer {
@@ -146,6 +179,9 @@ impl Maker {
             if buffer.dtype.is_scalar() && !indices.is_empty() && self.pick(3) == 0 {
                 indices.pop();
                 indices.push(self.expr(DataType::INT32.with_lanes(4), 2));
+            }
+            if buffer.is_texel_buffer() && self.pick(3) != 0 {
+                indices[2] = self.lanes_of_a_texel();
             }
             let ty = Expr::load(&buffer, indices.clone()).dtype();
             let value = self.expr(ty, 4);
@@ -190,7 +226,10 @@ impl Maker {
                 let ty = DataType::scalar(ScalarType::ELEMENTS[self.pick(13)]).with_lanes([1, 4][self.pick(2)]);
                 let scope = Scope::ALL[self.pick(6)];
                 let shape = vec![Expr::int(2), Expr::int(9)];
-                let buffer = Buffer::compact(self.name(), ty, shape).with(|info| info.scope = scope);
+                let mut buffer = Buffer::compact(self.name(), ty, shape).with(|info| info.scope = scope);
+                if self.pick(2) == 0 {
+                    buffer = self.texture();
+                }
                 self.buffers.push(buffer.clone());
                 self.scoped(depth, |_, body| StmtKind::Allocate { buffer, body })
             }
@@ -241,7 +280,8 @@ fn program(choices: Vec<u32>) -> PrimFunc {
     maker.mapped = maps.first().map(|(data, _): &(Var, Vec<IndexMap>)| data.clone());
     let other = vec![("global_symbol".to_owned(), maker.attr())];
     let other = if maker.pick(2) == 0 { other } else { Vec::new() };
-    let attrs = FuncAttrs { layout_transform_map: maps, other, ..FuncAttrs::default() };
+    let texture_limits = [None, Some(TextureLimits { width: 16384, height: 1 })][maker.pick(2)];
+    let attrs = FuncAttrs { layout_transform_map: maps, other, texture_limits, ..FuncAttrs::default() };
     let buffer_map = vec![(params[0].clone(), a), (params[2].clone(), b)];
     let body = maker.stmt(5);
     PrimFunc { name: "main".into(), params, buffer_map, attrs, body }

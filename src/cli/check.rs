@@ -4,7 +4,7 @@ use super::certificate::{CertificateOption, entries};
 use super::exit::ExitStatus;
 use super::failure::Failure;
 use super::input::Input;
-use super::options::{Global, Shapes};
+use super::options::{Global, Limits, Shapes};
 use super::printer::Printer;
 use crate::pipeline;
 use crate::report::{FileReport, text};
@@ -22,6 +22,8 @@ pub struct Args {
     files: Vec<String>,
     #[command(flatten)]
     shapes: Shapes,
+    #[command(flatten)]
+    limits: Limits,
     #[command(flatten)]
     certificate: CertificateOption,
 }
@@ -59,6 +61,7 @@ fn check_file(
     let input = Input::read(file)?;
     let mut options = super::pipeline_options(global, &args.shapes, input.function.clone());
     options.record = record;
+    options.limits = args.limits.limits;
     let progress = printer.progress();
     let mut observe = |function: &str, step: &str| {
         progress.set_message(format!("{function}: {step}"));

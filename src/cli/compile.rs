@@ -11,10 +11,11 @@ use tilewright_verify::Judge;
 use super::exit::ExitStatus;
 use super::failure::Failure;
 use super::input::Input;
-use super::options::Global;
+use super::options::{Global, Limits};
 use super::printer::Printer;
 use crate::certificate;
 use crate::codegen;
+use crate::pipeline::limits::explained;
 use crate::pipeline::{self, Lowering};
 use crate::report::check::to_line;
 use crate::report::{CheckReport, FileReport, Verdict, text};
@@ -34,6 +35,8 @@ pub struct Args {
     /// The folder to make; it may not exist yet, or has to be empty
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
+    #[command(flatten)]
+    limits: Limits,
     /// Kernels that test every place in a texture before they access it and report the first that is outside
     #[arg(long)]
     checked: bool,
@@ -66,7 +69,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     refuse_used(&args.output)?;
     let input = Input::read(&args.file)?;
     let fault = |diagnostics| Failure::input(&input.source, diagnostics);
-    let programs = pipeline::read(&input.source.text, input.function.as_deref()).map_err(fault)?;
+    let mut programs = pipeline::read(&input.source.text, input.function.as_deref()).map_err(fault)?;
     printer.diagnostics(&input.source, &programs.warnings);
     let options = super::pipeline_options(global, &super::options::Shapes::default(), input.function.clone());
     let internal = |error: &dyn std::fmt::Display| Failure::Internal(error.to_string());
@@ -75,13 +78,17 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     let kernels = codegen::Options { checked: args.checked, placed: false };
     let mut outputs = Vec::new();
     let mut worst = Verdict::Proved;
-    for program in &programs.programs {
-        let lowering = pipeline::lower(program, &judge, global.allow_unknown, &mut |_, _| ()).map_err(fault)?;
+    for program in &mut programs.programs {
+        let limits = pipeline::limits::set(program, args.limits.limits, &options.device);
+        let lowering = pipeline::lower(program, &judge, global.allow_unknown, &mut |_, _| ());
+        let lowering = lowering.map_err(|found| fault(explained(limits.as_ref(), found)))?;
         worst = worst.max(lowering.verdict());
         if lowering.complete {
             outputs.extend(files(&program.func.name, &lowering, kernels).map_err(fault)?);
         }
-        report.functions.push(CheckReport::of_lowering(&program.func.name, &lowering));
+        let mut row = CheckReport::of_lowering(&program.func.name, &lowering);
+        row.texture_limits = limits;
+        report.functions.push(row);
     }
     let status = ExitStatus::of_verdict(worst, global.allow_unknown);
     if status != ExitStatus::Success {

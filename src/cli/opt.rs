@@ -5,7 +5,7 @@ use tilewright_ir::{Diagnostic, Module, PrimFunc};
 use super::exit::ExitStatus;
 use super::failure::Failure;
 use super::input::Input;
-use super::options::Global;
+use super::options::{Global, Limits};
 use super::printer::Printer;
 use crate::passes::{PASSES, Pass, pass_by_name};
 use crate::pipeline;
@@ -27,6 +27,8 @@ pub struct Args {
     /// List the passes
     #[arg(long)]
     list: bool,
+    #[command(flatten)]
+    limits: Limits,
     /// A TVMScript or TE program; FILE::name picks one function, `-` is standard input
     #[arg(value_name = "FILE[::name]", required_unless_present = "list")]
     file: Option<String>,
@@ -48,6 +50,9 @@ pub fn run(args: &Args, _: &Global, printer: &mut Printer) -> Result<ExitStatus,
     let mut module = Module::default();
     for program in programs.programs {
         let mut func = program.func;
+        if func.buffers().iter().any(|buffer| buffer.scope.is_texture()) {
+            func.attrs.texture_limits = func.attrs.texture_limits.or(args.limits.limits);
+        }
         for (pass, request) in &passes {
             if let Some(text) = request {
                 ask(pass, &mut func, text)?;

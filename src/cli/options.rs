@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use tilewright_ir::TextureLimits;
 
 /// Options that every command takes.
 #[derive(Args, Clone, Debug)]
@@ -61,6 +62,14 @@ pub struct Shapes {
     /// Values of symbolic extents for the engines, each at least 1
     #[arg(long = "shape", value_name = "n=3,m=4", value_delimiter = ',', value_parser = parse_binding)]
     pub shape: Vec<(String, i64)>,
+}
+
+/// How large textures may be.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct Limits {
+    /// The largest texture in texels, where a function does not say it itself; by default that of the device
+    #[arg(long, value_name = "WIDTHxHEIGHT")]
+    pub limits: Option<TextureLimits>,
 }
 
 fn parse_seconds(text: &str) -> Result<Duration, String> {

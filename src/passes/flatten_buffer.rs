@@ -13,8 +13,8 @@
 //! a buffer with one group. Indices become `int64` where a buffer has more than 2^31 - 1 elements. Cost: one walk.
 
 use tilewright_ir::{
-    Buffer, BufferChange, BufferClaim, DataType, Diagnostic, Evidence, Expr, IndexMap, PrimFunc, ScalarType, Stmt,
-    StmtKind, Var, checked_size,
+    AxisSeparators, Buffer, BufferChange, BufferClaim, DataType, Diagnostic, Evidence, Expr, IndexMap, PrimFunc,
+    ScalarType, Stmt, StmtKind, Var, checked_size,
 };
 
 use super::Rewritten;
@@ -80,6 +80,18 @@ fn flattened(buffer: &Buffer, is_param: bool, ranges: &Ranges) -> Result<Option<
         let help = "strides and elem_offset are folded into the index of a buffer without axis separators only";
         return Err(Diagnostic::error("strided-axes", buffer.span, message).with_help(help));
     }
+    grouped(buffer, &buffer.axis_separators, if is_param { "_flattened" } else { "" }, ranges).map(Some)
+}
+
+/// The buffer with one axis for each group of axes between separators, and the way there. Its name gets a suffix.
+pub(super) fn grouped(
+    buffer: &Buffer,
+    separators: &AxisSeparators,
+    suffix: &str,
+    ranges: &Ranges,
+) -> Result<Move, Diagnostic> {
+    let plain = buffer.strides.is_none() && buffer.elem_offset.as_const_int() == Some(0);
+    let groups = separators.groups();
     let ty = index_type(buffer)?;
     let exact = |expr: &Expr| retyped(expr, ty, &|_| None);
     let shape: Vec<_> = buffer.shape.iter().map(exact).collect();
@@ -96,17 +108,15 @@ fn flattened(buffer: &Buffer, is_param: bool, ranges: &Ranges) -> Result<Option<
     let outputs: Vec<_> = outputs.iter().map(|output| simplify(output, &inner)).collect();
     let shape: Vec<_> = if plain { extents } else { extents.iter().map(|extent| simplify(extent, ranges)).collect() };
     let after = buffer.with(|info| {
-        if is_param {
-            info.name.push_str("_flattened");
-        }
-        info.axis_separators = buffer.axis_separators.flattened();
+        info.name.push_str(suffix);
+        info.axis_separators = separators.flattened();
         info.shape = shape;
         info.strides = None;
         info.elem_offset = Expr::Int { value: 0, ty };
     });
     let map = IndexMap::new(vars, buffer.shape.clone(), outputs, Vec::new());
     let map = map.map_err(|error| Diagnostic::error("index-map", buffer.span, error.to_string()))?;
-    Ok(Some(Move { before: buffer.clone(), after, map }))
+    Ok(Move { before: buffer.clone(), after, map })
 }
 
 /// `int64` if the extents are, or if a buffer of constant shape needs it.

@@ -2,20 +2,28 @@
 
 mod apply_buffer_transforms;
 mod flatten_buffer;
+mod lanes;
+mod lower_texture;
 mod remap;
 mod simplify;
 #[cfg(test)]
 mod tests;
+mod texture_stores;
+#[cfg(test)]
+mod texture_tests;
 mod tile_layout;
 #[cfg(test)]
 mod tile_tests;
+mod vectorize;
 
 use tilewright_ir::{Diagnostic, Evidence, PrimFunc};
 
 pub use apply_buffer_transforms::apply_buffer_transforms;
 pub use flatten_buffer::flatten_buffer;
+pub use lower_texture::lower_texture;
 pub use simplify::simplify;
 pub use tile_layout::tile_layout;
+pub use vectorize::vectorize;
 
 /// What a pass gives: the new program, and the claim that the judge checks.
 #[derive(Clone, Debug)]
@@ -66,6 +74,20 @@ pub static PASSES: &[Pass] = &[
         request: Some(tile_layout::request),
     },
     Pass {
+        name: "vectorize",
+        summary: "turn loops marked vectorized into vector statements, where there is one",
+        run: vectorize,
+        wanted: vectorize::is_wanted,
+        request: None,
+    },
+    Pass {
+        name: "lower_texture",
+        summary: "turn buffers in texture scopes into rows, columns and four channels: texture2d_load and texture2d_store",
+        run: lower_texture,
+        wanted: lower_texture::is_wanted,
+        request: None,
+    },
+    Pass {
         name: "flatten_buffer",
         summary: "flatten buffers to one axis for each group between axis separators",
         run: flatten_buffer,
@@ -82,7 +104,8 @@ pub static PASSES: &[Pass] = &[
 ];
 
 /// The passes that `check` and `compile` run, in order.
-pub static DEFAULT_PIPELINE: &[&str] = &["apply_buffer_transforms", "tile_layout", "flatten_buffer", "simplify"];
+pub static DEFAULT_PIPELINE: &[&str] =
+    &["apply_buffer_transforms", "tile_layout", "vectorize", "lower_texture", "flatten_buffer", "simplify"];
 
 /// The pass of that name.
 ///

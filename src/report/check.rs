@@ -20,6 +20,7 @@ use tilewright_verify::Proof;
 
 use super::diagnostic::{DiagnosticRow, Source};
 use crate::pipeline::Lowering;
+use crate::pipeline::limits::LimitsRow;
 
 /// The answer to the whole, or to one obligation. The order is that of severity: the larger, the worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -131,6 +132,8 @@ pub struct CheckReport {
     pub blame: Option<String>,
     /// What else is to be known of the runs.
     pub notes: Vec<String>,
+    /// The largest texture, and who says so; none for a function without textures.
+    pub texture_limits: Option<LimitsRow>,
 }
 
 /// A step and its obligations.
@@ -355,6 +358,7 @@ impl CheckReport {
             engines: Vec::new(),
             blame: None,
             notes: Vec::new(),
+            texture_limits: None,
         }
     }
 
@@ -419,6 +423,8 @@ struct FunctionRow<'a> {
     shapes: &'a Vec<(String, i128)>,
     blame: Option<&'a str>,
     notes: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    texture_limits: Option<&'a LimitsRow>,
 }
 
 impl<'a> FunctionRow<'a> {
@@ -429,6 +435,7 @@ impl<'a> FunctionRow<'a> {
             shapes: &report.shapes,
             blame: report.blame.as_deref(),
             notes: &report.notes,
+            texture_limits: report.texture_limits.as_ref(),
         }
     }
 }

@@ -69,6 +69,7 @@ pub fn check(report: &FileReport, style: Style) -> String {
         if !function.buffers.is_empty() {
             out.push('\n');
             buffers(&mut out, &function.buffers);
+            texture_limits(&mut out, function);
         }
         if !function.engines.is_empty() {
             out.push('\n');
@@ -86,6 +87,15 @@ pub fn check(report: &FileReport, style: Style) -> String {
 pub(super) fn line(out: &mut String, text: &str) {
     out.push_str(text.trim_end());
     out.push('\n');
+}
+
+/// How large textures may be, who says so, and what only the launch can check.
+fn texture_limits(out: &mut String, report: &CheckReport) {
+    let Some(limits) = &report.texture_limits else { return };
+    line(out, &format!("  textures: at most {} wide and {} high, by {}", limits.width, limits.height, limits.from));
+    if !limits.checked_at_launch.is_empty() {
+        line(out, &format!("    the launch checks the symbolic extents of {}", limits.checked_at_launch.join(", ")));
+    }
 }
 
 fn passes(out: &mut String, passes: &[PassRow], style: Style) {

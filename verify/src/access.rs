@@ -62,8 +62,13 @@ pub(crate) struct Access {
 
 impl Judge {
     /// Decides `bounds` for every access of a program, and `overflow` for the indices, extents and conditions of every
-    /// statement.
+    /// statement; `lanes` of every vector access, `race` and `defined` of texels.
     pub fn check_program(&self, func: &PrimFunc) -> Vec<Report> {
+        self.check_program_after(func, false)
+    }
+
+    /// The same of a program that is held against another one, or is not.
+    pub(crate) fn check_program_after(&self, func: &PrimFunc, simulated: bool) -> Vec<Report> {
         if let Some(reason) = not_well_formed(func) {
             let reason = format!("the program is not well formed: {reason}");
             return vec![Self::report("bounds", func.name.clone(), || (Verdict::Unknown(reason), "structure".into()))];
@@ -77,6 +82,8 @@ impl Judge {
                 sites.par_iter().flat_map_iter(|site| self.check_site(site, &base)).collect::<Vec<_>>()
             }),
         );
+        reports.extend(self.check_lanes(func));
+        reports.extend(self.check_texels(func, simulated));
         reports
     }
 
@@ -180,7 +187,7 @@ pub(crate) fn one_lane(indices: &[Expr], path: &Path) -> (Vec<Expr>, Path) {
 pub(crate) fn lane_of(expr: &Expr, lane: &Expr) -> Expr {
     let recurse = |inner: &Expr| Box::new(lane_of(inner, lane));
     match expr {
-        Expr::Ramp { base, stride, .. } => (**base).clone() + lane.clone() * (**stride).clone(),
+        Expr::Ramp { base, stride, .. } => ramp_at(base, stride, lane),
         Expr::Broadcast { value, .. } => (**value).clone(),
         _ if expr.dtype().is_scalar() => expr.clone(),
         Expr::Binary(op, a, b) => Expr::Binary(*op, recurse(a), recurse(b)),
@@ -194,6 +201,14 @@ pub(crate) fn lane_of(expr: &Expr, lane: &Expr) -> Expr {
         }
         Expr::Int { .. } | Expr::Float { .. } | Expr::Var(_) | Expr::Load { .. } => expr.clone(),
     }
+}
+
+/// `base + lane * stride` in the type of the base; the lane itself where that is what it comes to.
+fn ramp_at(base: &Expr, stride: &Expr, lane: &Expr) -> Expr {
+    let ty = base.dtype();
+    let lane = if lane.dtype() == ty { lane.clone() } else { Expr::Cast(ty, Box::new(lane.clone())) };
+    let step = if stride.as_const_int() == Some(1) { lane } else { lane * stride.clone() };
+    if base.as_const_int() == Some(0) { step } else { base.clone() + step }
 }
 
 /// A counterexample on a way: at these values, this happens.
@@ -232,7 +247,7 @@ fn outside(access: &Access, bindings: &Bindings) -> Option<Counterexample> {
 }
 
 /// The access lies in its buffer.
-fn bounds(judge: &Judge, access: &Access) -> Decision {
+pub(crate) fn bounds(judge: &Judge, access: &Access) -> Decision {
     if let Some(found) = access.path.samples(TRIED).iter().find_map(|bindings| outside(access, bindings)) {
         return (Verdict::Refuted(found), "evaluation".into());
     }

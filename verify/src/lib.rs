@@ -11,7 +11,7 @@
 //!
 //! **Obligations**: [`map`] of index maps, [`layout`] of tiled layouts, [`access`] of single programs, `pass` of a program
 //! before and after a pass (walked by `lockstep`, its claims looked at by `claims` and `fills`), `lowering` of a program and
-//! a definition, `definition` of a definition. [`judge`] is the door.
+//! a definition, `definition` of a definition, `plan` of memory plans. [`judge`] is the door.
 
 pub mod access;
 pub mod certificate;
@@ -25,6 +25,7 @@ mod fills;
 pub mod gf2;
 pub mod judge;
 pub mod kernel;
+mod lanes;
 pub mod layout;
 pub mod lemmas;
 mod lockstep;
@@ -33,6 +34,7 @@ pub mod map;
 pub mod numeral;
 mod pass;
 pub mod path;
+mod plan;
 pub mod poly;
 pub mod prove;
 pub mod record;
@@ -40,6 +42,7 @@ mod sample;
 pub mod smtlib;
 pub mod solver;
 pub mod term;
+mod texture;
 pub mod translate;
 pub mod verdict;
 mod view;

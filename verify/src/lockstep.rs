@@ -3,7 +3,9 @@
 //! The program after a pass must do what the program before it does, statement by statement: the same loops, the same
 //! conditions, and each access the old one through the claimed maps. The walk collects what has to be equal; it decides
 //! nothing. Declarations of aliases and hints are stepped over, bindings are inlined, and a condition that only one side
-//! has must always hold.
+//! has must always hold. A loop that became lanes of one statement is followed lane by lane ([`crate::lanes`]).
+
+mod follow;
 
 use std::collections::HashMap;
 
@@ -11,6 +13,7 @@ use tilewright_ir::visit::Substitution;
 use tilewright_ir::{Buffer, BufferClaim, Evidence, Expr, PrimFunc, Stmt, StmtKind, Var};
 
 use crate::access::{describe, lane_of};
+use crate::lanes::{self, Gathered, Unread};
 use crate::map::subterms;
 use crate::path::{Path, Step, premises, sites_in};
 
@@ -37,6 +40,10 @@ pub(crate) enum GoalKind {
     Stuck(String),
     /// A statement of the program before has no counterpart; the way to it is never gone.
     Missing,
+    /// A lane that has no value is never read.
+    Unread(Box<Unread>),
+    /// A gathered store has its texel for itself.
+    Alone(Box<Gathered>),
 }
 
 /// Two stores side by side.
@@ -74,22 +81,34 @@ impl<'a> Relation<'a> {
 /// The walk.
 pub(crate) struct Lockstep<'a> {
     relation: &'a Relation<'a>,
+    /// The program before; none if only values are compared.
+    before: Option<&'a PrimFunc>,
     pub(crate) goals: Vec<Goal>,
     path: Path,
     /// Variables of the program after, in terms of those before.
     renames: Substitution,
     subject: String,
+    /// The loop whose iterations are lanes after, while its body is walked.
+    lane: Option<Var>,
 }
 
 impl<'a> Lockstep<'a> {
     /// Collects the goals for two functions.
-    pub(crate) fn run(before: &PrimFunc, after: &PrimFunc, relation: &'a Relation<'a>) -> Vec<Goal> {
+    pub(crate) fn run(before: &'a PrimFunc, after: &PrimFunc, relation: &'a Relation<'a>) -> Vec<Goal> {
         let mut renames = Substitution::default();
         for (old, new) in before.params.iter().zip(&after.params) {
             renames.insert(new, Expr::from(old));
         }
         let path = Path::of(before);
-        let mut walk = Self { relation, goals: Vec::new(), path, renames, subject: "parameters".into() };
+        let mut walk = Self {
+            relation,
+            before: Some(before),
+            goals: Vec::new(),
+            path,
+            renames,
+            subject: "parameters".into(),
+            lane: None,
+        };
         walk.params(before, after);
         walk.stmts(&[&before.body], &[&after.body]);
         walk.goals
@@ -98,7 +117,8 @@ impl<'a> Lockstep<'a> {
     /// Collects the goals for two values at the end of one way; `after` is in terms of the same variables.
     pub(crate) fn compare(before: &Expr, after: &Expr, path: Path, relation: &'a Relation<'a>) -> Vec<Goal> {
         let subject = after.to_string();
-        let mut walk = Self { relation, goals: Vec::new(), path, renames: Substitution::default(), subject };
+        let renames = Substitution::default();
+        let mut walk = Self { relation, before: None, goals: Vec::new(), path, renames, subject, lane: None };
         walk.values(before, after);
         walk.goals
     }
@@ -203,6 +223,10 @@ impl<'a> Lockstep<'a> {
                 StmtKind::Store { buffer: x, indices: old_index, value: old_value },
                 StmtKind::Store { buffer: y, indices: new_index, value: new_value },
             ) => self.store((x, old_index, old_value), (y, new_index, new_value)),
+            (StmtKind::If { .. }, _) if self.split_by_lane(old).is_some() => {
+                let split = self.split_by_lane(old);
+                split.iter().for_each(|ordered| self.stmt(ordered, new));
+            }
             (
                 StmtKind::If { cond: x, then_body: then_old, else_body: else_old },
                 StmtKind::If { cond: y, then_body: then_new, else_body: else_new },
@@ -213,6 +237,14 @@ impl<'a> Lockstep<'a> {
                 if let (Some(old), Some(new)) = (else_old, else_new) {
                     self.branch(x, false, old, new);
                 }
+            }
+            (StmtKind::For(x), _) if lanes::vector_store(new).is_some() => self.lanes(x, new),
+            (
+                StmtKind::If { cond, then_body, else_body: None },
+                StmtKind::Store { buffer, indices, value: Expr::IfThenElse(chosen, value, filling) },
+            ) if self.is_gathered(cond, then_body) => {
+                self.gather(cond, then_body, chosen, filling);
+                self.branch(cond, true, then_body, &Stmt::store(buffer, indices.clone(), (**value).clone()));
             }
             // A condition that was dropped, or added, must always hold.
             (StmtKind::If { cond, then_body, else_body: None }, _) => {
@@ -305,14 +337,22 @@ impl<'a> Lockstep<'a> {
             return None;
         }
         let lanes = |indices: &[Expr]| indices.iter().map(|index| index.dtype().lanes).max().unwrap_or(1);
-        let lanes = (lanes(&image), lanes(new));
+        let lanes = (lanes(old), lanes(new));
         if lanes.0 != lanes.1 {
             self.stuck(format!("`{x}` is accessed with {} lanes before and {} after", lanes.0, lanes.1));
             return None;
         }
         let depth = self.path.steps.len();
-        let pairs = self.per_lane(lanes.0, image.iter().zip(new));
-        self.goal("simulation", GoalKind::Equal(pairs));
+        // A map takes scalars: each lane goes through it by itself.
+        let lane = self.enter_lanes(lanes.0);
+        let at = |indices: &[Expr]| -> Vec<Expr> {
+            let lane_of = |index| lane.as_ref().map_or_else(|| Expr::clone(index), |lane| lane_of(index, lane));
+            indices.iter().map(lane_of).collect()
+        };
+        match self.relation.image(x, y, &at(old)) {
+            Some(moved) => self.goal("simulation", GoalKind::Equal(moved.into_iter().zip(at(new)).collect())),
+            None => self.stuck(format!("the claim of `{x}` does not take its index")),
+        }
         self.path.steps.truncate(depth);
         if old != new {
             let indices: Vec<_> = old.iter().filter(|index| !reads(index)).collect();
@@ -325,13 +365,17 @@ impl<'a> Lockstep<'a> {
 
     /// Pairs of vectors as pairs of scalars under a loop over the lanes, which is entered.
     fn per_lane<'e>(&mut self, lanes: u16, pairs: impl Iterator<Item = (&'e Expr, &'e Expr)>) -> Vec<(Expr, Expr)> {
-        if lanes == 1 {
-            return pairs.map(|(old, new)| (old.clone(), new.clone())).collect();
+        match self.enter_lanes(lanes) {
+            None => pairs.map(|(old, new)| (old.clone(), new.clone())).collect(),
+            Some(lane) => pairs.map(|(old, new)| (lane_of(old, &lane), lane_of(new, &lane))).collect(),
         }
-        let lane = Var::index("lane");
+    }
+
+    /// Enters a loop over lanes, if there are several, and gives the number of the lane.
+    fn enter_lanes(&mut self, lanes: u16) -> Option<Expr> {
+        let lane = (lanes > 1).then(|| Var::index("lane"))?;
         self.path.steps.push(Step::Loop(lane.clone(), Expr::int(0), Expr::int(lanes.into())));
-        let lane = Expr::from(lane);
-        pairs.map(|(old, new)| (lane_of(old, &lane), lane_of(new, &lane))).collect()
+        Some(Expr::from(lane))
     }
 
     /// Two expressions have the same value. `new` is in terms of the program before's variables.
@@ -349,6 +393,13 @@ impl<'a> Lockstep<'a> {
                 self.path.steps.truncate(depth);
             }
             return;
+        }
+        if ty.lanes > 1 && (chooses_by_lane(old) || chooses_by_lane(new)) {
+            let depth = self.path.steps.len();
+            for (old, new) in self.per_lane(ty.lanes, std::iter::once((old, new))) {
+                self.values(&old, &new);
+            }
+            return self.path.steps.truncate(depth);
         }
         match (old, new) {
             (Expr::Load { buffer: x, indices: i }, Expr::Load { buffer: y, indices: j }) => {
@@ -392,8 +443,13 @@ impl<'a> Lockstep<'a> {
     }
 }
 
+/// Whether an expression is a conditional that is decided for each lane by itself.
+fn chooses_by_lane(expr: &Expr) -> bool {
+    matches!(expr, Expr::IfThenElse(cond, ..) if cond.dtype().lanes > 1)
+}
+
 /// The statements that do something, with declarations and hints stepped over and bindings inlined.
-fn plain(stmts: &[&Stmt]) -> Vec<Stmt> {
+pub(crate) fn plain(stmts: &[&Stmt]) -> Vec<Stmt> {
     let mut found = Vec::new();
     for stmt in stmts {
         match &stmt.kind {

@@ -102,7 +102,7 @@ fn written<'a>(func: &'a PrimFunc, evidence: &'a LoweringEvidence) -> Result<Vec
 }
 
 /// The statements of the outermost sequence, allocations and declarations stepped into.
-fn root(stmt: &Stmt) -> Vec<&Stmt> {
+pub(crate) fn root(stmt: &Stmt) -> Vec<&Stmt> {
     match &stmt.kind {
         StmtKind::Allocate { body, .. } | StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => root(body),
         StmtKind::Seq(stmts) => stmts.iter().flat_map(root).collect(),
@@ -271,7 +271,9 @@ impl<'a> Lowering<'a> {
             GoalKind::Holds(cond) => holds(self.judge, &goal.path, cond),
             GoalKind::Fits(exprs) => fit(&goal.path, exprs, &self.base),
             GoalKind::Stuck(reason) => unknown(reason.clone()),
-            GoalKind::Store(_) | GoalKind::Missing => unknown("no single value"),
+            GoalKind::Store(_) | GoalKind::Missing | GoalKind::Unread(_) | GoalKind::Alone(_) => {
+                unknown("no single value")
+            }
         }
     }
 

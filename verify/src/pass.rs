@@ -8,11 +8,13 @@ use crate::claims;
 use crate::concrete::tuple;
 use crate::fills;
 use crate::judge::{Decision, Judge, Report, decide, free_vars, vacuity};
+use crate::lanes;
 use crate::lockstep::{Goal, GoalKind, Lockstep, Relation, StorePair};
 use crate::map::{MapClaim, subterms};
 use crate::path::Path;
 use crate::sample;
 use crate::term::{Prop, Term};
+use crate::texture;
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
@@ -48,6 +50,7 @@ impl Judge {
             reports.push(Self::report("simulation", "layouts asked for are applied", decide));
         }
         reports.extend(fills::requested(self, before, after, evidence));
+        reports.extend(texture::requested(self, before, after, evidence));
         reports.extend(self.check_fills(before, &unfilled, evidence));
         let relation = Relation::new(evidence);
         let goals = Lockstep::run(before, &unfilled, &relation);
@@ -55,7 +58,7 @@ impl Judge {
         buffers.extend(after.buffers());
         let base = Base::new(self, &before.symbols(), &buffers);
         reports.extend(self.in_parallel(|| self.decide_goals(evidence, &base, &goals)));
-        reports.extend(self.check_program(after));
+        reports.extend(self.check_program_after(after, true));
         reports
     }
 
@@ -313,6 +316,8 @@ fn decide_goal(judge: &Judge, evidence: &Evidence, base: &Base<'_>, goal: &Goal)
         GoalKind::Store(pair) => stores(&goal.path, pair, evidence),
         GoalKind::Stuck(reason) => (Verdict::Unknown(reason.clone()), "lockstep".into()),
         GoalKind::Missing => missing(judge, &goal.path),
+        GoalKind::Unread(unread) => unread.decide(judge),
+        GoalKind::Alone(gathered) => lanes::alone(judge, &goal.path, gathered),
     }
 }
 

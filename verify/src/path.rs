@@ -145,6 +145,22 @@ impl Path {
         Some(bindings)
     }
 
+    /// Calls `visit` at the end of the way for one iteration after the other, from those with the first values on, until it
+    /// finds something or `limit` iterations of loops were begun. What is found, and whether nothing was left out: where a
+    /// guard reads memory nobody knows, and nothing is visited.
+    pub(crate) fn each_iteration<T>(
+        &self,
+        symbols: &Bindings,
+        limit: usize,
+        visit: &mut impl FnMut(&Bindings) -> Option<T>,
+    ) -> (Option<T>, bool) {
+        let mut bindings = symbols.clone();
+        self.give_scalars(&mut bindings);
+        let mut walk = Walk { left: limit, complete: self.scalars.is_empty() };
+        let found = walk.steps(&self.steps, &mut bindings, visit);
+        (found, walk.complete)
+    }
+
     /// Whether concrete values are an execution of this way: every loop and guard agrees.
     pub fn admits(&self, bindings: &Bindings) -> bool {
         let mut bindings = bindings.clone();
@@ -173,6 +189,61 @@ impl Path {
         let mut others = named(&self.scalars);
         others.extend(named(&self.loops()));
         (named(&self.symbols), others)
+    }
+}
+
+/// Iterations one after the other.
+struct Walk {
+    /// Iterations that may still be begun.
+    left: usize,
+    /// Whether all were visited so far.
+    complete: bool,
+}
+
+impl Walk {
+    /// The rest of a way.
+    fn steps<T>(
+        &mut self,
+        steps: &[Step],
+        bindings: &mut Bindings,
+        visit: &mut impl FnMut(&Bindings) -> Option<T>,
+    ) -> Option<T> {
+        let Some((step, rest)) = steps.split_first() else { return visit(bindings) };
+        match step {
+            Step::Let(var, value) => {
+                match value.eval_index(bindings) {
+                    Ok(value) => drop(bindings.insert(var.clone(), value)),
+                    Err(_) => drop(bindings.remove(var)),
+                }
+                self.steps(rest, bindings, visit)
+            }
+            Step::Guard(cond, holds) => match cond.eval_index(bindings) {
+                Ok(value) if (value != 0) == *holds => self.steps(rest, bindings, visit),
+                Ok(_) => None,
+                Err(_) => {
+                    self.complete = false;
+                    None
+                }
+            },
+            Step::Loop(var, min, extent) => {
+                let (Ok(min), Ok(extent)) = (min.eval_index(bindings), extent.eval_index(bindings)) else {
+                    self.complete = false;
+                    return None;
+                };
+                for value in min..min.saturating_add(extent) {
+                    if self.left == 0 {
+                        self.complete = false;
+                        return None;
+                    }
+                    self.left -= 1;
+                    bindings.insert(var.clone(), value);
+                    if let Some(found) = self.steps(rest, bindings, visit) {
+                        return Some(found);
+                    }
+                }
+                None
+            }
+        }
     }
 }
 

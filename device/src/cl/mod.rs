@@ -15,7 +15,7 @@ mod status;
 pub(crate) use handle::{Context, Memory};
 pub(crate) use program::{AddressSpace, Argument, BuildFailure, Kernel, Program};
 pub(crate) use query::{Device, platforms};
-pub(crate) use queue::Queue;
+pub(crate) use queue::{Event, Queue};
 
 use crate::error::DeviceError;
 

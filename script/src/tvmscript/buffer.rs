@@ -95,8 +95,7 @@ impl<'a> Reader<'a> {
         let strides = strides.map_or(Some(None), |strides| strides.map(Some))?.filter(|strides| !strides.is_empty());
         let elem_offset = elem_offset.unwrap_or(Some(Expr::int(0)))?;
         let data = data.unwrap_or_else(|| Some(Var::new(name, DataType::HANDLE)))?;
-        let rank = self.final_rank(name, &data, &shape)?;
-        let rank = self.tiled_rank(name, &data, rank)?;
+        let rank = self.laid_out_rank(name, &data, &shape)?;
         let map_separators = self.separators.iter().find(|(key, _)| key == name).map(|(_, positions)| *positions);
         let axis_separators = match declaration.axis_separators.or(map_separators) {
             Some(positions) => self.axis_separators(positions, rank)?,
@@ -114,6 +113,12 @@ impl<'a> Reader<'a> {
             span: Some(span(range)),
         };
         Some(Buffer::new(info))
+    }
+
+    /// Rank of the layout that the attributes of the function give a buffer.
+    pub(super) fn laid_out_rank(&mut self, name: &str, data: &Var, shape: &[Expr]) -> Option<usize> {
+        let rank = self.final_rank(name, data, shape)?;
+        self.tiled_rank(name, data, rank)
     }
 
     /// `align`, `offset_factor` and `buffer_type` are accepted where they say nothing.
@@ -143,7 +148,7 @@ impl<'a> Reader<'a> {
         self.exprs(parts)
     }
 
-    fn scope(&mut self, expr: &'a ast::Expr) -> Option<Scope> {
+    pub(super) fn scope(&mut self, expr: &'a ast::Expr) -> Option<Scope> {
         let text = string(expr).unwrap_or("?");
         if let Ok(scope) = text.parse() {
             Some(scope)

@@ -42,6 +42,9 @@ pub(super) const KNOWN: &[&str] = &[
     "func_attr",
     "attr",
     "evaluate",
+    "texture2d_alloca",
+    "texture2d_load",
+    "texture2d_store",
     "Assert",
     "LetStmt",
     "launch_thread",
@@ -118,6 +121,11 @@ impl<'a> Reader<'a> {
                 let args = self.args(call, &name, &["value"], 1)?;
                 let op = if name == "Not" { UnaryOp::Not } else { UnaryOp::BitNot };
                 Expr::unary(op, self.expr(args.get(0)?)?)
+            }
+            "texture2d_load" => self.texture_load(call)?,
+            "texture2d_store" => {
+                let help = "it stands on a line of its own; a value comes from `T.texture2d_load`";
+                return self.error("texture-store", range, "`texture2d_store` is a statement, not a value", help);
             }
             "likely" => return self.args(call, "likely", &["cond"], 1)?.get(0).and_then(|cond| self.value(cond)),
             _ => {

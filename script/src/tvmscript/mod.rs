@@ -13,6 +13,7 @@ mod promote;
 pub(crate) mod reader;
 mod scopes;
 mod stmt;
+mod texture;
 
 use ruff_python_ast as ast;
 use tilewright_ir::{Diagnostic, Module, validate};

@@ -15,6 +15,7 @@ impl<'a> Reader<'a> {
     pub(super) fn opens_scope(&self, call: &ast::ExprCall) -> bool {
         let scopes = [
             "alloc_buffer",
+            "texture2d_alloca",
             "decl_buffer",
             "buffer_decl",
             "allocate",
@@ -52,6 +53,11 @@ impl<'a> Reader<'a> {
                     );
                 }
                 let buffer = self.declare(name, &declaration, call.range(), false)?;
+                self.bind(name, Binding::Buffer(buffer.clone()));
+                Some(allocate(buffer))
+            }
+            "texture2d_alloca" => {
+                let buffer = self.texture_alloca(call, name)?;
                 self.bind(name, Binding::Buffer(buffer.clone()));
                 Some(allocate(buffer))
             }

@@ -367,6 +367,7 @@ impl<'a> Reader<'a> {
             Some("func_attr") => {
                 self.error("attribute", call.range(), "`T.func_attr` stands at the top of a function", "move it there")
             }
+            Some("texture2d_store") => self.texture_store(call).map(Part::Stmt),
             Some("Allocate") => self.allocate_declared(call).map(Part::Scope),
             _ if self.opens_scope(call) => self.scope_of(None, call).map(Part::Scope),
             _ => self.expr(expr).map(|value| Part::Stmt(Stmt::new(StmtKind::Evaluate(value)))),

@@ -42,6 +42,7 @@ pub(crate) fn proved() -> CheckReport {
         shapes: vec![("n".into(), 7)],
         engines: vec![engine],
         blame: None,
+        texture_limits: None,
         notes: Vec::new(),
     }
 }

@@ -67,7 +67,10 @@ impl Printer {
                 (format!("T.Ramp({}, {}, {lanes})", self.expr(base), self.expr(stride)), ATOM)
             }
             Expr::Broadcast { value, lanes } => (format!("T.Broadcast({}, {lanes})", self.expr(value)), ATOM),
-            Expr::Load { buffer, indices } => (self.access(buffer, indices), ATOM),
+            Expr::Load { buffer, indices } => {
+                let texel = self.texture_load_call(buffer, indices);
+                (texel.unwrap_or_else(|| self.access(buffer, indices)), ATOM)
+            }
         };
         if precedence < outer { format!("({text})") } else { text }
     }

@@ -5,6 +5,7 @@
 mod expr;
 mod names;
 mod stmt;
+mod texture;
 
 use tilewright_ir::{AttrValue, Buffer, Expr, Module, PrimFunc, Scalar, Scope, Var};
 
@@ -25,20 +26,25 @@ pub fn print_module(module: &Module) -> String {
 
 /// A function, without the import of `T`.
 pub fn print_func(func: &PrimFunc) -> String {
-    let mut printer = Printer { text: String::new(), indent: 0, names: Names::new(func) };
+    let maps = func.attrs.layout_transform_map.iter().map(|(data, _)| data.clone());
+    let tiles = func.attrs.tile_layout.iter().map(|(data, _)| data.clone());
+    let relaid = maps.chain(tiles).collect();
+    let mut printer = Printer { text: String::new(), indent: 0, names: Names::new(func), relaid };
     printer.func(func);
     printer.text
 }
 
 /// An expression; variables and buffers have the names that they carry.
 pub fn print_expr(expr: &Expr) -> String {
-    Printer { text: String::new(), indent: 0, names: Names::default() }.expr(expr)
+    Printer { text: String::new(), indent: 0, names: Names::default(), relaid: Vec::new() }.expr(expr)
 }
 
 struct Printer {
     text: String,
     indent: usize,
     names: Names,
+    /// Data variables whose layout an attribute changes: their separators belong to another shape.
+    relaid: Vec<Var>,
 }
 
 impl Printer {

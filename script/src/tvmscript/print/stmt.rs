@@ -31,13 +31,18 @@ impl Printer {
             }
             StmtKind::For(inner) => self.for_loop(inner),
             StmtKind::Store { buffer, indices, value } => {
-                let line = format!("{} = {}", self.access(buffer, indices), self.expr(value));
+                let line = self
+                    .texture_store_call(buffer, indices, value)
+                    .unwrap_or_else(|| format!("{} = {}", self.access(buffer, indices), self.expr(value)));
                 self.line(&line);
             }
             StmtKind::Allocate { buffer, body } | StmtKind::DeclBuffer { buffer, body } => {
                 let alias = matches!(stmt.kind, StmtKind::DeclBuffer { .. });
-                let call = if alias { "decl_buffer" } else { "alloc_buffer" };
-                let call = format!("T.{call}({})", self.declaration(buffer, alias));
+                let call = if alias { None } else { self.texture_alloca_call(buffer) };
+                let call = call.unwrap_or_else(|| {
+                    let name = if alias { "decl_buffer" } else { "alloc_buffer" };
+                    format!("T.{name}({})", self.declaration(buffer, alias))
+                });
                 self.names.own(buffer);
                 let name = self.names.buffer(buffer);
                 self.scope(&call, Some(&name), body, last);

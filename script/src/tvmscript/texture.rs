@@ -1,0 +1,137 @@
+//! The builtins of the texture RFC: `T.texture2d_alloca`, `T.texture2d_load` and `T.texture2d_store`.
+//!
+//! ```python
+//! Xt = T.texture2d_alloca(height=35, width=9, dtype="float32", scope="texture")
+//! T.texture2d_store(Xt, row=i, column=j, value=A[i, j, 0:4])
+//! B[i, j, 0:4] = T.texture2d_load(Xt, row=i, column=j)
+//! C[i, j] = T.texture2d_load(Xt, row=i, column=j, lane=3)
+//! ```
+//!
+//! They are accesses of a texel buffer ([`tilewright_ir::texture`]) and nothing else. Coordinates are named: TVM's own builtins
+//! take (x, y), the column first, so that a position would say one thing here and another there.
+
+use ruff_python_ast as ast;
+use ruff_text_size::{Ranged, TextRange};
+use tilewright_ir::texture::{CHANNELS, is_channel_type};
+use tilewright_ir::{AxisSeparators, Buffer, BufferInfo, DataType, Expr, Scope, Stmt, StmtKind, Var};
+
+use super::args::Args;
+use super::reader::Reader;
+use crate::source::span;
+
+/// Help where coordinates are not named.
+const NAMED: &str =
+    "name the coordinates: TVM's own builtins take (x, y), which is (column, row), so a position says nothing";
+
+impl<'a> Reader<'a> {
+    /// `T.texture2d_load(Xt, row=i, column=j)`, of one channel with `lane=k`.
+    pub(super) fn texture_load(&mut self, call: &'a ast::ExprCall) -> Option<Expr> {
+        let args = self.texture_args(call, "texture2d_load", &["buffer", "row", "column", "lane"], 1, 3)?;
+        let (buffer, mut indices) = self.texel(&args, call.range())?;
+        indices.push(match args.get(3) {
+            None => whole_texel(),
+            Some(lane) => self.scalar_index(lane, "lane")?,
+        });
+        Some(Expr::Load { buffer, indices })
+    }
+
+    /// `T.texture2d_store(Xt, row=i, column=j, value=v)`.
+    pub(super) fn texture_store(&mut self, call: &'a ast::ExprCall) -> Option<Stmt> {
+        let args = self.texture_args(call, "texture2d_store", &["buffer", "row", "column", "value"], 1, 4)?;
+        let (buffer, mut indices) = self.texel(&args, call.range())?;
+        indices.push(whole_texel());
+        let value = self.value_in(args.get(3)?, buffer.dtype.with_lanes(CHANNELS))?;
+        Some(Stmt::new(StmtKind::Store { buffer, indices, value }))
+    }
+
+    /// `T.texture2d_alloca(height=35, width=9, dtype="float32", scope="texture")`.
+    pub(super) fn texture_alloca(&mut self, call: &'a ast::ExprCall, name: &str) -> Option<Buffer> {
+        let args = self.texture_args(call, "texture2d_alloca", &["height", "width", "dtype", "scope"], 0, 3)?;
+        let (height, width) = (self.scalar_index(args.get(0)?, "height"), self.scalar_index(args.get(1)?, "width"));
+        let (dtype, scope) = (args.get(2)?, args.get(3));
+        let ty = self.dtype(dtype)?;
+        if !ty.is_scalar() || !is_channel_type(ty.scalar) {
+            let help = "float16, float32 and signed or unsigned integers of 8, 16 or 32 bits are possible";
+            return self.error("texture-type", dtype.range(), format!("no channel of an image holds {ty}"), help);
+        }
+        let scope = match scope {
+            None => Scope::Texture,
+            Some(given) => match self.scope(given)? {
+                scope if scope.is_texture() => scope,
+                scope => {
+                    let message = format!("`{scope}` is no scope of a texture");
+                    return self.error("texture-scope", given.range(), message, "such as \"texture\"");
+                }
+            },
+        };
+        let shape = vec![height?, width?, Expr::int(CHANNELS.into())];
+        let data = Var::new(name, DataType::HANDLE);
+        let rank = self.laid_out_rank(name, &data, &shape)?;
+        let Some(axis_separators) = AxisSeparators::new(vec![1, 2], rank).ok().filter(AxisSeparators::is_flat) else {
+            let help = "declare it with `T.alloc_buffer(..., scope=\"texture\")`";
+            return self.error("texture-separators", call.range(), "rows and columns have a layout already", help);
+        };
+        let info = BufferInfo {
+            name: name.to_owned(),
+            dtype: ty,
+            shape,
+            strides: None,
+            elem_offset: Expr::int(0),
+            axis_separators,
+            scope,
+            data,
+            span: Some(span(call.range())),
+        };
+        Some(Buffer::new(info))
+    }
+
+    /// The arguments of a builtin, of which only the first `positional` have a position.
+    fn texture_args(
+        &mut self,
+        call: &'a ast::ExprCall,
+        name: &str,
+        params: &[&str],
+        positional: usize,
+        required: usize,
+    ) -> Option<Args<'a>> {
+        if let Some(extra) = call.arguments.args.get(positional) {
+            let names = params[positional..].iter().map(|param| format!("{param}=")).collect::<Vec<_>>().join(", ");
+            return self.error("texture-order", extra.range(), format!("`{name}` takes {names} by name only"), NAMED);
+        }
+        self.args(call, name, params, required)
+    }
+
+    /// The texel buffer, row and column of an access.
+    fn texel(&mut self, args: &Args<'a>, range: TextRange) -> Option<(Buffer, Vec<Expr>)> {
+        let buffer = self.buffer(args.get(0)?);
+        let (row, column) = (self.scalar_index(args.get(1)?, "row"), self.scalar_index(args.get(2)?, "column"));
+        let buffer = buffer?;
+        if !buffer.is_texel_buffer() {
+            let message = format!("`{buffer}` is no texture of rows, columns and 4 channels");
+            let help = "make it with `T.texture2d_alloca`, or as a (height, width, 4) buffer in a texture scope with \
+                axis_separators=[1, 2]";
+            return self.error("texture-buffer", range, message, help);
+        }
+        Some((buffer, vec![row?, column?]))
+    }
+
+    /// An integer of one lane.
+    fn scalar_index(&mut self, expr: &'a ast::Expr, what: &str) -> Option<Expr> {
+        let index = self.expr(expr)?;
+        let ty = index.dtype();
+        if ty.is_scalar() && ty.scalar.is_integer() {
+            return Some(index);
+        }
+        self.error(
+            "type",
+            expr.range(),
+            format!("the {what} `{index}` has the type {ty}"),
+            "it is an integer of one lane",
+        )
+    }
+}
+
+/// The index of all channels.
+pub(super) fn whole_texel() -> Expr {
+    Expr::Ramp { base: Box::new(Expr::int(0)), stride: Box::new(Expr::int(1)), lanes: CHANNELS }
+}

@@ -1,0 +1,137 @@
+//! What both readers share: JSON by serde, texts that know where they stand, faults with their places.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+use tilewright_ir::{Diagnostic, Span};
+
+/// Faults told of one file, at most.
+pub(super) const MAX_FAULTS: usize = 20;
+
+/// Which form a file has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// `tilewright.graph/1`.
+    Native,
+    /// TVM's graph executor.
+    Executor,
+}
+
+#[derive(Deserialize)]
+struct Probe {
+    schema: Option<IgnoredAny>,
+    nodes: Option<IgnoredAny>,
+}
+
+/// Which form a text has, told by its fields.
+pub(super) fn form(text: &str) -> Result<Form, Diagnostic> {
+    let Strict(probe) = parse::<Strict<Probe>>(text)?;
+    match (probe.schema, probe.nodes) {
+        (Some(_), _) => Ok(Form::Native),
+        (None, Some(_)) => Ok(Form::Executor),
+        (None, None) => Err(Diagnostic::error("graph-json", None, "the object has neither `schema` nor `nodes`")
+            .with_help("a graph begins {\"schema\": \"tilewright.graph/1\", \"tensors\": [...]; TVM's has \"nodes\"")),
+    }
+}
+
+/// Reads JSON; what serde says of a fault goes to its place.
+pub(super) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Diagnostic> {
+    serde_json::from_str(text).map_err(|error| {
+        let message = error.to_string();
+        let place = format!(" at line {} column {}", error.line(), error.column());
+        let message = message.strip_suffix(&place).unwrap_or(&message).to_owned();
+        let kind = if error.is_eof() { "the text ends too early: " } else { "" };
+        Diagnostic::error("graph-json", Some(place_of(text, error.line(), error.column())), format!("{kind}{message}"))
+    })
+}
+
+/// The character at a line and a column that serde counts from 1, columns in bytes.
+fn place_of(text: &str, line: usize, column: usize) -> Span {
+    let before: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+    let at = text.floor_char_boundary((before + column.saturating_sub(1)).min(text.len()));
+    let width = text[at..].chars().next().map_or(0, char::len_utf8);
+    span(at, at + width)
+}
+
+/// A range of bytes; texts are shorter than 4 GiB.
+pub(super) fn span(start: usize, end: usize) -> Span {
+    Span::new(u32::try_from(start).unwrap_or(u32::MAX), u32::try_from(end).unwrap_or(u32::MAX))
+}
+
+/// An object, where serde alone would take a list of the fields' values, too.
+#[derive(Debug)]
+pub(super) struct Strict<T>(pub(super) T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Strict<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Object<T> {
+            type Value = T;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map))
+            }
+        }
+        deserializer.deserialize_map(Object(PhantomData)).map(Self)
+    }
+}
+
+/// A text of the file. Unless it has escapes it is a part of the file, and so knows where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Text<'a>(Cow<'a, str>);
+
+impl Text<'_> {
+    /// What it says.
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Where it stands in `file`, quotes included.
+    pub(super) fn span(&self, file: &str) -> Option<Span> {
+        let Cow::Borrowed(text) = self.0 else { return None };
+        let start = text.as_ptr().addr().checked_sub(file.as_ptr().addr())?;
+        let end = start + text.len();
+        (end < file.len() && start > 0).then(|| span(start - 1, end + 1))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Words;
+        impl<'de> Visitor<'de> for Words {
+            type Value = Cow<'de, str>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text")
+            }
+            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Cow::Borrowed(text))
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Cow::Owned(text.to_owned()))
+            }
+        }
+        deserializer.deserialize_str(Words).map(Self)
+    }
+}
+
+/// Faults as they are told: in the order of the file, not endlessly many.
+pub(super) fn told(mut faults: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    faults.sort_by_key(|fault| fault.labels.first().map(|label| label.span));
+    let more = faults.len().saturating_sub(MAX_FAULTS);
+    if more > 0 {
+        faults.truncate(MAX_FAULTS);
+        faults.push(Diagnostic::error("graph-json", None, format!("{more} more faults are not told")));
+    }
+    faults
+}
+
+/// The faults of an element type or a scope that is none.
+pub(super) fn unreadable(text: &Text<'_>, file: &str, code: &'static str, error: &dyn fmt::Display) -> Diagnostic {
+    Diagnostic::error(code, text.span(file), error.to_string())
+}

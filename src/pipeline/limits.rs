@@ -1,0 +1,76 @@
+//! How large a texture may be, and who says so: the function, the command line, the device, or what OpenCL promises.
+
+use serde::Serialize;
+use tilewright_device::DeviceInfo;
+use tilewright_ir::{Diagnostic, Expr, PrimFunc, TextureLimits};
+
+use super::{DeviceChoice, Program};
+
+/// The limits that a function is lowered and proved against.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LimitsRow {
+    /// Texels in a row, at most.
+    pub width: u64,
+    /// Rows, at most.
+    pub height: u64,
+    /// Who says so.
+    pub from: String,
+    /// The textures of which an extent is symbolic: whoever launches the kernels checks it then.
+    pub checked_at_launch: Vec<String>,
+}
+
+/// Diagnostics of a pass, which does not know where the limits come from, with that said.
+pub fn explained(limits: Option<&LimitsRow>, mut found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    for fault in found.iter_mut().filter(|fault| fault.code == "texture-limits") {
+        fault.help = limits.map(|row| format!("the limits {}x{} are those of {}", row.width, row.height, row.from));
+    }
+    found
+}
+
+/// Sets the limits of a function that has textures, in this order: its own, those `stated`, those of the device, what
+/// OpenCL promises. None for a function without textures.
+pub fn set(program: &mut Program, stated: Option<TextureLimits>, device: &DeviceChoice) -> Option<LimitsRow> {
+    let textures = || program.func.buffers().into_iter().filter(|buffer| buffer.scope.is_texture());
+    textures().next()?;
+    let (limits, from) = choose(&program.func, stated, device);
+    let symbolic = |shape: &[Expr]| shape.iter().any(|extent| !extent.vars().is_empty());
+    let checked_at_launch =
+        textures().filter(|buffer| symbolic(&buffer.shape)).map(|buffer| buffer.name.clone()).collect();
+    program.func.attrs.texture_limits = Some(limits);
+    Some(LimitsRow { width: limits.width, height: limits.height, from, checked_at_launch })
+}
+
+fn choose(func: &PrimFunc, stated: Option<TextureLimits>, device: &DeviceChoice) -> (TextureLimits, String) {
+    if let Some(own) = func.attrs.texture_limits {
+        return (own, "the function (texture_limits)".to_owned());
+    }
+    if let Some(stated) = stated {
+        return (stated, "--limits".to_owned());
+    }
+    let promised = || (TextureLimits::PROMISED, "every device with images (OpenCL 1.2)".to_owned());
+    of_devices(device).unwrap_or_else(promised)
+}
+
+/// What every device that was chosen takes; none if there is no device with images.
+fn of_devices(choice: &DeviceChoice) -> Option<(TextureLimits, String)> {
+    if *choice == DeviceChoice::None {
+        return None;
+    }
+    let all = tilewright_device::devices().unwrap_or_default();
+    let chosen: Vec<&DeviceInfo> = match choice {
+        DeviceChoice::None => Vec::new(),
+        DeviceChoice::First => tilewright_device::select(&all, None).into_iter().collect(),
+        DeviceChoice::Named(name) => tilewright_device::select(&all, Some(name)).into_iter().collect(),
+        DeviceChoice::All => all.iter().collect(),
+    };
+    let with_images = chosen.into_iter().filter(|info| info.image2d_max_width > 0 && info.image2d_max_height > 0);
+    with_images
+        .map(|info| {
+            let limits = TextureLimits { width: info.image2d_max_width, height: info.image2d_max_height };
+            (limits, format!("device {}", info.label()))
+        })
+        .reduce(|(a, from), (b, other)| {
+            let least = TextureLimits { width: a.width.min(b.width), height: a.height.min(b.height) };
+            (least, format!("{from} and {other}"))
+        })
+}

@@ -1,0 +1,108 @@
+//! The obligations of small plans once more, as goals through the kernel: for a certificate that others can check.
+//!
+//! A tensor in its pool is a box of moments, columns and rows (or of moments and bytes). That two boxes share no point is
+//! shown for every pair of a pool; that a box lies inside its pool, for every box.
+
+use tilewright_ir::{Region, Room};
+
+use super::graph::Planned;
+use super::live::Life;
+use crate::judge::{Decision, Judge, decide};
+use crate::prove::Prover;
+use crate::term::{Prop, Term};
+use crate::translate::Names;
+
+/// Pairs that are given to Z3, at most; larger plans rest on the sweep alone.
+const MAX_PAIRS: usize = 1 << 12;
+
+/// A point: the moment, and a column and a row or a byte and nothing.
+struct Point {
+    moment: Term,
+    column: Term,
+    row: Term,
+}
+
+impl Point {
+    fn new() -> Self {
+        let [moment, column, row] = ["moment", "column", "row"].map(Term::sym);
+        Self { moment, column, row }
+    }
+
+    /// That it lies in a region.
+    fn within(&self, region: Region) -> Vec<Prop> {
+        match region {
+            Region::Bytes { offset, size } => range(&self.column, offset, size).into(),
+            Region::Texels { x, y, width, height } => {
+                range(&self.column, x, width).into_iter().chain(range(&self.row, y, height)).collect()
+            }
+        }
+    }
+
+    /// That it lies in a region while its tensor lives.
+    fn during(&self, region: Region, life: Life) -> Vec<Prop> {
+        let mut props = self.within(region);
+        let number = |moment: usize| i128::try_from(moment).unwrap_or(i128::MAX);
+        props.extend([self.moment.at_least(number(life.first)), self.moment.at_most(number(life.last))]);
+        props
+    }
+}
+
+fn range(at: &Term, start: u64, size: u64) -> [Prop; 2] {
+    [at.at_least(i128::from(start)), at.less(i128::from(start) + i128::from(size))]
+}
+
+/// Shows that no box meets a later one of the same pool.
+pub(super) fn disjoint(judge: &Judge, planned: &Planned<'_>, lives: &[Option<Life>], swept: &str) -> Decision {
+    let boxes: Vec<(usize, Life)> =
+        lives.iter().enumerate().filter_map(|(root, life)| Some((root, (*life)?))).collect();
+    let mut goals = Vec::new();
+    let point = Point::new();
+    for (position, &(one, life)) in boxes.iter().enumerate() {
+        let place = planned.place(one);
+        let others = boxes[position + 1..].iter().filter(|(other, _)| planned.place(*other).pool == place.pool);
+        for &(other, other_life) in others {
+            if goals.len() == MAX_PAIRS {
+                return (crate::Verdict::Proved, swept.to_owned());
+            }
+            let region = planned.place(other).region;
+            let outside = Prop::all(point.during(region, other_life)).negate();
+            goals.push((point.during(place.region, life), outside));
+        }
+    }
+    shown(judge, "plan-disjoint", &goals, swept)
+}
+
+/// Shows that every box lies inside its pool.
+pub(super) fn fits(judge: &Judge, planned: &Planned<'_>, evaluated: &str) -> Decision {
+    if planned.roots.len() > MAX_PAIRS {
+        return (crate::Verdict::Proved, evaluated.to_owned());
+    }
+    let point = Point::new();
+    let goal = |tensor: usize| {
+        let place = planned.place(tensor);
+        let all = match planned.plan.pools[place.pool].room {
+            Room::Bytes(size) => Region::Bytes { offset: 0, size },
+            Room::Texels { width, height } => Region::Texels { x: 0, y: 0, width, height },
+        };
+        (point.within(place.region), Prop::all(point.within(all)))
+    };
+    let goals: Vec<_> = (0..planned.roots.len()).map(goal).collect();
+    shown(judge, "plan-fits", &goals, evaluated)
+}
+
+/// Shows the goals, each from its own premises, and keeps the proofs. What was decided without a solver is not believed if
+/// one contradicts it.
+fn shown(judge: &Judge, of: &'static str, goals: &[(Vec<Prop>, Prop)], method: &str) -> Decision {
+    for (premises, goal) in goals {
+        let mut prover: Prover<'_> = judge.prover(&mut Names::default(), &[]);
+        for premise in premises {
+            prover.assume(premise, "in the region, while the tensor lives");
+        }
+        let result = prover.prove(goal).map(|_| ());
+        let (verdict, asked) = decide(of, result, &prover, 0, |_| None);
+        if !verdict.is_proved() {
+            return (verdict, asked);
+        }
+    }
+    (crate::Verdict::Proved, format!("{method}, {} goals to z3", goals.len()))
+}

@@ -1,0 +1,139 @@
+//! Obligation lanes: what a vector access touches.
+//!
+//! A texel is read whole or one channel at a time, and written whole: an image has no store of one channel, and none of a
+//! part. Elsewhere a vector access may have any lanes that lie in the buffer, and a store writes different elements with
+//! them.
+
+use tilewright_ir::{BinaryOp, Buffer, Expr, PrimFunc, StmtKind, Var};
+
+use super::no_texels;
+use crate::access::{Access, accesses, at_point, bounds, describe, lane_of};
+use crate::judge::{Decision, Judge, Report};
+use crate::pass::holds;
+use crate::path::{Site, Step, sites};
+use crate::verdict::Verdict;
+
+impl Judge {
+    /// Decides `lanes` for every statement with a vector access, and for every store to a texel.
+    pub(crate) fn check_lanes(&self, func: &PrimFunc) -> Vec<Report> {
+        let report = |site: &Site<'_>| {
+            let found = vectors(site);
+            let texel_store = matches!(&site.stmt.kind, StmtKind::Store { buffer, .. } if is_texels(buffer));
+            if found.is_empty() && !texel_store {
+                return None;
+            }
+            Some(Self::report("lanes", describe(site.stmt), || lanes(self, site, &found)))
+        };
+        sites(func).iter().filter_map(report).collect()
+    }
+}
+
+/// Whether a buffer consists of texels.
+pub(super) fn is_texels(buffer: &Buffer) -> bool {
+    no_texels(buffer).is_none()
+}
+
+/// A vector access as it is written.
+struct Vector<'a> {
+    buffer: &'a Buffer,
+    indices: &'a [Expr],
+    writes: bool,
+}
+
+fn vectors<'a>(site: &'a Site<'_>) -> Vec<Vector<'a>> {
+    let is_vector = |indices: &[Expr]| indices.iter().any(|index| !index.dtype().is_scalar());
+    let mut found = Vec::new();
+    for expr in site.stmt.exprs() {
+        expr.walk(&mut |part| {
+            if let Expr::Load { buffer, indices } = part
+                && is_vector(indices)
+            {
+                found.push(Vector { buffer, indices, writes: false });
+            }
+        });
+    }
+    if let StmtKind::Store { buffer, indices, .. } = &site.stmt.kind
+        && is_vector(indices)
+    {
+        found.push(Vector { buffer, indices, writes: true });
+    }
+    found
+}
+
+fn lanes(judge: &Judge, site: &Site<'_>, vectors: &[Vector<'_>]) -> Decision {
+    if let StmtKind::Store { buffer, indices, .. } = &site.stmt.kind
+        && is_texels(buffer)
+        && !indices.iter().any(|index| !index.dtype().is_scalar())
+    {
+        let text = format!("`{buffer}` is written one channel at a time, but a store to an image writes a whole texel");
+        return refuted(site, text);
+    }
+    let mut contiguous = true;
+    for vector in vectors {
+        let (last, before) = (&vector.indices[vector.indices.len() - 1], &vector.indices[..vector.indices.len() - 1]);
+        if before.iter().any(|index| !index.dtype().is_scalar()) {
+            return refuted(site, format!("an index of `{}` that is not the last one has lanes", vector.buffer));
+        }
+        if is_texels(vector.buffer) && !is_whole_texel(last) {
+            let does = if vector.writes { "writes" } else { "reads" };
+            let text =
+                format!("`{last}` {does} other lanes of `{}` than channels 0, 1, 2 and 3 in order", vector.buffer);
+            return refuted(site, text);
+        }
+        contiguous &= stride(last) == Some(1);
+        if vector.writes {
+            match distinct(judge, site, last) {
+                (Verdict::Proved, _) => {}
+                other => return other,
+            }
+        }
+    }
+    in_range(judge, site, vectors, contiguous)
+}
+
+/// Whether an index is `ramp(0, 1, 4)`.
+fn is_whole_texel(index: &Expr) -> bool {
+    matches!(index, Expr::Ramp { base, lanes: 4, .. } if base.as_const_int() == Some(0)) && stride(index) == Some(1)
+}
+
+fn stride(index: &Expr) -> Option<i128> {
+    if let Expr::Ramp { stride, .. } = index { stride.as_const_int() } else { None }
+}
+
+/// Different lanes of a store have different elements.
+fn distinct(judge: &Judge, site: &Site<'_>, index: &Expr) -> Decision {
+    if stride(index).is_some_and(|stride| stride != 0) {
+        return (Verdict::Proved, "ramp".into());
+    }
+    let [a, b] = ["lane", "lane'"].map(Var::index);
+    let mut path = site.path.clone();
+    for var in [&a, &b] {
+        path.steps.push(Step::Loop(var.clone(), Expr::int(0), Expr::int(index.dtype().lanes.into())));
+    }
+    path.steps.push(Step::Guard(Expr::from(&a).lt(Expr::from(&b)), true));
+    let [one, other] = [a, b].map(|lane| lane_of(index, &Expr::from(lane)));
+    holds(judge, &path, &Expr::binary(BinaryOp::Ne, one, other))
+}
+
+/// Every lane lies in its buffer.
+fn in_range(judge: &Judge, site: &Site<'_>, vectors: &[Vector<'_>], contiguous: bool) -> Decision {
+    let touched = |access: &Access| vectors.iter().any(|vector| *vector.buffer == access.buffer);
+    for access in accesses(site).iter().filter(|access| touched(access)) {
+        match bounds(judge, access) {
+            (Verdict::Proved, _) => {}
+            other => return other,
+        }
+    }
+    let texels = vectors.iter().any(|vector| is_texels(vector.buffer));
+    let method = match (contiguous, texels) {
+        (true, true) => "whole texels and contiguous vectors, in range",
+        (true, false) => "contiguous vectors, in range",
+        (false, _) => "in range, and different elements where it is written",
+    };
+    (Verdict::Proved, method.into())
+}
+
+fn refuted(site: &Site<'_>, text: String) -> Decision {
+    let at = site.path.samples(1).into_iter().next().unwrap_or_default();
+    (Verdict::Refuted(at_point(&site.path, &at, text)), "structure".into())
+}
