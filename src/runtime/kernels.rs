@@ -70,13 +70,12 @@ pub(super) fn prepare(
     let mut known: BTreeMap<*const PrimFunc, usize> = BTreeMap::new();
     for number in 0..bound.network.graph.steps.len() {
         let func = bound.network.functions[number];
-        let place = match known.get(&std::ptr::from_ref(func)) {
-            Some(&place) => place,
-            None => {
-                known.insert(func, all.built.len());
-                all.built.push(build(func, session)?);
-                all.built.len() - 1
-            }
+        let place = if let Some(&place) = known.get(&std::ptr::from_ref(func)) {
+            place
+        } else {
+            known.insert(func, all.built.len());
+            all.built.push(build(func, session)?);
+            all.built.len() - 1
         };
         let (own, report) = place_step(bound, number, &all.built[place].generated, memory).map_err(one)?;
         let start = all.launches.len();
