@@ -162,3 +162,61 @@ fn every_convention_takes_a_ragged_layout_in_ragged_tiles() {
         assert_eq!(run.code, Some(0), "{scope} {layout} {split}: {run:?}");
     }
 }
+
+#[test]
+fn half_precision_goes_the_same_way() {
+    let text = std::fs::read_to_string("examples/conv2d_texture.py").unwrap();
+    let half = text.replace("name=\"data\")", "name=\"data\", dtype=\"float16\")");
+    let half = half.replace("name=\"weight\")", "name=\"weight\", dtype=\"float16\")");
+    let run = tilewright_with_input(&["check", "--device", "none", "--format", "json", "-"], &half);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let report = run.json();
+    let buffers = report["buffers"].as_array().unwrap();
+    assert!(buffers.iter().all(|row| row["dtype"] == "float16"), "{buffers:?}");
+    let texture = buffers.iter().find(|row| row["name"] == "packed_texture").unwrap();
+    assert_eq!(texture["flat_shape"], serde_json::json!([65, 11, 4]));
+}
+
+#[test]
+fn parameters_may_be_textures() {
+    let text = "from tvm import te
+A = te.placeholder((2, 3, 5, 7, 4), name=\"A\", dtype=\"int8\")
+B = te.compute(A.shape, lambda a, b, c, d, e: A[a, b, c, d, e] + A[a, b, c, d, 2], name=\"B\")
+s = te.create_schedule(B.op)
+s[A].set_scope(\"global.texture-nhwc\")
+s[B].set_scope(\"texture:weight\")
+s[B].bind(s[B].op.axis[0], te.thread_axis(\"blockIdx.x\"))
+";
+    let devices = tilewright(&["devices", "--format", "json"]).json();
+    let present = devices["devices"].as_array().is_some_and(|devices| !devices.is_empty());
+    let device: &[&str] = if present { &[] } else { &["--device", "none"] };
+    let run = tilewright_with_input(&[&["check"], device, &["-"]].concat(), text);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let passes = "vectorize,lower_texture,flatten_buffer,simplify";
+    let run = tilewright_with_input(&["opt", "-p", passes, "-"], text);
+    for said in [
+        "B: T.Buffer((2, 3, 5, 7, 4), \"int8\", scope=\"texture:weight\")",
+        "T.texture2d_store(B_texels, row=a, column=b * 35 + c * 7 + d, value=",
+        "T.texture2d_load(A_texels, row=a * 3 + b, column=c * 7 + d)",
+        "T.texture2d_load(A_texels, row=a * 3 + b, column=c * 7 + d, lane=2)",
+    ] {
+        assert!(run.stdout.contains(said), "{said}: {run:?}");
+    }
+}
+
+#[test]
+fn hostile_sizes_are_errors() {
+    let program = |shape: &str| {
+        format!(
+            "from tvm.script import tir as T\n\n@T.prim_func\ndef main(Y: T.Buffer((3,), \"float32\")):\n    \
+            Xt = T.alloc_buffer(({shape}), \"float32\", scope=\"texture\")\n    Y[0] = Xt[0, 0, 0]\n"
+        )
+    };
+    for shape in ["4611686018427387904, 4611686018427387904, 4", "1099511627776, 4, 4", "3, 2147483647, 4"] {
+        for command in [&["check", "--device", "none", "-"][..], &["opt", "-p", "lower_texture", "-"]] {
+            let run = tilewright_with_input(command, &program(shape));
+            assert_eq!(run.code, Some(2), "{shape}: {run:?}");
+            assert!(run.stderr.starts_with("error["), "{}", run.stderr);
+        }
+    }
+}

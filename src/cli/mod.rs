@@ -16,6 +16,7 @@ pub mod layout;
 pub mod map;
 pub mod opt;
 pub mod options;
+pub mod plan;
 pub mod printer;
 pub mod recheck;
 pub mod relayout;
@@ -62,6 +63,7 @@ enum Command {
     Draw(draw::Args),
     Bitcast(bitcast::Args),
     Relayout(relayout::Args),
+    Plan(plan::Args),
     Run(run::Args),
     Devices(devices::Args),
 }
@@ -108,6 +110,7 @@ fn dispatch(cli: &Cli, printer: &mut Printer) -> Result<ExitStatus, Failure> {
         Command::Draw(args) => draw::run(args, &cli.global, printer),
         Command::Bitcast(args) => bitcast::run(args, &cli.global, printer),
         Command::Relayout(args) => relayout::run(args, &cli.global, printer),
+        Command::Plan(args) => plan::run(args, &cli.global, printer),
         Command::Run(args) => run::run(args, &cli.global, printer),
         Command::Devices(args) => devices::run(args, &cli.global, printer),
     }

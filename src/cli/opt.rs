@@ -50,7 +50,9 @@ pub fn run(args: &Args, _: &Global, printer: &mut Printer) -> Result<ExitStatus,
     let mut module = Module::default();
     for program in programs.programs {
         let mut func = program.func;
-        func.attrs.texture_limits = func.attrs.texture_limits.or(args.limits.limits);
+        if func.buffers().iter().any(|buffer| buffer.scope.is_texture()) {
+            func.attrs.texture_limits = func.attrs.texture_limits.or(args.limits.limits);
+        }
         for (pass, request) in &passes {
             if let Some(text) = request {
                 ask(pass, &mut func, text)?;

@@ -29,6 +29,11 @@ struct Digit {
 ///
 /// `ranges` knows the variables from outside of the nest. Memory allocated in it is left out: it is private.
 pub(crate) fn separates(vars: &[Var], nest: &Stmt, ranges: &Ranges) -> bool {
+    separates_in(vars, nest, ranges, |_| true)
+}
+
+/// The same for those buffers that `counts` is true of.
+pub(crate) fn separates_in(vars: &[Var], nest: &Stmt, ranges: &Ranges, counts: impl Fn(&Buffer) -> bool) -> bool {
     let mut ranges = ranges.clone();
     let mut private = Vec::new();
     nest.walk(&mut |stmt| match &stmt.kind {
@@ -38,7 +43,7 @@ pub(crate) fn separates(vars: &[Var], nest: &Stmt, ranges: &Ranges) -> bool {
     });
     let mut allocations: BTreeMap<&Var, Vec<Access<'_>>> = BTreeMap::new();
     for access in accesses(nest) {
-        if !private.contains(&access.buffer.data) {
+        if !private.contains(&access.buffer.data) && counts(access.buffer) {
             allocations.entry(&access.buffer.data).or_default().push(access);
         }
     }

@@ -8,7 +8,7 @@ use tilewright_ir::{Diagnostic, Expr, PrimFunc, ScalarType, Stmt, StmtKind, Thre
 
 use super::checked::Site;
 use super::helpers::Helpers;
-use super::independent::{leading_loops, separates};
+use super::independent::{leading_loops, separates, separates_in};
 use super::launch::{Launching, bound_loops, extents};
 use super::memory::long;
 use super::metadata::{Binding, HostAssert, KernelInfo, Metadata, ScalarInfo, Size};
@@ -143,8 +143,8 @@ impl<'a> Program<'a> {
             automatic(nest, writer)
         } else {
             let (global, local) = geometry(&bound);
-            writer.launch =
-                Launching { is_ordered: is_ordered(nest, &bound, writer), extents: bound, ..Launching::default() };
+            let [is_ordered, shares_texels] = sharing(nest, &bound, writer);
+            writer.launch = Launching { is_ordered, shares_texels, extents: bound, ..Launching::default() };
             (Binding::Explicit, global, Some(local))
         };
         for (var, value) in &self.lets {
@@ -208,8 +208,8 @@ fn geometry(bound: &BTreeMap<ThreadTag, Expr>) -> ([Expr; 3], [Expr; 3]) {
     (global, local)
 }
 
-/// Whether work-items of an explicit launch may touch each other's elements.
-fn is_ordered(nest: &Stmt, bound: &BTreeMap<ThreadTag, Expr>, writer: &Writer) -> bool {
+/// Whether work-items of an explicit launch may touch each other's elements, and those of textures.
+fn sharing(nest: &Stmt, bound: &BTreeMap<ThreadTag, Expr>, writer: &Writer) -> [bool; 2] {
     let mut ranges = writer.ranges.clone();
     let mut substitution = Substitution::default();
     let mut axes = Vec::new();
@@ -225,7 +225,9 @@ fn is_ordered(nest: &Stmt, bound: &BTreeMap<ThreadTag, Expr>, writer: &Writer) -
         }
         axes.push(axis);
     }
-    !separates(&axes, &substitution.apply_stmt(nest), &ranges)
+    let nest = substitution.apply_stmt(nest);
+    let shares_texels = !separates_in(&axes, &nest, &ranges, |buffer| buffer.scope.is_texture());
+    [shares_texels || !separates(&axes, &nest, &ranges), shares_texels]
 }
 
 /// Binds the leading loops of a nest whose iterations keep to themselves.

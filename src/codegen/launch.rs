@@ -22,6 +22,8 @@ pub(crate) struct Launching {
     pub(crate) automatic: Vec<(Var, String)>,
     /// Whether work-items may touch each other's elements, so that the order of statements matters between them.
     pub(crate) is_ordered: bool,
+    /// Whether work-items may write the same texel: no barrier of OpenCL 1.2 orders that.
+    pub(crate) shares_texels: bool,
     /// Variables that differ between the work-items of a group.
     pub(crate) thread_vars: BTreeSet<Var>,
 }
@@ -175,6 +177,11 @@ impl Writer {
         }
         if self.divergent {
             let message = "work-items would have to wait for others that do not reach this place";
+            return Err(self.error("opencl-order", message).with_help(help));
+        }
+        if self.launch.shares_texels {
+            let message =
+                "work-items would write the same texel one after the other, and OpenCL 1.2 keeps no such order";
             return Err(self.error("opencl-order", message).with_help(help));
         }
         self.line("barrier(CLK_GLOBAL_MEM_FENCE);");

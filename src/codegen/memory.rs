@@ -97,6 +97,7 @@ impl Program<'_> {
     /// scalars.
     pub(crate) fn signature(&mut self, writer: &Writer) -> (Vec<String>, Vec<ArgInfo>, String) {
         let (mut params, mut args, mut begins) = (Vec::new(), Vec::new(), String::new());
+        let mut images = [0, 0];
         for (number, info) in self.metadata.buffers.iter_mut().enumerate() {
             let (Some(&Use { read, written }), Some(place)) =
                 (writer.uses.get(&info.data), self.base.places.get(&info.data))
@@ -109,6 +110,7 @@ impl Program<'_> {
             let element = storage_name(info.dtype.scalar);
             let Place { name, origin, pool, texels, .. } = place;
             if texels.is_some() {
+                images[usize::from(written)] += 1;
                 params.push(format!("{} image2d_t {name}", if written { "write_only" } else { "read_only" }));
             } else {
                 params.push(format!("global {constness}{element} *restrict {pool}"));
@@ -126,6 +128,12 @@ impl Program<'_> {
                 }
             }
         }
+        for (count, (least, what)) in
+            images.into_iter().zip(PROMISED_IMAGES).filter(|(count, (least, _))| count > least)
+        {
+            let note = format!("a kernel {what} {count} textures; OpenCL promises {least} of every device");
+            self.metadata.notes.push(note);
+        }
         for (number, info) in self.metadata.scalars.iter().enumerate() {
             if writer.scalars.contains(&info.var)
                 && let Some(name) = self.base.vars.get(&info.var)
@@ -141,6 +149,9 @@ impl Program<'_> {
         (params, args, begins)
     }
 }
+
+/// How many images a kernel may read and write on every device (`CL_DEVICE_MAX_READ_IMAGE_ARGS`, `_WRITE_`).
+const PROMISED_IMAGES: [(usize, &str); 2] = [(128, "reads"), (8, "writes")];
 
 /// The image that a texel buffer is held in.
 fn image_of(texels: &Buffer) -> Option<ImageInfo> {

@@ -86,10 +86,11 @@ pub(super) fn read(text: &str) -> Result<Document, Vec<Diagnostic>> {
     let Strict(file) = parse::<Strict<FileText<'_>>>(text).map_err(|fault| vec![fault])?;
     let reader = Reader { text, file: &file, n_entries: entries(&file, text).map_err(|fault| vec![fault])? };
     let (graph, index) = reader.graph()?;
-    let placed = |fault: check::Fault| reader.placed(fault, &graph, &index);
-    let faults: Vec<Diagnostic> = check::check(&graph.graph).into_iter().map(placed).collect();
+    let faults = check::check(&graph.graph);
     if !faults.is_empty() {
-        return Err(told(faults));
+        let mut entry_of = vec![0; index.len()];
+        index.iter().enumerate().for_each(|(entry, &tensor)| entry_of[tensor] = entry);
+        return Err(told(faults.into_iter().map(|fault| reader.placed(fault, &graph, &entry_of)).collect()));
     }
     let Strict(attrs) = &file.attrs;
     let plan = storage::plan(attrs, file.storage_pool.as_deref(), &graph.graph, &index, text);
@@ -303,10 +304,10 @@ impl Reader<'_> {
         inputs
     }
 
-    /// A fault at the node that it is about.
-    fn placed(&self, fault: check::Fault, graph: &NamedGraph, index: &[usize]) -> Diagnostic {
+    /// A fault at the node that it is about; `entry_of` says which output each tensor is.
+    fn placed(&self, fault: check::Fault, graph: &NamedGraph, entry_of: &[usize]) -> Diagnostic {
         let node_of_tensor = |tensor: usize| {
-            let entry = index.iter().position(|&at| at == tensor)?;
+            let entry = *entry_of.get(tensor)?;
             Some(self.file.node_row_ptr.partition_point(|&first| first <= entry) - 1)
         };
         let node_of_step = |step: usize| node_of_tensor(*graph.graph.steps.get(step)?.writes.first()?);

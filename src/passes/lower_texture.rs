@@ -16,8 +16,8 @@
 
 use tilewright_ir::texture::is_whole_texel;
 use tilewright_ir::{
-    Buffer, BufferChange, BufferClaim, Diagnostic, Evidence, Expr, ForKind, PrimFunc, Span, Stmt, StmtKind,
-    TextureLimits,
+    AxisSeparators, Buffer, BufferChange, BufferClaim, Diagnostic, Evidence, Expr, ForKind, PrimFunc, Span, Stmt,
+    StmtKind, TextureLimits,
 };
 
 use super::Rewritten;
@@ -86,9 +86,15 @@ fn used_buffers(func: &PrimFunc) -> Vec<Buffer> {
     PrimFunc { buffer_map: Vec::new(), ..func.clone() }.buffers()
 }
 
+/// Where rows, columns and channels begin: as the scope says, or after each axis of a texel buffer, whatever its scope says of
+/// more axes.
+fn separators(buffer: &Buffer) -> Result<AxisSeparators, Diagnostic> {
+    if buffer.is_texel_buffer() { Ok(buffer.axis_separators.clone()) } else { buffer.texture_separators() }
+}
+
 /// The texel buffer and the way there; none if it is one already.
 fn texel_buffer(buffer: &Buffer, func: &PrimFunc, ranges: &Ranges) -> Result<Option<Move>, Diagnostic> {
-    let separators = buffer.texture_separators()?;
+    let separators = separators(buffer)?;
     let suffix = if is_param(func, buffer) { "_texels" } else { "" };
     let change = grouped(buffer, &separators, suffix, ranges)?;
     within_limits(&change, func.attrs.texture_limits)?;
@@ -160,7 +166,7 @@ impl Places {
         if !(view.scope.is_texture() || root.scope.is_texture()) {
             return;
         }
-        let cut = |buffer: &Buffer| buffer.texture_separators().ok();
+        let cut = |buffer: &Buffer| separators(buffer).ok();
         let same = view.scope == root.scope
             && view.dtype == root.dtype
             && view.shape == root.shape
@@ -182,7 +188,7 @@ impl Places {
 
 /// The extents of the texel buffer of a texture.
 fn grouped_shape(texture: &Buffer) -> Option<Vec<Expr>> {
-    let change = grouped(texture, &texture.texture_separators().ok()?, "", &Ranges::new()).ok()?;
+    let change = grouped(texture, &separators(texture).ok()?, "", &Ranges::new()).ok()?;
     Some(change.after.shape.clone())
 }
 

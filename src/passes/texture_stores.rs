@@ -34,7 +34,7 @@ pub(super) fn whole_texels(func: &PrimFunc) -> Result<Stmt, Vec<Diagnostic>> {
 struct Stores<'f> {
     func: &'f PrimFunc,
     ranges: Ranges,
-    /// The loops around, from the outermost.
+    /// The loops around that may have more than one iteration, from the outermost.
     loops: Vec<Var>,
     span: Option<Span>,
     found: Vec<Diagnostic>,
@@ -74,9 +74,10 @@ impl Stores<'_> {
             None => {
                 let outer = self.ranges.clone();
                 self.ranges = inside(&outer, inner);
-                self.loops.push(inner.var.clone());
+                let depth = self.loops.len();
+                self.loops.extend((inner.extent.as_const_int() != Some(1)).then(|| inner.var.clone()));
                 let rewritten = self.stmt_children(stmt);
-                self.loops.pop();
+                self.loops.truncate(depth);
                 self.ranges = outer;
                 rewritten
             }
@@ -121,6 +122,11 @@ impl Stores<'_> {
         let message = format!("texture `{buffer}` cannot be stored texel by texel: {reason}");
         let help = if reason.contains("reads the texture") {
             "an image is read or written, not both: accumulate in cache_write(.., \"local\") and store the texel once"
+        } else if reason.contains("are not in the last index") {
+            "the four channels come from places that are not in a row: compute them into a buffer of this layout first, and \
+            cache_read that in the texture"
+        } else if reason.contains("reads neither") {
+            "a texel is read in order, or one of its channels for all lanes: compute the value into a buffer first"
         } else {
             "an image has no store of one channel: make the innermost loop run over the 4 channels of the last axis"
         };

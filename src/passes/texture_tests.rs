@@ -172,7 +172,7 @@ fn a_condition_on_the_lane_is_gathered_into_the_texel() {
         RAGGED,
         &[
             TEXTURE,
-            "for a, b in T.grid(4, 7):",
+            "for n, a, b in T.grid(1, 4, 7):",
             "    for k, e in T.grid(5, 4):",
             "        if a < 3 and k * 4 + e < 18:",
             "            Xt[a, b, k, e] = X[a, b, k * 4 + e]",
@@ -181,7 +181,7 @@ fn a_condition_on_the_lane_is_gathered_into_the_texel() {
     let lines = after("lower_texture", &func);
     let value = "T.if_then_else(T.Ramp(k * 4, 1, 4) < T.Broadcast(18, 4), X[a, b, T.Ramp(k * 4, 1, 4)], T.Broadcast(T.int8(0), 4))";
     let store = format!("T.texture2d_store(Xt, row=a * 7 + b, column=k, value={value})");
-    assert_eq!(lines[1..], ["for a, b, k in T.grid(4, 7, 5):", "if a < 3:", store.as_str()]);
+    assert_eq!(lines[1..], ["for n, a, b, k in T.grid(1, 4, 7, 5):", "if a < 3:", store.as_str()]);
 }
 
 fn refused(params: &str, lines: &[&str]) -> Diagnostic {

@@ -141,8 +141,8 @@ fn statements<'a>(stmt: &'a Stmt, loops: &mut Vec<&'a For>, found: &mut Option<V
     }
 }
 
-/// Whether the judge proves the map from the loops that an access depends on, all concurrent ones among them, to its
-/// indices injective. Guards around it only take iterations away.
+/// Whether the judge proves the map from the loops that an access depends on, all concurrent ones among them, and from its
+/// lanes to its indices injective. Guards around it only take iterations away.
 fn apart(access: &Access<'_>, judge: &Judge) -> bool {
     let used: Vec<Var> = access.indices.iter().flat_map(Expr::vars).collect();
     let loops: Vec<_> =
@@ -153,9 +153,18 @@ fn apart(access: &Access<'_>, judge: &Judge) -> bool {
     if !loops.iter().all(from_zero) || access.indices.iter().any(reads) {
         return false;
     }
-    let vars = loops.iter().map(|outer| outer.var.clone()).collect();
-    let domain = loops.iter().map(|outer| outer.extent.clone()).collect();
-    let Ok(map) = IndexMap::new(vars, domain, access.indices.to_vec(), Vec::new()) else { return false };
+    let mut vars: Vec<Var> = loops.iter().map(|outer| outer.var.clone()).collect();
+    let mut domain: Vec<Expr> = loops.iter().map(|outer| outer.extent.clone()).collect();
+    let mut indices = access.indices.to_vec();
+    // Each lane of a ramp has its own element.
+    if let Some(Expr::Ramp { base, stride, lanes }) = access.indices.last() {
+        let lane = Var::new("lane", base.dtype());
+        indices.pop();
+        indices.push((**base).clone() + Expr::from(&lane) * (**stride).clone());
+        vars.push(lane);
+        domain.push(Expr::int((*lanes).into()));
+    }
+    let Ok(map) = IndexMap::new(vars, domain, indices, Vec::new()) else { return false };
     let reports = judge.check_map(MapClaim::new(&map, &access.buffer.shape));
     reports.iter().any(|report| report.obligation == "injective" && report.verdict.is_proved())
 }

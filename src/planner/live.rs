@@ -6,6 +6,7 @@ use tilewright_ir::{
     DataType, Diagnostic, Graph, MemoryPlan, Pool, PoolPlace, Region, Room, Scope, TensorRole, TextureLimits,
 };
 
+use super::ALIGNMENT;
 use super::packing::Packing;
 use crate::graph::check;
 
@@ -31,6 +32,8 @@ pub(super) struct Slot {
 pub(super) struct Group {
     /// In the order in which steps write them.
     pub(super) slots: Vec<Slot>,
+    /// What divides the offsets of buffers that share a pool.
+    pub(super) alignment: u64,
     /// The tensor of each slot.
     tensors: Vec<usize>,
     /// The steps that read each slot, increasing, each once.
@@ -78,9 +81,10 @@ impl<'a> Problem<'a> {
         let mut groups: BTreeMap<Kind, Group> = BTreeMap::new();
         for &at in self.order.iter().filter(|&&at| !is_input(self.graph, at)) {
             let tensor = &self.graph.tensors[at];
-            let empty = || Group { slots: Vec::new(), tensors: Vec::new(), readers: Vec::new() };
+            let empty = || Group { slots: Vec::new(), alignment: ALIGNMENT, tensors: Vec::new(), readers: Vec::new() };
             let group = groups.entry(kind(tensor.scope, tensor.dtype)).or_insert_with(empty);
             let Lifetime { first, last } = self.lifetimes[at];
+            group.alignment = group.alignment.max(tensor.dtype.bytes().next_power_of_two());
             group.slots.push(Slot { first, last, room: self.rooms[at] });
             group.tensors.push(at);
             group.readers.push(std::mem::take(&mut readers[at]));

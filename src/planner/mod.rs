@@ -30,7 +30,7 @@
 //! # Best
 //! [`Strategy::Best`] tries several planners on each part and keeps the smallest, so that it is nowhere larger than
 //! the compatible plan: buffers are one part, the textures of one scope and type are one part each. Buffers are put at
-//! offsets of one pool, multiples of [`ALIGNMENT`] bytes; textures side by side in one texture. Since no image of
+//! offsets of one pool, multiples of [`ALIGNMENT`] bytes (of the largest vector, if one is larger); textures side by side in one texture. Since no image of
 //! OpenCL 1.2 can be read and written by one kernel, what a step reads and what it writes are never put into the same texture.
 //!
 //! # Cost
@@ -51,7 +51,7 @@ use tilewright_ir::{Diagnostic, Graph, MemoryPlan, TextureLimits};
 pub use figures::{Amounts, Figures, Part, figures};
 pub use live::Lifetime;
 
-/// Buffers that share a pool begin at multiples of so many bytes: a cache line, and more than any element type needs.
+/// Buffers that share a pool begin at multiples of so many bytes at least: a cache line.
 pub const ALIGNMENT: u64 = 64;
 
 /// How memory is shared.

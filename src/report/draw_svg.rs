@@ -22,7 +22,7 @@ const MEMORY: &str = "Memory: each slot with the index of its element";
 const LARGE: usize = 640;
 const SMALL: usize = 8704;
 /// Colours of the first level's tiles.
-const PALETTE: [[u32; 3]; 10] = [
+pub(super) const PALETTE: [[u32; 3]; 10] = [
     [122, 170, 222],
     [247, 184, 116],
     [141, 203, 139],
@@ -421,18 +421,18 @@ fn caption_width(text: &str) -> f64 {
     7.9 * float(text.chars().count())
 }
 
-fn float(count: usize) -> f64 {
+pub(super) fn float(count: usize) -> f64 {
     u32::try_from(count).map_or(f64::MAX, f64::from)
 }
 
 /// A number with at most one digit after the point.
-fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
 }
 
 /// Text as XML has it. What XML has no way to write becomes a question mark.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -1,7 +1,7 @@
 //! What is said to people and machines: diagnostics with source excerpts, reports as text and JSON.
 //!
-//! Data first ([`check`], [`map`], [`layout`], [`relayout`], [`draw`]), rendered in one place each: serde writes the JSON,
-//! [`text`], [`map_text`] and [`layout_text`] what people read, [`draw_text`] and [`draw_svg`] pictures, [`diagnostic`] the
+//! Data first ([`check`], [`map`], [`layout`], [`relayout`], [`draw`], [`plan`]), rendered in one place each: serde writes the JSON,
+//! [`text`], [`map_text`], [`layout_text`] and [`plan_text`] what people read, [`draw_text`], [`draw_svg`] and [`plan_svg`] pictures, [`diagnostic`] the
 //! excerpts. Nothing here decides or computes anything but the verdict of the whole.
 
 pub mod check;
@@ -14,6 +14,10 @@ pub mod layout;
 pub mod layout_text;
 pub mod map;
 pub mod map_text;
+pub mod plan;
+mod plan_axis;
+pub mod plan_svg;
+pub mod plan_text;
 pub mod relayout;
 pub mod text;
 
@@ -24,4 +28,5 @@ pub use check::{
 pub use diagnostic::{DiagnosticRenderer, Source};
 pub use layout::LayoutReport;
 pub use map::{AtRow, MapReport};
+pub use plan::PlanReport;
 pub use relayout::{BitcastReport, RelayoutReport};

@@ -14,6 +14,7 @@
 //! | specification | the claimed map is this one, and the texture has exactly the rows and columns that it reaches |
 //! | texture | it is a texel buffer of the same scope and type; row, column and lane are in range; no extent above the limit |
 
+mod cover;
 mod program;
 mod vectors;
 

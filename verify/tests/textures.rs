@@ -1,281 +1,13 @@
-//! Textures and lanes: what is lowered rightly is proved, each broken twin is refuted.
-//!
-//! The lowering is written here by hand, so that the judge is tested without any of the passes that it judges. Extents are
-//! ragged and pairwise distinct: 6 rows, 7 columns, 18 channels in 5 blocks of 4.
+//! Textures: what is lowered rightly is proved, each broken twin is refuted.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use tilewright_ir::{
-    AxisSeparators, BinaryOp, Buffer, BufferChange, BufferClaim, DataType, Evidence, Expr, ForKind, FuncAttrs,
-    IndexMap, PrimFunc, ScalarType, Scope, Stmt, StmtKind, TextureLimits, ThreadTag, Var,
-};
+mod texture_programs;
+
+use texture_programs::*;
+use tilewright_ir::visit::Rewrite;
+use tilewright_ir::{BinaryOp, Buffer, Evidence, Expr, ForKind, PrimFunc, Scope, Stmt, StmtKind, TextureLimits, Var};
 use tilewright_verify::{Config, Judge, Report, Verdict};
-
-const F32: ScalarType = ScalarType::Float32;
-
-fn int(value: i64) -> Expr {
-    Expr::int(value)
-}
-
-fn ramp(base: Expr, stride: i64, lanes: u16) -> Expr {
-    Expr::Ramp { base: Box::new(base), stride: Box::new(int(stride)), lanes }
-}
-
-fn broadcast(value: Expr) -> Expr {
-    Expr::Broadcast { value: Box::new(value), lanes: 4 }
-}
-
-fn choose(cond: Expr, value: Expr, other: Expr) -> Expr {
-    Expr::IfThenElse(Box::new(cond), Box::new(value), Box::new(other))
-}
-
-fn zero() -> Expr {
-    broadcast(Expr::float_of(0.0, F32))
-}
-
-fn judged(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Vec<Report> {
-    tilewright_ir::validate(before).unwrap();
-    tilewright_ir::validate(after).unwrap();
-    let reports = Judge::new(Config::default()).unwrap().check_pass(before, after, evidence);
-    for report in &reports {
-        let (id, subject, ms) = (report.obligation, &report.subject, report.ms);
-        eprintln!("{id:13} {subject:60} {} [{}] {ms:.0} ms", report.verdict, report.method);
-    }
-    reports
-}
-
-/// Three extents: blocks of channels, rows, columns; and the channels.
-#[derive(Clone)]
-struct Shape {
-    blocks: Expr,
-    height: Expr,
-    width: Expr,
-    channels: Expr,
-}
-
-fn ragged() -> Shape {
-    Shape { blocks: int(5), height: int(6), width: int(7), channels: int(18) }
-}
-
-fn symbolic() -> Shape {
-    let [height, width, channels] = ["h", "w", "c"].map(|name| Expr::from(Var::index(name)));
-    let blocks = (channels.clone() + int(3)).floor_div(int(4));
-    Shape { blocks, height, width, channels }
-}
-
-/// The indices of a nest: block, row, column, lane.
-type At<'a> = &'a [Expr; 4];
-
-/// A lowering of the program below, with parts that can be broken.
-struct Lowering {
-    shape: Shape,
-    scope: Scope,
-    separators: Vec<usize>,
-    /// Row and column of a texel, from block, row and column.
-    texel: fn(&Shape, At<'_>) -> [Expr; 2],
-    /// The same in the claim.
-    claimed: Option<fn(&Shape, At<'_>) -> [Expr; 2]>,
-    /// The claimed lane.
-    lane: fn(At<'_>) -> Expr,
-    extents: fn(&Shape) -> [Expr; 2],
-    /// The vector index of the store.
-    stored: fn() -> Expr,
-    /// The value that is stored: from the input, the shape and the index (its lane is a ramp).
-    value: fn(&Buffer, &Shape, At<'_>) -> Expr,
-    /// What the consumer reads: the index of channel `k`.
-    read: fn(Expr) -> [Expr; 2],
-    /// Channels that the consumer reads.
-    until: fn(&Shape) -> Expr,
-    limits: Option<TextureLimits>,
-    change: fn(&mut tilewright_ir::BufferInfo),
-    threads: bool,
-}
-
-fn c0(shape: &Shape, [block, row, column, _]: At<'_>) -> [Expr; 2] {
-    [block.clone() * shape.height.clone() + row.clone(), column.clone()]
-}
-
-fn c1(shape: &Shape, [block, row, column, _]: At<'_>) -> [Expr; 2] {
-    [block.clone(), row.clone() * shape.width.clone() + column.clone()]
-}
-
-fn channel(block: &Expr, lane: &Expr) -> Expr {
-    let block = block.clone() * int(4);
-    match lane {
-        Expr::Ramp { base, stride, lanes } if base.as_const_int() == Some(0) => {
-            Expr::Ramp { base: Box::new(block), stride: stride.clone(), lanes: *lanes }
-        }
-        lane if lane.dtype().is_scalar() => block + lane.clone(),
-        lane => broadcast(block) + lane.clone(),
-    }
-}
-
-fn gathered(input: &Buffer, shape: &Shape, at: At<'_>) -> Expr {
-    let channel = channel(&at[0], &at[3]);
-    let guard = Expr::binary(BinaryOp::Lt, channel.clone(), broadcast(shape.channels.clone()));
-    choose(guard, Expr::load(input, vec![at[1].clone(), at[2].clone(), channel]), zero())
-}
-
-fn right() -> Lowering {
-    Lowering {
-        shape: ragged(),
-        scope: Scope::Texture,
-        separators: vec![],
-        texel: c0,
-        claimed: None,
-        lane: |at| at[3].clone(),
-        extents: |shape| [shape.blocks.clone() * shape.height.clone(), shape.width.clone()],
-        stored: || ramp(int(0), 1, 4),
-        value: gathered,
-        read: |k| [k.clone().floor_div(int(4)), k.floor_mod(int(4))],
-        until: |shape| shape.channels.clone(),
-        limits: None,
-        change: |_| {},
-        threads: true,
-    }
-}
-
-fn right_c1() -> Lowering {
-    Lowering {
-        scope: Scope::TextureWeight,
-        texel: c1,
-        extents: |shape| [shape.blocks.clone(), shape.height.clone() * shape.width.clone()],
-        ..right()
-    }
-}
-
-fn folded(extent: &Expr) -> Expr {
-    if extent.vars().is_empty() {
-        let value = extent.eval_index(&tilewright_ir::Bindings::new()).unwrap();
-        return Expr::int(i64::try_from(value).unwrap());
-    }
-    extent.clone()
-}
-
-impl Lowering {
-    fn texture(&self) -> Buffer {
-        let Shape { blocks, height, width, .. } = self.shape.clone();
-        Buffer::compact("T", F32, vec![blocks, height, width, int(4)]).with(|info| {
-            info.scope = self.scope;
-            info.axis_separators = AxisSeparators::new(self.separators.clone(), 4).unwrap();
-        })
-    }
-
-    fn texels(&self, before: &Buffer) -> Buffer {
-        before.with(|info| {
-            let [height, width] = (self.extents)(&self.shape);
-            info.shape = vec![folded(&height), folded(&width), int(4)];
-            info.axis_separators = AxisSeparators::new(vec![1, 2], 3).unwrap();
-            (self.change)(info);
-        })
-    }
-
-    fn kind(&self, tag: ThreadTag) -> ForKind {
-        if self.threads { ForKind::ThreadBinding(tag) } else { ForKind::Serial }
-    }
-
-    /// `for b, h, w: body(b, h, w)`, then `for h, w, k: body(h, w, k)`.
-    fn nests(
-        &self,
-        producer: impl FnOnce([Expr; 3]) -> Stmt,
-        consumer: impl FnOnce([Expr; 3]) -> Stmt,
-        texture: &Buffer,
-    ) -> Stmt {
-        let nest = |names: [&str; 3], extents: [Expr; 3], body: Box<dyn FnOnce([Expr; 3]) -> Stmt + '_>| {
-            let vars = names.map(Var::index);
-            let kinds =
-                [self.kind(ThreadTag::Block(1)), self.kind(ThreadTag::Block(0)), self.kind(ThreadTag::Thread(0))];
-            let inner = body([0, 1, 2].map(|axis| Expr::from(&vars[axis])));
-            let loops = vars.iter().zip(extents).zip(kinds).rev();
-            loops.fold(inner, |body, ((var, extent), kind)| Stmt::for_loop(var, extent, kind, body))
-        };
-        let Shape { blocks, height, width, .. } = self.shape.clone();
-        let first = nest(["b", "y", "x"], [blocks, height.clone(), width.clone()], Box::new(producer));
-        let second = nest(["y", "x", "k"], [height, width, (self.until)(&self.shape)], Box::new(consumer));
-        Stmt::new(StmtKind::Allocate { buffer: texture.clone(), body: Box::new(Stmt::seq(vec![first, second])) })
-    }
-
-    fn func(&self, body: impl FnOnce(&Buffer, &Buffer) -> Stmt, input: &Buffer, output: &Buffer) -> PrimFunc {
-        let params = ["x", "y"].map(|name| Var::new(name, DataType::HANDLE)).to_vec();
-        let buffer_map = vec![(params[0].clone(), input.clone()), (params[1].clone(), output.clone())];
-        let attrs = FuncAttrs { texture_limits: self.limits, ..FuncAttrs::default() };
-        PrimFunc { name: "main".into(), params, buffer_map, attrs, body: body(input, output) }
-    }
-
-    /// Before: the texture has the axes block, row, column, channel. After: it consists of texels.
-    fn programs(&self) -> (PrimFunc, PrimFunc, Evidence) {
-        let Shape { height, width, channels, .. } = self.shape.clone();
-        let [input, output] =
-            ["X", "Y"].map(|name| Buffer::compact(name, F32, vec![height.clone(), width.clone(), channels.clone()]));
-        let (texture, two) = (self.texture(), Expr::float_of(2.0, F32));
-        let before = |input: &Buffer, output: &Buffer| {
-            let producer = |[b, y, x]: [Expr; 3]| {
-                let c = Var::index("c");
-                let channel = b.clone() * int(4) + Expr::from(&c);
-                let value = Expr::load(input, vec![y.clone(), x.clone(), channel.clone()]);
-                let store = Stmt::store(&texture, vec![b, y, x, Expr::from(&c)], value);
-                Stmt::for_loop(&c, int(4), ForKind::Vectorized, Stmt::guarded(channel.lt(channels.clone()), store))
-            };
-            let consumer = |[y, x, k]: [Expr; 3]| {
-                let [block, lane] = (self.read)(k.clone());
-                let value = Expr::load(&texture, vec![block, y.clone(), x.clone(), lane]) * two.clone();
-                let inside = k.clone().lt(channels.clone());
-                Stmt::guarded(inside, Stmt::store(output, vec![y, x, k], value))
-            };
-            self.nests(producer, consumer, &texture)
-        };
-        let texels = self.texels(&texture);
-        let after = |input: &Buffer, output: &Buffer| {
-            let producer = |[b, y, x]: [Expr; 3]| {
-                let at = [b, y, x, ramp(int(0), 1, 4)];
-                let [row, column] = (self.texel)(&self.shape, &at);
-                Stmt::store(&texels, vec![row, column, (self.stored)()], (self.value)(input, &self.shape, &at))
-            };
-            let consumer = |[y, x, k]: [Expr; 3]| {
-                let [block, lane] = (self.read)(k.clone());
-                let at = [block, y.clone(), x.clone(), lane.clone()];
-                let [row, column] = (self.texel)(&self.shape, &at);
-                let value = Expr::load(&texels, vec![row, column, lane]) * two.clone();
-                let inside = k.clone().lt(channels.clone());
-                Stmt::guarded(inside, Stmt::store(output, vec![y, x, k], value))
-            };
-            self.nests(producer, consumer, &texels)
-        };
-        let vars = ["i0", "i1", "i2", "i3"].map(Var::index);
-        let at = [0, 1, 2, 3].map(|axis| Expr::from(&vars[axis]));
-        let [row, column] = (self.claimed.unwrap_or(self.texel))(&self.shape, &at);
-        let outputs = vec![row, column, (self.lane)(&at)];
-        let map = IndexMap::new(vars.to_vec(), texture.shape.clone(), outputs, vec![]).unwrap();
-        let change = BufferChange::Texture;
-        let claim = BufferClaim { before: texture.clone(), after: texels.clone(), map, change, padded_axes: vec![] };
-        let evidence = Evidence { pass: "lower_texture".into(), buffers: vec![claim], ..Evidence::default() };
-        (self.func(before, &input, &output), self.func(after, &input, &output), evidence)
-    }
-
-    fn judged(&self) -> Vec<Report> {
-        let (before, after, evidence) = self.programs();
-        judged(&before, &after, &evidence)
-    }
-
-    fn is_proved(&self) {
-        let reports = self.judged();
-        assert!(reports.len() > 12, "{}", reports.len());
-        assert!(reports.iter().all(|report| report.verdict.is_proved()));
-    }
-
-    /// Refuted for this obligation, with something concrete.
-    fn is_refuted(&self, obligation: &str) -> String {
-        refutation(&self.judged(), obligation)
-    }
-}
-
-fn refutation(reports: &[Report], obligation: &str) -> String {
-    let found = reports.iter().find_map(|report| match &report.verdict {
-        Verdict::Refuted(found) if report.obligation == obligation => Some(found.to_string()),
-        _ => None,
-    });
-    found.unwrap_or_else(|| panic!("{obligation} was not refuted"))
-}
 
 #[test]
 fn activations_with_ragged_channels_are_proved() {
@@ -533,4 +265,114 @@ fn lanes_without_a_value_hold_a_constant_or_nothing_is_proved() {
     };
     let reports = store(full, value).judged();
     assert!(reports.iter().any(|report| report.obligation == "simulation" && !report.verdict.is_proved()));
+}
+
+/// Only the reports of the program after, taken by itself.
+fn alone(func: &PrimFunc) -> Vec<Report> {
+    let reports = Judge::new(Config::default()).unwrap().check_program(func);
+    for report in &reports {
+        eprintln!("{:13} {:60} {} [{}]", report.obligation, report.subject, report.verdict, report.method);
+    }
+    reports
+}
+
+/// `for y, x: T[y, x, all] = 1`, split by 4 and guarded up to `guard` rows, then `for y, x: Y[y, x, k] = T[y, x, k]`.
+fn tiled(height: &Expr, guard: &Expr, blocks: Expr, limits: Option<TextureLimits>) -> PrimFunc {
+    let shape = vec![height.clone(), int(7), int(4)];
+    let output = Buffer::compact("Y", F32, shape.clone());
+    let texture = Buffer::compact("T", F32, shape).with(|info| {
+        info.scope = Scope::Texture;
+        info.axis_separators = tilewright_ir::AxisSeparators::new(vec![1, 2], 3).unwrap();
+    });
+    let [outer, inner, x] = ["yo", "yi", "x"].map(Var::index);
+    let row = Expr::from(&outer) * int(4) + Expr::from(&inner);
+    let one = broadcast(Expr::float_of(1.0, F32));
+    let store = Stmt::store(&texture, vec![row.clone(), Expr::from(&x), ramp(int(0), 1, 4)], one);
+    let mut first = Stmt::guarded(row.lt(guard.clone()), store);
+    let block = ForKind::ThreadBinding(tilewright_ir::ThreadTag::Block(0));
+    let thread = ForKind::ThreadBinding(tilewright_ir::ThreadTag::Thread(0));
+    for (var, extent, kind) in [(&x, int(7), thread), (&inner, int(4), ForKind::Serial), (&outer, blocks, block)] {
+        first = Stmt::for_loop(var, extent, kind, first);
+    }
+    let [y, x, k] = ["y", "x", "k"].map(Var::index);
+    let at: Vec<Expr> = [&y, &x, &k].map(Expr::from).to_vec();
+    let mut second = Stmt::store(&output, at.clone(), Expr::load(&texture, at));
+    for (var, extent) in [(&k, int(4)), (&x, int(7)), (&y, height.clone())] {
+        second = Stmt::for_loop(var, extent, ForKind::Serial, second);
+    }
+    let param = Var::new("y", tilewright_ir::DataType::HANDLE);
+    let body = Box::new(Stmt::seq(vec![first, second]));
+    PrimFunc {
+        name: "tiled".into(),
+        params: vec![param.clone()],
+        buffer_map: vec![(param, output)],
+        attrs: tilewright_ir::FuncAttrs { texture_limits: limits, ..Default::default() },
+        body: Stmt::new(StmtKind::Allocate { buffer: texture, body }),
+    }
+}
+
+fn verdict_of<'r>(reports: &'r [Report], obligation: &str) -> &'r Verdict {
+    &reports.iter().find(|report| report.obligation == obligation).unwrap().verdict
+}
+
+#[test]
+fn a_ragged_tile_writes_the_whole_texture_for_every_height() {
+    let height = Expr::from(Var::index("h"));
+    let blocks = (height.clone() + int(3)).floor_div(int(4));
+    for (height, blocks) in [(height, blocks), (int(29), int(8))] {
+        let reports = alone(&tiled(&height, &height, blocks, None));
+        assert!(reports.iter().all(|report| report.verdict.is_proved()));
+    }
+}
+
+#[test]
+fn a_texel_that_is_read_and_was_never_written_is_refuted() {
+    let reports = alone(&tiled(&int(29), &int(28), int(8), None));
+    let text = refutation(&reports, "defined");
+    assert!(text.starts_with("`T[y, x, k]` reads (28, 0, 0), which nothing wrote before"), "{text}");
+    // Blocks rounded down leave the last row out.
+    refutation(&alone(&tiled(&int(29), &int(29), int(7), None)), "defined");
+    let height = Expr::from(Var::index("h"));
+    let down = alone(&tiled(&height, &height, height.clone().floor_div(int(4)), None));
+    assert!(matches!(verdict_of(&down, "defined"), Verdict::Refuted(_)));
+}
+
+#[test]
+fn a_program_of_texels_is_held_to_the_limits_of_its_device() {
+    let limits = |width, height| Some(TextureLimits { width, height });
+    assert!(verdict_of(&alone(&tiled(&int(29), &int(29), int(8), limits(7, 29))), "texture").is_proved());
+    let text = refutation(&alone(&tiled(&int(29), &int(29), int(8), limits(7, 28))), "texture");
+    assert!(text.contains("has the height 29, the limit is 28"), "{text}");
+}
+
+#[test]
+fn a_texture_read_and_written_by_one_nest_is_refuted() {
+    let mut func = tiled(&int(29), &int(29), int(8), None);
+    let StmtKind::Allocate { buffer, body } = &func.body.kind else { panic!() };
+    let once = Box::new(Stmt::for_loop(&Var::index("once"), int(1), ForKind::Serial, (**body).clone()));
+    func.body = Stmt::new(StmtKind::Allocate { buffer: buffer.clone(), body: once });
+    let text = refutation(&alone(&func), "race");
+    assert!(text.contains("an image is read only or written only in a kernel"), "{text}");
+}
+
+#[test]
+fn iterations_that_run_at_once_and_write_one_texel_are_refuted() {
+    // 4 rows a block, but the blocks are 3 apart.
+    let right = tiled(&int(29), &int(29), int(8), None);
+    let Ok(body) = Apart.stmt(&right.body);
+    let text = refutation(&alone(&PrimFunc { body, ..right }), "race");
+    assert!(text.contains("texel (3, 0) is written at (yo, x) = "), "{text}");
+}
+
+struct Apart;
+
+impl Rewrite for Apart {
+    type Error = std::convert::Infallible;
+
+    fn expr(&mut self, expr: &Expr) -> Result<Expr, Self::Error> {
+        match expr {
+            Expr::Binary(BinaryOp::Mul, block, _) => Ok((**block).clone() * int(3)),
+            _ => self.expr_children(expr),
+        }
+    }
 }

@@ -2,21 +2,22 @@
 //!
 //! | id | here |
 //! |---|---|
+//! | texture | height and width are within the limits that the function states |
 //! | race | iterations that run at once never write one texel, and no nest both reads and writes a texture |
 //! | defined | every texel that is read of a texture that the function allocates was written by an earlier nest |
 
 use std::collections::{HashMap, HashSet};
 
-use tilewright_ir::{Buffer, Expr, For, ForKind, PrimFunc, Stmt, StmtKind, Var};
+use tilewright_ir::{Buffer, Expr, For, ForKind, PrimFunc, Stmt, StmtKind, TextureLimits, Var};
 
+use super::cover::covers;
 use super::vectors::is_texels;
+use super::within;
 use crate::access::{Access, accesses, at_point, describe};
 use crate::concrete::{instances, tuple};
 use crate::judge::{Decision, Judge, Report, decide};
 use crate::lanes::{one_to_one, renamed, values};
 use crate::lowering::root;
-use crate::map::{self, MapClaim};
-use crate::pass::equal;
 use crate::path::{Path, Step, sites_in};
 use crate::term::Prop;
 use crate::translate::Names;
@@ -50,7 +51,7 @@ struct Texels<'a> {
 }
 
 impl Judge {
-    /// Decides `race` and `defined` of the texel buffers of a program.
+    /// Decides `race` and `defined` of the texel buffers of a program, and `texture` of their extents.
     /// `simulated` says that the program is held against another one, each access against one there: where it is not seen
     /// that a read is defined, it is as defined as that one.
     pub(crate) fn check_texels(&self, func: &PrimFunc, simulated: bool) -> Vec<Report> {
@@ -64,8 +65,11 @@ impl Judge {
             return Vec::new();
         }
         let program = Texels::new(self, func);
+        let limits = func.attrs.texture_limits.unwrap_or(TextureLimits::PROMISED);
         let mut reports = Vec::new();
         for texture in &textures {
+            let subject = format!("height and width of {texture}");
+            reports.push(Self::report("texture", subject, || within(texture, limits)));
             let touches: Vec<_> = program.touches.iter().filter(|touch| touch.access.buffer.aliases(texture)).collect();
             if touches.iter().any(|touch| touch.writes) {
                 let subject = format!("texels of {texture} that are written");
@@ -246,7 +250,7 @@ impl<'a> Texels<'a> {
             if earlier.iter().chain([read]).any(|touch| !is_texels(&touch.access.buffer)) {
                 return unknown(format!("`{texture}` is used in another shape than texels"));
             }
-            let whole = earlier.iter().find_map(|write| self.covers(write));
+            let whole = earlier.iter().find_map(|write| covers(self.judge, &write.access));
             let decision = whole.unwrap_or_else(|| enumerated(read, &earlier));
             match decision {
                 (Verdict::Proved, how) => method = how,
@@ -254,36 +258,6 @@ impl<'a> Texels<'a> {
             }
         }
         (Verdict::Proved, method)
-    }
-
-    /// A store without conditions writes the whole texture, if its iterations write different texels of it and are as many.
-    fn covers(&self, write: &Touch) -> Option<Decision> {
-        let path = &write.access.path;
-        if path.steps.iter().any(|step| !matches!(step, Step::Loop(..))) {
-            return None;
-        }
-        // All channels, and the texel is the same for all of them.
-        let (Expr::Var(lane), [loops @ .., (last, from, lanes)]) = (write.access.indices.last()?, &*loops(path)) else {
-            return None;
-        };
-        let whole = lane == last && from.as_const_int() == Some(0) && lanes.as_const_int() == Some(4);
-        if !whole || write.texel().iter().any(|index| index.vars().contains(lane)) {
-            return None;
-        }
-        let shape = &write.access.buffer.shape[..2];
-        let one = Expr::int(1);
-        let count = |extents: Vec<Expr>| extents.into_iter().reduce(|a, b| a * b).unwrap_or_else(|| one.clone());
-        let pair = (count(loops.iter().map(|(.., extent)| extent.clone()).collect()), count(shape.to_vec()));
-        let nowhere = Path { symbols: path.symbols.clone(), scalars: path.scalars.clone(), steps: Vec::new() };
-        let vars = loops.iter().map(|(var, ..)| var.clone()).collect();
-        let domain = loops.iter().map(|(.., extent)| extent.clone()).collect();
-        let from_zero = loops.iter().all(|(_, min, _)| min.as_const_int() == Some(0));
-        let map = tilewright_ir::IndexMap::new(vars, domain, write.texel().to_vec(), Vec::new()).ok()?;
-        let claim = MapClaim::new(&map, shape);
-        let proved = from_zero
-            && equal(self.judge, &nowhere, &[pair]).0.is_proved()
-            && ["injective", "bounds"].iter().all(|id| map::decide(self.judge, id, claim).0.is_proved());
-        proved.then(|| (Verdict::Proved, "one to one, and as many iterations as texels".into()))
     }
 }
 

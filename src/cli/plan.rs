@@ -1,0 +1,145 @@
+//! `tilewright plan`: where the tensors of a graph lie in memory, proved.
+
+use std::path::{Path, PathBuf};
+
+use tilewright_ir::{Diagnostic, MemoryPlan, Room, TextureLimits};
+
+use super::certificate::CertificateOption;
+use super::exit::ExitStatus;
+use super::failure::Failure;
+use super::input::Input;
+use super::options::{Global, Shapes};
+use super::printer::Printer;
+use crate::graph::{self, Document};
+use crate::planner::{self, Strategy};
+use crate::report::plan::Planned;
+use crate::report::{ObligationRow, PlanReport, plan_svg, plan_text};
+
+/// Plan the memory of a graph: which tensors share a pool, where in it, and the proof that none overlap
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  tilewright plan examples/graphs/mobilenet_block.json
+  tilewright plan examples/graphs/mobilenet_block.json --svg plan.svg -o planned.json
+  tilewright plan planned.json --planner given     # judges the plan that the file has, TVM's own for example")]
+pub struct Args {
+    /// The graph: `tilewright.graph/1` or the JSON of TVM's graph executor; `-` reads standard input
+    #[arg(value_name = "GRAPH.json")]
+    graph: String,
+    /// Write the graph with its plan to this file, as the JSON of TVM's graph executor; only if the plan is proved
+    #[arg(long, short, value_name = "OUT.json")]
+    output: Option<PathBuf>,
+    /// Who plans
+    #[arg(long, value_enum, default_value_t = Planner::Best)]
+    planner: Planner,
+    /// Draw the plan to this file: steps against memory
+    #[arg(long, value_name = "FILE.svg")]
+    svg: Option<PathBuf>,
+    /// The largest texture, in texels
+    #[arg(long, value_name = "WIDTHxHEIGHT", default_value_t = TextureLimits::PROMISED)]
+    limits: TextureLimits,
+    #[command(flatten)]
+    certificate: CertificateOption,
+}
+
+/// Who plans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Planner {
+    /// As TVM does: storage tokens that are given back and taken again
+    Compatible,
+    /// The smallest of several plans, never larger than the compatible one
+    Best,
+    /// Nobody: the file says where tensors lie
+    Given,
+}
+
+impl Planner {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Compatible => "compatible",
+            Self::Best => "best",
+            Self::Given => "given",
+        }
+    }
+}
+
+/// Plans, proves, prints.
+///
+/// # Errors
+/// A graph with faults, a texture above the limits, a file that cannot be read or written.
+pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
+    let judge = args.certificate.judge(&super::pipeline_options(global, &Shapes::default(), None))?;
+    let source = Input::read(&args.graph)?.source;
+    let fault = |fault: Diagnostic| Failure::input(&source, vec![fault]);
+    let document = graph::read(&source.text).map_err(|faults| Failure::input(&source, faults))?;
+    let graph = &document.graph.graph;
+    let plan = planned(args, &document).map_err(fault)?;
+    let figures = planner::figures(graph, &plan, args.limits).map_err(fault)?;
+    let lifetimes = planner::lifetimes(graph).map_err(fault)?;
+    let mut report = PlanReport::new(&Planned {
+        file: &source.name,
+        graph,
+        plan: &plan,
+        lifetimes: &lifetimes,
+        figures: &figures,
+        planner: args.planner.name(),
+        limits: args.limits,
+    });
+    report.verdicts = judge.check_plan(graph, &plan).into_iter().map(ObligationRow::from).collect();
+    let status = if report.verdicts.iter().any(ObligationRow::is_internal) {
+        ExitStatus::Internal
+    } else {
+        ExitStatus::of_verdict(report.verdict(), global.allow_unknown)
+    };
+    args.certificate.write_rows(&report.verdicts)?;
+    if let Some(path) = &args.svg {
+        write(path, &plan_svg::draw(&report))?;
+    }
+    if let (Some(path), ExitStatus::Success) = (&args.output, status) {
+        let text = graph::write(&document.graph, Some(&plan)).map_err(|fault| Failure::Internal(fault.to_string()))?;
+        write(path, &text)?;
+    }
+    if printer.is_json() {
+        printer.json(&report.to_json())?;
+    } else {
+        printer.result(&plan_text::plan(&report, printer.style()))?;
+    }
+    Ok(status)
+}
+
+fn planned(args: &Args, document: &Document) -> Result<MemoryPlan, Diagnostic> {
+    let strategy = match args.planner {
+        Planner::Compatible => Strategy::Compatible,
+        Planner::Best => Strategy::Best,
+        Planner::Given => {
+            let missing = || {
+                Diagnostic::error("no-plan", None, "the file does not say where its tensors lie")
+                    .with_help("a planned file has `storage_id`; without --planner given this graph is planned")
+            };
+            let plan = document.plan.clone().ok_or_else(missing)?;
+            return pools_within(plan, args.limits);
+        }
+    };
+    planner::plan_within(&document.graph.graph, strategy, args.limits)
+}
+
+/// The judge knows no device; textures that none has are refused here.
+fn pools_within(plan: MemoryPlan, limits: TextureLimits) -> Result<MemoryPlan, Diagnostic> {
+    for (id, pool) in plan.pools.iter().enumerate() {
+        if let Room::Texels { width, height } = pool.room
+            && (width > limits.width || height > limits.height)
+        {
+            let message = format!("pool {id} is {width} wide and {height} high, the limits are {limits}");
+            return Err(Diagnostic::error("texture-limits", None, message)
+                .with_help("say what the device has with --limits WIDTHxHEIGHT"));
+        }
+    }
+    Ok(plan)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|error| {
+        let name = path.display().to_string();
+        Failure::plain(&name, "cannot-write", format!("cannot write {name}: {error}"))
+            .with_help("give the path of a file in a folder that exists")
+    })
+}

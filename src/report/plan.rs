@@ -1,0 +1,298 @@
+//! The data of `tilewright plan`, and its JSON: schema `tilewright.plan/1`.
+//!
+//! ```json
+//! {"schema":"tilewright.plan/1",
+//!  "tensors":[{"name":"x","storage_id":0,"scope":"global","offset":0,"first":0,"last":3},
+//!             {"name":"t","storage_id":1,"scope":"texture","x":0,"y":0,"width":7,"height":14,"first":0,"last":1}],
+//!  "pools":[{"storage_id":0,"scope":"global","dtype":"uint8","shape":[392],"bytes":392},
+//!           {"storage_id":1,"scope":"texture","dtype":"float16","shape":[7,14,4],"bytes":784}],
+//!  "report":{"planner":"best","limits":"8192x8192","tensors":2,"steps":4,
+//!            "bytes":{"unshared":1176,"compatible":1176,"planned":1176,"lower_bound":1176,"planned_per_unshared":1.0,
+//!                     "planned_per_compatible":1.0,"planned_per_lower_bound":1.0},
+//!            "parts":[{"scope":"global","dtype":null,"unit":"byte","unit_bytes":1,"unshared":392}]},
+//!  "verdicts":[]}
+//! ```
+//!
+//! Offsets are bytes; `x`, `y`, `width` and `height` texels. `first` and `last` are the steps during which the tensor's memory is
+//! needed, both included. A part is all that can share pools; its amounts are in its unit, those of `bytes` are the sums.
+
+use serde::Serialize;
+use tilewright_ir::{CHANNELS, Graph, MemoryPlan, Pool, Region, Room, TensorRole, TextureLimits};
+
+use super::check::{ObligationRow, Verdict, to_line};
+use crate::planner::{Amounts, Figures, Lifetime, Part};
+
+/// A graph's memory plan.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PlanReport {
+    /// `tilewright.plan/1`.
+    pub schema: &'static str,
+    /// Where each tensor lies, in the order of the graph.
+    pub tensors: Vec<TensorRow>,
+    /// The pools; `storage_id` is a place in this list.
+    pub pools: Vec<PoolRow>,
+    /// How much memory that takes.
+    pub report: FiguresRow,
+    /// What was asked of the plan.
+    pub verdicts: Vec<ObligationRow>,
+    /// The names of the steps.
+    #[serde(skip)]
+    pub steps: Vec<String>,
+    /// What was planned, as it was called.
+    #[serde(skip)]
+    pub file: String,
+}
+
+/// Where a tensor lies, and when.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TensorRow {
+    /// Its name.
+    pub name: String,
+    /// Its pool.
+    pub storage_id: usize,
+    /// Its scope.
+    pub scope: &'static str,
+    /// Where in the pool.
+    #[serde(flatten)]
+    pub place: PlaceRow,
+    /// The first step that needs the memory.
+    pub first: usize,
+    /// The last one.
+    pub last: usize,
+    /// Shape and element type, as text.
+    #[serde(skip)]
+    pub what: String,
+    /// What it is to the caller.
+    #[serde(skip)]
+    pub role: TensorRole,
+    /// Whether it shows the memory of another tensor.
+    #[serde(skip)]
+    pub is_view: bool,
+    /// Bytes of its region; 0 for a texture.
+    #[serde(skip)]
+    pub size: u64,
+}
+
+/// A place in a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum PlaceRow {
+    /// In a pool of bytes.
+    Byte {
+        /// The first one.
+        offset: u64,
+    },
+    /// In a texture.
+    Texels {
+        /// The first column.
+        x: u64,
+        /// The first row.
+        y: u64,
+        /// Columns.
+        width: u64,
+        /// Rows.
+        height: u64,
+    },
+}
+
+/// A pool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PoolRow {
+    /// Its place in the list.
+    pub storage_id: usize,
+    /// Its scope.
+    pub scope: &'static str,
+    /// Type of an element or a channel.
+    pub dtype: String,
+    /// `[bytes]`, or `[width, height, 4]`.
+    pub shape: Vec<u64>,
+    /// How large it is.
+    pub bytes: u128,
+}
+
+/// How much memory a plan takes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FiguresRow {
+    /// The planner.
+    pub planner: &'static str,
+    /// The largest texture.
+    pub limits: String,
+    /// How many tensors there are.
+    pub tensors: usize,
+    /// How many steps.
+    pub steps: usize,
+    /// All memory in bytes.
+    pub bytes: AmountsRow,
+    /// Buffers, and the textures of each scope and type.
+    pub parts: Vec<PartRow>,
+}
+
+/// Four ways of having memory, and how they compare.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct AmountsRow {
+    /// Each tensor has its own.
+    pub unshared: u128,
+    /// With the compatible planner.
+    pub compatible: u128,
+    /// With this plan.
+    pub planned: u128,
+    /// The largest live set.
+    pub lower_bound: u128,
+    /// This plan, with the unshared one as 1.
+    pub planned_per_unshared: f64,
+    /// This plan, with the compatible one as 1.
+    pub planned_per_compatible: f64,
+    /// This plan, with the lower bound as 1.
+    pub planned_per_lower_bound: f64,
+}
+
+/// What can share pools.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PartRow {
+    /// The scope.
+    pub scope: &'static str,
+    /// Type of a channel; null for buffers, which share whatever they hold.
+    pub dtype: Option<String>,
+    /// `byte` or `texel`.
+    pub unit: &'static str,
+    /// Bytes of one unit.
+    pub unit_bytes: u64,
+    /// The amounts in that unit.
+    #[serde(flatten)]
+    pub amounts: AmountsRow,
+}
+
+/// What a report is made of.
+#[derive(Clone, Debug)]
+pub struct Planned<'a> {
+    /// What was planned, as it was called.
+    pub file: &'a str,
+    /// The graph.
+    pub graph: &'a Graph,
+    /// The plan; one place for each tensor.
+    pub plan: &'a MemoryPlan,
+    /// The lifetime of each tensor.
+    pub lifetimes: &'a [Lifetime],
+    /// What it takes.
+    pub figures: &'a Figures,
+    /// Who made it.
+    pub planner: &'static str,
+    /// The largest texture.
+    pub limits: TextureLimits,
+}
+
+impl PlanReport {
+    /// The report, without verdicts.
+    pub fn new(of: &Planned<'_>) -> Self {
+        let graph = of.graph;
+        let tensors = graph.tensors.iter().zip(&of.plan.places).zip(of.lifetimes);
+        let row = |((tensor, place), life): ((&tilewright_ir::GraphTensor, &tilewright_ir::PoolPlace), &Lifetime)| {
+            let (row, size) = match place.region {
+                Region::Bytes { offset, size } => (PlaceRow::Byte { offset }, size),
+                Region::Texels { x, y, width, height } => (PlaceRow::Texels { x, y, width, height }, 0),
+            };
+            TensorRow {
+                name: tensor.name.clone(),
+                storage_id: place.pool,
+                scope: tensor.scope.name(),
+                place: row,
+                first: life.first,
+                last: life.last,
+                what: format!("{} {:?}", tensor.dtype, tensor.shape),
+                role: tensor.role,
+                is_view: tensor.view_of.is_some(),
+                size,
+            }
+        };
+        Self {
+            schema: "tilewright.plan/1",
+            tensors: tensors.map(row).collect(),
+            pools: of.plan.pools.iter().enumerate().map(PoolRow::new).collect(),
+            report: FiguresRow {
+                planner: of.planner,
+                limits: of.limits.to_string(),
+                tensors: graph.tensors.len(),
+                steps: graph.steps.len(),
+                bytes: AmountsRow::new(of.figures.bytes),
+                parts: of.figures.parts.iter().map(PartRow::new).collect(),
+            },
+            verdicts: Vec::new(),
+            steps: graph.steps.iter().map(|step| step.name.clone()).collect(),
+            file: of.file.to_owned(),
+        }
+    }
+
+    /// The worst of its verdicts.
+    pub fn verdict(&self) -> Verdict {
+        Verdict::worst(self.verdicts.iter().map(|row| row.verdict))
+    }
+
+    /// The JSON document, on one line.
+    pub fn to_json(&self) -> String {
+        to_line(self)
+    }
+}
+
+impl PoolRow {
+    fn new((storage_id, pool): (usize, &Pool)) -> Self {
+        let (shape, bytes) = match pool.room {
+            Room::Bytes(bytes) => (vec![bytes], bytes.into()),
+            Room::Texels { width, height } => {
+                let texel = u128::from(pool.dtype.bytes()) * u128::from(CHANNELS);
+                (
+                    vec![width, height, CHANNELS.into()],
+                    u128::from(width).saturating_mul(height.into()).saturating_mul(texel),
+                )
+            }
+        };
+        Self { storage_id, scope: pool.scope.name(), dtype: pool.dtype.to_string(), shape, bytes }
+    }
+}
+
+impl PartRow {
+    fn new(part: &Part) -> Self {
+        Self {
+            scope: part.texture.map_or("global", |(scope, _)| scope.name()),
+            dtype: part.texture.map(|(_, dtype)| dtype.to_string()),
+            unit: if part.texture.is_some() { "texel" } else { "byte" },
+            unit_bytes: part.unit,
+            amounts: AmountsRow::new(part.amounts),
+        }
+    }
+}
+
+impl AmountsRow {
+    fn new(amounts: Amounts) -> Self {
+        let Amounts { unshared, compatible, planned, lower_bound } = amounts;
+        let per = |other| ratio(planned, other);
+        Self {
+            unshared,
+            compatible,
+            planned,
+            lower_bound,
+            planned_per_unshared: per(unshared),
+            planned_per_compatible: per(compatible),
+            planned_per_lower_bound: per(lower_bound),
+        }
+    }
+}
+
+/// A ratio in thousandths, rounded to the nearest; that of nothing to nothing is 1.
+fn ratio(part: u128, whole: u128) -> f64 {
+    let halves = part.saturating_mul(2000).checked_div(whole);
+    let thousandths = halves.map_or(1000, |halves| halves.div_ceil(2));
+    u32::try_from(thousandths).map_or(f64::MAX, |thousandths| f64::from(thousandths) / 1000.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_are_rounded_to_thousandths() {
+        assert_eq!(
+            [ratio(1, 3), ratio(2, 3), ratio(7, 7), ratio(0, 0)].map(|ratio| ratio.to_string()),
+            ["0.333", "0.667", "1", "1"]
+        );
+    }
+}
