@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use tilewright_device::{BufferSpec, BuildOptions, Launch, MemoryKind, Program, Session};
+use tilewright_device::{BufferSpec, BuildOptions, Launch, Program, Session};
 use tilewright_ir::{Diagnostic, PrimFunc, Region, validate};
 
 use super::bind::Bound;
@@ -115,8 +115,7 @@ fn place_step(
     for (info, spec) in generated.metadata.buffers.iter().zip(specs) {
         let Some(param) = info.param else {
             placements.push(Placement { memory: memory.len(), origin: Origin::Start });
-            let is_image = matches!(spec.kind, MemoryKind::Image2d { .. });
-            memory.push(if is_image { spec.scratch() } else { spec });
+            memory.push(spec);
             continue;
         };
         let tensor = tensors[param];
