@@ -34,6 +34,12 @@
 //! # }
 //! ```
 //!
+//! # Textures for the time of a run
+//!
+//! Images that are scratch ([`BufferSpec::scratch`]) come from a pool that the session keeps, and go back to it after the
+//! run, also after one that failed ([`ScratchPool`] says by which rule; [`Session::scratch_stats`] what came of it). They
+//! are poisoned each time.
+//!
 //! # Which device
 //!
 //! The loader lists the platforms of the `.icd` files in `/etc/OpenCL/vendors` (ocl-icd takes another folder from

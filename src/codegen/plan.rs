@@ -248,7 +248,13 @@ fn spec(
         }
         spec = spec.with_data(data.clone());
     }
-    Ok(if info.param.is_some() && info.written { spec.read_back() } else { spec })
+    // What `texture2d_alloca` makes is there for the run alone: the session lends it.
+    let is_scratch = info.param.is_none() && info.image.is_some() && !arguments.contents.contains_key(&info.data);
+    Ok(match info.param {
+        Some(_) if info.written => spec.read_back(),
+        None if is_scratch => spec.scratch(),
+        _ => spec,
+    })
 }
 
 /// A value as the device takes it; none if it is not of the type.

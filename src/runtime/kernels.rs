@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use tilewright_device::{BufferSpec, BuildOptions, Launch, MemoryKind, Program, Session};
+use tilewright_device::{BufferSpec, BuildOptions, Launch, Program, Session};
 use tilewright_ir::{Diagnostic, PrimFunc, Region, validate};
 
 use super::bind::Bound;
@@ -70,13 +70,12 @@ pub(super) fn prepare(
     let mut known: BTreeMap<*const PrimFunc, usize> = BTreeMap::new();
     for number in 0..bound.network.graph.steps.len() {
         let func = bound.network.functions[number];
-        let place = match known.get(&std::ptr::from_ref(func)) {
-            Some(&place) => place,
-            None => {
-                known.insert(func, all.built.len());
-                all.built.push(build(func, session)?);
-                all.built.len() - 1
-            }
+        let place = if let Some(&place) = known.get(&std::ptr::from_ref(func)) {
+            place
+        } else {
+            known.insert(func, all.built.len());
+            all.built.push(build(func, session)?);
+            all.built.len() - 1
         };
         let (own, report) = place_step(bound, number, &all.built[place].generated, memory).map_err(one)?;
         let start = all.launches.len();
@@ -116,8 +115,7 @@ fn place_step(
     for (info, spec) in generated.metadata.buffers.iter().zip(specs) {
         let Some(param) = info.param else {
             placements.push(Placement { memory: memory.len(), origin: Origin::Start });
-            let is_image = matches!(spec.kind, MemoryKind::Image2d { .. });
-            memory.push(if is_image { spec.scratch() } else { spec });
+            memory.push(spec);
             continue;
         };
         let tensor = tensors[param];

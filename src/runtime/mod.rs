@@ -103,15 +103,14 @@ impl<'a> Network<'a> {
         let known: BTreeMap<&str, &PrimFunc> = module.funcs.iter().map(|func| (func.name.as_str(), func)).collect();
         for (number, step) in graph.graph.steps.iter().enumerate() {
             let wanted = graph.functions.get(number).and_then(Option::as_deref).unwrap_or(&step.name);
-            match known.get(wanted) {
-                Some(func) => functions.push(*func),
-                None => {
-                    let message = format!("step {number} `{}` is run by `{wanted}`, which there is not", step.name);
-                    let names = known.keys().copied().collect::<Vec<_>>().join(", ");
-                    let fault = Diagnostic::error("graph-function", None, message);
-                    faults.push(fault.with_help(format!("the functions are {names}")));
-                }
+            if let Some(func) = known.get(wanted) {
+                functions.push(*func);
+                continue;
             }
+            let message = format!("step {number} `{}` is run by `{wanted}`, which there is not", step.name);
+            let names = known.keys().copied().collect::<Vec<_>>().join(", ");
+            let fault = Diagnostic::error("graph-function", None, message);
+            faults.push(fault.with_help(format!("the functions are {names}")));
         }
         if faults.is_empty() { Ok(Self { graph: &graph.graph, plan, functions }) } else { Err(faults) }
     }

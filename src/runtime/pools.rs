@@ -1,6 +1,6 @@
 //! Pools as memory of a device, and tensors cut out of them.
 
-use tilewright_device::{BufferSpec, ChannelType, POISON};
+use tilewright_device::{BufferSpec, ChannelType, MemoryKind, POISON};
 use tilewright_interp::Tensor;
 use tilewright_ir::{Diagnostic, Pool, Region, Room, ScalarType, TensorRole};
 
@@ -34,7 +34,7 @@ pub(super) fn specs(bound: &Bound<'_>, inputs: &[Tensor]) -> Result<Vec<BufferSp
     for (spec, contents) in specs.iter_mut().zip(contents) {
         *spec = match contents {
             Some(contents) => spec.clone().with_data(contents),
-            None if matches!(spec.kind, tilewright_device::MemoryKind::Image2d { .. }) => spec.clone().scratch(),
+            None if matches!(spec.kind, MemoryKind::Image2d { .. }) => spec.clone().scratch(),
             None => spec.clone(),
         };
     }

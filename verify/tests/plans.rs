@@ -542,6 +542,35 @@ fn ten_thousand_tensors_are_decided_in_seconds_even_side_by_side() {
 }
 
 #[test]
+fn more_rectangles_than_can_be_compared_are_unknown_and_soon() {
+    let n = 20_000_u64;
+    // A row or a column of them is easily decided; on the diagonal beside a very wide and a very high one each could meet
+    // each.
+    for (kind, word) in [("row", "proved"), ("column", "proved"), ("diagonal", "unknown")] {
+        let (mut graph, mut plan) = (Graph::default(), MemoryPlan::default());
+        plan.pools.push(texture(Scope::Texture, F32, n + 1, n + 1));
+        let mut push = |[x, y, width, height]: [u64; 4]| {
+            let name = format!("t{}", graph.tensors.len());
+            let role = TensorRole::Output;
+            let shape = [height, width, 4];
+            graph.tensors.push(GraphTensor { role, ..tensor(&name, Scope::Texture, F32, &shape) });
+            plan.places.push(texels(0, [x, y, width, height]));
+        };
+        if kind == "diagonal" {
+            push([0, 0, n + 1, 1]);
+            push([0, 1, 1, n]);
+        }
+        let place = |at: u64| if kind == "row" { [at, 1] } else { [if kind == "column" { 1 } else { at }, at] };
+        (1..=n).map(place).for_each(|[x, y]| push([x, y, 1, 1]));
+        graph.steps.push(step("make", &[], &(0..graph.tensors.len()).collect::<Vec<_>>()));
+        let reports = check(&graph, &plan);
+        let verdict = &reports[0].verdict;
+        assert_eq!(verdict.word(), word, "{kind}: {verdict}");
+        assert!(reports[1].verdict.is_proved());
+    }
+}
+
+#[test]
 fn a_long_chain_of_views_is_followed_without_recursion() {
     let (mut graph, mut plan) = neighbours();
     for number in 3..200_000_usize {

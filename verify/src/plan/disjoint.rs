@@ -11,9 +11,8 @@ use super::graph::Planned;
 use super::live::{self, Life};
 use crate::verdict::{Counterexample, Verdict};
 
-/// Pairs of rectangles that are looked at, at most; a pool has to hold thousands of them side by side, all the time, to
-/// come near.
-const MAX_PAIRS: u64 = 1 << 31;
+/// Pairs of rectangles that are looked at, at most: ten thousand tensors cannot come there, however they lie.
+const MAX_PAIRS: u64 = 1 << 27;
 
 /// Two roots that live at once and share a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,9 +25,11 @@ struct Conflict {
 struct Occupied {
     /// By first byte: the end, and whose it is. No two overlap.
     bytes: BTreeMap<u64, (u128, usize)>,
-    /// By first row and column.
-    rectangles: BTreeMap<(u64, u64), (Region, usize)>,
-    /// Rows of the highest rectangle so far.
+    /// By first row and column, and by first column and row.
+    by_row: BTreeMap<(u64, u64), (Region, usize)>,
+    by_column: BTreeMap<(u64, u64), (Region, usize)>,
+    /// Columns of the widest rectangle so far, and rows of the highest.
+    max_width: u64,
     max_height: u64,
 }
 
@@ -105,21 +106,35 @@ impl Occupied {
                 self.bytes.insert(offset, (end, root));
                 None
             }
-            Region::Texels { x, y, height, .. } => {
+            Region::Texels { x, y, width, height } => {
+                self.max_width = self.max_width.max(width);
                 self.max_height = self.max_height.max(height);
-                // None that begins higher reaches down to it, and none that begins at its end or below reaches up.
-                let from = (y.saturating_sub(self.max_height - 1), 0);
-                let to = (y.saturating_add(height - 1), u64::MAX);
-                for &(other, owner) in self.rectangles.range(from..=to).map(|(_, entry)| entry) {
-                    *pairs_left = pairs_left.saturating_sub(1);
-                    if shared(region, other).is_some() {
-                        return Some(owner);
-                    }
+                let found = self.meeting(region, [x, y, width, height], pairs_left);
+                if found.is_none() {
+                    self.by_row.insert((y, x), (region, root));
+                    self.by_column.insert((x, y), (region, root));
                 }
-                self.rectangles.insert((y, x), (region, root));
-                None
+                found
             }
         }
+    }
+
+    /// Whose rectangle shares a texel with this one. All that could stand above each other in its rows, and all that could
+    /// stand side by side in its columns: the search ends with the shorter list.
+    fn meeting(&self, region: Region, [x, y, width, height]: [u64; 4], pairs_left: &mut u64) -> Option<usize> {
+        // None that begins further before reaches up to it, and it does not reach those that begin at its end or after.
+        let range = |start: u64, size: u64, largest: u64| {
+            (start.saturating_sub(largest - 1), 0)..=(start.saturating_add(size - 1), u64::MAX)
+        };
+        let in_rows = self.by_row.range(range(y, height, self.max_height));
+        let in_columns = self.by_column.range(range(x, width, self.max_width));
+        for ((_, one), (_, other)) in in_rows.zip(in_columns) {
+            *pairs_left = pairs_left.saturating_sub(2);
+            if let Some((_, owner)) = [one, other].into_iter().find(|(met, _)| shared(region, *met).is_some()) {
+                return Some(*owner);
+            }
+        }
+        None
     }
 
     fn leave(&mut self, region: Region) {
@@ -130,7 +145,8 @@ impl Occupied {
                 self.bytes.remove(&offset);
             }
             Region::Texels { x, y, .. } => {
-                self.rectangles.remove(&(y, x));
+                self.by_row.remove(&(y, x));
+                self.by_column.remove(&(x, y));
             }
         }
     }
