@@ -220,3 +220,24 @@ fn hostile_sizes_are_errors() {
         }
     }
 }
+
+/// The channels of an NCHW buffer are 63 elements apart: a ramp in flat memory, and none in the last axis.
+#[test]
+fn data_in_nchw_is_packed_straight_into_texels() {
+    let program = "
+from tvm import te
+
+A = te.placeholder((2, 18, 7, 9), name=\"A\", dtype=\"float32\")
+B = te.compute(A.shape, lambda n, c, h, w: A[n, c, h, w] * 2.0, name=\"B\")
+s = te.create_schedule(B.op)
+At = s.cache_read(A, \"texture\", [B])
+s[At].transform_layout(lambda n, c, h, w: [n, c // 4, h, te.AXIS_SEPARATOR, w, c % 4])
+";
+    let run = tilewright_with_input(&["check", "--device", "none", "-"], program);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.stdout.contains("[70, 9, 4]"), "{}", run.stdout);
+    let passes = "apply_buffer_transforms,flatten_buffer,vectorize,lower_texture,simplify";
+    let script = tilewright_with_input(&["opt", "-p", passes, "-"], program).stdout;
+    assert!(script.contains("T.texture2d_store(A_texture, row=n * 35 + c_outer * 7 + h, column=w"), "{script}");
+    assert!(script.contains("A_flattened[T.Ramp(n * 1134 + c_outer * 252 + h * 9 + w, 63, 4)]"), "{script}");
+}

@@ -21,7 +21,8 @@ use super::Rewritten;
 use super::remap::{Move, remap, retyped, symbol_ranges};
 use crate::algebra::{Ranges, n_elements, simplify};
 
-/// Flattens every buffer that the body uses and that is not flat already.
+/// Flattens every buffer that the body uses and that is not flat already. Textures are left to `lower_texture`, which needs
+/// the axis of their channels.
 ///
 /// # Errors
 /// Strides or an offset on a buffer with several physical axes; sizes above 2^63 - 1.
@@ -29,7 +30,7 @@ pub fn flatten_buffer(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
     let ranges = symbol_ranges(func);
     let (mut moves, mut found) = (Vec::new(), Vec::new());
     let is_param = |buffer: &Buffer| func.buffer_map.iter().any(|(_, param)| param == buffer);
-    for buffer in used_buffers(func) {
+    for buffer in used_buffers(func).into_iter().filter(|buffer| !buffer.scope.is_texture()) {
         match flattened(&buffer, is_param(&buffer), &ranges) {
             Ok(change) => moves.extend(change),
             Err(error) => found.push(error),

@@ -74,6 +74,13 @@ pub static PASSES: &[Pass] = &[
         request: Some(tile_layout::request),
     },
     Pass {
+        name: "flatten_buffer",
+        summary: "flatten buffers to one axis for each group between axis separators; textures are left to lower_texture",
+        run: flatten_buffer,
+        wanted: always,
+        request: None,
+    },
+    Pass {
         name: "vectorize",
         summary: "turn loops marked vectorized into vector statements, where there is one",
         run: vectorize,
@@ -88,13 +95,6 @@ pub static PASSES: &[Pass] = &[
         request: None,
     },
     Pass {
-        name: "flatten_buffer",
-        summary: "flatten buffers to one axis for each group between axis separators",
-        run: flatten_buffer,
-        wanted: always,
-        request: None,
-    },
-    Pass {
         name: "simplify",
         summary: "simplify expressions and drop branches never taken",
         run: simplify,
@@ -103,9 +103,10 @@ pub static PASSES: &[Pass] = &[
     },
 ];
 
-/// The passes that `check` and `compile` run, in order.
+/// The passes that `check` and `compile` run, in order. Buffers are flat before loops become lanes: the channels of an NCHW
+/// buffer are evenly spaced in flat memory, but no ramp in its last axis.
 pub static DEFAULT_PIPELINE: &[&str] =
-    &["apply_buffer_transforms", "tile_layout", "vectorize", "lower_texture", "flatten_buffer", "simplify"];
+    &["apply_buffer_transforms", "tile_layout", "flatten_buffer", "vectorize", "lower_texture", "simplify"];
 
 /// The pass of that name.
 ///
