@@ -47,31 +47,24 @@ def conv2d(height=13, width=11, channels=18, filters=10, kernel=3, stride=2, pad
     )
 
     s = te.create_schedule(result.op)
-    data_t = s.cache_read(packed, "texture", [conv])
-    weight_t = s.cache_read(filter4, "texture:weight", [conv])
+    s[packed].set_scope("texture")
+    s[filter4].set_scope("texture:weight")
     s[conv].set_scope("texture")
     acc = s.cache_write(conv, "local")
 
-    for stage in [packed, data_t]:
+    oo, ic, kernel_h, kernel_w, oi = s[filter4].op.axis
+    s[filter4].bind(oo, te.thread_axis("blockIdx.x"))
+    s[filter4].bind(ic, te.thread_axis("threadIdx.x"))
+    s[filter4].vectorize(oi)
+    for stage in [packed, acc, conv]:
         n, co, h, w, ci = s[stage].op.axis
         s[stage].bind(s[stage].fuse(n, co), te.thread_axis("blockIdx.y"))
         s[stage].bind(h, te.thread_axis("blockIdx.x"))
         s[stage].bind(w, te.thread_axis("threadIdx.x"))
-        s[stage].vectorize(ci)
-    for stage in [filter4, weight_t]:
-        oo, ic, kernel_h, kernel_w, oi = s[stage].op.axis
-        s[stage].bind(oo, te.thread_axis("blockIdx.x"))
-        s[stage].bind(ic, te.thread_axis("threadIdx.x"))
-        s[stage].vectorize(oi)
-    for stage in [acc, conv]:
-        n, oo, h, w, oi = s[stage].op.axis
-        s[stage].bind(s[stage].fuse(n, oo), te.thread_axis("blockIdx.y"))
-        s[stage].bind(h, te.thread_axis("blockIdx.x"))
-        s[stage].bind(w, te.thread_axis("threadIdx.x"))
         if stage == acc:
             ic, kernel_h, kernel_w = s[stage].op.reduce_axis
-            s[stage].reorder(ic, kernel_h, kernel_w, oi)
-        s[stage].vectorize(oi)
+            s[stage].reorder(ic, kernel_h, kernel_w, ci)
+        s[stage].vectorize(ci)
     n, o, h, w = s[result].op.axis
     s[result].bind(s[result].fuse(n, o), te.thread_axis("blockIdx.y"))
     s[result].bind(h, te.thread_axis("blockIdx.x"))

@@ -40,12 +40,12 @@ def depthwise(height=13, width=11, channels=18, kernel=3, stride=2, padding=1):
     )
 
     s = te.create_schedule(result.op)
-    data_t = s.cache_read(packed, "texture", [conv])
-    weight_t = s.cache_read(weight4, "texture:weight", [conv])
+    s[packed].set_scope("texture")
+    s[weight4].set_scope("texture:weight")
     s[conv].set_scope("texture")
     acc = s.cache_write(conv, "local")
 
-    for stage in [packed, data_t, acc, conv]:
+    for stage in [packed, acc, conv]:
         n, co, h, w, ci = s[stage].op.axis
         s[stage].bind(s[stage].fuse(n, co), te.thread_axis("blockIdx.y"))
         s[stage].bind(h, te.thread_axis("blockIdx.x"))
@@ -54,10 +54,9 @@ def depthwise(height=13, width=11, channels=18, kernel=3, stride=2, padding=1):
             kernel_h, kernel_w = s[stage].op.reduce_axis
             s[stage].reorder(kernel_h, kernel_w, ci)
         s[stage].vectorize(ci)
-    for stage in [weight4, weight_t]:
-        co, kernel_h, kernel_w, ci = s[stage].op.axis
-        s[stage].bind(co, te.thread_axis("blockIdx.x"))
-        s[stage].vectorize(ci)
+    co, kernel_h, kernel_w, ci = s[weight4].op.axis
+    s[weight4].bind(co, te.thread_axis("blockIdx.x"))
+    s[weight4].vectorize(ci)
     n, c, h, w = s[result].op.axis
     s[result].bind(s[result].fuse(n, c), te.thread_axis("blockIdx.y"))
     s[result].bind(h, te.thread_axis("blockIdx.x"))

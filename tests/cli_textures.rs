@@ -173,7 +173,7 @@ fn half_precision_goes_the_same_way() {
     let report = run.json();
     let buffers = report["buffers"].as_array().unwrap();
     assert!(buffers.iter().all(|row| row["dtype"] == "float16"), "{buffers:?}");
-    let texture = buffers.iter().find(|row| row["name"] == "packed_texture").unwrap();
+    let texture = buffers.iter().find(|row| row["name"] == "packed").unwrap();
     assert_eq!(texture["flat_shape"], serde_json::json!([65, 11, 4]));
 }
 
