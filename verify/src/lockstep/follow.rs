@@ -2,7 +2,7 @@
 
 use tilewright_ir::{BinaryOp, Expr, For, Stmt, StmtKind};
 
-use super::{Goal, GoalKind, Lockstep, plain};
+use super::{Goal, GoalKind, Lockstep, plain, reads};
 use crate::access::describe;
 use crate::lanes::{self, Apart, Gathered};
 use crate::path::Step;
@@ -47,10 +47,18 @@ impl Lockstep<'_> {
         let (mut shared, mut own, mut moved) = (Vec::new(), Vec::new(), false);
         let mut inner = stmt.clone();
         while let StmtKind::If { cond, then_body, else_body: None } = &inner.kind {
-            let parts = conjuncts(cond).into_iter().partition(|part| part.vars().contains(lane));
-            let (differing, common): (Vec<_>, Vec<_>) = parts;
-            let behind = !differing.is_empty() || !own.is_empty();
-            moved |= behind && !common.is_empty();
+            let (mut differing, mut common) = (Vec::new(), Vec::new());
+            for part in conjuncts(cond) {
+                let behind = !differing.is_empty() || !own.is_empty();
+                // What is read behind a condition may hold nothing where that one does not hold.
+                if part.vars().contains(lane) || (behind && reads(&part)) {
+                    differing.push(part);
+                } else {
+                    moved |= behind;
+                    common.push(part);
+                }
+            }
+            moved |= !differing.is_empty() && !common.is_empty();
             shared.extend(common.into_iter().reduce(Expr::and));
             own.extend(differing.into_iter().reduce(Expr::and));
             let [only] = plain(&[then_body]).try_into().ok()?;
@@ -64,7 +72,7 @@ impl Lockstep<'_> {
     /// become a part of the value. One that always holds was dropped, if the value had a condition before.
     pub(super) fn is_gathered(&self, cond: &Expr, body: &Stmt) -> bool {
         let Some(Stmt { kind: StmtKind::Store { buffer, value, .. }, .. }) = lanes::single(body) else { return false };
-        let differs = self.lane.as_ref().is_some_and(|lane| cond.vars().contains(lane));
+        let differs = self.lane.as_ref().is_some_and(|lane| cond.vars().contains(lane) || reads(cond));
         let chosen = !matches!(value, Expr::IfThenElse(..)) || {
             let mut never = self.path.clone();
             never.steps.push(Step::Guard(cond.clone(), false));

@@ -1,0 +1,232 @@
+//! The judge against the interpreter on programs with textures and vectors: hostile ones written by hand, and random ones
+//! with and without mistakes.
+//!
+//! What the judge proves must be so: a proved program runs without a trap, and two programs that are proved equal leave the
+//! same and are defined alike.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod texels;
+
+use texels::{Run, runs};
+use tilewright_ir::{BufferChange, BufferClaim, Evidence, Expr, IndexMap, PrimFunc, Stmt, StmtKind, Var};
+use tilewright_verify::{Config, Judge, Report, Verdict};
+
+fn read(head: &str, body: &str) -> PrimFunc {
+    let text = format!("from tvm.script import tir as T\n\n@T.prim_func\ndef main({head}):\n{body}");
+    tilewright_script::read_module(&text).unwrap_or_else(|error| panic!("{error:?}\n{text}")).funcs.remove(0)
+}
+
+fn judge() -> Judge {
+    Judge::new(Config::default()).unwrap()
+}
+
+fn open(reports: &[Report]) -> Vec<String> {
+    let open = reports.iter().filter(|report| !report.verdict.is_proved());
+    open.map(|report| format!("{} {}: {}", report.obligation, report.subject, report.verdict)).collect()
+}
+
+/// Each buffer of the first program is the one of the second with its name.
+fn same_names(before: &PrimFunc, after: &PrimFunc) -> Evidence {
+    let claim = |old: tilewright_ir::Buffer| {
+        let new = after.buffers().into_iter().find(|new| new.name == old.name)?;
+        let vars: Vec<Var> = (0..old.rank()).map(|axis| Var::index(format!("x{axis}"))).collect();
+        let outputs = vars.iter().map(Expr::from).collect();
+        let map = IndexMap::new(vars, old.shape.clone(), outputs, Vec::new()).unwrap();
+        let change = BufferChange::Rename;
+        Some(BufferClaim { before: old, after: new, map, change, padded_axes: Vec::new() })
+    };
+    Evidence {
+        pass: "test".into(),
+        buffers: before.buffers().into_iter().filter_map(claim).collect(),
+        ..Evidence::default()
+    }
+}
+
+fn pair(head: &str, before: &str, after: &str) -> (PrimFunc, PrimFunc, Vec<String>) {
+    let (before, after) = (read(head, before), read(head, after));
+    let evidence = same_names(&before, &after);
+    let reports = judge().check_pass(&before, &after, &evidence);
+    (before, after, open(&reports))
+}
+
+/// A program that traps, and is not proved.
+#[track_caller]
+fn traps(func: &PrimFunc) {
+    assert!(matches!(runs(func, 1), Run::Trap(_)), "it runs");
+    assert_ne!(open(&judge().check_program(func)), Vec::<String>::new());
+}
+
+/// A program that runs after one that runs too, and leaves the same; nothing about it is refuted.
+#[track_caller]
+fn not_refuted(func: &PrimFunc) {
+    assert!(matches!(runs(func, 1), Run::Done(_)), "{:?}", runs(func, 1));
+    let reports = judge().check_program(func);
+    assert!(!reports.iter().any(|report| matches!(report.verdict, Verdict::Refuted(_))), "{:#?}", open(&reports));
+}
+
+/// A pair that is proved as it stands is not proved with one line changed, and the change can be seen in a run.
+#[track_caller]
+fn only_without(head: &str, before: &str, right: &str, line: &str, changed: &str) {
+    let (old, new, found) = pair(head, before, right);
+    assert_eq!(found, Vec::<String>::new());
+    assert_eq!(runs(&old, 1), runs(&new, 1));
+    let wrong = right.replacen(line, changed, 1);
+    assert_ne!(wrong, right);
+    let (old, new, found) = pair(head, before, &wrong);
+    assert!(matches!(runs(&old, 1), Run::Done(_)), "{:?}", runs(&old, 1));
+    assert_ne!(runs(&old, 1), runs(&new, 1));
+    assert_ne!(found, Vec::<String>::new(), "{changed} is proved");
+}
+
+const COPY: &str = "X: T.Buffer((4, 2, 4), \"int32\"), Y: T.Buffer((4, 2, 4), \"int32\")";
+
+#[test]
+fn a_texture_seen_in_two_shapes_is_not_taken_for_written() {
+    let body = "    P = T.texture2d_alloca(height=4, width=2, dtype=\"int32\", scope=\"texture\")
+    Q = T.decl_buffer((2, 4, 4), \"int32\", data=P.data, scope=\"texture\", axis_separators=[1, 2])
+    for i, j in T.grid(2, 2):
+        P[i, j, 0:4] = X[i, j, 0:4]
+    for i, j in T.grid(2, 2):
+        Y[i, j, 0:4] = ";
+    not_refuted(&read(COPY, &format!("{body}P[i, j, 0:4]\n")));
+    traps(&read(COPY, &format!("{body}Q[i, j, 0:4]\n")));
+}
+
+#[test]
+fn two_shapes_of_a_texture_written_at_once_are_not_proved_apart() {
+    let body = "    P = T.texture2d_alloca(height=4, width=2, dtype=\"int32\", scope=\"texture\")
+    Q = T.decl_buffer((8, 1, 4), \"int32\", data=P.data, scope=\"texture\", axis_separators=[1, 2])
+    for i in T.parallel(4):
+        P[i, 0, 0:4] = X[i, 0, 0:4]
+        P[i, 0, 0:4] = X[i, 1, 0:4]
+    for i, j in T.grid(4, 2):
+        Y[i, j, 0:4] = X[i, j, 0:4]
+";
+    not_refuted(&read(COPY, body));
+    traps(&read(COPY, &body.replace("P[i, 0, 0:4] = X[i, 1", "Q[i, 0, 0:4] = X[i, 1")));
+}
+
+#[test]
+fn two_stores_under_conditions_that_meet_in_one_texel_are_not_proved_apart() {
+    let body = "    P = T.texture2d_alloca(height=1, width=9, dtype=\"int32\", scope=\"texture\")
+    for i in T.parallel(4):
+        for j in T.serial(2):
+            if j == 0:
+                P[0, i * 2 + j, 0:4] = X[i, j, 0:4]
+            if j == 1:
+                P[0, i * 2 + j, 0:4] = X[i, j, 0:4]
+    for i, j in T.grid(4, 2):
+        Y[i, j, 0:4] = P[0, i * 2 + j, 0:4]
+";
+    not_refuted(&read(COPY, body));
+    let wrong = body
+        .replacen("P[0, i * 2 + j, 0:4] = X", "P[0, i + j, 0:4] = X", 2)
+        .replace("P[0, i * 2 + j, 0:4]\n", "X[i, j, 0:4]\n");
+    traps(&read(COPY, &wrong));
+}
+
+#[test]
+fn iterations_one_after_the_other_may_write_one_texel() {
+    let body = "    P = T.texture2d_alloca(height=1, width=4, dtype=\"int32\", scope=\"texture\")
+    for t in T.serial(2):
+        for i in T.parallel(4):
+            P[0, (i + t) % 4, 0:4] = X[i, t, 0:4]
+    for i, j in T.grid(4, 2):
+        Y[i, j, 0:4] = P[0, i, 0:4]
+";
+    not_refuted(&read(COPY, body));
+    let wrong = body.replace("(i + t) % 4", "(i + t) // 2");
+    traps(&read(COPY, &wrong));
+}
+
+#[test]
+fn memory_that_is_allocated_anew_holds_nothing() {
+    let body = "    P = T.texture2d_alloca(height=4, width=2, dtype=\"int32\", scope=\"texture\")
+    for i, j in T.grid(4, 2):
+        P[i, j, 0:4] = X[i, j, 0:4]
+    for i, j in T.grid(4, 2):
+        Y[i, j, 0:4] = P[i, j, 0:4]
+";
+    let right = read(COPY, body);
+    not_refuted(&right);
+    let mut wrong = right;
+    let StmtKind::Allocate { buffer, body } = &wrong.body.kind else { panic!("{:?}", wrong.body) };
+    let StmtKind::Seq(nests) = &body.kind else { panic!("{body:?}") };
+    wrong.body = Stmt::seq(
+        nests
+            .iter()
+            .map(|nest| Stmt::new(StmtKind::Allocate { buffer: buffer.clone(), body: Box::new(nest.clone()) }))
+            .collect(),
+    );
+    assert_ne!(open(&judge().check_program(&wrong)), Vec::<String>::new());
+}
+
+#[test]
+fn a_condition_that_reads_is_not_asked_before_the_one_that_guards_it() {
+    let head = "X: T.Buffer((4,), \"int32\"), Y: T.Buffer((4,), \"int32\")";
+    let start = "    P = T.alloc_buffer((1, 4, 4), \"int32\", scope=\"texture\")
+    A = T.alloc_buffer((4,), \"int32\")
+    A[0] = X[0]
+";
+    let end = "    for i in T.serial(4):
+        Y[i] = X[i]
+";
+    let before = format!(
+        "{start}    for i in T.serial(4):
+        for c in T.vectorized(4):
+            if i * 4 + c < 4:
+                if A[i] > -999:
+                    P[0, i, c] = X[c]
+{end}"
+    );
+    let right = format!(
+        "{start}    for i in T.serial(4):
+        P[0, i, 0:4] = T.if_then_else(T.Ramp(i * 4, 1, 4) < T.Broadcast(4, 4), \
+         T.if_then_else(T.Broadcast(A[i], 4) > T.Broadcast(-999, 4), X[0:4], T.Broadcast(0, 4)), T.Broadcast(0, 4))
+{end}"
+    );
+    let wrong = format!(
+        "{start}    for i in T.serial(4):
+        if A[i] > -999:
+            P[0, i, 0:4] = T.if_then_else(T.Ramp(i * 4, 1, 4) < T.Broadcast(4, 4), X[0:4], T.Broadcast(0, 4))
+{end}"
+    );
+    only_without(head, &before, &right, &right, &wrong);
+}
+
+#[test]
+fn a_condition_that_reads_is_not_added() {
+    let head = "X: T.Buffer((4,), \"int32\"), Y: T.Buffer((4,), \"int32\")";
+    let before = "    A = T.alloc_buffer((4,), \"int32\")
+    A[0] = X[0]
+    for i in T.serial(4):
+        Y[i] = X[i]
+";
+    let right = before.replace("        Y[i]", "        if i < 4:\n            Y[i]");
+    only_without(head, before, &right, "i < 4", "A[i] == A[i]");
+}
+
+#[test]
+fn an_index_that_reads_is_not_added() {
+    let head = "X: T.Buffer((4,), \"int32\"), Y: T.Buffer((4,), \"int32\")";
+    let before = "    A = T.alloc_buffer((4,), \"int32\")
+    A[0] = X[0]
+    for i in T.serial(4):
+        Y[i] = X[i]
+";
+    let right = before.replace("Y[i]", "Y[i + 1 - 1]");
+    only_without(head, before, &right, "i + 1 - 1", "i + A[i] - A[i]");
+}
+
+#[test]
+fn an_extent_that_reads_is_not_added() {
+    let head = "X: T.Buffer((4,), \"int32\"), Y: T.Buffer((4,), \"int32\")";
+    let before = "    A = T.alloc_buffer((4,), \"int32\")
+    A[0] = X[0]
+    for i in T.serial(4):
+        Y[i] = X[i]
+";
+    let right = before.replace("T.serial(4)", "T.serial(4 + 1 - 1)");
+    only_without(head, before, &right, "4 + 1 - 1", "4 + A[1] - A[1]");
+}
