@@ -8,8 +8,9 @@
 
 mod texels;
 
-use texels::{Run, runs};
-use tilewright_ir::{BufferChange, BufferClaim, Evidence, Expr, IndexMap, PrimFunc, Stmt, StmtKind, Var};
+use texels::{Random, Run, changed, runs, thoughtless};
+use tilewright::passes::{Rewritten, lower_texture, vectorize};
+use tilewright_ir::{BufferChange, BufferClaim, Evidence, Expr, IndexMap, PrimFunc, Stmt, StmtKind, Var, validate};
 use tilewright_verify::{Config, Judge, Report, Verdict};
 
 fn read(head: &str, body: &str) -> PrimFunc {
@@ -229,4 +230,92 @@ fn an_extent_that_reads_is_not_added() {
 ";
     let right = before.replace("T.serial(4)", "T.serial(4 + 1 - 1)");
     only_without(head, before, &right, "4 + 1 - 1", "4 + A[1] - A[1]");
+}
+
+/// How often what happened.
+#[derive(Default)]
+struct Count(std::collections::BTreeMap<&'static str, usize>);
+
+impl Count {
+    fn add(&mut self, what: &'static str) {
+        *self.0.entry(what).or_default() += 1;
+    }
+}
+
+/// Holds the judge against runs: a program as it is rewritten, rightly and thoughtlessly, with changes before and after.
+fn attack(judge: &Judge, random: &mut Random, text: &str, count: &mut Count) {
+    let (head, body) = text.split_once('|').unwrap();
+    let func = read(head, body);
+    if validate(&func).is_err() {
+        return count.add("malformed");
+    }
+    let expected: Vec<Run> = (1..3).map(|seed| runs(&func, seed)).collect();
+    if !expected.iter().all(|run| matches!(run, Run::Done(_))) {
+        count.add("traps before");
+        if open(&judge.check_program(&func)).is_empty() {
+            count.add("traps before, and is proved by itself");
+        }
+        return;
+    }
+    for round in 0..8 {
+        let mutated = if round % 4 == 3 { changed(random, &func) } else { func.clone() };
+        let lanes = match round % 2 {
+            0 => thoughtless(&mutated),
+            _ => vectorize(&mutated).unwrap().func,
+        };
+        let Ok(Rewritten { func: mut after, evidence }) = lower_texture(&lanes) else {
+            count.add("not lowered");
+            continue;
+        };
+        if round > 1 {
+            after = changed(random, &after);
+        }
+        if validate(&after).is_err() {
+            count.add("malformed after");
+            continue;
+        }
+        let same = (1..3).zip(&expected).all(|(seed, expected)| runs(&after, seed) == *expected);
+        if same && round > 1 {
+            count.add("changed, and the same");
+            continue;
+        }
+        let reports = judge.check_pass(&func, &after, &evidence);
+        let worst = Verdict::worst(reports.iter().map(|report| report.verdict.clone())).unwrap();
+        count.add(match (same, &worst) {
+            (true, Verdict::Proved) => "right, proved",
+            (true, Verdict::Refuted(_)) => "right, refuted",
+            (true, _) => "right, open",
+            (false, Verdict::Refuted(_)) => "wrong, refuted",
+            (false, _) => "wrong, open",
+        });
+        let text = || format!("{text}\n{}", tilewright_script::print_func(&after));
+        if same && round == 1 && !worst.is_proved() {
+            eprintln!("{}\n{:#?}", text(), open(&reports));
+        }
+        assert!(same || !worst.is_proved(), "{}\n{:?}", text(), runs(&after, 1));
+    }
+}
+
+fn attacked(programs: usize, program: impl Fn(&mut Random) -> String) -> Count {
+    let times: usize = std::env::var("ORACLE_CASES").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
+    let (judge, mut count) = (judge(), Count::default());
+    for seed in 0..programs * times {
+        let mut random = Random(seed as u64);
+        let text = program(&mut random);
+        attack(&judge, &mut random, &text, &mut count);
+    }
+    eprintln!("{:?}", count.0);
+    count
+}
+
+#[test]
+fn no_wrong_texture_program_is_proved() {
+    let count = attacked(60, texels::texture_program);
+    assert!(count.0["right, proved"] > 20 && count.0["wrong, refuted"] > 50, "{:?}", count.0);
+}
+
+#[test]
+fn no_wrong_vector_program_is_proved() {
+    let count = attacked(60, texels::vector_program);
+    assert!(count.0["right, proved"] > 20 && count.0["wrong, refuted"] > 20, "{:?}", count.0);
 }
