@@ -292,6 +292,9 @@ fn attack(judge: &Judge, random: &mut Random, text: &str, count: &mut Count) {
         if same && round == 1 && !worst.is_proved() {
             eprintln!("{}\n{:#?}", text(), open(&reports));
         }
+        if !same && worst.is_proved() {
+            for report in &reports { eprintln!("{} {}: {} {}", report.obligation, report.subject, report.verdict, report.method); }
+        }
         assert!(same || !worst.is_proved(), "{}\n{:?}", text(), runs(&after, 1));
     }
 }

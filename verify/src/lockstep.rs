@@ -247,7 +247,7 @@ impl<'a> Lockstep<'a> {
                 StmtKind::If { cond, then_body, else_body: None },
                 StmtKind::Store { buffer, indices, value: Expr::IfThenElse(chosen, value, filling) },
             ) if self.is_gathered(cond, then_body) => {
-                self.gather(cond, then_body, chosen, filling);
+                self.gather((cond, then_body), (buffer, indices), (chosen, filling));
                 self.branch(cond, true, then_body, &Stmt::store(buffer, indices.clone(), (**value).clone()));
             }
             // A condition that was dropped, or added, must always hold.

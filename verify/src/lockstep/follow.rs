@@ -1,6 +1,6 @@
 //! The walk through loops that became lanes.
 
-use tilewright_ir::{BinaryOp, Expr, For, Stmt, StmtKind};
+use tilewright_ir::{BinaryOp, Buffer, Expr, For, Stmt, StmtKind};
 
 use super::{Goal, GoalKind, Lockstep, plain, reads};
 use crate::access::describe;
@@ -82,7 +82,13 @@ impl Lockstep<'_> {
     }
 
     /// A condition that became a part of the value: the same condition, and the lanes where it does not hold are nobody's.
-    pub(super) fn gather(&mut self, cond: &Expr, body: &Stmt, chosen: &Expr, filling: &Expr) {
+    /// Those are written too, so they have to lie where the map says, whether the condition holds or not.
+    pub(super) fn gather(
+        &mut self,
+        (cond, body): (&Expr, &Stmt),
+        (written, at): (&Buffer, &[Expr]),
+        (chosen, filling): (&Expr, &Expr),
+    ) {
         let chosen = self.renamed(chosen);
         self.values(cond, &chosen);
         self.premise(cond, false);
@@ -94,6 +100,8 @@ impl Lockstep<'_> {
             return self.stuck("no store is gathered here");
         };
         let StmtKind::Store { buffer, indices, .. } = &stored.kind else { return };
+        let at: Vec<_> = at.iter().map(|index| self.renamed(index)).collect();
+        self.access(buffer, indices, written, &at);
         let gathered = Gathered { buffer: buffer.clone(), indices: indices.clone(), cond: cond.clone(), lane };
         let path = self.path.clone();
         let statement = describe(&stored);
