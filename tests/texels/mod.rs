@@ -187,7 +187,7 @@ pub(crate) fn vector_program(random: &mut Random) -> String {
         _ => format!("T.if_then_else({} > T.{ty}(0), {}, {})", load(random), load(random), load(random)),
     };
     let store = format!("A[{}] = {value}", index(random));
-    let loops = [format!("for i in T.serial({}):", 1 + random.below(3)), format!("for c in T.vectorized({n}):")];
+    let loops = [format!("for i in T.serial({}):", 1 + random.below(3)), format!("for c in T.{}({n}):", random.pick(&["serial", "vectorized"]))];
     let tensor = |name: &str| format!("{name}: T.Buffer((40,), \"{ty}\")");
     let alias = format!("    D = T.decl_buffer((10, 4), \"{ty}\", data=A.data)\n");
     format!("{}, I: T.Buffer((8,), \"int32\"), {}|{alias}{}", tensor("X"), tensor("A"), nest(&loops, &guards, &store))

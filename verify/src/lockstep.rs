@@ -245,8 +245,8 @@ impl<'a> Lockstep<'a> {
             (StmtKind::For(x), _) if lanes::vector_store(new).is_some() => self.lanes(x, new),
             (
                 StmtKind::If { cond, then_body, else_body: None },
-                StmtKind::Store { buffer, indices, value: Expr::IfThenElse(chosen, value, filling) },
-            ) if self.is_gathered(cond, then_body) => {
+                StmtKind::Store { buffer, indices, value: all @ Expr::IfThenElse(chosen, value, filling) },
+            ) if self.is_gathered(cond, then_body, all) => {
                 self.gather((cond, then_body), (buffer, indices), (chosen, filling));
                 self.branch(cond, true, then_body, &Stmt::store(buffer, indices.clone(), (**value).clone()));
             }

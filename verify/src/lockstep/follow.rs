@@ -70,10 +70,11 @@ impl Lockstep<'_> {
 
     /// Whether a condition differs from lane to lane and guards the store of a texture that the function allocates: it may
     /// become a part of the value. One that always holds was dropped, if the value had a condition before.
-    pub(super) fn is_gathered(&self, cond: &Expr, body: &Stmt) -> bool {
+    pub(super) fn is_gathered(&self, cond: &Expr, body: &Stmt, after: &Expr) -> bool {
         let Some(Stmt { kind: StmtKind::Store { buffer, value, .. }, .. }) = lanes::single(body) else { return false };
         let differs = self.lane.as_ref().is_some_and(|lane| cond.vars().contains(lane) || reads(cond));
-        let chosen = !matches!(value, Expr::IfThenElse(..)) || {
+        let all_are = || choices(after) >= choices(&value) + lanes::conditions_of(body) + 1;
+        let chosen = !matches!(value, Expr::IfThenElse(..)) || all_are() || {
             let mut never = self.path.clone();
             never.steps.push(Step::Guard(cond.clone(), false));
             never.is_reached()
@@ -124,6 +125,15 @@ impl Lockstep<'_> {
         };
         add("race", subject, kind);
     }
+}
+
+/// How many conditionals there are on the way to the value that all their conditions choose.
+fn choices(value: &Expr) -> usize {
+    let (mut at, mut count) = (value, 0);
+    while let Expr::IfThenElse(_, chosen, _) = at {
+        (at, count) = (chosen, count + 1);
+    }
+    count
 }
 
 /// The parts of a conjunction.
