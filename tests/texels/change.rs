@@ -89,7 +89,9 @@ impl Vector<'_> {
                 (op, a, b) => Expr::binary(*op, a, b),
             },
             Expr::Unary(op, a) => Expr::Unary(*op, wide(a)?),
-            Expr::Call(function, args) => Expr::Call(*function, args.iter().map(|arg| self.wide(arg)).collect::<Option<_>>()?),
+            Expr::Call(function, args) => {
+                Expr::Call(*function, args.iter().map(|arg| self.wide(arg)).collect::<Option<_>>()?)
+            }
             Expr::Select(c, a, b) => Expr::Select(wide(c)?, wide(a)?, wide(b)?),
             Expr::IfThenElse(c, a, b) => Expr::IfThenElse(wide(c)?, wide(a)?, wide(b)?),
             Expr::Cast(ty, value) => Expr::Cast(ty.with_lanes(self.lanes), wide(value)?),
@@ -138,7 +140,9 @@ impl Rewrite for Change<'_> {
         let integer = |expr: &Expr| expr.dtype() == ScalarType::Int32.into();
         Ok(match expr {
             Expr::Int { value, ty } if *ty == ScalarType::Bool => Expr::Int { value: 1 - value, ty: *ty },
-            Expr::Int { value, ty } => Expr::Int { value: if random.chance(2) { value + 1 } else { (value - 1).max(0) }, ty: *ty },
+            Expr::Int { value, ty } => {
+                Expr::Int { value: if random.chance(2) { value + 1 } else { (value - 1).max(0) }, ty: *ty }
+            }
             Expr::Binary(op, a, b) => {
                 let op = match op {
                     BinaryOp::Add => BinaryOp::Sub,
@@ -162,9 +166,11 @@ impl Rewrite for Change<'_> {
             Expr::Var(_) if integer(expr) => expr.clone() + Expr::int(1),
             Expr::Ramp { base, stride, lanes } => match random.below(3) {
                 0 => Expr::Broadcast { value: base.clone(), lanes: *lanes },
-                1 if integer(base) => {
-                    Expr::Ramp { base: Box::new((**base).clone() + Expr::int(1)), stride: stride.clone(), lanes: *lanes }
-                }
+                1 if integer(base) => Expr::Ramp {
+                    base: Box::new((**base).clone() + Expr::int(1)),
+                    stride: stride.clone(),
+                    lanes: *lanes,
+                },
                 _ => {
                     let two = Expr::Int { value: 2, ty: stride.dtype().scalar };
                     Expr::Ramp { base: base.clone(), stride: Box::new(two), lanes: *lanes }
@@ -182,7 +188,8 @@ impl Rewrite for Change<'_> {
             Expr::Load { buffer, indices } if indices.len() > 1 => {
                 let mut indices = indices.clone();
                 let at = random.below(indices.len() - 1);
-                indices[at] = if random.chance(2) { Expr::int(0) } else { indices[(at + 1) % (buffer.rank() - 1)].clone() };
+                indices[at] =
+                    if random.chance(2) { Expr::int(0) } else { indices[(at + 1) % (buffer.rank() - 1)].clone() };
                 Expr::Load { buffer: buffer.clone(), indices }
             }
             _ => expr.clone(),
@@ -198,7 +205,11 @@ impl Rewrite for Change<'_> {
             StmtKind::Seq(stmts) if stmts.len() > 1 => {
                 let mut stmts = stmts.clone();
                 let at = random.below(stmts.len() - 1);
-                if random.chance(2) { stmts.swap(at, at + 1) } else { drop(stmts.remove(at)) }
+                if random.chance(2) {
+                    stmts.swap(at, at + 1)
+                } else {
+                    drop(stmts.remove(at))
+                }
                 Stmt::seq(stmts)
             }
             StmtKind::If { then_body, .. } => (**then_body).clone(),

@@ -120,7 +120,8 @@ pub(crate) fn texture_program(random: &mut Random) -> String {
     random.shuffle(&mut guards);
     // What is loaded is in its buffer only behind the condition that says so.
     if random.chance(2) {
-        guards = vec![guards.join(" and ")].into_iter().filter(|all| !(all.is_empty() || all.contains(" or "))).collect();
+        guards =
+            vec![guards.join(" and ")].into_iter().filter(|all| !(all.is_empty() || all.contains(" or "))).collect();
     }
     let mut text = format!("    P = T.alloc_buffer(({shape}), \"{ty}\", scope=\"{scope}\")\n");
     let store = format!("P[{}] = {value}", at("h", "k", "w", "e")).replace('W', &w.to_string());
@@ -187,7 +188,10 @@ pub(crate) fn vector_program(random: &mut Random) -> String {
         _ => format!("T.if_then_else({} > T.{ty}(0), {}, {})", load(random), load(random), load(random)),
     };
     let store = format!("A[{}] = {value}", index(random));
-    let loops = [format!("for i in T.serial({}):", 1 + random.below(3)), format!("for c in T.{}({n}):", random.pick(&["serial", "vectorized"]))];
+    let loops = [
+        format!("for i in T.serial({}):", 1 + random.below(3)),
+        format!("for c in T.{}({n}):", random.pick(&["serial", "vectorized"])),
+    ];
     let tensor = |name: &str| format!("{name}: T.Buffer((40,), \"{ty}\")");
     let alias = format!("    D = T.decl_buffer((10, 4), \"{ty}\", data=A.data)\n");
     format!("{}, I: T.Buffer((8,), \"int32\"), {}|{alias}{}", tensor("X"), tensor("A"), nest(&loops, &guards, &store))
