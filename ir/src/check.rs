@@ -51,6 +51,8 @@ struct Checker {
     span: Option<Span>,
     bound: Vec<Var>,
     ever_bound: HashSet<Var>,
+    /// The memory that was allocated so far, also where it is gone again.
+    ever_allocated: HashSet<Var>,
     allocated: Vec<Var>,
 }
 
@@ -123,7 +125,7 @@ impl Checker {
             }
             StmtKind::Store { buffer, indices, value } => self.store(buffer, indices, value),
             StmtKind::Allocate { buffer, .. } => {
-                if self.allocated.contains(&buffer.data) {
+                if !self.ever_allocated.insert(buffer.data.clone()) || self.allocated.contains(&buffer.data) {
                     self.report("allocated-twice", format!("the memory of `{buffer}` is allocated already"));
                 }
                 self.allocated.push(buffer.data.clone());

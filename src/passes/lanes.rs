@@ -100,10 +100,12 @@ impl<'a> Lanes<'a> {
         let mut shared: Vec<(Expr, Option<Span>)> = Vec::new();
         let mut own: Vec<Expr> = Vec::new();
         for (cond, span) in &body.guards {
-            let parts = conjuncts(cond);
-            // What follows a condition of the lanes is only known to have a value under it.
-            let movable = |part: &Expr| !self.depends(part) && (own.is_empty() || !loads(part));
-            let (free, lane): (Vec<_>, Vec<_>) = parts.into_iter().partition(movable);
+            let (mut free, mut lane) = (Vec::new(), Vec::new());
+            for part in conjuncts(cond) {
+                // What follows a condition of the lanes is only known to have a value under it.
+                let behind = !own.is_empty() || !lane.is_empty();
+                if self.depends(&part) || (behind && loads(&part)) { lane.push(part) } else { free.push(part) }
+            }
             shared.extend(free.into_iter().reduce(Expr::and).map(|cond| (cond, *span)));
             own.extend(lane.into_iter().reduce(Expr::and));
         }

@@ -46,6 +46,12 @@ pub(crate) fn single(stmt: &Stmt) -> Option<Stmt> {
     under_conditions(stmt, &mut parts)
 }
 
+/// How many conditions there are around the store of a statement that is one store.
+pub(crate) fn conditions_of(stmt: &Stmt) -> usize {
+    let mut conditions = Vec::new();
+    under_conditions(stmt, &mut conditions).map_or(0, |_| conditions.len())
+}
+
 /// The store inside a statement that is one store under conditions, and the conditions, outermost first; bindings are
 /// inlined.
 fn under_conditions(stmt: &Stmt, conditions: &mut Vec<Expr>) -> Option<Stmt> {

@@ -213,6 +213,9 @@ impl<'a> Lockstep<'a> {
                     self.stuck(format!("the loop variable `{}` changed its type", x.var));
                 }
                 let pairs = vec![(x.min.clone(), self.renamed(&y.min)), (x.extent.clone(), self.renamed(&y.extent))];
+                pairs
+                    .iter()
+                    .for_each(|(old, new)| self.reads_no_more(std::slice::from_ref(old), std::slice::from_ref(new)));
                 self.fits(pairs.iter().filter(|(old, new)| old != new).flat_map(|(old, new)| [old, new]));
                 self.goal("iteration", GoalKind::Equal(pairs));
                 self.rename(&y.var, &x.var);
@@ -242,9 +245,9 @@ impl<'a> Lockstep<'a> {
             (StmtKind::For(x), _) if lanes::vector_store(new).is_some() => self.lanes(x, new),
             (
                 StmtKind::If { cond, then_body, else_body: None },
-                StmtKind::Store { buffer, indices, value: Expr::IfThenElse(chosen, value, filling) },
-            ) if self.is_gathered(cond, then_body) => {
-                self.gather(cond, then_body, chosen, filling);
+                StmtKind::Store { buffer, indices, value: all @ Expr::IfThenElse(chosen, value, filling) },
+            ) if self.is_gathered(cond, then_body, all) => {
+                self.gather((cond, then_body), (buffer, indices), (chosen, filling));
                 self.branch(cond, true, then_body, &Stmt::store(buffer, indices.clone(), (**value).clone()));
             }
             // A condition that was dropped, or added, must always hold.
@@ -257,6 +260,7 @@ impl<'a> Lockstep<'a> {
             (_, StmtKind::If { cond, then_body, else_body: None }) => {
                 self.subject = format!("{} (which the program before does not ask)", describe(new));
                 let cond = self.renamed(cond);
+                self.reads_no_more(&[], std::slice::from_ref(&cond));
                 self.fits([&cond]);
                 self.goal("simulation", GoalKind::Holds(cond));
                 self.stmts(&[old], &[then_body]);
@@ -343,6 +347,7 @@ impl<'a> Lockstep<'a> {
             self.stuck(format!("`{x}` is accessed with {} lanes before and {} after", lanes.0, lanes.1));
             return None;
         }
+        self.reads_no_more(old, new);
         let depth = self.path.steps.len();
         // A map takes scalars: each lane goes through it by itself.
         let lane = self.enter_lanes(lanes.0);
@@ -362,6 +367,17 @@ impl<'a> Lockstep<'a> {
             self.path.steps.truncate(depth);
         }
         Some(image)
+    }
+
+    /// Integers that are equal may still read more: what holds nothing, perhaps. Each load after is one of those before.
+    fn reads_no_more(&mut self, old: &[Expr], new: &[Expr]) {
+        let (old, new) = (loads(old), loads(new));
+        let claimed =
+            |load: &Expr| matches!(load, Expr::Load { buffer, .. } if self.relation.by_after.contains_key(buffer));
+        let more = new.iter().find(|load| !(old.contains(load) || (claimed(load) && new.len() <= old.len())));
+        if let Some(load) = more {
+            self.stuck(format!("`{load}` is read after, and nothing like it before"));
+        }
     }
 
     /// Pairs of vectors as pairs of scalars under a loop over the lanes, which is entered.
@@ -471,6 +487,15 @@ pub(crate) fn plain(stmts: &[&Stmt]) -> Vec<Stmt> {
 pub(crate) fn reads(expr: &Expr) -> bool {
     let mut found = false;
     expr.walk(&mut |part| found |= matches!(part, Expr::Load { .. }));
+    found
+}
+
+/// All loads in expressions.
+fn loads(exprs: &[Expr]) -> Vec<Expr> {
+    let mut found = Vec::new();
+    for expr in exprs {
+        expr.walk(&mut |part| found.extend(matches!(part, Expr::Load { .. }).then(|| part.clone())));
+    }
     found
 }
 

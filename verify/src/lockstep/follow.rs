@@ -1,8 +1,8 @@
 //! The walk through loops that became lanes.
 
-use tilewright_ir::{BinaryOp, Expr, For, Stmt, StmtKind};
+use tilewright_ir::{BinaryOp, Buffer, Expr, For, Stmt, StmtKind};
 
-use super::{Goal, GoalKind, Lockstep, plain};
+use super::{Goal, GoalKind, Lockstep, plain, reads};
 use crate::access::describe;
 use crate::lanes::{self, Apart, Gathered};
 use crate::path::Step;
@@ -47,10 +47,18 @@ impl Lockstep<'_> {
         let (mut shared, mut own, mut moved) = (Vec::new(), Vec::new(), false);
         let mut inner = stmt.clone();
         while let StmtKind::If { cond, then_body, else_body: None } = &inner.kind {
-            let parts = conjuncts(cond).into_iter().partition(|part| part.vars().contains(lane));
-            let (differing, common): (Vec<_>, Vec<_>) = parts;
-            let behind = !differing.is_empty() || !own.is_empty();
-            moved |= behind && !common.is_empty();
+            let (mut differing, mut common) = (Vec::new(), Vec::new());
+            for part in conjuncts(cond) {
+                let behind = !differing.is_empty() || !own.is_empty();
+                // What is read behind a condition may hold nothing where that one does not hold.
+                if part.vars().contains(lane) || (behind && reads(&part)) {
+                    differing.push(part);
+                } else {
+                    moved |= behind;
+                    common.push(part);
+                }
+            }
+            moved |= !differing.is_empty() && !common.is_empty();
             shared.extend(common.into_iter().reduce(Expr::and));
             own.extend(differing.into_iter().reduce(Expr::and));
             let [only] = plain(&[then_body]).try_into().ok()?;
@@ -62,10 +70,11 @@ impl Lockstep<'_> {
 
     /// Whether a condition differs from lane to lane and guards the store of a texture that the function allocates: it may
     /// become a part of the value. One that always holds was dropped, if the value had a condition before.
-    pub(super) fn is_gathered(&self, cond: &Expr, body: &Stmt) -> bool {
+    pub(super) fn is_gathered(&self, cond: &Expr, body: &Stmt, after: &Expr) -> bool {
         let Some(Stmt { kind: StmtKind::Store { buffer, value, .. }, .. }) = lanes::single(body) else { return false };
-        let differs = self.lane.as_ref().is_some_and(|lane| cond.vars().contains(lane));
-        let chosen = !matches!(value, Expr::IfThenElse(..)) || {
+        let differs = self.lane.as_ref().is_some_and(|lane| cond.vars().contains(lane) || reads(cond));
+        let all_are = || choices(after) >= choices(&value) + lanes::conditions_of(body) + 1;
+        let chosen = !matches!(value, Expr::IfThenElse(..)) || all_are() || {
             let mut never = self.path.clone();
             never.steps.push(Step::Guard(cond.clone(), false));
             never.is_reached()
@@ -74,7 +83,13 @@ impl Lockstep<'_> {
     }
 
     /// A condition that became a part of the value: the same condition, and the lanes where it does not hold are nobody's.
-    pub(super) fn gather(&mut self, cond: &Expr, body: &Stmt, chosen: &Expr, filling: &Expr) {
+    /// Those are written too, so they have to lie where the map says, whether the condition holds or not.
+    pub(super) fn gather(
+        &mut self,
+        (cond, body): (&Expr, &Stmt),
+        (written, at): (&Buffer, &[Expr]),
+        (chosen, filling): (&Expr, &Expr),
+    ) {
         let chosen = self.renamed(chosen);
         self.values(cond, &chosen);
         self.premise(cond, false);
@@ -86,6 +101,8 @@ impl Lockstep<'_> {
             return self.stuck("no store is gathered here");
         };
         let StmtKind::Store { buffer, indices, .. } = &stored.kind else { return };
+        let at: Vec<_> = at.iter().map(|index| self.renamed(index)).collect();
+        self.access(buffer, indices, written, &at);
         let gathered = Gathered { buffer: buffer.clone(), indices: indices.clone(), cond: cond.clone(), lane };
         let path = self.path.clone();
         let statement = describe(&stored);
@@ -108,6 +125,15 @@ impl Lockstep<'_> {
         };
         add("race", subject, kind);
     }
+}
+
+/// How many conditionals there are on the way to the value that all their conditions choose.
+fn choices(value: &Expr) -> usize {
+    let (mut at, mut count) = (value, 0);
+    while let Expr::IfThenElse(_, chosen, _) = at {
+        (at, count) = (chosen, count + 1);
+    }
+    count
 }
 
 /// The parts of a conjunction.

@@ -43,6 +43,12 @@ impl Touch {
     fn texel(&self) -> &[Expr] {
         &self.access.indices[..self.access.indices.len().min(2)]
     }
+
+    /// Whether one index is one place for both: the buffers may be two views of one memory.
+    fn sees_as(&self, other: &Self) -> bool {
+        let (one, two) = (&self.access.buffer, &other.access.buffer);
+        one == two || (is_texels(one) && is_texels(two) && one.shape == two.shape && one.dtype == two.dtype)
+    }
 }
 
 /// A program and all accesses of its textures.
@@ -185,15 +191,11 @@ impl<'a> Texels<'a> {
         }
         let mut method = "no iterations run at once".to_owned();
         for (place, write) in writes.iter().enumerate() {
-            let meets = |other: &&&Touch| {
-                let same = other.texel() == write.texel() && other.at_once == write.at_once;
-                other.nest == write.nest && !same && !(other.at_once.is_empty() && write.at_once.is_empty())
-            };
-            if let Some(other) = writes[..place].iter().find(meets) {
-                return unknown(format!(
-                    "`{}` and `{}` are written by iterations that run at once",
-                    other.access.text, write.access.text
-                ));
+            for other in writes[..place].iter().filter(|other| other.nest == write.nest) {
+                match self.two_apart(write, other) {
+                    (Verdict::Proved, _) => {}
+                    open => return open,
+                }
             }
             if write.at_once.is_empty() {
                 continue;
@@ -204,6 +206,25 @@ impl<'a> Texels<'a> {
             }
         }
         (Verdict::Proved, method)
+    }
+
+    /// Two stores in one nest: iterations that run at once never write one texel, one with each.
+    fn two_apart(&self, write: &Touch, other: &Touch) -> Decision {
+        let (one, two) = (&other.access.text, &write.access.text);
+        if write.at_once.is_empty() && other.at_once.is_empty() {
+            return (Verdict::Proved, "no iterations run at once".into());
+        }
+        if write.at_once != other.at_once {
+            return unknown(format!("`{one}` and `{two}` are written by iterations that run at once"));
+        }
+        if !write.sees_as(other) {
+            return unknown(format!("`{one}` and `{two}` write one texture in two shapes at once"));
+        }
+        // Then it is one store twice, or there is more to see than that each is apart from itself.
+        if write.texel() == other.texel() && write.access.path == other.access.path {
+            return (Verdict::Proved, "the same texel".into());
+        }
+        self.apart_under_conditions(write, other)
     }
 
     /// Iterations that differ in a loop whose iterations run at once write different texels.
@@ -219,22 +240,27 @@ impl<'a> Texels<'a> {
         let by_map = || Some(one_to_one(self.judge, &loops, write.texel(), &write.access.buffer.shape));
         match record::attempt(by_map) {
             Some((Verdict::Proved, how)) => (Verdict::Proved, how),
-            _ => self.apart_under_conditions(write),
+            _ => self.apart_under_conditions(write, write),
         }
     }
 
-    /// The same for what the conditions let through: two iterations with one texel agree in those loops.
-    fn apart_under_conditions(&self, write: &Touch) -> Decision {
+    /// The same for what the conditions let through: iterations of two stores (or of one) with one texel agree in those loops.
+    fn apart_under_conditions(&self, write: &Touch, second: &Touch) -> Decision {
         let path = &write.access.path;
-        let (other, renames) = renamed(path);
+        let (other, renames) = renamed(&second.access.path);
         let mut names = Names::default();
         let mut prover = self.judge.prover(&mut names, &path.symbols);
         path.assume(&mut prover, &mut names);
         other.assume(&mut prover, &mut names);
         names.next_statement();
+        for var in path.loops().iter().take_while(|var| !write.at_once.contains(var)) {
+            let var = Expr::from(var);
+            let same = names.term(&var).equals(names.term(&renames.apply(&var)));
+            prover.assume(&same, "iterations of the loops around run one after the other");
+        }
         let mut digits = Vec::new();
-        for index in write.texel() {
-            let (one, two) = (names.term(index), names.term(&renames.apply(index)));
+        for (index, second) in write.texel().iter().zip(second.texel()) {
+            let (one, two) = (names.term(index), names.term(&renames.apply(second)));
             let same = one.equals(&two);
             prover.assume(&same, "both write this texel");
             if let Some(fact) = prover.known(&same) {
@@ -275,8 +301,8 @@ impl<'a> Texels<'a> {
                     None => unknown(text),
                 };
             }
-            if earlier.iter().chain([read]).any(|touch| !is_texels(&touch.access.buffer)) {
-                return unknown(format!("`{texture}` is used in another shape than texels"));
+            if earlier.iter().any(|write| !is_texels(&read.access.buffer) || !write.sees_as(read)) {
+                return unknown(format!("`{texture}` is used in another shape than texels, or in several"));
             }
             let whole =
                 earlier.iter().find_map(|write| record::attempt(|| covers(self.judge, &write.start, &write.access)));
@@ -299,24 +325,29 @@ fn loops(path: &Path) -> Vec<(Var, Expr, Expr)> {
     path.steps.iter().filter_map(of).collect()
 }
 
-/// Two iterations that run at once and write one texel, on some small shape.
+/// Two iterations that run at once and write one texel, on some small shape: the outermost loop in which they differ is one
+/// whose iterations run at once.
 fn shared(write: &Touch) -> Option<Counterexample> {
     let path = &write.access.path;
-    let loops: Vec<Expr> = write.at_once.iter().map(Expr::from).collect();
+    let all: Vec<Expr> = path.loops().iter().map(Expr::from).collect();
+    let parts: Vec<usize> =
+        (0..all.len()).filter(|&place| write.at_once.iter().any(|var| all[place] == Expr::from(var))).collect();
+    let names: Vec<_> = write.at_once.iter().map(Var::name).collect();
+    let who = |iteration: &[i128]| tuple(&parts.iter().map(|&place| iteration[place]).collect::<Vec<_>>());
     instances(&path.symbols).into_iter().find_map(|instance| {
-        let mut seen: HashMap<Vec<i128>, Vec<i128>> = HashMap::new();
+        let mut seen: HashMap<(Vec<i128>, Vec<i128>), Vec<i128>> = HashMap::new();
         let found = path.each_iteration(&instance, LOOKED_AT, &mut |bindings| {
-            let (texel, who) = (values(write.texel(), bindings)?, values(&loops, bindings)?);
-            let first = seen.entry(texel.clone()).or_insert_with(|| who.clone());
-            let names: Vec<_> = write.at_once.iter().map(Var::name).collect();
-            let text = format!(
-                "texel {} is written at ({}) = {} and at {}, which run at once",
-                tuple(&texel),
-                names.join(", "),
-                tuple(first),
-                tuple(&who)
-            );
-            (*first != who).then(|| at_point(path, bindings, text))
+            let (texel, iteration) = (values(write.texel(), bindings)?, values(&all, bindings)?);
+            parts.iter().find_map(|&part| {
+                let first =
+                    seen.entry((texel.clone(), iteration[..part].to_vec())).or_insert_with(|| iteration.clone());
+                let text = || {
+                    let (names, texel) = (names.join(", "), tuple(&texel));
+                    let (one, two) = (who(first), who(&iteration));
+                    format!("texel {texel} is written at ({names}) = {one} and at {two}, which run at once")
+                };
+                (first[part] != iteration[part]).then(|| at_point(path, bindings, text()))
+            })
         });
         found.0
     })
