@@ -120,7 +120,7 @@ fn a_certificate_of_a_program_rechecks_and_is_the_same_again() {
     assert_eq!(tilewright(&args).code, Some(0));
     let run = tilewright(&["compile", example, "-o", compiled.to_str().unwrap()]);
     assert_eq!(run.code, Some(0), "{run:?}");
-    for folder in [&check, &compiled.join("certificate")] {
+    for folder in [&check, &compiled.join("certificate"), &compiled] {
         let (code, json) = recheck(folder);
         assert_eq!((code, &json["verdict"]), (Some(0), &Value::from("agree")), "{json:#}");
         assert!(json["obligations"]["proved"].as_u64().unwrap() > 10, "{json:#}");

@@ -91,6 +91,8 @@ impl Checker {
     }
 
     fn buffer_decl(&mut self, buffer: &Buffer, func: &PrimFunc) {
+        let outer = self.span;
+        self.span = buffer.span.or(outer);
         let strides = buffer.strides.iter().flatten();
         for expr in buffer.shape.iter().chain(strides).chain(std::iter::once(&buffer.elem_offset)) {
             self.index(expr, "extent, stride or offset");
@@ -108,6 +110,7 @@ impl Checker {
                 format!("buffer `{buffer}` has separators for rank {rank}, but its layout has rank {final_rank}");
             self.report("axis-separators", message);
         }
+        self.span = outer;
     }
 
     fn stmt(&mut self, stmt: &Stmt, func: &PrimFunc) {

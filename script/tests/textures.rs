@@ -74,6 +74,8 @@ fn what_is_no_access_of_a_texel_buffer_is_refused() {
         ("T.texture2d_store(B, row=i, column=j, value=A[i, j, 0:4])", "texture-buffer"),
         ("T.texture2d_store(Xt, row=i, column=j)", "argument"),
         ("T.texture2d_store(Xt, row=i, column=j, lane=0, value=B[i, j])", "argument"),
+        ("T.texture2d_store(Xt, row=i, column=j, value=B[i, j])", "type"),
+        ("T.texture2d_store(Xt, row=i, column=j, value=0.0)", "type"),
         ("A[i, j, 0:4] = T.texture2d_load(Xt, row=i)", "argument"),
         ("B[i, j] = T.texture2d_load(Xt, row=i, column=j, lane=T.Ramp(0, 1, 4))", "type"),
         ("B[i, j] = T.texture2d_store(Xt, row=i, column=j, value=A[i, j, 0:4])", "texture-store"),

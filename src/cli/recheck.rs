@@ -1,6 +1,6 @@
 //! `tilewright recheck`: is a certificate as it was written, and do solvers answer its goals as it says?
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
@@ -9,6 +9,7 @@ use super::exit::ExitStatus;
 use super::failure::Failure;
 use super::options::Global;
 use super::printer::Printer;
+use crate::certificate::MANIFEST;
 use crate::certificate::cvc5::Cvc5;
 use crate::certificate::recheck::{self, Checker, Damage, GoalRow, Loaded, Outcome, Unloadable};
 use crate::report::check::to_line;
@@ -88,7 +89,8 @@ struct SolverRow {
 /// # Errors
 /// A folder that is no certificate.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
-    let directory = args.directory.display().to_string();
+    let folder = certificate(&args.directory);
+    let directory = folder.display().to_string();
     let mut report = Report {
         schema: "tilewright.recheck/1",
         directory: directory.clone(),
@@ -99,7 +101,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         solvers: Vec::new(),
         goals: Vec::new(),
     };
-    match recheck::load(&args.directory) {
+    match recheck::load(&folder) {
         Ok(loaded) => check(&loaded, args.solver, global, &mut report),
         Err(Unloadable::Damaged(damages)) => report.damages = damages,
         Err(Unloadable::NotOne(reason)) => {
@@ -119,6 +121,12 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         "error" => ExitStatus::Internal,
         _ => ExitStatus::Refuted,
     })
+}
+
+/// The folder itself, or the certificate in what `compile` wrote.
+fn certificate(folder: &Path) -> PathBuf {
+    let inner = folder.join("certificate");
+    if !folder.join(MANIFEST).exists() && inner.join(MANIFEST).is_file() { inner } else { folder.to_owned() }
 }
 
 fn check(loaded: &Loaded, solvers: Solvers, global: &Global, report: &mut Report) {

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 
 use tilewright_ir::visit::{Rewrite, Substitution};
-use tilewright_ir::{Buffer, BufferChange, BufferClaim, Diagnostic, Evidence, Expr, IndexMap, PrimFunc, Var};
+use tilewright_ir::{
+    AxisSeparators, Buffer, BufferChange, BufferClaim, Diagnostic, Evidence, Expr, IndexMap, PrimFunc, Var,
+};
 use tilewright_script::{Symbols, read_index_map};
 
 /// A map that the user gave for a buffer.
@@ -43,7 +45,18 @@ pub fn pair(before: &PrimFunc, after: &PrimFunc, maps: &[GivenMap]) -> Result<(P
             Err(found) => faults.extend(found),
         }
     }
+    drop_replaced_parameters(&after, &mut evidence);
     if faults.is_empty() { Ok((after, evidence)) } else { Err(faults) }
+}
+
+/// A parameter that the function after uses only by way of an alias in another shape is that alias there.
+fn drop_replaced_parameters(after: &PrimFunc, evidence: &mut Evidence) {
+    let used = PrimFunc { buffer_map: Vec::new(), ..after.clone() }.buffers();
+    let claims = evidence.buffers.clone();
+    evidence.buffers.retain(|claim| {
+        let replaces = |other: &BufferClaim| other.before == claim.before && other.after != claim.after;
+        used.contains(&claim.after) || !claims.iter().any(replaces)
+    });
 }
 
 /// The buffer before: that of the parameter at the same position, the one on the same memory, the one of that name.
@@ -69,11 +82,14 @@ fn claim(before: &Buffer, after: &Buffer, maps: &[GivenMap]) -> Result<BufferCla
     let (map, change) = match given {
         // An alias with the old shape beside a moved one is not moved itself; the judge says whether that is right.
         Some(given) => (given_map(given, before)?, BufferChange::Layout),
+        None if let Some(separators) = becomes_texels(before, after) => {
+            (row_major(before, &separators), BufferChange::Texture)
+        }
         None if same_shape => (IndexMap::identity(before.shape.clone()), BufferChange::Rename),
         None if after.rank() == before.axis_separators.groups().len()
             && before.axis_separators.rank() == before.rank() =>
         {
-            (row_major(before), BufferChange::Flatten)
+            (row_major(before, &before.axis_separators), BufferChange::Flatten)
         }
         None => {
             let message = format!(
@@ -119,11 +135,16 @@ fn given_map(given: &GivenMap, before: &Buffer) -> Result<IndexMap, Vec<Diagnost
         .map_err(|error| vec![Diagnostic::error("index-map", None, error.to_string())])
 }
 
+/// Where a texture was cut into rows, columns and channels, if that is what happened to it.
+fn becomes_texels(before: &Buffer, after: &Buffer) -> Option<AxisSeparators> {
+    (!before.is_texel_buffer() && after.is_texel_buffer()).then(|| before.texture_separators().ok()).flatten()
+}
+
 /// Every group of axes as the row-major numeral of its indices.
-fn row_major(buffer: &Buffer) -> IndexMap {
+fn row_major(buffer: &Buffer, separators: &AxisSeparators) -> IndexMap {
     let identity = IndexMap::identity(buffer.shape.clone());
     let index: Vec<Expr> = identity.vars().iter().map(Expr::from).collect();
-    let groups = buffer.axis_separators.groups();
+    let groups = separators.groups();
     let numeral = |group: std::ops::Range<usize>| {
         let digits = group.map(|axis| (index[axis].clone(), buffer.shape[axis].clone()));
         digits

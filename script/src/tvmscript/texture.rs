@@ -40,7 +40,14 @@ impl<'a> Reader<'a> {
         let args = self.texture_args(call, "texture2d_store", &["buffer", "row", "column", "value"], 1, 4)?;
         let (buffer, mut indices) = self.texel(&args, call.range())?;
         indices.push(whole_texel());
-        let value = self.value_in(args.get(3)?, buffer.dtype.with_lanes(CHANNELS))?;
+        let given = args.get(3)?;
+        let value = self.value(given)?;
+        if value.expr.dtype().is_scalar() {
+            let message = format!("`{}` is one value, but a texel has {CHANNELS} channels", value.expr);
+            let help = "if all channels are to have it: `T.Broadcast(..., 4)`";
+            return self.error("type", given.range(), message, help);
+        }
+        let value = self.coerce(value, buffer.dtype.with_lanes(CHANNELS), given.range())?;
         Some(Stmt::new(StmtKind::Store { buffer, indices, value }))
     }
 
