@@ -67,7 +67,8 @@ pub struct Shapes {
 /// How large textures may be.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct Limits {
-    /// The largest texture in texels, where a function does not say it itself; by default that of the device
+    /// The largest texture in texels, where a function does not say it itself; by default that of the device, and 8192x8192,
+    /// which every device with images has, where none is used or a graph is planned
     #[arg(long, value_name = "WIDTHxHEIGHT")]
     pub limits: Option<TextureLimits>,
 }

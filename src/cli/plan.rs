@@ -1,4 +1,6 @@
-//! `tilewright plan`: where the tensors of a graph lie in memory, proved.
+//! `tilewright plan`: where the tensors of a graph lie in memory, proved; and with `--run` its kernels on a device.
+
+mod run;
 
 use std::path::{Path, PathBuf};
 
@@ -8,24 +10,30 @@ use super::certificate::CertificateOption;
 use super::exit::ExitStatus;
 use super::failure::Failure;
 use super::input::Input;
-use super::options::{Global, Shapes};
+use super::options::{Global, Limits, Shapes};
 use super::printer::Printer;
+use crate::certificate::Entry;
 use crate::graph::{self, Document};
 use crate::planner::{self, Strategy};
 use crate::report::plan::Planned;
 use crate::report::{ObligationRow, PlanReport, Source, plan_svg, plan_text};
 
-/// Plan the memory of a graph: which tensors share a pool, where in it, and the proof that none overlap
+/// Plan the memory of a graph: which tensors share a pool, where in it, the proof that none overlap; and run it
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   tilewright plan examples/graphs/mobilenet_block.json
   tilewright plan examples/graphs/mobilenet_block.json --svg plan.svg -o planned.json
-  tilewright plan planned.json --planner given     # judges the plan that the file has, TVM's own for example")]
+  tilewright plan planned.json --planner given     # judges the plan that the file has, TVM's own for example
+  tilewright plan examples/graphs/block.json --run examples/graphs/block.py
+
+With --run every function that a step names is proved, and after each step the device's tensors are compared with the \
+interpreter's; --device none proves and runs nothing.")]
 pub struct Args {
     /// The graph: `tilewright.graph/1` or the JSON of TVM's graph executor; `-` reads standard input
     #[arg(value_name = "GRAPH.json")]
     graph: String,
-    /// Write the graph with its plan to this file, as the JSON of TVM's graph executor; only if the plan is proved
+    /// Write the graph with its plan to this file, as the JSON of TVM's graph executor; only if all is
+    /// proved and agrees
     #[arg(long, short, value_name = "OUT.json")]
     output: Option<PathBuf>,
     /// Who plans
@@ -34,9 +42,13 @@ pub struct Args {
     /// Draw the plan to this file: steps against memory
     #[arg(long, value_name = "FILE.svg")]
     svg: Option<PathBuf>,
-    /// The largest texture, in texels
-    #[arg(long, value_name = "WIDTHxHEIGHT", default_value_t = TextureLimits::PROMISED)]
-    limits: TextureLimits,
+    /// Prove the kernels of the graph, run them on the device in the planned memory and compare every tensor. The file is
+    /// TVMScript or TE; a step is run by the function that it names, or that is called like it; its parameters are what the
+    /// step reads and then what it writes
+    #[arg(long, value_name = "KERNELS.py")]
+    run: Option<String>,
+    #[command(flatten)]
+    limits: Limits,
     #[command(flatten)]
     certificate: CertificateOption,
 }
@@ -67,13 +79,15 @@ impl Planner {
 /// # Errors
 /// A graph with faults, a texture above the limits, a file that cannot be read or written.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
-    let judge = args.certificate.judge(&super::pipeline_options(global, &Shapes::default(), None))?;
+    let options = super::pipeline_options(global, &Shapes::default(), None);
+    let judge = args.certificate.judge(&options)?;
+    let limits = args.limits.limits.unwrap_or(TextureLimits::PROMISED);
     let source = Input::read(&args.graph)?.source;
     let document = graph::read(&source.text).map_err(|faults| Failure::input(&source, faults))?;
     let graph = &document.graph.graph;
-    let fault = |fault| Failure::input(&source, vec![placed(fault, &source, graph, args.limits)]);
-    let plan = planned(args, &document).map_err(fault)?;
-    let figures = planner::figures(graph, &plan, args.limits).map_err(fault)?;
+    let fault = |fault| Failure::input(&source, vec![placed(fault, &source, graph, limits)]);
+    let plan = planned(args.planner, &document, limits).map_err(fault)?;
+    let figures = planner::figures(graph, &plan, limits).map_err(fault)?;
     let lifetimes = planner::lifetimes(graph).map_err(fault)?;
     let mut report = PlanReport::new(&Planned {
         file: &source.name,
@@ -82,15 +96,20 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         lifetimes: &lifetimes,
         figures: &figures,
         planner: args.planner.name(),
-        limits: args.limits,
+        limits,
     });
     report.verdicts = judge.check_plan(graph, &plan).into_iter().map(ObligationRow::from).collect();
-    let status = if report.verdicts.iter().any(ObligationRow::is_internal) {
+    if let Some(kernels) = &args.run {
+        let (graph, plan, verdict, source) = (&document.graph, &plan, report.verdict(), &source);
+        let request = run::Request { source, graph, plan, verdict, kernels, limits, options: &options };
+        report.run = Some(run::run(&request, &judge, printer)?);
+    }
+    let status = if report.obligations().any(ObligationRow::is_internal) {
         ExitStatus::Internal
     } else {
         ExitStatus::of_verdict(report.verdict(), global.allow_unknown)
     };
-    args.certificate.write_rows(&report.verdicts)?;
+    args.certificate.write(&entries(&report))?;
     if let Some(path) = &args.svg {
         write(path, &plan_svg::draw(&report))?;
     }
@@ -106,8 +125,8 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     Ok(status)
 }
 
-fn planned(args: &Args, document: &Document) -> Result<MemoryPlan, Diagnostic> {
-    let strategy = match args.planner {
+fn planned(planner: Planner, document: &Document, limits: TextureLimits) -> Result<MemoryPlan, Diagnostic> {
+    let strategy = match planner {
         Planner::Compatible => Strategy::Compatible,
         Planner::Best => Strategy::Best,
         Planner::Given => {
@@ -116,10 +135,24 @@ fn planned(args: &Args, document: &Document) -> Result<MemoryPlan, Diagnostic> {
                     .with_help("a planned file has `storage_id`; without --planner given this graph is planned")
             };
             let plan = document.plan.clone().ok_or_else(missing)?;
-            return pools_within(plan, args.limits);
+            return pools_within(plan, limits);
         }
     };
-    planner::plan_within(&document.graph.graph, strategy, args.limits)
+    planner::plan_within(&document.graph.graph, strategy, limits)
+}
+
+/// What a certificate of it holds: the obligations of the plan, and of each step of a kernel's lowering.
+fn entries(report: &PlanReport) -> Vec<Entry<'_>> {
+    let own = report.verdicts.iter().map(|row| (String::new(), row));
+    let kernels = report.run.iter().flat_map(|run| {
+        run.functions.iter().flat_map(move |function| {
+            function.passes.iter().flat_map(move |pass| {
+                let within = format!("{}::{} {}", run.kernels, function.name, pass.name);
+                pass.obligations.iter().map(move |row| (within.clone(), row))
+            })
+        })
+    });
+    own.chain(kernels).collect()
 }
 
 /// A fault at the first texture above the limits, if it is about that: planners know no text.

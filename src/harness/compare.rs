@@ -3,6 +3,8 @@
 //! `+ - * /`, minimum, maximum, conversions, square root and all integer work are exact. The other functions may be off
 //! by as much as the OpenCL C specification allows (section 7.4, "Relative Error as ULPs", full profile).
 
+use std::fmt;
+
 use serde::Serialize;
 use tilewright_interp::Tensor;
 use tilewright_ir::{Expr, MathFn, PrimFunc, Scalar, ScalarType};
@@ -109,6 +111,12 @@ pub struct Mismatch {
     pub expected: String,
     /// What the other one has.
     pub got: String,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{:?} is {}, the reference has {}", self.tensor, self.index, self.got, self.expected)
+    }
 }
 
 /// What came of a comparison.

@@ -74,7 +74,7 @@ fn symbols_of(stages: &[Stage<'_>], given: &[(String, i64)]) -> Vec<(String, i12
 }
 
 /// The devices that were asked for, opened; one that does not open is the fault that says why.
-fn open(choice: &DeviceChoice) -> Vec<Result<OpenCl, EngineFault>> {
+pub(crate) fn open(choice: &DeviceChoice) -> Vec<Result<OpenCl, EngineFault>> {
     match choice {
         DeviceChoice::None => Vec::new(),
         DeviceChoice::First => vec![OpenCl::open(None)],
@@ -110,9 +110,7 @@ fn not_requested() -> EngineRow {
 
 /// A line of the report; `reference` if it is the one that the others are compared with.
 fn row(line: EngineReport, reference: bool) -> EngineRow {
-    let first = line.first.map(|first| {
-        format!("{}{:?} is {}, the reference has {}", first.tensor, first.index, first.got, first.expected)
-    });
+    let first = line.first.map(|first| first.to_string());
     let detail = Some(line.detail).filter(|detail| !detail.is_empty());
     let mut reason = first.or(detail);
     let absent = line.status == Status::Skipped && line.device.is_none() && line.engine == "opencl";

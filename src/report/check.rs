@@ -287,6 +287,17 @@ impl EngineStatus {
             Self::NotRequested => "not requested",
         }
     }
+
+    /// What it says about the whole; none if it was told not to run, or is what the others are compared with.
+    pub fn verdict(self) -> Option<Verdict> {
+        match self {
+            Self::Agrees => Some(Verdict::Proved),
+            Self::Mismatch | Self::Trap => Some(Verdict::Mismatch),
+            Self::Failed => Some(Verdict::Unknown),
+            Self::Skipped => Some(Verdict::Skipped),
+            Self::Reference | Self::NotRequested => None,
+        }
+    }
 }
 
 /// An engine and what it computed.
@@ -313,15 +324,11 @@ pub struct EngineRow {
 }
 
 impl EngineRow {
-    /// What it says about the whole; none if it was told not to run, or is what the others are compared with.
+    /// What it says about the whole, as [`EngineStatus::verdict`]; vacuous if it agrees on nothing.
     pub fn verdict(&self) -> Option<Verdict> {
         match self.status {
             EngineStatus::Agrees if self.compared == 0 => Some(Verdict::Vacuous),
-            EngineStatus::Agrees => Some(Verdict::Proved),
-            EngineStatus::Mismatch | EngineStatus::Trap => Some(Verdict::Mismatch),
-            EngineStatus::Failed => Some(Verdict::Unknown),
-            EngineStatus::Skipped => Some(Verdict::Skipped),
-            EngineStatus::Reference | EngineStatus::NotRequested => None,
+            status => status.verdict(),
         }
     }
 }

@@ -16,6 +16,7 @@ pub mod map;
 pub mod map_text;
 pub mod plan;
 mod plan_axis;
+pub mod plan_run;
 pub mod plan_svg;
 pub mod plan_text;
 pub mod relayout;

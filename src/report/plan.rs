@@ -14,12 +14,14 @@
 //! ```
 //!
 //! Offsets are bytes; `x`, `y`, `width` and `height` texels. `first` and `last` are the steps during which the tensor's memory is
-//! needed, both included. A part is all that can share pools; its amounts are in its unit, those of `bytes` are the sums.
+//! needed, both included. A part is all that can share pools; its amounts are in its unit, those of `bytes` are the sums. With `--run` there
+//! is a field `run`, see [`super::plan_run`].
 
 use serde::Serialize;
 use tilewright_ir::{CHANNELS, Graph, MemoryPlan, Pool, Region, Room, TensorRole, TextureLimits};
 
 use super::check::{ObligationRow, Verdict, to_line};
+use super::plan_run::RunReport;
 use crate::planner::{Amounts, Figures, Lifetime, Part};
 
 /// A graph's memory plan.
@@ -35,6 +37,9 @@ pub struct PlanReport {
     pub report: FiguresRow,
     /// What was asked of the plan.
     pub verdicts: Vec<ObligationRow>,
+    /// What came of running it, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunReport>,
     /// The names of the steps.
     #[serde(skip)]
     pub steps: Vec<String>,
@@ -217,14 +222,22 @@ impl PlanReport {
                 parts: of.figures.parts.iter().map(PartRow::new).collect(),
             },
             verdicts: Vec::new(),
+            run: None,
             steps: graph.steps.iter().map(|step| step.name.clone()).collect(),
             file: of.file.to_owned(),
         }
     }
 
-    /// The worst of its verdicts.
+    /// The worst of its verdicts, and of the run.
     pub fn verdict(&self) -> Verdict {
-        Verdict::worst(self.verdicts.iter().map(|row| row.verdict))
+        let run = self.run.iter().map(RunReport::verdict);
+        // A plan without verdicts is no better for having run.
+        Verdict::worst(self.verdicts.iter().map(|row| row.verdict)).max(run.max().unwrap_or(Verdict::Proved))
+    }
+
+    /// The obligations of the plan and of the kernels.
+    pub fn obligations(&self) -> impl Iterator<Item = &ObligationRow> {
+        self.verdicts.iter().chain(self.run.iter().flat_map(RunReport::obligations))
     }
 
     /// The JSON document, on one line.

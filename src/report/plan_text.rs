@@ -1,9 +1,12 @@
 //! The report of `tilewright plan` as people read it.
 
+use std::fmt::Write as _;
+
 use tilewright_ir::TensorRole;
 
-use super::check::Verdict;
+use super::check::{EngineStatus, Verdict};
 use super::plan::{AmountsRow, PartRow, PlaceRow, PlanReport, PoolRow, TensorRow};
+use super::plan_run;
 use super::text::{Style, line, obligation, table};
 
 /// Rows of a table, unless all are wanted.
@@ -32,9 +35,21 @@ pub fn plan(report: &PlanReport, style: Style) -> String {
     for row in &report.verdicts {
         obligation(&mut out, row, style);
     }
-    let proved = report.verdicts.iter().filter(|row| row.verdict == Verdict::Proved).count();
-    let verdict = style.verdict(report.verdict(), 0);
-    line(&mut out, &format!("{verdict}: {proved} of {} obligations proved", report.verdicts.len()));
+    if let Some(run) = &report.run {
+        out.push('\n');
+        plan_run::text(&mut out, run, style);
+    }
+    let proved = report.obligations().filter(|row| row.verdict == Verdict::Proved).count();
+    let mut said = format!("{proved} of {} obligations proved", report.obligations().count());
+    if let Some(run) = &report.run {
+        let agree = run.devices.iter().filter(|row| row.status == EngineStatus::Agrees).count();
+        let ran = run.devices.iter().filter(|row| row.status != EngineStatus::NotRequested).count();
+        let _ = match ran {
+            0 => write!(said, ", not run, as asked"),
+            ran => write!(said, ", {agree} of {ran} device runs agree (seed {})", run.seed),
+        };
+    }
+    line(&mut out, &format!("{}: {said}", style.verdict(report.verdict(), 0)));
     out
 }
 

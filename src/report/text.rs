@@ -48,7 +48,8 @@ impl Style {
         self.paint(code, &format!("{:<width$}", verdict.word()))
     }
 
-    fn status(self, status: EngineStatus, width: usize) -> String {
+    /// A status in its colour, padded to `width` columns.
+    pub(super) fn status(self, status: EngineStatus, width: usize) -> String {
         let code = match status {
             EngineStatus::Agrees => "32",
             EngineStatus::Reference | EngineStatus::NotRequested => "2",

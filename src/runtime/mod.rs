@@ -114,6 +114,14 @@ impl<'a> Network<'a> {
         }
         if faults.is_empty() { Ok(Self { graph: &graph.graph, plan, functions }) } else { Err(faults) }
     }
+
+    /// Whether graph, plan, functions and inputs fit together; functions may be as they were before the passes.
+    ///
+    /// # Errors
+    /// All that is wrong.
+    pub fn check(&self, inputs: &[Tensor]) -> Result<(), Vec<Diagnostic>> {
+        bind::bind(self, inputs).map(drop)
+    }
 }
 
 impl GraphRun {

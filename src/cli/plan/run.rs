@@ -1,0 +1,128 @@
+//! `--run`: the kernels of a planned graph are proved, run on the devices and compared with the interpreter.
+
+use tilewright_ir::{MemoryPlan, Module, TensorRole, TextureLimits};
+use tilewright_verify::Judge;
+
+use crate::cli::failure::Failure;
+use crate::cli::input::Input;
+use crate::cli::printer::Printer;
+use crate::graph::NamedGraph;
+use crate::harness::engine::Fault;
+use crate::harness::inputs::Numbers;
+use crate::harness::opencl::OpenCl;
+use crate::pipeline::limits::explained;
+use crate::pipeline::{self, Options, Program, engines};
+use crate::report::plan_run::{DeviceRow, FunctionRow, RunReport};
+use crate::report::{Source, Verdict};
+use crate::runtime::{GraphFault, Network, run_graph};
+
+/// A planned graph and the file of its kernels.
+pub(super) struct Request<'a> {
+    /// The text of the graph.
+    pub(super) source: &'a Source,
+    /// The graph.
+    pub(super) graph: &'a NamedGraph,
+    /// Its plan.
+    pub(super) plan: &'a MemoryPlan,
+    /// What the judge says of the plan.
+    pub(super) verdict: Verdict,
+    /// The file of the kernels.
+    pub(super) kernels: &'a str,
+    /// The largest texture.
+    pub(super) limits: TextureLimits,
+    /// How the kernels are lowered, and where they run.
+    pub(super) options: &'a Options,
+}
+
+/// Proves the functions that the steps name and runs them; what is not proved is not run.
+///
+/// # Errors
+/// A file of kernels with faults, steps without a function, functions that do not fit their step.
+pub(super) fn run(request: &Request<'_>, judge: &Judge, printer: &mut Printer) -> Result<RunReport, Failure> {
+    let input = Input::read(request.kernels)?;
+    let read = pipeline::read(&input.source.text, input.function.as_deref());
+    let read = read.map_err(|faults| Failure::input(&input.source, faults))?;
+    printer.diagnostics(&input.source, &read.warnings);
+    let of_graph = |faults| Failure::input(request.source, faults);
+    let given = request.graph.graph.tensors.iter().filter(|tensor| tensor.role == TensorRole::Input);
+    let inputs = given.zip(0..).map(|(tensor, part)| {
+        let numbers = Numbers::new(request.options.seed, part).tensor(tensor.dtype, &tensor.shape);
+        numbers.map_err(|what| format!("input `{}`: {what}", tensor.name))
+    });
+    let inputs = inputs.collect::<Result<Vec<_>, _>>();
+    let inputs = inputs.map_err(|what| Failure::plain(&request.source.name, "graph-inputs", what))?;
+    let as_read = Module { funcs: read.programs.iter().map(|program| program.func.clone()).collect() };
+    let network = Network::new(request.graph, request.plan, &as_read).map_err(of_graph)?;
+    if request.verdict == Verdict::Proved {
+        network.check(&inputs).map_err(of_graph)?;
+    }
+    let wanted: Vec<&str> = network.functions.iter().map(|func| func.name.as_str()).collect();
+    let programs = read.programs.into_iter().filter(|program| wanted.contains(&program.func.name.as_str()));
+    let (functions, module) = lowered(programs, request, judge, &input.source, printer)?;
+    let mut report =
+        RunReport { kernels: input.source.name, seed: request.options.seed, functions, devices: Vec::new() };
+    let unproved = report.functions.iter().map(|row| (format!("`{}`", row.name), row.verdict));
+    let mut all = std::iter::once(("the plan".to_owned(), request.verdict)).chain(unproved);
+    let Some(module) = module.filter(|_| request.verdict == Verdict::Proved) else {
+        let stopped = all.find(|(_, verdict)| *verdict != Verdict::Proved);
+        let reason = stopped.map(|(what, verdict)| format!("not run, for {what} is {}", verdict.word()));
+        report.devices.push(DeviceRow::fault(None, Fault::Skipped(reason.unwrap_or_default())));
+        return Ok(report);
+    };
+    let network = Network::new(request.graph, request.plan, &module).map_err(of_graph)?;
+    for opened in engines::open(&request.options.device) {
+        report.devices.push(match opened {
+            Ok(device) => on_device(&network, &inputs, &device).map_err(of_graph)?,
+            Err(Fault::Skipped(why)) => {
+                DeviceRow::fault(None, Fault::Skipped(format!("{why}; run with --device none to do without")))
+            }
+            Err(fault) => DeviceRow::fault(None, fault),
+        });
+    }
+    if report.devices.is_empty() {
+        report.devices.push(DeviceRow::not_requested());
+    }
+    Ok(report)
+}
+
+/// What was proved of each function, and all of them after the passes; none if one did not get there.
+fn lowered(
+    programs: impl Iterator<Item = Program>,
+    request: &Request<'_>,
+    judge: &Judge,
+    source: &Source,
+    printer: &Printer,
+) -> Result<(Vec<FunctionRow>, Option<Module>), Failure> {
+    let (mut rows, mut funcs, mut complete) = (Vec::new(), Vec::new(), true);
+    let progress = printer.progress();
+    for mut program in programs {
+        let limits = pipeline::limits::set(&mut program, Some(request.limits), &request.options.device);
+        let mut observe = |function: &str, step: &str| {
+            progress.set_message(format!("{function}: {step}"));
+            progress.tick();
+        };
+        let lowering = pipeline::lower(&program, judge, request.options.allow_unknown, &mut observe);
+        let lowering = lowering.map_err(|found| {
+            super::super::pipeline_failure(source, pipeline::Fault::from(explained(limits.as_ref(), found)))
+        })?;
+        complete &= lowering.complete;
+        funcs.push(lowering.last().clone());
+        let (name, verdict) = (program.func.name, lowering.verdict());
+        rows.push(FunctionRow { name, verdict, passes: lowering.steps });
+    }
+    progress.finish_and_clear();
+    Ok((rows, complete.then_some(Module { funcs })))
+}
+
+fn on_device(
+    network: &Network<'_>,
+    inputs: &[tilewright_interp::Tensor],
+    device: &OpenCl,
+) -> Result<DeviceRow, Vec<tilewright_ir::Diagnostic>> {
+    let label = device.session().info().label();
+    match run_graph(network, inputs, device.session()) {
+        Ok(run) => Ok(DeviceRow::ran(label, &run)),
+        Err(GraphFault::Input(found)) => Err(found),
+        Err(GraphFault::Engine(fault)) => Ok(DeviceRow::fault(Some(label), fault)),
+    }
+}

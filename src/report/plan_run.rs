@@ -1,0 +1,207 @@
+//! What came of running a planned graph: the field `run` of `tilewright.plan/1`, and its text.
+//!
+//! ```json
+//! {"kernels":"block.py","seed":0,
+//!  "functions":[{"name":"relu","verdict":"proved","passes":[{"name":"input","ms":0.3,"obligations":[],"skipped":null}]}],
+//!  "devices":[{"device":"0: cpu","status":"agrees","pool_bytes":17372,"reason":null,
+//!    "steps":[{"name":"relu","kernels":1,"ms":0.02,
+//!              "compared":[{"tensor":"y","compared":240,"mismatches":0,"max_ulp":0,"first":null}]}],
+//!    "end":[{"tensor":"x","compared":240,"mismatches":0,"max_ulp":0,"first":null}]}]}
+//! ```
+//!
+//! `compared` counts values (lanes) held against the interpreter; `end` are inputs and outputs after the last step.
+
+use serde::Serialize;
+
+use super::check::{EngineStatus, ObligationRow, PassRow, Verdict};
+use super::text::{Style, line, obligation, table};
+use crate::harness::compare::Mismatch;
+use crate::harness::engine::Fault;
+use crate::runtime::{Compared, GraphRun};
+
+/// The kernels of a planned graph: what was proved of them, and what they computed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunReport {
+    /// The file of the kernels, as it was called.
+    pub kernels: String,
+    /// Seed of the input values.
+    pub seed: u64,
+    /// The functions that the steps name, in the order of the file.
+    pub functions: Vec<FunctionRow>,
+    /// One for each device that was asked for.
+    pub devices: Vec<DeviceRow>,
+}
+
+/// A function and what was asked of each pass on it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FunctionRow {
+    /// Its name.
+    pub name: String,
+    /// The worst of its passes.
+    pub verdict: Verdict,
+    /// The steps of its lowering.
+    pub passes: Vec<PassRow>,
+}
+
+/// What came of a device.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DeviceRow {
+    /// The device; none if there was none to open.
+    pub device: Option<String>,
+    /// What came of it.
+    pub status: EngineStatus,
+    /// Bytes of all pools; 0 if it did not run.
+    pub pool_bytes: u64,
+    /// The steps, as they left what they wrote.
+    pub steps: Vec<StepRow>,
+    /// Inputs and outputs after the last step.
+    pub end: Vec<ComparedRow>,
+    /// Why, where it is not `agrees`.
+    pub reason: Option<String>,
+}
+
+/// A step on a device.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StepRow {
+    /// Its name.
+    pub name: String,
+    /// How many kernels it is.
+    pub kernels: usize,
+    /// Time on the device, in milliseconds.
+    pub ms: f64,
+    /// What it wrote.
+    pub compared: Vec<ComparedRow>,
+}
+
+/// A tensor beside what the interpreter has for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ComparedRow {
+    /// Its name.
+    pub tensor: String,
+    /// Values compared.
+    pub compared: u64,
+    /// Values that differ.
+    pub mismatches: u64,
+    /// Largest distance found, in units in the last place.
+    pub max_ulp: u64,
+    /// The first value that differs.
+    pub first: Option<Mismatch>,
+}
+
+impl RunReport {
+    /// The worst of its functions and devices.
+    pub fn verdict(&self) -> Verdict {
+        let functions = self.functions.iter().map(|function| function.verdict);
+        Verdict::worst(functions.chain(self.devices.iter().filter_map(DeviceRow::verdict)))
+    }
+
+    /// The obligations of all functions.
+    pub fn obligations(&self) -> impl Iterator<Item = &ObligationRow> {
+        self.functions.iter().flat_map(|function| &function.passes).flat_map(|pass| &pass.obligations)
+    }
+}
+
+impl DeviceRow {
+    /// A graph that ran.
+    pub fn ran(device: String, run: &GraphRun) -> Self {
+        let (status, reason) = match run.first_mismatch() {
+            Some(first) => (EngineStatus::Mismatch, first.comparison.first.as_ref().map(Mismatch::to_string)),
+            None if run.agrees() => (EngineStatus::Agrees, None),
+            None => (EngineStatus::Skipped, Some("a step has nothing to compare: it wrote no defined value".into())),
+        };
+        let step = |step: &crate::runtime::StepRun| StepRow {
+            name: step.name.clone(),
+            kernels: step.kernels,
+            ms: std::time::Duration::from_nanos(step.nanoseconds).as_secs_f64() * 1e3,
+            compared: step.compared.iter().map(ComparedRow::new).collect(),
+        };
+        Self {
+            device: Some(device),
+            status,
+            pool_bytes: run.pool_bytes,
+            steps: run.steps.iter().map(step).collect(),
+            end: run.end.iter().map(ComparedRow::new).collect(),
+            reason,
+        }
+    }
+
+    /// A graph that did not run, or gave no result.
+    pub fn fault(device: Option<String>, fault: Fault) -> Self {
+        let (status, reason) = match fault {
+            Fault::Trap { message, .. } => (EngineStatus::Trap, message),
+            Fault::Skipped(why) => (EngineStatus::Skipped, why),
+            Fault::Error(why) => (EngineStatus::Failed, why),
+        };
+        Self { device, status, pool_bytes: 0, steps: Vec::new(), end: Vec::new(), reason: Some(reason) }
+    }
+
+    /// A graph that was not to be run.
+    pub fn not_requested() -> Self {
+        let reason = Some("--device none".to_owned());
+        let status = EngineStatus::NotRequested;
+        Self { device: None, status, pool_bytes: 0, steps: Vec::new(), end: Vec::new(), reason }
+    }
+
+    fn verdict(&self) -> Option<Verdict> {
+        self.status.verdict()
+    }
+}
+
+impl ComparedRow {
+    fn new(of: &Compared) -> Self {
+        let comparison = &of.comparison;
+        Self {
+            tensor: of.tensor.clone(),
+            compared: comparison.compared,
+            mismatches: comparison.mismatches,
+            max_ulp: comparison.max_ulp,
+            first: comparison.first.clone(),
+        }
+    }
+}
+
+/// The functions and the devices, as people read them.
+pub(super) fn text(out: &mut String, run: &RunReport, style: Style) {
+    line(out, &style.paint("1", &format!("kernels of {}", run.kernels)));
+    let mut rows = vec![vec!["function".to_owned(), "obligations proved".to_owned()]];
+    let proved = |row: &FunctionRow| {
+        let all = || row.passes.iter().flat_map(|pass| &pass.obligations);
+        format!("{} of {}", all().filter(|row| row.verdict == Verdict::Proved).count(), all().count())
+    };
+    rows.extend(run.functions.iter().map(|row| vec![row.name.clone(), proved(row)]));
+    table(out, &rows);
+    for row in run.obligations().filter(|row| style.verbose || row.verdict != Verdict::Proved) {
+        obligation(out, row, style);
+    }
+    for device in &run.devices {
+        out.push('\n');
+        device_text(out, device, style);
+    }
+}
+
+fn device_text(out: &mut String, row: &DeviceRow, style: Style) {
+    if !row.steps.is_empty() {
+        let head = ["step", "wrote", "compared", "different", "max ulp", "ms"];
+        let mut rows = vec![head.map(str::to_owned).to_vec()];
+        for step in &row.steps {
+            let ms = format!("{:.3}", step.ms);
+            rows.extend(step.compared.iter().map(|one| compared(&step.name, one, &ms)));
+        }
+        rows.extend(row.end.iter().map(|one| compared("at the end", one, "")));
+        table(out, &rows);
+    }
+    let status = style.status(row.status, 0);
+    match &row.device {
+        Some(device) => line(out, &format!("  on {device}: {status}, {} bytes of pools", row.pool_bytes)),
+        None => line(out, &format!("  opencl: {status}")),
+    }
+    for said in row.reason.iter().flat_map(|reason| reason.lines()) {
+        line(out, &format!("    {said}"));
+    }
+}
+
+fn compared(step: &str, row: &ComparedRow, ms: &str) -> Vec<String> {
+    let far = if row.max_ulp == u64::MAX { "far".to_owned() } else { row.max_ulp.to_string() };
+    let numbers = [row.compared.to_string(), row.mismatches.to_string(), far, ms.to_owned()];
+    [step.to_owned(), row.tensor.clone()].into_iter().chain(numbers).collect()
+}
