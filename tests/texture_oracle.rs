@@ -340,13 +340,9 @@ fn attack(judge: &Judge, random: &mut Random, text: &str, count: &mut Count) {
             (false, _) => "wrong, open",
         });
         let alone = judge.check_program(&after);
-        if text_of_textures && open(&alone).is_empty() && matches!(runs(&after, 1), Run::Trap(_)) {
-            panic!(
-                "{text}\n{} is proved by itself and traps: {:?}",
-                tilewright_script::print_func(&after),
-                runs(&after, 1)
-            );
-        }
+        let proved = text_of_textures && open(&alone).is_empty();
+        let traps = matches!(runs(&after, 1), Run::Trap(_));
+        assert!(!(proved && traps), "{text}\n{} is proved by itself", tilewright_script::print_func(&after));
         let text = || format!("{text}\n{}", tilewright_script::print_func(&after));
         if same && matches!(worst, Verdict::Refuted(_)) {
             eprintln!("{}\n{:#?}", text(), open(&reports));

@@ -206,9 +206,9 @@ impl Rewrite for Change<'_> {
                 let mut stmts = stmts.clone();
                 let at = random.below(stmts.len() - 1);
                 if random.chance(2) {
-                    stmts.swap(at, at + 1)
+                    stmts.swap(at, at + 1);
                 } else {
-                    drop(stmts.remove(at))
+                    drop(stmts.remove(at));
                 }
                 Stmt::seq(stmts)
             }

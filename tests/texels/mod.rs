@@ -71,7 +71,7 @@ fn nest(loops: &[String], guards: &[String], store: &str) -> String {
     let mut indent = "    ".to_owned();
     let mut text = String::new();
     for line in loops.iter().cloned().chain(guards.iter().map(|guard| format!("if {guard}:"))) {
-        text += &format!("{indent}{line}\n");
+        text.extend([&indent, &line, "\n"]);
         indent += "    ";
     }
     format!("{text}{indent}{store}\n")

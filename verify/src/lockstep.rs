@@ -213,9 +213,9 @@ impl<'a> Lockstep<'a> {
                     self.stuck(format!("the loop variable `{}` changed its type", x.var));
                 }
                 let pairs = vec![(x.min.clone(), self.renamed(&y.min)), (x.extent.clone(), self.renamed(&y.extent))];
-                pairs
-                    .iter()
-                    .for_each(|(old, new)| self.reads_no_more(std::slice::from_ref(old), std::slice::from_ref(new)));
+                for (old, new) in &pairs {
+                    self.reads_no_more(std::slice::from_ref(old), std::slice::from_ref(new));
+                }
                 self.fits(pairs.iter().filter(|(old, new)| old != new).flat_map(|(old, new)| [old, new]));
                 self.goal("iteration", GoalKind::Equal(pairs));
                 self.rename(&y.var, &x.var);

@@ -73,7 +73,7 @@ impl Lockstep<'_> {
     pub(super) fn is_gathered(&self, cond: &Expr, body: &Stmt, after: &Expr) -> bool {
         let Some(Stmt { kind: StmtKind::Store { buffer, value, .. }, .. }) = lanes::single(body) else { return false };
         let differs = self.lane.as_ref().is_some_and(|lane| cond.vars().contains(lane) || reads(cond));
-        let all_are = || choices(after) >= choices(&value) + lanes::conditions_of(body) + 1;
+        let all_are = || choices(after) > choices(&value) + lanes::conditions_of(body);
         let chosen = !matches!(value, Expr::IfThenElse(..)) || all_are() || {
             let mut never = self.path.clone();
             never.steps.push(Step::Guard(cond.clone(), false));
