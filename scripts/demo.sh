@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks every example, plans every example graph and shows a wrong layout being refuted. Exit code 0 only if all of it came out as expected.
+# Checks every example, plans every example graph, runs those with kernels and shows a wrong layout being refuted. Exit code 0 only if all of it came out as expected.
 #   scripts/demo.sh [DEVICE]     runs the kernels on that OpenCL device (`tilewright devices` lists them) or `none`
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -38,9 +38,13 @@ for file in examples/*.py; do
 done
 
 for file in examples/graphs/*.json; do
-  printf '\n$ tilewright plan %s\n' "$file"
+  # A graph that has kernels beside it is run.
+  arguments=("$file")
+  [ ! -f "${file%.json}.py" ] || arguments+=(--run "${file%.json}.py")
+  printf '\n$ tilewright plan %s\n' "${device[*]:+${device[*]} }${arguments[*]}"
   checked=$((checked + 1))
-  "$tilewright" plan "$file" || { printf 'demo: the plan of %s is not proved\n' "$file"; failed=$((failed + 1)); }
+  "$tilewright" plan "${device[@]}" "${arguments[@]}" ||
+    { printf 'demo: the plan of %s is not proved, or its kernels are not\n' "$file"; failed=$((failed + 1)); }
 done
 
 printf '\nThe next layout is wrong: two indices share an element. It has to be refuted, with exit code 1.\n'

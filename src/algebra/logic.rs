@@ -92,8 +92,15 @@ pub(super) fn any_of(conditions: &[Expr], ranges: &Ranges) -> Expr {
     all_of(&all, ranges)
 }
 
+/// Whether an expression depends on what a buffer holds.
+pub(crate) fn reads_memory(expr: &Expr) -> bool {
+    let mut found = false;
+    expr.walk(&mut |part| found |= matches!(part, Expr::Load { .. }));
+    found
+}
+
 /// The parts of a conjunction.
-pub(super) fn conjuncts(condition: &Expr) -> Vec<Expr> {
+pub(crate) fn conjuncts(condition: &Expr) -> Vec<Expr> {
     match condition {
         Expr::Binary(BinaryOp::And, a, b) => [conjuncts(a), conjuncts(b)].concat(),
         _ => vec![condition.clone()],

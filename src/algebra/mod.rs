@@ -28,6 +28,7 @@ pub use compose::{compose, equal};
 pub use digits::digit_certificate;
 pub use inverse::inverse;
 pub use logic::negate;
+pub(crate) use logic::{conjuncts, reads_memory};
 pub use padding::padding_of;
 pub use physical::{PhysicalShape, n_elements, physical_shape, physical_shape_above_zero};
 pub use ranges::Ranges;

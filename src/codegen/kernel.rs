@@ -13,9 +13,9 @@ use super::launch::{Launching, bound_loops, extents};
 use super::memory::long;
 use super::metadata::{Binding, HostAssert, KernelInfo, Metadata, ScalarInfo, Size};
 use super::range::type_range;
-use super::stmt::reads_memory;
 use super::writer::Writer;
 use super::{Generated, Options};
+use crate::algebra::reads_memory;
 
 /// Everything that outlives a kernel.
 pub(crate) struct Program<'a> {

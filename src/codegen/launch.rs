@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use tilewright_ir::{Diagnostic, Expr, For, ForKind, Stmt, StmtKind, ThreadTag, Var};
 
 use super::range::constant;
-use super::stmt::reads_memory;
 use super::types::value_name;
 use super::writer::Writer;
+use crate::algebra::reads_memory;
 
 /// How the loops of one kernel are spread over work-items.
 #[derive(Clone, Debug, Default)]

@@ -6,6 +6,7 @@ use super::expr::lane_of;
 use super::range::{Mode, constant};
 use super::types::{NATIVE_LANES, storage_name, value_name};
 use super::writer::{Place, Writer, offset};
+use crate::algebra::reads_memory;
 
 /// Bytes of a private array, at most: work-items have little memory of their own.
 const PRIVATE_BYTES: u64 = 64 * 1024;
@@ -233,11 +234,4 @@ impl Writer {
 /// Guards over loop variables and extents are index arithmetic; what reads memory may wrap.
 fn condition_mode(cond: &Expr) -> Mode {
     if reads_memory(cond) { Mode::Value } else { Mode::Index }
-}
-
-/// Whether an expression depends on what a buffer holds.
-pub(crate) fn reads_memory(expr: &Expr) -> bool {
-    let mut found = false;
-    expr.walk(&mut |expr| found |= matches!(expr, Expr::Load { .. }));
-    found
 }

@@ -13,10 +13,43 @@
 use tilewright_ir::texture::is_whole_texel;
 use tilewright_ir::{BinaryOp, Buffer, Expr, For, ScalarType, Span, Stmt, StmtKind, Var};
 
-use crate::algebra::{Ranges, linear_in, simplify};
+use crate::algebra::{Ranges, conjuncts, linear_in, reads_memory, simplify};
 
 /// Why a loop is no vector statement, in words that follow "because".
-pub(super) type Obstacle = String;
+#[derive(Clone, Debug)]
+pub(super) struct Obstacle {
+    /// What can be done about it depends on this.
+    pub(super) kind: ObstacleKind,
+    /// The reason, as a part of a sentence.
+    pub(super) reason: String,
+}
+
+/// Kinds of obstacles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ObstacleKind {
+    /// The value reads the texture that it is stored to.
+    ReadsOwnTexture,
+    /// The lanes run along another axis than the last one of a buffer.
+    LanesElsewhere,
+    /// Some channels of a texel are read, or all of them in another order.
+    PartOfTexel,
+    /// Anything else.
+    Other,
+}
+
+impl From<String> for Obstacle {
+    fn from(reason: String) -> Self {
+        Self { kind: ObstacleKind::Other, reason }
+    }
+}
+
+impl Obstacle {
+    /// The value of a store reads the texture that it is stored to.
+    pub(super) fn reads_own_texture(buffer: &Buffer) -> Self {
+        let reason = format!("its value reads the texture `{buffer}` that it writes");
+        Self { kind: ObstacleKind::ReadsOwnTexture, reason }
+    }
+}
 
 /// A store, and the conditions under which it runs, taken out of a loop.
 pub(super) struct Body<'a> {
@@ -87,13 +120,14 @@ impl<'a> Lanes<'a> {
         let buffer = body.buffer;
         let indices = self.indices(buffer, body.indices)?;
         if indices.last().is_none_or(|index| index.dtype().is_scalar()) {
-            return Err(format!("all iterations over `{}` store the same element of `{buffer}`", self.var));
+            return Err(format!("all iterations over `{}` store the same element of `{buffer}`", self.var).into());
         }
         if buffer.scope.is_texture() && !indices.last().is_some_and(is_whole_texel) {
             return Err(format!(
                 "the iterations over `{}` do not store the channels 0 to 3 of a texel in order",
                 self.var
-            ));
+            )
+            .into());
         }
         self.independent(body, &indices)?;
         let mut value = self.vector(body.value)?;
@@ -104,14 +138,14 @@ impl<'a> Lanes<'a> {
             for part in conjuncts(cond) {
                 // What follows a condition of the lanes is only known to have a value under it.
                 let behind = !own.is_empty() || !lane.is_empty();
-                if self.depends(&part) || (behind && loads(&part)) { lane.push(part) } else { free.push(part) }
+                if self.depends(&part) || (behind && reads_memory(&part)) { lane.push(part) } else { free.push(part) }
             }
             shared.extend(free.into_iter().reduce(Expr::and).map(|cond| (cond, *span)));
             own.extend(lane.into_iter().reduce(Expr::and));
         }
         if !own.is_empty() && guards == LaneGuards::Refuse {
             let which = own.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
-            return Err(format!("`{which}` may hold for some of the lanes only"));
+            return Err(format!("`{which}` may hold for some of the lanes only").into());
         }
         value = self.widened(value);
         for cond in own.iter().rev() {
@@ -140,9 +174,9 @@ impl<'a> Lanes<'a> {
             }
             let same = || self.indices(buffer, read).is_ok_and(|read| read == *indices);
             if target.scope.is_texture() {
-                found = Err(format!("its value reads the texture `{buffer}` that it writes"));
+                found = Err(Obstacle::reads_own_texture(buffer));
             } else if !(in_value && buffer == target && same()) {
-                found = Err(format!("it reads `{part}`, which another iteration may write"));
+                found = Err(format!("it reads `{part}`, which another iteration may write").into());
             }
         };
         body.value.walk(&mut |part| look(part, true));
@@ -162,10 +196,11 @@ impl<'a> Lanes<'a> {
         let Some(last) = all.pop() else { return Ok(all) };
         let vectors = |index: &&Expr| !index.dtype().is_scalar();
         if let Some(index) = all.iter().find(vectors) {
-            return Err(format!("the lanes are not in the last index of `{buffer}`, but in `{index}`"));
+            let reason = format!("the lanes are not in the last index of `{buffer}`, but in `{index}`");
+            return Err(Obstacle { kind: ObstacleKind::LanesElsewhere, reason });
         }
         if !last.dtype().is_scalar() && !buffer.dtype.is_scalar() {
-            return Err(format!("`{buffer}` holds vectors already"));
+            return Err(format!("`{buffer}` holds vectors already").into());
         }
         all.push(last);
         Ok(all)
@@ -175,7 +210,7 @@ impl<'a> Lanes<'a> {
     fn index(&self, buffer: &Buffer, index: &Expr) -> Result<Expr, Obstacle> {
         if !index.dtype().is_scalar() {
             return if self.depends(index) {
-                Err(format!("`{buffer}` has a vector index already"))
+                Err(format!("`{buffer}` has a vector index already").into())
             } else {
                 Ok(index.clone())
             };
@@ -183,7 +218,7 @@ impl<'a> Lanes<'a> {
         if !self.depends(index) {
             return Ok(index.clone());
         }
-        let uneven = || format!("the lanes of the index `{index}` of `{buffer}` are not evenly spaced");
+        let uneven = || Obstacle::from(format!("the lanes of the index `{index}` of `{buffer}` are not evenly spaced"));
         let (base, stride) = linear_in(index, self.var, &self.ranges).ok_or_else(uneven)?;
         let ty = index.dtype().scalar;
         match stride.as_const_int() {
@@ -202,7 +237,7 @@ impl<'a> Lanes<'a> {
             return if expr.dtype().is_scalar() {
                 Ok(expr.clone())
             } else {
-                Err(format!("`{expr}` is a vector already"))
+                Err(format!("`{expr}` is a vector already").into())
             };
         }
         let wide = |expr: &Expr| self.vector(expr).map(|value| Box::new(self.widened(value)));
@@ -227,12 +262,13 @@ impl<'a> Lanes<'a> {
                     && buffer.scope.is_texture()
                     && !(last.dtype().is_scalar() || is_whole_texel(last))
                 {
-                    return Err(format!("`{expr}` reads neither one channel nor the whole texel in order"));
+                    let reason = format!("`{expr}` reads neither one channel nor the whole texel in order");
+                    return Err(Obstacle { kind: ObstacleKind::PartOfTexel, reason });
                 }
                 Expr::Load { buffer: buffer.clone(), indices }
             }
             Expr::Int { .. } | Expr::Float { .. } => expr.clone(),
-            Expr::Ramp { .. } | Expr::Broadcast { .. } => return Err(format!("`{expr}` is a vector already")),
+            Expr::Ramp { .. } | Expr::Broadcast { .. } => return Err(format!("`{expr}` is a vector already").into()),
         })
     }
 
@@ -262,20 +298,6 @@ fn sum(a: Expr, b: Expr) -> Expr {
         (_, Some(0)) => a,
         _ => a + b,
     }
-}
-
-/// The parts of a conjunction.
-fn conjuncts(cond: &Expr) -> Vec<Expr> {
-    match cond {
-        Expr::Binary(BinaryOp::And, a, b) => [conjuncts(a), conjuncts(b)].concat(),
-        _ => vec![cond.clone()],
-    }
-}
-
-fn loads(expr: &Expr) -> bool {
-    let mut found = false;
-    expr.walk(&mut |part| found |= matches!(part, Expr::Load { .. }));
-    found
 }
 
 fn zero(ty: ScalarType) -> Expr {

@@ -14,7 +14,7 @@ use tilewright_ir::texture::is_whole_texel;
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{Buffer, Diagnostic, Expr, For, ForKind, PrimFunc, Span, Stmt, StmtKind, Var};
 
-use super::lanes::{Body, LaneGuards, Lanes};
+use super::lanes::{Body, LaneGuards, Lanes, Obstacle, ObstacleKind};
 use super::remap::{inside, symbol_ranges};
 use crate::algebra::Ranges;
 
@@ -79,9 +79,9 @@ impl Stores<'_> {
     }
 
     /// The store of all channels in place of the loop over them.
-    fn channels(&self, inner: &For, body: &Body<'_>) -> Result<Stmt, String> {
+    fn channels(&self, inner: &For, body: &Body<'_>) -> Result<Stmt, Obstacle> {
         if let ForKind::ThreadBinding(tag) = inner.kind {
-            return Err(format!("its four channels are stored by different work-items ({tag})"));
+            return Err(format!("its four channels are stored by different work-items ({tag})").into());
         }
         let lanes = Lanes::of(inner, CHANNELS, &self.ranges);
         if lanes.has_lane_guards(body) {
@@ -91,38 +91,46 @@ impl Stores<'_> {
     }
 
     /// Whether the channels without a value may be given one.
-    fn may_gather(&self, body: &Body<'_>) -> Result<(), String> {
+    fn may_gather(&self, body: &Body<'_>) -> Result<(), Obstacle> {
         let buffer = body.buffer;
         if self.func.buffer_map.iter().any(|(_, param)| param.aliases(buffer)) {
-            return Err("some channels have no value, and those that the caller passed would be lost".to_owned());
+            return Err("some channels have no value, and those that the caller passed would be lost"
+                .to_owned()
+                .into());
         }
         let mut stores = 0;
         self.func.body.walk(&mut |stmt| {
             stores += usize::from(matches!(&stmt.kind, StmtKind::Store { buffer: other, .. } if other.aliases(buffer)));
         });
         if stores > 1 {
-            return Err(format!("some channels have no value here, and `{buffer}` is stored elsewhere too"));
+            return Err(format!("some channels have no value here, and `{buffer}` is stored elsewhere too").into());
         }
         let selects = |var: &&Var| body.indices().iter().any(|index| index.vars().contains(var));
         match self.loops.iter().find(|var| !selects(var)) {
             Some(var) => Err(format!(
                 "some channels have no value, and each iteration of the loop over `{var}` stores the same texels"
-            )),
+            )
+            .into()),
             None => Ok(()),
         }
     }
 
-    fn refuse(&mut self, buffer: &Buffer, reason: &str) {
-        let message = format!("texture `{buffer}` cannot be stored texel by texel: {reason}");
-        let help = if reason.contains("reads the texture") {
-            "an image is read or written, not both: accumulate in cache_write(.., \"local\") and store the texel once"
-        } else if reason.contains("are not in the last index") {
-            "the four channels come from places that are not in a row: compute them into a buffer of this layout first, and \
-            cache_read that in the texture"
-        } else if reason.contains("reads neither") {
-            "a texel is read in order, or one of its channels for all lanes: compute the value into a buffer first"
-        } else {
-            "an image has no store of one channel: make the innermost loop run over the 4 channels of the last axis"
+    fn refuse(&mut self, buffer: &Buffer, obstacle: &Obstacle) {
+        let message = format!("texture `{buffer}` cannot be stored texel by texel: {}", obstacle.reason);
+        let help = match obstacle.kind {
+            ObstacleKind::ReadsOwnTexture => {
+                "an image is read or written, not both: accumulate in cache_write(.., \"local\") and store the texel once"
+            }
+            ObstacleKind::LanesElsewhere => {
+                "the four channels come from places that are not in a row: compute them into a buffer of this layout first, and \
+                 cache_read that in the texture"
+            }
+            ObstacleKind::PartOfTexel => {
+                "a texel is read in order, or one of its channels for all lanes: compute the value into a buffer first"
+            }
+            ObstacleKind::Other => {
+                "an image has no store of one channel: make the innermost loop run over the 4 channels of the last axis"
+            }
         };
         self.found.push(Diagnostic::error("texture-store", self.span.or(buffer.span), message).with_help(help));
     }
@@ -136,20 +144,20 @@ fn is_channel_loop(inner: &For, body: &Body<'_>) -> bool {
 }
 
 /// Whether a store outside of a loop over the channels stores a whole texel.
-fn as_it_stands(buffer: &Buffer, indices: &[Expr], value: &Expr) -> Result<(), String> {
+fn as_it_stands(buffer: &Buffer, indices: &[Expr], value: &Expr) -> Result<(), Obstacle> {
     let mut reads = false;
     for expr in indices.iter().chain([value]) {
         expr.walk(&mut |part| reads |= matches!(part, Expr::Load { buffer: read, .. } if read.aliases(buffer)));
     }
     if reads {
-        return Err(format!("its value reads the texture `{buffer}` that it writes"));
+        return Err(Obstacle::reads_own_texture(buffer));
     }
     match indices.last() {
         Some(last) if is_whole_texel(last) => Ok(()),
         Some(last) if last.dtype().is_scalar() => {
-            Err(format!("the channel `{last}` is stored by itself, outside of an innermost loop over all 4"))
+            Err(format!("the channel `{last}` is stored by itself, outside of an innermost loop over all 4").into())
         }
-        Some(last) => Err(format!("`{last}` is not all its channels in order")),
-        None => Err("it has no channels".to_owned()),
+        Some(last) => Err(format!("`{last}` is not all its channels in order").into()),
+        None => Err("it has no channels".to_owned().into()),
     }
 }

@@ -17,6 +17,7 @@ use tilewright_ir::{
 };
 use tilewright_verify::{Judge, MapClaim};
 
+use crate::algebra::reads_memory;
 use crate::harness::engine::{Param, Program};
 use crate::harness::inputs::{Numbers, premises, satisfying};
 use crate::harness::layout::shape;
@@ -148,9 +149,9 @@ fn apart(access: &Access<'_>, judge: &Judge) -> bool {
     let loops: Vec<_> =
         access.loops.iter().filter(|outer| at_once(outer.kind) || used.contains(&outer.var)).copied().collect();
     let all: Vec<&Var> = access.loops.iter().map(|outer| &outer.var).collect();
-    let is_fixed = |expr: &Expr| !reads(expr) && expr.vars().iter().all(|var| !all.contains(&var));
+    let is_fixed = |expr: &Expr| !reads_memory(expr) && expr.vars().iter().all(|var| !all.contains(&var));
     let from_zero = |outer: &&For| outer.min.as_const_int() == Some(0) && is_fixed(&outer.extent);
-    if !loops.iter().all(from_zero) || access.indices.iter().any(reads) {
+    if !loops.iter().all(from_zero) || access.indices.iter().any(reads_memory) {
         return false;
     }
     let mut vars: Vec<Var> = loops.iter().map(|outer| outer.var.clone()).collect();
@@ -240,26 +241,22 @@ fn arguments(func: &PrimFunc, bindings: &Bindings) -> Result<Arguments, String> 
     Ok(arguments)
 }
 
-fn reads(expr: &Expr) -> bool {
-    let mut found = false;
-    expr.walk(&mut |part| found |= matches!(part, Expr::Load { .. }));
-    found
-}
-
 /// Whether what is touched depends on more than the loops: on values in memory, or on a scalar parameter.
 fn data_decides(func: &PrimFunc) -> bool {
     let mut found = func.params.iter().any(|param| func.param_buffer(param).is_none());
     func.body.walk(&mut |stmt| {
         found |= match &stmt.kind {
-            StmtKind::Store { indices, .. } => indices.iter().any(reads),
-            StmtKind::For(_) | StmtKind::If { .. } | StmtKind::Let { .. } => stmt.exprs().into_iter().any(reads),
+            StmtKind::Store { indices, .. } => indices.iter().any(reads_memory),
+            StmtKind::For(_) | StmtKind::If { .. } | StmtKind::Let { .. } => stmt.exprs().into_iter().any(reads_memory),
             _ => false,
         };
         for expr in stmt.exprs() {
             expr.walk(&mut |part| {
                 found |= match part {
-                    Expr::Load { indices, .. } => indices.iter().any(reads),
-                    Expr::IfThenElse(cond, _, _) | Expr::Binary(BinaryOp::And | BinaryOp::Or, cond, _) => reads(cond),
+                    Expr::Load { indices, .. } => indices.iter().any(reads_memory),
+                    Expr::IfThenElse(cond, _, _) | Expr::Binary(BinaryOp::And | BinaryOp::Or, cond, _) => {
+                        reads_memory(cond)
+                    }
                     _ => false,
                 };
             });

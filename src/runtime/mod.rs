@@ -115,7 +115,7 @@ impl<'a> Network<'a> {
         if faults.is_empty() { Ok(Self { graph: &graph.graph, plan, functions }) } else { Err(faults) }
     }
 
-    /// Whether graph, plan, functions and inputs fit together; functions may be as they were before the passes.
+    /// Whether graph, plan, functions and inputs fit together; [`run_graph`] asks the same.
     ///
     /// # Errors
     /// All that is wrong.

@@ -8,7 +8,7 @@ use tilewright_ir::{Buffer, DataType, Diagnostic, Expr, ForKind, Stmt, Var};
 use super::maps;
 use super::schedule::{Relation, Stage};
 use super::value::Eval;
-use crate::algebra::negate;
+use crate::algebra::{negate, reads_memory};
 
 /// The loops of a stage, with the variables of those that two stores may share.
 pub(super) struct Nest<'s> {
@@ -228,10 +228,10 @@ impl<F: Fn(&Buffer) -> Buffer> Rewrite for Place<'_, F> {
                 let indices = indices.iter().map(|index| maps::simplify(index, self.ranges)).collect();
                 Expr::Load { buffer, indices }
             }
-            Expr::IfThenElse(cond, a, b) if !loads(&cond) => {
+            Expr::IfThenElse(cond, a, b) if !reads_memory(&cond) => {
                 Expr::IfThenElse(Box::new(maps::simplify(&cond, self.ranges)), a, b)
             }
-            Expr::Select(cond, a, b) if !loads(&cond) => {
+            Expr::Select(cond, a, b) if !reads_memory(&cond) => {
                 Expr::Select(Box::new(maps::simplify(&cond, self.ranges)), a, b)
             }
             expr => expr,
@@ -241,10 +241,4 @@ impl<F: Fn(&Buffer) -> Buffer> Rewrite for Place<'_, F> {
     fn buffer(&mut self, buffer: &Buffer) -> Result<Buffer, Infallible> {
         Ok((self.holder)(buffer))
     }
-}
-
-fn loads(expr: &Expr) -> bool {
-    let mut found = false;
-    expr.walk(&mut |expr| found |= matches!(expr, Expr::Load { .. }));
-    found
 }

@@ -53,9 +53,6 @@ pub(super) fn run(request: &Request<'_>, judge: &Judge, printer: &mut Printer) -
     let inputs = inputs.map_err(|what| Failure::plain(&request.source.name, "graph-inputs", what))?;
     let as_read = Module { funcs: read.programs.iter().map(|program| program.func.clone()).collect() };
     let network = Network::new(request.graph, request.plan, &as_read).map_err(of_graph)?;
-    if request.verdict == Verdict::Proved {
-        network.check(&inputs).map_err(of_graph)?;
-    }
     let wanted: Vec<&str> = network.functions.iter().map(|func| func.name.as_str()).collect();
     let programs = read.programs.into_iter().filter(|program| wanted.contains(&program.func.name.as_str()));
     let (functions, module) = lowered(programs, request, judge, &input.source, printer)?;
@@ -70,6 +67,8 @@ pub(super) fn run(request: &Request<'_>, judge: &Judge, printer: &mut Printer) -
         return Ok(report);
     };
     let network = Network::new(request.graph, request.plan, &module).map_err(of_graph)?;
+    // Layouts are part of what has to fit, so that this is asked after the passes.
+    network.check(&inputs).map_err(of_graph)?;
     for opened in engines::open(&request.options.device) {
         report.devices.push(match opened {
             Ok(device) => on_device(&network, &inputs, &device).map_err(of_graph)?,
