@@ -117,14 +117,14 @@ fn validate_infers_how_a_texture_was_lowered() {
         B[i, j, k, l] = C[i, j, k, l]
 "#;
     fs::write(&program, format!("{head}{text}")).unwrap();
-    for passes in ["vectorize,lower_texture"] {
+    for passes in ["vectorize,lower_texture", "flatten_buffer"] {
         let run = tilewright(&["opt", "-p", passes, program.to_str().unwrap()]);
         assert_eq!(run.code, Some(0), "{run:?}");
         let after = root.path().join("after.py");
         let validate = || tilewright(&["validate", program.to_str().unwrap(), after.to_str().unwrap()]);
         fs::write(&after, &run.stdout).unwrap();
         assert_eq!(validate().code, Some(0), "{passes}: {:?}", validate());
-        for (right, wrong) in [("row=i * 3", "row=i * 2"), ("column=k", "column=4 - k")] {
+        for (right, wrong) in [("row=i * 3", "row=i * 2"), ("column=k", "column=4 - k"), ("i * 60", "i * 59")] {
             if run.stdout.contains(right) {
                 fs::write(&after, run.stdout.replacen(right, wrong, 1)).unwrap();
                 assert_eq!(validate().code, Some(1), "{passes}, {wrong}: {:?}", validate());
