@@ -31,7 +31,7 @@ pub fn pair(before: &PrimFunc, after: &PrimFunc, maps: &[GivenMap]) -> Result<(P
         let message = format!("--map names `{}`, which is no buffer of `{}`", given.buffer, before.name);
         faults.push(Diagnostic::error("unknown-buffer", None, message));
     }
-    for buffer in after.buffers() {
+    for buffer in after.buffers().into_iter().filter(|buffer| !candidates.contains(buffer)) {
         let Some(old) = counterpart(before, &after, &buffer, &candidates, &evidence) else {
             let message = format!("buffer `{buffer}` of the function after has no counterpart before");
             faults.push(
@@ -45,18 +45,7 @@ pub fn pair(before: &PrimFunc, after: &PrimFunc, maps: &[GivenMap]) -> Result<(P
             Err(found) => faults.extend(found),
         }
     }
-    drop_replaced_parameters(&after, &mut evidence);
     if faults.is_empty() { Ok((after, evidence)) } else { Err(faults) }
-}
-
-/// A parameter that the function after uses only by way of an alias in another shape is that alias there.
-fn drop_replaced_parameters(after: &PrimFunc, evidence: &mut Evidence) {
-    let used = PrimFunc { buffer_map: Vec::new(), ..after.clone() }.buffers();
-    let claims = evidence.buffers.clone();
-    evidence.buffers.retain(|claim| {
-        let replaces = |other: &BufferClaim| other.before == claim.before && other.after != claim.after;
-        used.contains(&claim.after) || !claims.iter().any(replaces)
-    });
 }
 
 /// The buffer before: that of the parameter at the same position, the one on the same memory, the one of that name.
@@ -73,7 +62,8 @@ fn counterpart(
     }
     let named = candidates.iter().find(|candidate| candidate.name == buffer.name);
     let on_same_memory = || so_far.buffers.iter().find(|claim| claim.after.aliases(buffer)).map(|claim| &claim.before);
-    named.or_else(on_same_memory).cloned()
+    let of_same_param = || before.buffer_map.iter().map(|(_, param)| param).find(|param| param.aliases(buffer));
+    named.or_else(on_same_memory).or_else(of_same_param).cloned()
 }
 
 fn claim(before: &Buffer, after: &Buffer, maps: &[GivenMap]) -> Result<BufferClaim, Vec<Diagnostic>> {
@@ -176,6 +166,18 @@ fn rename_symbols(before: &PrimFunc, after: &PrimFunc) -> PrimFunc {
             renaming.vars.insert(&symbol, Expr::from(old));
         }
     }
+    let used = PrimFunc { buffer_map: Vec::new(), ..after.clone() }.buffers();
+    for (old, new) in before.params.iter().zip(&after.params) {
+        if let (Some(old), Some(new)) = (before.param_buffer(old), after.param_buffer(new)) {
+            // A parameter of which the body knows an alias only is the same parameter, if it has the same form.
+            let aliased = !used.contains(new) && used.iter().any(|buffer| buffer.aliases(new));
+            let Ok(renamed) = renaming.buffer(new);
+            if aliased && same_form(old, &renamed) && !has_layout(after, new) {
+                renaming.vars.insert(&new.data, Expr::from(&old.data));
+                renaming.buffers.insert(new.clone(), old.clone());
+            }
+        }
+    }
     let mut func = after.clone();
     let rename_param = |param: &Var| match renaming.vars.get(param) {
         Some(Expr::Var(old)) => old.clone(),
@@ -189,6 +191,18 @@ fn rename_symbols(before: &PrimFunc, after: &PrimFunc) -> PrimFunc {
     let Ok(body) = renaming.stmt(&after.body);
     func.body = body;
     func
+}
+
+/// Whether a layout is asked of a buffer.
+fn has_layout(func: &PrimFunc, buffer: &Buffer) -> bool {
+    func.attrs.tile_layout.iter().any(|(data, _)| *data == buffer.data)
+        || func.attrs.layout_transform_map.iter().any(|(data, _)| *data == buffer.data)
+}
+
+/// Whether two buffers differ in nothing but their names.
+fn same_form(a: &Buffer, b: &Buffer) -> bool {
+    (a.dtype, &a.shape, &a.strides, &a.elem_offset, &a.axis_separators, a.scope)
+        == (b.dtype, &b.shape, &b.strides, &b.elem_offset, &b.axis_separators, b.scope)
 }
 
 /// Replaces variables, in the shapes of buffers too.
@@ -216,6 +230,9 @@ impl Rewrite for Renaming {
             let all = info.shape.iter_mut().chain(info.strides.iter_mut().flatten());
             for expr in all.chain(std::iter::once(&mut info.elem_offset)) {
                 *expr = vars.apply(expr);
+            }
+            if let Some(Expr::Var(data)) = vars.get(&info.data) {
+                info.data = data.clone();
             }
         });
         self.buffers.insert(buffer.clone(), renamed.clone());
