@@ -100,6 +100,7 @@ mod writer;
 use tilewright_ir::{Diagnostic, Validated};
 
 pub use checked::{Access, OutsideTexture, REPORT_BYTES, Site};
+pub(crate) use image::channel_type;
 pub use metadata::{ArgInfo, Binding, BufferInfo, HostAssert, ImageInfo, KernelInfo, Metadata, ScalarInfo, Size};
 pub use plan::{Arguments, Origin, Placement};
 

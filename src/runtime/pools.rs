@@ -1,10 +1,11 @@
 //! Pools as memory of a device, and tensors cut out of them.
 
-use tilewright_device::{BufferSpec, ChannelType, MemoryKind, POISON};
+use tilewright_device::{BufferSpec, MemoryKind, POISON};
 use tilewright_interp::Tensor;
-use tilewright_ir::{Diagnostic, Pool, Region, Room, ScalarType, TensorRole};
+use tilewright_ir::{Diagnostic, Pool, Region, Room, TensorRole};
 
 use super::bind::Bound;
+use crate::codegen::channel_type;
 
 fn fault(message: impl Into<String>) -> Diagnostic {
     Diagnostic::error("graph-pool", None, message)
@@ -65,30 +66,11 @@ fn spec(number: usize, pool: &Pool) -> Result<BufferSpec, Diagnostic> {
     match pool.room {
         Room::Bytes(bytes) => Ok(BufferSpec::new(name, bytes)),
         Room::Texels { width, height } => {
-            let channel = channel(pool.dtype.scalar).filter(|_| pool.dtype.is_scalar());
+            let channel = channel_type(pool.dtype.scalar).filter(|_| pool.dtype.is_scalar());
             let channel = channel.ok_or_else(|| fault(format!("{name} holds {}, as no image does", pool.dtype)))?;
             Ok(BufferSpec::image2d(name, width, height, channel))
         }
     }
-}
-
-fn channel(ty: ScalarType) -> Option<ChannelType> {
-    Some(match ty {
-        ScalarType::Float32 => ChannelType::F32,
-        ScalarType::Float16 => ChannelType::F16,
-        ScalarType::Int8 => ChannelType::I8,
-        ScalarType::Int16 => ChannelType::I16,
-        ScalarType::Int32 => ChannelType::I32,
-        ScalarType::UInt8 => ChannelType::U8,
-        ScalarType::UInt16 => ChannelType::U16,
-        ScalarType::UInt32 => ChannelType::U32,
-        ScalarType::Bool
-        | ScalarType::Int64
-        | ScalarType::UInt64
-        | ScalarType::BFloat16
-        | ScalarType::Float64
-        | ScalarType::Handle => return None,
-    })
 }
 
 fn texel_bytes(pool: &Pool) -> u64 {
