@@ -13,12 +13,11 @@
 //! a buffer with one group. Indices become `int64` where a buffer has more than 2^31 - 1 elements. Cost: one walk.
 
 use tilewright_ir::{
-    AxisSeparators, Buffer, BufferChange, BufferClaim, DataType, Diagnostic, Evidence, Expr, IndexMap, PrimFunc,
-    ScalarType, Stmt, StmtKind, Var, checked_size,
+    AxisSeparators, Buffer, BufferChange, DataType, Diagnostic, Expr, IndexMap, PrimFunc, ScalarType, Var, checked_size,
 };
 
 use super::Rewritten;
-use super::remap::{Move, remap, retyped, symbol_ranges};
+use super::remap::{Move, regrouped, remap, retyped, symbol_ranges};
 use crate::algebra::{Ranges, n_elements, simplify};
 
 /// Flattens every buffer that the body uses and that is not flat already. Textures are left to `lower_texture`, which needs
@@ -39,23 +38,8 @@ pub fn flatten_buffer(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
     if !found.is_empty() {
         return Err(found);
     }
-    let mut body = remap(func, &moves).map_err(|error| vec![error])?;
-    for change in moves.iter().rev().filter(|change| is_param(&change.before)) {
-        body = Stmt::new(StmtKind::DeclBuffer { buffer: change.after.clone(), body: Box::new(body) });
-    }
-    let claim = |change: Move| BufferClaim {
-        before: change.before,
-        after: change.after,
-        map: change.map,
-        change: BufferChange::Flatten,
-        padded_axes: Vec::new(),
-    };
-    let evidence = Evidence {
-        pass: "flatten_buffer".to_owned(),
-        buffers: moves.into_iter().map(claim).collect(),
-        ..Evidence::default()
-    };
-    Ok(Rewritten { func: PrimFunc { body, ..func.clone() }, evidence })
+    let body = remap(func, &moves).map_err(|error| vec![error])?;
+    Ok(regrouped(func, body, moves, "flatten_buffer", BufferChange::Flatten))
 }
 
 /// Buffers that the body mentions; a parameter that is never used needs no alias.

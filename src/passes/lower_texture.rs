@@ -16,13 +16,12 @@
 
 use tilewright_ir::texture::is_whole_texel;
 use tilewright_ir::{
-    AxisSeparators, Buffer, BufferChange, BufferClaim, Diagnostic, Evidence, Expr, ForKind, PrimFunc, Span, Stmt,
-    StmtKind, TextureLimits,
+    AxisSeparators, Buffer, BufferChange, Diagnostic, Expr, ForKind, PrimFunc, Span, Stmt, StmtKind, TextureLimits,
 };
 
 use super::Rewritten;
 use super::flatten_buffer::grouped;
-use super::remap::{Move, remap, symbol_ranges};
+use super::remap::{Move, regrouped, remap, symbol_ranges};
 use super::texture_stores::whole_texels;
 use crate::algebra::Ranges;
 
@@ -48,24 +47,12 @@ pub fn lower_texture(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
     let used = used_buffers(func);
     let is_param = |buffer: &Buffer| is_param(func, buffer);
     moves.retain(|change| !is_param(&change.before) || used.contains(&change.before));
-    let mut body = remap(&stored, &moves).map_err(|error| vec![error])?;
+    let body = remap(&stored, &moves).map_err(|error| vec![error])?;
     let partial = partial_loads(&body);
     if !partial.is_empty() {
         return Err(partial);
     }
-    for change in moves.iter().rev().filter(|change| is_param(&change.before)) {
-        body = Stmt::new(StmtKind::DeclBuffer { buffer: change.after.clone(), body: Box::new(body) });
-    }
-    let claim = |change: Move| BufferClaim {
-        before: change.before,
-        after: change.after,
-        map: change.map,
-        change: BufferChange::Texture,
-        padded_axes: Vec::new(),
-    };
-    let buffers = moves.into_iter().map(claim).collect();
-    let evidence = Evidence { pass: "lower_texture".to_owned(), buffers, ..Evidence::default() };
-    Ok(Rewritten { func: PrimFunc { body, ..func.clone() }, evidence })
+    Ok(regrouped(func, body, moves, "lower_texture", BufferChange::Texture))
 }
 
 /// Whether there is a texture in a function.

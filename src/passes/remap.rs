@@ -2,9 +2,11 @@
 
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{
-    Buffer, BufferClaim, DataType, Diagnostic, Expr, For, IndexMap, PrimFunc, ScalarType, Span, Stmt, StmtKind, Var,
+    Buffer, BufferChange, BufferClaim, DataType, Diagnostic, Evidence, Expr, For, IndexMap, PrimFunc, ScalarType, Span,
+    Stmt, StmtKind, Var,
 };
 
+use super::Rewritten;
 use crate::algebra::{Ranges, linear_in, simplify};
 
 /// A buffer that is replaced, and where its indices go.
@@ -33,6 +35,25 @@ pub(super) fn relaid(func: &PrimFunc, claims: &[BufferClaim]) -> Result<PrimFunc
         }
     }
     Ok(after)
+}
+
+/// The function with a body in which buffers have other axes, and the claim of it. Parameters stay what the caller passes
+/// (RFC 63, "Removing pre-flattened buffer"): their other axes are declared in front of the body.
+pub(super) fn regrouped(
+    func: &PrimFunc,
+    mut body: Stmt,
+    moves: Vec<Move>,
+    pass: &str,
+    change: BufferChange,
+) -> Rewritten {
+    let is_param = |buffer: &Buffer| func.buffer_map.iter().any(|(_, param)| param == buffer);
+    for moved in moves.iter().rev().filter(|moved| is_param(&moved.before)) {
+        body = Stmt::new(StmtKind::DeclBuffer { buffer: moved.after.clone(), body: Box::new(body) });
+    }
+    let claim = |Move { before, after, map }| BufferClaim { before, after, map, change, padded_axes: Vec::new() };
+    let buffers = moves.into_iter().map(claim).collect();
+    let evidence = Evidence { pass: pass.to_owned(), buffers, ..Evidence::default() };
+    Rewritten { func: PrimFunc { body, ..func.clone() }, evidence }
 }
 
 /// The symbolic extents of a function are at least 1.
