@@ -4,7 +4,7 @@
 //! reads named layouts, [`layouts`] knows the ways back of tiled ones, [`graph`] reads and writes graphs of tensors, [`planner`]
 //! gives them memory, [`codegen`] writes OpenCL C, [`harness`] runs and
 //! compares, [`report`] says what came out, [`certificate`] writes proofs for other solvers and checks them again,
-//! [`pipeline`] is the main job, [`cli`] the command line.
+//! [`pipeline`] is the main job, [`fuzz`] tries all of it on generated programs, [`cli`] is the command line.
 //!
 //! The language is `tilewright-ir`, the judge `tilewright-verify`, the reference `tilewright-interp`.
 
@@ -13,6 +13,7 @@ pub mod certificate;
 pub mod cli;
 pub mod codegen;
 pub mod formats;
+pub mod fuzz;
 pub mod graph;
 pub mod harness;
 pub mod layouts;

@@ -57,6 +57,7 @@ pub mod index_map;
 pub mod layout;
 pub mod op;
 pub mod plan;
+pub mod sabotage;
 pub mod scalar;
 pub mod stmt;
 pub mod texture;
