@@ -15,6 +15,7 @@
 pub mod bytes;
 pub mod case;
 pub mod config;
+pub mod drivers;
 pub mod extents;
 pub mod finding;
 pub mod map;
@@ -22,6 +23,7 @@ pub mod oracle;
 pub mod oracles;
 pub mod program;
 pub mod session;
+pub mod target;
 
 pub use case::Case;
 pub use config::Config;
