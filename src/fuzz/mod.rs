@@ -17,11 +17,13 @@ pub mod case;
 pub mod config;
 pub mod extents;
 pub mod finding;
+pub mod graph;
 pub mod map;
 pub mod oracle;
 pub mod oracles;
 pub mod program;
 pub mod session;
+pub mod text;
 
 pub use case::Case;
 pub use config::Config;

@@ -2,6 +2,9 @@
 
 pub mod judge_maps;
 pub mod passes;
+pub mod planner;
+pub mod read;
+pub mod roundtrip;
 
 use super::oracle::{Environment, Oracle};
 use super::session::{Runner, Session};
@@ -28,6 +31,31 @@ pub static ORACLES: &[Entry] = &[
         name: judge_maps::JudgeMaps::NAME,
         summary: "the judge's verdicts on index maps against every point tried",
         make: |environment| session(judge_maps::JudgeMaps::new, environment),
+    },
+    Entry {
+        name: planner::Planner::NAME,
+        summary: "memory plans in simulated memory with guard bands and poison, and against the judge",
+        make: |environment| session(planner::Planner::new, environment),
+    },
+    Entry {
+        name: roundtrip::RoundTrip::NAME,
+        summary: "print, then read: programs, maps, XLA's shapes, graphs and plans",
+        make: |environment| session(roundtrip::RoundTrip::new, environment),
+    },
+    Entry {
+        name: read::ReadScript::NAME,
+        summary: "the readers of TVMScript and TE on texts that are right, nearly right and wrong",
+        make: |environment| session(read::ReadScript::new, environment),
+    },
+    Entry {
+        name: read::ReadLayout::NAME,
+        summary: "the readers of layouts, maps, shapes and formats on such texts",
+        make: |environment| session(read::ReadLayout::new, environment),
+    },
+    Entry {
+        name: read::ReadGraph::NAME,
+        summary: "the readers of graphs, plans and findings on such texts",
+        make: |environment| session(read::ReadGraph::new, environment),
     },
 ];
 
