@@ -42,8 +42,28 @@ pub struct Layout {
 /// Ranges of programs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program {
-    /// Number of statements at the root.
+    /// Number of tensors that are read.
+    pub inputs: RangeInclusive<usize>,
+    /// Number of stages, each of which computes a tensor.
     pub stages: RangeInclusive<usize>,
+    /// Depth of values: operators above operators.
+    pub depth: RangeInclusive<usize>,
+    /// Extents of the axes that are reduced.
+    pub reduced: RangeInclusive<i64>,
+    /// How many tensors of a hundred have a layout of their own.
+    pub layout_percent: u8,
+    /// How many tensors of a hundred have elements of several lanes.
+    pub vector_percent: u8,
+    /// How many reads and stores of a hundred go through another view of the memory.
+    pub view_percent: u8,
+    /// How many loops of a hundred are not plain serial ones.
+    pub loop_percent: u8,
+    /// How many stages of a hundred have a condition.
+    pub guard_percent: u8,
+    /// How many stages of a hundred are written in vectors.
+    pub lanes_percent: u8,
+    /// How many tensors of a hundred that are allocated, and inputs, are textures.
+    pub texture_percent: u8,
 }
 
 /// Ranges of graphs.
@@ -75,9 +95,21 @@ impl Default for Config {
         Self {
             extents: Extents { rank: 1..=6, largest: 131, elements: 4096, distinct_percent: 60 },
             layout: Layout { operations: 0..=6, blocks: vec![2, 3, 4, 8, 16] },
-            program: Program { stages: 1..=3 },
             graph: Graph { steps: 1..=24, inputs: 0..=3, kinds: 1..=6, elements: 512, changes: 0..=4 },
             text: Text { changes: 0..=4, bytes: 4096 },
+            program: Program {
+                inputs: 1..=3,
+                stages: 1..=3,
+                depth: 0..=3,
+                reduced: 1..=9,
+                layout_percent: 40,
+                vector_percent: 8,
+                view_percent: 12,
+                loop_percent: 35,
+                guard_percent: 20,
+                lanes_percent: 10,
+                texture_percent: 10,
+            },
         }
     }
 }
