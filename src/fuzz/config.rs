@@ -11,6 +11,10 @@ pub struct Config {
     pub layout: Layout,
     /// Programs.
     pub program: Program,
+    /// Graphs.
+    pub graph: Graph,
+    /// Texts.
+    pub text: Text,
 }
 
 /// Ranges of shapes.
@@ -62,11 +66,37 @@ pub struct Program {
     pub texture_percent: u8,
 }
 
+/// Ranges of graphs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Graph {
+    /// Number of steps.
+    pub steps: RangeInclusive<usize>,
+    /// Number of inputs.
+    pub inputs: RangeInclusive<usize>,
+    /// Kinds of tensors that most tensors are of.
+    pub kinds: RangeInclusive<usize>,
+    /// Most elements of a buffer or texels of a texture.
+    pub elements: i64,
+    /// Plans with one thing changed.
+    pub changes: RangeInclusive<usize>,
+}
+
+/// Ranges of texts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Text {
+    /// Changes of a text, word by word.
+    pub changes: RangeInclusive<usize>,
+    /// Most bytes.
+    pub bytes: usize,
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
             extents: Extents { rank: 1..=6, largest: 131, elements: 4096, distinct_percent: 60 },
             layout: Layout { operations: 0..=6, blocks: vec![2, 3, 4, 8, 16] },
+            graph: Graph { steps: 1..=24, inputs: 0..=3, kinds: 1..=6, elements: 512, changes: 0..=4 },
+            text: Text { changes: 0..=4, bytes: 4096 },
             program: Program {
                 inputs: 1..=3,
                 stages: 1..=3,

@@ -19,6 +19,7 @@ pub mod config;
 pub mod drivers;
 pub mod extents;
 pub mod finding;
+pub mod graph;
 pub mod inputs;
 pub mod map;
 pub mod oracle;
@@ -26,6 +27,7 @@ pub mod oracles;
 pub mod program;
 pub mod session;
 pub mod target;
+pub mod text;
 
 pub use case::Case;
 pub use config::Config;

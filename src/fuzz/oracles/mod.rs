@@ -3,6 +3,9 @@
 pub mod device;
 pub mod judge_maps;
 pub mod passes;
+pub mod planner;
+pub mod read;
+pub mod roundtrip;
 
 use super::oracle::{Environment, Oracle};
 use super::session::{Runner, Session};
@@ -34,6 +37,31 @@ pub static ORACLES: &[Entry] = &[
         name: device::Devices::NAME,
         summary: "the kernels of a program on every device present against the interpreter",
         make: |environment| session(device::Devices::new, environment),
+    },
+    Entry {
+        name: planner::Planner::NAME,
+        summary: "memory plans in simulated memory with guard bands and poison, and against the judge",
+        make: |environment| session(planner::Planner::new, environment),
+    },
+    Entry {
+        name: roundtrip::RoundTrip::NAME,
+        summary: "print, then read: programs, maps, XLA's shapes, graphs and plans",
+        make: |environment| session(roundtrip::RoundTrip::new, environment),
+    },
+    Entry {
+        name: read::ReadScript::NAME,
+        summary: "the readers of TVMScript and TE on texts that are right, nearly right and wrong",
+        make: |environment| session(read::ReadScript::new, environment),
+    },
+    Entry {
+        name: read::ReadLayout::NAME,
+        summary: "the readers of layouts, maps, shapes and formats on such texts",
+        make: |environment| session(read::ReadLayout::new, environment),
+    },
+    Entry {
+        name: read::ReadGraph::NAME,
+        summary: "the readers of graphs, plans and findings on such texts",
+        make: |environment| session(read::ReadGraph::new, environment),
     },
 ];
 
