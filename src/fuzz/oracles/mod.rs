@@ -1,6 +1,7 @@
 //! Every oracle by name: one file each.
 
 pub mod judge_maps;
+pub mod judge_programs;
 pub mod passes;
 
 use super::oracle::{Environment, Oracle};
@@ -28,6 +29,11 @@ pub static ORACLES: &[Entry] = &[
         name: judge_maps::JudgeMaps::NAME,
         summary: "the judge's verdicts on index maps against every point tried",
         make: |environment| session(judge_maps::JudgeMaps::new, environment),
+    },
+    Entry {
+        name: judge_programs::JudgePrograms::NAME,
+        summary: "the judge's verdicts on passes, and on passes with a mistake, against runs",
+        make: |environment| session(judge_programs::JudgePrograms::new, environment),
     },
 ];
 
