@@ -9,6 +9,7 @@
 //! - [`config`] holds every range that cases are drawn from; [`bytes`] makes bytes from a seed; [`extents`] draws ragged shapes.
 //! - [`case`] says what a case is: [`map`] index maps as sequences of layout operations, [`program`] programs, and so on.
 //! - [`oracle`] says what an oracle is and what comes of it; [`oracles`] are all of them, by name.
+//! - [`mutate`] makes one mistake in a program or in evidence: what a judge must not believe.
 //! - [`session`] runs an oracle on bytes, catches panics, counts, reduces; [`finding`] is what is written of a failure.
 //!
 //! The same functions serve `tilewright fuzz`, the cargo-fuzz targets in `fuzz/`, the tests and `tilewright replay`.
@@ -22,6 +23,7 @@ pub mod finding;
 pub mod graph;
 pub mod inputs;
 pub mod map;
+pub mod mutate;
 pub mod oracle;
 pub mod oracles;
 pub mod program;

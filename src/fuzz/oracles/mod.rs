@@ -2,6 +2,7 @@
 
 pub mod device;
 pub mod judge_maps;
+pub mod judge_programs;
 pub mod passes;
 pub mod planner;
 pub mod read;
@@ -62,6 +63,11 @@ pub static ORACLES: &[Entry] = &[
         name: read::ReadGraph::NAME,
         summary: "the readers of graphs, plans and findings on such texts",
         make: |environment| session(read::ReadGraph::new, environment),
+    },
+    Entry {
+        name: judge_programs::JudgePrograms::NAME,
+        summary: "the judge's verdicts on passes, and on passes with a mistake, against runs",
+        make: |environment| session(judge_programs::JudgePrograms::new, environment),
     },
 ];
 
