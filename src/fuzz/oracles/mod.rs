@@ -1,7 +1,12 @@
 //! Every oracle by name: one file each.
 
 pub mod judge_maps;
+pub mod order;
+pub mod padding;
 pub mod passes;
+
+#[cfg(test)]
+mod program_tests;
 
 use super::oracle::{Environment, Oracle};
 use super::session::{Runner, Session};
@@ -23,6 +28,16 @@ pub static ORACLES: &[Entry] = &[
         name: passes::Passes::NAME,
         summary: "a program in the interpreter, before and after every pass",
         make: |environment| session(passes::Passes::new, environment),
+    },
+    Entry {
+        name: order::Order::NAME,
+        summary: "a program on one thread, on several, and with its iterations in other orders",
+        make: |environment| session(order::Order::new, environment),
+    },
+    Entry {
+        name: padding::Padding::NAME,
+        summary: "a program after every pass with other values in the padding of its arguments",
+        make: |environment| session(padding::Padding::new, environment),
     },
     Entry {
         name: judge_maps::JudgeMaps::NAME,
