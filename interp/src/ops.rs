@@ -68,7 +68,9 @@ pub(crate) fn value(
         Op::Or => Ok(a() | b()),
         Op::Xor => Ok(a() ^ b()),
         Op::Shl => shift(instr.ty, b()).map(|by| a() << by),
-        Op::Shr if sabotage::on(Fault::ShiftFillsZeros) => shift(instr.ty, b()).map(|by| a() >> by),
+        Op::Shr if sabotage::on(Fault::ShiftFillsZeros) => {
+            shift(instr.ty, b()).map(|by| (a() & (u64::MAX >> (64 - instr.ty.bits()))) >> by)
+        }
         Op::Shr => shift(instr.ty, b()).map(|by| (x() >> by).cast_unsigned()),
         Op::AddF32 => Ok(f32_bits(fx() + fy())),
         Op::SubF32 => Ok(f32_bits(fx() - fy())),

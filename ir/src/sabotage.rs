@@ -88,7 +88,6 @@ faults! {
     fault VectorizeForgetsStart "vectorize-forgets-start" Passes "vectorize takes the first lane to be the loop's number 0";
     fault VectorizeReversedLanes "vectorize-reversed-lanes" Passes "a - ramp becomes a ramp that still rises";
     fault TextureGuardDropped "texture-guard-dropped" Passes "a condition on the channels of a texel is dropped";
-    fault InverseKeepsOldName "inverse-keeps-old-name" Passes "a parameter of an inverse that is renamed keeps its old name in the padding";
     fault CertificateForgetsOffset "certificate-forgets-offset" Passes "a digit certificate is found without the offsets of its sums";
     decoy FlattenCommutes "flatten-commutes" Passes "flatten_buffer writes a + b as b + a";
     decoy SimplifyTwice "simplify-twice" Passes "simplify simplifies what it has simplified";
@@ -103,7 +102,6 @@ faults! {
     fault WindowOffByOne "window-off-by-one" Judge "the digits checker lets a sum reach the end of its window";
     fault DigitsIgnoreOffset "digits-ignore-offset" Judge "the digits checker compares the places of an inverse and not its offset";
     fault EncodeNeAsEq "encode-ne-as-eq" Judge "a condition x != y is given to Z3 as x == y";
-    fault EncodeTruncAsFloor "encode-trunc-as-floor" Judge "a division that truncates is given to Z3 as one that rounds down";
     fault ElseIsNotNegated "else-is-not-negated" Judge "the judge takes the condition to hold in the other branch too";
     fault LockstepIgnoresFirstAxis "lockstep-ignores-first-axis" Judge "lockstep does not compare the first of several indices";
     fault LockstepIgnoresConditions "lockstep-ignores-conditions" Judge "lockstep does not compare conditions that both programs ask";
@@ -139,13 +137,12 @@ faults! {
     fault ShiftFillsZeros "shift-fills-zeros" Interpreter "a right shift of a negative number fills with zeros";
     fault MinimumKeepsNan "minimum-keeps-nan" Interpreter "the minimum of NaN and a number is NaN";
     fault CastWraps "cast-wraps" Interpreter "a float that is too large for an integer wraps instead of saturating";
-    fault HalfRoundsTwice "half-rounds-twice" Interpreter "float16 is rounded towards zero";
+    fault HalfTowardsZero "half-towards-zero" Interpreter "float16 is rounded towards zero";
     fault UnsignedBytesHaveSigns "unsigned-bytes-have-signs" Interpreter "uint8 is read with a sign";
     fault LanesAreNeighbours "lanes-are-neighbours" Interpreter "in a nest that runs at once, the lanes of a vector are neighbours whatever its stride";
     fault SpreadDropsRest "spread-drops-rest" Interpreter "a loop spread over threads leaves out the iterations after the last whole chunk";
     fault StreamForgetsOffset "stream-forgets-offset" Interpreter "a nest that runs at once forgets where its view begins";
     fault BoundsOffByOne "bounds-off-by-one" Interpreter "an index that equals the extent is let through in a nest that runs at once";
-    fault WindowsTakenApart "windows-taken-apart" Interpreter "accesses of neighbouring windows are taken for accesses of different elements";
     decoy OneByOne "one-by-one" Interpreter "no nest runs at once: every iteration by itself";
     decoy MinimumCommutes "minimum-commutes" Interpreter "the minimum of two integers looks at the second first";
     fault KernelFloorDivTruncates "kernel-floor-div-truncates" Codegen "a kernel's floor division rounds towards zero";

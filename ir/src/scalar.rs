@@ -55,7 +55,7 @@ impl Scalar {
 /// Rounds `value` to the nearest value of a float type, ties to even.
 pub fn round_float(ty: ScalarType, value: f64) -> f64 {
     match ty {
-        ScalarType::Float16 if sabotage::on(Fault::HalfRoundsTwice) => half_towards_zero(value),
+        ScalarType::Float16 if sabotage::on(Fault::HalfTowardsZero) => half_towards_zero(value),
         ScalarType::Float16 => f16::from_f32(odd_f32(value)).to_f64(),
         ScalarType::BFloat16 => bf16::from_f32(odd_f32(value)).to_f64(),
         #[expect(clippy::cast_possible_truncation, reason = "rounding to float32 is what is asked for")]

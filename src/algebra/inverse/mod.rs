@@ -16,7 +16,6 @@ mod matrix;
 mod solve;
 mod table;
 
-use tilewright_ir::sabotage::{self, Fault};
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{BinaryOp, Diagnostic, Expr, IndexMap, InverseClaim, Var};
 
@@ -200,6 +199,5 @@ fn named(map: &IndexMap, physical: &[Expr], claim: InverseClaim) -> InverseClaim
     }
     let renamed = Substitution::new(&claim.vars, vars.iter().map(Expr::from));
     let outputs = claim.outputs.iter().map(|output| renamed.apply(output)).collect();
-    let padding = if sabotage::on(Fault::InverseKeepsOldName) { claim.padding } else { renamed.apply(&claim.padding) };
-    InverseClaim { outputs, padding, vars }
+    InverseClaim { outputs, padding: renamed.apply(&claim.padding), vars }
 }

@@ -180,10 +180,10 @@ fn other_stmt(stmt: &Stmt, choices: &mut Choices) -> Stmt {
         StmtKind::Seq(stmts) if stmts.len() > 1 => {
             let mut stmts = stmts.clone();
             let at = choices.below(stmts.len() - 1);
-            if choices.chance(2) {
-                stmts.swap(at, at + 1);
-            } else {
-                drop(stmts.remove(at));
+            match choices.below(3) {
+                0 => stmts.swap(at, at + 1),
+                1 => drop(stmts.remove(at)),
+                _ => stmts.insert(at, stmts[at].clone()),
             }
             Stmt::seq(stmts)
         }

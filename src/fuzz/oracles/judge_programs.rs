@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use tilewright_ir::{Evidence, PrimFunc, validate};
 use tilewright_verify::{Config as Budget, Judge, Report, Verdict};
 
-use self::runs::{Seen, alone, both};
+use self::runs::{Seen, Trapped, alone, both};
 use crate::fuzz::case::Case;
 use crate::fuzz::config::Config;
 use crate::fuzz::mutate::{changed, lied, thoughtless};
@@ -132,6 +132,9 @@ impl JudgePrograms {
         let reports = self.judge.check_pass(step.before, step.after, step.evidence);
         let worst = Verdict::worst(reports.iter().map(|report| report.verdict.clone()));
         tally.count(&format!("changes {}", worst.as_ref().map_or("without obligation", Verdict::word)), 1);
+        if let Some(report) = reports.iter().find(|report| is_internal(&report.verdict)) {
+            return Err(fails("the judge contradicts itself", step, report));
+        }
         if reports.iter().all(|report| report.verdict.is_proved()) {
             let what = format!("a changed {} is proved, and the result differs", step.name);
             return Err(Failure::outcome(what, format!("{how}\n{}", shown(step))));
@@ -143,9 +146,16 @@ impl JudgePrograms {
     fn alone(&self, func: &PrimFunc, reports: &[Report], tally: &mut Tally) -> Look {
         let of = |id: &'static str| reports.iter().filter(move |report| report.obligation == id);
         let holds = |id| of(id).all(|report| report.verdict.is_proved());
-        let Some(trap) = alone(func) else { return Ok(()) };
+        let Some([trap, unwatched]) = alone(func, true).zip(alone(func, false)).map(|(one, two)| [one, two]) else {
+            return Ok(());
+        };
         tally.count("programs run by themselves", 1);
         let text = || tilewright_script::print_func(func);
+        let is_outside = |trap: &Option<Trapped>| trap.as_ref().is_some_and(|trap| trap.is_outside);
+        if is_outside(&trap) && unwatched.is_none() {
+            let what = "an access is outside only while somebody watches for races";
+            return Err(Failure::outcome(what, text()));
+        }
         if let Some(trap) = &trap
             && trap.is_outside
             && holds("bounds")
@@ -157,9 +167,11 @@ impl JudgePrograms {
                 format!("{}\n{}", trap.message, text()),
             ));
         }
-        if let Some(trap) = &trap
-            && trap.is_race
-            && func.buffers().iter().all(|buffer| buffer.scope.is_texture() || !writes(func, buffer))
+        let races = |trap: &Trapped| {
+            let textures = func.buffers().into_iter().filter(|buffer| buffer.scope.is_texture());
+            trap.is_race && textures.into_iter().any(|texture| trap.message.starts_with(&format!("race on {texture}[")))
+        };
+        if let Some(trap) = trap.as_ref().filter(|trap| races(trap))
             && holds("race")
         {
             return Err(Failure::outcome("texels are proved free of races, and there is one", trap.message.clone()));
@@ -244,14 +256,6 @@ fn shown(step: &Step<'_>) -> String {
 
 fn fails(what: &str, step: &Step<'_>, report: &Report) -> Outcome {
     Failure::outcome(what, format!("{}\n{}", line(report), shown(step)))
-}
-
-fn writes(func: &PrimFunc, memory: &tilewright_ir::Buffer) -> bool {
-    let mut found = false;
-    func.body.walk(&mut |stmt| {
-        found |= matches!(&stmt.kind, tilewright_ir::StmtKind::Store { buffer, .. } if buffer.aliases(memory));
-    });
-    found
 }
 
 /// Whether something that is read decides what runs, or where.

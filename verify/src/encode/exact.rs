@@ -3,7 +3,6 @@
 use super::{Encoder, Node, NodeId, Op, Sort};
 use crate::term::{BinaryOp, Prop, PropKind, Term, TermKind};
 use std::collections::{BTreeMap, HashSet};
-use tilewright_ir::sabotage::{self, Fault};
 
 /// Variables introduced so far, so that equal operands share them.
 pub(super) struct Tables {
@@ -110,7 +109,6 @@ impl Encoder {
         match op {
             BinaryOp::FloorDiv => self.floor(a, b).0,
             BinaryOp::FloorMod => self.floor(a, b).1,
-            BinaryOp::TruncDiv if sabotage::on(Fault::EncodeTruncAsFloor) => self.floor(a, b).0,
             BinaryOp::TruncDiv => self.trunc(a, b).0,
             BinaryOp::TruncMod => self.trunc(a, b).1,
             BinaryOp::BitAnd => self.bit_and(a, b),

@@ -58,9 +58,9 @@ pub(super) struct Trapped {
     pub(super) message: String,
 }
 
-/// Runs a program by itself: none if it cannot be run here, else the trap, if there was one.
+/// Runs a program by itself, watching for races or not: none if it cannot be run here, else the trap, if there was one.
 #[expect(clippy::option_option, reason = "nothing known, no trap, a trap")]
-pub(super) fn alone(func: &PrimFunc) -> Option<Option<Trapped>> {
+pub(super) fn alone(func: &PrimFunc, watched: bool) -> Option<Option<Trapped>> {
     let mut tensors = Vec::new();
     for (position, (_, buffer)) in (0..).zip(&func.buffer_map) {
         let extents = buffer.const_shape()?;
@@ -72,7 +72,7 @@ pub(super) fn alone(func: &PrimFunc) -> Option<Option<Trapped>> {
     if tensors.len() != func.params.len() {
         return None;
     }
-    match run(validate(func).ok()?, &mut Arguments::tensors(tensors), &interp(Order::Program, true).config) {
+    match run(validate(func).ok()?, &mut Arguments::tensors(tensors), &interp(Order::Program, watched).config) {
         Ok(_) => Some(None),
         Err(RunError::Trap(trap)) if trap.kind == TrapKind::FuelExhausted => None,
         Err(RunError::Trap(trap)) => Some(Some(Trapped {
