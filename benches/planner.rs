@@ -5,13 +5,11 @@
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 #![allow(clippy::unwrap_used, reason = "a benchmark may fail")]
 
-#[path = "../tests/graphs/mod.rs"]
-mod graphs;
-
 use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, SamplingMode, criterion_group, criterion_main};
+use tilewright::fuzz::graph::network;
 use tilewright::graph;
 use tilewright::planner::{Strategy, plan};
 use tilewright_verify::{Config, Judge};
@@ -24,7 +22,7 @@ fn plans(criterion: &mut Criterion) {
     group.sample_size(10).warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(2));
     for (name, strategy) in [("compatible", Strategy::Compatible), ("best", Strategy::Best)] {
         for size in SIZES {
-            let graph = graphs::network(size).graph;
+            let graph = network(size).unwrap().graph;
             group.bench_with_input(BenchmarkId::new(name, size), &graph, |bencher, graph| {
                 bencher.iter(|| plan(black_box(graph), strategy).unwrap());
             });
@@ -37,7 +35,7 @@ fn texts(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("graph of 10000");
     group.sampling_mode(SamplingMode::Flat);
     group.sample_size(10).warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(2));
-    let graph = graphs::network(10_000);
+    let graph = network(10_000).unwrap();
     let plan = plan(&graph.graph, Strategy::Best).unwrap();
     let text = graph::write(&graph, Some(&plan)).unwrap();
     group.bench_function("write", |bencher| bencher.iter(|| graph::write(black_box(&graph), Some(&plan)).unwrap()));
@@ -49,7 +47,7 @@ fn proof(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("proof of 10000");
     group.sampling_mode(SamplingMode::Flat);
     group.sample_size(10).warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(2));
-    let graph = graphs::network(10_000).graph;
+    let graph = network(10_000).unwrap().graph;
     let judge = Judge::new(Config::default()).unwrap();
     for (name, strategy) in [("compatible", Strategy::Compatible), ("best", Strategy::Best)] {
         let plan = plan(&graph, strategy).unwrap();

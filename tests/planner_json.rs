@@ -8,40 +8,12 @@ use std::time::{Duration, Instant};
 
 use graphs::Random;
 use serde_json::{Value, json};
+use tilewright::fuzz::graph::native;
 use tilewright::graph::{Document, GraphBuilder, NamedGraph, check, read, write};
 use tilewright::planner::{Strategy, plan};
 use tilewright_ir::{Graph, GraphStep, GraphTensor, MemoryPlan, ScalarType, Scope, TensorRole};
 
 const STRATEGIES: [Strategy; 3] = [Strategy::Unshared, Strategy::Compatible, Strategy::Best];
-
-/// A graph as `tilewright.graph/1`.
-fn native(graph: &NamedGraph) -> Value {
-    let tensors = &graph.graph.tensors;
-    let names = |places: &[usize]| places.iter().map(|&at| tensors[at].name.clone()).collect::<Vec<_>>();
-    let tensor = |tensor: &GraphTensor| {
-        let mut row = json!({
-            "name": tensor.name, "shape": tensor.shape, "dtype": tensor.dtype.to_string(),
-            "scope": tensor.scope.name(), "axis_separators": tensor.axis_separators,
-        });
-        if let Some(of) = tensor.view_of {
-            row["view_of"] = json!(tensors[of].name);
-        }
-        row
-    };
-    let step = |(step, function): (&GraphStep, &Option<String>)| {
-        let mut row = json!({"name": step.name, "reads": names(&step.reads), "writes": names(&step.writes)});
-        if let Some(function) = function {
-            row["function"] = json!(function);
-        }
-        row
-    };
-    json!({
-        "schema": "tilewright.graph/1",
-        "tensors": tensors.iter().map(tensor).collect::<Vec<_>>(),
-        "steps": graph.graph.steps.iter().zip(&graph.functions).map(step).collect::<Vec<_>>(),
-        "inputs": names(&graph.inputs), "outputs": names(&graph.outputs),
-    })
-}
 
 /// The random graph of a seed, each output listed once as our form has it.
 fn random(seed: u64) -> NamedGraph {

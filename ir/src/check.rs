@@ -77,6 +77,12 @@ impl Checker {
             if !func.params.contains(param) {
                 self.report("unknown-parameter", format!("`{param}` in the buffer map is no parameter"));
             }
+            if self.allocated.contains(&buffer.data) {
+                self.report(
+                    "shared-data",
+                    format!("buffer `{buffer}` lies where the buffer of another parameter lies"),
+                );
+            }
             self.allocated.push(buffer.data.clone());
             self.buffer_decl(buffer, func);
         }

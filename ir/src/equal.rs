@@ -20,6 +20,12 @@ pub fn modules_equal(a: &Module, b: &Module, names: bool) -> bool {
     a.funcs.len() == b.funcs.len() && a.funcs.iter().zip(&b.funcs).all(|(a, b)| funcs_equal(a, b, names))
 }
 
+/// Whether two index maps are the same but for which variable objects they use; symbolic extents count as variables. Names
+/// count as long as `names` is set.
+pub fn index_maps_equal(a: &IndexMap, b: &IndexMap, names: bool) -> bool {
+    Matcher { names, ..Matcher::default() }.index_map(a, b)
+}
+
 /// Pairs variables and buffers as they are met; a pair must stay one to one.
 #[derive(Default)]
 struct Matcher {

@@ -85,6 +85,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     let source = Input::read(&args.graph)?.source;
     let document = graph::read(&source.text).map_err(|faults| Failure::input(&source, faults))?;
     let graph = &document.graph.graph;
+    printer.diagnostics(&source, &warnings(&document));
     let fault = |fault| Failure::input(&source, vec![placed(fault, &source, graph, limits)]);
     let plan = planned(args.planner, &document, limits).map_err(fault)?;
     let figures = planner::figures(graph, &plan, limits).map_err(fault)?;
@@ -123,6 +124,19 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         printer.result(&plan_text::plan(&report, printer.style()))?;
     }
     Ok(status)
+}
+
+/// What may be meant otherwise.
+fn warnings(document: &Document) -> Vec<Diagnostic> {
+    if !document.graph.outputs.is_empty() {
+        return Vec::new();
+    }
+    let message = "the graph has no outputs: what its last steps write is nobody's";
+    let warning = Diagnostic::warning("graph-no-outputs", None, message);
+    vec![
+        warning
+            .with_help("list in `outputs`, or in `heads`, what the caller takes; its memory is then kept to the end"),
+    ]
 }
 
 fn planned(planner: Planner, document: &Document, limits: TextureLimits) -> Result<MemoryPlan, Diagnostic> {

@@ -23,6 +23,18 @@ impl Helpers {
         texts.concat()
     }
 
+    /// Adds the definitions of another source; the name of one that means something else there is an error.
+    pub(crate) fn merge(&mut self, other: &Self) -> Result<(), String> {
+        for (name, text) in &other.texts {
+            match self.texts.iter().find(|(known, _)| known == name) {
+                None => self.texts.push((name.clone(), text.clone())),
+                Some((_, known)) if known == text => {}
+                Some(_) => return Err(name.clone()),
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn define(&mut self, name: String, text: impl FnOnce(&str) -> String) -> String {
         if !self.texts.iter().any(|(known, _)| *known == name) {
             let text = text(&name);

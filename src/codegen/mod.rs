@@ -86,6 +86,7 @@ mod expr;
 mod helpers;
 mod image;
 mod independent;
+mod join;
 mod kernel;
 mod launch;
 mod memory;
@@ -101,6 +102,7 @@ use tilewright_ir::{Diagnostic, Validated};
 
 pub use checked::{Access, OutsideTexture, REPORT_BYTES, Site};
 pub(crate) use image::channel_type;
+pub use join::join;
 pub use metadata::{ArgInfo, Binding, BufferInfo, HostAssert, ImageInfo, KernelInfo, Metadata, ScalarInfo, Size};
 pub use plan::{Arguments, Origin, Placement};
 
@@ -111,6 +113,8 @@ pub struct Generated {
     pub source: String,
     /// Buffers, kernels, launches.
     pub metadata: Metadata,
+    /// What the source is put together from.
+    parts: join::Parts,
 }
 
 /// What kernels are written for.

@@ -11,6 +11,10 @@ pub struct Config {
     pub layout: Layout,
     /// Programs.
     pub program: Program,
+    /// Graphs.
+    pub graph: Graph,
+    /// Texts.
+    pub text: Text,
 }
 
 /// Ranges of shapes.
@@ -38,8 +42,52 @@ pub struct Layout {
 /// Ranges of programs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program {
-    /// Number of statements at the root.
+    /// Number of tensors that are read.
+    pub inputs: RangeInclusive<usize>,
+    /// Number of stages, each of which computes a tensor.
     pub stages: RangeInclusive<usize>,
+    /// Depth of values: operators above operators.
+    pub depth: RangeInclusive<usize>,
+    /// Extents of the axes that are reduced.
+    pub reduced: RangeInclusive<i64>,
+    /// How many tensors of a hundred have a layout of their own.
+    pub layout_percent: u8,
+    /// How many tensors of a hundred have elements of several lanes.
+    pub vector_percent: u8,
+    /// How many reads and stores of a hundred go through another view of the memory.
+    pub view_percent: u8,
+    /// How many loops of a hundred are not plain serial ones.
+    pub loop_percent: u8,
+    /// How many stages of a hundred have a condition.
+    pub guard_percent: u8,
+    /// How many stages of a hundred are written in vectors.
+    pub lanes_percent: u8,
+    /// How many tensors of a hundred that are allocated, and inputs, are textures.
+    pub texture_percent: u8,
+}
+
+/// Ranges of graphs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Graph {
+    /// Number of steps.
+    pub steps: RangeInclusive<usize>,
+    /// Number of inputs.
+    pub inputs: RangeInclusive<usize>,
+    /// Kinds of tensors that most tensors are of.
+    pub kinds: RangeInclusive<usize>,
+    /// Most elements of a buffer or texels of a texture.
+    pub elements: i64,
+    /// Plans with one thing changed.
+    pub changes: RangeInclusive<usize>,
+}
+
+/// Ranges of texts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Text {
+    /// Changes of a text, word by word.
+    pub changes: RangeInclusive<usize>,
+    /// Most bytes.
+    pub bytes: usize,
 }
 
 impl Default for Config {
@@ -47,7 +95,21 @@ impl Default for Config {
         Self {
             extents: Extents { rank: 1..=6, largest: 131, elements: 4096, distinct_percent: 60 },
             layout: Layout { operations: 0..=6, blocks: vec![2, 3, 4, 8, 16] },
-            program: Program { stages: 1..=3 },
+            graph: Graph { steps: 1..=24, inputs: 0..=3, kinds: 1..=6, elements: 512, changes: 0..=4 },
+            text: Text { changes: 0..=4, bytes: 4096 },
+            program: Program {
+                inputs: 1..=3,
+                stages: 1..=3,
+                depth: 0..=3,
+                reduced: 1..=9,
+                layout_percent: 40,
+                vector_percent: 8,
+                view_percent: 12,
+                loop_percent: 35,
+                guard_percent: 20,
+                lanes_percent: 10,
+                texture_percent: 10,
+            },
         }
     }
 }

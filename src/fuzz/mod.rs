@@ -5,6 +5,7 @@
 //!                          └── Case::simpler: a failing case is made smaller until nothing can be left out ──> Finding
 //! ```
 //!
+//! - [`inputs`] makes the arguments of a program.
 //! - [`config`] holds every range that cases are drawn from; [`bytes`] makes bytes from a seed; [`extents`] draws ragged shapes.
 //! - [`case`] says what a case is: [`map`] index maps as sequences of layout operations, [`program`] programs, and so on.
 //! - [`oracle`] says what an oracle is and what comes of it; [`oracles`] are all of them, by name.
@@ -17,13 +18,18 @@ pub mod bytes;
 pub mod campaign;
 pub mod case;
 pub mod config;
+pub mod drivers;
 pub mod extents;
 pub mod finding;
+pub mod graph;
+pub mod inputs;
 pub mod map;
 pub mod oracle;
 pub mod oracles;
 pub mod program;
 pub mod session;
+pub mod target;
+pub mod text;
 
 pub use case::Case;
 pub use config::Config;

@@ -12,6 +12,9 @@ use tilewright_ir::{Diagnostic, Span};
 /// Faults told of one file, at most.
 pub(super) const MAX_FAULTS: usize = 20;
 
+/// What some editors write before the first character.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// Which form a file has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
@@ -40,6 +43,11 @@ pub(super) fn form(text: &str) -> Result<Form, Diagnostic> {
 
 /// Reads JSON; what serde says of a fault goes to its place.
 pub(super) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Diagnostic> {
+    if text.starts_with(BYTE_ORDER_MARK) {
+        let message = "the text begins with a byte order mark, which is no part of JSON";
+        let place = span(0, BYTE_ORDER_MARK.len_utf8());
+        return Err(Diagnostic::error("graph-json", Some(place), message).with_help("save it as UTF-8 without one"));
+    }
     serde_json::from_str(text).map_err(|error| {
         let message = error.to_string();
         let place = format!(" at line {} column {}", error.line(), error.column());

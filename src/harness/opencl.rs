@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tilewright_device::{BuildOptions, DeviceError, POISON, RunOptions, Session, devices, select};
+use tilewright_device::{BuildOptions, DeviceError, POISON, Program as Built, RunOptions, Session, devices, select};
 use tilewright_interp::Tensor;
 use tilewright_interp::{Argument, Arguments};
-use tilewright_ir::{Bindings, Buffer, PrimFunc, validate};
+use tilewright_ir::{Bindings, Buffer, Diagnostic, PrimFunc, validate};
 
 use super::engine::{Engine, Fault, Program, Ran};
 use super::layout::shape;
@@ -15,6 +15,7 @@ use crate::codegen::{self, Generated, Options, generate_with};
 #[derive(Debug)]
 pub struct OpenCl {
     session: Session,
+    options: RunOptions,
 }
 
 impl OpenCl {
@@ -25,7 +26,8 @@ impl OpenCl {
     pub fn open(wanted: Option<&str>) -> Result<Self, Fault> {
         let all = devices().map_err(|error| fault(&error))?;
         let info = select(&all, wanted).map_err(|error| fault(&error))?;
-        Session::open(info).map(|session| Self { session }).map_err(|error| fault(&error))
+        let options = RunOptions::default();
+        Session::open(info).map(|session| Self { session, options }).map_err(|error| fault(&error))
     }
 
     /// The device, opened.
@@ -33,8 +35,32 @@ impl OpenCl {
         &self.session
     }
 
+    /// The same device with this many guard bytes after each buffer: none for a driver that looks at bounds itself.
+    #[must_use]
+    pub fn guarded_by(mut self, bytes: u64) -> Self {
+        self.options.guard_bytes = bytes;
+        self
+    }
+
+    /// The kernels of a function, as they are run here.
+    ///
+    /// # Errors
+    /// See [`generate_with`].
+    pub fn generate(func: &PrimFunc) -> Result<Generated, Vec<Diagnostic>> {
+        // Devices do not trap what is outside of a texture; kernels that access none are the same either way.
+        generate_with(validate(func)?, &Options { checked: true, placed: false })
+    }
+
+    /// Compiles a source: that of one program, or of several ([`codegen::join`]).
+    ///
+    /// # Errors
+    /// The compiler refuses it, or fails.
+    pub fn build(&self, source: &str, flags: Vec<String>) -> Result<Built, DeviceError> {
+        self.session.build(source, &BuildOptions { correctly_rounded: true, flags })
+    }
+
     /// What the device lacks for a program; none if it has all.
-    fn lacks(&self, generated: &Generated) -> Option<String> {
+    pub fn lacks(&self, generated: &Generated) -> Option<String> {
         let info = self.session.info();
         if let Some(buffer) = generated.metadata.buffers.iter().find(|buffer| buffer.image.is_some())
             && !info.images
@@ -49,20 +75,31 @@ impl OpenCl {
     }
 
     fn run_func(&self, func: &PrimFunc, symbols: &Bindings, arguments: &mut Arguments) -> Result<Ran, Fault> {
-        let first = |found: Vec<tilewright_ir::Diagnostic>| {
-            Fault::Error(found.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
-        };
-        // Devices do not trap what is outside of a texture; kernels that access none are the same either way.
-        let options = Options { checked: true, placed: false };
-        let generated = generate_with(validate(func).map_err(first)?, &options).map_err(first)?;
+        let generated = Self::generate(func)
+            .map_err(|found| Fault::Error(found.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")))?;
         if let Some(what) = self.lacks(&generated) {
             return Err(Fault::Skipped(what));
         }
+        let flags = generated.metadata.build_options.clone();
+        let program = self.build(&generated.source, flags).map_err(|error| fault(&error))?;
+        self.launch(func, &generated, &program, symbols, arguments)
+    }
+
+    /// Runs the kernels of a function in a program that holds them.
+    ///
+    /// # Errors
+    /// As for [`Engine::run`].
+    pub fn launch(
+        &self,
+        func: &PrimFunc,
+        generated: &Generated,
+        program: &Built,
+        symbols: &Bindings,
+        arguments: &mut Arguments,
+    ) -> Result<Ran, Fault> {
         let given = given(func, symbols, arguments).map_err(Fault::Error)?;
         let plan = generated.plan(&given).map_err(|error| Fault::Error(error.to_string()))?;
-        let options = BuildOptions { correctly_rounded: true, flags: generated.metadata.build_options.clone() };
-        let program = self.session.build(&generated.source, &options).map_err(|error| fault(&error))?;
-        let output = self.session.run(&program, &plan, &RunOptions::default()).map_err(|error| fault(&error))?;
+        let output = self.session.run(program, &plan, &self.options).map_err(|error| fault(&error))?;
         if let Some(outside) = generated.outside_texture(&output.buffers, symbols) {
             return Err(Fault::Trap { message: outside.to_string(), is_undefined_read: false });
         }
@@ -84,7 +121,7 @@ impl OpenCl {
         if !program.correctly_rounded() {
             detail.push_str(", division is not correctly rounded on this device");
         }
-        Ok(Ran { detail, notes: generated.metadata.notes })
+        Ok(Ran { detail, notes: generated.metadata.notes.clone() })
     }
 }
 

@@ -226,5 +226,8 @@ fn fresh_axes(buffer: &ir::Buffer, prefix: &str) -> Vec<ir::Axis> {
 
 pub(super) fn to_scope((value, span): &Arg<'_>) -> Eval<ir::Scope> {
     let text = to_str(value, *span)?;
-    text.parse().map_err(|error: ir::buffer::ScopeError| Diagnostic::error("scope", Some(*span), error.to_string()))
+    text.parse().map_err(|error: ir::buffer::ScopeError| {
+        let names = ir::Scope::ALL.map(|scope| format!("'{scope}'")).join(", ");
+        Diagnostic::error("scope", Some(*span), error.to_string()).with_help(format!("scopes are {names}"))
+    })
 }

@@ -198,7 +198,9 @@ impl Stage {
         let run = &self.loops[iter];
         if run.kind != ForKind::Serial {
             let message = format!("the loop `{}` is {} already", run.name, kind_name(run.kind));
-            let error = Diagnostic::error("loop-kind", Some(span), message);
+            let error = Diagnostic::error("loop-kind", Some(span), message).with_help(
+                "a loop has one kind: parallel, vectorized, unrolled or bound; split it, or choose another one",
+            );
             return Err(run.kind_span.map_or(error.clone(), |span| error.with_label(span, "here")));
         }
         Ok(position)

@@ -11,8 +11,14 @@ impl<'a> Reader<'a> {
     /// `T.func_attr({...})`: with `attrs` what goes there, without them what buffers need to know. The maps of `layout_transform_map` are read when their buffer is declared.
     pub(super) fn func_attr(&mut self, call: &'a ast::ExprCall, attrs: Option<&mut FuncAttrs>) -> Option<()> {
         let mut attrs = attrs;
-        let args = self.args(call, "func_attr", &["attrs"], 1)?;
-        for (key, value) in self.dict(args.get(0)?)? {
+        let told = self.found.len();
+        let args = self.args(call, "func_attr", &["attrs"], 1);
+        let entries = args.and_then(|args| self.dict(args.get(0)?));
+        if attrs.is_some() {
+            // What is wrong with the call itself was told when its buffers were looked for.
+            self.found.truncate(told);
+        }
+        for (key, value) in entries? {
             match key {
                 "layout_transform_map" if attrs.is_none() => self.layout_transform_map(value)?,
                 "axis_separators" if attrs.is_none() => {
@@ -22,14 +28,12 @@ impl<'a> Reader<'a> {
                 }
                 "tile_layout" if attrs.is_none() => self.tile_layout(value)?,
                 "layout_transform_map" | "axis_separators" | "tile_layout" => {}
-                "texture_limits" => {
-                    let limits = self.texture_limits(value)?;
-                    if let Some(attrs) = attrs.as_deref_mut() {
-                        attrs.texture_limits = Some(limits);
-                    }
-                }
                 _ => {
                     let Some(attrs) = attrs.as_deref_mut() else { continue };
+                    if key == "texture_limits" {
+                        attrs.texture_limits = self.texture_limits(value);
+                        continue;
+                    }
                     let value = self.attr_value(value)?;
                     attrs.other.push((key.to_owned(), value));
                 }

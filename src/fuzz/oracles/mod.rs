@@ -1,7 +1,11 @@
 //! Every oracle by name: one file each.
 
+pub mod device;
 pub mod judge_maps;
 pub mod passes;
+pub mod planner;
+pub mod read;
+pub mod roundtrip;
 mod self_test;
 
 use super::oracle::{Environment, Oracle};
@@ -30,6 +34,36 @@ pub static ORACLES: &[Entry] = &[
         summary: "the judge's verdicts on index maps against every point tried",
         make: |environment| session(judge_maps::JudgeMaps::new, environment),
     },
+    Entry {
+        name: device::Devices::NAME,
+        summary: "the kernels of a program on every device present against the interpreter",
+        make: |environment| session(device::Devices::new, environment),
+    },
+    Entry {
+        name: planner::Planner::NAME,
+        summary: "memory plans in simulated memory with guard bands and poison, and against the judge",
+        make: |environment| session(planner::Planner::new, environment),
+    },
+    Entry {
+        name: roundtrip::RoundTrip::NAME,
+        summary: "print, then read: programs, maps, XLA's shapes, graphs and plans",
+        make: |environment| session(roundtrip::RoundTrip::new, environment),
+    },
+    Entry {
+        name: read::ReadScript::NAME,
+        summary: "the readers of TVMScript and TE on texts that are right, nearly right and wrong",
+        make: |environment| session(read::ReadScript::new, environment),
+    },
+    Entry {
+        name: read::ReadLayout::NAME,
+        summary: "the readers of layouts, maps, shapes and formats on such texts",
+        make: |environment| session(read::ReadLayout::new, environment),
+    },
+    Entry {
+        name: read::ReadGraph::NAME,
+        summary: "the readers of graphs, plans and findings on such texts",
+        make: |environment| session(read::ReadGraph::new, environment),
+    },
 ];
 
 fn session<O: Oracle + 'static>(
@@ -42,23 +76,4 @@ fn session<O: Oracle + 'static>(
 /// The oracle of that name; also those that are in no list because they fail on purpose.
 pub fn by_name(name: &str) -> Option<&'static Entry> {
     ORACLES.iter().chain(self_test::ENTRIES).find(|entry| entry.name == name)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fuzz::{Tally, bytes};
-
-    #[test]
-    fn every_oracle_holds_on_its_first_cases() {
-        for entry in ORACLES {
-            let mut runner = (entry.make)(&Environment::default()).unwrap();
-            let mut tally = Tally::default();
-            for number in 0..20 {
-                let found = runner.run(&[bytes::of_case(0, entry.name, number)], &mut tally);
-                assert!(found.is_empty(), "{found:#?}");
-            }
-            assert!(tally.held > 5, "{}: {tally:#?}", entry.name);
-        }
-    }
 }

@@ -1,12 +1,25 @@
 //! Programs: recipes from which functions are built.
+//!
+//! - [`recipe`] is the data; `draw` draws it from bytes, `simpler` makes it smaller, `features` says what is in it.
+//! - `build` makes a function of a recipe. It never fails: an index that would leave its tensor starts again, a type that
+//!   lacks an operator takes another.
+
+mod build;
+mod draw;
+mod features;
+pub mod recipe;
+mod simpler;
+#[cfg(test)]
+mod tests;
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
-use tilewright_ir::{Buffer, Expr, ForKind, FuncAttrs, Module, PrimFunc, ScalarType, Stmt, Var};
+use tilewright_ir::{Module, PrimFunc};
 
 use super::case::Case;
 use super::config::Config;
-use super::map::MapCase;
+
+pub use recipe::Recipe;
 
 /// A program, as a recipe or as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,16 +34,6 @@ pub enum ProgramCase {
         /// Seed of the input values.
         seed: u64,
     },
-}
-
-/// What a generated program is made of.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Recipe {
-    /// Seed of the input values.
-    pub seed: u64,
-    /// The shape, and the layout of the input.
-    pub layout: MapCase,
 }
 
 /// A program ready to run.
@@ -49,7 +52,7 @@ impl ProgramCase {
     /// It does not validate, or the text cannot be read: in a sentence.
     pub fn build(&self) -> Result<Program, String> {
         let (func, seed) = match self {
-            Self::Recipe(recipe) => (recipe.func().ok_or("no function")?, recipe.seed),
+            Self::Recipe(recipe) => (build::func(recipe), recipe.seed),
             Self::Tvmscript { text, seed } => {
                 let module = tilewright_script::read_module(text);
                 let module = module.map_err(|found| found.first().map_or(String::new(), ToString::to_string))?;
@@ -63,41 +66,19 @@ impl ProgramCase {
     }
 }
 
-impl Recipe {
-    fn func(&self) -> Option<PrimFunc> {
-        let built = self.layout.build()?;
-        let shape: Vec<Expr> = self.layout.shape.iter().map(|&extent| Expr::int(extent)).collect();
-        let source = Buffer::compact("A", ScalarType::Float32, shape.clone());
-        let target = Buffer::compact("B", ScalarType::Float32, shape.clone());
-        let vars: Vec<Var> = (0..shape.len()).map(|axis| Var::index(format!("i{axis}"))).collect();
-        let at = || vars.iter().map(Expr::from).collect::<Vec<_>>();
-        let value = Expr::load(&source, at()) + Expr::float_of(1.0, ScalarType::Float32);
-        let mut body = Stmt::store(&target, at(), value);
-        for (var, extent) in vars.iter().zip(&shape).rev() {
-            body = Stmt::for_loop(var, extent.clone(), ForKind::Serial, body);
-        }
-        let mut attrs = FuncAttrs::default();
-        attrs.layout_transform_map.push((source.data.clone(), vec![built.map]));
-        let params = ["a", "b"].map(|name| Var::new(name, ScalarType::Handle));
-        let buffer_map = params.iter().cloned().zip([source, target]).collect();
-        Some(PrimFunc { name: "main".into(), params: params.to_vec(), buffer_map, attrs, body })
-    }
-}
-
 impl Case for ProgramCase {
     fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
-        Ok(Self::Recipe(Recipe { seed: u.arbitrary()?, layout: MapCase::draw(u, config)? }))
+        Ok(Self::Recipe(draw::recipe(u, config)?))
     }
 
     fn simpler(&self) -> Vec<Self> {
         let Self::Recipe(recipe) = self else { return Vec::new() };
-        let layouts = recipe.layout.simpler().into_iter();
-        layouts.map(|layout| Self::Recipe(Recipe { layout, ..recipe.clone() })).collect()
+        simpler::simpler(recipe).into_iter().map(Self::Recipe).collect()
     }
 
     fn features(&self) -> Vec<String> {
         match self {
-            Self::Recipe(recipe) => recipe.layout.features(),
+            Self::Recipe(recipe) => features::of(recipe),
             Self::Tvmscript { .. } => Vec::new(),
         }
     }

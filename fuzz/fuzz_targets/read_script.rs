@@ -1,0 +1,4 @@
+//! The reader of TVMScript on arbitrary bytes.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tilewright_fuzz::look("read_script", data));

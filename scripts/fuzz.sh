@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# Runs the cargo-fuzz targets, one after the other, and prints a table of what they did. A finding ends with status 1.
+#
+#   scripts/fuzz.sh                          every target for a minute
+#   scripts/fuzz.sh --seconds 600 passes     one of them for ten
+#   scripts/fuzz.sh --minimise passes        makes its corpus small again, after a long run with --keep
+#
+# A finding lies in fuzz/artifacts/TARGET/: the input as libFuzzer has it, and as a file for `tilewright replay`.
+# Runs begin with the seeds in fuzz/corpus/ alone, and with the same random numbers. With --keep, what libFuzzer learns goes to
+# fuzz/target/corpus/TARGET and is there the next time; the seeds change with --minimise alone, which takes that in.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+ALL=(read_script read_layout read_graph roundtrip passes judge_vs_brute certificate planner device)
+SEED=1          # the same campaign each time
+MEMORY=4096     # MiB; the sanitizer takes its share
+TIMEOUT=20      # seconds for one input
+LENGTH=1024     # bytes of an input, as src/fuzz/bytes.rs has it
+CARGO_FUZZ_VERSION=0.13.2
+
+seconds=60
+keep=
+minimise=
+targets=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --seconds) seconds=${2:?--seconds takes a number}; shift ;;
+    --keep) keep=yes ;;
+    --minimise) minimise=yes ;;
+    -h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -*) printf 'fuzz: unknown option %s\n' "$1" >&2; exit 2 ;;
+    *)
+      [ -e "fuzz/fuzz_targets/$1.rs" ] || { printf 'fuzz: no target %s; there are %s\n' "$1" "${ALL[*]}" >&2; exit 2; }
+      targets+=("$1")
+      ;;
+  esac
+  shift
+done
+[ ${#targets[@]} -gt 0 ] || targets=("${ALL[@]}")
+case $seconds in '' | *[!0-9]*) printf 'fuzz: --seconds takes a whole number\n' >&2; exit 2 ;; esac
+
+say() { printf 'fuzz: %s\n' "$*" >&2; }
+
+# Status 3 is for what could not be looked at, as everywhere in this project.
+skip() {
+  printf 'skipped: cargo-fuzz targets: %s\n' "$1"
+  exit 3
+}
+
+if [ -n "${FUZZ_TOOLCHAIN:-}" ]; then
+  toolchain=$FUZZ_TOOLCHAIN
+elif cargo +nightly --version >/dev/null 2>&1; then
+  toolchain=nightly
+else
+  say "libFuzzer needs a nightly compiler. Install one and run this again:"
+  say "  rustup toolchain install nightly --profile minimal"
+  skip "there is no nightly toolchain"
+fi
+if ! cargo fuzz --version >/dev/null 2>&1; then
+  say "installing cargo-fuzz $CARGO_FUZZ_VERSION"
+  cargo install --quiet --locked --version "$CARGO_FUZZ_VERSION" cargo-fuzz >&2 || skip "cargo-fuzz cannot be installed"
+fi
+
+# Drivers: nothing is kept of the kernels, Oclgrind is there where it is installed, and reports to a file.
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+export POCL_KERNEL_CACHE=0 POCL_CACHE_DIR=$scratch/pocl OCLGRIND_LOG=$scratch/oclgrind.log OCLGRIND_DATA_RACES=1
+mkdir -p "$POCL_CACHE_DIR"
+[ -n "${OCL_ICD_VENDORS:-}" ] || OCL_ICD_VENDORS=$(scripts/opencl-vendors.sh 2>/dev/null) || true
+[ -z "${OCL_ICD_VENDORS:-}" ] || export OCL_ICD_VENDORS
+# OpenCL drivers keep what they have until the end: that is no leak of ours. PoCL handles signals of its own kernels.
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0:detect_odr_violation=0:allow_user_segv_handler=1}
+
+say "building with $toolchain ($(cargo "+$toolchain" --version))"
+began=$SECONDS
+if ! cargo "+$toolchain" fuzz build >"$scratch/build.log" 2>&1; then
+  tail -40 "$scratch/build.log" >&2
+  say "the targets do not build"
+  exit 1
+fi
+say "built in $((SECONDS - began)) s"
+
+if [ -n "$minimise" ]; then
+  for target in "${targets[@]}"; do
+    mkdir -p "fuzz/target/corpus/$target" "fuzz/corpus/$target"
+    cp -n fuzz/target/corpus/"$target"/* "fuzz/corpus/$target/" 2>/dev/null
+    cargo "+$toolchain" fuzz cmin "$target" -- -max_len="$LENGTH" -timeout="$TIMEOUT" >"$scratch/cmin.log" 2>&1 \
+      || { tail -20 "$scratch/cmin.log" >&2; exit 1; }
+    printf '%s: %s seeds, %s bytes\n' "$target" "$(find "fuzz/corpus/$target" -type f | wc -l)" \
+      "$(cat fuzz/corpus/"$target"/* | wc -c)"
+  done
+  exit 0
+fi
+
+number() { sed -n "s/^stat::$1: *//p" "$2" | tail -1; }
+
+found=0
+skipped=0
+printf '%-16s %10s %10s %9s %9s %8s  %s\n' target runs runs/s edges features corpus result
+for target in "${targets[@]}"; do
+  learnt=$scratch/corpus/$target
+  [ -z "$keep" ] || learnt=fuzz/target/corpus/$target
+  mkdir -p "$learnt" "fuzz/corpus/$target" "fuzz/artifacts/$target"
+  # The readers take text; what the others take are bytes that cases are drawn from.
+  dictionary=fuzz/dictionaries/$target.dict
+  [ -e "$dictionary" ] || dictionary=fuzz/dictionaries/cases.dict
+  log=$scratch/$target.log
+  cargo "+$toolchain" fuzz run "$target" "$learnt" "fuzz/corpus/$target" -- -dict="$dictionary" -seed="$SEED" \
+    -max_total_time="$seconds" -rss_limit_mb="$MEMORY" -timeout="$TIMEOUT" -max_len="$LENGTH" -print_final_stats=1 \
+    >"$log" 2>&1
+  status=$?
+  runs=$(number number_of_executed_units "$log")
+  rate=$(number average_exec_per_sec "$log")
+  last=$(grep -E '^#[0-9]+.*cov:' "$log" | tail -1)
+  edges=$(sed -n 's/.*cov: \([0-9]*\).*/\1/p' <<<"$last")
+  features=$(sed -n 's/.* ft: \([0-9]*\).*/\1/p' <<<"$last")
+  corpus=$(sed -n 's/.* corp: \([0-9]*\).*/\1/p' <<<"$last")
+  why=$(sed -n 's/^skipped: //p' "$log" | head -1)
+  result=clean
+  if [ "$status" -ne 0 ]; then
+    result="FOUND SOMETHING (status $status)"
+    found=1
+  elif [ -n "$why" ]; then
+    result="skipped: $why"
+    skipped=1
+  elif [ "${runs:-0}" -eq 0 ]; then
+    result="RAN NOTHING"
+    found=1
+  fi
+  printf '%-16s %10s %10s %9s %9s %8s  %s\n' "$target" "${runs:--}" "${rate:--}" "${edges:--}" "${features:--}" \
+    "${corpus:--}" "$result"
+  if [ "$status" -ne 0 ]; then
+    tail -60 "$log" >&2
+    find "fuzz/artifacts/$target" -type f -newer "$POCL_CACHE_DIR" -printf 'fuzz: %p\n' >&2
+  fi
+done
+[ "$skipped" -eq 0 ] || printf 'skipped: some targets could not look at anything\n'
+exit "$found"

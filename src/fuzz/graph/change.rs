@@ -1,0 +1,193 @@
+//! One thing of a plan is changed: most such plans are wrong, and some are as good as before.
+
+use arbitrary::Unstructured;
+use serde::{Deserialize, Serialize};
+use tilewright_ir::{MemoryPlan, Region, Room, ScalarType, Scope};
+
+/// A changed plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mutation {
+    /// Which plan: [`super::strategy`].
+    pub strategy: u8,
+    /// What is changed in it.
+    pub change: Change,
+}
+
+/// A change of a plan; tensors and pools are taken modulo how many there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// A tensor and its views begin so many bytes, or columns and rows, later; earlier if negative.
+    Shift(usize, i8, i8),
+    /// One tensor alone, views left where they are, begins so many bytes or columns later.
+    ShiftAlone(usize, i8),
+    /// A pool is larger by so many bytes, or columns and rows; smaller if negative.
+    Resize(usize, i8, i8),
+    /// Two tensors and their views change places, each with its own size.
+    Swap(usize, usize),
+    /// A tensor and its views go where another one lies.
+    Onto(usize, usize),
+    /// A tensor and its views go into another pool, at the offset that they have.
+    Into(usize, usize),
+    /// A pool holds another element type.
+    Dtype(usize, usize),
+    /// A pool is in another scope.
+    Scope(usize, usize),
+    /// A region is larger by so many bytes, or columns; smaller if negative.
+    Region(usize, i8),
+    /// A tensor begins at an end of the numbers.
+    Far(usize, bool),
+    /// A pool that nobody uses.
+    Spare,
+    /// Two pools change their numbers.
+    Renumber(usize, usize),
+}
+
+impl Change {
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Shift(..) => "shift",
+            Self::ShiftAlone(..) => "shift_alone",
+            Self::Resize(..) => "resize",
+            Self::Swap(..) => "swap",
+            Self::Onto(..) => "onto",
+            Self::Into(..) => "into",
+            Self::Dtype(..) => "dtype",
+            Self::Scope(..) => "scope",
+            Self::Region(..) => "region",
+            Self::Far(..) => "far",
+            Self::Spare => "spare",
+            Self::Renumber(..) => "renumber",
+        }
+    }
+
+    /// The changed plan; `roots` says of each tensor which one's memory it shows.
+    pub fn apply(self, plan: &MemoryPlan, roots: &[usize]) -> MemoryPlan {
+        let mut plan = plan.clone();
+        let (n_tensors, n_pools) = (plan.places.len().max(1), plan.pools.len().max(1));
+        if plan.places.is_empty() || plan.pools.is_empty() {
+            return plan;
+        }
+        let same = |one: usize, other: usize| roots[one] == roots[other];
+        match self {
+            Self::Shift(at, x, y) => {
+                for tensor in (0..n_tensors).filter(|&tensor| same(tensor, at % n_tensors)) {
+                    shift(&mut plan.places[tensor].region, x.into(), y.into());
+                }
+            }
+            Self::ShiftAlone(at, x) => shift(&mut plan.places[at % n_tensors].region, x.into(), 0),
+            Self::Resize(at, x, y) => match &mut plan.pools[at % n_pools].room {
+                Room::Bytes(bytes) => *bytes = bytes.saturating_add_signed(x.into()),
+                Room::Texels { width, height } => {
+                    *width = width.saturating_add_signed(x.into());
+                    *height = height.saturating_add_signed(y.into());
+                }
+            },
+            Self::Swap(one, other) => {
+                let (one, other) = (one % n_tensors, other % n_tensors);
+                let (to_other, to_one) = (plan.places[other], plan.places[one]);
+                for tensor in 0..n_tensors {
+                    let to = if same(tensor, one) { to_other } else { to_one };
+                    if same(tensor, one) || same(tensor, other) {
+                        plan.places[tensor].pool = to.pool;
+                        plan.places[tensor].region = begins(plan.places[tensor].region, to.region);
+                    }
+                }
+            }
+            Self::Onto(one, other) => {
+                let to = plan.places[other % n_tensors];
+                for tensor in (0..n_tensors).filter(|&tensor| same(tensor, one % n_tensors)) {
+                    plan.places[tensor].pool = to.pool;
+                    plan.places[tensor].region = begins(plan.places[tensor].region, to.region);
+                }
+            }
+            Self::Into(at, pool) => {
+                for tensor in (0..n_tensors).filter(|&tensor| same(tensor, at % n_tensors)) {
+                    plan.places[tensor].pool = pool % n_pools;
+                }
+            }
+            Self::Dtype(at, to) => {
+                use ScalarType::{Float16, Float32, Float64, Int8, Int64, UInt8, UInt16};
+                let types = [Float16, Float32, Int8, UInt8, UInt16, Int64, Float64];
+                plan.pools[at % n_pools].dtype = types[to % types.len()].into();
+            }
+            Self::Scope(at, to) => plan.pools[at % n_pools].scope = Scope::ALL[to % Scope::ALL.len()],
+            Self::Region(at, by) => match &mut plan.places[at % n_tensors].region {
+                Region::Bytes { size, .. } => *size = size.saturating_add_signed(by.into()),
+                Region::Texels { width, .. } => *width = width.saturating_add_signed(by.into()),
+            },
+            Self::Far(at, last) => {
+                let by = if last { 0 } else { 1 << 62 };
+                let region = &mut plan.places[at % n_tensors].region;
+                match region {
+                    Region::Bytes { offset, .. } => *offset = u64::MAX - by,
+                    Region::Texels { x, .. } => *x = u64::MAX - by,
+                }
+            }
+            Self::Spare => plan.pools.push(plan.pools[0].clone()),
+            Self::Renumber(one, other) => {
+                let (one, other) = (one % n_pools, other % n_pools);
+                plan.pools.swap(one, other);
+                for place in &mut plan.places {
+                    place.pool = if place.pool == one {
+                        other
+                    } else if place.pool == other {
+                        one
+                    } else {
+                        place.pool
+                    };
+                }
+            }
+        }
+        plan
+    }
+}
+
+impl Mutation {
+    /// Draws a change.
+    pub(super) fn draw(u: &mut Unstructured<'_>) -> arbitrary::Result<Self> {
+        let strategy = u.int_in_range(0..=2)?;
+        let (at, other) = (u.int_in_range(0..=60usize)?, u.int_in_range(0..=60usize)?);
+        let change = match u.int_in_range(0..=13)? {
+            0 => Change::Shift(at, step(u)?, step(u)?),
+            1 => Change::ShiftAlone(at, step(u)?),
+            2 | 3 => Change::Resize(at, step(u)?, step(u)?),
+            4 => Change::Swap(at, other),
+            5 | 6 => Change::Onto(at, other),
+            7 => Change::Into(at, other),
+            8 => Change::Dtype(at, other),
+            9 => Change::Scope(at, other),
+            10 => Change::Region(at, step(u)?),
+            11 => Change::Far(at, u.arbitrary()?),
+            12 => Change::Spare,
+            _ => Change::Renumber(at, other),
+        };
+        Ok(Self { strategy, change })
+    }
+}
+
+/// A little, or the alignments of buffers.
+fn step(u: &mut Unstructured<'_>) -> arbitrary::Result<i8> {
+    u.choose(&[0, 1, -1, 1, -1, 2, -2, 3, 4, -4, 8, 16, 64, -64]).copied()
+}
+
+fn shift(region: &mut Region, by_x: i64, by_y: i64) {
+    match region {
+        Region::Bytes { offset, .. } => *offset = offset.saturating_add_signed(by_x),
+        Region::Texels { x, y, .. } => {
+            *x = x.saturating_add_signed(by_x);
+            *y = y.saturating_add_signed(by_y);
+        }
+    }
+}
+
+/// A region that begins where another one does, if they are of one kind.
+fn begins(region: Region, at: Region) -> Region {
+    match (region, at) {
+        (Region::Bytes { size, .. }, Region::Bytes { offset, .. }) => Region::Bytes { offset, size },
+        (Region::Texels { width, height, .. }, Region::Texels { x, y, .. }) => Region::Texels { x, y, width, height },
+        _ => region,
+    }
+}

@@ -1,0 +1,234 @@
+//! The function of a recipe. It never fails, and the function is valid: every index lies inside of its tensor, every type has
+//! the operators that are used on it, nothing is read that was not written.
+
+mod index;
+mod nest;
+mod tensors;
+mod value;
+
+use tilewright_ir::{AxisSeparators, Buffer, Expr, FuncAttrs, PrimFunc, ScalarType, Scope, Stmt, StmtKind, Var};
+
+use self::nest::{Loops, Part};
+use self::tensors::{Made, made};
+use self::value::{Values, constant, operator};
+use super::recipe::{Binary, Keep, Recipe, Reduce, ReduceOp, Stage, View};
+
+/// Most iterations of a nest.
+const ITERATIONS: i64 = 1 << 14;
+
+/// The function.
+pub(super) fn func(recipe: &Recipe) -> PrimFunc {
+    let mut attrs = FuncAttrs::default();
+    let mut params = Vec::new();
+    let mut buffer_map = Vec::new();
+    let mut tensors = Vec::new();
+    let mut allocated = Vec::new();
+    for (number, input) in recipe.inputs.iter().enumerate() {
+        tensors.push(made(input, format!("A{number}"), &mut attrs));
+        params.push(Var::new(format!("a{number}"), ScalarType::Handle));
+    }
+    let scalars = recipe.scalars.iter().enumerate().map(|(number, ty)| Var::new(format!("s{number}"), ty.scalar));
+    let scalars: Vec<Var> = scalars.collect();
+    params.extend(scalars.iter().cloned());
+    for (number, stage) in recipe.stages.iter().enumerate() {
+        let is_output = stage.is_output || number + 1 == recipe.stages.len();
+        let target = made(&stage.target, format!("{}{number}", if is_output { "B" } else { "T" }), &mut attrs);
+        if is_output {
+            params.push(Var::new(format!("b{number}"), ScalarType::Handle));
+        } else {
+            allocated.push(target.buffer.clone());
+        }
+        tensors.push(target);
+    }
+    let handles = params.iter().filter(|param| param.dtype().scalar == ScalarType::Handle).cloned();
+    let passed = tensors.iter().filter(|made| !allocated.contains(&made.buffer)).map(|made| made.buffer.clone());
+    buffer_map.extend(handles.zip(passed));
+    let mut builder = Builder { tensors: &tensors, scalars: &scalars, views: Vec::new() };
+    let stages = recipe.stages.iter().enumerate().map(|(number, stage)| {
+        let is_last = number + 1 == recipe.stages.len();
+        builder.stage(stage, number, recipe.inputs.len() + number, is_last)
+    });
+    let mut body = Stmt::seq(stages.collect());
+    for buffer in builder.views.into_iter().rev() {
+        body = Stmt::new(StmtKind::DeclBuffer { buffer, body: Box::new(body) });
+    }
+    for buffer in allocated.into_iter().rev() {
+        body = Stmt::new(StmtKind::Allocate { buffer, body: Box::new(body) });
+    }
+    PrimFunc { name: "main".into(), params, buffer_map, attrs, body }
+}
+
+struct Builder<'a> {
+    tensors: &'a [Made],
+    scalars: &'a [Var],
+    /// Views to declare.
+    views: Vec<Buffer>,
+}
+
+/// What a stage is built of.
+struct Target<'a> {
+    stage: &'a Stage,
+    /// As it is stored.
+    seen: Made,
+    /// The shape that the loops run over.
+    shape: Vec<i64>,
+    reduced: Vec<i64>,
+    /// How many tensors come before it.
+    number: usize,
+    is_last: bool,
+}
+
+impl Builder<'_> {
+    fn stage(&mut self, stage: &Stage, number: usize, place: usize, is_last: bool) -> Stmt {
+        let target = &self.tensors[place];
+        let whole = |view: &View| matches!(view, View::Same | View::Flat | View::Fold(_) | View::Transposed);
+        let seen = stage.through.filter(whole).and_then(|view| target.seen(view)).unwrap_or_else(|| target.clone());
+        if seen.buffer != target.buffer {
+            self.views.push(seen.buffer.clone());
+        }
+        let mut reduced = stage.reduced();
+        let size: i64 = target.shape.iter().product();
+        while reduced.iter().product::<i64>() * size > ITERATIONS && !reduced.is_empty() {
+            reduced.pop();
+        }
+        let shape = target.shape.clone();
+        let is_texture = target.buffer.scope.is_texture();
+        let last = shape.last().copied().unwrap_or(1);
+        let lanes = stage.lanes.filter(|lanes| {
+            let fits = [2, 3, 4, 8, 16].contains(lanes) && i64::from(*lanes) <= last;
+            fits && !is_texture && target.is_plain && target.buffer.dtype.is_scalar() && seen.buffer == target.buffer
+        });
+        let target = Target { stage, seen, shape, reduced, number: place, is_last };
+        let Some(lanes) = lanes else {
+            let part = if is_texture { Part::Texels } else { Part::Whole };
+            return self.part(&target, part, &format!("i{number}_"));
+        };
+        let vectors = self.part(&target, Part::Vectors(lanes), &format!("v{number}_"));
+        let start = last - last % i64::from(lanes);
+        let rest = (start < last).then(|| self.part(&target, Part::Rest(start), &format!("r{number}_")));
+        Stmt::seq([vectors].into_iter().chain(rest).collect())
+    }
+
+    fn part(&mut self, target: &Target<'_>, part: Part, prefix: &str) -> Stmt {
+        let reduce = target.stage.reduce.as_ref().filter(|_| !matches!(part, Part::Texels));
+        match reduce {
+            None => self.elementwise(target, part, prefix),
+            Some(reduce) => self.reduction(target, reduce, part, prefix),
+        }
+    }
+
+    fn elementwise(&mut self, target: &Target<'_>, part: Part, prefix: &str) -> Stmt {
+        let loops = Loops::new(target.stage, &target.shape, &[], part, prefix);
+        let ty = target.seen.buffer.dtype.scalar;
+        let mut values = self.values(target, &loops);
+        let value = values.value(&target.stage.value, ty);
+        let Some(guard) = &target.stage.guard else {
+            let store = target.store(&values, value);
+            return loops.around(store);
+        };
+        let cond = values.test(&guard.test);
+        let otherwise = guard.otherwise.or(if target.is_last { None } else { Some(0) });
+        let is_lanes = !matches!(part, Part::Whole | Part::Rest(_));
+        let body = match otherwise {
+            Some(other) if is_lanes => {
+                let value = values.select(cond, value, constant(other, ty), true);
+                target.store(&values, value)
+            }
+            Some(other) => {
+                let else_body = Some(Box::new(target.store(&values, constant(other, ty))));
+                let then_body = Box::new(target.store(&values, value));
+                Stmt::new(StmtKind::If { cond, then_body, else_body })
+            }
+            // Lanes are stored all or none.
+            None if !cond.dtype().is_scalar() || is_lanes => target.store(&values, value),
+            None => Stmt::guarded(cond, target.store(&values, value)),
+        };
+        loops.around(body)
+    }
+
+    fn reduction(&mut self, target: &Target<'_>, reduce: &Reduce, part: Part, prefix: &str) -> Stmt {
+        let ty = target.seen.buffer.dtype.scalar;
+        let loops = Loops::new(target.stage, &target.shape, &target.reduced, part, prefix);
+        let mut values = self.values(target, &loops);
+        let value = values.value(&target.stage.value, ty);
+        let value = values.wide(value);
+        let init = values.wide(constant(reduce.init, ty));
+        let op = operator(combine(reduce.op), ty.class());
+        if reduce.keep == Keep::Local {
+            let local = Buffer::compact(format!("{prefix}sum"), target.seen.buffer.dtype, vec![Expr::int(1)]);
+            let lanes = init.dtype();
+            let local = local.with(|info| {
+                info.scope = Scope::Local;
+                info.dtype = lanes;
+                info.axis_separators = AxisSeparators::none(1);
+            });
+            let at = || vec![Expr::int(0)];
+            let update = Stmt::store(&local, at(), Expr::binary(op, Expr::load(&local, at()), value));
+            let done = target.store(&values, Expr::load(&local, at()));
+            return loops.reduced(update, |update| {
+                let body = Stmt::seq(vec![Stmt::store(&local, at(), init), update, done]);
+                Stmt::new(StmtKind::Allocate { buffer: local.clone(), body: Box::new(body) })
+            });
+        }
+        let update = target.store(&values, Expr::binary(op, target.load(&values), value));
+        if reduce.keep == Keep::Apart {
+            let first = Loops::new(target.stage, &target.shape, &[], part, &format!("{prefix}z"));
+            let values = self.values(target, &first);
+            let clear = target.store(&values, init);
+            let clear = first.around(clear);
+            return Stmt::seq(vec![clear, loops.around(update)]);
+        }
+        let clear = target.store(&values, init);
+        loops.reduced(update, |update| Stmt::seq(vec![clear, update]))
+    }
+
+    fn values<'b>(&'b mut self, target: &Target<'_>, loops: &'b Loops) -> Values<'b> {
+        Values {
+            nest: &loops.nest,
+            element_lanes: target.seen.buffer.dtype.lanes,
+            tensors: &self.tensors[..target.number],
+            scalars: self.scalars,
+            views: &mut self.views,
+        }
+    }
+}
+
+fn combine(op: ReduceOp) -> Binary {
+    match op {
+        ReduceOp::Sum => Binary::Add,
+        ReduceOp::Product => Binary::Mul,
+        ReduceOp::Max => Binary::Max,
+        ReduceOp::Min => Binary::Min,
+    }
+}
+
+impl Target<'_> {
+    /// The indices of the element that the nest is at.
+    fn indices(&self, values: &Values<'_>) -> Vec<Expr> {
+        let nest = values.nest;
+        let own: Vec<Expr> = nest.axes.iter().take(self.shape.len()).map(|axis| axis.full.clone()).collect();
+        if self.seen.shape == self.shape && self.seen.buffer.strides.is_none() {
+            return own;
+        }
+        if self.seen.buffer.strides.is_some() {
+            return own.into_iter().rev().collect();
+        }
+        let numeral = own
+            .into_iter()
+            .zip(&self.shape)
+            .reduce(|(high, _), (low, extent)| (high * nest.int(*extent) + low, extent));
+        let numeral = numeral.map_or_else(|| nest.int(0), |(numeral, _)| numeral);
+        match self.seen.shape.as_slice() {
+            [_, by] => vec![numeral.clone().floor_div(nest.int(*by)), numeral.floor_mod(nest.int(*by))],
+            _ => vec![numeral],
+        }
+    }
+
+    fn store(&self, values: &Values<'_>, value: Expr) -> Stmt {
+        Stmt::store(&self.seen.buffer, self.indices(values), values.wide(value))
+    }
+
+    fn load(&self, values: &Values<'_>) -> Expr {
+        Expr::load(&self.seen.buffer, self.indices(values))
+    }
+}

@@ -1,0 +1,79 @@
+//! What the generator makes: nearly everything is valid and runs without a trap, and everything there is comes up.
+
+use std::collections::BTreeMap;
+
+use arbitrary::Unstructured;
+use tilewright_interp::{Config as How, Observers};
+
+use super::{Program, ProgramCase};
+use crate::fuzz::inputs::arguments;
+use crate::fuzz::{Case, Config, bytes};
+
+fn draw(number: u64) -> ProgramCase {
+    let bytes = bytes::of_case(1, "programs", number);
+    ProgramCase::draw(&mut Unstructured::new(&bytes), &Config::default()).unwrap()
+}
+
+/// Why a program has no meaning, with definedness and races watched.
+fn fault(program: &Program) -> Option<String> {
+    let mut arguments = arguments(&program.func, program.seed).unwrap();
+    let how = How { threads: 1, observers: Observers { defined: true, race: true }, ..How::default() };
+    let valid = tilewright_ir::validate(&program.func).unwrap();
+    tilewright_interp::run(valid, &mut arguments, &how).err().map(|error| error.to_string())
+}
+
+#[test]
+fn nearly_every_byte_string_is_a_program_that_runs() {
+    let cases = std::env::var("FUZZ_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(300);
+    let (mut invalid, mut seen) = (Vec::new(), BTreeMap::<String, u64>::new());
+    for number in 0..cases {
+        let case = draw(number);
+        for feature in case.features() {
+            *seen.entry(feature).or_default() += 1;
+        }
+        match case.build() {
+            Err(why) => invalid.push((number, why)),
+            Ok(program) => invalid.extend(fault(&program).map(|why| (number, why))),
+        }
+    }
+    for (number, why) in &invalid {
+        println!("{number}: {why}");
+    }
+    println!("{} of {cases} are valid\n{seen:#?}", cases - invalid.len() as u64);
+    assert!((invalid.len() as u64) * 100 <= cases, "{invalid:#?}");
+    let rare: Vec<_> = ["kind:", "scope:", "layout:", "dtype:", "rank:", "expr:", "for:", "op:"]
+        .iter()
+        .filter(|group| !seen.keys().any(|feature| feature.starts_with(**group)))
+        .collect();
+    assert!(rare.is_empty(), "{rare:?} never came up");
+}
+
+#[test]
+fn no_bytes_make_a_program_too() {
+    let case = ProgramCase::draw(&mut Unstructured::new(&[]), &Config::default()).unwrap();
+    assert_eq!(fault(&case.build().unwrap()), None);
+}
+
+#[test]
+fn simpler_recipes_are_valid_and_end() {
+    for number in 0..30 {
+        let mut case = draw(number);
+        let mut steps = 0;
+        while let Some(simpler) = case.simpler().pop() {
+            case.build().unwrap();
+            assert_ne!(simpler, case);
+            case = simpler;
+            steps += 1;
+            assert!(steps < 2000, "{case:?}");
+        }
+    }
+}
+
+#[test]
+fn recipes_are_written_and_read() {
+    for number in 0..100 {
+        let case = draw(number);
+        let text = serde_json::to_string(&case).unwrap();
+        assert_eq!(serde_json::from_str::<ProgramCase>(&text).unwrap(), case, "{text}");
+    }
+}

@@ -1,0 +1,72 @@
+//! What a cargo-fuzz target does with an input: an oracle looks at it, and what fails is reduced and written to a file.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use super::finding::Finding;
+use super::oracle::{Environment, Tally};
+use super::oracles::by_name;
+use super::session::Runner;
+
+/// How often a finding is looked at again to make it smaller.
+const ATTEMPTS: usize = 500;
+
+/// Why an input did not go through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// There is no such oracle, or it cannot be had here: nothing was looked at.
+    Skipped(String),
+    /// What should hold does not: the finding as text, with the path of its file.
+    Failed(String),
+}
+
+/// A runner, or why there is none.
+type Made = Result<Box<dyn Runner>, String>;
+
+/// Gives an input to an oracle. It is made once in each thread, with the default ranges and every device there is.
+///
+/// # Errors
+/// See [`Stopped`]. The finding's file is written to the folder, with a name that its case alone decides.
+pub fn run(oracle: &str, data: &[u8], folder: &Path) -> Result<(), Stopped> {
+    thread_local! {
+        static RUNNERS: RefCell<BTreeMap<String, Made>> = const { RefCell::new(BTreeMap::new()) };
+    }
+    RUNNERS.with_borrow_mut(|runners| {
+        let made = runners.entry(oracle.to_owned()).or_insert_with(|| make(oracle));
+        let runner = made.as_mut().map_err(|why| Stopped::Skipped(why.clone()))?;
+        look(runner.as_mut(), data, folder)
+    })
+}
+
+fn make(oracle: &str) -> Made {
+    let entry = by_name(oracle).ok_or_else(|| format!("there is no oracle `{oracle}`"))?;
+    (entry.make)(&Environment::default())
+}
+
+fn look(runner: &mut dyn Runner, data: &[u8], folder: &Path) -> Result<(), Stopped> {
+    let Some((_, finding)) = runner.run(&[data.to_vec()], &mut Tally::default()).pop() else { return Ok(()) };
+    let finding = runner.reduce(finding, ATTEMPTS);
+    let text = serde_json::to_string_pretty(&finding).unwrap_or_default() + "\n";
+    let path = folder.join(file_name(&finding));
+    let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, &text));
+    let place = written.map_or_else(|error| format!("not written: {error}"), |()| path.display().to_string());
+    let (what, detail) = (&finding.failure.what, &finding.failure.detail);
+    Err(Stopped::Failed(format!("{}: {what}\n{detail}\n{}\n{place}", finding.oracle, finding.text)))
+}
+
+/// A name for the file: the same for the same case.
+fn file_name(finding: &Finding) -> String {
+    let bytes = finding.case.to_string().into_bytes();
+    let hash = bytes
+        .iter()
+        .fold(0xCBF2_9CE4_8422_2325, |hash: u64, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3));
+    format!("{}-{hash:016x}.json", finding.oracle)
+}
+
+/// Where libFuzzer was told to leave what it finds; the current folder if it was told nothing.
+pub fn artifacts() -> PathBuf {
+    let prefix = env::args().find_map(|argument| argument.strip_prefix("-artifact_prefix=").map(PathBuf::from));
+    prefix.unwrap_or_else(|| ".".into())
+}
