@@ -1,6 +1,5 @@
 # demo: build and show what it does.  test: everything that must hold.  setup: what the build needs.
 # fuzz-smoke: every oracle and every cargo-fuzz target for a short while, the same each time.  bench, fmt, lint: what they say.
-
 # sabotage: which faults the oracles see, as docs/SABOTAGE.md.
 
 .PHONY: demo test setup fuzz-smoke sabotage bench fmt lint
