@@ -11,12 +11,14 @@
 //! - [`oracle`] says what an oracle is and what comes of it; [`oracles`] are all of them, by name.
 //! - [`mutate`] makes one mistake in a program or in evidence: what a judge must not believe.
 //! - [`session`] runs an oracle on bytes, catches panics, counts, reduces; [`finding`] is what is written of a failure.
+//! - [`campaign`] shares time among oracles in worker processes, and measures which faults they see.
 //!
 //! [`strategy`](mod@strategy) has the same cases for proptest.
 //!
 //! The same functions serve `tilewright fuzz`, the cargo-fuzz targets in `fuzz/`, the tests and `tilewright replay`.
 
 pub mod bytes;
+pub mod campaign;
 pub mod case;
 pub mod chain;
 pub mod config;
