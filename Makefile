@@ -1,7 +1,9 @@
 # demo: build and show what it does.  test: everything that must hold.  setup: what the build needs.
 # fuzz-smoke: every oracle and every cargo-fuzz target for a short while, the same each time.  bench, fmt, lint: what they say.
 
-.PHONY: demo test setup fuzz-smoke bench fmt lint
+# sabotage: which faults the oracles see, as docs/SABOTAGE.md.
+
+.PHONY: demo test setup fuzz-smoke sabotage bench fmt lint
 
 demo: setup
 	cargo build --release --bin tilewright
@@ -17,6 +19,11 @@ test: setup
 fuzz-smoke: setup
 	cargo run --quiet --bin tilewright -- fuzz --minutes 0.5 --seed 0
 	scripts/fuzz.sh --seconds 5 || test $$? -eq 3
+
+# A target folder of its own: the program that is shipped has no faults to switch on.
+sabotage: setup
+	cargo build --release --bin tilewright --features sabotage --target-dir target/sabotage
+	target/sabotage/release/tilewright fuzz --sabotage all --minutes 10 --markdown docs/SABOTAGE.md
 
 setup:
 	scripts/setup.sh

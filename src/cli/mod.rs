@@ -11,6 +11,9 @@ pub mod devices;
 pub mod draw;
 pub mod exit;
 pub mod failure;
+pub mod fuzz;
+mod fuzz_sabotage;
+pub mod fuzz_worker;
 pub mod input;
 pub mod layout;
 pub mod map;
@@ -20,6 +23,7 @@ pub mod plan;
 pub mod printer;
 pub mod recheck;
 pub mod relayout;
+pub mod replay;
 pub mod run;
 pub mod validate;
 
@@ -65,6 +69,9 @@ enum Command {
     Relayout(relayout::Args),
     Plan(plan::Args),
     Run(run::Args),
+    Fuzz(fuzz::Args),
+    Replay(replay::Args),
+    FuzzWorker(fuzz_worker::Args),
     Devices(devices::Args),
 }
 
@@ -112,6 +119,9 @@ fn dispatch(cli: &Cli, printer: &mut Printer) -> Result<ExitStatus, Failure> {
         Command::Relayout(args) => relayout::run(args, &cli.global, printer),
         Command::Plan(args) => plan::run(args, &cli.global, printer),
         Command::Run(args) => run::run(args, &cli.global, printer),
+        Command::Fuzz(args) => fuzz::run(args, &cli.global, printer),
+        Command::Replay(args) => replay::run(args, &cli.global, printer),
+        Command::FuzzWorker(args) => fuzz_worker::run(args, &cli.global),
         Command::Devices(args) => devices::run(args, &cli.global, printer),
     }
 }

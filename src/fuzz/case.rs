@@ -27,6 +27,12 @@ pub trait Case: Clone + Debug + PartialEq + Send + Serialize + DeserializeOwned 
 
     /// The case as people read it: TVMScript, a lambda with its shape, an XLA string.
     fn text(&self) -> String;
+
+    /// The same case in a form that does not depend on the generator, where there is one: the program's text in place of its
+    /// recipe. Findings are written in that form where it fails in the same way, so that they mean the same for ever.
+    fn pinned(&self) -> Option<Self> {
+        None
+    }
 }
 
 /// Lists with one item left out, the last first.

@@ -10,10 +10,12 @@
 //! - [`case`] says what a case is: [`map`] index maps as sequences of layout operations, [`program`] programs, and so on.
 //! - [`oracle`] says what an oracle is and what comes of it; [`oracles`] are all of them, by name.
 //! - [`session`] runs an oracle on bytes, catches panics, counts, reduces; [`finding`] is what is written of a failure.
+//! - [`campaign`] shares time among oracles in worker processes, and measures which faults they see.
 //!
 //! The same functions serve `tilewright fuzz`, the cargo-fuzz targets in `fuzz/`, the tests and `tilewright replay`.
 
 pub mod bytes;
+pub mod campaign;
 pub mod case;
 pub mod config;
 pub mod drivers;

@@ -47,7 +47,8 @@ impl Default for Environment {
 }
 
 /// What came of a case.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// What should hold was looked at and holds.
     Held,

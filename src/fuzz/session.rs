@@ -2,6 +2,7 @@
 //! reduced.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
 use std::time::Instant;
 
 use arbitrary::Unstructured;
@@ -24,7 +25,21 @@ pub trait Runner {
     fn run(&mut self, inputs: &[Vec<u8>], tally: &mut Tally) -> Vec<(usize, Finding)>;
 
     /// Makes the case of a finding smaller as long as it fails in the same way, with at most `attempts` looks.
-    fn reduce(&mut self, finding: Finding, attempts: usize) -> Finding;
+    fn reduce(&mut self, finding: Finding, attempts: usize) -> Finding {
+        self.reduce_within(finding, attempts, None)
+    }
+
+    /// As [`Runner::reduce`], and begins no look after `until`.
+    fn reduce_within(&mut self, finding: Finding, attempts: usize, until: Option<Instant>) -> Finding;
+
+    /// The case of an input, as a finding's file has it, and as people read it. Nothing looks at it.
+    fn draw(&self, input: &[u8]) -> Option<serde_json::Value>;
+
+    /// The case as people read it; empty if it is no case of this oracle.
+    fn text(&self, case: &serde_json::Value) -> String;
+
+    /// Simpler cases, the boldest first; none for what is no case of this oracle.
+    fn simpler(&self, case: &serde_json::Value) -> Vec<serde_json::Value>;
 
     /// Looks at the case of a finding's file again.
     ///
@@ -64,7 +79,10 @@ impl<O: Oracle, F: Fn(&Environment) -> Result<O, String>> Session<O, F> {
                 self.renew();
                 let text = payload.downcast_ref::<String>().map(String::as_str);
                 let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("(no message)");
-                vec![Failure::outcome("panic", text)]
+                vec![match last_panic() {
+                    Some((file, line)) => Failure::outcome(format!("panic in {file}"), format!("line {line}: {text}")),
+                    None => Failure::outcome("panic", text),
+                }]
             }
         }
     }
@@ -91,6 +109,7 @@ impl<O: Oracle, F: Fn(&Environment) -> Result<O, String>> Session<O, F> {
             origin: None,
             case: serde_json::to_value(case).unwrap_or_default(),
             text: case.text(),
+            replay: String::new(),
         }
     }
 }
@@ -131,12 +150,12 @@ impl<O: Oracle, F: Fn(&Environment) -> Result<O, String>> Runner for Session<O, 
         found
     }
 
-    fn reduce(&mut self, finding: Finding, attempts: usize) -> Finding {
+    fn reduce_within(&mut self, finding: Finding, attempts: usize, until: Option<Instant>) -> Finding {
         let Ok(mut case) = serde_json::from_value::<O::Case>(finding.case.clone()) else { return finding };
         let (mut failure, mut left) = (finding.failure.clone(), attempts);
         'smaller: loop {
             for simpler in case.simpler() {
-                if left == 0 {
+                if left == 0 || until.is_some_and(|until| Instant::now() >= until) {
                     break 'smaller;
                 }
                 left -= 1;
@@ -147,7 +166,26 @@ impl<O: Oracle, F: Fn(&Environment) -> Result<O, String>> Runner for Session<O, 
             }
             break;
         }
+        if let Some(pinned) = case.pinned()
+            && let Some(found) = self.failure_of(&pinned).filter(|found| found.what == failure.what)
+        {
+            (case, failure) = (pinned, found);
+        }
         Finding { origin: finding.origin, ..Self::finding(&case, failure) }
+    }
+
+    fn draw(&self, input: &[u8]) -> Option<serde_json::Value> {
+        let case = O::Case::draw(&mut Unstructured::new(input), &self.environment.config).ok()?;
+        serde_json::to_value(case).ok()
+    }
+
+    fn text(&self, case: &serde_json::Value) -> String {
+        serde_json::from_value::<O::Case>(case.clone()).map_or_else(|_| String::new(), |case| case.text())
+    }
+
+    fn simpler(&self, case: &serde_json::Value) -> Vec<serde_json::Value> {
+        let Ok(case) = serde_json::from_value::<O::Case>(case.clone()) else { return Vec::new() };
+        case.simpler().iter().filter_map(|simpler| serde_json::to_value(simpler).ok()).collect()
     }
 
     fn replay(&mut self, case: &serde_json::Value) -> Result<Outcome, Diagnostic> {
@@ -156,4 +194,26 @@ impl<O: Oracle, F: Fn(&Environment) -> Result<O, String>> Runner for Session<O, 
         })?;
         Ok(self.look(&[case], &mut Tally::default()).pop().unwrap_or(Outcome::Held))
     }
+}
+
+/// File and line of the last panic, once [`remember_panics`] was called.
+static LAST_PANIC: Mutex<Option<(String, u32)>> = Mutex::new(None);
+
+/// From now on panics of this process are said nowhere but in findings, which then name the file. For worker processes.
+pub fn remember_panics() {
+    std::panic::set_hook(Box::new(|info| {
+        let place = info.location().map(|place| (short(place.file()), place.line()));
+        *LAST_PANIC.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = place;
+    }));
+}
+
+fn last_panic() -> Option<(String, u32)> {
+    LAST_PANIC.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
+}
+
+/// The path from the crate on: `ir/src/expr.rs`, wherever it was built.
+fn short(file: &str) -> String {
+    let parts: Vec<&str> = file.split(['/', '\\']).collect();
+    let src = parts.iter().rposition(|&part| part == "src").unwrap_or(parts.len().saturating_sub(1));
+    parts[src.saturating_sub(1)..].join("/")
 }

@@ -85,6 +85,7 @@ pub(super) fn finding(case: &GraphCase) -> String {
         origin: None,
         case: serde_json::to_value(case).unwrap_or_default(),
         text: String::new(),
+        replay: String::new(),
     };
     serde_json::to_string(&finding).unwrap_or_default()
 }

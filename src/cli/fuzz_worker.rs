@@ -1,0 +1,32 @@
+//! `tilewright fuzz-worker`: a process of a campaign; nobody types this.
+
+use super::exit::ExitStatus;
+use super::failure::Failure;
+use super::options::Global;
+use crate::fuzz::Environment;
+use crate::fuzz::campaign::worker;
+use tilewright_ir::sabotage;
+
+/// Look at the cases that a coordinator sends
+#[derive(clap::Args, Debug)]
+#[command(hide = true)]
+pub struct Args {
+    /// A fault that is on
+    #[arg(long, value_name = "NAME")]
+    fault: Option<String>,
+}
+
+/// Answers requests on standard input until its end.
+///
+/// # Errors
+/// A fault that there is none of; answers that nobody reads.
+pub fn run(args: &Args, global: &Global) -> Result<ExitStatus, Failure> {
+    if let Some(name) = &args.fault {
+        let row = sabotage::by_name(name).filter(|_| sabotage::AVAILABLE);
+        let row = row.ok_or_else(|| Failure::Internal(format!("no fault `{name}` can be switched on here")))?;
+        sabotage::switch(Some(row.fault));
+    }
+    let environment = Environment { device: super::fuzz::devices(global), ..Environment::default() };
+    worker::serve(environment).map_err(|error| Failure::Internal(format!("nobody reads the answers: {error}")))?;
+    Ok(ExitStatus::Success)
+}

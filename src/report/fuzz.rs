@@ -1,0 +1,249 @@
+//! What came out of a campaign: a row for each oracle, what was covered, what was found; schema `tilewright.fuzz/1`.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::check::to_line;
+use crate::fuzz::campaign::schedule::Lane;
+use crate::fuzz::campaign::{Found, Plan, Standing};
+use crate::fuzz::finding::Origin;
+use crate::fuzz::oracles::by_name;
+use crate::passes::PASSES;
+
+/// The schema of the document.
+pub const SCHEMA: &str = "tilewright.fuzz/1";
+
+/// The report of a campaign.
+#[derive(Clone, Debug, Serialize)]
+pub struct FuzzReport {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// `failed` if anything was found; else `incomplete` if an oracle that was asked for by name, or every oracle, did not
+    /// hold on a single case; else `held`.
+    pub verdict: &'static str,
+    /// Seed of all cases.
+    pub seed: u64,
+    /// How long it lasted.
+    pub seconds: f64,
+    /// How many worker processes there were.
+    pub jobs: usize,
+    /// Somebody ended it before its time.
+    pub interrupted: bool,
+    /// Where it ran.
+    pub machine: Machine,
+    /// One for each oracle.
+    pub oracles: Vec<OracleRow>,
+    /// One for each way to fail.
+    pub findings: Vec<FindingRow>,
+    /// How often what occurred, by kind: `op`, `pass`, `dtype`.
+    pub coverage: BTreeMap<String, BTreeMap<String, u64>>,
+    /// Passes that changed no program, if programs were given to any.
+    pub passes_not_covered: Vec<&'static str>,
+    /// What could not be done beside.
+    pub faults: Vec<String>,
+}
+
+/// Where a campaign ran.
+#[derive(Clone, Debug, Serialize)]
+pub struct Machine {
+    /// System and processor: `linux x86_64, AMD EPYC`.
+    pub system: String,
+    /// Cores.
+    pub cores: usize,
+    /// Version of this program.
+    pub tilewright: &'static str,
+    /// Name and version of the solver.
+    pub solver: String,
+    /// Devices with the versions of their drivers.
+    pub devices: Vec<String>,
+}
+
+/// What came of an oracle.
+#[derive(Clone, Debug, Serialize)]
+pub struct OracleRow {
+    /// Its name.
+    pub oracle: String,
+    /// What it holds against what.
+    pub summary: &'static str,
+    /// `held`, `failed`, `undecided` if no case was decided, `skipped`, or `not run`.
+    pub verdict: &'static str,
+    /// Why it does not run here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
+    /// Cases looked at.
+    pub runs: u64,
+    /// Those that held.
+    pub held: u64,
+    /// Those that failed.
+    pub failed: u64,
+    /// Ways to fail.
+    pub findings: usize,
+    /// Valid cases of a hundred.
+    pub valid_percent: f64,
+    /// Undecided cases of a hundred.
+    pub undecided_percent: f64,
+    /// Reasons why cases were none.
+    pub invalid: BTreeMap<String, u64>,
+    /// Reasons why cases were not decided.
+    pub undecided: BTreeMap<String, u64>,
+    /// Cases that were begun at the end of the campaign and count for nothing.
+    pub given_up: u64,
+    /// Seconds that workers spent with it, all together, reductions included.
+    pub seconds: f64,
+    /// Cases a second on one core.
+    pub per_second: f64,
+    /// What it counts beside.
+    pub counts: BTreeMap<String, u64>,
+}
+
+/// A way to fail.
+#[derive(Clone, Debug, Serialize)]
+pub struct FindingRow {
+    /// The oracle.
+    pub oracle: String,
+    /// What is wrong.
+    pub what: String,
+    /// Which values.
+    pub detail: String,
+    /// The case, as people read it.
+    pub text: String,
+    /// How many slices of work had such a failure.
+    pub slices: u64,
+    /// The case at which it came up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
+    /// Its file; none if it could not be written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+}
+
+impl FuzzReport {
+    /// How a campaign went. `by_name` if the oracles were asked for by name.
+    pub fn new(plan: &Plan, standing: &Standing, named: bool) -> Self {
+        let oracles: Vec<OracleRow> = standing.lanes.iter().map(|lane| row(lane, standing)).collect();
+        let (coverage, passes_not_covered) = coverage(&standing.lanes);
+        Self {
+            schema: SCHEMA,
+            verdict: verdict(&oracles, !standing.found.is_empty(), named),
+            seed: plan.seed,
+            seconds: round(standing.elapsed.as_secs_f64()),
+            jobs: plan.jobs,
+            interrupted: standing.interrupted,
+            machine: machine(standing),
+            oracles,
+            findings: standing.found.values().map(finding).collect(),
+            coverage,
+            passes_not_covered,
+            faults: standing.faults.clone(),
+        }
+    }
+
+    /// The document, in one line.
+    pub fn to_json(&self) -> String {
+        to_line(self)
+    }
+}
+
+fn verdict(oracles: &[OracleRow], found: bool, named: bool) -> &'static str {
+    let held = |row: &OracleRow| row.verdict == "held";
+    if found {
+        "failed"
+    } else if (named && !oracles.iter().all(held)) || !oracles.iter().any(held) {
+        "incomplete"
+    } else {
+        "held"
+    }
+}
+
+fn row(lane: &Lane, standing: &Standing) -> OracleRow {
+    let tally = &lane.tally;
+    let findings = standing.found.keys().filter(|(oracle, _)| *oracle == lane.oracle).count();
+    let verdict = match (findings, tally.held, tally.runs, &lane.skipped) {
+        (1.., ..) => "failed",
+        (0, _, _, Some(_)) => "skipped",
+        (0, _, 0, None) => "not run",
+        (0, 0, _, None) => "undecided",
+        (0, ..) => "held",
+    };
+    OracleRow {
+        oracle: lane.oracle.clone(),
+        summary: by_name(&lane.oracle).map_or("", |entry| entry.summary),
+        verdict,
+        skipped: lane.skipped.clone(),
+        runs: tally.runs,
+        held: tally.held,
+        failed: tally.failed,
+        findings,
+        valid_percent: round(tally.valid_percent()),
+        undecided_percent: round(100.0 * ratio(tally.undecided.values().sum(), tally.runs)),
+        invalid: tally.invalid.clone(),
+        undecided: tally.undecided.clone(),
+        given_up: lane.given_up,
+        seconds: round(lane.spent.as_secs_f64()),
+        per_second: round(1.0e6 * ratio(tally.runs, tally.micros)),
+        counts: tally.counts.clone(),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+fn ratio(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
+}
+
+/// Two digits behind the point.
+fn round(number: f64) -> f64 {
+    (number * 100.0).round() / 100.0
+}
+
+fn finding(found: &Found) -> FindingRow {
+    let finding = &found.finding;
+    FindingRow {
+        oracle: finding.oracle.clone(),
+        what: finding.failure.what.clone(),
+        detail: finding.failure.detail.clone(),
+        text: finding.text.clone(),
+        slices: found.times,
+        origin: finding.origin,
+        file: found.file.as_ref().map(|file| file.display().to_string()),
+    }
+}
+
+fn coverage(lanes: &[Lane]) -> (BTreeMap<String, BTreeMap<String, u64>>, Vec<&'static str>) {
+    let mut coverage: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
+    for (feature, number) in lanes.iter().flat_map(|lane| &lane.tally.coverage) {
+        let (kind, name) = feature.split_once(':').unwrap_or(("other", feature));
+        *coverage.entry(kind.to_owned()).or_default().entry(name.to_owned()).or_default() += number;
+    }
+    let missing = match coverage.get("pass") {
+        Some(seen) => PASSES.iter().map(|pass| pass.name).filter(|&name| !seen.contains_key(name)).collect(),
+        None => Vec::new(),
+    };
+    (coverage, missing)
+}
+
+/// System, processor and number of cores.
+pub fn this_machine() -> String {
+    format!("{}, {} cores", system(), cores())
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn system() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    let model = model.map_or(String::new(), |(_, name)| format!(", {}", name.trim()));
+    format!("{} {}{model}", std::env::consts::OS, std::env::consts::ARCH)
+}
+
+fn machine(standing: &Standing) -> Machine {
+    Machine {
+        system: system(),
+        cores: cores(),
+        tilewright: env!("CARGO_PKG_VERSION"),
+        solver: standing.solver.clone(),
+        devices: standing.devices.clone(),
+    }
+}

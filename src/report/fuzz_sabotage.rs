@@ -1,0 +1,189 @@
+//! Which faults the oracles see, as a table: text, Markdown, and the schema `tilewright.sabotage/1`.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::check::to_line;
+use super::fuzz_text::number;
+use super::text::{Style, line, table};
+use crate::fuzz::campaign::sabotage::Trial;
+
+/// The report.
+#[derive(Clone, Debug, Serialize)]
+pub struct SabotageReport {
+    /// `tilewright.sabotage/1`.
+    pub schema: &'static str,
+    /// Every fault was caught, and neither a decoy nor the control was flagged.
+    pub is_complete: bool,
+    /// Faults that were caught.
+    pub caught: usize,
+    /// Faults.
+    pub faults: usize,
+    /// Decoys that were flagged, and the control if it was.
+    pub flagged: usize,
+    /// Decoys and the control.
+    pub decoys: usize,
+    /// Somebody ended it.
+    pub interrupted: bool,
+    /// Seed of all cases.
+    pub seed: u64,
+    /// How many worker processes there were.
+    pub jobs: usize,
+    /// How long it took.
+    pub seconds: f64,
+    /// One for each fault; the control first.
+    pub rows: Vec<SabotageRow>,
+}
+
+/// A fault, a decoy or the control.
+#[derive(Clone, Debug, Serialize)]
+pub struct SabotageRow {
+    /// Its name; `none` is the control.
+    pub fault: &'static str,
+    /// `control`, `decoy` or `fault`.
+    pub kind: &'static str,
+    /// Where it is.
+    pub room: &'static str,
+    /// What is broken.
+    pub summary: &'static str,
+    /// `caught` and `missed` for faults; `flagged`, `not flagged` and `not run` for the others.
+    pub verdict: &'static str,
+    /// Who saw it.
+    pub oracle: Option<&'static str>,
+    /// What it says is wrong.
+    pub what: Option<String>,
+    /// The details.
+    pub detail: Option<String>,
+    /// How many cases of that oracle it took.
+    pub oracle_runs: Option<u64>,
+    /// How many cases all oracles looked at.
+    pub runs: u64,
+    /// How long it took, the oracles before included.
+    pub seconds: f64,
+}
+
+impl SabotageReport {
+    /// From what was tried.
+    pub fn new(trials: &[Trial], seed: u64, jobs: usize, seconds: f64, interrupted: bool) -> Self {
+        let rows: Vec<SabotageRow> = trials.iter().map(row).collect();
+        let count = |verdict: &str| rows.iter().filter(|row| row.verdict == verdict).count();
+        let faults = rows.iter().filter(|row| row.kind == "fault").count();
+        let (caught, flagged) = (count("caught"), count("flagged"));
+        Self {
+            schema: "tilewright.sabotage/1",
+            is_complete: caught == faults && flagged == 0 && count("not run") == 0,
+            caught,
+            faults,
+            flagged,
+            decoys: rows.len() - faults,
+            interrupted,
+            seed,
+            jobs,
+            seconds: round(seconds),
+            rows,
+        }
+    }
+
+    /// The document, in one line.
+    pub fn to_json(&self) -> String {
+        to_line(self)
+    }
+}
+
+fn round(number: f64) -> f64 {
+    (number * 100.0).round() / 100.0
+}
+
+fn row(trial: &Trial) -> SabotageRow {
+    let caught = trial.caught.as_ref();
+    let verdict = match (trial.is_fault(), caught, trial.runs) {
+        (true, Some(_), _) => "caught",
+        (true, None, _) => "missed",
+        (false, Some(_), _) => "flagged",
+        (false, None, 0) => "not run",
+        (false, None, _) => "not flagged",
+    };
+    SabotageRow {
+        fault: trial.fault.map_or("none", |row| row.name),
+        kind: trial.fault.map_or("control", |row| if row.is_decoy { "decoy" } else { "fault" }),
+        room: trial.fault.map_or("", |row| row.room.name()),
+        summary: trial.fault.map_or("nothing is broken", |row| row.summary),
+        verdict,
+        oracle: caught.map(|catch| catch.oracle),
+        what: caught.map(|catch| catch.what.clone()),
+        detail: caught.map(|catch| catch.detail.clone()),
+        oracle_runs: caught.map(|catch| catch.runs),
+        runs: trial.runs,
+        seconds: round(caught.map_or(trial.spent, |catch| catch.after).as_secs_f64()),
+    }
+}
+
+fn summary(report: &SabotageReport) -> String {
+    let mut text = format!(
+        "{} of {} faults caught, {} of {} decoys flagged (the control among them), {:.0} s",
+        report.caught, report.faults, report.flagged, report.decoys, report.seconds
+    );
+    let _ = write!(text, ", {} workers, seed {}", report.jobs, report.seed);
+    if report.interrupted {
+        text.push_str("; interrupted");
+    }
+    text
+}
+
+/// For people; ends with a newline.
+pub fn text(report: &SabotageReport, style: Style) -> String {
+    let mut out = String::new();
+    let head = ["fault", "room", "", "oracle", "cases", "seconds", "what is broken"].map(str::to_owned).to_vec();
+    let cells = |row: &SabotageRow| {
+        let runs = number(row.oracle_runs.unwrap_or(row.runs));
+        let seconds = format!("{:.1}", row.seconds);
+        vec![
+            row.fault.into(),
+            row.room.into(),
+            row.verdict.into(),
+            row.oracle.unwrap_or("").into(),
+            runs,
+            seconds,
+            row.summary.into(),
+        ]
+    };
+    let mut lines = String::new();
+    table(&mut lines, &std::iter::once(head).chain(report.rows.iter().map(cells)).collect::<Vec<_>>());
+    for (at, text) in lines.lines().enumerate() {
+        let code = match at.checked_sub(1).and_then(|at| report.rows.get(at)).map_or("", |row| row.verdict) {
+            "caught" | "not flagged" => "32",
+            "" => "2",
+            _ => "1;31",
+        };
+        line(&mut out, &style.paint(code, text));
+    }
+    for row in report.rows.iter().filter(|row| row.verdict == "flagged" || (style.verbose && row.what.is_some())) {
+        let what = row.what.as_deref().unwrap_or("").replace(char::is_control, "\u{fffd}");
+        line(&mut out, &format!("{}: {}", row.fault, what));
+    }
+    out.push('\n');
+    let (code, word) = if report.is_complete { ("32", "complete") } else { ("1;31", "incomplete") };
+    line(&mut out, &format!("{}: {}", style.paint(code, word), summary(report)));
+    out
+}
+
+/// For the docs; ends with a newline.
+pub fn markdown(report: &SabotageReport, command: &str, machine: &str) -> String {
+    let mut out = format!(
+        "# Sabotage\n\nFaults that are switched on one at a time, and the oracle that sees each first. `cases` are those of that \
+         oracle,\n`seconds` the time on one core until then, the oracles before it included. Written by\n\n```\n{command}\n```\n\n{}; \
+         {machine}.\n\n| fault | room | what is broken | | oracle | cases | seconds |\n|---|---|---|---|---|---:|---:|\n",
+        summary(report)
+    );
+    for row in &report.rows {
+        let name =
+            if row.kind == "fault" { format!("`{}`", row.fault) } else { format!("`{}` ({})", row.fault, row.kind) };
+        let runs = number(row.oracle_runs.unwrap_or(row.runs));
+        let cells =
+            [name, row.room.into(), row.summary.into(), row.verdict.into(), row.oracle.unwrap_or("all").into(), runs];
+        let cells = cells.map(|cell: String| cell.replace('|', "\\|"));
+        let _ = writeln!(out, "| {} | {:.1} |", cells.join(" | "), row.seconds);
+    }
+    out
+}

@@ -1,0 +1,213 @@
+//! The report of a campaign as people read it, in 100 columns.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::fuzz::{FindingRow, FuzzReport, OracleRow};
+use super::text::{Style, line, table};
+
+/// Width of the page.
+const WIDTH: usize = 100;
+/// Most reasons of a kind, unless all are wanted.
+const MAX_REASONS: usize = 3;
+/// Most lines of a case's text, unless all are wanted.
+const MAX_LINES: usize = 24;
+
+/// The report; ends with a newline.
+pub fn fuzz(report: &FuzzReport, style: Style) -> String {
+    let mut out = String::new();
+    let machine = &report.machine;
+    let title = format!("fuzz: seed {}, {} workers, {:.1} s", report.seed, report.jobs, report.seconds);
+    line(&mut out, &style.paint("1", &title));
+    line(&mut out, &format!("  tilewright {}, {}", machine.tilewright, machine.solver));
+    line(&mut out, &format!("  {}, {} cores", machine.system, machine.cores));
+    for device in &machine.devices {
+        line(&mut out, &format!("  {device}"));
+    }
+    out.push('\n');
+    oracles(&mut out, &report.oracles, style);
+    for row in &report.oracles {
+        reasons(&mut out, row, style);
+    }
+    if !report.coverage.is_empty() {
+        out.push('\n');
+        coverage(&mut out, report);
+    }
+    for finding in &report.findings {
+        out.push('\n');
+        self::finding(&mut out, finding, style);
+    }
+    for fault in &report.faults {
+        line(&mut out, &format!("warning: {fault}"));
+    }
+    out.push('\n');
+    line(&mut out, &summary(report, style));
+    out
+}
+
+fn oracles(out: &mut String, rows: &[OracleRow], style: Style) {
+    let head = ["oracle", "", "cases", "cases/s", "valid", "undecided", "found", "seconds"].map(str::to_owned).to_vec();
+    let cells = |row: &OracleRow| {
+        let mut cells = vec![row.oracle.clone(), row.verdict.to_owned()];
+        if row.runs > 0 {
+            cells.extend([
+                number(row.runs),
+                rate(row.per_second),
+                format!("{:.1} %", row.valid_percent),
+                format!("{:.1} %", row.undecided_percent),
+                row.findings.to_string(),
+                format!("{:.1}", row.seconds),
+            ]);
+        }
+        cells
+    };
+    let mut text = String::new();
+    table(&mut text, &std::iter::once(head).chain(rows.iter().map(cells)).collect::<Vec<_>>());
+    for (at, row) in text.lines().enumerate() {
+        let code = match at.checked_sub(1).and_then(|at| rows.get(at)).map_or("", |row| row.verdict) {
+            "held" => "32",
+            "failed" => "1;31",
+            "" => "2",
+            _ => "33",
+        };
+        line(out, &style.paint(code, row));
+    }
+}
+
+/// Why cases were none or were not decided, and why the oracle did not run.
+fn reasons(out: &mut String, row: &OracleRow, style: Style) {
+    if let Some(why) = &row.skipped {
+        line(out, &format!("  {}: skipped: {}", row.oracle, printable(why)));
+    }
+    if row.given_up > 0 {
+        line(out, &format!("  {}: {} cases were begun and not finished at the end", row.oracle, row.given_up));
+    }
+    for (what, reasons) in [("invalid", &row.invalid), ("undecided", &row.undecided)] {
+        let mut reasons: Vec<_> = reasons.iter().collect();
+        reasons.sort_by_key(|(_, number)| std::cmp::Reverse(**number));
+        let most = if style.verbose { reasons.len() } else { MAX_REASONS };
+        for (reason, times) in reasons.iter().take(most) {
+            line(out, &format!("  {}: {what} {}: {}", row.oracle, number(**times), printable(reason)));
+        }
+        if reasons.len() > most {
+            let more = reasons.len() - most;
+            line(out, &format!("  {}: {what} for {more} more reasons, which --verbose shows", row.oracle));
+        }
+    }
+    if style.verbose {
+        for (what, times) in &row.counts {
+            line(out, &format!("  {}: {what}: {}", row.oracle, number(*times)));
+        }
+    }
+}
+
+fn coverage(out: &mut String, report: &FuzzReport) {
+    for (kind, seen) in &report.coverage {
+        wrapped(out, kind, seen);
+    }
+    if !report.passes_not_covered.is_empty() {
+        line(out, &format!("  passes that changed no program: {}", report.passes_not_covered.join(", ")));
+    }
+}
+
+/// `op: fuse 120, pad 80`, in lines of the page's width.
+fn wrapped(out: &mut String, kind: &str, seen: &BTreeMap<String, u64>) {
+    let mut text = format!("  {kind:<6}");
+    let indent = text.len();
+    for (name, times) in seen {
+        let item = format!(" {} {}", printable(name), number(*times));
+        if text.len() + item.len() > WIDTH && text.len() > indent {
+            line(out, &text);
+            text = " ".repeat(indent);
+        }
+        text.push_str(&item);
+        text.push(',');
+    }
+    line(out, text.trim_end_matches(','));
+}
+
+fn finding(out: &mut String, finding: &FindingRow, style: Style) {
+    let title = format!("{}: {}", finding.oracle, printable(&finding.what));
+    line(out, &style.paint("1;31", &title));
+    indented(out, &finding.detail, style);
+    indented(out, &finding.text, style);
+    match &finding.file {
+        Some(file) => line(out, &format!("  file: {file}")),
+        None => line(out, "  not written"),
+    }
+}
+
+fn indented(out: &mut String, text: &str, style: Style) {
+    let lines: Vec<&str> = text.lines().collect();
+    let most = if style.verbose { lines.len() } else { MAX_LINES };
+    for text in lines.iter().take(most) {
+        line(out, &format!("  {}", printable(text)));
+    }
+    if lines.len() > most {
+        line(out, &format!("  ... and {} more lines", lines.len() - most));
+    }
+}
+
+fn summary(report: &FuzzReport, style: Style) -> String {
+    let runs: u64 = report.oracles.iter().map(|row| row.runs).sum();
+    let held = report.oracles.iter().filter(|row| row.verdict == "held").count();
+    let (code, found) = match (report.verdict, report.findings.len()) {
+        ("held", _) => ("32", String::from("nothing found")),
+        ("incomplete", _) => ("33", String::from("nothing found, and not everything that was asked for was looked at")),
+        (_, 1) => ("1;31", String::from("1 finding")),
+        (_, n) => ("1;31", format!("{n} findings")),
+    };
+    let mut text = format!("{}: {found}; {} cases, ", style.paint(code, report.verdict), number(runs));
+    let _ = write!(text, "{held} of {} oracles held", report.oracles.len());
+    if report.interrupted {
+        text.push_str("; interrupted");
+    }
+    text
+}
+
+/// What came of looking at a finding again: its file, oracle, verdict, what is wrong, the details, and what was wrong once.
+pub fn replayed([file, oracle, verdict, what, detail, once]: [&str; 6], style: Style) -> String {
+    let mut out = String::new();
+    let (code, said) = match verdict {
+        "held" => ("32", format!("it holds now; it was: {}", printable(once))),
+        "failed" if what == once => ("1;31", format!("it still fails: {}", printable(what))),
+        "failed" => ("1;31", format!("it fails in another way: {}; it was: {}", printable(what), printable(once))),
+        _ => ("33", printable(what)),
+    };
+    line(&mut out, &format!("{}: {}: {oracle}: {said}", style.paint(code, verdict), printable(file)));
+    indented(&mut out, detail, style);
+    out
+}
+
+/// `12 345`.
+pub(super) fn number(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn rate(rate: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate is small and not negative")]
+    if rate >= 100.0 { number(rate.round() as u64) } else { format!("{rate:.1}") }
+}
+
+/// A text that stays in its line and moves no cursor, whatever a case holds.
+fn printable(text: &str) -> String {
+    text.replace(char::is_control, "\u{fffd}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_numbers_have_gaps() {
+        assert_eq!([7, 1234, 1_234_567].map(number), ["7", "1 234", "1 234 567"]);
+    }
+}
