@@ -16,6 +16,7 @@ SEED=1          # the same campaign each time
 MEMORY=4096     # MiB; the sanitizer takes its share
 TIMEOUT=20      # seconds for one input
 LENGTH=1024     # bytes of an input, as src/fuzz/bytes.rs has it
+TEXT=4096       # bytes of a text, as src/fuzz/config.rs has it
 CARGO_FUZZ_VERSION=0.13.2
 
 seconds=60
@@ -40,6 +41,8 @@ done
 case $seconds in '' | *[!0-9]*) printf 'fuzz: --seconds takes a whole number\n' >&2; exit 2 ;; esac
 
 say() { printf 'fuzz: %s\n' "$*" >&2; }
+
+length() { case $1 in read_*) printf %s "$TEXT" ;; *) printf %s "$LENGTH" ;; esac; }
 
 # Status 3 is for what could not be looked at, as everywhere in this project.
 skip() {
@@ -84,7 +87,7 @@ if [ -n "$minimise" ]; then
   for target in "${targets[@]}"; do
     mkdir -p "fuzz/target/corpus/$target" "fuzz/corpus/$target"
     cp -n fuzz/target/corpus/"$target"/* "fuzz/corpus/$target/" 2>/dev/null
-    cargo "+$toolchain" fuzz cmin "$target" -- -max_len="$LENGTH" -timeout="$TIMEOUT" >"$scratch/cmin.log" 2>&1 \
+    cargo "+$toolchain" fuzz cmin "$target" -- -max_len="$(length "$target")" -timeout="$TIMEOUT" >"$scratch/cmin.log" 2>&1 \
       || { tail -20 "$scratch/cmin.log" >&2; exit 1; }
     printf '%s: %s seeds, %s bytes\n' "$target" "$(find "fuzz/corpus/$target" -type f | wc -l)" \
       "$(cat fuzz/corpus/"$target"/* | wc -c)"
@@ -106,7 +109,7 @@ for target in "${targets[@]}"; do
   [ -e "$dictionary" ] || dictionary=fuzz/dictionaries/cases.dict
   log=$scratch/$target.log
   cargo "+$toolchain" fuzz run "$target" "$learnt" "fuzz/corpus/$target" -- -dict="$dictionary" -seed="$SEED" \
-    -max_total_time="$seconds" -rss_limit_mb="$MEMORY" -timeout="$TIMEOUT" -max_len="$LENGTH" -print_final_stats=1 \
+    -max_total_time="$seconds" -rss_limit_mb="$MEMORY" -timeout="$TIMEOUT" -max_len="$(length "$target")" -print_final_stats=1 \
     >"$log" 2>&1
   status=$?
   runs=$(number number_of_executed_units "$log")

@@ -2,6 +2,7 @@
 
 use std::sync::Once;
 
+use tilewright::fuzz::session::remember_panics;
 use tilewright::fuzz::target::{self, Stopped};
 
 /// Gives an input to the oracle of that name.
@@ -10,8 +11,8 @@ use tilewright::fuzz::target::{self, Stopped};
 /// The oracle fails on it. The text is the finding, reduced; its file lies beside libFuzzer's artifacts.
 pub fn look(oracle: &str, data: &[u8]) {
     static ONCE: Once = Once::new();
-    // libfuzzer-sys ends the process at every panic, also at those that an oracle catches to count and reduce them.
-    ONCE.call_once(|| std::panic::set_hook(Box::new(|_| {})));
+    // libfuzzer-sys ends the process at every panic, also at those that are caught to be reduced and written down.
+    ONCE.call_once(remember_panics);
     match target::run(oracle, data, &target::artifacts()) {
         Ok(()) => {}
         Err(Stopped::Skipped(why)) => {

@@ -70,3 +70,21 @@ pub fn artifacts() -> PathBuf {
     let prefix = env::args().find_map(|argument| argument.strip_prefix("-artifact_prefix=").map(PathBuf::from));
     prefix.unwrap_or_else(|| ".".into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fails_is_reduced_and_written_down_and_what_cannot_be_had_is_said() {
+        let folder = env::temp_dir().join(format!("tilewright-target-{}", std::process::id()));
+        assert_eq!(run("self-test-fails", &[0; 16], &folder), Ok(()));
+        let Err(Stopped::Failed(text)) = run("self-test-fails", &[0xFF; 16], &folder) else { panic!("it fails") };
+        assert!(text.contains("a number is too large"), "{text}");
+        let path = text.lines().last().unwrap();
+        assert_eq!(Finding::read(&fs::read_to_string(path).unwrap()).unwrap().case, serde_json::json!([64512]));
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(matches!(run("self-test-is-absent", &[], &folder), Err(Stopped::Skipped(_))));
+        assert!(matches!(run("nothing", &[], &folder), Err(Stopped::Skipped(_))));
+    }
+}

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::protocol::{self, Reply, Request};
+use crate::fuzz::drivers::Scratch;
 use crate::fuzz::oracle::Failure;
 
 /// How often a worker is looked after while it works.
@@ -47,6 +48,8 @@ pub struct Link {
     errors: Arc<Mutex<Vec<u8>>>,
     patience: Duration,
     memory: u64,
+    /// What the drivers of this worker write: gone when it is.
+    _scratch: Scratch,
 }
 
 impl Link {
@@ -55,7 +58,9 @@ impl Link {
     /// # Errors
     /// The process cannot be started.
     pub fn start(launch: &Launch) -> io::Result<Self> {
+        let scratch = Scratch::new()?;
         let mut command = Command::new(&launch.program);
+        command.envs(scratch.environment()?);
         command.args(&launch.arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.process_group(0).spawn()?;
         let (sender, replies) = mpsc::channel();
@@ -79,7 +84,7 @@ impl Link {
             std::thread::spawn(move || keep_tail(stderr, &errors));
         }
         let stdin = child.stdin.take();
-        Ok(Self { child, stdin, replies, errors, patience: launch.patience, memory: launch.memory })
+        Ok(Self { child, stdin, replies, errors, patience: launch.patience, memory: launch.memory, _scratch: scratch })
     }
 
     /// Asks, and waits for the answer; `at` is told of the cases that a trace comes to. `stop` is asked now and then whether
