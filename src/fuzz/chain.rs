@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tilewright_interp::{Argument, Arguments, Config, Observers, RunError, Tensor, run};
+use tilewright_interp::{Argument, Arguments, Config, Observers, Report, RunError, Tensor, run};
 use tilewright_ir::equal::funcs_equal;
 use tilewright_ir::{Bindings, Buffer, Evidence, Expr, PrimFunc, Scalar, ScalarType, validate};
 
@@ -267,9 +267,9 @@ impl Link {
     ///
     /// # Errors
     /// It traps, or the arguments do not fit; or it is no program.
-    pub fn run(&self, arguments: &mut Arguments, how: &Config) -> Result<(), RunError> {
+    pub fn run(&self, arguments: &mut Arguments, how: &Config) -> Result<Report, RunError> {
         let valid = validate(&self.func).map_err(|mut found| RunError::Input(found.swap_remove(0)))?;
-        run(valid, arguments, how).map(|_| ())
+        run(valid, arguments, how)
     }
 }
 

@@ -62,7 +62,7 @@ pub(super) fn same(chain: &Chain, inputs: &Arguments, tally: &mut Tally) -> Resu
         let pass = link.pass;
         let mut packed = link.pack(inputs, Blank::Undefined).map_err(|why| wrong(link, why))?;
         match link.run(&mut packed, &how()) {
-            Ok(()) => {}
+            Ok(_) => {}
             Err(RunError::Input(why)) => {
                 return Err(Failure::outcome(
                     format!("{pass} makes what is no program: {}", why.code),

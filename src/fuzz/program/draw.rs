@@ -176,9 +176,12 @@ impl Draw<'_, '_, '_> {
             return Ok(Loop::default());
         }
         let kinds = [Kind::Serial, Kind::Parallel, Kind::Vectorized, Kind::Unrolled, Kind::Block, Kind::Thread];
+        let kind = *self.u.choose(&kinds)?;
+        // Loops over lanes are as long as vectors are more often than by chance.
+        let splits = if kind == Kind::Vectorized { 2 } else { 1 };
         Ok(Loop {
-            kind: *self.u.choose(&kinds)?,
-            split: self.u.ratio(1, 3)?.then(|| extents::block(self.u, self.config)).transpose()?,
+            kind,
+            split: self.u.ratio(splits, 3u8)?.then(|| extents::block(self.u, self.config)).transpose()?,
             min: if self.u.ratio(1, 8)? { self.u.int_in_range(-3..=5)? } else { 0 },
             bind: self.u.ratio(1, 8)?,
             order: self.u.int_in_range(0..=3)?,

@@ -24,7 +24,7 @@ fn fault(program: &Program) -> Option<String> {
 
 #[test]
 fn nearly_every_byte_string_is_a_program_that_runs() {
-    let cases = std::env::var("FUZZ_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(300);
+    let cases = std::env::var("FUZZ_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(150);
     let (mut invalid, mut seen) = (Vec::new(), BTreeMap::<String, u64>::new());
     for number in 0..cases {
         let case = draw(number);

@@ -102,9 +102,12 @@ impl Loops {
         let mut index = match by {
             None => self.layer(name, how, min, extent, order, is_reduced),
             Some(by) => {
-                let serial = Loop::default();
-                let outer = self.layer(&format!("{name}o"), how, min, (extent + by - 1) / by, order, is_reduced);
-                let inner = self.layer(&format!("{name}i"), &serial, 0, by, order + 256, is_reduced);
+                // Of a loop over lanes it is the inner part that becomes lanes.
+                let is_lanes = how.kind == Kind::Vectorized;
+                let kinds = if is_lanes { [Kind::Serial, how.kind] } else { [how.kind, Kind::Serial] };
+                let [outside, inside] = kinds.map(|kind| Loop { kind, ..how.clone() });
+                let outer = self.layer(&format!("{name}o"), &outside, min, (extent + by - 1) / by, order, is_reduced);
+                let inner = self.layer(&format!("{name}i"), &inside, 0, by, order + 256, is_reduced);
                 outer * self.nest.int(by) + inner
             }
         };
@@ -197,7 +200,12 @@ impl Loops {
         let (own, outer): (Vec<_>, Vec<_>) = self.steps.into_iter().partition(|(_, is_reduced)| *is_reduced);
         let update = stepped(own.into_iter().map(|(step, _)| step), inner);
         let update = reduced.into_iter().rev().fold(update, |body, layer| layer.around(body));
-        let body = stepped(outer.into_iter().map(|(step, _)| step), around(update));
+        let body = around(update);
+        let body = match self.innermost {
+            Some(layer) => layer.around(body),
+            None => body,
+        };
+        let body = stepped(outer.into_iter().map(|(step, _)| step), body);
         targets.into_iter().rev().fold(body, |body, layer| layer.around(body))
     }
 }
