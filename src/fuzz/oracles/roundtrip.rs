@@ -333,7 +333,7 @@ mod tests {
             let start = Instant::now();
             for case in &cases {
                 let outcome = oracle.check(case, &mut tally);
-                assert_eq!(outcome, Outcome::Held, "{case:?}");
+                assert!(!matches!(outcome, Outcome::Failed(_)), "{case:?}: {outcome:?}");
             }
             let trips: u64 = tally.counts.values().sum();
             #[expect(clippy::cast_precision_loss, reason = "for people")]
