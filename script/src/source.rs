@@ -94,7 +94,7 @@ fn nesting_error(source: &str, mode: Mode) -> Diagnostic {
         }
     }
     let offset = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
-    let place = Span::new(offset(low), offset(high));
+    let place = Span::new(offset(source.floor_char_boundary(low)), offset(source.ceil_char_boundary(high)));
     Diagnostic::error("nesting", Some(place), format!("the program nests deeper than {MAX_NESTING} levels here"))
         .with_help("name parts of the expression, or move inner blocks out; operators in a row count as levels too")
 }
@@ -244,6 +244,18 @@ mod tests {
         let found = parse_module(&source).unwrap_err();
         let start = found[0].labels[0].span.start as usize;
         assert_eq!(source.find("x = ").map(|at| at + 4 + MAX_NESTING), Some(start + 1));
+    }
+
+    #[test]
+    fn the_place_of_deep_nesting_begins_and_ends_with_characters() {
+        for letters in ["é", "中", "\u{10348}"] {
+            for n in [255, 256, 257, 300] {
+                let source = format!("{letters}{}", format!("({letters}").repeat(n));
+                let Err(found) = parse_module(&source) else { continue };
+                let span = found[0].labels[0].span;
+                assert!(source.get(span.start as usize..span.end as usize).is_some(), "{span:?}");
+            }
+        }
     }
 
     #[test]

@@ -59,6 +59,9 @@ fn run(graph: &Graph, plan: &MemoryPlan, extents: &[[u64; 2]]) -> Result<(), Vio
             device.write(at)?;
         }
     }
+    // A view shows what its root was given.
+    let is_given = |&at: &usize| graph.tensors[root(graph, at)].role == TensorRole::Input;
+    (0..graph.tensors.len()).filter(is_given).try_for_each(|at| device.is_intact(at, "the caller gives"))?;
     let dies_after = device.dies_after();
     for (number, step) in graph.steps.iter().enumerate() {
         let when = |what: &str| format!("step `{}` {what}", step.name);

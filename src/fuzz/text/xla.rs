@@ -91,6 +91,10 @@ fn layout(u: &mut Unstructured<'_>, config: &Config, shape: &[i64]) -> Result<St
         properties += &format!("M({})", u.int_in_range(1..=64)?);
     }
     let colon = if properties.is_empty() { "" } else { ":" };
+    if shape.is_empty() && properties.is_empty() {
+        // A scalar's layout is not told.
+        return Ok(String::new());
+    }
     let order: Vec<String> = order.iter().map(usize::to_string).collect();
     Ok(format!("{{{}{colon}{properties}}}", order.join(",")))
 }
