@@ -59,6 +59,7 @@ else
   say "  rustup toolchain install nightly --profile minimal"
   skip "there is no nightly toolchain"
 fi
+command -v c++ >/dev/null || skip "libFuzzer is built with a C++ compiler, and there is none (Debian's g++)"
 if ! cargo fuzz --version >/dev/null 2>&1; then
   say "installing cargo-fuzz $CARGO_FUZZ_VERSION"
   cargo install --quiet --locked --version "$CARGO_FUZZ_VERSION" cargo-fuzz >&2 || skip "cargo-fuzz cannot be installed"
