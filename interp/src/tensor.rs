@@ -76,6 +76,28 @@ impl Tensor {
         Ok(Self { dtype, shape: shape.to_vec(), bytes, defined: filled(lanes, true)? })
     }
 
+    /// A tensor of the bytes given, of which some lanes are not defined; the bytes of those count as 0.
+    ///
+    /// # Errors
+    /// The bytes, or the marks, are not as many as the shape asks for.
+    pub fn from_parts(
+        dtype: impl Into<DataType>,
+        shape: &[u64],
+        bytes: Vec<u8>,
+        defined: Vec<bool>,
+    ) -> Result<Self, TensorError> {
+        let mut tensor = Self::from_bytes(dtype, shape, bytes)?;
+        if defined.len() != tensor.defined.len() {
+            return Err(TensorError::Length { given: defined.len() as u64, expected: tensor.defined.len() as u64 });
+        }
+        let width = tensor.bytes.len() / defined.len().max(1);
+        for (lane, _) in defined.iter().enumerate().filter(|(_, defined)| !**defined) {
+            tensor.bytes[lane * width..(lane + 1) * width].fill(0);
+        }
+        tensor.defined = defined;
+        Ok(tensor)
+    }
+
     /// A tensor whose lane number `n` (over all elements, row-major, lanes innermost) is `value(n)`, all defined.
     ///
     /// Values are converted to the lane's type as [`tilewright_ir::scalar::cast`] converts `float64` and `int64`.

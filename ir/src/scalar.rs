@@ -8,6 +8,7 @@ use half::{bf16, f16};
 
 use crate::dtype::{ScalarType, TypeClass};
 use crate::op::{BinaryOp, MathFn, UnaryOp};
+use crate::sabotage::{self, Fault};
 
 /// One value of one lane. The type stands beside it, not in it.
 #[derive(Clone, Copy, Debug)]
@@ -54,12 +55,20 @@ impl Scalar {
 /// Rounds `value` to the nearest value of a float type, ties to even.
 pub fn round_float(ty: ScalarType, value: f64) -> f64 {
     match ty {
+        ScalarType::Float16 if sabotage::on(Fault::HalfTowardsZero) => half_towards_zero(value),
         ScalarType::Float16 => f16::from_f32(odd_f32(value)).to_f64(),
         ScalarType::BFloat16 => bf16::from_f32(odd_f32(value)).to_f64(),
         #[expect(clippy::cast_possible_truncation, reason = "rounding to float32 is what is asked for")]
         ScalarType::Float32 => f64::from(value as f32),
         _ => value,
     }
+}
+
+/// The `float16` of the same sign that is not above in size: what a rounding that was forgotten leaves.
+fn half_towards_zero(value: f64) -> f64 {
+    let near = f16::from_f32(odd_f32(value));
+    let is_beyond = near.to_f64().abs() > value.abs() && value.is_finite();
+    if is_beyond { f16::from_bits(near.to_bits() - 1).to_f64() } else { near.to_f64() }
 }
 
 /// The `f32` from which a narrower type is rounded as if from `value`: it is rounded to odd, so that no tie is made or
@@ -257,7 +266,7 @@ pub fn cast(from: ScalarType, to: ScalarType, value: Scalar) -> Scalar {
             let (low, high) = to.integer_range().unwrap_or((0, 0));
             #[expect(clippy::cast_possible_truncation, reason = "a float cast saturates")]
             let whole = x as i128;
-            Scalar::Int(whole.clamp(low, high))
+            Scalar::Int(if sabotage::on(Fault::CastWraps) { wrap_int(to, whole) } else { whole.clamp(low, high) })
         }
     }
 }

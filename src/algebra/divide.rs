@@ -12,6 +12,7 @@
 //! | `x % d + y` | | `(x + y) % d` | always |
 //! | `x % a`, `a = d*m` | `(x // d) % m` | `x % d` | always |
 
+use tilewright_ir::sabotage::{self, Fault};
 use tilewright_ir::{BinaryOp, Expr};
 
 use super::poly::{Atom, Key, Poly, Term};
@@ -41,7 +42,8 @@ impl Simplifier<'_> {
         }
         let wrapped = rest.plus(divisor)?;
         if self.ranges.prove_below(&wrapped, divisor) {
-            return Some((Poly::constant(-1), wrapped));
+            let quotient = if sabotage::on(Fault::DivideTowardsZero) { 0 } else { -1 };
+            return Some((Poly::constant(quotient), wrapped));
         }
         self.in_one_block(rest, divisor)
             .or_else(|| self.by_common_factor(rest, divisor))
@@ -56,7 +58,8 @@ impl Simplifier<'_> {
         let interval = self.ranges.interval(rest);
         let (lo, hi) = (interval.least()?.div_euclid(by), interval.greatest()?.div_euclid(by));
         (lo == hi).then_some(())?;
-        Some((Poly::constant(lo), rest.plus_const(lo.checked_mul(by)?.checked_neg()?)?))
+        let below = if sabotage::on(Fault::RemainderKeepsBlock) { lo - lo.signum() } else { lo };
+        Some((Poly::constant(lo), rest.plus_const(below.checked_mul(by)?.checked_neg()?)?))
     }
 
     /// `(g*s + b) // (g*t) = s // t` for `0 <= b < g`.
@@ -70,7 +73,8 @@ impl Simplifier<'_> {
             }
             let factor = Poly::from(common.clone());
             let (high, low) = split(rest, &factor)?;
-            if self.ranges.prove_below(&low, &factor) && self.ranges.prove_nonneg(&factor.plus_const(-1)?) {
+            let fits = self.ranges.prove_below(&low, &factor) || sabotage::on(Fault::DivideIgnoresRest);
+            if fits && self.ranges.prove_nonneg(&factor.plus_const(-1)?) {
                 let (quotient, remainder) = self.divide(&high, &by.divided(&common)?.into())?;
                 return Some((quotient, remainder.times(&factor)?.plus(&low)?));
             }

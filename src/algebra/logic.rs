@@ -1,5 +1,6 @@
 //! Truth values: negation, and what follows from what stands beside it.
 
+use tilewright_ir::sabotage::{self, Fault};
 use tilewright_ir::{BinaryOp, Expr, UnaryOp};
 
 use super::poly::{Atom, Poly, Term};
@@ -33,6 +34,7 @@ fn opposite(op: BinaryOp) -> Option<BinaryOp> {
     Some(match op {
         BinaryOp::Lt => BinaryOp::Ge,
         BinaryOp::Ge => BinaryOp::Lt,
+        BinaryOp::Le if sabotage::on(Fault::NegationKeepsEquality) => BinaryOp::Ge,
         BinaryOp::Le => BinaryOp::Gt,
         BinaryOp::Gt => BinaryOp::Le,
         BinaryOp::Eq => BinaryOp::Ne,

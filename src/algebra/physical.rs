@@ -1,5 +1,6 @@
 //! The physical shape of an index map: largest index + 1 on each axis.
 
+use tilewright_ir::sabotage;
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{BinaryOp, Bindings, Diagnostic, Expr, IndexMap, ScalarType, Var};
 
@@ -140,7 +141,8 @@ fn axis_extent(map: &IndexMap, output: &Expr, ranges: &Ranges, assumptions: &[Ex
         return Ok((extent.clone(), true));
     }
     if let Some((least, greatest)) = constant_extremes(output, &used)? {
-        let extent = greatest.value.max(0) + 1;
+        let after = i128::from(!sabotage::on(sabotage::Fault::ShapeForgetsLast));
+        let extent = (greatest.value.max(0) + after).max(1);
         if least.value < 0 {
             let at: Vec<_> = used.iter().zip(&least.at).map(|((var, _), value)| format!("{var} = {value}")).collect();
             let message = format!("the index `{output}` is {} at {}", least.value, at.join(", "));

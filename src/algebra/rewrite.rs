@@ -11,6 +11,7 @@
 
 use std::cell::Cell;
 
+use tilewright_ir::sabotage::{self, Fault};
 use tilewright_ir::{BinaryOp, Expr, TypeClass, UnaryOp};
 
 use super::bits::xor_of;
@@ -235,6 +236,9 @@ impl<'a> Simplifier<'a> {
         let both = || Some((self.poly(a)?, self.poly(b)?));
         let differ = |x: &Poly, y: &Poly| above(x, y) || above(y, x);
         match op {
+            BinaryOp::Lt if sabotage::on(Fault::CompareDecidesEarly) => {
+                both().and_then(|(x, y)| decide(at_least(&y, &x), at_least(&x, &y)))
+            }
             BinaryOp::Lt => both().and_then(|(x, y)| decide(above(&y, &x), at_least(&x, &y))),
             BinaryOp::Gt => both().and_then(|(x, y)| decide(above(&x, &y), at_least(&y, &x))),
             BinaryOp::Le => both().and_then(|(x, y)| decide(at_least(&y, &x), above(&x, &y))),

@@ -96,7 +96,7 @@ pub fn shape(extents: &[Expr], symbols: &Bindings) -> Result<Vec<u64>, String> {
 fn each_place(
     map: &IndexMap,
     logical: &[u64],
-    physical: &Tensor,
+    physical: &[u64],
     symbols: &Bindings,
     mut visit: impl FnMut(usize, usize),
 ) -> Result<(), String> {
@@ -115,15 +115,27 @@ fn each_place(
             let value = compiled.eval(node, &index).map_err(|error| error.to_string())?;
             *at = u64::try_from(value).map_err(|_| format!("`{map}` takes {index:?} to the negative index {value}"))?;
         }
-        let Some(lane) = physical.lane_at(&place) else {
-            return Err(format!("`{map}` takes {index:?} to {place:?}, outside of {:?}", physical.shape()));
-        };
-        visit(element, lane / usize::from(physical.dtype().lanes.max(1)));
+        let inside = place.len() == physical.len() && place.iter().zip(physical).all(|(at, extent)| at < extent);
+        if !inside {
+            return Err(format!("`{map}` takes {index:?} to {place:?}, outside of {physical:?}"));
+        }
+        let number = place.iter().zip(physical).fold(0, |number, (at, extent)| number * extent + at);
+        visit(element, usize::try_from(number).map_err(|error| error.to_string())?);
         element += 1;
         if !advance(&mut index, logical) {
             return Ok(());
         }
     }
+}
+
+/// For each logical element in row-major order the number of the physical one that it lies in.
+///
+/// # Errors
+/// The map leads outside of the physical shape.
+pub fn places(map: &IndexMap, logical: &[u64], physical: &[u64], symbols: &Bindings) -> Result<Vec<usize>, String> {
+    let mut places = Vec::new();
+    each_place(map, logical, physical, symbols, |_, at| places.push(at))?;
+    Ok(places)
 }
 
 /// The next index in row-major order; false after the last.
@@ -160,7 +172,7 @@ pub fn pack(
     defined.extend_from_slice(blank.defined());
     let lanes = usize::from(logical.dtype().lanes.max(1));
     let size = logical.bytes().len() / logical.lane_count().max(1) * lanes;
-    each_place(map, logical.shape(), &blank, symbols, |from, to| {
+    each_place(map, logical.shape(), physical_shape, symbols, |from, to| {
         bytes[to * size..(to + 1) * size].copy_from_slice(&logical.bytes()[from * size..(from + 1) * size]);
         defined[to * lanes..(to + 1) * lanes].copy_from_slice(&logical.defined()[from * lanes..(from + 1) * lanes]);
     })?;
@@ -180,7 +192,7 @@ pub fn padding_holds(
 ) -> Result<(), String> {
     let lanes = usize::from(physical.dtype().lanes.max(1));
     let mut is_padding = vec![true; physical.lane_count() / lanes];
-    each_place(map, logical_shape, physical, symbols, |_, at| is_padding[at] = false)?;
+    each_place(map, logical_shape, physical.shape(), symbols, |_, at| is_padding[at] = false)?;
     let holds = |lane: usize| physical.get(lane).is_some_and(|value| value.same(pad));
     let wrong = (0..physical.lane_count()).find(|lane| is_padding[lane / lanes] && !holds(*lane));
     match wrong.map(|lane| (lane, physical.get(lane))) {
@@ -199,7 +211,7 @@ pub fn unpack(physical: &Tensor, map: &IndexMap, logical_shape: &[u64], symbols:
     let (mut bytes, mut defined) = (blank.bytes().to_vec(), blank.defined().to_vec());
     let lanes = usize::from(physical.dtype().lanes.max(1));
     let size = physical.bytes().len() / physical.lane_count().max(1) * lanes;
-    each_place(map, logical_shape, physical, symbols, |to, from| {
+    each_place(map, logical_shape, physical.shape(), symbols, |to, from| {
         bytes[to * size..(to + 1) * size].copy_from_slice(&physical.bytes()[from * size..(from + 1) * size]);
         defined[to * lanes..(to + 1) * lanes].copy_from_slice(&physical.defined()[from * lanes..(from + 1) * lanes]);
     })?;

@@ -12,6 +12,7 @@
 //! calling convention (RFC 63, "Removing pre-flattened buffer"). Strides and `elem_offset` are folded into the index of
 //! a buffer with one group. Indices become `int64` where a buffer has more than 2^31 - 1 elements. Cost: one walk.
 
+use tilewright_ir::sabotage::{self, Fault};
 use tilewright_ir::{
     AxisSeparators, Buffer, BufferChange, DataType, Diagnostic, Expr, IndexMap, PrimFunc, ScalarType, Var, checked_size,
 };
@@ -135,7 +136,11 @@ fn index_type(buffer: &Buffer) -> Result<ScalarType, Diagnostic> {
 /// `(i0 * n1 + i1) * n2 + i2`; 0 without axes.
 fn row_major(indices: &[Expr], shape: &[Expr], ty: ScalarType) -> Expr {
     let steps = indices.iter().zip(shape).map(|(index, extent)| (index.clone(), extent.clone()));
-    let numeral = steps.reduce(|(outer, _), (index, extent)| (outer * extent.clone() + index, extent));
+    let numeral = steps.reduce(|(outer, before), (index, extent)| {
+        let stride = if sabotage::on(Fault::FlattenSwapsStrides) { before } else { extent.clone() };
+        let moved = outer * stride;
+        (if sabotage::on(Fault::FlattenCommutes) { index + moved } else { moved + index }, extent)
+    });
     numeral.map_or(Expr::Int { value: 0, ty }, |(numeral, _)| numeral)
 }
 
@@ -147,7 +152,8 @@ fn product(shape: &[Expr], ty: ScalarType) -> Expr {
 /// Index and extent of a buffer with strides or an offset: the extent is the last index + 1.
 fn folded(buffer: &Buffer, indices: &[Expr], shape: &[Expr], ty: ScalarType) -> (Vec<Expr>, Vec<Expr>) {
     let exact = |expr: &Expr| retyped(expr, ty, &|_| None);
-    let offset = exact(&buffer.elem_offset);
+    let zero = Expr::Int { value: 0, ty };
+    let offset = if sabotage::on(Fault::FlattenForgetsOffset) { zero } else { exact(&buffer.elem_offset) };
     let one = Expr::Int { value: 1, ty };
     let Some(strides) = &buffer.strides else {
         let numeral = row_major(indices, shape, ty) + offset.clone();

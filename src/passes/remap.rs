@@ -1,5 +1,6 @@
 //! Moves the accesses of buffers through index maps: what `apply_buffer_transforms`, `tile_layout` and `flatten_buffer` share.
 
+use tilewright_ir::sabotage::{self, Fault};
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{
     Buffer, BufferChange, BufferClaim, DataType, Diagnostic, Evidence, Expr, For, IndexMap, PrimFunc, ScalarType, Span,
@@ -145,6 +146,7 @@ impl Remap<'_> {
             return None;
         }
         let (base, stride) = linear_in(&last, &lane, &ranges)?;
+        let stride = if sabotage::on(Fault::RemapUnitLanes) { Expr::int_of(1, ty)? } else { stride };
         let last = if stride.as_const_int() == Some(0) {
             Expr::Broadcast { value: Box::new(base), lanes }
         } else {

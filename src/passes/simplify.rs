@@ -11,6 +11,7 @@
 
 use std::convert::Infallible;
 
+use tilewright_ir::sabotage::{self, Fault};
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{Diagnostic, Evidence, Expr, PrimFunc, Stmt, StmtKind};
 
@@ -33,7 +34,9 @@ impl Rewrite for Simplify {
     type Error = Infallible;
 
     fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
-        Ok(Simplifier::for_values(&self.ranges).simplify(expr))
+        let simple = Simplifier::for_values(&self.ranges).simplify(expr);
+        let again = sabotage::on(Fault::SimplifyTwice);
+        Ok(if again { Simplifier::for_values(&self.ranges).simplify(&simple) } else { simple })
     }
 
     fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Infallible> {

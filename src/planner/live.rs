@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use tilewright_ir::sabotage::{self, Fault};
 use tilewright_ir::{
     DataType, Diagnostic, Graph, MemoryPlan, Pool, PoolPlace, Region, Room, Scope, TensorRole, TextureLimits,
 };
@@ -173,7 +174,9 @@ fn live(graph: &Graph, roots: &[usize]) -> (Vec<Lifetime>, Vec<Vec<usize>>) {
     for (step, uses) in graph.steps.iter().enumerate() {
         for &at in &uses.reads {
             let root = roots[at];
-            lifetimes[root].last = step;
+            if at == root || !sabotage::on(Fault::PlannerIgnoresViews) {
+                lifetimes[root].last = step;
+            }
             if readers[root].last() != Some(&step) {
                 readers[root].push(step);
             }
@@ -185,6 +188,7 @@ fn live(graph: &Graph, roots: &[usize]) -> (Vec<Lifetime>, Vec<Vec<usize>>) {
     for (tensor, &root) in graph.tensors.iter().zip(roots) {
         match tensor.role {
             TensorRole::Intermediate => {}
+            TensorRole::Output if sabotage::on(Fault::PlannerFreesOutputs) => {}
             TensorRole::Output | TensorRole::Input => lifetimes[root].last = end,
         }
     }

@@ -1,6 +1,7 @@
 //! Which tensors of a group are alive at once.
 
 use super::live::Slot;
+use tilewright_ir::sabotage::{self, Fault};
 
 /// Pairs that are alive at once, for each slot of a group, as long as there are not too many of them.
 #[derive(Debug)]
@@ -23,7 +24,8 @@ impl Overlaps {
         let mut pairs: Vec<(usize, usize)> = Vec::new();
         let mut alive: Vec<usize> = Vec::new();
         for (at, slot) in slots.iter().enumerate() {
-            alive.retain(|&other| slots[other].last >= slot.first);
+            let early = usize::from(sabotage::on(Fault::PlannerSharesEarly));
+            alive.retain(|&other| slots[other].last >= slot.first + early);
             if pairs.len() + alive.len() > most {
                 return None;
             }

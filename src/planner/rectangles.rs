@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 
+use tilewright_ir::sabotage::{self, Fault};
 use tilewright_ir::{Region, Room, TextureLimits};
 
 use super::live::Group;
@@ -66,7 +67,9 @@ impl Rectangle {
     }
 
     fn meets(&self, other: &Self) -> bool {
-        self.x < other.right() && other.x < self.right() && self.y < other.bottom() && other.y < self.bottom()
+        let shared = u64::from(sabotage::on(Fault::RectanglesMeetByOne));
+        let columns = self.x < other.right() && other.x < self.right();
+        columns && self.y + shared < other.bottom() && other.y + shared < self.bottom()
     }
 }
 
@@ -158,8 +161,9 @@ impl Packer<'_> {
     fn may_lie(&mut self, slot: usize, sheet: &Sheet) -> bool {
         let readers = &self.of.group.readers[slot];
         self.work += readers.len();
+        let allowed = sabotage::on(Fault::SheetReadAndWritten);
         !sheet.read.contains(&self.of.group.slots[slot].first)
-            && !readers.iter().any(|step| sheet.written.contains(step))
+            && (allowed || !readers.iter().any(|step| sheet.written.contains(step)))
     }
 
     fn put(&self, slot: usize, rectangle: Rectangle, sheet: &mut Sheet) {

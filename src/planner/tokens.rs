@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tilewright_ir::Room;
+use tilewright_ir::sabotage::{self, Fault};
 
 use super::live::{Slot, whole};
 use super::packing::Packing;
@@ -30,7 +31,9 @@ pub(super) fn pack(slots: &[Slot]) -> Packing {
             free.insert(pool, packing.pools[pool]);
         }
         let pool = if let Some((pool, grown)) = free.take(slot.room) {
-            packing.pools[pool] = grown;
+            if !sabotage::on(Fault::TokenDoesNotGrow) {
+                packing.pools[pool] = grown;
+            }
             pool
         } else {
             packing.pools.push(slot.room);

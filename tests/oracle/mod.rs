@@ -1,8 +1,5 @@
 //! Random maps, programs, and mistakes in them.
 
-use std::convert::Infallible;
-
-use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{
     AxisSeparators, BinaryOp, Buffer, Expr, ForKind, FuncAttrs, IndexMap, PrimFunc, ScalarType, Stmt, StmtKind, Var,
 };
@@ -180,106 +177,7 @@ pub(crate) fn program(random: &mut Random) -> PrimFunc {
     PrimFunc { name: "main".into(), params: handles, buffer_map, attrs, body }
 }
 
-/// Changes the node of a program that a countdown reaches.
-struct Mutate<'r> {
-    left: usize,
-    random: &'r mut Random,
-}
-
-impl Mutate<'_> {
-    fn here(&mut self) -> bool {
-        let here = self.left == 0;
-        self.left = self.left.wrapping_sub(1);
-        here
-    }
-}
-
-impl Rewrite for Mutate<'_> {
-    type Error = Infallible;
-
-    fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
-        if !self.here() {
-            return self.expr_children(expr);
-        }
-        let float = expr.dtype().scalar.is_float();
-        Ok(match expr {
-            Expr::Int { value, ty } => Expr::Int { value: (value + 1) % 120, ty: *ty },
-            Expr::Binary(op, a, b) => {
-                let op = match op {
-                    BinaryOp::Add => BinaryOp::Sub,
-                    BinaryOp::Sub => BinaryOp::Add,
-                    BinaryOp::Mul if !float => BinaryOp::Add,
-                    BinaryOp::Lt => BinaryOp::Le,
-                    BinaryOp::FloorDiv => BinaryOp::FloorMod,
-                    BinaryOp::FloorMod => BinaryOp::FloorDiv,
-                    other => *other,
-                };
-                if self.random.chance(3) {
-                    Expr::Binary(op, b.clone(), a.clone())
-                } else {
-                    Expr::Binary(op, a.clone(), b.clone())
-                }
-            }
-            Expr::Var(_) if self.random.chance(2) => expr.clone() + Expr::int(0),
-            Expr::Var(var) if var.dtype().scalar == ScalarType::Int32 => expr.clone() + Expr::int(1),
-            Expr::Load { buffer, indices } => {
-                let mut indices = indices.clone();
-                indices.reverse();
-                Expr::load(buffer, indices)
-            }
-            Expr::IfThenElse(c, a, b) => Expr::IfThenElse(c.clone(), b.clone(), a.clone()),
-            Expr::Select(_, a, _) => (**a).clone(),
-            _ => expr.clone(),
-        })
-    }
-
-    fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Infallible> {
-        if !self.here() {
-            return self.stmt_children(stmt);
-        }
-        Ok(match &stmt.kind {
-            StmtKind::Seq(stmts) => {
-                let mut stmts = stmts.clone();
-                let at = self.random.below(stmts.len().max(2) - 1);
-                match self.random.below(3) {
-                    0 => stmts.swap(at, at + 1),
-                    1 => drop(stmts.remove(at)),
-                    _ => stmts.insert(at, stmts[at].clone()),
-                }
-                Stmt::new(StmtKind::Seq(stmts))
-            }
-            StmtKind::If { then_body, .. } => (**then_body).clone(),
-            StmtKind::For(inner) => {
-                let mut inner = inner.clone();
-                inner.extent =
-                    if self.random.chance(2) { inner.extent - Expr::int(1) } else { inner.extent + Expr::int(1) };
-                Stmt::new(StmtKind::For(inner))
-            }
-            StmtKind::Store { buffer, indices, value } => {
-                let mut indices = indices.clone();
-                indices.reverse();
-                Stmt::store(buffer, indices, value.clone())
-            }
-            _ => stmt.clone(),
-        })
-    }
-}
-
-/// Counts the nodes of a statement.
-fn nodes(body: &Stmt) -> usize {
-    let mut count = 0;
-    body.walk(&mut |stmt| {
-        count += 1;
-        for expr in stmt.exprs() {
-            expr.walk(&mut |_| count += 1);
-        }
-    });
-    count
-}
-
 /// The program with one change somewhere.
 pub(crate) fn mutated(random: &mut Random, func: &PrimFunc) -> PrimFunc {
-    let left = random.below(nodes(&func.body));
-    let Ok(body) = Mutate { left, random }.stmt(&func.body);
-    PrimFunc { body, ..func.clone() }
+    tilewright::fuzz::mutate::changed(func, random.below(1 << 40) as u64)
 }

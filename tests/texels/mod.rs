@@ -3,9 +3,12 @@
 use tilewright_interp::{Arguments, Config, Observers, Order, RunError, Tensor, fill, run};
 use tilewright_ir::{PrimFunc, validate};
 
-mod change;
+pub(crate) use tilewright::fuzz::mutate::thoughtless;
 
-pub(crate) use change::{changed, thoughtless};
+/// The program with one change somewhere.
+pub(crate) fn changed(random: &mut Random, func: &PrimFunc) -> PrimFunc {
+    tilewright::fuzz::mutate::changed(func, random.below(1 << 40) as u64)
+}
 
 /// What a run came to.
 #[derive(Debug, PartialEq)]

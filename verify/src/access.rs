@@ -1,6 +1,7 @@
 //! Obligations of a single program: every access lies in its buffer, and no index leaves its type.
 
 use rayon::prelude::*;
+use tilewright_ir::sabotage::{self, Fault};
 use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, PrimFunc, Stmt, StmtKind, Var};
 
 use crate::claims::not_well_formed;
@@ -73,7 +74,10 @@ impl Judge {
             let reason = format!("the program is not well formed: {reason}");
             return vec![Self::report("bounds", func.name.clone(), || (Verdict::Unknown(reason), "structure".into()))];
         }
-        let sites = sites(func);
+        let mut sites = sites(func);
+        if sabotage::on(Fault::SitesBackwards) {
+            sites.reverse();
+        }
         let buffers = func.buffers();
         let base = Base::new(self, &func.symbols(), &buffers);
         let mut reports = self.check_views(func, &buffers);

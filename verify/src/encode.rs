@@ -26,6 +26,7 @@ mod exact;
 
 use crate::term::{BinaryOp, Comparison, Prop, PropKind, Symbol, Term, TermKind, UnaryOp};
 use std::collections::{BTreeMap, HashMap};
+use tilewright_ir::sabotage::{self, Fault};
 
 /// How much a query says about division and bit operations; see the [module page](self).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -349,14 +350,17 @@ impl Encoder {
             PropKind::Bool(value) => self.intern(Node::Bool(*value), Sort::Bool),
             PropKind::Sym(symbol) => self.symbol(symbol, Sort::Bool)?,
             PropKind::Compare(comparison, a, b) => {
-                let operands = vec![self.term(a)?, self.term(b)?];
+                let mut operands = vec![self.term(a)?, self.term(b)?];
+                if *comparison == Comparison::Eq && sabotage::on(Fault::EncodeSwapsEquality) {
+                    operands.reverse();
+                }
                 match comparison {
                     Comparison::Eq => self.op(Op::Eq, operands),
                     Comparison::Lt => self.op(Op::Lt, operands),
                     Comparison::Le => self.op(Op::Le, operands),
                     Comparison::Ne => {
                         let equal = self.op(Op::Eq, operands);
-                        self.op(Op::Not, vec![equal])
+                        if sabotage::on(Fault::EncodeNeAsEq) { equal } else { self.op(Op::Not, vec![equal]) }
                     }
                 }
             }

@@ -9,6 +9,7 @@ mod follow;
 
 use std::collections::HashMap;
 
+use tilewright_ir::sabotage::{self, Fault};
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{Buffer, BufferClaim, Evidence, Expr, PrimFunc, Stmt, StmtKind, Var};
 
@@ -207,12 +208,14 @@ impl<'a> Lockstep<'a> {
         match (&old.kind, &new.kind) {
             (StmtKind::For(x), StmtKind::For(y)) => {
                 let same_type = x.var.dtype() == y.var.dtype();
-                if x.kind != y.kind {
+                if x.kind != y.kind && !sabotage::on(Fault::LockstepIgnoresKinds) {
                     self.stuck(format!("the loop over `{}` was {:?} and is {:?}", x.var, x.kind, y.kind));
                 } else if !same_type {
                     self.stuck(format!("the loop variable `{}` changed its type", x.var));
                 }
-                let pairs = vec![(x.min.clone(), self.renamed(&y.min)), (x.extent.clone(), self.renamed(&y.extent))];
+                let mut pairs =
+                    vec![(x.min.clone(), self.renamed(&y.min)), (x.extent.clone(), self.renamed(&y.extent))];
+                pairs.truncate(2 - usize::from(sabotage::on(Fault::LockstepIgnoresExtents)));
                 for (old, new) in &pairs {
                     self.reads_no_more(std::slice::from_ref(old), std::slice::from_ref(new));
                 }
@@ -236,7 +239,9 @@ impl<'a> Lockstep<'a> {
                 StmtKind::If { cond: y, then_body: then_new, else_body: else_new },
             ) if else_old.is_some() == else_new.is_some() => {
                 let y = self.renamed(y);
-                self.values(x, &y);
+                if !sabotage::on(Fault::LockstepIgnoresConditions) {
+                    self.values(x, &y);
+                }
                 self.branch(x, true, then_old, then_new);
                 if let (Some(old), Some(new)) = (else_old, else_new) {
                     self.branch(x, false, old, new);
@@ -356,7 +361,10 @@ impl<'a> Lockstep<'a> {
             indices.iter().map(lane_of).collect()
         };
         match self.relation.image(x, y, &at(old)) {
-            Some(moved) => self.goal("simulation", GoalKind::Equal(moved.into_iter().zip(at(new)).collect())),
+            Some(moved) => {
+                let skipped = usize::from(sabotage::on(Fault::LockstepIgnoresFirstAxis) && moved.len() > 1);
+                self.goal("simulation", GoalKind::Equal(moved.into_iter().zip(at(new)).skip(skipped).collect()));
+            }
             None => self.stuck(format!("the claim of `{x}` does not take its index")),
         }
         self.path.steps.truncate(depth);

@@ -2,6 +2,7 @@
 
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
+use tilewright_ir::sabotage::{self, Fault};
 use tilewright_ir::{AttrValue, BinaryOp, DataType, Expr, For, ForKind, Stmt, StmtKind, ThreadTag, Var};
 
 use super::promote::Value;
@@ -109,10 +110,12 @@ impl<'a> Reader<'a> {
         let ty = stop.dtype();
         let extent = match (&min, stop) {
             (Expr::Int { value: 0, .. }, stop) => stop,
-            (Expr::Int { value: a, .. }, Expr::Int { value: b, ty }) => match Expr::int_of(b - a, ty) {
-                Some(extent) => extent,
-                None => return self.error("loop", start.range(), "the loop has too many iterations", "shorten it"),
-            },
+            (Expr::Int { value: a, .. }, Expr::Int { value: b, ty }) => {
+                match Expr::int_of(if sabotage::on(Fault::ReaderStopIsExtent) { b } else { b - a }, ty) {
+                    Some(extent) => extent,
+                    None => return self.error("loop", start.range(), "the loop has too many iterations", "shorten it"),
+                }
+            }
             (min, Expr::Binary(BinaryOp::Add, base, extent)) if *base == *min => *extent,
             (min, stop) => stop - min.clone(),
         };

@@ -166,7 +166,7 @@ fn back(u: &mut Unstructured<'_>) -> arbitrary::Result<usize> {
 }
 
 fn tensors_simpler(tensors: &[TensorCase]) -> impl Iterator<Item = Vec<TensorCase>> {
-    tensors.iter().enumerate().flat_map(|(at, tensor)| {
+    tensors.iter().enumerate().flat_map(move |(at, tensor)| {
         tensor.simpler().into_iter().map(move |simpler| {
             let mut tensors = tensors.to_vec();
             tensors[at] = simpler;

@@ -6,7 +6,8 @@
 //!
 //! This is a third opinion: nothing of the planner and nothing of the judge is used, lives and rooms are found here anew.
 
-use tilewright_ir::{Graph, GraphTensor, MemoryPlan, Pool, Region, Room, Scope, TensorRole, is_channel_type};
+use tilewright_ir::texture::is_channel_type;
+use tilewright_ir::{Graph, GraphTensor, MemoryPlan, Pool, Region, Room, Scope, TensorRole};
 
 /// Cells of all pools together, at most.
 const MAX_CELLS: u64 = 1 << 23;
@@ -76,7 +77,7 @@ fn run(graph: &Graph, plan: &MemoryPlan, extents: &[[u64; 2]]) -> Result<(), Vio
             device.is_intact(at, &when("is done with"))?;
         }
         // A view shows what its root was given.
-        for view in (0..graph.tensors.len()).filter(|&view| step.writes.contains(&device.roots[view])) {
+        for view in (0..graph.tensors.len()).filter(|&view| step.writes.contains(&root(graph, view))) {
             device.is_intact(view, &when("makes"))?;
         }
         let dead = (0..dies_after.len()).filter(|&root| dies_after[root] == Some(number));

@@ -2,11 +2,17 @@
 
 pub mod device;
 pub mod judge_maps;
+pub mod judge_programs;
+pub mod order;
+pub mod padding;
 pub mod passes;
 pub mod planner;
 pub mod read;
 pub mod roundtrip;
 mod self_test;
+
+#[cfg(test)]
+mod program_tests;
 
 use super::oracle::{Environment, Oracle};
 use super::session::{Runner, Session};
@@ -28,6 +34,16 @@ pub static ORACLES: &[Entry] = &[
         name: passes::Passes::NAME,
         summary: "a program in the interpreter, before and after every pass",
         make: |environment| session(passes::Passes::new, environment),
+    },
+    Entry {
+        name: order::Order::NAME,
+        summary: "a program on one thread, on several, and with its iterations in other orders",
+        make: |environment| session(order::Order::new, environment),
+    },
+    Entry {
+        name: padding::Padding::NAME,
+        summary: "a program after every pass with other values in the padding of its arguments",
+        make: |environment| session(padding::Padding::new, environment),
     },
     Entry {
         name: judge_maps::JudgeMaps::NAME,
@@ -63,6 +79,11 @@ pub static ORACLES: &[Entry] = &[
         name: read::ReadGraph::NAME,
         summary: "the readers of graphs, plans and findings on such texts",
         make: |environment| session(read::ReadGraph::new, environment),
+    },
+    Entry {
+        name: judge_programs::JudgePrograms::NAME,
+        summary: "the judge's verdicts on passes, and on passes with a mistake, against runs",
+        make: |environment| session(judge_programs::JudgePrograms::new, environment),
     },
 ];
 

@@ -1,13 +1,14 @@
 //! A program in the interpreter, before and after every pass: the first pass that changes the result is named.
+//!
+//! Outputs are compared bit for bit, and so is what was never written. Definedness is watched, so that reading the padding of
+//! a layout is seen. A pass that changes nothing is not counted.
 
-use tilewright_ir::{Evidence, PrimFunc};
+use tilewright_interp::{Arguments, RunError};
 
+use crate::fuzz::chain::{Blank, Chain, Link, differences, how, is_written, kind_of};
+use crate::fuzz::inputs::arguments;
 use crate::fuzz::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::fuzz::program::ProgramCase;
-use crate::harness::engine::{Program, Status};
-use crate::harness::interpreter::Interpreter;
-use crate::harness::stages::{Config, Stage, run_chain};
-use crate::passes::{DEFAULT_PIPELINE, pass_by_name};
 
 /// The oracle.
 #[derive(Debug, Default)]
@@ -33,51 +34,57 @@ impl Oracle for Passes {
             Ok(program) => program,
             Err(why) => return Outcome::Invalid(why),
         };
-        let mut funcs: Vec<(&str, _, Option<Evidence>)> = vec![("input", program.func, None)];
-        for name in DEFAULT_PIPELINE {
-            let before = &funcs[funcs.len() - 1].1;
-            let Ok(pass) = pass_by_name(name) else { continue };
-            if !(pass.wanted)(before) {
-                continue;
-            }
-            match (pass.run)(before) {
-                Ok(after) => {
-                    tally.saw(&format!("pass:{name}"));
-                    funcs.push((name, after.func, Some(after.evidence)));
-                }
-                Err(found) => {
-                    let code = found.first().map_or("", |first| first.code);
-                    return Outcome::Undecided(format!("{name} refuses: {code}"));
-                }
-            }
-        }
-        let stages: Vec<Stage<'_>> =
-            funcs.iter().map(|(name, func, evidence)| stage(name, func, evidence.as_ref())).collect();
-        let config = Config { seed: program.seed, symbols: Vec::new() };
-        let report = match run_chain(&stages, &config, &interpreter(), &[]) {
-            Ok(report) => report,
-            Err(fault) => return Outcome::Invalid(fault.code.to_owned()),
+        let inputs = match arguments(&program.func, program.seed) {
+            Ok(inputs) => inputs,
+            Err(why) => return Outcome::Invalid(why),
         };
-        let Some(first) = report.engines.first().filter(|first| first.status == Status::Ok) else {
-            return Outcome::Invalid("the program traps".into());
+        let chain = match Chain::new(program.func) {
+            Ok(chain) => chain,
+            Err(outcome) => return outcome,
         };
-        match report.engines.iter().find(|line| line.status != Status::Ok) {
-            None => Outcome::Held,
-            Some(line) if line.status == Status::Skipped => Outcome::Undecided(line.detail.clone()),
-            Some(line) => {
-                let detail = line.first.as_ref().map_or_else(|| line.detail.clone(), ToString::to_string);
-                Failure::outcome(format!("{} changes the result of {}", line.stage, first.stage), detail)
-            }
+        match same(&chain, &inputs, tally) {
+            Ok(()) => chain.refused.map_or(Outcome::Held, Outcome::Undecided),
+            Err(outcome) => outcome,
         }
     }
 }
 
-fn stage<'a>(name: &'a str, func: &'a PrimFunc, evidence: Option<&'a Evidence>) -> Stage<'a> {
-    Stage { name, program: Program::Func(func), evidence, reassociates: false }
+/// Every program of a chain leaves the same.
+pub(super) fn same(chain: &Chain, inputs: &Arguments, tally: &mut Tally) -> Result<(), Outcome> {
+    let (input, after) = chain.links.split_first().ok_or_else(|| Outcome::Invalid("no program".into()))?;
+    let is_written = is_written(&input.func);
+    let mut left = inputs.clone();
+    input
+        .run(&mut left, &how())
+        .map_err(|error| Outcome::Invalid(format!("the program stops: {}", kind_of(&error))))?;
+    let expected = input.unpack(&left, inputs, &is_written).map_err(Outcome::Invalid)?;
+    for link in after {
+        let pass = link.pass;
+        let mut packed = link.pack(inputs, Blank::Undefined).map_err(|why| wrong(link, why))?;
+        match link.run(&mut packed, &how()) {
+            Ok(()) => {}
+            Err(RunError::Input(why)) => {
+                return Err(Failure::outcome(
+                    format!("{pass} makes what is no program: {}", why.code),
+                    why.to_string(),
+                ));
+            }
+            Err(RunError::Trap(trap)) => {
+                return Err(Failure::outcome(format!("{pass} makes it trap: {:?}", trap.kind), trap.to_string()));
+            }
+        }
+        let outputs = link.unpack(&packed, inputs, &is_written);
+        let outputs = outputs.map_err(|why| Failure::outcome(format!("{pass} loses the padding's value"), why))?;
+        let (lanes, difference) = differences(&input.func, &expected, &outputs);
+        tally.count("values compared", lanes);
+        tally.saw(&format!("pass:{pass}"));
+        if let Some(why) = difference {
+            return Err(Failure::outcome(format!("{pass} changes the result"), why));
+        }
+    }
+    Ok(())
 }
 
-/// One thread, and only so many iterations: a program that never ends is no case.
-fn interpreter() -> Interpreter {
-    let config = tilewright_interp::Config { threads: 1, fuel: Some(1 << 22), ..tilewright_interp::Config::default() };
-    Interpreter { config }
+fn wrong(link: &Link, why: String) -> Outcome {
+    Failure::outcome(format!("{} moves its arguments to no place", link.pass), why)
 }

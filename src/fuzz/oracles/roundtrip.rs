@@ -214,7 +214,7 @@ impl RoundTrip {
         let number = u8::try_from(case.steps.len() % 3).unwrap_or(0);
         let plan = plan_within(&graph.graph, strategy(number), case.limits()).map_err(|fault| invalid(&[fault]))?;
         for plan in [None, Some(plan)] {
-            let written = |graph| (self.graph)(graph, plan.as_ref()).map_err(|fault| unread("graph", &[fault], ""));
+            let written = |graph: &NamedGraph| (self.graph)(graph, plan.as_ref()).map_err(|fault| unread("graph", &[fault], ""));
             let text = written(&graph)?;
             let back = read(&text).map_err(|found| unread("graph", &found, &text))?;
             let again = written(&back.graph)?;
@@ -336,7 +336,7 @@ mod tests {
             let trips: u64 = tally.counts.values().sum();
             #[expect(clippy::cast_precision_loss, reason = "for people")]
             let rate = trips as f64 / start.elapsed().as_secs_f64();
-            println!("{kind}: {trips} round trips of {} cases, {rate:.0} a second", cases.len());
+            eprintln!("{kind}: {trips} round trips of {} cases, {rate:.0} a second", cases.len());
         };
         line("all", all.iter().collect());
         line(

@@ -12,7 +12,7 @@ mod simpler;
 #[cfg(test)]
 mod tests;
 
-use arbitrary::Unstructured;
+use arbitrary::{Arbitrary, Unstructured};
 use serde::{Deserialize, Serialize};
 use tilewright_ir::{Module, PrimFunc};
 
@@ -66,6 +66,13 @@ impl ProgramCase {
     }
 }
 
+/// Drawn within the default ranges.
+impl<'a> Arbitrary<'a> for ProgramCase {
+    fn arbitrary(u: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
+        Self::draw(u, &Config::default())
+    }
+}
+
 impl Case for ProgramCase {
     fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
         Ok(Self::Recipe(draw::recipe(u, config)?))
@@ -91,5 +98,10 @@ impl Case for ProgramCase {
                 Err(why) => format!("{self:?}: {why}"),
             },
         }
+    }
+
+    fn pinned(&self) -> Option<Self> {
+        let Self::Recipe(recipe) = self else { return None };
+        self.build().is_ok().then(|| Self::Tvmscript { text: self.text(), seed: recipe.seed })
     }
 }

@@ -84,7 +84,8 @@ impl Change {
         if pieces.is_empty() {
             return bytes;
         }
-        let place = |at: u16| usize::from(at) % pieces.len();
+        let n_pieces = pieces.len();
+        let place = |at: u16| usize::from(at) % n_pieces;
         match self {
             Self::Delete(at) => drop(pieces.remove(place(at))),
             Self::Twice(at) => pieces.insert(place(at), pieces[place(at)].clone()),

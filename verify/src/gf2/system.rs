@@ -1,6 +1,7 @@
 //! Affine equations over GF(2), kept in a form that answers questions by reduction.
 
 use super::word::{Affine, Word};
+use tilewright_ir::sabotage::{self, Fault};
 
 /// Equations `form = 0` that can hold together.
 #[derive(Clone, Debug, Default)]
@@ -82,7 +83,7 @@ pub(crate) fn solve(word: &Word, value: i128) -> Option<System> {
 pub(crate) fn kernel_pair(forms: &[Affine], inputs: u32) -> Option<(u128, u128)> {
     // Column by column: what of the inputs below a bit has the same effect as the bit.
     let mut seen: Vec<(Vec<bool>, u128)> = Vec::new();
-    for bit in 0..inputs {
+    for bit in u32::from(sabotage::on(Fault::KernelSkipsColumn))..inputs {
         let mut effect: Vec<bool> = forms.iter().map(|form| form.mask >> bit & 1 == 1).collect();
         let mut made_of = 1u128 << bit;
         for (pivot, of) in &seen {

@@ -10,6 +10,7 @@
 
 use super::graph::Planned;
 use crate::verdict::Counterexample;
+use tilewright_ir::sabotage::{self, Fault};
 
 /// The moments at which a tensor lives, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +54,8 @@ pub(super) fn lives(planned: &Planned<'_>) -> Result<Vec<Option<Life>>, Countere
     }
     for (number, step) in planned.graph.steps.iter().enumerate().rev() {
         let now = moment(number);
-        for &tensor in step.reads.iter().chain(&step.writes) {
+        let reads = if sabotage::on(Fault::PlanForgetsReads) { &[] } else { step.reads.as_slice() };
+        for &tensor in reads.iter().chain(&step.writes) {
             let life = lives[planned.roots[tensor]].get_or_insert(Life { first: now, last: now });
             life.first = now;
         }

@@ -8,6 +8,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use tilewright_ir::sabotage::{self, Fault};
 use tilewright_ir::{Buffer, Expr, For, ForKind, PrimFunc, Stmt, StmtKind, TextureLimits, Var};
 
 use super::cover::covers;
@@ -118,7 +119,8 @@ fn concurrent(stmt: &Stmt) -> HashSet<Var> {
     stmt.walk(&mut |stmt| {
         if let StmtKind::For(inner) = &stmt.kind {
             let For { var, kind, .. } = &**inner;
-            if !matches!(kind, ForKind::Serial | ForKind::Unrolled) {
+            let in_order = *kind == ForKind::Parallel && sabotage::on(Fault::RaceIgnoresParallel);
+            if !in_order && !matches!(kind, ForKind::Serial | ForKind::Unrolled) {
                 found.insert(var.clone());
             }
         }

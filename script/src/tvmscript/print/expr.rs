@@ -1,6 +1,7 @@
 //! Expressions, index maps and attribute values.
 
 use tilewright_ir::op::{ATOM, TypeRule};
+use tilewright_ir::sabotage::{self, Fault};
 use tilewright_ir::{AttrValue, BinaryOp, Expr, IndexMap, ScalarType, UnaryOp};
 
 use super::Printer;
@@ -30,6 +31,9 @@ fn float(value: f64, ty: ScalarType) -> String {
     }
     #[expect(clippy::cast_possible_truncation, reason = "all types but float64 are exact in float32")]
     let digits = if ty == ScalarType::Float64 { format!("{value:?}") } else { format!("{:?}", value as f32) };
+    if sabotage::on(Fault::PrinterRoundsFloats) {
+        return format!("T.{ty}({value:.6e})");
+    }
     format!("T.{ty}({digits})")
 }
 
@@ -72,7 +76,8 @@ impl Printer {
                 (texel.unwrap_or_else(|| self.access(buffer, indices)), ATOM)
             }
         };
-        if precedence < outer { format!("({text})") } else { text }
+        let more = precedence < ATOM && sabotage::on(Fault::PrinterMoreParentheses);
+        if precedence < outer || more { format!("({text})") } else { text }
     }
 
     fn call(&mut self, name: &str, args: &[&Expr]) -> String {
@@ -90,7 +95,7 @@ impl Printer {
         let Some(symbol) = info.symbol else { return (self.call(info.call, &[lhs, rhs]), ATOM) };
         // Comparisons chain in Python, so neither side may be a bare one.
         let left = self.inner(lhs, info.precedence + u8::from(info.rule == TypeRule::Comparison));
-        let right = self.inner(rhs, info.precedence + 1);
+        let right = self.inner(rhs, info.precedence + u8::from(!sabotage::on(Fault::PrinterRightOperand)));
         (format!("{left} {symbol} {right}"), info.precedence)
     }
 
@@ -98,7 +103,11 @@ impl Printer {
     fn unary(&mut self, op: UnaryOp, operand: &Expr) -> (String, u8) {
         let (symbol, precedence) = op.symbol();
         let operand = match operand {
-            Expr::Int { value, ty: ScalarType::Int32 } if op == UnaryOp::Neg => format!("T.int32({value})"),
+            Expr::Int { value, ty: ScalarType::Int32 }
+                if op == UnaryOp::Neg && !sabotage::on(Fault::PrinterNegatedConstant) =>
+            {
+                format!("T.int32({value})")
+            }
             operand => self.inner(operand, precedence),
         };
         (format!("{symbol}{operand}"), precedence)
@@ -108,7 +117,8 @@ impl Printer {
         let vars: Vec<_> = map.vars().iter().map(|var| self.names.bind(var)).collect();
         let mut outputs = Vec::new();
         for (position, output) in map.outputs().iter().enumerate() {
-            if map.axis_separators().positions().contains(&position) {
+            let late = usize::from(sabotage::on(Fault::PrinterMovesSeparator));
+            if position >= late && map.axis_separators().positions().contains(&(position - late)) {
                 outputs.push("T.AXIS_SEPARATOR".to_owned());
             }
             outputs.push(self.expr(output));

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use tilewright_ir::sabotage::{self, Fault};
 use tilewright_ir::{Buffer, PrimFunc, Var};
 
 /// Names that mean something else.
@@ -44,7 +45,7 @@ impl Names {
         let used = |name: &str| {
             RESERVED.contains(&name)
                 || self.taken.iter().any(|taken| taken == name)
-                || self.vars.iter().any(|(_, taken)| taken == name)
+                || (self.vars.iter().any(|(_, taken)| taken == name) && !sabotage::on(Fault::PrinterReusesNames))
         };
         if !used(&base) {
             return base;

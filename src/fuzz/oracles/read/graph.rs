@@ -11,7 +11,6 @@ use crate::planner::{Strategy, plan};
 /// Every reader of JSON on one text.
 pub(super) fn look(text: &str, tally: &mut Tally) -> Looked {
     if let Some(document) = read("graph", text, graph::read(text), tally)? {
-        let document = graph::Document { graph: document.graph, plan: document.plan };
         let written = graph::write(&document.graph, document.plan.as_ref());
         let written =
             written.map_err(|fault| Failure::outcome("a graph that is read is not written", fault.to_string()))?;

@@ -190,22 +190,4 @@ mod tests {
             |text, tally| refuses(text, Diagnostic::error("x", Some(Span::new(0, 2)), "m").with_help("h"), tally);
         assert_eq!(failed(fine, "éa"), None);
     }
-
-    #[test]
-    fn a_reader_that_takes_its_time_or_all_the_memory_is_flagged() {
-        let slow: Look = |_, _| {
-            let start = std::time::Instant::now();
-            let mut sum = 0_u64;
-            while start.elapsed().as_secs() < 30 && !watch::is_over_time(start) {
-                sum = std::hint::black_box(sum.wrapping_add(1));
-            }
-            Ok(())
-        };
-        assert_eq!(failed(slow, "x").as_deref(), Some("reading takes too long"));
-        let large: Look = |_, _| {
-            drop(std::hint::black_box(vec![1_u8; 700 << 20]));
-            Ok(())
-        };
-        assert_eq!(failed(large, "x").as_deref(), Some("reading takes too much memory"));
-    }
 }

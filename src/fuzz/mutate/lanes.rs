@@ -1,0 +1,103 @@
+//! Loops turned into lanes without a thought.
+
+use std::convert::Infallible;
+
+use tilewright_ir::visit::Rewrite;
+use tilewright_ir::{BinaryOp, Expr, PrimFunc, Stmt, StmtKind, Var};
+
+/// Every loop of few iterations over one store becomes lanes, whether it may or not.
+pub fn thoughtless(func: &PrimFunc) -> PrimFunc {
+    let Ok(body) = Thoughtless.stmt(&func.body);
+    PrimFunc { body, ..func.clone() }
+}
+
+struct Thoughtless;
+
+impl Rewrite for Thoughtless {
+    type Error = Infallible;
+
+    fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Infallible> {
+        let StmtKind::For(inner) = &stmt.kind else { return self.stmt_children(stmt) };
+        let lanes = inner.extent.as_const_int().and_then(|extent| u16::try_from(extent).ok());
+        let lanes = lanes.filter(|lanes| [2, 3, 4, 8].contains(lanes) && inner.min.as_const_int() == Some(0));
+        let vector = lanes.and_then(|lanes| Vector { var: &inner.var, lanes }.body(&inner.body, &mut Vec::new()));
+        vector.map_or_else(|| self.stmt_children(stmt), Ok)
+    }
+}
+
+struct Vector<'a> {
+    var: &'a Var,
+    lanes: u16,
+}
+
+impl Vector<'_> {
+    fn body(&self, stmt: &Stmt, own: &mut Vec<Expr>) -> Option<Stmt> {
+        match &stmt.kind {
+            StmtKind::If { cond, then_body, else_body: None } if cond.vars().contains(self.var) => {
+                own.push(cond.clone());
+                self.body(then_body, own)
+            }
+            StmtKind::If { cond, then_body, else_body: None } => {
+                Some(Stmt::guarded(cond.clone(), self.body(then_body, own)?))
+            }
+            StmtKind::Store { buffer, indices, value } => {
+                let indices = self.indices(indices)?;
+                let mut value = self.wide(value)?;
+                for cond in own.iter().rev() {
+                    let ty = value.dtype().scalar;
+                    let zero = Expr::int_of(0, ty).unwrap_or_else(|| Expr::float_of(0.0, ty));
+                    value = Expr::IfThenElse(Box::new(self.wide(cond)?), Box::new(value), Box::new(self.spread(zero)));
+                }
+                Some(Stmt::store(buffer, indices, value))
+            }
+            _ => None,
+        }
+    }
+
+    fn indices(&self, indices: &[Expr]) -> Option<Vec<Expr>> {
+        let (last, before) = indices.split_last()?;
+        let plain = |index: &&Expr| !index.vars().contains(self.var);
+        if !before.iter().all(|index| plain(&index)) {
+            return None;
+        }
+        let last = if plain(&last) { last.clone() } else { self.wide(last)? };
+        Some(before.iter().cloned().chain([last]).collect())
+    }
+
+    fn spread(&self, value: Expr) -> Expr {
+        Expr::Broadcast { value: Box::new(value), lanes: self.lanes }
+    }
+
+    fn wide(&self, expr: &Expr) -> Option<Expr> {
+        if !expr.vars().contains(self.var) {
+            return Some(self.spread(expr.clone()));
+        }
+        let wide = |expr: &Expr| self.wide(expr).map(Box::new);
+        Some(match expr {
+            Expr::Var(var) => {
+                let number = |value| Box::new(Expr::Int { value, ty: var.dtype().scalar });
+                Expr::Ramp { base: number(0), stride: number(1), lanes: self.lanes }
+            }
+            Expr::Binary(op, a, b) => match (op, self.wide(a)?, self.wide(b)?) {
+                (BinaryOp::Add, Expr::Broadcast { value, .. }, Expr::Ramp { base, stride, lanes })
+                    if base.as_const_int() == Some(0) =>
+                {
+                    Expr::Ramp { base: value, stride, lanes }
+                }
+                (op, a, b) => Expr::binary(*op, a, b),
+            },
+            Expr::Unary(op, a) => Expr::Unary(*op, wide(a)?),
+            Expr::Call(function, args) => {
+                Expr::Call(*function, args.iter().map(|arg| self.wide(arg)).collect::<Option<_>>()?)
+            }
+            Expr::Select(c, a, b) => Expr::Select(wide(c)?, wide(a)?, wide(b)?),
+            Expr::IfThenElse(c, a, b) => Expr::IfThenElse(wide(c)?, wide(a)?, wide(b)?),
+            Expr::Cast(ty, value) => Expr::Cast(ty.with_lanes(self.lanes), wide(value)?),
+            Expr::Load { buffer, indices } => {
+                let indices = self.indices(indices)?;
+                Expr::Load { buffer: buffer.clone(), indices }
+            }
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,288 @@
+//! The judge's verdicts on passes against runs: what it proves must be so, also of a program or of evidence with a mistake in it;
+//! what it refutes must be wrong.
+//!
+//! | looked at | a failure is |
+//! |---|---|
+//! | a program alone | an access that is proved to lie in its buffer, or a texel proved to be defined or free of races, and a trap |
+//! | a pass | a verdict of *refuted* where runs agree; of *proved* where they differ; an internal error of the judge |
+//! | the program after it with one change, or a lie in the evidence | *proved*, and runs differ or trap |
+//! | the same | an access that is refuted, where there is nothing to run into it, and no trap |
+
+mod runs;
+
+use arbitrary::Unstructured;
+use serde::{Deserialize, Serialize};
+use tilewright_ir::{Evidence, PrimFunc, validate};
+use tilewright_verify::{Config as Budget, Judge, Report, Verdict};
+
+use self::runs::{Seen, Trapped, alone, both};
+use crate::fuzz::case::Case;
+use crate::fuzz::config::Config;
+use crate::fuzz::mutate::{changed, lied, thoughtless};
+use crate::fuzz::oracle::{Environment, Failure, Oracle, Outcome, Tally};
+use crate::fuzz::program::ProgramCase;
+use crate::passes::{DEFAULT_PIPELINE, pass_by_name};
+
+/// A program, and what is changed in it after its passes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JudgedCase {
+    /// The program.
+    pub program: ProgramCase,
+    /// Seeds of the changes: each is made for itself, after every pass.
+    pub changes: Vec<u64>,
+}
+
+impl Case for JudgedCase {
+    fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
+        let changes = vec![u.arbitrary()?, u.arbitrary()?, u.arbitrary()?];
+        Ok(Self { changes, program: ProgramCase::draw(u, config)? })
+    }
+
+    fn simpler(&self) -> Vec<Self> {
+        let fewer = crate::fuzz::case::without_one(&self.changes).into_iter();
+        let fewer = fewer.map(|changes| Self { changes, program: self.program.clone() });
+        let smaller = self.program.simpler().into_iter();
+        fewer.chain(smaller.map(|program| Self { program, changes: self.changes.clone() })).collect()
+    }
+
+    fn features(&self) -> Vec<String> {
+        self.program.features()
+    }
+
+    fn text(&self) -> String {
+        self.program.text()
+    }
+}
+
+/// The oracle.
+#[derive(Debug)]
+pub struct JudgePrograms {
+    judge: Judge,
+}
+
+/// Something that a pass, or a mistake, made of a program.
+struct Step<'a> {
+    name: &'a str,
+    before: &'a PrimFunc,
+    after: &'a PrimFunc,
+    evidence: &'a Evidence,
+    seed: u64,
+}
+
+/// Nothing to say, or what ends the look at a case.
+type Look = Result<(), Outcome>;
+
+impl JudgePrograms {
+    /// With a judge of its own, on one thread.
+    ///
+    /// # Errors
+    /// There is no solver that will do.
+    pub fn new(_: &Environment) -> Result<Self, String> {
+        let timeout = std::time::Duration::from_secs(2);
+        let budget = Budget { threads: 1, timeout, rlimit: 500_000, ..Budget::default() };
+        Ok(Self { judge: Judge::new(budget).map_err(|error| error.to_string())? })
+    }
+
+    /// A pass as it is: the judge should prove it, and must not refute it.
+    fn unbroken(&self, step: &Step<'_>, open: &mut Option<String>, tally: &mut Tally) -> Look {
+        let reports = self.judge.check_pass(step.before, step.after, step.evidence);
+        let worst = Verdict::worst(reports.iter().map(|report| report.verdict.clone()));
+        tally.count(&format!("passes {}", worst.as_ref().map_or("without obligation", Verdict::word)), 1);
+        let seen = both(step.before, step.after, step.evidence, step.seed);
+        if let Seen::Same(compared) = &seen {
+            tally.count("values compared", *compared);
+        }
+        if let Some(report) = reports.iter().find(|report| is_internal(&report.verdict)) {
+            return Err(fails("the judge contradicts itself", step, report));
+        }
+        match (reports.iter().find(|report| !report.verdict.is_proved()), seen) {
+            (None, Seen::Differ(how)) => {
+                let what = format!("{} is proved, and the result differs", step.name);
+                Err(Failure::outcome(what, format!("{how}\n{}", shown(step))))
+            }
+            (Some(report), Seen::Same(_)) if matches!(report.verdict, Verdict::Refuted(_)) => {
+                let what = format!("{} is refuted, and runs agree", step.name);
+                Err(fails(&what, step, report))
+            }
+            (Some(report), Seen::Differ(how)) => {
+                let what = format!("{} changes the result, and is not proved", step.name);
+                Err(Failure::outcome(what, format!("{how}; {}", line(report))))
+            }
+            (Some(report), _) => {
+                tally.count(&format!("open: {} {}", step.name, report.obligation), 1);
+                open.get_or_insert_with(|| format!("{} {} {}", step.name, report.obligation, report.verdict.word()));
+                Ok(())
+            }
+            (None, _) => Ok(()),
+        }
+    }
+
+    /// A pass with a mistake: the judge must not prove it if runs differ.
+    fn mistaken(&self, step: &Step<'_>, tally: &mut Tally) -> Look {
+        if validate(step.after).is_err() {
+            tally.count("changes that are malformed", 1);
+            return Ok(());
+        }
+        let seen = both(step.before, step.after, step.evidence, step.seed);
+        let Seen::Differ(how) = seen else {
+            tally.count("changes that change nothing", 1);
+            return Ok(());
+        };
+        let reports = self.judge.check_pass(step.before, step.after, step.evidence);
+        let worst = Verdict::worst(reports.iter().map(|report| report.verdict.clone()));
+        tally.count(&format!("changes {}", worst.as_ref().map_or("without obligation", Verdict::word)), 1);
+        if let Some(report) = reports.iter().find(|report| is_internal(&report.verdict)) {
+            return Err(fails("the judge contradicts itself", step, report));
+        }
+        if reports.iter().all(|report| report.verdict.is_proved()) {
+            let what = format!("a changed {} is proved, and the result differs", step.name);
+            return Err(Failure::outcome(what, format!("{how}\n{}", shown(step))));
+        }
+        self.alone(step.after, &reports, tally)
+    }
+
+    /// A program by itself: what is proved of its accesses, and refuted, against a run.
+    fn alone(&self, func: &PrimFunc, reports: &[Report], tally: &mut Tally) -> Look {
+        let of = |id: &'static str| reports.iter().filter(move |report| report.obligation == id);
+        let holds = |id| of(id).all(|report| report.verdict.is_proved());
+        let Some([trap, unwatched]) = alone(func, true).zip(alone(func, false)).map(|(one, two)| [one, two]) else {
+            return Ok(());
+        };
+        tally.count("programs run by themselves", 1);
+        let text = || tilewright_script::print_func(func);
+        let is_outside = |trap: &Option<Trapped>| trap.as_ref().is_some_and(|trap| trap.is_outside);
+        if is_outside(&trap) && unwatched.is_none() {
+            let what = "an access is outside only while somebody watches for races";
+            return Err(Failure::outcome(what, text()));
+        }
+        if let Some(trap) = &trap
+            && trap.is_outside
+            && holds("bounds")
+            && holds("overflow")
+            && holds("lanes")
+        {
+            return Err(Failure::outcome(
+                "every access is proved to be inside, and one is not",
+                format!("{}\n{}", trap.message, text()),
+            ));
+        }
+        let races = |trap: &Trapped| {
+            let textures = func.buffers().into_iter().filter(|buffer| buffer.scope.is_texture());
+            trap.is_race && textures.into_iter().any(|texture| trap.message.starts_with(&format!("race on {texture}[")))
+        };
+        if let Some(trap) = trap.as_ref().filter(|trap| races(trap))
+            && holds("race")
+        {
+            return Err(Failure::outcome("texels are proved free of races, and there is one", trap.message.clone()));
+        }
+        // A counterexample is an iteration that is reached, unless something that is read decides.
+        let refuted = of("bounds").find(|report| matches!(report.verdict, Verdict::Refuted(_)));
+        match refuted {
+            Some(report) if trap.is_none() && func.symbols().is_empty() && !asks_memory(func) => Err(Failure::outcome(
+                "an access is refuted, and none is outside",
+                format!("{}\n{}", line(report), text()),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn look(&self, case: &JudgedCase, func: PrimFunc, seed: u64, tally: &mut Tally) -> Outcome {
+        let (mut func, mut open) = (func, None);
+        for name in DEFAULT_PIPELINE {
+            let Ok(pass) = pass_by_name(name) else { continue };
+            if !(pass.wanted)(&func) {
+                continue;
+            }
+            let (after, evidence) = match (pass.run)(&func) {
+                Ok(done) => (done.func, done.evidence),
+                Err(found) => {
+                    let code = found.first().map_or("", |first| first.code);
+                    return Outcome::Undecided(format!("{name} refuses: {code}"));
+                }
+            };
+            let step = Step { name, before: &func, after: &after, evidence: &evidence, seed };
+            if let Err(outcome) = self.unbroken(&step, &mut open, tally) {
+                return outcome;
+            }
+            for change in &case.changes {
+                if let Err(outcome) = self.one_change(&step, *change, tally) {
+                    return outcome;
+                }
+            }
+            func = after;
+        }
+        open.map_or(Outcome::Held, Outcome::Undecided)
+    }
+
+    /// One mistake of a pass: in the program, in its loops, or in what is said of it.
+    fn one_change(&self, step: &Step<'_>, change: u64, tally: &mut Tally) -> Look {
+        let (mut after, mut evidence) = (step.after.clone(), step.evidence.clone());
+        match change % 8 {
+            0 | 1 if !evidence.buffers.is_empty() => evidence = lied(&evidence, change),
+            2 if step.name == "vectorize" => after = thoughtless(step.before),
+            _ => after = changed(&after, change),
+        }
+        self.mistaken(&Step { after: &after, evidence: &evidence, ..*step }, tally)
+    }
+}
+
+impl Oracle for JudgePrograms {
+    type Case = JudgedCase;
+
+    const NAME: &'static str = "judge_programs";
+
+    fn check(&mut self, case: &JudgedCase, tally: &mut Tally) -> Outcome {
+        let program = match case.program.build() {
+            Ok(program) => program,
+            Err(why) => return Outcome::Invalid(why),
+        };
+        self.look(case, program.func, program.seed, tally)
+    }
+}
+
+fn is_internal(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Unknown(reason) if reason.starts_with("internal"))
+}
+
+fn line(report: &Report) -> String {
+    format!("{} of {}: {} ({})", report.obligation, report.subject, report.verdict, report.method)
+}
+
+fn shown(step: &Step<'_>) -> String {
+    let [before, after] = [step.before, step.after].map(tilewright_script::print_func);
+    format!("before:\n{before}\nafter:\n{after}")
+}
+
+fn fails(what: &str, step: &Step<'_>, report: &Report) -> Outcome {
+    Failure::outcome(what, format!("{}\n{}", line(report), shown(step)))
+}
+
+/// Whether something that is read decides what runs, or where.
+fn asks_memory(func: &PrimFunc) -> bool {
+    use tilewright_ir::{Expr, StmtKind};
+    let reads = crate::algebra::reads_memory;
+    let mut asks = false;
+    func.body.walk(&mut |stmt| {
+        asks |= match &stmt.kind {
+            StmtKind::If { cond, .. } | StmtKind::Assert { cond, .. } => reads(cond),
+            StmtKind::For(inner) => reads(&inner.min) || reads(&inner.extent),
+            StmtKind::Let { value, .. } => reads(value),
+            StmtKind::Store { indices, .. } => indices.iter().any(reads),
+            _ => false,
+        };
+        for expr in stmt.exprs() {
+            expr.walk(&mut |part| {
+                asks |= match part {
+                    Expr::Load { indices, .. } => indices.iter().any(reads),
+                    Expr::IfThenElse(cond, ..) => reads(cond),
+                    _ => false,
+                };
+            });
+        }
+    });
+    asks
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,52 @@
+use super::*;
+use crate::passes::{flatten_buffer, vectorize};
+
+const COPY: &str = "from tvm.script import tir as T
+
+@T.prim_func
+def main(A: T.Buffer((5, 7), \"int32\"), B: T.Buffer((5, 7), \"int32\")):
+    for i, j in T.grid(5, 7):
+        if j < 6:
+            B[i, j] = A[i, j + 1] - j
+";
+
+fn read(text: &str) -> PrimFunc {
+    tilewright_script::read_module(text).unwrap().funcs.remove(0)
+}
+
+#[test]
+fn a_right_pass_holds_and_every_change_that_shows_is_not_proved() {
+    let mut oracle = JudgePrograms::new(&Environment::default()).unwrap();
+    let program = ProgramCase::Tvmscript { text: COPY.to_owned(), seed: 3 };
+    let mut tally = Tally::default();
+    let outcome = oracle.check(&JudgedCase { program, changes: (0..20).collect() }, &mut tally);
+    assert_eq!(outcome, Outcome::Held, "{tally:#?}");
+    assert!(tally.counts["changes refuted"] + tally.counts.get("changes unknown").unwrap_or(&0) > 5, "{tally:#?}");
+    assert!(tally.counts["passes proved"] == 3 && tally.counts["values compared"] > 100, "{tally:#?}");
+}
+
+#[test]
+fn a_judge_that_is_asked_about_another_program_than_ran_is_found_out() {
+    let oracle = JudgePrograms::new(&Environment::default()).unwrap();
+    let (before, wrong) = (read(COPY), read(&COPY.replace("j + 1", "j + 0")));
+    let done = flatten_buffer(&wrong).unwrap();
+    let mut tally = Tally::default();
+    let step = Step { name: "flatten_buffer", before: &before, after: &done.func, evidence: &done.evidence, seed: 3 };
+    assert!(matches!(oracle.unbroken(&step, &mut None, &mut tally), Err(Outcome::Failed(_))));
+    // The runs of two programs that differ, and the verdict on two that do not: what a judge that lies would give.
+    let same = vectorize(&before).unwrap();
+    let reports = oracle.judge.check_pass(&before, &same.func, &same.evidence);
+    assert!(reports.iter().all(|report| report.verdict.is_proved()));
+    assert!(matches!(both(&before, &wrong, &same.evidence, 3), Seen::Differ(_)));
+    assert!(matches!(both(&before, &before, &same.evidence, 3), Seen::Same(70..)));
+}
+
+#[test]
+fn accesses_that_are_called_inside_or_outside_wrongly_are_found_out() {
+    let oracle = JudgePrograms::new(&Environment::default()).unwrap();
+    let (right, outside) = (read(COPY), read(&COPY.replace("j + 1", "j + 2")));
+    let (of_right, of_outside) = (oracle.judge.check_program(&right), oracle.judge.check_program(&outside));
+    let failed = |func: &PrimFunc, reports: &[Report]| oracle.alone(func, reports, &mut Tally::default()).is_err();
+    assert!(!failed(&right, &of_right) && !failed(&outside, &of_outside));
+    assert!(failed(&outside, &of_right) && failed(&right, &of_outside));
+}

@@ -1,0 +1,100 @@
+//! A program on one thread against several, and with the iterations of its loops that are not serial in other orders: the same
+//! bits. No race is reported in a program that was generated without one.
+//!
+//! The program is looked at as it is and as the passes leave it.
+
+use tilewright_interp::{Arguments, Config, Observers, Order as Iterations};
+
+use crate::fuzz::chain::{Blank, Chain, Link, Outputs, differences, how, is_written, kind_of};
+use crate::fuzz::inputs::arguments;
+use crate::fuzz::oracle::{Environment, Failure, Oracle, Outcome, Tally};
+use crate::fuzz::program::ProgramCase;
+
+/// The oracle.
+#[derive(Debug, Default)]
+pub struct Order;
+
+impl Order {
+    /// The interpreter on one thread and on several.
+    ///
+    /// # Errors
+    /// None.
+    pub fn new(_: &Environment) -> Result<Self, String> {
+        Ok(Self)
+    }
+}
+
+impl Oracle for Order {
+    type Case = ProgramCase;
+
+    const NAME: &'static str = "order";
+
+    fn check(&mut self, case: &ProgramCase, tally: &mut Tally) -> Outcome {
+        let program = match case.build() {
+            Ok(program) => program,
+            Err(why) => return Outcome::Invalid(why),
+        };
+        let inputs = match arguments(&program.func, program.seed) {
+            Ok(inputs) => inputs,
+            Err(why) => return Outcome::Invalid(why),
+        };
+        let chain = match Chain::new(program.func) {
+            Ok(chain) => chain,
+            Err(outcome) => return outcome,
+        };
+        let Some(first) = chain.links.first() else { return Outcome::Invalid("no program".into()) };
+        let last = chain.links.last().filter(|_| chain.links.len() > 1 && chain.refused.is_none());
+        let is_generated = matches!(case, ProgramCase::Recipe(_));
+        let looks = [Some(first), last].into_iter().flatten();
+        for link in looks {
+            if let Err(outcome) = in_any_order(link, first, &inputs, program.seed, is_generated, tally) {
+                return outcome;
+            }
+        }
+        Outcome::Held
+    }
+}
+
+/// The ways to run a program that must not make a difference.
+fn ways(seed: u64) -> [(&'static str, Config); 4] {
+    // With a limit to the iterations threads are used too, as long as it is far.
+    let way = |threads, order| Config { threads, order, ..how() };
+    let race = Config { observers: Observers { defined: true, race: true }, ..how() };
+    [
+        ("with the race check", race),
+        ("on 3 threads", way(3, Iterations::Program)),
+        ("in reversed order", way(1, Iterations::Reversed)),
+        ("in shuffled order", way(1, Iterations::Shuffled(seed))),
+    ]
+}
+
+fn in_any_order(
+    link: &Link,
+    first: &Link,
+    inputs: &Arguments,
+    seed: u64,
+    is_generated: bool,
+    tally: &mut Tally,
+) -> Result<(), Outcome> {
+    let is_written = is_written(&first.func);
+    let left = |how: &Config| -> Result<Outputs, (String, String)> {
+        let failed = |kind: &str, why: String| (kind.to_owned(), why);
+        let mut packed = link.pack(inputs, Blank::Undefined).map_err(|why| failed("arguments", why))?;
+        link.run(&mut packed, how).map_err(|error| failed(&kind_of(&error), error.to_string()))?;
+        link.unpack(&packed, inputs, &is_written).map_err(|why| failed("padding", why))
+    };
+    let expected = left(&how()).map_err(|(kind, _)| Outcome::Invalid(format!("the program stops: {kind}")))?;
+    for (name, how) in ways(seed) {
+        let outputs = match left(&how) {
+            Ok(outputs) => outputs,
+            Err((kind, _)) if kind == "Race" && !is_generated => return Err(Outcome::Invalid("a race".into())),
+            Err((kind, why)) => return Err(Failure::outcome(format!("{kind} {name}"), why)),
+        };
+        let (lanes, difference) = differences(&first.func, &expected, &outputs);
+        tally.count("values compared", lanes);
+        if let Some(why) = difference {
+            return Err(Failure::outcome(format!("{name} the result differs"), why));
+        }
+    }
+    Ok(())
+}
