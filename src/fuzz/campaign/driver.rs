@@ -19,19 +19,19 @@ pub const REDUCTION: Duration = Duration::from_secs(20);
 const ATTEMPTS: usize = 20_000;
 
 /// A thread of the coordinator, with its worker.
-pub struct Driver<'a> {
+pub(crate) struct Driver<'a> {
     pub(super) shared: &'a Shared<'a>,
     link: Option<Link>,
 }
 
 impl<'a> Driver<'a> {
     /// Without a worker yet.
-    pub fn new(shared: &'a Shared<'a>) -> Self {
+    pub(crate) fn new(shared: &'a Shared<'a>) -> Self {
         Self { shared, link: None }
     }
 
     /// Takes slices until nothing is left or the campaign is over.
-    pub fn run(mut self) {
+    pub(crate) fn run(mut self) {
         while !self.shared.is_over() {
             let next = self.shared.state().schedule.next();
             match next {
