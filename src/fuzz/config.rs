@@ -9,6 +9,8 @@ pub struct Config {
     pub extents: Extents,
     /// Layouts.
     pub layout: Layout,
+    /// Index maps that are judged.
+    pub maps: Maps,
     /// Programs.
     pub program: Program,
 }
@@ -35,6 +37,17 @@ pub struct Layout {
     pub blocks: Vec<i64>,
 }
 
+/// Shares of index maps that are judged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Maps {
+    /// How many of a hundred have a mistake, to be refuted.
+    pub mistake_percent: u8,
+    /// How many of a hundred have symbolic extents.
+    pub symbolic_percent: u8,
+    /// How many of a thousand the judge has to decide without trying all points.
+    pub pointless_permille: u16,
+}
+
 /// Ranges of programs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program {
@@ -47,6 +60,7 @@ impl Default for Config {
         Self {
             extents: Extents { rank: 1..=6, largest: 131, elements: 4096, distinct_percent: 60 },
             layout: Layout { operations: 0..=6, blocks: vec![2, 3, 4, 8, 16] },
+            maps: Maps { mistake_percent: 30, symbolic_percent: 4, pointless_permille: 10 },
             program: Program { stages: 1..=3 },
         }
     }

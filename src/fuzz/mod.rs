@@ -6,7 +6,8 @@
 //! ```
 //!
 //! - [`config`] holds every range that cases are drawn from; [`bytes`] makes bytes from a seed; [`extents`] draws ragged shapes.
-//! - [`case`] says what a case is: [`map`] index maps as sequences of layout operations, [`program`] programs, and so on.
+//! - [`case`] says what a case is: [`map`] index maps as sequences of layout operations, [`layout`]
+//!   XLA's tiled layouts, [`mutate`] certificates with one place changed, [`program`] programs, and so on.
 //! - [`oracle`] says what an oracle is and what comes of it; [`oracles`] are all of them, by name.
 //! - [`session`] runs an oracle on bytes, catches panics, counts, reduces; [`finding`] is what is written of a failure.
 //!
@@ -17,7 +18,9 @@ pub mod case;
 pub mod config;
 pub mod extents;
 pub mod finding;
+pub mod layout;
 pub mod map;
+pub mod mutate;
 pub mod oracle;
 pub mod oracles;
 pub mod program;

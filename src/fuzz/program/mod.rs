@@ -6,7 +6,7 @@ use tilewright_ir::{Buffer, Expr, ForKind, FuncAttrs, Module, PrimFunc, ScalarTy
 
 use super::case::Case;
 use super::config::Config;
-use super::map::MapCase;
+use super::map::MapRecipe;
 
 /// A program, as a recipe or as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +30,7 @@ pub struct Recipe {
     /// Seed of the input values.
     pub seed: u64,
     /// The shape, and the layout of the input.
-    pub layout: MapCase,
+    pub layout: MapRecipe,
 }
 
 /// A program ready to run.
@@ -86,7 +86,7 @@ impl Recipe {
 
 impl Case for ProgramCase {
     fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
-        Ok(Self::Recipe(Recipe { seed: u.arbitrary()?, layout: MapCase::draw(u, config)? }))
+        Ok(Self::Recipe(Recipe { seed: u.arbitrary()?, layout: MapRecipe::draw(u, config)? }))
     }
 
     fn simpler(&self) -> Vec<Self> {
