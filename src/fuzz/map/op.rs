@@ -214,7 +214,7 @@ impl Op {
     /// The same operation with smaller numbers.
     pub fn simpler(self) -> Vec<Self> {
         let less = |by: i64| [2, 3, by / 2].into_iter().filter(move |less| *less >= 2 && *less < by);
-        let first = |at: usize| (at > 0).then_some(at - 1);
+        let first = |at: usize| at.checked_sub(1);
         match self {
             Self::Split(at, by) => less(by).map(|by| Self::Split(at, by)).collect(),
             Self::Stride(at, by) => less(by).map(|by| Self::Stride(at, by)).collect(),

@@ -98,7 +98,10 @@ pub struct JudgeMaps {
 }
 
 /// Z3's budget for one question: what it does not decide soon is counted as not decided.
-const RLIMIT: u32 = 300_000;
+const RLIMIT: u32 = 100_000;
+
+/// The clock's, a safety net.
+const TIMEOUT: std::time::Duration = std::time::Duration::from_millis(200);
 
 impl JudgeMaps {
     /// With judges of its own, on one thread.
@@ -106,7 +109,7 @@ impl JudgeMaps {
     /// # Errors
     /// There is no solver that will do.
     pub fn new(_: &Environment) -> Result<Self, String> {
-        let budget = Budget { threads: 1, rlimit: RLIMIT, ..Budget::default() };
+        let budget = Budget { threads: 1, rlimit: RLIMIT, timeout: TIMEOUT, ..Budget::default() };
         let judge = |budget| Judge::new(budget).map_err(|error| error.to_string());
         Ok(Self { judge: judge(budget)?, pointless: judge(Budget { most_points: 0, ..budget })? })
     }

@@ -67,36 +67,6 @@ mod tests {
     use crate::fuzz::{Tally, bytes};
 
     #[test]
-    fn zz_campaign() {
-        let Ok(names) = std::env::var("ORACLES") else { return };
-        let cases: u64 = std::env::var("CASES").unwrap().parse().unwrap();
-        let seed: u64 = std::env::var("SEED").map_or(1, |seed| seed.parse().unwrap());
-        for name in names.split(',') {
-            let entry = by_name(name).unwrap();
-            let mut runner = (entry.make)(&Environment::default()).unwrap();
-            let mut tally = Tally::default();
-            let mut seen: std::collections::BTreeMap<String, u32> = std::collections::BTreeMap::new();
-            for number in 0..cases {
-                let start = std::time::Instant::now();
-                for (_, finding) in runner.run(&[bytes::of_case(seed, entry.name, number)], &mut tally) {
-                    let count = seen.entry(finding.failure.what.clone()).or_default();
-                    *count += 1;
-                    if *count <= 2 {
-                        let finding = runner.reduce(finding, 300);
-                        eprintln!("FOUND {number}: {}: {}", finding.failure.what, finding.failure.detail);
-                    }
-                }
-                if start.elapsed().as_millis() > 300 {
-                    eprintln!("SLOW {number} {:?}", start.elapsed());
-                }
-            }
-            eprintln!("{name}: {seen:?} {tally:#?}");
-            let micros = u32::try_from(tally.micros).unwrap_or(u32::MAX);
-            eprintln!("{name}: {} a second", f64::from(u32::try_from(tally.runs).unwrap()) / f64::from(micros) * 1e6);
-        }
-    }
-
-    #[test]
     fn every_oracle_holds_on_its_first_cases() {
         for entry in ORACLES {
             let mut runner = (entry.make)(&Environment::default()).unwrap();
