@@ -9,6 +9,8 @@ pub struct Config {
     pub extents: Extents,
     /// Layouts.
     pub layout: Layout,
+    /// Index maps that are judged.
+    pub maps: Maps,
     /// Programs.
     pub program: Program,
     /// Graphs.
@@ -37,6 +39,17 @@ pub struct Layout {
     pub operations: RangeInclusive<usize>,
     /// Block sizes; extents are drawn around them: b-1, b, b+1, 2b-1.
     pub blocks: Vec<i64>,
+}
+
+/// Shares of index maps that are judged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Maps {
+    /// How many of a hundred have a mistake, to be refuted.
+    pub mistake_percent: u8,
+    /// How many of a hundred have symbolic extents.
+    pub symbolic_percent: u8,
+    /// How many of a thousand the judge has to decide without trying all points.
+    pub pointless_permille: u16,
 }
 
 /// Ranges of programs.
@@ -110,6 +123,7 @@ impl Default for Config {
                 lanes_percent: 10,
                 texture_percent: 10,
             },
+            maps: Maps { mistake_percent: 30, symbolic_percent: 4, pointless_permille: 10 },
         }
     }
 }

@@ -7,8 +7,8 @@
 //!
 //! - [`inputs`] makes the arguments of a program; [`chain`] is a program after every pass, with the places of its arguments.
 //! - [`config`] holds every range that cases are drawn from; [`bytes`] makes bytes from a seed; [`extents`] draws ragged shapes.
-//! - [`case`] says what a case is: [`map`] index maps as sequences of layout operations, [`program`] programs,
-//!   [`graph`] graphs for planners, [`text`] texts for readers.
+//! - [`case`] says what a case is: [`map`] index maps as sequences of layout operations, [`layout`] XLA's tiled layouts,
+//!   [`program`] programs, [`graph`] graphs for planners, [`text`] texts for readers.
 //! - [`oracle`] says what an oracle is and what comes of it; [`oracles`] are all of them, by name.
 //! - [`mutate`] makes one mistake in a program or in evidence: what a judge must not believe.
 //! - [`session`] runs an oracle on bytes, catches panics, counts, reduces; [`finding`] is what is written of a failure.
@@ -28,6 +28,7 @@ pub mod extents;
 pub mod finding;
 pub mod graph;
 pub mod inputs;
+pub mod layout;
 pub mod map;
 pub mod mutate;
 pub mod oracle;

@@ -3,13 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod cases;
-mod mutate;
 mod random;
 
 use std::time::Instant;
 
 use cases::Case;
 use tilewright::algebra::digit_certificate;
+use tilewright::fuzz::mutate::certificate as mutate;
 use tilewright_ir::DigitCertificate;
 use tilewright_verify::digits::{OBLIGATIONS, check};
 use tilewright_verify::{Config, Judge, Report};

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use tilewright_ir::{Expr, Var};
 
+use crate::enumerate::MAX_POINTS;
 use crate::kernel::{Consistency, Context, Failure};
 use crate::lemmas::Lemmas;
 use crate::prove::Prover;
@@ -24,11 +25,20 @@ pub struct Config {
     pub rlimit: u32,
     /// Z3's random seed: the same one gives the same answers, and no verdict may depend on it.
     pub seed: u32,
+    /// Points of a constant shape that may be tried to prove something. With 0 it is left to ranges, digits, linear algebra
+    /// and Z3, so that these can be held against the points themselves; what they refute is still looked for among the points.
+    pub most_points: u64,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { threads: 0, timeout: Duration::from_secs(10), rlimit: Budget::default().rlimit, seed: 0 }
+        Self {
+            threads: 0,
+            timeout: Duration::from_secs(10),
+            rlimit: Budget::default().rlimit,
+            seed: 0,
+            most_points: MAX_POINTS,
+        }
     }
 }
 
@@ -57,6 +67,8 @@ pub struct Judge {
     pub(crate) solver: Solver,
     pub(crate) lemmas: Arc<Lemmas>,
     record: Option<Record>,
+    /// Points of a constant shape that may be tried to prove something.
+    pub(crate) most_points: u64,
 }
 
 /// An answer and how it was found.
@@ -75,7 +87,7 @@ impl Judge {
         // Where threads cannot be had, rayon's own do.
         let asked = (config.threads > 0).then(|| rayon::ThreadPoolBuilder::new().num_threads(config.threads).build());
         let threads = asked.and_then(Result::ok).map(Arc::new);
-        Ok(Self { threads, solver, lemmas, record: None })
+        Ok(Self { threads, solver, lemmas, record: None, most_points: config.most_points })
     }
 
     /// The same judge, whose reports carry what they rest on from now on, for a certificate.

@@ -1,14 +1,20 @@
 //! Layout operations: each takes the axes that a map has so far to others.
+//!
+//! Every operation is total: axes are taken modulo their number, and what makes no sense of the axes there are (an operation
+//! of two axes on one, an exclusive or of an extent that is no power of two) does nothing. Operations other than the
+//! [mistakes](Op::is_mistake) keep three things: different indices stay apart, every index lies in its extent, and nothing
+//! leaves `int32`.
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
-use tilewright_ir::{BinaryOp, Expr, IndexMap, Var};
+use tilewright_ir::{BinaryOp, Expr};
 
+use super::axes::{Axes, Axis, int, minus, plus, quotient_and_rest, times};
 use crate::fuzz::config::Config;
 use crate::fuzz::extents;
 
 /// One operation on the axes that a map has so far. Axes are taken modulo their number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Op {
     /// `x` becomes `x // b, x % b`.
@@ -17,69 +23,132 @@ pub enum Op {
     Fuse(usize),
     /// `x, y` become `y, x`.
     Swap(usize),
+    /// All axes in another order: the permutation of this number, modulo how many there are.
+    Permute(u32),
     /// `x` becomes `x + before`, in an extent that is larger by `before + after`.
     Pad(usize, i64, i64),
     /// `x, y` become `x * (extent(y) + 1) + y`: rows with a gap behind each.
     PaddedRows(usize),
+    /// `x` becomes `x * b`, in an extent `b` times as large.
+    Stride(usize, i64),
     /// `x, y` become `x // a, y // b, x % a, y % b`.
     Tile(usize, i64, i64),
+    /// As [`Op::Tile`], and what is within a tile in tiles once more: XLA's `T(a,b)(c,d)`.
+    Nested(usize, [i64; 2], [i64; 2]),
     /// `x` becomes `(x + by) % extent`.
     Rotate(usize, i64),
+    /// `x, y` become `x, (y + x) % extent(y)`.
+    Skew(usize),
     /// `x` becomes `extent - 1 - x`.
     Reverse(usize),
     /// `x, y` become `x, y ^ (x % p)` where `p` is the power of two that divides the extent of `y`.
     Swizzle(usize),
+    /// `x, y` become `x, y ^ ((x >> s) & (p - 1))`.
+    SwizzleBits(usize, u8),
+    /// `x` becomes `x ^ (x >> s)`, where its extent is a power of two.
+    Gray(usize, u8),
+    /// The bits of `x` are rotated by `s`, where its extent is a power of two.
+    TurnBits(usize, u8),
+    /// `x` becomes `x >> s, x & (2**s - 1)`.
+    SplitBits(usize, u8),
     /// `x` becomes `x, x % b`.
     Again(usize, i64),
     /// `x` becomes `x + b if x < extent - b else x - (extent - b)`.
     Cases(usize, i64),
+    /// `x` becomes `min(max(x, 0), extent - 1)`, which is `x`.
+    Clamp(usize),
+    /// A separator before the axis, unless it is the first one.
+    Separator(usize),
+    /// A mistake: an index is left out (the last axis becomes 0).
+    Drop(usize),
+    /// A mistake: `x` becomes `x // b, x % (b - 1)`.
+    WrongDivisor(usize, i64),
+    /// A mistake: rows overlap, `x, y` become `x * (extent(y) - 1) + y`.
+    WrongPitch(usize),
+    /// A mistake: the extents are swapped, `x, y` become `x * extent(x) + y`.
+    WrongExtent(usize),
+    /// A mistake: `x, y` become `y, y`.
+    Copy(usize),
+    /// A mistake: `x, y` become `x, y ^ (x % 3)`, in the extent of `y`.
+    WrongSwizzle(usize),
+    /// A mistake: `x` becomes `x - by`.
+    Before(usize, i64),
+    /// A mistake of the shape: the extent is smaller by one, such as with floor for ceil.
+    Less(usize),
+    /// A mistake of the shape: the extent is larger by one.
+    More(usize),
+    /// A mistake: `x` becomes `x * b // b`, which is `x` as long as nothing overflows.
+    Detour(usize, i64),
 }
 
-/// An axis: its index and its extent.
-#[derive(Clone)]
-struct Axis {
-    index: Expr,
-    extent: i64,
+/// Operations that make more axes do nothing from this many on.
+const MOST_AXES: usize = 12;
+
+fn xor(a: Expr, b: Expr) -> Expr {
+    Expr::binary(BinaryOp::BitXor, a, b)
 }
 
-/// A map, and the physical shape that its operations ask for.
-#[derive(Clone, Debug)]
-pub struct Generated {
-    /// The map.
-    pub map: IndexMap,
-    /// The physical shape.
-    pub shape: Vec<Expr>,
+fn shifted(value: Expr, by: u32) -> Expr {
+    Expr::binary(BinaryOp::Shr, value, int(i64::from(by)))
 }
 
-fn int(value: i64) -> Expr {
-    Expr::int(value)
-}
-
-fn split(axis: &Axis, by: i64) -> [Axis; 2] {
-    let outer = Axis { index: axis.index.clone().floor_div(int(by)), extent: (axis.extent + by - 1) / by };
-    [outer, Axis { index: axis.index.clone().floor_mod(int(by)), extent: by }]
+fn masked(value: Expr, mask: i64) -> Expr {
+    Expr::binary(BinaryOp::BitAnd, value, int(mask))
 }
 
 impl Op {
-    /// Draws an operation.
+    /// Draws an operation that is no mistake.
     ///
     /// # Errors
     /// Never for want of bytes.
     pub fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
-        let at = u.int_in_range(0..=5usize)?;
+        let at = u.int_in_range(0..=7usize)?;
         let by = extents::block(u, config)?;
-        Ok(match u.int_in_range(0..=10)? {
-            0 => Self::Split(at, by),
-            1 => Self::Fuse(at),
-            2 => Self::Swap(at),
-            3 => Self::Pad(at, u.int_in_range(0..=2)?, u.int_in_range(0..=3)?),
-            4 => Self::PaddedRows(at),
-            5 => Self::Tile(at, by, extents::block(u, config)?),
-            6 => Self::Rotate(at, by),
-            7 => Self::Reverse(at),
-            8 => Self::Swizzle(at),
-            9 => Self::Again(at, by),
-            _ => Self::Cases(at, by),
+        Ok(match u.int_in_range(0..=23)? {
+            0..=2 => Self::Split(at, by),
+            3 | 4 => Self::Fuse(at),
+            5 => Self::Swap(at),
+            6 => Self::Permute(u.int_in_range(0..=719)?),
+            7 | 8 => Self::Pad(at, u.int_in_range(0..=2)?, u.int_in_range(0..=3)?),
+            9 => Self::PaddedRows(at),
+            10 => Self::Stride(at, by.min(4)),
+            11 => Self::Tile(at, by, extents::block(u, config)?),
+            12 => Self::Nested(at, [by, extents::block(u, config)?], [*u.choose(&[1, 2, 3])?, *u.choose(&[1, 2, 4])?]),
+            13 => Self::Rotate(at, by),
+            14 => Self::Skew(at),
+            15 => Self::Reverse(at),
+            16 => Self::Swizzle(at),
+            17 => Self::SwizzleBits(at, u.int_in_range(0..=3)?),
+            18 => Self::Gray(at, u.int_in_range(1..=3)?),
+            19 => Self::TurnBits(at, u.int_in_range(1..=3)?),
+            20 => Self::SplitBits(at, u.int_in_range(1..=4)?),
+            21 => Self::Again(at, by),
+            22 => match u.int_in_range(0..=1)? {
+                0 => Self::Cases(at, by),
+                _ => Self::Clamp(at),
+            },
+            _ => Self::Separator(at),
+        })
+    }
+
+    /// Draws a mistake.
+    ///
+    /// # Errors
+    /// Never for want of bytes.
+    pub fn draw_mistake(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
+        let at = u.int_in_range(0..=7usize)?;
+        let by = extents::block(u, config)?;
+        Ok(match u.int_in_range(0..=9)? {
+            0 => Self::Drop(at),
+            1 => Self::WrongDivisor(at, by),
+            2 => Self::WrongPitch(at),
+            3 => Self::WrongExtent(at),
+            4 => Self::Copy(at),
+            5 => Self::WrongSwizzle(at),
+            6 => Self::Before(at, u.int_in_range(1..=2)?),
+            7 => Self::Less(at),
+            8 => Self::More(at),
+            _ => Self::Detour(at, *u.choose(&[1 << 20, 1 << 26, i64::from(i32::MAX)])?),
         })
     }
 
@@ -89,84 +158,267 @@ impl Op {
             Self::Split(..) => "split",
             Self::Fuse(_) => "fuse",
             Self::Swap(_) => "swap",
+            Self::Permute(_) => "permute",
             Self::Pad(..) => "pad",
             Self::PaddedRows(_) => "padded_rows",
+            Self::Stride(..) => "stride",
             Self::Tile(..) => "tile",
+            Self::Nested(..) => "nested",
             Self::Rotate(..) => "rotate",
+            Self::Skew(_) => "skew",
             Self::Reverse(_) => "reverse",
             Self::Swizzle(_) => "swizzle",
+            Self::SwizzleBits(..) => "swizzle_bits",
+            Self::Gray(..) => "gray",
+            Self::TurnBits(..) => "turn_bits",
+            Self::SplitBits(..) => "split_bits",
             Self::Again(..) => "again",
             Self::Cases(..) => "cases",
+            Self::Clamp(_) => "clamp",
+            Self::Separator(_) => "separator",
+            Self::Drop(_) => "drop",
+            Self::WrongDivisor(..) => "wrong_divisor",
+            Self::WrongPitch(_) => "wrong_pitch",
+            Self::WrongExtent(_) => "wrong_extent",
+            Self::Copy(_) => "copy",
+            Self::WrongSwizzle(_) => "wrong_swizzle",
+            Self::Before(..) => "before",
+            Self::Less(_) => "less",
+            Self::More(_) => "more",
+            Self::Detour(..) => "detour",
         }
     }
 
-    fn apply(self, axes: &mut Vec<Axis>) {
-        let rank = axes.len();
-        let one = |axis: usize| axis % rank;
+    /// Whether it may break what maps should be: injective, in their shape, tight, within `int32`.
+    pub fn is_mistake(self) -> bool {
+        matches!(
+            self,
+            Self::Drop(_)
+                | Self::WrongDivisor(..)
+                | Self::WrongPitch(_)
+                | Self::WrongExtent(_)
+                | Self::Copy(_)
+                | Self::WrongSwizzle(_)
+                | Self::Before(..)
+                | Self::Less(_)
+                | Self::More(_)
+                | Self::Detour(..)
+        )
+    }
+
+    /// Whether an injective map into its shape stays one.
+    pub fn keeps_injective(self) -> bool {
+        !self.is_mistake() || matches!(self, Self::More(_))
+    }
+
+    /// The same operation with smaller numbers.
+    pub fn simpler(self) -> Vec<Self> {
+        let less = |by: i64| [2, 3, by / 2].into_iter().filter(move |less| *less >= 2 && *less < by);
+        let first = |at: usize| at.checked_sub(1);
         match self {
-            Self::Split(at, by) => {
-                let parts = split(&axes[one(at)], by);
-                axes.splice(one(at)..=one(at), parts);
+            Self::Split(at, by) => less(by).map(|by| Self::Split(at, by)).collect(),
+            Self::Stride(at, by) => less(by).map(|by| Self::Stride(at, by)).collect(),
+            Self::Rotate(at, by) => less(by).map(|by| Self::Rotate(at, by)).collect(),
+            Self::Again(at, by) => less(by).map(|by| Self::Again(at, by)).collect(),
+            Self::Cases(at, by) => less(by).map(|by| Self::Cases(at, by)).collect(),
+            Self::WrongDivisor(at, by) => less(by).map(|by| Self::WrongDivisor(at, by)).collect(),
+            Self::Detour(at, by) => less(by).map(|by| Self::Detour(at, by)).collect(),
+            Self::Tile(at, a, b) => {
+                let rows = less(a).map(|a| Self::Tile(at, a, b));
+                [Self::Split(at, a)].into_iter().chain(rows).chain(less(b).map(|b| Self::Tile(at, a, b))).collect()
             }
-            Self::Fuse(at) | Self::PaddedRows(at) if rank > 1 => {
-                let at = at % (rank - 1);
-                let gap = i64::from(matches!(self, Self::PaddedRows(_)));
-                let (high, low) = (axes[at].clone(), axes[at + 1].clone());
-                let row = low.extent + gap;
-                let fused = Axis { index: high.index * int(row) + low.index, extent: high.extent * row };
-                axes.splice(at..=at + 1, [fused]);
+            Self::Nested(at, [a, b], _) => vec![Self::Tile(at, a, b)],
+            Self::Pad(at, before, after) if before + after > 1 => {
+                vec![Self::Pad(at, before.min(1), 0), Self::Pad(at, 0, 1)]
             }
-            Self::Swap(at) if rank > 1 => axes.swap(at % (rank - 1), at % (rank - 1) + 1),
-            Self::Tile(at, a, b) if rank > 1 => {
-                let at = at % (rank - 1);
-                let ([outer, inner], [outer_next, inner_next]) = (split(&axes[at], a), split(&axes[at + 1], b));
-                axes.splice(at..=at + 1, [outer, outer_next, inner, inner_next]);
+            Self::Permute(number) => (0..number.min(6)).map(Self::Permute).collect(),
+            Self::Swizzle(at) => first(at).map(Self::Swizzle).into_iter().collect(),
+            Self::SwizzleBits(at, by) if by > 0 => vec![Self::SwizzleBits(at, by - 1)],
+            Self::Gray(at, by) if by > 1 => vec![Self::Gray(at, by - 1)],
+            Self::TurnBits(at, by) if by > 1 => vec![Self::TurnBits(at, by - 1)],
+            Self::SplitBits(at, by) if by > 1 => vec![Self::SplitBits(at, by - 1)],
+            Self::Before(at, by) if by > 1 => vec![Self::Before(at, by - 1)],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Applies it. Nothing is done that would take an extent beyond `int32`.
+    pub(super) fn apply(self, axes: &mut Axes) {
+        let before = axes.clone();
+        match self {
+            Self::Permute(number) => axes.permute(number),
+            Self::Split(at, _)
+            | Self::Stride(at, _)
+            | Self::Pad(at, ..)
+            | Self::Rotate(at, _)
+            | Self::Reverse(at)
+            | Self::Gray(at, _)
+            | Self::TurnBits(at, _)
+            | Self::SplitBits(at, _)
+            | Self::Again(at, _)
+            | Self::Cases(at, _)
+            | Self::Clamp(at)
+            | Self::Drop(at)
+            | Self::WrongDivisor(at, _)
+            | Self::Before(at, _)
+            | Self::Less(at)
+            | Self::More(at)
+            | Self::Detour(at, _) => {
+                let at = at % axes.len().max(1);
+                if let Some(axis) = axes.get(at) {
+                    let parts = self.of_one(axis);
+                    axes.replace(at, 1, parts);
+                }
             }
-            Self::Swizzle(at) if rank > 1 => {
-                let at = at % (rank - 1);
-                let mask = 1 << axes[at + 1].extent.trailing_zeros();
-                let moved = axes[at].index.clone().floor_mod(int(mask));
-                axes[at + 1].index = Expr::binary(BinaryOp::BitXor, axes[at + 1].index.clone(), moved);
-            }
-            Self::Pad(at, before, after) => {
-                let axis = &mut axes[one(at)];
-                axis.index = axis.index.clone() + int(before);
-                axis.extent += before + after;
-            }
-            Self::Rotate(at, by) => {
-                let axis = &mut axes[one(at)];
-                axis.index = (axis.index.clone() + int(by)).floor_mod(int(axis.extent));
-            }
-            Self::Reverse(at) => {
-                let axis = &mut axes[one(at)];
-                axis.index = int(axis.extent - 1) - axis.index.clone();
-            }
-            Self::Again(at, by) => {
-                let again = Axis { index: axes[one(at)].index.clone().floor_mod(int(by)), extent: by };
-                axes.insert(one(at) + 1, again);
-            }
-            Self::Cases(at, by) => {
-                let axis = &mut axes[one(at)];
-                let (x, edge) = (axis.index.clone(), axis.extent - by % axis.extent);
-                let low = x.clone() + int(by % axis.extent);
-                axis.index =
-                    Expr::IfThenElse(Box::new(x.clone().lt(int(edge))), Box::new(low), Box::new(x - int(edge)));
+            Self::Separator(at) if axes.len() > 1 => axes.separate(1 + at % (axes.len() - 1)),
+            Self::Fuse(at)
+            | Self::Swap(at)
+            | Self::PaddedRows(at)
+            | Self::Tile(at, ..)
+            | Self::Nested(at, ..)
+            | Self::Skew(at)
+            | Self::Swizzle(at)
+            | Self::SwizzleBits(at, _)
+            | Self::WrongPitch(at)
+            | Self::WrongExtent(at)
+            | Self::Copy(at)
+            | Self::WrongSwizzle(at)
+                if axes.len() > 1 =>
+            {
+                let at = at % (axes.len() - 1);
+                if let (Some(x), Some(y)) = (axes.get(at), axes.get(at + 1)) {
+                    let parts = self.of_two(x, y);
+                    axes.replace(at, 2, parts);
+                }
             }
             // Operations of two axes do nothing to one.
-            Self::Fuse(_) | Self::PaddedRows(_) | Self::Swap(_) | Self::Tile(..) | Self::Swizzle(_) => {}
+            Self::Separator(_)
+            | Self::Fuse(_)
+            | Self::Swap(_)
+            | Self::PaddedRows(_)
+            | Self::Tile(..)
+            | Self::Nested(..)
+            | Self::Skew(_)
+            | Self::Swizzle(_)
+            | Self::SwizzleBits(..)
+            | Self::WrongPitch(_)
+            | Self::WrongExtent(_)
+            | Self::Copy(_)
+            | Self::WrongSwizzle(_) => {}
+        }
+        if axes.len() > MOST_AXES.max(before.len()) || !axes.are_small() {
+            *axes = before;
+        }
+    }
+
+    /// What becomes of one axis.
+    fn of_one(self, axis: &Axis) -> Vec<Axis> {
+        let (x, extent) = (axis.index.clone(), axis.extent.clone());
+        let with = |index: Expr| vec![Axis { index, extent: axis.extent.clone() }];
+        match self {
+            Self::Split(_, by) => axis.split(by).to_vec(),
+            Self::Stride(_, by) => vec![Axis { index: times(x, &int(by)), extent: times(extent, &int(by)) }],
+            Self::Pad(_, before, after) => {
+                vec![Axis { index: plus(x, before), extent: plus(extent, before + after) }]
+            }
+            Self::Rotate(_, by) => with((x + int(by)).floor_mod(extent)),
+            Self::Reverse(_) => with(plus(extent, -1) - x),
+            Self::Gray(_, by) if axis.bits().is_some() => with(xor(x.clone(), shifted(x, u32::from(by.max(1))))),
+            Self::TurnBits(_, by) => match axis.bits().filter(|bits| (2..=20).contains(bits)) {
+                Some(bits) => {
+                    let by = u32::from(by) % bits;
+                    let high = masked(Expr::binary(BinaryOp::Shl, x.clone(), int(i64::from(by))), (1 << bits) - 1);
+                    with(Expr::binary(BinaryOp::BitOr, high, shifted(x, bits - by)))
+                }
+                None => vec![axis.clone()],
+            },
+            Self::SplitBits(_, by) => {
+                let by = u32::from(by.clamp(1, 8));
+                let [outer, inner] = axis.split(1 << by);
+                vec![Axis { index: shifted(x.clone(), by), ..outer }, Axis { index: masked(x, (1 << by) - 1), ..inner }]
+            }
+            Self::Again(_, by) => vec![axis.clone(), Axis { index: x.floor_mod(int(by)), extent: int(by) }],
+            Self::Cases(_, by) => {
+                let by = axis.constant().map_or(int(by).floor_mod(extent.clone()), |extent| int(by % extent));
+                let edge = minus(extent, &by);
+                let (low, high) = (x.clone() + by, x.clone() - edge.clone());
+                with(Expr::IfThenElse(Box::new(x.lt(edge)), Box::new(low), Box::new(high)))
+            }
+            Self::Clamp(_) => {
+                let low = Expr::binary(BinaryOp::Max, x, int(0));
+                with(Expr::binary(BinaryOp::Min, low, plus(extent, -1)))
+            }
+            Self::Drop(_) => with(int(0)),
+            Self::WrongDivisor(_, by) => {
+                let [outer, inner] = axis.split(by);
+                let index = quotient_and_rest(&x, by - 1).1;
+                vec![outer, Axis { index, ..inner }]
+            }
+            Self::Before(_, by) => with(x - int(by)),
+            Self::Less(_) if axis.constant() != Some(1) => vec![Axis { index: x, extent: plus(extent, -1) }],
+            Self::More(_) => vec![Axis { index: x, extent: plus(extent, 1) }],
+            Self::Detour(_, by) => with((x * int(by)).floor_div(int(by))),
+            _ => vec![axis.clone()],
+        }
+    }
+
+    /// What becomes of two axes that follow one another.
+    fn of_two(self, x: &Axis, y: &Axis) -> Vec<Axis> {
+        let fused = |pitch: Expr| {
+            let index = times(x.index.clone(), &pitch) + y.index.clone();
+            vec![Axis { index, extent: times(x.extent.clone(), &pitch) }]
+        };
+        let mixed = |index: Expr| vec![x.clone(), Axis { index, extent: y.extent.clone() }];
+        match self {
+            Self::Fuse(_) => fused(y.extent.clone()),
+            Self::Swap(_) => vec![y.clone(), x.clone()],
+            Self::PaddedRows(_) => fused(plus(y.extent.clone(), 1)),
+            Self::Tile(_, a, b) => tiled(x, y, a, b),
+            Self::Nested(_, [a, b], [c, d]) => {
+                let outer = tiled(x, y, a, b);
+                let [.., rows, columns] = outer.as_slice() else { return outer };
+                [&outer[..2], &tiled(rows, columns, c, d)].concat()
+            }
+            Self::Skew(_) => mixed((y.index.clone() + x.index.clone()).floor_mod(y.extent.clone())),
+            Self::Swizzle(_) => mixed(xor(y.index.clone(), quotient_and_rest(&x.index, y.power()).1)),
+            Self::SwizzleBits(_, by) if y.power() > 1 => {
+                let moved = masked(shifted(x.index.clone(), u32::from(by)), y.power() - 1);
+                mixed(xor(y.index.clone(), moved))
+            }
+            Self::WrongPitch(_) if y.constant() != Some(1) => fused(plus(y.extent.clone(), -1)),
+            Self::WrongExtent(_) => {
+                let index = times(x.index.clone(), &x.extent) + y.index.clone();
+                vec![Axis { index, extent: times(x.extent.clone(), &y.extent) }]
+            }
+            Self::Copy(_) => vec![Axis { index: y.index.clone(), extent: x.extent.clone() }, y.clone()],
+            Self::WrongSwizzle(_) => mixed(xor(y.index.clone(), quotient_and_rest(&x.index, 3).1)),
+            _ => vec![x.clone(), y.clone()],
         }
     }
 }
 
-/// The map that a sequence of operations makes of a shape.
-pub fn generated(shape: &[i64], ops: &[Op]) -> Option<Generated> {
-    let vars: Vec<Var> = (0..shape.len()).map(|axis| Var::index(format!("x{axis}"))).collect();
-    let mut axes: Vec<Axis> =
-        vars.iter().zip(shape).map(|(var, &extent)| Axis { index: Expr::from(var), extent }).collect();
-    for op in ops {
-        op.apply(&mut axes);
+fn tiled(x: &Axis, y: &Axis, a: i64, b: i64) -> Vec<Axis> {
+    let ([outer, inner], [outer_next, inner_next]) = (x.split(a), y.split(b));
+    vec![outer, outer_next, inner, inner_next]
+}
+
+/// Every operation with small numbers, on any of the first `rank` axes.
+pub fn single(rank: usize) -> Vec<Op> {
+    let mut ops = Vec::new();
+    for axis in 0..rank {
+        ops.extend([2, 3, 4].map(|by| Op::Split(axis, by)));
+        ops.extend([Op::Pad(axis, 0, 1), Op::Pad(axis, 1, 0), Op::Pad(axis, 2, 1)]);
+        ops.extend([
+            Op::Rotate(axis, 1),
+            Op::Rotate(axis, 3),
+            Op::Reverse(axis),
+            Op::Again(axis, 2),
+            Op::Cases(axis, 2),
+        ]);
+        if axis + 1 < rank {
+            ops.extend([Op::Fuse(axis), Op::Swap(axis), Op::PaddedRows(axis), Op::Swizzle(axis)]);
+            ops.extend([Op::Tile(axis, 2, 3), Op::Tile(axis, 3, 2)]);
+        }
     }
-    let outputs = axes.iter().map(|axis| axis.index.clone()).collect();
-    let map = IndexMap::new(vars, shape.iter().copied().map(int).collect(), outputs, Vec::new()).ok()?;
-    Some(Generated { map, shape: axes.iter().map(|axis| int(axis.extent)).collect() })
+    ops
 }

@@ -1,8 +1,10 @@
-//! Programs with one mistake in them, and evidence with one lie: what a judge must not believe.
+//! Programs with one mistake in them, evidence with one lie, [`certificate`]s with one place changed: what a judge must not
+//! believe.
 //!
 //! The mistakes are those that people make: an index that is one off, operands swapped, a guard that is missing or lets one more
 //! through, a loop one longer, statements in another order, a loop that suddenly runs at once, lanes that are not neighbours.
 
+pub mod certificate;
 mod claims;
 mod lanes;
 

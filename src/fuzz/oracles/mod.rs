@@ -1,6 +1,9 @@
 //! Every oracle by name: one file each.
 
 pub mod device;
+pub mod certificate;
+pub mod inverse;
+pub mod judge_layouts;
 pub mod judge_maps;
 pub mod judge_programs;
 pub mod order;
@@ -84,6 +87,21 @@ pub static ORACLES: &[Entry] = &[
         name: judge_programs::JudgePrograms::NAME,
         summary: "the judge's verdicts on passes, and on passes with a mistake, against runs",
         make: |environment| session(judge_programs::JudgePrograms::new, environment),
+    },
+    Entry {
+        name: judge_layouts::JudgeLayouts::NAME,
+        summary: "the judge's verdicts on tiled layouts against pad, reshape, transpose",
+        make: |environment| session(judge_layouts::JudgeLayouts::new, environment),
+    },
+    Entry {
+        name: certificate::Certificate::NAME,
+        summary: "digit certificates are accepted, and every mutation of them is rejected",
+        make: |environment| session(certificate::Certificate::new, environment),
+    },
+    Entry {
+        name: inverse::Inverse::NAME,
+        summary: "maps, tensors and layouts there and back",
+        make: |environment| session(inverse::Inverse::new, environment),
     },
 ];
 

@@ -172,7 +172,7 @@ impl RoundTrip {
     }
 
     fn map(&self, case: &MapCase, tally: &mut Tally) -> Result<(), Outcome> {
-        let map = case.build().ok_or_else(|| Outcome::Invalid("no map".into()))?.map;
+        let map = case.build().map_err(Outcome::Invalid)?.map;
         let printed = (self.map)(&map);
         let back = read_index_map(&printed, Some(map.domain()), &mut Symbols::default());
         let back = back.map_err(|found| unread("map", &found, &printed))?;

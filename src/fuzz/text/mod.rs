@@ -177,7 +177,7 @@ impl Language for LayoutText {
             1 | 2 => xla::shape(u, config)?,
             _ => {
                 let case = MapCase::draw(u, config)?;
-                case.build().map_or_else(String::new, |built| built.map.to_string())
+                case.build().map_or_else(|_| String::new(), |built| built.map.to_string())
             }
         })
     }

@@ -228,7 +228,7 @@ fn eval_map(checker: &mut Checker, map: &IndexMap, space: &Space) -> Result<Vec<
 /// constant maps are left to enumeration.
 pub(crate) fn decide(judge: &Judge, claim: &MapClaim<'_>, obligation: &'static str) -> Option<Decision> {
     let certificate = claim.digits?;
-    if !is_large(claim) || !can_hold(claim) {
+    if !is_large(claim, judge.most_points) || !can_hold(claim) {
         return None;
     }
     let checked = check(claim, certificate).ok()?;
@@ -237,12 +237,12 @@ pub(crate) fn decide(judge: &Judge, claim: &MapClaim<'_>, obligation: &'static s
     Some((Verdict::Proved, format!("digits: {count} lemma instances, confirmed by z3")))
 }
 
-/// Whether the domain is symbolic or has more points than are cheap to try.
-fn is_large(claim: &MapClaim<'_>) -> bool {
+/// Whether the domain is symbolic or has more points than are cheap to try, or may be tried.
+fn is_large(claim: &MapClaim<'_>, most_points: u64) -> bool {
     const CHEAP: i128 = 1 << 10;
     let extents: Option<Vec<i128>> = claim.map.domain().iter().map(Expr::as_const_int).collect();
     let count = extents.and_then(|extents| extents.into_iter().try_fold(1i128, i128::checked_mul));
-    count.is_none_or(|count| count > CHEAP)
+    count.is_none_or(|count| count > CHEAP.min(most_points.into()))
 }
 
 /// Whether what is assumed of the extents can hold, by a small example: else nothing would be proved.

@@ -151,7 +151,7 @@ pub(super) fn empty(case: &Case<'_>) -> Option<Decision> {
 /// shape that shows it.
 pub(super) fn small(case: &Case<'_>) -> Option<Decision> {
     match case.constant() {
-        Some(instance) => settled(instance, case.exhaustive, SMALL),
+        Some(instance) => settled(instance, case.exhaustive, SMALL.min(case.judge.most_points)),
         None => on_small_shapes(case),
     }
 }
@@ -163,12 +163,12 @@ pub(super) fn digits(case: &Case<'_>) -> Option<Decision> {
 
 /// All points of a constant shape, if that takes milliseconds.
 pub(super) fn medium(case: &Case<'_>) -> Option<Decision> {
-    settled(case.constant()?, case.exhaustive, MEDIUM)
+    settled(case.constant()?, case.exhaustive, MEDIUM.min(case.judge.most_points))
 }
 
 /// All points of a constant shape: the last resort, or where nothing is lost.
 pub(super) fn large(case: &Case<'_>) -> Option<Decision> {
-    Some(decision((case.exhaustive)(case.constant()?, MAX_POINTS), "enumeration"))
+    Some(decision((case.exhaustive)(case.constant()?, MAX_POINTS.min(case.judge.most_points)), "enumeration"))
 }
 
 fn settled(instance: &Instance<'_>, exhaustive: Exhaustive, limit: u64) -> Option<Decision> {

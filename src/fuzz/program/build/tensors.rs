@@ -3,15 +3,11 @@
 use tilewright_ir::layout::{Layout as XlaLayout, Tile, TileDim};
 use tilewright_ir::{AxisSeparators, Buffer, DataType, Expr, FuncAttrs, Scalar, TileRequest};
 
-use crate::fuzz::map::{Generated, Op, generated};
+use crate::fuzz::map::{Generated, MapRecipe, Op};
 use crate::fuzz::program::recipe::{Layout, Tensor, View};
 
 /// Most elements of a physical layout.
 const LARGEST: i64 = 1 << 15;
-
-/// Operations that take different indices to different places whatever the shape is.
-const ONE_TO_ONE: [&str; 11] =
-    ["split", "fuse", "swap", "pad", "padded_rows", "tile", "rotate", "reverse", "swizzle", "again", "cases"];
 
 /// A tensor with its buffer.
 #[derive(Clone, Debug)]
@@ -39,12 +35,15 @@ pub(super) fn made(tensor: &Tensor, name: String, attrs: &mut FuncAttrs) -> Made
 }
 
 fn mapped(plain: Made, ops: &[Op], separators: &[usize], attrs: &mut FuncAttrs) -> Made {
-    let mut ops: Vec<Op> = ops.iter().copied().filter(|op| ONE_TO_ONE.contains(&op.name())).collect();
+    let mut ops: Vec<Op> = ops.iter().copied().filter(|op| op.keeps_injective()).collect();
     let mut rank = plain.shape.len();
+    let mut separated = false;
     while !ops.is_empty() {
-        match generated(&plain.shape, &ops).filter(|built| physical_size(built) <= LARGEST) {
+        let recipe = MapRecipe { shape: plain.shape.clone(), ops: ops.clone(), symbolic: Vec::new() };
+        match recipe.build().filter(|built| physical_size(built) <= LARGEST) {
             Some(built) => {
                 rank = built.shape.len();
+                separated = !built.map.axis_separators().is_empty();
                 attrs.layout_transform_map.push((plain.buffer.data.clone(), vec![built.map]));
                 break;
             }
@@ -52,7 +51,7 @@ fn mapped(plain: Made, ops: &[Op], separators: &[usize], attrs: &mut FuncAttrs) 
         }
     }
     let mut positions: Vec<usize> =
-        separators.iter().filter(|_| rank > 1).map(|position| 1 + position % (rank - 1)).collect();
+        separators.iter().filter(|_| rank > 1 && !separated).map(|position| 1 + position % (rank - 1)).collect();
     positions.sort_unstable();
     positions.dedup();
     let is_plain = ops.is_empty() && positions.is_empty();

@@ -1,8 +1,9 @@
-//! Every certificate that differs from a valid one in one place.
+//! Every digit certificate that differs from a valid one in one place: none of them may be accepted in its stead.
 
 use tilewright_ir::{DigitCertificate, DigitSum, DigitView, Expr};
 
-type Mutants = Vec<(String, DigitCertificate)>;
+/// What was changed, and what came of it.
+pub type Mutants = Vec<(String, DigitCertificate)>;
 
 /// One more and one less, doubled, and a small number.
 fn numbers(expr: &Expr) -> Vec<Expr> {
@@ -34,7 +35,7 @@ fn positions(number: usize) -> Vec<usize> {
 }
 
 /// All of them.
-pub(crate) fn all(valid: &DigitCertificate) -> Mutants {
+pub fn all(valid: &DigitCertificate) -> Mutants {
     let mut found: Mutants = Vec::new();
     for (what, view) in views(&valid.map) {
         found.push((format!("map: {what}"), DigitCertificate { map: view, ..valid.clone() }));
@@ -80,7 +81,9 @@ fn witnesses(valid: &DigitCertificate, found: &mut Mutants) {
         for (position, value) in values.iter().enumerate() {
             for value in changed(value) {
                 let mut mutant = valid.clone();
-                mutant.witnesses[output].as_mut().unwrap()[position] = value;
+                if let Some(values) = &mut mutant.witnesses[output] {
+                    values[position] = value;
+                }
                 found.push((format!("witness {output}"), mutant));
             }
         }

@@ -1,0 +1,226 @@
+//! Digit certificates: what is found is accepted and shows nothing but the truth, and every mutation of it is rejected, or is
+//! by evaluation at every point as true as what it was made of.
+
+use arbitrary::Unstructured;
+use serde::{Deserialize, Serialize};
+use tilewright_ir::{Bindings, DigitCertificate, DigitView, Expr, InverseClaim, Var};
+use tilewright_verify::MapClaim;
+use tilewright_verify::digits::{OBLIGATIONS, check};
+
+use crate::algebra;
+use crate::fuzz::case::Case;
+use crate::fuzz::config::Config;
+use crate::fuzz::map::truth::{Truth, numbers};
+use crate::fuzz::map::{Generated, MapCase, MapRecipe, Op};
+use crate::fuzz::mutate::certificate as mutate;
+use crate::fuzz::oracle::{Environment, Failure, Oracle, Outcome, Tally};
+
+/// A map of digits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Mixed(pub MapCase);
+
+impl Case for Mixed {
+    fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
+        let mut recipe = MapRecipe::draw(u, config)?;
+        // What moves bits, or is said by cases, is no sum of digits.
+        recipe.ops.retain(|op| {
+            !matches!(
+                op,
+                Op::Swizzle(_)
+                    | Op::SwizzleBits(..)
+                    | Op::Gray(..)
+                    | Op::TurnBits(..)
+                    | Op::Cases(..)
+                    | Op::Clamp(_)
+                    | Op::Skew(_)
+                    | Op::Rotate(..)
+            )
+        });
+        if u.ratio(1, 8)? {
+            recipe.symbolic = (0..recipe.shape.len()).filter(|axis| (recipe.ops.len() + axis) % 2 == 0).collect();
+        }
+        Ok(Self(MapCase::Recipe(recipe)))
+    }
+
+    fn simpler(&self) -> Vec<Self> {
+        self.0.simpler().into_iter().map(Self).collect()
+    }
+
+    fn features(&self) -> Vec<String> {
+        self.0.features()
+    }
+
+    fn text(&self) -> String {
+        self.0.text()
+    }
+}
+
+/// The oracle.
+#[derive(Debug, Default)]
+pub struct Certificate;
+
+impl Certificate {
+    /// It needs no solver: what the checker accepts is asked, not what Z3 confirms.
+    ///
+    /// # Errors
+    /// None.
+    pub fn new(_: &Environment) -> Result<Self, String> {
+        Ok(Self)
+    }
+}
+
+/// What the checker accepts of a certificate.
+fn shown(claim: &MapClaim<'_>, certificate: &DigitCertificate) -> Result<Vec<&'static str>, String> {
+    let checked = check(claim, certificate).map_err(|reason| reason.to_string())?;
+    Ok(OBLIGATIONS.into_iter().filter(|obligation| checked.shows(obligation).is_ok()).collect())
+}
+
+/// Small values of the symbols.
+fn bindings(built: &Generated) -> Vec<Bindings> {
+    let bind = |value: i128| {
+        let values = built.symbols.iter().zip(0..).map(|(symbol, axis)| (symbol.clone(), value + axis));
+        values.collect::<Bindings>()
+    };
+    if built.symbols.is_empty() { vec![Bindings::new()] } else { [1, 2, 3, 4, 7].map(bind).to_vec() }
+}
+
+fn holds(truth: &Truth, inverse: Option<[bool; 2]>, obligation: &str) -> Option<bool> {
+    match obligation {
+        "bounds" => Some(truth.bounds),
+        "injective" => Some(truth.injective),
+        "tight" => Some(truth.tight),
+        "overflow" => Some(truth.fits),
+        "inverse" => inverse.map(|[there, _]| there),
+        "padding" => inverse.map(|[_, exact]| exact),
+        _ => None,
+    }
+}
+
+fn value(expr: &Expr, symbols: &Bindings) -> Option<i128> {
+    expr.eval_index(symbols).ok()
+}
+
+/// Whether outputs are the sums of digits that a view states, at every point of a box.
+fn view_holds(vars: &[Var], extents: &[Expr], outputs: &[Expr], view: &DigitView, symbols: &Bindings) -> Option<bool> {
+    let extents = numbers(extents, symbols)?;
+    if view.radices.len() != extents.len() || view.outputs.len() != outputs.len() {
+        return Some(false);
+    }
+    let points = crate::fuzz::map::table::Table::of_box(vars, &extents, symbols, 1 << 12)?;
+    let radices: Vec<Vec<i128>> = view
+        .radices
+        .iter()
+        .map(|axis| axis.iter().map(|radix| value(radix, symbols)).collect())
+        .collect::<Option<_>>()?;
+    if radices.iter().flatten().any(|radix| *radix < 1) {
+        return Some(false);
+    }
+    let digit = |point: &[i64], axis: usize, digit: usize| -> Option<i128> {
+        let radices = radices.get(axis).filter(|radices| digit <= radices.len())?;
+        let rest = radices[..digit].iter().try_fold(i128::from(point[axis]), |rest, radix| Some(rest / radix))?;
+        Some(radices.get(digit).map_or(rest, |radix| rest % radix))
+    };
+    for (output, sum) in outputs.iter().zip(&view.outputs) {
+        let values = points.eval(output)?;
+        let offset = value(&sum.offset, symbols)?;
+        let weights: Vec<i128> = sum.places.iter().map(|place| value(&place.weight, symbols)).collect::<Option<_>>()?;
+        for (at, output) in values.iter().enumerate() {
+            let point = points.point(at);
+            let mut stated = offset;
+            for (place, weight) in sum.places.iter().zip(&weights) {
+                let Some(digit) = digit(&point, place.axis, place.digit) else { return Some(false) };
+                stated += weight * digit;
+            }
+            if stated != i128::from(*output) {
+                return Some(false);
+            }
+        }
+    }
+    Some(true)
+}
+
+/// Whether what a certificate states is so on one shape; none if it cannot be tried.
+fn states_the_truth(
+    built: &Generated,
+    inverse: Option<&InverseClaim>,
+    certificate: &DigitCertificate,
+    symbols: &Bindings,
+) -> Option<bool> {
+    let map = &built.map;
+    let mut so = view_holds(map.vars(), map.domain(), map.outputs(), &certificate.map, symbols)?;
+    if let (Some(claim), Some(view)) = (inverse, &certificate.inverse) {
+        so &= view_holds(&claim.vars, &built.shape, &claim.outputs, view, symbols)?;
+    }
+    for source in &certificate.sources {
+        let place = certificate.map.outputs.get(source.output).and_then(|sum| sum.places.get(source.place));
+        so &= place.is_some_and(|place| (place.axis, place.digit) == (source.axis, source.digit));
+    }
+    Some(so)
+}
+
+impl Oracle for Certificate {
+    type Case = Mixed;
+
+    const NAME: &'static str = "certificate";
+
+    fn check(&mut self, case: &Mixed, tally: &mut Tally) -> Outcome {
+        let built = match case.0.build() {
+            Ok(built) => built,
+            Err(why) => return Outcome::Invalid(why),
+        };
+        let inverse = algebra::inverse(&built.map, &built.shape, &[]).ok();
+        let found = algebra::digit_certificate(&built.map, &built.shape, inverse.as_ref(), None, &[]);
+        let Some(valid) = found else { return Outcome::Undecided("no certificate was found".to_owned()) };
+        let claim = MapClaim { inverse: inverse.as_ref(), ..MapClaim::new(&built.map, &built.shape) };
+        let before = match shown(&claim, &valid) {
+            Ok(before) => before,
+            Err(why) => {
+                tally.count("certificates rejected as they were found", 1);
+                return Outcome::Undecided(format!("rejected as it was found: {why}"));
+            }
+        };
+        if before.is_empty() {
+            return Outcome::Undecided("a certificate that shows nothing".to_owned());
+        }
+        tally.count("certificates accepted", 1);
+        for symbols in bindings(&built) {
+            let Some(truth) = Truth::of(&built.map, &built.shape, &symbols) else { continue };
+            let way_back = inverse.as_ref().and_then(|inverse| truth.of_inverse(&built.map, inverse));
+            for obligation in &before {
+                if let Some(holds) = holds(&truth, way_back, obligation) {
+                    tally.count("soundness checks", 1);
+                    if !holds {
+                        return Failure::outcome(
+                            format!("{obligation} is shown by digits and does not hold"),
+                            case.text(),
+                        );
+                    }
+                }
+            }
+        }
+        for (what, mutant) in mutate::all(&valid) {
+            if mutant == valid {
+                continue;
+            }
+            tally.count("mutants", 1);
+            let after = shown(&claim, &mutant).unwrap_or_default();
+            if !before.iter().all(|obligation| after.contains(obligation)) {
+                tally.count("mutants rejected", 1);
+                continue;
+            }
+            let so: Vec<Option<bool>> = bindings(&built)
+                .iter()
+                .map(|symbols| states_the_truth(&built, inverse.as_ref(), &mutant, symbols))
+                .collect();
+            if so.contains(&Some(false)) || !so.contains(&Some(true)) {
+                return Failure::outcome(
+                    "a mutated certificate is accepted",
+                    format!("{}: {what}: {mutant:?}", case.text()),
+                );
+            }
+            tally.count("mutants that state the truth as well", 1);
+        }
+        Outcome::Held
+    }
+}
