@@ -47,7 +47,9 @@ impl Seen {
                 if !separators.is_empty() {
                     self.add("layout:separators");
                 }
-                ops.iter().for_each(|op| self.add(format!("op:{}", op.name())));
+                for op in ops {
+                    self.add(format!("op:{}", op.name()));
+                }
             }
         }
     }

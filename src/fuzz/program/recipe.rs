@@ -366,10 +366,12 @@ pub enum View {
     Transposed,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 fn is_false(value: &bool) -> bool {
     !value
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 fn is_global(scope: &Scope) -> bool {
     *scope == Scope::Global
 }

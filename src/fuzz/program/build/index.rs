@@ -102,11 +102,11 @@ impl Nest {
                 let index = self.gathered(&gathers[which % gathers.len()]);
                 return self.edged(index, extent, edge);
             }
-            At::Axis(axis, times, plus) => self.affine(*axis, times.clamp(&-64, &64), plus.clamp(&-4096, &4096)),
+            At::Axis(axis, times, plus) => self.affine(*axis, (*times).clamp(-64, 64), (*plus).clamp(-4096, 4096)),
             At::Sum(a, b, plus) => self.sum(*a, *b, (*plus).clamp(-4096, 4096)),
-            At::Reverse(axis) => self.affine(*axis, &-1, &(extent - 1)),
+            At::Reverse(axis) => self.affine(*axis, -1, extent - 1),
             At::Fixed(value) => return (self.int(value.rem_euclid(extent)), None),
-            At::Gather(axis) => self.affine(*axis, &1, &0),
+            At::Gather(axis) => self.affine(*axis, 1, 0),
         };
         let Some(affine) = affine else { return (self.int(0), None) };
         let is_inside = affine.range.0 >= 0 && affine.range.1 < extent;
@@ -123,10 +123,10 @@ impl Nest {
         }
     }
 
-    fn affine(&self, number: usize, times: &i64, plus: &i64) -> Option<Affine> {
+    fn affine(&self, number: usize, times: i64, plus: i64) -> Option<Affine> {
         let axis = self.axis(number)?;
-        let ends = [*plus, (axis.extent - 1) * times + plus];
-        let along = |index: &Expr| self.plus(self.times(index.clone(), *times), *plus);
+        let ends = [plus, (axis.extent - 1) * times + plus];
+        let along = |index: &Expr| self.plus(self.times(index.clone(), times), plus);
         Some(Affine {
             base: along(&axis.base),
             full: if self.step(number) != 0 && matches!(self.lanes, Lanes::Vector(..)) {
@@ -140,7 +140,7 @@ impl Nest {
     }
 
     fn sum(&self, a: usize, b: usize, plus: i64) -> Option<Affine> {
-        let (one, other) = (self.affine(a, &1, &0)?, self.affine(b, &1, &0)?);
+        let (one, other) = (self.affine(a, 1, 0)?, self.affine(b, 1, 0)?);
         Some(Affine {
             base: self.plus(one.base + other.base, plus),
             full: self.plus(one.full + other.full, plus),
