@@ -107,9 +107,11 @@ impl Printer {
         let mut maps = Vec::new();
         for (data, transforms) in &func.attrs.layout_transform_map {
             let Some(buffer) = buffers.iter().find(|buffer| buffer.data == *data) else { continue };
-            let mut default = Some(buffer.shape.clone());
             let mut printed = Vec::new();
-            for map in transforms {
+            for (position, map) in transforms.iter().enumerate() {
+                // Only where one map follows another is its domain looked for: that may take a look at every point.
+                let before = position.checked_sub(1).and_then(|before| transforms.get(before));
+                let default = before.map_or_else(|| Some(buffer.shape.clone()), next_domain);
                 let lambda = self.index_map(map);
                 let stated = default.as_deref() != Some(map.domain());
                 printed.push(if stated {
@@ -117,7 +119,6 @@ impl Printer {
                 } else {
                     lambda
                 });
-                default = next_domain(map);
             }
             maps.push(format!("{}: [{}]", self.names.buffer(buffer), printed.join(", ")));
         }
