@@ -2,9 +2,9 @@
 //!
 //! A map: the digit certificate is looked for, then `check_map` with it and with the inverse and the padding that the
 //! algebra found before, a fresh judge each time, so nothing is remembered but the thread's Z3 context, which stays as it
-//! does in every command. At the end a table
-//! says for each map the median, the part of it that is Z3's, and the verdicts. A program: everything from the definition
-//! to the last pass, one thread, and the part that is Z3's.
+//! does in every command, and the lemmas that were proved for any judge of the process. At the end a table says for each map
+//! the median, the part of it that is Z3's, and the verdicts. A tier: the obligations that it decides, over all maps that
+//! have one. A program: everything from the definition to the last pass, one thread, and the part that is Z3's.
 //!
 //! `cargo bench --bench proofs`
 
@@ -19,11 +19,12 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use criterion::{Criterion, SamplingMode, criterion_group, criterion_main};
+use criterion::{Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use tilewright::algebra;
 use tilewright::passes::{DEFAULT_PIPELINE, Rewritten, pass_by_name};
 use tilewright::te::{Lowered, evaluate};
-use tilewright_ir::PrimFunc;
+use tilewright_ir::{DigitCertificate, PrimFunc};
+use tilewright_verify::digits::check;
 use tilewright_verify::{Config, Judge, MapClaim, Report};
 
 use maps::{CONSTANT, Claimed, SYMBOLIC, claimed};
@@ -94,14 +95,23 @@ fn programs(criterion: &mut Criterion) {
     }
 }
 
+fn claim(case: &Claimed) -> MapClaim<'_> {
+    let claim = MapClaim::new(&case.map, &case.shape).padded(&case.padded);
+    match &case.inverse {
+        Some(inverse) => claim.inverse(inverse),
+        None => claim,
+    }
+}
+
+fn certificate(case: &Claimed) -> Option<DigitCertificate> {
+    algebra::digit_certificate(&case.map, &case.shape, case.inverse.as_ref(), None, &[])
+}
+
 /// Decides everything of a map; the reports, and the time that Z3 took.
 fn decide(case: &Claimed) -> (Vec<Report>, Duration) {
     let judge = Judge::new(Config::default()).unwrap();
-    let mut claim = MapClaim::new(&case.map, &case.shape).padded(&case.padded);
-    if let Some(inverse) = &case.inverse {
-        claim = claim.inverse(inverse);
-    }
-    let digits = algebra::digit_certificate(&case.map, &case.shape, claim.inverse, None, &[]);
+    let mut claim = claim(case);
+    let digits = certificate(case);
     if let Some(digits) = &digits {
         claim = claim.digits(digits);
     }
@@ -121,6 +131,50 @@ fn map_claims(criterion: &mut Criterion) {
         group.finish();
         table(name, cases);
     }
+}
+
+/// The words that the methods of the tiers begin with.
+const TIERS: [&str; 5] = ["intervals", "enumeration", "digits", "gf2", "z3"];
+
+/// The obligations that each tier decides, over all maps that have one; of digits the parts as well.
+fn tiers(criterion: &mut Criterion) {
+    let cases: Vec<Claimed> = CONSTANT.into_iter().chain(SYMBOLIC).map(claimed).collect();
+    let mut group = criterion.benchmark_group("tier");
+    group.sampling_mode(SamplingMode::Flat);
+    group.sample_size(10).warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_secs(1));
+    for tier in TIERS {
+        let of_tier = |reports: Vec<Report>| reports.into_iter().filter(|report| report.method.starts_with(tier));
+        let counted = |case: &&Claimed| of_tier(decide(case).0).count() > 0;
+        let own: Vec<&Claimed> = cases.iter().filter(counted).collect();
+        let obligations: usize = own.iter().map(|case| of_tier(decide(case).0).count()).sum();
+        println!("tier {tier}: {obligations} obligations of {} maps", own.len());
+        group.throughput(Throughput::Elements(u64::try_from(obligations).unwrap()));
+        group.bench_function(tier, |bencher| {
+            bencher.iter_custom(|count| {
+                let once = || own.iter().flat_map(|case| of_tier(decide(case).0)).map(|report| report.ms).sum::<f64>();
+                Duration::from_secs_f64((0..count).map(|_| once()).sum::<f64>() / 1e3)
+            });
+        });
+    }
+    let certified: Vec<_> = cases.iter().filter_map(|case| Some((case, certificate(case)?))).collect();
+    group.throughput(Throughput::Elements(u64::try_from(certified.len()).unwrap()));
+    let checked = |(case, digits): &(&Claimed, DigitCertificate)| check(&claim(case).digits(digits), digits).ok();
+    group.bench_function("digits: certificate found", |bencher| {
+        bencher.iter(|| certified.iter().map(|(case, _)| black_box(certificate(case))).count());
+    });
+    group.bench_function("digits: certificate checked", |bencher| {
+        bencher.iter(|| certified.iter().map(|of| black_box(checked(of))).count());
+    });
+    let shown: Vec<_> = certified.iter().filter_map(checked).collect();
+    group.throughput(Throughput::Elements(u64::try_from(shown.len()).unwrap()));
+    group.bench_function("digits: instances confirmed by z3", |bencher| {
+        bencher.iter(|| {
+            for checked in &shown {
+                assert!(checked.is_confirmed(&Judge::new(Config::default()).unwrap()));
+            }
+        });
+    });
+    group.finish();
 }
 
 /// A row a map: the medians of a few runs, and the verdicts.
@@ -169,5 +223,5 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     values[values.len() / 2]
 }
 
-criterion_group!(benches, map_claims, programs);
+criterion_group!(benches, map_claims, tiers, programs);
 criterion_main!(benches);

@@ -2,7 +2,7 @@
 //!
 //! *certificate*: physical shape, inverse and padding, digits are found, and the judge's checker holds the certificate against
 //! the map: bounds, injective, tight, overflow, inverse and padding are shown, up to the instances of lemmas that it
-//! collects. *confirmation*: Z3 on these instances, by a judge that remembers nothing. Only both together are *proved*.
+//! collects. *confirmation*: Z3 on these instances, by a judge that remembers nothing but the lemmas of the process. Only both together are *proved*.
 //! *whole*: all reports of a judge that remembers nothing, with whatever tier decides.
 
 use std::hint::black_box;
@@ -59,6 +59,13 @@ pub(crate) fn measure(text: &str, shape: &str) -> Value {
     let digits_us =
         median(|| drop(black_box(algebra::digit_certificate(&map, &claimed.shape, claim.inverse, None, &[]))));
     let check_us = digits.as_ref().map(|digits| median(|| drop(black_box(check(&claim, digits)))));
+    let checked = digits.as_ref().and_then(|digits| check(&claim, digits).ok());
+    let confirmation_us = checked.as_ref().map(|checked| {
+        median(|| {
+            let judge = Judge::new(Config::default()).unwrap();
+            assert!(black_box(checked.is_confirmed(&judge)), "{text}: Z3 does not confirm the instances");
+        })
+    });
     let certificate_us = median(|| drop(black_box(find(&map).map(|claimed| shown(&claimed)))));
     let judge_us = median(|| drop(black_box(Judge::new(Config::default()))));
     let whole_us = median(|| drop(black_box(Judge::new(Config::default()).unwrap().check_map(claim))));
@@ -69,25 +76,26 @@ pub(crate) fn measure(text: &str, shape: &str) -> Value {
         .collect();
     json!({
         "shape_us": shape_us, "inverse_us": inverse_us, "digits_us": digits_us, "check_us": check_us,
-        "certificate_us": certificate_us, "judge_us": judge_us, "whole_us": whole_us,
+        "certificate_us": certificate_us, "confirmation_us": confirmation_us, "judge_us": judge_us, "whole_us": whole_us,
         "shown": shown(&claimed), "has_inverse": claimed.inverse.is_some(), "reports": verdicts,
     })
 }
 
 /// A row a map.
 pub(crate) fn table() {
-    println!("| map | certificate us | shape | inverse | digits | check | whole us | shown |");
-    println!("|---|---|---|---|---|---|---|---|");
+    println!("| map | certificate us | shape | inverse | digits | check | confirmation us | whole us | shown |");
+    println!("|---|---|---|---|---|---|---|---|---|");
     for [name, text, shape] in CONSTANT {
         let of = measure(text, shape);
         let number = |key: &str| of[key].as_f64().map_or_else(|| "-".to_owned(), |value| format!("{value:.1}"));
         println!(
-            "| {name} | {} | {} | {} | {} | {} | {} | {} |",
+            "| {name} | {} | {} | {} | {} | {} | {} | {} | {} |",
             number("certificate_us"),
             number("shape_us"),
             number("inverse_us"),
             number("digits_us"),
             number("check_us"),
+            number("confirmation_us"),
             number("whole_us"),
             of["shown"].as_array().map_or(0, Vec::len)
         );
