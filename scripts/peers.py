@@ -92,6 +92,9 @@ def index_map(tvm, text, shape):
     # A symbol may have the name of an index: it is another variable.
     of_shape = {word: tirx.Var(word, "int64") for word in words}
     of_map = {word: var for word, var in of_shape.items() if word not in args}
+    # Python would decide a choice while it traces the lambda.
+    text = re.sub(r"(\w+) if (.+?) else (.+?)\]", r"choose(\2, \1, \3)]", text)
+    of_map["choose"] = lambda c, a, b: tirx.if_then_else(c, a, b)
     return tirx.IndexMap.from_func(eval(text, of_map)), list(eval(f"({shape},)", dict(of_shape)))
 
 

@@ -77,6 +77,7 @@ pub(crate) fn measure(text: &str, shape: &str) -> Value {
     json!({
         "shape_us": shape_us, "inverse_us": inverse_us, "digits_us": digits_us, "check_us": check_us,
         "certificate_us": certificate_us, "confirmation_us": confirmation_us, "judge_us": judge_us, "whole_us": whole_us,
+        "inverse": claimed.inverse.as_ref().map(|inverse| [inverse.lambda(), inverse.padding_lambda()]),
         "shown": shown(&claimed), "has_inverse": claimed.inverse.is_some(), "reports": verdicts,
     })
 }

@@ -9,7 +9,8 @@
 //! All extents are numbers, and every output is a sum of digits of the indices in which the weight of each place divides
 //! that of the next one and leaves room for the digit. Each digit then stands in one place alone, is read off by one
 //! quotient and one remainder, and a place is reached exactly where each index that they come to is below its extent. What is
-//! not so plain (offsets, reversals, strides, digits that stand twice) is left to the rules.
+//! not so plain (offsets, strides, digits that stand twice) is left to the rules. Of an index that is only ever subtracted
+//! the digits are those of its distance from the last one.
 
 use tilewright_ir::{BinaryOp, Expr, IndexMap, ScalarType, Var};
 
@@ -35,6 +36,8 @@ struct Sum {
 struct Axis {
     extent: i128,
     radices: Vec<i128>,
+    /// Whether the digits are those of `extent - 1 - index`: the index is subtracted wherever it stands.
+    reversed: bool,
 }
 
 /// Why there is no sum of digits yet, or at all.
@@ -94,9 +97,10 @@ impl Numerals<'_> {
             Expr::Var(var) => {
                 let axis = self.map.vars().iter().position(|other| other == var).ok_or(Stop::Fail)?;
                 let of = &self.axes[axis];
-                let place = |digit| Place { axis, digit, weight: of.stride(digit) };
+                let (sign, offset) = if of.reversed { (-1, of.extent - 1) } else { (1, 0) };
+                let place = |digit| Place { axis, digit, weight: sign * of.stride(digit) };
                 let places = if of.extent > 1 { (0..=of.radices.len()).map(place).collect() } else { Vec::new() };
-                Ok(Sum { places, offset: 0 })
+                Ok(Sum { places, offset })
             }
             Expr::Binary(op, lhs, rhs) => {
                 let (a, b) = (self.eval(lhs)?, self.eval(rhs)?);
@@ -223,6 +227,17 @@ impl Numerals<'_> {
     }
 }
 
+/// Whether a variable stands for itself on the right of a minus.
+fn is_subtracted(map: &IndexMap, var: &Var) -> bool {
+    let mut found = false;
+    let mut look = |part: &Expr| {
+        found |=
+            matches!(part, Expr::Binary(BinaryOp::Sub, _, rhs) if matches!(&**rhs, Expr::Var(other) if other == var));
+    };
+    map.outputs().iter().for_each(|output| output.walk(&mut look));
+    found
+}
+
 /// The logical indices in terms of the physical ones, and whether a place is reached; none if the map is not of this kind.
 pub(super) fn solutions(map: &IndexMap, physical: &[Expr], vars: &[Var]) -> Option<(Vec<Expr>, Expr)> {
     let extents = |exprs: &[Expr]| {
@@ -233,7 +248,8 @@ pub(super) fn solutions(map: &IndexMap, physical: &[Expr], vars: &[Var]) -> Opti
     if map.vars().iter().chain(vars).any(|var| var.dtype().scalar != ty) {
         return None;
     }
-    let axes = domain.iter().map(|&extent| Axis { extent, radices: Vec::new() }).collect();
+    let axis = |(var, &extent)| Axis { extent, radices: Vec::new(), reversed: is_subtracted(map, var) };
+    let axes = map.vars().iter().zip(&domain).map(axis).collect();
     let mut numerals = Numerals { map, axes };
     let sums = numerals.outputs()?;
     let digits = numerals.read_off(&sums, &shape, vars, ty)?;
@@ -244,14 +260,19 @@ pub(super) fn solutions(map: &IndexMap, physical: &[Expr], vars: &[Var]) -> Opti
             Some(if stride == 1 { value.clone() } else { value.clone() * Expr::int_of(stride, ty)? })
         };
         let index = strided.map(scaled).collect::<Option<Vec<_>>>()?.into_iter().reduce(|sum, part| sum + part);
-        let index = index.unwrap_or(Expr::int_of(0, ty)?);
+        let mut index = index.unwrap_or(Expr::int_of(0, ty)?);
         let last: i128 = values.iter().enumerate().map(|(digit, (_, count))| (count - 1) * axis.stride(digit)).sum();
         if last >= axis.extent {
             // A whole number of strides would be said of the last digit alone.
-            if values.len() > 1 && axis.extent % axis.stride(values.len() - 1) == 0 {
+            if axis.reversed || values.len() > 1 && axis.extent % axis.stride(values.len() - 1) == 0 {
                 return None;
             }
             reached.push(index.clone().lt(Expr::int_of(axis.extent, ty)?));
+        }
+        if axis.reversed {
+            let parts = values.iter().enumerate().rev().map(|(digit, (value, _))| (value, axis.stride(digit)));
+            let parts = parts.map(scaled).collect::<Option<Vec<_>>>()?;
+            index = parts.into_iter().fold(Expr::int_of(axis.extent - 1, ty)?, |sum, part| sum - part);
         }
         outputs.push(index);
     }
