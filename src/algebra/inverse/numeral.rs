@@ -241,7 +241,10 @@ fn is_subtracted(map: &IndexMap, var: &Var) -> bool {
 /// The logical indices in terms of the physical ones, and whether a place is reached; none if the map is not of this kind.
 pub(super) fn solutions(map: &IndexMap, physical: &[Expr], vars: &[Var]) -> Option<(Vec<Expr>, Expr)> {
     let extents = |exprs: &[Expr]| {
-        exprs.iter().map(|expr| expr.as_const_int().filter(|extent| *extent > 0)).collect::<Option<Vec<_>>>()
+        exprs
+            .iter()
+            .map(|expr| expr.as_const_int().filter(|extent| (1..=1 << 62).contains(extent)))
+            .collect::<Option<Vec<_>>>()
     };
     let (domain, shape) = (extents(map.domain())?, extents(physical)?);
     let ty = map.vars().first()?.dtype().scalar;
@@ -277,4 +280,60 @@ pub(super) fn solutions(map: &IndexMap, physical: &[Expr], vars: &[Var]) -> Opti
         outputs.push(index);
     }
     Some((outputs, reached.into_iter().reduce(Expr::and).unwrap_or_else(|| Expr::bool(true))))
+}
+
+#[cfg(test)]
+mod tests {
+    use tilewright_script::{Symbols, read_index_map, read_shape};
+
+    use super::super::{by_rules, physical_vars};
+    use super::*;
+    use crate::algebra::physical_shape;
+
+    fn read(map: &str, shape: &str) -> (IndexMap, Vec<Expr>) {
+        let mut symbols = Symbols::default();
+        let shape = read_shape(shape, &mut symbols).unwrap();
+        let map = read_index_map(map, Some(&shape), &mut symbols).unwrap();
+        let physical = physical_shape(&map, &[]).unwrap().extents;
+        (map, physical)
+    }
+
+    #[test]
+    fn what_is_written_directly_is_what_the_rules_find() {
+        for [map, shape] in [
+            ["lambda n, h, w, c: [n, c // 4, h, w, c % 4]", "2,7,9,17"],
+            ["lambda n, h, w, c: [(((n * 5 + c // 4) * 7 + h) * 9 + w) * 4 + c % 4]", "2,7,9,17"],
+            ["lambda n, c, h, w: [(n * 5 + c // 4) * 7 + h, w, c % 4]", "2,17,7,9"],
+            ["lambda i, j: [i // 8, j // 128, i % 8 // 2, j % 128, i % 2]", "1000,1000"],
+            ["lambda i, j: [i * 17 + j]", "11,15"],
+            ["lambda i: [i // 64, i // 4 % 16, i % 4]", "1000"],
+            ["lambda i: [7 - i]", "8"],
+            ["lambda i: [(999 - i) // 4, (999 - i) % 4]", "1000"],
+            ["lambda i, j: [j, 0, i]", "1,5"],
+        ] {
+            let (map, physical) = read(map, shape);
+            let vars = physical_vars(&map);
+            let (outputs, reached) = solutions(&map, &physical, &vars).unwrap();
+            let rules = by_rules(&map, &physical, &[], vars).unwrap();
+            let text = |exprs: &[Expr]| exprs.iter().map(ToString::to_string).collect::<Vec<_>>();
+            assert_eq!(text(&outputs), text(&rules.outputs), "{map}");
+            assert_eq!(crate::algebra::negate(&reached).to_string(), rules.padding.to_string(), "{map}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_plain_is_left_to_the_rules() {
+        for [map, shape] in [
+            ["lambda i: [(i + 3) % 8]", "8"],
+            ["lambda i: [(i + 3) // 4, (i + 3) % 4]", "17"],
+            ["lambda i, j: [i, j ^ (i % 8)]", "61,8"],
+            ["lambda i, j: [i, i % 4, j]", "17,9"],
+            ["lambda i, j: [i * 1020 + j]", "1023,1021"],
+            ["lambda i: [i * 2]", "5"],
+            ["lambda i: [i // 2]", "5"],
+        ] {
+            let (map, physical) = read(map, shape);
+            assert!(solutions(&map, &physical, &physical_vars(&map)).is_none(), "{map}");
+        }
+    }
 }
