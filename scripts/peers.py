@@ -393,8 +393,8 @@ def main():
     lines += [
         "",
         f"Machine: {machine()}, {os.cpu_count()} cores, load {load_before:.1f} at the start. {versions(tvm, numpy)}.",
-        f"Medians of {options.rounds} rounds; a round takes ours and the peer's right after each other, each the median of at"
-        " least 5 runs (Oclgrind: one), and a ratio is the median of the rounds' ratios. TVM's and numpy's times include the"
+        f"Medians of {options.rounds} rounds; a round takes ours and the peer's right after each other, each the median of"
+        " several runs (maps, passes and numpy at least 5, interpreter 3, kernels and copies 15, Oclgrind 1), and a ratio is the median of the rounds' ratios. TVM's and numpy's times include the"
         " Python call. *find, check*: physical shape, inverse, padding and digits are found, and the judge's checker holds them"
         " against the map, up to the instances of lemmas, which Z3 confirms; a map is called proved only after that.",
     ]
