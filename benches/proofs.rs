@@ -2,9 +2,9 @@
 //!
 //! A map: the digit certificate is looked for, then `check_map` with it and with the inverse and the padding that the
 //! algebra found before, a fresh judge each time, so nothing is remembered but the thread's Z3 context, which stays as it
-//! does in every command. At the end a table
-//! says for each map the median, the part of it that is Z3's, and the verdicts. A program: everything from the definition
-//! to the last pass, one thread, and the part that is Z3's.
+//! does in every command, and the lemmas that were proved for any judge of the process. At the end a table says for each map
+//! the median, the part of it that is Z3's, and the verdicts. A tier: the obligations that it decides, over all maps that
+//! have one. A program: everything from the definition to the last pass, one thread, and the part that is Z3's.
 //!
 //! `cargo bench --bench proofs`
 
@@ -12,17 +12,22 @@
 #![allow(clippy::print_stdout, reason = "the table is the result")]
 #![allow(clippy::unwrap_used, reason = "a benchmark may fail")]
 
+#[path = "cases/maps.rs"]
+mod maps;
+
 use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use criterion::{Criterion, SamplingMode, criterion_group, criterion_main};
+use criterion::{Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use tilewright::algebra;
 use tilewright::passes::{DEFAULT_PIPELINE, Rewritten, pass_by_name};
 use tilewright::te::{Lowered, evaluate};
-use tilewright_ir::{Expr, IndexMap, InverseClaim, PrimFunc};
-use tilewright_script::{Symbols, read_index_map, read_shape};
+use tilewright_ir::{DigitCertificate, PrimFunc};
+use tilewright_verify::digits::check;
 use tilewright_verify::{Config, Judge, MapClaim, Report};
+
+use maps::{CONSTANT, Claimed, SYMBOLIC, claimed};
 
 const PROGRAMS: [&str; 7] = [
     "addone.py",
@@ -90,99 +95,23 @@ fn programs(criterion: &mut Criterion) {
     }
 }
 
-const FLAT_17: &str = "lambda n, h, w, c: [(((n * 5 + c // 4) * 7 + h) * 9 + w) * 4 + c % 4]";
-const FLAT_64: &str = "lambda n, h, w, c: [(((n * 16 + c // 4) * 224 + h) * 224 + w) * 4 + c % 4]";
-const FLAT_25: &str = "lambda n, h, w, c: [(((n * 7 + c // 4) * 1023 + h) * 1021 + w) * 4 + c % 4]";
-const NCHW4C: &str = "lambda n, h, w, c: [n, c // 4, h, w, c % 4]";
-const TILE: &str = "lambda i, j: [i // 8, j // 128, i % 8 // 2, j % 128, i % 2]";
-
-/// Name, map, shape.
-const CONSTANT: [[&str; 3]; 28] = [
-    ["nchw4c", NCHW4C, "2,7,9,17"],
-    ["nchw4c flat", FLAT_17, "2,7,9,17"],
-    ["nchw4c large", NCHW4C, "32,224,224,64"],
-    ["nchw4c large flat", FLAT_64, "32,224,224,64"],
-    ["nchw4c ragged", NCHW4C, "64,1023,1021,255"],
-    ["nchw4c ragged flat", FLAT_25, "17,1023,1021,25"],
-    ["tile", TILE, "1000,1000"],
-    [
-        "tile flat",
-        "lambda i, j: [(((i // 8 * 8 + j // 128) * 4 + i % 8 // 2) * 128 + j % 128) * 2 + i % 2]",
-        "1000,1000",
-    ],
-    ["tile large", TILE, "100003,70001"],
-    [
-        "tile large flat",
-        "lambda i, j: [(((i // 8 * 55 + j // 128) * 4 + i % 8 // 2) * 128 + j % 128) * 2 + i % 2]",
-        "10003,7001",
-    ],
-    ["xor", "lambda i, j: [i, j ^ (i % 8)]", "61,8"],
-    ["xor flat", "lambda i, j: [i * 32 + (j ^ (i % 32))]", "129,32"],
-    ["xor of chunks", "lambda i, j: [i, (j // 8 ^ (i % 8)) * 8 + j % 8]", "57,64"],
-    ["rotation", "lambda i: [(i + 3) % 8]", "8"],
-    ["rotation of rows", "lambda i, j: [i, (j + i) % 1021]", "1023,1021"],
-    ["reversal", "lambda i: [7 - i]", "8"],
-    ["reversal split", "lambda i: [(999 - i) // 4, (999 - i) % 4]", "1000"],
-    ["offset", "lambda i: [(i + 3) // 4, (i + 3) % 4]", "17"],
-    ["row padding", "lambda i, j: [i * 17 + j]", "11,15"],
-    ["row padding large", "lambda i, j: [i * 1056 + j]", "20011,1021"],
-    ["two-level split", "lambda i: [i // 64, i // 4 % 16, i % 4]", "1000"],
-    ["two-level split large", "lambda i: [i // 4096, i // 64 % 64, i % 64]", "1000003"],
-    ["texture", "lambda n, c, h, w: [(n * 5 + c // 4) * 7 + h, w, c % 4]", "2,17,7,9"],
-    ["texture large", "lambda n, c, h, w: [(n * 64 + c // 4) * 113 + h, w, c % 4]", "3,255,113,227"],
-    ["cases", "lambda i: [i if i < 5 else i + 3]", "11"],
-    ["cases large", "lambda i, j: [i, j if i % 2 == 0 else 1020 - j]", "1023,1021"],
-    ["redundant", "lambda i, j: [i, i % 4, j]", "17,9"],
-    ["collision", "lambda i, j: [i * 1020 + j]", "1023,1021"],
-];
-
-/// The same for all shapes.
-const SYMBOLIC: [[&str; 3]; 9] = [
-    ["nchw4c, symbolic", NCHW4C, "n,h,w,c"],
-    [
-        "nchw4c flat, symbolic",
-        "lambda n, h, w, c: [(((n * ((C + 3) // 4) + c // 4) * H + h) * W + w) * 4 + c % 4]",
-        "N,H,W,C",
-    ],
-    ["tile, symbolic", TILE, "r,c"],
-    [
-        "tile flat, symbolic",
-        "lambda i, j: [(((i // 8 * ((C + 127) // 128) + j // 128) * 4 + i % 8 // 2) * 128 + j % 128) * 2 + i % 2]",
-        "R,C",
-    ],
-    ["texture, symbolic", "lambda n, c, h, w: [(n * ((C + 3) // 4) + c // 4) * H + h, w, c % 4]", "N,C,H,W"],
-    ["row-major, symbolic", "lambda i, j, k: [(i * J + j) * K + k]", "I,J,K"],
-    ["two-level split, symbolic", "lambda i: [i // 64, i // 4 % 16, i % 4]", "n"],
-    ["split by symbols", "lambda i: [i // (b * c), i // c % b, i % c]", "a * b * c"],
-    ["reversal, symbolic", "lambda i, j: [n - 1 - i, j]", "n,m"],
-];
-
-/// A map and all that is claimed of it.
-struct Claimed {
-    name: &'static str,
-    map: IndexMap,
-    shape: Vec<Expr>,
-    padded: Vec<usize>,
-    inverse: Option<InverseClaim>,
+fn claim(case: &Claimed) -> MapClaim<'_> {
+    let claim = MapClaim::new(&case.map, &case.shape).padded(&case.padded);
+    match &case.inverse {
+        Some(inverse) => claim.inverse(inverse),
+        None => claim,
+    }
 }
 
-fn read_map([name, text, shape]: [&'static str; 3]) -> Claimed {
-    let mut symbols = Symbols::default();
-    let shape = read_shape(shape, &mut symbols).unwrap();
-    let map = read_index_map(text, Some(&shape), &mut symbols).unwrap();
-    let algebra::PhysicalShape { extents, padded_axes } = algebra::physical_shape(&map, &[]).unwrap();
-    let inverse = algebra::inverse(&map, &extents, &[]).ok();
-    Claimed { name, map, shape: extents, padded: padded_axes, inverse }
+fn certificate(case: &Claimed) -> Option<DigitCertificate> {
+    algebra::digit_certificate(&case.map, &case.shape, case.inverse.as_ref(), None, &[])
 }
 
 /// Decides everything of a map; the reports, and the time that Z3 took.
 fn decide(case: &Claimed) -> (Vec<Report>, Duration) {
     let judge = Judge::new(Config::default()).unwrap();
-    let mut claim = MapClaim::new(&case.map, &case.shape).padded(&case.padded);
-    if let Some(inverse) = &case.inverse {
-        claim = claim.inverse(inverse);
-    }
-    let digits = algebra::digit_certificate(&case.map, &case.shape, claim.inverse, None, &[]);
+    let mut claim = claim(case);
+    let digits = certificate(case);
     if let Some(digits) = &digits {
         claim = claim.digits(digits);
     }
@@ -190,8 +119,8 @@ fn decide(case: &Claimed) -> (Vec<Report>, Duration) {
     (reports, judge.solver_time())
 }
 
-fn maps(criterion: &mut Criterion) {
-    let (constant, symbolic) = (CONSTANT.map(read_map), SYMBOLIC.map(read_map));
+fn map_claims(criterion: &mut Criterion) {
+    let (constant, symbolic) = (CONSTANT.map(claimed), SYMBOLIC.map(claimed));
     for (name, cases) in [("constant map", constant.as_slice()), ("symbolic map", symbolic.as_slice())] {
         let mut group = criterion.benchmark_group(name);
         group.sampling_mode(SamplingMode::Flat);
@@ -202,6 +131,50 @@ fn maps(criterion: &mut Criterion) {
         group.finish();
         table(name, cases);
     }
+}
+
+/// The words that the methods of the tiers begin with.
+const TIERS: [&str; 5] = ["intervals", "enumeration", "digits", "gf2", "z3"];
+
+/// The obligations that each tier decides, over all maps that have one; of digits the parts as well.
+fn tiers(criterion: &mut Criterion) {
+    let cases: Vec<Claimed> = CONSTANT.into_iter().chain(SYMBOLIC).map(claimed).collect();
+    let mut group = criterion.benchmark_group("tier");
+    group.sampling_mode(SamplingMode::Flat);
+    group.sample_size(10).warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_secs(1));
+    for tier in TIERS {
+        let of_tier = |reports: Vec<Report>| reports.into_iter().filter(|report| report.method.starts_with(tier));
+        let counted = |case: &&Claimed| of_tier(decide(case).0).count() > 0;
+        let own: Vec<&Claimed> = cases.iter().filter(counted).collect();
+        let obligations: usize = own.iter().map(|case| of_tier(decide(case).0).count()).sum();
+        println!("tier {tier}: {obligations} obligations of {} maps", own.len());
+        group.throughput(Throughput::Elements(u64::try_from(obligations).unwrap()));
+        group.bench_function(tier, |bencher| {
+            bencher.iter_custom(|count| {
+                let once = || own.iter().flat_map(|case| of_tier(decide(case).0)).map(|report| report.ms).sum::<f64>();
+                Duration::from_secs_f64((0..count).map(|_| once()).sum::<f64>() / 1e3)
+            });
+        });
+    }
+    let certified: Vec<_> = cases.iter().filter_map(|case| Some((case, certificate(case)?))).collect();
+    group.throughput(Throughput::Elements(u64::try_from(certified.len()).unwrap()));
+    let checked = |(case, digits): &(&Claimed, DigitCertificate)| check(&claim(case).digits(digits), digits).ok();
+    group.bench_function("digits: certificate found", |bencher| {
+        bencher.iter(|| certified.iter().map(|(case, _)| black_box(certificate(case))).count());
+    });
+    group.bench_function("digits: certificate checked", |bencher| {
+        bencher.iter(|| certified.iter().map(|of| black_box(checked(of))).count());
+    });
+    let shown: Vec<_> = certified.iter().filter_map(checked).collect();
+    group.throughput(Throughput::Elements(u64::try_from(shown.len()).unwrap()));
+    group.bench_function("digits: instances confirmed by z3", |bencher| {
+        bencher.iter(|| {
+            for checked in &shown {
+                assert!(checked.is_confirmed(&Judge::new(Config::default()).unwrap()));
+            }
+        });
+    });
+    group.finish();
 }
 
 /// A row a map: the medians of a few runs, and the verdicts.
@@ -250,5 +223,5 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     values[values.len() / 2]
 }
 
-criterion_group!(benches, maps, programs);
+criterion_group!(benches, map_claims, tiers, programs);
 criterion_main!(benches);

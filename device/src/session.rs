@@ -137,6 +137,24 @@ impl Session {
         }
     }
 
+    /// How long the device needs to copy so many bytes from one buffer to another, in nanoseconds: the yardstick of a kernel
+    /// that only moves data. Both buffers are written before, so that their memory is really there.
+    ///
+    /// Errors: [`DeviceError::Limit`] for more than the device has, [`DeviceError::Driver`] when the driver fails.
+    pub fn copy_nanoseconds(&self, bytes: u64) -> Result<u64, DeviceError> {
+        let fault = |failure: Failure| failure.during("copying a buffer");
+        at_most("bytes of a copy".to_owned(), bytes, self.info.max_alloc_bytes)?;
+        let bytes = host_size(bytes.max(1))?;
+        let _turn = quirks::turn(&self.info);
+        let queue = self.driver.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let buffer = || self.driver.context.create_buffer(bytes).map_err(fault);
+        let (from, to) = (buffer()?, buffer()?);
+        queue.fill(&from, 1, bytes).and_then(|()| queue.fill(&to, 0, bytes)).map_err(fault)?;
+        let event = queue.copy(&from, &to, bytes).map_err(fault)?;
+        queue.finish().map_err(fault)?;
+        event.outcome().and_then(|()| event.nanoseconds()).map_err(fault)
+    }
+
     /// The launch's kernel with its arguments set, after its own limits were checked.
     fn prepare(
         &self,

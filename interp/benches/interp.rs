@@ -1,7 +1,9 @@
-//! How fast programs are interpreted, in elements: stored ones, and multiply-adds where elements are summed up.
+//! How fast programs are interpreted on one thread and on two, in elements: stored ones, and multiply-adds where elements
+//! are summed up.
 #![allow(missing_docs, clippy::expect_used, reason = "criterion's macros make functions; a benchmark may stop")]
 
 use std::hint::black_box;
+use std::time::Duration;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use tilewright_interp::{Arguments, Config, Tensor, as_function, fill, run};
@@ -43,6 +45,7 @@ fn arguments(func: &PrimFunc) -> Arguments {
 fn measure(criterion: &mut Criterion, name: &str, elements: u64, func: &PrimFunc, threads: &[usize]) {
     let mut group = criterion.benchmark_group(name);
     group.throughput(Throughput::Elements(elements)).sample_size(10);
+    group.warm_up_time(Duration::from_millis(200)).measurement_time(Duration::from_secs(1));
     let args = arguments(func);
     let valid = validate(func).expect("well formed");
     for &threads in threads {
@@ -71,7 +74,7 @@ fn relayout(criterion: &mut Criterion) {
     let load = |c: Expr| Expr::load(&source, vec![v(n), v(h), v(w), c]);
     let body = Stmt::store(&copy, vec![v(n), v(ci), v(h), v(w)], load(v(ci)));
     let program = func(&[&source, &copy], nest(&[n, ci, h, w], &[4, 64, 56, 56], body));
-    measure(criterion, "relayout", 802_816, &program, &[1]);
+    measure(criterion, "relayout", 802_816, &program, &[1, 2]);
     let channel = || v(co) * Expr::int(4) + v(ci);
     let value = load(channel()) * Expr::float_of(2.0, ScalarType::Float32) + load(channel());
     let body = Stmt::store(&target, vec![v(n), v(co), v(h), v(w), v(ci)], value.clone());
@@ -81,7 +84,7 @@ fn relayout(criterion: &mut Criterion) {
     let body = Stmt::store(&target, vec![v(n), v(co), v(h), v(w), v(ci)], value);
     let body = Stmt::guarded(channel().lt(Expr::int(62)), body);
     let program = func(&[&source, &target], nest(&[n, co, h, w, ci], &[4, 16, 56, 56, 4], body));
-    measure(criterion, "the same guarded", 802_816, &program, &[1]);
+    measure(criterion, "the same guarded", 802_816, &program, &[1, 2]);
 }
 
 /// A definition of one stage that sums up.
@@ -99,7 +102,7 @@ fn sums(criterion: &mut Criterion) {
     let (rows, ones, total) = (buffer("A", &[300, 1000]), buffer("I", &[1]), buffer("S", &[300]));
     let source = Expr::load(&rows, vec![v(y), v(c)]) * Expr::load(&ones, vec![Expr::int(0)]);
     let reduction = sum([&rows, &ones, &total], &[(y, 300)], &[(c, 1000)], source);
-    measure(criterion, "sum of rows", 300_000, &reduction, &[1]);
+    measure(criterion, "sum of rows", 300_000, &reduction, &[1, 2]);
     let (a, b, product) = (buffer("A", &[128, 112]), buffer("B", &[112, 96]), buffer("C", &[128, 96]));
     let source = Expr::load(&a, vec![v(y), v(c)]) * Expr::load(&b, vec![v(c), v(x)]);
     let matmul = sum([&a, &b, &product], &[(y, 128), (x, 96)], &[(c, 112)], source);

@@ -5,7 +5,6 @@
 //! leaves 128 bits, or a product with too many terms, gives none, and the caller leaves the expression as it was.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
 use tilewright_ir::{Expr, Var};
 
@@ -37,9 +36,13 @@ pub(super) struct Term {
     pub(super) mono: Mono,
 }
 
-/// A sum of terms: no coefficient is 0.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Poly(BTreeMap<Mono, i128>);
+/// A sum of terms: no coefficient is 0. The constant stands apart, because most polynomials are numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Poly {
+    constant: i128,
+    /// By product, none of them empty.
+    rest: Vec<(Mono, i128)>,
+}
 
 impl Atom {
     pub(super) fn var(var: &Var) -> Self {
@@ -93,7 +96,11 @@ impl Term {
 
 impl From<Term> for Poly {
     fn from(term: Term) -> Self {
-        if term.coef == 0 { Self::default() } else { Self(BTreeMap::from([(term.mono, term.coef)])) }
+        match (term.coef, term.mono.is_empty()) {
+            (0, _) => Self::default(),
+            (coef, true) => Self { constant: coef, rest: Vec::new() },
+            (coef, false) => Self { constant: 0, rest: vec![(term.mono, coef)] },
+        }
     }
 }
 
@@ -103,58 +110,77 @@ impl From<Atom> for Poly {
     }
 }
 
+/// Term by term, the constant first.
+impl Ord for Poly {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.pairs().cmp(other.pairs())
+    }
+}
+
+impl PartialOrd for Poly {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 impl Poly {
     pub(super) fn constant(coef: i128) -> Self {
-        Self::from(Term { coef, mono: Mono::new() })
+        Self { constant: coef, rest: Vec::new() }
     }
 
     pub(super) fn is_zero(&self) -> bool {
-        self.0.is_empty()
+        self.constant == 0 && self.rest.is_empty()
     }
 
     /// The constant that it is.
     pub(super) fn as_const(&self) -> Option<i128> {
-        match self.0.len() {
-            0 => Some(0),
-            1 => self.0.get(&Mono::new()).copied(),
-            _ => None,
-        }
+        self.rest.is_empty().then_some(self.constant)
     }
 
     pub(super) fn coef(&self, mono: &Mono) -> i128 {
-        self.0.get(mono).copied().unwrap_or(0)
+        if mono.is_empty() {
+            return self.constant;
+        }
+        self.rest.binary_search_by(|(other, _)| other.cmp(mono)).map_or(0, |position| self.rest[position].1)
     }
 
     /// The atom that it is.
     pub(super) fn as_atom(&self) -> Option<&Atom> {
-        match self.0.iter().next() {
-            Some((mono, 1)) if self.0.len() == 1 && mono.len() == 1 => mono.first(),
+        match (self.constant, self.rest.as_slice()) {
+            (0, [(mono, 1)]) if mono.len() == 1 => mono.first(),
             _ => None,
         }
     }
 
     /// The one term that it is.
     pub(super) fn as_term(&self) -> Option<Term> {
-        match self.0.iter().next() {
-            Some((mono, &coef)) if self.0.len() == 1 => Some(Term { coef, mono: mono.clone() }),
+        match (self.constant, self.rest.as_slice()) {
+            (0, [(mono, coef)]) => Some(Term { coef: *coef, mono: mono.clone() }),
+            (0, _) => None,
+            (coef, []) => Some(Term { coef, mono: Mono::new() }),
             _ => None,
         }
     }
 
+    fn pairs(&self) -> impl Iterator<Item = (&[Atom], i128)> + '_ {
+        let constant = (self.constant != 0).then_some((&[] as &[Atom], self.constant));
+        constant.into_iter().chain(self.rest.iter().map(|(mono, coef)| (mono.as_slice(), *coef)))
+    }
+
     pub(super) fn terms(&self) -> impl Iterator<Item = Term> + '_ {
-        self.0.iter().map(|(mono, &coef)| Term { coef, mono: mono.clone() })
+        self.pairs().map(|(mono, coef)| Term { coef, mono: mono.to_vec() })
     }
 
     /// Every atom in a product, each once.
     pub(super) fn atoms(&self) -> Vec<Atom> {
-        let mut atoms: Vec<Atom> = self.0.keys().flatten().cloned().collect();
+        let mut atoms: Vec<Atom> = self.rest.iter().flat_map(|(mono, _)| mono).cloned().collect();
         atoms.sort();
         atoms.dedup();
         atoms
     }
 
     pub(super) fn each_var(&self, visit: &mut impl FnMut(&Var)) {
-        for atom in self.0.keys().flatten() {
+        for atom in self.rest.iter().flat_map(|(mono, _)| mono) {
             atom.each_var(visit);
         }
     }
@@ -169,9 +195,9 @@ impl Poly {
     }
 
     pub(super) fn plus(&self, other: &Self) -> Option<Self> {
-        let mut sum = self.clone();
-        for (mono, &coef) in &other.0 {
-            sum.add_term(mono, coef)?;
+        let mut sum = self.plus_const(other.constant)?;
+        for (mono, coef) in &other.rest {
+            sum.add_term(mono, *coef)?;
         }
         Some(sum)
     }
@@ -181,17 +207,27 @@ impl Poly {
     }
 
     pub(super) fn plus_const(&self, value: i128) -> Option<Self> {
-        self.plus(&Self::constant(value))
+        Some(Self { constant: self.constant.checked_add(value)?, rest: self.rest.clone() })
     }
 
     pub(super) fn scaled(&self, factor: i128) -> Option<Self> {
-        self.times(&Self::constant(factor))
+        if factor == 0 {
+            return Some(Self::default());
+        }
+        let scaled = |(mono, coef): &(Mono, i128)| Some((mono.clone(), coef.checked_mul(factor)?));
+        let rest = self.rest.iter().map(scaled).collect::<Option<_>>()?;
+        Some(Self { constant: self.constant.checked_mul(factor)?, rest })
     }
 
     pub(super) fn times(&self, other: &Self) -> Option<Self> {
+        match (self.as_const(), other.as_const()) {
+            (_, Some(factor)) => return self.scaled(factor),
+            (Some(factor), None) => return other.scaled(factor),
+            (None, None) => {}
+        }
         let mut product = Self::default();
-        for (a, &x) in &self.0 {
-            for (b, &y) in &other.0 {
+        for (a, x) in self.pairs() {
+            for (b, y) in other.pairs() {
                 let mut mono: Mono = a.iter().chain(b).cloned().collect();
                 mono.sort();
                 product.add_term(&mono, x.checked_mul(y)?)?;
@@ -200,36 +236,57 @@ impl Poly {
         Some(product)
     }
 
-    fn add_term(&mut self, mono: &Mono, coef: i128) -> Option<()> {
-        let sum = self.coef(mono).checked_add(coef)?;
-        if sum == 0 {
-            self.0.remove(mono);
-        } else {
-            self.0.insert(mono.clone(), sum);
+    fn add_term(&mut self, mono: &[Atom], coef: i128) -> Option<()> {
+        if mono.is_empty() {
+            self.constant = self.constant.checked_add(coef)?;
+            return Some(());
         }
-        (self.0.len() <= MAX_TERMS).then_some(())
+        match self.rest.binary_search_by(|(other, _)| other.as_slice().cmp(mono)) {
+            Ok(position) => {
+                let sum = self.rest[position].1.checked_add(coef)?;
+                if sum == 0 {
+                    self.rest.remove(position);
+                } else {
+                    self.rest[position].1 = sum;
+                }
+            }
+            Err(_) if coef == 0 => {}
+            Err(position) => self.rest.insert(position, (mono.to_vec(), coef)),
+        }
+        (self.rest.len() < MAX_TERMS).then_some(())
+    }
+
+    /// Terms in any order, all of different products.
+    fn of_terms(terms: impl Iterator<Item = (Mono, i128)>) -> Self {
+        let (mut constant, mut rest) = (0, Vec::new());
+        for (mono, coef) in terms {
+            if mono.is_empty() {
+                constant = coef;
+            } else {
+                rest.push((mono, coef));
+            }
+        }
+        rest.sort();
+        Self { constant, rest }
     }
 
     /// Writes itself as `factor * atom + rest`, with one `atom` of each product that has it in `factor`.
     pub(super) fn by_atom(&self, atom: &Atom) -> (Self, Self) {
-        let (mut factor, mut rest) = (BTreeMap::new(), BTreeMap::new());
-        for (mono, &coef) in &self.0 {
+        let (mut factor, mut rest) = (Vec::new(), Vec::new());
+        for (mono, coef) in self.pairs() {
             match without(mono, std::slice::from_ref(atom)) {
-                Some(other) => factor.insert(other, coef),
-                None => rest.insert(mono.clone(), coef),
-            };
+                Some(other) => factor.push((other, coef)),
+                None => rest.push((mono.to_vec(), coef)),
+            }
         }
-        (Self(factor), Self(rest))
+        (Self::of_terms(factor.into_iter()), Self::of_terms(rest.into_iter()))
     }
 
     /// The terms that `keep` wants, and the others.
     pub(super) fn split(&self, keep: impl Fn(&Term) -> bool) -> (Self, Self) {
-        let (mut kept, mut others) = (Self::default(), Self::default());
-        for term in self.terms() {
-            let side = if keep(&term) { &mut kept } else { &mut others };
-            side.0.insert(term.mono, term.coef);
-        }
-        (kept, others)
+        let (kept, others): (Vec<Term>, Vec<Term>) = self.terms().partition(keep);
+        let poly = |terms: Vec<Term>| Self::of_terms(terms.into_iter().map(|term| (term.mono, term.coef)));
+        (poly(kept), poly(others))
     }
 
     /// Divides every term by `divisor`, exactly.
@@ -244,7 +301,7 @@ impl Poly {
 
     /// The greatest positive integer that divides all coefficients; 1 for 0.
     pub(super) fn content(&self) -> i128 {
-        self.0.values().fold(0, |common, &coef| gcd(common, coef)).max(1)
+        self.rest.iter().fold(gcd(self.constant, 0), |common, (_, coef)| gcd(common, *coef)).max(1)
     }
 }
 

@@ -20,7 +20,7 @@ mod chain;
 mod statements;
 
 use crate::kernel::{Context, Fact, Failure, Mode, Theorem};
-use crate::solver::Solver;
+use crate::solver::{Budget, Solver};
 use crate::term::{Prop, Substitution, Term};
 use std::sync::OnceLock;
 
@@ -42,7 +42,23 @@ impl Lemmas {
 
     /// The theorem, proved now if it is the first time.
     pub fn theorem(&self, lemma: Lemma) -> Result<Theorem, Failure> {
-        self.proved[lemma as usize].get_or_init(|| lemma.prove(self, &self.solver)).clone()
+        self.proved[lemma as usize].get_or_init(|| self.once_a_process(lemma)).clone()
+    }
+
+    /// A closed statement that Z3 confirmed for one judge is so for all of them. A judge with less than the usual budget proves its
+    /// own, so that its verdicts do not depend on what was asked before; so does one that may be broken on purpose.
+    fn once_a_process(&self, lemma: Lemma) -> Result<Theorem, Failure> {
+        static PROVED: [OnceLock<Theorem>; Lemma::ALL.len()] = [const { OnceLock::new() }; Lemma::ALL.len()];
+        let known = &PROVED[lemma as usize];
+        let is_usual = self.solver.budget().rlimit >= Budget::default().rlimit;
+        if !is_usual || tilewright_ir::sabotage::AVAILABLE {
+            return lemma.prove(self, &self.solver);
+        }
+        if let Some(theorem) = known.get() {
+            return Ok(theorem.clone());
+        }
+        let theorem = lemma.prove(self, &self.solver)?;
+        Ok(known.get_or_init(|| theorem).clone())
     }
 
     /// The lemma with `values` for its variables. Hypotheses that are not among the facts used are derived from them first.

@@ -70,6 +70,27 @@ impl Queue {
         check("clEnqueueFillBuffer", code)
     }
 
+    /// Copies the first `bytes` bytes of a buffer into another one.
+    pub(crate) fn copy(&self, from: &Memory, to: &Memory, bytes: usize) -> Result<Event, Failure> {
+        let mut event = std::ptr::null_mut();
+        // SAFETY: queue and buffers are valid; the driver refuses what does not fit, and keeps the buffers until the copy is
+        // done.
+        let code = unsafe {
+            ffi::clEnqueueCopyBuffer(
+                self.0.raw(),
+                from.raw(),
+                to.raw(),
+                0,
+                0,
+                bytes,
+                0,
+                std::ptr::null(),
+                &raw mut event,
+            )
+        };
+        Ok(Event(EventHandle::adopt("clEnqueueCopyBuffer", event, code)?))
+    }
+
     /// Copies from a buffer, from byte `offset` on, into `data`, after all that was enqueued before.
     pub(crate) fn read(&self, buffer: &Memory, offset: usize, data: &mut [u8]) -> Result<(), Failure> {
         if data.is_empty() {

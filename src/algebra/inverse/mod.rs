@@ -5,7 +5,7 @@
 //! inverse: lambda c_outer, c_inner: [c_outer * 4 + c_inner]   padding: c_outer * 4 + c_inner >= 17
 //! ```
 //!
-//! Shifts and masks become quotients and remainders; conditions are told apart case by case; each case is solved
+//! Plain numerals are written down directly ([`numeral`]). Of all others shifts and masks become quotients and remainders; conditions are told apart case by case; each case is solved
 //! ([`solve`]), and where there are several, the one is chosen whose solution leads back to the place it came from. The
 //! padding follows from the inverse ([`super::padding`]). A small map that no rule takes apart has its inverse by [`table`].
 //! Last, all is tried on points ([`super::samples`]).
@@ -13,6 +13,7 @@
 mod known;
 mod linear;
 mod matrix;
+mod numeral;
 mod solve;
 mod table;
 
@@ -55,6 +56,19 @@ pub fn inverse(map: &IndexMap, physical: &[Expr], assumptions: &[Expr]) -> Resul
         return Err(Diagnostic::error("rank", None, message));
     }
     let vars = physical_vars(map);
+    if let Some((outputs, reached)) = numeral::solutions(map, physical, &vars) {
+        return Ok(named(map, physical, InverseClaim { vars, outputs, padding: negate(&reached) }));
+    }
+    by_rules(map, physical, assumptions, vars)
+}
+
+/// The same for maps that are not so plain.
+fn by_rules(
+    map: &IndexMap,
+    physical: &[Expr],
+    assumptions: &[Expr],
+    vars: Vec<Var>,
+) -> Result<InverseClaim, Diagnostic> {
     let known = known_of(map, assumptions);
     let mut ranges = vars.iter().zip(physical).fold(known, |ranges, (var, extent)| ranges.with(var, extent));
     let samples = instances(map, physical, assumptions);
@@ -64,9 +78,9 @@ pub fn inverse(map: &IndexMap, physical: &[Expr], assumptions: &[Expr]) -> Resul
         let right = samples.iter().all(|symbols| holds(map, physical, &claim, symbols));
         right.then_some(claim).ok_or_else(|| "the one that was found is wrong on a sample".to_owned())
     };
-    let by_rules = solutions(map, physical, &vars, &mut ranges).and_then(tried);
+    let solved = solutions(map, physical, &vars, &mut ranges).and_then(tried);
     let found =
-        by_rules.or_else(|reason| table::solutions(map, physical, &vars, &ranges).and_then(tried).map_err(|_| reason));
+        solved.or_else(|reason| table::solutions(map, physical, &vars, &ranges).and_then(tried).map_err(|_| reason));
     found.map_err(|reason| {
         if let Some(pair) = samples.iter().find_map(|symbols| collision(map, symbols)) {
             let message = format!("the map `{map}` is not injective: {pair}");

@@ -142,8 +142,8 @@ impl Atoms {
         if poly.as_const().is_some() {
             return Some(poly.clone());
         }
-        poly.terms().iter().try_fold(Poly::default(), |sum, (mono, value)| {
-            let product = mono.iter().try_fold(Poly::constant(*value), |product, &atom| {
+        poly.terms().try_fold(Poly::default(), |sum, (mono, value)| {
+            let product = mono.iter().try_fold(Poly::constant(value), |product, &atom| {
                 product.times(&Poly::atom(atom).plus_const(*self.lows.get(atom as usize)?)?)
             })?;
             sum.plus(&product)
@@ -194,8 +194,8 @@ pub(super) const TOO_LARGE: Rejected = Rejected("a number or a polynomial is too
 const NEGATIVE: Rejected = Rejected("a polynomial in the extents may be negative");
 
 /// The first term with a negative coefficient.
-fn negative(poly: &Poly) -> Option<&(Mono, i128)> {
-    poly.terms().iter().rev().find(|(_, value)| *value < 0)
+fn negative(poly: &Poly) -> Option<(&[u32], i128)> {
+    poly.terms().filter(|(_, value)| *value < 0).last()
 }
 
 /// Takes multiples of facts off `poly` until no coefficient is negative.
@@ -203,7 +203,7 @@ fn search(poly: &Poly, facts: &[Poly], used: &mut Vec<(usize, Mono)>, left: usiz
     let Some((mono, value)) = negative(poly) else { return Some(()) };
     let left = left.checked_sub(1)?;
     for (position, fact) in facts.iter().enumerate() {
-        for (part, weight) in fact.terms().iter().filter(|(_, weight)| *weight < 0) {
+        for (part, weight) in fact.terms().filter(|(_, weight)| *weight < 0) {
             let Some(factor) = without(mono, part) else { continue };
             *trials = trials.checked_sub(1)?;
             // `scale * poly + (scale - 1)` is not negative only if `poly` is not.

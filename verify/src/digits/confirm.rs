@@ -20,9 +20,7 @@ use crate::term::{Prop, Term};
 
 /// Asks Z3 for everything that an obligation rests on; none if something is not confirmed.
 pub(super) fn confirm(judge: &Judge, checked: &Checked, obligation: &'static str) -> Option<()> {
-    let full = judge.solver.budget();
-    let budget = Budget { rlimit: full.rlimit / 10, timeout_ms: full.timeout_ms.min(2_000), ..full };
-    let mut questions = Questions { solver: judge.solver.limited_to(budget), lows: &checked.lows, steps: Vec::new() };
+    let mut questions = Questions::new(judge, checked);
     // All obligations of a map ask the same, so that only the first one waits for an answer.
     let all: Vec<&Instance> = checked.instances().collect();
     if questions.ask(judge, &all).is_none() {
@@ -34,13 +32,24 @@ pub(super) fn confirm(judge: &Judge, checked: &Checked, obligation: &'static str
     Some(())
 }
 
+/// Whether Z3 confirms everything that any obligation rests on.
+pub(super) fn all(judge: &Judge, checked: &Checked) -> bool {
+    Questions::new(judge, checked).ask(judge, &checked.instances().collect::<Vec<_>>()).is_some()
+}
+
 struct Questions<'c> {
     solver: Solver,
     lows: &'c [i128],
     steps: Vec<Step>,
 }
 
-impl Questions<'_> {
+impl<'c> Questions<'c> {
+    fn new(judge: &Judge, checked: &'c Checked) -> Self {
+        let full = judge.solver.budget();
+        let budget = Budget { rlimit: full.rlimit / 10, timeout_ms: full.timeout_ms.min(2_000), ..full };
+        Self { solver: judge.solver.limited_to(budget), lows: &checked.lows, steps: Vec::new() }
+    }
+
     fn ask(&mut self, judge: &Judge, instances: &[&Instance]) -> Option<()> {
         let mut lemmas: Vec<Lemma> = Vec::new();
         let (mut constant, mut symbolic) = (Vec::new(), Vec::new());
@@ -165,8 +174,8 @@ impl Questions<'_> {
     }
 
     fn term(&self, poly: &Poly) -> Option<Term> {
-        poly.terms().iter().try_fold(Term::int(0), |sum, (mono, value)| {
-            let product = mono.iter().try_fold(Term::int(*value), |product, atom| {
+        poly.terms().try_fold(Term::int(0), |sum, (mono, value)| {
+            let product = mono.iter().try_fold(Term::int(value), |product, atom| {
                 let low = self.lows.get(usize::try_from(*atom).ok()?)?;
                 Some(product * (excess(*atom) + *low))
             })?;

@@ -80,6 +80,11 @@ impl Checked {
         self.of(obligation).map(|own| self.base.len() + own.len())
     }
 
+    /// Whether Z3 confirms every instance, those of all obligations together. What the judge remembers is not asked again.
+    pub fn is_confirmed(&self, judge: &Judge) -> bool {
+        confirm::all(judge, self)
+    }
+
     fn of(&self, obligation: &str) -> Result<&[Instance], Rejected> {
         let position = OBLIGATIONS.iter().position(|known| *known == obligation);
         match position.and_then(|position| self.shown.get(position)) {

@@ -8,9 +8,13 @@ const MAX_TERMS: usize = 256;
 /// A product of atoms, sorted; empty is 1.
 pub(super) type Mono = Vec<u32>;
 
-/// A polynomial: terms by degree and then by atoms, no coefficient 0. Equal polynomials are equal data.
+/// A polynomial: a constant, and terms by degree and then by atoms, no coefficient 0. Equal polynomials are equal data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Poly(Vec<(Mono, i128)>);
+pub(super) struct Poly {
+    constant: i128,
+    /// Products that are not empty: most polynomials have none, and need no memory.
+    rest: Vec<(Mono, i128)>,
+}
 
 fn order(a: &[u32], b: &[u32]) -> Ordering {
     a.len().cmp(&b.len()).then_with(|| a.cmp(b))
@@ -35,43 +39,42 @@ pub(super) fn without(whole: &[u32], part: &[u32]) -> Option<Mono> {
 
 impl Poly {
     pub(super) fn constant(value: i128) -> Self {
-        Self(if value == 0 { Vec::new() } else { vec![(Mono::new(), value)] })
+        Self { constant: value, rest: Vec::new() }
     }
 
     pub(super) fn atom(atom: u32) -> Self {
-        Self(vec![(vec![atom], 1)])
+        Self { constant: 0, rest: vec![(vec![atom], 1)] }
     }
 
     pub(super) fn is_zero(&self) -> bool {
-        self.0.is_empty()
+        self.constant == 0 && self.rest.is_empty()
     }
 
     /// Its value, if it is a number.
     pub(super) fn as_const(&self) -> Option<i128> {
-        match self.0.as_slice() {
-            [] => Some(0),
-            [(mono, value)] if mono.is_empty() => Some(*value),
-            _ => None,
-        }
+        self.rest.is_empty().then_some(self.constant)
     }
 
-    pub(super) fn terms(&self) -> &[(Mono, i128)] {
-        &self.0
+    /// Its terms, the constant one first if there is one.
+    pub(super) fn terms(&self) -> impl Iterator<Item = (&[u32], i128)> + '_ {
+        let constant = (self.constant != 0).then_some((&[] as &[u32], self.constant));
+        constant.into_iter().chain(self.rest.iter().map(|(mono, value)| (mono.as_slice(), *value)))
     }
 
     /// The atoms in it.
     pub(super) fn atoms(&self) -> Vec<u32> {
-        self.0.iter().flat_map(|(mono, _)| mono.iter().copied()).collect()
+        self.rest.iter().flat_map(|(mono, _)| mono.iter().copied()).collect()
     }
 
     /// The constant term.
     pub(super) fn constant_term(&self) -> i128 {
-        self.0.first().filter(|(mono, _)| mono.is_empty()).map_or(0, |(_, value)| *value)
+        self.constant
     }
 
     pub(super) fn plus(&self, other: &Self) -> Option<Self> {
-        let mut sum = Vec::with_capacity(self.0.len() + other.0.len());
-        let (mut left, mut right) = (self.0.iter().peekable(), other.0.iter().peekable());
+        let constant = self.constant.checked_add(other.constant)?;
+        let mut sum = Vec::with_capacity(self.rest.len() + other.rest.len());
+        let (mut left, mut right) = (self.rest.iter().peekable(), other.rest.iter().peekable());
         loop {
             let side = match (left.peek(), right.peek()) {
                 (Some((a, _)), Some((b, _))) => order(a, b),
@@ -90,7 +93,7 @@ impl Poly {
                 }
             }
         }
-        (sum.len() <= MAX_TERMS).then_some(Self(sum))
+        (sum.len() < MAX_TERMS).then_some(Self { constant, rest: sum })
     }
 
     pub(super) fn minus(&self, other: &Self) -> Option<Self> {
@@ -98,18 +101,16 @@ impl Poly {
     }
 
     pub(super) fn plus_const(&self, value: i128) -> Option<Self> {
-        self.plus(&Self::constant(value))
+        Some(Self { constant: self.constant.checked_add(value)?, rest: self.rest.clone() })
     }
 
     pub(super) fn scaled(&self, factor: i128) -> Option<Self> {
         if factor == 0 {
             return Some(Self::default());
         }
-        self.0
-            .iter()
-            .map(|(mono, value)| Some((mono.clone(), value.checked_mul(factor)?)))
-            .collect::<Option<_>>()
-            .map(Self)
+        let scaled = |(mono, value): &(Mono, i128)| Some((mono.clone(), value.checked_mul(factor)?));
+        let rest = self.rest.iter().map(scaled).collect::<Option<_>>()?;
+        Some(Self { constant: self.constant.checked_mul(factor)?, rest })
     }
 
     pub(super) fn times(&self, other: &Self) -> Option<Self> {
@@ -118,43 +119,68 @@ impl Poly {
             (Some(value), _) => return other.scaled(value),
             (None, None) => {}
         }
-        other.0.iter().try_fold(Self::default(), |sum, (mono, value)| sum.plus(&self.times_term(mono, *value)?))
+        other.terms().try_fold(Self::default(), |sum, (mono, value)| sum.plus(&self.times_term(mono, value)?))
     }
 
-    /// Times one term; the order of the terms stays.
+    /// A term.
+    fn term(mono: Mono, value: i128) -> Self {
+        match (value, mono.is_empty()) {
+            (0, _) => Self::default(),
+            (_, true) => Self::constant(value),
+            (_, false) => Self { constant: 0, rest: vec![(mono, value)] },
+        }
+    }
+
+    /// Times one term, whose factor is not 0; the order of the terms stays.
     pub(super) fn times_term(&self, mono: &[u32], factor: i128) -> Option<Self> {
-        let term = |(other, value): &(Mono, i128)| Some((join(other, mono), value.checked_mul(factor)?));
-        self.0.iter().map(term).collect::<Option<_>>().map(Self)
+        if mono.is_empty() {
+            return self.scaled(factor);
+        }
+        let term = |(other, value): (&[u32], i128)| Some((join(other, mono), value.checked_mul(factor)?));
+        let rest = self.terms().map(term).collect::<Option<_>>()?;
+        Some(Self { constant: 0, rest })
     }
 
     /// Itself as `by * quotient + rest`; the quotient takes the terms that are divided exactly.
     pub(super) fn split(&self, by: &Self) -> Option<(Self, Self)> {
-        let [(mono, factor)] = by.0.as_slice() else {
+        let mut divisors = by.terms();
+        let (Some((mono, factor)), None) = (divisors.next(), divisors.next()) else {
             return Some(match self.divided(by) {
                 Some(quotient) => (quotient, Self::default()),
                 None => (Self::default(), self.clone()),
             });
         };
-        let (mut quotient, mut rest) = (Vec::new(), Vec::new());
-        for (other, value) in &self.0 {
+        let (mut quotient, mut rest) = (Self::default(), Self::default());
+        for (other, value) in self.terms() {
             match without(other, mono) {
-                Some(left) if value.checked_rem(*factor)? == 0 => quotient.push((left, value.checked_div(*factor)?)),
-                _ => rest.push((other.clone(), *value)),
+                Some(left) if value.checked_rem(factor)? == 0 => {
+                    quotient.push(left, value.checked_div(factor)?);
+                }
+                _ => rest.push(other.to_vec(), value),
             }
         }
-        Some((Self(quotient), Self(rest)))
+        Some((quotient, rest))
+    }
+
+    /// Adds a term that comes after all others.
+    fn push(&mut self, mono: Mono, value: i128) {
+        if mono.is_empty() {
+            self.constant = value;
+        } else {
+            self.rest.push((mono, value));
+        }
     }
 
     /// The exact quotient, by long division.
     fn divided(&self, by: &Self) -> Option<Self> {
-        let (lead, factor) = by.0.last()?;
+        let (lead, factor) = by.terms().last()?;
         let (mut left, mut quotient) = (self.clone(), Self::default());
         for _ in 0..MAX_TERMS {
-            let Some((mono, value)) = left.0.last() else { return Some(quotient) };
-            let (mono, exact) = (without(mono, lead)?, value.checked_rem(*factor)? == 0);
-            let value = exact.then_some(value.checked_div(*factor)?)?;
+            let Some((mono, value)) = left.terms().last() else { return Some(quotient) };
+            let (mono, exact) = (without(mono, lead)?, value.checked_rem(factor)? == 0);
+            let value = exact.then_some(value.checked_div(factor)?)?;
             left = left.minus(&by.times_term(&mono, value)?)?;
-            quotient = quotient.plus(&Self(vec![(mono, value)]))?;
+            quotient = quotient.plus(&Self::term(mono, value))?;
         }
         None
     }

@@ -1,0 +1,58 @@
+//! The time of the main job without a device: read, lower, every pass, every obligation proved, every stage interpreted and
+//! compared. A fresh judge each time, as in a command.
+//!
+//! `cargo bench --bench checks`
+
+#![allow(missing_docs, reason = "criterion's macros make public items")]
+#![allow(clippy::unwrap_used, reason = "a benchmark may fail")]
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use criterion::{Criterion, SamplingMode, criterion_group, criterion_main};
+use tilewright::pipeline::{DeviceChoice, Options, check};
+use tilewright::report::{Source, Verdict};
+
+const PROGRAMS: [(&str, &str); 4] = [
+    ("addone", include_str!("../examples/addone.py")),
+    ("NHWC to NCHW4c", include_str!("../examples/nhwc_to_nchwc.tvm.py")),
+    ("conv2d", include_str!("../examples/conv2d_resnet.py")),
+    ("conv2d in textures", include_str!("../examples/conv2d_texture.py")),
+];
+
+fn options() -> Options {
+    Options {
+        threads: 1,
+        timeout: Duration::from_secs(10),
+        seed: 0,
+        shapes: Vec::new(),
+        device: DeviceChoice::None,
+        limits: None,
+        allow_unknown: false,
+        record: false,
+        function: None,
+    }
+}
+
+fn checks(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("check");
+    group.sampling_mode(SamplingMode::Flat);
+    group.sample_size(10).warm_up_time(Duration::from_millis(200)).measurement_time(Duration::from_secs(2));
+    for (name, text) in PROGRAMS {
+        let source = Source { name: name.to_owned(), text: text.to_owned() };
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| {
+                let checked = check(black_box(&source), &options(), &mut |_, _| {}).unwrap();
+                let proved = |step: &tilewright::report::PassRow| step.verdict() == Verdict::Proved;
+                assert!(
+                    checked.report.functions.iter().flat_map(|row| &row.passes).all(proved),
+                    "{name} is not proved"
+                );
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, checks);
+criterion_main!(benches);

@@ -1,0 +1,416 @@
+"""Measures Tilewright beside its peers and prints one table. Started by scripts/peers.sh, which says what it needs.
+
+Ours is a process that measures on request (benches/peers.rs). Each round takes ours and the peer's measurement of one thing right
+after each other, so that both see the same machine; the table has the medians of the rounds, and the ratio is the median of the
+ratios of single rounds.
+"""
+
+import argparse
+import contextlib
+import importlib.metadata
+import io
+import json
+import os
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+START, END = "<!-- peers: written by `scripts/peers.sh --readme` -->", "<!-- end of peers -->"
+
+
+def median_us(run, seconds=0.02, least=5):
+    """The median time of a call in microseconds."""
+    times, begin = [], time.perf_counter()
+    while len(times) < least or (len(times) < 2000 and time.perf_counter() - begin < seconds):
+        start = time.perf_counter_ns()
+        run()
+        times.append(time.perf_counter_ns() - start)
+    return statistics.median(times) / 1e3
+
+
+class Ours:
+    """The process that measures our side."""
+
+    def __init__(self, binary):
+        self.process = subprocess.Popen([binary, "--serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, **request):
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            return {"error": "our process ended"}
+        return json.loads(line)
+
+
+def load(name):
+    """A module, or why there is none."""
+    try:
+        return __import__(name), None
+    except Exception as error:
+        return None, f"{name} is not there ({type(error).__name__})"
+
+
+class Table:
+    def __init__(self):
+        self.rows = []
+
+    def row(self, what, ours, peer, ratio):
+        self.rows.append([what, ours, peer, ratio])
+
+    def missing(self, what, why):
+        self.row(what, "", "", f"not measured: {why}")
+
+    def markdown(self):
+        lines = ["| what | Tilewright | peer | peer / Tilewright |", "|---|---|---|---|"]
+        return lines + ["| " + " | ".join(row) + " |" for row in self.rows]
+
+
+def shown(us):
+    if us < 1000:
+        return f"{us:.1f} us" if us < 100 else f"{us:.0f} us"
+    return f"{us / 1e3:.2f} ms" if us < 1e5 else f"{us / 1e3:.0f} ms"
+
+
+def times(ratio):
+    return f"{ratio:.2f}x" if ratio < 10 else f"{ratio:,.0f}x"
+
+
+# --- maps ---
+
+
+def index_map(tvm, text, shape):
+    """The same map for TVM: the lambda is Python."""
+    from tvm import tirx
+
+    args = text[len("lambda") : text.index(":")].replace(" ", "").split(",")
+    words = set(re.findall(r"[A-Za-z_]\w*", text + " " + shape)) - {"lambda", "if", "else"}
+    # A symbol may have the name of an index: it is another variable.
+    of_shape = {word: tirx.Var(word, "int64") for word in words}
+    of_map = {word: var for word, var in of_shape.items() if word not in args}
+    # Python would decide a choice while it traces the lambda.
+    text = re.sub(r"(\w+) if (.+?) else (.+?)\]", r"choose(\2, \1, \3)]", text)
+    of_map["choose"] = lambda c, a, b: tirx.if_then_else(c, a, b)
+    return tirx.IndexMap.from_func(eval(text, of_map)), list(eval(f"({shape},)", dict(of_shape)))
+
+
+def same_inverse(found, text, shape):
+    """Whether what TVM gave leads back, on the corners and some points of a constant shape."""
+    extents = [int(extent) for extent in shape.split(",")]
+    forward = eval(text)
+    from tvm import tirx
+    from tvm.tirx import const  # noqa: F401
+
+    for seed in range(24):
+        point = [0 if seed == 0 else e - 1 if seed == 1 else (seed * 7919 * (k + 3)) % e for k, e in enumerate(extents)]
+        image = [tirx.IntImm("int64", int(value)) for value in forward(*point)]
+        back = [int(value) for value in found.map_indices(image)]
+        if back != point:
+            return False
+    return True
+
+
+def tvm_calls(tvm, text, shape):
+    """TVM's calls that give an inverse of a map: name, call, answer or reason."""
+    calls = {}
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            found, extents = index_map(tvm, text, shape)
+    except Exception as error:
+        return None, f"TVM cannot state it: {str(error).splitlines()[0][:60]}"
+    for name, call in (
+        ("inverse", lambda: found.inverse(extents)),
+        ("non_surjective_inverse", lambda: found.non_surjective_inverse(extents)),
+    ):
+        try:
+            answer = call()
+            calls[name] = (call, answer[0] if isinstance(answer, tuple) or name != "inverse" else answer)
+        except Exception as error:
+            calls[name] = (None, str(error).strip().splitlines()[-1][:60])
+    return calls, None
+
+
+def refused(call):
+    def run():
+        try:
+            call()
+        except Exception:
+            pass
+
+    return run
+
+
+def maps(ours, tvm, rounds, table, details):
+    everything = ours.ask(do="maps")
+    per_kind = []
+    for kind in ("constant", "symbolic"):
+        rows = everything[kind]
+        found = []
+        for name, text, shape in rows:
+            calls, why = tvm_calls(tvm, text, shape) if tvm else (None, "no TVM")
+            used = None
+            if calls:
+                used = next((n for n in ("inverse", "non_surjective_inverse") if calls[n][0]), None)
+            mine, theirs, confirm, whole = [], [], [], []
+            last = {}
+            for _ in range(rounds):
+                last = ours.ask(do="map", map=text, shape=shape)
+                if "error" in last:
+                    break
+                mine.append(last["certificate_us"])
+                whole.append(last["whole_us"])
+                if last.get("confirmation_us") is not None:
+                    confirm.append(last["confirmation_us"])
+                if used:
+                    theirs.append(median_us(calls[used][0]))
+            if "error" in last:
+                details.append([kind, name, "", "", "", "", f"not measured: {last['error']}"])
+                continue
+            sufficient = set(last["shown"]) >= {"bounds", "injective", "inverse"} and last["has_inverse"]
+            note = f"`{used}`" if used else (why or "TVM refuses it")
+            if used and kind == "constant":
+                with contextlib.suppress(Exception):
+                    note += "" if same_inverse(calls[used][1], text, shape) else ", a wrong inverse"
+            us, peer = statistics.median(mine), statistics.median(theirs) if theirs else None
+            ratio = statistics.median(t / m for t, m in zip(theirs, mine)) if theirs else None
+            found.append((name, us, peer, ratio, used, sufficient, statistics.median(confirm) if confirm else None))
+            details.append(
+                [
+                    kind,
+                    name,
+                    shown(us) if sufficient else f"{shown(us)} (no certificate)",
+                    shown(statistics.median(confirm)) if confirm else "",
+                    shown(statistics.median(whole)),
+                    shown(peer) if peer else "",
+                    (times(ratio) + ", " if ratio else "") + note,
+                ]
+            )
+        per_kind.append((kind, found))
+    for kind, found in per_kind:
+        for call in ("inverse", "non_surjective_inverse"):
+            both = [f for f in found if f[4] == call and f[5]]
+            what = f"{kind} maps that have a certificate and `IndexMap.{call}` of TVM answers"
+            if not tvm:
+                table.missing(what, "apache-tvm is not installed")
+            elif both:
+                mine, theirs = statistics.median(f[1] for f in both), statistics.median(f[2] for f in both)
+                table.row(
+                    f"{what}: {len(both)}, median (find, check)",
+                    shown(mine),
+                    shown(theirs),
+                    f"{times(statistics.median(f[3] for f in both))} ({sum(f[3] > 1 for f in both)} of {len(both)} faster)",
+                )
+        confirmations = [f[6] for f in found if f[6] is not None and f[5]]
+        if confirmations:
+            table.row(
+                f"{kind} maps: Z3 on the lemma instances, once a process, {len(confirmations)} maps, median",
+                shown(statistics.median(confirmations)),
+                "",
+                "TVM proves nothing",
+            )
+
+
+# --- passes ---
+
+
+def flatten(ours, tvm, rounds, table):
+    programs = ours.ask(do="programs")
+    for name in ("multiply_add", "padded"):
+        text = programs[name].replace("{n}", "4")
+        what = f"FlattenBuffer on the NHWC to NCHW4c program ({name.replace('_', '-')})"
+        call, why = None, "apache-tvm is not installed"
+        if tvm:
+            try:
+                from tvm.tirx import transform
+
+                module = tvm.IRModule({"main": tvm.script.from_source(text)})
+                run = transform.FlattenBuffer()
+                run(module)
+                call = lambda: run(module)
+            except Exception as error:
+                why = f"TVM: {str(error).strip().splitlines()[-1][:80]}"
+        mine, proved, theirs = [], [], []
+        for _ in range(rounds):
+            of = ours.ask(do="flatten", program=text)
+            if "error" in of:
+                why, call = of["error"], None
+                break
+            mine.append(of["pass_us"])
+            proved.append(of["proved_us"])
+            if call:
+                theirs.append(median_us(call))
+        if not call:
+            table.missing(what, why)
+            continue
+        peer = statistics.median(theirs)
+        for label, ours_us in (("pass alone", mine), ("with every obligation proved", proved)):
+            ratio = statistics.median(t / m for t, m in zip(theirs, ours_us))
+            table.row(f"{what}, {label}", shown(statistics.median(ours_us)), shown(peer), times(ratio))
+
+
+# --- data ---
+
+
+def relayouts(ours, numpy, rounds, table):
+    programs = ours.ask(do="programs")
+    source, out = (4, 56, 56, 64), (4, 16, 56, 56, 4)
+
+    def arrays(shape, result):
+        return numpy.random.default_rng(0).random(shape, dtype="float32"), numpy.empty(result, "float32")
+
+    def of(name):
+        if name == "transpose":
+            a, b = arrays(source, (4, 64, 56, 56))
+            return lambda: numpy.copyto(b, a.transpose(0, 3, 1, 2))
+        if name == "blocked":
+            a, b = arrays(source, out)
+            return lambda: numpy.copyto(b, a.reshape(4, 56, 56, 16, 4).transpose(0, 3, 1, 2, 4))
+        a, b = arrays((4, 56, 56, 62), out)
+        pad = ((0, 0), (0, 0), (0, 0), (0, 2))
+        return lambda: numpy.copyto(b, numpy.pad(a, pad).reshape(4, 56, 56, 16, 4).transpose(0, 3, 1, 2, 4))
+
+    names = {"transpose": "NHWC to NCHW", "blocked": "NHWC to NCHW4c", "padded": "NHWC to NCHW4c of 62 channels, padded"}
+    for name, label in names.items():
+        text = programs[name]
+        peer, one, kernel, copy, memcpy, why = [], [], [], [], [], None
+        for _ in range(rounds):
+            interpreted = ours.ask(do="interpret", program=text, threads=1)
+            one.append(interpreted.get("ns", float("nan")) / 1e3)
+            device = ours.ask(do="kernel", program=text, device="pocl")
+            if "error" in device:
+                why = device["error"]
+            else:
+                kernel.append(device["ns"] / 1e3)
+                copy.append(device["copy_ns"] / 1e3)
+                memcpy.append(device["memcpy_ns"] / 1e3)
+            if numpy:
+                peer.append(median_us(of(name)))
+        what = f"{label}, 802816 float32"
+        if numpy:
+            ratio = statistics.median(p / m for p, m in zip(peer, one))
+            med = statistics.median
+            table.row(f"{what}: interpreter, 1 thread, against numpy", shown(med(one)), shown(med(peer)), times(ratio))
+            if kernel:
+                ratio = statistics.median(p / m for p, m in zip(peer, kernel))
+                table.row(f"{what}: kernel on PoCL against numpy", shown(med(kernel)), shown(med(peer)), times(ratio))
+        else:
+            table.missing(f"{what} against numpy", "numpy is not installed")
+        if kernel:
+            for other, of_copy in (("clEnqueueCopyBuffer", copy), ("memcpy", memcpy)):
+                ratio = statistics.median(c / k for c, k in zip(of_copy, kernel))
+                ours_us = shown(statistics.median(kernel))
+                table.row(f"{what}: kernel on PoCL against {other} of as many bytes", ours_us,
+                          shown(statistics.median(of_copy)), times(ratio))
+        else:
+            table.missing(f"{what}: kernel on PoCL", why or "no device")
+
+
+def interpretation(ours, rounds, table):
+    text = ours.ask(do="programs")["multiply_add"].replace("{n}", "1")
+    elements = 56 * 56 * 64
+    what = "multiply-add NHWC to NCHW4c, 200704 float32"
+    mine = {1: [], 2: []}
+    others = {"Oclgrind": [], "pocl": []}
+    reasons = {}
+    for _ in range(rounds):
+        for threads, taken in mine.items():
+            taken.append(ours.ask(do="interpret", program=text, threads=threads).get("ns", float("nan")))
+        for device, taken in others.items():
+            if device not in reasons:
+                answer = ours.ask(do="kernel", program=text, device=device)
+                if "error" in answer:
+                    reasons[device] = answer["error"].splitlines()[0]
+                else:
+                    taken.append(answer["ns"])
+    for device, label in (("Oclgrind", "interpreted by Oclgrind"), ("pocl", "compiled by PoCL")):
+        if device in reasons:
+            table.missing(f"{what}: {label}", reasons[device])
+            continue
+        for threads, taken in mine.items():
+            rate = lambda ns: f"{elements / statistics.median(ns) * 1e3:,.1f} million elements/s"
+            ratio = statistics.median(t / m for t, m in zip(others[device], taken))
+            word = "thread" if threads == 1 else "threads"
+            table.row(f"{what}: our interpreter, {threads} {word}, the kernel {label}", rate(taken), rate(others[device]),
+                      times(ratio))
+
+
+def machine():
+    name = platform.processor() or platform.machine()
+    with contextlib.suppress(OSError):
+        found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+        name = found.group(1) if found else name
+    return name
+
+
+def versions(tvm, numpy):
+    def output(*command):
+        try:
+            return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+        except OSError:
+            return ""
+
+    found = [output("rustc", "--version") or "no rustc", f"Python {platform.python_version()}"]
+    found.append(f"apache-tvm {importlib.metadata.version('apache-tvm')}" if tvm else "no apache-tvm")
+    found.append(f"numpy {numpy.__version__}" if numpy else "no numpy")
+    oclgrind = re.search(r"Oclgrind (\S+)", output("oclgrind", "--version"))
+    found.append(f"Oclgrind {oclgrind.group(1)}" if oclgrind else "no Oclgrind")
+    for line in output("clinfo").splitlines():
+        pocl = re.search(r"Platform Version\s+(OpenCL .*pocl \S+)", line)
+        if pocl:
+            found.append(pocl.group(1).replace("OpenCL ", "OpenCL, "))
+            break
+    return ", ".join(found)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("binary")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--readme", action="store_true")
+    parser.add_argument("--only", choices=["maps", "flatten", "relayouts", "interpretation"])
+    options = parser.parse_args()
+    tvm, _ = load("tvm")
+    if tvm:
+        import tvm.script  # noqa: F401
+    numpy, _ = load("numpy")
+    ours, table, details = Ours(options.binary), Table(), []
+    wanted = lambda part: options.only in (None, part)
+    load_before = os.getloadavg()[0]
+    # A refusal of TVM's prints to standard error from C++.
+    if wanted("maps"):
+        maps(ours, tvm, options.rounds, table, details)
+    if wanted("flatten"):
+        flatten(ours, tvm, options.rounds, table)
+    if wanted("relayouts"):
+        relayouts(ours, numpy, options.rounds, table)
+    if wanted("interpretation"):
+        interpretation(ours, max(3, options.rounds // 2), table)
+    lines = table.markdown()
+    lines += [
+        "",
+        f"Machine: {machine()}, {os.cpu_count()} cores, load {load_before:.1f} at the start. {versions(tvm, numpy)}.",
+        f"Medians of {options.rounds} rounds; a round takes ours and the peer's right after each other, each the median of"
+        " several runs (maps, passes and numpy at least 5, interpreter 3, kernels and copies 15, Oclgrind 1), and a ratio is the median of the rounds' ratios. TVM's and numpy's times include the"
+        " Python call. *find, check*: physical shape, inverse, padding and digits are found, and the judge's checker holds them"
+        " against the map, up to the instances of lemmas, which Z3 confirms; a map is called proved only after that.",
+    ]
+    text = "\n".join(lines)
+    print(text)
+    if details:
+        print("\n| | map | find, check | Z3 confirms | all reports | TVM | |\n|---|---|---|---|---|---|---|")
+        for row in details:
+            print("| " + " | ".join(row) + " |")
+    if options.readme:
+        readme = Path("README.md")
+        page = readme.read_text()
+        if START not in page or END not in page:
+            sys.exit("peers: README.md has no markers")
+        before, rest = page.split(START, 1)
+        readme.write_text(before + START + "\n\n" + text + "\n\n" + END + rest.split(END, 1)[1])
+
+
+main()

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Measures Tilewright beside its peers, all in one run: TVM (IndexMap.inverse, FlattenBuffer), numpy (relayouts), Oclgrind
+# (interpretation), PoCL and plain copies. Prints one table in Markdown.
+#
+#   scripts/peers.sh [--rounds N] [--readme]
+#
+# --readme writes the table into README.md, between its markers. What cannot be installed is a row `not measured: why`.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+folder=.deps/peers
+mkdir -p "$folder"
+say() { printf '%s\n' "peers: $*" >&2; }
+
+# apache-tvm and numpy from PyPI, in an environment of their own.
+if [ ! -x "$folder/venv/bin/python" ]; then
+  python3 -m venv "$folder/venv" || say "no virtual environment (Debian's python3-venv makes one)"
+fi
+python="$folder/venv/bin/python"
+[ -x "$python" ] || python=python3
+for package in numpy apache-tvm; do
+  module=${package#apache-}
+  "$python" -c "import $module" 2>/dev/null || "$python" -m pip install -q --disable-pip-version-check "$package" >&2 ||
+    say "$package cannot be installed"
+done
+
+# Oclgrind from Debian, where that is allowed.
+if ! command -v oclgrind >/dev/null && command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
+  apt-get install -y -qq --no-install-recommends oclgrind >&2 || say "Oclgrind cannot be installed"
+fi
+OCL_ICD_VENDORS=$(scripts/opencl-vendors.sh)
+export OCL_ICD_VENDORS
+
+say "building"
+binary=$(cargo bench --bench peers --no-run --message-format json 2>/dev/null |
+  "$python" -c 'import json, sys
+for line in sys.stdin:
+    of = json.loads(line)
+    if of.get("reason") == "compiler-artifact" and of["target"]["name"] == "peers" and of.get("executable"):
+        print(of["executable"])' | tail -n 1)
+[ -n "$binary" ] || { say "benches/peers.rs does not build: cargo bench --bench peers --no-run"; exit 1; }
+exec "$python" scripts/peers.py "$binary" "$@"
