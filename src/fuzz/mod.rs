@@ -35,9 +35,9 @@ pub mod oracle;
 pub mod oracles;
 pub mod program;
 pub mod session;
+pub mod strategy;
 pub mod target;
 pub mod text;
-pub mod strategy;
 
 pub use case::Case;
 pub use config::Config;

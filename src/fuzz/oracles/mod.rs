@@ -1,7 +1,7 @@
 //! Every oracle by name: one file each.
 
-pub mod device;
 pub mod certificate;
+pub mod device;
 pub mod inverse;
 pub mod judge_layouts;
 pub mod judge_maps;

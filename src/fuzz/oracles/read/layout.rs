@@ -36,7 +36,12 @@ fn xla(text: &str, tally: &mut Tally) -> Looked {
             let back = read_xla_layout(&printed, rank);
             same("XLA layout", &printed, back.map(|back| back == layout))?;
             let shape: Vec<Expr> = [7, 5, 3, 11].iter().take(rank).map(|&extent| Expr::int(extent)).collect();
-            read("tiles", text, formats::tiled(&layout, &shape).map_err(|fault| vec![Diagnostic { labels: Vec::new(), ..fault }]), tally)?;
+            read(
+                "tiles",
+                text,
+                formats::tiled(&layout, &shape).map_err(|fault| vec![Diagnostic { labels: Vec::new(), ..fault }]),
+                tally,
+            )?;
         }
     }
     Ok(())
