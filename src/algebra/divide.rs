@@ -12,6 +12,8 @@
 //! | `x % d + y` | | `(x + y) % d` | always |
 //! | `x % a`, `a = d*m` | `(x // d) % m` | `x % d` | always |
 
+use std::sync::Arc;
+
 use tilewright_ir::sabotage::{self, Fault};
 use tilewright_ir::{BinaryOp, Expr};
 
@@ -133,9 +135,8 @@ impl Simplifier<'_> {
 
 /// Both as they are.
 fn atoms(dividend: &Poly, divisor: &Poly) -> Pair {
-    let boxed = || (Box::new(dividend.clone()), Box::new(divisor.clone()));
-    let ((a, b), (c, d)) = (boxed(), boxed());
-    (Atom::Div(a, b).into(), Atom::Mod(c, d).into())
+    let (x, by) = (Arc::new(dividend.clone()), Arc::new(divisor.clone()));
+    (Atom::Div(x.clone(), by.clone()).into(), Atom::Mod(x, by).into())
 }
 
 /// Writes `dividend` as `quotient * divisor + rest`, term by term. By one term, the constant of the rest is in

@@ -148,12 +148,24 @@ impl Ranges {
         if self.plainly_nonneg(poly) {
             return true;
         }
-        if *fuel == 0 {
+        if *fuel == 0 || self.attains_interval(poly) {
             return false;
         }
         [false, true]
             .into_iter()
             .any(|relaxed| self.bound(poly, false, relaxed, fuel).is_some_and(|least| self.plainly_nonneg(&least)))
+    }
+
+    /// Whether a polynomial takes the ends of its interval: a sum of variables, each between two numbers.
+    fn attains_interval(&self, poly: &Poly) -> bool {
+        poly.pairs().all(|(mono, _)| match mono {
+            [] => true,
+            [Atom::Opaque(Key(Expr::Var(var)))] => match self.known.get(var) {
+                Some(Known::Index { min, last, .. }) => min.as_const().is_some() && last.as_const().is_some(),
+                Some(Known::Symbol(_)) | None => false,
+            },
+            _ => false,
+        })
     }
 
     fn plainly_nonneg(&self, poly: &Poly) -> bool {
@@ -177,7 +189,7 @@ impl Ranges {
             let Some(sum) = factor.scaled(least).and_then(|extra| shifted.plus(&extra)) else { return false };
             shifted = sum;
         }
-        shifted.terms().all(|term| term.coef >= 0)
+        shifted.pairs().all(|(_, coef)| coef >= 0)
     }
 
     /// A lower (or upper) bound of a polynomial: indices and divisions are replaced by their bounds until only

@@ -153,6 +153,9 @@ impl<'a> Simplifier<'a> {
             let Atom::Mod(x, by) = atom else { return None };
             let mut mono = term.mono.clone();
             mono.remove(position);
+            // Its quotient stands somewhere in the sum, times a multiple of this.
+            let step = term.coef.checked_mul(by.content())?;
+            poly.pairs().any(|(other, coef)| other != term.mono && coef.checked_rem(step) == Some(0)).then_some(())?;
             let factor = Poly::from(Term { coef: term.coef, mono });
             let (quotient, _) = self.divide(x, by)?;
             let high = factor.times(&quotient.times(by)?)?;
