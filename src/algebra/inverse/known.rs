@@ -5,6 +5,7 @@
 //! ```
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use tilewright_ir::visit::{Rewrite, Substitution};
 use tilewright_ir::{BinaryOp, Expr};
@@ -91,6 +92,6 @@ pub(super) fn atom(base: &Poly, place: &Poly, modulus: Option<&Poly>) -> Option<
         None if whole => None,
         None => Some(quotient()),
         Some(modulus) if whole => Some(Atom::Mod(base.clone().into(), modulus.clone().into())),
-        Some(modulus) => Some(Atom::Mod(Box::new(quotient().into()), modulus.clone().into())),
+        Some(modulus) => Some(Atom::Mod(Arc::new(quotient().into()), modulus.clone().into())),
     }
 }

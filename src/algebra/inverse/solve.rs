@@ -11,6 +11,8 @@
 //! | matrix | `x ^ x // 2 == v`, `x < 2^k` | each bit of `x` as an exclusive or of bits of `v` |
 //! | elimination | `i + j == v`, `i - j == w` | `2*i == v + w` |
 
+use std::sync::Arc;
+
 use tilewright_ir::{BinaryOp, Expr, IndexMap, Var};
 
 use super::super::bits::{bits_limit, xor_of, xor_operands};
@@ -249,10 +251,15 @@ impl<'a> Solver<'a> {
                     None => self.opaque.push((expr, value)),
                 };
             }
-            Atom::Div(base, by) => Digit { base: *base, place: *by, modulus: None, value },
+            Atom::Div(base, by) => {
+                Digit { base: Arc::unwrap_or_clone(base), place: Arc::unwrap_or_clone(by), modulus: None, value }
+            }
             Atom::Mod(base, by) => match in_quotient(&base) {
-                Some((base, place)) => Digit { base, place, modulus: Some(*by), value },
-                None => Digit { base: *base, place: one, modulus: Some(*by), value },
+                Some((base, place)) => Digit { base, place, modulus: Some(Arc::unwrap_or_clone(by)), value },
+                None => {
+                    let (base, by) = (Arc::unwrap_or_clone(base), Arc::unwrap_or_clone(by));
+                    Digit { base, place: one, modulus: Some(by), value }
+                }
             },
         };
         self.digits.push(digit);
