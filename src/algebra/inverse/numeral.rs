@@ -314,7 +314,7 @@ mod tests {
             let (map, physical) = read(map, shape);
             let vars = physical_vars(&map);
             let (outputs, reached) = solutions(&map, &physical, &vars).unwrap();
-            let rules = by_rules(&map, &physical, &[], vars).unwrap();
+            let rules = by_rules(&map, &physical, &[], &vars).unwrap();
             let text = |exprs: &[Expr]| exprs.iter().map(ToString::to_string).collect::<Vec<_>>();
             assert_eq!(text(&outputs), text(&rules.outputs), "{map}");
             assert_eq!(crate::algebra::negate(&reached).to_string(), rules.padding.to_string(), "{map}");
