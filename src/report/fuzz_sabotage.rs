@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::check::to_line;
 use super::fuzz_text::number;
 use super::text::{Style, line, table};
-use crate::fuzz::campaign::sabotage::Trial;
+use crate::fuzz::campaign::sabotage::{Outcome, Trial};
 
 /// The report.
 #[derive(Clone, Debug, Serialize)]
@@ -32,8 +32,19 @@ pub struct SabotageReport {
     pub jobs: usize,
     /// How long it took.
     pub seconds: f64,
+    /// What is found where nothing is broken: neither a catch nor a decoy that is flagged. The control is.
+    pub known: Vec<KnownRow>,
     /// One for each fault; the control first.
     pub rows: Vec<SabotageRow>,
+}
+
+/// A way to fail without a fault.
+#[derive(Clone, Debug, Serialize)]
+pub struct KnownRow {
+    /// The oracle.
+    pub oracle: &'static str,
+    /// What it says is wrong.
+    pub what: String,
 }
 
 /// A fault, a decoy or the control.
@@ -65,8 +76,9 @@ pub struct SabotageRow {
 
 impl SabotageReport {
     /// From what was tried.
-    pub fn new(trials: &[Trial], seed: u64, jobs: usize, seconds: f64, interrupted: bool) -> Self {
-        let rows: Vec<SabotageRow> = trials.iter().map(row).collect();
+    pub fn new(done: &Outcome, seed: u64, jobs: usize, seconds: f64, interrupted: bool) -> Self {
+        let rows: Vec<SabotageRow> = done.trials.iter().map(row).collect();
+        let known = done.known.iter().map(|catch| KnownRow { oracle: catch.oracle, what: catch.what.clone() }).collect();
         let count = |verdict: &str| rows.iter().filter(|row| row.verdict == verdict).count();
         let faults = rows.iter().filter(|row| row.kind == "fault").count();
         let (caught, flagged) = (count("caught"), count("flagged"));
@@ -81,6 +93,7 @@ impl SabotageReport {
             seed,
             jobs,
             seconds: round(seconds),
+            known,
             rows,
         }
     }
@@ -162,6 +175,10 @@ pub fn text(report: &SabotageReport, style: Style) -> String {
         let what = row.what.as_deref().unwrap_or("").replace(char::is_control, "\u{fffd}");
         line(&mut out, &format!("{}: {}", row.fault, what));
     }
+    for known in &report.known {
+        let what = known.what.replace(char::is_control, "\u{fffd}");
+        line(&mut out, &format!("found where nothing is broken: {}: {what}", known.oracle));
+    }
     out.push('\n');
     let (code, word) = if report.is_complete { ("32", "complete") } else { ("1;31", "incomplete") };
     line(&mut out, &format!("{}: {}", style.paint(code, word), summary(report)));
@@ -184,6 +201,12 @@ pub fn markdown(report: &SabotageReport, command: &str, machine: &str) -> String
             [name, row.room.into(), row.summary.into(), row.verdict.into(), row.oracle.unwrap_or("all").into(), runs];
         let cells = cells.map(|cell: String| cell.replace('|', "\\|"));
         let _ = writeln!(out, "| {} | {:.1} |", cells.join(" | "), row.seconds);
+    }
+    if !report.known.is_empty() {
+        out.push_str("\nFound where nothing is broken, and so no catch:\n\n");
+    }
+    for known in &report.known {
+        let _ = writeln!(out, "- `{}`: {}", known.oracle, known.what.replace(char::is_control, " "));
     }
     out
 }

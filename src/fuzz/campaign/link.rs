@@ -125,6 +125,11 @@ impl Link {
         }
     }
 
+    /// Whether the worker has ended, so that nothing can be asked any more.
+    pub fn is_gone(&self) -> bool {
+        self.stdin.is_none()
+    }
+
     /// How the process ended, as a failure.
     fn ended(&mut self) -> Lost {
         self.stdin = None;

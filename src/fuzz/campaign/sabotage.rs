@@ -3,7 +3,11 @@
 //!
 //! All faults get the same time, in turns that grow from round to round, so that what is seen easily is seen at once. A trial
 //! without a fault is the control, and decoys change nothing: whoever finds something there is wrong.
+//!
+//! What is found without a fault too is no catch: the case of each catch is looked at again by a worker in which nothing is
+//! broken, and a way to fail that the control knows counts for nobody. The control is flagged then.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -11,6 +15,8 @@ use tilewright_ir::sabotage::Row;
 
 use super::link::{Launch, Link, Lost};
 use super::protocol::{Range, Reply, Request};
+use crate::fuzz::finding::Finding;
+use crate::fuzz::oracle::Failure;
 
 /// The first turn of a trial; each next is twice as long.
 const TURN: Duration = Duration::from_secs(2);
@@ -20,11 +26,14 @@ const SLICE: Duration = Duration::from_millis(60);
 const LONGEST: Duration = Duration::from_secs(2);
 /// How long a slice may go on after the end.
 const GRACE: Duration = Duration::from_secs(10);
-/// Most time for a trial in which nothing is to be found.
-const ENOUGH: Duration = Duration::from_secs(60);
+/// Most time for a decoy.
+const ENOUGH: Duration = Duration::from_secs(15);
+/// Most time for the control.
+const CONTROL: Duration = Duration::from_secs(60);
 /// Oracles from the cheapest case to the dearest; those that are not here come last.
 const CHEAP_FIRST: &[&str] = &[
     "roundtrip",
+    "arithmetic",
     "passes",
     "inverse",
     "read_layout",
@@ -62,7 +71,7 @@ pub struct Plan {
 pub struct Trial {
     /// The fault; none is the control.
     pub fault: Option<&'static Row>,
-    /// Who saw it.
+    /// Who saw it. Of the control: its first finding.
     pub caught: Option<Catch>,
     /// Cases looked at, by all oracles.
     pub runs: u64,
@@ -96,6 +105,16 @@ pub struct Catch {
     pub runs: u64,
     /// How long it took, the other oracles before included.
     pub after: Duration,
+    /// The cases to look at again.
+    range: Range,
+    /// For how long.
+    millis: u64,
+}
+
+impl Catch {
+    fn way(&self) -> Way {
+        (self.oracle, self.what.clone())
+    }
 }
 
 impl Trial {
@@ -112,18 +131,30 @@ impl Trial {
     }
 
     fn is_finished(&self, share: Duration) -> bool {
-        self.caught.is_some() || self.lanes.iter().all(|lane| lane.absent) || (!self.is_fault() && self.spent >= share)
+        let is_over = self.most(share).is_some_and(|most| self.spent >= most);
+        is_over || (self.fault.is_some() && self.caught.is_some()) || self.lanes.iter().all(|lane| lane.absent)
+    }
+
+    /// Most time, if nothing is to be found.
+    fn most(&self, share: Duration) -> Option<Duration> {
+        match self.fault {
+            None => Some(CONTROL.min(share * 4)),
+            Some(row) => row.is_decoy.then(|| ENOUGH.min(share)),
+        }
     }
 }
 
+/// A way to fail: the oracle, and what it says is wrong.
+type Way = (&'static str, String);
+
 /// Tries the control and every fault; `watch` is told how it stands now and then.
-pub fn run(plan: &Plan, interrupted: &(dyn Fn() -> bool + Sync), watch: &mut dyn FnMut(&[Trial])) -> Vec<Trial> {
+pub fn run(plan: &Plan, interrupted: &(dyn Fn() -> bool + Sync), watch: &mut dyn FnMut(&[Trial])) -> Outcome {
     let faults = std::iter::once(None).chain(plan.faults.iter().map(|row| Some(*row)));
     let trials: Vec<Trial> = faults.map(|fault| Trial::new(fault, &plan.oracles)).collect();
     let n = u32::try_from(trials.len()).unwrap_or(u32::MAX).max(1);
     let jobs = u32::try_from(plan.jobs).unwrap_or(1).max(1);
-    let share = (plan.duration.saturating_mul(jobs) / n).min(ENOUGH);
-    let bench = Bench { plan, share, end: Instant::now() + plan.duration, interrupted, trials: Mutex::new(trials) };
+    let share = plan.duration.saturating_mul(jobs) / n;
+    let bench = Bench { plan, share, end: Instant::now() + plan.duration, interrupted, trials: Mutex::new(trials), known: Mutex::default() };
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..jobs).map(|_| scope.spawn(|| bench.work())).collect();
         while threads.iter().any(|thread| !thread.is_finished()) {
@@ -132,7 +163,17 @@ pub fn run(plan: &Plan, interrupted: &(dyn Fn() -> bool + Sync), watch: &mut dyn
             watch(&trials);
         }
     });
-    bench.trials.into_inner().unwrap_or_else(PoisonError::into_inner)
+    let known = bench.known().values().cloned().collect();
+    Outcome { trials: bench.trials.into_inner().unwrap_or_else(PoisonError::into_inner), known }
+}
+
+/// What came out.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The control first.
+    pub trials: Vec<Trial>,
+    /// What is found where nothing is broken, and counts for nobody: one for each way to fail.
+    pub known: Vec<Catch>,
 }
 
 /// What the threads share.
@@ -143,6 +184,8 @@ struct Bench<'a> {
     end: Instant,
     interrupted: &'a (dyn Fn() -> bool + Sync),
     trials: Mutex<Vec<Trial>>,
+    /// Ways to fail without a fault.
+    known: Mutex<BTreeMap<Way, Catch>>,
 }
 
 impl Bench<'_> {
@@ -173,8 +216,26 @@ impl Bench<'_> {
             self.turn(&mut trial, start);
             trial.spent += start.elapsed();
             trial.busy = false;
-            self.trials()[at] = trial;
+            let mut trials = self.trials();
+            trials[at] = trial;
+            self.withdraw(&mut trials);
         }
+    }
+
+    /// What is found without a fault too is no catch.
+    fn withdraw(&self, trials: &mut [Trial]) {
+        let known = self.known();
+        for trial in trials {
+            if trial.fault.is_none() {
+                trial.caught = trial.caught.take().or_else(|| known.values().next().cloned());
+            } else if trial.caught.as_ref().is_some_and(|catch| known.contains_key(&catch.way())) {
+                trial.caught = None;
+            }
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeMap<Way, Catch>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The oracles go round, in a worker of their own, until the turn is over or one finds something.
@@ -183,7 +244,7 @@ impl Bench<'_> {
         if let Some(row) = trial.fault {
             launch.arguments.extend(["--fault".to_owned(), row.name.to_owned()]);
         }
-        let limit = if trial.is_fault() { trial.turn } else { trial.turn.min(self.share.saturating_sub(trial.spent)) };
+        let limit = trial.most(self.share).map_or(trial.turn, |most| trial.turn.min(most.saturating_sub(trial.spent)));
         let Ok(mut link) = Link::start(&launch) else { return };
         while start.elapsed() < limit {
             for at in 0..trial.lanes.len() {
@@ -193,10 +254,17 @@ impl Bench<'_> {
                 if trial.lanes[at].absent {
                     continue;
                 }
-                trial.caught = self
-                    .slice(&mut link, trial, at)
-                    .map(|catch| Catch { after: trial.spent + start.elapsed(), ..catch });
-                if trial.caught.is_some() {
+                let caught = self.slice(&mut link, trial, at);
+                for catch in caught {
+                    let catch = Catch { after: trial.spent + start.elapsed(), ..catch };
+                    if trial.fault.is_none() {
+                        self.known().entry(catch.way()).or_insert(catch);
+                    } else if !self.is_without_fault(&catch) {
+                        trial.caught = Some(catch);
+                        return;
+                    }
+                }
+                if trial.lanes[at].absent && link.is_gone() {
                     return;
                 }
             }
@@ -208,8 +276,26 @@ impl Bench<'_> {
         trial.turn *= 2;
     }
 
-    /// A slice of an oracle.
-    fn slice(&self, link: &mut Link, trial: &mut Trial, at: usize) -> Option<Catch> {
+    /// Whether this is found where nothing is broken: known already, or found in the same case. The control is flagged then.
+    fn is_without_fault(&self, catch: &Catch) -> bool {
+        if self.known().contains_key(&catch.way()) {
+            return true;
+        }
+        let Ok(mut link) = Link::start(&self.plan.launch) else { return false };
+        let request = Request::Run { range: catch.range.clone(), millis: catch.millis };
+        let is_same = match link.ask(&request, &|| (self.interrupted)(), &mut |_| {}) {
+            Ok(Reply::Ran { findings, .. }) => findings.iter().any(|finding| finding.failure.what == catch.what),
+            Err(Lost::Worker(failure)) => failure.what == catch.what,
+            Err(Lost::Stopped) | Ok(_) => false,
+        };
+        if is_same {
+            self.known().insert(catch.way(), catch.clone());
+        }
+        is_same
+    }
+
+    /// A slice of an oracle, and what it found, in the order of cases.
+    fn slice(&self, link: &mut Link, trial: &mut Trial, at: usize) -> Vec<Catch> {
         let lane = &mut trial.lanes[at];
         let range = Range {
             oracle: lane.oracle.to_owned(),
@@ -217,31 +303,46 @@ impl Bench<'_> {
             first: lane.next,
             count: u64::from(u32::MAX),
         };
-        let request = Request::Run { range, millis: u64::try_from(trial.slice.as_millis()).unwrap_or(0) };
+        let millis = u64::try_from(trial.slice.as_millis()).unwrap_or(0);
+        let request = Request::Run { range: range.clone(), millis };
         let stop = || (self.interrupted)() || Instant::now() > self.end + GRACE;
-        let catch = |what, detail, number: u64| Catch {
+        let catch = |failure: Failure, number: u64, range: Range| Catch {
             oracle: lane.oracle,
-            what,
-            detail,
+            what: failure.what,
+            detail: failure.detail,
             runs: number.saturating_add(1),
             after: Duration::ZERO,
+            range,
+            // The same cases again, and twice the time for them.
+            millis: millis.saturating_mul(2),
         };
         match link.ask(&request, &stop, &mut |_| {}) {
-            Ok(Reply::Ran { done, findings, .. }) => {
-                let first = findings.into_iter().min_by_key(|finding| finding.origin.map_or(0, |origin| origin.number));
-                let caught = first.map(|finding| {
-                    let number = finding.origin.map_or(0, |origin| origin.number);
-                    catch(finding.failure.what, finding.failure.detail, number)
+            Ok(Reply::Ran { done, mut findings, batch, .. }) => {
+                let number = |finding: &Finding| finding.origin.map_or(0, |origin| origin.number);
+                findings.sort_by_key(number);
+                let again = |number: u64| {
+                    let first = number - (number.saturating_sub(range.first)) % batch.max(1);
+                    range.part(first, first + batch.max(1))
+                };
+                let caught = findings.into_iter().map(|finding| {
+                    let number = number(&finding);
+                    catch(finding.failure, number, again(number))
                 });
+                let caught = caught.collect();
                 lane.next = lane.next.saturating_add(done);
                 trial.runs += done;
                 caught
             }
-            Err(Lost::Worker(failure)) => Some(catch(failure.what, failure.detail, lane.next)),
-            Err(Lost::Stopped) => None,
+            Err(Lost::Worker(failure)) => {
+                let caught = catch(failure, lane.next, range.clone());
+                // Nobody knows which case it was: if this happens without a fault too, the oracle is of no use here.
+                lane.absent = true;
+                vec![caught]
+            }
+            Err(Lost::Stopped) => Vec::new(),
             Ok(_) => {
                 lane.absent = true;
-                None
+                Vec::new()
             }
         }
     }

@@ -7,6 +7,7 @@
 pub mod certificate;
 mod claims;
 mod lanes;
+mod names;
 
 use std::convert::Infallible;
 
@@ -17,6 +18,7 @@ use crate::harness::inputs::Numbers;
 
 pub use claims::lied;
 pub use lanes::thoughtless;
+pub use names::alike;
 
 /// Choices from a seed.
 #[derive(Debug)]

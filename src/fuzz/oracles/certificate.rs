@@ -214,6 +214,16 @@ impl Oracle for Certificate {
         let inverse = algebra::inverse(&built.map, &built.shape, &[]).ok();
         let found = algebra::digit_certificate(&built.map, &built.shape, inverse.as_ref(), None, &[]);
         let Some(valid) = found else { return Outcome::Undecided("no certificate was found".to_owned()) };
+        // What is found must be so, whatever the checker says of it.
+        for symbols in bindings(&built) {
+            if states_the_truth(&built, inverse.as_ref(), &valid, &symbols) == Some(false) {
+                return Failure::outcome(
+                    "a certificate that is found states what is not so",
+                    format!("{}: {valid:?}", case.text()),
+                );
+            }
+            tally.count("certificates evaluated", 1);
+        }
         let claim = MapClaim { inverse: inverse.as_ref(), ..MapClaim::new(&built.map, &built.shape) };
         let before = match shown(&claim, &valid) {
             Ok(before) => before,

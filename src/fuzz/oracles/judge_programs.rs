@@ -36,7 +36,17 @@ pub struct JudgedCase {
 impl Case for JudgedCase {
     fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
         let changes = vec![u.arbitrary()?, u.arbitrary()?, u.arbitrary()?];
-        Ok(Self { changes, program: ProgramCase::draw(u, config)? })
+        // Small programs: the judge decides them the sooner, and their runs say as much.
+        let mut small = config.clone();
+        small.extents.elements = small.extents.elements.min(512);
+        small.extents.largest = small.extents.largest.min(33);
+        small.program.depth = 0..=2;
+        small.program.stages = 1..=2;
+        if u.ratio(1, 4)? {
+            small.program.texture_percent = 60;
+            small.program.loop_percent = 60;
+        }
+        Ok(Self { changes, program: ProgramCase::draw(u, &small)? })
     }
 
     fn simpler(&self) -> Vec<Self> {

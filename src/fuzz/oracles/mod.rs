@@ -1,5 +1,6 @@
 //! Every oracle by name: one file each.
 
+pub mod arithmetic;
 pub mod certificate;
 pub mod device;
 pub mod inverse;
@@ -102,6 +103,11 @@ pub static ORACLES: &[Entry] = &[
         name: inverse::Inverse::NAME,
         summary: "maps, tensors and layouts there and back",
         make: |environment| session(inverse::Inverse::new, environment),
+    },
+    Entry {
+        name: arithmetic::Arithmetic::NAME,
+        summary: "the interpreter's operators against arithmetic of the oracle's own",
+        make: |environment| session(arithmetic::Arithmetic::new, environment),
     },
 ];
 

@@ -14,6 +14,7 @@ use crate::fuzz::case::{Case, without_one};
 use crate::fuzz::config::Config;
 use crate::fuzz::graph::{GraphCase, native, strategy};
 use crate::fuzz::map::{Generated, MapCase, listed};
+use crate::fuzz::mutate::alike;
 use crate::fuzz::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::fuzz::program::ProgramCase;
 use crate::fuzz::text::xla_shape;
@@ -26,6 +27,8 @@ use crate::planner::plan_within;
 pub enum Printable {
     /// A function.
     Program(ProgramCase),
+    /// The same with loop variables that all have one name, and with constants that need every digit.
+    Alike(ProgramCase),
     /// Several functions, each with a number in its name.
     Module(Vec<ProgramCase>),
     /// An index map.
@@ -39,7 +42,8 @@ pub enum Printable {
 impl Case for Printable {
     fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
         Ok(match u.int_in_range(0..=63)? {
-            0..=4 => Self::Program(ProgramCase::draw(u, config)?),
+            0..=3 => Self::Program(ProgramCase::draw(u, config)?),
+            4 => Self::Alike(ProgramCase::draw(u, config)?),
             5 => {
                 let n_funcs = u.int_in_range(2..=3)?;
                 Self::Module((0..n_funcs).map(|_| ProgramCase::draw(u, config)).collect::<arbitrary::Result<_>>()?)
@@ -58,6 +62,7 @@ impl Case for Printable {
     fn simpler(&self) -> Vec<Self> {
         match self {
             Self::Program(case) => case.simpler().into_iter().map(Self::Program).collect(),
+            Self::Alike(case) => case.simpler().into_iter().map(Self::Alike).collect(),
             Self::Map(case) => case.simpler().into_iter().map(Self::Map).collect(),
             Self::Graph(case) => case.simpler().into_iter().map(Self::Graph).collect(),
             Self::Module(cases) => {
@@ -79,6 +84,7 @@ impl Case for Printable {
     fn features(&self) -> Vec<String> {
         let (kind, mut found) = match self {
             Self::Program(case) => ("program", case.features()),
+            Self::Alike(case) => ("alike", case.features()),
             Self::Module(cases) => ("module", cases.first().map(Case::features).unwrap_or_default()),
             Self::Map(case) => ("map", case.features()),
             Self::Xla(text) => ("xla", xla_features(text)),
@@ -90,7 +96,7 @@ impl Case for Printable {
 
     fn text(&self) -> String {
         match self {
-            Self::Program(case) => case.text(),
+            Self::Program(case) | Self::Alike(case) => case.text(),
             Self::Module(cases) => cases.iter().map(Case::text).collect::<Vec<_>>().join("\n"),
             Self::Map(case) => case.text(),
             Self::Xla(text) => text.clone(),
@@ -153,10 +159,11 @@ impl RoundTrip {
         Ok(Self { module: print_module, map: IndexMap::to_string, xla: print_xla_shape, graph: write })
     }
 
-    fn funcs(&self, cases: &[ProgramCase], tally: &mut Tally) -> Result<(), Outcome> {
+    fn funcs(&self, cases: &[ProgramCase], is_alike: bool, tally: &mut Tally) -> Result<(), Outcome> {
         let mut module = Module { funcs: Vec::with_capacity(cases.len()) };
         for (number, case) in cases.iter().enumerate() {
             let func = case.build().map_err(Outcome::Invalid)?.func;
+            let func = if is_alike { alike(&func) } else { func };
             let name = if cases.len() > 1 { format!("{}_{number}", func.name) } else { func.name.clone() };
             module.funcs.push(PrimFunc { name, ..func });
         }
@@ -272,8 +279,9 @@ impl Oracle for RoundTrip {
 
     fn check(&mut self, case: &Printable, tally: &mut Tally) -> Outcome {
         let held = match case {
-            Printable::Program(case) => self.funcs(std::slice::from_ref(case), tally),
-            Printable::Module(cases) => self.funcs(cases, tally),
+            Printable::Program(case) => self.funcs(std::slice::from_ref(case), false, tally),
+            Printable::Alike(case) => self.funcs(std::slice::from_ref(case), true, tally),
+            Printable::Module(cases) => self.funcs(cases, false, tally),
             Printable::Map(case) => self.map(case, tally),
             Printable::Xla(text) => self.xla(text, tally),
             Printable::Graph(case) => self.graph(case, tally),
