@@ -160,10 +160,10 @@ fn tiers(criterion: &mut Criterion) {
     group.throughput(Throughput::Elements(u64::try_from(certified.len()).unwrap()));
     let checked = |(case, digits): &(&Claimed, DigitCertificate)| check(&claim(case).digits(digits), digits).ok();
     group.bench_function("digits: certificate found", |bencher| {
-        bencher.iter(|| certified.iter().map(|(case, _)| black_box(certificate(case))).count());
+        bencher.iter(|| certified.iter().for_each(|(case, _)| drop(black_box(certificate(case)))));
     });
     group.bench_function("digits: certificate checked", |bencher| {
-        bencher.iter(|| certified.iter().map(|of| black_box(checked(of))).count());
+        bencher.iter(|| certified.iter().for_each(|of| drop(black_box(checked(of)))));
     });
     let shown: Vec<_> = certified.iter().filter_map(checked).collect();
     group.throughput(Throughput::Elements(u64::try_from(shown.len()).unwrap()));

@@ -71,7 +71,7 @@ fn reading(criterion: &mut Criterion) {
     let maps: String = maps::CONSTANT.iter().flat_map(|[_, map, shape]| [*map, *shape]).collect();
     group.throughput(size(&maps, maps::CONSTANT.len()));
     group.bench_function("index maps", |bencher| {
-        bencher.iter(|| maps::CONSTANT.map(|of| maps::read_map(black_box(of))))
+        bencher.iter(|| maps::CONSTANT.map(|of| maps::read_map(black_box(of))));
     });
     group.finish();
 }

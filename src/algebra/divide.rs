@@ -19,13 +19,15 @@ use tilewright_ir::{BinaryOp, Expr};
 
 use super::poly::{Atom, Key, Poly, Term};
 use super::rewrite::Simplifier;
+use super::work;
 
 type Pair = (Poly, Poly);
 
 impl Simplifier<'_> {
     /// `dividend // divisor` and `dividend % divisor`; none if the divisor may be below 1.
     pub(super) fn divide(&self, dividend: &Poly, divisor: &Poly) -> Option<Pair> {
-        if !self.ranges.prove_nonneg(&divisor.plus_const(-1)?) {
+        let _limit = work::limit(work::EXPRESSION);
+        if !work::step() || !self.ranges.prove_nonneg(&divisor.plus_const(-1)?) {
             return None;
         }
         let (whole, rest) = if self.ranges.multiples.is_empty() {

@@ -16,7 +16,7 @@ const MAX_TERMS: usize = 128;
 #[derive(Clone, Debug)]
 pub(super) struct Key(pub(super) Expr);
 
-/// What a polynomial does not look into.
+/// What a polynomial does not look into. Parts are shared: proofs copy polynomials at every step.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Atom {
     /// A variable, a load, a `min`, ...: everything that is neither a sum, a product nor a division.

@@ -167,7 +167,7 @@ fn plan(args: &Args, global: &Global) -> Result<Plan, Failure> {
     // A name that is given twice is one oracle.
     let mut seen = std::collections::BTreeSet::new();
     oracles.retain(|name| seen.insert(*name));
-    let minute = Duration::from_secs(60);
+    let minute = Duration::from_mins(1);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let memory = u64::from(args.memory) << 20;
     Ok(Plan {

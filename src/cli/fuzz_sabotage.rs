@@ -16,7 +16,7 @@ use crate::report::fuzz::this_machine;
 use crate::report::fuzz_sabotage::{SabotageReport, markdown, text};
 
 /// How long all of it takes if nothing is said.
-const MINUTES: Duration = Duration::from_secs(600);
+const MINUTES: Duration = Duration::from_mins(10);
 
 /// Switches faults on, one after the other, and says who saw which.
 ///

@@ -28,6 +28,7 @@ use super::physical::known_of;
 use super::ranges::Ranges;
 use super::rewrite::Simplifier;
 use super::samples::{collision, holds, instances};
+use super::work;
 use solve::Solver;
 
 /// The inverse of a map on a physical shape, and its exact padding.
@@ -55,32 +56,28 @@ pub fn inverse(map: &IndexMap, physical: &[Expr], assumptions: &[Expr]) -> Resul
         let message = format!("the map has {} outputs, the shape {} axes", map.outputs().len(), physical.len());
         return Err(Diagnostic::error("rank", None, message));
     }
+    let _limit = work::limit(work::MAP);
     let vars = physical_vars(map);
     if let Some((outputs, reached)) = numeral::solutions(map, physical, &vars) {
         return Ok(named(map, physical, InverseClaim { vars, outputs, padding: negate(&reached) }));
     }
-    by_rules(map, physical, assumptions, vars)
+    by_rules(map, physical, assumptions, &vars)
 }
 
 /// The same for maps that are not so plain.
-fn by_rules(
-    map: &IndexMap,
-    physical: &[Expr],
-    assumptions: &[Expr],
-    vars: Vec<Var>,
-) -> Result<InverseClaim, Diagnostic> {
+fn by_rules(map: &IndexMap, physical: &[Expr], assumptions: &[Expr], vars: &[Var]) -> Result<InverseClaim, Diagnostic> {
     let known = known_of(map, assumptions);
     let mut ranges = vars.iter().zip(physical).fold(known, |ranges, (var, extent)| ranges.with(var, extent));
     let samples = instances(map, physical, assumptions);
     let tried = |(outputs, reached): (Vec<Expr>, Expr)| {
-        let (vars, padding) = (vars.clone(), negate(&reached));
+        let (vars, padding) = (vars.to_vec(), negate(&reached));
         let claim = named(map, physical, InverseClaim { vars, outputs, padding });
         let right = samples.iter().all(|symbols| holds(map, physical, &claim, symbols));
         right.then_some(claim).ok_or_else(|| "the one that was found is wrong on a sample".to_owned())
     };
-    let solved = solutions(map, physical, &vars, &mut ranges).and_then(tried);
+    let solved = solutions(map, physical, vars, &mut ranges).and_then(tried);
     let found =
-        solved.or_else(|reason| table::solutions(map, physical, &vars, &ranges).and_then(tried).map_err(|_| reason));
+        solved.or_else(|reason| table::solutions(map, physical, vars, &ranges).and_then(tried).map_err(|_| reason));
     found.map_err(|reason| {
         if let Some(pair) = samples.iter().find_map(|symbols| collision(map, symbols)) {
             let message = format!("the map `{map}` is not injective: {pair}");

@@ -33,7 +33,7 @@ impl<'a> Driver<'a> {
     /// Takes slices until nothing is left or the campaign is over.
     pub(crate) fn run(mut self) {
         while !self.shared.is_over() {
-            let next = self.shared.state().schedule.next();
+            let next = self.shared.state().schedule.hand_out();
             match next {
                 Next::Done => break,
                 Next::Wait => std::thread::sleep(Duration::from_millis(5)),

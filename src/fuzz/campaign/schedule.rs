@@ -93,7 +93,7 @@ impl Schedule {
     }
 
     /// The cases that are next: of the oracle on which the least time was spent.
-    pub fn next(&mut self) -> Next {
+    pub fn hand_out(&mut self) -> Next {
         let mut order: Vec<usize> = (0..self.lanes.len()).filter(|&at| self.lanes[at].skipped.is_none()).collect();
         order.sort_by_key(|&at| self.lanes[at].spent + SLICE * self.lanes[at].busy);
         for at in order {
@@ -148,7 +148,7 @@ mod tests {
         let mut schedule = Schedule::new(&["a"], 3, Some(1000));
         let (mut seen, mut turn) = (Vec::new(), 0);
         loop {
-            match schedule.next() {
+            match schedule.hand_out() {
                 Next::Done => break,
                 Next::Wait => unreachable!("one worker"),
                 Next::Slice(lane, range) => {
@@ -170,7 +170,7 @@ mod tests {
         schedule.lanes[2].skipped = Some("no device".into());
         let mut times = [Duration::ZERO; 3];
         for _ in 0..400 {
-            let Next::Slice(lane, range) = schedule.next() else { unreachable!("no limit") };
+            let Next::Slice(lane, range) = schedule.hand_out() else { unreachable!("no limit") };
             let each = [10, 700_000, 0][lane];
             let spent = Duration::from_micros(range.count * each);
             times[lane] += spent;

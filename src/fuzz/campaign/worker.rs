@@ -58,7 +58,7 @@ impl Worker {
         };
         let runner = match self.runner(&oracle.clone()) {
             Ok(runner) => runner,
-            Err(reply) => return Ok(reply),
+            Err(reply) => return Ok(*reply),
         };
         Ok(match request {
             Request::About => about(),
@@ -80,10 +80,11 @@ impl Worker {
         })
     }
 
-    fn runner(&mut self, name: &str) -> Result<&mut dyn Runner, Reply> {
+    fn runner(&mut self, name: &str) -> Result<&mut dyn Runner, Box<Reply>> {
         if !self.runners.contains_key(name) {
-            let entry = by_name(name).ok_or_else(|| Reply::Refused { why: format!("there is no oracle `{name}`") })?;
-            let made = (entry.make)(&self.environment).map_err(|why| Reply::Skipped { why })?;
+            let entry = by_name(name)
+                .ok_or_else(|| Box::new(Reply::Refused { why: format!("there is no oracle `{name}`") }))?;
+            let made = (entry.make)(&self.environment).map_err(|why| Box::new(Reply::Skipped { why }))?;
             self.runners.insert(name.to_owned(), made);
         }
         match self.runners.get_mut(name) {

@@ -13,7 +13,7 @@ use crate::algebra;
 use crate::fuzz::case::Case;
 use crate::fuzz::config::Config;
 use crate::fuzz::map::truth::{Truth, numbers};
-use crate::fuzz::map::{Generated, MapCase};
+use crate::fuzz::map::{Generated, MapCase, MapRecipe};
 use crate::fuzz::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 
 /// A map, and what is asked of it.
@@ -48,8 +48,11 @@ pub enum Inverse {
 
 impl Case for Question {
     fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
-        let map = MapCase::draw(u, config)?;
+        let mut map = MapCase::draw(u, config)?;
         let points = !u.ratio(config.maps.pointless_permille.min(1000), 1000)?;
+        if !points && u.arbitrary()? {
+            map = MapCase::Recipe(MapRecipe::draw_bits(u)?);
+        }
         let inverse = match u.int_in_range(0..=15)? {
             0..=7 => Inverse::None,
             8..=11 => Inverse::Found,

@@ -24,13 +24,13 @@ fn tally(name: &str, default: u64) -> Tally {
         findings.extend(found.into_iter().map(|(_, finding)| (number, finding)));
     }
     let millis = u64::try_from(start.elapsed().as_millis()).unwrap().max(1);
-    println!("{name}: {} cases a second\n{tally:#?}", tally.runs * 1000 / millis);
+    eprintln!("{name}: {} cases a second\n{tally:#?}", tally.runs * 1000 / millis);
     let mut kinds: Vec<String> = Vec::new();
     for (number, finding) in &findings {
         if !kinds.contains(&finding.failure.what) {
             kinds.push(finding.failure.what.clone());
             let small = runner.reduce(finding.clone(), 400);
-            println!("FINDING {number}: {}\n{}\n{}", small.failure.what, small.failure.detail, small.text);
+            eprintln!("FINDING {number}: {}\n{}\n{}", small.failure.what, small.failure.detail, small.text);
         }
     }
     assert!(findings.is_empty(), "{kinds:#?}");

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use tilewright_ir::equal::{index_maps_equal, modules_equal};
 use tilewright_ir::{Diagnostic, IndexMap, Module, PrimFunc, XlaShape};
 use tilewright_script::{
-    Symbols, print_module, print_xla_layout, print_xla_shape, read_index_map, read_module, read_xla_layout,
+    Symbols, print_module, print_xla_layout, print_xla_shape, read_index_map, read_module, read_shape, read_xla_layout,
     read_xla_shape,
 };
 
 use crate::fuzz::case::{Case, without_one};
 use crate::fuzz::config::Config;
 use crate::fuzz::graph::{GraphCase, native, strategy};
-use crate::fuzz::map::MapCase;
+use crate::fuzz::map::{Generated, MapCase, listed};
 use crate::fuzz::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::fuzz::program::ProgramCase;
 use crate::fuzz::text::xla_shape;
@@ -172,9 +172,17 @@ impl RoundTrip {
     }
 
     fn map(&self, case: &MapCase, tally: &mut Tally) -> Result<(), Outcome> {
-        let map = case.build().map_err(Outcome::Invalid)?.map;
+        let Generated { map, symbols: extents, .. } = case.build().map_err(Outcome::Invalid)?;
         let printed = (self.map)(&map);
-        let back = read_index_map(&printed, Some(map.domain()), &mut Symbols::default());
+        let mut symbols = Symbols::default();
+        // Symbols are others once they are read: those of the domain and those of the map are one by their names.
+        let domain = if extents.is_empty() {
+            map.domain().to_vec()
+        } else {
+            let printed = listed(map.domain());
+            read_shape(&printed, &mut symbols).map_err(|found| unread("shape", &found, &printed))?
+        };
+        let back = read_index_map(&printed, Some(&domain), &mut symbols);
         let back = back.map_err(|found| unread("map", &found, &printed))?;
         if !index_maps_equal(&map, &back, true) {
             return Err(other("map", &printed, &(self.map)(&back)));
@@ -309,7 +317,7 @@ mod tests {
             assert!(found.iter().all(|failure| failure.starts_with(what)) && !found.is_empty(), "{what}: {found:?}");
         };
         flagged("program", |oracle| {
-            oracle.module = |module| print_module(module).replace("T.float32(1.0)", "T.float32(2.0)")
+            oracle.module = |module| print_module(module).replace("T.float32(1.0)", "T.float32(2.0)");
         });
         flagged("map", |oracle| oracle.map = |map| map.to_string().replace("//", "%"));
         flagged("XLA", |oracle| oracle.xla = |shape| print_xla_shape(shape).replacen("T(", "T(1,", 1));

@@ -37,9 +37,9 @@ fn nearly_every_byte_string_is_a_program_that_runs() {
         }
     }
     for (number, why) in &invalid {
-        println!("{number}: {why}");
+        eprintln!("{number}: {why}");
     }
-    println!("{} of {cases} are valid\n{seen:#?}", cases - invalid.len() as u64);
+    eprintln!("{} of {cases} are valid\n{seen:#?}", cases - invalid.len() as u64);
     assert!((invalid.len() as u64) * 100 <= cases, "{invalid:#?}");
     let rare: Vec<_> = ["kind:", "scope:", "layout:", "dtype:", "rank:", "expr:", "for:", "op:"]
         .iter()

@@ -95,7 +95,8 @@ impl Change {
             }
             Self::Copy(at, other) => {
                 let (at, other) = (place(at), place(other));
-                pieces[at] = pieces[other].clone();
+                let copy = pieces[other].clone();
+                pieces[at] = copy;
             }
             Self::Hostile(at, which) => pieces.insert(place(at), HOSTILE[which].to_vec()),
             Self::Instead(at, which) => {

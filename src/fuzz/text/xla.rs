@@ -67,28 +67,28 @@ fn layout(u: &mut Unstructured<'_>, config: &Config, shape: &[i64]) -> Result<St
         for _ in 1..shape.len() {
             attributes.push(*u.choose(&kinds)?);
         }
-        properties += &format!("D({})", attributes.join(","));
+        properties.extend(["D(", &attributes.join(","), ")"]);
     } else if u.ratio(3, 4)? {
         properties += &tiles(u, config, shape.len())?;
     }
     if u.ratio(1, 8)? {
-        properties += &format!("L({})", u.int_in_range(2..=1024)?);
+        properties = format!("{properties}L({})", u.int_in_range(2..=1024)?);
     }
     if sparse && u.arbitrary()? {
         properties += "#(u32)*(u16)";
     }
     for (letter, most) in [("E", 32), ("S", 5)] {
         if u.ratio(1, 8)? {
-            properties += &format!("{letter}({})", u.int_in_range(1..=most)?);
+            properties = format!("{properties}{letter}({})", u.int_in_range(1..=most)?);
         }
     }
     if let Some((dimension, &extent)) = shape.iter().enumerate().find(|&(_, &extent)| extent > 2)
         && u.ratio(1, 12)?
     {
-        properties += &format!("SC({dimension}:1,{})", extent - 1);
+        properties = format!("{properties}SC({dimension}:1,{})", extent - 1);
     }
     if u.ratio(1, 16)? {
-        properties += &format!("M({})", u.int_in_range(1..=64)?);
+        properties = format!("{properties}M({})", u.int_in_range(1..=64)?);
     }
     let colon = if properties.is_empty() { "" } else { ":" };
     if shape.is_empty() && properties.is_empty() {
@@ -108,7 +108,7 @@ fn tiles(u: &mut Unstructured<'_>, config: &Config, rank: usize) -> Result<Strin
             let combined = at + 1 < n_dims && u.ratio(1, 6)?;
             dims.push(if combined { "*".to_owned() } else { extents::block(u, config)?.to_string() });
         }
-        text += &format!("({})", dims.join(","));
+        text.extend(["(", &dims.join(","), ")"]);
     }
     Ok(text)
 }
