@@ -130,7 +130,7 @@ impl Default for Config {
                 texture_percent: 10,
                 vectorized_percent: 15,
                 usual_elements: 256,
-                large_one_in: 6,
+                large_one_in: 8,
             },
             maps: Maps { mistake_percent: 30, symbolic_percent: 4, pointless_permille: 10 },
         }

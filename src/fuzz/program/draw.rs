@@ -40,9 +40,9 @@ pub(super) fn recipe(u: &mut Unstructured<'_>, config: &Config) -> Result<Recipe
     let n_scalars = usize::from(draw.u.ratio(1u8, 8)?) * draw.u.int_in_range(1..=2usize)?;
     let scalars = (0..n_scalars).map(|_| draw.u.choose(&ELEMENTS).map(|ty| DataType::scalar(*ty)));
     let scalars = scalars.collect::<Result<_>>()?;
-    // Half of the programs have as few as there may be.
+    // Most programs have as few as there may be.
     let stages = config.program.stages.clone();
-    let n_stages = if draw.u.arbitrary()? { *stages.start() } else { draw.u.int_in_range(stages)? };
+    let n_stages = if draw.u.ratio(3, 5)? { *stages.start() } else { draw.u.int_in_range(stages)? };
     let mut stages = Vec::new();
     for number in 0..n_stages {
         let stage = draw.stage(number + 1 == n_stages)?;
