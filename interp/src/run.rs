@@ -23,12 +23,19 @@ pub fn run(func: Validated<'_>, args: &mut Arguments, config: &Config) -> Result
     let bound = bind(func, args)?;
     let buffers = func.buffers();
     let (slots, widths) = slots(&buffers);
+    let single = config.observers.race || config.order != Order::Program;
+    let threads = match config.threads {
+        _ if single => 1,
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        count => count,
+    };
     let setup = Setup {
         body: &func.body,
         slots,
         widths,
         scalars: bound.scalars,
-        streams: !config.observers.race && config.order == Order::Program,
+        streams: !single,
+        spreads: threads > 1,
         bindings: bound.bindings,
         buffers,
     };
@@ -46,12 +53,6 @@ pub fn run(func: Validated<'_>, args: &mut Arguments, config: &Config) -> Result
         race: config.observers.race.then(|| Box::new(Race::new())),
     };
     let passed = load_arguments(func, args, config, &setup, &mut frame)?;
-    let single = config.observers.race || config.order != Order::Program;
-    let threads = match config.threads {
-        _ if single => 1,
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
-        count => count,
-    };
     let machine = Machine { program: &program, config, threads };
     if threads == 1 {
         machine.nodes(&program.nodes, &mut frame)?;

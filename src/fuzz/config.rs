@@ -77,6 +77,12 @@ pub struct Program {
     pub lanes_percent: u8,
     /// How many tensors of a hundred that are allocated, and inputs, are textures.
     pub texture_percent: u8,
+    /// How many stages of a hundred have loops over lanes of the kind that become vectors.
+    pub vectorized_percent: u8,
+    /// Most elements of a tensor, but for one program in `large_one_in`, which has as many as shapes may have.
+    pub usual_elements: i64,
+    /// See [`Program::usual_elements`].
+    pub large_one_in: u8,
 }
 
 /// Ranges of graphs.
@@ -122,6 +128,9 @@ impl Default for Config {
                 guard_percent: 20,
                 lanes_percent: 10,
                 texture_percent: 10,
+                vectorized_percent: 15,
+                usual_elements: 256,
+                large_one_in: 8,
             },
             maps: Maps { mistake_percent: 30, symbolic_percent: 4, pointless_permille: 10 },
         }

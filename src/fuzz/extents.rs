@@ -9,13 +9,21 @@ use super::config::Config;
 /// # Errors
 /// Never for want of bytes: those missing count as zeros.
 pub fn shape(u: &mut Unstructured<'_>, config: &Config) -> Result<Vec<i64>> {
+    shape_within(u, config, config.extents.elements)
+}
+
+/// A shape of at most so many elements.
+///
+/// # Errors
+/// Never for want of bytes.
+pub fn shape_within(u: &mut Unstructured<'_>, config: &Config, most: i64) -> Result<Vec<i64>> {
     let rank = u.int_in_range(config.extents.rank.clone())?;
     let distinct = u.ratio(config.extents.distinct_percent.min(100), 100)?;
     let mut shape: Vec<i64> = Vec::with_capacity(rank);
     let mut elements = 1i64;
     for _ in 0..rank {
         // The room that is left for this axis: at most what keeps the tensor small.
-        let room = (config.extents.elements / elements).min(config.extents.largest).max(1);
+        let room = (most / elements).min(config.extents.largest).max(1);
         let mut extent = extent(u, config, room)?;
         while distinct && shape.contains(&extent) && shape.len() < usize::try_from(room).unwrap_or(0) {
             extent = if extent >= room { 1 } else { extent + 1 };

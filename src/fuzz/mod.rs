@@ -23,6 +23,7 @@ pub mod campaign;
 pub mod case;
 pub mod chain;
 pub mod config;
+pub mod cpu;
 pub mod drivers;
 pub mod extents;
 pub mod finding;

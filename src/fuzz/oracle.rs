@@ -96,6 +96,12 @@ pub struct Tally {
     pub counts: BTreeMap<String, u64>,
     /// Microseconds spent drawing and checking.
     pub micros: u64,
+    /// Microseconds of processor time of the workers, where the system says; what another process takes does not count.
+    #[serde(default)]
+    pub cpu_micros: u64,
+    /// Microseconds of processor time spent on parts of the work: `Portable Computing Language`.
+    #[serde(default)]
+    pub part_micros: BTreeMap<String, u64>,
 }
 
 impl Tally {
@@ -107,6 +113,11 @@ impl Tally {
     /// Adds to a count of the oracle's own.
     pub fn count(&mut self, what: &str, number: u64) {
         add(&mut self.counts, what, number);
+    }
+
+    /// Adds the time of a part of the work.
+    pub fn spent(&mut self, part: &str, micros: u64) {
+        add(&mut self.part_micros, part, micros);
     }
 
     /// Counts an outcome.
@@ -126,11 +137,13 @@ impl Tally {
         self.held += other.held;
         self.failed += other.failed;
         self.micros += other.micros;
+        self.cpu_micros += other.cpu_micros;
         let pairs = [
             (&mut self.invalid, &other.invalid),
             (&mut self.undecided, &other.undecided),
             (&mut self.coverage, &other.coverage),
             (&mut self.counts, &other.counts),
+            (&mut self.part_micros, &other.part_micros),
         ];
         for (mine, theirs) in pairs {
             for (key, number) in theirs {

@@ -8,7 +8,9 @@ use super::check::to_line;
 use crate::fuzz::campaign::schedule::Lane;
 use crate::fuzz::campaign::{Found, Plan, Standing};
 use crate::fuzz::finding::Origin;
+use crate::fuzz::oracle::Tally;
 use crate::fuzz::oracles::by_name;
+use crate::fuzz::oracles::device::{POCL, kernels_on};
 use crate::passes::PASSES;
 
 /// The schema of the document.
@@ -34,6 +36,8 @@ pub struct FuzzReport {
     pub machine: Machine,
     /// One for each oracle.
     pub oracles: Vec<OracleRow>,
+    /// What a core does in a second, for the work that campaigns are measured by.
+    pub rates: Vec<RateRow>,
     /// One for each way to fail.
     pub findings: Vec<FindingRow>,
     /// How often what occurred, by kind: `op`, `pass`, `dtype`.
@@ -91,10 +95,23 @@ pub struct OracleRow {
     pub given_up: u64,
     /// Seconds that workers spent with it, all together, reductions included.
     pub seconds: f64,
-    /// Cases a second on one core.
+    /// Cases for each second of processor time: a second on one core, whatever else the machine does.
     pub per_second: f64,
     /// What it counts beside.
     pub counts: BTreeMap<String, u64>,
+}
+
+/// What a core does in a second.
+#[derive(Clone, Debug, Serialize)]
+pub struct RateRow {
+    /// The oracle that does it.
+    pub oracle: &'static str,
+    /// What is counted: `programs through the passes`.
+    pub what: &'static str,
+    /// How many in all.
+    pub number: u64,
+    /// How many for each second of processor time.
+    pub per_second: f64,
 }
 
 /// A way to fail.
@@ -132,6 +149,7 @@ impl FuzzReport {
             interrupted: standing.interrupted,
             machine: machine(standing),
             oracles,
+            rates: rates(&standing.lanes),
             findings: standing.found.values().map(finding).collect(),
             coverage,
             passes_not_covered,
@@ -181,9 +199,34 @@ fn row(lane: &Lane, standing: &Standing) -> OracleRow {
         undecided: tally.undecided.clone(),
         given_up: lane.given_up,
         seconds: round(lane.spent.as_secs_f64()),
-        per_second: round(1.0e6 * ratio(tally.runs, tally.micros)),
+        per_second: round(1.0e6 * ratio(tally.runs, micros(tally))),
         counts: tally.counts.clone(),
     }
+}
+
+/// Processor time, as far as the system says it.
+fn micros(tally: &Tally) -> u64 {
+    if tally.cpu_micros > 0 { tally.cpu_micros } else { tally.micros }
+}
+
+/// The rates of the oracles that ran.
+fn rates(lanes: &[Lane]) -> Vec<RateRow> {
+    let row = |oracle, what, number, micros: u64| {
+        let per_second = round(1.0e6 * ratio(number, micros));
+        (number > 0 && micros > 0).then_some(RateRow { oracle, what, number, per_second })
+    };
+    let of = |lane: &Lane| match lane.oracle.as_str() {
+        "roundtrip" => row("roundtrip", "round trips", lane.tally.runs, micros(&lane.tally)),
+        "passes" => row("passes", "programs through the passes", lane.tally.runs, micros(&lane.tally)),
+        "judge_maps" => row("judge_maps", "maps against brute force", lane.tally.runs, micros(&lane.tally)),
+        "device" => {
+            let kernels = lane.tally.counts.get(&kernels_on(POCL)).copied().unwrap_or(0);
+            let micros = lane.tally.part_micros.get(POCL).copied().unwrap_or(0);
+            row("device", "kernels on PoCL, compiled and run", kernels, micros)
+        }
+        _ => None,
+    };
+    lanes.iter().filter_map(of).collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a figure for people")]

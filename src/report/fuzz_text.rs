@@ -26,6 +26,14 @@ pub fn fuzz(report: &FuzzReport, style: Style) -> String {
     }
     out.push('\n');
     oracles(&mut out, &report.oracles, style);
+    if !report.rates.is_empty() {
+        out.push('\n');
+    }
+    for row in &report.rates {
+        let text =
+            format!("  {} {} a second of a core ({} in all)", rate(row.per_second), row.what, number(row.number));
+        line(&mut out, &text);
+    }
     for row in &report.oracles {
         reasons(&mut out, row, style);
     }

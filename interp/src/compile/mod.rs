@@ -37,6 +37,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) bindings: Bindings,
     /// Whether innermost loops get a second body.
     pub(crate) streams: bool,
+    /// Whether loops may be spread over threads.
+    pub(crate) spreads: bool,
 }
 
 /// Translates a well formed function.

@@ -123,8 +123,9 @@ impl<'a> Compiler<'_, 'a> {
         let min = (self.expr(&inner.min)?[0], inner.min.dtype().scalar);
         let extent = (self.expr(&inner.extent)?[0], inner.extent.dtype().scalar);
         let const_extent = self.known(extent.0).map(|value| u64::try_from(value.cast_signed()).unwrap_or(0));
-        let independent =
-            inner.kind != ForKind::Serial && inner.kind != ForKind::Unrolled || independent(inner, &self.ranges);
+        let is_marked = inner.kind != ForKind::Serial && inner.kind != ForKind::Unrolled;
+        // Nobody asks where there is one thread.
+        let independent = self.setup.spreads && (is_marked || independent(inner, &self.ranges));
         self.flush();
         let site = self.site;
         let depth = self.depth() + 1;

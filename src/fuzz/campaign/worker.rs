@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::protocol::{Range, Reply, Request, answer};
 use crate::fuzz::bytes;
+use crate::fuzz::cpu::Stopwatch;
 use crate::fuzz::finding::{Finding, Origin};
 use crate::fuzz::oracle::{Environment, Tally};
 use crate::fuzz::oracles::by_name;
@@ -118,12 +119,14 @@ fn keep(all: &mut Vec<Finding>, found: Vec<(usize, Finding)>, range: &Range, fir
 fn run(runner: &mut dyn Runner, range: &Range, until: Instant) -> Reply {
     let batch = u64::try_from(runner.batch()).unwrap_or(1).max(1);
     let (mut tally, mut findings, mut next) = (Tally::default(), Vec::new(), range.first);
+    let watch = Stopwatch::start();
     while next < range.end() && (next == range.first || Instant::now() < until) {
         let end = next.saturating_add(batch).min(range.end());
         let inputs: Vec<Vec<u8>> = (next..end).map(|number| bytes_of(range, number)).collect();
         keep(&mut findings, runner.run(&inputs, &mut tally), range, next);
         next = end;
     }
+    tally.cpu_micros = watch.micros();
     Reply::Ran { done: next - range.first, batch, tally, findings }
 }
 

@@ -58,6 +58,8 @@ pub(super) fn same(chain: &Chain, inputs: &Arguments, tally: &mut Tally) -> Resu
         .run(&mut left, &how())
         .map_err(|error| Outcome::Invalid(format!("the program stops: {}", kind_of(&error))))?;
     let expected = input.unpack(&left, inputs, &is_written).map_err(Outcome::Invalid)?;
+    let lanes: usize = expected.iter().flatten().map(tilewright_interp::Tensor::lane_count).sum();
+    tally.count("output elements", lanes as u64);
     for link in after {
         let pass = link.pass;
         let mut packed = link.pack(inputs, Blank::Undefined).map_err(|why| wrong(link, why))?;

@@ -7,6 +7,7 @@ use super::recipe::{
     At, Binary, Compare, ELEMENTS, Edge, Guard, Keep, Kind, Layout, Loop, Read, Recipe, Reduce, ReduceOp, Stage,
     Tensor, Test, Unary, Value, View,
 };
+use super::simpler::parts_mut;
 use crate::fuzz::config::Config;
 use crate::fuzz::extents;
 use crate::fuzz::map::Op;
@@ -26,7 +27,9 @@ struct Draw<'a, 'b, 'c> {
 /// Draws a recipe.
 pub(super) fn recipe(u: &mut Unstructured<'_>, config: &Config) -> Result<Recipe> {
     let seed = u64::from(u.arbitrary::<u16>()?);
-    let shape = extents::shape(u, config)?;
+    let is_large = u.ratio(1, config.program.large_one_in.max(1))?;
+    let most = if is_large { config.extents.elements } else { config.program.usual_elements };
+    let shape = extents::shape_within(u, config, most.min(config.extents.elements))?;
     let ty = if u.ratio(1, 4)? { ScalarType::Float32 } else { *u.choose(&ELEMENTS)? };
     let mut draw = Draw { u, config, tensors: Vec::new(), shape, ty };
     let n_inputs = draw.u.int_in_range(config.program.inputs.clone())?;
@@ -37,7 +40,9 @@ pub(super) fn recipe(u: &mut Unstructured<'_>, config: &Config) -> Result<Recipe
     let n_scalars = usize::from(draw.u.ratio(1u8, 8)?) * draw.u.int_in_range(1..=2usize)?;
     let scalars = (0..n_scalars).map(|_| draw.u.choose(&ELEMENTS).map(|ty| DataType::scalar(*ty)));
     let scalars = scalars.collect::<Result<_>>()?;
-    let n_stages = draw.u.int_in_range(config.program.stages.clone())?;
+    // Most programs have as few as there may be.
+    let stages = config.program.stages.clone();
+    let n_stages = if draw.u.ratio(3, 5)? { *stages.start() } else { draw.u.int_in_range(stages)? };
     let mut stages = Vec::new();
     for number in 0..n_stages {
         let stage = draw.stage(number + 1 == n_stages)?;
@@ -149,7 +154,7 @@ impl Draw<'_, '_, '_> {
         let guard = self.percent(self.config.program.guard_percent)?.then(|| self.guard(n_axes)).transpose()?;
         let lanes = self.percent(self.config.program.lanes_percent)?.then(|| self.u.choose(&[2, 3, 4, 8, 16]).copied());
         let through = self.percent(self.config.program.view_percent)?.then(|| self.view());
-        Ok(Stage {
+        let mut stage = Stage {
             target: Tensor { dtype, shape, layout, scope },
             is_output: self.u.ratio(1, 3)?,
             value,
@@ -159,7 +164,43 @@ impl Draw<'_, '_, '_> {
             lanes: lanes.transpose()?,
             wide: self.u.ratio(1, 12)?,
             through: through.transpose()?,
-        })
+        };
+        if self.percent(self.config.program.vectorized_percent)? {
+            self.vectorized(&mut stage)?;
+        }
+        Ok(stage)
+    }
+
+    /// Makes the last axis a loop over lanes of which a vector statement can be made, if its extent is one that vectors have
+    /// or a multiple of one.
+    fn vectorized(&mut self, stage: &mut Stage) -> Result<()> {
+        const LANES: [i64; 5] = [16, 8, 4, 3, 2];
+        let Some((last, &extent)) = stage.target.shape.iter().enumerate().next_back() else { return Ok(()) };
+        let fitting: Vec<i64> = LANES.into_iter().filter(|lanes| extent % lanes == 0).collect();
+        if fitting.is_empty() || stage.reduce.is_some() {
+            return Ok(());
+        }
+        let lanes = *self.u.choose(&fitting)?;
+        stage.target.dtype.lanes = 1;
+        (stage.guard, stage.lanes, stage.through) = (None, None, None);
+        for how in &mut stage.loops {
+            if how.kind == Kind::Vectorized {
+                how.kind = Kind::Parallel;
+            }
+            how.order = how.order.min(2);
+        }
+        if let Some(how) = stage.loops.get_mut(last) {
+            let split = (lanes < extent).then_some(lanes);
+            *how = Loop { kind: Kind::Vectorized, split, order: 3, ..Loop::default() };
+        }
+        // Lanes are next to each other in most layouts of the kind that passes leave alone.
+        if self.u.ratio(3, 4)? {
+            stage.target.layout = Layout::Plain;
+        }
+        if self.u.ratio(3, 4)? {
+            straighten(&mut stage.value);
+        }
+        Ok(())
     }
 
     fn reduce(&mut self, extents: Vec<i64>) -> Result<Reduce> {
@@ -311,4 +352,13 @@ impl Draw<'_, '_, '_> {
             _ => At::Axis(position, 1, 0),
         })
     }
+}
+
+/// Reads the element that is computed, everywhere.
+fn straighten(value: &mut Value) {
+    if let Value::Read(read) = value {
+        read.at.clear();
+        read.through = None;
+    }
+    parts_mut(value).into_iter().for_each(straighten);
 }

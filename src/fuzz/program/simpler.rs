@@ -211,7 +211,7 @@ fn parts(value: &Value) -> Vec<&Value> {
     }
 }
 
-fn parts_mut(value: &mut Value) -> Vec<&mut Value> {
+pub(super) fn parts_mut(value: &mut Value) -> Vec<&mut Value> {
     match value {
         Value::Constant(_) | Value::Index(_) | Value::Scalar(_) | Value::Read(_) => Vec::new(),
         Value::Unary(_, a) | Value::Convert(_, a) => vec![a],
