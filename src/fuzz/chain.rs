@@ -100,6 +100,23 @@ impl Chain {
     }
 }
 
+impl Link {
+    /// A program by itself.
+    pub fn first(func: PrimFunc) -> Self {
+        let places = vec![Place::default(); func.params.len()];
+        Self { pass: "input", func, places }
+    }
+
+    /// What a pass makes of this one, if the evidence is to be believed.
+    ///
+    /// # Errors
+    /// The evidence takes an element to no place, or does not say where the arguments are.
+    pub fn then(&self, pass: &'static str, func: PrimFunc, evidence: &Evidence) -> Result<Self, String> {
+        let places = moved(self, &func, evidence)?;
+        Ok(Self { pass, func, places })
+    }
+}
+
 /// Follows the parameters through one pass.
 fn moved(last: &Link, after: &PrimFunc, evidence: &Evidence) -> Result<Vec<Place>, String> {
     if last.func.params.len() != after.params.len() {
@@ -233,6 +250,15 @@ pub fn how() -> Config {
 }
 
 impl Link {
+    /// Whether no two elements of an argument are in one place.
+    pub fn is_one_to_one(&self) -> bool {
+        self.places.iter().flat_map(|place| &place.steps).all(|step| {
+            let mut to = step.to.clone();
+            to.sort_unstable();
+            to.windows(2).all(|pair| pair[0] != pair[1])
+        })
+    }
+
     /// The arguments of the first program in their places.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, PrimFunc, Stmt, StmtK
 
 use crate::claims::not_well_formed;
 use crate::concrete::tuple;
-use crate::judge::{Decision, Judge, Report, decide, vacuity};
+use crate::judge::{Decision, Judge, Report, decide, on_the_way, vacuity};
 use crate::lockstep::reads;
 use crate::map::{assume_addressable, fits, subterms};
 use crate::path::{Path, Site, Step, premises, sites};
@@ -234,19 +234,29 @@ pub(crate) fn bindings_of(path: &Path, names: &mut Names, model: &Assignment) ->
     bindings
 }
 
+/// That the access is outside, if it is. An index that reads memory may be anywhere: the others decide.
 fn outside(access: &Access, bindings: &Bindings) -> Option<Counterexample> {
-    let values = |exprs: &[Expr]| exprs.iter().map(|expr| expr.eval_index(bindings)).collect::<Result<Vec<_>, _>>();
-    let shape = values(&access.buffer.shape).ok()?;
-    let index = match values(&access.indices) {
-        Ok(index) => index,
-        Err(tilewright_ir::EvalError::Scalar { source, expr }) => {
-            return Some(at_point(&access.path, bindings, format!("{source} in `{expr}`")));
-        }
-        Err(_) => return None,
+    let (mut index, mut inside) = (Vec::new(), true);
+    for (at, extent) in access.indices.iter().zip(&access.buffer.shape) {
+        let extent = extent.eval_index(bindings).ok()?;
+        index.push(match at.eval_index(bindings) {
+            Ok(at) => {
+                inside &= (0..extent).contains(&at);
+                at.to_string()
+            }
+            Err(tilewright_ir::EvalError::Scalar { source, expr }) => {
+                return Some(at_point(&access.path, bindings, format!("{source} in `{expr}`")));
+            }
+            Err(_) if reads(at) => "?".to_owned(),
+            Err(_) => return None,
+        });
+    }
+    let shape: Vec<_> = access.buffer.shape.iter().filter_map(|extent| extent.eval_index(bindings).ok()).collect();
+    let index = match index.as_slice() {
+        [only] => only.clone(),
+        several => format!("({})", several.join(", ")),
     };
-    let inside = index.iter().zip(&shape).all(|(index, extent)| (0..*extent).contains(index));
-    let text =
-        format!("`{}` is at {}, outside {} of shape {}", access.text, tuple(&index), access.buffer, tuple(&shape));
+    let text = format!("`{}` is at {index}, outside {} of shape {}", access.text, access.buffer, tuple(&shape));
     (!inside).then(|| at_point(&access.path, bindings, text))
 }
 
@@ -273,10 +283,11 @@ pub(crate) fn bounds(judge: &Judge, access: &Access) -> Decision {
             break;
         }
     }
-    decide("bounds", result, &prover, from, |model| {
+    let decision = decide("bounds", result, &prover, from, |model| {
         let bindings = bindings_of(&access.path, &mut names, model);
         access.path.admits(&bindings).then(|| outside(access, &bindings)).flatten()
-    })
+    });
+    on_the_way(&access.path, decision)
 }
 
 /// Index arithmetic of a statement, each with the way to it: indices, loop bounds, integer conditions.
@@ -367,7 +378,7 @@ pub(crate) fn overflow(parts: &[(Expr, Path)], base: &Base<'_>) -> Decision {
         let decision = decide("overflow", result, &prover, from, |model| {
             too_large(part, path, &bindings_of(path, &mut names, model))
         });
-        match decision {
+        match on_the_way(path, decision) {
             (Verdict::Proved, how) => method = if method.contains("lemma") { method } else { how },
             other => return other,
         }

@@ -8,6 +8,7 @@ use tilewright_ir::{Expr, Var};
 use crate::enumerate::MAX_POINTS;
 use crate::kernel::{Consistency, Context, Failure};
 use crate::lemmas::Lemmas;
+use crate::path::Path;
 use crate::prove::Prover;
 use crate::record::{self, Proof, Record};
 use crate::solver::{Budget, Solver, SolverError};
@@ -194,11 +195,28 @@ pub(crate) fn decide(
         }
         Err(Failure::Refuted(model)) => match replay(&model) {
             Some(found) => (Verdict::Refuted(found), "z3 model, replayed".into()),
-            None => (Verdict::Unknown(format!("internal: the counterexample {model} does not replay")), "z3".into()),
+            None => (Verdict::Unknown(format!("internal: the counterexample {model} {NO_REPLAY}")), "z3".into()),
         },
         Err(failure) => (Verdict::Unknown(failure.to_string()), "z3".into()),
     }
 }
+
+/// A decision about the end of a way. Where something that is read decides who gets there, a model that does not replay is
+/// no contradiction: nobody knows what memory holds.
+pub(crate) fn on_the_way(path: &Path, decision: Decision) -> Decision {
+    match decision {
+        (Verdict::Unknown(reason), method) if reason.ends_with(NO_REPLAY) && path.asks_memory() => {
+            (Verdict::Unknown(MEMORY_DECIDES.into()), method)
+        }
+        decision => decision,
+    }
+}
+
+/// How the reason for a counterexample that fails in evaluation ends.
+const NO_REPLAY: &str = "does not replay";
+
+/// Why there is no counterexample where a way depends on memory.
+const MEMORY_DECIDES: &str = "it does not hold everywhere, and whether it has to depends on what is read on the way";
 
 /// The variables of `exprs` that are not among `bound`: symbolic extents.
 pub(crate) fn free_vars<'e>(exprs: impl IntoIterator<Item = &'e Expr>, bound: &[Var]) -> Vec<Var> {
@@ -227,6 +245,20 @@ mod tests {
     fn a_counterexample_that_does_not_replay_is_an_internal_error() {
         let invented = Err(Failure::Refuted(Assignment::new().with("i", 3)));
         assert!(matches!(decided(invented), Verdict::Unknown(reason) if reason.starts_with("internal")));
+    }
+
+    #[test]
+    fn a_counterexample_beyond_a_condition_on_memory_is_no_contradiction() {
+        let internal = || (Verdict::Unknown(format!("internal: the counterexample i = 3 {NO_REPLAY}")), String::new());
+        let table = tilewright_ir::Buffer::compact("t", tilewright_ir::DataType::INT32, vec![Expr::int(3)]);
+        let asks = |value: Expr| Path {
+            steps: vec![crate::path::Step::Guard(value.lt(Expr::int(3)), true)],
+            ..Path::default()
+        };
+        let of_memory = asks(Expr::load(&table, vec![Expr::int(0)]));
+        let reason = |path| on_the_way(path, internal()).0.to_string();
+        assert!(!reason(&of_memory).contains("internal") && reason(&of_memory).contains("what is read"));
+        assert!(reason(&asks(Expr::int(7))).contains("internal"));
     }
 
     #[test]

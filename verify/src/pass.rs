@@ -7,7 +7,7 @@ use crate::access::{Base, at_point, bindings_of, overflow};
 use crate::claims;
 use crate::concrete::tuple;
 use crate::fills;
-use crate::judge::{Decision, Judge, Report, decide, free_vars, vacuity};
+use crate::judge::{Decision, Judge, Report, decide, free_vars, on_the_way, vacuity};
 use crate::lanes;
 use crate::lockstep::{Goal, GoalKind, Lockstep, Relation, StorePair};
 use crate::map::{MapClaim, subterms};
@@ -402,10 +402,11 @@ fn proved(
     let goal = goal(&mut names);
     let from = prover.context().steps().len();
     let result = prover.prove(&goal).map(drop);
-    decide("goal", result, &prover, from, |model| {
+    let decision = decide("goal", result, &prover, from, |model| {
         let bindings = bindings_of(path, &mut names, model);
         path.admits(&bindings).then(|| replay(&bindings)).flatten()
-    })
+    });
+    on_the_way(path, decision)
 }
 
 /// Evaluates both stores on memory that nobody wrote: corresponding elements have the same made-up value. Finding no

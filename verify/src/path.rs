@@ -162,6 +162,14 @@ impl Path {
         (found, walk.complete)
     }
 
+    /// Whether something that is read decides who gets to the end of the way, or with which values.
+    pub(crate) fn asks_memory(&self) -> bool {
+        self.steps.iter().any(|step| match step {
+            Step::Loop(_, min, extent) => reads(min) || reads(extent),
+            Step::Let(_, value) | Step::Guard(value, _) => reads(value),
+        })
+    }
+
     /// Whether concrete values are an execution of this way: every loop and guard agrees.
     pub fn admits(&self, bindings: &Bindings) -> bool {
         let mut bindings = bindings.clone();

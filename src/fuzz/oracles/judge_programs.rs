@@ -5,10 +5,14 @@
 //! |---|---|
 //! | a program alone | an access that is proved to lie in its buffer, or a texel proved to be defined or free of races, and a trap |
 //! | a pass | a verdict of *refuted* where runs agree; of *proved* where they differ; an internal error of the judge |
-//! | the program after it with one change, or a lie in the evidence | *proved*, and runs differ or trap |
-//! | the same | an access that is refuted, where there is nothing to run into it, and no trap |
+//! | the program after it with one change, or a lie in the evidence | *proved*, and runs differ or trap, or an argument has no place |
+//! | that program by itself | an access that is refuted, where there is nothing to run into it, and no trap |
+//!
+//! Programs are smaller than those of other oracles, and the judge has a small budget: many programs show more than large ones.
 
 mod runs;
+
+use std::time::Duration;
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
@@ -23,6 +27,13 @@ use crate::fuzz::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::fuzz::program::ProgramCase;
 use crate::passes::{DEFAULT_PIPELINE, pass_by_name};
 
+/// Most elements of a tensor, and the largest extent.
+const ELEMENTS: i64 = 256;
+const LARGEST: i64 = 33;
+/// What Z3 may spend on a question, and for how long it may think as a safety net.
+const RLIMIT: u32 = 200_000;
+const TIMEOUT: Duration = Duration::from_secs(1);
+
 /// A program, and what is changed in it after its passes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -36,12 +47,7 @@ pub struct JudgedCase {
 impl Case for JudgedCase {
     fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
         let changes = vec![u.arbitrary()?, u.arbitrary()?, u.arbitrary()?];
-        // Small programs: the judge decides them the sooner, and their runs say as much.
-        let mut small = config.clone();
-        small.extents.elements = small.extents.elements.min(512);
-        small.extents.largest = small.extents.largest.min(33);
-        small.program.depth = 0..=2;
-        small.program.stages = 1..=2;
+        let mut small = small(config);
         if u.ratio(1, 4)? {
             small.program.texture_percent = 60;
             small.program.loop_percent = 60;
@@ -63,6 +69,27 @@ impl Case for JudgedCase {
     fn text(&self) -> String {
         self.program.text()
     }
+
+    fn pinned(&self) -> Option<Self> {
+        Some(Self { program: self.program.pinned()?, changes: self.changes.clone() })
+    }
+}
+
+/// The same ranges, but that programs stay small.
+fn small(config: &Config) -> Config {
+    let mut config = config.clone();
+    let least = |range: &std::ops::RangeInclusive<usize>, most: usize| {
+        *range.start()..=most.clamp(*range.start(), *range.end())
+    };
+    let (extents, program) = (&mut config.extents, &mut config.program);
+    extents.rank = least(&extents.rank, 4);
+    extents.largest = extents.largest.min(LARGEST);
+    extents.elements = extents.elements.min(ELEMENTS);
+    program.inputs = least(&program.inputs, 2);
+    program.stages = least(&program.stages, 2);
+    program.depth = least(&program.depth, 2);
+    config.layout.operations = least(&config.layout.operations, 4);
+    config
 }
 
 /// The oracle.
@@ -89,8 +116,7 @@ impl JudgePrograms {
     /// # Errors
     /// There is no solver that will do.
     pub fn new(_: &Environment) -> Result<Self, String> {
-        let timeout = std::time::Duration::from_secs(2);
-        let budget = Budget { threads: 1, timeout, rlimit: 500_000, ..Budget::default() };
+        let budget = Budget { threads: 1, timeout: TIMEOUT, rlimit: RLIMIT, ..Budget::default() };
         Ok(Self { judge: Judge::new(budget).map_err(|error| error.to_string())? })
     }
 
@@ -99,6 +125,9 @@ impl JudgePrograms {
         let reports = self.judge.check_pass(step.before, step.after, step.evidence);
         let worst = Verdict::worst(reports.iter().map(|report| report.verdict.clone()));
         tally.count(&format!("passes {}", worst.as_ref().map_or("without obligation", Verdict::word)), 1);
+        for report in &reports {
+            tally.count(&format!("{} {}", report.obligation, report.verdict.word()), 1);
+        }
         let seen = both(step.before, step.after, step.evidence, step.seed);
         if let Seen::Same(compared) = &seen {
             tally.count("values compared", *compared);
@@ -107,7 +136,7 @@ impl JudgePrograms {
             return Err(fails("the judge contradicts itself", step, report));
         }
         match (reports.iter().find(|report| !report.verdict.is_proved()), seen) {
-            (None, Seen::Differ(how)) => {
+            (None, Seen::Differ(how) | Seen::NoPlace(how)) => {
                 let what = format!("{} is proved, and the result differs", step.name);
                 Err(Failure::outcome(what, format!("{how}\n{}", shown(step))))
             }
@@ -120,7 +149,7 @@ impl JudgePrograms {
                 Err(Failure::outcome(what, format!("{how}; {}", line(report))))
             }
             (Some(report), _) => {
-                tally.count(&format!("open: {} {}", step.name, report.obligation), 1);
+                tally.count(&format!("open: {} {}: {}", step.name, report.obligation, reason(&report.verdict)), 1);
                 open.get_or_insert_with(|| format!("{} {} {}", step.name, report.obligation, report.verdict.word()));
                 Ok(())
             }
@@ -134,10 +163,16 @@ impl JudgePrograms {
             tally.count("changes that are malformed", 1);
             return Ok(());
         }
-        let seen = both(step.before, step.after, step.evidence, step.seed);
-        let Seen::Differ(how) = seen else {
-            tally.count("changes that change nothing", 1);
-            return Ok(());
+        let how = match both(step.before, step.after, step.evidence, step.seed) {
+            Seen::Differ(how) | Seen::NoPlace(how) => how,
+            Seen::Same(_) => {
+                tally.count("changes that change nothing", 1);
+                return Ok(());
+            }
+            Seen::Nothing => {
+                tally.count("changes that cannot be run", 1);
+                return Ok(());
+            }
         };
         let reports = self.judge.check_pass(step.before, step.after, step.evidence);
         let worst = Verdict::worst(reports.iter().map(|report| report.verdict.clone()));
@@ -149,7 +184,8 @@ impl JudgePrograms {
             let what = format!("a changed {} is proved, and the result differs", step.name);
             return Err(Failure::outcome(what, format!("{how}\n{}", shown(step))));
         }
-        self.alone(step.after, &reports, tally)
+        // What is said of claims is not said of accesses: the program is asked about by itself.
+        self.alone(step.after, &self.judge.check_program(step.after), tally)
     }
 
     /// A program by itself: what is proved of its accesses, and refuted, against a run.
@@ -253,6 +289,17 @@ impl Oracle for JudgePrograms {
 
 fn is_internal(verdict: &Verdict) -> bool {
     matches!(verdict, Verdict::Unknown(reason) if reason.starts_with("internal"))
+}
+
+/// Why something is open, without the names and numbers of the program.
+fn reason(verdict: &Verdict) -> String {
+    let text = match verdict {
+        Verdict::Unknown(reason) => reason,
+        _ => return verdict.word().to_owned(),
+    };
+    let plain = text.split('`').step_by(2).collect::<Vec<_>>().join("_");
+    let plain: String = plain.chars().filter(|letter| !letter.is_ascii_digit()).take(90).collect();
+    plain.trim().to_owned()
 }
 
 fn line(report: &Report) -> String {

@@ -1,14 +1,13 @@
 //! What runs say of two programs, or of one.
 
-use tilewright_interp::{Arguments, Config as Interp, Observers, Order, RunError, Tensor, TrapKind, fill, run};
+use tilewright_interp::{Arguments, Config as Interp, Observers, Order, RunError, TrapKind, run};
 use tilewright_ir::{Evidence, PrimFunc, validate};
 
-use crate::harness::engine::{Program, Status};
-use crate::harness::interpreter::Interpreter;
-use crate::harness::stages::{Config, Stage, run_chain};
+use crate::fuzz::chain::{Blank, Link, differences, is_written};
+use crate::fuzz::inputs::arguments;
 
 /// Iterations of a run, at most.
-const FUEL: u64 = 1 << 20;
+const FUEL: u64 = 1 << 18;
 
 /// What came of running two programs.
 #[derive(Debug)]
@@ -17,37 +16,59 @@ pub(super) enum Seen {
     Same(u64),
     /// How they differ; or the second one traps.
     Differ(String),
+    /// The evidence takes elements of an argument to no place, or two to one.
+    NoPlace(String),
     /// The first has no meaning by itself, or takes too long.
     Nothing,
 }
 
-fn interp(order: Order, race: bool) -> Interpreter {
+fn interp(order: Order, race: bool) -> Interp {
     let observers = Observers { defined: true, race };
-    Interpreter { config: Interp { threads: 1, fuel: Some(FUEL), observers, order, ..Interp::default() } }
+    Interp { threads: 1, fuel: Some(FUEL), observers, order, max_bytes: 1 << 26 }
 }
 
 /// Runs both: in order and watching for races, then other values in another order.
 pub(super) fn both(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence, seed: u64) -> Seen {
-    let engines = [(interp(Order::Program, true), seed), (interp(Order::Shuffled(seed | 1), false), seed ^ 1)];
+    let first = Link::first(before.clone());
+    let second = match first.then("after", after.clone(), evidence) {
+        Ok(second) => second,
+        Err(why) => return Seen::NoPlace(why),
+    };
+    if !second.is_one_to_one() {
+        return Seen::NoPlace("two elements are taken to one place".to_owned());
+    }
     let mut compared = 0;
-    for (engine, seed) in engines {
-        let stages = [
-            Stage { name: "before", program: Program::Func(before), evidence: None, reassociates: false },
-            Stage { name: "after", program: Program::Func(after), evidence: Some(evidence), reassociates: false },
-        ];
-        let Ok(report) = run_chain(&stages, &Config { seed, symbols: Vec::new() }, &engine, &[]) else {
-            return Seen::Nothing;
-        };
-        let [first, second] = report.engines.as_slice() else { return Seen::Nothing };
-        if first.status != Status::Ok || second.status == Status::Skipped {
-            return Seen::Nothing;
+    for (how, seed) in [(interp(Order::Program, true), seed), (interp(Order::Shuffled(seed | 1), false), seed ^ 1)] {
+        match once(&first, &second, &how, seed) {
+            Seen::Same(lanes) => compared += lanes,
+            other => return other,
         }
-        if second.status != Status::Ok {
-            return Seen::Differ(second.first.as_ref().map_or_else(|| second.detail.clone(), ToString::to_string));
-        }
-        compared += second.compared;
     }
     Seen::Same(compared)
+}
+
+fn once(first: &Link, second: &Link, how: &Interp, seed: u64) -> Seen {
+    let Ok(inputs) = arguments(&first.func, seed) else { return Seen::Nothing };
+    let is_written = is_written(&first.func);
+    let mut left = inputs.clone();
+    if first.run(&mut left, how).is_err() {
+        return Seen::Nothing;
+    }
+    let Ok(expected) = first.unpack(&left, &inputs, &is_written) else { return Seen::Nothing };
+    let mut packed = match second.pack(&inputs, Blank::Undefined) {
+        Ok(packed) => packed,
+        Err(why) => return Seen::NoPlace(why),
+    };
+    match second.run(&mut packed, how) {
+        Ok(_) => {}
+        Err(RunError::Trap(trap)) if trap.kind == TrapKind::FuelExhausted => return Seen::Nothing,
+        Err(RunError::Trap(trap)) => return Seen::Differ(trap.to_string()),
+        Err(RunError::Input(_)) => return Seen::Nothing,
+    }
+    match second.unpack(&packed, &inputs, &is_written).map(|got| differences(&first.func, &expected, &got)) {
+        Ok((lanes, None)) => Seen::Same(lanes),
+        Ok((_, Some(how))) | Err(how) => Seen::Differ(how),
+    }
 }
 
 /// What a program did that has no meaning.
@@ -61,18 +82,8 @@ pub(super) struct Trapped {
 /// Runs a program by itself, watching for races or not: none if it cannot be run here, else the trap, if there was one.
 #[expect(clippy::option_option, reason = "nothing known, no trap, a trap")]
 pub(super) fn alone(func: &PrimFunc, watched: bool) -> Option<Option<Trapped>> {
-    let mut tensors = Vec::new();
-    for (position, (_, buffer)) in (0..).zip(&func.buffer_map) {
-        let extents = buffer.const_shape()?;
-        let shape: Vec<u64> = extents.iter().map(|&extent| u64::try_from(extent).ok()).collect::<Option<_>>()?;
-        let mut tensor = Tensor::undefined(buffer.dtype, &shape).ok()?;
-        fill(&mut tensor, position);
-        tensors.push(tensor);
-    }
-    if tensors.len() != func.params.len() {
-        return None;
-    }
-    match run(validate(func).ok()?, &mut Arguments::tensors(tensors), &interp(Order::Program, watched).config) {
+    let mut inputs: Arguments = arguments(func, 1).ok()?;
+    match run(validate(func).ok()?, &mut inputs, &interp(Order::Program, watched)) {
         Ok(_) => Some(None),
         Err(RunError::Trap(trap)) if trap.kind == TrapKind::FuelExhausted => None,
         Err(RunError::Trap(trap)) => Some(Some(Trapped {
