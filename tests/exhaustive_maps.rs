@@ -3,15 +3,63 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-mod family;
-
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use family::{Generated, Op, broken, generated, single};
 use rayon::prelude::*;
 use tilewright::algebra;
+use tilewright::fuzz::map::{Generated, MapRecipe, Op};
 use tilewright_ir::{Bindings, Expr, IndexMap, InverseClaim};
 use tilewright_verify::{Config, Judge, MapClaim, Verdict};
+
+/// The map that a sequence of operations makes of a shape.
+fn generated(shape: &[i64], ops: &[Op]) -> Generated {
+    MapRecipe { shape: shape.to_vec(), ops: ops.to_vec(), symbolic: Vec::new() }.build().unwrap()
+}
+
+/// Every operation with small numbers, on any of the first `rank` axes.
+fn single(rank: usize) -> Vec<Op> {
+    let mut ops = Vec::new();
+    for axis in 0..rank {
+        ops.extend([2, 3, 4].map(|by| Op::Split(axis, by)));
+        ops.extend([Op::Pad(axis, 0, 1), Op::Pad(axis, 1, 0), Op::Pad(axis, 2, 1)]);
+        ops.extend([
+            Op::Rotate(axis, 1),
+            Op::Rotate(axis, 3),
+            Op::Reverse(axis),
+            Op::Again(axis, 2),
+            Op::Cases(axis, 2),
+        ]);
+        if axis + 1 < rank {
+            ops.extend([Op::Fuse(axis), Op::Swap(axis), Op::PaddedRows(axis), Op::Swizzle(axis)]);
+            ops.extend([Op::Tile(axis, 2, 3), Op::Tile(axis, 3, 2)]);
+        }
+    }
+    ops
+}
+
+/// The map with a mistake in one of its outputs, as people make them: floor for ceil in the shape, a wrong divisor, swapped
+/// extents, an index left out.
+fn broken(good: &Generated) -> Vec<Generated> {
+    let mut found = Vec::new();
+    let mut push = |outputs: Vec<Expr>, shape: Vec<Expr>| {
+        let (vars, domain) = (good.map.vars().to_vec(), good.map.domain().to_vec());
+        let map = IndexMap::new(vars, domain, outputs, Vec::new()).unwrap();
+        found.push(Generated { map, shape, symbols: Vec::new() });
+    };
+    let rank = good.shape.len();
+    for at in 0..rank {
+        let mut less = good.shape.clone();
+        less[at] = Expr::int(i64::try_from(value(&less[at])).unwrap() - 1);
+        push(good.map.outputs().to_vec(), less);
+        let mut outputs = good.map.outputs().to_vec();
+        outputs[at] = outputs[at].clone().floor_div(Expr::int(2));
+        push(outputs, good.shape.clone());
+        let mut outputs = good.map.outputs().to_vec();
+        outputs[at] = outputs[(at + 1) % rank].clone();
+        push(outputs, good.shape.clone());
+    }
+    found
+}
 
 /// What brute force says about a map, and how often each verdict was given.
 type Counts = BTreeMap<(&'static str, &'static str), usize>;

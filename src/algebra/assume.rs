@@ -178,7 +178,7 @@ impl Ranges {
             if factor.is_zero() || factor.atoms().contains(&atom) {
                 continue;
             }
-            let quotient = Atom::Div(Box::new(x.clone()), Box::new(by.clone()));
+            let quotient = Atom::Div(x.clone().into(), by.clone().into());
             let beside = x.minus(&atom.into())?;
             let written = by.times(&quotient.into())?.minus(&beside)?;
             result = others.plus(&factor.times(&written)?)?;
@@ -190,7 +190,7 @@ impl Ranges {
     pub(super) fn out_of_multiples(&self, poly: Poly) -> Option<Poly> {
         let mut result = poly;
         for (x, by) in &self.multiples {
-            let quotient = Atom::Div(Box::new(x.clone()), Box::new(by.clone()));
+            let quotient = Atom::Div(x.clone().into(), by.clone().into());
             let (factor, others) = result.by_atom(&quotient);
             if factor.is_zero() {
                 continue;

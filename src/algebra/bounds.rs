@@ -3,12 +3,12 @@
 use tilewright_ir::{BinaryOp, Expr, MathFn, UnaryOp};
 
 use super::interval::{End, Interval};
-use super::poly::{Atom, Key, Poly, Term};
+use super::poly::{Atom, Key, Poly};
 use super::ranges::{Known, Ranges};
 
 impl Ranges {
     pub(super) fn interval(&self, poly: &Poly) -> Interval {
-        let products = poly.terms().map(|Term { coef, mono }| {
+        let products = poly.pairs().map(|(mono, coef)| {
             let factors = mono.iter().map(|atom| self.atom_interval(atom));
             factors.fold(Interval::point(coef), Interval::times)
         });

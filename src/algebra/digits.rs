@@ -25,6 +25,7 @@ use self::sums::{Digit, Space, Sum};
 use super::poly::Poly;
 use super::ranges::Ranges;
 use super::rewrite::Simplifier;
+use super::work;
 
 /// How often a digit is split at most.
 const MAX_SPLITS: usize = 64;
@@ -39,6 +40,7 @@ pub fn digit_certificate(
     meaning: Option<&IndexMap>,
     assumptions: &[Expr],
 ) -> Option<DigitCertificate> {
+    let _limit = work::limit(work::MAP);
     let multiples = Multiples::of(assumptions);
     if !multiples.is_empty() {
         return multiples.certificate(map, shape, inverse, meaning, assumptions);

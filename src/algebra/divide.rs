@@ -12,18 +12,22 @@
 //! | `x % d + y` | | `(x + y) % d` | always |
 //! | `x % a`, `a = d*m` | `(x // d) % m` | `x % d` | always |
 
+use std::sync::Arc;
+
 use tilewright_ir::sabotage::{self, Fault};
 use tilewright_ir::{BinaryOp, Expr};
 
 use super::poly::{Atom, Key, Poly, Term};
 use super::rewrite::Simplifier;
+use super::work;
 
 type Pair = (Poly, Poly);
 
 impl Simplifier<'_> {
     /// `dividend // divisor` and `dividend % divisor`; none if the divisor may be below 1.
     pub(super) fn divide(&self, dividend: &Poly, divisor: &Poly) -> Option<Pair> {
-        if !self.ranges.prove_nonneg(&divisor.plus_const(-1)?) {
+        let _limit = work::limit(work::EXPRESSION);
+        if !work::step() || !self.ranges.prove_nonneg(&divisor.plus_const(-1)?) {
             return None;
         }
         let (whole, rest) = if self.ranges.multiples.is_empty() {
@@ -133,9 +137,8 @@ impl Simplifier<'_> {
 
 /// Both as they are.
 fn atoms(dividend: &Poly, divisor: &Poly) -> Pair {
-    let boxed = || (Box::new(dividend.clone()), Box::new(divisor.clone()));
-    let ((a, b), (c, d)) = (boxed(), boxed());
-    (Atom::Div(a, b).into(), Atom::Mod(c, d).into())
+    let (x, by) = (Arc::new(dividend.clone()), Arc::new(divisor.clone()));
+    (Atom::Div(x.clone(), by.clone()).into(), Atom::Mod(x, by).into())
 }
 
 /// Writes `dividend` as `quotient * divisor + rest`, term by term. By one term, the constant of the rest is in

@@ -23,6 +23,7 @@ mod samples;
 mod subspace;
 #[cfg(test)]
 mod tests;
+mod work;
 
 pub use compose::{compose, equal};
 pub use digits::digit_certificate;

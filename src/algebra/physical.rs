@@ -11,6 +11,7 @@ use super::poly::{Atom, Key, Poly, Term};
 use super::ranges::Ranges;
 use super::rewrite::Simplifier;
 use super::samples::instances;
+use super::work;
 
 /// The shape that the indices of a map need.
 #[derive(Clone, Debug)]
@@ -74,6 +75,7 @@ pub fn physical_shape_above_zero(map: &IndexMap, assumptions: &[Expr]) -> Result
 }
 
 fn shape(map: &IndexMap, assumptions: &[Expr], clipped: bool) -> Result<PhysicalShape, Diagnostic> {
+    let _limit = work::limit(work::MAP);
     let ranges = known_of(map, assumptions);
     let mut shape = PhysicalShape { extents: Vec::new(), padded_axes: Vec::new() };
     for (axis, output) in map.outputs().iter().enumerate() {

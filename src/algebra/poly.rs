@@ -5,6 +5,7 @@
 //! leaves 128 bits, or a product with too many terms, gives none, and the caller leaves the expression as it was.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use tilewright_ir::{Expr, Var};
 
@@ -15,15 +16,15 @@ const MAX_TERMS: usize = 128;
 #[derive(Clone, Debug)]
 pub(super) struct Key(pub(super) Expr);
 
-/// What a polynomial does not look into.
+/// What a polynomial does not look into. Parts are shared: proofs copy polynomials at every step.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Atom {
     /// A variable, a load, a `min`, ...: everything that is neither a sum, a product nor a division.
     Opaque(Key),
     /// Floor quotient; the divisor is at least 1.
-    Div(Box<Poly>, Box<Poly>),
+    Div(Arc<Poly>, Arc<Poly>),
     /// Floor remainder; the divisor is at least 1.
-    Mod(Box<Poly>, Box<Poly>),
+    Mod(Arc<Poly>, Arc<Poly>),
 }
 
 /// A product of atoms, sorted; empty is 1.
@@ -162,7 +163,8 @@ impl Poly {
         }
     }
 
-    fn pairs(&self) -> impl Iterator<Item = (&[Atom], i128)> + '_ {
+    /// The terms where they stand: products and coefficients.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (&[Atom], i128)> + '_ {
         let constant = (self.constant != 0).then_some((&[] as &[Atom], self.constant));
         constant.into_iter().chain(self.rest.iter().map(|(mono, coef)| (mono.as_slice(), *coef)))
     }

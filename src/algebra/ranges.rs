@@ -9,6 +9,7 @@ use tilewright_ir::{Expr, Var};
 use super::interval::Interval;
 use super::poly::{Atom, Key, Poly};
 use super::rewrite::Simplifier;
+use super::work;
 
 /// Replacements of an atom by its bound before a proof is given up.
 const FUEL: u32 = 48;
@@ -130,6 +131,7 @@ impl Ranges {
 
     /// Whether `poly >= 0` follows from what is known. A fact is used once; what remains has to follow from the ranges.
     pub(super) fn prove_nonneg(&self, poly: &Poly) -> bool {
+        let _limit = work::limit(work::PROOF);
         let by_ranges = |poly: &Poly| self.nonneg(poly, &mut FUEL.clone());
         by_ranges(poly)
             || self.facts.iter().take(MAX_FACTS).any(|fact| {
@@ -148,12 +150,24 @@ impl Ranges {
         if self.plainly_nonneg(poly) {
             return true;
         }
-        if *fuel == 0 {
+        if *fuel == 0 || !work::step() || self.attains_interval(poly) {
             return false;
         }
         [false, true]
             .into_iter()
             .any(|relaxed| self.bound(poly, false, relaxed, fuel).is_some_and(|least| self.plainly_nonneg(&least)))
+    }
+
+    /// Whether a polynomial takes the ends of its interval: a sum of variables, each between two numbers.
+    fn attains_interval(&self, poly: &Poly) -> bool {
+        poly.pairs().all(|(mono, _)| match mono {
+            [] => true,
+            [Atom::Opaque(Key(Expr::Var(var)))] => match self.known.get(var) {
+                Some(Known::Index { min, last, .. }) => min.as_const().is_some() && last.as_const().is_some(),
+                Some(Known::Symbol(_)) | None => false,
+            },
+            _ => false,
+        })
     }
 
     fn plainly_nonneg(&self, poly: &Poly) -> bool {
@@ -177,7 +191,7 @@ impl Ranges {
             let Some(sum) = factor.scaled(least).and_then(|extra| shifted.plus(&extra)) else { return false };
             shifted = sum;
         }
-        shifted.terms().all(|term| term.coef >= 0)
+        shifted.pairs().all(|(_, coef)| coef >= 0)
     }
 
     /// A lower (or upper) bound of a polynomial: indices and divisions are replaced by their bounds until only
@@ -188,7 +202,7 @@ impl Ranges {
             // Divisions before variables, inner loops before outer ones: the order of atoms, from the back.
             let next = bound.atoms().into_iter().rev().find(|atom| self.has_bounds(atom));
             let Some(atom) = next else { return self.out_of_multiples(bound) };
-            *fuel = fuel.checked_sub(1)?;
+            *fuel = fuel.checked_sub(1).filter(|_| work::step())?;
             let (factor, rest) = bound.by_atom(&atom);
             let positive = if self.nonneg(&factor, fuel) {
                 true
@@ -210,7 +224,11 @@ impl Ranges {
                 interval.least().is_some() && interval.greatest().is_some()
             }
             // A quotient of symbolic extents stands for itself.
-            Atom::Div(a, _) | Atom::Mod(a, _) => a.vars().iter().any(|var| self.is_index(var)),
+            Atom::Div(a, _) | Atom::Mod(a, _) => {
+                let mut moves = false;
+                a.each_var(&mut |var| moves = moves || self.is_index(var));
+                moves
+            }
         }
     }
 
@@ -252,12 +270,14 @@ impl Ranges {
 
     /// The greatest value, as a polynomial in symbolic extents: an upper bound.
     pub(super) fn greatest(&self, poly: &Poly) -> Option<Poly> {
+        let _limit = work::limit(work::PROOF);
         let mut fuel = FUEL;
         self.bound(poly, true, false, &mut fuel).filter(|bound| !self.moves(bound))
     }
 
     /// The least value, as a polynomial in symbolic extents: a lower bound.
     pub(super) fn least(&self, poly: &Poly) -> Option<Poly> {
+        let _limit = work::limit(work::PROOF);
         let mut fuel = FUEL;
         self.bound(poly, false, false, &mut fuel).filter(|bound| !self.moves(bound))
     }

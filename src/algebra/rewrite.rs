@@ -17,6 +17,7 @@ use tilewright_ir::{BinaryOp, Expr, TypeClass, UnaryOp};
 use super::bits::xor_of;
 use super::poly::{Atom, Key, Poly, Term};
 use super::ranges::Ranges;
+use super::work;
 
 /// Steps before an expression is left as it is.
 const FUEL: u32 = 20_000;
@@ -43,6 +44,7 @@ impl<'a> Simplifier<'a> {
 
     /// The same value in fewer or plainer operations.
     pub(crate) fn simplify(&self, expr: &Expr) -> Expr {
+        let _limit = work::limit(work::EXPRESSION);
         if !self.step() {
             return expr.clone();
         }
@@ -65,11 +67,12 @@ impl<'a> Simplifier<'a> {
     fn step(&self) -> bool {
         let left = self.fuel.get();
         self.fuel.set(left.saturating_sub(1));
-        left > 0
+        left > 0 && work::step()
     }
 
     /// The expression as a polynomial; none if it is no signed integer of one lane, or a division in it might trap.
     pub(super) fn poly(&self, expr: &Expr) -> Option<Poly> {
+        let _limit = work::limit(work::EXPRESSION);
         if !self.step() || !is_index_type(expr) {
             return None;
         }
@@ -153,6 +156,9 @@ impl<'a> Simplifier<'a> {
             let Atom::Mod(x, by) = atom else { return None };
             let mut mono = term.mono.clone();
             mono.remove(position);
+            // Its quotient stands somewhere in the sum, times a multiple of this.
+            let step = term.coef.checked_mul(by.content())?;
+            poly.pairs().any(|(other, coef)| other != term.mono && coef.checked_rem(step) == Some(0)).then_some(())?;
             let factor = Poly::from(Term { coef: term.coef, mono });
             let (quotient, _) = self.divide(x, by)?;
             let high = factor.times(&quotient.times(by)?)?;

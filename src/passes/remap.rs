@@ -91,16 +91,23 @@ impl Rewrite for Remap<'_> {
     }
 
     fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Diagnostic> {
-        let (ranges, span) = (self.ranges.clone(), self.span);
+        let span = self.span;
         self.span = stmt.span.or(span);
-        if let StmtKind::For(inner) = &stmt.kind {
-            self.ranges = inside(&ranges, inner);
-        }
+        let outer = match &stmt.kind {
+            StmtKind::For(inner) => {
+                let inside = inside(&self.ranges, inner);
+                Some(std::mem::replace(&mut self.ranges, inside))
+            }
+            _ => None,
+        };
         let mut rewritten = self.stmt_children(stmt)?;
         if let (StmtKind::Store { buffer, .. }, StmtKind::Store { indices, .. }) = (&stmt.kind, &mut rewritten.kind) {
             *indices = self.indices(buffer, std::mem::take(indices))?;
         }
-        (self.ranges, self.span) = (ranges, span);
+        self.span = span;
+        if let Some(outer) = outer {
+            self.ranges = outer;
+        }
         Ok(rewritten)
     }
 }

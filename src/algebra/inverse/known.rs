@@ -91,6 +91,6 @@ pub(super) fn atom(base: &Poly, place: &Poly, modulus: Option<&Poly>) -> Option<
         None if whole => None,
         None => Some(quotient()),
         Some(modulus) if whole => Some(Atom::Mod(base.clone().into(), modulus.clone().into())),
-        Some(modulus) => Some(Atom::Mod(Box::new(quotient().into()), modulus.clone().into())),
+        Some(modulus) => Some(Atom::Mod(Poly::from(quotient()).into(), modulus.clone().into())),
     }
 }

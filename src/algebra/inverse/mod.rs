@@ -28,6 +28,7 @@ use super::physical::known_of;
 use super::ranges::Ranges;
 use super::rewrite::Simplifier;
 use super::samples::{collision, holds, instances};
+use super::work;
 use solve::Solver;
 
 /// The inverse of a map on a physical shape, and its exact padding.
@@ -55,6 +56,7 @@ pub fn inverse(map: &IndexMap, physical: &[Expr], assumptions: &[Expr]) -> Resul
         let message = format!("the map has {} outputs, the shape {} axes", map.outputs().len(), physical.len());
         return Err(Diagnostic::error("rank", None, message));
     }
+    let _limit = work::limit(work::MAP);
     let vars = physical_vars(map);
     if let Some((outputs, reached)) = numeral::solutions(map, physical, &vars) {
         return Ok(named(map, physical, InverseClaim { vars, outputs, padding: negate(&reached) }));

@@ -11,6 +11,12 @@
 //! quotient and one remainder, and a place is reached exactly where each index that they come to is below its extent. What is
 //! not so plain (offsets, strides, digits that stand twice) is left to the rules. Of an index that is only ever subtracted
 //! the digits are those of its distance from the last one.
+//!
+//! Such a claim is not tried on points, as those of the rules are, because it cannot be wrong. The weights of an output begin
+//! with 1 and each divides the next, so every place below the extent is one sum of parts below the rooms; a part is the digit
+//! that stands there. All digits but the last of an index have exactly their room, so the parts that belong to an index make
+//! one number, and no two choices of parts the same one. That number is a logical index exactly where it is below the extent,
+//! and then its digits are the parts; where the parts cannot reach the extent nothing needs to be said.
 
 use tilewright_ir::{BinaryOp, Expr, IndexMap, ScalarType, Var};
 
@@ -142,10 +148,11 @@ impl Numerals<'_> {
         if greatest < by {
             return Ok((quotient, rest));
         }
-        let cut = rest.places.iter().find_map(|Place { axis, digit, weight }| {
+        // A weight that does not divide is one that may be above the divisor.
+        let cut = rest.places.iter().filter(|place| by % place.weight == 0).find_map(|Place { axis, digit, weight }| {
             let (of, at) = (&self.axes[*axis], by / weight);
             let fits = of.radices.get(*digit).is_none_or(|radix| radix % at == 0 && *radix != at);
-            let cuts = by % weight == 0 && at > 1 && fits && of.extent_of(*digit) > at;
+            let cuts = at > 1 && fits && of.extent_of(*digit) > at;
             cuts.then_some(Stop::Split { axis: *axis, digit: *digit, by: at })
         });
         Err(cut.unwrap_or(Stop::Fail))
@@ -265,6 +272,8 @@ pub(super) fn solutions(map: &IndexMap, physical: &[Expr], vars: &[Var]) -> Opti
         let index = strided.map(scaled).collect::<Option<Vec<_>>>()?.into_iter().reduce(|sum, part| sum + part);
         let mut index = index.unwrap_or(Expr::int_of(0, ty)?);
         let last: i128 = values.iter().enumerate().map(|(digit, (_, count))| (count - 1) * axis.stride(digit)).sum();
+        // All that is computed at a place, reached or not, fits.
+        Expr::int_of(last, ty)?;
         if last >= axis.extent {
             // A whole number of strides would be said of the last digit alone.
             if axis.reversed || values.len() > 1 && axis.extent % axis.stride(values.len() - 1) == 0 {
@@ -329,6 +338,7 @@ mod tests {
             ["lambda i, j: [i, j ^ (i % 8)]", "61,8"],
             ["lambda i, j: [i, i % 4, j]", "17,9"],
             ["lambda i, j: [i * 1020 + j]", "1023,1021"],
+            ["lambda i: [i * 4 // 16, i * 4 % 16 // 3, i * 4 % 16 % 3]", "5"],
             ["lambda i: [i * 2]", "5"],
             ["lambda i: [i // 2]", "5"],
         ] {

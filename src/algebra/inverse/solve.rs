@@ -11,6 +11,8 @@
 //! | matrix | `x ^ x // 2 == v`, `x < 2^k` | each bit of `x` as an exclusive or of bits of `v` |
 //! | elimination | `i + j == v`, `i - j == w` | `2*i == v + w` |
 
+use std::sync::Arc;
+
 use tilewright_ir::{BinaryOp, Expr, IndexMap, Var};
 
 use super::super::bits::{bits_limit, xor_of, xor_operands};
@@ -242,6 +244,7 @@ impl<'a> Solver<'a> {
             return;
         }
         let one = Poly::constant(1);
+        let unwrap = Arc::unwrap_or_clone;
         let digit = match atom {
             Atom::Opaque(Key(expr)) => {
                 return match Simplifier::new(self.ranges).poly(&expr).filter(|sum| sum.as_atom().is_none()) {
@@ -249,10 +252,10 @@ impl<'a> Solver<'a> {
                     None => self.opaque.push((expr, value)),
                 };
             }
-            Atom::Div(base, by) => Digit { base: *base, place: *by, modulus: None, value },
+            Atom::Div(base, by) => Digit { base: unwrap(base), place: unwrap(by), modulus: None, value },
             Atom::Mod(base, by) => match in_quotient(&base) {
-                Some((base, place)) => Digit { base, place, modulus: Some(*by), value },
-                None => Digit { base: *base, place: one, modulus: Some(*by), value },
+                Some((base, place)) => Digit { base, place, modulus: Some(unwrap(by)), value },
+                None => Digit { base: unwrap(base), place: one, modulus: Some(unwrap(by)), value },
             },
         };
         self.digits.push(digit);

@@ -133,15 +133,15 @@ impl Trial {
         self.fault.is_some_and(|row| !row.is_decoy)
     }
 
-    fn is_finished(&self, share: Duration) -> bool {
-        let is_over = self.most(share).is_some_and(|most| self.spent >= most);
+    fn is_finished(&self, share: Duration, all: Duration) -> bool {
+        let is_over = self.most(share, all).is_some_and(|most| self.spent >= most);
         is_over || (self.fault.is_some() && self.caught.is_some()) || self.lanes.iter().all(|lane| lane.absent)
     }
 
     /// Most time, if nothing is to be found.
-    fn most(&self, share: Duration) -> Option<Duration> {
+    fn most(&self, share: Duration, all: Duration) -> Option<Duration> {
         match self.fault {
-            None => Some(CONTROL.min(share * 4)),
+            None => Some(CONTROL.min(share * 4).min(all / 5)),
             Some(row) => row.is_decoy.then(|| ENOUGH.min(share)),
         }
     }
@@ -208,7 +208,7 @@ impl Bench<'_> {
         while !(self.interrupted)() && Instant::now() < self.end {
             let taken = {
                 let mut trials = self.trials();
-                let open = trials.iter_mut().enumerate().filter(|(_, trial)| !trial.is_finished(self.share));
+                let open = trials.iter_mut().enumerate().filter(|(_, trial)| !trial.is_finished(self.share, self.plan.duration));
                 let free = open.filter(|(_, trial)| !trial.busy).min_by_key(|(_, trial)| trial.spent);
                 free.map(|(at, trial)| {
                     trial.busy = true;
@@ -254,7 +254,7 @@ impl Bench<'_> {
         if let Some(row) = trial.fault {
             launch.arguments.extend(["--fault".to_owned(), row.name.to_owned()]);
         }
-        let limit = trial.most(self.share).map_or(trial.turn, |most| trial.turn.min(most.saturating_sub(trial.spent)));
+        let limit = trial.most(self.share, self.plan.duration).map_or(trial.turn, |most| trial.turn.min(most.saturating_sub(trial.spent)));
         let Ok(mut link) = Link::start(&launch) else { return };
         while start.elapsed() < limit {
             if Instant::now() >= self.end || (self.interrupted)() {

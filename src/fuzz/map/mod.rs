@@ -93,7 +93,8 @@ fn read(text: &str, shape: &str, physical: &str) -> Result<Generated, Vec<tilewr
     Ok(Generated { map, shape, symbols: symbols.vars().to_vec() })
 }
 
-fn listed(extents: &[Expr]) -> String {
+/// Extents as they are written in a list.
+pub(crate) fn listed(extents: &[Expr]) -> String {
     let extents: Vec<String> = extents.iter().map(Expr::to_string).collect();
     extents.join(", ")
 }

@@ -131,6 +131,24 @@ impl Op {
         })
     }
 
+    /// Draws an operation that moves or mixes bits, of extents that are powers of two.
+    ///
+    /// # Errors
+    /// Never for want of bytes.
+    pub fn draw_bits(u: &mut Unstructured<'_>) -> arbitrary::Result<Self> {
+        let at = u.int_in_range(0..=7usize)?;
+        Ok(match u.int_in_range(0..=7)? {
+            0 => Self::Swizzle(at),
+            1 => Self::SwizzleBits(at, u.int_in_range(0..=3)?),
+            2 => Self::Gray(at, u.int_in_range(1..=3)?),
+            3 => Self::TurnBits(at, u.int_in_range(1..=3)?),
+            4 => Self::SplitBits(at, u.int_in_range(1..=4)?),
+            5 => Self::Split(at, 1 << u.int_in_range(1..=3)?),
+            6 => Self::Fuse(at),
+            _ => Self::Permute(u.int_in_range(0..=719)?),
+        })
+    }
+
     /// Draws a mistake.
     ///
     /// # Errors

@@ -43,6 +43,18 @@ impl MapRecipe {
         (0..n_ops).map(|_| Op::draw(u, config)).collect()
     }
 
+    /// A recipe of powers of two and of operations that move and mix bits, which linear algebra over bits can decide.
+    ///
+    /// # Errors
+    /// Never for want of bytes.
+    pub fn draw_bits(u: &mut Unstructured<'_>) -> arbitrary::Result<Self> {
+        let rank = u.int_in_range(1..=4)?;
+        let shape = (0..rank).map(|_| Ok(1 << u.int_in_range(0..=4)?)).collect::<arbitrary::Result<_>>()?;
+        let n_ops = u.int_in_range(1..=6)?;
+        let ops = (0..n_ops).map(|_| Op::draw_bits(u)).collect::<arbitrary::Result<_>>()?;
+        Ok(Self { shape, ops, symbolic: Vec::new() })
+    }
+
     /// The map, and the physical shape that its operations ask for.
     pub fn build(&self) -> Option<Generated> {
         let vars: Vec<Var> = (0..self.shape.len()).map(|axis| Var::index(format!("x{axis}"))).collect();

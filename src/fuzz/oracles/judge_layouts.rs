@@ -351,7 +351,89 @@ impl JudgeLayouts {
         tally.count("slots moved", targets.len() as u64);
         let claim = RelayoutClaim { pair: claim, inverse: &relayout.inverse, map: &relayout.map };
         let reports = self.judge.check_relayout(&claim);
-        reports.iter().find_map(|report| held(case, "relayout ", report, true, tally))
+        let wrong = reports.iter().find_map(|report| held(case, "relayout ", report, true, tally));
+        wrong.or_else(|| self.twin(case, &claim, [cells, &other_cells], tally))
+    }
+
+    /// The same way with a mistake: nothing of it is proved that is not so.
+    fn twin(
+        &self,
+        case: &Described,
+        right: &RelayoutClaim<'_>,
+        cells: [&Cells; 2],
+        tally: &mut Tally,
+    ) -> Option<Outcome> {
+        let (map, inverse) = broken(case.twin, right)?;
+        let claim = RelayoutClaim { pair: right.pair, inverse: &inverse, map: &map };
+        let facts = RelayoutFacts::of(&claim, cells)?;
+        self.judge.check_relayout(&claim).iter().find_map(|report| {
+            let holds = facts.holds(report.obligation)?;
+            if facts.specification || !holds {
+                return held(case, "relayout twin ", report, holds, tally);
+            }
+            // What stands on the specification falls with it.
+            None
+        })
+    }
+}
+
+/// A relayout with a mistake.
+fn broken(twin: Twin, right: &RelayoutClaim<'_>) -> Option<(IndexMap, InverseClaim)> {
+    let output = right.map.outputs().first()?.clone();
+    let int = |value: i128| Expr::int_of(value, output.dtype().scalar);
+    let mut inverse = right.inverse.clone();
+    let output = match twin {
+        Twin::Shifted | Twin::More => output.clone() + int(1)?,
+        Twin::Less => output.clone() - int(1)?,
+        Twin::Swapped => output.clone().floor_div(int(2)?) * int(2)? + int(1)? - output.clone().floor_mod(int(2)?),
+        Twin::Zero => int(0)?,
+        Twin::NoPadding => {
+            inverse.padding = Expr::bool(false);
+            output
+        }
+        Twin::Right | Twin::WithoutTile => return None,
+    };
+    Some((with_outputs(right.map, vec![output])?, inverse))
+}
+
+/// What is so of a way from the slots of one layout to those of another.
+struct RelayoutFacts {
+    specification: bool,
+    bounds: bool,
+    injective: bool,
+    padding: bool,
+}
+
+impl RelayoutFacts {
+    fn of(claim: &RelayoutClaim<'_>, [from, to]: [&Cells; 2]) -> Option<Self> {
+        let (none, n_slots) = (Bindings::new(), [i64::try_from(from.labels.len()).ok()?]);
+        let slots = Table::of_box(claim.map.vars(), &n_slots, &none, MOST_POINTS)?;
+        let targets = slots.eval(claim.map.outputs().first()?)?;
+        let is_padding =
+            Table::of_box(&claim.inverse.vars, &n_slots, &none, MOST_POINTS)?.eval(&claim.inverse.padding)?;
+        let places = to.slots();
+        let mut moved: Vec<(usize, i64)> =
+            from.labels.iter().zip(&targets).filter_map(|(label, target)| Some(((*label)?, *target))).collect();
+        let right = |(label, target): &(usize, i64)| {
+            places.get(*label).is_some_and(|place| i64::try_from(*place) == Ok(*target))
+        };
+        let specification = moved.iter().all(right);
+        let bounds = moved.iter().all(|(_, at)| usize::try_from(*at).is_ok_and(|at| at < to.labels.len()));
+        let padding =
+            is_padding.iter().zip(&from.labels).all(|(is_padding, label)| (*is_padding != 0) == label.is_none());
+        moved.sort_unstable_by_key(|(_, target)| *target);
+        let injective = moved.windows(2).all(|pair| pair[0].1 != pair[1].1);
+        Some(Self { specification, bounds, injective, padding })
+    }
+
+    fn holds(&self, obligation: &str) -> Option<bool> {
+        match obligation {
+            "specification" => Some(self.specification),
+            "bounds" => Some(self.bounds),
+            "injective" => Some(self.injective),
+            "padding" => Some(self.padding),
+            _ => None,
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::algebra;
 use crate::fuzz::case::Case;
 use crate::fuzz::config::Config;
 use crate::fuzz::map::truth::{Truth, numbers};
-use crate::fuzz::map::{Generated, MapCase};
+use crate::fuzz::map::{Generated, MapCase, MapRecipe};
 use crate::fuzz::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 
 /// A map, and what is asked of it.
@@ -48,12 +48,14 @@ pub enum Inverse {
 
 impl Case for Question {
     fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
-        let map = MapCase::draw(u, config)?;
-        let is_pointless = u.ratio(config.maps.pointless_permille.min(1000), 1000)?;
-        // Maps of bits are decided by algebra soon, also without looking at points.
-        let is_of_bits = u.ratio(1, 16)?;
-        let map = if is_of_bits { map.of_bits() } else { map };
-        let points = !is_pointless && !is_of_bits;
+        let mut map = MapCase::draw(u, config)?;
+        let mut points = !u.ratio(config.maps.pointless_permille.min(1000), 1000)?;
+        if !points && u.arbitrary()? {
+            map = MapCase::Recipe(MapRecipe::draw_bits(u)?);
+        } else if u.ratio(1, 16)? {
+            // Maps of bits are decided by algebra soon, also without looking at points.
+            (map, points) = (map.of_bits(), false);
+        }
         let inverse = match u.int_in_range(0..=15)? {
             0..=7 => Inverse::None,
             8..=11 => Inverse::Found,

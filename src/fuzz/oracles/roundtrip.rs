@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use tilewright_ir::equal::{index_maps_equal, modules_equal};
 use tilewright_ir::{Diagnostic, IndexMap, Module, PrimFunc, XlaShape};
 use tilewright_script::{
-    Symbols, print_module, print_xla_layout, print_xla_shape, read_index_map, read_module, read_xla_layout,
+    Symbols, print_module, print_xla_layout, print_xla_shape, read_index_map, read_module, read_shape, read_xla_layout,
     read_xla_shape,
 };
 
 use crate::fuzz::case::{Case, without_one};
 use crate::fuzz::config::Config;
 use crate::fuzz::graph::{GraphCase, native, strategy};
-use crate::fuzz::map::MapCase;
+use crate::fuzz::map::{Generated, MapCase, listed};
 use crate::fuzz::mutate::alike;
 use crate::fuzz::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::fuzz::program::ProgramCase;
@@ -179,9 +179,17 @@ impl RoundTrip {
     }
 
     fn map(&self, case: &MapCase, tally: &mut Tally) -> Result<(), Outcome> {
-        let map = case.build().map_err(Outcome::Invalid)?.map;
+        let Generated { map, symbols: extents, .. } = case.build().map_err(Outcome::Invalid)?;
         let printed = (self.map)(&map);
-        let back = read_index_map(&printed, Some(map.domain()), &mut Symbols::default());
+        let mut symbols = Symbols::default();
+        // Symbols are others once they are read: those of the domain and those of the map are one by their names.
+        let domain = if extents.is_empty() {
+            map.domain().to_vec()
+        } else {
+            let printed = listed(map.domain());
+            read_shape(&printed, &mut symbols).map_err(|found| unread("shape", &found, &printed))?
+        };
+        let back = read_index_map(&printed, Some(&domain), &mut symbols);
         let back = back.map_err(|found| unread("map", &found, &printed))?;
         if !index_maps_equal(&map, &back, true) {
             return Err(other("map", &printed, &(self.map)(&back)));

@@ -36,6 +36,8 @@ impl Names {
         names
     }
 
+    /// A name that nothing has yet: the one that is wanted, with `_` for what is no ASCII letter or digit, as TVM prints it, and
+    /// with a number if it is taken.
     fn fresh(&self, wanted: &str) -> String {
         let mut base: String =
             wanted.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
