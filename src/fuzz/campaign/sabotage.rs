@@ -208,7 +208,10 @@ impl Bench<'_> {
         while !(self.interrupted)() && Instant::now() < self.end {
             let taken = {
                 let mut trials = self.trials();
-                let open = trials.iter_mut().enumerate().filter(|(_, trial)| !trial.is_finished(self.share, self.plan.duration));
+                let open = trials
+                    .iter_mut()
+                    .enumerate()
+                    .filter(|(_, trial)| !trial.is_finished(self.share, self.plan.duration));
                 let free = open.filter(|(_, trial)| !trial.busy).min_by_key(|(_, trial)| trial.spent);
                 free.map(|(at, trial)| {
                     trial.busy = true;
@@ -254,7 +257,9 @@ impl Bench<'_> {
         if let Some(row) = trial.fault {
             launch.arguments.extend(["--fault".to_owned(), row.name.to_owned()]);
         }
-        let limit = trial.most(self.share, self.plan.duration).map_or(trial.turn, |most| trial.turn.min(most.saturating_sub(trial.spent)));
+        let limit = trial
+            .most(self.share, self.plan.duration)
+            .map_or(trial.turn, |most| trial.turn.min(most.saturating_sub(trial.spent)));
         let Ok(mut link) = Link::start(&launch) else { return };
         while start.elapsed() < limit {
             if Instant::now() >= self.end || (self.interrupted)() {
