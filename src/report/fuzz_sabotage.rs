@@ -78,7 +78,8 @@ impl SabotageReport {
     /// From what was tried.
     pub fn new(done: &Outcome, seed: u64, jobs: usize, seconds: f64, interrupted: bool) -> Self {
         let rows: Vec<SabotageRow> = done.trials.iter().map(row).collect();
-        let known = done.known.iter().map(|catch| KnownRow { oracle: catch.oracle, what: catch.what.clone() }).collect();
+        let known =
+            done.known.iter().map(|catch| KnownRow { oracle: catch.oracle, what: catch.what.clone() }).collect();
         let count = |verdict: &str| rows.iter().filter(|row| row.verdict == verdict).count();
         let faults = rows.iter().filter(|row| row.kind == "fault").count();
         let (caught, flagged) = (count("caught"), count("flagged"));

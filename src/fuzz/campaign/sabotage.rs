@@ -1,8 +1,9 @@
 //! Which faults the oracles see: each fault is switched on in worker processes of its own, and the oracles go round until one
 //! finds something.
 //!
-//! All faults get the same time, in turns that grow from round to round, so that what is seen easily is seen at once. A trial
-//! without a fault is the control, and decoys change nothing: whoever finds something there is wrong.
+//! All faults get the same time, in turns that grow from round to round, so that what is seen easily is seen at once. Within a
+//! turn the next slice is that of the oracle with the least time spent, the cost of the slice included: cheap oracles look first,
+//! and none waits for ever. A trial without a fault is the control, and decoys change nothing: whoever finds something there is wrong.
 //!
 //! What is found without a fault too is no catch: the case of each catch is looked at again by a worker in which nothing is
 //! broken, and a way to fail that the control knows counts for nobody. The control is flagged then.
@@ -30,23 +31,15 @@ const GRACE: Duration = Duration::from_secs(10);
 const ENOUGH: Duration = Duration::from_secs(15);
 /// Most time for the control.
 const CONTROL: Duration = Duration::from_secs(60);
-/// Oracles from the cheapest case to the dearest; those that are not here come last.
-const CHEAP_FIRST: &[&str] = &[
-    "roundtrip",
-    "arithmetic",
-    "passes",
-    "inverse",
-    "read_layout",
-    "read_graph",
-    "read_script",
-    "padding",
-    "order",
-    "planner",
-    "judge_maps",
-    "judge_layouts",
-    "judge_programs",
-    "certificate",
-    "device",
+/// What the first slice of an oracle costs, where that is much more than [`SLICE`]; after it, what the last one took.
+const DEAR: &[(&str, Duration)] = &[
+    ("certificate", Duration::from_millis(120)),
+    ("padding", Duration::from_millis(120)),
+    ("order", Duration::from_millis(120)),
+    ("judge_layouts", Duration::from_millis(180)),
+    ("judge_maps", Duration::from_millis(240)),
+    ("judge_programs", Duration::from_millis(480)),
+    ("device", Duration::from_millis(1200)),
 ];
 
 /// What is to be tried.
@@ -79,7 +72,6 @@ pub struct Trial {
     pub spent: Duration,
     /// One for each oracle that is there.
     lanes: Vec<Lane>,
-    slice: Duration,
     turn: Duration,
     busy: bool,
 }
@@ -90,6 +82,19 @@ struct Lane {
     oracle: &'static str,
     next: u64,
     absent: bool,
+    /// Time that was spent on it.
+    spent: Duration,
+    /// How long its next slice is to be.
+    slice: Duration,
+    /// How long its last slice took, or what its first one should.
+    cost: Duration,
+}
+
+impl Lane {
+    fn new(oracle: &'static str) -> Self {
+        let cost = DEAR.iter().find(|(name, _)| *name == oracle).map_or(SLICE, |(_, cost)| *cost);
+        Self { oracle, next: 0, absent: false, spent: Duration::ZERO, slice: SLICE, cost }
+    }
 }
 
 /// Who saw a fault.
@@ -119,10 +124,8 @@ impl Catch {
 
 impl Trial {
     fn new(fault: Option<&'static Row>, oracles: &[&'static str]) -> Self {
-        let mut lanes: Vec<Lane> = oracles.iter().map(|oracle| Lane { oracle, next: 0, absent: false }).collect();
-        let place = |lane: &Lane| CHEAP_FIRST.iter().position(|&name| name == lane.oracle).unwrap_or(CHEAP_FIRST.len());
-        lanes.sort_by_key(place);
-        Self { fault, caught: None, runs: 0, spent: Duration::ZERO, lanes, slice: SLICE, turn: TURN, busy: false }
+        let lanes = oracles.iter().map(|oracle| Lane::new(oracle)).collect();
+        Self { fault, caught: None, runs: 0, spent: Duration::ZERO, lanes, turn: TURN, busy: false }
     }
 
     /// Whether something is to be found.
@@ -130,15 +133,15 @@ impl Trial {
         self.fault.is_some_and(|row| !row.is_decoy)
     }
 
-    fn is_finished(&self, share: Duration) -> bool {
-        let is_over = self.most(share).is_some_and(|most| self.spent >= most);
+    fn is_finished(&self, share: Duration, all: Duration) -> bool {
+        let is_over = self.most(share, all).is_some_and(|most| self.spent >= most);
         is_over || (self.fault.is_some() && self.caught.is_some()) || self.lanes.iter().all(|lane| lane.absent)
     }
 
     /// Most time, if nothing is to be found.
-    fn most(&self, share: Duration) -> Option<Duration> {
+    fn most(&self, share: Duration, all: Duration) -> Option<Duration> {
         match self.fault {
-            None => Some(CONTROL.min(share * 4)),
+            None => Some(CONTROL.min(share * 4).min(all / 5)),
             Some(row) => row.is_decoy.then(|| ENOUGH.min(share)),
         }
     }
@@ -154,7 +157,14 @@ pub fn run(plan: &Plan, interrupted: &(dyn Fn() -> bool + Sync), watch: &mut dyn
     let n = u32::try_from(trials.len()).unwrap_or(u32::MAX).max(1);
     let jobs = u32::try_from(plan.jobs).unwrap_or(1).max(1);
     let share = plan.duration.saturating_mul(jobs) / n;
-    let bench = Bench { plan, share, end: Instant::now() + plan.duration, interrupted, trials: Mutex::new(trials), known: Mutex::default() };
+    let bench = Bench {
+        plan,
+        share,
+        end: Instant::now() + plan.duration,
+        interrupted,
+        trials: Mutex::new(trials),
+        known: Mutex::default(),
+    };
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..jobs).map(|_| scope.spawn(|| bench.work())).collect();
         while threads.iter().any(|thread| !thread.is_finished()) {
@@ -198,7 +208,10 @@ impl Bench<'_> {
         while !(self.interrupted)() && Instant::now() < self.end {
             let taken = {
                 let mut trials = self.trials();
-                let open = trials.iter_mut().enumerate().filter(|(_, trial)| !trial.is_finished(self.share));
+                let open = trials
+                    .iter_mut()
+                    .enumerate()
+                    .filter(|(_, trial)| !trial.is_finished(self.share, self.plan.duration));
                 let free = open.filter(|(_, trial)| !trial.busy).min_by_key(|(_, trial)| trial.spent);
                 free.map(|(at, trial)| {
                     trial.busy = true;
@@ -238,38 +251,38 @@ impl Bench<'_> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The oracles go round, in a worker of their own, until the turn is over or one finds something.
+    /// The oracles take turns, in a worker of their own, until the turn is over or one finds something.
     fn turn(&self, trial: &mut Trial, start: Instant) {
         let mut launch = self.plan.launch.clone();
         if let Some(row) = trial.fault {
             launch.arguments.extend(["--fault".to_owned(), row.name.to_owned()]);
         }
-        let limit = trial.most(self.share).map_or(trial.turn, |most| trial.turn.min(most.saturating_sub(trial.spent)));
+        let limit = trial
+            .most(self.share, self.plan.duration)
+            .map_or(trial.turn, |most| trial.turn.min(most.saturating_sub(trial.spent)));
         let Ok(mut link) = Link::start(&launch) else { return };
         while start.elapsed() < limit {
-            for at in 0..trial.lanes.len() {
-                if Instant::now() >= self.end || (self.interrupted)() {
-                    return;
-                }
-                if trial.lanes[at].absent {
-                    continue;
-                }
-                let caught = self.slice(&mut link, trial, at);
-                for catch in caught {
-                    let catch = Catch { after: trial.spent + start.elapsed(), ..catch };
-                    if trial.fault.is_none() {
-                        self.known().entry(catch.way()).or_insert(catch);
-                    } else if !self.is_without_fault(&catch) {
-                        trial.caught = Some(catch);
-                        return;
-                    }
-                }
-                if trial.lanes[at].absent && link.is_gone() {
+            if Instant::now() >= self.end || (self.interrupted)() {
+                return;
+            }
+            let there = trial.lanes.iter().enumerate().filter(|(_, lane)| !lane.absent);
+            let Some((at, _)) = there.min_by_key(|(_, lane)| lane.spent + lane.cost) else { return };
+            let before = Instant::now();
+            let caught = self.slice(&mut link, trial, at);
+            let lane = &mut trial.lanes[at];
+            lane.cost = before.elapsed();
+            lane.spent += lane.cost;
+            lane.slice = (lane.slice * 2).min(LONGEST);
+            for catch in caught {
+                let catch = Catch { after: trial.spent + start.elapsed(), ..catch };
+                if trial.fault.is_none() {
+                    self.known().entry(catch.way()).or_insert(catch);
+                } else if !self.is_without_fault(&catch) {
+                    trial.caught = Some(catch);
                     return;
                 }
             }
-            trial.slice = (trial.slice * 2).min(LONGEST);
-            if trial.lanes.iter().all(|lane| lane.absent) {
+            if link.is_gone() {
                 return;
             }
         }
@@ -303,7 +316,7 @@ impl Bench<'_> {
             first: lane.next,
             count: u64::from(u32::MAX),
         };
-        let millis = u64::try_from(trial.slice.as_millis()).unwrap_or(0);
+        let millis = u64::try_from(lane.slice.as_millis()).unwrap_or(0);
         let request = Request::Run { range: range.clone(), millis };
         let stop = || (self.interrupted)() || Instant::now() > self.end + GRACE;
         let catch = |failure: Failure, number: u64, range: Range| Catch {

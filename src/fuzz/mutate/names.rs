@@ -3,9 +3,10 @@
 use std::convert::Infallible;
 
 use tilewright_ir::visit::{Rewrite, Substitution};
-use tilewright_ir::{Expr, For, PrimFunc, Stmt, StmtKind, Var};
+use tilewright_ir::{BinaryOp, Expr, For, PrimFunc, ScalarType, Stmt, StmtKind, UnaryOp, Var};
 
-/// The program with every loop variable named `i`, and with a third of every float.
+/// The program with every loop variable named `i`, with a third of every float, and with a minus before constants that are
+/// added or multiplied.
 pub fn alike(func: &PrimFunc) -> PrimFunc {
     let Ok(body) = Alike.stmt(&func.body);
     PrimFunc { body, ..func.clone() }
@@ -19,6 +20,12 @@ impl Rewrite for Alike {
     fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
         match expr {
             Expr::Float { value, ty } => Ok(Expr::float_of(value / 3.0, *ty)),
+            Expr::Binary(op @ (BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul), a, b)
+                if matches!(**b, Expr::Int { value: 1.., ty: ScalarType::Int32 }) =>
+            {
+                let minus = Expr::Unary(UnaryOp::Neg, b.clone());
+                Ok(Expr::Binary(*op, Box::new(self.expr(a)?), Box::new(minus)))
+            }
             _ => self.expr_children(expr),
         }
     }

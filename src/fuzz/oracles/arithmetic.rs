@@ -28,8 +28,7 @@ const INTEGERS: [ScalarType; 7] = [
 ];
 
 /// Types of floats.
-const FLOATS: [ScalarType; 4] =
-    [ScalarType::Float16, ScalarType::BFloat16, ScalarType::Float32, ScalarType::Float64];
+const FLOATS: [ScalarType; 4] = [ScalarType::Float16, ScalarType::BFloat16, ScalarType::Float32, ScalarType::Float64];
 
 /// What is computed of two integers, as it is written.
 const OF_INTEGERS: [&str; 12] = [
@@ -143,7 +142,8 @@ impl Numbers {
         let (kind, bits) = (self.next() % 4, self.next());
         let small = i8::try_from(bits % 41).unwrap_or(0) - 20;
         let Some((low, high)) = ty.integer_range().filter(|_| !ty.is_float()) else {
-            let extreme = [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e10, -1e10, 65504.0, 3e38, 1e-7, 0.5];
+            let extreme =
+                [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e10, -1e10, 65504.0, 3e38, 1e-7, 0.5];
             let any = f64::from(u32::try_from(bits >> 40).unwrap_or(0)) / 8192.0 - 1024.0;
             let value = match kind {
                 0 => extreme[usize::try_from(bits % 11).unwrap_or(0)],
@@ -203,7 +203,8 @@ fn converted(to: ScalarType, value: Scalar) -> Scalar {
 
 /// What an operator on integers should give; none where it has no meaning.
 fn of_integers(ty: ScalarType, op: &str, a: i128, b: i128) -> Option<i128> {
-    let floor = || (b != 0).then(|| (a - a.rem_euclid(b.abs()) - if b < 0 && a.rem_euclid(b.abs()) != 0 { b } else { 0 }) / b);
+    let floor =
+        || (b != 0).then(|| (a - a.rem_euclid(b.abs()) - if b < 0 && a.rem_euclid(b.abs()) != 0 { b } else { 0 }) / b);
     let value = match op {
         "a + b" => a + b,
         "a - b" => a - b,
@@ -212,8 +213,20 @@ fn of_integers(ty: ScalarType, op: &str, a: i128, b: i128) -> Option<i128> {
         "a % b" => a - floor()? * b,
         "T.truncdiv(a, b)" => a.checked_div(b)?,
         "T.truncmod(a, b)" => a.checked_rem(b)?,
-        "T.min(a, b)" | "T.Select(a < b, a, b)" => if a < b { a } else { b },
-        "T.max(a, b)" => if a < b { b } else { a },
+        "T.min(a, b)" | "T.Select(a < b, a, b)" => {
+            if a < b {
+                a
+            } else {
+                b
+            }
+        }
+        "T.max(a, b)" => {
+            if a < b {
+                b
+            } else {
+                a
+            }
+        }
         "a << b" => wrapped(ty, a).checked_mul(1i128.checked_shl(u32::try_from(b).ok()?)?)?,
         "a >> b" => a.div_euclid(1i128.checked_shl(u32::try_from(b).ok()?)?),
         _ => return None,
@@ -240,7 +253,13 @@ fn of_floats(ty: ScalarType, op: &str, a: f64, b: f64) -> Option<f64> {
         "a / b" => rounded(ty, a / b),
         "T.min(a, b)" => least(a, b),
         "T.max(a, b)" => -least(-a, -b),
-        "T.Select(a <= b, a, b)" => if a <= b { a } else { b },
+        "T.Select(a <= b, a, b)" => {
+            if a <= b {
+                a
+            } else {
+                b
+            }
+        }
         _ => return None,
     })
 }
