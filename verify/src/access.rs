@@ -287,7 +287,7 @@ pub(crate) fn bounds(judge: &Judge, access: &Access) -> Decision {
         let bindings = bindings_of(&access.path, &mut names, model);
         access.path.admits(&bindings).then(|| outside(access, &bindings)).flatten()
     });
-    on_the_way(&access.path, decision)
+    on_the_way(&access.path, access.indices.iter().any(reads), decision)
 }
 
 /// Index arithmetic of a statement, each with the way to it: indices, loop bounds, integer conditions.
@@ -378,7 +378,7 @@ pub(crate) fn overflow(parts: &[(Expr, Path)], base: &Base<'_>) -> Decision {
         let decision = decide("overflow", result, &prover, from, |model| {
             too_large(part, path, &bindings_of(path, &mut names, model))
         });
-        match on_the_way(path, decision) {
+        match on_the_way(path, reads(part), decision) {
             (Verdict::Proved, how) => method = if method.contains("lemma") { method } else { how },
             other => return other,
         }

@@ -203,9 +203,10 @@ pub(crate) fn decide(
 
 /// A decision about the end of a way. Where something that is read decides who gets there, a model that does not replay is
 /// no contradiction: nobody knows what memory holds.
-pub(crate) fn on_the_way(path: &Path, decision: Decision) -> Decision {
+/// So it is where the goal itself reads.
+pub(crate) fn on_the_way(path: &Path, reads: bool, decision: Decision) -> Decision {
     match decision {
-        (Verdict::Unknown(reason), method) if reason.ends_with(NO_REPLAY) && path.asks_memory() => {
+        (Verdict::Unknown(reason), method) if reason.ends_with(NO_REPLAY) && (reads || path.asks_memory()) => {
             (Verdict::Unknown(MEMORY_DECIDES.into()), method)
         }
         decision => decision,
@@ -256,9 +257,10 @@ mod tests {
             ..Path::default()
         };
         let of_memory = asks(Expr::load(&table, vec![Expr::int(0)]));
-        let reason = |path| on_the_way(path, internal()).0.to_string();
+        let reason = |path| on_the_way(path, false, internal()).0.to_string();
         assert!(!reason(&of_memory).contains("internal") && reason(&of_memory).contains("what is read"));
         assert!(reason(&asks(Expr::int(7))).contains("internal"));
+        assert!(!on_the_way(&Path::default(), true, internal()).0.to_string().contains("internal"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::concrete::tuple;
 use crate::fills;
 use crate::judge::{Decision, Judge, Report, decide, free_vars, on_the_way, vacuity};
 use crate::lanes;
-use crate::lockstep::{Goal, GoalKind, Lockstep, Relation, StorePair};
+use crate::lockstep::{Goal, GoalKind, Lockstep, Relation, StorePair, reads};
 use crate::map::{MapClaim, subterms};
 use crate::path::Path;
 use crate::sample;
@@ -368,7 +368,8 @@ pub(crate) fn equal(judge: &Judge, path: &Path, pairs: &[(Expr, Expr)]) -> Decis
             old.equals(new)
         }))
     };
-    proved(judge, path, goal, differ)
+    let read = different.iter().any(|(old, new)| reads(old) || reads(new));
+    on_the_way(path, read, proved(judge, path, goal, differ))
 }
 
 /// A condition holds at every iteration of the way.
@@ -380,7 +381,7 @@ pub(crate) fn holds(judge: &Judge, path: &Path, cond: &Expr) -> Decision {
     if let Some(found) = path.samples(TRIED).iter().find_map(fails) {
         return (Verdict::Refuted(found), "evaluation".into());
     }
-    proved(judge, path, |names| names.prop(cond), fails)
+    on_the_way(path, reads(cond), proved(judge, path, |names| names.prop(cond), fails))
 }
 
 /// Asks for a proof at every iteration of the way; a model counts if it is an execution and evaluation agrees.
@@ -406,7 +407,7 @@ fn proved(
         let bindings = bindings_of(path, &mut names, model);
         path.admits(&bindings).then(|| replay(&bindings)).flatten()
     });
-    on_the_way(path, decision)
+    on_the_way(path, false, decision)
 }
 
 /// Evaluates both stores on memory that nobody wrote: corresponding elements have the same made-up value. Finding no

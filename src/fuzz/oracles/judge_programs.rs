@@ -213,9 +213,12 @@ impl JudgePrograms {
                 format!("{}\n{}", trap.message, text()),
             ));
         }
+        // Only what is in texels already is asked about: another texture has no such obligation.
         let races = |trap: &Trapped| {
             let textures = func.buffers().into_iter().filter(|buffer| buffer.scope.is_texture());
-            trap.is_race && textures.into_iter().any(|texture| trap.message.starts_with(&format!("race on {texture}[")))
+            let mut hit = textures.filter(|texture| trap.message.starts_with(&format!("race on {texture}[")));
+            let said = |texture: &tilewright_ir::Buffer| format!("texels of {texture} that are written");
+            trap.is_race && hit.any(|texture| of("race").any(|report| report.subject == said(&texture)))
         };
         if let Some(trap) = trap.as_ref().filter(|trap| races(trap))
             && holds("race")
