@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use super::finding::Finding;
@@ -12,6 +13,8 @@ use super::session::Runner;
 
 /// How often a finding is looked at again to make it smaller.
 const ATTEMPTS: usize = 500;
+/// How long at most: libFuzzer ends an input that takes long, and what was found would be lost.
+const REDUCING: Duration = Duration::from_secs(10);
 
 /// Why an input did not go through.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +50,7 @@ fn make(oracle: &str) -> Made {
 
 fn look(runner: &mut dyn Runner, data: &[u8], folder: &Path) -> Result<(), Stopped> {
     let Some((_, finding)) = runner.run(&[data.to_vec()], &mut Tally::default()).pop() else { return Ok(()) };
-    let finding = runner.reduce(finding, ATTEMPTS);
+    let finding = runner.reduce_within(finding, ATTEMPTS, Some(Instant::now() + REDUCING));
     let text = serde_json::to_string_pretty(&finding).unwrap_or_default() + "\n";
     let path = folder.join(file_name(&finding));
     let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, &text));
