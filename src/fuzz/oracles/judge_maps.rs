@@ -54,7 +54,7 @@ impl Case for Question {
             map = MapCase::Recipe(MapRecipe::draw_bits(u)?);
         } else if u.ratio(1, 16)? {
             // Maps of bits are decided by algebra soon, also without looking at points.
-            (map, points) = (map.of_bits(), false);
+            (map, points) = (MapCase::Recipe(MapRecipe::draw_bits(u)?), false);
         }
         let inverse = match u.int_in_range(0..=15)? {
             0..=7 => Inverse::None,
