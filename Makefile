@@ -14,7 +14,7 @@ test: setup
 	cargo test --workspace
 	$(MAKE) fuzz-smoke
 
-# Without a nightly compiler the targets are skipped (status 3), and the output says so; the campaign needs none.
+# The campaign needs no nightly compiler; without one the targets are skipped (status 3), and the output says so.
 fuzz-smoke: setup
 	cargo run --quiet --bin tilewright -- fuzz --minutes 0.5 --seed 0
 	scripts/fuzz.sh --seconds 5 || test $$? -eq 3

@@ -48,35 +48,6 @@ impl MapCase {
         }
     }
 
-    /// A map like this one that only moves bits: extents are powers of two, and what does more than that is left out.
-    #[must_use]
-    pub fn of_bits(self) -> Self {
-        let Self::Recipe(mut recipe) = self else { return self };
-        recipe.symbolic.clear();
-        for extent in &mut recipe.shape {
-            *extent = 1 << (*extent).max(1).ilog2();
-        }
-        recipe.ops.retain_mut(|op| match op {
-            Op::Split(_, block) => {
-                *block = 1 << (*block).max(1).ilog2();
-                true
-            }
-            Op::Swap(_)
-            | Op::Permute(_)
-            | Op::Fuse(_)
-            | Op::Swizzle(_)
-            | Op::SwizzleBits(..)
-            | Op::Gray(..)
-            | Op::TurnBits(..)
-            | Op::SplitBits(..)
-            | Op::Separator(_)
-            | Op::Drop(_)
-            | Op::Copy(_) => true,
-            _ => false,
-        });
-        Self::Recipe(recipe)
-    }
-
     /// The same map as text, if it can be built.
     #[must_use]
     pub fn pinned(&self) -> Option<Self> {

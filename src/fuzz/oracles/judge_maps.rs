@@ -49,13 +49,13 @@ pub enum Inverse {
 impl Case for Question {
     fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
         let mut map = MapCase::draw(u, config)?;
-        let mut points = !u.ratio(config.maps.pointless_permille.min(1000), 1000)?;
-        if !points && u.arbitrary()? {
+        let is_pointless = u.ratio(config.maps.pointless_permille.min(1000), 1000)?;
+        // Maps of bits are decided by algebra soon, also without looking at points.
+        let is_of_bits = u.ratio(1, 16)?;
+        if is_of_bits {
             map = MapCase::Recipe(MapRecipe::draw_bits(u)?);
-        } else if u.ratio(1, 16)? {
-            // Maps of bits are decided by algebra soon, also without looking at points.
-            (map, points) = (map.of_bits(), false);
         }
+        let points = !is_pointless && !is_of_bits;
         let inverse = match u.int_in_range(0..=15)? {
             0..=7 => Inverse::None,
             8..=11 => Inverse::Found,
