@@ -428,7 +428,9 @@ impl<'a> Lockstep<'a> {
         }
         match (old, new) {
             (Expr::Load { buffer: x, indices: i }, Expr::Load { buffer: y, indices: j }) => {
-                for (index, other) in i.iter().zip(j).filter(|(index, _)| reads(index)) {
+                // An index that is read has moved with its buffer: what is claimed of it says to which axis.
+                let image = self.relation.image(x, y, i).unwrap_or_else(|| i.clone());
+                for (index, other) in image.iter().zip(j).filter(|(index, _)| reads(index)) {
                     self.values(index, other);
                 }
                 self.access(x, i, y, j);

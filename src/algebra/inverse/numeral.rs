@@ -149,12 +149,13 @@ impl Numerals<'_> {
             return Ok((quotient, rest));
         }
         // A weight that does not divide is one that may be above the divisor.
-        let cut = rest.places.iter().filter(|place| by % place.weight == 0).find_map(|Place { axis, digit, weight }| {
-            let (of, at) = (&self.axes[*axis], by / weight);
-            let fits = of.radices.get(*digit).is_none_or(|radix| radix % at == 0 && *radix != at);
-            let cuts = at > 1 && fits && of.extent_of(*digit) > at;
-            cuts.then_some(Stop::Split { axis: *axis, digit: *digit, by: at })
-        });
+        let cut =
+            rest.places.iter().filter(|place| by % place.weight == 0).find_map(|Place { axis, digit, weight }| {
+                let (of, at) = (&self.axes[*axis], by / weight);
+                let fits = of.radices.get(*digit).is_none_or(|radix| radix % at == 0 && *radix != at);
+                let cuts = at > 1 && fits && of.extent_of(*digit) > at;
+                cuts.then_some(Stop::Split { axis: *axis, digit: *digit, by: at })
+            });
         Err(cut.unwrap_or(Stop::Fail))
     }
 
