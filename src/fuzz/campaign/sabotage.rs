@@ -30,7 +30,7 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Most time for a decoy.
 const ENOUGH: Duration = Duration::from_secs(15);
 /// Most time for the control.
-const CONTROL: Duration = Duration::from_secs(60);
+const CONTROL: Duration = Duration::from_mins(1);
 /// What the first slice of an oracle costs, where that is much more than [`SLICE`]; after it, what the last one took.
 const DEAR: &[(&str, Duration)] = &[
     ("certificate", Duration::from_millis(120)),

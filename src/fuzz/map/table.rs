@@ -121,17 +121,15 @@ impl Table {
             Expr::Var(var) => return self.var(var),
             Expr::Binary(op, lhs, rhs) => {
                 let (a, b) = (self.column(lhs, active, fits)?, self.column(rhs, active, fits)?);
-                self.binary(*op, &a, &b, lhs)?
+                binary(*op, &a, &b, lhs)?
             }
-            Expr::Unary(UnaryOp::Neg, operand) => self.map(&self.column(operand, active, fits)?, i64::checked_neg)?,
+            Expr::Unary(UnaryOp::Neg, operand) => map(&self.column(operand, active, fits)?, i64::checked_neg)?,
             Expr::Unary(UnaryOp::Not, operand) => {
-                self.map(&self.column(operand, active, fits)?, |value| Some(i64::from(value == 0)))?
+                map(&self.column(operand, active, fits)?, |value| Some(i64::from(value == 0)))?
             }
-            Expr::Unary(UnaryOp::BitNot, operand) => {
-                self.map(&self.column(operand, active, fits)?, |value| Some(!value))?
-            }
+            Expr::Unary(UnaryOp::BitNot, operand) => map(&self.column(operand, active, fits)?, |value| Some(!value))?,
             Expr::Call(MathFn::Abs, args) => match args.as_slice() {
-                [arg] => self.map(&self.column(arg, active, fits)?, i64::checked_abs)?,
+                [arg] => map(&self.column(arg, active, fits)?, i64::checked_abs)?,
                 _ => return None,
             },
             Expr::Select(condition, then, otherwise) => {
@@ -151,22 +149,8 @@ impl Table {
             }
             _ => return None,
         };
-        self.look(expr, &found, active, fits);
+        look(expr, &found, active, fits);
         Some(found)
-    }
-
-    fn look(&self, expr: &Expr, found: &Column, active: Option<&[bool]>, fits: &Cell<bool>) {
-        let Some((low, high)) = expr.dtype().scalar.integer_range().filter(|_| fits.get()) else { return };
-        let inside = |value: i64| (low..=high).contains(&i128::from(value));
-        let all = match (found, active) {
-            (Column::Same(value), None) => inside(*value),
-            (Column::Same(value), Some(active)) => inside(*value) || !active.contains(&true),
-            (Column::Each(values), None) => values.iter().all(|value| inside(*value)),
-            (Column::Each(values), Some(active)) => {
-                values.iter().zip(active).all(|(value, active)| !*active || inside(*value))
-            }
-        };
-        fits.set(all);
     }
 
     fn var(&self, var: &Var) -> Option<Column> {
@@ -176,48 +160,62 @@ impl Table {
         }
     }
 
-    fn map(&self, a: &Column, of: impl Fn(i64) -> Option<i64>) -> Option<Column> {
-        match a {
-            Column::Same(value) => of(*value).map(Column::Same),
-            Column::Each(values) => values.iter().map(|value| of(*value)).collect::<Option<_>>().map(Column::Each),
-        }
-    }
-
     fn chosen(&self, condition: &Column, a: &Column, b: &Column) -> Column {
         let one = |at: usize| if condition.at(at) != 0 { a.at(at) } else { b.at(at) };
         Column::Each((0..self.len).map(one).collect())
     }
+}
 
-    fn binary(&self, op: BinaryOp, a: &Column, b: &Column, lhs: &Expr) -> Option<Column> {
-        match op {
-            BinaryOp::Add => self.zip(a, b, i64::checked_add),
-            BinaryOp::Sub => self.zip(a, b, i64::checked_sub),
-            BinaryOp::Mul => self.zip(a, b, i64::checked_mul),
-            BinaryOp::FloorDiv => self.zip(a, b, |a, b| {
-                let (quotient, rest) = (a.checked_div(b)?, a.checked_rem(b)?);
-                Some(if rest != 0 && (rest < 0) != (b < 0) { quotient - 1 } else { quotient })
-            }),
-            BinaryOp::FloorMod => self.zip(a, b, |a, b| {
-                let rest = a.checked_rem(b)?;
-                Some(if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest })
-            }),
-            BinaryOp::BitXor => self.zip(a, b, |a, b| Some(a ^ b)),
-            BinaryOp::BitAnd => self.zip(a, b, |a, b| Some(a & b)),
-            _ => {
-                let ty = lhs.dtype().scalar;
-                self.zip(a, b, |a, b| i64::try_from(op.eval_exact(a.into(), b.into(), ty).ok()?).ok())
-            }
+fn look(expr: &Expr, found: &Column, active: Option<&[bool]>, fits: &Cell<bool>) {
+    let Some((low, high)) = expr.dtype().scalar.integer_range().filter(|_| fits.get()) else { return };
+    let inside = |value: i64| (low..=high).contains(&i128::from(value));
+    let all = match (found, active) {
+        (Column::Same(value), None) => inside(*value),
+        (Column::Same(value), Some(active)) => inside(*value) || !active.contains(&true),
+        (Column::Each(values), None) => values.iter().all(|value| inside(*value)),
+        (Column::Each(values), Some(active)) => {
+            values.iter().zip(active).all(|(value, active)| !*active || inside(*value))
+        }
+    };
+    fits.set(all);
+}
+
+fn map(a: &Column, of: impl Fn(i64) -> Option<i64>) -> Option<Column> {
+    match a {
+        Column::Same(value) => of(*value).map(Column::Same),
+        Column::Each(values) => values.iter().map(|value| of(*value)).collect::<Option<_>>().map(Column::Each),
+    }
+}
+
+fn binary(op: BinaryOp, a: &Column, b: &Column, lhs: &Expr) -> Option<Column> {
+    match op {
+        BinaryOp::Add => zip(a, b, i64::checked_add),
+        BinaryOp::Sub => zip(a, b, i64::checked_sub),
+        BinaryOp::Mul => zip(a, b, i64::checked_mul),
+        BinaryOp::FloorDiv => zip(a, b, |a, b| {
+            let (quotient, rest) = (a.checked_div(b)?, a.checked_rem(b)?);
+            Some(if rest != 0 && (rest < 0) != (b < 0) { quotient - 1 } else { quotient })
+        }),
+        BinaryOp::FloorMod => zip(a, b, |a, b| {
+            let rest = a.checked_rem(b)?;
+            Some(if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest })
+        }),
+        BinaryOp::BitXor => zip(a, b, |a, b| Some(a ^ b)),
+        BinaryOp::BitAnd => zip(a, b, |a, b| Some(a & b)),
+        _ => {
+            let ty = lhs.dtype().scalar;
+            zip(a, b, |a, b| i64::try_from(op.eval_exact(a.into(), b.into(), ty).ok()?).ok())
         }
     }
+}
 
-    fn zip(&self, a: &Column, b: &Column, of: impl Fn(i64, i64) -> Option<i64>) -> Option<Column> {
-        match (a, b) {
-            (Column::Same(a), Column::Same(b)) => of(*a, *b).map(Column::Same),
-            (Column::Each(a), Column::Same(b)) => a.iter().map(|a| of(*a, *b)).collect::<Option<_>>().map(Column::Each),
-            (Column::Same(a), Column::Each(b)) => b.iter().map(|b| of(*a, *b)).collect::<Option<_>>().map(Column::Each),
-            (Column::Each(a), Column::Each(b)) => {
-                a.iter().zip(b).map(|(a, b)| of(*a, *b)).collect::<Option<_>>().map(Column::Each)
-            }
+fn zip(a: &Column, b: &Column, of: impl Fn(i64, i64) -> Option<i64>) -> Option<Column> {
+    match (a, b) {
+        (Column::Same(a), Column::Same(b)) => of(*a, *b).map(Column::Same),
+        (Column::Each(a), Column::Same(b)) => a.iter().map(|a| of(*a, *b)).collect::<Option<_>>().map(Column::Each),
+        (Column::Same(a), Column::Each(b)) => b.iter().map(|b| of(*a, *b)).collect::<Option<_>>().map(Column::Each),
+        (Column::Each(a), Column::Each(b)) => {
+            a.iter().zip(b).map(|(a, b)| of(*a, *b)).collect::<Option<_>>().map(Column::Each)
         }
     }
 }

@@ -11,6 +11,7 @@ pub const MOST_POINTS: usize = 1 << 16;
 
 /// A map, all of its images, and what they show.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "one fact for each obligation")]
 pub struct Truth {
     points: Table,
     images: Vec<Vec<i64>>,
@@ -126,16 +127,12 @@ fn distinct(columns: &[Vec<i64>], len: usize) -> bool {
             *key = *key * size.unwrap_or(1) + (value - low);
         }
     }
-    match usize::try_from(size).ok().filter(|size| *size <= 64 * len + 4096) {
-        Some(size) => {
-            let mut seen = vec![false; size];
-            keys.iter().all(|key| usize::try_from(*key).is_ok_and(|key| !std::mem::replace(&mut seen[key], true)))
-        }
-        None => {
-            keys.sort_unstable();
-            keys.windows(2).all(|pair| pair[0] != pair[1])
-        }
+    if let Some(size) = usize::try_from(size).ok().filter(|size| *size <= 64 * len + 4096) {
+        let mut seen = vec![false; size];
+        return keys.iter().all(|key| usize::try_from(*key).is_ok_and(|key| !std::mem::replace(&mut seen[key], true)));
     }
+    keys.sort_unstable();
+    keys.windows(2).all(|pair| pair[0] != pair[1])
 }
 
 #[cfg(test)]

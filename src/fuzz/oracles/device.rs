@@ -62,7 +62,9 @@ impl Devices {
         };
         let mut devices = engines::open(&environment.device).into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let is_alone = devices.len() == 1;
-        devices.iter_mut().for_each(|device| device.is_alone = is_alone);
+        for device in &mut devices {
+            device.is_alone = is_alone;
+        }
         Ok(Self { devices })
     }
 
@@ -263,7 +265,7 @@ impl Opened {
 
     /// Why a case is not run here.
     fn refuses(&self, case: &Ready) -> Option<String> {
-        let is_its_turn = self.is_alone || case.is_pinned || case.seed % SHARE_OF_OCLGRIND == 0;
+        let is_its_turn = self.is_alone || case.is_pinned || case.seed.is_multiple_of(SHARE_OF_OCLGRIND);
         if self.platform == OCLGRIND && !is_its_turn {
             return Some("not a case for Oclgrind".into());
         }

@@ -395,6 +395,7 @@ fn broken(twin: Twin, right: &RelayoutClaim<'_>) -> Option<(IndexMap, InverseCla
 }
 
 /// What is so of a way from the slots of one layout to those of another.
+#[expect(clippy::struct_excessive_bools, reason = "one fact for each obligation")]
 struct RelayoutFacts {
     specification: bool,
     bounds: bool,

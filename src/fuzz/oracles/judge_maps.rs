@@ -213,9 +213,8 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    fn failure(&self, what: String, report: &Report) -> Option<Outcome> {
-        let detail = format!("{}: {} [{}]", self.case.text(), report.verdict, report.method);
-        Some(Failure::outcome(what, detail))
+    fn failure(&self, what: String, report: &Report) -> Outcome {
+        Failure::outcome(what, format!("{}: {} [{}]", self.case.text(), report.verdict, report.method))
     }
 
     /// What is wrong with a verdict, or that there is none.
@@ -241,7 +240,7 @@ impl Look<'_> {
             Verdict::Proved => {
                 self.tally.count("soundness checks", 1);
                 if !holds {
-                    return self.failure(format!("{obligation} is proved and does not hold"), report);
+                    return Some(self.failure(format!("{obligation} is proved and does not hold"), report));
                 }
                 self.tally.count(&format!("completeness: {kind}{obligation} proved"), 1);
                 None
@@ -252,11 +251,11 @@ impl Look<'_> {
                 self.refuted(report, found, holds)
             }
             Verdict::Unknown(reason) if reason.starts_with("internal") => {
-                self.failure(format!("{obligation} is an internal error"), report)
+                Some(self.failure(format!("{obligation} is an internal error"), report))
             }
             Verdict::Unknown(_) => Some(Outcome::Undecided(format!("{kind}{obligation} unknown [{tier}]"))),
             Verdict::Vacuous(_) | Verdict::Skipped(_) => {
-                self.failure(format!("{obligation} of a map with indices is vacuous or skipped"), report)
+                Some(self.failure(format!("{obligation} of a map with indices is vacuous or skipped"), report))
             }
         }
     }
@@ -264,18 +263,18 @@ impl Look<'_> {
     fn refuted(&mut self, report: &Report, found: &Counterexample, holds: bool) -> Option<Outcome> {
         let obligation = report.obligation;
         let Some(symbols) = shape_of(self.built, found) else {
-            return self.failure(format!("{obligation} is refuted without a shape"), report);
+            return Some(self.failure(format!("{obligation} is refuted without a shape"), report));
         };
         match shows(self.built, obligation, &symbols, found) {
-            Some(false) => return self.failure(format!("the counterexample to {obligation} is none"), report),
+            Some(false) => return Some(self.failure(format!("the counterexample to {obligation} is none"), report)),
             Some(true) => self.tally.count("counterexamples replayed", 1),
             None => {}
         }
         if self.built.symbols.is_empty() {
-            return if holds { self.failure(format!("{obligation} is refuted and holds"), report) } else { None };
+            return holds.then(|| self.failure(format!("{obligation} is refuted and holds"), report));
         }
         match Facts::of(self.built, self.claim, &symbols).and_then(|facts| facts.holds(obligation)) {
-            Some(true) => self.failure(format!("{obligation} is refuted on a shape where it holds"), report),
+            Some(true) => Some(self.failure(format!("{obligation} is refuted on a shape where it holds"), report)),
             Some(false) => None,
             None => {
                 self.tally.count("counterexamples too large to be tried", 1);

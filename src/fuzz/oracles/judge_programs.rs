@@ -185,55 +185,7 @@ impl JudgePrograms {
             return Err(Failure::outcome(what, format!("{how}\n{}", shown(step))));
         }
         // What is said of claims is not said of accesses: the program is asked about by itself.
-        self.alone(step.after, &self.judge.check_program(step.after), tally)
-    }
-
-    /// A program by itself: what is proved of its accesses, and refuted, against a run.
-    fn alone(&self, func: &PrimFunc, reports: &[Report], tally: &mut Tally) -> Look {
-        let of = |id: &'static str| reports.iter().filter(move |report| report.obligation == id);
-        let holds = |id| of(id).all(|report| report.verdict.is_proved());
-        let Some([trap, unwatched]) = alone(func, true).zip(alone(func, false)).map(|(one, two)| [one, two]) else {
-            return Ok(());
-        };
-        tally.count("programs run by themselves", 1);
-        let text = || tilewright_script::print_func(func);
-        let is_outside = |trap: &Option<Trapped>| trap.as_ref().is_some_and(|trap| trap.is_outside);
-        if is_outside(&trap) && unwatched.is_none() {
-            let what = "an access is outside only while somebody watches for races";
-            return Err(Failure::outcome(what, text()));
-        }
-        if let Some(trap) = &trap
-            && trap.is_outside
-            && holds("bounds")
-            && holds("overflow")
-            && holds("lanes")
-        {
-            return Err(Failure::outcome(
-                "every access is proved to be inside, and one is not",
-                format!("{}\n{}", trap.message, text()),
-            ));
-        }
-        // Only what is in texels already is asked about: another texture has no such obligation.
-        let races = |trap: &Trapped| {
-            let textures = func.buffers().into_iter().filter(|buffer| buffer.scope.is_texture());
-            let mut hit = textures.filter(|texture| trap.message.starts_with(&format!("race on {texture}[")));
-            let said = |texture: &tilewright_ir::Buffer| format!("texels of {texture} that are written");
-            trap.is_race && hit.any(|texture| of("race").any(|report| report.subject == said(&texture)))
-        };
-        if let Some(trap) = trap.as_ref().filter(|trap| races(trap))
-            && holds("race")
-        {
-            return Err(Failure::outcome("texels are proved free of races, and there is one", trap.message.clone()));
-        }
-        // A counterexample is an iteration that is reached, unless something that is read decides.
-        let refuted = of("bounds").find(|report| matches!(report.verdict, Verdict::Refuted(_)));
-        match refuted {
-            Some(report) if trap.is_none() && func.symbols().is_empty() && !asks_memory(func) => Err(Failure::outcome(
-                "an access is refuted, and none is outside",
-                format!("{}\n{}", line(report), text()),
-            )),
-            _ => Ok(()),
-        }
+        on_its_own(step.after, &self.judge.check_program(step.after), tally)
     }
 
     fn look(&self, case: &JudgedCase, func: PrimFunc, seed: u64, tally: &mut Tally) -> Outcome {
@@ -290,16 +242,60 @@ impl Oracle for JudgePrograms {
     }
 }
 
+/// A program by itself: what is proved of its accesses, and refuted, against a run.
+fn on_its_own(func: &PrimFunc, reports: &[Report], tally: &mut Tally) -> Look {
+    let of = |id: &'static str| reports.iter().filter(move |report| report.obligation == id);
+    let holds = |id| of(id).all(|report| report.verdict.is_proved());
+    let Some([trap, unwatched]) = alone(func, true).zip(alone(func, false)).map(|(one, two)| [one, two]) else {
+        return Ok(());
+    };
+    tally.count("programs run by themselves", 1);
+    let text = || tilewright_script::print_func(func);
+    let is_outside = |trap: &Option<Trapped>| trap.as_ref().is_some_and(|trap| trap.is_outside);
+    if is_outside(&trap) && unwatched.is_none() {
+        let what = "an access is outside only while somebody watches for races";
+        return Err(Failure::outcome(what, text()));
+    }
+    if let Some(trap) = &trap
+        && trap.is_outside
+        && holds("bounds")
+        && holds("overflow")
+        && holds("lanes")
+    {
+        return Err(Failure::outcome(
+            "every access is proved to be inside, and one is not",
+            format!("{}\n{}", trap.message, text()),
+        ));
+    }
+    // Only what is in texels already is asked about: another texture has no such obligation.
+    let races = |trap: &Trapped| {
+        let textures = func.buffers().into_iter().filter(|buffer| buffer.scope.is_texture());
+        let mut hit = textures.filter(|texture| trap.message.starts_with(&format!("race on {texture}[")));
+        let said = |texture: &tilewright_ir::Buffer| format!("texels of {texture} that are written");
+        trap.is_race && hit.any(|texture| of("race").any(|report| report.subject == said(&texture)))
+    };
+    if let Some(trap) = trap.as_ref().filter(|trap| races(trap))
+        && holds("race")
+    {
+        return Err(Failure::outcome("texels are proved free of races, and there is one", trap.message.clone()));
+    }
+    // A counterexample is an iteration that is reached, unless something that is read decides.
+    let refuted = of("bounds").find(|report| matches!(report.verdict, Verdict::Refuted(_)));
+    match refuted {
+        Some(report) if trap.is_none() && func.symbols().is_empty() && !asks_memory(func) => {
+            Err(Failure::outcome("an access is refuted, and none is outside", format!("{}\n{}", line(report), text())))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn is_internal(verdict: &Verdict) -> bool {
     matches!(verdict, Verdict::Unknown(reason) if reason.starts_with("internal"))
 }
 
 /// Why something is open, without the names and numbers of the program.
 fn reason(verdict: &Verdict) -> String {
-    let text = match verdict {
-        Verdict::Unknown(reason) => reason,
-        _ => return verdict.word().to_owned(),
-    };
+    let Verdict::Unknown(text) = verdict else { return verdict.word().to_owned() };
     let plain = text.split('`').step_by(2).collect::<Vec<_>>().join("_");
     let plain: String = plain.chars().filter(|letter| !letter.is_ascii_digit()).take(90).collect();
     plain.trim().to_owned()

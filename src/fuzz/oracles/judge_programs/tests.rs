@@ -46,7 +46,7 @@ fn accesses_that_are_called_inside_or_outside_wrongly_are_found_out() {
     let oracle = JudgePrograms::new(&Environment::default()).unwrap();
     let (right, outside) = (read(COPY), read(&COPY.replace("j + 1", "j + 2")));
     let (of_right, of_outside) = (oracle.judge.check_program(&right), oracle.judge.check_program(&outside));
-    let failed = |func: &PrimFunc, reports: &[Report]| oracle.alone(func, reports, &mut Tally::default()).is_err();
+    let failed = |func: &PrimFunc, reports: &[Report]| on_its_own(func, reports, &mut Tally::default()).is_err();
     assert!(!failed(&right, &of_right) && !failed(&outside, &of_outside));
     assert!(failed(&outside, &of_right) && failed(&right, &of_outside));
 }
