@@ -6,7 +6,7 @@
 //! use tilewright::fuzz::{Config, strategy};
 //!
 //! proptest!(ProptestConfig::with_cases(16), |(case in strategy::<MapCase>(Config::default()))| {
-//!     prop_assert!(case.build().is_some());
+//!     prop_assert!(case.build().is_ok());
 //! });
 //! ```
 

@@ -31,6 +31,8 @@ pub(crate) struct Goal {
 pub(crate) enum GoalKind {
     /// The first of each pair, of the program before, equals the second. Integers of one lane.
     Equal(Vec<(Expr, Expr)>),
+    /// The same of parts of an index that is read and has moved: what differs may be the same number computed in another way.
+    Alike(Vec<(Expr, Expr)>),
     /// The condition always holds.
     Holds(Expr),
     /// Nothing in the expressions leaves its type, so that they are what the integers say.
@@ -91,6 +93,8 @@ pub(crate) struct Lockstep<'a> {
     subject: String,
     /// The loop whose iterations are lanes after, while its body is walked.
     lane: Option<Var>,
+    /// Whether what is compared is an index that is read, of a buffer that has moved.
+    is_moved: bool,
 }
 
 impl<'a> Lockstep<'a> {
@@ -109,6 +113,7 @@ impl<'a> Lockstep<'a> {
             renames,
             subject: "parameters".into(),
             lane: None,
+            is_moved: false,
         };
         walk.params(before, after);
         walk.stmts(&[&before.body], &[&after.body]);
@@ -119,7 +124,8 @@ impl<'a> Lockstep<'a> {
     pub(crate) fn compare(before: &Expr, after: &Expr, path: Path, relation: &'a Relation<'a>) -> Vec<Goal> {
         let subject = after.to_string();
         let renames = Substitution::default();
-        let mut walk = Self { relation, before: None, goals: Vec::new(), path, renames, subject, lane: None };
+        let mut walk =
+            Self { relation, before: None, goals: Vec::new(), path, renames, subject, lane: None, is_moved: false };
         walk.values(before, after);
         walk.goals
     }
@@ -414,7 +420,7 @@ impl<'a> Lockstep<'a> {
                 let depth = self.path.steps.len();
                 let pairs = self.per_lane(ty.lanes, std::iter::once((old, new)));
                 self.fits(pairs.iter().flat_map(|(old, new)| [old, new]));
-                self.goal("simulation", GoalKind::Equal(pairs));
+                self.goal("simulation", if self.is_moved { GoalKind::Alike(pairs) } else { GoalKind::Equal(pairs) });
                 self.path.steps.truncate(depth);
             }
             return;
@@ -430,9 +436,12 @@ impl<'a> Lockstep<'a> {
             (Expr::Load { buffer: x, indices: i }, Expr::Load { buffer: y, indices: j }) => {
                 // An index that is read has moved with its buffer: what is claimed of it says to which axis.
                 let image = self.relation.image(x, y, i).unwrap_or_else(|| i.clone());
+                let outer = self.is_moved;
+                self.is_moved |= image != *i;
                 for (index, other) in image.iter().zip(j).filter(|(index, _)| reads(index)) {
                     self.values(index, other);
                 }
+                self.is_moved = outer;
                 self.access(x, i, y, j);
             }
             (Expr::IfThenElse(c, a, b), Expr::IfThenElse(d, x, y)) => {
