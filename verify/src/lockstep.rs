@@ -27,12 +27,20 @@ pub(crate) struct Goal {
     pub(crate) kind: GoalKind,
 }
 
+impl Goal {
+    /// The same place, and another question.
+    pub(crate) fn of_kind(&self, kind: &GoalKind) -> Self {
+        let (subject, path) = (self.subject.clone(), self.path.clone());
+        Self { obligation: self.obligation, subject, path, kind: kind.clone() }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) enum GoalKind {
     /// The first of each pair, of the program before, equals the second. Integers of one lane.
     Equal(Vec<(Expr, Expr)>),
-    /// The same of parts of an index that is read and has moved: what differs may be the same number computed in another way.
-    Alike(Vec<(Expr, Expr)>),
+    /// The same of what need not hold: parts that differ may be the same whole, computed in another way.
+    Guess(Box<GoalKind>),
     /// The condition always holds.
     Holds(Expr),
     /// Nothing in the expressions leaves its type, so that they are what the integers say.
@@ -93,8 +101,8 @@ pub(crate) struct Lockstep<'a> {
     subject: String,
     /// The loop whose iterations are lanes after, while its body is walked.
     lane: Option<Var>,
-    /// Whether what is compared is an index that is read, of a buffer that has moved.
-    is_moved: bool,
+    /// Whether what is compared corresponds by a guess, such as parts of an index that is read, of a buffer that has moved.
+    is_guess: bool,
 }
 
 impl<'a> Lockstep<'a> {
@@ -113,7 +121,7 @@ impl<'a> Lockstep<'a> {
             renames,
             subject: "parameters".into(),
             lane: None,
-            is_moved: false,
+            is_guess: false,
         };
         walk.params(before, after);
         walk.stmts(&[&before.body], &[&after.body]);
@@ -125,13 +133,14 @@ impl<'a> Lockstep<'a> {
         let subject = after.to_string();
         let renames = Substitution::default();
         let mut walk =
-            Self { relation, before: None, goals: Vec::new(), path, renames, subject, lane: None, is_moved: false };
+            Self { relation, before: None, goals: Vec::new(), path, renames, subject, lane: None, is_guess: false };
         walk.values(before, after);
         walk.goals
     }
 
     fn goal(&mut self, obligation: &'static str, kind: GoalKind) {
         let (subject, path) = (self.subject.clone(), self.path.clone());
+        let kind = if self.is_guess { GoalKind::Guess(Box::new(kind)) } else { kind };
         self.goals.push(Goal { obligation, subject, path, kind });
     }
 
@@ -420,7 +429,7 @@ impl<'a> Lockstep<'a> {
                 let depth = self.path.steps.len();
                 let pairs = self.per_lane(ty.lanes, std::iter::once((old, new)));
                 self.fits(pairs.iter().flat_map(|(old, new)| [old, new]));
-                self.goal("simulation", if self.is_moved { GoalKind::Alike(pairs) } else { GoalKind::Equal(pairs) });
+                self.goal("simulation", GoalKind::Equal(pairs));
                 self.path.steps.truncate(depth);
             }
             return;
@@ -436,13 +445,23 @@ impl<'a> Lockstep<'a> {
             (Expr::Load { buffer: x, indices: i }, Expr::Load { buffer: y, indices: j }) => {
                 // An index that is read has moved with its buffer: what is claimed of it says to which axis.
                 let image = self.relation.image(x, y, i).unwrap_or_else(|| i.clone());
-                let outer = self.is_moved;
-                self.is_moved |= image != *i;
+                let outer = self.is_guess;
+                self.is_guess |= image != *i;
                 for (index, other) in image.iter().zip(j).filter(|(index, _)| reads(index)) {
                     self.values(index, other);
                 }
-                self.is_moved = outer;
+                self.is_guess = outer;
                 self.access(x, i, y, j);
+            }
+            // A condition that was decided, in front of others.
+            (Expr::IfThenElse(c, a, b), Expr::IfThenElse(..)) if conditions(old) > conditions(new) => {
+                let outer = std::mem::replace(&mut self.is_guess, true);
+                if conditions(a) >= conditions(new) {
+                    self.decided(c, true, a, new);
+                } else {
+                    self.decided(c, false, b, new);
+                }
+                self.is_guess = outer;
             }
             (Expr::IfThenElse(c, a, b), Expr::IfThenElse(d, x, y)) => {
                 self.values(c, d);
@@ -536,6 +555,13 @@ pub(crate) fn same_operation(a: &Expr, b: &Expr) -> bool {
         _ => false,
     };
     same && a.children().len() == b.children().len()
+}
+
+/// How many conditionals are in an expression.
+fn conditions(expr: &Expr) -> usize {
+    let mut count = 0;
+    expr.walk(&mut |part| count += usize::from(matches!(part, Expr::IfThenElse(..))));
+    count
 }
 
 /// Whether two expressions could be the same value: one operation, or two loads.

@@ -311,7 +311,7 @@ fn first_moved(map: &IndexMap, after: &Buffer) -> Option<(Vec<i128>, Vec<i128>)>
 fn decide_goal(judge: &Judge, evidence: &Evidence, base: &Base<'_>, goal: &Goal) -> Decision {
     match &goal.kind {
         GoalKind::Equal(pairs) => equal(judge, &goal.path, pairs),
-        GoalKind::Alike(pairs) => alike(judge, &goal.path, pairs),
+        GoalKind::Guess(kind) => guessed(decide_goal(judge, evidence, base, &goal.of_kind(kind))),
         GoalKind::Holds(cond) => holds(judge, &goal.path, cond),
         GoalKind::Fits(exprs) => fit(&goal.path, exprs, base),
         GoalKind::Store(pair) => stores(&goal.path, pair, evidence),
@@ -322,12 +322,10 @@ fn decide_goal(judge: &Judge, evidence: &Evidence, base: &Base<'_>, goal: &Goal)
     }
 }
 
-/// Parts that are equal make an index that is equal; those that are not say nothing of it.
-pub(crate) fn alike(judge: &Judge, path: &Path, pairs: &[(Expr, Expr)]) -> Decision {
-    match equal(judge, path, pairs) {
-        (Verdict::Refuted(_), method) => {
-            (Verdict::Unknown("an index that is read is computed in another way".into()), method)
-        }
+/// Parts that correspond by a guess and are equal make a whole that is equal; those that are not say nothing of it.
+pub(crate) fn guessed(decision: Decision) -> Decision {
+    match decision {
+        (Verdict::Refuted(_), method) => (Verdict::Unknown("a part is computed in another way".into()), method),
         decision => decision,
     }
 }
