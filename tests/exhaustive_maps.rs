@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use rayon::prelude::*;
 use tilewright::algebra;
+use tilewright::fuzz::map::op::single;
 use tilewright::fuzz::map::{Generated, MapRecipe, Op};
 use tilewright_ir::{Bindings, Expr, IndexMap, InverseClaim};
 use tilewright_verify::{Config, Judge, MapClaim, Verdict};
@@ -14,27 +15,6 @@ use tilewright_verify::{Config, Judge, MapClaim, Verdict};
 /// The map that a sequence of operations makes of a shape.
 fn generated(shape: &[i64], ops: &[Op]) -> Generated {
     MapRecipe { shape: shape.to_vec(), ops: ops.to_vec(), symbolic: Vec::new() }.build().unwrap()
-}
-
-/// Every operation with small numbers, on any of the first `rank` axes.
-fn single(rank: usize) -> Vec<Op> {
-    let mut ops = Vec::new();
-    for axis in 0..rank {
-        ops.extend([2, 3, 4].map(|by| Op::Split(axis, by)));
-        ops.extend([Op::Pad(axis, 0, 1), Op::Pad(axis, 1, 0), Op::Pad(axis, 2, 1)]);
-        ops.extend([
-            Op::Rotate(axis, 1),
-            Op::Rotate(axis, 3),
-            Op::Reverse(axis),
-            Op::Again(axis, 2),
-            Op::Cases(axis, 2),
-        ]);
-        if axis + 1 < rank {
-            ops.extend([Op::Fuse(axis), Op::Swap(axis), Op::PaddedRows(axis), Op::Swizzle(axis)]);
-            ops.extend([Op::Tile(axis, 2, 3), Op::Tile(axis, 3, 2)]);
-        }
-    }
-    ops
 }
 
 /// The map with a mistake in one of its outputs, as people make them: floor for ceil in the shape, a wrong divisor, swapped

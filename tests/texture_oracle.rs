@@ -240,39 +240,73 @@ impl Rewrite for Stride {
 }
 
 #[test]
-fn a_condition_that_reads_is_not_added() {
+fn nothing_is_read_that_was_not_read_before() {
     let head = "X: T.Buffer((4,), \"int32\"), Y: T.Buffer((4,), \"int32\")";
     let before = "    A = T.alloc_buffer((4,), \"int32\")
     A[0] = X[0]
     for i in T.serial(4):
         Y[i] = X[i]
 ";
-    let right = before.replace("        Y[i]", "        if i < 4:\n            Y[i]");
-    only_without(head, before, &right, "i < 4", "A[i] == A[i]");
+    // Of a condition, of an index, of an extent: what stands there, the same in other words, and the same of what is read.
+    for (place, right, same, read) in [
+        ("        Y[i]", "        if i < 4:\n            Y[i]", "i < 4", "A[i] == A[i]"),
+        ("Y[i]", "Y[i + 1 - 1]", "i + 1 - 1", "i + A[i] - A[i]"),
+        ("T.serial(4)", "T.serial(4 + 1 - 1)", "4 + 1 - 1", "4 + A[1] - A[1]"),
+    ] {
+        only_without(head, before, &before.replace(place, right), same, read);
+    }
 }
 
 #[test]
-fn an_index_that_reads_is_not_added() {
-    let head = "X: T.Buffer((4,), \"int32\"), Y: T.Buffer((4,), \"int32\")";
-    let before = "    A = T.alloc_buffer((4,), \"int32\")
-    A[0] = X[0]
-    for i in T.serial(4):
-        Y[i] = X[i]
+fn a_condition_that_always_holds_may_go_in_front_of_others() {
+    let head = "X: T.Buffer((5,), \"int32\"), Y: T.Buffer((5,), \"int32\")";
+    let before = "    for i in T.serial(5):
+        Y[i] = T.if_then_else(i < 5, T.if_then_else(i < 3, X[i], 0), 7)
 ";
-    let right = before.replace("Y[i]", "Y[i + 1 - 1]");
-    only_without(head, before, &right, "i + 1 - 1", "i + A[i] - A[i]");
+    let right = "    for i in T.serial(5):\n        Y[i] = T.if_then_else(i < 3, X[i], 0)\n";
+    only_without(head, before, right, "i < 3", "i < 4");
+    // The same where it does not always hold.
+    let (old, new, found) = pair(head, &before.replace("i < 5", "i < 4"), right);
+    assert_ne!(runs(&old, 1), runs(&new, 1));
+    assert_ne!(found, Vec::<String>::new());
 }
 
 #[test]
-fn an_extent_that_reads_is_not_added() {
-    let head = "X: T.Buffer((4,), \"int32\"), Y: T.Buffer((4,), \"int32\")";
-    let before = "    A = T.alloc_buffer((4,), \"int32\")
-    A[0] = X[0]
-    for i in T.serial(4):
-        Y[i] = X[i]
-";
-    let right = before.replace("T.serial(4)", "T.serial(4 + 1 - 1)");
-    only_without(head, before, &right, "4 + 1 - 1", "4 + A[1] - A[1]");
+fn an_index_that_is_read_is_compared_where_the_layout_puts_it() {
+    let text = |map: &str| {
+        format!(
+            "    T.func_attr({{\"layout_transform_map\": {{X: [{map}]}}}})
+    for i in T.serial(7):
+        Y[i] = X[I[i] % 3, i % 5]
+"
+        )
+    };
+    let head = "X: T.Buffer((3, 5), \"int32\"), I: T.Buffer((7,), \"int32\"), Y: T.Buffer((7,), \"int32\")";
+    for map in ["lambda a, b: [b, a]", "lambda a, b: [a, b // 2, b % 2]"] {
+        let before = read(head, &text(map));
+        let Rewritten { func: right, evidence } = tilewright::passes::apply_buffer_transforms(&before).unwrap();
+        let found = |after: &PrimFunc| open(&judge().check_pass(&before, after, &evidence));
+        assert_eq!(found(&right), Vec::<String>::new(), "{map}");
+        let mut n_wrong = 0;
+        for wrong in
+            (0..80).map(|seed| changed(&mut Random(seed), &right)).filter(|wrong| runs(wrong, 1) != runs(&right, 1))
+        {
+            assert_ne!(found(&wrong), Vec::<String>::new(), "{}", tilewright_script::print_func(&wrong));
+            n_wrong += 1;
+        }
+        assert!(n_wrong > 10, "{map}: {n_wrong}");
+    }
+}
+
+#[test]
+fn a_side_without_a_value_is_no_contradiction_and_no_proof() {
+    let head = "X: T.Buffer((3,), \"uint16\"), Y: T.Buffer((3,), \"uint16\")";
+    let before = "    for i in T.serial(3):\n        Y[i] = X[i] | -T.Cast(\"uint16\", i)\n";
+    let (_, _, same) = pair(head, before, before);
+    assert_eq!(same, Vec::<String>::new());
+    let (old, new, found) = pair(head, before, &before.replace("\"uint16\", i)", "\"uint16\", i - 1)"));
+    assert_ne!(runs(&old, 1), runs(&new, 1));
+    assert!(!found.is_empty() && found.iter().all(|line| !line.contains("internal")), "{found:#?}");
 }
 
 /// How often what happened.

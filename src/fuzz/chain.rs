@@ -6,8 +6,9 @@ use tilewright_interp::{Argument, Arguments, Config, Observers, Report, RunError
 use tilewright_ir::equal::funcs_equal;
 use tilewright_ir::{Bindings, Buffer, Evidence, Expr, PrimFunc, Scalar, ScalarType, validate};
 
-use super::inputs::{extents, written};
+use super::inputs::{arguments, extents, written};
 use super::oracle::{Failure, Outcome};
+use super::program::ProgramCase;
 use crate::harness::compare::{self, Tolerance};
 use crate::harness::layout::places;
 use crate::passes::{DEFAULT_PIPELINE, pass_by_name};
@@ -69,6 +70,16 @@ pub enum Blank {
 }
 
 impl Chain {
+    /// A generated program through the default passes, and its arguments.
+    ///
+    /// # Errors
+    /// It is no program that can be run, or a pass does not say where its arguments are.
+    pub fn of_case(case: &ProgramCase) -> Result<(Self, Arguments), Outcome> {
+        let program = case.build().map_err(Outcome::Invalid)?;
+        let inputs = arguments(&program.func, program.seed).map_err(Outcome::Invalid)?;
+        Ok((Self::new(program.func)?, inputs))
+    }
+
     /// Runs the default passes.
     ///
     /// # Errors

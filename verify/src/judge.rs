@@ -213,6 +213,17 @@ pub(crate) fn on_the_way(path: &Path, reads: bool, decision: Decision) -> Decisi
     }
 }
 
+/// The same where one of the sides compared has no value as an integer of its type: what it is there is another question, the
+/// obligation overflow.
+pub(crate) fn without_value(decision: Decision) -> Decision {
+    match decision {
+        (Verdict::Unknown(reason), method) if reason.ends_with(NO_REPLAY) => {
+            (Verdict::Unknown("a side has no value as an integer of its type where the other has".into()), method)
+        }
+        decision => decision,
+    }
+}
+
 /// How the reason for a counterexample that fails in evaluation ends.
 const NO_REPLAY: &str = "does not replay";
 

@@ -1,5 +1,7 @@
 //! Obligations of a pass: the program after it means what the program before it means.
 
+use std::cell::Cell;
+
 use rayon::prelude::*;
 use tilewright_ir::{Bindings, Buffer, BufferChange, BufferClaim, BufferInfo, Evidence, Expr, IndexMap, PrimFunc};
 
@@ -7,7 +9,7 @@ use crate::access::{Base, at_point, bindings_of, overflow};
 use crate::claims;
 use crate::concrete::tuple;
 use crate::fills;
-use crate::judge::{Decision, Judge, Report, decide, free_vars, on_the_way, vacuity};
+use crate::judge::{Decision, Judge, Report, decide, free_vars, on_the_way, vacuity, without_value};
 use crate::lanes;
 use crate::lockstep::{Goal, GoalKind, Lockstep, Relation, StorePair, reads};
 use crate::map::{MapClaim, subterms};
@@ -359,12 +361,17 @@ fn missing(judge: &Judge, path: &Path) -> Decision {
 /// Pairs of integer expressions are equal at every iteration of the way.
 pub(crate) fn equal(judge: &Judge, path: &Path, pairs: &[(Expr, Expr)]) -> Decision {
     let different: Vec<_> = pairs.iter().filter(|(old, new)| old != new).collect();
+    // Whether a side had no value where it was looked at.
+    let is_partial = Cell::new(false);
     if different.is_empty() {
         return (Verdict::Proved, "same text".into());
     }
     let differ = |bindings: &Bindings| {
         different.iter().find_map(|(old, new)| {
-            let (x, y) = (old.eval_index(bindings).ok()?, new.eval_index(bindings).ok()?);
+            let (Ok(x), Ok(y)) = (old.eval_index(bindings), new.eval_index(bindings)) else {
+                is_partial.set(true);
+                return None;
+            };
             (x != y).then(|| at_point(path, bindings, format!("`{old}` is {x}, but `{new}` is {y}")))
         })
     };
@@ -378,7 +385,9 @@ pub(crate) fn equal(judge: &Judge, path: &Path, pairs: &[(Expr, Expr)]) -> Decis
         }))
     };
     let read = different.iter().any(|(old, new)| reads(old) || reads(new));
-    on_the_way(path, read, proved(judge, path, goal, differ))
+    is_partial.set(false);
+    let decision = on_the_way(path, read, proved(judge, path, goal, differ));
+    if is_partial.get() { without_value(decision) } else { decision }
 }
 
 /// A condition holds at every iteration of the way.

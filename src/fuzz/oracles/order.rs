@@ -6,7 +6,6 @@
 use tilewright_interp::{Arguments, Config, Observers, Order as Iterations};
 
 use crate::fuzz::chain::{Blank, Chain, Link, Outputs, differences, how, is_written, kind_of};
-use crate::fuzz::inputs::arguments;
 use crate::fuzz::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::fuzz::program::ProgramCase;
 
@@ -30,24 +29,15 @@ impl Oracle for Order {
     const NAME: &'static str = "order";
 
     fn check(&mut self, case: &ProgramCase, tally: &mut Tally) -> Outcome {
-        let program = match case.build() {
-            Ok(program) => program,
-            Err(why) => return Outcome::Invalid(why),
-        };
-        let inputs = match arguments(&program.func, program.seed) {
-            Ok(inputs) => inputs,
-            Err(why) => return Outcome::Invalid(why),
-        };
-        let chain = match Chain::new(program.func) {
-            Ok(chain) => chain,
+        let (chain, inputs) = match Chain::of_case(case) {
+            Ok(ready) => ready,
             Err(outcome) => return outcome,
         };
         let Some(first) = chain.links.first() else { return Outcome::Invalid("no program".into()) };
         let last = chain.links.last().filter(|_| chain.links.len() > 1 && chain.refused.is_none());
-        let is_generated = matches!(case, ProgramCase::Recipe(_));
         let looks = [Some(first), last].into_iter().flatten();
         for link in looks {
-            if let Err(outcome) = in_any_order(link, first, &inputs, program.seed, is_generated, tally) {
+            if let Err(outcome) = in_any_order(link, first, &inputs, case, tally) {
                 return outcome;
             }
         }
@@ -72,10 +62,10 @@ fn in_any_order(
     link: &Link,
     first: &Link,
     inputs: &Arguments,
-    seed: u64,
-    is_generated: bool,
+    case: &ProgramCase,
     tally: &mut Tally,
 ) -> Result<(), Outcome> {
+    let is_generated = matches!(case, ProgramCase::Recipe(_));
     let is_written = is_written(&first.func);
     let left = |how: &Config| -> Result<(Outputs, u64), (String, String)> {
         let failed = |kind: &str, why: String| (kind.to_owned(), why);
@@ -85,7 +75,7 @@ fn in_any_order(
         Ok((outputs, report.parallel_loops))
     };
     let (expected, _) = left(&how()).map_err(|(kind, _)| Outcome::Invalid(format!("the program stops: {kind}")))?;
-    for (name, how) in ways(seed) {
+    for (name, how) in ways(case.seed()) {
         let (outputs, parallel) = match left(&how) {
             Ok(left) => left,
             Err((kind, _)) if kind == "Race" && !is_generated => return Err(Outcome::Invalid("a race".into())),

@@ -6,7 +6,6 @@
 use tilewright_interp::{Arguments, RunError};
 
 use crate::fuzz::chain::{Blank, Chain, Link, differences, how, is_written, kind_of};
-use crate::fuzz::inputs::arguments;
 use crate::fuzz::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::fuzz::program::ProgramCase;
 
@@ -30,16 +29,8 @@ impl Oracle for Passes {
     const NAME: &'static str = "passes";
 
     fn check(&mut self, case: &ProgramCase, tally: &mut Tally) -> Outcome {
-        let program = match case.build() {
-            Ok(program) => program,
-            Err(why) => return Outcome::Invalid(why),
-        };
-        let inputs = match arguments(&program.func, program.seed) {
-            Ok(inputs) => inputs,
-            Err(why) => return Outcome::Invalid(why),
-        };
-        let chain = match Chain::new(program.func) {
-            Ok(chain) => chain,
+        let (chain, inputs) = match Chain::of_case(case) {
+            Ok(ready) => ready,
             Err(outcome) => return outcome,
         };
         match same(&chain, &inputs, tally) {

@@ -60,7 +60,7 @@ fn the_padding_makes_no_difference() {
     let tally = tally(padding::Padding::NAME, 60);
     assert!(tally.valid_percent() >= 99.0 && tally.counts["runs with poison"] > 60);
     let undecided: u64 = tally.undecided.values().sum();
-    assert!(undecided * 8 <= tally.runs, "{:?}", tally.undecided);
+    assert!(undecided * 20 <= tally.runs, "{:?}", tally.undecided);
 }
 
 fn script(body: &str) -> ProgramCase {

@@ -46,6 +46,14 @@ pub struct Program {
 }
 
 impl ProgramCase {
+    /// Seed of the input values.
+    pub fn seed(&self) -> u64 {
+        match self {
+            Self::Recipe(recipe) => recipe.seed,
+            Self::Tvmscript { seed, .. } => *seed,
+        }
+    }
+
     /// The program.
     ///
     /// # Errors
