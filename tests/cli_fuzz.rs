@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use common::{Run, command, tilewright};
 use serde_json::Value;
 use tempfile::TempDir;
+use tilewright::fuzz::oracles::ORACLES;
 
 /// A campaign over some cases of oracles that fail on purpose.
 fn campaign(oracle: &str, runs: &str, folder: &Path, more: &[&str]) -> Run {
@@ -188,4 +189,11 @@ fn replay_looks_at_every_file_and_the_worst_counts() {
     let run = tilewright(&["replay", &held, &fails]);
     assert!(run.stdout.contains("self-test-fails: it holds now; it was: a number is too large"), "{}", run.stdout);
     assert!(run.stdout.contains("self-test-fails: it still fails: a number is too large"), "{}", run.stdout);
+}
+
+#[test]
+fn the_page_lists_every_oracle() {
+    let page = include_str!("../docs/FUZZING.md");
+    let rows: Vec<_> = ORACLES.iter().map(|entry| format!("| `{}` | {} |", entry.name, entry.summary)).collect();
+    assert!(page.contains(&rows.join("\n")), "docs/FUZZING.md should have the table\n{}", rows.join("\n"));
 }

@@ -257,7 +257,11 @@ impl Expr {
                 let (symbol, precedence) = op.symbol();
                 parenthesised(f, precedence < outer, |f| {
                     f.write_str(symbol)?;
-                    operand.write(f, precedence)
+                    match **operand {
+                        // The minus of a constant is no negative constant.
+                        Self::Int { value, ty } if ty.is_integer() => write!(f, "{ty}({value})"),
+                        _ => operand.write(f, precedence),
+                    }
                 })
             }
             Self::Call(function, args) => write_call(f, function.info().0, args),

@@ -76,7 +76,7 @@ faults! {
     fault DivideIgnoresRest "divide-ignores-rest" Passes "(g*s + b) // (g*t) becomes s // t whatever b is";
     fault DivideTowardsZero "divide-towards-zero" Passes "a quotient between -1 and 0 becomes 0";
     fault RemainderKeepsBlock "remainder-keeps-block" Passes "a dividend in one block keeps the multiple of the divisor in its remainder";
-    fault NegationKeepsEquality "negation-keeps-equality" Passes "the opposite of <= is >=";
+    fault NegationLosesEquality "negation-loses-equality" Passes "the opposite of < is >";
     fault CompareDecidesEarly "compare-decides-early" Passes "x < y is taken for true where x <= y";
     fault IntervalTwoCorners "interval-two-corners" Passes "the interval of a product looks at two of its four corners";
     fault ShapeForgetsLast "shape-forgets-last" Passes "the extent of an axis is its largest index where a search finds that";
@@ -98,9 +98,9 @@ faults! {
     fault RightInverseIgnored "right-inverse-ignored" Judge "enumeration asks of an inverse only that it leads back";
     fault EndsOfSharedAxes "ends-of-shared-axes" Judge "a sum of two values of one index is taken to reach both their ends";
     fault RemaindersOfFewer "remainders-of-fewer" Judge "so many neighbours less one are taken to have all remainders";
-    fault KernelSkipsColumn "kernel-skips-column" Judge "the rank of a matrix over GF(2) is found without its first column";
+    fault BitsSkipLowest "bits-skip-lowest" Judge "equations over bits leave out the lowest bit of a value that is to be reached";
     fault WindowOffByOne "window-off-by-one" Judge "the digits checker lets a sum reach the end of its window";
-    fault DigitsIgnoreOffset "digits-ignore-offset" Judge "the digits checker compares the places of an inverse and not its offset";
+    fault DigitsReachPadding "digits-reach-padding" Judge "the digits checker does not ask whether padding is reached";
     fault EncodeNeAsEq "encode-ne-as-eq" Judge "a condition x != y is given to Z3 as x == y";
     fault ElseIsNotNegated "else-is-not-negated" Judge "the judge takes the condition to hold in the other branch too";
     fault LockstepIgnoresFirstAxis "lockstep-ignores-first-axis" Judge "lockstep does not compare the first of several indices";
@@ -165,12 +165,15 @@ pub fn by_name(name: &str) -> Option<&'static Row> {
 
 #[cfg(feature = "sabotage")]
 mod switch {
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
     use super::Fault;
 
     /// Number of the fault that is on, plus one; 0 if none is.
     static ACTIVE: AtomicUsize = AtomicUsize::new(0);
+
+    /// How often the branch of the fault that is on was taken.
+    static REACHED: AtomicU64 = AtomicU64::new(0);
 
     /// Whether faults can be switched on.
     pub const AVAILABLE: bool = true;
@@ -178,7 +181,17 @@ mod switch {
     /// Whether this fault is on.
     #[inline]
     pub fn on(fault: Fault) -> bool {
-        ACTIVE.load(Ordering::Relaxed) == fault as usize + 1
+        let is_on = ACTIVE.load(Ordering::Relaxed) == fault as usize + 1;
+        if is_on {
+            REACHED.fetch_add(1, Ordering::Relaxed);
+        }
+        is_on
+    }
+
+    /// How often somebody asked for the fault that is on, since the last time this was asked: an oracle that never comes to the
+    /// place cannot see what is wrong there.
+    pub fn reached() -> u64 {
+        REACHED.swap(0, Ordering::Relaxed)
     }
 
     /// Switches one fault on, and every other off; none switches all off. For the whole process, from now on.
@@ -200,11 +213,16 @@ mod switch {
         false
     }
 
+    /// How often a fault that is on was asked for: never.
+    pub const fn reached() -> u64 {
+        0
+    }
+
     /// Does nothing: there is nothing to switch.
     pub const fn switch(_: Option<Fault>) {}
 }
 
-pub use switch::{AVAILABLE, on, switch};
+pub use switch::{AVAILABLE, on, reached, switch};
 
 #[cfg(test)]
 mod tests {
@@ -225,7 +243,10 @@ mod tests {
     #[test]
     fn without_the_feature_nothing_is_ever_on() {
         switch(Some(Fault::DivisionTruncates));
+        reached();
+        assert!(!on(Fault::FlattenSwapsStrides));
         assert_eq!(on(Fault::DivisionTruncates), AVAILABLE);
+        assert_eq!((reached(), reached()), (u64::from(AVAILABLE), 0));
         switch(None);
         assert!(!on(Fault::DivisionTruncates));
     }

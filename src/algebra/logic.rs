@@ -32,9 +32,9 @@ pub fn negate(condition: &Expr) -> Expr {
 
 fn opposite(op: BinaryOp) -> Option<BinaryOp> {
     Some(match op {
+        BinaryOp::Lt if sabotage::on(Fault::NegationLosesEquality) => BinaryOp::Gt,
         BinaryOp::Lt => BinaryOp::Ge,
         BinaryOp::Ge => BinaryOp::Lt,
-        BinaryOp::Le if sabotage::on(Fault::NegationKeepsEquality) => BinaryOp::Ge,
         BinaryOp::Le => BinaryOp::Gt,
         BinaryOp::Gt => BinaryOp::Le,
         BinaryOp::Eq => BinaryOp::Ne,

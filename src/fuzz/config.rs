@@ -37,6 +37,8 @@ pub struct Extents {
 pub struct Layout {
     /// Number of operations.
     pub operations: RangeInclusive<usize>,
+    /// How many lists of operations of a hundred are several maps, one on the layout of the other.
+    pub cut_percent: u8,
     /// Block sizes; extents are drawn around them: b-1, b, b+1, 2b-1.
     pub blocks: Vec<i64>,
 }
@@ -75,6 +77,9 @@ pub struct Program {
     pub guard_percent: u8,
     /// How many stages of a hundred are written in vectors.
     pub lanes_percent: u8,
+    /// How many reductions of a hundred are those of a group of work-items, of which one initialises what another one reduces:
+    /// in the order of the statements they mean something, as a launch without a barrier they are a race.
+    pub group_percent: u8,
     /// How many tensors of a hundred that are allocated, and inputs, are textures.
     pub texture_percent: u8,
     /// How many stages of a hundred have loops over lanes of the kind that become vectors.
@@ -113,7 +118,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             extents: Extents { rank: 1..=6, largest: 131, elements: 4096, distinct_percent: 60 },
-            layout: Layout { operations: 0..=6, blocks: vec![2, 3, 4, 8, 16] },
+            layout: Layout { operations: 0..=6, cut_percent: 25, blocks: vec![2, 3, 4, 8, 16] },
             graph: Graph { steps: 1..=24, inputs: 0..=3, kinds: 1..=6, elements: 512, changes: 0..=4 },
             text: Text { changes: 0..=4, bytes: 4096 },
             program: Program {
@@ -127,6 +132,7 @@ impl Default for Config {
                 loop_percent: 35,
                 guard_percent: 20,
                 lanes_percent: 10,
+                group_percent: 0,
                 texture_percent: 10,
                 vectorized_percent: 15,
                 usual_elements: 256,

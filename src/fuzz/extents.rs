@@ -4,6 +4,14 @@ use arbitrary::{Result, Unstructured};
 
 use super::config::Config;
 
+/// So many times of a hundred; 0 is never.
+///
+/// # Errors
+/// Never for want of bytes.
+pub fn percent(u: &mut Unstructured<'_>, percent: u8) -> Result<bool> {
+    Ok(u.int_in_range(0..=99)? < percent)
+}
+
 /// A shape within the ranges of `config`.
 ///
 /// # Errors
@@ -18,7 +26,7 @@ pub fn shape(u: &mut Unstructured<'_>, config: &Config) -> Result<Vec<i64>> {
 /// Never for want of bytes.
 pub fn shape_within(u: &mut Unstructured<'_>, config: &Config, most: i64) -> Result<Vec<i64>> {
     let rank = u.int_in_range(config.extents.rank.clone())?;
-    let distinct = u.ratio(config.extents.distinct_percent.min(100), 100)?;
+    let distinct = percent(u, config.extents.distinct_percent)?;
     let mut shape: Vec<i64> = Vec::with_capacity(rank);
     let mut elements = 1i64;
     for _ in 0..rank {

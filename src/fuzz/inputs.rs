@@ -3,6 +3,9 @@
 use tilewright_interp::{Argument, Arguments, Tensor, fill};
 use tilewright_ir::{Bindings, Buffer, Expr, PrimFunc, Scalar, StmtKind, TypeClass, Var};
 
+use crate::algebra::reads_memory;
+use crate::harness::inputs::Numbers;
+
 /// The arguments of a function whose extents are constants. Tensors that it writes are not defined.
 ///
 /// # Errors
@@ -18,12 +21,35 @@ pub fn arguments(func: &PrimFunc, seed: u64) -> Result<Arguments, String> {
                     Tensor::undefined(buffer.dtype, &extents(buffer)?).map_err(|error| error.to_string())?;
                 if !written.contains(&buffer.data) {
                     fill(&mut tensor, seed.wrapping_mul(31).wrapping_add(part));
+                    if stumbles(seed) {
+                        stumble(&mut tensor, seed.wrapping_add(part));
+                    }
                 }
                 Argument::Tensor(tensor)
             }
         });
     }
     Ok(Arguments { params, symbols: Vec::new() })
+}
+
+/// Whether the floats of a case are to be such as arithmetic stumbles over.
+pub fn stumbles(seed: u64) -> bool {
+    seed % 4 == 2
+}
+
+/// Makes some floats NaN, infinite, minus zero.
+fn stumble(tensor: &mut Tensor, seed: u64) {
+    let (mut numbers, ty) = (Numbers::new(seed, 0), tensor.dtype().scalar);
+    if !ty.is_float() {
+        return;
+    }
+    for lane in 0..tensor.lane_count() {
+        if let value @ Scalar::Float(odd) = numbers.stumbling(ty)
+            && (!odd.is_normal() || odd.abs() > 2.0)
+        {
+            tensor.set(lane, value);
+        }
+    }
 }
 
 /// The constant extents of a buffer.
@@ -60,4 +86,28 @@ fn scalar(param: &Var, seed: u64) -> Scalar {
         TypeClass::UInt | TypeClass::Handle => Scalar::Int(small.into()),
         TypeClass::Int => Scalar::Int(i128::from(small) - 6),
     }
+}
+
+/// Whether something that is read decides what runs, or where.
+pub fn asks_memory(func: &PrimFunc) -> bool {
+    let mut asks = false;
+    func.body.walk(&mut |stmt| {
+        asks |= match &stmt.kind {
+            StmtKind::If { cond, .. } | StmtKind::Assert { cond, .. } => reads_memory(cond),
+            StmtKind::For(inner) => reads_memory(&inner.min) || reads_memory(&inner.extent),
+            StmtKind::Let { value, .. } => reads_memory(value),
+            StmtKind::Store { indices, .. } => indices.iter().any(reads_memory),
+            _ => false,
+        };
+        for expr in stmt.exprs() {
+            expr.walk(&mut |part| {
+                asks |= match part {
+                    Expr::Load { indices, .. } => indices.iter().any(reads_memory),
+                    Expr::IfThenElse(cond, ..) => reads_memory(cond),
+                    _ => false,
+                };
+            });
+        }
+    });
+    asks
 }

@@ -119,7 +119,7 @@ mod tests {
         assert_eq!((least.inputs.len(), least.stages.len()), (1, 1));
         assert_eq!((least.inputs[0].shape.as_slice(), least.stages[0].target.shape.as_slice()), (&[1][..], &[1][..]));
         assert!(
-            matches!(&least.inputs[0].layout, Layout::Ops { ops, separators } if ops.len() == 1 && separators.is_empty())
+            matches!(&least.inputs[0].layout, Layout::Ops { ops, separators, .. } if ops.len() == 1 && separators.is_empty())
         );
     }
 }

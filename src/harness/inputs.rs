@@ -11,6 +11,9 @@ const DEFAULT_EXTENTS: [i128; 12] = [2, 7, 9, 17, 5, 11, 13, 19, 23, 3, 29, 31];
 /// How many extents are tried for the sake of a program's assertions.
 const TRIES: u64 = 1 << 14;
 
+/// The largest `float16`.
+const LARGE: f64 = 65504.0;
+
 /// A reproducible stream of numbers (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
 #[derive(Clone, Debug)]
 pub struct Numbers(u64);
@@ -46,6 +49,19 @@ impl Numbers {
                 Scalar::Float(tilewright_ir::scalar::round_float(ty, unit * 4.0 - 2.0))
             }
         }
+    }
+
+    /// As [`Numbers::value`], but that one float in eight is one of those that arithmetic stumbles over: NaN, an infinity,
+    /// minus zero, a large one.
+    pub fn stumbling(&mut self, ty: ScalarType) -> Scalar {
+        let bits = self.next();
+        if !ty.is_float() || !bits.is_multiple_of(8) {
+            return self.value(ty);
+        }
+        let large = tilewright_ir::scalar::round_float(ty, LARGE);
+        let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, large, -large];
+        let at = usize::try_from(bits >> 32).unwrap_or(0) % odd.len();
+        Scalar::Float(odd[at])
     }
 
     /// A tensor of values.

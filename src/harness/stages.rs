@@ -37,6 +37,8 @@ pub struct Config {
     pub seed: u64,
     /// Values of symbolic extents by name; the others get small numbers.
     pub symbols: Vec<(String, i128)>,
+    /// Whether some floats are such as arithmetic stumbles over, see [`Numbers::stumbling`].
+    pub stumbling: bool,
 }
 
 /// What came of running all stages.
@@ -111,7 +113,15 @@ pub fn run_chain(
     }
     let report = ChainReport { seed: config.seed, symbols: named, engines: Vec::new(), blame: None, notes: Vec::new() };
     let exact = stages.iter().any(|stage| stage.reassociates);
-    let mut run = Run { stages, bindings, report, seed: config.seed, exact, tolerance: tolerance(stages) };
+    let mut run = Run {
+        stages,
+        bindings,
+        report,
+        seed: config.seed,
+        exact,
+        stumbling: config.stumbling,
+        tolerance: tolerance(stages),
+    };
     if exact {
         run.report
             .notes
@@ -136,6 +146,7 @@ struct Run<'a> {
     report: ChainReport,
     seed: u64,
     exact: bool,
+    stumbling: bool,
     tolerance: Tolerance,
 }
 
@@ -290,6 +301,10 @@ impl Run<'_> {
     }
 
     fn tensor(&self, numbers: &mut Numbers, dtype: DataType, extents: &[u64]) -> Result<Tensor, String> {
+        if self.stumbling {
+            let made = Tensor::from_fn(dtype, extents, |_| numbers.stumbling(dtype.scalar));
+            return made.map_err(|error| error.to_string());
+        }
         if !self.exact || !dtype.scalar.is_float() {
             return numbers.tensor(dtype, extents);
         }

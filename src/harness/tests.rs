@@ -56,7 +56,8 @@ fn report(wrong: bool) -> super::stages::ChainReport {
     ];
     let absent = Fault::Skipped("no OpenCL device".into());
     let devices: [Result<&dyn Engine, Fault>; 2] = [Ok(&device), Err(absent)];
-    run_chain(&stages, &Config { seed: 7, symbols: Vec::new() }, &Interpreter::default(), &devices).unwrap()
+    run_chain(&stages, &Config { seed: 7, symbols: Vec::new(), stumbling: false }, &Interpreter::default(), &devices)
+        .unwrap()
 }
 
 #[test]

@@ -149,7 +149,7 @@ impl<'a> Lanes<'a> {
             return Err(format!("`{which}` may hold for some of the lanes only").into());
         }
         value = self.widened(value);
-        if sabotage::on(Fault::TextureGuardDropped) {
+        if !own.is_empty() && sabotage::on(Fault::TextureGuardDropped) {
             own.clear();
         }
         for cond in own.iter().rev() {

@@ -44,9 +44,10 @@ pub fn lower_texture(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
         return Err(found);
     }
     let stored = PrimFunc { body: whole_texels(func)?, ..func.clone() };
-    let used = used_buffers(func);
-    let is_param = |buffer: &Buffer| is_param(func, buffer);
-    moves.retain(|change| !is_param(&change.before) || used.contains(&change.before));
+    // A parameter that is lowered already is known by the view of it that the body has.
+    let used = PrimFunc { buffer_map: Vec::new(), ..func.clone() }.buffers();
+    let is_lowered = |buffer: &Buffer| !used.contains(buffer) && used.iter().any(|view| view.aliases(buffer));
+    moves.retain(|change| !(is_param(func, &change.before) && is_lowered(&change.before)));
     let body = remap(&stored, &moves).map_err(|error| vec![error])?;
     let partial = partial_loads(&body);
     if !partial.is_empty() {
@@ -66,11 +67,6 @@ fn textures(func: &PrimFunc) -> Vec<Buffer> {
 
 fn is_param(func: &PrimFunc, buffer: &Buffer) -> bool {
     func.buffer_map.iter().any(|(_, param)| param == buffer)
-}
-
-/// Buffers that the body mentions.
-fn used_buffers(func: &PrimFunc) -> Vec<Buffer> {
-    PrimFunc { buffer_map: Vec::new(), ..func.clone() }.buffers()
 }
 
 /// Where rows, columns and channels begin: as the scope says, or after each axis of a texel buffer, whatever its scope says of

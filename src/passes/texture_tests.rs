@@ -161,6 +161,19 @@ fn a_parameter_keeps_its_declaration() {
     assert_eq!(lines[2], "Y[a, b, c] = T.texture2d_load(X_texels, row=a * 5 + b, column=c, lane=2)");
 }
 
+#[test]
+fn a_parameter_that_nobody_reads_is_lowered_too() {
+    let func = program(
+        "X: T.Buffer((3, 5, 4), \"float32\", scope=\"texture\"), Y: T.Buffer((7,), \"float32\")",
+        &["for a in range(7):", "    Y[a] = T.float32(2)"],
+    );
+    let result = lower_texture(&func).unwrap();
+    assert_eq!(result.evidence.buffers.len(), 1);
+    assert_eq!(after("lower_texture", &func).last().map(String::as_str), Some("Y[a] = T.float32(2.0)"));
+    let kernels = crate::codegen::generate(validate(&result.func).unwrap()).unwrap();
+    assert_eq!(kernels.metadata.kernels.len(), 1);
+}
+
 const RAGGED: &str = "X: T.Buffer((3, 7, 18), \"int8\"), Y: T.Buffer((3, 7, 18), \"int8\")";
 const TEXTURE: &str = "Xt = T.alloc_buffer((3, 7, 5, 4), \"int8\", scope=\"texture:nhwc\")";
 

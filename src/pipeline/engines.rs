@@ -24,7 +24,7 @@ pub fn run(
     observe(&report.function, "engines");
     let stages = stages_of(program, lowering);
     let symbols = symbols_of(&stages, &options.shapes);
-    let config = stages::Config { seed: options.seed, symbols };
+    let config = stages::Config { seed: options.seed, symbols, stumbling: false };
     let interpreter = Interpreter { config: Config { threads: options.threads, ..Config::default() } };
     let opened = if lowering.complete { open(&options.device) } else { vec![Err(not_lowered(lowering))] };
     let asked = options.device != DeviceChoice::None;

@@ -47,6 +47,17 @@ pub struct KnownRow {
     pub what: String,
 }
 
+/// An oracle that came to the broken place.
+#[derive(Clone, Debug, Serialize)]
+pub struct LookRow {
+    /// The oracle.
+    pub oracle: &'static str,
+    /// How many cases it looked at.
+    pub cases: u64,
+    /// How often it came to the place in them.
+    pub reached: u64,
+}
+
 /// A fault, a decoy or the control.
 #[derive(Clone, Debug, Serialize)]
 pub struct SabotageRow {
@@ -70,6 +81,8 @@ pub struct SabotageRow {
     pub oracle_runs: Option<u64>,
     /// How many cases all oracles looked at.
     pub runs: u64,
+    /// The oracles that came to the broken place.
+    pub looks: Vec<LookRow>,
     /// How long it took, the oracles before included.
     pub seconds: f64,
 }
@@ -129,6 +142,7 @@ fn row(trial: &Trial) -> SabotageRow {
         detail: caught.map(|catch| catch.detail.clone()),
         oracle_runs: caught.map(|catch| catch.runs),
         runs: trial.runs,
+        looks: trial.looks().into_iter().map(|(oracle, cases, reached)| LookRow { oracle, cases, reached }).collect(),
         seconds: round(caught.map_or(trial.spent, |catch| catch.after).as_secs_f64()),
     }
 }
@@ -143,6 +157,14 @@ fn summary(report: &SabotageReport) -> String {
         text.push_str("; interrupted");
     }
     text
+}
+
+/// Who came to the broken place and did not see that it is wrong.
+fn reached(row: &SabotageRow) -> String {
+    let look =
+        |look: &LookRow| format!("{} ({} times in {} cases)", look.oracle, number(look.reached), number(look.cases));
+    let looks: Vec<String> = row.looks.iter().map(look).collect();
+    if looks.is_empty() { "no oracle came to it".into() } else { format!("come to by {}", looks.join(", ")) }
 }
 
 /// For people; ends with a newline.
@@ -175,6 +197,9 @@ pub fn text(report: &SabotageReport, style: Style) -> String {
     for row in report.rows.iter().filter(|row| row.verdict == "flagged" || (style.verbose && row.what.is_some())) {
         let what = row.what.as_deref().unwrap_or("").replace(char::is_control, "\u{fffd}");
         line(&mut out, &format!("{}: {}", row.fault, what));
+    }
+    for row in report.rows.iter().filter(|row| row.verdict == "missed") {
+        line(&mut out, &format!("{}: {}", row.fault, reached(row)));
     }
     for known in &report.known {
         let what = known.what.replace(char::is_control, "\u{fffd}");

@@ -39,7 +39,9 @@ impl Goal {
 pub(crate) enum GoalKind {
     /// The first of each pair, of the program before, equals the second. Integers of one lane.
     Equal(Vec<(Expr, Expr)>),
-    /// The same of what need not hold: parts that differ may be the same whole, computed in another way.
+    /// Two integers are the same value; what they compute may wrap. One lane.
+    Same(Expr, Expr),
+    /// A goal that need not hold: parts that differ may be the same whole, computed in another way.
     Guess(Box<GoalKind>),
     /// The condition always holds.
     Holds(Expr),
@@ -427,9 +429,9 @@ impl<'a> Lockstep<'a> {
         if !reads(old) && !reads(new) && ty.scalar.integer_range().is_some() {
             if old != new {
                 let depth = self.path.steps.len();
-                let pairs = self.per_lane(ty.lanes, std::iter::once((old, new)));
-                self.fits(pairs.iter().flat_map(|(old, new)| [old, new]));
-                self.goal("simulation", GoalKind::Equal(pairs));
+                for (old, new) in self.per_lane(ty.lanes, std::iter::once((old, new))) {
+                    self.goal("simulation", GoalKind::Same(old, new));
+                }
                 self.path.steps.truncate(depth);
             }
             return;
@@ -469,10 +471,13 @@ impl<'a> Lockstep<'a> {
                 self.under(c, false, b, y);
             }
             _ if same_operation(old, new) => {
+                // Other operands may come to the same value.
+                let outer = std::mem::replace(&mut self.is_guess, true);
                 let (left, right) = (old.children(), new.children());
                 for (old, new) in left.into_iter().zip(right) {
                     self.values(old, new);
                 }
+                self.is_guess = outer;
             }
             // A condition that was decided must always hold, or never.
             (Expr::IfThenElse(c, a, _) | Expr::Select(c, a, _), _) if same_shape(a, new) => {

@@ -16,7 +16,7 @@ use crate::access::{Base, at_point, describe};
 use crate::concrete::tuple;
 use crate::judge::{Decision, Judge, Report};
 use crate::lockstep::{Goal, GoalKind, Lockstep, Relation};
-use crate::pass::{equal, fit, guessed, holds};
+use crate::pass::{equal, fit, guessed, holds, same_value};
 use crate::path::{Path, Site, Step, sites};
 use crate::sample;
 use crate::verdict::{Counterexample, Verdict};
@@ -268,6 +268,7 @@ impl<'a> Lowering<'a> {
     fn decide_value(&self, goal: &Goal) -> Decision {
         match &goal.kind {
             GoalKind::Equal(pairs) => equal(self.judge, &goal.path, pairs),
+            GoalKind::Same(old, new) => same_value(self.judge, &goal.path, (old, new), &self.base),
             GoalKind::Guess(kind) => guessed(self.decide_value(&goal.of_kind(kind))),
             GoalKind::Holds(cond) => holds(self.judge, &goal.path, cond),
             GoalKind::Fits(exprs) => fit(&goal.path, exprs, &self.base),

@@ -11,7 +11,7 @@ use crate::concrete::tuple;
 use crate::fills;
 use crate::judge::{Decision, Judge, Report, decide, free_vars, on_the_way, vacuity, without_value};
 use crate::lanes;
-use crate::lockstep::{Goal, GoalKind, Lockstep, Relation, StorePair, reads};
+use crate::lockstep::{Goal, GoalKind, Lockstep, Relation, StorePair, reads, same_operation};
 use crate::map::{MapClaim, subterms};
 use crate::path::Path;
 use crate::sample;
@@ -313,6 +313,7 @@ fn first_moved(map: &IndexMap, after: &Buffer) -> Option<(Vec<i128>, Vec<i128>)>
 fn decide_goal(judge: &Judge, evidence: &Evidence, base: &Base<'_>, goal: &Goal) -> Decision {
     match &goal.kind {
         GoalKind::Equal(pairs) => equal(judge, &goal.path, pairs),
+        GoalKind::Same(old, new) => same_value(judge, &goal.path, (old, new), base),
         GoalKind::Guess(kind) => guessed(decide_goal(judge, evidence, base, &goal.of_kind(kind))),
         GoalKind::Holds(cond) => holds(judge, &goal.path, cond),
         GoalKind::Fits(exprs) => fit(&goal.path, exprs, base),
@@ -388,6 +389,44 @@ pub(crate) fn equal(judge: &Judge, path: &Path, pairs: &[(Expr, Expr)]) -> Decis
     is_partial.set(false);
     let decision = on_the_way(path, read, proved(judge, path, goal, differ));
     if is_partial.get() { without_value(decision) } else { decision }
+}
+
+/// Two integers are the same value at every iteration of the way. If nothing in them wraps, they are what the integers say; if
+/// something may, one operation on operands that are the same is the same. Wrapping alone is no fault of a value.
+pub(crate) fn same_value(judge: &Judge, path: &Path, (old, new): (&Expr, &Expr), base: &Base<'_>) -> Decision {
+    if old == new {
+        return (Verdict::Proved, "same text".into());
+    }
+    let is_integer = |expr: &Expr| expr.dtype().scalar.integer_range().is_some();
+    let fits = if is_integer(old) && is_integer(new) {
+        fit(path, &[old.clone(), new.clone()], base)
+    } else {
+        (Verdict::Unknown("it is no integer".into()), "structure".into())
+    };
+    match fits.0 {
+        Verdict::Proved => {
+            let (verdict, method) = equal(judge, path, &[(old.clone(), new.clone())]);
+            let method = if fits.1.contains("lemma") && !method.contains("lemma") { fits.1 } else { method };
+            return (verdict, method);
+        }
+        Verdict::Vacuous(_) => return fits,
+        Verdict::Refuted(_) | Verdict::Unknown(_) | Verdict::Skipped(_) => {}
+    }
+    let differ = |bindings: &Bindings| {
+        let place = |_: &Buffer, _: &[i128]| None;
+        let (x, y) = (sample::lanes(old, bindings, &place)?, sample::lanes(new, bindings, &place)?);
+        (x.len() != y.len() || x.iter().zip(&y).any(|(x, y)| !x.same(*y))).then(|| bindings.clone())
+    };
+    if let Some(bindings) = path.samples(TRIED).iter().find_map(differ) {
+        let text = format!("`{old}` became `{new}`, which is another value");
+        return (Verdict::Refuted(at_point(path, &bindings, text)), "evaluation".into());
+    }
+    let (left, right) = (old.children(), new.children());
+    let part = |pair: (&Expr, &Expr)| same_value(judge, path, pair, base).0.is_proved();
+    if same_operation(old, new) && old.dtype() == new.dtype() && left.into_iter().zip(right).all(part) {
+        return (Verdict::Proved, "part by part".into());
+    }
+    (Verdict::Unknown(format!("`{old}` may wrap where `{new}` does not, or otherwise")), fits.1)
 }
 
 /// A condition holds at every iteration of the way.

@@ -3,7 +3,7 @@
 //!
 //! All faults get the same time, in turns that grow from round to round, so that what is seen easily is seen at once. Within a
 //! turn the next slice is that of the oracle with the least time spent, the cost of the slice included: cheap oracles look first,
-//! and none waits for ever. A trial without a fault is the control, and decoys change nothing: whoever finds something there is wrong.
+//! and none waits for ever; but those that never came to the broken place, and so cannot see it, get less. A trial without a fault is the control, and decoys change nothing: whoever finds something there is wrong.
 //!
 //! What is found without a fault too is no catch: the case of each catch is looked at again by a worker in which nothing is
 //! broken, and a way to fail that the control knows counts for nobody. The control is flagged then.
@@ -16,6 +16,7 @@ use tilewright_ir::sabotage::Row;
 
 use super::link::{Launch, Link, Lost};
 use super::protocol::{Range, Reply, Request};
+use super::worker::REACHED;
 use crate::fuzz::finding::Finding;
 use crate::fuzz::oracle::Failure;
 
@@ -23,6 +24,10 @@ use crate::fuzz::oracle::Failure;
 const TURN: Duration = Duration::from_secs(2);
 /// How long the first slice of an oracle takes; each next is twice as long.
 const SLICE: Duration = Duration::from_millis(60);
+/// How much less time an oracle gets that never came to the place of the fault, at most.
+const IMPATIENCE: u32 = 8;
+/// From so many cases on; of fewer, as many as there were.
+const CONVINCED: u64 = 400;
 /// The longest slice.
 const LONGEST: Duration = Duration::from_secs(2);
 /// How long a slice may go on after the end.
@@ -84,6 +89,8 @@ struct Lane {
     absent: bool,
     /// Time that was spent on it.
     spent: Duration,
+    /// How often it came to the place of the fault.
+    reached: u64,
     /// How long its next slice is to be.
     slice: Duration,
     /// How long its last slice took, or what its first one should.
@@ -93,7 +100,14 @@ struct Lane {
 impl Lane {
     fn new(oracle: &'static str) -> Self {
         let cost = DEAR.iter().find(|(name, _)| *name == oracle).map_or(SLICE, |(_, cost)| *cost);
-        Self { oracle, next: 0, absent: false, spent: Duration::ZERO, slice: SLICE, cost }
+        Self { oracle, next: 0, absent: false, spent: Duration::ZERO, reached: 0, slice: SLICE, cost }
+    }
+
+    /// The time spent on it as it counts: who never came to the place of the fault waits.
+    fn weight(&self) -> Duration {
+        let cases = if self.reached == 0 { u32::try_from(self.next.min(CONVINCED)).unwrap_or(0) } else { 0 };
+        let all = u32::try_from(CONVINCED).unwrap_or(1);
+        (self.spent + self.cost) * (all + cases * (IMPATIENCE - 1)) / all
     }
 }
 
@@ -131,6 +145,14 @@ impl Trial {
     /// Whether something is to be found.
     pub fn is_fault(&self) -> bool {
         self.fault.is_some_and(|row| !row.is_decoy)
+    }
+
+    /// The oracles that came to the place of the fault: name, cases, how often; those that came most often first.
+    pub fn looks(&self) -> Vec<(&'static str, u64, u64)> {
+        let there = self.lanes.iter().filter(|lane| lane.reached > 0);
+        let mut looks: Vec<_> = there.map(|lane| (lane.oracle, lane.next, lane.reached)).collect();
+        looks.sort_by_key(|(_, _, reached)| std::cmp::Reverse(*reached));
+        looks
     }
 
     fn is_finished(&self, share: Duration, all: Duration) -> bool {
@@ -266,7 +288,7 @@ impl Bench<'_> {
                 return;
             }
             let there = trial.lanes.iter().enumerate().filter(|(_, lane)| !lane.absent);
-            let Some((at, _)) = there.min_by_key(|(_, lane)| lane.spent + lane.cost) else { return };
+            let Some((at, _)) = there.min_by_key(|(_, lane)| lane.weight()) else { return };
             let before = Instant::now();
             let caught = self.slice(&mut link, trial, at);
             let lane = &mut trial.lanes[at];
@@ -330,7 +352,8 @@ impl Bench<'_> {
             millis: millis.saturating_mul(2),
         };
         match link.ask(&request, &stop, &mut |_| {}) {
-            Ok(Reply::Ran { done, mut findings, batch, .. }) => {
+            Ok(Reply::Ran { done, mut findings, batch, tally }) => {
+                lane.reached += tally.counts.get(REACHED).copied().unwrap_or(0);
                 let number = |finding: &Finding| finding.origin.map_or(0, |origin| origin.number);
                 findings.sort_by_key(number);
                 let again = |number: u64| {

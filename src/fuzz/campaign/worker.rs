@@ -5,6 +5,8 @@ use std::io::{self, BufRead, Write};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use tilewright_ir::sabotage;
+
 use super::protocol::{Range, Reply, Request, answer};
 use crate::fuzz::bytes;
 use crate::fuzz::cpu::Stopwatch;
@@ -12,6 +14,9 @@ use crate::fuzz::finding::{Finding, Origin};
 use crate::fuzz::oracle::{Environment, Tally};
 use crate::fuzz::oracles::by_name;
 use crate::fuzz::session::{Runner, remember_panics};
+
+/// What is counted in a program that has faults: how often the one that is on was asked for.
+pub(super) const REACHED: &str = "times that the fault was reached";
 
 /// Most requests that wait.
 const WAITING: usize = 16;
@@ -120,6 +125,7 @@ fn run(runner: &mut dyn Runner, range: &Range, until: Instant) -> Reply {
     let batch = u64::try_from(runner.batch()).unwrap_or(1).max(1);
     let (mut tally, mut findings, mut next) = (Tally::default(), Vec::new(), range.first);
     let watch = Stopwatch::start();
+    sabotage::reached();
     while next < range.end() && (next == range.first || Instant::now() < until) {
         let end = next.saturating_add(batch).min(range.end());
         let inputs: Vec<Vec<u8>> = (next..end).map(|number| bytes_of(range, number)).collect();
@@ -127,6 +133,9 @@ fn run(runner: &mut dyn Runner, range: &Range, until: Instant) -> Reply {
         next = end;
     }
     tally.cpu_micros = watch.micros();
+    if sabotage::AVAILABLE {
+        tally.count(REACHED, sabotage::reached());
+    }
     Reply::Ran { done: next - range.first, batch, tally, findings }
 }
 

@@ -52,6 +52,11 @@ fn run(graph: &Graph, plan: &MemoryPlan, extents: &[[u64; 2]]) -> Result<(), Vio
         lies_well(tensor, plan, at, extents[at])?;
     }
     let roots: Vec<usize> = (0..graph.tensors.len()).map(|at| root(graph, at)).collect();
+    // One without elements holds nothing that could be wrong, and is no view there either.
+    let moved = |(at, root): &(usize, &usize)| extents[*at].contains(&0) && plan.places[*at] != plan.places[**root];
+    if let Some((at, _)) = roots.iter().enumerate().find(moved) {
+        return violation("an empty view lies elsewhere", graph.tensors[at].name.clone());
+    }
     let pools = plan.pools.iter().map(Cells::new).collect();
     let mut device = Device { graph, plan, extents, roots, pools };
     for at in 0..graph.tensors.len() {

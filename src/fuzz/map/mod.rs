@@ -13,6 +13,7 @@ use tilewright_script::{Symbols, read_index_map, read_shape};
 
 use super::case::Case;
 use super::config::Config;
+use super::extents::percent;
 
 pub use axes::Generated;
 pub use op::Op;
@@ -73,11 +74,11 @@ pub(crate) fn listed(extents: &[Expr]) -> String {
 impl Case for MapCase {
     fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
         let mut recipe = MapRecipe::draw(u, config)?;
-        if u.ratio(config.maps.mistake_percent.min(100), 100)? {
+        if percent(u, config.maps.mistake_percent)? {
             let at = u.int_in_range(0..=recipe.ops.len())?;
             recipe.ops.insert(at, Op::draw_mistake(u, config)?);
         }
-        if u.ratio(config.maps.symbolic_percent.min(100), 100)? {
+        if percent(u, config.maps.symbolic_percent)? {
             for axis in 0..recipe.shape.len() {
                 if u.arbitrary()? {
                     recipe.symbolic.push(axis);

@@ -79,6 +79,10 @@ pub enum Op {
     More(usize),
     /// A mistake: `x` becomes `x * b // b`, which is `x` as long as nothing overflows.
     Detour(usize, i64),
+    /// A mistake: a bit is lost, `x` becomes `x & ~(1 << s)`, with `s` modulo the bits of the extent.
+    LoseBit(usize, u8),
+    /// A mistake: `x` becomes `((x + e - a) % (e + b) + c) % (e + b + d)`, where `e` is its extent: all but a few remainders.
+    Remainders(usize, [i64; 4]),
 }
 
 /// Operations that make more axes do nothing from this many on.
@@ -156,7 +160,7 @@ impl Op {
     pub fn draw_mistake(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
         let at = u.int_in_range(0..=7usize)?;
         let by = extents::block(u, config)?;
-        Ok(match u.int_in_range(0..=9)? {
+        Ok(match u.int_in_range(0..=12)? {
             0 => Self::Drop(at),
             1 => Self::WrongDivisor(at, by),
             2 => Self::WrongPitch(at),
@@ -166,6 +170,11 @@ impl Op {
             6 => Self::Before(at, u.int_in_range(1..=2)?),
             7 => Self::Less(at),
             8 => Self::More(at),
+            9 => Self::LoseBit(at, u.int_in_range(0..=15)?),
+            10 | 11 => {
+                let (start, more) = (u.int_in_range(0..=4)?, u.int_in_range(-1..=2)?);
+                Self::Remainders(at, [start, more, u.int_in_range(0..=4)?, u.int_in_range(-1..=3)?])
+            }
             _ => Self::Detour(at, *u.choose(&[1 << 20, 1 << 26, i64::from(i32::MAX)])?),
         })
     }
@@ -204,6 +213,8 @@ impl Op {
             Self::Less(_) => "less",
             Self::More(_) => "more",
             Self::Detour(..) => "detour",
+            Self::LoseBit(..) => "lose_bit",
+            Self::Remainders(..) => "remainders",
         }
     }
 
@@ -221,6 +232,8 @@ impl Op {
                 | Self::Less(_)
                 | Self::More(_)
                 | Self::Detour(..)
+                | Self::LoseBit(..)
+                | Self::Remainders(..)
         )
     }
 
@@ -281,7 +294,9 @@ impl Op {
             | Self::Before(at, _)
             | Self::Less(at)
             | Self::More(at)
-            | Self::Detour(at, _) => {
+            | Self::Detour(at, _)
+            | Self::LoseBit(at, _)
+            | Self::Remainders(at, _) => {
                 let at = at % axes.len().max(1);
                 if let Some(axis) = axes.get(at) {
                     let parts = self.of_one(axis);
@@ -376,6 +391,20 @@ impl Op {
             Self::Less(_) if axis.constant() != Some(1) => vec![Axis { index: x, extent: plus(extent, -1) }],
             Self::More(_) => vec![Axis { index: x, extent: plus(extent, 1) }],
             Self::Detour(_, by) => with((x * int(by)).floor_div(int(by))),
+            Self::LoseBit(_, bit) => {
+                let bit = u32::from(bit) % axis.bits().unwrap_or(3).max(1);
+                with(masked(x, !(1i64 << bit) & 0x3fff_ffff))
+            }
+            Self::Remainders(_, [less, more, then, last]) => {
+                let divisor = |by: i64| match plus(extent.clone(), by) {
+                    by if by.as_const_int().is_some_and(|by| by < 2) => int(2),
+                    by => by,
+                };
+                let start = plus(extent.clone(), -less);
+                let first = folded_sum(x, start).floor_mod(divisor(more));
+                let last = divisor(more + last);
+                vec![Axis { index: plus(first, then).floor_mod(last.clone()), extent: last }]
+            }
             _ => vec![axis.clone()],
         }
     }
@@ -412,6 +441,13 @@ impl Op {
             Self::WrongSwizzle(_) => mixed(xor(y.index.clone(), quotient_and_rest(&x.index, 3).1)),
             _ => vec![x.clone(), y.clone()],
         }
+    }
+}
+
+fn folded_sum(a: Expr, b: Expr) -> Expr {
+    match b.as_const_int().and_then(|value| i64::try_from(value).ok()) {
+        Some(value) => plus(a, value),
+        None => a + b,
     }
 }
 

@@ -1,9 +1,26 @@
 //! Every digit certificate that differs from a valid one in one place: none of them may be accepted in its stead.
 
-use tilewright_ir::{DigitCertificate, DigitSum, DigitView, Expr};
+use tilewright_ir::{DigitCertificate, DigitSum, DigitView, Expr, Var};
 
 /// What was changed, and what came of it.
 pub type Mutants = Vec<(String, DigitCertificate)>;
+
+/// The outputs that a view states, as expressions in these variables; none if it speaks of digits that there are not.
+pub fn written(view: &DigitView, vars: &[Var]) -> Option<Vec<Expr>> {
+    let digit = |axis: usize, digit: usize| -> Option<Expr> {
+        let (var, radices) = (vars.get(axis)?, view.radices.get(axis)?);
+        let below = radices.get(..digit)?.iter().cloned().reduce(|a, b| a * b);
+        let rest = below.map_or_else(|| Expr::from(var), |below| Expr::from(var).floor_div(below));
+        Some(radices.get(digit).map_or(rest.clone(), |radix| rest.floor_mod(radix.clone())))
+    };
+    let output = |sum: &DigitSum| {
+        let places = sum.places.iter().map(|place| Some(place.weight.clone() * digit(place.axis, place.digit)?));
+        places
+            .collect::<Option<Vec<_>>>()
+            .map(|places| places.into_iter().fold(sum.offset.clone(), |sum, part| sum + part))
+    };
+    view.outputs.iter().map(output).collect()
+}
 
 /// One more and one less, doubled, and a small number.
 fn numbers(expr: &Expr) -> Vec<Expr> {

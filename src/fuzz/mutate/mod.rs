@@ -11,8 +11,8 @@ mod names;
 
 use std::convert::Infallible;
 
-use tilewright_ir::visit::Rewrite;
-use tilewright_ir::{BinaryOp, Expr, For, ForKind, PrimFunc, ScalarType, Stmt, StmtKind, TypeClass, UnaryOp};
+use tilewright_ir::visit::{Rewrite, Substitution};
+use tilewright_ir::{BinaryOp, Expr, For, ForKind, PrimFunc, ScalarType, Stmt, StmtKind, TypeClass, UnaryOp, Var};
 
 use crate::harness::inputs::Numbers;
 
@@ -43,14 +43,65 @@ impl Choices {
 /// The program with one change somewhere; mostly another program, at times the same one.
 pub fn changed(func: &PrimFunc, seed: u64) -> PrimFunc {
     let mut choices = Choices::new(seed);
+    // There are many more expressions than statements.
+    let statements_only = choices.chance(4);
     let mut count = 0;
     func.body.walk(&mut |stmt| {
         count += 1;
-        stmt.exprs().iter().for_each(|expr| expr.walk(&mut |_| count += 1));
+        if !statements_only {
+            stmt.exprs().iter().for_each(|expr| expr.walk(&mut |_| count += 1));
+        }
     });
     let left = choices.below(count);
-    let Ok(body) = Change { left, choices: &mut choices }.stmt(&func.body);
+    let Ok(body) = Change { left, statements_only, choices: &mut choices }.stmt(&func.body);
     PrimFunc { body, ..func.clone() }
+}
+
+/// The program with one loop that runs at once, all of whose iterations store to one place along an axis.
+pub fn crowded(func: &PrimFunc, seed: u64) -> PrimFunc {
+    let mut choices = Choices::new(seed);
+    let mut loops = Vec::new();
+    func.body.walk(&mut |stmt| {
+        if let StmtKind::For(inner) = &stmt.kind {
+            loops.push(inner.var.clone());
+        }
+    });
+    if loops.is_empty() {
+        return func.clone();
+    }
+    let var = loops.swap_remove(choices.below(loops.len()));
+    let Ok(body) = Crowd { var: &var, is_found: false }.stmt(&func.body);
+    PrimFunc { body, ..func.clone() }
+}
+
+/// Makes a loop parallel, and the first index of a store in it that depends on its variable what it is in the first iteration.
+struct Crowd<'a> {
+    var: &'a Var,
+    is_found: bool,
+}
+
+impl Rewrite for Crowd<'_> {
+    type Error = Infallible;
+
+    fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Infallible> {
+        match &stmt.kind {
+            StmtKind::For(inner) if inner.var == *self.var => {
+                let body = self.stmt(&inner.body)?;
+                let kind = if inner.kind == ForKind::Serial { ForKind::Parallel } else { inner.kind };
+                Ok(Stmt::new(StmtKind::For(Box::new(For { body, kind, ..(**inner).clone() }))))
+            }
+            StmtKind::Store { buffer, indices, value } if !self.is_found => {
+                let mut indices = indices.clone();
+                if let Some(index) = indices.iter_mut().find(|index| index.vars().contains(self.var)) {
+                    let zero = Expr::Int { value: 0, ty: self.var.dtype().scalar };
+                    *index = Substitution::new([self.var], [zero]).apply(index);
+                    self.is_found = true;
+                }
+                Ok(Stmt::store(buffer, indices, value.clone()))
+            }
+            _ => self.stmt_children(stmt),
+        }
+    }
 }
 
 /// The expression with one change somewhere.
@@ -58,13 +109,14 @@ fn changed_expr(expr: &Expr, choices: &mut Choices) -> Expr {
     let mut count = 0;
     expr.walk(&mut |_| count += 1);
     let left = choices.below(count);
-    let Ok(changed) = Change { left, choices }.expr(expr);
+    let Ok(changed) = Change { left, statements_only: false, choices }.expr(expr);
     changed
 }
 
 /// Walks to a place by its number and changes what stands there.
 struct Change<'r> {
     left: usize,
+    statements_only: bool,
     choices: &'r mut Choices,
 }
 
@@ -80,6 +132,9 @@ impl Rewrite for Change<'_> {
     type Error = Infallible;
 
     fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
+        if self.statements_only {
+            return Ok(expr.clone());
+        }
         if self.here() { Ok(other_expr(expr, self.choices)) } else { self.expr_children(expr) }
     }
 
@@ -206,7 +261,7 @@ fn other_stmt(stmt: &Stmt, choices: &mut Choices) -> Stmt {
 
 fn other_loop(inner: &For, choices: &mut Choices) -> For {
     let mut inner = inner.clone();
-    match choices.below(4) {
+    match choices.below(6) {
         0 => inner.extent = one_more(&inner.extent, -1),
         1 => inner.extent = one_more(&inner.extent, 1),
         2 => inner.min = one_more(&inner.min, 1),

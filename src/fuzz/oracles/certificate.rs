@@ -1,9 +1,12 @@
 //! Digit certificates: what is found is accepted and shows nothing but the truth, and every mutation of it is rejected, or is
 //! by evaluation at every point as true as what it was made of.
+//!
+//! A mutation states something of another map, another way back or another shape. Those are asked about as well: what the
+//! checker accepts of them must be so.
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
-use tilewright_ir::{Bindings, DigitCertificate, DigitView, Expr, InverseClaim, Var};
+use tilewright_ir::{Bindings, DigitCertificate, DigitView, Expr, IndexMap, InverseClaim, Var};
 use tilewright_verify::MapClaim;
 use tilewright_verify::digits::{OBLIGATIONS, check};
 
@@ -201,6 +204,97 @@ fn states_the_truth(
     Some(so)
 }
 
+/// An obligation that was shown and does not hold.
+fn untrue(
+    built: &Generated,
+    inverse: Option<&InverseClaim>,
+    shown: &[&'static str],
+    tally: &mut Tally,
+) -> Option<&'static str> {
+    if shown.is_empty() {
+        return None;
+    }
+    for symbols in bindings(built) {
+        let Some(truth) = Truth::of(&built.map, &built.shape, &symbols) else { continue };
+        let way_back = inverse.and_then(|inverse| truth.of_inverse(&built.map, inverse));
+        for obligation in shown {
+            if let Some(holds) = holds(&truth, way_back, obligation) {
+                tally.count("soundness checks", 1);
+                if !holds {
+                    return Some(obligation);
+                }
+            }
+        }
+    }
+    None
+}
+
+/// Another claim, and a certificate that states what it says.
+struct Twin<'a> {
+    what: &'a str,
+    built: Generated,
+    inverse: Option<InverseClaim>,
+    certificate: &'a DigitCertificate,
+}
+
+/// How many claims are made of mutants for each case.
+const TWINS: usize = 8;
+
+/// Claims next to the right one: an axis of the physical shape one longer or one shorter; the maps and the ways back that some
+/// of the mutants state.
+fn twins<'a>(
+    built: &Generated,
+    inverse: Option<&InverseClaim>,
+    valid: &'a DigitCertificate,
+    mutants: &'a mutate::Mutants,
+    seed: usize,
+) -> Vec<Twin<'a>> {
+    let mut found = Vec::new();
+    let axis = seed % built.shape.len().max(1);
+    for by in [-1, 1] {
+        let mut built = built.clone();
+        if let Some(extent) = built.shape.get_mut(axis) {
+            *extent = extent.clone() + Expr::int(by);
+            found.push(Twin { what: "another shape", built, inverse: inverse.cloned(), certificate: valid });
+        }
+    }
+    if let Some(claim) = inverse {
+        let all = InverseClaim { padding: Expr::bool(true), ..claim.clone() };
+        let what = "everything is padding";
+        found.push(Twin { what, built: built.clone(), inverse: Some(all), certificate: valid });
+    }
+    let stride = (mutants.len() / TWINS).max(1);
+    for (what, mutant) in mutants.iter().skip(seed % stride).step_by(stride) {
+        let (mut built, mut inverse) = (built.clone(), inverse.cloned());
+        if mutant.map != valid.map {
+            let map = &built.map;
+            let Some(outputs) = mutate::written(&mutant.map, map.vars()) else { continue };
+            let separators = map.axis_separators().positions().to_vec();
+            let Ok(map) = IndexMap::new(map.vars().to_vec(), map.domain().to_vec(), outputs, separators) else {
+                continue;
+            };
+            built.map = map;
+        } else if let (Some(claim), Some(view), true) = (&mut inverse, &mutant.inverse, mutant.inverse != valid.inverse)
+        {
+            let Some(outputs) = mutate::written(view, &claim.vars) else { continue };
+            claim.outputs = outputs;
+            // Where everything is called padding, only the way back from an image counts.
+            if found.len() % 2 == 0 {
+                claim.padding = Expr::bool(true);
+            }
+        } else {
+            continue;
+        }
+        found.push(Twin { what, built, inverse, certificate: mutant });
+    }
+    found
+}
+
+/// A number made of a text.
+fn seed_of(text: &str) -> usize {
+    text.bytes().fold(7, |hash: usize, byte| hash.wrapping_mul(31).wrapping_add(usize::from(byte)))
+}
+
 impl Oracle for Certificate {
     type Case = Mixed;
 
@@ -237,22 +331,26 @@ impl Oracle for Certificate {
             return Outcome::Undecided("a certificate that shows nothing".to_owned());
         }
         tally.count("certificates accepted", 1);
-        for symbols in bindings(&built) {
-            let Some(truth) = Truth::of(&built.map, &built.shape, &symbols) else { continue };
-            let way_back = inverse.as_ref().and_then(|inverse| truth.of_inverse(&built.map, inverse));
-            for obligation in &before {
-                if let Some(holds) = holds(&truth, way_back, obligation) {
-                    tally.count("soundness checks", 1);
-                    if !holds {
-                        return Failure::outcome(
-                            format!("{obligation} is shown by digits and does not hold"),
-                            case.text(),
-                        );
-                    }
-                }
+        if let Some(obligation) = untrue(&built, inverse.as_ref(), &before, tally) {
+            return Failure::outcome(format!("{obligation} is shown by digits and does not hold"), case.text());
+        }
+        let mutants = mutate::all(&valid);
+        for twin in twins(&built, inverse.as_ref(), &valid, &mutants, seed_of(&case.text())) {
+            tally.count("other claims", 1);
+            let claim =
+                MapClaim { inverse: twin.inverse.as_ref(), ..MapClaim::new(&twin.built.map, &twin.built.shape) };
+            let Ok(shown) = shown(&claim, twin.certificate) else { continue };
+            tally.count("other claims accepted", u64::from(!shown.is_empty()));
+            if let Some(obligation) = untrue(&twin.built, twin.inverse.as_ref(), &shown, tally) {
+                let text = format!("{} into {}", twin.built.map, crate::fuzz::map::listed(&twin.built.shape));
+                let text = format!("{text}, {}: {:?}; {}", twin.what, twin.inverse, case.text());
+                return Failure::outcome(
+                    format!("{obligation} is shown by digits of another map and does not hold"),
+                    text,
+                );
             }
         }
-        for (what, mutant) in mutate::all(&valid) {
+        for (what, mutant) in mutants {
             if mutant == valid {
                 continue;
             }

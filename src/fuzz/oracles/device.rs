@@ -8,12 +8,17 @@ use std::cell::Cell;
 use std::path::PathBuf;
 use std::rc::Rc;
 
+use arbitrary::Unstructured;
+use serde::{Deserialize, Serialize};
 use tilewright_device::Program as Built;
 use tilewright_interp::Arguments;
-use tilewright_ir::{BinaryOp, Bindings, Evidence, Expr, MathFn, PrimFunc};
+use tilewright_ir::{BinaryOp, Bindings, Diagnostic, Evidence, Expr, MathFn, PrimFunc, validate};
 
-use crate::codegen::{Generated, join};
+use crate::codegen::{Generated, Options, generate_with, join};
+use crate::fuzz::case::Case;
+use crate::fuzz::config::Config as Limits;
 use crate::fuzz::cpu::Stopwatch;
+use crate::fuzz::inputs::stumbles;
 use crate::fuzz::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::fuzz::program::ProgramCase;
 use crate::harness::engine::{Engine, EngineReport, Fault, Program, Ran, Status};
@@ -40,6 +45,38 @@ pub const POCL: &str = "Portable Computing Language";
 
 /// What Oclgrind calls its platform.
 const OCLGRIND: &str = "Oclgrind";
+
+/// A program with more of what only devices have: textures, and groups of work-items that wait for each other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Kernels(pub ProgramCase);
+
+impl Case for Kernels {
+    fn draw(u: &mut Unstructured<'_>, config: &Limits) -> arbitrary::Result<Self> {
+        let mut config = config.clone();
+        config.program.group_percent = 40;
+        if u.ratio(1, 3)? {
+            config.program.texture_percent = 70;
+        }
+        ProgramCase::draw(u, &config).map(Self)
+    }
+
+    fn simpler(&self) -> Vec<Self> {
+        self.0.simpler().into_iter().map(Self).collect()
+    }
+
+    fn features(&self) -> Vec<String> {
+        self.0.features()
+    }
+
+    fn text(&self) -> String {
+        self.0.text()
+    }
+
+    fn pinned(&self) -> Option<Self> {
+        self.0.pinned().map(Self)
+    }
+}
 
 /// The oracle.
 #[derive(Debug)]
@@ -81,7 +118,7 @@ impl Devices {
         let devices: Vec<Result<&dyn Engine, Fault>> =
             lines.iter().map(|line| line.as_ref().map(|line| line as &dyn Engine).map_err(Clone::clone)).collect();
         let stages: Vec<_> = case.funcs.iter().map(Lowered::stage).collect();
-        let config = Config { seed: case.seed, symbols: Vec::new() };
+        let config = Config { seed: case.seed, symbols: Vec::new(), stumbling: stumbles(case.seed) };
         let report = run_chain(&stages, &config, &interpreter(), &devices);
         for line in lines.iter().flatten() {
             tally.spent(&line.device.platform, line.micros.get());
@@ -138,7 +175,7 @@ impl Devices {
 }
 
 impl Oracle for Devices {
-    type Case = ProgramCase;
+    type Case = Kernels;
 
     const NAME: &'static str = "device";
 
@@ -146,13 +183,13 @@ impl Oracle for Devices {
         BATCH
     }
 
-    fn check(&mut self, case: &ProgramCase, tally: &mut Tally) -> Outcome {
+    fn check(&mut self, case: &Kernels, tally: &mut Tally) -> Outcome {
         let outcomes = self.check_all(std::slice::from_ref(case), tally);
         outcomes.into_iter().next().unwrap_or(Outcome::Undecided("nothing is compared".into()))
     }
 
-    fn check_all(&mut self, cases: &[ProgramCase], tally: &mut Tally) -> Vec<Outcome> {
-        let prepared: Vec<_> = cases.iter().enumerate().map(|(at, case)| Ready::new(case, at)).collect();
+    fn check_all(&mut self, cases: &[Kernels], tally: &mut Tally) -> Vec<Outcome> {
+        let prepared: Vec<_> = cases.iter().enumerate().map(|(at, case)| Ready::new(&case.0, at)).collect();
         let ready: Vec<_> = prepared.iter().filter_map(|case| case.as_ref().ok()).collect();
         let build = |device: &Opened| {
             let watch = Stopwatch::start();
@@ -213,14 +250,16 @@ impl Ready {
             if !(pass.wanted)(before) {
                 continue;
             }
-            let after = (pass.run)(before).map_err(|found| {
-                Outcome::Undecided(format!("{name} refuses: {}", found.first().map_or("", |first| first.code)))
-            })?;
+            let after = (pass.run)(before)
+                .map_err(|found| Outcome::Undecided(format!("{name} refuses: {}", refusal(&found))))?;
             funcs.push(Lowered { name, func: after.func, evidence: Some(after.evidence) });
         }
-        let generated = OpenCl::generate(&funcs[funcs.len() - 1].func).map_err(|found| {
-            Outcome::Undecided(format!("codegen refuses: {}", found.first().map_or("", |first| first.code)))
-        })?;
+        // What the interpreter runs leaves no texture: kernels that do not look are right as well.
+        let options = Options { checked: program.seed.is_multiple_of(2), placed: false };
+        let last = &funcs[funcs.len() - 1].func;
+        let generated = validate(last)
+            .and_then(|valid| generate_with(valid, &options))
+            .map_err(|found| Outcome::Undecided(format!("codegen refuses: {}", refusal(&found))))?;
         let is_pinned = matches!(case, ProgramCase::Tvmscript { .. });
         Ok(Self { seed: program.seed, is_pinned, funcs, generated })
     }
@@ -410,6 +449,13 @@ fn kind(detail: &str) -> &str {
     detail.split(|c: char| matches!(c, ':' | '`' | '(') || c.is_ascii_digit()).next().unwrap_or_default().trim()
 }
 
+/// What a program is refused for, without the names in it.
+fn refusal(found: &[Diagnostic]) -> String {
+    let message = found.first().map_or("", |first| first.message.as_str());
+    let plain: String = message.split('`').step_by(2).collect::<Vec<_>>().join("_");
+    plain.chars().filter(|letter| !letter.is_ascii_digit()).collect()
+}
+
 fn detail(line: &EngineReport) -> String {
     line.first.as_ref().map_or_else(|| line.detail.clone(), ToString::to_string)
 }
@@ -439,13 +485,13 @@ def main(a: T.handle, b: T.handle):
         found.map_err(|why| eprintln!("skipped: {why}")).ok()
     }
 
-    fn case(seed: u64) -> ProgramCase {
-        ProgramCase::Tvmscript { text: TEXT.into(), seed }
+    fn case(seed: u64) -> Kernels {
+        Kernels(ProgramCase::Tvmscript { text: TEXT.into(), seed })
     }
 
     /// What comes of the case when its kernels are rewritten before they are built.
     fn sabotaged(devices: &Devices, from: &str, to: &str) -> String {
-        let ready = Ready::new(&case(1), 0).ok().unwrap();
+        let ready = Ready::new(&case(1).0, 0).ok().unwrap();
         let source = join(&[&ready.generated]).unwrap();
         assert!(source.contains(from), "{source}");
         let flags = devices.devices[0].flags(&ready);
@@ -480,7 +526,7 @@ def main(a: T.handle, b: T.handle):
     #[test]
     fn a_batch_that_does_not_build_is_taken_apart() {
         let Some(devices) = first() else { return };
-        let ready: Vec<_> = (0..4).map(|at| Ready::new(&case(1), usize::from(at == 2)).ok().unwrap()).collect();
+        let ready: Vec<_> = (0..4).map(|at| Ready::new(&case(1).0, usize::from(at == 2)).ok().unwrap()).collect();
         // Three have one name: built together they fail, and by itself each does not.
         let built = devices.devices[0].build_all(&ready.iter().collect::<Vec<_>>());
         assert!(built.iter().all(Result::is_ok), "{built:?}");

@@ -13,7 +13,7 @@ use crate::algebra;
 use crate::fuzz::case::Case;
 use crate::fuzz::config::Config;
 use crate::fuzz::map::truth::{Truth, numbers};
-use crate::fuzz::map::{Generated, MapCase, MapRecipe};
+use crate::fuzz::map::{Generated, MapCase, MapRecipe, Op};
 use crate::fuzz::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 
 /// A map, and what is asked of it.
@@ -49,12 +49,17 @@ pub enum Inverse {
 impl Case for Question {
     fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
         let mut map = MapCase::draw(u, config)?;
-        let mut points = !u.ratio(config.maps.pointless_permille.min(1000), 1000)?;
+        let mut points = u.int_in_range(0..=999)? >= config.maps.pointless_permille;
         if !points && u.arbitrary()? {
             map = MapCase::Recipe(MapRecipe::draw_bits(u)?);
         } else if u.ratio(1, 16)? {
             // Maps of bits are decided by algebra soon, also without looking at points.
-            (map, points) = (MapCase::Recipe(MapRecipe::draw_bits(u)?), false);
+            let mut bits = MapRecipe::draw_bits(u)?;
+            if u.ratio(1, 3)? {
+                let at = u.int_in_range(0..=bits.ops.len())?;
+                bits.ops.insert(at, Op::LoseBit(u.int_in_range(0..=7)?, u.int_in_range(0..=15)?));
+            }
+            (map, points) = (MapCase::Recipe(bits), false);
         }
         let inverse = match u.int_in_range(0..=15)? {
             0..=7 => Inverse::None,

@@ -22,7 +22,8 @@ use tilewright_verify::{Config as Budget, Judge, Report, Verdict};
 use self::runs::{Seen, Trapped, alone, both};
 use crate::fuzz::case::Case;
 use crate::fuzz::config::Config;
-use crate::fuzz::mutate::{changed, lied, thoughtless};
+use crate::fuzz::inputs::asks_memory;
+use crate::fuzz::mutate::{changed, crowded, lied, thoughtless};
 use crate::fuzz::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::fuzz::program::ProgramCase;
 use crate::passes::{DEFAULT_PIPELINE, pass_by_name};
@@ -40,13 +41,13 @@ const TIMEOUT: Duration = Duration::from_secs(1);
 pub struct JudgedCase {
     /// The program.
     pub program: ProgramCase,
-    /// Seeds of the changes: each is made for itself, after every pass.
+    /// Seeds of the changes: each is made for itself, after one of the passes.
     pub changes: Vec<u64>,
 }
 
 impl Case for JudgedCase {
     fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
-        let changes = vec![u.arbitrary()?, u.arbitrary()?, u.arbitrary()?];
+        let changes = (0..4).map(|_| u.arbitrary()).collect::<arbitrary::Result<_>>()?;
         let mut small = small(config);
         if u.ratio(1, 4)? {
             small.program.texture_percent = 60;
@@ -89,6 +90,7 @@ fn small(config: &Config) -> Config {
     program.stages = least(&program.stages, 2);
     program.depth = least(&program.depth, 2);
     config.layout.operations = least(&config.layout.operations, 4);
+    config.layout.cut_percent = config.layout.cut_percent.max(50);
     config
 }
 
@@ -189,7 +191,10 @@ impl JudgePrograms {
     }
 
     fn look(&self, case: &JudgedCase, func: PrimFunc, seed: u64, tally: &mut Tally) -> Outcome {
-        let (mut func, mut open) = (func, None);
+        let (mut func, mut open, mut number) = (func, None, 0);
+        // What a pass does may make another one wanted: then some changes have no place.
+        let wanted = |name: &&&str| pass_by_name(name).is_ok_and(|pass| (pass.wanted)(&func));
+        let n_passes = u64::try_from(DEFAULT_PIPELINE.iter().filter(wanted).count()).unwrap_or(1).max(1);
         for name in DEFAULT_PIPELINE {
             let Ok(pass) = pass_by_name(name) else { continue };
             if !(pass.wanted)(&func) {
@@ -206,11 +211,12 @@ impl JudgePrograms {
             if let Err(outcome) = self.unbroken(&step, &mut open, tally) {
                 return outcome;
             }
-            for change in &case.changes {
+            for change in case.changes.iter().filter(|change| **change / 8 % n_passes == number) {
                 if let Err(outcome) = self.one_change(&step, *change, tally) {
                     return outcome;
                 }
             }
+            number += 1;
             func = after;
         }
         open.map_or(Outcome::Held, Outcome::Undecided)
@@ -222,6 +228,7 @@ impl JudgePrograms {
         match change % 8 {
             0 | 1 if !evidence.buffers.is_empty() => evidence = lied(&evidence, change),
             2 if step.name == "vectorize" => after = thoughtless(step.before),
+            3 => after = crowded(&after, change),
             _ => after = changed(&after, change),
         }
         self.mistaken(&Step { after: &after, evidence: &evidence, ..*step }, tally)
@@ -312,32 +319,6 @@ fn shown(step: &Step<'_>) -> String {
 
 fn fails(what: &str, step: &Step<'_>, report: &Report) -> Outcome {
     Failure::outcome(what, format!("{}\n{}", line(report), shown(step)))
-}
-
-/// Whether something that is read decides what runs, or where.
-fn asks_memory(func: &PrimFunc) -> bool {
-    use tilewright_ir::{Expr, StmtKind};
-    let reads = crate::algebra::reads_memory;
-    let mut asks = false;
-    func.body.walk(&mut |stmt| {
-        asks |= match &stmt.kind {
-            StmtKind::If { cond, .. } | StmtKind::Assert { cond, .. } => reads(cond),
-            StmtKind::For(inner) => reads(&inner.min) || reads(&inner.extent),
-            StmtKind::Let { value, .. } => reads(value),
-            StmtKind::Store { indices, .. } => indices.iter().any(reads),
-            _ => false,
-        };
-        for expr in stmt.exprs() {
-            expr.walk(&mut |part| {
-                asks |= match part {
-                    Expr::Load { indices, .. } => indices.iter().any(reads),
-                    Expr::IfThenElse(cond, ..) => reads(cond),
-                    _ => false,
-                };
-            });
-        }
-    });
-    asks
 }
 
 #[cfg(test)]

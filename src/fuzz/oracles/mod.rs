@@ -32,7 +32,7 @@ pub struct Entry {
     pub make: fn(&Environment) -> Result<Box<dyn Runner>, String>,
 }
 
-/// All of them, in the order of the table in README.
+/// All of them; docs/FUZZING.md lists them in this order.
 pub static ORACLES: &[Entry] = &[
     Entry {
         name: passes::Passes::NAME,

@@ -1,11 +1,15 @@
 //! A program on one thread against several, and with the iterations of its loops that are not serial in other orders: the same
 //! bits. No race is reported in a program that was generated without one.
 //!
-//! The program is looked at as it is and as the passes leave it.
+//! The program is looked at as it is and as the passes leave it. With a mistake in it, whether an index is outside does not
+//! depend on the order either.
 
-use tilewright_interp::{Arguments, Config, Observers, Order as Iterations};
+use tilewright_interp::{Arguments, Config, Observers, Order as Iterations, RunError, TrapKind, run};
+use tilewright_ir::{PrimFunc, validate};
 
 use crate::fuzz::chain::{Blank, Chain, Link, Outputs, differences, how, is_written, kind_of};
+use crate::fuzz::inputs::{arguments, asks_memory};
+use crate::fuzz::mutate::changed;
 use crate::fuzz::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::fuzz::program::ProgramCase;
 
@@ -41,8 +45,42 @@ impl Oracle for Order {
                 return outcome;
             }
         }
-        Outcome::Held
+        match wrong_in_any_order(&first.func, case.seed(), tally) {
+            Ok(()) => Outcome::Held,
+            Err(outcome) => outcome,
+        }
     }
+}
+
+/// The program with a mistake, where that neither reads nor writes other than what its loops say: an access outside of a
+/// buffer is one whatever the order, and whoever watches.
+fn wrong_in_any_order(func: &PrimFunc, seed: u64, tally: &mut Tally) -> Result<(), Outcome> {
+    let wrong = changed(func, seed);
+    if asks_memory(&wrong) {
+        return Ok(());
+    }
+    let Ok(valid) = validate(&wrong) else { return Ok(()) };
+    let Ok(inputs) = arguments(&wrong, seed) else { return Ok(()) };
+    let runs = |how: &Config| run(valid, &mut inputs.clone(), how).err();
+    let is_outside = |stop: &RunError| matches!(stop, RunError::Trap(trap) if trap.kind == TrapKind::OutOfBounds);
+    let unwatched = Config { observers: Observers { defined: false, race: false }, ..how() };
+    let plain = runs(&unwatched);
+    tally.count("programs with a mistake", 1);
+    for (name, order) in [("reversed", Iterations::Reversed), ("shuffled", Iterations::Shuffled(seed))] {
+        let other = runs(&Config { order, ..unwatched.clone() });
+        let (one, two) = match (&plain, &other) {
+            (None, Some(stop)) if is_outside(stop) => ("the program's", name),
+            (Some(stop), None) if is_outside(stop) => (name, "the program's"),
+            (Some(_), _) => {
+                tally.count("programs with a mistake that stop", 1);
+                continue;
+            }
+            _ => continue,
+        };
+        let what = format!("an index is outside in {two} order and not in {one}");
+        return Err(Failure::outcome(what, tilewright_script::print_func(&wrong)));
+    }
+    Ok(())
 }
 
 /// The ways to run a program that must not make a difference.

@@ -35,7 +35,7 @@ impl Case for Padded {
             let pad = Op::Pad(u.int_in_range(0..=5)?, u.int_in_range(1..=3)?, u.int_in_range(0..=2)?);
             match &mut input.layout {
                 Layout::Ops { ops, .. } => ops.insert(0, pad),
-                layout => *layout = Layout::Ops { ops: vec![pad], separators: Vec::new() },
+                layout => *layout = Layout::Ops { ops: vec![pad], separators: Vec::new(), cuts: Vec::new() },
             }
         }
         Ok(Self(case))

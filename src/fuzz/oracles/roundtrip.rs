@@ -325,7 +325,7 @@ mod tests {
             assert!(found.iter().all(|failure| failure.starts_with(what)) && !found.is_empty(), "{what}: {found:?}");
         };
         flagged("program", |oracle| {
-            oracle.module = |module| print_module(module).replace("T.float32(1.0)", "T.float32(2.0)");
+            oracle.module = |module| print_module(module).replace(" + ", " - ");
         });
         flagged("map", |oracle| oracle.map = |map| map.to_string().replace("//", "%"));
         flagged("XLA", |oracle| oracle.xla = |shape| print_xla_shape(shape).replacen("T(", "T(1,", 1));

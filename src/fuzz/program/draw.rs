@@ -31,6 +31,11 @@ pub(super) fn recipe(u: &mut Unstructured<'_>, config: &Config) -> Result<Recipe
     let most = if is_large { config.extents.elements } else { config.program.usual_elements };
     let shape = extents::shape_within(u, config, most.min(config.extents.elements))?;
     let ty = if u.ratio(1, 4)? { ScalarType::Float32 } else { *u.choose(&ELEMENTS)? };
+    let mut config = config.clone();
+    if u.ratio(1, 8)? {
+        config.program.texture_percent = config.program.texture_percent.max(60);
+    }
+    let config = &config;
     let mut draw = Draw { u, config, tensors: Vec::new(), shape, ty };
     let n_inputs = draw.u.int_in_range(config.program.inputs.clone())?;
     for number in 0..n_inputs {
@@ -55,7 +60,7 @@ pub(super) fn recipe(u: &mut Unstructured<'_>, config: &Config) -> Result<Recipe
 
 impl Draw<'_, '_, '_> {
     fn percent(&mut self, percent: u8) -> Result<bool> {
-        self.u.ratio(percent.min(100), 100)
+        extents::percent(self.u, percent)
     }
 
     fn below(&mut self, bound: usize) -> Result<usize> {
@@ -96,12 +101,19 @@ impl Draw<'_, '_, '_> {
         let dtype = if number > 0 && self.u.ratio(1, 3)? { DataType::INT32 } else { self.dtype()? };
         let scope =
             if self.percent(self.config.program.texture_percent / 2)? { self.texture()? } else { Scope::Global };
-        let layout = self.layout(shape.len())?;
+        let layout = self.layout_in(scope, shape.len())?;
         Ok(Tensor { dtype, shape, layout, scope })
     }
 
     fn texture(&mut self) -> Result<Scope> {
         self.u.choose(&[Scope::Texture, Scope::TextureWeight, Scope::TextureNhwc]).copied()
+    }
+
+    fn layout_in(&mut self, scope: Scope, rank: usize) -> Result<Layout> {
+        if scope.is_texture() && self.u.arbitrary()? {
+            return Ok(Layout::Packed);
+        }
+        self.layout(rank)
     }
 
     fn layout(&mut self, rank: usize) -> Result<Layout> {
@@ -119,7 +131,12 @@ impl Draw<'_, '_, '_> {
         let ops = (0..n_ops).map(|_| Op::draw(self.u, self.config)).collect::<Result<_>>()?;
         let n_separators = usize::from(self.u.ratio(1u8, 3)?) * self.u.int_in_range(1..=2usize)?;
         let separators = (0..n_separators).map(|_| self.below(6)).collect::<Result<_>>()?;
-        Ok(Layout::Ops { ops, separators })
+        let cuts = if n_ops > 1 && self.percent(self.config.layout.cut_percent)? {
+            vec![self.below(n_ops)?]
+        } else {
+            Vec::new()
+        };
+        Ok(Layout::Ops { ops, separators, cuts })
     }
 
     fn tile(&mut self) -> Result<Vec<u64>> {
@@ -147,7 +164,7 @@ impl Draw<'_, '_, '_> {
         let dtype = self.dtype()?;
         let is_texture = !is_last && self.percent(self.config.program.texture_percent)?;
         let scope = if is_texture { self.texture()? } else { Scope::Global };
-        let layout = self.layout(shape.len())?;
+        let layout = self.layout_in(scope, shape.len())?;
         let depth = self.u.int_in_range(self.config.program.depth.clone())?;
         let value = self.value(depth, n_axes)?;
         let loops = (0..n_axes).map(|_| self.axis_loop()).collect::<Result<_>>()?;
@@ -167,6 +184,9 @@ impl Draw<'_, '_, '_> {
         };
         if self.percent(self.config.program.vectorized_percent)? {
             self.vectorized(&mut stage)?;
+        }
+        if stage.target.is_texture() && self.u.ratio(1, 2)? {
+            straighten(&mut stage.value);
         }
         Ok(stage)
     }
@@ -200,6 +220,20 @@ impl Draw<'_, '_, '_> {
         if self.u.ratio(3, 4)? {
             straighten(&mut stage.value);
         }
+        // The number of the lane itself, up or down.
+        if self.u.ratio(1, 4)? {
+            let (op, number) = (*self.u.choose(&[Binary::Sub, Binary::Add])?, self.u.int_in_range(-9..=99)?);
+            let parts = [Value::Constant(number), Value::Index(last)];
+            let [a, b] = if self.u.ratio(2, 3)? {
+                parts
+            } else {
+                let [a, b] = parts;
+                [b, a]
+            };
+            let lane = Value::Convert(DataType::INT32, Box::new(Value::Binary(op, Box::new(a), Box::new(b))));
+            let rest = std::mem::replace(&mut stage.value, Value::Constant(0));
+            stage.value = Value::Binary(Binary::Add, Box::new(rest), Box::new(lane));
+        }
         Ok(())
     }
 
@@ -208,7 +242,10 @@ impl Draw<'_, '_, '_> {
             extents,
             op: *self.u.choose(&[ReduceOp::Sum, ReduceOp::Sum, ReduceOp::Max, ReduceOp::Min, ReduceOp::Product])?,
             init: self.u.int_in_range(-9..=9i8)?,
-            keep: *self.u.choose(&[Keep::Target, Keep::Apart, Keep::Local])?,
+            keep: match self.percent(self.config.program.group_percent)? {
+                true => Keep::Group,
+                false => *self.u.choose(&[Keep::Target, Keep::Apart, Keep::Local])?,
+            },
         })
     }
 
@@ -262,10 +299,14 @@ impl Draw<'_, '_, '_> {
 
     fn value(&mut self, depth: usize, n_axes: usize) -> Result<Value> {
         if depth == 0 {
-            return Ok(match self.u.int_in_range(0..=9u8)? {
+            return Ok(match self.u.int_in_range(0..=10u8)? {
                 0..=6 => Value::Read(self.read(n_axes)?),
                 7 => Value::Index(self.below(n_axes)?),
                 8 => Value::Scalar(self.below(2)?),
+                9 => {
+                    let depth = self.u.int_in_range(1..=3)?;
+                    Value::Convert(DataType::INT32, Box::new(self.arithmetic(depth, n_axes)?))
+                }
                 _ => Value::Constant(self.u.int_in_range(-20..=20)?),
             });
         }
@@ -292,6 +333,35 @@ impl Draw<'_, '_, '_> {
                 Value::Binary(self.binary()?, Box::new(a), Box::new(b))
             }
         })
+    }
+
+    /// Integer arithmetic on indices, as the passes simplify it.
+    fn arithmetic(&mut self, depth: usize, n_axes: usize) -> Result<Value> {
+        if depth == 0 || self.u.ratio(1, 6)? {
+            let is_index = self.u.arbitrary()?;
+            let constant = |u: &mut Unstructured<'_>| Ok(Value::Constant(u.int_in_range(-9..=9)?));
+            return if is_index { Ok(Value::Index(self.below(n_axes)?)) } else { constant(self.u) };
+        }
+        let all = [
+            Binary::Add,
+            Binary::Sub,
+            Binary::Sub,
+            Binary::Mul,
+            Binary::Div,
+            Binary::Div,
+            Binary::Mod,
+            Binary::Mod,
+            Binary::TruncDiv,
+            Binary::TruncMod,
+            Binary::Min,
+            Binary::Max,
+        ];
+        let op = *self.u.choose(&all)?;
+        Ok(Value::Binary(
+            op,
+            Box::new(self.arithmetic(depth - 1, n_axes)?),
+            Box::new(self.arithmetic(depth - 1, n_axes)?),
+        ))
     }
 
     fn unary(&mut self) -> Result<Unary> {

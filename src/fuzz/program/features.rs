@@ -38,12 +38,18 @@ impl Seen {
         }
         if tensor.is_texture() {
             self.add(format!("scope:{}", tensor.scope));
+            if tensor.is_packed() {
+                self.add("layout:packed");
+            }
             return;
         }
         match &tensor.layout {
-            Layout::Plain => {}
+            Layout::Plain | Layout::Packed => {}
             Layout::Tiles { pad, .. } => self.add(if pad.is_some() { "layout:padded_tiles" } else { "layout:tiles" }),
-            Layout::Ops { ops, separators } => {
+            Layout::Ops { ops, separators, cuts } => {
+                if !cuts.is_empty() {
+                    self.add("layout:maps");
+                }
                 if !separators.is_empty() {
                     self.add("layout:separators");
                 }

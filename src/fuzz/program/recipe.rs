@@ -54,7 +54,12 @@ pub enum Layout {
         ops: Vec<Op>,
         /// Positions of separators in the layout, modulo its rank.
         separators: Vec<usize>,
+        /// Where the operations are cut: each part is a map of its own, on the layout that the one before it made.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        cuts: Vec<usize>,
     },
+    /// Of a texture: the last axis in texels, four channels each, the last texel padded.
+    Packed,
     /// An entry in `tile_layout`.
     Tiles {
         /// How far the order of the dimensions is turned.
@@ -133,6 +138,9 @@ pub enum Keep {
     Target,
     /// In the target, which is initialised in a nest before.
     Apart,
+    /// In the target, which is initialised in a nest before by other work-items of the same group: one group for each index
+    /// of the first axis, one work-item for each of the second.
+    Group,
     /// In a buffer of one element, in local memory.
     Local,
 }
@@ -398,7 +406,12 @@ impl Tensor {
         self.scope.is_texture() && self.dtype.is_scalar() && tilewright_ir::texture::is_channel_type(self.dtype.scalar)
     }
 
-    /// The shape; that of a texture ends with 4 channels.
+    /// Whether it is a texture whose last axis is packed in texels.
+    pub fn is_packed(&self) -> bool {
+        self.is_texture() && self.layout == Layout::Packed
+    }
+
+    /// The shape; that of a texture ends with 4 channels, or with at least as many where they are packed.
     pub fn extents(&self) -> Vec<i64> {
         let mut shape: Vec<i64> = self.shape.iter().map(|&extent| extent.clamp(1, 1 << 12)).collect();
         if shape.is_empty() {
@@ -406,11 +419,14 @@ impl Tensor {
         }
         if self.is_texture() {
             let least = if self.scope == Scope::TextureNhwc { 4 } else { 3 };
-            shape.pop();
-            while shape.len() + 1 < least {
+            let (axes, channels) = match (self.is_packed(), shape.pop()) {
+                (true, Some(last)) => (1, last.max(4)),
+                _ => (0, 4),
+            };
+            while shape.len() + 1 + axes < least {
                 shape.insert(0, 1);
             }
-            shape.push(4);
+            shape.push(channels);
         }
         shape
     }

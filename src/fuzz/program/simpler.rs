@@ -2,6 +2,7 @@
 
 use super::recipe::{At, Edge, Keep, Layout, Loop, Read, Recipe, Stage, Tensor, Test, Value};
 use crate::fuzz::case::{smaller, without_one};
+use crate::fuzz::map::Op;
 
 /// Recipes that are smaller than this one, the boldest first.
 pub(super) fn simpler(recipe: &Recipe) -> Vec<Recipe> {
@@ -85,12 +86,17 @@ fn tensors(tensor: &Tensor) -> Vec<Tensor> {
     let mut found = Vec::new();
     match &tensor.layout {
         Layout::Plain => {}
-        Layout::Ops { ops, separators } => {
+        Layout::Packed => found.push(Layout::Plain),
+        Layout::Ops { ops, separators, cuts } => {
             found.push(Layout::Plain);
-            let fewer = without_one(ops).into_iter();
-            found.extend(fewer.map(|ops| Layout::Ops { ops, separators: separators.clone() }));
-            let fewer = without_one(separators).into_iter();
-            found.extend(fewer.map(|separators| Layout::Ops { ops: ops.clone(), separators }));
+            let with = |ops: &[Op], separators: &[usize], cuts: &[usize]| Layout::Ops {
+                ops: ops.to_vec(),
+                separators: separators.to_vec(),
+                cuts: cuts.to_vec(),
+            };
+            found.extend(without_one(ops).iter().map(|ops| with(ops, separators, cuts)));
+            found.extend(without_one(separators).iter().map(|separators| with(ops, separators, cuts)));
+            found.extend(without_one(cuts).iter().map(|cuts| with(ops, separators, cuts)));
         }
         Layout::Tiles { turn, tiles, pad } => {
             found.push(Layout::Plain);

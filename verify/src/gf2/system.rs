@@ -75,7 +75,8 @@ impl System {
 pub(crate) fn solve(word: &Word, value: i128) -> Option<System> {
     let mut system = System::default();
     let width = word.bits.len().max(128 - value.unsigned_abs().leading_zeros() as usize).min(127);
-    let fits = (0..width).all(|at| system.require(word.at(at), value >> at & 1 == 1));
+    let lowest = usize::from(sabotage::on(Fault::BitsSkipLowest));
+    let fits = (lowest..width).all(|at| system.require(word.at(at), value >> at & 1 == 1));
     (fits && system.require(word.sign, value < 0)).then_some(system)
 }
 
@@ -83,7 +84,7 @@ pub(crate) fn solve(word: &Word, value: i128) -> Option<System> {
 pub(crate) fn kernel_pair(forms: &[Affine], inputs: u32) -> Option<(u128, u128)> {
     // Column by column: what of the inputs below a bit has the same effect as the bit.
     let mut seen: Vec<(Vec<bool>, u128)> = Vec::new();
-    for bit in u32::from(sabotage::on(Fault::KernelSkipsColumn))..inputs {
+    for bit in 0..inputs {
         let mut effect: Vec<bool> = forms.iter().map(|form| form.mask >> bit & 1 == 1).collect();
         let mut made_of = 1u128 << bit;
         for (pivot, of) in &seen {

@@ -36,6 +36,8 @@ pub(super) struct Nest {
     pub(super) ty: ScalarType,
     /// The lanes.
     pub(super) lanes: Lanes,
+    /// Whether the texels that are stored are parts of a longer axis.
+    pub(super) is_packed: bool,
 }
 
 /// An index without the lanes' part, its range, and how far it moves from lane to lane.
@@ -89,10 +91,13 @@ impl Nest {
     /// Whether the lanes would read the channels of a texture otherwise than as a whole texel in order.
     fn is_texel_of(&self, made: &Made, extent: i64, at: &At) -> bool {
         let whole = match (self.lanes, at) {
-            (Lanes::Texel(lane), At::Axis(axis, 1, 0)) => axis % self.axes.len().max(1) == lane && extent == 4,
+            (Lanes::Texel(lane), At::Axis(axis, 1, 0)) => {
+                let number = axis % self.axes.len().max(1);
+                number == lane && self.axes[number].extent == extent
+            }
             _ => false,
         };
-        made.buffer.scope.is_texture() && !whole
+        made.buffer.scope.is_texture() && !(whole && made.is_packed == self.is_packed)
     }
 
     /// An index inside of `extent`, or the condition under which it is.
@@ -163,7 +168,7 @@ impl Nest {
 
     fn gathered(&self, from: &Made) -> Expr {
         let axis = |axis: &Axis| Axis { full: axis.base.clone(), ..axis.clone() };
-        let outer = Self { axes: self.axes.iter().map(axis).collect(), lanes: Lanes::None, ty: self.ty };
+        let outer = Self { axes: self.axes.iter().map(axis).collect(), lanes: Lanes::None, ..self.clone() };
         let load = Expr::load(&from.buffer, outer.place(from, &[], Edge::Wrap, &[]).indices);
         if load.dtype().scalar == self.ty { load } else { Expr::Cast(DataType::scalar(self.ty), Box::new(load)) }
     }

@@ -6,12 +6,13 @@ mod nest;
 mod tensors;
 mod value;
 
-use tilewright_ir::{AxisSeparators, Buffer, Expr, FuncAttrs, PrimFunc, ScalarType, Scope, Stmt, StmtKind, Var};
+use tilewright_ir::visit::Substitution;
+use tilewright_ir::{AxisSeparators, Buffer, Expr, For, FuncAttrs, PrimFunc, ScalarType, Scope, Stmt, StmtKind, Var};
 
-use self::nest::{Loops, Part};
+use self::nest::{GROUP, Loops, Part};
 use self::tensors::{Made, made};
 use self::value::{Values, constant, operator};
-use super::recipe::{Binary, Keep, Recipe, Reduce, ReduceOp, Stage, View};
+use super::recipe::{Binary, Keep, Kind, Loop, Recipe, Reduce, ReduceOp, Stage, View};
 
 /// Most iterations of a nest.
 const ITERATIONS: i64 = 1 << 14;
@@ -100,7 +101,11 @@ impl Builder<'_> {
         });
         let target = Target { stage, seen, shape, reduced, number: place, is_last };
         let Some(lanes) = lanes else {
-            let part = if is_texture { Part::Texels } else { Part::Whole };
+            let part = match (is_texture, target.seen.is_packed) {
+                (false, _) => Part::Whole,
+                (true, false) => Part::Texels,
+                (true, true) => Part::Packed,
+            };
             return self.part(&target, part, &format!("i{number}_"));
         };
         let vectors = self.part(&target, Part::Vectors(lanes), &format!("v{number}_"));
@@ -110,7 +115,7 @@ impl Builder<'_> {
     }
 
     fn part(&mut self, target: &Target<'_>, part: Part, prefix: &str) -> Stmt {
-        let reduce = target.stage.reduce.as_ref().filter(|_| !matches!(part, Part::Texels));
+        let reduce = target.stage.reduce.as_ref().filter(|_| !matches!(part, Part::Texels | Part::Packed));
         match reduce {
             None => self.elementwise(target, part, prefix),
             Some(reduce) => self.reduction(target, reduce, part, prefix),
@@ -147,6 +152,10 @@ impl Builder<'_> {
     }
 
     fn reduction(&mut self, target: &Target<'_>, reduce: &Reduce, part: Part, prefix: &str) -> Stmt {
+        let is_group = reduce.keep == Keep::Group && matches!(part, Part::Whole);
+        if is_group && target.shape.get(1).is_some_and(|&extent| extent <= GROUP) {
+            return self.group(target, reduce, prefix);
+        }
         let ty = target.seen.buffer.dtype.scalar;
         let loops = Loops::new(target.stage, &target.shape, &target.reduced, part, prefix);
         let mut values = self.values(target, &loops);
@@ -171,7 +180,7 @@ impl Builder<'_> {
             });
         }
         let update = target.store(&values, Expr::binary(op, target.load(&values), value));
-        if reduce.keep == Keep::Apart {
+        if matches!(reduce.keep, Keep::Apart | Keep::Group) {
             let first = Loops::new(target.stage, &target.shape, &[], part, &format!("{prefix}z"));
             let values = self.values(target, &first);
             let clear = target.store(&values, init);
@@ -180,6 +189,30 @@ impl Builder<'_> {
         }
         let clear = target.store(&values, init);
         loops.reduced(update, |update| Stmt::seq(vec![clear, update]))
+    }
+
+    /// A reduction by groups of work-items: what one of a group initialises another one reduces, after all have initialised.
+    fn group(&mut self, target: &Target<'_>, reduce: &Reduce, prefix: &str) -> Stmt {
+        let kinds = [Kind::Block, Kind::Thread];
+        let how = |axis: usize| Loop { kind: kinds.get(axis).copied().unwrap_or_default(), ..Loop::default() };
+        let n_axes = target.shape.len() + target.reduced.len();
+        let stage = Stage { loops: (0..n_axes).map(how).collect(), ..target.stage.clone() };
+        let ty = target.seen.buffer.dtype.scalar;
+        let mut first = Loops::new(&stage, &target.shape, &[], Part::Whole, &format!("{prefix}z"));
+        if let Some(axis) = first.nest.axes.get_mut(1) {
+            axis.full = Expr::int_of((axis.extent - 1).into(), first.nest.ty)
+                .map_or_else(|| axis.full.clone(), |last| last - axis.full.clone());
+        }
+        let values = self.values(target, &first);
+        let clear = target.store(&values, values.wide(constant(reduce.init, ty)));
+        let clear = first.around(clear);
+        let loops = Loops::new(&stage, &target.shape, &target.reduced, Part::Whole, prefix);
+        let mut values = self.values(target, &loops);
+        let value = values.value(&target.stage.value, ty);
+        let value = values.wide(value);
+        let op = operator(combine(reduce.op), ty.class());
+        let update = target.store(&values, Expr::binary(op, target.load(&values), value));
+        in_one_loop(clear, loops.around(update))
     }
 
     fn values<'b>(&'b mut self, target: &Target<'_>, loops: &'b Loops) -> Values<'b> {
@@ -191,6 +224,19 @@ impl Builder<'_> {
             views: &mut self.views,
         }
     }
+}
+
+/// Two loops over the same groups as one.
+fn in_one_loop(first: Stmt, second: Stmt) -> Stmt {
+    let (StmtKind::For(one), StmtKind::For(other)) = (&first.kind, &second.kind) else {
+        return Stmt::seq(vec![first, second]);
+    };
+    if (one.kind, &one.min, &one.extent) != (other.kind, &other.min, &other.extent) {
+        return Stmt::seq(vec![first, second]);
+    }
+    let again = Substitution::new([&other.var], [Expr::from(&one.var)]).apply_stmt(&other.body);
+    let body = Stmt::seq(vec![one.body.clone(), again]);
+    Stmt::new(StmtKind::For(Box::new(For { body, ..(**one).clone() })))
 }
 
 fn combine(op: ReduceOp) -> Binary {

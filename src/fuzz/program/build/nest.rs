@@ -6,7 +6,7 @@ use super::index::{Axis, Lanes, Nest};
 use crate::fuzz::program::recipe::{Kind, Loop, Stage};
 
 /// Most work-items of a group.
-const GROUP: i64 = 128;
+pub(super) const GROUP: i64 = 128;
 
 /// A loop.
 struct Layer {
@@ -31,6 +31,8 @@ pub(super) struct Loops {
     steps: Vec<(Step, bool)>,
     /// The loop inside of all conditions.
     innermost: Option<Layer>,
+    /// The condition inside of that loop.
+    inside: Option<Expr>,
     n_targets: usize,
 }
 
@@ -45,6 +47,8 @@ pub(super) enum Part {
     Rest(i64),
     /// The channels of a texture.
     Texels,
+    /// The channels of a texture that has more of them than a texel.
+    Packed,
 }
 
 impl Loops {
@@ -54,11 +58,12 @@ impl Loops {
         let last = shape.len() - 1;
         let lanes = match part {
             Part::Vectors(lanes) => Lanes::Vector(last, lanes),
-            Part::Texels => Lanes::Texel(last),
+            Part::Texels | Part::Packed => Lanes::Texel(last),
             Part::Whole | Part::Rest(_) => Lanes::None,
         };
-        let nest = Nest { axes: Vec::new(), ty, lanes };
-        let mut loops = Self { nest, layers: Vec::new(), steps: Vec::new(), innermost: None, n_targets: shape.len() };
+        let nest = Nest { axes: Vec::new(), ty, lanes, is_packed: matches!(part, Part::Packed) };
+        let (layers, steps) = (Vec::new(), Vec::new());
+        let mut loops = Self { nest, layers, steps, innermost: None, inside: None, n_targets: shape.len() };
         for (number, &extent) in shape.iter().chain(reduced).enumerate() {
             let how = stage.loop_of(number);
             let name = format!("{prefix}{number}");
@@ -66,6 +71,7 @@ impl Loops {
                 Part::Vectors(lanes) if number == last => loops.vectors(&name, &how, extent, lanes),
                 Part::Rest(start) if number == last => loops.rest(&name, extent, start),
                 Part::Texels if number == last => loops.channels(&name, &how, extent),
+                Part::Packed if number == last => loops.texels(&name, &how, extent),
                 _ => loops.whole(&name, &how, extent, number),
             };
             loops.nest.axes.push(axis);
@@ -147,6 +153,19 @@ impl Loops {
         Axis { base: self.nest.int(0), full, extent }
     }
 
+    /// Texels along an axis, and their channels, of which the last texel may have fewer.
+    fn texels(&mut self, name: &str, how: &Loop, extent: i64) -> Axis {
+        let outer = Loop { kind: if how.kind == Kind::Vectorized { Kind::Serial } else { how.kind }, ..how.clone() };
+        let texel = self.layer(&format!("{name}o"), &outer, 0, (extent + 3) / 4, u16::from(how.order), false);
+        let channel = self.channels(&format!("{name}i"), how, 4).full;
+        let base = texel * self.nest.int(4);
+        let full = base.clone() + channel;
+        if extent % 4 != 0 {
+            self.inside = Some(full.clone().lt(self.nest.int(extent)));
+        }
+        Axis { base, full, extent }
+    }
+
     /// Gives the threads their axes; those that there is no axis or no room for are serial.
     fn limit_groups(&mut self) {
         let (mut blocks, mut threads, mut items) = (0, 0, 1);
@@ -186,7 +205,10 @@ impl Loops {
 
     /// A body in all loops.
     pub(super) fn around(self, body: Stmt) -> Stmt {
-        let mut body = body;
+        let mut body = match self.inside {
+            Some(cond) => Stmt::guarded(cond, body),
+            None => body,
+        };
         if let Some(layer) = self.innermost {
             body = layer.around(body);
         }

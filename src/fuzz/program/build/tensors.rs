@@ -16,39 +16,72 @@ pub(super) struct Made {
     pub(super) shape: Vec<i64>,
     /// Row-major without separators: other views of its memory mean what they seem to.
     pub(super) is_plain: bool,
+    /// A texture whose last axis is packed in texels.
+    pub(super) is_packed: bool,
 }
 
 /// The buffer of a tensor; what it asks for is added to `attrs`.
 pub(super) fn made(tensor: &Tensor, name: String, attrs: &mut FuncAttrs) -> Made {
     let shape = tensor.extents();
     let buffer = Buffer::compact(name, tensor.dtype, shape.iter().copied().map(Expr::int).collect());
-    let plain = Made { buffer, shape, is_plain: true };
+    let plain = Made { buffer, shape, is_plain: true, is_packed: false };
     if tensor.is_texture() {
         let buffer = plain.buffer.with(|info| info.scope = tensor.scope);
-        return Made { buffer, ..plain };
+        let texture = Made { buffer, ..plain };
+        return if tensor.is_packed() { packed(texture, attrs) } else { texture };
     }
     match &tensor.layout {
-        Layout::Plain => plain,
-        Layout::Ops { ops, separators } => mapped(plain, ops, separators, attrs),
+        Layout::Plain | Layout::Packed => plain,
+        Layout::Ops { ops, separators, cuts } => mapped(plain, ops, separators, cuts, attrs),
         Layout::Tiles { turn, tiles, pad } => tiled(plain, *turn, tiles, *pad, attrs),
     }
 }
 
-fn mapped(plain: Made, ops: &[Op], separators: &[usize], attrs: &mut FuncAttrs) -> Made {
+fn packed(texture: Made, attrs: &mut FuncAttrs) -> Made {
+    let texels = Op::Split(texture.shape.len() - 1, 4);
+    let recipe = MapRecipe { shape: texture.shape.clone(), ops: vec![texels], symbolic: Vec::new() };
+    let Some(built) = recipe.build() else { return texture };
+    attrs.layout_transform_map.push((texture.buffer.data.clone(), vec![built.map]));
+    let rank = texture.buffer.rank() + 1;
+    let buffer = texture.buffer.with(|info| info.axis_separators = AxisSeparators::none(rank));
+    Made { buffer, is_plain: false, is_packed: true, ..texture }
+}
+
+/// A map for each part, on the layout of the one before; only the last one may have separators.
+fn maps(shape: &[i64], ops: &[Op], cuts: &[usize]) -> Option<Vec<Generated>> {
+    let mut cuts: Vec<usize> = cuts.iter().map(|&cut| cut.min(ops.len())).filter(|&cut| cut > 0).collect();
+    cuts.push(ops.len());
+    cuts.sort_unstable();
+    cuts.dedup();
+    let (mut found, mut shape, mut start) = (Vec::new(), shape.to_vec(), 0);
+    for end in cuts {
+        let is_last = end == ops.len();
+        let part = ops[start..end].iter().copied().filter(|op| is_last || !matches!(op, Op::Separator(_)));
+        let built = MapRecipe { shape, ops: part.collect(), symbolic: Vec::new() }.build()?;
+        if physical_size(&built) > LARGEST {
+            return None;
+        }
+        shape = built.shape.iter().map(|extent| i64::try_from(extent.as_const_int()?).ok()).collect::<Option<_>>()?;
+        start = end;
+        found.push(built);
+    }
+    Some(found)
+}
+
+fn mapped(plain: Made, ops: &[Op], separators: &[usize], cuts: &[usize], attrs: &mut FuncAttrs) -> Made {
     let mut ops: Vec<Op> = ops.iter().copied().filter(|op| op.keeps_injective()).collect();
     let mut rank = plain.shape.len();
     let mut separated = false;
     while !ops.is_empty() {
-        let recipe = MapRecipe { shape: plain.shape.clone(), ops: ops.clone(), symbolic: Vec::new() };
-        match recipe.build().filter(|built| physical_size(built) <= LARGEST) {
-            Some(built) => {
-                rank = built.shape.len();
-                separated = !built.map.axis_separators().is_empty();
-                attrs.layout_transform_map.push((plain.buffer.data.clone(), vec![built.map]));
-                break;
-            }
-            None => drop(ops.pop()),
+        let built = maps(&plain.shape, &ops, cuts).unwrap_or_default();
+        if let Some(last) = built.last() {
+            rank = last.shape.len();
+            separated = !last.map.axis_separators().is_empty();
+            let maps = built.into_iter().map(|built| built.map).collect();
+            attrs.layout_transform_map.push((plain.buffer.data.clone(), maps));
+            break;
         }
+        ops.pop();
     }
     let mut positions: Vec<usize> =
         separators.iter().filter(|_| rank > 1 && !separated).map(|position| 1 + position % (rank - 1)).collect();
@@ -125,7 +158,7 @@ impl Made {
             info.strides = strides.map(|strides| strides.into_iter().map(Expr::int).collect());
             info.elem_offset = Expr::int(offset);
         });
-        Some(Self { buffer, shape, is_plain: true })
+        Some(Self { buffer, shape, is_plain: true, is_packed: false })
     }
 
     /// The lanes of a tensor of vectors as elements of their own.
@@ -148,6 +181,6 @@ impl Made {
             info.axis_separators = AxisSeparators::none(shape.len());
             info.shape = shape.iter().copied().map(Expr::int).collect();
         });
-        Some(Self { buffer, shape, is_plain: true })
+        Some(Self { buffer, shape, is_plain: true, is_packed: false })
     }
 }
