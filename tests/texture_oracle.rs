@@ -299,6 +299,56 @@ fn an_index_that_is_read_is_compared_where_the_layout_puts_it() {
 }
 
 #[test]
+fn parts_may_change_where_the_whole_does_not() {
+    let head = "X: T.Buffer((5,), \"int32\"), Y: T.Buffer((5,), \"int32\")";
+    let text = |value: &str| format!("    for i in T.serial(5):\n        Y[i] = {value}\n");
+    for (old, same, other) in [
+        ("X[i] // (i * 0 + 6) // 1", "X[i] // 6", "X[i] // 5"),
+        ("T.Select(i < 8, T.if_then_else(0 <= i and i < 3, X[i], 0), 1)", "T.if_then_else(i < 3, X[i], 0)", "X[i]"),
+        ("T.if_then_else(i < 8, T.if_then_else(i < 3, X[i], 0), 1)", "T.if_then_else(i < 3, X[i], 0)", "1"),
+    ] {
+        let refuted = |new: &str| {
+            let (before, after) = (read(head, &text(old)), read(head, &text(new)));
+            let evidence = same_names(&before, &after);
+            let reports = judge().check_pass(&before, &after, &evidence);
+            let same = runs(&before, 1) == runs(&after, 1);
+            assert!(same || !open(&reports).is_empty(), "{new}");
+            (same, reports.iter().any(|report| matches!(report.verdict, Verdict::Refuted(_))))
+        };
+        assert_eq!(
+            (refuted(old), refuted(same), refuted(other)),
+            ((true, false), (true, false), (false, true)),
+            "{old}"
+        );
+    }
+}
+
+#[test]
+fn a_value_that_wraps_is_no_fault_and_another_one_is() {
+    let head = "Y: T.Buffer((3,), \"uint64\")";
+    let text = |value: &str| format!("    for i in T.serial(3):\n        Y[i] = {value}\n");
+    let before = text("T.Select(i <= i, T.uint64(1), T.uint64(1)) - T.uint64(5)");
+    let found = |new: &str| pair(head, &before, &text(new)).2;
+    assert_eq!(found("T.uint64(1) - T.uint64(5)"), Vec::<String>::new());
+    assert_ne!(found("T.uint64(1) - T.uint64(4)"), Vec::<String>::new());
+    assert_ne!(found("T.uint64(5) - T.uint64(1)"), Vec::<String>::new());
+}
+
+#[test]
+fn an_access_outside_is_found_through_names_of_indices() {
+    let head = "X: T.Buffer((3, 30), \"int32\"), Y: T.Buffer((90,), \"int32\")";
+    let text = |by: &str| {
+        format!(
+            "    for i, j in T.grid(3, 30):\n        k: T.int32 = i\n        Y[k * 30 + (j + 4) % {by}] = X[k, j]\n"
+        )
+    };
+    let judged = |by: &str| judge().check_program(&read(head, &text(by)));
+    assert!(open(&judged("30")).is_empty());
+    let wrong = judged("31");
+    assert!(wrong.iter().any(|report| matches!(report.verdict, Verdict::Refuted(_))), "{:#?}", open(&wrong));
+}
+
+#[test]
 fn a_side_without_a_value_is_no_contradiction_and_no_proof() {
     let head = "X: T.Buffer((3,), \"uint16\"), Y: T.Buffer((3,), \"uint16\")";
     let before = "    for i in T.serial(3):\n        Y[i] = X[i] | -T.Cast(\"uint16\", i)\n";

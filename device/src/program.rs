@@ -6,7 +6,7 @@ use crate::cl;
 use crate::error::DeviceError;
 use crate::info::DeviceInfo;
 use crate::listing;
-use crate::quirks::InTurn;
+use crate::quirks::{self, InTurn};
 
 /// Flags that change what floating-point arithmetic means, and so would make a comparison meaningless.
 const UNSAFE_MATH: [&str; 7] = [
@@ -55,7 +55,7 @@ impl Program {
         options: &BuildOptions,
     ) -> Result<Self, DeviceError> {
         let correctly_rounded = options.correctly_rounded && info.correctly_rounded_divide_sqrt;
-        let flags = command_line(options, correctly_rounded)?;
+        let flags = command_line(options, correctly_rounded, quirks::flags(info))?;
         let inner = cl::Program::build(context, device, source, &flags)
             .map_err(|failure| build_error(failure, info, source, &flags))?;
         let fault = |failure: cl::Failure| failure.during(info.label());
@@ -92,11 +92,15 @@ impl Program {
 }
 
 /// The flags in one string, as the compiler takes them.
-fn command_line(options: &BuildOptions, correctly_rounded: bool) -> Result<CString, DeviceError> {
+fn command_line(options: &BuildOptions, correctly_rounded: bool, quirks: &[&str]) -> Result<CString, DeviceError> {
     // Keeps the parameters' types, against which arguments are checked.
     let mut line = String::from("-cl-kernel-arg-info");
     if correctly_rounded {
         line.push_str(" -cl-fp32-correctly-rounded-divide-sqrt");
+    }
+    for quirk in quirks.iter().filter(|quirk| !options.flags.iter().any(|flag| flag == *quirk)) {
+        line.push(' ');
+        line.push_str(quirk);
     }
     for flag in &options.flags {
         let refuse = |reason| DeviceError::Flag { flag: flag.clone(), reason };

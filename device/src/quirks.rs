@@ -13,8 +13,19 @@ pub(crate) fn turn(info: &DeviceInfo) -> Option<MutexGuard<'static, ()>> {
     take_turn(is_serial(info))
 }
 
+/// Compiler flags that a driver needs to be right.
+///
+/// Oclgrind 21.10 takes a bit that is widened with its sign for 1 and not for -1, where its compiler's optimiser made one of a
+/// comparison: `-(a != b)` of two bytes, `(float)(-1 / (i + 1))`. Without the optimiser there are none.
+pub(crate) fn flags(info: &DeviceInfo) -> &'static [&'static str] {
+    if info.platform == OCLGRIND { &["-cl-opt-disable"] } else { &[] }
+}
+
+/// What Oclgrind calls its platform.
+const OCLGRIND: &str = "Oclgrind";
+
 fn is_serial(info: &DeviceInfo) -> bool {
-    info.platform == "Oclgrind"
+    info.platform == OCLGRIND
 }
 
 fn take_turn(serial: bool) -> Option<MutexGuard<'static, ()>> {

@@ -438,20 +438,13 @@ fn exactly(ty: DataType, code: Code) -> Code {
     if ty.is_scalar() && ty.scalar.bits() < 32 { Code::cast(scalar_name(ty.scalar), &code) } else { code }
 }
 
-/// A comparison; OpenCL's on vectors gives -1 for true. Its lowest bit is taken, and not its negative: Oclgrind 21.10 negates
-/// vectors of bytes wrongly.
+/// A comparison; OpenCL's on vectors gives -1 for true.
 fn compare(symbol: &str, binds: u8, operands: DataType, a: &Code, b: &Code) -> Code {
     let result = Code::infix(symbol, binds, a, b);
     if operands.is_scalar() {
         return result;
     }
-    one_or_zero(operands.lanes, &result)
-}
-
-/// The lowest bit of each lane.
-fn one_or_zero(lanes: u16, result: &Code) -> Code {
-    let bytes = Code::atom(format!("convert_uchar{lanes}({})", result.text));
-    Code::infix("&", BIT_AND, &bytes, &Code::atom("(uchar)1"))
+    Code::atom(format!("convert_uchar{}(-({}))", operands.lanes, result.text))
 }
 
 fn predicate(name: &str, operand: DataType, a: &Code) -> Code {
@@ -459,7 +452,7 @@ fn predicate(name: &str, operand: DataType, a: &Code) -> Code {
     if operand.is_scalar() {
         return call;
     }
-    one_or_zero(operand.lanes, &call)
+    Code::atom(format!("convert_uchar{}(-{})", operand.lanes, call.text))
 }
 
 /// OpenCL's `abs` gives an unsigned result, so the least value comes back as itself.

@@ -231,6 +231,13 @@ pub(crate) fn bindings_of(path: &Path, names: &mut Names, model: &Assignment) ->
             bindings.insert(var.clone(), value);
         }
     }
+    for step in &path.steps {
+        if let Step::Let(var, value) = step
+            && let Ok(value) = value.eval_index(&bindings)
+        {
+            bindings.insert(var.clone(), value);
+        }
+    }
     bindings
 }
 

@@ -479,11 +479,16 @@ impl<'a> Lockstep<'a> {
                 }
                 self.is_guess = outer;
             }
-            // A condition that was decided must always hold, or never.
-            (Expr::IfThenElse(c, a, _) | Expr::Select(c, a, _), _) if same_shape(a, new) => {
-                self.decided(c, true, a, new);
+            // A condition that was decided always holds, or never: which of the two is a guess.
+            (Expr::IfThenElse(c, a, b) | Expr::Select(c, a, b), _) => {
+                let outer = std::mem::replace(&mut self.is_guess, true);
+                if same_shape(a, new) {
+                    self.decided(c, true, a, new);
+                } else {
+                    self.decided(c, false, b, new);
+                }
+                self.is_guess = outer;
             }
-            (Expr::IfThenElse(c, _, b) | Expr::Select(c, _, b), _) => self.decided(c, false, b, new),
             _ => self.stuck(format!("`{old}` became `{new}`")),
         }
     }
@@ -569,7 +574,9 @@ fn conditions(expr: &Expr) -> usize {
     count
 }
 
-/// Whether two expressions could be the same value: one operation, or two loads.
+/// Whether two expressions could be the same value: one operation, two loads, two conditionals.
 fn same_shape(a: &Expr, b: &Expr) -> bool {
-    same_operation(a, b) || matches!((a, b), (Expr::Load { .. }, Expr::Load { .. }))
+    let same_kind =
+        matches!((a, b), (Expr::Load { .. }, Expr::Load { .. }) | (Expr::IfThenElse(..), Expr::IfThenElse(..)));
+    same_operation(a, b) || same_kind
 }
