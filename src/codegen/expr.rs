@@ -367,8 +367,14 @@ impl Writer {
         if from == to {
             return Ok(code);
         }
+        // A bool in memory is a byte: where it is an `int` for itself, overloaded builtins take it for another type.
+        let is_byte = from == DataType::scalar(ScalarType::Bool) && matches!(value, Expr::Load { .. });
         let plain = if to.is_scalar() {
-            if value_name(from) == value_name(to) { code.clone() } else { Code::cast(scalar_name(to.scalar), &code) }
+            if value_name(from) == value_name(to) && !is_byte {
+                code.clone()
+            } else {
+                Code::cast(scalar_name(to.scalar), &code)
+            }
         } else if value_name(from) == value_name(to) {
             code.clone()
         } else {

@@ -74,7 +74,11 @@ impl Ranges {
                 (if low <= 0 && high >= 0 { 0 } else { low.abs().min(high.abs()) }, low.abs().max(high.abs()))
             }),
             Expr::Select(_, a, b) | Expr::IfThenElse(_, a, b) => Some(union(of(a), of(b))),
-            Expr::Cast(_, value) if !value.dtype().scalar.is_float() => Some(of(value)),
+            // A cast wraps in an index too, such as one of what is read.
+            Expr::Cast(to, value) if !value.dtype().scalar.is_float() => {
+                let (range, full) = (of(value), type_range(to.scalar));
+                (full.0 <= range.0 && range.1 <= full.1).then_some(range)
+            }
             Expr::Broadcast { value, .. } => Some(of(value)),
             Expr::Ramp { base, stride, lanes } => {
                 let ((b0, b1), (s0, s1)) = (of(base), of(stride));
@@ -136,6 +140,8 @@ fn binary(op: BinaryOp, (a0, a1): Range, (b0, b1): Range) -> Option<Range> {
 
 #[cfg(test)]
 mod tests {
+    use tilewright_ir::Buffer;
+
     use super::*;
 
     #[test]
@@ -150,5 +156,11 @@ mod tests {
         let digit = Expr::from(&i).floor_mod(Expr::int(7));
         assert_eq!(ranges.of(&digit, Mode::Value), (0, 6));
         assert_eq!(ranges.of(&(Expr::from(&i) - Expr::int(3)), Mode::Index).0, -3);
+        // What is read may be anything of its type, and a cast of it wraps wherever it stands.
+        let read = Expr::load(&Buffer::compact("A", ScalarType::UInt32, vec![Expr::int(7)]), vec![Expr::from(&i)]);
+        let cast = Expr::Cast(ScalarType::Int32.into(), Box::new(read));
+        assert_eq!(ranges.of(&cast, Mode::Index).0, i128::from(i32::MIN));
+        let digit = Expr::Cast(ScalarType::Int64.into(), Box::new(Expr::from(&i).floor_mod(Expr::int(7))));
+        assert_eq!(ranges.of(&digit, Mode::Index), (0, 6));
     }
 }

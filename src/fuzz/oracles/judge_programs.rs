@@ -3,7 +3,7 @@
 //!
 //! | looked at | a failure is |
 //! |---|---|
-//! | a program alone | an access that is proved to lie in its buffer, or a texel proved to be defined or free of races, and a trap |
+//! | a program by itself, if somebody wrote it | an access that is proved to lie in its buffer, or a texel proved to be defined or free of races, and a trap |
 //! | a pass | a verdict of *refuted* where runs agree; of *proved* where they differ; an internal error of the judge |
 //! | the program after it with one change, or a lie in the evidence | *proved*, and runs differ or trap, or an argument has no place |
 //! | that program by itself | an access that is refuted, where there is nothing to run into it, and no trap |
@@ -191,6 +191,14 @@ impl JudgePrograms {
     }
 
     fn look(&self, case: &JudgedCase, func: PrimFunc, seed: u64, tally: &mut Tally) -> Outcome {
+        // What somebody wrote may have the mistake in it: then that is all there is to say.
+        if matches!(case.program, ProgramCase::Tvmscript { .. }) {
+            match on_its_own(&func, &self.judge.check_program(&func), tally) {
+                Err(outcome) => return outcome,
+                Ok(()) if alone(&func, true).flatten().is_some() => return Outcome::Held,
+                Ok(()) => {}
+            }
+        }
         let (mut func, mut open, mut number) = (func, None, 0);
         // What a pass does may make another one wanted: then some changes have no place.
         let wanted = |name: &&&str| pass_by_name(name).is_ok_and(|pass| (pass.wanted)(&func));

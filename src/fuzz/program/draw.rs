@@ -242,9 +242,10 @@ impl Draw<'_, '_, '_> {
             extents,
             op: *self.u.choose(&[ReduceOp::Sum, ReduceOp::Sum, ReduceOp::Max, ReduceOp::Min, ReduceOp::Product])?,
             init: self.u.int_in_range(-9..=9i8)?,
-            keep: match self.percent(self.config.program.group_percent)? {
-                true => Keep::Group,
-                false => *self.u.choose(&[Keep::Target, Keep::Apart, Keep::Local])?,
+            keep: if self.percent(self.config.program.group_percent)? {
+                Keep::Group
+            } else {
+                *self.u.choose(&[Keep::Target, Keep::Apart, Keep::Local])?
             },
         })
     }

@@ -10,8 +10,12 @@ use crate::fuzz::inputs::arguments;
 use crate::fuzz::{Case, Config, bytes};
 
 fn draw(number: u64) -> ProgramCase {
+    draw_of(number, &Config::default())
+}
+
+fn draw_of(number: u64, config: &Config) -> ProgramCase {
     let bytes = bytes::of_case(1, "programs", number);
-    ProgramCase::draw(&mut Unstructured::new(&bytes), &Config::default()).unwrap()
+    ProgramCase::draw(&mut Unstructured::new(&bytes), config).unwrap()
 }
 
 /// Why a program has no meaning, with definedness and races watched.
@@ -46,6 +50,26 @@ fn nearly_every_byte_string_is_a_program_that_runs() {
         .filter(|group| !seen.keys().any(|feature| feature.starts_with(**group)))
         .collect();
     assert!(rare.is_empty(), "{rare:?} never came up");
+}
+
+#[test]
+fn groups_share_elements_and_mean_something_in_order() {
+    let mut config = Config::default();
+    config.program.group_percent = 100;
+    let mut n_shared = 0;
+    for number in 0..200 {
+        let case = draw_of(number, &config);
+        let program = case.build().unwrap();
+        let mut arguments = arguments(&program.func, program.seed).unwrap();
+        let how = How { threads: 1, ..How::default() };
+        let valid = tilewright_ir::validate(&program.func).unwrap();
+        tilewright_interp::run(valid, &mut arguments, &how).unwrap();
+        let is_group = case.features().iter().any(|feature| feature == "keep:group");
+        let found = fault(&program);
+        assert!(found.is_none() || is_group, "{number}: {found:?}");
+        n_shared += u32::from(found.is_some_and(|why| why.contains("race on")));
+    }
+    assert!(n_shared > 10, "{n_shared}");
 }
 
 #[test]
