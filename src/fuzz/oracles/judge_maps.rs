@@ -109,7 +109,7 @@ pub struct JudgeMaps {
 }
 
 /// Z3's budget for one question: what it does not decide soon is counted as not decided.
-const RLIMIT: u32 = 100_000;
+const RLIMIT: u32 = 60_000;
 
 /// The clock's, a safety net.
 const TIMEOUT: std::time::Duration = std::time::Duration::from_millis(200);
