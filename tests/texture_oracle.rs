@@ -507,3 +507,22 @@ fn what_does_not_write_every_texel_is_not_taken_for_the_whole_for_any_shape() {
         assert!(!defined(nest).is_proved(), "{nest} is taken for the whole");
     }
 }
+
+#[test]
+fn a_name_of_what_wraps_is_not_taken_for_the_integers() {
+    let head = "X: T.Buffer((3,), \"int32\"), Y: T.Buffer((3,), \"int32\")";
+    let text = |value: &str| {
+        format!("    for i in T.serial(3):\n        k: T.int32 = X[i] * 1073741824\n        Y[i] = {value}\n")
+    };
+    for (old, new) in [
+        ("T.Select(k // 1073741824 == X[i], 1, 2)", "1"),
+        ("T.if_then_else(k // 1073741824 == X[i], X[i], 2)", "X[i]"),
+        ("k // 1073741824", "X[i]"),
+        ("T.Select(k % 4 == 0, 1, 2)", "1"),
+    ] {
+        let (before, after, found) = pair(head, &text(old), &text(new));
+        assert!(runs(&before, 1) == runs(&after, 1) || !found.is_empty(), "{old}");
+        let (_, _, same) = pair(head, &text(old), &text(old));
+        assert_eq!(same, Vec::<String>::new(), "{old}");
+    }
+}

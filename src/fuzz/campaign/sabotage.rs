@@ -3,7 +3,8 @@
 //!
 //! All faults get the same time, in turns that grow from round to round, so that what is seen easily is seen at once. Within a
 //! turn the next slice is that of the oracle with the least time spent, the cost of the slice included: cheap oracles look first,
-//! and none waits for ever; but those that never came to the broken place, and so cannot see it, get less. A trial without a fault is the control, and decoys change nothing: whoever finds something there is wrong.
+//! and none waits for ever; but those that never came to the broken place, and so cannot see it, get less. A trial without a
+//! fault is the control, and decoys change nothing: whoever finds something there is wrong.
 //!
 //! What is found without a fault too is no catch: the case of each catch is looked at again by a worker in which nothing is
 //! broken, and a way to fail that the control knows counts for nobody. The control is flagged then.
