@@ -24,7 +24,7 @@
 //!
 //! - **Division.** C's `/` and `%` round towards zero, `//` and `%` of the language down. They agree where the dividend
 //!   is not negative and the divisor positive, and only there C's own are written; elsewhere a helper is called. The
-//!   dividends in question are listed in [`Metadata::nonnegative_dividends`]: each is an obligation of the judge.
+//!   dividends in question are listed in [`Metadata::nonnegative_dividends`]; nobody proves yet that they are not negative.
 //! - **Overflow** of signed integers is undefined in C and wraps in the language. Values are computed in the unsigned
 //!   type and converted back, unless the range of the operands rules overflow out. Indices, extents and guards are
 //!   written plainly: that they never leave their type is the obligation *overflow*.

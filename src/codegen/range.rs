@@ -1,6 +1,7 @@
 //! Ranges of integer expressions: whether a dividend can be negative and whether a sum can wrap.
 //!
-//! Nobody has to believe this: what is emitted as C's own division is listed in the metadata, and the judge proves it.
+//! Nobody has to believe this: what is emitted as C's own division is listed in the metadata. Nobody proves it
+//! yet: runs on devices against the interpreter are what would show a mistake.
 
 use std::collections::BTreeMap;
 

@@ -35,6 +35,43 @@ pub trait Case: Clone + Debug + PartialEq + Send + Serialize + DeserializeOwned 
     }
 }
 
+/// Cases of another kind that are drawn in a way of their own, and otherwise the same.
+pub trait Redrawn: Clone + Debug + PartialEq + Send + Serialize + DeserializeOwned + From<Self::Of> + 'static {
+    /// The other kind.
+    type Of: Case;
+
+    /// Draws one.
+    ///
+    /// # Errors
+    /// As [`Case::draw`].
+    fn redraw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self::Of>;
+
+    /// The case as one of the other kind.
+    fn inner(&self) -> &Self::Of;
+}
+
+impl<T: Redrawn> Case for T {
+    fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
+        T::redraw(u, config).map(T::from)
+    }
+
+    fn simpler(&self) -> Vec<Self> {
+        self.inner().simpler().into_iter().map(T::from).collect()
+    }
+
+    fn features(&self) -> Vec<String> {
+        self.inner().features()
+    }
+
+    fn text(&self) -> String {
+        self.inner().text()
+    }
+
+    fn pinned(&self) -> Option<Self> {
+        self.inner().pinned().map(T::from)
+    }
+}
+
 /// Lists with one item left out, the last first.
 pub fn without_one<T: Clone>(items: &[T]) -> Vec<Vec<T>> {
     (0..items.len()).rev().map(|at| [&items[..at], &items[at + 1..]].concat()).collect()

@@ -11,7 +11,7 @@ use tilewright_verify::MapClaim;
 use tilewright_verify::digits::{OBLIGATIONS, check};
 
 use crate::algebra;
-use crate::fuzz::case::Case;
+use crate::fuzz::case::{Case, Redrawn};
 use crate::fuzz::config::Config;
 use crate::fuzz::map::truth::{Truth, numbers};
 use crate::fuzz::map::{Generated, MapCase, MapRecipe, Op};
@@ -23,8 +23,16 @@ use crate::fuzz::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 #[serde(transparent)]
 pub struct Mixed(pub MapCase);
 
-impl Case for Mixed {
-    fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
+impl From<MapCase> for Mixed {
+    fn from(case: MapCase) -> Self {
+        Self(case)
+    }
+}
+
+impl Redrawn for Mixed {
+    type Of = MapCase;
+
+    fn redraw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<MapCase> {
         let mut recipe = MapRecipe::draw(u, config)?;
         // What moves bits, or is said by cases, is no sum of digits.
         recipe.ops.retain(|op| {
@@ -43,19 +51,11 @@ impl Case for Mixed {
         if u.ratio(1, 8)? {
             recipe.symbolic = (0..recipe.shape.len()).filter(|axis| (recipe.ops.len() + axis) % 2 == 0).collect();
         }
-        Ok(Self(MapCase::Recipe(recipe)))
+        Ok(MapCase::Recipe(recipe))
     }
 
-    fn simpler(&self) -> Vec<Self> {
-        self.0.simpler().into_iter().map(Self).collect()
-    }
-
-    fn features(&self) -> Vec<String> {
-        self.0.features()
-    }
-
-    fn text(&self) -> String {
-        self.0.text()
+    fn inner(&self) -> &MapCase {
+        &self.0
     }
 }
 

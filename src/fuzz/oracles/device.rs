@@ -15,7 +15,7 @@ use tilewright_interp::Arguments;
 use tilewright_ir::{BinaryOp, Bindings, Diagnostic, Evidence, Expr, MathFn, PrimFunc, validate};
 
 use crate::codegen::{Generated, Options, generate_with, join};
-use crate::fuzz::case::Case;
+use crate::fuzz::case::{Case, Redrawn};
 use crate::fuzz::config::Config as Limits;
 use crate::fuzz::cpu::Stopwatch;
 use crate::fuzz::inputs::stumbles;
@@ -51,30 +51,26 @@ const OCLGRIND: &str = "Oclgrind";
 #[serde(transparent)]
 pub struct Kernels(pub ProgramCase);
 
-impl Case for Kernels {
-    fn draw(u: &mut Unstructured<'_>, config: &Limits) -> arbitrary::Result<Self> {
+impl From<ProgramCase> for Kernels {
+    fn from(case: ProgramCase) -> Self {
+        Self(case)
+    }
+}
+
+impl Redrawn for Kernels {
+    type Of = ProgramCase;
+
+    fn redraw(u: &mut Unstructured<'_>, config: &Limits) -> arbitrary::Result<ProgramCase> {
         let mut config = config.clone();
         config.program.group_percent = 40;
         if u.ratio(1, 3)? {
             config.program.texture_percent = 70;
         }
-        ProgramCase::draw(u, &config).map(Self)
+        ProgramCase::draw(u, &config)
     }
 
-    fn simpler(&self) -> Vec<Self> {
-        self.0.simpler().into_iter().map(Self).collect()
-    }
-
-    fn features(&self) -> Vec<String> {
-        self.0.features()
-    }
-
-    fn text(&self) -> String {
-        self.0.text()
-    }
-
-    fn pinned(&self) -> Option<Self> {
-        self.0.pinned().map(Self)
+    fn inner(&self) -> &ProgramCase {
+        &self.0
     }
 }
 

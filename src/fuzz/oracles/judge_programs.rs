@@ -193,10 +193,14 @@ impl JudgePrograms {
     fn look(&self, case: &JudgedCase, func: PrimFunc, seed: u64, tally: &mut Tally) -> Outcome {
         // What somebody wrote may have the mistake in it: then that is all there is to say.
         if matches!(case.program, ProgramCase::Tvmscript { .. }) {
-            match on_its_own(&func, &self.judge.check_program(&func), tally) {
-                Err(outcome) => return outcome,
-                Ok(()) if alone(&func, true).flatten().is_some() => return Outcome::Held,
-                Ok(()) => {}
+            let reports = self.judge.check_program(&func);
+            if let Err(outcome) = on_its_own(&func, &reports, tally) {
+                return outcome;
+            }
+            if let Some(trap) = alone(&func, true).flatten() {
+                let is_seen = reports.iter().any(|report| !report.verdict.is_proved());
+                let unseen = || Outcome::Undecided(format!("no obligation is about it: {}", trap.message));
+                return if is_seen { Outcome::Held } else { unseen() };
             }
         }
         let (mut func, mut open, mut number) = (func, None, 0);

@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 use tilewright_interp::{Arguments, Observers};
 use tilewright_ir::Scope;
 
+use crate::fuzz::Config;
+use crate::fuzz::case::{Case, Redrawn};
 use crate::fuzz::chain::{Blank, Chain, Link, Outputs, Place, differences, how, is_written, kind_of};
 use crate::fuzz::map::Op;
 use crate::fuzz::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::fuzz::program::ProgramCase;
 use crate::fuzz::program::recipe::Layout;
-use crate::fuzz::{Case, Config};
 
 /// What is put into the padding; as a float the second is no number, as an integer -1.
 const POISON: [u8; 2] = [0x42, 0xFF];
@@ -22,8 +23,16 @@ const POISON: [u8; 2] = [0x42, 0xFF];
 #[serde(transparent)]
 pub struct Padded(pub ProgramCase);
 
-impl Case for Padded {
-    fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
+impl From<ProgramCase> for Padded {
+    fn from(case: ProgramCase) -> Self {
+        Self(case)
+    }
+}
+
+impl Redrawn for Padded {
+    type Of = ProgramCase;
+
+    fn redraw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<ProgramCase> {
         let mut config = config.clone();
         config.program.layout_percent = 90;
         let mut case = ProgramCase::draw(u, &config)?;
@@ -38,23 +47,11 @@ impl Case for Padded {
                 layout => *layout = Layout::Ops { ops: vec![pad], separators: Vec::new(), cuts: Vec::new() },
             }
         }
-        Ok(Self(case))
+        Ok(case)
     }
 
-    fn simpler(&self) -> Vec<Self> {
-        self.0.simpler().into_iter().map(Self).collect()
-    }
-
-    fn features(&self) -> Vec<String> {
-        self.0.features()
-    }
-
-    fn text(&self) -> String {
-        self.0.text()
-    }
-
-    fn pinned(&self) -> Option<Self> {
-        self.0.pinned().map(Self)
+    fn inner(&self) -> &ProgramCase {
+        &self.0
     }
 }
 
