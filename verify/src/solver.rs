@@ -102,7 +102,7 @@ pub fn z3_full_version() -> &'static str {
 pub struct Budget {
     /// Z3's resource count: the budget proper.
     pub rlimit: u32,
-    /// Milliseconds of wall clock: a safety net.
+    /// Milliseconds of wall clock: a safety net. [`u32::MAX`] is none.
     pub timeout_ms: u32,
     /// Megabytes for all solvers of the process together: a safety net. The first budget used sets it.
     pub memory_mb: u32,
