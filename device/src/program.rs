@@ -28,12 +28,15 @@ pub struct BuildOptions {
     pub correctly_rounded: bool,
     /// Further flags, one each, as `-D N=4`. Flags that relax arithmetic are refused.
     pub flags: Vec<String>,
+    /// Whether the flags are added without which a driver is known to compute something else: Oclgrind without its optimiser.
+    /// Only who measures a driver as it comes leaves them away.
+    pub workarounds: bool,
 }
 
 impl Default for BuildOptions {
-    /// Correct rounding and no further flags.
+    /// Correct rounding, workarounds and no further flags.
     fn default() -> Self {
-        Self { correctly_rounded: true, flags: Vec::new() }
+        Self { correctly_rounded: true, flags: Vec::new(), workarounds: true }
     }
 }
 
@@ -55,7 +58,8 @@ impl Program {
         options: &BuildOptions,
     ) -> Result<Self, DeviceError> {
         let correctly_rounded = options.correctly_rounded && info.correctly_rounded_divide_sqrt;
-        let flags = command_line(options, correctly_rounded, quirks::flags(info))?;
+        let quirks = if options.workarounds { quirks::flags(info) } else { &[] };
+        let flags = command_line(options, correctly_rounded, quirks)?;
         let inner = cl::Program::build(context, device, source, &flags)
             .map_err(|failure| build_error(failure, info, source, &flags))?;
         let fault = |failure: cl::Failure| failure.during(info.label());

@@ -62,7 +62,8 @@ fn flags_that_relax_arithmetic_are_refused() {
             let error = session.build(FILL, &options).expect_err("refused");
             assert!(matches!(error, DeviceError::Flag { .. }), "{error}");
         }
-        let options = BuildOptions { flags: vec!["-D N=4".into()], correctly_rounded: false };
+        let options =
+            BuildOptions { flags: vec!["-D N=4".into()], correctly_rounded: false, ..BuildOptions::default() };
         let source = "kernel void f(global int *a) { a[0] = N; }";
         let program = session.build(source, &options).expect("builds");
         assert_eq!(program.kernels(), ["f"]);

@@ -56,7 +56,7 @@ impl OpenCl {
     /// # Errors
     /// The compiler refuses it, or fails.
     pub fn build(&self, source: &str, flags: Vec<String>) -> Result<Built, DeviceError> {
-        self.session.build(source, &BuildOptions { correctly_rounded: true, flags })
+        self.session.build(source, &BuildOptions { flags, ..BuildOptions::default() })
     }
 
     /// What the device lacks for a program; none if it has all.

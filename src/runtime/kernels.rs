@@ -96,7 +96,7 @@ fn build(func: &PrimFunc, session: &Session) -> Result<Built, GraphFault> {
     let valid = validate(func).map_err(GraphFault::Input)?;
     let options = Options { checked: true, placed: true };
     let generated = generate_with(valid, &options).map_err(GraphFault::Input)?;
-    let options = BuildOptions { correctly_rounded: true, flags: generated.metadata.build_options.clone() };
+    let options = BuildOptions { flags: generated.metadata.build_options.clone(), ..BuildOptions::default() };
     let program = session.build(&generated.source, &options).map_err(|error| device(&error))?;
     Ok(Built { generated, program })
 }

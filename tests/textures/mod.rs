@@ -205,7 +205,7 @@ pub(crate) fn run_source(generated: &Generated, source: &str, arguments: &Argume
 
 /// Builds a source and runs a plan.
 pub(crate) fn run_plan(generated: &Generated, source: &str, plan: &LaunchPlan) -> Vec<Option<Vec<u8>>> {
-    let options = BuildOptions { correctly_rounded: true, flags: generated.metadata.build_options.clone() };
+    let options = BuildOptions { flags: generated.metadata.build_options.clone(), ..BuildOptions::default() };
     let program = session().build(source, &options).unwrap_or_else(|error| panic!("{error}"));
     let ran = session().run(&program, plan, &RunOptions::default());
     ran.unwrap_or_else(|error| panic!("{error}\n{source}")).buffers

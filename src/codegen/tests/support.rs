@@ -37,7 +37,7 @@ pub(super) fn contents<'a>(tensors: impl IntoIterator<Item = (&'a Buffer, Tensor
 
 /// Builds, runs, and gives the contents of all buffers that are written.
 pub(super) fn run_all(session: &Session, generated: &Generated, arguments: &Arguments) -> BTreeMap<Var, Vec<u8>> {
-    let options = BuildOptions { correctly_rounded: true, flags: generated.metadata.build_options.clone() };
+    let options = BuildOptions { flags: generated.metadata.build_options.clone(), ..BuildOptions::default() };
     let program = session.build(&generated.source, &options).unwrap_or_else(|error| panic!("{error}"));
     let plan = generated.plan(arguments).expect("a plan");
     let result = session
