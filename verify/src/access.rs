@@ -6,6 +6,7 @@ use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, PrimFunc, Stmt, StmtK
 
 use crate::claims::not_well_formed;
 use crate::concrete::tuple;
+use crate::iterations::{Seen, mixes_bits};
 use crate::judge::{Decision, Judge, Report, decide, on_the_way, vacuity};
 use crate::lockstep::reads;
 use crate::map::{assume_addressable, fits, subterms};
@@ -20,6 +21,7 @@ const TRIED: usize = 200;
 
 /// What holds everywhere in a program: extents are positive, buffers are not too large.
 pub(crate) struct Base<'j> {
+    judge: &'j Judge,
     prover: Prover<'j>,
     names: Names,
 }
@@ -31,7 +33,7 @@ impl<'j> Base<'j> {
         for buffer in buffers {
             assume_addressable(&mut prover, &mut names, &buffer.shape);
         }
-        Self { prover, names }
+        Self { judge, prover, names }
     }
 
     /// The same at the end of a way; a decision if nothing ever gets there.
@@ -272,6 +274,17 @@ pub(crate) fn bounds(judge: &Judge, access: &Access) -> Decision {
     if let Some(found) = access.path.samples(TRIED).iter().find_map(|bindings| outside(access, bindings)) {
         return (Verdict::Refuted(found), "evaluation".into());
     }
+    let look = |bindings: &Bindings| {
+        if access.indices.iter().any(|index| index.eval_index(bindings).is_err()) {
+            return Seen::Unclear;
+        }
+        outside(access, bindings).map_or(Seen::Holds, Seen::Fails)
+    };
+    judge.proved_or_tried(&access.path, mixes_bits(&access.indices), look, || bounds_proved(judge, access))
+}
+
+/// The same by the facts about the way to it.
+fn bounds_proved(judge: &Judge, access: &Access) -> Decision {
     let mut names = Names::default();
     let mut prover = judge.prover(&mut names, &access.path.symbols);
     access.path.assume(&mut prover, &mut names);
@@ -285,6 +298,7 @@ pub(crate) fn bounds(judge: &Judge, access: &Access) -> Decision {
     let mut result = Ok(());
     for (index, extent) in access.indices.iter().zip(&access.buffer.shape) {
         let (index, extent) = (names.term(index), names.term(extent));
+        names.assume_types(&mut prover);
         result = prover.prove(&index.at_least(0).and(index.less(extent))).map(drop);
         if result.is_err() {
             break;
@@ -368,30 +382,47 @@ fn conditions(expr: &Expr, path: &Path) -> Vec<(Expr, Path)> {
 
 /// No part of the index arithmetic leaves its type.
 pub(crate) fn overflow(parts: &[(Expr, Path)], base: &Base<'_>) -> Decision {
-    let mut last: Option<(Prover<'_>, Names, &Path)> = None;
+    let mut last = None;
     let mut method = String::from("z3");
     for (part, path) in parts {
-        let reusable = last.take().filter(|(_, _, known)| *known == path);
-        let (mut prover, mut names, _) = match reusable {
-            Some(kept) => kept,
-            None => match base.at(path) {
-                Ok((prover, names)) => (prover, names, path),
-                Err(vacuous) => return vacuous,
-            },
+        let look = |bindings: &Bindings| match part.eval_index(bindings) {
+            Ok(_) => too_large(part, path, bindings).map_or(Seen::Holds, Seen::Fails),
+            Err(_) => Seen::Unclear,
         };
-        let from = prover.context().steps().len();
-        let goal = fits(part, &mut names);
-        let result = prover.prove(&goal).map(drop);
-        let decision = decide("overflow", result, &prover, from, |model| {
-            too_large(part, path, &bindings_of(path, &mut names, model))
-        });
-        match on_the_way(path, reads(part), decision) {
+        let prove = || part_fits((part, path), base, &mut last);
+        match base.judge.proved_or_tried(path, mixes_bits([part]), look, prove) {
             (Verdict::Proved, how) => method = if method.contains("lemma") { method } else { how },
             other => return other,
         }
-        last = Some((prover, names, path));
     }
     (Verdict::Proved, method)
+}
+
+/// One part by the facts about the way to it, of which the next one on the same way makes use.
+fn part_fits<'j, 'p>(
+    (part, path): (&Expr, &'p Path),
+    base: &Base<'j>,
+    last: &mut Option<(Prover<'j>, Names, &'p Path)>,
+) -> Decision {
+    let reusable = last.take().filter(|(_, _, known)| *known == path);
+    let (mut prover, mut names, _) = match reusable {
+        Some(kept) => kept,
+        None => match base.at(path) {
+            Ok((prover, names)) => (prover, names, path),
+            Err(vacuous) => return vacuous,
+        },
+    };
+    let from = prover.context().steps().len();
+    let goal = fits(part, &mut names);
+    names.assume_types(&mut prover);
+    let result = prover.prove(&goal).map(drop);
+    let decision =
+        decide("overflow", result, &prover, from, |model| too_large(part, path, &bindings_of(path, &mut names, model)));
+    let decision = on_the_way(path, reads(part), decision);
+    if decision.0.is_proved() {
+        *last = Some((prover, names, path));
+    }
+    decision
 }
 
 fn too_large(part: &Expr, path: &Path, bindings: &Bindings) -> Option<Counterexample> {

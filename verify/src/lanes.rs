@@ -170,8 +170,9 @@ pub(crate) struct Gathered {
 /// Whether a buffer is a texture that the function allocates: only there may lanes be written that have no value.
 pub(crate) fn is_scratch_texture(func: &PrimFunc, buffer: &Buffer) -> bool {
     let mut allocated = false;
-    func.body
-        .walk(&mut |stmt| allocated |= matches!(&stmt.kind, StmtKind::Allocate { buffer: own, .. } if own == buffer));
+    func.body.walk(&mut |stmt| {
+        allocated |= matches!(&stmt.kind, StmtKind::Allocate { buffer: own, .. } if own.aliases(buffer))
+    });
     allocated && buffer.scope.is_texture()
 }
 

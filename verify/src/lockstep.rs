@@ -6,6 +6,7 @@
 //! has must always hold. A loop that became lanes of one statement is followed lane by lane ([`crate::lanes`]).
 
 mod follow;
+mod memory;
 
 use std::collections::HashMap;
 
@@ -28,6 +29,14 @@ pub(crate) struct Goal {
 }
 
 impl Goal {
+    /// Whether the walk cannot follow here.
+    fn is_stuck(&self) -> bool {
+        match &self.kind {
+            GoalKind::Guess(kind) => matches!(**kind, GoalKind::Stuck(_)),
+            kind => matches!(kind, GoalKind::Stuck(_)),
+        }
+    }
+
     /// The same place, and another question.
     pub(crate) fn of_kind(&self, kind: &GoalKind) -> Self {
         let (subject, path) = (self.subject.clone(), self.path.clone());
@@ -77,6 +86,11 @@ pub(crate) struct Relation<'a> {
 impl<'a> Relation<'a> {
     pub(crate) fn new(evidence: &'a Evidence) -> Self {
         Self { by_after: evidence.buffers.iter().map(|claim| (claim.after.clone(), claim)).collect() }
+    }
+
+    /// What became of a buffer of the program before, if it became another one.
+    fn claim_of(&self, before: &Buffer) -> Option<&'a BufferClaim> {
+        self.by_after.values().find(|claim| claim.before == *before).copied()
     }
 
     /// The index in `after` that corresponds to an index in `before`; none if the buffers do not correspond.
@@ -230,12 +244,13 @@ impl<'a> Lockstep<'a> {
                 } else if !same_type {
                     self.stuck(format!("the loop variable `{}` changed its type", x.var));
                 }
-                let mut pairs =
-                    vec![(x.min.clone(), self.renamed(&y.min)), (x.extent.clone(), self.renamed(&y.extent))];
-                pairs.truncate(2 - usize::from(sabotage::on(Fault::LockstepIgnoresExtents)));
-                for (old, new) in &pairs {
-                    self.reads_no_more(std::slice::from_ref(old), std::slice::from_ref(new));
+                let mut pairs = Vec::new();
+                for (old, new) in [(&x.min, &y.min), (&x.extent, &y.extent)] {
+                    let new = self.renamed(new);
+                    let new = self.in_old_memory(std::slice::from_ref(old), &[new]);
+                    pairs.extend(new.into_iter().map(|new| (old.clone(), new)));
                 }
+                pairs.truncate(2 - usize::from(sabotage::on(Fault::LockstepIgnoresExtents)));
                 self.fits(pairs.iter().filter(|(old, new)| old != new).flat_map(|(old, new)| [old, new]));
                 self.goal("iteration", GoalKind::Equal(pairs));
                 self.rename(&y.var, &x.var);
@@ -282,7 +297,7 @@ impl<'a> Lockstep<'a> {
             (_, StmtKind::If { cond, then_body, else_body: None }) => {
                 self.subject = format!("{} (which the program before does not ask)", describe(new));
                 let cond = self.renamed(cond);
-                self.reads_no_more(&[], std::slice::from_ref(&cond));
+                self.in_old_memory(&[], std::slice::from_ref(&cond));
                 self.fits([&cond]);
                 self.goal("simulation", GoalKind::Holds(cond));
                 self.stmts(&[old], &[then_body]);
@@ -369,7 +384,7 @@ impl<'a> Lockstep<'a> {
             self.stuck(format!("`{x}` is accessed with {} lanes before and {} after", lanes.0, lanes.1));
             return None;
         }
-        self.reads_no_more(old, new);
+        let there = self.in_old_memory(old, new);
         let depth = self.path.steps.len();
         // A map takes scalars: each lane goes through it by itself.
         let lane = self.enter_lanes(lanes.0);
@@ -380,29 +395,17 @@ impl<'a> Lockstep<'a> {
         match self.relation.image(x, y, &at(old)) {
             Some(moved) => {
                 let skipped = usize::from(sabotage::on(Fault::LockstepIgnoresFirstAxis) && moved.len() > 1);
-                self.goal("simulation", GoalKind::Equal(moved.into_iter().zip(at(new)).skip(skipped).collect()));
+                self.goal("simulation", GoalKind::Equal(moved.into_iter().zip(at(&there)).skip(skipped).collect()));
             }
             None => self.stuck(format!("the claim of `{x}` does not take its index")),
         }
         self.path.steps.truncate(depth);
         if old != new {
-            let indices: Vec<_> = old.iter().filter(|index| !reads(index)).collect();
-            let indices = self.per_lane(lanes.0, indices.iter().map(|&index| (index, index)));
+            let indices = self.per_lane(lanes.0, old.iter().map(|index| (index, index)));
             self.fits(indices.iter().map(|(index, _)| index));
             self.path.steps.truncate(depth);
         }
         Some(image)
-    }
-
-    /// Integers that are equal may still read more: what holds nothing, perhaps. Each load after is one of those before.
-    fn reads_no_more(&mut self, old: &[Expr], new: &[Expr]) {
-        let (old, new) = (loads(old), loads(new));
-        let claimed =
-            |load: &Expr| matches!(load, Expr::Load { buffer, .. } if self.relation.by_after.contains_key(buffer));
-        let more = new.iter().find(|load| !(old.contains(load) || (claimed(load) && new.len() <= old.len())));
-        if let Some(load) = more {
-            self.stuck(format!("`{load}` is read after, and nothing like it before"));
-        }
     }
 
     /// Pairs of vectors as pairs of scalars under a loop over the lanes, which is entered.
@@ -426,7 +429,8 @@ impl<'a> Lockstep<'a> {
         if ty != new.dtype() {
             return self.stuck(format!("`{old}` has the type {ty}, `{new}` the type {}", new.dtype()));
         }
-        if !reads(old) && !reads(new) && ty.scalar.integer_range().is_some() {
+        let is_integer = ty.scalar.integer_range().is_some();
+        if !reads(old) && !reads(new) && is_integer {
             if old != new {
                 let depth = self.path.steps.len();
                 for (old, new) in self.per_lane(ty.lanes, std::iter::once((old, new))) {
@@ -445,14 +449,6 @@ impl<'a> Lockstep<'a> {
         }
         match (old, new) {
             (Expr::Load { buffer: x, indices: i }, Expr::Load { buffer: y, indices: j }) => {
-                // An index that is read has moved with its buffer: what is claimed of it says to which axis.
-                let image = self.relation.image(x, y, i).unwrap_or_else(|| i.clone());
-                let outer = self.is_guess;
-                self.is_guess |= image != *i;
-                for (index, other) in image.iter().zip(j).filter(|(index, _)| reads(index)) {
-                    self.values(index, other);
-                }
-                self.is_guess = outer;
                 self.access(x, i, y, j);
             }
             // A condition that was decided, in front of others.
@@ -473,11 +469,15 @@ impl<'a> Lockstep<'a> {
             _ if same_operation(old, new) => {
                 // Other operands may come to the same value.
                 let outer = std::mem::replace(&mut self.is_guess, true);
-                let (left, right) = (old.children(), new.children());
-                for (old, new) in left.into_iter().zip(right) {
+                let n_goals = self.goals.len();
+                for (old, new) in old.children().into_iter().zip(new.children()) {
                     self.values(old, new);
                 }
                 self.is_guess = outer;
+                if is_integer && self.goals[n_goals..].iter().any(Goal::is_stuck) {
+                    self.goals.truncate(n_goals);
+                    self.same(old, new);
+                }
             }
             // A condition that was decided always holds, or never: which of the two is a guess.
             (Expr::IfThenElse(c, a, b) | Expr::Select(c, a, b), _) => {
@@ -489,6 +489,7 @@ impl<'a> Lockstep<'a> {
                 }
                 self.is_guess = outer;
             }
+            _ if is_integer => self.same(old, new),
             _ => self.stuck(format!("`{old}` became `{new}`")),
         }
     }
@@ -535,15 +536,6 @@ pub(crate) fn plain(stmts: &[&Stmt]) -> Vec<Stmt> {
 pub(crate) fn reads(expr: &Expr) -> bool {
     let mut found = false;
     expr.walk(&mut |part| found |= matches!(part, Expr::Load { .. }));
-    found
-}
-
-/// All loads in expressions.
-fn loads(exprs: &[Expr]) -> Vec<Expr> {
-    let mut found = Vec::new();
-    for expr in exprs {
-        expr.walk(&mut |part| found.extend(matches!(part, Expr::Load { .. }).then(|| part.clone())));
-    }
     found
 }
 

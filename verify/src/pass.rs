@@ -9,11 +9,13 @@ use crate::access::{Base, at_point, bindings_of, overflow};
 use crate::claims;
 use crate::concrete::tuple;
 use crate::fills;
+use crate::iterations::{Seen, mixes_bits};
 use crate::judge::{Decision, Judge, Report, decide, free_vars, on_the_way, vacuity, without_value};
 use crate::lanes;
 use crate::lockstep::{Goal, GoalKind, Lockstep, Relation, StorePair, reads, same_operation};
 use crate::map::{MapClaim, subterms};
 use crate::path::Path;
+use crate::ring::same_polynomial;
 use crate::sample;
 use crate::term::{Prop, Term};
 use crate::texture;
@@ -387,7 +389,16 @@ pub(crate) fn equal(judge: &Judge, path: &Path, pairs: &[(Expr, Expr)]) -> Decis
     };
     let read = different.iter().any(|(old, new)| reads(old) || reads(new));
     is_partial.set(false);
-    let decision = on_the_way(path, read, proved(judge, path, goal, differ));
+    let look = |bindings: &Bindings| {
+        let mut sides = different.iter().flat_map(|(old, new)| [old, new]);
+        if sides.any(|side| side.eval_index(bindings).is_err()) {
+            return Seen::Unclear;
+        }
+        differ(bindings).map_or(Seen::Holds, Seen::Fails)
+    };
+    let bits = mixes_bits(different.iter().flat_map(|(old, new)| [old, new]));
+    let prove = || on_the_way(path, read, proved(judge, path, goal, differ));
+    let decision = judge.proved_or_tried(path, bits, look, prove);
     if is_partial.get() { without_value(decision) } else { decision }
 }
 
@@ -423,6 +434,9 @@ pub(crate) fn same_value(judge: &Judge, path: &Path, (old, new): (&Expr, &Expr),
     }
     let (left, right) = (old.children(), new.children());
     let part = |pair: (&Expr, &Expr)| same_value(judge, path, pair, base).0.is_proved();
+    if same_polynomial(old, new) {
+        return (Verdict::Proved, "same polynomial".into());
+    }
     if same_operation(old, new) && old.dtype() == new.dtype() && left.into_iter().zip(right).all(part) {
         return (Verdict::Proved, "part by part".into());
     }
@@ -438,7 +452,12 @@ pub(crate) fn holds(judge: &Judge, path: &Path, cond: &Expr) -> Decision {
     if let Some(found) = path.samples(TRIED).iter().find_map(fails) {
         return (Verdict::Refuted(found), "evaluation".into());
     }
-    on_the_way(path, reads(cond), proved(judge, path, |names| names.prop(cond), fails))
+    let look = |bindings: &Bindings| match cond.eval_index(bindings) {
+        Ok(_) => fails(bindings).map_or(Seen::Holds, Seen::Fails),
+        Err(_) => Seen::Unclear,
+    };
+    let prove = || on_the_way(path, reads(cond), proved(judge, path, |names| names.prop(cond), fails));
+    judge.proved_or_tried(path, mixes_bits([cond]), look, prove)
 }
 
 /// Asks for a proof at every iteration of the way; a model counts if it is an execution and evaluation agrees.
@@ -458,6 +477,7 @@ fn proved(
     }
     names.next_statement();
     let goal = goal(&mut names);
+    names.assume_types(&mut prover);
     let from = prover.context().steps().len();
     let result = prover.prove(&goal).map(drop);
     let decision = decide("goal", result, &prover, from, |model| {

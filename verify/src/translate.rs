@@ -6,8 +6,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tilewright_ir::{BinaryOp, DataType, Expr, MathFn, UnaryOp, Var};
+use tilewright_ir::{BinaryOp, DataType, Expr, MathFn, ScalarType, UnaryOp, Var};
 
+use crate::prove::Prover;
 use crate::term::{BinaryOp as TermOp, Prop, Symbol, Term, UnaryOp as TermUnary};
 
 /// Gives each variable a symbol of its own, or the term that it was bound to.
@@ -16,6 +17,9 @@ pub struct Names {
     terms: HashMap<Var, Term>,
     taken: HashSet<String>,
     stamp: usize,
+    /// Values that nobody computes here (what is read, what a float is cast to), and how many of them a prover knows the type of.
+    typed: Vec<(Term, ScalarType)>,
+    n_assumed: usize,
 }
 
 impl Names {
@@ -58,6 +62,17 @@ impl Names {
     /// Loads translated from now on have nothing to do with those before.
     pub fn next_statement(&mut self) {
         self.stamp += 1;
+    }
+
+    /// Assumes that what was translated since the last time, and is read from memory or cast from a float, is of its type: an
+    /// `uint8` is below 256, whatever it is.
+    pub(crate) fn assume_types(&mut self, prover: &mut Prover<'_>) {
+        for (term, ty) in &self.typed[self.n_assumed..] {
+            if let Some((low, high)) = ty.integer_range() {
+                prover.assume(&term.at_least(low).and(term.at_most(high)), "a value of this type");
+            }
+        }
+        self.n_assumed = self.typed.len();
     }
 
     /// An integer expression of one lane as a term; another one as an uninterpreted function.
@@ -124,6 +139,8 @@ impl Names {
         match op {
             BinaryOp::And => self.prop(lhs).and(self.prop(rhs)),
             BinaryOp::Or => self.prop(lhs).or(self.prop(rhs)),
+            BinaryOp::BitAnd if ty == DataType::BOOL => self.prop(lhs).and(self.prop(rhs)),
+            BinaryOp::BitOr if ty == DataType::BOOL => self.prop(lhs).or(self.prop(rhs)),
             BinaryOp::Eq if integers => self.term(lhs).equals(self.term(rhs)),
             BinaryOp::Ne if integers => self.term(lhs).differs(self.term(rhs)),
             BinaryOp::Lt if integers => self.term(lhs).less(self.term(rhs)),
@@ -151,7 +168,13 @@ impl Names {
             Expr::Broadcast { lanes, .. } => format!("broadcast {lanes}"),
         };
         let operands: Vec<_> = expr.children().into_iter().map(|child| self.term(child)).collect();
-        Term::app(name.as_str(), operands)
+        let term = Term::app(name.as_str(), operands);
+        let (ty, is_value) = (expr.dtype(), matches!(expr, Expr::Load { .. } | Expr::Cast(..)));
+        let typed = (term.clone(), ty.scalar);
+        if is_value && ty.is_scalar() && ty.scalar.is_integer() && !self.typed.contains(&typed) {
+            self.typed.push(typed);
+        }
+        term
     }
 }
 

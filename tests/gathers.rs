@@ -1,0 +1,165 @@
+//! The judge on programs whose indices come from memory, mix bits, or whose values wrap: what passes make of them is proved, and
+//! broken twins are not.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use tilewright::passes::{DEFAULT_PIPELINE, pass_by_name};
+use tilewright_ir::{BufferChange, BufferClaim, Evidence, Expr, IndexMap, PrimFunc, Var};
+use tilewright_verify::{Config, Judge, Report, Verdict};
+
+fn read(head: &str, body: &str) -> PrimFunc {
+    let text = format!("from tvm.script import tir as T\n\n@T.prim_func\ndef main({head}):\n    {body}\n");
+    tilewright_script::read_module(&text).unwrap_or_else(|error| panic!("{error:?}\n{text}")).funcs.remove(0)
+}
+
+fn open(reports: &[Report]) -> Vec<String> {
+    let open = reports.iter().filter(|report| !report.verdict.is_proved());
+    open.map(|report| format!("{} {}: {}", report.obligation, report.subject, report.verdict)).collect()
+}
+
+fn of_program(head: &str, body: &str) -> Vec<String> {
+    open(&Judge::new(Config::default()).unwrap().check_program(&read(head, body)))
+}
+
+/// Each buffer of the first program is the one of the second with its name.
+fn of_pair(head: &str, before: &str, after: &str) -> Vec<String> {
+    let (before, after) = (read(head, before), read(head, after));
+    let claim = |old: tilewright_ir::Buffer| {
+        let new = after.buffers().into_iter().find(|new| new.name == old.name)?;
+        let vars: Vec<Var> = (0..old.rank()).map(|axis| Var::index(format!("x{axis}"))).collect();
+        let outputs = vars.iter().map(Expr::from).collect();
+        let map = IndexMap::new(vars, old.shape.clone(), outputs, Vec::new()).unwrap();
+        Some(BufferClaim { before: old, after: new, map, change: BufferChange::Rename, padded_axes: Vec::new() })
+    };
+    let buffers = before.buffers().into_iter().filter_map(claim).collect();
+    let evidence = Evidence { pass: "test".into(), buffers, ..Evidence::default() };
+    open(&Judge::new(Config::default()).unwrap().check_pass(&before, &after, &evidence))
+}
+
+/// What is the same program is proved, and each twin is not.
+#[track_caller]
+fn only(head: &str, before: &str, right: &str, twins: &[&str]) {
+    assert_eq!(of_pair(head, before, before), Vec::<String>::new());
+    assert_eq!(of_pair(head, before, right), Vec::<String>::new());
+    for twin in twins {
+        assert_ne!(of_pair(head, before, twin), Vec::<String>::new(), "{twin}");
+    }
+}
+
+const GATHER: &str =
+    "A: T.Buffer((5, 7), \"float32\"), I: T.Buffer((5, 3), \"int32\"), B: T.Buffer((5, 3), \"float32\")";
+
+#[test]
+fn an_index_that_is_read_in_another_way_is_the_same() {
+    only(
+        GATHER,
+        "for i, j in T.grid(5, 3):\n        B[i, j] = A[i, T.min(T.max(I[i, j], 0), 6)]",
+        "for i, j in T.grid(5, 3):\n        B[i, j] = A[i, T.max(T.min(I[i, (j + 3) % 3], 6), 0)]",
+        &[
+            "for i, j in T.grid(5, 3):\n        B[i, j] = A[i, T.max(T.min(I[i, (j + 1) % 3], 6), 0)]",
+            "for i, j in T.grid(5, 3):\n        B[i, j] = A[i, T.max(T.min(I[i, j], 5), 0)]",
+            "for i, j in T.grid(5, 3):\n        B[i, j] = A[4 - i, T.max(T.min(I[i, j], 6), 0)]",
+        ],
+    );
+}
+
+#[test]
+fn nothing_else_may_be_read_even_where_it_does_not_matter() {
+    // What is read may hold nothing.
+    only(
+        GATHER,
+        "for i in range(5):\n        B[i, 0] = A[i, I[i, 1] % 1]",
+        "for i in range(5):\n        B[i, 0] = A[i, I[i, 0 + 1] % 1]",
+        &[
+            "for i in range(5):\n        B[i, 0] = A[i, I[i, 2] % 1]",
+            "for i in range(5):\n        B[i, 0] = A[i, I[0, 1] % 1]",
+        ],
+    );
+    let chosen =
+        |index: &str| format!("for i in range(5):\n        B[i, 0] = A[i, T.if_then_else(i < 2, {index}, 0) % 7]");
+    let always = "for i in range(5):\n        B[i, 0] = A[i, T.Select(i < 2, I[i, 0], 0) % 7]";
+    only(GATHER, &chosen("I[i, 0]"), &chosen("I[i, i // 5]"), &[always]);
+}
+
+#[test]
+fn a_gather_goes_through_every_pass_with_new_layouts() {
+    let body =
+        "T.func_attr({\"layout_transform_map\": {A: [lambda x, y: [y, x]], I: [lambda x, y: [y // 2, x, y % 2]], \
+                B: [lambda x, y: [(x + 2) % 5, y]]}})
+    for i, j in T.grid(5, 3):
+        B[i, j] = A[i, T.floormod(I[i, j], 7)] * A[T.floormod(I[4 - i, j], 5), j]";
+    let mut func = read(GATHER, body);
+    let judge = Judge::new(Config::default()).unwrap();
+    let mut n_passes = 0;
+    for name in DEFAULT_PIPELINE {
+        let pass = pass_by_name(name).unwrap();
+        if (pass.wanted)(&func) {
+            let done = (pass.run)(&func).unwrap();
+            assert_eq!(open(&judge.check_pass(&func, &done.func, &done.evidence)), Vec::<String>::new(), "{name}");
+            func = done.func;
+            n_passes += 1;
+        }
+    }
+    assert!(n_passes >= 3, "{n_passes}");
+}
+
+#[test]
+fn what_is_read_is_of_its_type() {
+    let table = |extent: i64, ty: &str| {
+        let head = format!(
+            "A: T.Buffer(({extent},), \"float32\"), I: T.Buffer((9,), \"{ty}\"), B: T.Buffer((9,), \"float32\")"
+        );
+        of_program(&head, "for i in range(9):\n        B[i] = A[I[i]]")
+    };
+    assert_eq!(table(256, "uint8"), Vec::<String>::new());
+    assert_ne!(table(255, "uint8"), Vec::<String>::new());
+    assert_ne!(table(256, "int8"), Vec::<String>::new());
+    let scaled = |ty: &str| {
+        let head = "A: T.Buffer((7,), \"float32\"), I: T.Buffer((9,), \"int32\"), B: T.Buffer((9,), \"float32\")";
+        of_program(
+            head,
+            &format!("for i in range(9):\n        B[i] = A[T.Cast(\"{ty}\", I[i]) * T.{ty}(4) % T.{ty}(7)]"),
+        )
+    };
+    assert_eq!(scaled("int64"), Vec::<String>::new());
+    assert_ne!(scaled("int32"), Vec::<String>::new());
+    let head = "A: T.Buffer((7,), \"float32\"), X: T.Buffer((9,), \"float32\"), B: T.Buffer((9,), \"float32\")";
+    let floored = |extent: i64| {
+        of_program(head, &format!("for i in range(9):\n        B[i] = A[T.Cast(\"int32\", X[i]) % {extent}]"))
+    };
+    assert_eq!(floored(7), Vec::<String>::new());
+    assert_ne!(floored(8), Vec::<String>::new());
+}
+
+#[test]
+fn mixed_bits_are_tried_where_there_are_few_iterations() {
+    let swizzled = |extent: i64| {
+        let head = format!("B: T.Buffer(({extent},), \"float32\")");
+        let body = "for i, j in T.grid(5, 32):\n        B[i * 32 + (j ^ (i >> 1 | i << 2))] = T.float32(1)";
+        Judge::new(Config::default()).unwrap().check_program(&read(&head, body))
+    };
+    let right = swizzled(160);
+    assert_eq!(open(&right), Vec::<String>::new());
+    assert!(right.iter().any(|report| report.method == "enumeration"), "{right:#?}");
+    assert!(swizzled(159).iter().any(|report| matches!(report.verdict, Verdict::Refuted(_))));
+}
+
+#[test]
+fn values_that_wrap_are_the_same_polynomial() {
+    let head = "A: T.Buffer((7,), \"int32\"), B: T.Buffer((7,), \"int32\")";
+    let of = |value: &str| format!("for i in range(7):\n        B[i] = {value}");
+    only(
+        head,
+        &of("-20 + A[i] * 3 + A[6 - i]"),
+        &of("A[6 - i] - 20 + 3 * A[i]"),
+        &[&of("A[6 - i] - 21 + 3 * A[i]"), &of("A[i] - 20 + 3 * A[6 - i]"), &of("A[6 - i] - 20 + 3 * A[6 - i]")],
+    );
+    let head = "A: T.Buffer((7,), \"int32\"), B: T.Buffer((7,), \"bool\")";
+    let cast = |at: &str| format!("T.Cast(\"bool\", A[{at}])");
+    only(
+        head,
+        &of(&format!("{} or {}", cast("i"), cast("i"))),
+        &of(&cast("i")),
+        &[&of(&cast("6 - i")), &of(&format!("not {}", cast("i")))],
+    );
+}

@@ -1,0 +1,139 @@
+//! Goals on a way of few iterations, looked at one by one.
+//!
+//! Where bits are mixed, trying all of them is easier than a proof over the integers: an exclusive or of indices costs Z3
+//! seconds, or all of its budget. Symbols, scalars and memory have too many values: there it is left to the proof.
+
+use tilewright_ir::{BinaryOp, Bindings, Expr, UnaryOp};
+
+use crate::judge::{Decision, Judge};
+use crate::path::Path;
+use crate::verdict::{Counterexample, Verdict};
+
+/// Most iterations of loops that are begun.
+const MOST: usize = 1 << 12;
+
+/// What a goal is at one iteration.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Seen {
+    /// It holds.
+    Holds,
+    /// It does not.
+    Fails(Counterexample),
+    /// Something in it has no value that is known: memory decides, or it is computed beyond the integers.
+    Unclear,
+}
+
+impl Judge {
+    /// A goal at the end of a way: proved; or tried at every iteration, where there are few and a proof is not found. Of
+    /// `bits` the iterations are tried first, unless proofs are kept for a certificate.
+    pub(crate) fn proved_or_tried(
+        &self,
+        path: &Path,
+        bits: bool,
+        look: impl Fn(&Bindings) -> Seen,
+        prove: impl FnOnce() -> Decision,
+    ) -> Decision {
+        let early = bits && !self.is_recording();
+        if early && let Some(decision) = tried(path, &look) {
+            return decision;
+        }
+        let decision = prove();
+        match &decision.0 {
+            Verdict::Unknown(reason) if !early && !reason.starts_with("internal") => {
+                tried(path, &look).unwrap_or(decision)
+            }
+            _ => decision,
+        }
+    }
+}
+
+/// What all iterations say; none if there are too many, or none at all, or one is not clear.
+fn tried(path: &Path, look: &impl Fn(&Bindings) -> Seen) -> Option<Decision> {
+    // Whatever asks for a symbol, a scalar or memory has no value here.
+    let path = Path { scalars: Vec::new(), ..path.clone() };
+    let mut count = 0u64;
+    let mut visit = |bindings: &Bindings| {
+        count += 1;
+        match look(bindings) {
+            Seen::Holds => None,
+            seen => Some(seen),
+        }
+    };
+    let method = || "enumeration".to_owned();
+    match path.each_iteration(&Bindings::new(), MOST, &mut visit) {
+        (Some(Seen::Fails(found)), _) => Some((Verdict::Refuted(found), method())),
+        (None, true) if count > 0 => Some((Verdict::Proved, method())),
+        _ => None,
+    }
+}
+
+/// Whether bits are mixed in an expression.
+pub(crate) fn mixes_bits<'e>(exprs: impl IntoIterator<Item = &'e Expr>) -> bool {
+    let mut found = false;
+    for expr in exprs {
+        expr.walk(&mut |part| {
+            found |= match part {
+                Expr::Binary(BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor, ..)
+                | Expr::Unary(UnaryOp::BitNot, _) => true,
+                Expr::Binary(BinaryOp::Shl | BinaryOp::Shr, _, amount) => amount.as_const_int().is_none(),
+                _ => false,
+            };
+        });
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use tilewright_ir::{Buffer, DataType, Var};
+
+    use super::*;
+    use crate::path::Step;
+
+    fn of_loop(extent: i64) -> (Path, Var) {
+        let i = Var::index("i");
+        let steps = vec![Step::Loop(i.clone(), Expr::int(0), Expr::int(extent))];
+        (Path { steps, ..Path::default() }, i)
+    }
+
+    fn below(path: &Path, expr: &Expr, most: i128) -> Option<Verdict> {
+        let look = |bindings: &Bindings| match expr.eval_index(bindings) {
+            Ok(value) if value <= most => Seen::Holds,
+            Ok(_) => Seen::Fails(Counterexample::default()),
+            Err(_) => Seen::Unclear,
+        };
+        tried(path, &look).map(|(verdict, _)| verdict)
+    }
+
+    #[test]
+    fn every_iteration_counts_and_none_is_left_out() {
+        let (path, i) = of_loop(13);
+        let mixed = Expr::binary(BinaryOp::BitXor, Expr::from(&i), Expr::int(5));
+        assert_eq!(below(&path, &mixed, 15), Some(Verdict::Proved));
+        // Only 10 ^ 5 is 15.
+        assert!(matches!(below(&path, &mixed, 14), Some(Verdict::Refuted(_))));
+        assert_eq!(below(&of_loop(1 + i64::try_from(MOST).unwrap()).0, &mixed, 1 << 20), None);
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_decided() {
+        let (path, i) = of_loop(3);
+        let table = Buffer::compact("t", DataType::INT32, vec![Expr::int(3)]);
+        let read = Expr::load(&table, vec![Expr::from(&i)]);
+        assert_eq!(below(&path, &read, 1 << 40), None);
+        let with = |step: Step| Path { steps: [path.steps.clone(), vec![step]].concat(), ..Path::default() };
+        assert_eq!(below(&with(Step::Guard(read.lt(Expr::int(2)), true)), &Expr::from(&i), 9), None);
+        // Nothing gets there: that is no proof.
+        assert_eq!(below(&with(Step::Guard(Expr::from(&i).lt(Expr::int(0)), true)), &Expr::from(&i), 9), None);
+        let n = Var::index("n");
+        for unknown in
+            [Path { symbols: vec![n.clone()], ..path.clone() }, Path { scalars: vec![n.clone()], ..path.clone() }]
+        {
+            assert_eq!(below(&unknown, &Expr::from(&n), 1 << 40), None);
+            assert_eq!(below(&unknown, &Expr::from(&i), 2), Some(Verdict::Proved));
+        }
+        let symbolic = Step::Loop(Var::index("j"), Expr::int(0), Expr::from(&n));
+        let path = Path { symbols: vec![n], steps: vec![symbolic], ..Path::default() };
+        assert_eq!(below(&path, &Expr::int(1), 9), None);
+    }
+}
