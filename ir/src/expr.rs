@@ -250,6 +250,9 @@ impl Expr {
         match self {
             Self::Int { value, ty: ScalarType::Bool } => f.write_str(if *value != 0 { "True" } else { "False" }),
             Self::Int { value, .. } => write!(f, "{value}"),
+            Self::Float { value, ty } if !value.is_finite() => {
+                write!(f, "{ty}(\"{}\")", value.to_string().to_lowercase())
+            }
             Self::Float { value, .. } => write!(f, "{value:?}"),
             Self::Var(var) => f.write_str(var.name()),
             Self::Binary(op, lhs, rhs) => write_binary(f, *op, lhs, rhs, outer),

@@ -12,7 +12,7 @@
 use std::cell::Cell;
 
 use tilewright_ir::sabotage::{self, Fault};
-use tilewright_ir::{BinaryOp, Expr, TypeClass, UnaryOp};
+use tilewright_ir::{BinaryOp, Expr, TypeClass, UnaryOp, Var};
 
 use super::bits::xor_of;
 use super::poly::{Atom, Key, Poly, Term};
@@ -54,7 +54,7 @@ impl<'a> Simplifier<'a> {
             return Expr::Load { buffer: buffer.clone(), indices };
         }
         let fixed = matches!(expr, Expr::Var(var) if self.ranges.fixed(var).is_some());
-        if is_index_type(expr) && (fixed || is_arithmetic(expr)) {
+        if is_index_type(expr) && (fixed || is_arithmetic(expr)) && !self.may_wrap(expr) {
             let kept = |result: &Expr| !self.escapes(result) && loads(result) == loads(expr);
             let normal = self.poly(expr).and_then(|poly| self.emit(&poly, expr.dtype().scalar));
             if let Some(result) = normal.filter(kept) {
@@ -231,7 +231,7 @@ impl<'a> Simplifier<'a> {
 
     /// The outcome of a comparison of indices, where the ranges decide it.
     fn decided(&self, op: BinaryOp, a: &Expr, b: &Expr) -> Option<bool> {
-        if !loads(a).is_empty() || !loads(b).is_empty() {
+        if !loads(a).is_empty() || !loads(b).is_empty() || self.may_wrap(a) || self.may_wrap(b) {
             return None;
         }
         let at_least = |x: &Poly, y: &Poly| x.minus(y).is_some_and(|gap| self.ranges.prove_nonneg(&gap));
@@ -253,6 +253,19 @@ impl<'a> Simplifier<'a> {
             BinaryOp::Ne => both().and_then(|(x, y)| decide(differ(&x, &y), x == y)),
             _ => None,
         }
+    }
+
+    /// Whether a value leaves its type on the way, as far as is known: then it is not what the integers say. Of indices and
+    /// extents that is proved elsewhere; of a parameter that is any number nobody does.
+    fn may_wrap(&self, expr: &Expr) -> bool {
+        let is_unknown = |var: &Var| !self.ranges.known.contains_key(var);
+        let computes = |part: &Expr| matches!(part, Expr::Binary(..) | Expr::Unary(..)) && is_index_type(part);
+        let of_unknown = || {
+            let mut found = false;
+            expr.walk(&mut |part| found |= computes(part) && part.vars().iter().any(is_unknown));
+            found
+        };
+        self.values && (self.escapes(expr) || (expr.vars().iter().any(is_unknown) && of_unknown()))
     }
 
     /// Whether a constant, or a value whose bounds are known, leaves the type of a subterm.

@@ -7,7 +7,7 @@ mod names;
 mod stmt;
 mod texture;
 
-use tilewright_ir::{AttrValue, Buffer, Expr, Module, PrimFunc, Scalar, Scope, Var};
+use tilewright_ir::{AttrValue, Buffer, Expr, IndexMap, Module, PrimFunc, Scalar, Scope, Var};
 
 use names::Names;
 
@@ -113,7 +113,10 @@ impl Printer {
                 let before = position.checked_sub(1).and_then(|before| transforms.get(before));
                 let default = before.map_or_else(|| Some(buffer.shape.clone()), next_domain);
                 let lambda = self.index_map(map);
-                let stated = default.as_deref() != Some(map.domain());
+                let stated = match &default {
+                    Some(domain) => domain != map.domain(),
+                    None => !is_unstated(map),
+                };
                 printed.push(if stated {
                     format!("T.index_map({lambda}, shape={})", self.list(map.domain()))
                 } else {
@@ -181,4 +184,10 @@ impl Printer {
     fn list(&mut self, exprs: &[Expr]) -> String {
         format!("[{}]", self.exprs(exprs))
     }
+}
+
+/// Whether a map has the domain that a lambda is given of which no shape is known: a symbol for each index, named after it.
+fn is_unstated(map: &IndexMap) -> bool {
+    let is_named = |(var, extent): (&Var, &Expr)| matches!(extent, Expr::Var(extent) if *extent.name() == format!("{}_extent", var.name()));
+    map.vars().iter().zip(map.domain()).all(is_named)
 }
