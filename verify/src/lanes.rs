@@ -171,7 +171,7 @@ pub(crate) struct Gathered {
 pub(crate) fn is_scratch_texture(func: &PrimFunc, buffer: &Buffer) -> bool {
     let mut allocated = false;
     func.body.walk(&mut |stmt| {
-        allocated |= matches!(&stmt.kind, StmtKind::Allocate { buffer: own, .. } if own.aliases(buffer))
+        allocated |= matches!(&stmt.kind, StmtKind::Allocate { buffer: own, .. } if own.aliases(buffer));
     });
     allocated && buffer.scope.is_texture()
 }

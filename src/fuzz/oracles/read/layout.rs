@@ -56,9 +56,7 @@ fn maps(text: &str, tally: &mut Tally) -> Looked {
     }
     if let Some(shape) = read("shape", text, read_shape(text, &mut Symbols::default()), tally)? {
         let printed = shape.iter().map(Expr::to_string).collect::<Vec<_>>().join(", ");
-        // Brackets would be one more level, which may be one too many.
-        let printed = if shape.is_empty() { "[]".to_owned() } else { printed };
-        let back = read_shape(&printed, &mut Symbols::default());
+        let back = read_shape(&format!("[{printed}]"), &mut Symbols::default());
         let text_of = |shape: &[Expr]| shape.iter().map(Expr::to_string).collect::<Vec<_>>();
         same("shape", &printed, back.map(|back| text_of(&back) == text_of(&shape)))?;
     }
