@@ -166,6 +166,12 @@ impl<'a> Reader<'a> {
         let outputs = bound.and_then(|(vars, domain)| Some((vars, domain, self.outputs(&lambda.body)?)));
         self.names.truncate(scope);
         let (vars, domain, (outputs, separators)) = outputs?;
+        if let Some(hidden) =
+            vars.iter().find(|var| outputs.iter().any(|output| calls(&output.to_string(), var.name())))
+        {
+            let message = format!("the index `{hidden}` hides the function of its name");
+            return self.error("index-map", lambda.range(), message, "give the index another name");
+        }
         match IndexMap::new(vars, domain, outputs, separators) {
             Ok(map) => Some(map),
             Err(error) => {
@@ -348,4 +354,13 @@ fn enumerated(map: &IndexMap) -> Option<Vec<Expr>> {
         largest.iter_mut().zip(physical).for_each(|(most, at)| *most = at.max(*most));
     }
     largest.into_iter().map(|most| i64::try_from(most + 1).ok().map(Expr::int)).collect()
+}
+
+/// Whether a function is called in a text.
+fn calls(text: &str, function: &str) -> bool {
+    let is_word = |before: char| before.is_alphanumeric() || before == '_';
+    text.match_indices(function).any(|(at, _)| {
+        let (before, after) = (text.get(..at), text.get(at + function.len()..));
+        after.is_some_and(|after| after.starts_with('(')) && !before.is_some_and(|before| before.ends_with(is_word))
+    })
 }
