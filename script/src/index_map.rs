@@ -14,7 +14,7 @@ use ruff_text_size::{Ranged, TextRange};
 use tilewright_ir::{BinaryOp, Bindings, DataType, Diagnostic, Expr, IndexMap, ScalarType, Var};
 
 use crate::source::parse_expression;
-use crate::tvmscript::reader::{Binding, Reader, sequence};
+use crate::tvmscript::reader::{Binding, Reader, SEPARATOR, sequence};
 
 /// Symbolic extents by name: the same name gives the same variable.
 #[derive(Clone, Debug, Default)]
@@ -299,8 +299,8 @@ impl<'a> Reader<'a> {
 /// `AXIS_SEPARATOR`, also with a module before it.
 fn is_separator(expr: &ast::Expr) -> bool {
     match expr {
-        ast::Expr::Name(name) => name.id.as_str() == "AXIS_SEPARATOR",
-        ast::Expr::Attribute(attribute) => attribute.attr.as_str() == "AXIS_SEPARATOR",
+        ast::Expr::Name(name) => name.id.as_str() == SEPARATOR,
+        ast::Expr::Attribute(attribute) => attribute.attr.as_str() == SEPARATOR,
         _ => false,
     }
 }

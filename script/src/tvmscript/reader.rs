@@ -91,6 +91,10 @@ impl Reader<'_> {
 
     /// The meaning of a name that has to be bound, or is a symbolic extent where those may appear.
     pub(super) fn name(&mut self, name: &ast::ExprName) -> Option<Binding> {
+        if name.id.as_str() == SEPARATOR {
+            let help = "it stands by itself between the outputs of an index map";
+            return self.error("index-map", name.range(), format!("`{SEPARATOR}` is no value"), help);
+        }
         if let Some(binding) = self.lookup(&name.id) {
             return Some(binding.clone());
         }
@@ -126,6 +130,9 @@ impl Reader<'_> {
         }
     }
 }
+
+/// What stands between the axes of an index map that are flattened apart.
+pub(crate) const SEPARATOR: &str = "AXIS_SEPARATOR";
 
 /// A string literal.
 pub(super) fn string(expr: &ast::Expr) -> Option<&str> {
