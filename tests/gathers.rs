@@ -145,6 +145,17 @@ fn mixed_bits_are_tried_where_there_are_few_iterations() {
 }
 
 #[test]
+fn an_extent_that_nobody_knows_is_not_tried() {
+    // Only iteration 486 is at 1, which is outside where n is 1; no sample comes there.
+    let of = |index: &str| {
+        let body = "n = T.int32()\n    B = T.match_buffer(b, (n,), \"float32\")\n    for i in range(1024):\n        ";
+        of_program("b: T.handle", &format!("{body}B[{index}] = T.float32(1)"))
+    };
+    assert_eq!(of("i // 1024"), Vec::<String>::new());
+    assert_ne!(of("(i ^ 537) // 1023"), Vec::<String>::new());
+}
+
+#[test]
 fn values_that_wrap_are_the_same_polynomial() {
     let head = "A: T.Buffer((7,), \"int32\"), B: T.Buffer((7,), \"int32\")";
     let of = |value: &str| format!("for i in range(7):\n        B[i] = {value}");

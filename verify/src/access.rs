@@ -275,7 +275,9 @@ pub(crate) fn bounds(judge: &Judge, access: &Access) -> Decision {
         return (Verdict::Refuted(found), "evaluation".into());
     }
     let look = |bindings: &Bindings| {
-        if access.indices.iter().any(|index| index.eval_index(bindings).is_err()) {
+        // An extent that has no value here is any number.
+        let mut asked = access.indices.iter().chain(&access.buffer.shape);
+        if asked.any(|expr| expr.eval_index(bindings).is_err()) {
             return Seen::Unclear;
         }
         outside(access, bindings).map_or(Seen::Holds, Seen::Fails)
