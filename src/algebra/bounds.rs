@@ -32,8 +32,8 @@ impl Ranges {
                 Some(Known::Symbol(interval) | Known::Index { interval, .. }) => *interval,
                 None => Interval::ALL,
             },
-            Expr::Binary(op, a, b) => self.binary_interval(*op, a, b),
-            Expr::Unary(UnaryOp::Neg, a) => interval(a).negated(),
+            Expr::Binary(op, a, b) => unsigned(expr, self.binary_interval(*op, a, b)),
+            Expr::Unary(UnaryOp::Neg, a) => unsigned(expr, interval(a).negated()),
             Expr::Call(MathFn::Abs, args) => args.first().map_or(Interval::ALL, |arg| {
                 let value = interval(arg);
                 value.max(value.negated()).max(Interval::point(0))
@@ -109,4 +109,10 @@ impl Ranges {
 fn all_ones(value: i128) -> i128 {
     let bits = 128 - value.leading_zeros();
     if bits >= 127 { i128::MAX } else { (1 << bits) - 1 }
+}
+
+/// Integers without a sign start again where a result leaves their type.
+fn unsigned(expr: &Expr, result: Interval) -> Interval {
+    let range = expr.dtype().scalar.integer_range().filter(|(lo, _)| *lo == 0);
+    range.filter(|(lo, hi)| !result.within(*lo, *hi)).map_or(result, |(lo, hi)| Interval::new(lo, hi))
 }

@@ -12,7 +12,7 @@
 use std::cell::Cell;
 
 use tilewright_ir::sabotage::{self, Fault};
-use tilewright_ir::{BinaryOp, Expr, TypeClass, UnaryOp, Var};
+use tilewright_ir::{BinaryOp, Expr, TypeClass, UnaryOp};
 
 use super::bits::xor_of;
 use super::poly::{Atom, Key, Poly, Term};
@@ -256,16 +256,35 @@ impl<'a> Simplifier<'a> {
     }
 
     /// Whether a value leaves its type on the way, as far as is known: then it is not what the integers say. Of indices and
-    /// extents that is proved elsewhere; of a parameter that is any number nobody does.
+    /// extents that is proved elsewhere; of a parameter, or of what was converted, which are any numbers, nobody does.
     fn may_wrap(&self, expr: &Expr) -> bool {
-        let is_unknown = |var: &Var| !self.ranges.known.contains_key(var);
         let computes = |part: &Expr| matches!(part, Expr::Binary(..) | Expr::Unary(..)) && is_index_type(part);
-        let of_unknown = || {
+        let of_anything = || {
             let mut found = false;
-            expr.walk(&mut |part| found |= computes(part) && part.vars().iter().any(is_unknown));
+            expr.walk(&mut |part| found |= computes(part) && self.is_anything(part) && !self.fits(part));
             found
         };
-        self.values && (self.escapes(expr) || (expr.vars().iter().any(is_unknown) && of_unknown()))
+        self.values && (self.escapes(expr) || (self.is_anything(expr) && of_anything()))
+    }
+
+    /// Whether something in it may be any number of its type.
+    fn is_anything(&self, expr: &Expr) -> bool {
+        let mut found = false;
+        expr.walk(&mut |part| {
+            found |= match part {
+                Expr::Var(var) => !self.ranges.known.contains_key(var),
+                Expr::Cast(..) | Expr::Call(..) => !self.fits(part),
+                Expr::Load { .. } => true,
+                _ => false,
+            }
+        });
+        found
+    }
+
+    /// Whether its bounds are known, and are within its type.
+    fn fits(&self, expr: &Expr) -> bool {
+        let range = expr.dtype().scalar.integer_range();
+        range.is_some_and(|(lo, hi)| self.ranges.expr_interval(expr).within(lo, hi))
     }
 
     /// Whether a constant, or a value whose bounds are known, leaves the type of a subterm.
