@@ -112,9 +112,9 @@ impl Writer {
         let outer = self.divergent;
         self.divergent |= self.may_diverge(&last);
         let name = self.declare(&inner.var);
-        match inner.kind {
-            ForKind::Unrolled | ForKind::Vectorized => self.line("#pragma unroll"),
-            ForKind::Serial | ForKind::Parallel | ForKind::ThreadBinding(_) => {}
+        // So many times as nobody knows cannot be spelled out; and PoCL 3.1 dies of it next to a barrier.
+        if matches!(inner.kind, ForKind::Unrolled | ForKind::Vectorized) && constant(&inner.extent).is_some() {
+            self.line("#pragma unroll");
         }
         let ty = value_name(inner.var.dtype());
         self.open(&format!("for ({ty} {name} = {}; {name} < {end}; ++{name})", min.text));

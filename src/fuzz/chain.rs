@@ -6,7 +6,7 @@ use tilewright_interp::{Argument, Arguments, Config, Observers, Report, RunError
 use tilewright_ir::equal::funcs_equal;
 use tilewright_ir::{Bindings, Buffer, Evidence, Expr, PrimFunc, Scalar, ScalarType, validate};
 
-use super::inputs::{arguments, extents, written};
+use super::inputs::{arguments, extents, listed, written};
 use super::oracle::{Failure, Outcome};
 use super::program::ProgramCase;
 use crate::harness::compare::{self, Tolerance};
@@ -34,6 +34,8 @@ pub struct Link {
     pub func: PrimFunc,
     /// Where the elements of each parameter are.
     pub places: Vec<Place>,
+    /// Values of the symbols.
+    pub symbols: Bindings,
 }
 
 /// Where the elements of a parameter of the first program are in the memory of a later one.
@@ -76,17 +78,16 @@ impl Chain {
     /// It is no program that can be run, or a pass does not say where its arguments are.
     pub fn of_case(case: &ProgramCase) -> Result<(Self, Arguments), Outcome> {
         let program = case.build().map_err(Outcome::Invalid)?;
-        let inputs = arguments(&program.func, program.seed).map_err(Outcome::Invalid)?;
-        Ok((Self::new(program.func)?, inputs))
+        let inputs = arguments(&program.func, &program.symbols, program.seed).map_err(Outcome::Invalid)?;
+        Ok((Self::new(Link::first(program.func, program.symbols))?, inputs))
     }
 
     /// Runs the default passes.
     ///
     /// # Errors
     /// A pass does not say where its arguments are.
-    pub fn new(func: PrimFunc) -> Result<Self, Outcome> {
-        let places = vec![Place::default(); func.params.len()];
-        let mut chain = Self { links: vec![Link { pass: "input", func, places }], refused: None };
+    pub fn new(first: Link) -> Result<Self, Outcome> {
+        let mut chain = Self { links: vec![first], refused: None };
         for name in DEFAULT_PIPELINE {
             let last = &chain.links[chain.links.len() - 1];
             let Ok(pass) = pass_by_name(name) else { continue };
@@ -103,9 +104,10 @@ impl Chain {
             if funcs_equal(&last.func, &after.func, false) {
                 continue;
             }
-            let places = moved(last, &after.func, &after.evidence)
+            let link = last
+                .then(pass.name, after.func, &after.evidence)
                 .map_err(|why| Failure::outcome(format!("{name} does not say where its arguments are"), why))?;
-            chain.links.push(Link { pass: pass.name, func: after.func, places });
+            chain.links.push(link);
         }
         Ok(chain)
     }
@@ -113,9 +115,9 @@ impl Chain {
 
 impl Link {
     /// A program by itself.
-    pub fn first(func: PrimFunc) -> Self {
+    pub fn first(func: PrimFunc, symbols: Bindings) -> Self {
         let places = vec![Place::default(); func.params.len()];
-        Self { pass: "input", func, places }
+        Self { pass: "input", func, places, symbols }
     }
 
     /// What a pass makes of this one, if the evidence is to be believed.
@@ -124,7 +126,7 @@ impl Link {
     /// The evidence takes an element to no place, or does not say where the arguments are.
     pub fn then(&self, pass: &'static str, func: PrimFunc, evidence: &Evidence) -> Result<Self, String> {
         let places = moved(self, &func, evidence)?;
-        Ok(Self { pass, func, places })
+        Ok(Self { pass, func, places, symbols: self.symbols.clone() })
     }
 }
 
@@ -139,14 +141,14 @@ fn moved(last: &Link, after: &PrimFunc, evidence: &Evidence) -> Result<Vec<Place
         if let (Some(before), Some(after)) = (last.func.param_buffer(before), after.param_buffer(param))
             && before != after
         {
-            place.steps.push(Arc::new(step(before, after, evidence)?));
+            place.steps.push(Arc::new(step(before, after, evidence, &last.symbols)?));
         }
         places.push(place);
     }
     Ok(places)
 }
 
-fn step(before: &Buffer, after: &Buffer, evidence: &Evidence) -> Result<Step, String> {
+fn step(before: &Buffer, after: &Buffer, evidence: &Evidence, symbols: &Bindings) -> Result<Step, String> {
     let claim = evidence.buffers.iter().find(|claim| claim.before == *before && claim.after == *after);
     let claim = claim.ok_or_else(|| format!("`{before}` was replaced"))?;
     let fill = evidence.fills.iter().find(|fill| fill.buffer == claim.after);
@@ -156,8 +158,8 @@ fn step(before: &Buffer, after: &Buffer, evidence: &Evidence) -> Result<Step, St
         _ => None,
     };
     let pad = fill.and_then(|fill| Some(Pad { value: constant(&fill.value)?, by_host: fill.by_host }));
-    let (logical, shape) = (extents(before)?, extents(after)?);
-    let to = places(&claim.map, &logical, &shape, &Bindings::new())?;
+    let (logical, shape) = (extents(before, symbols)?, extents(after, symbols)?);
+    let to = places(&claim.map, &logical, &shape, symbols)?;
     let has_padding = shape.iter().product::<u64>() > to.len() as u64;
     Ok(Step { shape, to, has_padding, pad })
 }
@@ -280,7 +282,7 @@ impl Link {
             Argument::Scalar(value) => Ok(Argument::Scalar(*value)),
         };
         let params = arguments.params.iter().zip(&self.places).map(one).collect::<Result<_, _>>()?;
-        Ok(Arguments { params, symbols: Vec::new() })
+        Ok(Arguments { params, symbols: listed(&self.symbols) })
     }
 
     /// The tensors that the first program writes, in its shapes; none for the other parameters.

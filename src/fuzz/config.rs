@@ -84,6 +84,8 @@ pub struct Program {
     pub texture_percent: u8,
     /// How many stages of a hundred have loops over lanes of the kind that become vectors.
     pub vectorized_percent: u8,
+    /// How many programs of a hundred have extents that they do not know.
+    pub symbolic_percent: u8,
     /// Most elements of a tensor, but for one program in `large_one_in`, which has as many as shapes may have.
     pub usual_elements: i64,
     /// See [`Program::usual_elements`].
@@ -135,6 +137,7 @@ impl Default for Config {
                 group_percent: 0,
                 texture_percent: 10,
                 vectorized_percent: 15,
+                symbolic_percent: 8,
                 usual_elements: 256,
                 large_one_in: 8,
             },

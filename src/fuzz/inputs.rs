@@ -6,11 +6,11 @@ use tilewright_ir::{Bindings, Buffer, Expr, PrimFunc, Scalar, StmtKind, TypeClas
 use crate::algebra::reads_memory;
 use crate::harness::inputs::Numbers;
 
-/// The arguments of a function whose extents are constants. Tensors that it writes are not defined.
+/// The arguments of a function, with these values of its symbols. Tensors that it writes are not defined.
 ///
 /// # Errors
-/// A shape is not constant or no size.
-pub fn arguments(func: &PrimFunc, seed: u64) -> Result<Arguments, String> {
+/// A shape depends on something else, or is no size.
+pub fn arguments(func: &PrimFunc, symbols: &Bindings, seed: u64) -> Result<Arguments, String> {
     let written = written(func);
     let mut params = Vec::with_capacity(func.params.len());
     for (param, part) in func.params.iter().zip(1u64..) {
@@ -18,7 +18,7 @@ pub fn arguments(func: &PrimFunc, seed: u64) -> Result<Arguments, String> {
             None => Argument::Scalar(scalar(param, seed.wrapping_add(part))),
             Some(buffer) => {
                 let mut tensor =
-                    Tensor::undefined(buffer.dtype, &extents(buffer)?).map_err(|error| error.to_string())?;
+                    Tensor::undefined(buffer.dtype, &extents(buffer, symbols)?).map_err(|error| error.to_string())?;
                 if !written.contains(&buffer.data) {
                     fill(&mut tensor, seed.wrapping_mul(31).wrapping_add(part));
                     if stumbles(seed) {
@@ -29,7 +29,7 @@ pub fn arguments(func: &PrimFunc, seed: u64) -> Result<Arguments, String> {
             }
         });
     }
-    Ok(Arguments { params, symbols: Vec::new() })
+    Ok(Arguments { params, symbols: listed(symbols) })
 }
 
 /// Whether the floats of a case are to be such as arithmetic stumbles over.
@@ -52,13 +52,18 @@ fn stumble(tensor: &mut Tensor, seed: u64) {
     }
 }
 
-/// The constant extents of a buffer.
+/// The symbols as an argument of a run.
+pub fn listed(symbols: &Bindings) -> Vec<(Var, i128)> {
+    symbols.iter().map(|(var, value)| (var.clone(), *value)).collect()
+}
+
+/// The extents of a buffer, with these values of the symbols.
 ///
 /// # Errors
-/// One is not constant, or negative.
-pub fn extents(buffer: &Buffer) -> Result<Vec<u64>, String> {
+/// One depends on something else, or is negative.
+pub fn extents(buffer: &Buffer, symbols: &Bindings) -> Result<Vec<u64>, String> {
     let one = |extent: &Expr| {
-        let value = extent.as_const_int().or_else(|| extent.eval_index(&Bindings::new()).ok());
+        let value = extent.as_const_int().or_else(|| extent.eval_index(symbols).ok());
         value.and_then(|value| u64::try_from(value).ok()).ok_or_else(|| format!("an extent of {buffer} is no constant"))
     };
     buffer.shape.iter().map(one).collect()

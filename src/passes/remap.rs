@@ -4,7 +4,7 @@ use tilewright_ir::sabotage::{self, Fault};
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{
     Buffer, BufferChange, BufferClaim, DataType, Diagnostic, Evidence, Expr, For, IndexMap, PrimFunc, ScalarType, Span,
-    Stmt, StmtKind, Var,
+    Stmt, StmtKind, Var, validate,
 };
 
 use super::Rewritten;
@@ -35,7 +35,22 @@ pub(super) fn relaid(func: &PrimFunc, claims: &[BufferClaim]) -> Result<PrimFunc
             *buffer = change.after.clone();
         }
     }
+    still_told(func, &after)?;
     Ok(after)
+}
+
+/// Every symbol that the function needs must be told by the shape of an argument in its new layout.
+fn still_told(before: &PrimFunc, after: &PrimFunc) -> Result<(), Diagnostic> {
+    let told = after.symbols();
+    if before.symbols().iter().all(|var| told.contains(var)) {
+        return Ok(());
+    }
+    let unbound = validate(after).err().into_iter().flatten().find(|found| found.code == "unbound");
+    unbound.map_or(Ok(()), |found| {
+        let message = format!("{}: in the new layout, no argument's shape tells it", found.message);
+        let help = "leave out the `shape` of the layout's map, or pass the extent as a parameter of its own";
+        Err(Diagnostic { code: "extent-lost", message, ..found }.with_help(help))
+    })
 }
 
 /// The function with a body in which buffers have other axes, and the claim of it. Parameters stay what the caller passes

@@ -277,6 +277,30 @@ fn symbolic_shapes_flatten_to_horner_form() {
 }
 
 #[test]
+fn an_extent_that_no_argument_tells_any_more_is_refused() {
+    let (n, i) = (Var::index("n"), Var::index("i"));
+    let x = Buffer::compact("x", ScalarType::Float32, vec![Expr::from(&n)]);
+    let body = |extent| {
+        Stmt::for_loop(&i, extent, ForKind::Serial, Stmt::store(&x, vec![Expr::from(&i)], Expr::load(&x, vec![int(0)])))
+    };
+    let v = Var::index("v");
+    let wraps =
+        IndexMap::new(vec![v.clone()], x.shape.clone(), vec![Expr::from(&v).floor_mod(int(4))], vec![]).unwrap();
+    let error = apply_buffer_transforms(&transform(func(&[&x], body(Expr::from(&n))), &x, vec![wraps.clone()]));
+    let error = error.unwrap_err().remove(0);
+    assert_eq!(error.code, "extent-lost");
+    assert_eq!(error.message, "variable `n` is not bound here: in the new layout, no argument's shape tells it");
+    // Where nothing needs it there is nothing to be said.
+    assert_eq!(
+        shape(
+            &run("apply_buffer_transforms", &transform(func(&[&x], body(int(3))), &x, vec![wraps])).func.buffer_map[0]
+                .1
+        ),
+        ["4"]
+    );
+}
+
+#[test]
 fn simplify_drops_dead_branches_and_keeps_loops() {
     let x = buffer("x", &[16]);
     let (i, one) = (Var::index("i"), Var::index("one"));

@@ -114,7 +114,7 @@ impl Devices {
         let devices: Vec<Result<&dyn Engine, Fault>> =
             lines.iter().map(|line| line.as_ref().map(|line| line as &dyn Engine).map_err(Clone::clone)).collect();
         let stages: Vec<_> = case.funcs.iter().map(Lowered::stage).collect();
-        let config = Config { seed: case.seed, symbols: Vec::new(), stumbling: stumbles(case.seed) };
+        let config = Config { seed: case.seed, symbols: case.named(), stumbling: stumbles(case.seed) };
         let report = run_chain(&stages, &config, &interpreter(), &devices);
         for line in lines.iter().flatten() {
             tally.spent(&line.device.platform, line.micros.get());
@@ -227,6 +227,7 @@ impl Lowered {
 /// A case with its kernels.
 struct Ready {
     seed: u64,
+    symbols: Bindings,
     /// Whether somebody wrote it down, such as in a file of findings.
     is_pinned: bool,
     /// Every stage, the last of which has the kernels.
@@ -257,7 +258,12 @@ impl Ready {
             .and_then(|valid| generate_with(valid, &options))
             .map_err(|found| Outcome::Undecided(format!("codegen refuses: {}", refusal(&found))))?;
         let is_pinned = matches!(case, ProgramCase::Tvmscript { .. });
-        Ok(Self { seed: program.seed, is_pinned, funcs, generated })
+        Ok(Self { seed: program.seed, symbols: program.symbols, is_pinned, funcs, generated })
+    }
+
+    /// The symbols by name.
+    fn named(&self) -> Vec<(String, i128)> {
+        self.symbols.iter().map(|(var, value)| (var.name().to_owned(), *value)).collect()
     }
 }
 
@@ -304,7 +310,7 @@ impl Opened {
         if self.platform == OCLGRIND && !is_its_turn {
             return Some("not a case for Oclgrind".into());
         }
-        let iterations = |lowered: &Lowered| n_iterations(&lowered.func.body, &Bindings::new());
+        let iterations = |lowered: &Lowered| n_iterations(&lowered.func.body, &case.symbols);
         let is_long = case.funcs.last().is_some_and(|lowered| iterations(lowered) > OCLGRIND_ITERATIONS);
         if self.platform == OCLGRIND && is_long {
             return Some("too long for Oclgrind".into());
@@ -482,7 +488,7 @@ def main(a: T.handle, b: T.handle):
     }
 
     fn case(seed: u64) -> Kernels {
-        Kernels(ProgramCase::Tvmscript { text: TEXT.into(), seed })
+        Kernels(ProgramCase::tvmscript(TEXT, seed))
     }
 
     /// What comes of the case when its kernels are rewritten before they are built.

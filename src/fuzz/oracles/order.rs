@@ -5,7 +5,7 @@
 //! depend on the order either.
 
 use tilewright_interp::{Arguments, Config, Observers, Order as Iterations, RunError, TrapKind, run};
-use tilewright_ir::{PrimFunc, validate};
+use tilewright_ir::validate;
 
 use crate::fuzz::chain::{Blank, Chain, Link, Outputs, differences, how, is_written, kind_of};
 use crate::fuzz::inputs::{arguments, asks_memory};
@@ -45,7 +45,7 @@ impl Oracle for Order {
                 return outcome;
             }
         }
-        match wrong_in_any_order(&first.func, case.seed(), tally) {
+        match wrong_in_any_order(first, case.seed(), tally) {
             Ok(()) => Outcome::Held,
             Err(outcome) => outcome,
         }
@@ -54,13 +54,13 @@ impl Oracle for Order {
 
 /// The program with a mistake, where that neither reads nor writes other than what its loops say: an access outside of a
 /// buffer is one whatever the order, and whoever watches.
-fn wrong_in_any_order(func: &PrimFunc, seed: u64, tally: &mut Tally) -> Result<(), Outcome> {
-    let wrong = changed(func, seed);
+fn wrong_in_any_order(first: &Link, seed: u64, tally: &mut Tally) -> Result<(), Outcome> {
+    let wrong = changed(&first.func, seed);
     if asks_memory(&wrong) {
         return Ok(());
     }
     let Ok(valid) = validate(&wrong) else { return Ok(()) };
-    let Ok(inputs) = arguments(&wrong, seed) else { return Ok(()) };
+    let Ok(inputs) = arguments(&wrong, &first.symbols, seed) else { return Ok(()) };
     let runs = |how: &Config| run(valid, &mut inputs.clone(), how).err();
     let is_outside = |stop: &RunError| matches!(stop, RunError::Trap(trap) if trap.kind == TrapKind::OutOfBounds);
     let unwatched = Config { observers: Observers { defined: false, race: false }, ..how() };

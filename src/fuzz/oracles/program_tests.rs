@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use tilewright_interp::Arguments;
+use tilewright_ir::Bindings;
 
 use super::padding::independent;
 use super::passes::same;
@@ -66,7 +67,7 @@ fn the_padding_makes_no_difference() {
 fn script(body: &str) -> ProgramCase {
     let head = "A: T.Buffer((6,), \"int32\"), B: T.Buffer((6,), \"int32\")";
     let text = format!("from tvm.script import tir as T\n\n@T.prim_func\ndef main({head}):\n{body}");
-    ProgramCase::Tvmscript { text, seed: 1 }
+    ProgramCase::tvmscript(text, 1)
 }
 
 #[test]
@@ -92,11 +93,10 @@ fn programs_that_have_no_meaning_are_no_cases() {
 /// A chain of one program and what a wrong pass makes of it.
 fn broken(before: &str, after: &str) -> (Chain, Arguments) {
     let func = script(before).build().unwrap().func;
-    let inputs = arguments(&func, 1).unwrap();
-    let mut chain = Chain::new(func).unwrap();
-    let places = chain.links[0].places.clone();
+    let inputs = arguments(&func, &Bindings::new(), 1).unwrap();
+    let mut chain = Chain::new(Link::first(func, Bindings::new())).unwrap();
     chain.links.truncate(1);
-    chain.links.push(Link { pass: "wrong", func: script(after).build().unwrap().func, places });
+    chain.links.push(Link { pass: "wrong", func: script(after).build().unwrap().func, ..chain.links[0].clone() });
     (chain, inputs)
 }
 
@@ -127,17 +127,17 @@ def main(A: T.Buffer((6,), \"int32\"), B: T.Buffer((6,), \"int32\")):
     for i in range(6):
         B[i] = A[i]
 ";
-    let case = ProgramCase::Tvmscript { text: text.to_owned(), seed: 1 };
+    let case = ProgramCase::tvmscript(text, 1);
     let func = case.build().unwrap_or_else(|why| panic!("{why}")).func;
-    let inputs = arguments(&func, 1).unwrap();
-    let mut chain = Chain::new(func).unwrap();
+    let inputs = arguments(&func, &Bindings::new(), 1).unwrap();
+    let mut chain = Chain::new(Link::first(func, Bindings::new())).unwrap();
     assert_eq!(independent(&chain, &inputs, &mut Tally::default()), Ok(2));
     // As if the pass had forgotten the two elements in front.
     let wrong = "    for i in range(6):\n        B[i] = A[i]\n".to_owned();
     let wrong = format!(
         "from tvm.script import tir as T\n\n@T.prim_func\ndef main(A: T.Buffer((8,), \"int32\"), B: T.Buffer((6,), \"int32\")):\n{wrong}"
     );
-    let wrong = ProgramCase::Tvmscript { text: wrong, seed: 1 }.build().unwrap().func;
+    let wrong = ProgramCase::tvmscript(wrong, 1).build().unwrap().func;
     chain.links[1].func = wrong;
     match independent(&chain, &inputs, &mut Tally::default()) {
         Err(Outcome::Failed(failure)) => assert!(failure.what.contains("depends on the padding"), "{failure:?}"),

@@ -4,8 +4,8 @@ use arbitrary::{Result, Unstructured};
 use tilewright_ir::{DataType, ScalarType, Scope};
 
 use super::recipe::{
-    At, Binary, Compare, ELEMENTS, Edge, Guard, Keep, Kind, Layout, Loop, Read, Recipe, Reduce, ReduceOp, Stage,
-    Tensor, Test, Unary, Value, View,
+    At, Binary, Compare, ELEMENTS, Edge, Guard, Keep, Kind, Layout, Loop, Premise, Read, Recipe, Reduce, ReduceOp,
+    Stage, Tensor, Test, Unary, Value, View,
 };
 use super::simpler::parts_mut;
 use crate::fuzz::config::Config;
@@ -55,12 +55,28 @@ pub(super) fn recipe(u: &mut Unstructured<'_>, config: &Config) -> Result<Recipe
         stages.push(stage);
     }
     let inputs = draw.tensors[..n_inputs].to_vec();
-    Ok(Recipe { seed, inputs, scalars, stages })
+    let unknown = draw.unknown()?;
+    let premises = [Premise::Nothing, Premise::AtMost, Premise::AtLeast, Premise::Exactly];
+    let premise = if unknown.is_empty() { Premise::Nothing } else { *draw.u.choose(&premises)? };
+    Ok(Recipe { seed, inputs, scalars, stages, unknown, premise })
 }
 
 impl Draw<'_, '_, '_> {
     fn percent(&mut self, percent: u8) -> Result<bool> {
         extents::percent(self.u, percent)
+    }
+
+    /// Extents of the tensors that the program does not know.
+    fn unknown(&mut self) -> Result<Vec<i64>> {
+        if !self.percent(self.config.program.symbolic_percent)? {
+            return Ok(Vec::new());
+        }
+        let mut extents: Vec<i64> = self.tensors.iter().flat_map(|tensor| tensor.shape.iter().copied()).collect();
+        extents.retain(|extent| *extent > 1);
+        extents.sort_unstable();
+        extents.dedup();
+        let n_unknown = self.u.int_in_range(1..=3usize)?.min(extents.len());
+        (0..n_unknown).map(|_| Ok(extents.swap_remove(self.below(extents.len())?))).collect()
     }
 
     fn below(&mut self, bound: usize) -> Result<usize> {

@@ -12,6 +12,10 @@ pub(super) fn of(recipe: &Recipe) -> Vec<String> {
     if !recipe.scalars.is_empty() {
         seen.add("kind:scalar");
     }
+    if !recipe.unknown.is_empty() {
+        seen.add("kind:symbolic");
+        seen.add(format!("premise:{}", name(&recipe.premise)));
+    }
     if recipe.stages.len() > 1 {
         seen.add("kind:stages");
     }

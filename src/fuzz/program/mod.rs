@@ -12,9 +12,11 @@ mod simpler;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use arbitrary::{Arbitrary, Unstructured};
 use serde::{Deserialize, Serialize};
-use tilewright_ir::{Module, PrimFunc};
+use tilewright_ir::{Bindings, Module, PrimFunc, Var};
 
 use super::case::Case;
 use super::config::Config;
@@ -33,6 +35,9 @@ pub enum ProgramCase {
         text: String,
         /// Seed of the input values.
         seed: u64,
+        /// Values of the symbols.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        symbols: BTreeMap<String, i128>,
     },
 }
 
@@ -43,9 +48,16 @@ pub struct Program {
     pub func: PrimFunc,
     /// Seed of the input values.
     pub seed: u64,
+    /// Values of the symbols.
+    pub symbols: Bindings,
 }
 
 impl ProgramCase {
+    /// A program without symbols, as text.
+    pub fn tvmscript(text: impl Into<String>, seed: u64) -> Self {
+        Self::Tvmscript { text: text.into(), seed, symbols: BTreeMap::new() }
+    }
+
     /// Seed of the input values.
     pub fn seed(&self) -> u64 {
         match self {
@@ -59,16 +71,19 @@ impl ProgramCase {
     /// # Errors
     /// It does not validate, or the text cannot be read: in a sentence.
     pub fn build(&self) -> Result<Program, String> {
-        let (func, seed) = match self {
-            Self::Recipe(recipe) => (build::func(recipe), recipe.seed),
-            Self::Tvmscript { text, seed } => {
+        let (func, symbols) = match self {
+            Self::Recipe(recipe) => build::func(recipe),
+            Self::Tvmscript { text, symbols, .. } => {
                 let module = tilewright_script::read_module(text);
                 let module = module.map_err(|found| found.first().map_or(String::new(), ToString::to_string))?;
-                (module.funcs.into_iter().next().ok_or("no function")?, *seed)
+                let func = module.funcs.into_iter().next().ok_or("no function")?;
+                let value = |var: Var| symbols.get(var.name()).map(|&value| (var, value));
+                let symbols = func.symbols().into_iter().filter_map(value).collect();
+                (func, symbols)
             }
         };
         match tilewright_ir::validate(&func) {
-            Ok(_) => Ok(Program { func, seed }),
+            Ok(_) => Ok(Program { func, seed: self.seed(), symbols }),
             Err(found) => Err(found.first().map_or_else(|| "not valid".to_owned(), ToString::to_string)),
         }
     }
@@ -110,6 +125,8 @@ impl Case for ProgramCase {
 
     fn pinned(&self) -> Option<Self> {
         let Self::Recipe(recipe) = self else { return None };
-        self.build().is_ok().then(|| Self::Tvmscript { text: self.text(), seed: recipe.seed })
+        let built = self.build().ok()?;
+        let symbols = built.symbols.iter().map(|(var, value)| (var.name().to_owned(), *value)).collect();
+        Some(Self::Tvmscript { text: self.text(), seed: recipe.seed, symbols })
     }
 }

@@ -22,6 +22,27 @@ pub struct Recipe {
     pub scalars: Vec<DataType>,
     /// What is computed, in order.
     pub stages: Vec<Stage>,
+    /// Extents that the program does not know: where a tensor that is passed in has one, it is a symbol.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<i64>,
+    /// What the program asserts of them before anything else.
+    #[serde(default, skip_serializing_if = "Premise::is_nothing")]
+    pub premise: Premise,
+}
+
+/// What a program asserts of the extents that it does not know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Premise {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// They are what they are in the recipe, or less.
+    AtMost,
+    /// Or more.
+    AtLeast,
+    /// Not less and not more.
+    Exactly,
 }
 
 /// A tensor.
@@ -382,6 +403,13 @@ fn is_false(value: &bool) -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 fn is_global(scope: &Scope) -> bool {
     *scope == Scope::Global
+}
+
+impl Premise {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+    fn is_nothing(&self) -> bool {
+        *self == Self::Nothing
+    }
 }
 
 impl Layout {

@@ -1,6 +1,6 @@
 //! Smaller recipes: first without a stage, an input, a feature, an operator, then with smaller extents.
 
-use super::recipe::{At, Edge, Keep, Layout, Loop, Read, Recipe, Stage, Tensor, Test, Value};
+use super::recipe::{At, Edge, Keep, Layout, Loop, Premise, Read, Recipe, Stage, Tensor, Test, Value};
 use crate::fuzz::case::{smaller, without_one};
 use crate::fuzz::map::Op;
 
@@ -21,6 +21,8 @@ pub(super) fn simpler(recipe: &Recipe) -> Vec<Recipe> {
     if !recipe.scalars.is_empty() {
         found.push(with(&|r| r.scalars.clear()));
     }
+    found.push(with(&|r| r.premise = Premise::Nothing));
+    found.extend(without_one(&recipe.unknown).into_iter().map(|unknown| with(&|r| r.unknown.clone_from(&unknown))));
     for (number, stage) in recipe.stages.iter().enumerate() {
         found.extend(stages(stage).into_iter().map(|stage| with(&|r| r.stages[number].clone_from(&stage))));
     }
@@ -64,6 +66,7 @@ fn extents(recipe: &Recipe) -> Vec<Recipe> {
             for tensor in all_tensors(&mut changed) {
                 tensor.shape.iter_mut().filter(|found| **found == extent).for_each(|found| *found = less);
             }
+            changed.unknown.iter_mut().filter(|found| **found == extent).for_each(|found| *found = less);
             found.push(changed);
         }
     }

@@ -20,7 +20,7 @@ fn draw_of(number: u64, config: &Config) -> ProgramCase {
 
 /// Why a program has no meaning, with definedness and races watched.
 fn fault(program: &Program) -> Option<String> {
-    let mut arguments = arguments(&program.func, program.seed).unwrap();
+    let mut arguments = arguments(&program.func, &program.symbols, program.seed).unwrap();
     let how = How { threads: 1, observers: Observers { defined: true, race: true }, ..How::default() };
     let valid = tilewright_ir::validate(&program.func).unwrap();
     tilewright_interp::run(valid, &mut arguments, &how).err().map(|error| error.to_string())
@@ -60,7 +60,7 @@ fn groups_share_elements_and_mean_something_in_order() {
     for number in 0..200 {
         let case = draw_of(number, &config);
         let program = case.build().unwrap();
-        let mut arguments = arguments(&program.func, program.seed).unwrap();
+        let mut arguments = arguments(&program.func, &program.symbols, program.seed).unwrap();
         let how = How { threads: 1, ..How::default() };
         let valid = tilewright_ir::validate(&program.func).unwrap();
         tilewright_interp::run(valid, &mut arguments, &how).unwrap();
@@ -100,4 +100,18 @@ fn recipes_are_written_and_read() {
         let text = serde_json::to_string(&case).unwrap();
         assert_eq!(serde_json::from_str::<ProgramCase>(&text).unwrap(), case, "{text}");
     }
+}
+
+#[test]
+fn programs_that_do_not_know_their_extents_are_valid_and_run() {
+    let mut config = Config::default();
+    config.program.symbolic_percent = 100;
+    let mut n_symbolic = 0;
+    for number in 0..200 {
+        let program = draw_of(number, &config).build().unwrap();
+        assert_eq!(program.func.symbols().len(), program.symbols.len());
+        n_symbolic += u32::from(!program.symbols.is_empty());
+        assert_eq!(fault(&program), None, "{number}");
+    }
+    assert!(n_symbolic > 180, "{n_symbolic}");
 }

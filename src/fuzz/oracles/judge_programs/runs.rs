@@ -1,13 +1,15 @@
 //! What runs say of two programs, or of one.
 
 use tilewright_interp::{Arguments, Config as Interp, Observers, Order, RunError, TrapKind, run};
-use tilewright_ir::{Evidence, PrimFunc, validate};
+use tilewright_ir::{Bindings, Evidence, PrimFunc, validate};
 
 use crate::fuzz::chain::{Blank, Link, differences, is_written};
-use crate::fuzz::inputs::arguments;
+use crate::fuzz::inputs::{arguments, extents};
 
 /// Iterations of a run, at most.
 const FUEL: u64 = 1 << 18;
+/// Elements of an argument, at most.
+const ELEMENTS: u64 = 1 << 18;
 
 /// What came of running two programs.
 #[derive(Debug)]
@@ -27,9 +29,18 @@ fn interp(order: Order, race: bool) -> Interp {
     Interp { threads: 1, fuel: Some(FUEL), observers, order, max_bytes: 1 << 26 }
 }
 
+/// Whether the arguments are of a size that can be run.
+fn fits(func: &PrimFunc, symbols: &Bindings) -> bool {
+    let size = |buffer| extents(buffer, symbols).ok()?.iter().try_fold(1u64, |size, extent| size.checked_mul(*extent));
+    func.buffer_map.iter().all(|(_, buffer)| size(buffer).is_some_and(|size| size <= ELEMENTS))
+}
+
 /// Runs both: in order and watching for races, then other values in another order.
-pub(super) fn both(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence, seed: u64) -> Seen {
-    let first = Link::first(before.clone());
+pub(super) fn both(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence, symbols: &Bindings, seed: u64) -> Seen {
+    if [before, after].into_iter().any(|func| !fits(func, symbols)) {
+        return Seen::Nothing;
+    }
+    let first = Link::first(before.clone(), symbols.clone());
     let second = match first.then("after", after.clone(), evidence) {
         Ok(second) => second,
         Err(why) => return Seen::NoPlace(why),
@@ -48,7 +59,7 @@ pub(super) fn both(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence, see
 }
 
 fn once(first: &Link, second: &Link, how: &Interp, seed: u64) -> Seen {
-    let Ok(inputs) = arguments(&first.func, seed) else { return Seen::Nothing };
+    let Ok(inputs) = arguments(&first.func, &first.symbols, seed) else { return Seen::Nothing };
     let is_written = is_written(&first.func);
     let mut left = inputs.clone();
     if first.run(&mut left, how).is_err() {
@@ -81,8 +92,8 @@ pub(super) struct Trapped {
 
 /// Runs a program by itself, watching for races or not: none if it cannot be run here, else the trap, if there was one.
 #[expect(clippy::option_option, reason = "nothing known, no trap, a trap")]
-pub(super) fn alone(func: &PrimFunc, watched: bool) -> Option<Option<Trapped>> {
-    let mut inputs: Arguments = arguments(func, 1).ok()?;
+pub(super) fn alone(func: &PrimFunc, symbols: &Bindings, watched: bool) -> Option<Option<Trapped>> {
+    let mut inputs: Arguments = arguments(func, symbols, 1).ok()?;
     match run(validate(func).ok()?, &mut inputs, &interp(Order::Program, watched)) {
         Ok(_) => Some(None),
         Err(RunError::Trap(trap)) if trap.kind == TrapKind::FuelExhausted => None,

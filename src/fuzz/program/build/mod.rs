@@ -3,11 +3,14 @@
 
 mod index;
 mod nest;
+mod symbols;
 mod tensors;
 mod value;
 
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{AxisSeparators, Buffer, Expr, For, FuncAttrs, PrimFunc, ScalarType, Scope, Stmt, StmtKind, Var};
+use tilewright_ir::{
+    AxisSeparators, Bindings, Buffer, Expr, For, FuncAttrs, PrimFunc, ScalarType, Scope, Stmt, StmtKind, Var,
+};
 
 use self::nest::{GROUP, Loops, Part};
 use self::tensors::{Made, made};
@@ -17,8 +20,8 @@ use super::recipe::{Binary, Keep, Kind, Loop, Recipe, Reduce, ReduceOp, Stage, V
 /// Most iterations of a nest.
 const ITERATIONS: i64 = 1 << 14;
 
-/// The function.
-pub(super) fn func(recipe: &Recipe) -> PrimFunc {
+/// The function, and the values of the extents that it does not know.
+pub(super) fn func(recipe: &Recipe) -> (PrimFunc, Bindings) {
     let mut attrs = FuncAttrs::default();
     let mut params = Vec::new();
     let mut buffer_map = Vec::new();
@@ -56,7 +59,11 @@ pub(super) fn func(recipe: &Recipe) -> PrimFunc {
     for buffer in allocated.into_iter().rev() {
         body = Stmt::new(StmtKind::Allocate { buffer, body: Box::new(body) });
     }
-    PrimFunc { name: "main".into(), params, buffer_map, attrs, body }
+    symbols::unknown(
+        &PrimFunc { name: "main".into(), params, buffer_map, attrs, body },
+        &recipe.unknown,
+        recipe.premise,
+    )
 }
 
 struct Builder<'a> {
