@@ -1,11 +1,13 @@
 //! Extents that a program does not know: names in place of numbers, wherever such a number is an extent, or where it is in
-//! an index or a condition; products of extents become products of names. With the values that the names have, the program means what it meant.
+//! an index or a condition; products of extents become products of names. With the values that the names have, the program
+//! means what it meant.
 
 use std::convert::Infallible;
 
-use crate::fuzz::program::recipe::Premise;
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, ForKind, PrimFunc, ScalarType, Stmt, StmtKind, Var};
+
+use crate::fuzz::program::recipe::Premise;
 
 /// The function with those extents unknown that a parameter's shape tells, and their values. An extent that has to be known,
 /// such as that of a loop over lanes, stays as it is.
