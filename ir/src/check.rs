@@ -72,8 +72,13 @@ impl Checker {
                 self.report("duplicate-parameter", format!("parameter `{param}` appears twice"));
             }
         }
-        for (param, buffer) in &func.buffer_map {
+        for (position, (param, buffer)) in func.buffer_map.iter().enumerate() {
             self.span = buffer.span;
+            if let Some((_, first)) = func.buffer_map[..position].iter().find(|(known, _)| known == param) {
+                let message =
+                    format!("parameter `{param}` is the buffer `{first}` already, and cannot be `{buffer}` too");
+                self.report("matched-twice", message);
+            }
             if !func.params.contains(param) {
                 self.report("unknown-parameter", format!("`{param}` in the buffer map is no parameter"));
             }

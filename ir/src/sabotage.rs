@@ -79,6 +79,8 @@ faults! {
     fault NegationLosesEquality "negation-loses-equality" Passes "the opposite of < is >";
     fault CompareDecidesEarly "compare-decides-early" Passes "x < y is taken for true where x <= y";
     fault IntervalTwoCorners "interval-two-corners" Passes "the interval of a product looks at two of its four corners";
+    fault SymbolIsFour "symbol-is-four" Passes "an extent that is not known is taken for at least 4";
+    fault LayoutLosesExtent "layout-loses-extent" Passes "a layout may be one after which no argument tells an extent that is needed";
     fault ShapeForgetsLast "shape-forgets-last" Passes "the extent of an axis is its largest index where a search finds that";
     fault PaddingNotDeclared "padding-not-declared" Passes "apply_buffer_transforms does not say which axes are padded";
     fault TileSkipsSplit "tile-skips-split" Passes "a tiled dimension of up to two tiles is taken for one tile";

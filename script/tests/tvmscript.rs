@@ -96,3 +96,18 @@ fn bad_programs_are_refused_with_place_and_hint() {
         assert!(found.iter().all(|error| !error.labels.is_empty() && error.help.is_some()), "{found:?}");
     }
 }
+
+#[test]
+fn a_parameter_is_one_buffer() {
+    let source = "@T.prim_func\ndef f(a: T.handle):\n    A = T.match_buffer(a, (4,))\n    B = T.match_buffer(a, (2, 2))\n    B[0, 0] = A[0]\n";
+    let found = read_module(source).unwrap_err();
+    assert_eq!(
+        (found[0].code, found[0].message.as_str()),
+        ("matched-twice", "parameter `a` is the buffer `A` already")
+    );
+    assert!(
+        found[0].help.as_ref().is_some_and(|help| help.contains("B = T.decl_buffer(..., data=A.data)")),
+        "{found:?}"
+    );
+    round_trip(&source.replace("T.match_buffer(a, (2, 2))", "T.decl_buffer((2, 2), data=A.data)"));
+}

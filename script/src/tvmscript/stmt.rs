@@ -36,7 +36,8 @@ impl<'a> Reader<'a> {
                 && let ast::Expr::Call(call) = &*assign.value
                 && self.callee(&call.func) == Some("match_buffer")
             {
-                matched.extend(self.match_buffer(assign, call, params));
+                let found = self.match_buffer(assign, call, params, &matched);
+                matched.extend(found);
             } else {
                 rest.push(stmt);
             }
@@ -72,6 +73,7 @@ impl<'a> Reader<'a> {
         assign: &'a ast::StmtAssign,
         call: &'a ast::ExprCall,
         params: &mut [Var],
+        matched: &[(Var, Buffer)],
     ) -> Option<(Var, Buffer)> {
         let names: Vec<_> = std::iter::once("param").chain(PARAMS.iter().copied()).collect();
         let args = self.args(call, "match_buffer", &names, 2)?;
@@ -88,6 +90,11 @@ impl<'a> Reader<'a> {
             let message = format!("`{}` is no parameter of the type handle", param.id);
             return self.error("match-buffer", param.range(), message, help);
         };
+        if let Some((_, first)) = matched.iter().find(|(known, _)| *known == var) {
+            let message = format!("parameter `{}` is the buffer `{first}` already", param.id);
+            let help = format!("for another view of it, write `{} = T.decl_buffer(..., data={first}.data)`", target.id);
+            return self.error("matched-twice", param.range(), message, help);
+        }
         let buffer = self.declare(&target.id, &Declaration::new(&args, 1), assign.range(), true)?;
         // The printer calls the handle of `A` by the name `var_A` where `A` is taken by the buffer.
         let mut handle = var.clone();
