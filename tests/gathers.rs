@@ -174,3 +174,19 @@ fn values_that_wrap_are_the_same_polynomial() {
         &[&of(&cast("6 - i")), &of(&format!("not {}", cast("i")))],
     );
 }
+
+#[test]
+fn what_is_read_in_one_case_is_not_read_in_the_other() {
+    let program = |index: &str| format!("for i, j in T.grid(5, 3):\n        B[i, j] = A[i, T.floormod({index}, 7)]");
+    let chosen = |case: &str| program(&format!("T.if_then_else({case}, I[i, j] - I[i, j], 0)"));
+    let wrong = ["2 <= i", "i < 3", "True", "I[i, j] < 2", "i < 2 or j == 1"].map(chosen);
+    only(GATHER, &chosen("i < 2"), &chosen("not 2 <= i"), &wrong.each_ref().map(String::as_str));
+    // Two cases, one of which memory decides: in either order the same is read.
+    let twice =
+        |a: &str, b: &str| program(&format!("T.if_then_else({a}, T.if_then_else({b}, I[i, j] - I[i, j], 3), 3)"));
+    let wrong = [twice("I[i, 0] < 3", "i >= 2"), twice("I[i, 0] < 4", "i < 2"), twice("i < 2", "I[i, 1] < 3")];
+    let wrong = wrong.each_ref().map(String::as_str);
+    for right in [twice("I[i, 0] < 3", "1 >= i"), twice("i < 2", "I[i, 0] < 3")] {
+        only(GATHER, &twice("I[i, 0] < 3", "i < 2"), &right, &wrong);
+    }
+}

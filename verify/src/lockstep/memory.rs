@@ -7,10 +7,11 @@
 use std::convert::Infallible;
 
 use tilewright_ir::visit::Rewrite;
-use tilewright_ir::{Bindings, Buffer, Expr};
+use tilewright_ir::{Bindings, Buffer, Expr, UnaryOp};
 
-use super::{GoalKind, Lockstep};
+use super::{GoalKind, Lockstep, reads};
 use crate::concrete::tuple;
+use crate::path::Step;
 use crate::sample;
 
 /// Samples on which two loads are compared.
@@ -21,7 +22,7 @@ impl Lockstep<'_> {
     /// what is read may hold nothing.
     pub(super) fn in_old_memory(&mut self, old: &[Expr], new: &[Expr]) -> Vec<Expr> {
         let before = loads(old);
-        let mut rewrite = InOldMemory { walk: self, before: &before, is_chosen: false };
+        let mut rewrite = InOldMemory { walk: self, before: &before, choices: Vec::new() };
         new.iter().map(|expr| rewrite.expr(expr).unwrap_or_else(|never| match never {})).collect()
     }
 
@@ -51,18 +52,32 @@ impl Lockstep<'_> {
     }
 }
 
-/// All loads in expressions, and whether a condition decides if they are made.
-fn loads(exprs: &[Expr]) -> Vec<(Expr, bool)> {
-    fn collect(expr: &Expr, is_chosen: bool, found: &mut Vec<(Expr, bool)>) {
-        found.extend(matches!(expr, Expr::Load { .. }).then(|| (expr.clone(), is_chosen)));
-        for (number, child) in expr.children().into_iter().enumerate() {
-            let is_branch = matches!(expr, Expr::IfThenElse(..)) && number > 0;
-            collect(child, is_chosen || is_branch, found);
+/// A condition of a conditional that is evaluated lazily, and how it comes out.
+type Choice = (Expr, bool);
+
+/// A load, and what has to come out how for it to be made.
+struct Read {
+    load: Expr,
+    choices: Vec<Choice>,
+}
+
+/// All loads in expressions.
+fn loads(exprs: &[Expr]) -> Vec<Read> {
+    fn collect(expr: &Expr, choices: &[Choice], found: &mut Vec<Read>) {
+        if matches!(expr, Expr::Load { .. }) {
+            found.push(Read { load: expr.clone(), choices: choices.to_vec() });
         }
+        if let Expr::IfThenElse(cond, then, otherwise) = expr {
+            let with = |holds| [choices, &[(Expr::clone(cond), holds)]].concat();
+            collect(cond, choices, found);
+            collect(then, &with(true), found);
+            return collect(otherwise, &with(false), found);
+        }
+        expr.children().into_iter().for_each(|child| collect(child, choices, found));
     }
     let mut found = Vec::new();
     for expr in exprs {
-        collect(expr, false, &mut found);
+        collect(expr, &[], &mut found);
     }
     found
 }
@@ -70,37 +85,71 @@ fn loads(exprs: &[Expr]) -> Vec<(Expr, bool)> {
 /// Puts a load before in the place of each load after.
 struct InOldMemory<'w, 'l> {
     walk: &'w mut Lockstep<'l>,
-    before: &'w [(Expr, bool)],
-    /// Whether a condition decides if this is evaluated.
-    is_chosen: bool,
+    before: &'w [Read],
+    /// What has come out how where the walk is, in old memory.
+    choices: Vec<Choice>,
 }
 
 impl InOldMemory<'_, '_> {
     fn load(&mut self, buffer: &Buffer, indices: &[Expr], load: &Expr) -> Expr {
-        // What is read in one case only may hold nothing in the others.
-        let read = self.before.iter().filter(|(_, is_chosen)| self.is_chosen || !is_chosen).map(|(old, _)| old);
-        let relation = self.walk.relation;
-        if !relation.by_after.contains_key(buffer) && read.clone().any(|old| old == load) {
+        let (relation, before) = (self.walk.relation, self.before);
+        let is_moved = relation.by_after.contains_key(buffer);
+        if !is_moved && before.iter().any(|read| read.load == *load && self.unmet(read).next().is_none()) {
             return load.clone();
         }
-        let candidates: Vec<(&Buffer, &[Expr], &Expr)> = read
-            .filter_map(|old| match old {
-                Expr::Load { buffer: x, indices: i } => {
-                    relation.image(x, buffer, i).filter(|_| old.dtype() == load.dtype()).map(|_| (x, i.as_slice(), old))
-                }
-                _ => None,
-            })
-            .collect();
         let samples = self.walk.path.samples(TRIED);
-        let found = candidates.into_iter().find(|(.., old)| self.walk.seems_same(old, load, &samples));
-        let Some((x, i, old)) = found else {
+        let corresponds = |read: &&Read| match &read.load {
+            Expr::Load { buffer: x, indices: i } => {
+                relation.image(x, buffer, i).is_some() && read.load.dtype() == load.dtype()
+            }
+            _ => false,
+        };
+        let seems = |read: &&Read| self.seems_made(read, &samples) && self.walk.seems_same(&read.load, load, &samples);
+        let found = before.iter().filter(corresponds).find(seems);
+        let Some((Expr::Load { buffer: x, indices: i }, read)) = found.map(|read| (&read.load, read)) else {
             self.walk.stuck(format!("`{load}` is read after, and nothing like it before"));
             return load.clone();
         };
         let outer = std::mem::replace(&mut self.walk.is_guess, true);
+        self.made(read);
         self.walk.access(x, i, buffer, indices);
         self.walk.is_guess = outer;
-        old.clone()
+        read.load.clone()
+    }
+
+    /// What a load before waits for, unless it is known to have come out like that.
+    fn unmet<'r>(&self, read: &'r Read) -> impl Iterator<Item = &'r Choice> {
+        read.choices.iter().filter(|choice| !self.choices.contains(choice))
+    }
+
+    /// Whether a load before is made where the walk is, as far as samples say: what is read in one case only may hold nothing
+    /// in the others. What memory decides is not said by samples.
+    fn seems_made(&self, read: &Read, samples: &[Bindings]) -> bool {
+        let comes_out = |(cond, holds): &Choice, bindings: &Bindings| {
+            cond.eval_index(bindings).is_ok_and(|value| (value != 0) == *holds)
+        };
+        let is_here =
+            |bindings: &&Bindings| self.choices.iter().all(|choice| reads(&choice.0) || comes_out(choice, bindings));
+        let is_made = |choice: &Choice| samples.iter().filter(is_here).all(|bindings| comes_out(choice, bindings));
+        self.unmet(read).all(|choice| !reads(&choice.0) && is_made(choice))
+    }
+
+    /// That a load before is made where the walk is.
+    fn made(&mut self, read: &Read) {
+        let unmet: Vec<Choice> = self.unmet(read).cloned().collect();
+        let depth = self.walk.path.steps.len();
+        if !unmet.is_empty() {
+            for (cond, holds) in self.choices.iter().filter(|(cond, _)| cond.dtype().is_scalar()) {
+                self.walk.premise(cond, *holds);
+                self.walk.path.steps.push(Step::Guard(cond.clone(), *holds));
+            }
+        }
+        for (cond, holds) in unmet {
+            self.walk.fits([&cond]);
+            let goal = if holds { cond } else { Expr::unary(UnaryOp::Not, cond) };
+            self.walk.goal("simulation", GoalKind::Holds(goal));
+        }
+        self.walk.path.steps.truncate(depth);
     }
 }
 
@@ -112,10 +161,13 @@ impl Rewrite for InOldMemory<'_, '_> {
             Expr::Load { buffer, indices } => Ok(self.load(buffer, indices, expr)),
             Expr::IfThenElse(cond, then, otherwise) => {
                 let cond = self.expr(cond)?;
-                let outer = std::mem::replace(&mut self.is_chosen, true);
-                let branches = (self.expr(then)?, self.expr(otherwise)?);
-                self.is_chosen = outer;
-                Ok(Expr::IfThenElse(cond.into(), branches.0.into(), branches.1.into()))
+                self.choices.push((cond.clone(), true));
+                let then = self.expr(then)?;
+                self.choices.pop();
+                self.choices.push((cond.clone(), false));
+                let otherwise = self.expr(otherwise)?;
+                self.choices.pop();
+                Ok(Expr::IfThenElse(cond.into(), then.into(), otherwise.into()))
             }
             _ => self.expr_children(expr),
         }
