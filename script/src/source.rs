@@ -32,6 +32,15 @@ pub(crate) fn parse_expression(source: &str) -> Result<Expr, Vec<Diagnostic>> {
     }
 }
 
+/// Whether a text is a name in Python and nothing else: `is` and `True` are none.
+///
+/// ```
+/// assert!(tilewright_script::is_name("conv2d") && !tilewright_script::is_name("is"));
+/// ```
+pub fn is_name(text: &str) -> bool {
+    matches!(parse_expression(text), Ok(Expr::Name(name)) if *name.id == *text)
+}
+
 /// The place of a syntax node.
 pub(crate) fn span(range: TextRange) -> Span {
     Span::new(range.start().to_u32(), range.end().to_u32())

@@ -238,13 +238,24 @@ fn name_of(args: &mut Args<'_>, default: &str) -> Eval<(String, bool)> {
 }
 
 /// Names of buffers and functions are printed as identifiers; TVM's dots are allowed.
-pub(super) fn check_name(name: &str, span: Span) -> Eval<()> {
+fn check_name(name: &str, span: Span) -> Eval<()> {
     let letter = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
     if !name.is_empty() && name.chars().all(letter) && !name.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         return Ok(());
     }
     Err(Diagnostic::error("name", Some(span), format!("`{name}` is no name"))
         .with_help("names are letters, digits and underscores, not starting with a digit"))
+}
+
+/// The name of a function, as it is printed.
+pub(super) fn function_name(name: &str, span: Span) -> Eval<String> {
+    check_name(name, span)?;
+    let name = name.replace('.', "_");
+    if tilewright_script::is_name(&name) {
+        return Ok(name);
+    }
+    Err(Diagnostic::error("name", Some(span), format!("`{name}` is a word of Python's, and names no function"))
+        .with_help("call it something else: what is lowered is printed as TVMScript"))
 }
 
 /// Names of the indices that a function of `rank` indices takes: its parameters, `*i` giving `i0`, `i1` and so on.

@@ -6,7 +6,7 @@ use tilewright_ir::{Diagnostic, Span};
 use tilewright_script::te::{Program, StmtKind};
 
 use super::args::Args;
-use super::builtins::check_name;
+use super::builtins::function_name;
 use super::eval::Interp;
 use super::lower::{self, Lowered, Param, Request};
 use super::value::{Closure, Eval, TensorKind, Value, to_items, to_str, wrong_kind};
@@ -223,8 +223,7 @@ impl<'a> Interp<'a> {
         let name = match name {
             Some((value, span)) => {
                 let name = to_str(&value, span)?;
-                check_name(&name, span)?;
-                name.to_string()
+                function_name(&name, span)?
             }
             None => self.function_name().unwrap_or_else(|| "main".to_owned()),
         };

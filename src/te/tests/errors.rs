@@ -61,6 +61,7 @@ fn impossible_schedules_are_errors_at_their_place() {
         ("tvm.lower(s, [B])", "parameters", "tvm.lower(s, [B])"),
         ("tvm.lower(s, [A, A, B])", "parameters", "[A, A, B]"),
         ("tvm.lower(s, [A, B], name='a b')", "name", "name='a b'"),
+        ("tvm.lower(s, [A, B], name='is')", "name", "name='is'"),
     ];
     for (rest, code, place) in cases {
         assert_eq!(fault(&scheduled(rest)), (code, place.to_owned()), "{rest}");
