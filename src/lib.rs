@@ -8,18 +8,13 @@
 //!
 //! The language is `tilewright-ir`, the judge `tilewright-verify`, the reference `tilewright-interp`.
 
-pub mod algebra;
 pub mod certificate;
 pub mod cli;
-pub mod codegen;
-pub mod formats;
 pub mod fuzz;
-pub mod graph;
-pub mod harness;
-pub mod layouts;
-pub mod passes;
 pub mod pipeline;
-pub mod planner;
 pub mod report;
-pub mod runtime;
-pub mod te;
+
+pub use tilewright_algebra as algebra;
+pub use tilewright_algebra::layouts;
+pub use tilewright_compiler::{codegen, formats, harness, passes, te};
+pub use tilewright_memory::{graph, planner, runtime};
