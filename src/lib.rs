@@ -16,6 +16,7 @@ pub mod formats;
 pub mod fuzz;
 pub mod graph;
 pub mod harness;
+mod json;
 pub mod layouts;
 pub mod passes;
 pub mod pipeline;
