@@ -11,6 +11,7 @@
 pub mod certificate;
 pub mod cli;
 pub mod fuzz;
+mod json;
 pub mod pipeline;
 pub mod report;
 

@@ -2,32 +2,26 @@
 //!
 //! ```text
 //! text ── read ──> Program ── lower ──> stages [lowered, after apply_buffer_transforms, after flatten_buffer, ...]
-//!                                       and a row for each step with its obligations
+//!                                       and a StepOutcome for each step with its reports
 //! ```
 //!
 //! A step goes on only if the judge proved it, or if what is not proved is undecided and was allowed. Steps after one
-//! that was refused are rows too: skipped, with the reason.
+//! that was refused have an outcome too: blocked, with the reason. [`outcome`] is what a run found, as data.
 
 pub mod engines;
 pub mod limits;
+pub mod outcome;
 pub mod pair;
 pub mod races;
 
 use std::time::{Duration, Instant};
 
-use tilewright_ir::{
-    Buffer, BufferChange, Definition, Diagnostic, Evidence, LoweringEvidence, Module, PrimFunc, TextureLimits, validate,
-};
-use tilewright_verify::{Config, Judge};
+use tilewright_ir::{Definition, Diagnostic, Evidence, LoweringEvidence, Module, PrimFunc, TextureLimits, validate};
+use tilewright_verify::{Config, Judge, Report};
 
 use crate::passes::{self, Pass};
-use crate::report::check::{CheckReport, FileReport, PassRow, Setting};
-use crate::report::diagnostic::DiagnosticRow;
-use crate::report::{BufferRow, Dim, ObligationRow, Source, Verdict};
 use crate::te;
-
-/// The pass after which a buffer has its flat shape.
-const FLATTEN: &str = "flatten_buffer";
+use outcome::{Blocked, BufferOutcome, CheckOutcome, FunctionOutcome, Setting, StepOutcome, Summary};
 
 /// What a run is given.
 #[derive(Clone, Debug)]
@@ -67,7 +61,7 @@ impl Options {
         Ok(if self.record { judge.recording() } else { judge })
     }
 
-    /// What a report says of the run.
+    /// What the outcome says of the run.
     pub fn setting(&self, solver: String) -> Setting {
         Setting { solver, seed: self.seed, allow_unknown: self.allow_unknown }
     }
@@ -112,10 +106,10 @@ pub struct Stage {
 pub struct Lowering {
     /// The program after each step that went through, the first as it came in.
     pub stages: Vec<Stage>,
-    /// A row for each step, those skipped included.
-    pub steps: Vec<PassRow>,
-    /// Whether every step went through.
-    pub complete: bool,
+    /// The outcome of each step, of those that did not run, too.
+    pub steps: Vec<StepOutcome>,
+    /// Why the later steps did not run; none if every step went through.
+    pub stopped: Option<Blocked>,
 }
 
 /// Called before each step with the function's name and the step's.
@@ -194,7 +188,7 @@ fn from_te(lowered: Vec<te::Lowered>) -> Programs {
     read
 }
 
-/// Why a check has no report.
+/// Why a check has no outcome.
 #[derive(Clone, Debug)]
 pub enum Fault {
     /// All that is wrong with the input.
@@ -205,44 +199,31 @@ pub enum Fault {
 
 impl From<Vec<Diagnostic>> for Fault {
     fn from(diagnostics: Vec<Diagnostic>) -> Self {
-        match diagnostics.iter().find(|diagnostic| diagnostic.code == "internal") {
-            Some(internal) => Self::Internal(internal.message.clone()),
-            None => Self::Input(diagnostics),
-        }
+        Self::Input(diagnostics)
     }
-}
-
-/// The report of a file, and what should be known of its text.
-#[derive(Clone, Debug)]
-pub struct Checked {
-    /// The report.
-    pub report: FileReport,
-    /// What should be known of the text; the report has it too.
-    pub warnings: Vec<Diagnostic>,
 }
 
 /// The main job on one text.
 ///
 /// # Errors
-/// Bad input, or a fault of the machine. That something is refuted is no error: the report says so.
-pub fn check(source: &Source, options: &Options, observe: &mut Observer<'_>) -> Result<Checked, Fault> {
-    let Programs { mut programs, warnings } = read(&source.text, options.function.as_deref())?;
+/// Bad input, or a fault of the machine. That something is refuted is no error: the outcome says so.
+pub fn check(text: &str, options: &Options, observe: &mut Observer<'_>) -> Result<CheckOutcome, Fault> {
+    let Programs { mut programs, warnings } = read(text, options.function.as_deref())?;
     known_symbols(&programs, &options.shapes)?;
     let internal = |error: tilewright_verify::solver::SolverError| Fault::Internal(error.to_string());
     let solver = format!("Z3 {}", tilewright_verify::solver::z3_version().map_err(internal)?);
     let judge = options.judge().map_err(internal)?;
-    let mut report = FileReport::empty(source, options.setting(solver));
-    report.warnings = warnings.iter().map(|warning| DiagnosticRow::new(source, warning)).collect();
+    let mut outcome = CheckOutcome { warnings, ..CheckOutcome::new(options.setting(solver)) };
     for program in &mut programs {
         let limits = limits::set(program, options.limits, &options.device);
         let lowering = lower(program, &judge, options.allow_unknown, observe);
-        let lowering = lowering.map_err(|found| limits::explained(limits.as_ref(), found))?;
-        let mut row = CheckReport::of_lowering(&program.func.name, &lowering);
-        row.texture_limits = limits;
-        engines::run(program, &lowering, options, observe, &mut row)?;
-        report.functions.push(row);
+        let lowering = lowering.map_err(|fault| limits::explained(limits.as_ref(), fault))?;
+        let mut function = FunctionOutcome::of_lowering(&program.func.name, &lowering);
+        function.texture_limits = limits;
+        function.run = engines::run(program, &lowering, options, observe)?;
+        outcome.functions.push(function);
     }
-    Ok(Checked { report, warnings })
+    Ok(outcome)
 }
 
 /// Every extent that was given a value has to be one of some function.
@@ -270,13 +251,14 @@ pub fn known_symbols(programs: &[Program], shapes: &[(String, i64)]) -> Result<(
 /// Runs every pass on a program and proves every step.
 ///
 /// # Errors
-/// A pass refuses the program, for example because the separators of two layouts contradict each other.
+/// A pass refuses the program, for example because the separators of two layouts contradict each other; or it makes a
+/// malformed one, which is a fault of the pass.
 pub fn lower(
     program: &Program,
     judge: &Judge,
     allow_unknown: bool,
     observe: &mut Observer<'_>,
-) -> Result<Lowering, Vec<Diagnostic>> {
+) -> Result<Lowering, Fault> {
     let name = &program.func.name;
     let first = if program.definition.is_some() { "lower" } else { "input" };
     observe(name, first);
@@ -292,25 +274,31 @@ pub fn lower(
     // The judge takes on the races of what was lowered here; a function as it was read is looked at on its own.
     let race = program.definition.is_none().then(|| races::check(&program.func, judge)).flatten();
     let stage = Stage { name: first.to_owned(), func: program.func.clone(), evidence: None };
-    let mut lowering = Lowering { stages: vec![stage], steps: Vec::new(), complete: true };
-    lowering.finish(first, start, rows(reports).chain(race).collect(), allow_unknown);
+    let mut lowering = Lowering { stages: vec![stage], steps: Vec::new(), stopped: None };
+    lowering.finish(first, start, reports.into_iter().chain(race).collect(), allow_unknown);
     let in_pipeline = |pass: &&Pass| passes::DEFAULT_PIPELINE.contains(&pass.name) && (pass.wanted)(&program.func);
     for pass in passes::PASSES.iter().filter(in_pipeline) {
-        if lowering.complete {
+        if let Some(blocked) = lowering.stopped.clone() {
+            let (name, blocked) = (pass.name.to_owned(), Some(blocked));
+            lowering.steps.push(StepOutcome { name, ms: 0.0, reports: Vec::new(), blocked });
+        } else {
             observe(name, pass.name);
             lowering.run(pass, judge, allow_unknown)?;
-        } else {
-            lowering.skip(pass.name);
         }
     }
     Ok(lowering)
 }
 
 impl Lowering {
-    /// The worst of its steps; skipped if there was nothing to prove at all.
-    pub fn verdict(&self) -> Verdict {
-        let empty = self.steps.iter().all(|step| step.obligations.is_empty()).then_some(Verdict::Skipped);
-        Verdict::worst(self.steps.iter().map(PassRow::verdict).chain(empty))
+    /// The worst of its steps; `Skipped` if there was nothing to prove at all.
+    pub fn summary(&self) -> Summary {
+        let empty = self.steps.iter().all(|step| step.reports.is_empty()).then_some(Summary::Skipped);
+        Summary::worst(self.steps.iter().map(StepOutcome::summary).chain(empty))
+    }
+
+    /// Whether every step went through.
+    pub fn is_complete(&self) -> bool {
+        self.stopped.is_none()
     }
 
     /// The program after the last step that went through.
@@ -319,82 +307,47 @@ impl Lowering {
     }
 
     /// Runs a pass on the last stage and proves it.
-    fn run(&mut self, pass: &Pass, judge: &Judge, allow_unknown: bool) -> Result<(), Vec<Diagnostic>> {
+    fn run(&mut self, pass: &Pass, judge: &Judge, allow_unknown: bool) -> Result<(), Fault> {
         let start = Instant::now();
         let before = self.last().clone();
         let after = (pass.run)(&before)?;
         if let Err(faults) = validate(&after.func) {
             let what = faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-            let message = format!("internal: `{}` made a malformed program: {what}", pass.name);
-            return Err(vec![Diagnostic::error("internal", None, message)]);
+            return Err(Fault::Internal(format!("internal: `{}` made a malformed program: {what}", pass.name)));
         }
         let reports = judge.check_pass(&before, &after.func, &after.evidence);
-        self.finish(pass.name, start, rows(reports).collect(), allow_unknown);
-        if self.complete {
+        self.finish(pass.name, start, reports, allow_unknown);
+        if self.is_complete() {
             let evidence = Some(after.evidence);
             self.stages.push(Stage { name: pass.name.to_owned(), func: after.func, evidence });
         }
         Ok(())
     }
 
-    fn finish(&mut self, name: &str, start: Instant, obligations: Vec<ObligationRow>, allow_unknown: bool) {
+    fn finish(&mut self, name: &str, start: Instant, reports: Vec<Report>, allow_unknown: bool) {
         let ms = start.elapsed().as_secs_f64() * 1e3;
-        let row = PassRow { name: name.to_owned(), ms, obligations, skipped: None };
-        self.complete = goes_on(row.verdict(), allow_unknown);
-        self.steps.push(row);
-    }
-
-    fn skip(&mut self, name: &str) {
-        let stopped = self.steps.iter().find(|row| row.verdict() != Verdict::Proved);
-        let reason =
-            stopped.map_or_else(String::new, |row| format!("not run, for {} is {}", row.name, row.verdict().word()));
-        self.steps.push(PassRow { name: name.to_owned(), ms: 0.0, obligations: Vec::new(), skipped: Some(reason) });
+        let step = StepOutcome { name: name.to_owned(), ms, reports, blocked: None };
+        let goes_on = goes_on(step.summary(), allow_unknown);
+        self.steps.push(step);
+        if !goes_on {
+            let unproved = self.steps.iter().find(|step| step.summary() != Summary::Proved);
+            self.stopped = unproved.map(|step| Blocked { by: step.name.clone(), summary: step.summary() });
+        }
     }
 
     /// The buffers of the first stage through all stages.
-    pub fn buffers(&self) -> Vec<BufferRow> {
+    pub fn buffers(&self) -> Vec<BufferOutcome> {
         let Some((first, later)) = self.stages.split_first() else { return Vec::new() };
         let declared = first.func.buffers();
-        declared.iter().map(|buffer| buffer_row(buffer, later)).collect()
+        declared.iter().map(|buffer| BufferOutcome::follow(buffer, later)).collect()
     }
-}
-
-fn rows(reports: Vec<tilewright_verify::Report>) -> impl Iterator<Item = ObligationRow> {
-    reports.into_iter().map(ObligationRow::from)
 }
 
 /// Whether a step with this verdict lets the next one run.
-fn goes_on(verdict: Verdict, allow_unknown: bool) -> bool {
-    match verdict {
-        Verdict::Proved => true,
-        Verdict::Skipped | Verdict::Vacuous | Verdict::Unknown => allow_unknown,
-        Verdict::Mismatch | Verdict::Refuted => false,
-    }
-}
-
-/// Follows a buffer through the claims of the passes.
-fn buffer_row(buffer: &Buffer, stages: &[Stage]) -> BufferRow {
-    let claims = stages.iter().filter_map(|stage| stage.evidence.as_ref()).flat_map(|evidence| &evidence.buffers);
-    let (mut physical, mut flat) = (buffer.clone(), None);
-    for claim in claims {
-        let current = flat.as_ref().unwrap_or(&physical);
-        if claim.before != *current {
-            continue;
-        }
-        match claim.change {
-            BufferChange::Flatten | BufferChange::Texture => flat = Some(claim.after.clone()),
-            BufferChange::Layout | BufferChange::Rename if flat.is_none() => physical = claim.after.clone(),
-            BufferChange::Layout | BufferChange::Rename => flat = Some(claim.after.clone()),
-        }
-    }
-    let flattened = stages.iter().any(|stage| stage.name == FLATTEN);
-    let flat = flat.or_else(|| flattened.then(|| physical.clone()));
-    BufferRow {
-        name: buffer.name.clone(),
-        dtype: buffer.dtype.to_string(),
-        logical_shape: Dim::shape(&buffer.shape),
-        physical_shape: Dim::shape(&physical.shape),
-        axis_separators: physical.axis_separators.positions().to_vec(),
-        flat_shape: flat.map(|buffer| Dim::shape(&buffer.shape)),
+fn goes_on(summary: Summary, allow_unknown: bool) -> bool {
+    match summary {
+        Summary::Proved => true,
+        Summary::Skipped | Summary::Vacuous | Summary::Unknown => allow_unknown,
+        Summary::Mismatch | Summary::Refuted => false,
     }
 }

@@ -1,4 +1,4 @@
-//! What is wrong with an input, as data: code, message, places, help. `src/report` renders it.
+//! What is wrong with an input, as data: code, message, places, help. `tilewright-script` renders it.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
 //! The text form of Tilewright: reads and prints TVMScript, reads the TE dialect into a syntax tree, reads and prints
-//! XLA's shapes and layouts.
+//! XLA's shapes and layouts. [`diagnostic`] renders what is wrong with a text beside the place that it is wrong in.
 //!
 //! ```
 //! let module = tilewright_script::read_module(r#"
@@ -15,6 +15,7 @@
 //! # Ok::<(), Vec<tilewright_ir::Diagnostic>>(())
 //! ```
 
+pub mod diagnostic;
 pub mod index_map;
 pub(crate) mod source;
 pub mod te;
@@ -22,6 +23,7 @@ pub mod tile_layout;
 pub mod tvmscript;
 pub mod xla;
 
+pub use diagnostic::{DiagnosticRenderer, Source};
 pub use index_map::{Symbols, read_condition, read_index_map, read_predicate, read_shape};
 pub use source::is_name;
 pub use tile_layout::{print_xla_layout, read_xla_layout};

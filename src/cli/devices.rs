@@ -9,7 +9,7 @@ use super::exit::ExitStatus;
 use super::failure::Failure;
 use super::options::Global;
 use super::printer::Printer;
-use crate::report::check::to_line;
+use crate::json::to_line;
 
 /// List the OpenCL devices and the solver
 #[derive(clap::Args, Debug)]

@@ -136,7 +136,7 @@ fn usage(error: &clap::Error, arguments: &[OsString]) -> ExitStatus {
     if option_value(arguments, "--format").as_deref() == Some("json") {
         let message = error.to_string();
         let first = message.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        let source = crate::report::Source { name: "<arguments>".into(), text: String::new() };
+        let source = tilewright_script::Source { name: "<arguments>".into(), text: String::new() };
         let diagnostic = Diagnostic::error("usage", None, first).with_help("run with --help for the usage");
         let report = crate::report::diagnostic::ErrorReport::new(&source, &[diagnostic], ExitStatus::Usage.code());
         let mut printer = Printer::plain(Format::Json);
@@ -184,7 +184,7 @@ fn pipeline_options(global: &Global, shapes: &options::Shapes, function: Option<
 }
 
 /// Why the pipeline gave no report, as a failure of the command.
-fn pipeline_failure(source: &crate::report::Source, fault: pipeline::Fault) -> Failure {
+fn pipeline_failure(source: &tilewright_script::Source, fault: pipeline::Fault) -> Failure {
     match fault {
         pipeline::Fault::Input(diagnostics) => Failure::input(source, diagnostics),
         pipeline::Fault::Internal(message) => Failure::Internal(message),

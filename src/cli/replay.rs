@@ -13,7 +13,7 @@ use crate::fuzz::campaign::link::{Launch, Link, Lost};
 use crate::fuzz::campaign::protocol::{Reply, Request};
 use crate::fuzz::finding::Finding;
 use crate::fuzz::oracle::{Failure as Wrong, Outcome};
-use crate::report::check::to_line;
+use crate::json::to_line;
 use crate::report::fuzz_text;
 
 /// Look at the cases of findings again, each in a process of its own

@@ -4,13 +4,12 @@
 use tilewright_interp::Config;
 
 use super::{DeviceChoice, Fault, Lowering, Observer, Options, Program};
-use crate::harness::engine::{Engine, EngineReport, Fault as EngineFault, Program as Staged, Status};
+use crate::harness::engine::{Engine, EngineOutcome, Fault as EngineFault, Program as Staged};
 use crate::harness::interpreter::Interpreter;
 use crate::harness::opencl::OpenCl;
-use crate::harness::stages::{self, Stage, run_chain};
-use crate::report::{CheckReport, EngineRow, EngineStatus};
+use crate::harness::stages::{self, ChainOutcome, Stage, run_chain};
 
-/// Runs what was lowered and adds what came of it to `report`.
+/// Runs every stage of what was lowered.
 ///
 /// # Errors
 /// Extents that make no sense, such as a tensor that does not fit the machine.
@@ -19,29 +18,28 @@ pub fn run(
     lowering: &Lowering,
     options: &Options,
     observe: &mut Observer<'_>,
-    report: &mut CheckReport,
-) -> Result<(), Fault> {
-    observe(&report.function, "engines");
+) -> Result<ChainOutcome, Fault> {
+    observe(&program.func.name, "engines");
     let stages = stages_of(program, lowering);
     let symbols = symbols_of(&stages, &options.shapes);
     let config = stages::Config { seed: options.seed, symbols, stumbling: false };
     let interpreter = Interpreter { config: Config { threads: options.threads, ..Config::default() } };
-    let opened = if lowering.complete { open(&options.device) } else { vec![Err(not_lowered(lowering))] };
+    let opened = match &lowering.stopped {
+        None => open(&options.device),
+        Some(blocked) => vec![Err(EngineFault::Skipped(blocked.to_string()))],
+    };
     let asked = options.device != DeviceChoice::None;
     let devices: Vec<Result<&dyn Engine, EngineFault>> = opened
         .iter()
         .filter(|_| asked)
         .map(|device| device.as_ref().map(|device| device as &dyn Engine).map_err(Clone::clone))
         .collect();
-    let chain = run_chain(&stages, &config, &interpreter, &devices).map_err(|fault| Fault::Input(vec![fault]))?;
-    report.shapes = chain.symbols;
-    report.notes = chain.notes;
-    report.blame = chain.blame;
-    report.engines = chain.engines.into_iter().enumerate().map(|(position, line)| row(line, position == 0)).collect();
+    let run = run_chain(&stages, &config, &interpreter, &devices);
+    let mut run = run.map_err(|fault| Fault::Input(vec![fault]))?;
     if !asked {
-        report.engines.push(not_requested());
+        run.engines.push(EngineOutcome::not_requested("opencl"));
     }
-    Ok(())
+    Ok(run)
 }
 
 /// The definition, if there is one, and the program after each step.
@@ -86,54 +84,5 @@ pub(crate) fn open(choice: &DeviceChoice) -> Vec<Result<OpenCl, EngineFault>> {
             }
             found.iter().map(|info| OpenCl::open(Some(&info.index.to_string()))).collect()
         }
-    }
-}
-
-fn not_lowered(lowering: &Lowering) -> EngineFault {
-    let stopped = lowering.steps.iter().find_map(|step| step.skipped.clone());
-    EngineFault::Skipped(stopped.unwrap_or_else(|| "the program was not lowered to the end".into()))
-}
-
-fn not_requested() -> EngineRow {
-    EngineRow {
-        engine: "opencl".into(),
-        stage: None,
-        device: None,
-        status: EngineStatus::NotRequested,
-        compared: 0,
-        mismatches: 0,
-        max_ulp: 0,
-        ms: 0.0,
-        reason: Some("--device none".into()),
-    }
-}
-
-/// A line of the report; `reference` if it is the one that the others are compared with.
-fn row(line: EngineReport, reference: bool) -> EngineRow {
-    let first = line.first.map(|first| first.to_string());
-    let detail = Some(line.detail).filter(|detail| !detail.is_empty());
-    let mut reason = first.or(detail);
-    let absent = line.status == Status::Skipped && line.device.is_none() && line.engine == "opencl";
-    if absent && !reason.as_deref().unwrap_or_default().starts_with("not run") {
-        reason = reason.map(|reason| format!("{reason}; run with --device none to do without"));
-    }
-    let status = match line.status {
-        Status::Ok if reference => EngineStatus::Reference,
-        Status::Ok => EngineStatus::Agrees,
-        Status::Mismatch => EngineStatus::Mismatch,
-        Status::Trap => EngineStatus::Trap,
-        Status::Skipped => EngineStatus::Skipped,
-        Status::Error => EngineStatus::Failed,
-    };
-    EngineRow {
-        engine: line.engine,
-        stage: Some(line.stage),
-        device: line.device,
-        status,
-        compared: line.compared,
-        mismatches: line.mismatches,
-        max_ulp: line.max_ulp,
-        ms: line.ms,
-        reason,
     }
 }

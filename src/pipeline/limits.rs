@@ -1,35 +1,34 @@
 //! How large a texture may be, and who says so: the function, the command line, the device, or what OpenCL promises.
 
-use serde::Serialize;
 use tilewright_device::DeviceInfo;
-use tilewright_ir::{Diagnostic, Expr, PrimFunc, TextureLimits};
+use tilewright_ir::{Expr, PrimFunc, TextureLimits};
 
-use super::{DeviceChoice, Program};
+use super::{DeviceChoice, Fault, Program};
 
 /// The limits that a function is lowered and proved against.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LimitsRow {
-    /// Texels in a row, at most.
-    pub width: u64,
-    /// Rows, at most.
-    pub height: u64,
-    /// Who says so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChosenLimits {
+    /// The largest texture.
+    pub limits: TextureLimits,
+    /// Who says so: the function, the command line, a device or the standard.
     pub from: String,
-    /// The textures of which an extent is symbolic: whoever launches the kernels checks it then.
+    /// The textures of which an extent is symbolic: the launch of the kernels checks it.
     pub checked_at_launch: Vec<String>,
 }
 
-/// Diagnostics of a pass, which does not know where the limits come from, with that said.
-pub fn explained(limits: Option<&LimitsRow>, mut found: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    for fault in found.iter_mut().filter(|fault| fault.code == "texture-limits") {
-        fault.help = limits.map(|row| format!("the limits {}x{} are those of {}", row.width, row.height, row.from));
+/// Adds where the limits come from to the diagnostics of a pass, which does not know it.
+pub fn explained(limits: Option<&ChosenLimits>, mut fault: Fault) -> Fault {
+    if let Fault::Input(found) = &mut fault {
+        for diagnostic in found.iter_mut().filter(|diagnostic| diagnostic.code == "texture-limits") {
+            diagnostic.help = limits.map(|chosen| format!("the limits {} are those of {}", chosen.limits, chosen.from));
+        }
     }
-    found
+    fault
 }
 
 /// Sets the limits of a function that has textures, in this order: its own, those `stated`, those of the device, what
 /// OpenCL promises. None for a function without textures.
-pub fn set(program: &mut Program, stated: Option<TextureLimits>, device: &DeviceChoice) -> Option<LimitsRow> {
+pub fn set(program: &mut Program, stated: Option<TextureLimits>, device: &DeviceChoice) -> Option<ChosenLimits> {
     let textures = || program.func.buffers().into_iter().filter(|buffer| buffer.scope.is_texture());
     textures().next()?;
     let (limits, from) = choose(&program.func, stated, device);
@@ -37,7 +36,7 @@ pub fn set(program: &mut Program, stated: Option<TextureLimits>, device: &Device
     let checked_at_launch =
         textures().filter(|buffer| symbolic(&buffer.shape)).map(|buffer| buffer.name.clone()).collect();
     program.func.attrs.texture_limits = Some(limits);
-    Some(LimitsRow { width: limits.width, height: limits.height, from, checked_at_launch })
+    Some(ChosenLimits { limits, from, checked_at_launch })
 }
 
 fn choose(func: &PrimFunc, stated: Option<TextureLimits>, device: &DeviceChoice) -> (TextureLimits, String) {

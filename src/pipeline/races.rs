@@ -15,14 +15,12 @@ use tilewright_interp::{Argument, Arguments, Config, Observers, RunError, TrapKi
 use tilewright_ir::{
     BinaryOp, Bindings, Buffer, Expr, For, ForKind, IndexMap, PrimFunc, Scalar, Stmt, StmtKind, Var, validate,
 };
-use tilewright_verify::{Judge, MapClaim};
+use tilewright_verify::{Counterexample, Judge, MapClaim, Proof, Report, Verdict};
 
 use crate::algebra::reads_memory;
 use crate::harness::engine::{Param, Program};
 use crate::harness::inputs::{Numbers, premises, satisfying};
 use crate::harness::layout::shape;
-use crate::report::check::CounterexampleRow;
-use crate::report::{ObligationRow, Verdict};
 
 /// Most iterations that are run, over all loops.
 pub const MAX_ITERATIONS: u64 = 1 << 20;
@@ -30,41 +28,33 @@ pub const MAX_ITERATIONS: u64 = 1 << 20;
 /// Most bytes of memory for the run.
 const MAX_BYTES: u64 = 1 << 28;
 
-/// The obligation, answered; none if no iterations of the function run at once.
-pub(super) fn check(func: &PrimFunc, judge: &Judge) -> Option<ObligationRow> {
+/// The report of the obligation; none if no iterations of the function run at once.
+pub(super) fn check(func: &PrimFunc, judge: &Judge) -> Option<Report> {
     let nests = concurrent(&func.body);
     if nests.is_empty() {
         return None;
     }
     let start = Instant::now();
-    let answer = if nests.iter().all(|nest| keeps_apart(nest, judge)) {
-        Answer { verdict: Verdict::Proved, method: "z3, index maps".into(), reason: None, counterexample: None }
+    let (verdict, method) = if nests.iter().all(|nest| keeps_apart(nest, judge)) {
+        (Verdict::Proved, "z3, index maps".into())
     } else {
         observed(func)
     };
-    Some(ObligationRow {
-        obligation: "race".into(),
+    Some(Report {
+        obligation: "race",
         subject: format!("loops of `{}` whose iterations run at once", func.name),
-        verdict: answer.verdict,
-        method: answer.method,
+        verdict,
+        method,
         ms: start.elapsed().as_secs_f64() * 1e3,
-        counterexample: answer.counterexample,
-        reason: answer.reason,
-        proof: tilewright_verify::Proof::default(),
+        proof: Proof::default(),
     })
 }
 
-struct Answer {
-    verdict: Verdict,
-    method: String,
-    reason: Option<String>,
-    counterexample: Option<CounterexampleRow>,
-}
+/// A verdict and how it was found.
+type Answer = (Verdict, String);
 
-impl Answer {
-    fn unknown(reason: String) -> Self {
-        Self { verdict: Verdict::Unknown, method: "interpreter".into(), reason: Some(reason), counterexample: None }
-    }
+fn unknown(reason: String) -> Answer {
+    (Verdict::Unknown(reason), "interpreter".into())
 }
 
 /// Whether the function has loops whose iterations may run at once.
@@ -175,7 +165,7 @@ fn observed(func: &PrimFunc) -> Answer {
     let symbols = func.symbols();
     let bindings = match satisfying(&symbols, &[], &premises(func)) {
         Ok(found) => found.bindings,
-        Err(fault) => return Answer::unknown(fault.message),
+        Err(fault) => return unknown(fault.message),
     };
     let ran = arguments(func, &bindings).and_then(|mut arguments| {
         let valid = validate(func).map_err(|_| "the function is malformed".to_owned())?;
@@ -186,35 +176,30 @@ fn observed(func: &PrimFunc) -> Answer {
     });
     let at = symbols.iter().map(|symbol| format!("{symbol} = {}", bindings[symbol])).collect::<Vec<_>>().join(", ");
     match ran {
-        Err(why) => Answer::unknown(format!("the iterations were not run: {why}")),
-        Ok(Err(RunError::Input(fault))) => Answer::unknown(format!("the iterations were not run: {}", fault.message)),
+        Err(why) => unknown(format!("the iterations were not run: {why}")),
+        Ok(Err(RunError::Input(fault))) => unknown(format!("the iterations were not run: {}", fault.message)),
         Ok(Err(RunError::Trap(trap))) => match trap.kind {
             TrapKind::Race => {
                 let shape = symbols.iter().map(|symbol| (symbol.name().to_owned(), bindings[symbol])).collect();
-                let found = CounterexampleRow { shape, text: trap.to_string(), ..CounterexampleRow::default() };
-                let method = "interpreter".into();
-                Answer { verdict: Verdict::Refuted, method, reason: None, counterexample: Some(found) }
+                let found = Counterexample { shape, text: trap.to_string(), ..Counterexample::default() };
+                (Verdict::Refuted(found), "interpreter".into())
             }
-            TrapKind::FuelExhausted => Answer::unknown(format!(
+            TrapKind::FuelExhausted => unknown(format!(
                 "not looked for by running: the loops have more than {MAX_ITERATIONS} iterations, and the index maps \
                  do not show that they keep apart"
             )),
-            _ => Answer::unknown(format!("the program traps before its end: {trap}")),
+            _ => unknown(format!("the program traps before its end: {trap}")),
         },
         Ok(Ok(report)) if report.iterations == 0 => {
-            let reason = Some("no iteration is ever run".into());
-            Answer { verdict: Verdict::Vacuous, method: "interpreter".into(), reason, counterexample: None }
+            (Verdict::Vacuous("no iteration is ever run".into()), "interpreter".into())
         }
         Ok(Ok(_)) if !symbols.is_empty() => {
-            Answer::unknown(format!("there is no race at {at}, and nothing says so for other extents"))
+            unknown(format!("there is no race at {at}, and nothing says so for other extents"))
         }
         Ok(Ok(_)) if data_decides(func) => {
-            Answer::unknown("there is no race with the values tried, but data decides what is touched".into())
+            unknown("there is no race with the values tried, but data decides what is touched".into())
         }
-        Ok(Ok(report)) => {
-            let method = format!("all {} iterations compared", report.iterations);
-            Answer { verdict: Verdict::Proved, method, reason: None, counterexample: None }
-        }
+        Ok(Ok(report)) => (Verdict::Proved, format!("all {} iterations compared", report.iterations)),
     }
 }
 

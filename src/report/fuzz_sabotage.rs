@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::check::to_line;
 use super::fuzz_text::number;
 use super::text::{Style, line, table};
 use crate::fuzz::campaign::sabotage::{Outcome, Trial};
+use crate::json::to_line;
 
 /// The report.
 #[derive(Clone, Debug, Serialize)]

@@ -1,6 +1,5 @@
 //! What runs programs, and what is said about a run.
 
-use serde::Serialize;
 use tilewright_interp::Arguments;
 use tilewright_ir::{Bindings, Buffer, Definition, Expr, PrimFunc, StmtKind, Var};
 
@@ -78,8 +77,10 @@ pub enum Fault {
         /// It read something that was never written.
         is_undefined_read: bool,
     },
-    /// The engine cannot run such a program, or is not there.
+    /// The engine cannot run such a program.
     Skipped(String),
+    /// There is no such engine on this machine: no driver, no device of that name.
+    Absent(String),
     /// Something is wrong: a driver, the arguments, the generator.
     Error(String),
 }
@@ -108,32 +109,57 @@ pub struct Ran {
     pub notes: Vec<String>,
 }
 
-/// What came of one engine running one stage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+/// How a run of one stage on one engine ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It ran, and agrees with the reference (or is the reference).
-    Ok,
-    /// It ran, and differs.
+    /// It ran first: the other runs are compared with it.
+    Reference,
+    /// It ran, and its outputs are those of the reference.
+    Agrees,
+    /// It ran, and its outputs differ from those of the reference.
     Mismatch,
-    /// The program trapped.
+    /// The program trapped: an access out of bounds, a read of a value never written, a race.
     Trap,
+    /// It could not be run though it should have been: a kernel that does not build, a driver's error.
+    Failed,
     /// It was not run; the detail says why.
     Skipped,
-    /// It could not be run though it should have been.
-    Error,
+    /// There was no engine to run it on; the detail says why.
+    Absent,
+    /// It was not to be run: the caller asked for no device.
+    NotRequested,
 }
 
-/// One line of the report: an engine, a stage, and what came of it.
-#[derive(Clone, Debug, Serialize)]
-pub struct EngineReport {
+impl Status {
+    /// The word for it in reports: an engine that is absent was skipped.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Reference => "reference",
+            Self::Agrees => "agrees",
+            Self::Mismatch => "mismatch",
+            Self::Trap => "trap",
+            Self::Failed => "failed",
+            Self::Skipped | Self::Absent => "skipped",
+            Self::NotRequested => "not requested",
+        }
+    }
+
+    /// Whether the stage ran to its end and nothing speaks against its outputs.
+    pub fn is_ok(self) -> bool {
+        matches!(self, Self::Reference | Self::Agrees)
+    }
+}
+
+/// The outcome of running one stage on one engine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EngineOutcome {
     /// Name of the engine.
     pub engine: String,
-    /// Name of the stage: `definition`, or the pass after which the program was run.
-    pub stage: String,
+    /// Name of the stage: `definition`, or the pass after which the program was run; none if no stage was to be run.
+    pub stage: Option<String>,
     /// The device, if it is one of several.
     pub device: Option<String>,
-    /// What came of it.
+    /// How the run ended.
     pub status: Status,
     /// Lanes of outputs compared with the reference; 0 for the reference itself.
     pub compared: u64,
@@ -141,30 +167,36 @@ pub struct EngineReport {
     pub mismatches: u64,
     /// Greatest distance in units in the last place.
     pub max_ulp: u64,
-    /// Wall clock, packing and comparison apart.
+    /// Wall clock in milliseconds, without packing and comparison.
     pub ms: f64,
-    /// What else there is to say; may be empty.
+    /// What else there is to say, such as why it did not run; may be empty.
     pub detail: String,
     /// The first difference.
     pub first: Option<Mismatch>,
 }
 
-impl EngineReport {
-    /// A line for something that did not run.
-    pub fn fault(engine: &str, stage: &str, device: Option<String>, fault: Fault) -> Self {
-        let (status, detail) = match fault {
-            Fault::Trap { message, .. } => (Status::Trap, message),
-            Fault::Skipped(why) => (Status::Skipped, why),
-            Fault::Error(why) => (Status::Error, why),
-        };
-        let (engine, stage) = (engine.to_owned(), stage.to_owned());
+impl EngineOutcome {
+    /// A run of `stage` with a status and nothing compared.
+    pub fn new(engine: &str, stage: Option<&str>, device: Option<String>, status: Status, detail: String) -> Self {
+        let (engine, stage) = (engine.to_owned(), stage.map(str::to_owned));
         Self { engine, stage, device, status, compared: 0, mismatches: 0, max_ulp: 0, ms: 0.0, detail, first: None }
     }
 
-    /// Adds what came of the comparison.
+    /// A run that gave no result.
+    pub fn fault(engine: &str, stage: &str, device: Option<String>, fault: Fault) -> Self {
+        let (status, detail) = fault.into_status();
+        Self::new(engine, Some(stage), device, status, detail)
+    }
+
+    /// An engine that was not to be used.
+    pub fn not_requested(engine: &str) -> Self {
+        Self::new(engine, None, None, Status::NotRequested, String::new())
+    }
+
+    /// Adds the result of the comparison with the reference.
     #[must_use]
     pub fn compared(mut self, comparison: Comparison) -> Self {
-        self.status = if comparison.mismatches > 0 { Status::Mismatch } else { Status::Ok };
+        self.status = if comparison.mismatches > 0 { Status::Mismatch } else { Status::Agrees };
         if comparison.compared == 0 {
             // Nothing was looked at: that is no agreement.
             self.status = Status::Skipped;
@@ -175,5 +207,17 @@ impl EngineReport {
         self.max_ulp = comparison.max_ulp;
         self.first = comparison.first;
         self
+    }
+}
+
+impl Fault {
+    /// How the run ended, and why.
+    pub fn into_status(self) -> (Status, String) {
+        match self {
+            Self::Trap { message, .. } => (Status::Trap, message),
+            Self::Skipped(why) => (Status::Skipped, why),
+            Self::Absent(why) => (Status::Absent, why),
+            Self::Error(why) => (Status::Failed, why),
+        }
     }
 }

@@ -22,12 +22,16 @@ impl OpenCl {
     /// The device for `wanted` (an index or part of a name), or the first one.
     ///
     /// # Errors
-    /// [`Fault::Skipped`] where there is no device, [`Fault::Error`] where there is one that fails.
+    /// [`Fault::Absent`] where there is no device, [`Fault::Error`] where there is one that fails.
     pub fn open(wanted: Option<&str>) -> Result<Self, Fault> {
-        let all = devices().map_err(|error| fault(&error))?;
-        let info = select(&all, wanted).map_err(|error| fault(&error))?;
+        let fault = |error: DeviceError| match fault(&error) {
+            Fault::Skipped(why) => Fault::Absent(why),
+            other => other,
+        };
+        let all = devices().map_err(fault)?;
+        let info = select(&all, wanted).map_err(fault)?;
         let options = RunOptions::default();
-        Session::open(info).map(|session| Self { session, options }).map_err(|error| fault(&error))
+        Session::open(info).map(|session| Self { session, options }).map_err(fault)
     }
 
     /// The device, opened.

@@ -6,14 +6,13 @@
 
 use std::time::Instant;
 
-use serde::Serialize;
 use tilewright_interp::Tensor;
 use tilewright_interp::{Argument, Arguments};
 use tilewright_ir::{BinaryOp, DataType, MAX_SYMBOLIC_ELEMENTS, StageBody, StoreRole};
 use tilewright_ir::{Bindings, Buffer, Definition, Diagnostic, Evidence, Expr, IndexMap, LoweringEvidence, Scalar};
 
 use super::compare::{self, Comparison, Tolerance};
-use super::engine::{Engine, EngineReport, Fault, Param, Program, Ran, Status};
+use super::engine::{Engine, EngineOutcome, Fault, Param, Program, Ran, Status};
 use super::inputs::{Numbers, Sampled, premises, satisfying};
 use super::layout::{pack, padding_holds, shape, unpack};
 
@@ -41,25 +40,25 @@ pub struct Config {
     pub stumbling: bool,
 }
 
-/// What came of running all stages.
-#[derive(Clone, Debug, Serialize)]
-pub struct ChainReport {
+/// The outcome of running all stages; the default is that of none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ChainOutcome {
     /// Seed of the inputs.
     pub seed: u64,
     /// Values of the symbolic extents.
     pub symbols: Vec<(String, i128)>,
     /// One line a run: the reference on each stage, then the devices on the last.
-    pub engines: Vec<EngineReport>,
+    pub engines: Vec<EngineOutcome>,
     /// The first stage that differs from the stages before it.
     pub blame: Option<String>,
     /// What else is to be known, such as unusual inputs.
     pub notes: Vec<String>,
 }
 
-impl ChainReport {
+impl ChainOutcome {
     /// Everything ran and agrees; nothing was skipped.
     pub fn is_ok(&self) -> bool {
-        !self.engines.is_empty() && self.engines.iter().all(|line| line.status == Status::Ok)
+        !self.engines.is_empty() && self.engines.iter().all(|line| line.status.is_ok())
     }
 }
 
@@ -90,7 +89,7 @@ pub fn run_chain(
     config: &Config,
     reference: &dyn Engine,
     devices: &[Result<&dyn Engine, Fault>],
-) -> Result<ChainReport, Diagnostic> {
+) -> Result<ChainOutcome, Diagnostic> {
     let Some(first) = stages.first() else {
         return Err(Diagnostic::error("no-stages", None, "there is no program to run"));
     };
@@ -111,7 +110,8 @@ pub fn run_chain(
             named.push((var.name().to_owned(), bindings[var]));
         }
     }
-    let report = ChainReport { seed: config.seed, symbols: named, engines: Vec::new(), blame: None, notes: Vec::new() };
+    let report =
+        ChainOutcome { seed: config.seed, symbols: named, engines: Vec::new(), blame: None, notes: Vec::new() };
     let exact = stages.iter().any(|stage| stage.reassociates);
     let mut run = Run {
         stages,
@@ -143,7 +143,7 @@ pub fn run_chain(
 struct Run<'a> {
     stages: &'a [Stage<'a>],
     bindings: Bindings,
-    report: ChainReport,
+    report: ChainOutcome,
     seed: u64,
     exact: bool,
     stumbling: bool,
@@ -172,13 +172,13 @@ impl Run<'_> {
     fn skip(&mut self, why: &str, reference: &dyn Engine, devices: &[Result<&dyn Engine, Fault>]) {
         let skipped = || Fault::Skipped(why.to_owned());
         for stage in self.stages {
-            self.report.engines.push(EngineReport::fault(reference.name(), stage.name, reference.device(), skipped()));
+            self.report.engines.push(EngineOutcome::fault(reference.name(), stage.name, reference.device(), skipped()));
         }
         let Some(stage) = self.stages.last() else { return };
         for device in devices {
             self.report.engines.push(match device {
-                Ok(engine) => EngineReport::fault(engine.name(), stage.name, engine.device(), skipped()),
-                Err(fault) => EngineReport::fault("opencl", stage.name, None, fault.clone()),
+                Ok(engine) => EngineOutcome::fault(engine.name(), stage.name, engine.device(), skipped()),
+                Err(fault) => EngineOutcome::fault("opencl", stage.name, None, fault.clone()),
             });
         }
     }
@@ -212,9 +212,9 @@ impl Run<'_> {
         };
         for device in devices {
             let line = match (device, &last) {
-                (Err(fault), _) => EngineReport::fault("opencl", stage.name, None, fault.clone()),
+                (Err(fault), _) => EngineOutcome::fault("opencl", stage.name, None, fault.clone()),
                 (Ok(engine), Err(why)) => {
-                    EngineReport::fault(engine.name(), stage.name, engine.device(), Fault::Skipped(why.clone()))
+                    EngineOutcome::fault(engine.name(), stage.name, engine.device(), Fault::Skipped(why.clone()))
                 }
                 (Ok(engine), Ok(())) => {
                     match self.one(stage, layouts, *engine, &inputs.0, expected.as_ref(), self.tolerance) {
@@ -222,7 +222,7 @@ impl Run<'_> {
                             self.note(notes);
                             line
                         }
-                        Err(fault) => EngineReport::fault(engine.name(), stage.name, engine.device(), fault),
+                        Err(fault) => EngineOutcome::fault(engine.name(), stage.name, engine.device(), fault),
                     }
                 }
             };
@@ -236,28 +236,31 @@ impl Run<'_> {
         &mut self,
         stage: &Stage<'_>,
         engine: &dyn Engine,
-        outcome: Result<(EngineReport, Outputs, Vec<String>), Fault>,
+        outcome: Result<(EngineOutcome, Outputs, Vec<String>), Fault>,
         expected: &mut Option<Outputs>,
     ) -> Result<(), String> {
         let line = match outcome {
-            Ok((line, outputs, notes)) => {
+            Ok((mut line, outputs, notes)) => {
+                if self.report.engines.is_empty() {
+                    line.status = Status::Reference;
+                }
                 expected.get_or_insert(outputs);
                 self.note(notes);
                 line
             }
-            Err(fault) => EngineReport::fault(engine.name(), stage.name, engine.device(), fault),
+            Err(fault) => EngineOutcome::fault(engine.name(), stage.name, engine.device(), fault),
         };
         let (status, why) = (line.status, line.detail.clone());
-        let wrong = matches!(status, Status::Mismatch | Status::Trap | Status::Error);
+        let wrong = matches!(status, Status::Mismatch | Status::Trap | Status::Failed);
         if wrong && self.report.blame.is_none() {
             self.report.blame = Some(stage.name.to_owned());
         }
         self.report.engines.push(line);
         match status {
-            Status::Ok | Status::Mismatch => Ok(()),
+            Status::Reference | Status::Agrees | Status::Mismatch => Ok(()),
             Status::Trap => Err("the program traps in the interpreter".into()),
-            Status::Skipped => Err(why),
-            Status::Error => Err("there is no reference to compare with".into()),
+            Status::Skipped | Status::Absent | Status::NotRequested => Err(why),
+            Status::Failed => Err("there is no reference to compare with".into()),
         }
     }
 
@@ -322,7 +325,7 @@ impl Run<'_> {
         inputs: &[Argument],
         expected: Option<&Outputs>,
         tolerance: Tolerance,
-    ) -> Result<(EngineReport, Outputs, Vec<String>), Fault> {
+    ) -> Result<(EngineOutcome, Outputs, Vec<String>), Fault> {
         let layouts = layouts.as_ref().map_err(|why| Fault::Error(why.clone()))?;
         let mut arguments = Arguments::default();
         for (argument, layout) in inputs.iter().zip(layouts) {
@@ -336,8 +339,7 @@ impl Run<'_> {
         let Ran { detail, notes } = engine.run(&stage.program, &self.bindings, &mut arguments)?;
         let ms = start.elapsed().as_secs_f64() * 1e3;
         let outputs = self.outputs(inputs, &arguments, layouts).map_err(Fault::Error)?;
-        let mut line = EngineReport::fault(engine.name(), stage.name, engine.device(), Fault::Error(detail));
-        line.status = Status::Ok;
+        let mut line = EngineOutcome::new(engine.name(), Some(stage.name), engine.device(), Status::Agrees, detail);
         line.ms = ms;
         let Some(expected) = expected else {
             return Ok((line, outputs, notes));

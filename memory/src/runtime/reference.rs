@@ -101,6 +101,7 @@ fn at(step: &tilewright_ir::GraphStep, fault: Fault) -> GraphFault {
     GraphFault::Engine(match fault {
         Fault::Trap { message, is_undefined_read } => Fault::Trap { message: tell(message), is_undefined_read },
         Fault::Skipped(why) => Fault::Skipped(tell(why)),
+        Fault::Absent(why) => Fault::Absent(tell(why)),
         Fault::Error(why) => Fault::Error(tell(why)),
     })
 }

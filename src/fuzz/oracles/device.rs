@@ -21,7 +21,7 @@ use crate::fuzz::cpu::Stopwatch;
 use crate::fuzz::inputs::stumbles;
 use crate::fuzz::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::fuzz::program::ProgramCase;
-use crate::harness::engine::{Engine, EngineReport, Fault, Program, Ran, Status};
+use crate::harness::engine::{Engine, EngineOutcome, Fault, Program, Ran, Status};
 use crate::harness::interpreter::{Interpreter, n_iterations};
 use crate::harness::opencl::OpenCl;
 use crate::harness::stages::{Config, Stage, run_chain};
@@ -91,7 +91,9 @@ impl Devices {
         }
         let open = |device: Result<OpenCl, Fault>| match device {
             Ok(opencl) => Ok(Opened::new(opencl)),
-            Err(Fault::Trap { message: why, .. } | Fault::Skipped(why) | Fault::Error(why)) => Err(why),
+            Err(Fault::Trap { message: why, .. } | Fault::Skipped(why) | Fault::Absent(why) | Fault::Error(why)) => {
+                Err(why)
+            }
         };
         let mut devices = engines::open(&environment.device).into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let is_alone = devices.len() == 1;
@@ -124,20 +126,23 @@ impl Devices {
             Err(fault) => return Outcome::Invalid(fault.code.to_owned()),
         };
         let (reference, lines) = report.engines.split_at(stages.len().min(report.engines.len()));
-        match reference.iter().enumerate().find(|(_, line)| line.status != Status::Ok) {
+        match reference.iter().enumerate().find(|(_, line)| !line.status.is_ok()) {
             None => self.outcome(case, lines, tally),
             Some((0, _)) => Outcome::Invalid("the program traps".into()),
             Some((_, line)) if line.status == Status::Skipped => Outcome::Undecided(line.detail.clone()),
-            Some((_, line)) => Failure::outcome(format!("{} changes the result of input", line.stage), detail(line)),
+            Some((_, line)) => {
+                let stage = line.stage.as_deref().unwrap_or_default();
+                Failure::outcome(format!("{stage} changes the result of input"), detail(line))
+            }
         }
     }
 
     /// What the lines of the devices say.
-    fn outcome(&self, case: &Ready, lines: &[EngineReport], tally: &mut Tally) -> Outcome {
+    fn outcome(&self, case: &Ready, lines: &[EngineOutcome], tally: &mut Tally) -> Outcome {
         let mut compared = 0;
         for (device, line) in self.devices.iter().zip(lines) {
             match line.status {
-                Status::Ok if line.compared > 0 => {
+                Status::Agrees if line.compared > 0 => {
                     compared += line.compared;
                     tally.saw(&format!("device:{}", device.platform));
                     tally.count("kernels run", case.generated.metadata.kernels.len() as u64);
@@ -147,7 +152,7 @@ impl Devices {
                         tally.count("kernels optimised", case.generated.metadata.kernels.len() as u64);
                     }
                 }
-                Status::Ok | Status::Skipped => {}
+                Status::Reference | Status::Agrees | Status::Skipped | Status::Absent | Status::NotRequested => {}
                 Status::Mismatch => {
                     let what = format!("kernels on {} differ from the interpreter", device.platform);
                     return Failure::outcome(what, detail(line));
@@ -156,7 +161,7 @@ impl Devices {
                     let what = format!("kernels on {} leave a texture", device.platform);
                     return Failure::outcome(what, detail(line));
                 }
-                Status::Error => {
+                Status::Failed => {
                     let what = format!("kernels on {}: {}", device.platform, kind(&line.detail));
                     return Failure::outcome(what, detail(line));
                 }
@@ -458,7 +463,7 @@ fn refusal(found: &[Diagnostic]) -> String {
     plain.chars().filter(|letter| !letter.is_ascii_digit()).collect()
 }
 
-fn detail(line: &EngineReport) -> String {
+fn detail(line: &EngineOutcome) -> String {
     line.first.as_ref().map_or_else(|| line.detail.clone(), ToString::to_string)
 }
 
