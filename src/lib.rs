@@ -10,12 +10,11 @@
 
 pub mod certificate;
 pub mod cli;
-pub mod fuzz;
 mod json;
-pub mod pipeline;
 pub mod report;
 
 pub use tilewright_algebra as algebra;
 pub use tilewright_algebra::layouts;
-pub use tilewright_compiler::{codegen, formats, harness, passes, te};
+pub use tilewright_campaign as fuzz;
+pub use tilewright_compiler::{codegen, formats, harness, passes, pipeline, te};
 pub use tilewright_memory::{graph, planner, runtime};

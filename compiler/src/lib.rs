@@ -12,4 +12,5 @@ pub mod codegen;
 pub mod formats;
 pub mod harness;
 pub mod passes;
+pub mod pipeline;
 pub mod te;
