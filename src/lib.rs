@@ -9,12 +9,14 @@
 //! The language is `tilewright-ir`, the judge `tilewright-verify`, the reference `tilewright-interp`.
 
 pub mod certificate;
+#[cfg(feature = "cli")]
 pub mod cli;
 mod json;
 pub mod report;
 
 pub use tilewright_algebra as algebra;
 pub use tilewright_algebra::layouts;
+#[cfg(feature = "campaign")]
 pub use tilewright_campaign as fuzz;
 pub use tilewright_compiler::{codegen, formats, harness, passes, pipeline, te};
 pub use tilewright_memory::{graph, planner, runtime};

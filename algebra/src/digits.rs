@@ -13,7 +13,7 @@ mod eval;
 mod multiples;
 mod sums;
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{
     Bindings, DigitCertificate, DigitPlace, DigitSource, DigitSum, DigitView, Expr, IndexMap, InverseClaim, ScalarType,
     Var,
@@ -191,7 +191,7 @@ fn view(evaluator: &Evaluator<'_>, space: &Space, sums: &[Sum], orders: &[Ordere
     let outputs = sums.iter().zip(orders).map(|(sum, (order, _))| {
         let places = order.iter().map(|digit| place(sum, *digit)).collect::<Option<_>>()?;
         let zero = Expr::Int { value: 0, ty: WIDE };
-        let offset = if sabotage::on(Fault::CertificateForgetsOffset) { zero } else { emit(&sum.offset)? };
+        let offset = if sabotage::on("certificate-forgets-offset") { zero } else { emit(&sum.offset)? };
         Some(DigitSum { places, offset })
     });
     Some(DigitView { radices, outputs: outputs.collect::<Option<_>>()? })

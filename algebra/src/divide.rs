@@ -14,7 +14,7 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, Expr};
 
 use super::poly::{Atom, Key, Poly, Term};
@@ -46,7 +46,7 @@ impl Simplifier<'_> {
         }
         let wrapped = rest.plus(divisor)?;
         if self.ranges.prove_below(&wrapped, divisor) {
-            let quotient = if sabotage::on(Fault::DivideTowardsZero) { 0 } else { -1 };
+            let quotient = if sabotage::on("divide-towards-zero") { 0 } else { -1 };
             return Some((Poly::constant(quotient), wrapped));
         }
         self.in_one_block(rest, divisor)
@@ -62,7 +62,7 @@ impl Simplifier<'_> {
         let interval = self.ranges.interval(rest);
         let (lo, hi) = (interval.least()?.div_euclid(by), interval.greatest()?.div_euclid(by));
         (lo == hi).then_some(())?;
-        let below = if sabotage::on(Fault::RemainderKeepsBlock) { lo - lo.signum() } else { lo };
+        let below = if sabotage::on("remainder-keeps-block") { lo - lo.signum() } else { lo };
         Some((Poly::constant(lo), rest.plus_const(below.checked_mul(by)?.checked_neg()?)?))
     }
 
@@ -77,7 +77,7 @@ impl Simplifier<'_> {
             }
             let factor = Poly::from(common.clone());
             let (high, low) = split(rest, &factor)?;
-            let fits = self.ranges.prove_below(&low, &factor) || sabotage::on(Fault::DivideIgnoresRest);
+            let fits = self.ranges.prove_below(&low, &factor) || sabotage::on("divide-ignores-rest");
             if fits && self.ranges.prove_nonneg(&factor.plus_const(-1)?) {
                 let (quotient, remainder) = self.divide(&high, &by.divided(&common)?.into())?;
                 return Some((quotient, remainder.times(&factor)?.plus(&low)?));

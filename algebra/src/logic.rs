@@ -1,6 +1,6 @@
 //! Truth values: negation, and what follows from what stands beside it.
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, Expr, UnaryOp};
 
 use super::poly::{Atom, Poly, Term};
@@ -32,7 +32,7 @@ pub fn negate(condition: &Expr) -> Expr {
 
 fn opposite(op: BinaryOp) -> Option<BinaryOp> {
     Some(match op {
-        BinaryOp::Lt if sabotage::on(Fault::NegationLosesEquality) => BinaryOp::Gt,
+        BinaryOp::Lt if sabotage::on("negation-loses-equality") => BinaryOp::Gt,
         BinaryOp::Lt => BinaryOp::Ge,
         BinaryOp::Ge => BinaryOp::Lt,
         BinaryOp::Le => BinaryOp::Gt,

@@ -143,7 +143,7 @@ fn axis_extent(map: &IndexMap, output: &Expr, ranges: &Ranges, assumptions: &[Ex
         return Ok((extent.clone(), true));
     }
     if let Some((least, greatest)) = constant_extremes(output, &used)? {
-        let after = i128::from(!sabotage::on(sabotage::Fault::ShapeForgetsLast));
+        let after = i128::from(!sabotage::on("shape-forgets-last"));
         let extent = (greatest.value.max(0) + after).max(1);
         if least.value < 0 {
             let at: Vec<_> = used.iter().zip(&least.at).map(|((var, _), value)| format!("{var} = {value}")).collect();

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{Expr, Var};
 
 use super::interval::Interval;
@@ -60,7 +60,7 @@ impl Ranges {
     /// Adds `symbol >= 1`, unless something is known of it already.
     #[must_use]
     pub fn with_symbol(mut self, symbol: &Var) -> Self {
-        let least = if sabotage::on(Fault::SymbolIsFour) { 4 } else { 1 };
+        let least = if sabotage::on("symbol-is-four") { 4 } else { 1 };
         self.known.entry(symbol.clone()).or_insert(Known::Symbol(Interval::at_least(least)));
         self
     }

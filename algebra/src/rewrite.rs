@@ -11,7 +11,7 @@
 
 use std::cell::Cell;
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, Expr, TypeClass, UnaryOp};
 
 use super::bits::xor_of;
@@ -242,7 +242,7 @@ impl<'a> Simplifier<'a> {
         let both = || Some((self.poly(a)?, self.poly(b)?));
         let differ = |x: &Poly, y: &Poly| above(x, y) || above(y, x);
         match op {
-            BinaryOp::Lt if sabotage::on(Fault::CompareDecidesEarly) => {
+            BinaryOp::Lt if sabotage::on("compare-decides-early") => {
                 both().and_then(|(x, y)| decide(at_least(&y, &x), at_least(&x, &y)))
             }
             BinaryOp::Lt => both().and_then(|(x, y)| decide(above(&y, &x), at_least(&x, &y))),

@@ -26,6 +26,7 @@ pub mod config;
 pub mod cpu;
 pub mod drivers;
 pub mod extents;
+pub mod faults;
 pub mod finding;
 pub mod graph;
 pub mod inputs;

@@ -4,7 +4,7 @@
 //! `float32` as its own bits; `float64` and the narrow floats as the bits of a `float64`.
 
 use half::bf16;
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{Scalar, ScalarType, TypeClass};
 
 use crate::tensor::half_value;
@@ -53,7 +53,7 @@ pub(crate) fn wrap(ty: ScalarType, value: i64) -> i64 {
         ScalarType::Int8 => i64::from(value as i8),
         ScalarType::Int16 => i64::from(value as i16),
         ScalarType::Int32 => i64::from(value as i32),
-        ScalarType::UInt8 if sabotage::on(Fault::UnsignedBytesHaveSigns) => i64::from(value as i8),
+        ScalarType::UInt8 if sabotage::on("unsigned-bytes-have-signs") => i64::from(value as i8),
         ScalarType::UInt8 => i64::from(value as u8),
         ScalarType::UInt16 => i64::from(value as u16),
         ScalarType::UInt32 => i64::from(value as u32),

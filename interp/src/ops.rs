@@ -1,6 +1,6 @@
 //! What the instructions that only compute mean. Each agrees with `ir`'s operator table bit for bit; the rare ones ask it.
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, MathFn, Scalar, ScalarError, ScalarType, UnaryOp, scalar};
 
 use crate::code::{Instr, Op};
@@ -57,7 +57,7 @@ pub(crate) fn value(
         Op::FloorMod => nonzero(y()).map(|y| floor_mod(x(), y).cast_unsigned()),
         Op::TruncDiv => nonzero(y()).map(|y| x().wrapping_div(y).cast_unsigned()),
         Op::TruncMod => nonzero(y()).map(|y| x().wrapping_rem(y).cast_unsigned()),
-        Op::Min if sabotage::on(Fault::MinimumCommutes) => done(y().min(x())),
+        Op::Min if sabotage::on("minimum-commutes") => done(y().min(x())),
         Op::Min => done(x().min(y())),
         Op::Max => done(x().max(y())),
         Op::Eq => Ok(u64::from(x() == y())),
@@ -68,7 +68,7 @@ pub(crate) fn value(
         Op::Or => Ok(a() | b()),
         Op::Xor => Ok(a() ^ b()),
         Op::Shl => shift(instr.ty, b()).map(|by| a() << by),
-        Op::Shr if sabotage::on(Fault::ShiftFillsZeros) => {
+        Op::Shr if sabotage::on("shift-fills-zeros") => {
             shift(instr.ty, b()).map(|by| (a() & (u64::MAX >> (64 - instr.ty.bits()))) >> by)
         }
         Op::Shr => shift(instr.ty, b()).map(|by| (x() >> by).cast_unsigned()),
@@ -121,12 +121,12 @@ fn by_table(instr: &Instr, a: u64, b: u64) -> Result<u64, ScalarError> {
 
 fn floor_div(a: i64, b: i64) -> i64 {
     let (q, r) = (a.wrapping_div(b), a.wrapping_rem(b));
-    if r != 0 && (r < 0) != (b < 0) && !sabotage::on(Fault::DivisionTruncates) { q - 1 } else { q }
+    if r != 0 && (r < 0) != (b < 0) && !sabotage::on("division-truncates") { q - 1 } else { q }
 }
 
 fn floor_mod(a: i64, b: i64) -> i64 {
     let r = a.wrapping_rem(b);
-    if r != 0 && (r < 0) != (b < 0) && !(sabotage::on(Fault::RemainderKeepsSign) && r < 0) { r + b } else { r }
+    if r != 0 && (r < 0) != (b < 0) && !(sabotage::on("remainder-keeps-sign") && r < 0) { r + b } else { r }
 }
 
 fn shift(ty: ScalarType, amount: u64) -> Result<u32, ScalarError> {
@@ -136,5 +136,5 @@ fn shift(ty: ScalarType, amount: u64) -> Result<u32, ScalarError> {
 
 /// As the operator table has it.
 fn min_f32(a: f32, b: f32) -> f32 {
-    if (a.is_nan() && !sabotage::on(Fault::MinimumKeepsNan)) || b < a { b } else { a }
+    if (a.is_nan() && !sabotage::on("minimum-keeps-nan")) || b < a { b } else { a }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rayon::prelude::*;
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 
 use crate::code::Loop;
 use crate::config::Trap;
@@ -35,7 +35,7 @@ impl Machine<'_> {
         let mut template = frame.clone();
         (template.worker, template.iterations) = (true, 0);
         let chunks = extent.min(self.threads as u64 * 8);
-        let size = if sabotage::on(Fault::SpreadDropsRest) { extent / chunks } else { extent.div_ceil(chunks) };
+        let size = if sabotage::on("spread-drops-rest") { extent / chunks } else { extent.div_ceil(chunks) };
         let failed = AtomicU64::new(u64::MAX);
         let run = |chunk: u64| -> Result<u64, Box<Trap>> {
             let mut frame = template.clone();

@@ -1,7 +1,7 @@
 //! Running plans: an innermost nest of loops, a block of iterations at a time.
 
 use tilewright_ir::ScalarType;
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 
 use crate::code::{Fast, Loop, Node, Op};
 use crate::compile::MAX_NEST;
@@ -45,7 +45,7 @@ impl Machine<'_> {
     /// Runs `extent` iterations of a loop from `min` on by its plan; none if it has none that may be used here, and then
     /// nothing has happened.
     pub(crate) fn vectorised(&self, outer: &Loop, min: u64, extent: u64, frame: &mut Frame) -> Option<Outcome> {
-        let fast = outer.fast.as_ref().filter(|_| !sabotage::on(Fault::OneByOne))?;
+        let fast = outer.fast.as_ref().filter(|_| !sabotage::on("one-by-one"))?;
         let (mut all, mut inner_iterations) = (extent, 0u64);
         frame.registers[outer.var as usize] = min;
         for inner in &fast.inner {
@@ -163,7 +163,7 @@ fn enter(lanes: &mut Lanes, fast: &Fast, min: u64, extent: u64, all: u64, frame:
 /// The cells of a stream, all of them in bounds of its view.
 fn stream_cursor(stream: &crate::code::Stream, extents: &[u64], frame: &Frame) -> Option<Cursor> {
     let view = frame.views[stream.view as usize].as_ref().filter(|view| view.per_lane == 1)?;
-    let offset = if sabotage::on(Fault::StreamForgetsOffset) { 0 } else { view.offset };
+    let offset = if sabotage::on("stream-forgets-offset") { 0 } else { view.offset };
     let mut cell = offset.checked_add(i64::try_from(stream.lane).ok()?)?;
     let mut steps = [0i64; MAX_NEST];
     for ((dim, &bound), &stride) in stream.dims.iter().zip(&view.extents).zip(&view.strides) {
@@ -175,7 +175,7 @@ fn stream_cursor(stream: &crate::code::Stream, extents: &[u64], frame: &Frame) -
             high = high.checked_add(reach.max(0))?;
             *total = total.checked_add(step.checked_mul(stride)?)?;
         }
-        let bound = bound + u64::from(sabotage::on(Fault::BoundsOffByOne));
+        let bound = bound + u64::from(sabotage::on("bounds-off-by-one"));
         if low < 0 || high.cast_unsigned() >= bound || i128::from(high) > dim.max {
             return None;
         }

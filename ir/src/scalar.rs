@@ -8,7 +8,7 @@ use half::{bf16, f16};
 
 use crate::dtype::{ScalarType, TypeClass};
 use crate::op::{BinaryOp, MathFn, UnaryOp};
-use crate::sabotage::{self, Fault};
+use crate::sabotage;
 
 /// One value of one lane. The type stands beside it, not in it.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +55,7 @@ impl Scalar {
 /// Rounds `value` to the nearest value of a float type, ties to even.
 pub fn round_float(ty: ScalarType, value: f64) -> f64 {
     match ty {
-        ScalarType::Float16 if sabotage::on(Fault::HalfTowardsZero) => half_towards_zero(value),
+        ScalarType::Float16 if sabotage::on("half-towards-zero") => half_towards_zero(value),
         ScalarType::Float16 => f16::from_f32(odd_f32(value)).to_f64(),
         ScalarType::BFloat16 => bf16::from_f32(odd_f32(value)).to_f64(),
         #[expect(clippy::cast_possible_truncation, reason = "rounding to float32 is what is asked for")]
@@ -266,7 +266,7 @@ pub fn cast(from: ScalarType, to: ScalarType, value: Scalar) -> Scalar {
             let (low, high) = to.integer_range().unwrap_or((0, 0));
             #[expect(clippy::cast_possible_truncation, reason = "a float cast saturates")]
             let whole = x as i128;
-            Scalar::Int(if sabotage::on(Fault::CastWraps) { wrap_int(to, whole) } else { whole.clamp(low, high) })
+            Scalar::Int(if sabotage::on("cast-wraps") { wrap_int(to, whole) } else { whole.clamp(low, high) })
         }
     }
 }

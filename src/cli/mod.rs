@@ -11,8 +11,11 @@ pub mod devices;
 pub mod draw;
 pub mod exit;
 pub mod failure;
+#[cfg(feature = "campaign")]
 pub mod fuzz;
+#[cfg(feature = "campaign")]
 mod fuzz_sabotage;
+#[cfg(feature = "campaign")]
 pub mod fuzz_worker;
 pub mod input;
 pub mod layout;
@@ -23,6 +26,7 @@ pub mod plan;
 pub mod printer;
 pub mod recheck;
 pub mod relayout;
+#[cfg(feature = "campaign")]
 pub mod replay;
 pub mod run;
 pub mod validate;
@@ -69,8 +73,11 @@ enum Command {
     Relayout(relayout::Args),
     Plan(plan::Args),
     Run(run::Args),
+    #[cfg(feature = "campaign")]
     Fuzz(fuzz::Args),
+    #[cfg(feature = "campaign")]
     Replay(replay::Args),
+    #[cfg(feature = "campaign")]
     FuzzWorker(fuzz_worker::Args),
     Devices(devices::Args),
 }
@@ -119,8 +126,11 @@ fn dispatch(cli: &Cli, printer: &mut Printer) -> Result<ExitStatus, Failure> {
         Command::Relayout(args) => relayout::run(args, &cli.global, printer),
         Command::Plan(args) => plan::run(args, &cli.global, printer),
         Command::Run(args) => run::run(args, &cli.global, printer),
+        #[cfg(feature = "campaign")]
         Command::Fuzz(args) => fuzz::run(args, &cli.global, printer),
+        #[cfg(feature = "campaign")]
         Command::Replay(args) => replay::run(args, &cli.global, printer),
+        #[cfg(feature = "campaign")]
         Command::FuzzWorker(args) => fuzz_worker::run(args, &cli.global),
         Command::Devices(args) => devices::run(args, &cli.global, printer),
     }

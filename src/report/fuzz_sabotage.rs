@@ -134,7 +134,7 @@ fn row(trial: &Trial) -> SabotageRow {
     SabotageRow {
         fault: trial.fault.map_or("none", |row| row.name),
         kind: trial.fault.map_or("control", |row| if row.is_decoy { "decoy" } else { "fault" }),
-        room: trial.fault.map_or("", |row| row.room.name()),
+        room: trial.fault.map_or("", |row| row.area.name()),
         summary: trial.fault.map_or("nothing is broken", |row| row.summary),
         verdict,
         oracle: caught.map(|catch| catch.oracle),

@@ -11,8 +11,11 @@ pub mod draw;
 mod draw_grid;
 pub mod draw_svg;
 pub mod draw_text;
+#[cfg(feature = "campaign")]
 pub mod fuzz;
+#[cfg(feature = "campaign")]
 pub mod fuzz_sabotage;
+#[cfg(feature = "campaign")]
 pub mod fuzz_text;
 pub mod layout;
 pub mod layout_text;

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tilewright_ir::sabotage::Row;
+use crate::faults::Fault;
 
 use super::link::{Launch, Link, Lost};
 use super::protocol::{Range, Reply, Request};
@@ -54,7 +54,7 @@ pub struct Plan {
     /// Names of the oracles.
     pub oracles: Vec<&'static str>,
     /// The faults; the control is added.
-    pub faults: Vec<&'static Row>,
+    pub faults: Vec<&'static Fault>,
     /// Seed of all cases.
     pub seed: u64,
     /// How long all of it may take.
@@ -69,7 +69,7 @@ pub struct Plan {
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// The fault; none is the control.
-    pub fault: Option<&'static Row>,
+    pub fault: Option<&'static Fault>,
     /// Who saw it. Of the control: its first finding.
     pub caught: Option<Catch>,
     /// Cases looked at, by all oracles.
@@ -138,7 +138,7 @@ impl Catch {
 }
 
 impl Trial {
-    fn new(fault: Option<&'static Row>, oracles: &[&'static str]) -> Self {
+    fn new(fault: Option<&'static Fault>, oracles: &[&'static str]) -> Self {
         let lanes = oracles.iter().map(|oracle| Lane::new(oracle)).collect();
         Self { fault, caught: None, runs: 0, spent: Duration::ZERO, lanes, turn: TURN, busy: false }
     }

@@ -1,6 +1,6 @@
 //! Expressions in OpenCL C. The module page of [`super`] says where the languages differ.
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{BinaryOp, DataType, Diagnostic, Expr, MathFn, ScalarType, TypeClass, UnaryOp, Var};
 
@@ -78,7 +78,7 @@ pub(crate) fn lane_of(expr: &Expr, k: u16) -> Option<Expr> {
         Expr::Ramp { base, stride, .. } => {
             let ty = base.dtype().scalar;
             let step = match stride.as_const_int() {
-                Some(stride) if sabotage::on(Fault::KernelLanesAreNeighbours) => {
+                Some(stride) if sabotage::on("kernel-lanes-are-neighbours") => {
                     Expr::int_of(stride.signum() * i128::from(k), ty)?
                 }
                 Some(stride) => Expr::int_of(stride * i128::from(k), ty)?,
@@ -415,7 +415,7 @@ impl Writer {
         match (lhs.text.as_str(), rhs.text.as_str()) {
             ("0", _) => rhs.clone(),
             (_, "0") => lhs.clone(),
-            _ if sabotage::on(Fault::KernelSumsCommute) => Code::infix("+", SUM, rhs, lhs),
+            _ if sabotage::on("kernel-sums-commute") => Code::infix("+", SUM, rhs, lhs),
             _ => Code::infix("+", SUM, lhs, rhs),
         }
     }

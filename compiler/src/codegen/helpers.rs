@@ -1,7 +1,7 @@
 //! Helper functions of a kernel source, written only where they are used: the places where C's operators and
 //! OpenCL's builtins do not mean what ours mean.
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, DataType, ScalarType};
 
 use super::types::{helper_name, scalar_name, suffix, value_name, wrapping_name};
@@ -76,7 +76,7 @@ impl Helpers {
                 format!(
                     "    const {t} q = {quotient};\n    const {t} r = {remainder};\n    \
                      return ({t})(r != 0 && (r < 0) != (b < 0) ? q - {} : q);",
-                    u8::from(!sabotage::on(Fault::KernelFloorDivTruncates))
+                    u8::from(!sabotage::on("kernel-floor-div-truncates"))
                 ),
             ),
             BinaryOp::FloorMod if signed => (
@@ -90,7 +90,7 @@ impl Helpers {
             BinaryOp::FloorMod | BinaryOp::TruncMod => ("mod", "", format!("    return {remainder};")),
             _ => ("div", "", format!("    return {quotient};")),
         };
-        let prefix = if sabotage::on(Fault::KernelOtherNames) { "twr" } else { "tw" };
+        let prefix = if sabotage::on("kernel-other-names") { "twr" } else { "tw" };
         let scalar = self.define(format!("{prefix}_{name}_{t}"), |name| {
             format!(
                 "{note}static inline {t} {name}({t} a, {t} b) {{\n    if (b == 0) {{\n        return 0;\n    }}\n{body}\n}}\n"
@@ -103,7 +103,7 @@ impl Helpers {
     pub(crate) fn min_max(&mut self, op: BinaryOp, ty: DataType) -> String {
         let (t, lt, word) = (value_name(ty), if op == BinaryOp::Min { "<" } else { ">" }, op.info().call);
         let choice = if ty.is_scalar() {
-            format!("{}b {lt} a ? b : a", if sabotage::on(Fault::KernelMaximumIsNan) { "" } else { "isnan(a) || " })
+            format!("{}b {lt} a ? b : a", if sabotage::on("kernel-maximum-is-nan") { "" } else { "isnan(a) || " })
         } else {
             format!("select(a, b, isnan(a) | (b {lt} a))")
         };
@@ -118,7 +118,7 @@ impl Helpers {
         if ty.scalar == ScalarType::Float16 {
             let size = ty.lanes;
             return self.define(format!("tw_round_half{n}"), |name| {
-                let way = if sabotage::on(Fault::KernelHalfTruncates) { "rtz" } else { "rte" };
+                let way = if sabotage::on("kernel-half-truncates") { "rtz" } else { "rte" };
                 format!(
                     "// Rounds to half precision.\nstatic inline {t} {name}({t} x) {{\n    ushort bits[{size}];\n    \
                      vstore_half{n}_{way}(x, 0, (private half *)bits);\n    \

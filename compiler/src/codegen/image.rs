@@ -1,7 +1,7 @@
 //! Textures as images: texel buffers are `image2d_t`, read through one sampler and written a whole texel at a time.
 
 use tilewright_device::ChannelType;
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::texture::is_whole_texel;
 use tilewright_ir::{Buffer, CHANNELS, DataType, Diagnostic, Expr, ScalarType};
 
@@ -106,7 +106,7 @@ impl Writer {
                 at.text.clone()
             }
         };
-        if sabotage::on(Fault::KernelImageTransposed) {
+        if sabotage::on("kernel-image-transposed") {
             return format!("(int2)({}, {})", moved(&texel.row, "y"), moved(&texel.column, "x"));
         }
         format!("(int2)({}, {})", moved(&texel.column, "x"), moved(&texel.row, "y"))

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{Diagnostic, Expr, PrimFunc, ScalarType, Stmt, StmtKind, ThreadTag, Var};
 
@@ -258,7 +258,7 @@ fn automatic(nest: &Stmt, writer: &mut Writer) -> (Binding, [Expr; 3], Option<[E
             let extent = writer.index(extent).map_or_else(|_| "1".to_owned(), |code| code.within(14));
             text = format!("{text} / {extent}");
         }
-        if place + 1 < loops.len() && !sabotage::on(Fault::KernelIdNotReduced) {
+        if place + 1 < loops.len() && !sabotage::on("kernel-id-not-reduced") {
             let extent = writer.index(&inner.extent).map_or_else(|_| "1".to_owned(), |code| code.within(14));
             text = format!("{text} % {extent}");
         }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{Diagnostic, Expr, For, ForKind, Stmt, StmtKind, ThreadTag, Var};
 
 use super::range::constant;
@@ -185,7 +185,7 @@ impl Writer {
                 "work-items would write the same texel one after the other, and OpenCL 1.2 keeps no such order";
             return Err(self.error("opencl-order", message).with_help(help));
         }
-        if !sabotage::on(Fault::KernelForgetsBarrier) {
+        if !sabotage::on("kernel-forgets-barrier") {
             self.line("barrier(CLK_GLOBAL_MEM_FENCE);");
         }
         Ok(())

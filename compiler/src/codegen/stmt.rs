@@ -1,6 +1,6 @@
 //! Statements in OpenCL C.
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{Buffer, Diagnostic, Expr, For, ForKind, ScalarType, Scope, Stmt, StmtKind, checked_size};
 
 use super::expr::lane_of;
@@ -77,7 +77,7 @@ impl Writer {
         self.stmt(then_body)?;
         if let Some(body) = else_body {
             self.depth -= 1;
-            self.line(if sabotage::on(Fault::KernelDropsElse) { "} {" } else { "} else {" });
+            self.line(if sabotage::on("kernel-drops-else") { "} {" } else { "} else {" });
             self.depth += 1;
             self.stmt(body)?;
         }
@@ -96,7 +96,7 @@ impl Writer {
         self.at_statement(|| format!("for {} in range({}, {} + {})", inner.var, inner.min, inner.min, inner.extent));
         let min = self.index(&inner.min)?;
         let last = inner.min.clone() + inner.extent.clone();
-        let last = if sabotage::on(Fault::KernelLoopsToExtent) { inner.extent.clone() } else { last };
+        let last = if sabotage::on("kernel-loops-to-extent") { inner.extent.clone() } else { last };
         let mut end = match constant(&last) {
             Some(value) => value.to_string(),
             None if constant(&inner.min) == Some(0) => self.index(&inner.extent)?.text,

@@ -10,7 +10,7 @@
 //! parameters included: the tensors passed in are in the new layout. The attribute is removed, so a second run changes
 //! nothing. A map that is not injective is applied all the same; the judge refutes it. Cost: one walk.
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{
     AxisSeparators, Buffer, BufferChange, BufferClaim, Diagnostic, Evidence, Expr, IndexMap, PrimFunc, Var,
 };
@@ -128,7 +128,7 @@ impl Layout {
         let outputs: Vec<_> = outputs.iter().map(|output| simplify(output, &ranges)).collect();
         let map = placed(&vars, &buffer.shape, &outputs).map_err(|error| wrong("index-map", error))?;
         let least = physical_shape(&map, &[])?;
-        let longer = |axis: usize| least.extents[axis] != shape[axis] && !sabotage::on(Fault::PaddingNotDeclared);
+        let longer = |axis: usize| least.extents[axis] != shape[axis] && !sabotage::on("padding-not-declared");
         let padded = |axis: &usize| least.padded_axes.contains(axis) || longer(*axis);
         let padded_axes = (0..shape.len()).filter(padded).collect();
         Ok(Self { map, shape, padded_axes })

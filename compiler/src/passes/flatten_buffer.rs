@@ -12,7 +12,7 @@
 //! calling convention (RFC 63, "Removing pre-flattened buffer"). Strides and `elem_offset` are folded into the index of
 //! a buffer with one group. Indices become `int64` where a buffer has more than 2^31 - 1 elements. Cost: one walk.
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{
     AxisSeparators, Buffer, BufferChange, DataType, Diagnostic, Expr, IndexMap, PrimFunc, ScalarType, Var, checked_size,
 };
@@ -137,9 +137,9 @@ fn index_type(buffer: &Buffer) -> Result<ScalarType, Diagnostic> {
 fn row_major(indices: &[Expr], shape: &[Expr], ty: ScalarType) -> Expr {
     let steps = indices.iter().zip(shape).map(|(index, extent)| (index.clone(), extent.clone()));
     let numeral = steps.reduce(|(outer, before), (index, extent)| {
-        let stride = if sabotage::on(Fault::FlattenSwapsStrides) { before } else { extent.clone() };
+        let stride = if sabotage::on("flatten-swaps-strides") { before } else { extent.clone() };
         let moved = outer * stride;
-        (if sabotage::on(Fault::FlattenCommutes) { index + moved } else { moved + index }, extent)
+        (if sabotage::on("flatten-commutes") { index + moved } else { moved + index }, extent)
     });
     numeral.map_or(Expr::Int { value: 0, ty }, |(numeral, _)| numeral)
 }
@@ -153,7 +153,7 @@ fn product(shape: &[Expr], ty: ScalarType) -> Expr {
 fn folded(buffer: &Buffer, indices: &[Expr], shape: &[Expr], ty: ScalarType) -> (Vec<Expr>, Vec<Expr>) {
     let exact = |expr: &Expr| retyped(expr, ty, &|_| None);
     let zero = Expr::Int { value: 0, ty };
-    let offset = if sabotage::on(Fault::FlattenForgetsOffset) { zero } else { exact(&buffer.elem_offset) };
+    let offset = if sabotage::on("flatten-forgets-offset") { zero } else { exact(&buffer.elem_offset) };
     let one = Expr::Int { value: 1, ty };
     let Some(strides) = &buffer.strides else {
         let numeral = row_major(indices, shape, ty) + offset.clone();

@@ -10,7 +10,7 @@
 //! The loop variable becomes a ramp; what does not depend on it stays scalar and is broadcast where a vector is needed.
 //! Indices are vectors in the last position only, and evenly spaced.
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::texture::is_whole_texel;
 use tilewright_ir::{BinaryOp, Buffer, Expr, For, ScalarType, Span, Stmt, StmtKind, Var};
 
@@ -149,7 +149,7 @@ impl<'a> Lanes<'a> {
             return Err(format!("`{which}` may hold for some of the lanes only").into());
         }
         value = self.widened(value);
-        if !own.is_empty() && sabotage::on(Fault::TextureGuardDropped) {
+        if !own.is_empty() && sabotage::on("texture-guard-dropped") {
             own.clear();
         }
         for cond in own.iter().rev() {
@@ -230,10 +230,10 @@ impl<'a> Lanes<'a> {
             Some(_) => {}
             None => return Err(uneven()),
         }
-        let first = if sabotage::on(Fault::VectorizeForgetsStart) { None } else { self.min.as_const_int() };
+        let first = if sabotage::on("vectorize-forgets-start") { None } else { self.min.as_const_int() };
         let start = Expr::int_of(first.unwrap_or(0), ty).ok_or_else(uneven)?;
         let base = simplify(&(base + stride.clone() * start), &self.ranges);
-        let stride = if sabotage::on(Fault::VectorizeUnitStride) { Expr::Int { value: 1, ty } } else { stride };
+        let stride = if sabotage::on("vectorize-unit-stride") { Expr::Int { value: 1, ty } } else { stride };
         Ok(Expr::Ramp { base: Box::new(base), stride: Box::new(stride), lanes: self.count })
     }
 
@@ -288,7 +288,7 @@ impl<'a> Lanes<'a> {
             (BinaryOp::Add, a, Expr::Ramp { base, stride, .. }) if scalar(&a) => ramp(sum(a, *base), *stride),
             (BinaryOp::Sub, Expr::Ramp { base, stride, .. }, b) if scalar(&b) => ramp(*base - b, *stride),
             (BinaryOp::Sub, a, Expr::Ramp { base, stride, .. })
-                if scalar(&a) && sabotage::on(Fault::VectorizeReversedLanes) =>
+                if scalar(&a) && sabotage::on("vectorize-reversed-lanes") =>
             {
                 ramp(a - *base, *stride)
             }

@@ -1,6 +1,6 @@
 //! Moves the accesses of buffers through index maps: what `apply_buffer_transforms`, `tile_layout` and `flatten_buffer` share.
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{
     Buffer, BufferChange, BufferClaim, DataType, Diagnostic, Evidence, Expr, For, IndexMap, PrimFunc, ScalarType, Span,
@@ -42,7 +42,7 @@ pub(super) fn relaid(func: &PrimFunc, claims: &[BufferClaim]) -> Result<PrimFunc
 /// Every symbol that the function needs must be told by the shape of an argument in its new layout.
 fn still_told(before: &PrimFunc, after: &PrimFunc) -> Result<(), Diagnostic> {
     let told = after.symbols();
-    if before.symbols().iter().all(|var| told.contains(var)) || sabotage::on(Fault::LayoutLosesExtent) {
+    if before.symbols().iter().all(|var| told.contains(var)) || sabotage::on("layout-loses-extent") {
         return Ok(());
     }
     let unbound = validate(after).err().into_iter().flatten().find(|found| found.code == "unbound");
@@ -168,7 +168,7 @@ impl Remap<'_> {
             return None;
         }
         let (base, stride) = linear_in(&last, &lane, &ranges)?;
-        let stride = if sabotage::on(Fault::RemapUnitLanes) { Expr::int_of(1, ty)? } else { stride };
+        let stride = if sabotage::on("remap-unit-lanes") { Expr::int_of(1, ty)? } else { stride };
         let last = if stride.as_const_int() == Some(0) {
             Expr::Broadcast { value: Box::new(base), lanes }
         } else {

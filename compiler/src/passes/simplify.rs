@@ -11,7 +11,7 @@
 
 use std::convert::Infallible;
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{Diagnostic, Evidence, Expr, PrimFunc, Stmt, StmtKind};
 
@@ -35,7 +35,7 @@ impl Rewrite for Simplify {
 
     fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
         let simple = Simplifier::for_values(&self.ranges).simplify(expr);
-        let again = sabotage::on(Fault::SimplifyTwice);
+        let again = sabotage::on("simplify-twice");
         Ok(if again { Simplifier::for_values(&self.ranges).simplify(&simple) } else { simple })
     }
 

@@ -11,7 +11,7 @@
 //! parameter that is only read it is the caller who packs it so. Without one the padding holds nothing, and nothing reads it.
 //! The attribute is removed, so a second run changes nothing. Cost: one walk.
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::visit::{Rewrite, Substitution};
 use tilewright_ir::{
     AxisSeparators, Buffer, BufferChange, BufferClaim, Diagnostic, Evidence, Expr, ForKind, PadFill, PrimFunc, Scope,
@@ -243,9 +243,7 @@ fn nest(fill: &PadFill) -> Stmt {
     let padding = Substitution::new(&fill.inverse.vars, index.iter().cloned()).apply(&fill.inverse.padding);
     let store = Stmt::guarded(padding, Stmt::store(&fill.buffer, index, fill.value.clone()));
     let reach = |extent: &Expr| match extent.as_const_int() {
-        Some(all @ 2..) if sabotage::on(Fault::FillMissesLast) => {
-            Expr::Int { value: all - 1, ty: extent.dtype().scalar }
-        }
+        Some(all @ 2..) if sabotage::on("fill-misses-last") => Expr::Int { value: all - 1, ty: extent.dtype().scalar },
         _ => extent.clone(),
     };
     vars.iter()

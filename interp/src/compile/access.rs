@@ -1,6 +1,6 @@
 //! Translation of loads and stores.
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, Buffer, Diagnostic, Expr, UnaryOp, Var};
 
 use super::expr::Lanes;
@@ -103,7 +103,7 @@ impl<'a> Compiler<'_, 'a> {
         let mut numbers = Vec::new();
         for place in wanted {
             let (at, lane) = layout[usize::from(place)];
-            let near = sabotage::on(Fault::LanesAreNeighbours);
+            let near = sabotage::on("lanes-are-neighbours");
             let stride_of = |stride: i64| if near { stride.signum() } else { stride };
             let plus = |stride: i64| i64::try_from(at).unwrap_or(i64::MAX).saturating_mul(stride_of(stride));
             let dims: Vec<_> =

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{
     DataType, Diagnostic, Graph, MemoryPlan, Pool, PoolPlace, Region, Room, Scope, TensorRole, TextureLimits,
 };
@@ -174,7 +174,7 @@ fn live(graph: &Graph, roots: &[usize]) -> (Vec<Lifetime>, Vec<Vec<usize>>) {
     for (step, uses) in graph.steps.iter().enumerate() {
         for &at in &uses.reads {
             let root = roots[at];
-            if at == root || !sabotage::on(Fault::PlannerIgnoresViews) {
+            if at == root || !sabotage::on("planner-ignores-views") {
                 lifetimes[root].last = step;
             }
             if readers[root].last() != Some(&step) {
@@ -188,7 +188,7 @@ fn live(graph: &Graph, roots: &[usize]) -> (Vec<Lifetime>, Vec<Vec<usize>>) {
     for (tensor, &root) in graph.tensors.iter().zip(roots) {
         match tensor.role {
             TensorRole::Intermediate => {}
-            TensorRole::Output if sabotage::on(Fault::PlannerFreesOutputs) => {}
+            TensorRole::Output if sabotage::on("planner-frees-outputs") => {}
             TensorRole::Output | TensorRole::Input => lifetimes[root].last = end,
         }
     }

@@ -9,7 +9,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{Region, Room};
 
 use super::live::Slot;
@@ -46,7 +46,7 @@ pub(super) fn in_time(slots: &[Slot], alignment: u64) -> Option<Packing> {
 /// Sizes, and as they count where another tensor may follow. The sum of all is far below 2^64.
 fn sizes(slots: &[Slot], alignment: u64) -> Option<(Vec<u64>, Vec<u64>)> {
     let sizes = slots.iter().map(|slot| bytes(slot.room)).collect::<Option<Vec<u64>>>()?;
-    let alignment = if sabotage::on(Fault::PlannerUnaligned) { 1 } else { alignment };
+    let alignment = if sabotage::on("planner-unaligned") { 1 } else { alignment };
     let padded = sizes.iter().map(|size| size.next_multiple_of(alignment)).collect();
     Some((sizes, padded))
 }
@@ -54,7 +54,7 @@ fn sizes(slots: &[Slot], alignment: u64) -> Option<(Vec<u64>, Vec<u64>)> {
 /// The places with the greatest key first; of equal ones the first.
 pub(super) fn ordered<K: Ord>(n: usize, key: impl Fn(usize) -> K) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).collect();
-    if sabotage::on(Fault::PlannerOtherTies) {
+    if sabotage::on("planner-other-ties") {
         order.reverse();
     }
     order.sort_by_cached_key(|&at| Reverse(key(at)));
@@ -104,7 +104,7 @@ impl Arena {
         if let Some(&(found, offset)) = self.by_size.range((size, 0)..).next() {
             self.remove(offset, found);
             if found > size {
-                let left = if sabotage::on(Fault::ArenaSplitsWrong) { found } else { found - size };
+                let left = if sabotage::on("arena-splits-wrong") { found } else { found - size };
                 self.insert(offset + size, left);
             }
             return offset;
@@ -171,7 +171,7 @@ fn smallest_gap(taken: &[(u64, u64)], size: u64) -> u64 {
         if gap >= size && best.is_none_or(|(smallest, _)| gap < smallest) {
             best = Some((gap, free_from));
         }
-        free_from = if sabotage::on(Fault::GapForgetsLonger) { end } else { free_from.max(end) };
+        free_from = if sabotage::on("gap-forgets-longer") { end } else { free_from.max(end) };
     }
     best.map_or(free_from, |(_, offset)| offset)
 }

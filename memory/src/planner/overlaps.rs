@@ -1,7 +1,7 @@
 //! Which tensors of a group are alive at once.
 
 use super::live::Slot;
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 
 /// Pairs that are alive at once, for each slot of a group, as long as there are not too many of them.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl Overlaps {
         let mut pairs: Vec<(usize, usize)> = Vec::new();
         let mut alive: Vec<usize> = Vec::new();
         for (at, slot) in slots.iter().enumerate() {
-            let early = usize::from(sabotage::on(Fault::PlannerSharesEarly));
+            let early = usize::from(sabotage::on("planner-shares-early"));
             alive.retain(|&other| slots[other].last >= slot.first + early);
             if pairs.len() + alive.len() > most {
                 return None;

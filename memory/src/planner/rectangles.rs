@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{Region, Room, TextureLimits};
 
 use super::live::Group;
@@ -67,7 +67,7 @@ impl Rectangle {
     }
 
     fn meets(&self, other: &Self) -> bool {
-        let shared = u64::from(sabotage::on(Fault::RectanglesMeetByOne));
+        let shared = u64::from(sabotage::on("rectangles-meet-by-one"));
         let columns = self.x < other.right() && other.x < self.right();
         columns && self.y + shared < other.bottom() && other.y + shared < self.bottom()
     }
@@ -161,7 +161,7 @@ impl Packer<'_> {
     fn may_lie(&mut self, slot: usize, sheet: &Sheet) -> bool {
         let readers = &self.of.group.readers[slot];
         self.work += readers.len();
-        let allowed = sabotage::on(Fault::SheetReadAndWritten);
+        let allowed = sabotage::on("sheet-read-and-written");
         !sheet.read.contains(&self.of.group.slots[slot].first)
             && (allowed || !readers.iter().any(|step| sheet.written.contains(step)))
     }

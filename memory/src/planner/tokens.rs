@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tilewright_ir::Room;
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 
 use super::live::{Slot, whole};
 use super::packing::Packing;
@@ -31,7 +31,7 @@ pub(super) fn pack(slots: &[Slot]) -> Packing {
             free.insert(pool, packing.pools[pool]);
         }
         let pool = if let Some((pool, grown)) = free.take(slot.room) {
-            if !sabotage::on(Fault::TokenDoesNotGrow) {
+            if !sabotage::on("token-does-not-grow") {
                 packing.pools[pool] = grown;
             }
             pool

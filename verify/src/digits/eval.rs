@@ -4,7 +4,7 @@
 //! `% b` is `r` where `0 <= r < b` (*HornerInverse*); shifts and masks by powers of two are such divisions. Everything else
 //! is refused.
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, Expr, MathFn, ScalarType, UnaryOp, Var};
 
 use super::atoms::{Atoms, NonNegative, TOO_LARGE};
@@ -258,7 +258,7 @@ impl Checker {
         }
         reasons.push(self.atoms.nonnegative(&low).ok_or(OUTSIDE)?);
         if let Some(below) = below {
-            let last = if sabotage::on(Fault::WindowOffByOne) { 0 } else { -1 };
+            let last = if sabotage::on("window-off-by-one") { 0 } else { -1 };
             let room = below.minus(&high).and_then(|room| room.plus_const(last)).ok_or(TOO_LARGE)?;
             reasons.push(self.atoms.nonnegative(&room).ok_or(OUTSIDE)?);
         }

@@ -1,6 +1,6 @@
 //! What follows from the digits of a claimed inverse: inverse and padding.
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, Expr, InverseClaim, UnaryOp, Var};
 
 use super::atoms::TOO_LARGE;
@@ -50,7 +50,7 @@ impl<'c> Physical<'c> {
     /// Nothing lands on the padding, and what is no padding is reached.
     pub(super) fn padding(&self, checker: &mut Checker, map: &Evaluated<'_>) -> Result<(), Rejected> {
         let env = self.image(map);
-        if !sabotage::on(Fault::DigitsReachPadding) {
+        if !sabotage::on("digits-reach-padding") {
             checker.truth(&self.claim.padding, &env, false)?;
         }
         self.right(checker, map)

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, Bindings, Expr, MathFn, UnaryOp, Var};
 
 use super::program::Program;
@@ -103,7 +103,7 @@ impl Builder {
             Instr::Binary(BinaryOp::Add | BinaryOp::Sub, a, b) if fixed(a).is_some() => self.determines(b),
             Instr::Binary(BinaryOp::Mul, a, b) if fixed(b).is_some_and(|by| by != 0) => self.determines(a),
             Instr::Binary(BinaryOp::Mul, a, b) if fixed(a).is_some_and(|by| by != 0) => self.determines(b),
-            Instr::Binary(BinaryOp::FloorDiv, a, _) if sabotage::on(Fault::QuotientDetermines) => self.determines(a),
+            Instr::Binary(BinaryOp::FloorDiv, a, _) if sabotage::on("quotient-determines") => self.determines(a),
             _ => None,
         }
     }
@@ -225,7 +225,7 @@ impl Builder {
     pub(crate) fn outside(&mut self, node: NodeId, extent: i128) -> Option<NodeId> {
         let zero = self.int(0)?;
         let below = self.binary(BinaryOp::Lt, node, zero)?;
-        let extent = if sabotage::on(Fault::OutsideOffByOne) { extent + 1 } else { extent };
+        let extent = if sabotage::on("outside-off-by-one") { extent + 1 } else { extent };
         if i128::from(self.range(node).high) < extent {
             return Some(below);
         }

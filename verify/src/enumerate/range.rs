@@ -5,7 +5,7 @@
 //! the language's own evaluation. How densely it is filled tells the largest index of most outputs without looking.
 
 use tilewright_ir::BinaryOp;
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::scalar::floor_div_mod;
 
 /// Values and intermediate results stay within this.
@@ -150,7 +150,7 @@ fn compare(no: bool, yes: bool, a: Range, b: Range, same: bool) -> Option<Range>
 fn add(a: Range, b: Range, disjoint: bool) -> Option<Range> {
     let ((al, ah), (bl, bh)) = (a.wide(), b.wide());
     let sum = Range::new(al + bl, ah + bh)?;
-    if !disjoint && a.constant().is_none() && b.constant().is_none() && !sabotage::on(Fault::EndsOfSharedAxes) {
+    if !disjoint && a.constant().is_none() && b.constant().is_none() && !sabotage::on("ends-of-shared-axes") {
         return Some(sum);
     }
     // Translates of the one by the other overlap by its length.
@@ -213,7 +213,7 @@ fn floor_mod(a: Range, b: Range) -> Option<Range> {
     // Neighbouring numbers that pass a multiple of k take the values k - 1 and 0.
     let rest = Range::new(0, i128::from(k) - 1)?;
     let near = a.gap == Some(1);
-    let missing = u8::from(sabotage::on(Fault::RemaindersOfFewer));
+    let missing = u8::from(sabotage::on("remainders-of-fewer"));
     let all = near && a.count() + i128::from(missing) >= k.into();
     Some(rest.reached(near).dense(all.then_some(1)))
 }

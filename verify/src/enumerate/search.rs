@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rayon::slice::ParallelSliceMut;
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 
 use super::MAX_BITS;
 use super::lanes::Lanes;
@@ -124,7 +124,7 @@ fn first_marked(program: &Program, keys: u64) -> Option<Collision> {
     let mut marked = vec![0u64; words(keys)];
     let (second, key) = in_order(program, |start, length, runner| {
         let values = runner.root(0);
-        let length = length - usize::from(sabotage::on(Fault::CollisionSkipsLast) && length > 1);
+        let length = length - usize::from(sabotage::on("collision-skips-last") && length > 1);
         for lane in 0..length {
             let key = values.at(lane);
             let (word, bit) = word(key);
@@ -220,7 +220,7 @@ pub(crate) fn first_wrong_padding(map: &Program, padding: &Program) -> Option<u6
         let wrong = (0..length).find(|&lane| {
             let (word, bit) = word(i64::try_from(place(start, lane)).unwrap_or(0));
             let (said, reached) = (said.at(lane) != 0, reached[word] & bit != 0);
-            if sabotage::on(Fault::PaddingOneWay) { said && reached } else { said == reached }
+            if sabotage::on("padding-one-way") { said && reached } else { said == reached }
         });
         wrong.map_or(ControlFlow::Continue(()), |lane| ControlFlow::Break(place(start, lane)))
     })

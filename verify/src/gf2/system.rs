@@ -1,7 +1,7 @@
 //! Affine equations over GF(2), kept in a form that answers questions by reduction.
 
 use super::word::{Affine, Word};
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 
 /// Equations `form = 0` that can hold together.
 #[derive(Clone, Debug, Default)]
@@ -75,7 +75,7 @@ impl System {
 pub(crate) fn solve(word: &Word, value: i128) -> Option<System> {
     let mut system = System::default();
     let width = word.bits.len().max(128 - value.unsigned_abs().leading_zeros() as usize).min(127);
-    let lowest = usize::from(sabotage::on(Fault::BitsSkipLowest));
+    let lowest = usize::from(sabotage::on("bits-skip-lowest"));
     let fits = (lowest..width).all(|at| system.require(word.at(at), value >> at & 1 == 1));
     (fits && system.require(word.sign, value < 0)).then_some(system)
 }

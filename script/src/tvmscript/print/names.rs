@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{Buffer, PrimFunc, Var};
 
 /// Names that mean something else.
@@ -47,7 +47,7 @@ impl Names {
         let used = |name: &str| {
             RESERVED.contains(&name)
                 || self.taken.iter().any(|taken| taken == name)
-                || (self.vars.iter().any(|(_, taken)| taken == name) && !sabotage::on(Fault::PrinterReusesNames))
+                || (self.vars.iter().any(|(_, taken)| taken == name) && !sabotage::on("printer-reuses-names"))
         };
         if !used(&base) {
             return base;
