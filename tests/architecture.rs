@@ -205,6 +205,45 @@ fn unnamed(files: &[PathBuf], page: &str) -> Vec<String> {
     names.filter(|name| !page.contains(&format!("`{name}`"))).collect()
 }
 
+/// Dependencies of a package that none of its files names, as `package: dependency`.
+fn unused_dependencies(package: &cargo_metadata::Package) -> Vec<String> {
+    let folder = package.manifest_path.parent().unwrap().as_std_path();
+    // The root package has the others in folders of their own.
+    let parts = ["src", "tests", "benches", "examples", "build.rs"].map(|part| folder.join(part));
+    let files: Vec<PathBuf> = parts.into_iter().flat_map(rust_files).collect();
+    let code: String = files.iter().map(|file| code_only(&fs::read_to_string(file).unwrap())).collect();
+    let names = package.dependencies.iter().map(|import| import.rename.as_ref().unwrap_or(&import.name));
+    let unused = names.filter(|name| !names_crate(&code, &name.replace('-', "_")));
+    unused.map(|name| format!("{}: {name}", package.name)).collect()
+}
+
+/// Whether the code has the name as a word of its own.
+fn names_crate(code: &str, name: &str) -> bool {
+    code.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name)
+}
+
+/// All `.rs` files at or below a path, in any order.
+fn rust_files(path: PathBuf) -> Vec<PathBuf> {
+    if path.extension().is_some_and(|extension| extension == "rs") {
+        return if path.exists() { vec![path] } else { Vec::new() };
+    }
+    let Ok(entries) = fs::read_dir(&path) else { return Vec::new() };
+    entries.flat_map(|entry| rust_files(entry.unwrap().path())).collect()
+}
+
+#[test]
+fn every_dependency_is_used() {
+    let metadata = MetadataCommand::new().current_dir(root()).no_deps().exec().unwrap();
+    let unused: Vec<String> = metadata.packages.iter().flat_map(unused_dependencies).collect();
+    assert_eq!(unused, Vec::<String>::new());
+}
+
+#[test]
+fn a_dependency_is_used_where_code_names_it() {
+    assert!(names_crate(&code_only("use serde_json::Value;"), "serde_json"));
+    assert!(!names_crate(&code_only("use serde_json::Value; // serde\n\"serde\""), "serde"));
+}
+
 #[test]
 fn the_arrows_between_the_crates_hold() {
     let edges = edges();
