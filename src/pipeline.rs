@@ -15,6 +15,7 @@ pub mod races;
 
 use std::time::{Duration, Instant};
 
+use tilewright_device::DeviceHost;
 use tilewright_ir::{
     Buffer, BufferChange, Definition, Diagnostic, Evidence, LoweringEvidence, Module, PrimFunc, TextureLimits, validate,
 };
@@ -42,6 +43,8 @@ pub struct Options {
     pub shapes: Vec<(String, i64)>,
     /// Where generated kernels run.
     pub device: DeviceChoice,
+    /// Whether drivers run in this process (the default) or in one of their own.
+    pub host: DeviceHost,
     /// The largest texture, where it was stated.
     pub limits: Option<TextureLimits>,
     /// Whether a step that is not decided may go on.
@@ -234,7 +237,7 @@ pub fn check(source: &Source, options: &Options, observe: &mut Observer<'_>) -> 
     let mut report = FileReport::empty(source, options.setting(solver));
     report.warnings = warnings.iter().map(|warning| DiagnosticRow::new(source, warning)).collect();
     for program in &mut programs {
-        let limits = limits::set(program, options.limits, &options.device);
+        let limits = limits::set(program, options.limits, &options.device, &options.host);
         let lowering = lower(program, &judge, options.allow_unknown, observe);
         let lowering = lowering.map_err(|found| limits::explained(limits.as_ref(), found))?;
         let mut row = CheckReport::of_lowering(&program.func.name, &lowering);

@@ -82,7 +82,8 @@ impl DeviceHost {
             processes.give_back(connection);
             Ok(survey)
         });
-        asked.unwrap_or_else(|fault| Survey { faults: vec![fault], ..Survey::default() })
+        // Opening the loader starts no driver, so that this process can say whether there is one.
+        asked.unwrap_or_else(|fault| Survey { loader: info::loader(), faults: vec![fault], ..Survey::default() })
     }
 
     /// As [`devices`](crate::devices).

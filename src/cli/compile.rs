@@ -79,7 +79,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     let mut outputs = Vec::new();
     let mut worst = Verdict::Proved;
     for program in &mut programs.programs {
-        let limits = pipeline::limits::set(program, args.limits.limits, &options.device);
+        let limits = pipeline::limits::set(program, args.limits.limits, &options.device, &options.host);
         let lowering = pipeline::lower(program, &judge, global.allow_unknown, &mut |_, _| ());
         let lowering = lowering.map_err(|found| fault(explained(limits.as_ref(), found)))?;
         worst = worst.max(lowering.verdict());

@@ -101,6 +101,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     });
     report.verdicts = judge.check_plan(graph, &plan).into_iter().map(ObligationRow::from).collect();
     if let Some(kernels) = &args.run {
+        super::check_device(global)?;
         let (graph, plan, verdict, source) = (&document.graph, &plan, report.verdict(), &source);
         let request = run::Request { source, graph, plan, verdict, kernels, limits, options: &options };
         report.run = Some(run::run(&request, &judge, printer)?);

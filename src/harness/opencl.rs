@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tilewright_device::{BuildOptions, DeviceError, POISON, Program as Built, RunOptions, Session, devices, select};
+use tilewright_device::{BuildOptions, DeviceError, DeviceHost, POISON, Program as Built, RunOptions, Session};
 use tilewright_interp::Tensor;
 use tilewright_interp::{Argument, Arguments};
 use tilewright_ir::{Bindings, Buffer, Diagnostic, PrimFunc, validate};
@@ -19,15 +19,22 @@ pub struct OpenCl {
 }
 
 impl OpenCl {
-    /// The device for `wanted` (an index or part of a name), or the first one.
+    /// The device for `wanted` (an index or part of a name), or the first one, in this process.
     ///
     /// # Errors
     /// [`Fault::Skipped`] where there is no device, [`Fault::Error`] where there is one that fails.
     pub fn open(wanted: Option<&str>) -> Result<Self, Fault> {
-        let all = devices().map_err(|error| fault(&error))?;
-        let info = select(&all, wanted).map_err(|error| fault(&error))?;
-        let options = RunOptions::default();
-        Session::open(info).map(|session| Self { session, options }).map_err(|error| fault(&error))
+        Self::open_on(&DeviceHost::default(), wanted)
+    }
+
+    /// The same where `host` runs its drivers.
+    ///
+    /// # Errors
+    /// As [`OpenCl::open`]; a driver that takes its own process down is [`Fault::Error`].
+    pub fn open_on(host: &DeviceHost, wanted: Option<&str>) -> Result<Self, Fault> {
+        let survey = host.survey();
+        let session = survey.select(wanted).and_then(|info| host.open(info)).map_err(|error| fault(&error))?;
+        Ok(Self { session, options: RunOptions::default() })
     }
 
     /// The device, opened.

@@ -1,6 +1,7 @@
 //! Every stage on every engine: the definition and the program after each step in the interpreter, the last one on the
 //! devices, all compared with the first.
 
+use tilewright_device::DeviceHost;
 use tilewright_interp::Config;
 
 use super::{DeviceChoice, Fault, Lowering, Observer, Options, Program};
@@ -26,7 +27,8 @@ pub fn run(
     let symbols = symbols_of(&stages, &options.shapes);
     let config = stages::Config { seed: options.seed, symbols, stumbling: false };
     let interpreter = Interpreter { config: Config { threads: options.threads, ..Config::default() } };
-    let opened = if lowering.complete { open(&options.device) } else { vec![Err(not_lowered(lowering))] };
+    let opened =
+        if lowering.complete { open(&options.device, &options.host) } else { vec![Err(not_lowered(lowering))] };
     let asked = options.device != DeviceChoice::None;
     let devices: Vec<Result<&dyn Engine, EngineFault>> = opened
         .iter()
@@ -74,17 +76,17 @@ fn symbols_of(stages: &[Stage<'_>], given: &[(String, i64)]) -> Vec<(String, i12
 }
 
 /// The devices that were asked for, opened; one that does not open is the fault that says why.
-pub(crate) fn open(choice: &DeviceChoice) -> Vec<Result<OpenCl, EngineFault>> {
+pub(crate) fn open(choice: &DeviceChoice, host: &DeviceHost) -> Vec<Result<OpenCl, EngineFault>> {
     match choice {
         DeviceChoice::None => Vec::new(),
-        DeviceChoice::First => vec![OpenCl::open(None)],
-        DeviceChoice::Named(name) => vec![OpenCl::open(Some(name))],
+        DeviceChoice::First => vec![OpenCl::open_on(host, None)],
+        DeviceChoice::Named(name) => vec![OpenCl::open_on(host, Some(name))],
         DeviceChoice::All => {
-            let found = tilewright_device::devices().unwrap_or_default();
+            let found = host.devices().unwrap_or_default();
             if found.is_empty() {
-                return vec![OpenCl::open(None)];
+                return vec![OpenCl::open_on(host, None)];
             }
-            found.iter().map(|info| OpenCl::open(Some(&info.index.to_string()))).collect()
+            found.iter().map(|info| OpenCl::open_on(host, Some(&info.index.to_string()))).collect()
         }
     }
 }
