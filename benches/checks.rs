@@ -27,6 +27,7 @@ fn options() -> Options {
         seed: 0,
         shapes: Vec::new(),
         device: DeviceChoice::None,
+        host: tilewright_device::DeviceHost::default(),
         limits: None,
         allow_unknown: false,
         record: false,

@@ -37,7 +37,10 @@ pub fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     }
     // Each pass gives the new program and its evidence: a claim, which the judge checks against both programs.
     let mut func = program.func.clone();
-    for pass in PASSES.iter().filter(|pass| DEFAULT_PIPELINE.contains(&pass.name) && (pass.wanted)(&func)) {
+    for pass in PASSES.iter().filter(|pass| DEFAULT_PIPELINE.contains(&pass.name)) {
+        if !(pass.wanted)(&func) {
+            continue;
+        }
         let rewritten = (pass.run)(&func).map_err(first)?;
         let reports = judge.check_pass(&func, &rewritten.func, &rewritten.evidence);
         demand_proof(pass.name, &reports, out)?;

@@ -202,6 +202,9 @@ fn the_page_lists_every_oracle() {
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(path, wanted).unwrap();
     } else {
-        assert!(page == wanted, "`UPDATE_EXPECT=1 cargo test --test cli_fuzz` rewrites the table of docs/guide/fuzz.md");
+        assert!(
+            page == wanted,
+            "`UPDATE_EXPECT=1 cargo test --test cli_fuzz` rewrites the table of docs/guide/fuzz.md"
+        );
     }
 }

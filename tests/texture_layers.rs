@@ -66,6 +66,7 @@ fn options(device: DeviceChoice) -> Options {
         seed: 3,
         shapes: Vec::new(),
         device,
+        host: tilewright_device::DeviceHost::default(),
         limits: Some(TextureLimits::PROMISED),
         allow_unknown: false,
         record: false,
@@ -81,7 +82,7 @@ fn prove(layer: Layer) {
     let mut programs = pipeline::read(&layer.source().text, None).unwrap().programs;
     assert_eq!(programs.len(), 1);
     let program = &mut programs[0];
-    pipeline::limits::set(program, options.limits, &options.device).unwrap();
+    pipeline::limits::set(program, options.limits, &options.device, &options.host).unwrap();
     let lowering = pipeline::lower(program, &judge, false, &mut |_, _| ()).unwrap();
     let steps: Vec<&str> = lowering.steps.iter().map(|step| step.name.as_str()).collect();
     assert!(steps.contains(&"lower_texture") && steps.contains(&"vectorize"), "{steps:?}");

@@ -16,6 +16,7 @@ pub mod races;
 
 use std::time::{Duration, Instant};
 
+use tilewright_device::DeviceHost;
 use tilewright_ir::{Definition, Diagnostic, Evidence, LoweringEvidence, Module, PrimFunc, TextureLimits, validate};
 use tilewright_verify::{Config, Judge, Report};
 
@@ -36,6 +37,8 @@ pub struct Options {
     pub shapes: Vec<(String, i64)>,
     /// Where generated kernels run.
     pub device: DeviceChoice,
+    /// Whether drivers run in this process (the default) or in one of their own.
+    pub host: DeviceHost,
     /// The largest texture, where it was stated.
     pub limits: Option<TextureLimits>,
     /// Whether a step that is not decided may go on.
@@ -215,7 +218,7 @@ pub fn check(text: &str, options: &Options, observe: &mut Observer<'_>) -> Resul
     let judge = options.judge().map_err(internal)?;
     let mut outcome = CheckOutcome { warnings, ..CheckOutcome::new(options.setting(solver)) };
     for program in &mut programs {
-        let limits = limits::set(program, options.limits, &options.device);
+        let limits = limits::set(program, options.limits, &options.device, &options.host);
         let lowering = lower(program, &judge, options.allow_unknown, observe);
         let lowering = lowering.map_err(|fault| limits::explained(limits.as_ref(), fault))?;
         let mut function = FunctionOutcome::of_lowering(&program.func.name, &lowering);

@@ -37,6 +37,7 @@ pub struct Args {
 /// # Errors
 /// Standard output cannot be written, or there is no solver.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
+    super::check_device(global)?;
     let record = args.certificate.is_wanted()?;
     let (mut worst, mut outcomes) = (ExitStatus::Success, Vec::new());
     for file in &args.files {

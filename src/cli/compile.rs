@@ -80,7 +80,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     let mut outputs = Vec::new();
     let mut worst = Summary::Proved;
     for program in &mut programs.programs {
-        let limits = pipeline::limits::set(program, args.limits.limits, &options.device);
+        let limits = pipeline::limits::set(program, args.limits.limits, &options.device, &options.host);
         let lowering = pipeline::lower(program, &judge, global.allow_unknown, &mut |_, _| ());
         let lowering =
             lowering.map_err(|fault| super::pipeline_failure(&input.source, explained(limits.as_ref(), fault)))?;

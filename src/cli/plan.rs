@@ -103,6 +103,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     });
     report.verdicts = judge.check_plan(graph, &plan);
     if let Some(kernels) = &args.run {
+        super::check_device(global)?;
         let (graph, plan, summary, source) = (&document.graph, &plan, report.summary(), &source);
         let request = run::Request { source, graph, plan, summary, kernels, limits, options: &options };
         report.run = Some(run::run(&request, &judge, printer)?);

@@ -1,15 +1,10 @@
-//! What coordinator and worker say to each other: JSON, one message a line.
-
-use std::io::{self, Write};
+//! What coordinator and worker say to each other, as messages of [`tilewright_device::process`].
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::finding::Finding;
 use crate::oracle::{Outcome, Tally};
-
-/// What every line of a worker begins with: drivers write to standard output too, and that is no word of the worker.
-const MARK: &str = "@tilewright ";
 
 /// Cases of an oracle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,45 +128,4 @@ pub enum Reply {
         /// Why, in a sentence.
         why: String,
     },
-}
-
-/// Writes a request to a worker.
-///
-/// # Errors
-/// The worker reads no more.
-pub fn ask(out: &mut impl Write, request: &Request) -> io::Result<()> {
-    let mut line = serde_json::to_string(request)?;
-    line.push('\n');
-    out.write_all(line.as_bytes())?;
-    out.flush()
-}
-
-/// Writes a reply to the coordinator.
-///
-/// # Errors
-/// The coordinator reads no more.
-pub fn answer(out: &mut impl Write, reply: &Reply) -> io::Result<()> {
-    let line = format!("{MARK}{}\n", serde_json::to_string(reply)?);
-    out.write_all(line.as_bytes())?;
-    out.flush()
-}
-
-/// The reply in a line of a worker's standard output; none in what somebody else wrote there.
-pub fn reply(line: &str) -> Option<Reply> {
-    let (_, json) = line.split_once(MARK)?;
-    serde_json::from_str(json).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_reply_is_found_behind_what_a_driver_wrote() {
-        let mut line = b"warning: no newline here".to_vec();
-        answer(&mut line, &Reply::At { number: 7 }).unwrap();
-        let line = String::from_utf8(line).unwrap();
-        assert!(matches!(reply(line.trim_end()), Some(Reply::At { number: 7 })), "{line}");
-        assert!(reply("{\"at\": {\"number\": 7}}").is_none());
-    }
 }

@@ -1,13 +1,13 @@
 //! A worker process: it looks at the cases it is told to, and may end at any of them.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, Write};
-use std::sync::mpsc;
+use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
+use tilewright_device::process::{answer, requests};
 use tilewright_ir::sabotage;
 
-use super::protocol::{Range, Reply, Request, answer};
+use super::protocol::{Range, Reply, Request};
 use crate::bytes;
 use crate::cpu::Stopwatch;
 use crate::finding::{Finding, Origin};
@@ -18,9 +18,6 @@ use crate::session::{Runner, remember_panics};
 /// What is counted in a program that has faults: how often the one that is on was asked for.
 pub(super) const REACHED: &str = "times that the fault was reached";
 
-/// Most requests that wait.
-const WAITING: usize = 16;
-
 /// Answers the requests on standard input until its end; then the process ends at once, whatever it does, so that no worker
 /// outlives its coordinator.
 ///
@@ -28,20 +25,9 @@ const WAITING: usize = 16;
 /// Nobody reads the answers.
 pub fn serve(environment: Environment) -> io::Result<()> {
     remember_panics();
-    let (requests, todo) = mpsc::sync_channel(WAITING);
-    std::thread::spawn(move || {
-        for line in io::stdin().lock().lines() {
-            let Ok(line) = line else { break };
-            let Ok(request) = serde_json::from_str::<Request>(&line) else { break };
-            if requests.send(request).is_err() {
-                break;
-            }
-        }
-        std::process::exit(0);
-    });
     let mut worker = Worker { environment, runners: BTreeMap::new() };
     let mut out = io::stdout();
-    for request in todo {
+    for request in requests() {
         let reply = worker.answer(request, &mut out)?;
         answer(&mut out, &reply)?;
     }

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
-use tilewright_device::Program as Built;
+use tilewright_device::{DeviceHost, Program as Built};
 use tilewright_interp::Arguments;
 use tilewright_ir::{BinaryOp, Bindings, Diagnostic, Evidence, Expr, MathFn, PrimFunc, validate};
 
@@ -95,7 +95,10 @@ impl Devices {
                 Err(why)
             }
         };
-        let mut devices = engines::open(&environment.device).into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        let mut devices = engines::open(&environment.device, &DeviceHost::default())
+            .into_iter()
+            .map(open)
+            .collect::<Result<Vec<_>, _>>()?;
         let is_alone = devices.len() == 1;
         for device in &mut devices {
             device.is_alone = is_alone;

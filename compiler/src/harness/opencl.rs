@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tilewright_device::{BuildOptions, DeviceError, POISON, Program as Built, RunOptions, Session, devices, select};
+use tilewright_device::{BuildOptions, DeviceError, DeviceHost, POISON, Program as Built, RunOptions, Session};
 use tilewright_interp::Tensor;
 use tilewright_interp::{Argument, Arguments};
 use tilewright_ir::{Bindings, Buffer, Diagnostic, PrimFunc, validate};
@@ -19,19 +19,26 @@ pub struct OpenCl {
 }
 
 impl OpenCl {
-    /// The device for `wanted` (an index or part of a name), or the first one.
+    /// The device for `wanted` (an index or part of a name), or the first one, in this process.
     ///
     /// # Errors
     /// [`Fault::Absent`] where there is no device, [`Fault::Error`] where there is one that fails.
     pub fn open(wanted: Option<&str>) -> Result<Self, Fault> {
+        Self::open_on(&DeviceHost::default(), wanted)
+    }
+
+    /// Opens the device as [`OpenCl::open`] does, with its driver running where `host` says.
+    ///
+    /// # Errors
+    /// As [`OpenCl::open`]; a driver that takes its own process down is [`Fault::Error`].
+    pub fn open_on(host: &DeviceHost, wanted: Option<&str>) -> Result<Self, Fault> {
         let fault = |error: DeviceError| match fault(&error) {
             Fault::Skipped(why) => Fault::Absent(why),
             other => other,
         };
-        let all = devices().map_err(fault)?;
-        let info = select(&all, wanted).map_err(fault)?;
-        let options = RunOptions::default();
-        Session::open(info).map(|session| Self { session, options }).map_err(fault)
+        let survey = host.survey();
+        let session = survey.select(wanted).and_then(|info| host.open(info)).map_err(fault)?;
+        Ok(Self { session, options: RunOptions::default() })
     }
 
     /// The device, opened.

@@ -1,6 +1,7 @@
 //! Every stage on every engine: the definition and the program after each step in the interpreter, the last one on the
 //! devices, all compared with the first.
 
+use tilewright_device::DeviceHost;
 use tilewright_interp::Config;
 
 use super::{DeviceChoice, Fault, Lowering, Observer, Options, Program};
@@ -25,7 +26,7 @@ pub fn run(
     let config = stages::Config { seed: options.seed, symbols, stumbling: false };
     let interpreter = Interpreter { config: Config { threads: options.threads, ..Config::default() } };
     let opened = match &lowering.stopped {
-        None => open(&options.device),
+        None => open(&options.device, &options.host),
         Some(blocked) => vec![Err(EngineFault::Skipped(blocked.to_string()))],
     };
     let asked = options.device != DeviceChoice::None;
@@ -72,17 +73,17 @@ fn symbols_of(stages: &[Stage<'_>], given: &[(String, i64)]) -> Vec<(String, i12
 }
 
 /// The devices that were asked for, opened; one that does not open is the fault that says why.
-pub fn open(choice: &DeviceChoice) -> Vec<Result<OpenCl, EngineFault>> {
+pub fn open(choice: &DeviceChoice, host: &DeviceHost) -> Vec<Result<OpenCl, EngineFault>> {
     match choice {
         DeviceChoice::None => Vec::new(),
-        DeviceChoice::First => vec![OpenCl::open(None)],
-        DeviceChoice::Named(name) => vec![OpenCl::open(Some(name))],
+        DeviceChoice::First => vec![OpenCl::open_on(host, None)],
+        DeviceChoice::Named(name) => vec![OpenCl::open_on(host, Some(name))],
         DeviceChoice::All => {
-            let found = tilewright_device::devices().unwrap_or_default();
+            let found = host.devices().unwrap_or_default();
             if found.is_empty() {
-                return vec![OpenCl::open(None)];
+                return vec![OpenCl::open_on(host, None)];
             }
-            found.iter().map(|info| OpenCl::open(Some(&info.index.to_string()))).collect()
+            found.iter().map(|info| OpenCl::open_on(host, Some(&info.index.to_string()))).collect()
         }
     }
 }

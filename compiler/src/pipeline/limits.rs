@@ -1,6 +1,6 @@
 //! How large a texture may be, and who says so: the function, the command line, the device, or what OpenCL promises.
 
-use tilewright_device::DeviceInfo;
+use tilewright_device::{DeviceHost, DeviceInfo};
 use tilewright_ir::{Expr, PrimFunc, TextureLimits};
 
 use super::{DeviceChoice, Fault, Program};
@@ -28,10 +28,15 @@ pub fn explained(limits: Option<&ChosenLimits>, mut fault: Fault) -> Fault {
 
 /// Sets the limits of a function that has textures, in this order: its own, those `stated`, those of the device, what
 /// OpenCL promises. None for a function without textures.
-pub fn set(program: &mut Program, stated: Option<TextureLimits>, device: &DeviceChoice) -> Option<ChosenLimits> {
+pub fn set(
+    program: &mut Program,
+    stated: Option<TextureLimits>,
+    device: &DeviceChoice,
+    host: &DeviceHost,
+) -> Option<ChosenLimits> {
     let textures = || program.func.buffers().into_iter().filter(|buffer| buffer.scope.is_texture());
     textures().next()?;
-    let (limits, from) = choose(&program.func, stated, device);
+    let (limits, from) = choose(&program.func, stated, device, host);
     let symbolic = |shape: &[Expr]| shape.iter().any(|extent| !extent.vars().is_empty());
     let checked_at_launch =
         textures().filter(|buffer| symbolic(&buffer.shape)).map(|buffer| buffer.name.clone()).collect();
@@ -39,7 +44,12 @@ pub fn set(program: &mut Program, stated: Option<TextureLimits>, device: &Device
     Some(ChosenLimits { limits, from, checked_at_launch })
 }
 
-fn choose(func: &PrimFunc, stated: Option<TextureLimits>, device: &DeviceChoice) -> (TextureLimits, String) {
+fn choose(
+    func: &PrimFunc,
+    stated: Option<TextureLimits>,
+    device: &DeviceChoice,
+    host: &DeviceHost,
+) -> (TextureLimits, String) {
     if let Some(own) = func.attrs.texture_limits {
         return (own, "the function (texture_limits)".to_owned());
     }
@@ -47,15 +57,15 @@ fn choose(func: &PrimFunc, stated: Option<TextureLimits>, device: &DeviceChoice)
         return (stated, "--limits".to_owned());
     }
     let promised = || (TextureLimits::PROMISED, "every device with images (OpenCL 1.2)".to_owned());
-    of_devices(device).unwrap_or_else(promised)
+    of_devices(device, host).unwrap_or_else(promised)
 }
 
 /// What every device that was chosen takes; none if there is no device with images.
-fn of_devices(choice: &DeviceChoice) -> Option<(TextureLimits, String)> {
+fn of_devices(choice: &DeviceChoice, host: &DeviceHost) -> Option<(TextureLimits, String)> {
     if *choice == DeviceChoice::None {
         return None;
     }
-    let all = tilewright_device::devices().unwrap_or_default();
+    let all = host.devices().unwrap_or_default();
     let chosen: Vec<&DeviceInfo> = match choice {
         DeviceChoice::None => Vec::new(),
         DeviceChoice::First => tilewright_device::select(&all, None).into_iter().collect(),

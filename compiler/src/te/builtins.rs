@@ -37,7 +37,10 @@ impl<'a> Interp<'a> {
             Some(("te", name)) if TE.contains(&name) => self.te(name, args),
             Some(("te" | "tir", name)) => self.scalar_function(name, path, args),
             Some(("driver", "lower" | "build")) => self.lower_call(args),
-            Some(("target", "Target" | "create")) => Ok(Value::Opaque("a target")),
+            Some(("target", "Target" | "create")) => {
+                self.target(args);
+                Ok(Value::Opaque("a target"))
+            }
             Some(("topi", _)) => {
                 let message = format!("`{path}`: the operator library topi is not part of the TE dialect");
                 Err(Diagnostic::error("topi", Some(span), message).with_help("write the operator as a te.compute"))

@@ -34,6 +34,7 @@ mod run;
 mod scalars;
 mod schedule;
 mod stages;
+mod target;
 mod value;
 
 #[cfg(test)]

@@ -209,8 +209,10 @@ impl<'a> Interp<'a> {
         };
         let is_build = args.callee.ends_with("build");
         if is_build {
-            for ignored in ["target", "target_host"] {
-                args.take(ignored)?;
+            for name in ["target", "target_host"] {
+                if let Some((value, span)) = args.take(name)? {
+                    self.target_options(&value, span);
+                }
             }
         }
         let name = args.take("name")?;

@@ -70,7 +70,7 @@ pub(super) fn run(request: &Request<'_>, judge: &Judge, printer: &mut Printer) -
     let network = Network::new(request.graph, request.plan, &module).map_err(of_graph)?;
     // Layouts are part of what has to fit, so that this is asked after the passes.
     network.check(&inputs).map_err(of_graph)?;
-    for opened in engines::open(&request.options.device) {
+    for opened in engines::open(&request.options.device, &request.options.host) {
         report.devices.push(match opened {
             Ok(device) => on_device(&network, &inputs, &device).map_err(of_graph)?,
             Err(fault) => DeviceRow::fault(None, fault),
@@ -93,7 +93,8 @@ fn lowered(
     let (mut rows, mut funcs, mut complete) = (Vec::new(), Vec::new(), true);
     let progress = printer.progress();
     for mut program in programs {
-        let limits = pipeline::limits::set(&mut program, Some(request.limits), &request.options.device);
+        let (device, host) = (&request.options.device, &request.options.host);
+        let limits = pipeline::limits::set(&mut program, Some(request.limits), device, host);
         let mut observe = |function: &str, step: &str| {
             progress.set_message(format!("{function}: {step}"));
             progress.tick();

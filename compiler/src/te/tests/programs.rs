@@ -177,3 +177,32 @@ fn symbolic_channels_leave_padding_behind_a_guard() {
 ";
     assert_eq!(text, expected);
 }
+
+#[test]
+fn options_of_a_target_are_not_ignored_silently() {
+    let warnings = |target: &str| {
+        let source = format!(
+            "A = te.placeholder((8,), name=\"A\")\nB = te.compute((8,), lambda i: A[i] + 1, name=\"B\")\n\
+             s = te.create_schedule(B.op)\nf = tvm.build(s, [A, B], {target})\n"
+        );
+        let program = tilewright_script::te::read(&source).unwrap();
+        let lowered = evaluate(&program, None).unwrap();
+        let texts = lowered[0].warnings.iter().map(|warning| {
+            assert_eq!((warning.severity, warning.code), (Severity::Warning, "target-options"));
+            let span = warning.labels[0].span;
+            let range = span.start.try_into().unwrap()..span.end.try_into().unwrap();
+            (source.get::<std::ops::Range<usize>>(range).unwrap().to_owned(), warning.message.clone())
+        });
+        texts.collect::<Vec<_>>()
+    };
+    for quiet in ["\"opencl\"", "target=\"opencl\"", "tvm.target.Target(\"opencl\")", "{\"kind\": \"opencl\"}"] {
+        assert_eq!(warnings(quiet), [], "{quiet}");
+    }
+    let text = "\"opencl -device=adreno\"".to_owned();
+    let message = "the target option `-device=adreno` has no effect".to_owned();
+    assert_eq!(warnings(&text), [(text.clone(), message.clone())]);
+    assert_eq!(warnings(&format!("tvm.target.Target({text})")), [(text, message)]);
+    let dictionary =
+        warnings("tvm.target.Target({\"kind\": \"opencl\", \"device\": \"adreno\", \"max_num_threads\": 256})");
+    assert_eq!(dictionary[0].1, "the target options `device`, `max_num_threads` have no effect");
+}

@@ -2,10 +2,10 @@
 
 use ocl::ffi;
 
-use crate::check::allocated_bytes;
-use crate::cl::{self, Failure};
+use super::check::allocated_bytes;
+use super::cl::{self, Failure};
+use super::guard;
 use crate::error::{DeviceError, TouchedGuard};
-use crate::guard;
 use crate::info::DeviceInfo;
 use crate::plan::{BufferSpec, ChannelType, Initial, MemoryKind, RunOptions};
 use crate::pool::{Scratch, ScratchError, ScratchLimits, ScratchPool, TextureAllocator};

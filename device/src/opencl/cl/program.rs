@@ -5,6 +5,7 @@ use std::ffi::CStr;
 use ocl::ffi;
 
 use super::handle::{Context, KernelHandle, Memory, ProgramHandle};
+use super::loader as api;
 use super::query::Device;
 use super::{Failure, check, number, read_info, text};
 
@@ -58,7 +59,7 @@ impl Program {
         // SAFETY: program and device are valid, `flags` ends in NUL, and without a callback the call waits for the
         // build.
         let code = unsafe {
-            ffi::clBuildProgram(program.handle.raw(), 1, devices.as_ptr(), flags.as_ptr(), None, std::ptr::null_mut())
+            api::clBuildProgram(program.handle.raw(), 1, devices.as_ptr(), flags.as_ptr(), None, std::ptr::null_mut())
         };
         match check("clBuildProgram", code) {
             Ok(()) => Ok(program),
@@ -72,7 +73,7 @@ impl Program {
         let mut code = 0;
         // SAFETY: one string with its length, so it needs no NUL; OpenCL copies the source before it returns.
         let raw = unsafe {
-            ffi::clCreateProgramWithSource(context.raw(), 1, strings.as_ptr(), lengths.as_ptr(), &raw mut code)
+            api::clCreateProgramWithSource(context.raw(), 1, strings.as_ptr(), lengths.as_ptr(), &raw mut code)
         };
         ProgramHandle::adopt("clCreateProgramWithSource", raw, code)
     }
@@ -83,7 +84,7 @@ impl Program {
         let property = ffi::CL_PROGRAM_BUILD_LOG;
         let bytes = read_info("clGetProgramBuildInfo", |size, value, size_ret| {
             // SAFETY: program and device are valid, and `read_info` passes room for `size` bytes.
-            unsafe { ffi::clGetProgramBuildInfo(program, device, property, size, value, size_ret) }
+            unsafe { api::clGetProgramBuildInfo(program, device, property, size, value, size_ret) }
         })?;
         Ok(text(&bytes))
     }
@@ -93,7 +94,7 @@ impl Program {
         let property = ffi::CL_PROGRAM_KERNEL_NAMES;
         let bytes = read_info("clGetProgramInfo", |size, value, size_ret| {
             // SAFETY: the program is valid, and `read_info` passes room for `size` bytes.
-            unsafe { ffi::clGetProgramInfo(self.handle.raw(), property, size, value, size_ret) }
+            unsafe { api::clGetProgramInfo(self.handle.raw(), property, size, value, size_ret) }
         })?;
         let names = text(&bytes);
         Ok(names.split(';').filter(|name| !name.is_empty()).map(str::to_owned).collect())
@@ -103,7 +104,7 @@ impl Program {
     pub(crate) fn kernel(&self, name: &CStr) -> Result<Kernel, Failure> {
         let mut code = 0;
         // SAFETY: the program is valid, and `name` ends in NUL.
-        let raw = unsafe { ffi::clCreateKernel(self.handle.raw(), name.as_ptr(), &raw mut code) };
+        let raw = unsafe { api::clCreateKernel(self.handle.raw(), name.as_ptr(), &raw mut code) };
         Ok(Kernel { handle: KernelHandle::adopt("clCreateKernel", raw, code)?, device: self.device })
     }
 }
@@ -117,7 +118,7 @@ impl Kernel {
     pub(crate) fn n_arguments(&self) -> Result<u64, Failure> {
         let bytes = read_info("clGetKernelInfo", |size, value, size_ret| {
             // SAFETY: the kernel is valid, and `read_info` passes room for `size` bytes.
-            unsafe { ffi::clGetKernelInfo(self.raw(), ffi::CL_KERNEL_NUM_ARGS, size, value, size_ret) }
+            unsafe { api::clGetKernelInfo(self.raw(), ffi::CL_KERNEL_NUM_ARGS, size, value, size_ret) }
         })?;
         Ok(number(&bytes))
     }
@@ -127,7 +128,7 @@ impl Kernel {
         let read = |property| {
             read_info("clGetKernelArgInfo", |size, value, size_ret| {
                 // SAFETY: the kernel is valid, and `read_info` passes room for `size` bytes.
-                unsafe { ffi::clGetKernelArgInfo(self.raw(), index, property, size, value, size_ret) }
+                unsafe { api::clGetKernelArgInfo(self.raw(), index, property, size, value, size_ret) }
             })
         };
         let space = number(&read(ffi::CL_KERNEL_ARG_ADDRESS_QUALIFIER).ok()?);
@@ -145,7 +146,7 @@ impl Kernel {
         let device = self.device.raw();
         read_info("clGetKernelWorkGroupInfo", |size, value, size_ret| {
             // SAFETY: kernel and device are valid, and `read_info` passes room for `size` bytes.
-            unsafe { ffi::clGetKernelWorkGroupInfo(self.raw(), device, property, size, value, size_ret) }
+            unsafe { api::clGetKernelWorkGroupInfo(self.raw(), device, property, size, value, size_ret) }
         })
     }
 
@@ -169,7 +170,7 @@ impl Kernel {
     /// Sets parameter `index` to a value.
     pub(crate) fn set_value(&mut self, index: u32, value: &[u8]) -> Result<(), Failure> {
         // SAFETY: the kernel is valid and borrowed alone; OpenCL copies the value's bytes.
-        let code = unsafe { ffi::clSetKernelArg(self.raw(), index, value.len(), value.as_ptr().cast()) };
+        let code = unsafe { api::clSetKernelArg(self.raw(), index, value.len(), value.as_ptr().cast()) };
         check("clSetKernelArg", code)
     }
 
@@ -178,14 +179,14 @@ impl Kernel {
         let raw = memory.raw();
         // SAFETY: the kernel is valid and borrowed alone; the value of a memory argument is the handle, which is
         // copied.
-        let code = unsafe { ffi::clSetKernelArg(self.raw(), index, size_of_val(&raw), (&raw const raw).cast()) };
+        let code = unsafe { api::clSetKernelArg(self.raw(), index, size_of_val(&raw), (&raw const raw).cast()) };
         check("clSetKernelArg", code)
     }
 
     /// Gives parameter `index` local memory of `bytes` bytes.
     pub(crate) fn set_local(&mut self, index: u32, bytes: usize) -> Result<(), Failure> {
         // SAFETY: the kernel is valid and borrowed alone; a local argument has a size and no value.
-        let code = unsafe { ffi::clSetKernelArg(self.raw(), index, bytes, std::ptr::null()) };
+        let code = unsafe { api::clSetKernelArg(self.raw(), index, bytes, std::ptr::null()) };
         check("clSetKernelArg", code)
     }
 }

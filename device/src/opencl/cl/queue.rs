@@ -3,6 +3,7 @@
 use ocl::ffi;
 
 use super::handle::{CommandQueue, Context, EventHandle, Memory};
+use super::loader as api;
 use super::program::Kernel;
 use super::query::Device;
 use super::{Failure, check, number, read_info};
@@ -21,7 +22,7 @@ impl Queue {
         // SAFETY: context and device are valid and belong together. Deprecated since 2.0, and still in every driver,
         // which its successor is not.
         let raw = unsafe {
-            ffi::clCreateCommandQueue(context.raw(), device.raw(), ffi::CL_QUEUE_PROFILING_ENABLE, &raw mut code)
+            api::clCreateCommandQueue(context.raw(), device.raw(), ffi::CL_QUEUE_PROFILING_ENABLE, &raw mut code)
         };
         Ok(Self(CommandQueue::adopt("clCreateCommandQueue", raw, code)?))
     }
@@ -33,7 +34,7 @@ impl Queue {
         }
         // SAFETY: queue and buffer are valid; the call blocks, so `data` outlives the copy.
         let code = unsafe {
-            ffi::clEnqueueWriteBuffer(
+            api::clEnqueueWriteBuffer(
                 self.0.raw(),
                 buffer.raw(),
                 ffi::CL_TRUE,
@@ -55,7 +56,7 @@ impl Queue {
         }
         // SAFETY: queue and buffer are valid; OpenCL copies the one-byte pattern before it returns.
         let code = unsafe {
-            ffi::clEnqueueFillBuffer(
+            api::clEnqueueFillBuffer(
                 self.0.raw(),
                 buffer.raw(),
                 (&raw const byte).cast(),
@@ -76,7 +77,7 @@ impl Queue {
         // SAFETY: queue and buffers are valid; the driver refuses what does not fit, and keeps the buffers until the copy is
         // done.
         let code = unsafe {
-            ffi::clEnqueueCopyBuffer(
+            api::clEnqueueCopyBuffer(
                 self.0.raw(),
                 from.raw(),
                 to.raw(),
@@ -98,7 +99,7 @@ impl Queue {
         }
         // SAFETY: queue and buffer are valid; `data` has room for its length, and the call blocks until it is filled.
         let code = unsafe {
-            ffi::clEnqueueReadBuffer(
+            api::clEnqueueReadBuffer(
                 self.0.raw(),
                 buffer.raw(),
                 ffi::CL_TRUE,
@@ -126,7 +127,7 @@ impl Queue {
         // SAFETY: queue and image are valid, `data` holds `height` rows of `row_bytes` bytes as checked above, the
         // driver checks `row_bytes` against the width, and the call blocks.
         let code = unsafe {
-            ffi::clEnqueueWriteImage(
+            api::clEnqueueWriteImage(
                 self.0.raw(),
                 image.raw(),
                 ffi::CL_TRUE,
@@ -156,7 +157,7 @@ impl Queue {
         // SAFETY: queue and image are valid, `data` has room for `height` rows of `row_bytes` bytes as checked above,
         // the driver checks `row_bytes` against the width, and the call blocks.
         let code = unsafe {
-            ffi::clEnqueueReadImage(
+            api::clEnqueueReadImage(
                 self.0.raw(),
                 image.raw(),
                 ffi::CL_TRUE,
@@ -186,7 +187,7 @@ impl Queue {
         // are not set make the driver refuse. What the kernel does on the device is beyond what Rust can promise: see
         // `Session::run`.
         let code = unsafe {
-            ffi::clEnqueueNDRangeKernel(
+            api::clEnqueueNDRangeKernel(
                 self.0.raw(),
                 kernel.raw(),
                 3,
@@ -204,7 +205,7 @@ impl Queue {
     /// Waits until everything enqueued is done.
     pub(crate) fn finish(&self) -> Result<(), Failure> {
         // SAFETY: the queue is valid.
-        check("clFinish", unsafe { ffi::clFinish(self.0.raw()) })
+        check("clFinish", unsafe { api::clFinish(self.0.raw()) })
     }
 }
 
@@ -219,7 +220,7 @@ impl Event {
         let property = ffi::CL_EVENT_COMMAND_EXECUTION_STATUS;
         let bytes = read_info("clGetEventInfo", |size, value, size_ret| {
             // SAFETY: the event is valid, and `read_info` passes room for `size` bytes.
-            unsafe { ffi::clGetEventInfo(self.0.raw(), property, size, value, size_ret) }
+            unsafe { api::clGetEventInfo(self.0.raw(), property, size, value, size_ret) }
         })?;
         let status = <[u8; 4]>::try_from(bytes.as_slice()).map_or(0, i32::from_ne_bytes);
         check("clEnqueueNDRangeKernel", status.min(0))
@@ -230,7 +231,7 @@ impl Event {
         let read = |property| {
             read_info("clGetEventProfilingInfo", |size, value, size_ret| {
                 // SAFETY: the event is valid, and `read_info` passes room for `size` bytes.
-                unsafe { ffi::clGetEventProfilingInfo(self.0.raw(), property, size, value, size_ret) }
+                unsafe { api::clGetEventProfilingInfo(self.0.raw(), property, size, value, size_ret) }
             })
         };
         let start = number(&read(ffi::CL_PROFILING_COMMAND_START)?);

@@ -1,6 +1,6 @@
 //! Every size is checked before a driver sees it: drivers answer with a bare code, and some with a crash.
 
-use crate::cl::{AddressSpace, Argument};
+use super::cl::{AddressSpace, Argument};
 use crate::error::DeviceError;
 use crate::info::DeviceInfo;
 use crate::plan::{Arg, BufferSpec, Initial, Launch, LaunchPlan, MemoryKind, POISON, RunOptions, Scalar, Snapshot};

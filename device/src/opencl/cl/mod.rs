@@ -1,11 +1,13 @@
 //! OpenCL's C interface, made safe: the only folder with `unsafe`, and no raw handle leaves it.
 //!
-//! The calls go to the bindings that `ocl` re-exports (`ocl::ffi`), not to its wrappers, for three facts about
-//! `ocl-core` 0.11: `get_platform_ids` sleeps ten seconds on a machine without a platform before it says so; `ApiError`
+//! Types and constants are those that `ocl` re-exports (`ocl::ffi`); the functions are looked up at run time ([`loader`]).
+//! `ocl`'s own wrappers are not used, for three facts about `ocl-core` 0.11: `get_platform_ids` sleeps ten seconds on a machine without a platform before it says so; `ApiError`
 //! panics on an error code it does not list, and drivers do return their own; and dropping a context or a buffer panics
 //! when the release call fails, which is what happens after a kernel has crashed a GPU.
 
 mod handle;
+#[expect(non_snake_case, reason = "the functions have the names that OpenCL gave them")]
+mod loader;
 mod memory;
 mod program;
 mod query;
@@ -13,6 +15,7 @@ mod queue;
 mod status;
 
 pub(crate) use handle::{Context, Memory};
+pub(crate) use loader::loader;
 pub(crate) use program::{AddressSpace, Argument, BuildFailure, Kernel, Program};
 pub(crate) use query::{Device, platforms};
 pub(crate) use queue::{Event, Queue};
@@ -29,7 +32,12 @@ pub(crate) struct Failure {
 impl Failure {
     /// The error for the user; `during` names the buffer, kernel or device concerned.
     pub(crate) fn during(self, during: impl Into<String>) -> DeviceError {
-        DeviceError::Driver { call: self.call, code: self.code, name: status::name(self.code), during: during.into() }
+        DeviceError::Driver {
+            call: self.call.into(),
+            code: self.code,
+            name: status::name(self.code).into(),
+            during: during.into(),
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::ptr::NonNull;
 
 use ocl::ffi;
 
+use super::loader as api;
 use super::query::Device;
 use super::{Failure, check};
 
@@ -49,32 +50,32 @@ macro_rules! handle {
 handle!(
     /// A context for one device.
     Context,
-    ffi::clReleaseContext
+    api::clReleaseContext
 );
 handle!(
     /// An in-order command queue that keeps profiling times.
     CommandQueue,
-    ffi::clReleaseCommandQueue
+    api::clReleaseCommandQueue
 );
 handle!(
     /// A buffer or an image.
     Memory,
-    ffi::clReleaseMemObject
+    api::clReleaseMemObject
 );
 handle!(
     /// A program.
     ProgramHandle,
-    ffi::clReleaseProgram
+    api::clReleaseProgram
 );
 handle!(
     /// A kernel with its arguments. Not `Sync`: `clSetKernelArg` on one kernel is the call that is not thread-safe.
     KernelHandle,
-    ffi::clReleaseKernel
+    api::clReleaseKernel
 );
 handle!(
     /// An event: one enqueued launch.
     EventHandle,
-    ffi::clReleaseEvent
+    api::clReleaseEvent
 );
 
 // SAFETY: every call that takes a context is thread-safe (OpenCL 1.2, appendix A.2).
@@ -92,7 +93,7 @@ impl Context {
         // SAFETY: no property list (then the platform is that of the device), a list of one valid device, no callback,
         // and `code` outlives the call.
         let raw = unsafe {
-            ffi::clCreateContext(std::ptr::null(), 1, devices.as_ptr(), None, std::ptr::null_mut(), &raw mut code)
+            api::clCreateContext(std::ptr::null(), 1, devices.as_ptr(), None, std::ptr::null_mut(), &raw mut code)
         };
         Self::adopt("clCreateContext", raw, code)
     }

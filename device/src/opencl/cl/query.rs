@@ -5,6 +5,7 @@ use std::ptr::NonNull;
 
 use ocl::ffi;
 
+use super::loader as api;
 use super::{Failure, check, number, read_info, text};
 
 /// One installed OpenCL implementation. Platforms live as long as the process.
@@ -24,7 +25,7 @@ unsafe impl Sync for Device {}
 pub(crate) fn platforms() -> Result<Vec<Platform>, Failure> {
     let ids = read_ids("clGetPlatformIDs", ffi::CL_PLATFORM_NOT_FOUND_KHR, |room, ids, count| {
         // SAFETY: `ids` is null with no room, or has room for `room` entries; `count` is null or valid.
-        unsafe { ffi::clGetPlatformIDs(room, ids, count) }
+        unsafe { api::clGetPlatformIDs(room, ids, count) }
     })?;
     Ok(ids.into_iter().map(Platform).collect())
 }
@@ -51,7 +52,7 @@ impl Platform {
     pub(crate) fn text(self, property: u32) -> Result<String, Failure> {
         let bytes = read_info("clGetPlatformInfo", |size, value, size_ret| {
             // SAFETY: the platform is valid, and `read_info` passes room for `size` bytes.
-            unsafe { ffi::clGetPlatformInfo(self.0.as_ptr(), property, size, value, size_ret) }
+            unsafe { api::clGetPlatformInfo(self.0.as_ptr(), property, size, value, size_ret) }
         })?;
         Ok(text(&bytes))
     }
@@ -60,7 +61,7 @@ impl Platform {
     pub(crate) fn devices(self) -> Result<Vec<Device>, Failure> {
         let ids = read_ids("clGetDeviceIDs", ffi::CL_DEVICE_NOT_FOUND, |room, ids, count| {
             // SAFETY: the platform is valid; `ids` is null with no room, or has room for `room` entries.
-            unsafe { ffi::clGetDeviceIDs(self.0.as_ptr(), ffi::CL_DEVICE_TYPE_ALL, room, ids, count) }
+            unsafe { api::clGetDeviceIDs(self.0.as_ptr(), ffi::CL_DEVICE_TYPE_ALL, room, ids, count) }
         })?;
         Ok(ids.into_iter().map(Device).collect())
     }
@@ -74,7 +75,7 @@ impl Device {
     fn property(self, property: u32) -> Result<Vec<u8>, Failure> {
         read_info("clGetDeviceInfo", |size, value, size_ret| {
             // SAFETY: the device is valid, and `read_info` passes room for `size` bytes.
-            unsafe { ffi::clGetDeviceInfo(self.raw(), property, size, value, size_ret) }
+            unsafe { api::clGetDeviceInfo(self.raw(), property, size, value, size_ret) }
         })
     }
 

@@ -3,6 +3,7 @@
 use ocl::ffi;
 
 use super::handle::{Context, Memory};
+use super::loader as api;
 use super::{Failure, check};
 
 /// Every kernel argument may be read and written, so that one buffer can be an output here and an input there.
@@ -13,7 +14,7 @@ impl Context {
     pub(crate) fn create_buffer(&self, bytes: usize) -> Result<Memory, Failure> {
         let mut code = 0;
         // SAFETY: the context is valid; without USE_HOST_PTR or COPY_HOST_PTR the host pointer must be null, and is.
-        let raw = unsafe { ffi::clCreateBuffer(self.raw(), FLAGS, bytes, std::ptr::null_mut(), &raw mut code) };
+        let raw = unsafe { api::clCreateBuffer(self.raw(), FLAGS, bytes, std::ptr::null_mut(), &raw mut code) };
         Memory::adopt("clCreateBuffer", raw, code)
     }
 
@@ -35,7 +36,7 @@ impl Context {
         let mut code = 0;
         // SAFETY: the context is valid, format and description outlive the call, and there is no host pointer.
         let raw = unsafe {
-            ffi::clCreateImage(
+            api::clCreateImage(
                 self.raw(),
                 FLAGS,
                 &raw const format,
@@ -52,7 +53,7 @@ impl Context {
         let get = |room, formats, count| {
             // SAFETY: the context is valid; `formats` is null with no room, or has room for `room` entries.
             unsafe {
-                ffi::clGetSupportedImageFormats(self.raw(), FLAGS, ffi::CL_MEM_OBJECT_IMAGE2D, room, formats, count)
+                api::clGetSupportedImageFormats(self.raw(), FLAGS, ffi::CL_MEM_OBJECT_IMAGE2D, room, formats, count)
             }
         };
         let call = "clGetSupportedImageFormats";
