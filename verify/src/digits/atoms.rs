@@ -4,11 +4,11 @@
 //! written in what the atoms exceed their bounds by, and is not negative if no coefficient is. Where some are, multiples
 //! of known facts are taken off first: `d*q <= n` and `n <= d*q + d - 1` for `q = n // d`, and what the user assumes.
 
-use tilewright_ir::{BinaryOp, Expr, Var};
+use tilewright_ir::{BinaryOp, Expr, Var, gcd};
 
-use super::poly::{Mono, Poly, without};
-use super::{Instance, Rejected};
+use super::{Instance, Poly, Rejected};
 use crate::lemmas::Lemma;
+use crate::poly::{Monomial, without};
 
 /// How many facts are combined at most.
 const MAX_FACTS: usize = 4;
@@ -40,7 +40,7 @@ pub struct NonNegative {
     /// The polynomial.
     pub(super) poly: Poly,
     /// Facts, and the products (of what atoms exceed their lower bounds by) that they are taken times.
-    pub(super) used: Vec<(Poly, Mono)>,
+    pub(super) used: Vec<(Poly, Monomial<u32>)>,
 }
 
 impl Atoms {
@@ -195,11 +195,17 @@ const NEGATIVE: Rejected = Rejected("a polynomial in the extents may be negative
 
 /// The first term with a negative coefficient.
 fn negative(poly: &Poly) -> Option<(&[u32], i128)> {
-    poly.terms().filter(|(_, value)| *value < 0).last()
+    poly.terms().rfind(|(_, value)| *value < 0)
 }
 
 /// Takes multiples of facts off `poly` until no coefficient is negative.
-fn search(poly: &Poly, facts: &[Poly], used: &mut Vec<(usize, Mono)>, left: usize, trials: &mut usize) -> Option<()> {
+fn search(
+    poly: &Poly,
+    facts: &[Poly],
+    used: &mut Vec<(usize, Monomial<u32>)>,
+    left: usize,
+    trials: &mut usize,
+) -> Option<()> {
     let Some((mono, value)) = negative(poly) else { return Some(()) };
     let left = left.checked_sub(1)?;
     for (position, fact) in facts.iter().enumerate() {
@@ -219,10 +225,6 @@ fn search(poly: &Poly, facts: &[Poly], used: &mut Vec<(usize, Mono)>, left: usiz
         }
     }
     None
-}
-
-fn gcd(a: u128, b: u128) -> u128 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// `x % k == 0`

@@ -9,8 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::atoms::NonNegative;
 use super::eval::Window;
-use super::poly::Poly;
-use super::{Checked, Instance};
+use super::{Checked, Instance, Poly};
 use crate::encode::Encoding;
 use crate::judge::Judge;
 use crate::kernel::{Rule, Step};
@@ -156,7 +155,7 @@ impl<'c> Questions<'c> {
     fn not_negative(&mut self, reason: &NonNegative) -> Option<()> {
         let mut using = Vec::new();
         let polys = std::iter::once(&reason.poly).chain(reason.used.iter().map(|(fact, _)| fact));
-        let mut atoms: Vec<u32> = polys.flat_map(Poly::atoms).collect();
+        let mut atoms: Vec<u32> = polys.flat_map(Poly::atoms).copied().collect();
         atoms.sort_unstable();
         atoms.dedup();
         using.extend(atoms.iter().map(|atom| excess(*atom).at_least(0)));

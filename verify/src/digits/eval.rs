@@ -8,9 +8,8 @@ use tilewright_ir::sabotage::{self, Fault};
 use tilewright_ir::{BinaryOp, Expr, MathFn, ScalarType, UnaryOp, Var};
 
 use super::atoms::{Atoms, NonNegative, TOO_LARGE};
-use super::poly::Poly;
 use super::space::{Bounded, Space, Sum};
-use super::{Instance, Rejected};
+use super::{Instance, Poly, Rejected};
 use crate::lemmas::Lemma;
 
 /// The most operators in all expressions together, and the deepest nesting.

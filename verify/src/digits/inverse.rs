@@ -6,9 +6,8 @@ use tilewright_ir::{BinaryOp, Expr, InverseClaim, UnaryOp, Var};
 use super::atoms::TOO_LARGE;
 use super::eval::{Checker, Env, negated};
 use super::obligations::Evaluated;
-use super::poly::Poly;
 use super::space::{MAX_DIGITS, Space, Sum};
-use super::{Rejected, indices, space, stated};
+use super::{Poly, Rejected, indices, space, stated};
 
 /// The physical indices in digits, and the logical ones that the inverse takes them to.
 pub(super) struct Physical<'c> {

@@ -21,7 +21,6 @@ mod confirm;
 mod eval;
 mod inverse;
 mod obligations;
-mod poly;
 mod space;
 
 use tilewright_ir::{DigitCertificate, DigitSum, DigitView, Expr, IndexMap, Var};
@@ -32,8 +31,10 @@ use crate::map::MapClaim;
 use crate::verdict::Verdict;
 use atoms::TOO_LARGE;
 use eval::{Checker, Env};
-use poly::Poly;
 use space::{Space, Sum};
+
+/// Polynomials over the numbers of [`atoms::Atoms`].
+type Poly = crate::poly::Poly<u32>;
 
 pub use atoms::NonNegative;
 pub use eval::Window;

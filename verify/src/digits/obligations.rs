@@ -6,9 +6,8 @@ use tilewright_ir::{DigitCertificate, DigitSource, Expr, MAX_SYMBOLIC_ELEMENTS, 
 
 use super::atoms::TOO_LARGE;
 use super::eval::Checker;
-use super::poly::Poly;
 use super::space::{Space, Sum};
-use super::{Instance, Rejected, eval_map, free};
+use super::{Instance, Poly, Rejected, eval_map, free};
 use crate::lemmas::Lemma;
 use crate::map::MapClaim;
 

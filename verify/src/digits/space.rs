@@ -1,8 +1,7 @@
 //! Indices in mixed radix: axes, their digits, and sums of digits.
 
 use super::atoms::{Atoms, TOO_LARGE};
-use super::poly::Poly;
-use super::{Instance, Rejected};
+use super::{Instance, Poly, Rejected};
 use crate::lemmas::Lemma;
 
 /// The most digits of all axes together.
