@@ -15,9 +15,9 @@ use crate::num;
 /// use tilewright_ir::{Scalar, ScalarType};
 /// let mut tensor = Tensor::undefined(ScalarType::Int32, &[2, 3])?;
 /// let lane = tensor.lane_at(&[1, 2]).unwrap_or_default();
-/// assert_eq!((lane, tensor.get(lane)), (5, None));
+/// assert_eq!((lane, tensor.get_f64(lane)), (5, None));
 /// tensor.set(lane, Scalar::Int(-7));
-/// assert_eq!(tensor.get(lane), Some(Scalar::Int(-7)));
+/// assert_eq!(tensor.get_f64(lane), Some(-7.0));
 /// # Ok::<(), tilewright_interp::TensorError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
-//! Taking a flattened index apart: `((a * n + b) * m + c)` is the numeral of the digits `a, b, c` in the radices `n, m`.
+//! Decomposition of a flattened index: `((a * n + b) * m + c)` is the mixed-radix numeral of the digits `a, b, c` in the
+//! radices `n, m`.
 //!
-//! A heuristic: what it finds is proved by the [kernel](crate::kernel) before anything is built on it.
+//! This is a heuristic. The [kernel](crate::kernel) proves every decomposition before it is used.
 
 use tilewright_ir::gcd;
 
@@ -15,6 +16,7 @@ pub struct Product {
 }
 
 impl Product {
+    /// The product of nothing.
     fn one() -> Self {
         Self { coefficient: 1, atoms: Vec::new() }
     }
@@ -89,7 +91,7 @@ pub struct Numeral {
 }
 
 impl Numeral {
-    /// The numeral with digit `position`, at least 1, and the one before it taken as one.
+    /// The numeral in which digit `position` (at least 1) and the one before it are combined into one digit.
     #[must_use]
     pub fn merged(&self, position: usize) -> Self {
         let mut merged = self.clone();
@@ -107,7 +109,7 @@ impl Numeral {
         merged
     }
 
-    /// The value as the nested form.
+    /// The value of the numeral, in Horner form.
     pub fn term(&self) -> Term {
         let mut value = self.digits.first().cloned().unwrap_or_else(|| Term::int(0));
         for (radix, digit) in self.radices.iter().zip(&self.digits[1..]) {
@@ -117,7 +119,8 @@ impl Numeral {
     }
 }
 
-/// Takes `term` apart. Atoms in which a symbol occurs for which `is_index` holds are digits, the others extents.
+/// Decomposes a term. Atoms that contain a symbol for which `is_index` holds belong to digits, the others to place values.
+/// `None` if a monomial contains a product of digits or the places do not form a numeral.
 pub fn numeral(term: &Term, is_index: &dyn Fn(&Symbol) -> bool) -> Option<Numeral> {
     let mut places: Vec<(Product, Term)> = Vec::new();
     let mut offsets = Vec::new();
@@ -143,6 +146,7 @@ pub fn numeral(term: &Term, is_index: &dyn Fn(&Symbol) -> bool) -> Option<Numera
     chain(places)
 }
 
+/// Adds a digit to the place of the given value.
 fn add(places: &mut Vec<(Product, Term)>, place: Product, digit: Term) {
     match places.iter_mut().find(|(other, _)| *other == place) {
         Some((_, sum)) => *sum = &*sum + digit,
@@ -150,7 +154,8 @@ fn add(places: &mut Vec<(Product, Term)>, place: Product, digit: Term) {
     }
 }
 
-/// The places in falling order, if each divides the one before; places that do not are merged into a common one.
+/// The numeral of places in decreasing order of their values. A place that does not divide the one before it is merged
+/// with it, at their greatest common divisor.
 fn chain(places: Vec<(Product, Term)>) -> Option<Numeral> {
     let mut kept: Vec<(Product, Term)> = Vec::new();
     for (mut place, mut digit) in places {
@@ -183,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_symbolic_index_comes_apart_into_its_digits() {
+    fn a_symbolic_index_is_decomposed_into_its_digits() {
         let [n, c, h, w] = ["in", "ic", "ih", "iw"].map(Term::sym);
         let [blocks, height, width] = [Term::sym("C").ceil_div(4), Term::sym("H"), Term::sym("W")];
         let index = (((&n * &blocks + c.floor_div(4)) * &height + &h) * &width + &w) * 4 + c.floor_mod(4);
