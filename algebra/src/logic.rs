@@ -96,9 +96,7 @@ pub(super) fn any_of(conditions: &[Expr], ranges: &Ranges) -> Expr {
 
 /// Whether an expression depends on what a buffer holds.
 pub fn reads_memory(expr: &Expr) -> bool {
-    let mut found = false;
-    expr.walk(&mut |part| found |= matches!(part, Expr::Load { .. }));
-    found
+    expr.reads_memory()
 }
 
 /// The parts of a conjunction.

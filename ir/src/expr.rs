@@ -182,6 +182,11 @@ impl Expr {
         }
     }
 
+    /// Whether the value depends on memory: whether there is a load in the expression.
+    pub fn reads_memory(&self) -> bool {
+        matches!(self, Self::Load { .. }) || self.children().into_iter().any(Self::reads_memory)
+    }
+
     /// The variables in it, each once, in the order of their appearance.
     pub fn vars(&self) -> Vec<Var> {
         let mut vars = Vec::new();

@@ -101,6 +101,19 @@ pub fn wrap_int(ty: ScalarType, value: i128) -> i128 {
     }
 }
 
+/// The greatest common divisor; that of a number and 0 is the number.
+///
+/// ```
+/// assert_eq!(tilewright_ir::gcd(12, 18), 6);
+/// assert_eq!(tilewright_ir::gcd(0, 5), 5);
+/// ```
+pub fn gcd(mut a: u128, mut b: u128) -> u128 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
 /// Floor quotient and remainder over the integers; none for a divisor of 0.
 pub fn floor_div_mod(a: i128, b: i128) -> Option<(i128, i128)> {
     let (q, r) = (a.checked_div(b)?, a.checked_rem(b)?);

@@ -119,6 +119,16 @@ pub enum ForKind {
     ThreadBinding(ThreadTag),
 }
 
+impl ForKind {
+    /// Whether iterations may run concurrently, so that the program has to be free of races between them.
+    pub fn is_concurrent(self) -> bool {
+        match self {
+            Self::Serial | Self::Unrolled => false,
+            Self::Parallel | Self::Vectorized | Self::ThreadBinding(_) => true,
+        }
+    }
+}
+
 /// One axis of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ThreadTag {

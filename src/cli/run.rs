@@ -179,7 +179,7 @@ fn run_one(
     let trapped = |error| match error {
         RunError::Input(diagnostic) => fault(diagnostic),
         RunError::Trap(trap) => {
-            let diagnostic = Box::new(Diagnostic::error("trap", trap.place, trap.to_string()));
+            let diagnostic = Box::new(Diagnostic::error("trap", trap.span, trap.to_string()));
             Failure::Trap { source: source.clone(), diagnostic }
         }
     };

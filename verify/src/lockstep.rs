@@ -534,9 +534,7 @@ pub(crate) fn plain(stmts: &[&Stmt]) -> Vec<Stmt> {
 
 /// Whether an expression reads memory.
 pub(crate) fn reads(expr: &Expr) -> bool {
-    let mut found = false;
-    expr.walk(&mut |part| found |= matches!(part, Expr::Load { .. }));
-    found
+    expr.reads_memory()
 }
 
 /// The same operator, whatever the operands.

@@ -1,17 +1,19 @@
-//! Statements in one line, for messages.
+//! Statements as one line of text, for messages.
 
 use tilewright_ir::{Buffer, Expr, Stmt, StmtKind};
 
+/// Expressions separated by commas.
 fn list(items: &[Expr]) -> String {
     items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
+/// Name, element type and shape of a buffer.
 fn declared(buffer: &Buffer) -> String {
     format!("{buffer}: {}[{}]", buffer.dtype, list(&buffer.shape))
 }
 
-/// The head of a statement.
-pub(crate) fn statement(stmt: &Stmt) -> String {
+/// The first line of a statement, without its body.
+pub(crate) fn statement_head(stmt: &Stmt) -> String {
     match &stmt.kind {
         StmtKind::For(inner) => format!("for {} in {} for {} iterations", inner.var, inner.min, inner.extent),
         StmtKind::Store { buffer, indices, value } => format!("{buffer}[{}] = {value}", list(indices)),
