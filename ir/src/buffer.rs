@@ -105,12 +105,11 @@ pub struct AxisSeparators {
     rank: usize,
 }
 
-/// Positions that are no axis separators of a layout.
+/// The error for positions that are not axis separators of a layout.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "axis separators {positions:?} do not fit a layout of rank {rank}: they must increase strictly, from 1 to rank - 1"
 )]
-/// The error for positions that are not axis separators of a layout.
 pub struct SeparatorError {
     /// The positions given.
     pub positions: Vec<usize>,

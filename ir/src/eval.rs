@@ -24,7 +24,7 @@ pub enum EvalError {
     /// The expression reads memory, computes with floats or has several lanes.
     #[error("`{0}` is no integer expression of one lane")]
     NotAnIndex(String),
-    /// An operator has no value here.
+    /// An operator is undefined for its operands.
     #[error("{source} in `{expr}`")]
     Scalar {
         /// Why it is undefined.
@@ -53,7 +53,6 @@ impl Expr {
     /// assert_eq!(Expr::from(&c).floor_div(Expr::int(4)).eval_index(&bindings), Ok(25));
     /// ```
     pub fn eval_index(&self, bindings: &Bindings) -> Result<i128, EvalError> {
-        /// An operator is undefined for its operands.
         let scalar = |source| EvalError::Scalar { source, expr: self.to_string() };
         let overflow = || scalar(ScalarError::Overflow);
         let not_an_index = || EvalError::NotAnIndex(self.to_string());
