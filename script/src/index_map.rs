@@ -52,7 +52,7 @@ pub fn read_index_map(text: &str, shape: Option<&[Expr]>, symbols: &mut Symbols)
     let mut reader = Reader::for_indices(std::mem::take(symbols));
     let map = reader.index_map(&tree, shape.map(<[Expr]>::to_vec));
     *symbols = std::mem::take(&mut reader.symbols);
-    map.filter(|_| reader.found.is_empty()).ok_or(reader.found)
+    map.filter(|_| reader.errors.is_empty()).ok_or(reader.errors)
 }
 
 /// Reads a shape such as `n,64,(c+3)//4`, with or without brackets.
@@ -64,7 +64,7 @@ pub fn read_shape(text: &str, symbols: &mut Symbols) -> Result<Vec<Expr>, Vec<Di
     let mut reader = Reader::for_indices(std::mem::take(symbols));
     let shape = reader.extents(&tree);
     *symbols = std::mem::take(&mut reader.symbols);
-    shape.filter(|_| reader.found.is_empty()).ok_or(reader.found)
+    shape.filter(|_| reader.errors.is_empty()).ok_or(reader.errors)
 }
 
 /// Reads a truth value about symbolic extents, such as `c % 4 == 0` or `1 <= n <= 1024`.
@@ -82,9 +82,9 @@ pub fn read_shape(text: &str, symbols: &mut Symbols) -> Result<Vec<Expr>, Vec<Di
 pub fn read_condition(text: &str, symbols: &mut Symbols) -> Result<Expr, Vec<Diagnostic>> {
     let tree = parse_expression(text)?;
     let mut reader = Reader::for_indices(std::mem::take(symbols));
-    let condition = reader.truth(&tree);
+    let condition = reader.scalar_condition(&tree);
     *symbols = std::mem::take(&mut reader.symbols);
-    condition.filter(|_| reader.found.is_empty()).ok_or(reader.found)
+    condition.filter(|_| reader.errors.is_empty()).ok_or(reader.errors)
 }
 
 /// Reads a predicate on the indices of `shape`, such as `lambda p, q: 17 <= p * 4 + q`: the indices and what is said of
@@ -97,11 +97,11 @@ pub fn read_predicate(text: &str, shape: &[Expr], symbols: &mut Symbols) -> Resu
     let mut reader = Reader::for_indices(std::mem::take(symbols));
     let predicate = reader.predicate(&tree, shape.to_vec());
     *symbols = std::mem::take(&mut reader.symbols);
-    predicate.filter(|_| reader.found.is_empty()).ok_or(reader.found)
+    predicate.filter(|_| reader.errors.is_empty()).ok_or(reader.errors)
 }
 
 impl<'a> Reader<'a> {
-    fn truth(&mut self, tree: &'a ast::Expr) -> Option<Expr> {
+    fn scalar_condition(&mut self, tree: &'a ast::Expr) -> Option<Expr> {
         let condition = self.expr(tree)?;
         let ty = condition.dtype();
         if ty.scalar == ScalarType::Bool && ty.is_scalar() {
@@ -122,7 +122,7 @@ impl<'a> Reader<'a> {
         };
         let scope = self.names.len();
         let bound = self.lambda_params(lambda, Some(domain));
-        let predicate = bound.and_then(|(vars, _)| Some((vars, self.truth(&lambda.body)?)));
+        let predicate = bound.and_then(|(vars, _)| Some((vars, self.scalar_condition(&lambda.body)?)));
         self.names.truncate(scope);
         predicate
     }
@@ -149,7 +149,7 @@ impl<'a> Reader<'a> {
         match expr {
             ast::Expr::Call(call) if matches!(self.callee(&call.func), Some("index_map" | "IndexMap")) => {
                 let params = ["mapping", "shape", "inverse_index_map"];
-                let args = self.args(call, "index_map", &params, 1)?;
+                let args = self.bind_args(call, "index_map", &params, 1)?;
                 let domain = args.get(1).map_or(Some(domain), |shape| self.shape(shape).map(Some))?;
                 self.index_map(args.get(0)?, domain)
             }
@@ -167,7 +167,7 @@ impl<'a> Reader<'a> {
         self.names.truncate(scope);
         let (vars, domain, (outputs, separators)) = outputs?;
         if let Some(hidden) =
-            vars.iter().find(|var| outputs.iter().any(|output| calls(&output.to_string(), var.name())))
+            vars.iter().find(|var| outputs.iter().any(|output| contains_call(&output.to_string(), var.name())))
         {
             let message = format!("the index `{hidden}` hides the function of its name");
             return self.error("index-map", lambda.range(), message, "give the index another name");
@@ -238,7 +238,7 @@ impl<'a> Reader<'a> {
         for part in parts {
             if is_separator(part) {
                 separators.push(outputs.len());
-            } else if let Some(indices) = self.indices_of(part) {
+            } else if let Some(indices) = self.spread_indices(part) {
                 outputs.extend(indices?);
             } else {
                 outputs.push(self.expr(part)?);
@@ -249,10 +249,10 @@ impl<'a> Reader<'a> {
 
     /// `*indices`, `*indices[:-1]`, `indices` as a whole.
     #[expect(clippy::option_option, reason = "whether it is a sequence at all, and then whether it could be read")]
-    fn indices_of(&mut self, part: &'a ast::Expr) -> Option<Option<Vec<Expr>>> {
+    fn spread_indices(&mut self, part: &'a ast::Expr) -> Option<Option<Vec<Expr>>> {
         match part {
             ast::Expr::Starred(starred) => {
-                let inner = self.indices_of(&starred.value);
+                let inner = self.spread_indices(&starred.value);
                 Some(inner.unwrap_or_else(|| {
                     self.error(
                         "index-map",
@@ -272,13 +272,13 @@ impl<'a> Reader<'a> {
                     return None;
                 };
                 let Some(Binding::Indices(indices)) = self.lookup(&name.id).cloned() else { return None };
-                Some(self.part_of(&indices, slice))
+                Some(self.sliced_indices(&indices, slice))
             }
             _ => None,
         }
     }
 
-    fn part_of(&mut self, indices: &[Expr], slice: &'a ast::ExprSlice) -> Option<Vec<Expr>> {
+    fn sliced_indices(&mut self, indices: &[Expr], slice: &'a ast::ExprSlice) -> Option<Vec<Expr>> {
         let rank = i128::try_from(indices.len()).ok()?;
         let mut bound = |bound: &'a Option<Box<ast::Expr>>, default: i128, range: TextRange| {
             let Some(bound) = bound else { return Some(default) };
@@ -309,13 +309,14 @@ fn is_separator(expr: &ast::Expr) -> bool {
 const ENUMERABLE: i128 = 1 << 16;
 
 /// The physical shape of a map, as the domain of the map that follows it; none where it is not plain.
-pub(crate) fn next_domain(map: &IndexMap) -> Option<Vec<Expr>> {
-    let plain: Option<Vec<Expr>> = map.outputs().iter().map(|output| plain_extent(map, output)).collect();
-    plain.or_else(|| enumerated(map))
+pub(crate) fn physical_shape(map: &IndexMap) -> Option<Vec<Expr>> {
+    let plain: Option<Vec<Expr>> =
+        map.outputs().iter().map(|output| quotient_or_remainder_extent(map, output)).collect();
+    plain.or_else(|| enumerated_shape(map))
 }
 
 /// Extent of `i`, `i // k` and `i % k`.
-fn plain_extent(map: &IndexMap, output: &Expr) -> Option<Expr> {
+fn quotient_or_remainder_extent(map: &IndexMap, output: &Expr) -> Option<Expr> {
     let extent = |expr: &Expr| {
         let Expr::Var(var) = expr else { return None };
         map.vars().iter().position(|known| known == var).map(|axis| map.domain()[axis].clone())
@@ -336,7 +337,7 @@ fn plain_extent(map: &IndexMap, output: &Expr) -> Option<Expr> {
     }
 }
 
-fn enumerated(map: &IndexMap) -> Option<Vec<Expr>> {
+fn enumerated_shape(map: &IndexMap) -> Option<Vec<Expr>> {
     let extents: Option<Vec<i128>> = map.domain().iter().map(Expr::as_const_int).collect();
     let extents = extents?;
     let points = extents.iter().try_fold(1i128, |size, extent| size.checked_mul(*extent))?;
@@ -357,7 +358,7 @@ fn enumerated(map: &IndexMap) -> Option<Vec<Expr>> {
 }
 
 /// Whether a function is called in a text.
-fn calls(text: &str, function: &str) -> bool {
+fn contains_call(text: &str, function: &str) -> bool {
     let is_word = |before: char| before.is_alphanumeric() || before == '_';
     text.match_indices(function).any(|(at, _)| {
         let (before, after) = (text.get(..at), text.get(at + function.len()..));

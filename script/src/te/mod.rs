@@ -1,7 +1,8 @@
 //! The TE dialect as a syntax tree.
 //!
-//! A TE program is Python: functions, lambdas, calls of `te.*` and methods of a schedule. [`read`] gives its tree,
-//! with a place on every node; what it means is said by `tilewright::te`.
+//! A TE program is Python: functions, lambdas, calls of `te.*` and methods of a schedule. [`read`] returns its syntax
+//! tree with a source location on every node. Evaluating the tree, which builds a definition and a schedule, is the
+//! task of the compiler crate.
 //!
 //! ```
 //! let program = tilewright_script::te::read("A = te.placeholder((2, 7), name='A')")?;
@@ -15,7 +16,7 @@ mod ast;
 mod convert;
 
 pub use ast::{
-    Argument, BinaryOp, CompareOp, Expr, ExprKind, Function, Keyword, LogicOp, Parameter, Program, Stmt, StmtKind,
+    Argument, BinaryOp, CompareOp, Expr, ExprKind, Function, Keyword, LogicOp, Parameter, SourceFile, Stmt, StmtKind,
     Target, TargetKind, UnaryOp,
 };
 
@@ -24,7 +25,8 @@ use tilewright_ir::Diagnostic;
 /// Reads a TE program.
 ///
 /// # Errors
-/// Text that is no Python, and every piece of Python outside the subset, each with its place.
-pub fn read(source: &str) -> Result<Program, Vec<Diagnostic>> {
-    convert::program(&crate::source::parse_module(source)?)
+/// The text is not valid Python, or it uses Python outside the subset. All problems are returned, each with its
+/// location.
+pub fn read(source: &str) -> Result<SourceFile, Vec<Diagnostic>> {
+    convert::source_file(&crate::source::parse_module(source)?)
 }

@@ -7,9 +7,9 @@ use super::reader::Reader;
 use crate::source::nearest;
 
 /// The arguments of a call, one place for each parameter.
-pub(crate) struct Args<'a>(Vec<Option<&'a ast::Expr>>);
+pub(crate) struct BoundArgs<'a>(Vec<Option<&'a ast::Expr>>);
 
-impl<'a> Args<'a> {
+impl<'a> BoundArgs<'a> {
     /// The argument for the parameter at `position`; `None` written out is no argument.
     pub(crate) fn get(&self, position: usize) -> Option<&'a ast::Expr> {
         self.0.get(position).copied().flatten().filter(|expr| !matches!(expr, ast::Expr::NoneLiteral(_)))
@@ -18,13 +18,13 @@ impl<'a> Args<'a> {
 
 impl Reader<'_> {
     /// Assigns the arguments of a call to parameters, of which the first `required` must be given.
-    pub(crate) fn args<'a>(
+    pub(crate) fn bind_args<'a>(
         &mut self,
         call: &'a ast::ExprCall,
         name: &str,
         params: &[&str],
         required: usize,
-    ) -> Option<Args<'a>> {
+    ) -> Option<BoundArgs<'a>> {
         let mut places = vec![None; params.len()];
         let signature = format!("its parameters are ({})", params.join(", "));
         for (position, arg) in call.arguments.args.iter().enumerate() {
@@ -49,6 +49,6 @@ impl Reader<'_> {
             let message = format!("`{name}` needs the argument `{}`", params[missing]);
             return self.error("argument", call.range(), message, signature);
         }
-        Some(Args(places))
+        Some(BoundArgs(places))
     }
 }

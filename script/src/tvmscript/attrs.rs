@@ -11,18 +11,18 @@ impl<'a> Reader<'a> {
     /// `T.func_attr({...})`: with `attrs` what goes there, without them what buffers need to know. The maps of `layout_transform_map` are read when their buffer is declared.
     pub(super) fn func_attr(&mut self, call: &'a ast::ExprCall, attrs: Option<&mut FuncAttrs>) -> Option<()> {
         let mut attrs = attrs;
-        let told = self.found.len();
-        let args = self.args(call, "func_attr", &["attrs"], 1);
-        let entries = args.and_then(|args| self.dict(args.get(0)?));
+        let n_errors = self.errors.len();
+        let args = self.bind_args(call, "func_attr", &["attrs"], 1);
+        let entries = args.and_then(|args| self.string_keyed_dict(args.get(0)?));
         if attrs.is_some() {
-            // What is wrong with the call itself was told when its buffers were looked for.
-            self.found.truncate(told);
+            // What is wrong with the call itself was n_errors when its buffers were looked for.
+            self.errors.truncate(n_errors);
         }
         for (key, value) in entries? {
             match key {
                 "layout_transform_map" if attrs.is_none() => self.layout_transform_map(value)?,
                 "axis_separators" if attrs.is_none() => {
-                    for (name, positions) in self.keyed(value)? {
+                    for (name, positions) in self.buffer_keyed_dict(value)? {
                         self.separators.push((name, positions));
                     }
                 }
@@ -43,7 +43,7 @@ impl<'a> Reader<'a> {
     }
 
     fn layout_transform_map(&mut self, value: &'a ast::Expr) -> Option<()> {
-        for (key, maps) in self.keyed(value)? {
+        for (key, maps) in self.buffer_keyed_dict(value)? {
             let maps = match maps {
                 ast::Expr::List(list) => list.elts.iter().collect(),
                 other => vec![other],
@@ -52,7 +52,7 @@ impl<'a> Reader<'a> {
                 let message = format!("`{key}` appears twice in layout_transform_map");
                 return self.error("duplicate", value.range(), message, "list its maps one after the other");
             }
-            self.maps.push(PendingMap { key, range: value.range(), maps, read: None });
+            self.maps.push(PendingMap { key, range: value.range(), maps, resolved: None });
         }
         Some(())
     }
@@ -74,12 +74,12 @@ impl<'a> Reader<'a> {
 
     /// `{A: "{1,0:T(8,128)}"}`; the layouts are read when their buffer is declared.
     fn tile_layout(&mut self, value: &'a ast::Expr) -> Option<()> {
-        for (key, value) in self.keyed(value)? {
+        for (key, value) in self.buffer_keyed_dict(value)? {
             if self.tiles.iter().any(|tile| tile.key == key) {
                 let message = format!("`{key}` appears twice in tile_layout");
                 return self.error("duplicate", value.range(), message, "a buffer has one tiled layout");
             }
-            self.tiles.push(PendingTile { key, value, read: None });
+            self.tiles.push(PendingTile { key, value, resolved: None });
         }
         Some(())
     }
@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
     /// A layout as a text, or `{"layout": "{1,0:T(8,128)}", "pad_value": 0}`, for a buffer of `rank` axes.
     pub(super) fn tile_request(&mut self, value: &'a ast::Expr, rank: usize) -> Option<TileRequest> {
         let help = "such as `\"{1,0:T(8,128)}\"`, or `{\"layout\": \"{1,0:T(8,128)}\", \"pad_value\": 0}`";
-        let entries = if string(value).is_some() { vec![("layout", value)] } else { self.dict(value)? };
+        let entries = if string(value).is_some() { vec![("layout", value)] } else { self.string_keyed_dict(value)? };
         let (mut layout, mut pad_value) = (None, None);
         for (key, entry) in entries {
             match key {
@@ -120,7 +120,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A dictionary whose keys are buffers or their data, which may be declared further down.
-    fn keyed(&mut self, value: &'a ast::Expr) -> Option<Vec<(String, &'a ast::Expr)>> {
+    fn buffer_keyed_dict(&mut self, value: &'a ast::Expr) -> Option<Vec<(String, &'a ast::Expr)>> {
         let ast::Expr::Dict(dict) = value else {
             return self.error(
                 "attribute",
@@ -148,7 +148,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A dictionary with strings as keys.
-    pub(super) fn dict(&mut self, value: &'a ast::Expr) -> Option<Vec<(&'a str, &'a ast::Expr)>> {
+    pub(super) fn string_keyed_dict(&mut self, value: &'a ast::Expr) -> Option<Vec<(&'a str, &'a ast::Expr)>> {
         let ast::Expr::Dict(dict) = value else {
             return self.error("attribute", value.range(), "expected a dictionary", "such as `{\"key\": 1}`");
         };
@@ -165,7 +165,7 @@ impl<'a> Reader<'a> {
     /// `annotations={...}`.
     pub(super) fn annotations(&mut self, value: Option<&'a ast::Expr>) -> Option<Vec<(String, AttrValue)>> {
         let Some(value) = value else { return Some(Vec::new()) };
-        let entries = self.dict(value)?;
+        let entries = self.string_keyed_dict(value)?;
         entries.into_iter().map(|(key, value)| Some((key.to_owned(), self.attr_value(value)?))).collect()
     }
 
@@ -201,8 +201,10 @@ impl<'a> Reader<'a> {
                 let read = self.value(value)?;
                 Some(match read.expr {
                     Expr::Int { value, ty: ScalarType::Bool } => AttrValue::Bool(value != 0),
-                    Expr::Int { value, .. } if read.literal => AttrValue::Int(i64::try_from(value).unwrap_or(i64::MAX)),
-                    Expr::Float { value, .. } if read.literal => AttrValue::Float(value),
+                    Expr::Int { value, .. } if read.is_literal => {
+                        AttrValue::Int(i64::try_from(value).unwrap_or(i64::MAX))
+                    }
+                    Expr::Float { value, .. } if read.is_literal => AttrValue::Float(value),
                     other => AttrValue::Expr(other),
                 })
             }

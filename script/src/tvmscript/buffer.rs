@@ -4,10 +4,10 @@ use ruff_python_ast as ast;
 use ruff_text_size::{Ranged, TextRange};
 use tilewright_ir::{AxisSeparators, Buffer, BufferInfo, DataType, Expr, IndexMap, ScalarType, Scope, Var};
 
-use super::args::Args;
+use super::args::BoundArgs;
 use super::promote::Value;
 use super::reader::{Binding, Reader, sequence, string};
-use crate::index_map::next_domain;
+use crate::index_map::physical_shape;
 use crate::source::span;
 
 /// Parameters of every declaration, in TVM's order.
@@ -41,7 +41,7 @@ pub(super) struct Declaration<'a> {
 
 impl<'a> Declaration<'a> {
     /// From arguments laid out as [`PARAMS`] says, after `skip` others.
-    pub(super) fn new(args: &Args<'a>, skip: usize) -> Self {
+    pub(super) fn new(args: &BoundArgs<'a>, skip: usize) -> Self {
         Self {
             shape: args.get(skip),
             dtype: args.get(skip + 1),
@@ -60,17 +60,17 @@ impl<'a> Declaration<'a> {
 impl<'a> Reader<'a> {
     /// The arguments of `T.decl_buffer(...)`, also with RFC 63's slip of giving the data first.
     pub(super) fn declaration(&mut self, call: &'a ast::ExprCall, name: &str) -> Option<Declaration<'a>> {
-        let data_first = call.arguments.args.first().is_some_and(is_data);
+        let data_first = call.arguments.args.first().is_some_and(is_data_attribute);
         if data_first {
             let params = ["data", "shape", "dtype"];
             let rest = ["strides", "elem_offset", "scope", "align", "offset_factor", "buffer_type", "axis_separators"];
             let params: Vec<_> = params.into_iter().chain(rest).collect();
-            let args = self.args(call, name, &params, 2)?;
+            let args = self.bind_args(call, name, &params, 2)?;
             let mut declaration = Declaration::new(&args, 0);
             (declaration.data, declaration.shape, declaration.dtype) = (args.get(0), args.get(1), args.get(2));
             return Some(declaration);
         }
-        let args = self.args(call, name, PARAMS, 1)?;
+        let args = self.bind_args(call, name, PARAMS, 1)?;
         Some(Declaration::new(&args, 0))
     }
 
@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
         let strides = strides.map_or(Some(None), |strides| strides.map(Some))?.filter(|strides| !strides.is_empty());
         let elem_offset = elem_offset.unwrap_or(Some(Expr::int(0)))?;
         let data = data.unwrap_or_else(|| Some(Var::new(name, DataType::HANDLE)))?;
-        let rank = self.laid_out_rank(name, &data, &shape)?;
+        let rank = self.final_rank(name, &data, &shape)?;
         let map_separators = self.separators.iter().find(|(key, _)| key == name).map(|(_, positions)| *positions);
         let axis_separators = match declaration.axis_separators.or(map_separators) {
             Some(positions) => self.axis_separators(positions, rank)?,
@@ -116,9 +116,9 @@ impl<'a> Reader<'a> {
     }
 
     /// Rank of the layout that the attributes of the function give a buffer.
-    pub(super) fn laid_out_rank(&mut self, name: &str, data: &Var, shape: &[Expr]) -> Option<usize> {
-        let rank = self.final_rank(name, data, shape)?;
-        self.tiled_rank(name, data, rank)
+    pub(super) fn final_rank(&mut self, name: &str, data: &Var, shape: &[Expr]) -> Option<usize> {
+        let rank = self.rank_after_maps(name, data, shape)?;
+        self.rank_after_tiles(name, data, rank)
     }
 
     /// `align`, `offset_factor` and `buffer_type` are accepted where they say nothing.
@@ -161,7 +161,7 @@ impl<'a> Reader<'a> {
 
     /// `A.data`, or what `T.allocate` gave.
     pub(super) fn data(&mut self, expr: &'a ast::Expr) -> Option<Var> {
-        if is_data(expr)
+        if is_data_attribute(expr)
             && let ast::Expr::Attribute(attribute) = expr
         {
             return self.buffer(&attribute.value).map(|buffer| buffer.data.clone());
@@ -194,40 +194,40 @@ impl<'a> Reader<'a> {
     }
 
     /// Rank of the layout that `layout_transform_map` leads to; reads the maps of this buffer when it is met first.
-    fn final_rank(&mut self, name: &str, data: &Var, shape: &[Expr]) -> Option<usize> {
-        let known = self.maps.iter().find_map(|map| map.read.as_ref().filter(|(var, _)| var == data));
+    fn rank_after_maps(&mut self, name: &str, data: &Var, shape: &[Expr]) -> Option<usize> {
+        let known = self.maps.iter().find_map(|map| map.resolved.as_ref().filter(|(var, _)| var == data));
         if let Some((_, maps)) = known {
             return Some(maps.last().map_or(shape.len(), |map| map.outputs().len()));
         }
-        let Some(at) = self.maps.iter().position(|map| map.key == name && map.read.is_none()) else {
+        let Some(at) = self.maps.iter().position(|map| map.key == name && map.resolved.is_none()) else {
             return Some(shape.len());
         };
         let mut maps: Vec<IndexMap> = Vec::new();
         for expr in self.maps[at].maps.clone() {
             let domain = match maps.last() {
                 None => Some(shape.to_vec()),
-                Some(before) => next_domain(before),
+                Some(before) => physical_shape(before),
             };
             maps.push(self.index_map(expr, domain)?);
         }
         let rank = maps.last().map_or(shape.len(), |map| map.outputs().len());
-        self.maps[at].read = Some((data.clone(), maps));
+        self.maps[at].resolved = Some((data.clone(), maps));
         Some(rank)
     }
 
     /// Rank of the tiled layout that is asked for after a layout of `rank` axes; reads what is asked of this buffer when it
     /// is met first.
-    fn tiled_rank(&mut self, name: &str, data: &Var, rank: usize) -> Option<usize> {
-        let known = self.tiles.iter().find_map(|tile| tile.read.as_ref().filter(|(var, _)| var == data));
+    fn rank_after_tiles(&mut self, name: &str, data: &Var, rank: usize) -> Option<usize> {
+        let known = self.tiles.iter().find_map(|tile| tile.resolved.as_ref().filter(|(var, _)| var == data));
         if let Some((_, request)) = known {
             return Some(request.physical_rank());
         }
-        let Some(at) = self.tiles.iter().position(|tile| tile.key == name && tile.read.is_none()) else {
+        let Some(at) = self.tiles.iter().position(|tile| tile.key == name && tile.resolved.is_none()) else {
             return Some(rank);
         };
         let request = self.tile_request(self.tiles[at].value, rank)?;
         let rank = request.physical_rank();
-        self.tiles[at].read = Some((data.clone(), request));
+        self.tiles[at].resolved = Some((data.clone(), request));
         Some(rank)
     }
 
@@ -239,6 +239,6 @@ impl<'a> Reader<'a> {
 }
 
 /// Written `A.data`.
-fn is_data(expr: &ast::Expr) -> bool {
+fn is_data_attribute(expr: &ast::Expr) -> bool {
     matches!(expr, ast::Expr::Attribute(attribute) if attribute.attr.as_str() == "data")
 }

@@ -79,46 +79,46 @@ impl<'a> Reader<'a> {
         let range = call.range();
         let Some(name) = self.callee(&call.func).map(str::to_owned) else { return self.method(call).map(Value::from) };
         if let Ok(ty) = name.parse::<DataType>() {
-            return self.typed(call, &name, ty).map(Value::from);
+            return self.typed_call(call, &name, ty).map(Value::from);
         }
         if let Some(op) = binary_named(&name) {
             return self.binary_call(call, &name, op).map(Value::from);
         }
         if let Some(function) = MathFn::by_name(&name) {
-            return self.math(call, function).map(Value::from);
+            return self.math_call(call, function).map(Value::from);
         }
         let expr = match name.as_str() {
             "cast" => {
-                let args = self.args(call, "cast", &["value", "dtype"], 2)?;
+                let args = self.bind_args(call, "cast", &["value", "dtype"], 2)?;
                 let value = self.value(args.get(0)?);
                 let ty = self.dtype(args.get(1)?)?;
                 cast(value?, ty)
             }
             "Cast" => {
-                let args = self.args(call, "Cast", &["dtype", "value"], 2)?;
+                let args = self.bind_args(call, "Cast", &["dtype", "value"], 2)?;
                 let ty = self.dtype(args.get(0)?);
                 Expr::Cast(ty?, Box::new(round_literal(self.value(args.get(1)?)?)))
             }
             "if_then_else" | "Select" => {
-                let args = self.args(call, &name, &["condition", "true_value", "false_value"], 3)?;
+                let args = self.bind_args(call, &name, &["condition", "true_value", "false_value"], 3)?;
                 let make = if name == "Select" { Expr::Select } else { Expr::IfThenElse };
-                self.choose(args.get(0)?, args.get(1)?, args.get(2)?, range, make)?
+                self.conditional(args.get(0)?, args.get(1)?, args.get(2)?, range, make)?
             }
             "ramp" | "Ramp" => {
-                let args = self.args(call, &name, &["base", "stride", "lanes"], 3)?;
+                let args = self.bind_args(call, &name, &["base", "stride", "lanes"], 3)?;
                 let (base, stride) = (self.value(args.get(0)?), self.value(args.get(1)?));
                 let lanes = self.lanes(args.get(2)?);
                 let (base, stride) = self.unify(base?, stride?, range)?;
                 Expr::Ramp { base: Box::new(base), stride: Box::new(stride), lanes: lanes? }
             }
             "broadcast" | "Broadcast" => {
-                let args = self.args(call, &name, &["value", "lanes"], 2)?;
+                let args = self.bind_args(call, &name, &["value", "lanes"], 2)?;
                 let value = self.value(args.get(0)?);
                 let lanes = self.lanes(args.get(1)?)?;
                 Expr::Broadcast { value: Box::new(round_literal(value?)), lanes }
             }
             "Not" | "bitwise_not" => {
-                let args = self.args(call, &name, &["value"], 1)?;
+                let args = self.bind_args(call, &name, &["value"], 1)?;
                 let op = if name == "Not" { UnaryOp::Not } else { UnaryOp::BitNot };
                 Expr::unary(op, self.expr(args.get(0)?)?)
             }
@@ -127,7 +127,7 @@ impl<'a> Reader<'a> {
                 let help = "it stands on a line of its own; a value comes from `T.texture2d_load`";
                 return self.error("texture-store", range, "`texture2d_store` is a statement, not a value", help);
             }
-            "likely" => return self.args(call, "likely", &["cond"], 1)?.get(0).and_then(|cond| self.value(cond)),
+            "likely" => return self.bind_args(call, "likely", &["cond"], 1)?.get(0).and_then(|cond| self.value(cond)),
             _ => {
                 let functions = MathFn::ALL.into_iter().map(|function| function.info().0);
                 let operators = BinaryOp::ALL.into_iter().map(|op| op.info().call);
@@ -153,7 +153,7 @@ impl<'a> Reader<'a> {
             && attribute.attr.as_str() == "astype"
         {
             let value = self.value(&attribute.value);
-            let args = self.args(call, "astype", &["dtype"], 1)?;
+            let args = self.bind_args(call, "astype", &["dtype"], 1)?;
             let ty = self.dtype(args.get(0)?)?;
             return Some(cast(value?, ty));
         }
@@ -161,8 +161,8 @@ impl<'a> Reader<'a> {
     }
 
     /// `T.float32(x)`: a constant or a conversion.
-    fn typed(&mut self, call: &'a ast::ExprCall, name: &str, ty: DataType) -> Option<Expr> {
-        let args = self.args(call, name, &["value"], 1)?;
+    fn typed_call(&mut self, call: &'a ast::ExprCall, name: &str, ty: DataType) -> Option<Expr> {
+        let args = self.bind_args(call, name, &["value"], 1)?;
         let arg = args.get(0)?;
         if let Some(text) = string(arg) {
             let special = match text.trim_start_matches('+') {
@@ -179,15 +179,15 @@ impl<'a> Reader<'a> {
         }
         let wide = wide_int(arg).filter(|_| ty.scalar.is_integer());
         let value = match wide {
-            Some(wide) => Value { expr: Expr::Int { value: wide, ty: ScalarType::Int64 }, literal: true },
+            Some(wide) => Value { expr: Expr::Int { value: wide, ty: ScalarType::Int64 }, is_literal: true },
             None => self.value(arg)?,
         };
-        if value.literal && ty.is_scalar() {
+        if value.is_literal && ty.is_scalar() {
             let adapted = match (&value.expr, ty.scalar) {
                 (Expr::Int { value, .. }, ScalarType::Bool) => Expr::int_of(*value, ScalarType::Bool),
                 #[expect(clippy::cast_precision_loss, reason = "a literal is rounded to the type it is given")]
                 (Expr::Int { value, .. }, scalar) if scalar.is_float() => Some(Expr::float_of(*value as f64, scalar)),
-                (literal, scalar) => super::promote::adapt(literal, scalar),
+                (literal, scalar) => super::promote::literal_as(literal, scalar),
             };
             let help = "the constant has to be a value of the type; a conversion is `T.cast(x, \"...\")`";
             let message = format!("{} is no value of the type {ty}", value.expr);
@@ -210,10 +210,10 @@ impl<'a> Reader<'a> {
         joined.map(|value| value.expr)
     }
 
-    fn math(&mut self, call: &'a ast::ExprCall, function: MathFn) -> Option<Expr> {
+    fn math_call(&mut self, call: &'a ast::ExprCall, function: MathFn) -> Option<Expr> {
         let (name, arity) = function.info();
         let params: &[&str] = if arity == 2 { &["x1", "x2"] } else { &["x"] };
-        let args = self.args(call, name, params, arity)?;
+        let args = self.bind_args(call, name, params, arity)?;
         let values: Vec<_> = (0..arity).map(|position| args.get(position).and_then(|arg| self.value(arg))).collect();
         let mut values = values.into_iter().collect::<Option<Vec<_>>>()?;
         let exprs = if arity == 2 {
@@ -270,7 +270,8 @@ pub(super) fn round_literal(value: Value) -> Expr {
 
 /// A conversion, unless there is nothing to convert.
 fn cast(value: Value, ty: DataType) -> Expr {
-    let adapted = if value.literal && ty.is_scalar() { super::promote::adapt(&value.expr, ty.scalar) } else { None };
+    let adapted =
+        if value.is_literal && ty.is_scalar() { super::promote::literal_as(&value.expr, ty.scalar) } else { None };
     match adapted {
         Some(constant) => constant,
         None if value.expr.dtype() == ty => round_literal(value),

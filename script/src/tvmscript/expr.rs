@@ -68,7 +68,7 @@ impl<'a> Reader<'a> {
             ast::Expr::BoolOp(op) => self.bool_op(op).map(Value::from),
             ast::Expr::Compare(compare) => self.compare(compare).map(Value::from),
             ast::Expr::If(choice) => {
-                self.choose(&choice.test, &choice.body, &choice.orelse, range, Expr::IfThenElse).map(Value::from)
+                self.conditional(&choice.test, &choice.body, &choice.orelse, range, Expr::IfThenElse).map(Value::from)
             }
             ast::Expr::Call(call) => self.call(call),
             ast::Expr::Subscript(subscript) => self.subscript(subscript).map(Value::from),
@@ -101,7 +101,7 @@ impl<'a> Reader<'a> {
             }
         };
         let expr = if let Expr::Float { value, .. } = expr { literal_float(value) } else { expr };
-        Some(Value { expr, literal: true })
+        Some(Value { expr, is_literal: true })
     }
 
     fn bin_op(&mut self, op: &'a ast::ExprBinOp) -> Option<Expr> {
@@ -125,9 +125,9 @@ impl<'a> Reader<'a> {
             return Some(match value.expr {
                 Expr::Int { value, .. } => Value {
                     expr: i64::try_from(-value).map_or(Expr::Int { value: -value, ty: ScalarType::Int64 }, Expr::int),
-                    literal: true,
+                    is_literal: true,
                 },
-                Expr::Float { value, ty } => Value { expr: Expr::Float { value: -value, ty }, literal: true },
+                Expr::Float { value, ty } => Value { expr: Expr::Float { value: -value, ty }, is_literal: true },
                 other => Expr::unary(operator, other).into(),
             });
         }
@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A choice between two values by a condition.
-    pub(super) fn choose(
+    pub(super) fn conditional(
         &mut self,
         test: &'a ast::Expr,
         body: &'a ast::Expr,
@@ -213,7 +213,7 @@ impl<'a> Reader<'a> {
         if let ast::Expr::Name(name) = &*subscript.value
             && let Some(Binding::Indices(indices)) = self.lookup(&name.id).cloned()
         {
-            return self.pick(&indices, &subscript.slice);
+            return self.index_at(&indices, &subscript.slice);
         }
         let buffer = self.buffer(&subscript.value);
         let indices = self.indices(&subscript.slice);
@@ -223,7 +223,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `indices[-1]` of `lambda *indices`.
-    fn pick(&mut self, indices: &[Expr], position: &'a ast::Expr) -> Option<Expr> {
+    fn index_at(&mut self, indices: &[Expr], position: &'a ast::Expr) -> Option<Expr> {
         let at = self.expr(position)?.as_const_int();
         let rank = i128::try_from(indices.len()).ok()?;
         let found = at.map(|at| if at < 0 { at + rank } else { at }).and_then(|at| usize::try_from(at).ok());
@@ -265,7 +265,7 @@ impl<'a> Reader<'a> {
         let step = slice.step.as_ref().map_or(Some(Expr::int(1)), |step| self.expr(step));
         let (lower, upper) = (self.value(lower), self.value(upper));
         let (base, end) = self.unify(lower?, upper?, slice.range())?;
-        let step = self.coerce(Value { expr: step?, literal: true }, base.dtype(), slice.range())?;
+        let step = self.coerce(Value { expr: step?, is_literal: true }, base.dtype(), slice.range())?;
         let length = match (&base, &end) {
             (Expr::Int { value: a, .. }, Expr::Int { value: b, .. }) => b.checked_sub(*a),
             (_, Expr::Binary(BinaryOp::Add, start, length)) if **start == base => length.as_const_int(),

@@ -47,7 +47,7 @@ impl<'a> Reader<'a> {
                     }
                 }
                 ast::Stmt::Pass(_) => {}
-                ast::Stmt::Expr(expr) if is_text(&expr.value) => {}
+                ast::Stmt::Expr(expr) if is_docstring(&expr.value) => {}
                 other => {
                     let message = "only imports, `@T.prim_func` functions and `ir_module` classes stand here";
                     let _: Option<()> =
@@ -63,7 +63,7 @@ impl<'a> Reader<'a> {
         self.tiles.clear();
         self.separators.clear();
         self.symbols = Symbols::default();
-        let before = self.found.len();
+        let before = self.errors.len();
         let mut attrs = FuncAttrs::default();
         for stmt in &def.body {
             if let Some(call) = self.statement_call(stmt, "func_attr") {
@@ -90,22 +90,22 @@ impl<'a> Reader<'a> {
         buffer_map.extend(matched);
         buffer_map.sort_by_key(|(var, _)| params.iter().position(|param| param == var));
         for at in 0..self.maps.len() {
-            if self.maps[at].read.is_none() && self.found.len() == before {
+            if self.maps[at].resolved.is_none() && self.errors.len() == before {
                 let message = format!("`{}` in layout_transform_map is no buffer of the function", self.maps[at].key);
                 let help = "the key is the first buffer on its memory: a parameter or an allocated buffer";
                 let _: Option<()> = self.error("unknown-name", self.maps[at].range, message, help);
             }
         }
         for at in 0..self.tiles.len() {
-            if self.tiles[at].read.is_none() && self.found.len() == before {
+            if self.tiles[at].resolved.is_none() && self.errors.len() == before {
                 let message = format!("`{}` in tile_layout is no buffer of the function", self.tiles[at].key);
                 let help = "the key is the first buffer on its memory: a parameter or an allocated buffer";
                 let _: Option<()> = self.error("unknown-name", self.tiles[at].value.range(), message, help);
             }
         }
-        attrs.tile_layout = self.tiles.drain(..).filter_map(|tile| tile.read).collect();
-        attrs.layout_transform_map = self.maps.drain(..).filter_map(|map| map.read).collect();
-        (self.found.len() == before).then(|| PrimFunc { name: def.name.to_string(), params, buffer_map, attrs, body })
+        attrs.tile_layout = self.tiles.drain(..).filter_map(|tile| tile.resolved).collect();
+        attrs.layout_transform_map = self.maps.drain(..).filter_map(|map| map.resolved).collect();
+        (self.errors.len() == before).then(|| PrimFunc { name: def.name.to_string(), params, buffer_map, attrs, body })
     }
 
     fn scalar_param(&mut self, param: &'a ast::ParameterWithDefault) {
@@ -140,7 +140,7 @@ impl<'a> Reader<'a> {
         };
         let declaration = match annotation {
             ast::Expr::Call(call) if self.callee(&call.func) == Some("Buffer") => {
-                let args = self.args(call, "Buffer", PARAMS, 1)?;
+                let args = self.bind_args(call, "Buffer", PARAMS, 1)?;
                 Declaration::new(&args, 0)
             }
             ast::Expr::Subscript(subscript) if self.callee(&subscript.value) == Some("Buffer") => {
@@ -170,6 +170,6 @@ impl<'a> Reader<'a> {
 }
 
 /// A docstring.
-pub(super) fn is_text(expr: &ast::Expr) -> bool {
+pub(super) fn is_docstring(expr: &ast::Expr) -> bool {
     matches!(expr, ast::Expr::StringLiteral(_))
 }

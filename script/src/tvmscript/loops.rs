@@ -10,7 +10,7 @@ use super::reader::{Binding, Reader, string};
 use crate::source::{MAX_NESTING, nearest, span};
 
 /// A loop header: all but variable and body.
-struct Header {
+struct LoopHeader {
     min: Expr,
     extent: Expr,
     kind: ForKind,
@@ -56,12 +56,12 @@ impl<'a> Reader<'a> {
         self.names.truncate(scope);
         let place = Some(span(stmt.range()));
         Some(vars.into_iter().zip(headers).rev().fold(body, |body, (var, header)| {
-            let Header { min, extent, kind, annotations, .. } = header;
+            let LoopHeader { min, extent, kind, annotations, .. } = header;
             Stmt::new(StmtKind::For(Box::new(For { var, min, extent, kind, annotations, body }))).at(place)
         }))
     }
 
-    fn headers(&mut self, call: &'a ast::ExprCall) -> Option<Vec<Header>> {
+    fn headers(&mut self, call: &'a ast::ExprCall) -> Option<Vec<LoopHeader>> {
         let name = self.callee(&call.func).unwrap_or("?").to_owned();
         let kind = match name.as_str() {
             "serial" | "range" => ForKind::Serial,
@@ -75,7 +75,7 @@ impl<'a> Reader<'a> {
                     .iter()
                     .map(|extent| {
                         let extent = self.expr(extent)?;
-                        Some(from_zero(extent, ForKind::Serial))
+                        Some(header_from_zero(extent, ForKind::Serial))
                     })
                     .collect();
             }
@@ -88,23 +88,28 @@ impl<'a> Reader<'a> {
                 return self.error("loop", call.range(), "this is nothing to loop over", help);
             }
         };
-        let args = self.args(call, &name, &["start", "stop", "annotations", "extent", "dtype"], 1)?;
+        let args = self.bind_args(call, &name, &["start", "stop", "annotations", "extent", "dtype"], 1)?;
         let annotations = self.annotations(args.get(2))?;
         let mut header = if let Some(extent) = args.get(3) {
             let (min, extent) = (self.expr(args.get(0)?)?, self.expr(extent)?);
-            Header { ty: extent.dtype(), min, extent, kind, annotations: Vec::new() }
+            LoopHeader { ty: extent.dtype(), min, extent, kind, annotations: Vec::new() }
         } else {
-            self.span_of(args.get(0)?, args.get(1), kind)?
+            self.header_from_bounds(args.get(0)?, args.get(1), kind)?
         };
         if let Some(dtype) = args.get(4) {
             header.ty = self.dtype(dtype)?;
         }
-        Some(vec![Header { annotations, ..header }])
+        Some(vec![LoopHeader { annotations, ..header }])
     }
 
     /// From `start` to `stop`, or from 0 to `start`.
-    fn span_of(&mut self, start: &'a ast::Expr, stop: Option<&'a ast::Expr>, kind: ForKind) -> Option<Header> {
-        let Some(stop) = stop else { return self.expr(start).map(|extent| from_zero(extent, kind)) };
+    fn header_from_bounds(
+        &mut self,
+        start: &'a ast::Expr,
+        stop: Option<&'a ast::Expr>,
+        kind: ForKind,
+    ) -> Option<LoopHeader> {
+        let Some(stop) = stop else { return self.expr(start).map(|extent| header_from_zero(extent, kind)) };
         let (first, last): (Option<Value>, Option<Value>) = (self.value(start), self.value(stop));
         let (min, stop) = self.unify(first?, last?, start.range())?;
         let ty = stop.dtype();
@@ -119,18 +124,18 @@ impl<'a> Reader<'a> {
             (min, Expr::Binary(BinaryOp::Add, base, extent)) if *base == *min => *extent,
             (min, stop) => stop - min.clone(),
         };
-        Some(Header { min, extent, kind, ty, annotations: Vec::new() })
+        Some(LoopHeader { min, extent, kind, ty, annotations: Vec::new() })
     }
 
     /// `T.thread_binding(32, thread="threadIdx.x")`, `T.thread_binding(0, 32, "threadIdx.x")`.
-    fn thread_binding(&mut self, call: &'a ast::ExprCall) -> Option<Header> {
+    fn thread_binding(&mut self, call: &'a ast::ExprCall) -> Option<LoopHeader> {
         let short = call.arguments.args.len() == 2 && string(&call.arguments.args[1]).is_some();
         let params: &[&str] = if short {
             &["start", "thread", "annotations", "stop", "extent", "dtype"]
         } else {
             &["start", "stop", "thread", "annotations", "extent", "dtype"]
         };
-        let args = self.args(call, "thread_binding", params, 1)?;
+        let args = self.bind_args(call, "thread_binding", params, 1)?;
         let (stop, thread, annotations) =
             if short { (args.get(3), args.get(1), args.get(2)) } else { (args.get(1), args.get(2), args.get(3)) };
         let Some(thread) = thread else {
@@ -139,9 +144,9 @@ impl<'a> Reader<'a> {
         let kind = ForKind::ThreadBinding(self.thread_tag(thread)?);
         let mut header = if let Some(extent) = args.get(4) {
             let (min, extent) = (self.expr(args.get(0)?)?, self.expr(extent)?);
-            Header { ty: extent.dtype(), min, extent, kind, annotations: Vec::new() }
+            LoopHeader { ty: extent.dtype(), min, extent, kind, annotations: Vec::new() }
         } else {
-            self.span_of(args.get(0)?, stop, kind)?
+            self.header_from_bounds(args.get(0)?, stop, kind)?
         };
         if let Some(dtype) = args.get(5) {
             header.ty = self.dtype(dtype)?;
@@ -163,7 +168,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn from_zero(extent: Expr, kind: ForKind) -> Header {
+fn header_from_zero(extent: Expr, kind: ForKind) -> LoopHeader {
     let ty = extent.dtype();
-    Header { min: Expr::Int { value: 0, ty: ty.scalar }, extent, kind, ty, annotations: Vec::new() }
+    LoopHeader { min: Expr::Int { value: 0, ty: ty.scalar }, extent, kind, ty, annotations: Vec::new() }
 }

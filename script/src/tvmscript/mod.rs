@@ -29,7 +29,7 @@ pub fn read_module(source: &str) -> Result<Module, Vec<Diagnostic>> {
     let mut reader = reader::Reader::default();
     let mut module = Module::default();
     reader.module(&tree.body, &mut module);
-    let mut found = reader.found;
+    let mut found = reader.errors;
     if found.is_empty() {
         for func in &module.funcs {
             found.extend(validate(func).err().into_iter().flatten());

@@ -9,17 +9,17 @@ use super::reader::Reader;
 #[derive(Clone, Debug)]
 pub(crate) struct Value {
     pub(crate) expr: Expr,
-    pub(crate) literal: bool,
+    pub(crate) is_literal: bool,
 }
 
 impl From<Expr> for Value {
     fn from(expr: Expr) -> Self {
-        Self { expr, literal: false }
+        Self { expr, is_literal: false }
     }
 }
 
 /// A literal as a value of the type `ty`; none if it would change.
-pub(super) fn adapt(literal: &Expr, ty: ScalarType) -> Option<Expr> {
+pub(super) fn literal_as(literal: &Expr, ty: ScalarType) -> Option<Expr> {
     match literal {
         Expr::Int { value, .. } if ty.is_integer() => Expr::int_of(*value, ty),
         #[expect(
@@ -38,7 +38,7 @@ pub(super) fn adapt(literal: &Expr, ty: ScalarType) -> Option<Expr> {
 }
 
 /// Whether every value of `from` is one of `to`.
-fn exact(from: ScalarType, to: ScalarType) -> bool {
+fn is_lossless(from: ScalarType, to: ScalarType) -> bool {
     let precision = |ty| match ty {
         ScalarType::Float16 => 11,
         ScalarType::BFloat16 => 8,
@@ -69,11 +69,11 @@ impl Reader<'_> {
         }
         let scalar = if from.scalar == ty.scalar {
             Some(value.expr.clone())
-        } else if value.literal {
-            adapt(&value.expr, ty.scalar)
+        } else if value.is_literal {
+            literal_as(&value.expr, ty.scalar)
         } else {
             let cast = || Expr::Cast(ty.with_lanes(from.lanes), Box::new(value.expr.clone()));
-            exact(from.scalar, ty.scalar).then(cast)
+            is_lossless(from.scalar, ty.scalar).then(cast)
         };
         match scalar {
             Some(expr) if from.lanes == ty.lanes => Some(expr),
@@ -90,14 +90,14 @@ impl Reader<'_> {
         let (a, b) = (lhs.expr.dtype(), rhs.expr.dtype());
         let scalar = if a.scalar == b.scalar {
             Some(a.scalar)
-        } else if lhs.literal && adapt(&lhs.expr, b.scalar).is_some() {
+        } else if lhs.is_literal && literal_as(&lhs.expr, b.scalar).is_some() {
             Some(b.scalar)
-        } else if rhs.literal && adapt(&rhs.expr, a.scalar).is_some() {
+        } else if rhs.is_literal && literal_as(&rhs.expr, a.scalar).is_some() {
             Some(a.scalar)
-        } else if exact(a.scalar, b.scalar) {
+        } else if is_lossless(a.scalar, b.scalar) {
             Some(b.scalar)
         } else {
-            exact(b.scalar, a.scalar).then_some(a.scalar)
+            is_lossless(b.scalar, a.scalar).then_some(a.scalar)
         };
         let Some(scalar) = scalar else {
             let message = format!("`{}` has the type {a}, `{}` the type {b}", lhs.expr, rhs.expr);

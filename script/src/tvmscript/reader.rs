@@ -31,21 +31,21 @@ pub(super) struct PendingMap<'a> {
     pub(super) key: String,
     pub(super) range: TextRange,
     pub(super) maps: Vec<&'a ast::Expr>,
-    pub(super) read: Option<(Var, Vec<IndexMap>)>,
+    pub(super) resolved: Option<(Var, Vec<IndexMap>)>,
 }
 
 /// A key of `tile_layout` and what is asked for it.
 pub(super) struct PendingTile<'a> {
     pub(super) key: String,
     pub(super) value: &'a ast::Expr,
-    pub(super) read: Option<(Var, TileRequest)>,
+    pub(super) resolved: Option<(Var, TileRequest)>,
 }
 
 /// Reads a syntax tree. A method that gives no result has reported why.
 #[derive(Default)]
 pub(crate) struct Reader<'a> {
     /// All that is wrong so far.
-    pub(crate) found: Vec<Diagnostic>,
+    pub(crate) errors: Vec<Diagnostic>,
     /// Names in scope, inner ones last.
     pub(crate) names: Vec<(String, Binding)>,
     /// Names under which TVMScript's functions were imported; `T` and `tir` always are.
@@ -76,7 +76,7 @@ impl Reader<'_> {
         message: impl Into<String>,
         help: impl Into<String>,
     ) -> Option<T> {
-        self.found.push(Diagnostic::error(code, Some(span(range)), message).with_help(help));
+        self.errors.push(Diagnostic::error(code, Some(span(range)), message).with_help(help));
         None
     }
 

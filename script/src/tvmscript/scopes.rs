@@ -6,10 +6,10 @@ use tilewright_ir::{AttrValue, Buffer, Expr, ForKind, Stmt, StmtKind, Var};
 
 use super::buffer::Declaration;
 use super::reader::{Binding, Reader, string};
-use super::stmt::Part;
+use super::stmt::BlockItem;
 
 /// Puts a body into the scope that a statement opens.
-pub(super) type Wrap = Box<dyn FnOnce(Stmt) -> Stmt>;
+pub(super) type ScopeWrapper = Box<dyn FnOnce(Stmt) -> Stmt>;
 
 impl<'a> Reader<'a> {
     pub(super) fn opens_scope(&self, call: &ast::ExprCall) -> bool {
@@ -35,7 +35,11 @@ impl<'a> Reader<'a> {
     }
 
     /// A call that opens a scope, and the name that it gives.
-    pub(super) fn scope_of(&mut self, target: Option<&'a ast::Expr>, call: &'a ast::ExprCall) -> Option<Wrap> {
+    pub(super) fn scope_from_call(
+        &mut self,
+        target: Option<&'a ast::Expr>,
+        call: &'a ast::ExprCall,
+    ) -> Option<ScopeWrapper> {
         let name = match target {
             Some(ast::Expr::Name(name)) => name.id.as_str(),
             _ => "buffer",
@@ -78,7 +82,7 @@ impl<'a> Reader<'a> {
             }
             "allocate" => {
                 let params = ["shape", "dtype", "scope", "condition", "annotations"];
-                let args = self.args(call, "allocate", &params, 2)?;
+                let args = self.bind_args(call, "allocate", &params, 2)?;
                 if let Some(condition) = args.get(3)
                     && !matches!(condition, ast::Expr::BooleanLiteral(literal) if literal.value)
                 {
@@ -101,7 +105,7 @@ impl<'a> Reader<'a> {
             }
             "let" | "Let" | "LetStmt" => self.let_scope(target, call, &callee),
             "attr" => {
-                let args = self.args(call, "attr", &["node", "attr_key", "value"], 3)?;
+                let args = self.bind_args(call, "attr", &["node", "attr_key", "value"], 3)?;
                 let (node, value) = (self.attr_value(args.get(0)?), self.attr_value(args.get(2)?));
                 let Some(key) = args.get(1).and_then(string).map(str::to_owned) else {
                     return self.error("attribute", call.range(), "the key of an attribute is a string", "\"key\"");
@@ -110,8 +114,8 @@ impl<'a> Reader<'a> {
             }
             "launch_thread" => self.launch_thread(target, call),
             "Assert" => {
-                let args = self.args(call, "Assert", &["condition", "message"], 2)?;
-                let Some(Part::Stmt(assert)) = self.assert(args.get(0)?, args.get(1)) else { return None };
+                let args = self.bind_args(call, "Assert", &["condition", "message"], 2)?;
+                let Some(BlockItem::Stmt(assert)) = self.assert(args.get(0)?, args.get(1)) else { return None };
                 Some(Box::new(move |body| Stmt::seq(vec![assert, body])))
             }
             "block" | "sblock" | "init" => self.error(
@@ -130,7 +134,12 @@ impl<'a> Reader<'a> {
     }
 
     /// `with T.let(x, v):`, `x = T.let(v)`, `with T.LetStmt(v) as x:`.
-    fn let_scope(&mut self, target: Option<&'a ast::Expr>, call: &'a ast::ExprCall, callee: &str) -> Option<Wrap> {
+    fn let_scope(
+        &mut self,
+        target: Option<&'a ast::Expr>,
+        call: &'a ast::ExprCall,
+        callee: &str,
+    ) -> Option<ScopeWrapper> {
         let first = call.arguments.args.first();
         #[expect(clippy::manual_let_else, reason = "the two forms read better as arms")]
         let (name, value) = match (target, first, call.arguments.args.get(1)) {
@@ -147,8 +156,8 @@ impl<'a> Reader<'a> {
     }
 
     /// `with T.launch_thread("blockIdx.x", 4) as bx:`.
-    fn launch_thread(&mut self, target: Option<&'a ast::Expr>, call: &'a ast::ExprCall) -> Option<Wrap> {
-        let args = self.args(call, "launch_thread", &["thread", "extent"], 2)?;
+    fn launch_thread(&mut self, target: Option<&'a ast::Expr>, call: &'a ast::ExprCall) -> Option<ScopeWrapper> {
+        let args = self.bind_args(call, "launch_thread", &["thread", "extent"], 2)?;
         let thread = args.get(0)?;
         let (tag, given) = match thread {
             ast::Expr::Name(name) => match self.lookup(&name.id) {
@@ -172,8 +181,8 @@ impl<'a> Reader<'a> {
     }
 
     /// RFC 63's `Allocate(A.data, [16], "float32")` for a buffer declared without memory.
-    pub(super) fn allocate_declared(&mut self, call: &'a ast::ExprCall) -> Option<Wrap> {
-        let args = self.args(call, "Allocate", &["data", "shape", "dtype", "scope"], 3)?;
+    pub(super) fn allocate_declared(&mut self, call: &'a ast::ExprCall) -> Option<ScopeWrapper> {
+        let args = self.bind_args(call, "Allocate", &["data", "shape", "dtype", "scope"], 3)?;
         let data = self.data(args.get(0)?)?;
         let waiting = |binding: &Binding| matches!(binding, Binding::Unallocated(buffer) if buffer.data == data);
         let found = self.names.iter().position(|(_, binding)| waiting(binding));
@@ -192,14 +201,14 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn allocate(buffer: Buffer) -> Wrap {
+fn allocate(buffer: Buffer) -> ScopeWrapper {
     Box::new(move |body| Stmt::new(StmtKind::Allocate { buffer, body: Box::new(body) }))
 }
 
-fn declare(buffer: Buffer) -> Wrap {
+fn declare(buffer: Buffer) -> ScopeWrapper {
     Box::new(move |body| Stmt::new(StmtKind::DeclBuffer { buffer, body: Box::new(body) }))
 }
 
-fn attr(node: AttrValue, key: String, value: AttrValue) -> Wrap {
+fn attr(node: AttrValue, key: String, value: AttrValue) -> ScopeWrapper {
     Box::new(move |body| Stmt::new(StmtKind::Attr { node, key, value, body: Box::new(body) }))
 }

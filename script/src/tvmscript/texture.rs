@@ -15,7 +15,7 @@ use ruff_text_size::{Ranged, TextRange};
 use tilewright_ir::texture::{CHANNELS, is_channel_type};
 use tilewright_ir::{AxisSeparators, Buffer, BufferInfo, DataType, Expr, Scope, Stmt, StmtKind, Var};
 
-use super::args::Args;
+use super::args::BoundArgs;
 use super::reader::Reader;
 use crate::source::span;
 
@@ -27,7 +27,7 @@ impl<'a> Reader<'a> {
     /// `T.texture2d_load(Xt, row=i, column=j)`, of one channel with `lane=k`.
     pub(super) fn texture_load(&mut self, call: &'a ast::ExprCall) -> Option<Expr> {
         let args = self.texture_args(call, "texture2d_load", &["buffer", "row", "column", "lane"], 1, 3)?;
-        let (buffer, mut indices) = self.texel(&args, call.range())?;
+        let (buffer, mut indices) = self.texel_indices(&args, call.range())?;
         indices.push(match args.get(3) {
             None => whole_texel(),
             Some(lane) => self.scalar_index(lane, "lane")?,
@@ -38,7 +38,7 @@ impl<'a> Reader<'a> {
     /// `T.texture2d_store(Xt, row=i, column=j, value=v)`.
     pub(super) fn texture_store(&mut self, call: &'a ast::ExprCall) -> Option<Stmt> {
         let args = self.texture_args(call, "texture2d_store", &["buffer", "row", "column", "value"], 1, 4)?;
-        let (buffer, mut indices) = self.texel(&args, call.range())?;
+        let (buffer, mut indices) = self.texel_indices(&args, call.range())?;
         indices.push(whole_texel());
         let given = args.get(3)?;
         let value = self.value(given)?;
@@ -73,7 +73,7 @@ impl<'a> Reader<'a> {
         };
         let shape = vec![height?, width?, Expr::int(CHANNELS.into())];
         let data = Var::new(name, DataType::HANDLE);
-        let rank = self.laid_out_rank(name, &data, &shape)?;
+        let rank = self.final_rank(name, &data, &shape)?;
         let Some(axis_separators) = AxisSeparators::new(vec![1, 2], rank).ok().filter(AxisSeparators::is_flat) else {
             let help = "declare it with `T.alloc_buffer(..., scope=\"texture\")`";
             return self.error("texture-separators", call.range(), "rows and columns have a layout already", help);
@@ -100,16 +100,16 @@ impl<'a> Reader<'a> {
         params: &[&str],
         positional: usize,
         required: usize,
-    ) -> Option<Args<'a>> {
+    ) -> Option<BoundArgs<'a>> {
         if let Some(extra) = call.arguments.args.get(positional) {
             let names = params[positional..].iter().map(|param| format!("{param}=")).collect::<Vec<_>>().join(", ");
             return self.error("texture-order", extra.range(), format!("`{name}` takes {names} by name only"), NAMED);
         }
-        self.args(call, name, params, required)
+        self.bind_args(call, name, params, required)
     }
 
     /// The texel buffer, row and column of an access.
-    fn texel(&mut self, args: &Args<'a>, range: TextRange) -> Option<(Buffer, Vec<Expr>)> {
+    fn texel_indices(&mut self, args: &BoundArgs<'a>, range: TextRange) -> Option<(Buffer, Vec<Expr>)> {
         let buffer = self.buffer(args.get(0)?);
         let (row, column) = (self.scalar_index(args.get(1)?, "row"), self.scalar_index(args.get(2)?, "column"));
         let buffer = buffer?;

@@ -99,7 +99,7 @@ impl Printer {
         (format!("{left} {symbol} {right}"), info.precedence)
     }
 
-    /// The minus of a constant is told apart from a negative constant by naming the constant's type.
+    /// The minus of a constant is n_errors apart from a negative constant by naming the constant's type.
     fn unary(&mut self, op: UnaryOp, operand: &Expr) -> (String, u8) {
         let (symbol, precedence) = op.symbol();
         let operand = match operand {
@@ -137,7 +137,7 @@ impl Printer {
             AttrValue::Float(value) if value.is_finite() => format!("{value:?}"),
             AttrValue::Float(value) => format!("float(\"{value}\")"),
             AttrValue::Str(text) => quote(text),
-            AttrValue::Var(var) => match self.names.data_name(var) {
+            AttrValue::Var(var) => match self.names.data_owner(var) {
                 Some(buffer) => format!("{buffer}.data"),
                 None => self.names.var(var),
             },

@@ -11,7 +11,7 @@ use tilewright_ir::{AttrValue, Buffer, Expr, IndexMap, Module, PrimFunc, Scalar,
 
 use names::Names;
 
-use crate::index_map::next_domain;
+use crate::index_map::physical_shape;
 use crate::tile_layout::print_xla_layout;
 
 /// A file with all functions of a module.
@@ -28,15 +28,15 @@ pub fn print_module(module: &Module) -> String {
 pub fn print_func(func: &PrimFunc) -> String {
     let maps = func.attrs.layout_transform_map.iter().map(|(data, _)| data.clone());
     let tiles = func.attrs.tile_layout.iter().map(|(data, _)| data.clone());
-    let relaid = maps.chain(tiles).collect();
-    let mut printer = Printer { text: String::new(), indent: 0, names: Names::new(func), relaid };
+    let transformed_data = maps.chain(tiles).collect();
+    let mut printer = Printer { text: String::new(), indent: 0, names: Names::new(func), transformed_data };
     printer.func(func);
     printer.text
 }
 
 /// An expression; variables and buffers have the names that they carry.
 pub fn print_expr(expr: &Expr) -> String {
-    Printer { text: String::new(), indent: 0, names: Names::default(), relaid: Vec::new() }.expr(expr)
+    Printer { text: String::new(), indent: 0, names: Names::default(), transformed_data: Vec::new() }.expr(expr)
 }
 
 struct Printer {
@@ -44,7 +44,7 @@ struct Printer {
     indent: usize,
     names: Names,
     /// Data variables whose layout an attribute changes: their separators belong to another shape.
-    relaid: Vec<Var>,
+    transformed_data: Vec<Var>,
 }
 
 impl Printer {
@@ -69,10 +69,10 @@ impl Printer {
             let known = |expr: &Expr| expr.vars().iter().all(|var| scalars.contains(&var));
             let strides = buffer.strides.iter().flatten();
             let closed = buffer.shape.iter().chain(strides).chain([&buffer.elem_offset]).all(known);
-            if closed && param.name() == buffer.name && self.names.data_name(&buffer.data).is_none() {
+            if closed && param.name() == buffer.name && self.names.data_owner(&buffer.data).is_none() {
                 let declaration = self.declaration(buffer, false);
                 params.push(format!("{}: T.Buffer({declaration})", self.names.buffer(buffer)));
-                self.names.own(buffer);
+                self.names.claim_data(buffer);
             } else {
                 let wanted =
                     if param.name() == buffer.name { format!("var_{}", buffer.name) } else { param.name().to_owned() };
@@ -89,11 +89,11 @@ impl Printer {
             self.line(&line);
         }
         for (handle, buffer) in matched {
-            let shared = self.names.data_name(&buffer.data).is_some();
+            let shared = self.names.data_owner(&buffer.data).is_some();
             let declaration = self.declaration(&buffer, shared);
             let line = format!("{} = T.match_buffer({handle}, {declaration})", self.names.buffer(&buffer));
             self.line(&line);
-            self.names.own(&buffer);
+            self.names.claim_data(&buffer);
         }
         self.func_attrs(func);
         self.body(&func.body);
@@ -111,11 +111,11 @@ impl Printer {
             for (position, map) in transforms.iter().enumerate() {
                 // Only where one map follows another is its domain looked for: that may take a look at every point.
                 let before = position.checked_sub(1).and_then(|before| transforms.get(before));
-                let default = before.map_or_else(|| Some(buffer.shape.clone()), next_domain);
+                let default = before.map_or_else(|| Some(buffer.shape.clone()), physical_shape);
                 let lambda = self.index_map(map);
                 let stated = match &default {
                     Some(domain) => domain != map.domain(),
-                    None => !is_unstated(map),
+                    None => !has_default_domain(map),
                 };
                 printed.push(if stated {
                     format!("T.index_map({lambda}, shape={})", self.list(map.domain()))
@@ -163,7 +163,7 @@ impl Printer {
         };
         let mut parts = vec![shape, format!("\"{}\"", buffer.dtype)];
         if alias {
-            let data = self.names.data_name(&buffer.data).unwrap_or_else(|| buffer.data.name().to_owned());
+            let data = self.names.data_owner(&buffer.data).unwrap_or_else(|| buffer.data.name().to_owned());
             parts.push(format!("data={data}.data"));
         }
         if let Some(strides) = buffer.strides.as_ref().filter(|strides| !strides.is_empty()) {
@@ -187,7 +187,7 @@ impl Printer {
 }
 
 /// Whether a map has the domain that a lambda is given of which no shape is known: a symbol for each index, named after it.
-fn is_unstated(map: &IndexMap) -> bool {
+fn has_default_domain(map: &IndexMap) -> bool {
     let is_named = |(var, extent): (&Var, &Expr)| matches!(extent, Expr::Var(extent) if *extent.name() == format!("{}_extent", var.name()));
     map.vars().iter().zip(map.domain()).all(is_named)
 }

@@ -81,13 +81,13 @@ impl Names {
     }
 
     /// The buffer declares its memory, unless another did before.
-    pub(super) fn own(&mut self, buffer: &Buffer) {
+    pub(super) fn claim_data(&mut self, buffer: &Buffer) {
         let name = self.buffer(buffer);
         self.owners.entry(buffer.data.clone()).or_insert(name);
     }
 
     /// The buffer by which memory is known.
-    pub(super) fn data_name(&self, data: &Var) -> Option<String> {
+    pub(super) fn data_owner(&self, data: &Var) -> Option<String> {
         self.owners.get(data).cloned()
     }
 }

@@ -44,7 +44,7 @@ impl Printer {
                     let name = if alias { "decl_buffer" } else { "alloc_buffer" };
                     format!("T.{name}({})", self.declaration(buffer, alias))
                 });
-                self.names.own(buffer);
+                self.names.claim_data(buffer);
                 let name = self.names.buffer(buffer);
                 self.scope(&call, Some(&name), body, last);
             }
@@ -108,7 +108,7 @@ impl Printer {
     }
 
     fn for_loop(&mut self, inner: &For) {
-        let grid = grid(inner);
+        let grid = grid_nest(inner);
         if grid.len() > 1 {
             let extents: Vec<_> = grid.iter().map(|inner| self.expr(&inner.extent)).collect();
             let vars: Vec<_> = grid.iter().map(|inner| self.names.bind(&inner.var)).collect();
@@ -160,7 +160,7 @@ impl Printer {
             (Expr::Int { value: a, .. }, Expr::Int { value: b, ty }) => {
                 Expr::int_of(a + b, *ty).unwrap_or_else(|| sum(min, extent))
             }
-            (min, Expr::Binary(BinaryOp::Sub, stop, start)) if **start == *min && !strips(min, stop) => {
+            (min, Expr::Binary(BinaryOp::Sub, stop, start)) if **start == *min && !loses_difference(min, stop) => {
                 (**stop).clone()
             }
             _ => sum(min, extent),
@@ -170,7 +170,7 @@ impl Printer {
 }
 
 /// Whether the reader would take an end at `stop` for something else than `stop - min`.
-fn strips(min: &Expr, stop: &Expr) -> bool {
+fn loses_difference(min: &Expr, stop: &Expr) -> bool {
     match stop {
         Expr::Binary(BinaryOp::Add, base, _) => **base == *min,
         Expr::Int { .. } => matches!(min, Expr::Int { .. }),
@@ -179,7 +179,7 @@ fn strips(min: &Expr, stop: &Expr) -> bool {
 }
 
 /// The loops that `T.grid` says: serial, from 0, with extents that do not use the loops around them.
-fn grid(outer: &For) -> Vec<&For> {
+fn grid_nest(outer: &For) -> Vec<&For> {
     let mut loops: Vec<&For> = Vec::new();
     let mut next = Some(outer);
     while let Some(inner) = next {

@@ -10,7 +10,7 @@ impl Printer {
     /// The call that allocates a texel buffer; none for other buffers.
     pub(super) fn texture_alloca_call(&mut self, buffer: &Buffer) -> Option<String> {
         let plain = buffer.shape.get(2) == Some(&Expr::int(CHANNELS.into())) && buffer.elem_offset == Expr::int(0);
-        (buffer.is_texel_buffer() && plain && !self.relaid.contains(&buffer.data)).then(|| {
+        (buffer.is_texel_buffer() && plain && !self.transformed_data.contains(&buffer.data)).then(|| {
             let (height, width) = (self.expr(&buffer.shape[0]), self.expr(&buffer.shape[1]));
             let (dtype, scope) = (buffer.dtype, buffer.scope);
             format!("T.texture2d_alloca(height={height}, width={width}, dtype=\"{dtype}\", scope=\"{scope}\")")
