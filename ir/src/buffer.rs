@@ -63,7 +63,7 @@ impl fmt::Display for Scope {
 
 /// The error for text that does not name a scope.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no storage scope: expected global, shared, local, texture, texture:weight or texture:nhwc")]
+#[error("`{0}` is not a storage scope: expected global, shared, local, texture, texture:weight or texture:nhwc")]
 pub struct ScopeError(pub String);
 
 impl FromStr for Scope {

@@ -91,7 +91,7 @@ impl Checker {
                 self.report("matched-twice", message);
             }
             if !func.params.contains(param) {
-                self.report("unknown-parameter", format!("`{param}` in the buffer map is no parameter"));
+                self.report("unknown-parameter", format!("`{param}` in the buffer map is not a parameter"));
             }
             if self.allocated.contains(&buffer.data) {
                 self.report(
@@ -148,7 +148,7 @@ impl Checker {
                 self.check_scalar_integer(&inner.min, "start of a loop");
                 self.check_scalar_integer(&inner.extent, "extent of a loop");
                 if !inner.var.dtype().scalar.is_integer() {
-                    self.report("type", format!("loop variable `{}` is no integer", inner.var));
+                    self.report("type", format!("loop variable `{}` is not an integer", inner.var));
                 }
                 self.bind(&inner.var);
             }
@@ -204,7 +204,7 @@ impl Checker {
     fn check_scalar_integer(&mut self, expr: &Expr, what: &str) {
         let ty = self.type_of_expr(expr);
         if !ty.scalar.is_integer() || !ty.is_scalar() {
-            self.report("type", format!("the {what} `{expr}` has the type {ty}, not an integer of one lane"));
+            self.report("type", format!("the {what} `{expr}` has the type {ty}, not a scalar integer"));
         }
     }
 
@@ -259,7 +259,7 @@ impl Checker {
             Expr::Int { value, ty } => {
                 let in_range = ty.integer_range().is_some_and(|(low, high)| (low..=high).contains(value));
                 if !in_range {
-                    self.report("constant", format!("{value} is no value of the type {ty}"));
+                    self.report("constant", format!("{value} is not a value of the type {ty}"));
                 }
                 return DataType::scalar(*ty);
             }

@@ -2,16 +2,16 @@
 //!
 //! Each index is written in mixed radix, `x = d0 + d1*r0 + d2*r0*r1 + ...` with `0 <= d0 < r0` and so on; the last
 //! digit is the remaining quotient. Expressed in digits, most maps are sums. A sum determines its digits if each
-//! weight exceeds the largest value of the sum of all lower terms. For example, `lambda c: [c // 4, c % 4]` splits
+//! weight exceeds the largest value of the sum of all lower places. For example, `lambda c: [c // 4, c % 4]` splits
 //! `c` with radix 4: the first output is digit 1 of axis 0, the second is digit 0.
 //!
 //! A certificate is only a claim. The judge evaluates the map in the given digits and compares the result.
 
 use crate::expr::Expr;
 
-/// A term of a [`DigitSum`]: one digit of one axis, multiplied by a weight.
+/// A place of a [`DigitSum`]: one digit of one axis and its weight, as in positional notation.
 #[derive(Clone, Debug, PartialEq)]
-pub struct DigitTerm {
+pub struct DigitPlace {
     /// The axis, counted from 0.
     pub axis: usize,
     /// The digit of that axis; 0 is the least significant one.
@@ -20,18 +20,18 @@ pub struct DigitTerm {
     pub weight: Expr,
 }
 
-/// A sum of weighted digits and an offset. Digits that are always 0 (those with extent 1) and terms of weight 0 are
+/// A sum of weighted digits and an offset. Digits that are always 0 (those with extent 1) and places of weight 0 are
 /// left out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DigitSum {
-    /// The terms, each digit at most once. They are ordered by increasing significance if each weight exceeds the
-    /// largest value of the sum of all terms before it, and otherwise by axis and digit.
-    pub terms: Vec<DigitTerm>,
+    /// The places, each digit at most once. They are ordered by increasing significance if each weight exceeds the
+    /// largest value of the sum of all places before it, and otherwise by axis and digit.
+    pub places: Vec<DigitPlace>,
     /// The constant part: a number, or an expression in the symbolic extents.
     pub offset: Expr,
 }
 
-/// The term of an output from which the value of one digit can be read.
+/// The place of an output from which the value of one digit can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DigitSource {
     /// The axis of the digit.
@@ -40,8 +40,8 @@ pub struct DigitSource {
     pub digit: usize,
     /// The first output that determines the digit, counted from 0.
     pub output: usize,
-    /// The position of the digit's term in the sum of that output.
-    pub term: usize,
+    /// The index of the digit's place in the sum of that output.
+    pub place: usize,
 }
 
 /// Indices in mixed radix, and the claimed value of each output in terms of their digits.
@@ -63,7 +63,7 @@ pub struct DigitCertificate {
     pub sources: Vec<DigitSource>,
     /// The physical indices in mixed radix, and the outputs of the claimed inverse in terms of their digits.
     pub inverse: Option<DigitView>,
-    /// A witness for the tightness of each physical extent: the digit values, in the order of the terms of the
+    /// A witness for the tightness of each physical extent: the digit values, in the order of the places of the
     /// output's sum, of a logical index that the map takes to the largest physical index. All other digits are 0
     /// there. `None` if no witness is claimed for that output.
     pub witnesses: Vec<Option<Vec<Expr>>>,

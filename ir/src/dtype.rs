@@ -206,7 +206,7 @@ impl fmt::Display for DataType {
 
 /// The error for text that does not name an element type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no element type: expected a name such as float32, int8 or float32x4")]
+#[error("`{0}` is not an element type: expected a name such as float32, int8 or float32x4")]
 pub struct DataTypeError(pub String);
 
 impl FromStr for DataType {

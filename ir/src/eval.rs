@@ -22,7 +22,7 @@ pub enum EvalError {
     #[error("variable `{0}` has no value")]
     Unbound(String),
     /// The expression reads memory, computes with floats or has several lanes.
-    #[error("`{0}` is no integer expression of one lane")]
+    #[error("`{0}` is not a scalar integer expression")]
     NotAnIndex(String),
     /// An operator is undefined for its operands.
     #[error("{source} in `{expr}`")]

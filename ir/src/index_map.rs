@@ -53,7 +53,7 @@ pub enum IndexMapError {
     #[error("parameter `{0}` appears twice")]
     Duplicate(String),
     /// An output is a vector, a float or a truth value.
-    #[error("output {position} of the map, `{expr}`, is no integer of one lane")]
+    #[error("output {position} of the map, `{expr}`, is not a scalar integer")]
     Output {
         /// The position among the outputs, counted from 0.
         position: usize,

@@ -76,7 +76,7 @@ pub use buffer::{
 pub use check::{Validated, validate};
 pub use definition::{Axis, Definition, ReduceOp, Stage, StageBody};
 pub use diag::{Diagnostic, Label, Severity, Span};
-pub use digits::{DigitCertificate, DigitSource, DigitSum, DigitTerm, DigitView};
+pub use digits::{DigitCertificate, DigitPlace, DigitSource, DigitSum, DigitView};
 pub use dtype::{DataType, DataTypeError, ScalarType, TypeClass};
 pub use eval::{Bindings, EvalError};
 pub use evidence::{

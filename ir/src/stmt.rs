@@ -142,7 +142,7 @@ impl fmt::Display for ThreadTag {
 
 /// The error for text that does not name a launch axis.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no thread axis: expected blockIdx.x to .z or threadIdx.x to .z")]
+#[error("`{0}` is not a thread axis: expected blockIdx.x to .z or threadIdx.x to .z")]
 pub struct ThreadTagError(pub String);
 
 impl FromStr for ThreadTag {

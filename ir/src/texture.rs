@@ -48,7 +48,7 @@ impl fmt::Display for TextureLimits {
 
 /// The error for text that does not state texture limits.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` are no texture limits: expected WIDTHxHEIGHT in texels, each from 1 to 2147483647, such as 16384x16384")]
+#[error("`{0}` is not a texture size: expected WIDTHxHEIGHT in texels, each from 1 to 2147483647, such as 16384x16384")]
 pub struct TextureLimitsError(pub String);
 
 impl FromStr for TextureLimits {
@@ -120,9 +120,9 @@ impl Buffer {
             (Scope::TextureWeight, _) => 1,
             (Scope::TextureNhwc, _) => 2,
             (Scope::Texture | Scope::Global | Scope::Shared | Scope::Local, _) => {
-                return Err(
-                    self.separators_error("one separator stands before the columns, and may stand before the channel")
-                );
+                return Err(self.separators_error(
+                    "write one separator before the columns, and optionally one before the channel",
+                ));
             }
         };
         if !(own.is_empty() || own == [columns] || own == [columns, rank - 1]) {

@@ -52,8 +52,8 @@ pub(crate) fn span(range: TextRange) -> Span {
     Span::new(range.start().to_u32(), range.end().to_u32())
 }
 
-/// Returns the element of `known` that is most similar to `word`, for a "did you mean" hint. Returns `None` if even
-/// the most similar one differs in more than a quarter of the letters.
+/// Returns the element of `known` that is most similar to `word`, for a "did you mean" hint. Returns `None` if the
+/// edit distance exceeds 1 plus a quarter of the length of `word`.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let distance = |name: &str| strsim::damerau_levenshtein(&word.to_lowercase(), &name.to_lowercase());
     let limit = 1 + word.chars().count() / 4;
@@ -83,7 +83,7 @@ fn syntax_error(source: &str, message: &str, range: TextRange) -> Diagnostic {
     let line_end = source.get(..range.start().to_usize()).is_some_and(|before| before.trim_end().ends_with("..."));
     let lower = message.to_lowercase();
     let help = if line_end {
-        "the program is unfinished: write what `...` stands for, or `pass`"
+        "the program is unfinished: replace `...` by code, or by `pass`"
     } else if lower.contains("indent") {
         "blocks are indented evenly, and deeper than the line that opens them"
     } else if lower.contains("eof") || lower.contains("end of file") || lower.contains("found newline") {

@@ -29,7 +29,7 @@ pub fn read_xla_layout(text: &str, rank: usize) -> Result<Layout, Vec<Diagnostic
         return Err(error(format!("layouts of at most {MAX_RANK} dimensions are read, not of {rank}"), "fuse axes"));
     }
     if !text.trim_start().starts_with('{') {
-        return Err(error("this is no layout".to_owned(), "such as `{1,0:T(8,128)(2,1)}`, with its braces"));
+        return Err(error("this is not a layout".to_owned(), "such as `{1,0:T(8,128)(2,1)}`, with its braces"));
     }
     // A layout is only read as part of a shape. Extents of 1 fit every layout; the real ones may be symbolic.
     let head = format!("pred[{}]", vec!["1"; rank].join(","));
@@ -43,7 +43,7 @@ pub fn read_xla_layout(text: &str, rank: usize) -> Result<Layout, Vec<Diagnostic
     match read {
         XlaShape::Array(array) => Ok(array.layout_or_default()),
         XlaShape::Tuple(_) | XlaShape::Token | XlaShape::Opaque => {
-            Err(error("this is no layout of one array".to_owned(), "such as `{1,0:T(8,128)}`"))
+            Err(error("this is not a layout of one array".to_owned(), "such as `{1,0:T(8,128)}`"))
         }
     }
 }

@@ -16,7 +16,7 @@ fn invalid(part: LayoutPart, code: &'static str, message: String, help: &'static
 /// Creates the error for a tile size below 1. `tile` and `position` locate it, `size` is its text.
 pub(super) fn bad_tile_size(tile: usize, position: usize, size: &str) -> LayoutError {
     let help = "a tile size is at least 1; `*` folds a dimension into the next more minor one";
-    invalid(LayoutPart::Tile(tile, Some(position)), "tile-size", format!("{size} is no tile size"), help)
+    invalid(LayoutPart::Tile(tile, Some(position)), "tile-size", format!("{size} is not a tile size"), help)
 }
 
 impl ArrayShape {
@@ -88,7 +88,7 @@ fn dim_attributes(layout: &Layout, rank: usize) -> Checked {
     };
     match attributes.iter().position(wrong) {
         Some(position) => {
-            let message = "a dense dimension cannot be without order or hold an index twice".to_owned();
+            let message = "a dense dimension cannot be unordered or non-unique".to_owned();
             let help = "`+` and `~` go with C, S and H only";
             Err(invalid(LayoutPart::DimAttributes(Some(position)), "attribute", message, help))
         }
@@ -147,7 +147,7 @@ fn sparse_parts(layout: &Layout) -> Checked {
     }
     for (ty, place) in [(layout.index_type, LayoutPart::IndexType), (layout.pointer_type, LayoutPart::PointerType)] {
         if let Some(ty) = ty.filter(|ty| !ty.is_unsigned()) {
-            let message = format!("{ty} is no unsigned integer type");
+            let message = format!("{ty} is not an unsigned integer type");
             return Err(invalid(place, "unsigned", message, "such as u32"));
         }
     }

@@ -60,7 +60,7 @@ pub enum StmtKind {
         target: Target,
         /// The value to iterate over.
         iter: Expr,
-        /// What is run.
+        /// The body.
         body: Vec<Stmt>,
     },
     /// `pass`.

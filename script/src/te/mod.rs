@@ -4,6 +4,17 @@
 //! tree with a source location on every node. Evaluating the tree, which builds a definition and a schedule, is the
 //! task of the compiler crate.
 //!
+//! # Accepted programs
+//! - Statements: `import`, `def`, `return`, assignments to names and tuples of names, `+=` and the like, `if`, `for`,
+//!   `pass`, `break`, `continue`, and expressions.
+//! - Functions with positional parameters, defaults and `*args`; lambdas.
+//! - Expressions: names, numbers, strings, `None`, `...`, lists, tuples, dictionaries, subscripts and slices, attributes,
+//!   calls with positional, `*` and keyword arguments, arithmetic, bitwise, comparison and logical operators,
+//!   conditionals, and list comprehensions.
+//!
+//! Everything else is an error: `while`, `class`, `with`, `try`, decorators, `async`, sets, formatted strings and so on.
+//! Integers fit into 64 bits, and nesting is limited, since the evaluator recurses over the tree.
+//!
 //! ```
 //! let program = tilewright_script::te::read("A = te.placeholder((2, 7), name='A')")?;
 //! assert_eq!(program.body.len(), 1);

@@ -1,4 +1,19 @@
-//! Calls that open a scope for the rest of their block, such as `A = T.alloc_buffer(...)` or `with T.launch_thread(...)`.
+//! Calls that open a scope for the rest of their block, such as `A = T.alloc_buffer(...)`, or for the body of a
+//! `with` statement, such as `with T.launch_thread(...) as bx:`.
+//!
+//! | call | effect |
+//! |---|---|
+//! | `T.alloc_buffer(...)`, `T.decl_buffer(...)` without `data` | allocates a buffer |
+//! | `T.decl_buffer(..., data=A.data)`, `T.buffer_decl(..., data=A.data)` | declares a view of existing memory |
+//! | `T.buffer_decl(...)` without `data` | declares a buffer whose memory an `Allocate` provides (RFC 63) |
+//! | `T.allocate(...)` | allocates memory; its name is a pointer, for `data=` |
+//! | `T.texture2d_alloca(...)` | allocates a texel buffer |
+//! | `T.LetStmt(x)`, `T.let(...)` | binds a value to a name |
+//! | `T.launch_thread("blockIdx.x", n)` | runs the body for each index of a launch axis |
+//! | `T.attr(node, "key", value)` | attaches a hint |
+//! | `T.Assert(condition, "message")` | asserts a condition |
+//!
+//! Blocks of S-TIR (`T.block`) are not supported.
 
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
@@ -8,10 +23,11 @@ use super::buffer::Declaration;
 use super::reader::{Binding, Reader, string};
 use super::stmt::BlockItem;
 
-/// Puts a body into the scope that a statement opens.
+/// Wraps the statements inside a scope in the statement that opens the scope.
 pub(super) type ScopeWrapper = Box<dyn FnOnce(Stmt) -> Stmt>;
 
 impl<'a> Reader<'a> {
+    /// Returns whether a call opens a scope.
     pub(super) fn opens_scope(&self, call: &ast::ExprCall) -> bool {
         let scopes = [
             "alloc_buffer",
@@ -34,7 +50,7 @@ impl<'a> Reader<'a> {
         self.callee(&call.func).is_some_and(|name| scopes.contains(&name))
     }
 
-    /// A call that opens a scope, and the name that it gives.
+    /// Reads a call that opens a scope, and binds the name on its left-hand side, `target`.
     pub(super) fn scope_from_call(
         &mut self,
         target: Option<&'a ast::Expr>,
@@ -89,7 +105,7 @@ impl<'a> Reader<'a> {
                     return self.error(
                         "unsupported",
                         condition.range(),
-                        "conditional allocation has no meaning here",
+                        "conditional allocation is not supported here",
                         "use `if`",
                     );
                 }
@@ -127,13 +143,13 @@ impl<'a> Reader<'a> {
             _ => self.error(
                 "unsupported",
                 call.range(),
-                "this opens no scope here",
+                "this does not open a scope here",
                 "such as `with T.allocate(...) as p:`",
             ),
         }
     }
 
-    /// `with T.let(x, v):`, `x = T.let(v)`, `with T.LetStmt(v) as x:`.
+    /// Reads a binding in one of TVM's three forms: `with T.let(x, v):`, `x = T.let(v)`, `with T.LetStmt(v) as x:`.
     fn let_scope(
         &mut self,
         target: Option<&'a ast::Expr>,
@@ -155,7 +171,8 @@ impl<'a> Reader<'a> {
         Some(self.bind_let(&name.id, value))
     }
 
-    /// `with T.launch_thread("blockIdx.x", 4) as bx:`.
+    /// Reads `with T.launch_thread("blockIdx.x", 4) as bx:`, which is a loop bound to a launch axis. The axis may also be a
+    /// name bound by `T.env_thread`, which is then the loop variable.
     fn launch_thread(&mut self, target: Option<&'a ast::Expr>, call: &'a ast::ExprCall) -> Option<ScopeWrapper> {
         let args = self.bind_args(call, "launch_thread", &["thread", "extent"], 2)?;
         let thread = args.get(0)?;
@@ -180,7 +197,10 @@ impl<'a> Reader<'a> {
         Some(Box::new(move |body| Stmt::for_loop(&var, extent, ForKind::ThreadBinding(tag), body)))
     }
 
-    /// RFC 63's `Allocate(A.data, [16], "float32")` for a buffer declared without memory.
+    /// Reads RFC 63's `Allocate(A.data, [16], "float32")`, which provides the memory of a buffer declared without any.
+    ///
+    /// The language allocates buffers, not bare memory: the result allocates a buffer `A_data` of the stated shape and
+    /// declares `A` as a view of it.
     pub(super) fn allocate_declared(&mut self, call: &'a ast::ExprCall) -> Option<ScopeWrapper> {
         let args = self.bind_args(call, "Allocate", &["data", "shape", "dtype", "scope"], 3)?;
         let data = self.data(args.get(0)?)?;
@@ -201,14 +221,17 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Returns the scope of an allocation.
 fn allocate(buffer: Buffer) -> ScopeWrapper {
     Box::new(move |body| Stmt::new(StmtKind::Allocate { buffer, body: Box::new(body) }))
 }
 
+/// Returns the scope of a declared view.
 fn declare(buffer: Buffer) -> ScopeWrapper {
     Box::new(move |body| Stmt::new(StmtKind::DeclBuffer { buffer, body: Box::new(body) }))
 }
 
+/// Returns the scope of a hint.
 fn attr(node: AttrValue, key: String, value: AttrValue) -> ScopeWrapper {
     Box::new(move |body| Stmt::new(StmtKind::Attr { node, key, value, body: Box::new(body) }))
 }

@@ -1,4 +1,7 @@
-//! Statements. Those that open a scope, such as `A = T.alloc_buffer(...)`, hold for the rest of their block.
+//! Statements and blocks.
+//!
+//! A statement that opens a scope without a `with`, such as `A = T.alloc_buffer(...)`, contains all later statements
+//! of its block.
 
 use ruff_python_ast as ast;
 use ruff_text_size::{Ranged, TextRange};
@@ -11,15 +14,22 @@ use super::reader::{Binding, Reader, string};
 use super::scopes::ScopeWrapper;
 use crate::source::{MAX_NESTING, span};
 
-/// What a statement contributes to its block.
+/// The contribution of a statement to its block.
 pub(super) enum BlockItem {
+    /// A statement.
     Stmt(Stmt),
+    /// A scope that contains the rest of the block.
     Scope(ScopeWrapper),
+    /// No statement, as for `pass` and docstrings.
     Nothing,
 }
 
 impl<'a> Reader<'a> {
-    /// The body of a function: `T.match_buffer`s give buffers to parameters.
+    /// Reads the body of a function and its other attributes. Returns the body, and the buffers that `T.match_buffer`
+    /// assigns to handle parameters.
+    ///
+    /// `T.match_buffer` statements and symbolic extents are read first, wherever they stand, because they declare the
+    /// parameters. Attributes are read before the other statements, but after the buffers that they refer to.
     pub(super) fn func_body(
         &mut self,
         body: &'a [ast::Stmt],
@@ -48,7 +58,8 @@ impl<'a> Reader<'a> {
         (self.stmts(&rest), matched)
     }
 
-    /// `n = T.int32()`, `n = T.var("int32")`: a symbolic extent.
+    /// Reads `n = T.int32()` or `n = T.var("int32")`, the declaration of a symbolic extent. Returns false for any other
+    /// statement.
     fn declare_symbol(&mut self, stmt: &'a ast::Stmt) -> bool {
         let ast::Stmt::Assign(assign) = stmt else { return false };
         let ([ast::Expr::Name(name)], ast::Expr::Call(call)) = (&assign.targets[..], &*assign.value) else {
@@ -68,6 +79,8 @@ impl<'a> Reader<'a> {
         true
     }
 
+    /// Reads `A = T.match_buffer(a, (64,), "float32")` and returns the handle and the buffer. A handle can be matched
+    /// only once.
     fn match_buffer(
         &mut self,
         assign: &'a ast::StmtAssign,
@@ -87,7 +100,7 @@ impl<'a> Reader<'a> {
             );
         };
         let Some(Binding::Handle(var)) = self.lookup(&param.id).cloned() else {
-            let message = format!("`{}` is no parameter of the type handle", param.id);
+            let message = format!("`{}` is not a parameter of the type handle", param.id);
             return self.error("match-buffer", param.range(), message, help);
         };
         if let Some((_, first)) = matched.iter().find(|(known, _)| *known == var) {
@@ -96,7 +109,7 @@ impl<'a> Reader<'a> {
             return self.error("matched-twice", param.range(), message, help);
         }
         let buffer = self.declare(&target.id, &Declaration::new(&args, 1), assign.range(), true)?;
-        // The printer calls the handle of `A` by the name `var_A` where `A` is taken by the buffer.
+        // The printer names the handle of buffer `A` `var_A`, since `A` names the buffer. Undo that.
         let mut handle = var.clone();
         if param.id.strip_prefix("var_") == Some(target.id.as_str()) {
             handle = Var::new(target.id.as_str(), DataType::HANDLE);
@@ -106,12 +119,13 @@ impl<'a> Reader<'a> {
         Some((handle, buffer))
     }
 
-    /// A block: its names are not known after it.
+    /// Reads a block. Names that it introduces go out of scope at its end.
     pub(super) fn block(&mut self, body: &'a [ast::Stmt]) -> Stmt {
         let stmts: Vec<_> = body.iter().collect();
         self.stmts(&stmts)
     }
 
+    /// Reads the statements of a block, and nests the scopes that they open.
     fn stmts(&mut self, body: &[&'a ast::Stmt]) -> Stmt {
         let (scope, depth) = (self.names.len(), self.depth);
         self.depth += 1;
@@ -132,6 +146,7 @@ impl<'a> Reader<'a> {
                 Some(BlockItem::Nothing) | None => {}
             }
         }
+        // A buffer that was declared without memory must get it in the same block.
         for (name, binding) in &self.names[scope..] {
             if let Binding::Unallocated(buffer) = binding {
                 let message = format!("buffer `{name}` has no memory");
@@ -148,6 +163,7 @@ impl<'a> Reader<'a> {
         })
     }
 
+    /// Reads a statement.
     fn stmt(&mut self, stmt: &'a ast::Stmt) -> Option<BlockItem> {
         let range = stmt.range();
         match stmt {
@@ -163,21 +179,20 @@ impl<'a> Reader<'a> {
             ast::Stmt::Return(_) => {
                 self.error("unsupported", range, "a function returns nothing", "it writes to its buffer parameters")
             }
-            ast::Stmt::While(_) | ast::Stmt::Break(_) | ast::Stmt::Continue(_) => self.error(
-                "unsupported",
-                range,
-                "only counted loops have a meaning here",
-                "write `for i in T.serial(n):`",
-            ),
+            ast::Stmt::While(_) | ast::Stmt::Break(_) | ast::Stmt::Continue(_) => {
+                self.error("unsupported", range, "only counted loops are supported", "write `for i in T.serial(n):`")
+            }
             _ => self.error(
                 "unsupported",
                 range,
-                "this kind of Python statement has no meaning in TVMScript",
+                "this kind of Python statement is not part of TVMScript",
                 "statements are loops, `if`, stores `A[i] = x`, allocations, `T.attr`, `assert`",
             ),
         }
     }
 
+    /// Reads `if`. An `elif` becomes an `if` in the `else` branch. The clauses are read in source order, so that
+    /// errors are reported in that order, and nested from the last to the first.
     fn branch(&mut self, stmt: &'a ast::StmtIf) -> Option<Stmt> {
         let cond = self.condition(&stmt.test);
         let then_body = self.block(&stmt.body);
@@ -196,6 +211,7 @@ impl<'a> Reader<'a> {
         Some(branch(cond?, then_body, orelse))
     }
 
+    /// Reads `with a, b as x:`; later items are inside the scope of earlier ones.
     fn with(&mut self, stmt: &'a ast::StmtWith) -> Option<Stmt> {
         let scope = self.names.len();
         let mut wraps = Vec::new();
@@ -204,7 +220,7 @@ impl<'a> Reader<'a> {
                 return self.error(
                     "unsupported",
                     item.range(),
-                    "this opens no scope",
+                    "this does not open a scope",
                     "such as `with T.allocate(...) as p:`",
                 );
             };
@@ -216,6 +232,8 @@ impl<'a> Reader<'a> {
         Some(wraps?.into_iter().rev().fold(body, |body, wrap| wrap(body)))
     }
 
+    /// Reads an assignment: a store `A[i] = x`, a scope `A = T.alloc_buffer(...)`, another name for a buffer, or the
+    /// binding of a value.
     fn assign(&mut self, assign: &'a ast::StmtAssign) -> Option<BlockItem> {
         let [target] = &assign.targets[..] else {
             return self.error("unsupported", assign.range(), "one assignment at a time", "write one line for each");
@@ -245,13 +263,13 @@ impl<'a> Reader<'a> {
             (other, _) => self.error(
                 "unsupported",
                 other.range(),
-                "this takes no value",
+                "this cannot be assigned to",
                 "store with `A[i] = x`, bind with `x = ...`",
             ),
         }
     }
 
-    /// `x: T.int32 = value`.
+    /// Reads `x: T.int32 = value`, a binding with a stated type.
     fn annotated(&mut self, assign: &'a ast::StmtAnnAssign) -> Option<BlockItem> {
         let (ast::Expr::Name(name), Some(value)) = (&*assign.target, &assign.value) else {
             return self.error(
@@ -269,12 +287,14 @@ impl<'a> Reader<'a> {
         Some(BlockItem::Scope(self.bind_let(&name.id, value)))
     }
 
+    /// Binds a name to a value for the rest of the block.
     pub(super) fn bind_let(&mut self, name: &str, value: Expr) -> ScopeWrapper {
         let var = Var::new(name, value.dtype());
         self.bind(name, Binding::Value(Expr::from(&var)));
         Box::new(move |body| Stmt::new(StmtKind::Let { var, value, body: Box::new(body) }))
     }
 
+    /// Reads `A[i, j] = value`. The value is converted to the type of the element.
     fn store(&mut self, target: &'a ast::ExprSubscript, value: &'a ast::Expr) -> Option<Stmt> {
         let (buffer, indices) = (self.buffer(&target.value), self.indices(&target.slice));
         let read = self.value(value);
@@ -285,7 +305,7 @@ impl<'a> Reader<'a> {
         Some(Stmt::new(StmtKind::Store { buffer, indices, value }))
     }
 
-    /// `A[i] += x`.
+    /// Reads `A[i] += x` as `A[i] = A[i] + x`.
     fn augmented(&mut self, assign: &'a ast::StmtAugAssign) -> Option<Stmt> {
         let ast::Expr::Subscript(target) = &*assign.target else {
             return self.error(
@@ -305,7 +325,7 @@ impl<'a> Reader<'a> {
             return self.error(
                 "unsupported",
                 assign.range(),
-                "this operator has no meaning here",
+                "this operator is not supported here",
                 "use + - * / // % & | ^",
             );
         };
@@ -314,7 +334,8 @@ impl<'a> Reader<'a> {
         Some(Stmt::new(StmtKind::Store { buffer, indices, value }))
     }
 
-    /// `assert cond, "message"`; an assertion on `.dtype` is checked here and now.
+    /// Reads `assert cond, "message"`. An assertion about `.dtype`, as in the examples of RFC 63, is checked by the reader
+    /// and leaves no statement.
     pub(super) fn assert(&mut self, test: &'a ast::Expr, message: Option<&'a ast::Expr>) -> Option<BlockItem> {
         if let ast::Expr::Compare(compare) = test
             && let (ast::Expr::Attribute(attribute), [ast::CmpOp::Eq], [expected]) =
@@ -334,6 +355,7 @@ impl<'a> Reader<'a> {
         Some(BlockItem::Stmt(Stmt::new(StmtKind::Assert { cond: cond?, message })))
     }
 
+    /// Checks `assert A[0].dtype == "float32x4"`.
     fn dtype_assert(&mut self, value: &'a ast::Expr, expected: &'a ast::Expr, range: TextRange) -> Option<BlockItem> {
         let buffer = match value {
             ast::Expr::Name(name) => match self.lookup(&name.id) {
@@ -351,12 +373,18 @@ impl<'a> Reader<'a> {
         self.error("dtype-assert", range, message, "an access has the lanes of the element times those of the index")
     }
 
+    /// Reads an expression as a statement: a docstring, a call that acts as a statement, or a value to evaluate.
     fn expression_stmt(&mut self, expr: &'a ast::Expr) -> Option<BlockItem> {
         if is_docstring(expr) {
             return Some(BlockItem::Nothing);
         }
         if matches!(expr, ast::Expr::EllipsisLiteral(_)) {
-            return self.error("unfinished", expr.range(), "`...` says nothing", "write what it stands for, or `pass`");
+            return self.error(
+                "unfinished",
+                expr.range(),
+                "`...` is not a statement",
+                "write the missing code, or `pass`",
+            );
         }
         let ast::Expr::Call(call) = expr else {
             return self.expr(expr).map(|value| BlockItem::Stmt(Stmt::new(StmtKind::Evaluate(value))));
@@ -372,7 +400,7 @@ impl<'a> Reader<'a> {
             }
             Some("buffer_store") => self.error("unsupported", call.range(), "stores are assignments", "`A[i] = x`"),
             Some("func_attr") => {
-                self.error("attribute", call.range(), "`T.func_attr` stands at the top of a function", "move it there")
+                self.error("attribute", call.range(), "`T.func_attr` must be at the top of a function", "move it there")
             }
             Some("texture2d_store") => self.texture_store(call).map(BlockItem::Stmt),
             Some("Allocate") => self.allocate_declared(call).map(BlockItem::Scope),
@@ -382,6 +410,7 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Creates an `if` statement.
 fn branch(cond: Expr, then_body: Stmt, else_body: Option<Stmt>) -> Stmt {
     Stmt::new(StmtKind::If { cond, then_body: Box::new(then_body), else_body: else_body.map(Box::new) })
 }

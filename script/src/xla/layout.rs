@@ -70,15 +70,25 @@ impl PartSpans {
 /// The order of the variants is that in which XLA writes and reads them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Property {
+    /// `D(..)`: the storage of each dimension.
     DimAttributes,
+    /// `T(..)(..)`: the tiles.
     Tiles,
+    /// `L(n)`: the alignment of the number of elements.
     TailAlignment,
+    /// `#(type)`: the type of sparse indices.
     IndexType,
+    /// `*(type)`: the type of sparse pointers.
     PointerType,
+    /// `E(n)`: the distance between elements, in bits.
     ElementBits,
+    /// `S(n)`: the memory space.
     MemorySpace,
+    /// `SC(..)`: the splits between memories.
     SplitConfigs,
+    /// `P(shape)`: the arrays that store a sparse array.
     PhysicalShape,
+    /// `M(n)`: the bytes before the elements.
     MetadataPrefix,
 }
 
@@ -144,7 +154,7 @@ impl Parser<'_> {
         let help = if layout.minor_to_major.is_empty() {
             "a layout is such as {1,0:T(8,128)}: dimensions, then after `:` its properties"
         } else {
-            "a layout ends with `}`; its properties stand after a `:`"
+            "a layout ends with `}`; its properties follow a `:`"
         };
         let found = self.peek();
         let closed = self.eat("}").ok_or_else(|| {
@@ -176,7 +186,7 @@ impl Parser<'_> {
                 let message = if before == property {
                     format!("property `{word}` appears twice")
                 } else {
-                    format!("property `{word}` stands after `{}`", before.word())
+                    format!("property `{word}` follows `{}`", before.word())
                 };
                 return Err(token.error("property-order", message, PROPERTIES));
             }
@@ -218,8 +228,8 @@ impl Parser<'_> {
 
     /// Reads `(8)`; `what` names the number in errors, with its article.
     fn in_brackets(&mut self, what: &str) -> Parsed<u64> {
-        let opened = self.expect("(", "the value stands in parentheses, such as L(8)")?;
-        let value = self.number(what, "the value is one number from 0")?;
+        let opened = self.expect("(", "write the value in parentheses, such as L(8)")?;
+        let value = self.number(what, "the value is one number that is at least 0")?;
         self.close(")", opened)?;
         Ok(value)
     }
@@ -236,7 +246,7 @@ impl Parser<'_> {
                 Word::Name("S") => DimLevel::Singleton,
                 Word::Name("H") => DimLevel::LooseCompressed,
                 _ => {
-                    let message = format!("{} is no kind of dimension", token.describe());
+                    let message = format!("{} is not a kind of dimension", token.describe());
                     let help = "a dimension is D (dense), C (compressed), S (singleton) or H (loose compressed)";
                     return Err(token.error("attribute", message, help));
                 }
@@ -256,7 +266,7 @@ impl Parser<'_> {
     /// Reads `(8,128)(2,1)`, one list of dimensions per tile.
     fn tiles(&mut self, spans: &mut PartSpans) -> Parsed<Vec<Tile>> {
         let mut tiles = Vec::new();
-        let mut opened = self.expect("(", "a tile stands in parentheses, such as T(8,128)")?;
+        let mut opened = self.expect("(", "write each tile in parentheses, such as T(8,128)")?;
         loop {
             let (mut dims, mut dim_spans) = (Vec::new(), Vec::new());
             if self.peek().word != Word::Sign(")") {
@@ -303,7 +313,7 @@ impl Parser<'_> {
             if self.peek().word != Word::Sign(")") {
                 loop {
                     index_spans.push(self.peek().span);
-                    indices.push(self.number("a split index", "split indices are numbers from 0")?);
+                    indices.push(self.number("a split index", "split indices are numbers that are at least 0")?);
                     if self.eat(",").is_none() {
                         break;
                     }

@@ -106,7 +106,7 @@ fn number(rest: &str, at: usize) -> Result<(Word<'_>, usize), Diagnostic> {
     let more = name_length(&rest[length..]);
     if count == 0 || more > 0 {
         let whole = &rest[..length + more];
-        let message = format!("`{whole}` is no number");
+        let message = format!("`{whole}` is not a number");
         let help = "numbers are decimal integers";
         return Err(Diagnostic::error("number", Some(span(at, at + whole.len())), message).with_help(help));
     }
@@ -123,5 +123,5 @@ fn unknown_character(rest: &str, at: usize) -> Diagnostic {
         '/' => "comments are `/* ... */` or `// ...`",
         _ => "a shape is written such as f32[3,5]{1,0:T(2,2)}",
     };
-    Diagnostic::error("character", Some(place), format!("{first:?} has no meaning here")).with_help(help)
+    Diagnostic::error("character", Some(place), format!("unexpected character {first:?}")).with_help(help)
 }

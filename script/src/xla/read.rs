@@ -34,7 +34,7 @@ fn read(text: &str) -> Result<XlaShape, Diagnostic> {
         return Ok(shape);
     }
     let help = "one shape is read: a type, extents, and at most one layout";
-    Err(found.error("trailing", format!("{} stands after the end of the shape", found.describe()), help))
+    Err(found.error("trailing", format!("{} follows the end of the shape", found.describe()), help))
 }
 
 /// A recursive-descent parser over the tokens of a text.
@@ -120,8 +120,7 @@ impl<'a> Parser<'a> {
             let message = format!("{} is outside 64 bits", token.text);
             return Err(token.error("number", message, "numbers are at most 2^63 - 1"));
         };
-        u64::try_from(value)
-            .map_err(|_| token.error("negative", format!("{value} is no {}", without_article(what)), negative))
+        u64::try_from(value).map_err(|_| token.error("negative", format!("{value} is not {what}"), negative))
     }
 
     /// Reads a shape, one level deeper than the shape around it.
@@ -196,7 +195,7 @@ impl<'a> Parser<'a> {
         if self.eat("]").is_some() {
             return Ok(dimensions);
         }
-        let help = "extents are numbers from 0, `<=n` or `?`";
+        let help = "extents are numbers that are at least 0, `<=n` or `?`";
         loop {
             dimensions.push(if self.eat("?").is_some() {
                 Dimension::Unbounded
@@ -219,11 +218,6 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Returns a noun without its article.
-fn without_article(what: &str) -> &str {
-    what.trim_start_matches("an ").trim_start_matches("a ")
-}
-
 /// Returns the element type that a token names. Mixed case is an error, because XLA prints lower case and its page
 /// upper case.
 fn element_type(token: &Token<'_>) -> Parsed<ElementType> {
@@ -238,10 +232,10 @@ fn element_type(token: &Token<'_>) -> Parsed<ElementType> {
         None => {
             let names = ElementType::ALL.map(ElementType::name);
             let help = match nearest(token.text, names) {
-                Some(name) => format!("is `{name}` meant?"),
+                Some(name) => format!("did you mean `{name}`?"),
                 None => "types are such as pred, s8, u32, bf16, f32, c64".to_owned(),
             };
-            Err(token.error("type", format!("{} is no element type", token.describe()), &help))
+            Err(token.error("type", format!("{} is not an element type", token.describe()), &help))
         }
     }
 }
