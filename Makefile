@@ -1,8 +1,9 @@
 # demo: build and show what it does.  test: everything that must hold.  setup: what the build needs.
+# doc: the reference of all crates, without warnings.  deny: licences and sources of the dependencies.
 # fuzz-smoke: every oracle and every cargo-fuzz target for a short while, the same each time.  bench, fmt, lint: what they say.
-# sabotage: which faults the oracles see, as docs/SABOTAGE.md.
+# sabotage: which faults the oracles detect, as docs/SABOTAGE.md.
 
-.PHONY: demo test setup fuzz-smoke sabotage bench fmt lint
+.PHONY: demo test setup doc deny fuzz-smoke sabotage bench fmt lint
 
 demo: setup
 	cargo build --release --bin tilewright
@@ -12,7 +13,17 @@ test: setup
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo test --workspace
+	$(MAKE) doc
+	$(MAKE) deny
 	$(MAKE) fuzz-smoke
+
+doc: setup
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+
+# Needs no network. Advisories need one: `cargo deny check advisories`.
+deny:
+	@if cargo deny --version >/dev/null 2>&1; then cargo deny --offline check licenses bans sources; \
+	else echo "skipped: cargo-deny is not installed (cargo install cargo-deny --locked)"; fi
 
 # The campaign needs no nightly compiler; without one the targets are skipped (status 3), and the output says so.
 fuzz-smoke: setup

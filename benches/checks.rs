@@ -10,8 +10,8 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{Criterion, SamplingMode, criterion_group, criterion_main};
+use tilewright::pipeline::outcome::{StepOutcome, Summary};
 use tilewright::pipeline::{DeviceChoice, Options, check};
-use tilewright::report::{Source, Verdict};
 
 const PROGRAMS: [(&str, &str); 4] = [
     ("addone", include_str!("../examples/addone.py")),
@@ -27,6 +27,7 @@ fn options() -> Options {
         seed: 0,
         shapes: Vec::new(),
         device: DeviceChoice::None,
+        host: tilewright_device::DeviceHost::default(),
         limits: None,
         allow_unknown: false,
         record: false,
@@ -39,15 +40,12 @@ fn checks(criterion: &mut Criterion) {
     group.sampling_mode(SamplingMode::Flat);
     group.sample_size(10).warm_up_time(Duration::from_millis(200)).measurement_time(Duration::from_secs(2));
     for (name, text) in PROGRAMS {
-        let source = Source { name: name.to_owned(), text: text.to_owned() };
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
-                let checked = check(black_box(&source), &options(), &mut |_, _| {}).unwrap();
-                let proved = |step: &tilewright::report::PassRow| step.verdict() == Verdict::Proved;
-                assert!(
-                    checked.report.functions.iter().flat_map(|row| &row.passes).all(proved),
-                    "{name} is not proved"
-                );
+                let outcome = check(black_box(text), &options(), &mut |_, _| {}).unwrap();
+                let proved = outcome.functions.iter().flat_map(|function| &function.steps);
+                let proved = proved.map(StepOutcome::summary).all(|summary| summary == Summary::Proved);
+                assert!(proved, "{name} is not proved");
             });
         });
     }

@@ -12,12 +12,13 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-ALL=(read_script read_layout read_graph roundtrip passes judge_vs_brute certificate planner device)
+ALL=(read_script read_layout read_graph roundtrip passes order padding inverse arithmetic judge_maps judge_programs
+  judge_layouts certificate planner device)
 SEED=1          # the same campaign each time
 MEMORY=4096     # MiB; the sanitizer takes its share
 TIMEOUT=60      # seconds for one input, where other work may take most of the cores
-LENGTH=1024     # bytes of an input, as src/fuzz/bytes.rs has it
-TEXT=4096       # bytes of a text, as src/fuzz/config.rs has it
+LENGTH=1024     # bytes of an input, as campaign/src/bytes.rs has it
+TEXT=4096       # bytes of a text, as campaign/src/config.rs has it
 CARGO_FUZZ_VERSION=0.13.2
 
 seconds=60

@@ -19,7 +19,7 @@ import sys
 import time
 from pathlib import Path
 
-START, END = "<!-- peers: written by `scripts/peers.sh --readme` -->", "<!-- end of peers -->"
+START, END = "<!-- peers: written by `scripts/peers.sh --write` -->", "<!-- end of peers -->"
 
 
 def median_us(run, seconds=0.02, least=5):
@@ -370,7 +370,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("binary")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--readme", action="store_true")
+    parser.add_argument("--write", action="store_true")
     parser.add_argument("--only", choices=["maps", "flatten", "relayouts", "interpretation"])
     options = parser.parse_args()
     tvm, _ = load("tvm")
@@ -393,10 +393,11 @@ def main():
     lines += [
         "",
         f"Machine: {machine()}, {os.cpu_count()} cores, load {load_before:.1f} at the start. {versions(tvm, numpy)}.",
-        f"Medians of {options.rounds} rounds; a round takes ours and the peer's right after each other, each the median of"
-        " several runs (maps, passes and numpy at least 5, interpreter 3, kernels and copies 15, Oclgrind 1), and a ratio is the median of the rounds' ratios. TVM's and numpy's times include the"
-        " Python call. *find, check*: physical shape, inverse, padding and digits are found, and the judge's checker holds them"
-        " against the map, up to the instances of lemmas, which Z3 confirms; a map is called proved only after that.",
+        f"Medians of {options.rounds} rounds. A round measures Tilewright and the peer right after each other, each as the"
+        " median of several runs (maps, passes and numpy at least 5, interpreter 3, kernels and copies 15, Oclgrind 1); a ratio"
+        " is the median of the ratios of the rounds. Times of TVM and numpy include the call from Python. *find, check*:"
+        " physical shape, inverse, padding and digits are found, and the checker compares them with the map, except for the"
+        " instances of lemmas, which Z3 confirms; a map is called proved only after that.",
     ]
     text = "\n".join(lines)
     print(text)
@@ -404,13 +405,13 @@ def main():
         print("\n| | map | find, check | Z3 confirms | all reports | TVM | |\n|---|---|---|---|---|---|---|")
         for row in details:
             print("| " + " | ".join(row) + " |")
-    if options.readme:
-        readme = Path("README.md")
-        page = readme.read_text()
+    if options.write:
+        path = Path("docs/BENCHMARKS.md")
+        page = path.read_text()
         if START not in page or END not in page:
-            sys.exit("peers: README.md has no markers")
+            sys.exit(f"peers: {path} has no markers")
         before, rest = page.split(START, 1)
-        readme.write_text(before + START + "\n\n" + text + "\n\n" + END + rest.split(END, 1)[1])
+        path.write_text(before + START + "\n\n" + text + "\n\n" + END + rest.split(END, 1)[1])
 
 
 main()

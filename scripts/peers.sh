@@ -2,9 +2,9 @@
 # Measures Tilewright beside its peers, all in one run: TVM (IndexMap.inverse, FlattenBuffer), numpy (relayouts), Oclgrind
 # (interpretation), PoCL and plain copies. Prints one table in Markdown.
 #
-#   scripts/peers.sh [--rounds N] [--readme]
+#   scripts/peers.sh [--rounds N] [--write]
 #
-# --readme writes the table into README.md, between its markers. What cannot be installed is a row `not measured: why`.
+# --write writes the table into docs/BENCHMARKS.md, between its markers. What cannot be installed is a row `not measured: why`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=.deps/peers

@@ -8,18 +8,15 @@
 //!
 //! The language is `tilewright-ir`, the judge `tilewright-verify`, the reference `tilewright-interp`.
 
-pub mod algebra;
 pub mod certificate;
+#[cfg(feature = "cli")]
 pub mod cli;
-pub mod codegen;
-pub mod formats;
-pub mod fuzz;
-pub mod graph;
-pub mod harness;
-pub mod layouts;
-pub mod passes;
-pub mod pipeline;
-pub mod planner;
+mod json;
 pub mod report;
-pub mod runtime;
-pub mod te;
+
+pub use tilewright_algebra as algebra;
+pub use tilewright_algebra::layouts;
+#[cfg(feature = "campaign")]
+pub use tilewright_campaign as fuzz;
+pub use tilewright_compiler::{codegen, formats, harness, passes, pipeline, te};
+pub use tilewright_memory::{graph, planner, runtime};

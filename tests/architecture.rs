@@ -1,5 +1,5 @@
-//! The house stands as ARCHITECTURE.md says: arrows between crates, unsafe only in `device`, every file named, none
-//! too long. Each rule is a function that is also shown a house in which it is broken.
+//! The rules of ARCHITECTURE.md: which crate imports which, `unsafe` only in `device`, every file listed in docs/FILES.md,
+//! none too long, no unused dependency. Each rule is a function that is also tested on input that breaks it.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
@@ -16,9 +16,48 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("tilewright-verify", &["tilewright-ir"]),
     ("tilewright-interp", &["tilewright-ir"]),
     ("tilewright-device", &["tilewright-ir"]),
+    ("tilewright-algebra", &["tilewright-ir", "tilewright-script"]),
+    (
+        "tilewright-compiler",
+        &[
+            "tilewright-ir",
+            "tilewright-script",
+            "tilewright-algebra",
+            "tilewright-verify",
+            "tilewright-interp",
+            "tilewright-device",
+        ],
+    ),
+    (
+        "tilewright-memory",
+        &["tilewright-ir", "tilewright-verify", "tilewright-interp", "tilewright-device", "tilewright-compiler"],
+    ),
     (
         "tilewright",
-        &["tilewright-ir", "tilewright-script", "tilewright-verify", "tilewright-interp", "tilewright-device"],
+        &[
+            "tilewright-ir",
+            "tilewright-script",
+            "tilewright-verify",
+            "tilewright-interp",
+            "tilewright-device",
+            "tilewright-algebra",
+            "tilewright-compiler",
+            "tilewright-memory",
+            "tilewright-campaign",
+        ],
+    ),
+    (
+        "tilewright-campaign",
+        &[
+            "tilewright-ir",
+            "tilewright-script",
+            "tilewright-verify",
+            "tilewright-interp",
+            "tilewright-device",
+            "tilewright-algebra",
+            "tilewright-compiler",
+            "tilewright-memory",
+        ],
     ),
 ];
 
@@ -30,7 +69,10 @@ const OWNED: &[(&str, &str)] =
 /// Longest file, in lines.
 const MAX_LINES: usize = 600;
 
-const FOLDERS: &[&str] = &["ir", "script", "verify", "interp", "device", "src", "tests", "benches", "fuzz"];
+const FOLDERS: &[&str] = &[
+    "ir", "script", "verify", "interp", "device", "algebra", "compiler", "memory", "campaign", "src", "examples",
+    "tests", "benches", "fuzz",
+];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -130,7 +172,7 @@ fn purposeless(files: &[PathBuf]) -> Vec<String> {
     without.map(|file| file.display().to_string()).collect()
 }
 
-/// The table of files that ARCHITECTURE.md holds between its two marks.
+/// The list of files that docs/FILES.md holds between its two marks.
 fn file_table() -> String {
     let mut table = String::new();
     let mut heading = PathBuf::new();
@@ -152,8 +194,8 @@ const END: &str = "<!-- end of files -->";
 
 /// The text before, between and after the marks.
 fn at_marks(page: &str) -> (&str, &str, &str) {
-    let (before, rest) = page.split_once(BEGIN).expect("ARCHITECTURE.md has the first mark");
-    let (table, after) = rest.split_once(END).expect("ARCHITECTURE.md has the second mark");
+    let (before, rest) = page.split_once(BEGIN).expect("docs/FILES.md has the first mark");
+    let (table, after) = rest.split_once(END).expect("docs/FILES.md has the second mark");
     (before, table, after)
 }
 
@@ -161,6 +203,45 @@ fn at_marks(page: &str) -> (&str, &str, &str) {
 fn unnamed(files: &[PathBuf], page: &str) -> Vec<String> {
     let names = files.iter().map(|file| file.display().to_string());
     names.filter(|name| !page.contains(&format!("`{name}`"))).collect()
+}
+
+/// Dependencies of a package that none of its files names, as `package: dependency`.
+fn unused_dependencies(package: &cargo_metadata::Package) -> Vec<String> {
+    let folder = package.manifest_path.parent().unwrap().as_std_path();
+    // The root package has the others in folders of their own.
+    let parts = ["src", "tests", "benches", "examples", "build.rs"].map(|part| folder.join(part));
+    let files: Vec<PathBuf> = parts.into_iter().flat_map(rust_files).collect();
+    let code: String = files.iter().map(|file| code_only(&fs::read_to_string(file).unwrap())).collect();
+    let names = package.dependencies.iter().map(|import| import.rename.as_ref().unwrap_or(&import.name));
+    let unused = names.filter(|name| !names_crate(&code, &name.replace('-', "_")));
+    unused.map(|name| format!("{}: {name}", package.name)).collect()
+}
+
+/// Whether the code has the name as a word of its own.
+fn names_crate(code: &str, name: &str) -> bool {
+    code.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name)
+}
+
+/// All `.rs` files at or below a path, in any order.
+fn rust_files(path: PathBuf) -> Vec<PathBuf> {
+    if path.extension().is_some_and(|extension| extension == "rs") {
+        return if path.exists() { vec![path] } else { Vec::new() };
+    }
+    let Ok(entries) = fs::read_dir(&path) else { return Vec::new() };
+    entries.flat_map(|entry| rust_files(entry.unwrap().path())).collect()
+}
+
+#[test]
+fn every_dependency_is_used() {
+    let metadata = MetadataCommand::new().current_dir(root()).no_deps().exec().unwrap();
+    let unused: Vec<String> = metadata.packages.iter().flat_map(unused_dependencies).collect();
+    assert_eq!(unused, Vec::<String>::new());
+}
+
+#[test]
+fn a_dependency_is_used_where_code_names_it() {
+    assert!(names_crate(&code_only("use serde_json::Value;"), "serde_json"));
+    assert!(!names_crate(&code_only("use serde_json::Value; // serde\n\"serde\""), "serde"));
 }
 
 #[test]
@@ -185,6 +266,9 @@ fn a_broken_arrow_is_found() {
         ("tilewright-interp", "z3"),
         ("tilewright", "z3"),
         ("tilewright", "ocl"),
+        ("tilewright-algebra", "tilewright-verify"),
+        ("tilewright-compiler", "tilewright-memory"),
+        ("tilewright-memory", "tilewright-campaign"),
         ("tilewright-newcomer", "serde"),
     ] {
         assert_eq!(broken_arrows(&edge(from, to)).len(), 1, "{from} -> {to}");
@@ -215,7 +299,7 @@ fn unsafe_is_found_where_it_is_code_and_only_there() {
 
 #[test]
 fn every_file_is_named_with_its_purpose() {
-    let path = root().join("ARCHITECTURE.md");
+    let path = root().join("docs/FILES.md");
     let page = fs::read_to_string(&path).unwrap();
     let (before, table, after) = at_marks(&page);
     assert_eq!(purposeless(&source_files()), Vec::<String>::new(), "these files do not say what they are for");
@@ -227,8 +311,8 @@ fn every_file_is_named_with_its_purpose() {
     assert_eq!(unnamed(&source_files(), &page), Vec::<String>::new());
     assert!(
         table == wanted,
-        "the list of files in ARCHITECTURE.md is not that of the sources' first sentences; \
-         `UPDATE_EXPECT=1 cargo test --test architecture` writes it anew"
+        "the list of files in docs/FILES.md differs from the first sentences of the sources; \
+         `UPDATE_EXPECT=1 cargo test --test architecture` rewrites it"
     );
 }
 

@@ -94,7 +94,8 @@ fn samples(source: &str) -> Vec<String> {
 #[test]
 fn the_samples_in_the_documentation_are_read() {
     let samples =
-        [samples(include_str!("../src/graph/mod.rs")), samples(include_str!("../src/graph/executor.rs"))].concat();
+        [samples(include_str!("../memory/src/graph/mod.rs")), samples(include_str!("../memory/src/graph/executor.rs"))]
+            .concat();
     assert_eq!(samples.len(), 2);
     for sample in samples {
         let document = read(&sample).unwrap_or_else(|faults| panic!("{faults:?}: {sample}"));

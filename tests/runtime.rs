@@ -29,7 +29,7 @@ fn functions() -> &'static Module {
             let program = Program { func, definition: None };
             let lowering =
                 pipeline::lower(&program, &judge, false, &mut |_, _| {}).unwrap_or_else(|found| panic!("{found:?}"));
-            assert!(lowering.complete, "{}: {:#?}", program.func.name, lowering.steps);
+            assert!(lowering.is_complete(), "{}: {:#?}", program.func.name, lowering.steps);
             lowering.last().clone()
         };
         Module { funcs: funcs.into_iter().map(lower).collect() }

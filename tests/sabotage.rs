@@ -1,16 +1,17 @@
 //! Faults switched on one at a time: some oracle must see each, and none a decoy.
 //!
 //! `cargo test --features sabotage --test sabotage -- --ignored --nocapture` measures all of them and prints a table;
-//! `SABOTAGE_SECONDS` is the time for each oracle and fault, `SABOTAGE_ONLY` names or rooms, `SABOTAGE_ORACLES` oracles.
+//! `SABOTAGE_SECONDS` is the time for each oracle and fault, `SABOTAGE_ONLY` names or areas, `SABOTAGE_ORACLES` oracles.
 
 #![cfg(feature = "sabotage")]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail, and prints a table")]
 
 use std::time::{Duration, Instant};
 
+use tilewright::fuzz::faults::{FAULTS, Fault, by_name};
 use tilewright::fuzz::oracles::{Entry, ORACLES};
 use tilewright::fuzz::{Environment, Tally, bytes};
-use tilewright_ir::sabotage::{FAULTS, Row, by_name, switch};
+use tilewright_ir::sabotage::switch;
 
 /// What an oracle found of a fault, and after how many runs.
 struct Caught {
@@ -36,8 +37,8 @@ fn hunt(entry: &Entry, limit: Duration, seed: u64) -> (Option<Caught>, u64) {
     (None, tally.runs)
 }
 
-fn measured(row: &Row, oracles: &[&Entry], limit: Duration) -> (Option<Caught>, u64) {
-    switch(Some(row.fault));
+fn measured(row: &Fault, oracles: &[&Entry], limit: Duration) -> (Option<Caught>, u64) {
+    switch(Some(row.name));
     let mut runs = 0;
     let mut caught = None;
     for entry in oracles {
@@ -85,7 +86,7 @@ fn every_fault_by_the_oracle_that_sees_it() {
         Some(names) => names.iter().filter_map(|name| ORACLES.iter().find(|entry| entry.name == name)).collect(),
     };
     for row in
-        FAULTS.iter().filter(|row| has(&only, row.name) || only.as_ref().is_some_and(|_| has(&only, row.room.name())))
+        FAULTS.iter().filter(|row| has(&only, row.name) || only.as_ref().is_some_and(|_| has(&only, row.area.name())))
     {
         let (caught, runs) = measured(row, &oracles, Duration::from_secs(seconds));
         let kind = if row.is_decoy { "decoy" } else { "fault" };
@@ -94,11 +95,11 @@ fn every_fault_by_the_oracle_that_sees_it() {
                 println!(
                     "{kind} | {} | {} | {oracle} | {runs} | {:.2} | {what}",
                     row.name,
-                    row.room.name(),
+                    row.area.name(),
                     time.as_secs_f64()
                 );
             }
-            None => println!("{kind} | {} | {} | - | {runs} | |", row.name, row.room.name()),
+            None => println!("{kind} | {} | {} | - | {runs} | |", row.name, row.area.name()),
         }
     }
 }

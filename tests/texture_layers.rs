@@ -9,9 +9,12 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use tilewright::harness::engine::Status;
+use tilewright::pipeline::outcome::Summary;
 use tilewright::pipeline::{self, DeviceChoice, Options};
-use tilewright::report::{EngineStatus, Source, Verdict};
+use tilewright::report::FileReport;
 use tilewright_ir::TextureLimits;
+use tilewright_script::Source;
 
 /// A convolution with all channels in each sum, or with a kernel for each channel.
 #[derive(Clone, Copy)]
@@ -63,6 +66,7 @@ fn options(device: DeviceChoice) -> Options {
         seed: 3,
         shapes: Vec::new(),
         device,
+        host: tilewright_device::DeviceHost::default(),
         limits: Some(TextureLimits::PROMISED),
         allow_unknown: false,
         record: false,
@@ -78,15 +82,15 @@ fn prove(layer: Layer) {
     let mut programs = pipeline::read(&layer.source().text, None).unwrap().programs;
     assert_eq!(programs.len(), 1);
     let program = &mut programs[0];
-    pipeline::limits::set(program, options.limits, &options.device).unwrap();
+    pipeline::limits::set(program, options.limits, &options.device, &options.host).unwrap();
     let lowering = pipeline::lower(program, &judge, false, &mut |_, _| ()).unwrap();
     let steps: Vec<&str> = lowering.steps.iter().map(|step| step.name.as_str()).collect();
     assert!(steps.contains(&"lower_texture") && steps.contains(&"vectorize"), "{steps:?}");
-    let texture = lowering.steps.iter().flat_map(|step| &step.obligations).filter(|row| row.obligation == "texture");
+    let texture = lowering.steps.iter().flat_map(|step| &step.reports).filter(|row| row.obligation == "texture");
     assert!(texture.count() >= 3, "data, weights and result are textures");
     let open: Vec<_> =
-        lowering.steps.iter().flat_map(|step| &step.obligations).filter(|row| row.verdict != Verdict::Proved).collect();
-    assert!(open.is_empty() && lowering.complete, "{open:#?}");
+        lowering.steps.iter().flat_map(|step| &step.reports).filter(|row| !row.verdict.is_proved()).collect();
+    assert!(open.is_empty() && lowering.is_complete(), "{open:#?}");
     eprintln!("  proved in {:.1} s", start.elapsed().as_secs_f64());
 }
 
@@ -100,10 +104,12 @@ fn run(layer: Layer) {
         DeviceChoice::First
     };
     let wanted = usize::from(device != DeviceChoice::None);
-    let report = pipeline::check(&layer.source(), &options(device), &mut |_, _| ()).unwrap().report;
-    assert_eq!(report.verdict(), Verdict::Proved, "{}", report.to_json());
-    let engines = &report.functions[0].engines;
-    let on_device = engines.iter().filter(|row| row.engine == "opencl" && row.status == EngineStatus::Agrees).count();
+    let source = layer.source();
+    let outcome = pipeline::check(&source.text, &options(device), &mut |_, _| ()).unwrap();
+    let report = FileReport { source: &source, outcome: &outcome };
+    assert_eq!(outcome.summary(), Summary::Proved, "{}", report.to_json());
+    let engines = &outcome.functions[0].run.engines;
+    let on_device = engines.iter().filter(|row| row.engine == "opencl" && row.status == Status::Agrees).count();
     assert_eq!(on_device, wanted);
     assert!(engines.iter().all(|row| row.mismatches == 0));
     for row in engines {

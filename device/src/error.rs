@@ -1,9 +1,14 @@
 //! What can go wrong between a launch plan and a device.
 
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::info::Loader;
+
 /// A guard band that a kernel wrote into: bytes after the end of a buffer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TouchedGuard {
     /// Name of the buffer in the plan.
     pub buffer: String,
@@ -14,12 +19,16 @@ pub struct TouchedGuard {
 }
 
 /// Why nothing came back from a device.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum DeviceError {
     /// The process sees no OpenCL device at all: no platform is installed, or none of them has a device.
     #[error("no OpenCL device: no platform is installed, or none of them has a device")]
     NoOpenCl,
+
+    /// There is no OpenCL: this program was built without it, or the machine has no loader.
+    #[error("{0}")]
+    NoLoader(Loader),
 
     /// There are devices, but none is the one asked for.
     #[error("no OpenCL device matches `{wanted}`; there is {}", .available.join(", "))]
@@ -56,7 +65,7 @@ pub enum DeviceError {
         /// The flag as given.
         flag: String,
         /// Why it is not passed to the compiler.
-        reason: &'static str,
+        reason: Cow<'static, str>,
     },
 
     /// The plan does not fit the kernels or contradicts itself, on whatever device.
@@ -87,13 +96,23 @@ pub enum DeviceError {
     #[error("{call} failed with {name} ({code}){}{during}", if .during.is_empty() { "" } else { ": " })]
     Driver {
         /// The OpenCL function.
-        call: &'static str,
+        call: Cow<'static, str>,
         /// The error code it returned.
         code: i32,
         /// The code's name in the OpenCL headers.
-        name: &'static str,
+        name: Cow<'static, str>,
         /// The buffer, kernel or device it was about; may be empty.
         during: String,
+    },
+
+    /// The process that runs the driver is gone, or does not answer: the driver crashed, hangs or ended its process, or a
+    /// kernel wrote to memory that is not its own.
+    #[error("the OpenCL driver's process {how}{}{detail}", if .detail.is_empty() { "" } else { ": " })]
+    Process {
+        /// What happened to it, such as `ended with signal SIGABRT`.
+        how: String,
+        /// The last line of what it wrote to standard error; may be empty.
+        detail: String,
     },
 
     /// Kernels wrote past the end of buffers.
@@ -105,7 +124,7 @@ impl DeviceError {
     /// True when there is no such device, false when a device is there and failed: the first is a reason to skip, the
     /// second never is.
     pub fn is_absent(&self) -> bool {
-        matches!(self, Self::NoOpenCl | Self::NoDevice { .. })
+        matches!(self, Self::NoOpenCl | Self::NoLoader(_) | Self::NoDevice { .. })
     }
 }
 

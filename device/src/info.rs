@@ -1,15 +1,14 @@
 //! Which devices there are, and what they can do.
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 
-use ocl::ffi;
+use serde::{Deserialize, Serialize};
 
-use crate::cl;
 use crate::error::DeviceError;
+use crate::opencl;
 
 /// The kind of a device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum DeviceType {
     /// A host processor: PoCL, Oclgrind, the vendors' CPU drivers.
     Cpu,
@@ -33,7 +32,7 @@ impl fmt::Display for DeviceType {
 }
 
 /// What a device says of itself. Plain data: opening it ([`Session::open`](crate::Session::open)) is another step.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(clippy::struct_excessive_bools)] // a table of features, each of them there or not
 pub struct DeviceInfo {
     /// Place in the list of [`devices`], by which it is selected.
@@ -96,6 +95,7 @@ impl DeviceInfo {
     }
 
     /// Whether `other` speaks of the same device; sizes are left out, for a driver may count its memory anew.
+    #[cfg(feature = "opencl")]
     pub(crate) fn is_same_device(&self, other: &Self) -> bool {
         (self.index, &self.platform, &self.name) == (other.index, &other.platform, &other.name)
     }
@@ -111,9 +111,33 @@ impl DeviceInfo {
     }
 }
 
+/// The library through which OpenCL is called: it finds the drivers that are installed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Loader {
+    /// This program was built without OpenCL.
+    #[default]
+    NotBuilt,
+    /// There is none on this machine, or it cannot be used: the reason, as the system gives it.
+    Missing(String),
+    /// It was opened: its path.
+    Opened(String),
+}
+
+impl fmt::Display for Loader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotBuilt => f.write_str("no OpenCL: this program was built without it"),
+            Self::Missing(why) => write!(f, "no OpenCL: {why}"),
+            Self::Opened(path) => f.write_str(path),
+        }
+    }
+}
+
 /// What there is, and what could not be asked.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Survey {
+    /// Whether there is an OpenCL at all.
+    pub loader: Loader,
     /// Every device that answered.
     pub devices: Vec<DeviceInfo>,
     /// The platforms and devices that did not answer.
@@ -123,51 +147,71 @@ pub struct Survey {
     pub empty_platforms: Vec<String>,
 }
 
-/// Every device of every platform, by platform name and version, then in the driver's order.
+impl Survey {
+    /// Every device that answered; a platform that failed is an error only when nothing else is left.
+    pub(crate) fn into_devices(mut self) -> Result<Vec<DeviceInfo>, DeviceError> {
+        match self.faults.pop() {
+            Some(fault) if self.devices.is_empty() => Err(fault),
+            _ => Ok(self.devices),
+        }
+    }
+
+    /// The device for `wanted`, as [`select`] finds it. Where there is none at all, the error says whether that is for want
+    /// of a device or of OpenCL, or the failure of the driver that should have had one.
+    ///
+    /// Errors: as [`select`]; [`DeviceError::NoLoader`]; the first of [`Survey::faults`] if no device answered.
+    pub fn select(&self, wanted: Option<&str>) -> Result<&DeviceInfo, DeviceError> {
+        if let (true, Some(fault)) = (self.devices.is_empty(), self.faults.first()) {
+            return Err(fault.clone());
+        }
+        match (&self.loader, self.devices.is_empty()) {
+            (Loader::NotBuilt | Loader::Missing(_), true) => Err(DeviceError::NoLoader(self.loader.clone())),
+            _ => select(&self.devices, wanted),
+        }
+    }
+}
+
+/// Which loader there is; opens it, and starts no driver.
+pub fn loader() -> Loader {
+    opencl::loader()
+}
+
+/// Every device of every platform, by platform name and version, then in the driver's order, asked in this process.
 ///
 /// The order, and with it each device's index, is the same in every process that has the same platforms installed; the
 /// loader's own order is that of a directory. No platform or no device is an empty list. A platform that fails does not
 /// hide the others; it is an error only when nothing else is left ([`survey`] lists the failures).
 pub fn devices() -> Result<Vec<DeviceInfo>, DeviceError> {
-    let mut survey = survey();
-    if survey.devices.is_empty()
-        && let Some(fault) = survey.faults.pop()
-    {
-        return Err(fault);
-    }
-    Ok(survey.devices)
+    survey().into_devices()
 }
 
 /// As [`devices`], with the platforms and devices that failed beside those that answered.
 pub fn survey() -> Survey {
-    let mut survey = Survey::default();
-    for (_, info) in enumerate(&mut survey) {
-        survey.devices.push(info);
-    }
-    survey
+    opencl::survey()
 }
 
-/// The device for `wanted`: an index, or a part of a device's or platform's name in upper or lower case, or of the
-/// OpenCL version with what the vendor adds to it: some drivers, such as PoCL, have their name only there.
+/// The device for `wanted`: an index, which is written in digits, or a part of a device's or platform's name in upper or
+/// lower case, or of the OpenCL version with what the vendor adds to it: some drivers, such as PoCL, have their name only
+/// there.
 ///
-/// `None` takes the first one. A number that is no index is looked for in the names. Errors:
-/// [`DeviceError::NoOpenCl`] on an empty list, [`DeviceError::NoDevice`] when nothing matches,
-/// [`DeviceError::Ambiguous`] when several do.
+/// `None` takes the first one. Digits are an index and never a part of a name: a selector that finds a device today must not
+/// find another one where a name happens to hold the number. Errors: [`DeviceError::NoOpenCl`] on an empty list,
+/// [`DeviceError::NoDevice`] when nothing matches, and for an empty text, [`DeviceError::Ambiguous`] when several match.
 pub fn select<'a>(devices: &'a [DeviceInfo], wanted: Option<&str>) -> Result<&'a DeviceInfo, DeviceError> {
     let first = devices.first().ok_or(DeviceError::NoOpenCl)?;
     let Some(wanted) = wanted else {
         return Ok(first);
     };
-    let is_index = |info: &&DeviceInfo| wanted.parse() == Ok(info.index);
-    if let Some(info) = devices.iter().find(is_index) {
-        return Ok(info);
-    }
-    let part = wanted.to_lowercase();
+    let part = wanted.trim().to_lowercase();
+    let is_index = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let names = |info: &DeviceInfo| [&info.name, &info.platform, &info.opencl_version].map(|name| name.to_lowercase());
-    // A number is no name of a version: 3 is not OpenCL 3.0.
-    let n_names = if wanted.parse::<f64>().is_ok() { 2 } else { 3 };
-    let is_named = |info: &&DeviceInfo| names(info)[..n_names].iter().any(|name| name.contains(&part));
-    let matches: Vec<&DeviceInfo> = devices.iter().filter(is_named).collect();
+    let is_meant = |info: &&DeviceInfo| match is_index {
+        true => part.parse() == Ok(info.index),
+        // `3.0` is no name of a version either: it would be OpenCL 3.0 of every device.
+        false if part.is_empty() || part.parse::<f64>().is_ok() => false,
+        false => names(info).iter().any(|name| name.contains(&part)),
+    };
+    let matches: Vec<&DeviceInfo> = devices.iter().filter(is_meant).collect();
     let labels = |infos: &[&DeviceInfo]| infos.iter().map(|info| info.label()).collect();
     match matches[..] {
         [only] => Ok(only),
@@ -177,95 +221,4 @@ pub fn select<'a>(devices: &'a [DeviceInfo], wanted: Option<&str>) -> Result<&'a
         }),
         _ => Err(DeviceError::Ambiguous { wanted: wanted.to_owned(), matches: labels(&matches) }),
     }
-}
-
-/// The devices with their handles, in the order of [`devices`]; what is missing is noted in `survey`.
-pub(crate) fn enumerate(survey: &mut Survey) -> Vec<(cl::Device, DeviceInfo)> {
-    // The first question starts the drivers up, and a second thread meanwhile gets half an answer: some loaders tell it
-    // that there is no platform, PoCL 3.1 hands it a device without a name and crashes.
-    static START: Mutex<()> = Mutex::new(());
-    let _turn = START.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut found = Vec::new();
-    for (platform, handles) in sorted_platforms(&mut survey.faults) {
-        if handles.is_empty() {
-            survey.empty_platforms.push(platform.clone());
-        }
-        for handle in handles {
-            match describe(handle, &platform, found.len()) {
-                Ok(info) => found.push((handle, info)),
-                Err(failure) => survey.faults.push(failure.during(format!("a device of {platform}"))),
-            }
-        }
-    }
-    found
-}
-
-/// Platform names and device handles, sorted by the platforms' names and versions.
-fn sorted_platforms(faults: &mut Vec<DeviceError>) -> Vec<(String, Vec<cl::Device>)> {
-    let platforms = cl::platforms().unwrap_or_else(|failure| {
-        faults.push(failure.during(""));
-        Vec::new()
-    });
-    let mut sorted = Vec::new();
-    for platform in platforms {
-        let name = platform.text(ffi::CL_PLATFORM_NAME).unwrap_or_default();
-        let version = platform.text(ffi::CL_PLATFORM_VERSION).unwrap_or_default();
-        match platform.devices() {
-            Ok(handles) => sorted.push((name, version, handles)),
-            Err(failure) => faults.push(failure.during(format!("platform {name}"))),
-        }
-    }
-    sorted.sort_by(|a, b| (&a.0, &a.1).cmp(&(&b.0, &b.1)));
-    sorted.into_iter().map(|(name, _, handles)| (name, handles)).collect()
-}
-
-/// Asks a device for everything. What a device without the feature may refuse to answer counts as absent.
-fn describe(device: cl::Device, platform: &str, index: usize) -> Result<DeviceInfo, cl::Failure> {
-    let flag = |property| device.number(property).map(|value| value != 0);
-    let optional = |property| device.number(property).unwrap_or(0);
-    let float_config = device.number(ffi::CL_DEVICE_SINGLE_FP_CONFIG)?;
-    let images = flag(ffi::CL_DEVICE_IMAGE_SUPPORT)?;
-    let mut extensions: Vec<String> =
-        device.text(ffi::CL_DEVICE_EXTENSIONS)?.split_whitespace().map(str::to_owned).collect();
-    extensions.sort();
-    let has = |name: &str| extensions.iter().any(|extension| extension == name);
-    let sizes = device.sizes(ffi::CL_DEVICE_MAX_WORK_ITEM_SIZES)?;
-    let size = |axis: usize| sizes.get(axis).copied().unwrap_or(1);
-    Ok(DeviceInfo {
-        index,
-        platform: platform.to_owned(),
-        name: device.text(ffi::CL_DEVICE_NAME)?,
-        vendor: device.text(ffi::CL_DEVICE_VENDOR)?,
-        driver_version: device.text(ffi::CL_DRIVER_VERSION)?,
-        opencl_version: device.text(ffi::CL_DEVICE_VERSION)?,
-        opencl_c_version: device.text(ffi::CL_DEVICE_OPENCL_C_VERSION).unwrap_or_default(),
-        device_type: device_type(device.number(ffi::CL_DEVICE_TYPE)?),
-        available: flag(ffi::CL_DEVICE_AVAILABLE)? && flag(ffi::CL_DEVICE_COMPILER_AVAILABLE)?,
-        compute_units: device.number(ffi::CL_DEVICE_MAX_COMPUTE_UNITS)?,
-        max_work_group_size: device.number(ffi::CL_DEVICE_MAX_WORK_GROUP_SIZE)?,
-        max_work_item_sizes: [size(0), size(1), size(2)],
-        address_bits: device.number(ffi::CL_DEVICE_ADDRESS_BITS)?,
-        global_memory_bytes: device.number(ffi::CL_DEVICE_GLOBAL_MEM_SIZE)?,
-        max_alloc_bytes: device.number(ffi::CL_DEVICE_MAX_MEM_ALLOC_SIZE)?,
-        local_memory_bytes: device.number(ffi::CL_DEVICE_LOCAL_MEM_SIZE)?,
-        images,
-        image2d_max_width: if images { optional(ffi::CL_DEVICE_IMAGE2D_MAX_WIDTH) } else { 0 },
-        image2d_max_height: if images { optional(ffi::CL_DEVICE_IMAGE2D_MAX_HEIGHT) } else { 0 },
-        fp64: has("cl_khr_fp64") || optional(ffi::CL_DEVICE_DOUBLE_FP_CONFIG) != 0,
-        fp16: has("cl_khr_fp16"),
-        correctly_rounded_divide_sqrt: float_config & ffi::CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT != 0,
-        denormals: float_config & ffi::CL_FP_DENORM != 0,
-        little_endian: flag(ffi::CL_DEVICE_ENDIAN_LITTLE)?,
-        extensions,
-    })
-}
-
-fn device_type(bits: u64) -> DeviceType {
-    let kinds = [
-        (ffi::CL_DEVICE_TYPE_GPU, DeviceType::Gpu),
-        (ffi::CL_DEVICE_TYPE_CPU, DeviceType::Cpu),
-        (ffi::CL_DEVICE_TYPE_ACCELERATOR, DeviceType::Accelerator),
-    ];
-    let kind = kinds.iter().find(|(bit, _)| bits & bit != 0);
-    kind.map_or(DeviceType::Other, |(_, kind)| *kind)
 }

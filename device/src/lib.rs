@@ -1,7 +1,7 @@
 //! The OpenCL host side: which devices there are, kernels built for one of them, and launch plans run on it.
 //!
 //! Everything that crosses this crate's border is plain data in bytes: it knows nothing of tensors, layouts or passes.
-//! It is the only room with `unsafe`, all of it in `src/cl/`.
+//! It is the only crate with `unsafe`, all of it in `src/opencl/cl/`.
 //!
 //! ```
 //! use tilewright_device::{
@@ -40,6 +40,17 @@
 //! run, also after one that failed ([`ScratchPool`] says by which rule; [`Session::scratch_stats`] what came of it). They
 //! are poisoned each time.
 //!
+//! # Where drivers run
+//!
+//! A driver that crashes, hangs or ends its process takes down the process it runs in, and on a processor device so does a
+//! kernel that writes far out of bounds. [`devices`] and [`Session::open`] run drivers in this process. A [`DeviceHost`]
+//! with [`Isolation::Process`] runs them in a worker process and turns its end into a [`DeviceError::Process`].
+//!
+//! # Without OpenCL
+//!
+//! The OpenCL library is opened when it is needed ([`loader`]); on a machine without one there are no devices, and that is no
+//! failure. Without the feature `opencl` nothing of OpenCL is built, and the interface stays the same.
+//!
 //! # Which device
 //!
 //! The loader lists the platforms of the `.icd` files in `/etc/OpenCL/vendors` (ocl-icd takes another folder from
@@ -57,26 +68,31 @@
 //!   next row.
 //! - Nothing can stop a launch that never ends: OpenCL has no call for it.
 
-mod check;
-#[allow(unsafe_code)] // the only place for it: OpenCL is a C interface
-mod cl;
+#[cfg(not(feature = "opencl"))]
+#[path = "absent.rs"]
+mod opencl;
+#[cfg(feature = "opencl")]
+mod opencl;
+
 mod error;
-mod guard;
+mod host;
 mod info;
-mod listing;
-mod memory;
 mod plan;
 mod pool;
+pub mod process;
 mod program;
-mod quirks;
+mod remote;
 mod session;
+mod wire;
 
 pub use error::{DeviceError, TouchedGuard};
-pub use info::{DeviceInfo, DeviceType, Survey, devices, select, survey};
+pub use host::{DeviceHost, Isolation, PATIENCE};
+pub use info::{DeviceInfo, DeviceType, Loader, Survey, devices, loader, select, survey};
 pub use plan::{
     Arg, BufferSpec, ChannelType, Initial, Launch, LaunchPlan, MemoryKind, POISON, RunOptions, RunOutput, Scalar,
     Snapshot,
 };
 pub use pool::{Scratch, ScratchError, ScratchLimits, ScratchPool, ScratchStats, TextureAllocator};
 pub use program::{BuildOptions, Program};
+pub use remote::serve::serve;
 pub use session::Session;

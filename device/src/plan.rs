@@ -1,10 +1,14 @@
 //! Launch plans: which memory, which kernels, in which order. Plain data; nothing here touches a device.
 
+use serde::{Deserialize, Serialize};
+
+use crate::wire;
+
 /// The byte that fills memory for which a plan gives no contents: every float of 0xFF bytes is a NaN.
 pub const POISON: u8 = 0xFF;
 
 /// Memory and launches, run in order by [`Session::run`](crate::Session::run).
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LaunchPlan {
     /// Buffers and images; [`Arg::Memory`] refers to them by their place.
     pub buffers: Vec<BufferSpec>,
@@ -13,7 +17,7 @@ pub struct LaunchPlan {
 }
 
 /// One buffer or image in device memory.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BufferSpec {
     /// Name for messages.
     pub name: String,
@@ -31,7 +35,7 @@ pub struct BufferSpec {
 }
 
 /// What lies behind a memory argument.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MemoryKind {
     /// Linear memory, a `global` or `constant` pointer in the kernel.
     Buffer,
@@ -48,7 +52,7 @@ pub enum MemoryKind {
 
 /// Element type of an image's channels. Integers are not normalised: `read_imagei`/`read_imageui` return them as they
 /// are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ChannelType {
     /// 32-bit float.
     F32,
@@ -80,16 +84,16 @@ impl ChannelType {
 }
 
 /// What memory holds before the first launch.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Initial {
     /// These bytes, as many as the memory has.
-    Data(Vec<u8>),
+    Data(#[serde(with = "wire::hex")] Vec<u8>),
     /// One byte, repeated: 0, or [`POISON`] where nothing may be read before it is written.
     Fill(u8),
 }
 
 /// One kernel launch.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Launch {
     /// Name of the kernel.
     pub kernel: String,
@@ -102,7 +106,7 @@ pub struct Launch {
 }
 
 /// An argument of a kernel.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Arg {
     /// The buffer or image at this place in [`LaunchPlan::buffers`].
     Memory(usize),
@@ -113,7 +117,7 @@ pub enum Arg {
 }
 
 /// A value passed to a kernel. There is no `bool`: OpenCL allows none as a parameter.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Scalar {
     /// `char`
     I8(i8),
@@ -132,13 +136,13 @@ pub enum Scalar {
     /// `ulong`
     U64(u64),
     /// `float`
-    F32(f32),
+    F32(#[serde(with = "wire::f32_bits")] f32),
     /// `double`
-    F64(f64),
+    F64(#[serde(with = "wire::f64_bits")] f64),
     /// `half`, as its bits.
     F16(u16),
     /// Anything else (vectors, structs) as the device lays it out in memory, padding included.
-    Bytes(Vec<u8>),
+    Bytes(#[serde(with = "wire::hex")] Vec<u8>),
 }
 
 impl Scalar {
@@ -205,7 +209,7 @@ impl BufferSpec {
 }
 
 /// How a plan is run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunOptions {
     /// Guard bytes after the end of each buffer (images have none), checked after the last launch; 0 for none.
     ///
@@ -216,7 +220,7 @@ pub struct RunOptions {
 }
 
 /// Memory that is read in the middle of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// The launch after which it is read, by its place.
     pub after: usize,
@@ -232,13 +236,15 @@ impl Default for RunOptions {
 }
 
 /// What came back from a plan.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunOutput {
     /// For each buffer of the plan, its contents if they were to be read back.
+    #[serde(with = "wire::hex_options")]
     pub buffers: Vec<Option<Vec<u8>>>,
     /// For each launch of the plan, the time in nanoseconds from its start on the device to its end, from the driver's
     /// profiling events; `None` if it was skipped because it has no work-items.
     pub launch_nanoseconds: Vec<Option<u64>>,
     /// For each snapshot of the options, what the memory held.
+    #[serde(with = "wire::hex_list")]
     pub snapshots: Vec<Vec<u8>>,
 }

@@ -17,6 +17,8 @@
 use std::ops::Deref;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use serde::{Deserialize, Serialize};
+
 use crate::plan::ChannelType;
 
 /// Where textures come from; dropping one releases it.
@@ -45,7 +47,7 @@ pub struct ScratchLimits {
 }
 
 /// What a pool has done and holds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScratchStats {
     /// Textures asked for.
     pub requests: u64,

@@ -1,16 +1,11 @@
-//! A session: one device, opened. Builds programs and runs plans.
+//! A session: one device, opened. Builds programs and runs plans, in this process or in a worker.
 
-use std::sync::{Mutex, PoisonError};
-
-use crate::check::{at_most, check_argument, check_plan};
-use crate::cl::{self, Failure};
 use crate::error::DeviceError;
-use crate::info::{DeviceInfo, Survey, enumerate};
-use crate::memory::{self, Held, Images, host_size};
-use crate::plan::{Arg, BufferSpec, Launch, LaunchPlan, RunOptions, RunOutput, Snapshot};
-use crate::pool::{ScratchPool, ScratchStats};
-use crate::program::{BuildOptions, Program};
-use crate::quirks::{self, InTurn};
+use crate::info::DeviceInfo;
+use crate::plan::{LaunchPlan, RunOptions, RunOutput};
+use crate::pool::ScratchStats;
+use crate::program::{self, BuildOptions, Program};
+use crate::{opencl, remote};
 
 /// A device with a context and an in-order queue of its own.
 ///
@@ -19,44 +14,28 @@ use crate::quirks::{self, InTurn};
 #[derive(Debug)]
 pub struct Session {
     info: DeviceInfo,
-    device: cl::Device,
-    driver: InTurn<Driver>,
+    place: Place,
 }
 
 #[derive(Debug)]
-struct Driver {
-    context: cl::Context,
-    queue: Mutex<cl::Queue>,
-    scratch: ScratchPool<cl::Memory>,
+enum Place {
+    Here(opencl::Session),
+    Elsewhere(remote::Session),
 }
 
 impl Session {
-    /// Opens the device that `info` describes.
+    /// Opens the device that `info` describes in this process; [`DeviceHost::open`](crate::DeviceHost::open) opens it where
+    /// the host runs its drivers.
     ///
     /// Errors: [`DeviceError::NoDevice`] when it is there no more, [`DeviceError::Unsupported`] when it has no compiler
     /// or is older than OpenCL 1.2, [`DeviceError::Driver`] when the driver fails.
     pub fn open(info: &DeviceInfo) -> Result<Self, DeviceError> {
-        let present = enumerate(&mut Survey::default());
-        let Some((device, info)) = present.iter().find(|(_, other)| other.is_same_device(info)) else {
-            return Err(DeviceError::NoDevice {
-                wanted: info.label(),
-                available: present.iter().map(|(_, info)| info.label()).collect(),
-            });
-        };
-        let unsupported =
-            |feature: &str| DeviceError::Unsupported { device: info.label(), feature: feature.to_owned() };
-        if !info.available {
-            return Err(unsupported("a working driver with a compiler"));
-        }
-        if info.opencl_version_pair() < (1, 2) {
-            return Err(unsupported("OpenCL 1.2"));
-        }
-        let fault = |failure: Failure| failure.during(info.label());
-        let _turn = quirks::turn(info);
-        let context = cl::Context::new(*device).map_err(fault)?;
-        let queue = Mutex::new(cl::Queue::new(&context, *device).map_err(fault)?);
-        let scratch = ScratchPool::new(memory::scratch_limits(info));
-        Ok(Self { info: info.clone(), device: *device, driver: InTurn::new(Driver { context, queue, scratch }, info) })
+        let (session, info) = opencl::Session::open(info)?;
+        Ok(Self { info, place: Place::Here(session) })
+    }
+
+    pub(crate) fn remote(session: remote::Session, info: DeviceInfo) -> Self {
+        Self { info, place: Place::Elsewhere(session) }
     }
 
     /// What the device says of itself.
@@ -66,203 +45,78 @@ impl Session {
 
     /// What the pool of textures has done and holds: where images of plans that are scratch come from.
     pub fn scratch_stats(&self) -> ScratchStats {
-        self.driver.scratch.stats()
+        match &self.place {
+            Place::Here(session) => session.scratch_stats(),
+            Place::Elsewhere(session) => session.scratch_stats(),
+        }
     }
 
     /// Releases the textures that no run uses.
     pub fn trim_scratch(&self) {
-        let _turn = quirks::turn(&self.info);
-        self.driver.scratch.trim();
+        match &self.place {
+            Place::Here(session) => session.trim_scratch(),
+            Place::Elsewhere(session) => session.trim_scratch(),
+        }
     }
 
     /// Compiles OpenCL C.
     ///
     /// Errors: [`DeviceError::Build`] when the compiler refuses the source, [`DeviceError::Flag`] for a flag that
-    /// relaxes arithmetic, [`DeviceError::Driver`] when the driver fails otherwise.
+    /// relaxes arithmetic, [`DeviceError::Driver`] when the driver fails otherwise, [`DeviceError::Process`] when its process
+    /// is lost.
     pub fn build(&self, source: &str, options: &BuildOptions) -> Result<Program, DeviceError> {
-        let _turn = quirks::turn(&self.info);
-        Program::build(&self.driver.context, self.device, &self.info, source, options)
+        match &self.place {
+            Place::Here(session) => session.build(source, options).map(program::Place::Here),
+            Place::Elsewhere(session) => session.build(source, options).map(program::Place::Elsewhere),
+        }
+        .map(Program::new)
     }
 
     /// Allocates and fills the plan's memory, runs its launches in order, and reads back what is asked for.
     ///
     /// Nothing reaches the driver before every size is checked. Kernels themselves are trusted as far as the device
-    /// protects the host from them: on a processor device a kernel runs inside this process, and a store far enough out
-    /// of bounds can crash it. Guard bands catch the near ones.
+    /// protects the host from them: on a processor device a kernel runs inside the driver's process, and a store far enough
+    /// out of bounds can crash it. Guard bands catch the near ones.
     ///
     /// Errors: [`DeviceError::Plan`] for a plan that contradicts itself or the kernels' parameters,
     /// [`DeviceError::Limit`] and [`DeviceError::Unsupported`] for what the device does not have,
-    /// [`DeviceError::GuardTouched`] for stores past the end, [`DeviceError::Driver`] when the driver fails.
+    /// [`DeviceError::GuardTouched`] for stores past the end, [`DeviceError::Driver`] when the driver fails,
+    /// [`DeviceError::Process`] when its process is lost.
     pub fn run(&self, program: &Program, plan: &LaunchPlan, options: &RunOptions) -> Result<RunOutput, DeviceError> {
         self.run_programs(&vec![program; plan.launches.len()], plan, options)
     }
 
     /// The same with the kernels of several programs: one program for each launch, in their order.
     ///
-    /// Errors: as [`Session::run`].
+    /// Errors: as [`Session::run`], and [`DeviceError::Plan`] for programs of a session in another process.
     pub fn run_programs(
         &self,
         programs: &[&Program],
         plan: &LaunchPlan,
         options: &RunOptions,
     ) -> Result<RunOutput, DeviceError> {
-        check_plan(plan, &self.info, options)?;
-        if programs.len() != plan.launches.len() {
-            let (given, wanted) = (programs.len(), plan.launches.len());
-            return Err(DeviceError::Plan(format!("{given} programs are given for {wanted} launches")));
-        }
-        let _turn = quirks::turn(&self.info);
-        let queue = self.driver.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let room = |spec: &BufferSpec| {
-            let images = Images { context: &self.driver.context, info: &self.info, name: &spec.name };
-            memory::allocate(images, &queue, &self.driver.scratch, spec, options)
-        };
-        // Dropped on every way out, before the turn ends: what is lent goes back to the pool.
-        let memories = plan.buffers.iter().map(room).collect::<Result<Vec<_>, _>>()?;
-        let ready = |(launch, program)| self.prepare(program, launch, plan, &memories);
-        let kernels = plan.launches.iter().zip(programs.iter().copied()).map(ready).collect::<Result<Vec<_>, _>>()?;
-        let (launch_nanoseconds, snapshots) = launch_all(&queue, plan, &kernels, &memories, &options.snapshots)?;
-        let mut touched = Vec::new();
-        let mut buffers = Vec::new();
-        for (spec, memory) in plan.buffers.iter().zip(&memories) {
-            let (contents, guard) = memory::collect(&queue, spec, memory.memory(), options)
-                .map_err(|failure| failure.during(format!("reading `{}`", spec.name)))?;
-            touched.extend(guard);
-            buffers.push(contents);
-        }
-        if touched.is_empty() {
-            Ok(RunOutput { buffers, launch_nanoseconds, snapshots })
-        } else {
-            Err(DeviceError::GuardTouched(touched))
+        let elsewhere = || DeviceError::Plan("a program was built in another process".into());
+        match &self.place {
+            Place::Here(session) => {
+                let programs: Option<Vec<_>> = programs.iter().map(|program| program.here()).collect();
+                session.run_programs(&programs.ok_or_else(elsewhere)?, plan, options)
+            }
+            Place::Elsewhere(session) => {
+                let programs: Option<Vec<_>> = programs.iter().map(|program| program.elsewhere()).collect();
+                session.run_programs(&programs.ok_or_else(elsewhere)?, plan, options)
+            }
         }
     }
 
     /// How long the device needs to copy so many bytes from one buffer to another, in nanoseconds: the yardstick of a kernel
     /// that only moves data. Both buffers are written before, so that their memory is really there.
     ///
-    /// Errors: [`DeviceError::Limit`] for more than the device has, [`DeviceError::Driver`] when the driver fails.
+    /// Errors: [`DeviceError::Limit`] for more than the device has, [`DeviceError::Driver`] when the driver fails,
+    /// [`DeviceError::Process`] when its process is lost.
     pub fn copy_nanoseconds(&self, bytes: u64) -> Result<u64, DeviceError> {
-        let fault = |failure: Failure| failure.during("copying a buffer");
-        at_most("bytes of a copy".to_owned(), bytes, self.info.max_alloc_bytes)?;
-        let bytes = host_size(bytes.max(1))?;
-        let _turn = quirks::turn(&self.info);
-        let queue = self.driver.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let buffer = || self.driver.context.create_buffer(bytes).map_err(fault);
-        let (from, to) = (buffer()?, buffer()?);
-        queue.fill(&from, 1, bytes).and_then(|()| queue.fill(&to, 0, bytes)).map_err(fault)?;
-        let event = queue.copy(&from, &to, bytes).map_err(fault)?;
-        queue.finish().map_err(fault)?;
-        event.outcome().and_then(|()| event.nanoseconds()).map_err(fault)
-    }
-
-    /// The launch's kernel with its arguments set, after its own limits were checked.
-    fn prepare(
-        &self,
-        program: &Program,
-        launch: &Launch,
-        plan: &LaunchPlan,
-        memories: &[Held<'_>],
-    ) -> Result<cl::Kernel, DeviceError> {
-        let name = &launch.kernel;
-        let mut kernel = program.kernel(name)?;
-        let fault = |failure: Failure| failure.during(format!("kernel `{name}`"));
-        let wanted = kernel.n_arguments().map_err(fault)?;
-        if u64::try_from(launch.args.len()) != Ok(wanted) {
-            let given = launch.args.len();
-            return Err(DeviceError::Plan(format!("kernel `{name}` takes {wanted} arguments, {given} are given")));
-        }
-        for ((index, place), arg) in (0_u32..).zip(0_usize..).zip(&launch.args) {
-            if let Some(parameter) = kernel.argument(index) {
-                check_argument(name, place, arg, &parameter, plan)?;
-            }
-            set_argument(&mut kernel, index, arg, memories)
-                .map_err(|failure| failure.during(format!("kernel `{name}`, argument {index}")))?;
-        }
-        self.check_kernel(&kernel, launch)?;
-        Ok(kernel)
-    }
-
-    /// Work-group and local memory against what this kernel allows on this device.
-    fn check_kernel(&self, kernel: &cl::Kernel, launch: &Launch) -> Result<(), DeviceError> {
-        let name = &launch.kernel;
-        let fault = |failure: Failure| failure.during(format!("kernel `{name}`"));
-        let local_memory = kernel.local_memory().map_err(fault)?;
-        let what = format!("local memory in bytes of kernel `{name}`");
-        at_most(what, local_memory, self.info.local_memory_bytes)?;
-        let Some(local) = launch.local else {
-            return Ok(());
-        };
-        let size = local.iter().fold(1_u64, |size, &extent| size.saturating_mul(extent));
-        let limit = kernel.max_work_group_size().map_err(fault)?;
-        at_most(format!("work-group size of kernel `{name}`"), size, limit)?;
-        match kernel.required_work_group().map_err(fault)? {
-            Some(required) if required != local => Err(DeviceError::Plan(format!(
-                "kernel `{name}` demands work-groups of {required:?}, the plan says {local:?}"
-            ))),
-            _ => Ok(()),
+        match &self.place {
+            Place::Here(session) => session.copy_nanoseconds(bytes),
+            Place::Elsewhere(session) => session.copy_nanoseconds(bytes),
         }
     }
-}
-
-/// The time of each launch, and the contents of each snapshot.
-type Launched = (Vec<Option<u64>>, Vec<Vec<u8>>);
-
-/// Runs the launches that have work-items, with the snapshots between them, waits, and reads their times.
-fn launch_all(
-    queue: &cl::Queue,
-    plan: &LaunchPlan,
-    kernels: &[cl::Kernel],
-    memories: &[Held<'_>],
-    wanted: &[Snapshot],
-) -> Result<Launched, DeviceError> {
-    let mut events = Vec::new();
-    let mut snapshots = vec![Vec::new(); wanted.len()];
-    for (number, (launch, kernel)) in plan.launches.iter().zip(kernels).enumerate() {
-        events.push(enqueue(queue, launch, kernel)?);
-        for (snapshot, contents) in wanted.iter().zip(&mut snapshots).filter(|(snapshot, _)| snapshot.after == number) {
-            let spec = &plan.buffers[snapshot.memory];
-            *contents = memory::contents(queue, spec, memories[snapshot.memory].memory()).map_err(|failure| {
-                failure.during(format!("reading `{}` after kernel `{}`", spec.name, launch.kernel))
-            })?;
-        }
-    }
-    let finished = queue.finish();
-    let mut times = Vec::new();
-    for (launch, event) in plan.launches.iter().zip(&events) {
-        let fault = |failure: Failure| failure.during(format!("kernel `{}`", launch.kernel));
-        if let Some(event) = event {
-            // The launch that failed says more than the queue that waited for it.
-            event.outcome().map_err(fault)?;
-            finished.map_err(fault)?;
-            times.push(Some(event.nanoseconds().map_err(fault)?));
-        } else {
-            times.push(None);
-        }
-    }
-    finished.map_err(|failure| failure.during("waiting for the launches"))?;
-    Ok((times, snapshots))
-}
-
-/// Starts a launch; nothing where it has no work-items.
-fn enqueue(queue: &cl::Queue, launch: &Launch, kernel: &cl::Kernel) -> Result<Option<cl::Event>, DeviceError> {
-    if launch.global.contains(&0) {
-        return Ok(None);
-    }
-    let global = host_sizes(launch.global)?;
-    let local = launch.local.map(host_sizes).transpose()?;
-    let event = queue.launch(kernel, global, local);
-    event.map(Some).map_err(|failure| failure.during(format!("kernel `{}`", launch.kernel)))
-}
-
-fn set_argument(kernel: &mut cl::Kernel, index: u32, arg: &Arg, memories: &[Held<'_>]) -> Result<(), Failure> {
-    match arg {
-        Arg::Memory(place) => kernel.set_memory(index, memories[*place].memory()),
-        Arg::Scalar(scalar) => kernel.set_value(index, &scalar.to_bytes()),
-        // OpenCL has no local memory of no bytes.
-        Arg::Local(bytes) => kernel.set_local(index, usize::try_from(*bytes).unwrap_or(usize::MAX).max(1)),
-    }
-}
-
-fn host_sizes(sizes: [u64; 3]) -> Result<[usize; 3], DeviceError> {
-    Ok([host_size(sizes[0])?, host_size(sizes[1])?, host_size(sizes[2])?])
 }

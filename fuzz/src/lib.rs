@@ -2,8 +2,8 @@
 
 use std::sync::Once;
 
-use tilewright::fuzz::session::remember_panics;
-use tilewright::fuzz::target::{self, Stopped};
+use tilewright_campaign::session::remember_panics;
+use tilewright_campaign::target::{self, Stopped};
 
 /// Gives an input to the oracle of that name.
 ///

@@ -1,5 +1,4 @@
-//! How fast programs are interpreted on one thread and on two, in elements: stored ones, and multiply-adds where elements
-//! are summed up.
+//! Throughput of the interpreter on one thread and on two, in elements stored, or in multiply-adds for reductions.
 #![allow(missing_docs, clippy::expect_used, reason = "criterion's macros make functions; a benchmark may stop")]
 
 use std::hint::black_box;
@@ -27,7 +26,7 @@ fn nest(vars: &[&Var], extents: &[i64], body: Stmt) -> Stmt {
     loops.fold(body, |body, (var, &extent)| Stmt::for_loop(var, Expr::int(extent), ForKind::Serial, body))
 }
 
-/// Arguments for all parameters, all but the last filled.
+/// Arguments for all parameters; all but the last one are filled.
 fn arguments(func: &PrimFunc) -> Arguments {
     let last = func.buffer_map.len() - 1;
     let tensor = |(seed, (_, buffer)): (usize, &(Var, Buffer))| {
@@ -80,14 +79,14 @@ fn relayout(criterion: &mut Criterion) {
     let body = Stmt::store(&target, vec![v(n), v(co), v(h), v(w), v(ci)], value.clone());
     let program = func(&[&source, &target], nest(&[n, co, h, w, ci], &[4, 16, 56, 56, 4], body));
     measure(criterion, "multiply-add NHWC to NCHW4c", 802_816, &program, &[1, 2]);
-    // 62 of 64 channels, as a split that does not divide leaves a guard.
+    // 62 of 64 channels: a split whose factor does not divide the extent leaves such a guard.
     let body = Stmt::store(&target, vec![v(n), v(co), v(h), v(w), v(ci)], value);
     let body = Stmt::guarded(channel().lt(Expr::int(62)), body);
     let program = func(&[&source, &target], nest(&[n, co, h, w, ci], &[4, 16, 56, 56, 4], body));
     measure(criterion, "the same guarded", 802_816, &program, &[1, 2]);
 }
 
-/// A definition of one stage that sums up.
+/// A definition with one stage, a sum over `reduced`.
 fn sum(params: [&Buffer; 3], axes: &[(&Var, i64)], reduced: &[(&Var, i64)], source: Expr) -> PrimFunc {
     let axis = |&(var, extent): &(&Var, i64)| Axis { var: var.clone(), extent: Expr::int(extent) };
     let body = StageBody::Reduce { op: ReduceOp::Sum, axes: reduced.iter().map(axis).collect(), source };

@@ -1,23 +1,37 @@
-//! The compact form that a function is translated to before it is run: registers, straight-line code, loops.
+//! The register code that a function is compiled to before it is run.
+//!
+//! A [`CompiledFunc`] is a tree of [`Node`]s: loops, conditionals, allocations, and straight-line [`Code`] between them.
+//! Instructions work on numbered 64-bit registers; each instruction has a [`Site`], the statement it was compiled from,
+//! so that a trap can name the place in the source.
+//!
+//! ```text
+//! for i in 8: B[i] = A[i] * 2.0        Loop { var: r1, extent: r2 (= 8), body: [
+//!                                        Code: r4 = Load access 0 (A, [r1])
+//!                                              r5 = MulF32 r4, r3 (= 2.0)
+//!                                              Store access 1 (B, [r1]) = r5 ] }
+//! ```
 
 use tilewright_ir::{Buffer, ForKind, ScalarType, Stmt, Var};
 
-use crate::plan::Plan;
+use crate::block_plan::BlockPlan;
 
-/// Number of a register.
+/// Number of a register, an index into [`CompiledFunc::registers`].
 pub(crate) type Reg = u32;
 
-/// What an instruction does. `d` is where the result goes, `a`, `b`, `c` are operands; all work on 64-bit registers, see
-/// [`crate::num`].
+/// What an instruction does.
+///
+/// `d` is the destination register, `a`, `b`, `c` are operands. [`crate::num`] says how a value of each type is stored
+/// in a 64-bit register. The first group is specialised for one type because it is common; the rest goes through the
+/// operator table of `ir`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Op {
     /// `d = a`
     Move,
-    /// Integers of 64 bits, wrapping.
+    /// Wrapping 64-bit integer addition; `Sub` and `Mul` likewise.
     Add,
     Sub,
     Mul,
-    /// The same wrapped to `int32`.
+    /// Addition modulo 2^32 with an `int32` result; `Sub32` and `Mul32` likewise.
     Add32,
     Sub32,
     Mul32,
@@ -36,7 +50,7 @@ pub(crate) enum Op {
     And,
     Or,
     Xor,
-    /// The amount is checked against the width of `ty`.
+    /// Left shift; traps unless the amount is less than the width of `ty`. `Shr` likewise.
     Shl,
     Shr,
     AddF32,
@@ -53,39 +67,44 @@ pub(crate) enum Op {
     MulF64,
     DivF64,
     IntToF32,
-    /// Operator number `aux` of the table on operands of the type `ty`.
+    /// Operator number `aux` of `BinaryOp::ALL` on operands of the type `ty`.
     Binary,
-    /// Minus, not, bitwise not (0, 1, 2 in `aux`) on an operand of the type `ty`.
+    /// Negation, logical not or bitwise not (0, 1, 2 in `aux`) on an operand of the type `ty`.
     Unary,
-    /// Function number `aux` of the table, on one or two operands of the type `ty`.
+    /// Function number `aux` of `MathFn::ALL` on one or two operands of the type `ty`.
     Call,
-    /// From `ty` to `to`.
+    /// Conversion of `a` from `ty` to `to`.
     Cast,
     /// `d = if a != 0 { b } else { c }`
     Select,
-    /// Skips `c` instructions if `a` is 0.
+    /// Skips the next `c` instructions if `a` is 0.
     JumpIfZero,
-    /// Skips `c` instructions.
+    /// Skips the next `c` instructions.
     Jump,
     /// `d` = the element at access number `a`.
     Load,
     /// The element at access number `a` = `b`.
     Store,
-    /// `d` = the element at stream number `a`. Only in code that a plan is made from.
+    /// `d` = the element at stream number `a`. Occurs only in code from which a block plan is built.
     LoadStream,
-    /// The element at stream number `a` = `b`. Only in code that a plan is made from.
+    /// The element at stream number `a` = `b`. Occurs only in code from which a block plan is built.
     StoreStream,
     /// Traps with message number `b` if `a` is 0.
     Assert,
 }
 
-/// An instruction.
+/// An instruction. Two instructions that compute the same value compare equal before `d` is assigned, which is what
+/// common subexpression elimination relies on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Instr {
     pub(crate) op: Op,
+    /// Type of the operands.
     pub(crate) ty: ScalarType,
+    /// Type of the result, for [`Op::Cast`].
     pub(crate) to: ScalarType,
+    /// Position in an operator table, for [`Op::Binary`], [`Op::Unary`] and [`Op::Call`].
     pub(crate) aux: u8,
+    /// Destination register.
     pub(crate) d: Reg,
     pub(crate) a: Reg,
     pub(crate) b: Reg,
@@ -93,54 +112,63 @@ pub(crate) struct Instr {
 }
 
 impl Instr {
+    /// An instruction on operands of the type `ty`, with no destination yet.
     pub(crate) fn new(op: Op, ty: ScalarType, operands: [Reg; 3]) -> Self {
         let [a, b, c] = operands;
         Self { op, ty, to: ty, aux: 0, d: 0, a, b, c }
     }
 }
 
-/// Straight-line code with forward jumps; one site an instruction.
+/// Straight-line code; the only jumps go forward.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Code {
+    /// The instructions, in order of execution.
     pub(crate) instrs: Vec<Instr>,
+    /// The site of each instruction, an index into [`CompiledFunc::sites`].
     pub(crate) sites: Vec<u32>,
 }
 
 impl Code {
+    /// Appends an instruction that belongs to a site.
     pub(crate) fn push(&mut self, instr: Instr, site: u32) {
         self.instrs.push(instr);
         self.sites.push(site);
     }
 
+    /// Appends all of `other`. Jumps are relative, so they stay valid.
     pub(crate) fn append(&mut self, mut other: Self) {
         self.instrs.append(&mut other.instrs);
         self.sites.append(&mut other.sites);
     }
 
+    /// Whether there are no instructions.
     pub(crate) fn is_empty(&self) -> bool {
         self.instrs.is_empty()
     }
 }
 
-/// A statement of the program that instructions belong to.
+/// The statement that an instruction was compiled from.
 #[derive(Clone, Debug)]
 pub(crate) struct Site<'a> {
     pub(crate) stmt: &'a Stmt,
+    /// Source span of the statement, or of the closest one around it that has one.
     pub(crate) span: Option<tilewright_ir::Span>,
-    /// The loops around it, outermost first.
+    /// Variables and registers of the enclosing loops, outermost first.
     pub(crate) loops: Vec<(&'a Var, Reg)>,
 }
 
-/// A load or store that checks every index.
+/// A load or store whose indices are all checked at run time.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
+    /// The buffer accessed, an index into [`CompiledFunc::buffers`].
     pub(crate) view: u32,
+    /// One register for each axis.
     pub(crate) indices: Vec<Reg>,
-    /// Which lane of the element.
+    /// The lane of the element, for a buffer of vectors.
     pub(crate) lane: usize,
 }
 
-/// One step of a program.
+/// A node of a compiled function.
 #[derive(Debug)]
 pub(crate) enum Node {
     Code(Code),
@@ -150,25 +178,26 @@ pub(crate) enum Node {
         else_body: Vec<Node>,
     },
     Loop(Box<Loop>),
-    /// Memory for the view, for the time of the body.
+    /// Memory for a view, alive while the body runs.
     Allocate {
         view: u32,
-        dims: Option<Box<Dims>>,
+        dims: Option<Box<DynamicShape>>,
         site: u32,
         body: Vec<Node>,
     },
-    /// A view whose extents are known only here.
+    /// A view of existing memory whose extents depend on loop or let-bound variables.
     Declare {
         view: u32,
-        dims: Box<Dims>,
+        dims: Box<DynamicShape>,
         site: u32,
     },
 }
 
-/// What is needed to compute the extents of a view at run time.
+/// A buffer whose extents, strides or offset depend on registers.
 #[derive(Debug)]
-pub(crate) struct Dims {
+pub(crate) struct DynamicShape {
     pub(crate) buffer: Buffer,
+    /// The variables in them and the registers that hold their values.
     pub(crate) vars: Vec<(Var, Reg)>,
 }
 
@@ -177,80 +206,94 @@ pub(crate) struct Dims {
 pub(crate) struct Loop {
     pub(crate) var: Reg,
     pub(crate) ty: ScalarType,
+    /// Register and type of the first value.
     pub(crate) min: (Reg, ScalarType),
+    /// Register and type of the number of iterations.
     pub(crate) extent: (Reg, ScalarType),
+    /// How the source program runs the loop.
     pub(crate) kind: ForKind,
     pub(crate) site: u32,
-    /// Run once, before the first iteration: what does not change in the loop.
+    /// Loop-invariant code, run once before the first iteration.
     pub(crate) pre: Code,
     pub(crate) body: Vec<Node>,
-    pub(crate) fast: Option<Fast>,
-    /// Its iterations may run at once.
+    /// The same nest compiled to run a block of iterations at a time, if that is possible.
+    pub(crate) vectorized: Option<VectorizedNest>,
+    /// Whether the iterations may run concurrently.
     pub(crate) independent: bool,
-    /// A loop in it is independent too.
+    /// Whether some loop inside is independent too.
     pub(crate) inner_independent: bool,
-    /// About how many instructions an iteration takes.
+    /// Estimated number of instructions of one iteration.
     pub(crate) weight: u64,
-    /// Most loop iterations that one iteration starts, if that is known.
+    /// Greatest number of inner loop iterations that one iteration starts, if known.
     pub(crate) inner_iterations: Option<u64>,
-    /// The extent, if that is known.
+    /// The extent, if it is a constant.
     pub(crate) const_extent: Option<u64>,
 }
 
-/// An innermost nest of loops, run many iterations at a time. The loop it belongs to is the outermost of the nest.
+/// An innermost nest of loops, compiled to run many iterations at a time. The [`Loop`] that owns it is the outermost
+/// loop of the nest.
 #[derive(Debug)]
-pub(crate) struct Fast {
+pub(crate) struct VectorizedNest {
+    /// Loop-invariant code.
     pub(crate) pre: Code,
     /// Computes the indices of the streams for the first iteration.
     pub(crate) probe: Code,
+    /// The affine accesses of the nest, which the plan refers to by number.
     pub(crate) streams: Vec<Stream>,
-    /// The other loops of the nest, outermost first.
+    /// The inner loops of the nest, outermost first.
     pub(crate) inner: Vec<NestLoop>,
-    pub(crate) plan: Plan,
+    /// The body.
+    pub(crate) plan: BlockPlan,
 }
 
-/// A loop of a nest, whose range is known.
+/// An inner loop of a nest, whose range is a constant.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NestLoop {
     pub(crate) var: Reg,
-    /// The first value of the variable, as a register.
+    /// The first value of the variable, encoded as a register.
     pub(crate) min: u64,
     pub(crate) extent: u64,
 }
 
-/// An access whose indices all move by constants with the loops of a nest.
+/// An access whose indices are affine in the loop variables of a nest: each loop adds a constant to each index.
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(crate) view: u32,
+    /// One entry for each axis.
     pub(crate) dims: Vec<StreamDim>,
     pub(crate) lane: usize,
 }
 
-/// One index of a stream.
+/// The index of a stream along one axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StreamDim {
-    /// Its value in the first iteration.
+    /// Holds the index of the first iteration.
     pub(crate) reg: Reg,
-    /// Added to it, for the lanes of a ramp.
+    /// Constant added to it: the distance to the first lane of a ramp.
     pub(crate) plus: i64,
-    /// What it moves by with each loop of the nest, outermost first.
+    /// Change of the index with one iteration of each loop of the nest, outermost first.
     pub(crate) steps: Vec<i64>,
-    /// Greatest value of its type.
+    /// Greatest value of the index type; an index beyond it would wrap.
     pub(crate) max: i128,
 }
 
-/// A translated function.
+/// A function compiled for given values of its symbols and scalar parameters.
 #[derive(Debug)]
-pub(crate) struct Program<'a> {
-    /// Values of the registers at the start.
+pub(crate) struct CompiledFunc<'a> {
+    /// Initial values of the registers: constants, and 0 for the others.
     pub(crate) registers: Vec<u64>,
+    /// The body of the function.
     pub(crate) nodes: Vec<Node>,
+    /// The loads and stores that check every index.
     pub(crate) accesses: Vec<Access>,
+    /// The statements that instructions belong to.
     pub(crate) sites: Vec<Site<'a>>,
+    /// Messages of assertions.
     pub(crate) messages: Vec<&'a str>,
+    /// The buffers, one view each.
     pub(crate) buffers: Vec<Buffer>,
-    /// Slots of memory: the bytes of a cell, one entry a slot.
+    /// Bytes of a cell of each memory slot.
     pub(crate) widths: Vec<u64>,
-    /// Slot of each buffer.
+    /// Memory slot of each buffer.
     pub(crate) slot_of: Vec<usize>,
 }

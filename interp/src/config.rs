@@ -1,4 +1,4 @@
-//! How a program is run and what comes back.
+//! The parameters and the results of a run.
 
 use std::fmt;
 
@@ -9,41 +9,41 @@ use crate::tensor::Tensor;
 /// How a program is run.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Number of threads; 0 means one a core. The result does not depend on it.
+    /// Number of threads; 0 means one per core. The result does not depend on it.
     pub threads: usize,
-    /// Most loop iterations that may be started, counted over all loops; none means any number.
+    /// Greatest number of loop iterations to start, summed over all loops; `None` for no limit.
     pub fuel: Option<u64>,
-    /// Most bytes that the arguments and the allocations alive at once in one iteration may take.
+    /// Greatest number of bytes of the arguments together with the allocations that are alive at the same time.
     pub max_bytes: u64,
-    /// What is watched, besides bounds, which always are.
+    /// The checks to make. Bounds are always checked.
     pub observers: Observers,
     /// The order in which the iterations of loops that are not serial run.
     pub order: Order,
 }
 
-/// What is watched while a program runs.
+/// Optional checks while a program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Observers {
-    /// Reading what was never written is a trap. If it is off, such elements are 0.
+    /// Trap on a read of an element that was never written. If false, such elements read as 0.
     pub defined: bool,
-    /// Two iterations of a loop that is not serial which touch the same element, one of them writing, are a trap.
-    /// The run takes one thread then, and memory for every element.
+    /// Trap if two concurrent iterations of a parallel, vectorized or thread-bound loop access the same element and at
+    /// least one of them writes it. The run then uses one thread and extra memory for every element.
     pub race: bool,
 }
 
-/// The order in which the iterations of a loop that is not serial run.
+/// The order in which the iterations of a parallel, vectorized or thread-bound loop run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// As if it were serial, or on several threads at once, which gives the same.
+    /// In program order, or on several threads with the same result.
     Program,
-    /// The last first, on one thread. The trap reported is the first one met in this order.
+    /// Last iteration first, on one thread. The reported trap is the first one in this order.
     Reversed,
-    /// Shuffled by a seed, on one thread. The trap reported is the first one met in this order.
+    /// A permutation chosen by the seed, on one thread. The reported trap is the first one in this order.
     Shuffled(u64),
 }
 
 impl Default for Config {
-    /// All cores, no fuel limit, 8 GiB, definedness watched, races not.
+    /// All cores, no fuel limit, at most 8 GiB; definedness is checked, races are not.
     fn default() -> Self {
         Self {
             threads: 0,
@@ -58,28 +58,28 @@ impl Default for Config {
 /// What is passed to a function.
 #[derive(Clone, Debug, Default)]
 pub struct Arguments {
-    /// One a parameter, in order. Outputs are passed too; they may be undefined.
+    /// One argument for each parameter, in order. Outputs are passed too; their elements may be undefined.
     pub params: Vec<Argument>,
-    /// Symbolic extents that no argument's shape binds, such as strides.
+    /// Values of symbolic variables that no argument's shape determines, such as strides.
     pub symbols: Vec<(Var, i128)>,
 }
 
 /// What is passed for one parameter.
 #[derive(Clone, Debug)]
 pub enum Argument {
-    /// For a buffer, in its shape and packed, whatever strides the buffer has.
+    /// The value of a buffer parameter, in its logical shape and packed, whatever strides the buffer has.
     Tensor(Tensor),
-    /// For a scalar.
+    /// The value of a scalar parameter.
     Scalar(Scalar),
 }
 
 impl Arguments {
-    /// Tensors for all parameters.
+    /// Arguments for a function whose parameters are all buffers.
     pub fn tensors(tensors: impl IntoIterator<Item = Tensor>) -> Self {
         Self { params: tensors.into_iter().map(Argument::Tensor).collect(), symbols: Vec::new() }
     }
 
-    /// The tensor of a parameter; none if it is a scalar or there is none.
+    /// The tensor passed for a parameter; `None` if the argument is a scalar or missing.
     pub fn tensor(&self, param: usize) -> Option<&Tensor> {
         match self.params.get(param) {
             Some(Argument::Tensor(tensor)) => Some(tensor),
@@ -88,44 +88,50 @@ impl Arguments {
     }
 }
 
-/// What a run did.
+/// Statistics of a completed run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// Loop iterations started, over all loops. It does not depend on the number of threads.
+    /// Loop iterations started, summed over all loops. It does not depend on the number of threads.
     pub iterations: u64,
-    /// How often a loop was spread over several threads.
+    /// How often a loop was distributed over several threads.
     pub parallel_loops: u64,
-    /// Threads at work.
+    /// Number of threads used.
     pub threads: usize,
 }
 
-/// Why a run gave no result. The arguments are then as they were.
+/// Why a run gave no result. The arguments are then unchanged.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum RunError {
-    /// The arguments do not fit the function, or the function asks for what this machine refuses.
+    /// The arguments do not fit the function, or the function exceeds a limit of the interpreter or of this machine.
     #[error(transparent)]
     Input(#[from] Diagnostic),
-    /// The program did what has no meaning.
+    /// The program executed an operation that has no defined meaning.
     #[error(transparent)]
     Trap(#[from] Box<Trap>),
 }
 
-/// What a program did that has no meaning. Of several it is the first in program order, for any number of threads.
+/// An operation without a defined meaning that a program executed.
+///
+/// If a program contains several, the first one in program order is reported, for any number of threads. As text:
+///
+/// ```text
+/// B[2, 7] is out of bounds on axis 1: the shape is (5, 7) in `B[i, i + j] = 1.0`, at i = 2, j = 5
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trap {
-    /// What it is.
+    /// The kind of fault.
     pub kind: TrapKind,
-    /// What happened, with the values at hand; one sentence without a full stop.
+    /// What happened, with the values involved; one sentence without a full stop.
     pub message: String,
-    /// Where the statement was written.
-    pub place: Option<Span>,
-    /// The values of the loop variables around it, outermost first.
+    /// Where the statement stands in the source text, if it was read from one.
+    pub span: Option<Span>,
+    /// Names and values of the enclosing loop variables, outermost first.
     pub loops: Vec<(String, i128)>,
-    /// The statement.
+    /// The first line of the statement, as text.
     pub statement: String,
 }
 
-/// What a trap is about.
+/// The kinds of [`Trap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TrapKind {
     /// An index outside the shape, or an address outside the allocation.
@@ -136,13 +142,13 @@ pub enum TrapKind {
     Race,
     /// An integer division or remainder by zero.
     DivisionByZero,
-    /// A shift by an amount out of range.
+    /// A shift by a negative amount or by at least the width of the type.
     ShiftRange,
-    /// A loop variable leaves its type.
+    /// A loop variable takes a value outside its type.
     LoopRange,
-    /// An assertion that is false.
+    /// A false assertion.
     Assertion,
-    /// Too many iterations.
+    /// More loop iterations than [`Config::fuel`] allows.
     FuelExhausted,
     /// An allocation or a view whose size is negative or too large.
     Size,

@@ -1,13 +1,20 @@
-//! Cells that move by constants with the loops of a nest.
+//! The cells that an access with affine indices visits in the iterations of a loop nest.
+
+use tilewright_ir::gcd;
 
 use crate::compile::MAX_NEST;
 
-/// A first cell and how the next ones lie, for the iterations of a nest in program order.
+/// The sequence of cells of a stream: the first cell, and for each loop of the nest the distance to the next one.
+///
+/// For `for y in 3: for x in 5: B[y, x]` in a buffer of 8 columns the loops are `(5, 1)` and `(3, 8)`. In a buffer of
+/// 5 columns the two loops are merged into `(15, 1)`, so that a whole block is one contiguous run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor {
+    /// The memory slot of the cells.
     pub(crate) slot: usize,
     first: i64,
-    /// Iterations and distance between neighbours, innermost first; loops that continue the inner one are one with it.
+    /// Extent and distance between neighbouring iterations of each loop, innermost first. A loop whose distance
+    /// continues the next inner one is merged with it.
     dims: [(u64, i64); MAX_NEST],
     rank: usize,
     /// Least and greatest cell.
@@ -15,7 +22,8 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// A cursor over loops given from the outermost to the innermost; none if its cells leave 63 bits.
+    /// A cursor over loops given as extent and distance in cells, outermost first. Returns `None` if a cell does not fit
+    /// 63 bits or more than [`MAX_NEST`] loops remain after merging.
     pub(crate) fn new(slot: usize, first: i64, loops: impl DoubleEndedIterator<Item = (u64, i64)>) -> Option<Self> {
         let mut cursor = Self { slot, first, dims: [(1, 0); MAX_NEST], rank: 1, span: (first, first) };
         for (extent, step) in loops.rev() {
@@ -38,11 +46,14 @@ impl Cursor {
         Some(cursor)
     }
 
-    /// Calls `each` with the parts of the iterations `start .. start + len` along which the cell moves evenly: position
-    /// of the part in them, first cell, distance, number. Gives the position of the part for which `each` gave false.
+    /// Splits the iterations `start .. start + len` into runs of evenly spaced cells and calls `each` for every run with
+    /// its position relative to `start`, its first cell, the distance between its cells and its length.
+    ///
+    /// # Errors
+    /// Stops at the first run for which `each` returns false, and returns the position of that run.
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "the closure is the body of a hot loop")]
-    pub(crate) fn runs(
+    pub(crate) fn for_each_run(
         &self,
         start: u64,
         len: usize,
@@ -68,7 +79,7 @@ impl Cursor {
             if done == len {
                 break;
             }
-            // The part ended because the innermost loop did.
+            // The run ended because the innermost loop did: carry into the outer loops, like an odometer.
             cell -= at[0].cast_signed() * step;
             at[0] = 0;
             for (at, &(extent, step)) in at.iter_mut().zip(&self.dims[..self.rank]).skip(1) {
@@ -84,8 +95,9 @@ impl Cursor {
         Ok(())
     }
 
-    /// Whether no two iterations have the same cell.
-    pub(crate) fn never_meets_itself(&self) -> bool {
+    /// Whether no two iterations have the same cell: sorted by distance, each loop steps over everything that the
+    /// smaller ones reach. May return false for an injective cursor.
+    pub(crate) fn is_injective(&self) -> bool {
         let mut dims = self.dims;
         let dims = &mut dims[..self.rank];
         dims.sort_unstable_by_key(|&(_, step)| step.unsigned_abs());
@@ -97,22 +109,17 @@ impl Cursor {
         })
     }
 
-    /// Whether no cell is the other's too, in whatever iterations.
-    pub(crate) fn never_meets(&self, other: &Self) -> bool {
+    /// Whether the two cursors have no cell in common, in any iterations. True if they are in different memory, if their
+    /// ranges do not overlap, or if the first cells differ modulo the gcd of all distances. May return false for
+    /// disjoint cursors.
+    pub(crate) fn is_disjoint_from(&self, other: &Self) -> bool {
         if self.slot != other.slot || self.span.1 < other.span.0 || other.span.1 < self.span.0 {
             return true;
         }
         let steps = self.dims[..self.rank].iter().chain(&other.dims[..other.rank]);
-        let divisor = steps.fold(0, |divisor, &(_, step)| gcd(divisor, step.unsigned_abs()));
-        divisor != 0 && !self.first.abs_diff(other.first).is_multiple_of(divisor)
+        let divisor = steps.fold(0, |divisor, &(_, step)| gcd(divisor, step.unsigned_abs().into()));
+        divisor != 0 && !u128::from(self.first.abs_diff(other.first)).is_multiple_of(divisor)
     }
-}
-
-fn gcd(mut a: u64, mut b: u64) -> u64 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 #[cfg(test)]
@@ -121,7 +128,7 @@ mod tests {
 
     fn cells(cursor: &Cursor, start: u64, len: usize) -> Vec<i64> {
         let mut cells = Vec::new();
-        let complete = cursor.runs(start, len, |position, cell, step, count| {
+        let complete = cursor.for_each_run(start, len, |position, cell, step, count| {
             assert_eq!(position, cells.len());
             cells.extend((0..count).map(|at| cell + i64::try_from(at).unwrap() * step));
             true
@@ -131,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cells_are_those_of_the_loops_from_any_iteration_on() {
+    fn runs_visit_the_cells_of_the_loops_from_any_iteration_on() {
         let mut compared = 0;
         for steps in [[35, 7, 1], [1, 3, 40], [0, 1, 0], [-5, 0, 0], [2, -9, 3], [0, 0, 0], [4, 4, -4]] {
             let extents = [3u64, 5, 7];
@@ -151,18 +158,18 @@ mod tests {
             distinct.sort_unstable();
             assert_eq!(cursor.span, (distinct[0], distinct[all.len() - 1]));
             distinct.dedup();
-            assert!(!cursor.never_meets_itself() || distinct.len() == all.len(), "{steps:?}");
+            assert!(!cursor.is_injective() || distinct.len() == all.len(), "{steps:?}");
         }
         assert_eq!(compared, 7 * 105 * 4);
     }
 
     #[test]
-    fn cursors_that_meet_are_known_to() {
+    fn cursors_with_a_common_cell_are_not_called_disjoint() {
         let cursor = |first, extent, step| Cursor::new(0, first, [(extent, step)].into_iter()).unwrap();
-        assert!(cursor(0, 9, 4).never_meets(&cursor(1, 9, 4)), "other lanes of vectors");
-        assert!(cursor(0, 9, 1).never_meets(&cursor(9, 9, 1)), "one after the other");
-        assert!(!cursor(0, 9, 1).never_meets(&cursor(8, 9, 1)));
-        assert!(!cursor(0, 9, 2).never_meets(&cursor(4, 9, 3)));
-        assert!(cursor(0, 9, 2).never_meets_itself() && !cursor(0, 9, 0).never_meets_itself());
+        assert!(cursor(0, 9, 4).is_disjoint_from(&cursor(1, 9, 4)), "other lanes of vectors");
+        assert!(cursor(0, 9, 1).is_disjoint_from(&cursor(9, 9, 1)), "one after the other");
+        assert!(!cursor(0, 9, 1).is_disjoint_from(&cursor(8, 9, 1)));
+        assert!(!cursor(0, 9, 2).is_disjoint_from(&cursor(4, 9, 3)));
+        assert!(cursor(0, 9, 2).is_injective() && !cursor(0, 9, 0).is_injective());
     }
 }

@@ -1,4 +1,10 @@
-//! Running a definition: each stage becomes a plain loop nest in the order of its axes.
+//! Tensor definitions as programs: each stage becomes a loop nest in the order of its axes.
+//!
+//! ```text
+//! C[i, j] = sum over k of A[i, k] * B[k, j]      for i in parallel n, for j in parallel m:
+//!                                                  C[i, j] = 0
+//!                                                  for k in r: C[i, j] = C[i, j] + A[i, k] * B[k, j]
+//! ```
 
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{
@@ -9,11 +15,13 @@ use tilewright_ir::{
 use crate::config::{Arguments, Config, Report, RunError};
 use crate::run::run;
 
-/// Runs a definition on arguments for its parameters, inputs and outputs: stage by stage, each element's reduction
-/// in row-major order of the reduced axes, starting from the identity.
+/// Runs a definition on one argument for each parameter, inputs and outputs alike.
+///
+/// Stages run in order. An element that is a reduction starts from the identity of its operator and combines the values
+/// in row-major order of the reduced axes.
 ///
 /// # Errors
-/// As [`run`]; a definition that is not well formed is an input error.
+/// Those of [`run`]; a definition that is not well formed gives [`RunError::Input`].
 pub fn run_definition(definition: &Definition, args: &mut Arguments, config: &Config) -> Result<Report, RunError> {
     let func = as_function(definition);
     let validated = validate(&func).map_err(|found| {
@@ -22,12 +30,13 @@ pub fn run_definition(definition: &Definition, args: &mut Arguments, config: &Co
     run(validated, args, config)
 }
 
-/// The function that a definition means.
+/// The function that defines what a definition computes. Stages that are not parameters become allocations around the
+/// whole body.
 pub fn as_function(definition: &Definition) -> PrimFunc {
     let params: Vec<_> =
         definition.params.iter().map(|buffer| Var::new(buffer.name.clone(), DataType::HANDLE)).collect();
     let buffer_map = params.iter().cloned().zip(definition.params.iter().cloned()).collect();
-    let mut body = Stmt::seq(definition.stages.iter().map(stage).collect());
+    let mut body = Stmt::seq(definition.stages.iter().map(stage_nest).collect());
     for stage in definition.stages.iter().rev() {
         if !definition.params.contains(&stage.buffer) {
             body = Stmt::new(StmtKind::Allocate { buffer: stage.buffer.clone(), body: Box::new(body) });
@@ -36,34 +45,36 @@ pub fn as_function(definition: &Definition) -> PrimFunc {
     PrimFunc { name: definition.name.clone(), params, buffer_map, attrs: FuncAttrs::default(), body }
 }
 
-/// Axes may be shared between stages; the loops of each stage get variables of their own.
-fn renamed(axes: &[Axis]) -> Vec<Var> {
+/// A fresh variable for each axis. Two stages may share axes, but a variable may be bound by one loop only.
+fn fresh_vars(axes: &[Axis]) -> Vec<Var> {
     axes.iter().map(|axis| Var::new(axis.var.name(), axis.var.dtype())).collect()
 }
 
-fn nest(axes: &[Axis], vars: &[Var], kind: ForKind, body: Stmt) -> Stmt {
+/// Loops over `axes` around `body`, the first axis outermost.
+fn loop_nest(axes: &[Axis], vars: &[Var], kind: ForKind, body: Stmt) -> Stmt {
     let loops = axes.iter().zip(vars).rev();
     loops.fold(body, |body, (axis, var)| Stmt::for_loop(var, axis.extent.clone(), kind, body))
 }
 
-fn stage(stage: &Stage) -> Stmt {
-    let vars = renamed(&stage.axes);
+/// The loop nest that computes a stage.
+fn stage_nest(stage: &Stage) -> Stmt {
+    let vars = fresh_vars(&stage.axes);
     let at: Vec<_> = vars.iter().map(Expr::from).collect();
     let mut fresh = Substitution::new(stage.axes.iter().map(|axis| &axis.var), at.clone());
     let buffer = &stage.buffer;
     let body = match &stage.body {
         StageBody::Elementwise(value) => Stmt::store(buffer, at, fresh.apply(value)),
         StageBody::Reduce { op, axes, source } => {
-            let reduced = renamed(axes);
+            let reduced = fresh_vars(axes);
             for (axis, var) in axes.iter().zip(&reduced) {
                 fresh.insert(&axis.var, Expr::from(var));
             }
             let start = Stmt::store(buffer, at.clone(), op.identity_expr(buffer.dtype.scalar));
             let value = Expr::binary(op.combine(), Expr::load(buffer, at.clone()), fresh.apply(source));
             let update = Stmt::store(buffer, at, value);
-            Stmt::seq(vec![start, nest(axes, &reduced, ForKind::Serial, update)])
+            Stmt::seq(vec![start, loop_nest(axes, &reduced, ForKind::Serial, update)])
         }
     };
-    // An element depends on earlier stages only.
-    nest(&stage.axes, &vars, ForKind::Parallel, body)
+    // An element depends on earlier stages only, so the elements of a stage may be computed concurrently.
+    loop_nest(&stage.axes, &vars, ForKind::Parallel, body)
 }

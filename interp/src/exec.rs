@@ -1,44 +1,60 @@
-//! The machine: runs a translated function on one or more threads.
+//! The machine: executes a compiled function, one iteration at a time.
+//!
+//! [`Machine::run_loop`] hands a loop to the threads (`spread`) or to the block engine (`block_run`) where that gives
+//! the same result faster. All checks are made here: bounds, definedness, races, fuel and memory.
 
 use std::sync::Arc;
 
-use tilewright_ir::{Bindings, Buffer, ForKind, Scalar, ScalarType, StmtKind};
+use tilewright_ir::{Bindings, Buffer, Scalar, ScalarType, StmtKind, gcd};
 
-use crate::code::{Access, Code, Dims, Loop, Node, Op, Program};
+use crate::block_run::BlockScratch;
+use crate::code::{Access, Code, CompiledFunc, DynamicShape, Loop, Node, Op};
 use crate::config::{Config, Order, Trap, TrapKind};
-use crate::memory::{BadView, Geometry, Memory, View};
+use crate::memory::{BadView, Definedness, Geometry, Memory, View};
 use crate::num::{decode, from_memory, to_memory};
 use crate::ops::compute;
 use crate::race::Race;
-use crate::vector::Lanes;
 
-/// What all threads share.
+/// The state that all threads share.
 pub(crate) struct Machine<'p> {
-    pub(crate) program: &'p Program<'p>,
+    pub(crate) program: &'p CompiledFunc<'p>,
     pub(crate) config: &'p Config,
+    /// Number of threads in the pool.
     pub(crate) threads: usize,
 }
 
-/// What a thread has for itself.
+/// The state of one thread.
 #[derive(Clone)]
 pub(crate) struct Frame {
+    /// The registers of the compiled function.
     pub(crate) registers: Vec<u64>,
+    /// The allocation in each memory slot, if one is alive.
     pub(crate) memories: Vec<Option<Arc<Memory>>>,
+    /// The view of each buffer, once its extents are known.
     pub(crate) views: Vec<Option<Arc<View>>>,
-    /// Bytes allocated around here.
+    /// Bytes of the arguments and of the allocations that are alive.
     pub(crate) live: u64,
-    /// Iterations that may still be started.
+    /// Iterations that may still be started; `u64::MAX` for no limit.
     pub(crate) fuel: u64,
+    /// Iterations started so far.
     pub(crate) iterations: u64,
+    /// Loops distributed over threads so far.
     pub(crate) parallel_loops: u64,
+    /// Whether this is a worker of a distributed loop.
     pub(crate) worker: bool,
-    pub(crate) lanes: Lanes,
+    /// Buffers of the block engine.
+    pub(crate) scratch: BlockScratch,
+    /// The race check, if it is on.
     pub(crate) race: Option<Box<Race>>,
 }
 
+/// The result of executing a part of a function.
 pub(crate) type Outcome = Result<(), Box<Trap>>;
 
-/// The extents, strides and offset of a buffer, where all its variables have values.
+/// The view of a buffer with all variables in its shape, strides and offset bound.
+///
+/// # Errors
+/// An expression has no value, or [`View::new`] fails.
 pub(crate) fn view_of(buffer: &Buffer, slot: usize, width: u64, bindings: &Bindings) -> Result<View, BadView> {
     let value = |expr: &tilewright_ir::Expr| expr.eval_index(bindings).map_err(|error| BadView(error.to_string()));
     let extents = buffer.shape.iter().map(value).collect::<Result<Vec<_>, _>>()?;
@@ -49,21 +65,16 @@ pub(crate) fn view_of(buffer: &Buffer, slot: usize, width: u64, bindings: &Bindi
     View::new(slot, width, &Geometry { extents: &extents, strides: strides.as_deref(), offset, lanes, scalar })
 }
 
-/// `position` in a shuffle of `0..extent`, one to one.
-fn ordered(order: Order, position: u64, extent: u64) -> u64 {
+/// The iteration that runs at `position` when the iterations `0..extent` run in the given order.
+fn permuted_position(order: Order, position: u64, extent: u64) -> u64 {
     match order {
         Order::Program => position,
         Order::Reversed => extent - 1 - position,
         Order::Shuffled(seed) => {
             let wide = |value: u64| u128::from(value);
-            let gcd = |mut a: u64, mut b: u64| {
-                while b != 0 {
-                    (a, b) = (b, a % b);
-                }
-                a
-            };
+            // An affine map modulo the extent is a permutation if its factor is coprime to the extent.
             let mut factor = (seed | 1) % extent;
-            while gcd(factor.max(1), extent) != 1 || factor == 0 {
+            while gcd(wide(factor.max(1)), wide(extent)) != 1 || factor == 0 {
                 factor = (factor + 1) % extent.max(2);
             }
             let at = (wide(position) * wide(factor) + wide(seed >> 7)) % wide(extent);
@@ -73,13 +84,14 @@ fn ordered(order: Order, position: u64, extent: u64) -> u64 {
 }
 
 impl Machine<'_> {
-    pub(crate) fn nodes(&self, nodes: &[Node], frame: &mut Frame) -> Outcome {
+    /// Executes nodes in order.
+    pub(crate) fn run_nodes(&self, nodes: &[Node], frame: &mut Frame) -> Outcome {
         for node in nodes {
             match node {
-                Node::Code(code) => self.code(code, frame)?,
+                Node::Code(code) => self.run_code(code, frame)?,
                 Node::If { cond, then_body, else_body } => {
                     let chosen = if frame.registers[*cond as usize] != 0 { then_body } else { else_body };
-                    self.nodes(chosen, frame)?;
+                    self.run_nodes(chosen, frame)?;
                 }
                 Node::Loop(inner) => self.run_loop(inner, frame)?,
                 Node::Allocate { view, dims, site, body } => {
@@ -91,7 +103,8 @@ impl Machine<'_> {
         Ok(())
     }
 
-    fn declare(&self, view: u32, dims: &Dims, site: u32, frame: &mut Frame) -> Outcome {
+    /// Computes a view from the current values of its variables.
+    fn declare(&self, view: u32, dims: &DynamicShape, site: u32, frame: &mut Frame) -> Outcome {
         let mut bindings = Bindings::new();
         for (var, reg) in &dims.vars {
             let value = decode(var.dtype().scalar, frame.registers[*reg as usize]);
@@ -100,13 +113,15 @@ impl Machine<'_> {
         let slot = self.program.slot_of[view as usize];
         let made = view_of(&dims.buffer, slot, self.program.widths[slot], &bindings);
         let made = made.map_err(|BadView(why)| {
-            self.trap(TrapKind::Size, format!("buffer `{}` is no view: {why}", dims.buffer), site, frame)
+            self.trap(TrapKind::Size, format!("buffer `{}` has no valid layout: {why}", dims.buffer), site, frame)
         })?;
         frame.views[view as usize] = Some(Arc::new(made));
         Ok(())
     }
 
-    fn allocate(&self, view: u32, dims: Option<&Dims>, site: u32, body: &[Node], frame: &mut Frame) -> Outcome {
+    /// Allocates memory for a view and runs the body of the allocation. The slot gets its previous memory back
+    /// afterwards, since an allocation may shadow another one of the same data variable.
+    fn allocate(&self, view: u32, dims: Option<&DynamicShape>, site: u32, body: &[Node], frame: &mut Frame) -> Outcome {
         if let Some(dims) = dims {
             self.declare(view, dims, site, frame)?;
         }
@@ -115,35 +130,40 @@ impl Machine<'_> {
         let Some(made) = frame.views[view as usize].clone() else {
             return Err(size("has no extents here".to_owned()));
         };
-        let cells = made.needed(buffer.dtype.lanes).ok_or_else(|| size("starts before its memory".to_owned()))?;
+        let cells = made.cells_needed(buffer.dtype.lanes).ok_or_else(|| size("starts before its memory".to_owned()))?;
         let bytes = cells.saturating_mul(made.width);
         let total = frame.live.saturating_add(bytes);
         if total > self.config.max_bytes {
             let limit = self.config.max_bytes;
-            return Err(size(format!("takes {bytes} bytes, {total} in all, where {limit} are allowed")));
+            return Err(size(format!("takes {bytes} bytes, {total} in all, but only {limit} are allowed")));
         }
-        let id = frame.race.as_mut().map_or(0, |race| race.memory());
+        let id = frame.race.as_mut().map_or(0, |race| race.new_memory_id());
         let count = usize::try_from(cells).unwrap_or(usize::MAX);
-        let memory = Memory::new(made.width, count, [self.config.observers.defined; 2], id);
+        let definedness = if self.config.observers.defined { Definedness::Checked } else { Definedness::Untracked };
+        let memory = Memory::new(made.width, count, definedness, id);
         let memory = memory.map_err(|_| {
             self.trap(
                 TrapKind::Size,
-                format!("buffer `{buffer}` takes {bytes} bytes, which are not there"),
+                format!("buffer `{buffer}` takes {bytes} bytes, which cannot be allocated"),
                 site,
                 frame,
             )
         })?;
         let outer = frame.memories[made.slot].replace(Arc::new(memory));
         let live = std::mem::replace(&mut frame.live, total);
-        let outcome = self.nodes(body, frame);
+        let outcome = self.run_nodes(body, frame);
         frame.live = live;
         frame.memories[made.slot] = outer;
         if let Some(race) = &mut frame.race {
-            race.forget(id);
+            race.forget_memory(id);
         }
         outcome
     }
 
+    /// Runs a loop, by the fastest engine that applies.
+    ///
+    /// Fuel is taken for all iterations of the loop in advance, so that running out of it does not depend on the engine.
+    /// A trap then comes before the first iteration.
     fn run_loop(&self, inner: &Loop, frame: &mut Frame) -> Outcome {
         let value = |(reg, ty): (u32, ScalarType), frame: &Frame| {
             decode(ty, frame.registers[reg as usize]).as_int().unwrap_or_default()
@@ -162,33 +182,34 @@ impl Machine<'_> {
             let message = format!("the loop would start {extent} iterations, more than are left of {fuel}");
             return Err(self.trap(TrapKind::FuelExhausted, message, inner.site, frame));
         }
-        if self.spreads(inner, extent, frame) {
-            return self.parallel(inner, min, extent, frame);
+        if self.should_spread(inner, extent, frame) {
+            return self.run_parallel(inner, min, extent, frame);
         }
         if frame.fuel != u64::MAX {
             frame.fuel -= extent;
         }
         frame.iterations = frame.iterations.saturating_add(extent);
-        if let Some(outcome) = self.vectorised(inner, min, extent, frame) {
+        if let Some(outcome) = self.run_vectorized(inner, min, extent, frame) {
             return outcome;
         }
-        self.code(&inner.pre, frame)?;
-        self.sequential(inner, min, extent, frame)
+        self.run_code(&inner.pre, frame)?;
+        self.run_sequential(inner, min, extent, frame)
     }
 
-    fn sequential(&self, inner: &Loop, min: u64, extent: u64, frame: &mut Frame) -> Outcome {
-        let serial = matches!(inner.kind, ForKind::Serial | ForKind::Unrolled);
+    /// Runs the iterations of a loop one after the other, in the configured order unless the loop is serial.
+    fn run_sequential(&self, inner: &Loop, min: u64, extent: u64, frame: &mut Frame) -> Outcome {
+        let serial = !inner.kind.is_concurrent();
         let order = if serial { Order::Program } else { self.config.order };
         let outer = frame.race.as_ref().map(|race| race.current);
-        let entry = frame.race.as_mut().map_or(0, |race| race.enter(inner.kind));
+        let entry = frame.race.as_mut().map_or(0, |race| race.enter_loop(inner.kind));
         for position in 0..extent {
-            let at = min.wrapping_add(ordered(order, position, extent));
+            let at = min.wrapping_add(permuted_position(order, position, extent));
             frame.registers[inner.var as usize] = at;
             if let (false, Some(race), Some(outer)) = (serial, &mut frame.race, outer) {
                 let value = decode(inner.ty, at).as_int().unwrap_or_default();
-                race.iteration(outer, entry, inner.kind, inner.site, value);
+                race.begin_iteration(outer, entry, inner.kind, inner.site, value);
             }
-            self.nodes(&inner.body, frame)?;
+            self.run_nodes(&inner.body, frame)?;
         }
         if let (Some(race), Some(outer)) = (&mut frame.race, outer) {
             race.current = outer;
@@ -196,8 +217,9 @@ impl Machine<'_> {
         Ok(())
     }
 
+    /// Executes straight-line code.
     #[inline]
-    pub(crate) fn code(&self, code: &Code, frame: &mut Frame) -> Outcome {
+    pub(crate) fn run_code(&self, code: &Code, frame: &mut Frame) -> Outcome {
         let mut at = 0;
         while let Some(instr) = code.instrs.get(at) {
             at += 1;
@@ -223,46 +245,91 @@ impl Machine<'_> {
                         return Err(self.trap(TrapKind::Assertion, message, code.sites[at - 1], frame));
                     }
                 }
-                _ => match compute(instr, &frame.registers) {
+                Op::Move
+                | Op::Add
+                | Op::Sub
+                | Op::Mul
+                | Op::Add32
+                | Op::Sub32
+                | Op::Mul32
+                | Op::Wrap
+                | Op::FloorDiv
+                | Op::FloorMod
+                | Op::TruncDiv
+                | Op::TruncMod
+                | Op::Min
+                | Op::Max
+                | Op::Eq
+                | Op::Ne
+                | Op::Lt
+                | Op::Le
+                | Op::And
+                | Op::Or
+                | Op::Xor
+                | Op::Shl
+                | Op::Shr
+                | Op::AddF32
+                | Op::SubF32
+                | Op::MulF32
+                | Op::DivF32
+                | Op::MinF32
+                | Op::MaxF32
+                | Op::EqF32
+                | Op::LtF32
+                | Op::LeF32
+                | Op::AddF64
+                | Op::SubF64
+                | Op::MulF64
+                | Op::DivF64
+                | Op::IntToF32
+                | Op::Binary
+                | Op::Unary
+                | Op::Call
+                | Op::Cast
+                | Op::Select
+                | Op::LoadStream
+                | Op::StoreStream => match compute(instr, &frame.registers) {
                     Ok(value) => frame.registers[instr.d as usize] = value,
-                    Err(error) => return Err(self.arithmetic(error, code.sites[at - 1], frame)),
+                    Err(error) => return Err(self.arithmetic_trap(error, code.sites[at - 1], frame)),
                 },
             }
         }
         Ok(())
     }
 
+    /// Loads the bits of an element.
     fn load(&self, number: u32, site: u32, frame: &mut Frame) -> Result<u64, Box<Trap>> {
         let access = &self.program.accesses[number as usize];
-        let (cell, view) = self.address(access, site, frame)?;
+        let (cell, view) = self.cell_of(access, site, frame)?;
         let Some(memory) = &frame.memories[view.slot] else {
-            return Err(self.beyond(access, site, frame));
+            return Err(self.outside_allocation(access, site, frame));
         };
         let bits = if view.per_lane == 1 { memory.get(cell) } else { memory.get_wide(cell, view.per_lane, view.width) };
-        let bits = bits.ok_or_else(|| self.beyond(access, site, frame))?;
-        if !(cell..cell + view.per_lane).all(|cell| memory.readable(cell)) {
-            let message = format!("{} was never written", self.element(access, frame));
+        let bits = bits.ok_or_else(|| self.outside_allocation(access, site, frame))?;
+        if !(cell..cell + view.per_lane).all(|cell| memory.is_readable(cell)) {
+            let message = format!("{} was never written", self.describe_element(access, frame));
             return Err(self.trap(TrapKind::Undefined, message, site, frame));
         }
         if frame.race.is_some() {
             let (memory, cells) = (memory.id, cell..cell + view.per_lane);
-            self.watch(access, memory, cells, false, site, frame)?;
+            self.check_race(access, memory, cells, false, site, frame)?;
         }
         Ok(bits)
     }
 
+    /// Stores the bits of an element.
     fn store(&self, number: u32, bits: u64, site: u32, frame: &mut Frame) -> Outcome {
         let access = &self.program.accesses[number as usize];
-        let (cell, view) = self.address(access, site, frame)?;
+        let (cell, view) = self.cell_of(access, site, frame)?;
         let Some(memory) = &frame.memories[view.slot] else {
-            return Err(self.beyond(access, site, frame));
+            return Err(self.outside_allocation(access, site, frame));
         };
         if cell.checked_add(view.per_lane).is_none_or(|end| end > memory.len()) {
-            return Err(self.beyond(access, site, frame));
+            return Err(self.outside_allocation(access, site, frame));
         }
         let (id, cells, slot, width) = (memory.id, cell..cell + view.per_lane, view.slot, view.width);
         if frame.race.is_some() {
-            self.watch(access, id, cells.clone(), true, site, frame)?;
+            self.check_race(access, id, cells.clone(), true, site, frame)?;
         }
         let Some(memory) = &frame.memories[slot] else { return Ok(()) };
         if cells.len() == 1 {
@@ -273,25 +340,28 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// The first cell of an access, whose indices are checked.
+    /// The first cell of an access and its view. Traps if an index is out of bounds.
+    ///
+    /// Indices are compared as unsigned numbers, so a negative one is out of bounds too.
     #[inline]
-    fn address<'f>(&self, access: &Access, site: u32, frame: &'f Frame) -> Result<(usize, &'f View), Box<Trap>> {
+    fn cell_of<'f>(&self, access: &Access, site: u32, frame: &'f Frame) -> Result<(usize, &'f View), Box<Trap>> {
         let Some(view) = &frame.views[access.view as usize] else {
-            return Err(self.beyond(access, site, frame));
+            return Err(self.outside_allocation(access, site, frame));
         };
         let mut cell = view.offset.wrapping_add(i64::try_from(access.lane * view.per_lane).unwrap_or(i64::MAX));
         for (axis, &reg) in access.indices.iter().enumerate() {
             let index = frame.registers[reg as usize];
             if index >= view.extents[axis] {
-                return Err(self.outside(access, axis, view, site, frame));
+                return Err(self.index_out_of_bounds(access, axis, view, site, frame));
             }
             cell = cell.wrapping_add(index.cast_signed().wrapping_mul(view.strides[axis]));
         }
-        let cell = usize::try_from(cell).map_err(|_| self.beyond(access, site, frame))?;
+        let cell = usize::try_from(cell).map_err(|_| self.outside_allocation(access, site, frame))?;
         Ok((cell, view))
     }
 
-    fn watch(
+    /// Records an access to `cells` with the race check; traps if it races with an earlier access.
+    fn check_race(
         &self,
         access: &Access,
         memory: usize,
@@ -302,10 +372,18 @@ impl Machine<'_> {
     ) -> Outcome {
         let Some(race) = &mut frame.race else { return Ok(()) };
         for cell in cells {
-            if let Some(clash) = race.touch(memory, cell, write) {
+            if let Some(clash) = race.record_access(memory, cell, write) {
                 let name = |site: u32| match &self.program.sites[site as usize].stmt.kind {
                     StmtKind::For(inner) => inner.var.name().to_owned(),
-                    _ => String::new(),
+                    StmtKind::Store { .. }
+                    | StmtKind::Allocate { .. }
+                    | StmtKind::DeclBuffer { .. }
+                    | StmtKind::If { .. }
+                    | StmtKind::Let { .. }
+                    | StmtKind::Seq(_)
+                    | StmtKind::Evaluate(_)
+                    | StmtKind::Attr { .. }
+                    | StmtKind::Assert { .. } => String::new(),
                 };
                 let race = frame.race.as_ref();
                 let at = |context| race.map_or_else(String::new, |race| race.describe(context, name));
@@ -313,7 +391,7 @@ impl Machine<'_> {
                 let verb = |write: bool| if write { "writes" } else { "reads" };
                 let message = format!(
                     "race on {}: iteration ({first}) {} it, iteration ({second}) {} it",
-                    self.element(access, frame),
+                    self.describe_element(access, frame),
                     verb(clash.earlier_writes),
                     verb(write),
                 );

@@ -1,42 +1,47 @@
-//! Which serial loops may run their iterations at once: a conservative test.
+//! Which serial loops may run their iterations concurrently: a conservative test.
 //!
-//! A loop is independent if, for every allocation that its body writes, all accesses go through one buffer, and on one
-//! axis the indices of different iterations never meet: there each index is `c * i + r` with the same `c` and the same
-//! dependence on what lies outside, and what varies inside `r` spans less than `c`.
+//! A loop over `i` is independent if, for every allocation that its body writes, all accesses go through the same buffer
+//! and there is an axis on which different iterations have different indices. The test for an axis: every index on it
+//! is `c * i + outer + inner` with the same `c` and the same loop-invariant part `outer`, and the values of `inner`
+//! span less than `|c|`.
+//!
+//! ```text
+//! for i in 8: for j in 4: B[4 * i + j] = B[4 * i + j] + A[i]      independent: c = 4, inner in 0..=3
+//! for i in 8: for j in 4: B[4 * i + j] = B[4 * i + j + 1]         not: inner in 0..=4
+//! ```
 
 use std::collections::HashMap;
 
-use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, ScalarType, Stmt, StmtKind, UnaryOp, Var};
+use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, Interval, ScalarType, Stmt, StmtKind, UnaryOp, Var};
 
-type Interval = (i128, i128);
-
-/// The values that variables can take, where they are known.
+/// The intervals of variables whose values are bounded.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges(HashMap<Var, Interval>);
 
 impl Ranges {
+    /// The given variables have the given values.
     pub(crate) fn new(bindings: &Bindings) -> Self {
         #[expect(clippy::iter_over_hash_type, reason = "the order of insertion into a map does not matter")]
         let known = |bindings: &Bindings| {
             let mut map = HashMap::new();
             for (var, &value) in bindings {
-                map.insert(var.clone(), (value, value));
+                map.insert(var.clone(), Interval::point(value));
             }
             map
         };
         Self(known(bindings))
     }
 
-    /// Notes the range of a loop variable.
+    /// Records the range of a loop variable, if the loop's bounds are known.
     pub(crate) fn bind_loop(&mut self, inner: &For) {
         self.0.remove(&inner.var);
         if let (Some(min), Some(extent)) = (self.interval(&inner.min), self.interval(&inner.extent)) {
-            let high = min.1.saturating_add((extent.1 - 1).max(0));
-            self.0.insert(inner.var.clone(), (min.0, high));
+            let high = min.high.saturating_add((extent.high - 1).max(0));
+            self.0.insert(inner.var.clone(), Interval { low: min.low, high });
         }
     }
 
-    /// Notes the range of a bound variable.
+    /// Records the range of a let-bound variable, if that of its value is known.
     pub(crate) fn bind_let(&mut self, var: &Var, value: &Expr) {
         self.0.remove(var);
         if let Some(interval) = self.interval(value) {
@@ -44,69 +49,85 @@ impl Ranges {
         }
     }
 
-    /// The values of an integer expression; none if they are not known or may leave its type.
+    /// An interval that contains all values of an integer expression. `None` if it is not known, or if a value may
+    /// leave the type of some subexpression: it would wrap.
     pub(crate) fn interval(&self, expr: &Expr) -> Option<Interval> {
         let result = match expr {
-            Expr::Int { value, .. } => (*value, *value),
+            Expr::Int { value, .. } => Interval::point(*value),
             Expr::Var(var) => *self.0.get(var)?,
-            Expr::Binary(op, a, b) => combine(*op, self.interval(a)?, self.interval(b)?)?,
-            Expr::Unary(UnaryOp::Neg, a) => {
-                let (low, high) = self.interval(a)?;
-                (-high, -low)
-            }
-            _ => return None,
+            Expr::Binary(op, a, b) => binary(*op, self.interval(a)?, self.interval(b)?)?,
+            Expr::Unary(UnaryOp::Neg, a) => self.interval(a)?.neg()?,
+            Expr::Float { .. }
+            | Expr::Unary(UnaryOp::Not | UnaryOp::BitNot, _)
+            | Expr::Call(..)
+            | Expr::Select(..)
+            | Expr::IfThenElse(..)
+            | Expr::Cast(..)
+            | Expr::Ramp { .. }
+            | Expr::Broadcast { .. }
+            | Expr::Load { .. } => return None,
         };
         fits(expr.dtype().scalar, result).then_some(result)
     }
 }
 
-/// Whether all values between two are the type's.
-pub(crate) fn fits(ty: ScalarType, (low, high): Interval) -> bool {
-    ty.integer_range().is_some_and(|(least, greatest)| least <= low && high <= greatest)
+/// Whether all values of an interval are values of the type.
+pub(crate) fn fits(ty: ScalarType, interval: Interval) -> bool {
+    ty.integer_range().is_some_and(|(low, high)| Interval { low, high }.includes(interval))
 }
 
-fn combine(op: BinaryOp, a: Interval, b: Interval) -> Option<Interval> {
-    let positive = |(low, high): Interval| (low == high && low > 0).then_some(low);
-    Some(match op {
-        BinaryOp::Add => (a.0.checked_add(b.0)?, a.1.checked_add(b.1)?),
-        BinaryOp::Sub => (a.0.checked_sub(b.1)?, a.1.checked_sub(b.0)?),
-        BinaryOp::Mul => {
-            let pairs = [(a.0, b.0), (a.0, b.1), (a.1, b.0), (a.1, b.1)];
-            let mut products = pairs.iter().map(|(x, y)| x.checked_mul(*y)).collect::<Option<Vec<_>>>()?;
-            products.sort_unstable();
-            (products[0], products[3])
-        }
-        BinaryOp::FloorDiv => (a.0.div_euclid(positive(b)?), a.1.div_euclid(positive(b)?)),
-        BinaryOp::FloorMod => {
-            let divisor = positive(b)?;
-            if a.0 >= 0 && a.1 < divisor { a } else { (0, divisor - 1) }
-        }
-        BinaryOp::Min => (a.0.min(b.0), a.1.min(b.1)),
-        BinaryOp::Max => (a.0.max(b.0), a.1.max(b.1)),
-        _ => return None,
-    })
+/// The interval of an operator over the integers; `None` if it is not supported. Divisors must be positive constants.
+fn binary(op: BinaryOp, a: Interval, b: Interval) -> Option<Interval> {
+    let divisor = b.constant().filter(|divisor| *divisor > 0).map(Interval::point);
+    match op {
+        BinaryOp::Add => a.add(b),
+        BinaryOp::Sub => a.sub(b),
+        BinaryOp::Mul => a.mul(b),
+        BinaryOp::FloorDiv => a.floor_div(divisor?),
+        BinaryOp::FloorMod => a.floor_mod(divisor?),
+        BinaryOp::Min => Some(a.min(b)),
+        BinaryOp::Max => Some(a.max(b)),
+        BinaryOp::Div
+        | BinaryOp::TruncDiv
+        | BinaryOp::TruncMod
+        | BinaryOp::BitAnd
+        | BinaryOp::BitOr
+        | BinaryOp::BitXor
+        | BinaryOp::Shl
+        | BinaryOp::Shr
+        | BinaryOp::Eq
+        | BinaryOp::Ne
+        | BinaryOp::Lt
+        | BinaryOp::Le
+        | BinaryOp::Gt
+        | BinaryOp::Ge
+        | BinaryOp::And
+        | BinaryOp::Or => None,
+    }
 }
 
-/// An index as `factor * i + outside + inside`.
+/// An index as `factor * i + outside + inside`, where `i` is the variable of the loop in question.
 #[derive(Clone, Debug, Default)]
 struct Linear {
     factor: i128,
-    /// Terms that are the same in every iteration, with their factors.
+    /// Loop-invariant terms with their factors.
     outside: Vec<(Expr, i128)>,
-    /// The range of everything else.
+    /// The interval of the sum of all other terms.
     inside: Interval,
 }
 
 impl Linear {
+    /// The product with a constant; `None` on overflow.
     fn scaled(mut self, by: i128) -> Option<Self> {
         self.factor = self.factor.checked_mul(by)?;
         for (_, factor) in &mut self.outside {
             *factor = factor.checked_mul(by)?;
         }
-        self.inside = combine(BinaryOp::Mul, self.inside, (by, by))?;
+        self.inside = self.inside.mul(Interval::point(by))?;
         Some(self)
     }
 
+    /// The sum; `None` on overflow.
     fn plus(mut self, other: Self) -> Option<Self> {
         self.factor = self.factor.checked_add(other.factor)?;
         for (term, factor) in other.outside {
@@ -116,11 +137,11 @@ impl Linear {
             }
         }
         self.outside.retain(|&(_, factor)| factor != 0);
-        self.inside = combine(BinaryOp::Add, self.inside, other.inside)?;
+        self.inside = self.inside.add(other.inside)?;
         Some(self)
     }
 
-    /// The same up to the order of the terms, apart from what varies inside.
+    /// Whether factor and loop-invariant terms are equal, up to the order of the terms.
     fn matches(&self, other: &Self) -> bool {
         self.factor == other.factor
             && self.outside.len() == other.outside.len()
@@ -128,36 +149,42 @@ impl Linear {
     }
 }
 
-/// All accesses to an allocation in a loop.
+/// All accesses to one allocation in a loop.
 #[derive(Default)]
 struct Accesses {
     buffers: Vec<Buffer>,
     written: bool,
-    /// One list of indices an access; none where an index is not understood.
+    /// The indices of each access; `None` for an index that is not affine.
     indices: Vec<Vec<Option<Linear>>>,
 }
 
+/// Collects the accesses of a loop body.
 struct Scan<'a> {
+    /// The loop's variable.
     var: &'a Var,
     ranges: Ranges,
     /// Variables bound inside the loop.
     inner: Vec<Var>,
-    /// Memory allocated inside the loop: private to an iteration.
+    /// Data variables allocated inside the loop, private to an iteration.
     private: Vec<Var>,
+    /// Accesses by data variable.
     found: Vec<(Var, Accesses)>,
 }
 
-/// Whether the iterations of a serial loop can be shown to touch different memory, except for what they only read.
-pub(crate) fn independent(inner: &For, ranges: &Ranges) -> bool {
+/// Whether different iterations of a serial loop access different elements, except in allocations that are only read.
+/// False may mean that it is not known.
+pub(crate) fn is_independent(inner: &For, ranges: &Ranges) -> bool {
     let mut ranges = ranges.clone();
     ranges.bind_loop(inner);
     let mut scan = Scan { var: &inner.var, ranges, inner: Vec::new(), private: Vec::new(), found: Vec::new() };
     scan.stmt(&inner.body);
-    scan.found.iter().filter(|(_, accesses)| accesses.written).all(|(_, accesses)| apart(accesses))
+    scan.found.iter().filter(|(_, accesses)| accesses.written).all(|(_, accesses)| are_disjoint(accesses))
 }
 
-fn apart(accesses: &Accesses) -> bool {
+/// Whether the accesses to an allocation by different iterations are to different elements.
+fn are_disjoint(accesses: &Accesses) -> bool {
     let [buffer] = accesses.buffers.as_slice() else { return false };
+    // With strides, different indices may have the same address.
     if buffer.strides.is_some() {
         return false;
     }
@@ -165,13 +192,14 @@ fn apart(accesses: &Accesses) -> bool {
         let column: Option<Vec<&Linear>> = accesses.indices.iter().map(|row| row.get(axis)?.as_ref()).collect();
         let Some(column) = column else { return false };
         let Some(first) = column.first() else { return true };
-        let low = column.iter().map(|index| index.inside.0).min().unwrap_or(0);
-        let high = column.iter().map(|index| index.inside.1).max().unwrap_or(0);
+        let low = column.iter().map(|index| index.inside.low).min().unwrap_or(0);
+        let high = column.iter().map(|index| index.inside.high).max().unwrap_or(0);
         column.iter().all(|index| index.matches(first)) && high - low < first.factor.abs()
     })
 }
 
 impl Scan<'_> {
+    /// Collects the accesses of a statement.
     fn stmt(&mut self, stmt: &Stmt) {
         match &stmt.kind {
             StmtKind::For(inner) => {
@@ -184,7 +212,12 @@ impl Scan<'_> {
             }
             StmtKind::Allocate { buffer, .. } => self.private.push(buffer.data.clone()),
             StmtKind::Store { buffer, indices, .. } => self.access(buffer, indices, true),
-            _ => {}
+            StmtKind::DeclBuffer { .. }
+            | StmtKind::If { .. }
+            | StmtKind::Seq(_)
+            | StmtKind::Evaluate(_)
+            | StmtKind::Attr { .. }
+            | StmtKind::Assert { .. } => {}
         }
         for expr in stmt.exprs() {
             expr.walk(&mut |expr| {
@@ -198,6 +231,7 @@ impl Scan<'_> {
         }
     }
 
+    /// Records an access, unless the memory is private to an iteration.
     fn access(&mut self, buffer: &Buffer, indices: &[Expr], write: bool) {
         if self.private.contains(&buffer.data) {
             return;
@@ -215,54 +249,74 @@ impl Scan<'_> {
         }
     }
 
-    /// An index as a linear expression whose value is known to fit its type, so that nothing wraps.
+    /// An index as a linear expression. `None` if it is not linear, or if its value may leave its type: the expression
+    /// over the integers would then differ from the wrapped one.
     fn index(&self, index: &Expr) -> Option<Linear> {
         let (base, last) = match index {
             Expr::Ramp { base, stride, lanes } => {
                 (&**base, stride.as_const_int()?.checked_mul(i128::from(*lanes) - 1)?)
             }
             Expr::Broadcast { value, .. } => (&**value, 0),
-            _ => (index, 0),
+            Expr::Int { .. }
+            | Expr::Float { .. }
+            | Expr::Var(_)
+            | Expr::Binary(..)
+            | Expr::Unary(..)
+            | Expr::Call(..)
+            | Expr::Select(..)
+            | Expr::IfThenElse(..)
+            | Expr::Cast(..)
+            | Expr::Load { .. } => (index, 0),
         };
         let mut linear = self.linear(base)?;
-        linear.inside = combine(BinaryOp::Add, linear.inside, (last.min(0), last.max(0)))?;
-        let (low, high) = *self.ranges.0.get(self.var)?;
-        let mut total = combine(BinaryOp::Mul, (linear.factor, linear.factor), (low, high))?;
-        total = combine(BinaryOp::Add, total, linear.inside)?;
+        linear.inside = linear.inside.add(Interval { low: last.min(0), high: last.max(0) })?;
+        let var = *self.ranges.0.get(self.var)?;
+        let mut total = var.mul(Interval::point(linear.factor))?.add(linear.inside)?;
         for (term, factor) in &linear.outside {
-            let term = combine(BinaryOp::Mul, self.ranges.interval(term)?, (*factor, *factor))?;
-            total = combine(BinaryOp::Add, total, term)?;
+            total = total.add(self.ranges.interval(term)?.mul(Interval::point(*factor))?)?;
         }
         fits(base.dtype().scalar, total).then_some(linear)
     }
 
+    /// An expression as a linear expression over the integers.
     fn linear(&self, expr: &Expr) -> Option<Linear> {
         match expr {
             Expr::Var(var) if var == self.var => Some(Linear { factor: 1, ..Linear::default() }),
             Expr::Binary(BinaryOp::Add, a, b) => self.linear(a)?.plus(self.linear(b)?),
             Expr::Binary(BinaryOp::Sub, a, b) => self.linear(a)?.plus(self.linear(b)?.scaled(-1)?),
-            Expr::Binary(BinaryOp::Mul, a, b) => match (self.fixed(a), self.fixed(b)) {
+            Expr::Binary(BinaryOp::Mul, a, b) => match (self.constant_factor(a), self.constant_factor(b)) {
                 (Some(by), _) => self.linear(b)?.scaled(by),
                 (_, Some(by)) => self.linear(a)?.scaled(by),
                 (None, None) => self.term(expr),
             },
-            _ => self.term(expr),
+            Expr::Int { .. }
+            | Expr::Float { .. }
+            | Expr::Var(_)
+            | Expr::Binary(..)
+            | Expr::Unary(..)
+            | Expr::Call(..)
+            | Expr::Select(..)
+            | Expr::IfThenElse(..)
+            | Expr::Cast(..)
+            | Expr::Ramp { .. }
+            | Expr::Broadcast { .. }
+            | Expr::Load { .. } => self.term(expr),
         }
     }
 
-    fn fixed(&self, expr: &Expr) -> Option<i128> {
-        let (low, high) = self.ranges.interval(expr)?;
-        (low == high && !expr.vars().contains(self.var)).then_some(low)
+    /// The value of an expression that has only one.
+    fn constant_factor(&self, expr: &Expr) -> Option<i128> {
+        self.ranges.interval(expr)?.constant().filter(|_| !expr.vars().contains(self.var))
     }
 
-    /// A part of an index that does not depend on the loop's variable.
+    /// A term that does not contain the loop's variable; `None` if it does, or if its interval is unknown.
     fn term(&self, expr: &Expr) -> Option<Linear> {
         let vars = expr.vars();
         if vars.contains(self.var) {
             return None;
         }
         let interval = self.ranges.interval(expr)?;
-        if interval.0 == interval.1 || vars.iter().any(|var| self.inner.contains(var)) {
+        if interval.constant().is_some() || vars.iter().any(|var| self.inner.contains(var)) {
             return Some(Linear { inside: interval, ..Linear::default() });
         }
         Some(Linear { outside: vec![(expr.clone(), 1)], ..Linear::default() })

@@ -1,13 +1,14 @@
-//! Inputs that show a wrong address: values that depend on where they stand and on a seed.
+//! Test inputs: values that depend on their position and on a seed, so that a wrong address gives a wrong result.
 
 use tilewright_ir::{Scalar, TypeClass};
 
 use crate::tensor::Tensor;
 
-/// Fills a tensor, all lanes defined. The value of a lane depends on its number and the seed alone.
+/// Fills a tensor; all lanes become defined. The value of a lane depends only on its number and the seed.
 ///
-/// Integers are small (from -64 to 63, or 0 to 127), so that they are exact in every type. Floats are small integers plus
-/// eighths, exact in every float type with at least 8 bits of precision. There are no NaN, infinities or minus zeros.
+/// Signed integers are in -64..=63 and unsigned ones in 0..=127, so that they are exact in every type. Floats are
+/// multiples of 1/8 in -8..8, exact in every float type with at least 8 bits of precision. There are no NaNs, infinities
+/// or negative zeros.
 pub fn fill(tensor: &mut Tensor, seed: u64) {
     let class = tensor.dtype().scalar.class();
     for lane in 0..tensor.lane_count() {
@@ -24,7 +25,7 @@ pub fn fill(tensor: &mut Tensor, seed: u64) {
     }
 }
 
-/// Mixes 64 bits one to one (the finaliser of SplitMix64; Steele, Lea, Flood 2014).
+/// A bijective mix of 64 bits: the finaliser of `SplitMix64` (Steele, Lea, Flood 2014).
 fn mix(mut bits: u64) -> u64 {
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

@@ -1,11 +1,16 @@
-//! The reference interpreter: what a program means when it is run, on all cores.
+//! The reference interpreter: defines what a program computes, by running it.
 //!
 //! [`run`] takes a validated function and its [`Arguments`], [`run_definition`] a tensor definition. The function is
-//! translated to a compact register form ([`code`](self)) and run by a machine; the meaning of every operator is that of
-//! [`tilewright_ir::op`], bit for bit. The result and the trap, if there is one, are the same for any number of threads.
+//! compiled to register code and executed, on all cores where its loops allow it. Every operator means what
+//! [`tilewright_ir::op`] says, bit for bit. The result, or the reported trap, is the same for any number of threads.
 //!
-//! What has no meaning is a [`Trap`]: an index out of bounds, a read of what was never written, a race, a division by
-//! zero, a false assertion. Bounds are always checked; [`Observers`] says what else is watched.
+//! An operation without a defined meaning is a [`Trap`]: an index out of bounds, a read of an element that was never
+//! written, a race, a division by zero, a false assertion. Bounds are always checked; [`Observers`] selects the other
+//! checks.
+//!
+//! Inside, `compile` turns statements into register code (`code`), `exec` runs it one iteration at a time, `block_plan`
+//! and `block_run` run innermost nests a block of iterations at a time, `spread` distributes loops over threads, and
+//! `independence` decides which serial loops may be distributed.
 //!
 //! ```
 //! use tilewright_interp::{Arguments, Config, Tensor, fill, run};
@@ -27,6 +32,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod block_ops;
+mod block_plan;
+mod block_run;
 mod code;
 mod compile;
 mod config;
@@ -35,18 +43,15 @@ mod definition;
 mod exec;
 mod independence;
 mod inputs;
-mod lanes;
 mod memory;
 mod num;
 mod ops;
-mod plan;
 mod race;
 mod run;
 mod spread;
+mod statement_head;
 mod tensor;
-mod text;
 mod traps;
-mod vector;
 
 pub use config::{Argument, Arguments, Config, Observers, Order, Report, RunError, Trap, TrapKind};
 pub use definition::{as_function, run_definition};

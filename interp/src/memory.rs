@@ -1,34 +1,47 @@
-//! Memory: allocations and the views that buffers are of them.
+//! Allocations, and the views through which buffers address them.
 //!
-//! Threads share allocations, so the cells are atomic and every access is relaxed: on the machines we run on that is a
-//! plain load or store. A cell is as wide as the narrowest element that any buffer of the program sees there.
+//! Threads share allocations, so cells are atomic and all accesses are relaxed, which compiles to plain loads and stores
+//! on the usual machines. The cells of an allocation are as wide as the narrowest element of any buffer that aliases it;
+//! a wider element takes several cells, little endian.
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use tilewright_ir::ScalarType;
 
-/// The cells of an allocation, all of one width.
+/// The cells of an allocation, all of the same width.
 pub(crate) enum Cells {
-    One(Vec<AtomicU8>),
-    Two(Vec<AtomicU16>),
-    Four(Vec<AtomicU32>),
-    Eight(Vec<AtomicU64>),
+    U8(Vec<AtomicU8>),
+    U16(Vec<AtomicU16>),
+    U32(Vec<AtomicU32>),
+    U64(Vec<AtomicU64>),
 }
 
 /// An allocation.
 pub(crate) struct Memory {
     pub(crate) cells: Cells,
-    /// One flag a cell; none means that everything is defined, or that nobody wants to know.
+    /// One flag per cell; `None` if all cells count as defined.
     pub(crate) defined: Option<Vec<AtomicU8>>,
-    /// Reading what is not defined is a fault.
+    /// Whether a cell must be defined to be read.
     pub(crate) check: bool,
-    /// Which allocation it is, for the race check.
+    /// Number of the allocation, for the race check.
     pub(crate) id: usize,
 }
 
-/// There are not as many bytes.
+/// What is recorded about the cells that have been written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Definedness {
+    /// Nothing: all cells count as defined.
+    Untracked,
+    /// Whether each cell was written; any cell may be read.
+    Tracked,
+    /// Whether each cell was written; only those may be read.
+    Checked,
+}
+
+/// The memory for an allocation is not available.
 pub(crate) struct OutOfMemory;
 
+/// `len` default values.
 fn zeroed<T: Default>(len: usize) -> Result<Vec<T>, OutOfMemory> {
     let mut items = Vec::new();
     items.try_reserve_exact(len).map_err(|_| OutOfMemory)?;
@@ -36,17 +49,20 @@ fn zeroed<T: Default>(len: usize) -> Result<Vec<T>, OutOfMemory> {
     Ok(items)
 }
 
-/// Calls `each` with the position and the cell of `len` cells that lie `step` apart; false if one is outside or `each`
-/// gave false for one, which it is called for nonetheless.
+/// Calls `each` with the position and the cell of `len` cells that lie `step` apart.
+///
+/// Returns false if a cell is outside the allocation or `each` returns false for one; it may have been called for any
+/// of the cells then.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "the closure is the body of a hot loop")]
-fn run<T>(cells: &[T], first: i64, step: i64, len: usize, mut each: impl FnMut(usize, &T) -> bool) -> bool {
+fn for_each_cell<T>(cells: &[T], first: i64, step: i64, len: usize, mut each: impl FnMut(usize, &T) -> bool) -> bool {
     let Some(last) = len.checked_sub(1).and_then(|last| i64::try_from(last).ok()) else { return true };
     let (Ok(from), Ok(to)) = (usize::try_from(first), usize::try_from(first.wrapping_add(last.wrapping_mul(step))))
     else {
         return false;
     };
     let mut all = true;
+    // One branch for each kind of step, so that the contiguous and the constant case compile to simple loops.
     match (step, cells.get(from..), usize::try_from(step)) {
         (1, ..) => {
             let Some(cells) = cells.get(from..from + len) else { return false };
@@ -73,66 +89,72 @@ fn run<T>(cells: &[T], first: i64, step: i64, len: usize, mut each: impl FnMut(u
     all
 }
 
+/// Reads cells that lie `step` apart into `out`; false if one is outside the allocation.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "the closure is the body of a hot loop")]
-fn read<T>(cells: &[T], first: i64, step: i64, out: &mut [u64], get: impl Fn(&T) -> u64) -> bool {
-    run(cells, first, step, out.len(), |at, cell| {
+fn read_with<T>(cells: &[T], first: i64, step: i64, out: &mut [u64], get: impl Fn(&T) -> u64) -> bool {
+    for_each_cell(cells, first, step, out.len(), |at, cell| {
         out[at] = get(cell);
         true
     })
 }
 
+/// Writes `values` to cells that lie `step` apart; false if one is outside the allocation.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "the closure is the body of a hot loop")]
-fn put<T>(cells: &[T], first: i64, step: i64, values: &[u64], set: impl Fn(&T, u64)) -> bool {
-    run(cells, first, step, values.len(), |at, cell| {
+fn write_with<T>(cells: &[T], first: i64, step: i64, values: &[u64], set: impl Fn(&T, u64)) -> bool {
+    for_each_cell(cells, first, step, values.len(), |at, cell| {
         set(cell, values[at]);
         true
     })
 }
 
 impl Memory {
-    /// `len` cells of `width` bytes. With `track` it is kept who is defined, which nothing is yet; with `check`, reading
-    /// the others is a fault.
-    pub(crate) fn new(width: u64, len: usize, [track, check]: [bool; 2], id: usize) -> Result<Self, OutOfMemory> {
+    /// `len` cells of `width` bytes (1, 2, 4 or 8), all 0, and undefined if that is tracked.
+    pub(crate) fn new(width: u64, len: usize, definedness: Definedness, id: usize) -> Result<Self, OutOfMemory> {
         let cells = match width {
-            1 => Cells::One(zeroed(len)?),
-            2 => Cells::Two(zeroed(len)?),
-            4 => Cells::Four(zeroed(len)?),
-            _ => Cells::Eight(zeroed(len)?),
+            1 => Cells::U8(zeroed(len)?),
+            2 => Cells::U16(zeroed(len)?),
+            4 => Cells::U32(zeroed(len)?),
+            _ => Cells::U64(zeroed(len)?),
         };
-        Ok(Self { cells, defined: if track { Some(zeroed(len)?) } else { None }, check, id })
+        let defined = match definedness {
+            Definedness::Untracked => None,
+            Definedness::Tracked | Definedness::Checked => Some(zeroed(len)?),
+        };
+        Ok(Self { cells, defined, check: definedness == Definedness::Checked, id })
     }
 
+    /// Number of cells.
     pub(crate) fn len(&self) -> usize {
         match &self.cells {
-            Cells::One(cells) => cells.len(),
-            Cells::Two(cells) => cells.len(),
-            Cells::Four(cells) => cells.len(),
-            Cells::Eight(cells) => cells.len(),
+            Cells::U8(cells) => cells.len(),
+            Cells::U16(cells) => cells.len(),
+            Cells::U32(cells) => cells.len(),
+            Cells::U64(cells) => cells.len(),
         }
     }
 
-    /// The bits of a cell; none outside.
+    /// The bits of a cell; `None` if it is outside the allocation.
     #[inline]
     pub(crate) fn get(&self, cell: usize) -> Option<u64> {
         Some(match &self.cells {
-            Cells::Four(cells) => cells.get(cell)?.load(Relaxed).into(),
-            Cells::One(cells) => cells.get(cell)?.load(Relaxed).into(),
-            Cells::Two(cells) => cells.get(cell)?.load(Relaxed).into(),
-            Cells::Eight(cells) => cells.get(cell)?.load(Relaxed),
+            Cells::U32(cells) => cells.get(cell)?.load(Relaxed).into(),
+            Cells::U8(cells) => cells.get(cell)?.load(Relaxed).into(),
+            Cells::U16(cells) => cells.get(cell)?.load(Relaxed).into(),
+            Cells::U64(cells) => cells.get(cell)?.load(Relaxed),
         })
     }
 
-    /// Writes the low bits to a cell and marks it defined; none outside.
+    /// Writes the low bits to a cell and marks it defined; `None` if it is outside the allocation.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the low bits are the element")]
     pub(crate) fn set(&self, cell: usize, bits: u64) -> Option<()> {
         match &self.cells {
-            Cells::Four(cells) => cells.get(cell)?.store(bits as u32, Relaxed),
-            Cells::One(cells) => cells.get(cell)?.store(bits as u8, Relaxed),
-            Cells::Two(cells) => cells.get(cell)?.store(bits as u16, Relaxed),
-            Cells::Eight(cells) => cells.get(cell)?.store(bits, Relaxed),
+            Cells::U32(cells) => cells.get(cell)?.store(bits as u32, Relaxed),
+            Cells::U8(cells) => cells.get(cell)?.store(bits as u8, Relaxed),
+            Cells::U16(cells) => cells.get(cell)?.store(bits as u16, Relaxed),
+            Cells::U64(cells) => cells.get(cell)?.store(bits, Relaxed),
         }
         if let Some(defined) = &self.defined {
             defined.get(cell)?.store(1, Relaxed);
@@ -140,55 +162,59 @@ impl Memory {
         Some(())
     }
 
-    /// Reads the cells `cell`, `cell + step`, ...; false if one is outside or may not be read.
+    /// Reads the cells `cell`, `cell + step`, and so on into `out`; false if one is outside the allocation or undefined
+    /// where that is checked.
     #[inline]
     pub(crate) fn read_run(&self, cell: i64, step: i64, out: &mut [u64]) -> bool {
         let readable = match &self.defined {
-            Some(defined) if self.check => run(defined, cell, step, out.len(), |_, flag| flag.load(Relaxed) != 0),
+            Some(defined) if self.check => {
+                for_each_cell(defined, cell, step, out.len(), |_, flag| flag.load(Relaxed) != 0)
+            }
             _ => true,
         };
         readable
             && match &self.cells {
-                Cells::Four(cells) => read(cells, cell, step, out, |cell| cell.load(Relaxed).into()),
-                Cells::One(cells) => read(cells, cell, step, out, |cell| cell.load(Relaxed).into()),
-                Cells::Two(cells) => read(cells, cell, step, out, |cell| cell.load(Relaxed).into()),
-                Cells::Eight(cells) => read(cells, cell, step, out, |cell| cell.load(Relaxed)),
+                Cells::U32(cells) => read_with(cells, cell, step, out, |cell| cell.load(Relaxed).into()),
+                Cells::U8(cells) => read_with(cells, cell, step, out, |cell| cell.load(Relaxed).into()),
+                Cells::U16(cells) => read_with(cells, cell, step, out, |cell| cell.load(Relaxed).into()),
+                Cells::U64(cells) => read_with(cells, cell, step, out, |cell| cell.load(Relaxed)),
             }
     }
 
-    /// Writes the low bits of the values to the cells `cell`, `cell + step`, ..., and marks them defined; false if one
-    /// is outside.
+    /// Writes the low bits of the values to the cells `cell`, `cell + step`, and so on, and marks them defined; false if
+    /// one is outside the allocation.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the low bits are the element")]
     pub(crate) fn write_run(&self, cell: i64, step: i64, values: &[u64]) -> bool {
         let len = values.len();
         let written = match &self.cells {
-            Cells::Four(cells) => put(cells, cell, step, values, |cell, bits| cell.store(bits as u32, Relaxed)),
-            Cells::One(cells) => put(cells, cell, step, values, |cell, bits| cell.store(bits as u8, Relaxed)),
-            Cells::Two(cells) => put(cells, cell, step, values, |cell, bits| cell.store(bits as u16, Relaxed)),
-            Cells::Eight(cells) => put(cells, cell, step, values, |cell, bits| cell.store(bits, Relaxed)),
+            Cells::U32(cells) => write_with(cells, cell, step, values, |cell, bits| cell.store(bits as u32, Relaxed)),
+            Cells::U8(cells) => write_with(cells, cell, step, values, |cell, bits| cell.store(bits as u8, Relaxed)),
+            Cells::U16(cells) => write_with(cells, cell, step, values, |cell, bits| cell.store(bits as u16, Relaxed)),
+            Cells::U64(cells) => write_with(cells, cell, step, values, |cell, bits| cell.store(bits, Relaxed)),
         };
         let mark = |_, flag: &AtomicU8| {
             flag.store(1, Relaxed);
             true
         };
-        written && self.defined.as_ref().is_none_or(|defined| run(defined, cell, step, len, mark))
+        written && self.defined.as_ref().is_none_or(|defined| for_each_cell(defined, cell, step, len, mark))
     }
 
-    /// Reads a cell each where the mask is not 0; false if one is outside or may not be read.
+    /// Reads `cells[i]` into `out[i]` wherever the mask is not 0; false if one is outside the allocation or undefined
+    /// where that is checked.
     pub(crate) fn read_cells(&self, cells: &[i64], mask: Option<&[u64]>, out: &mut [u64]) -> bool {
         cells.iter().zip(out).enumerate().all(|(at, (&cell, out))| {
             if mask.is_some_and(|mask| mask[at] == 0) {
                 return true;
             }
             let cell = usize::try_from(cell).unwrap_or(usize::MAX);
-            let bits = self.get(cell).filter(|_| self.readable(cell));
+            let bits = self.get(cell).filter(|_| self.is_readable(cell));
             *out = bits.unwrap_or(0);
             bits.is_some()
         })
     }
 
-    /// Writes a cell each where the mask is not 0; false if one is outside.
+    /// Writes `values[i]` to `cells[i]` wherever the mask is not 0; false if one is outside the allocation.
     pub(crate) fn write_cells(&self, cells: &[i64], mask: Option<&[u64]>, values: &[u64]) -> bool {
         cells.iter().zip(values).enumerate().all(|(at, (&cell, &bits))| {
             let skipped = mask.is_some_and(|mask| mask[at] == 0);
@@ -196,13 +222,13 @@ impl Memory {
         })
     }
 
-    /// Whether a cell may be read.
+    /// Whether a cell may be read: it is defined, or that is not checked.
     #[inline]
-    pub(crate) fn readable(&self, cell: usize) -> bool {
+    pub(crate) fn is_readable(&self, cell: usize) -> bool {
         !self.check || self.is_defined(cell)
     }
 
-    /// Whether a cell is defined; true where nobody keeps track.
+    /// Whether a cell is defined; true if that is not tracked.
     #[inline]
     pub(crate) fn is_defined(&self, cell: usize) -> bool {
         match &self.defined {
@@ -211,49 +237,49 @@ impl Memory {
         }
     }
 
-    /// Writes all cells from little-endian bytes and marks none; more or fewer bytes than cells are left out.
+    /// Fills the cells from little-endian bytes without marking them defined; excess bytes or cells are left alone.
     pub(crate) fn write_bytes(&self, bytes: &[u8]) {
         match &self.cells {
-            Cells::One(cells) => {
+            Cells::U8(cells) => {
                 cells.iter().zip(bytes).for_each(|(cell, &byte)| cell.store(byte, Relaxed));
             }
-            Cells::Two(cells) => {
+            Cells::U16(cells) => {
                 let words = bytes.as_chunks().0.iter().map(|&word| u16::from_le_bytes(word));
                 cells.iter().zip(words).for_each(|(cell, word)| cell.store(word, Relaxed));
             }
-            Cells::Four(cells) => {
+            Cells::U32(cells) => {
                 let words = bytes.as_chunks().0.iter().map(|&word| u32::from_le_bytes(word));
                 cells.iter().zip(words).for_each(|(cell, word)| cell.store(word, Relaxed));
             }
-            Cells::Eight(cells) => {
+            Cells::U64(cells) => {
                 let words = bytes.as_chunks().0.iter().map(|&word| u64::from_le_bytes(word));
                 cells.iter().zip(words).for_each(|(cell, word)| cell.store(word, Relaxed));
             }
         }
     }
 
-    /// The cells as little-endian bytes; more or fewer bytes than cells are left out.
+    /// Copies the cells to little-endian bytes; excess bytes or cells are left alone.
     pub(crate) fn read_bytes(&self, bytes: &mut [u8]) {
         match &self.cells {
-            Cells::One(cells) => {
+            Cells::U8(cells) => {
                 cells.iter().zip(bytes).for_each(|(cell, byte)| *byte = cell.load(Relaxed));
             }
-            Cells::Two(cells) => {
+            Cells::U16(cells) => {
                 let words = bytes.as_chunks_mut().0.iter_mut();
                 cells.iter().zip(words).for_each(|(cell, word)| *word = cell.load(Relaxed).to_le_bytes());
             }
-            Cells::Four(cells) => {
+            Cells::U32(cells) => {
                 let words = bytes.as_chunks_mut().0.iter_mut();
                 cells.iter().zip(words).for_each(|(cell, word)| *word = cell.load(Relaxed).to_le_bytes());
             }
-            Cells::Eight(cells) => {
+            Cells::U64(cells) => {
                 let words = bytes.as_chunks_mut().0.iter_mut();
                 cells.iter().zip(words).for_each(|(cell, word)| *word = cell.load(Relaxed).to_le_bytes());
             }
         }
     }
 
-    /// Which elements of `cells` cells are wholly defined.
+    /// Sets `defined[i]` to whether all `cells` cells of element `i` are defined.
     pub(crate) fn read_defined(&self, cells: usize, defined: &mut [bool]) {
         match &self.defined {
             None => defined.fill(true),
@@ -265,7 +291,7 @@ impl Memory {
         }
     }
 
-    /// The bits of an element of several cells, little endian, `width` bytes a cell.
+    /// The bits of an element that takes `count` cells of `width` bytes, little endian; `None` if a cell is outside.
     pub(crate) fn get_wide(&self, cell: usize, count: usize, width: u64) -> Option<u64> {
         if count == 1 {
             return self.get(cell);
@@ -277,7 +303,7 @@ impl Memory {
         Some(bits)
     }
 
-    /// Writes an element of several cells.
+    /// Writes an element that takes `count` cells of `width` bytes; writes nothing and returns `None` if one is outside.
     pub(crate) fn set_wide(&self, cell: usize, count: usize, width: u64, bits: u64) -> Option<()> {
         if count == 1 {
             return self.set(cell, bits);
@@ -290,39 +316,47 @@ impl Memory {
     }
 }
 
-/// A buffer with the values of its extents, strides and offset.
+/// A buffer with known extents, strides and offset, as a window on an allocation.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
-    /// Which allocation, as an index into a frame's memories.
+    /// The allocation, as an index into a frame's memories.
     pub(crate) slot: usize,
     /// Extents in elements.
     pub(crate) extents: Vec<u64>,
     /// Distance in cells between neighbours along each axis.
     pub(crate) strides: Vec<i64>,
-    /// First cell.
+    /// Cell of the element whose indices are all 0.
     pub(crate) offset: i64,
-    /// Cells that one lane takes.
+    /// Cells of one lane.
     pub(crate) per_lane: usize,
     /// Bytes of a cell.
     pub(crate) width: u64,
 }
 
-/// Numbers that make no view.
+/// Why extents, strides and an offset do not describe a view; reads as the end of a sentence about the buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BadView(pub(crate) String);
 
-/// What a view is made of, in elements.
+/// Extents, strides and offset of a view, all in elements.
 pub(crate) struct Geometry<'a> {
+    /// Extent of each axis.
     pub(crate) extents: &'a [i128],
+    /// Distance between neighbours along each axis; row-major if `None`.
     pub(crate) strides: Option<&'a [i128]>,
+    /// Position of the element whose indices are all 0.
     pub(crate) offset: i128,
+    /// Lanes of an element.
     pub(crate) lanes: u16,
+    /// Type of a lane.
     pub(crate) scalar: ScalarType,
 }
 
 impl View {
-    /// A view on the allocation `slot` of cells of `width` bytes. Every address inside the extents is shown to fit 63
-    /// bits.
+    /// A view on the allocation `slot` with cells of `width` bytes.
+    ///
+    /// # Errors
+    /// An extent is negative, or the address of some element does not fit 62 bits. Address arithmetic can therefore use
+    /// wrapping operations on `i64` as long as all indices are in bounds.
     pub(crate) fn new(slot: usize, width: u64, geometry: &Geometry<'_>) -> Result<Self, BadView> {
         let too_large = || BadView("its addresses leave 63 bits".to_owned());
         let per_lane = geometry.scalar.bytes() / width.max(1);
@@ -362,9 +396,9 @@ impl View {
         })
     }
 
-    /// Cells from the start of the allocation to the end of the last element; 0 if it has no element. None if an
-    /// element lies before the start.
-    pub(crate) fn needed(&self, lanes: u16) -> Option<u64> {
+    /// Number of cells from the start of the allocation to the end of the last element, 0 if the view has no element.
+    /// `None` if an element lies before the start of the allocation.
+    pub(crate) fn cells_needed(&self, lanes: u16) -> Option<u64> {
         if self.extents.contains(&0) {
             return Some(0);
         }

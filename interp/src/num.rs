@@ -1,15 +1,20 @@
-//! Numbers in registers and in memory.
+//! Conversion of values between registers, memory and [`Scalar`].
 //!
-//! A register is 64 bits wide. Integers and `bool` stand in it extended to 64 bits, signed ones with their sign;
-//! `float32` as its own bits; `float64` and the narrow floats as the bits of a `float64`.
+//! A register has 64 bits. It holds an integer or `bool` extended to 64 bits (signed types by their sign), a `float32`
+//! as its 32 bits, and a `float64`, `float16` or `bfloat16` as the bits of a `float64`.
+//!
+//! ```text
+//! int8    -1   0xffff_ffff_ffff_ffff        float32  1.0   0x0000_0000_3f80_0000
+//! uint8  255   0x0000_0000_0000_00ff        float16  1.0   0x3ff0_0000_0000_0000
+//! ```
 
 use half::bf16;
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{Scalar, ScalarType, TypeClass};
 
 use crate::tensor::half_value;
 
-/// The register that holds a value of the type.
+/// Encodes a value of the type `ty` as a register.
 pub(crate) fn encode(ty: ScalarType, value: Scalar) -> u64 {
     match value {
         Scalar::Int(value) if ty == ScalarType::UInt64 => u64::try_from(value).unwrap_or_default(),
@@ -20,7 +25,7 @@ pub(crate) fn encode(ty: ScalarType, value: Scalar) -> u64 {
     }
 }
 
-/// The value of the type that a register holds.
+/// Decodes a register that holds a value of the type `ty`.
 pub(crate) fn decode(ty: ScalarType, register: u64) -> Scalar {
     match ty {
         ScalarType::Float32 => Scalar::Float(f64::from(f32_of(register))),
@@ -53,15 +58,21 @@ pub(crate) fn wrap(ty: ScalarType, value: i64) -> i64 {
         ScalarType::Int8 => i64::from(value as i8),
         ScalarType::Int16 => i64::from(value as i16),
         ScalarType::Int32 => i64::from(value as i32),
-        ScalarType::UInt8 if sabotage::on(Fault::UnsignedBytesHaveSigns) => i64::from(value as i8),
+        ScalarType::UInt8 if sabotage::on("unsigned-bytes-have-signs") => i64::from(value as i8),
         ScalarType::UInt8 => i64::from(value as u8),
         ScalarType::UInt16 => i64::from(value as u16),
         ScalarType::UInt32 => i64::from(value as u32),
-        _ => value,
+        ScalarType::Int64
+        | ScalarType::UInt64
+        | ScalarType::Float16
+        | ScalarType::Float32
+        | ScalarType::Float64
+        | ScalarType::BFloat16
+        | ScalarType::Handle => value,
     }
 }
 
-/// The register for the bits of an element, which stand in the low bits of `raw`.
+/// The register for an element loaded from memory, whose bits are the low bits of `raw`; the higher bits are ignored.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "the low bits are the element")]
 pub(crate) fn from_memory(ty: ScalarType, raw: u64) -> u64 {
@@ -69,22 +80,42 @@ pub(crate) fn from_memory(ty: ScalarType, raw: u64) -> u64 {
         ScalarType::Float16 => half_value(raw as u16).to_bits(),
         ScalarType::BFloat16 => bf16::from_bits(raw as u16).to_f64().to_bits(),
         ScalarType::Float32 | ScalarType::Float64 => raw,
-        _ => wrap(ty, raw.cast_signed()).cast_unsigned(),
+        ScalarType::Bool
+        | ScalarType::Int8
+        | ScalarType::Int16
+        | ScalarType::Int32
+        | ScalarType::Int64
+        | ScalarType::UInt8
+        | ScalarType::UInt16
+        | ScalarType::UInt32
+        | ScalarType::UInt64
+        | ScalarType::Handle => wrap(ty, raw.cast_signed()).cast_unsigned(),
     }
 }
 
-/// The bits of an element in the low bits, for the value in a register; higher bits are without meaning.
+/// The bits to store for the value in a register, in the low bits of the result; the higher bits are unspecified.
 #[inline]
 pub(crate) fn to_memory(ty: ScalarType, register: u64) -> u64 {
     match ty {
         ScalarType::Float16 => u64::from(half::f16::from_f64(f64::from_bits(register)).to_bits()),
         ScalarType::BFloat16 => u64::from(bf16::from_f64(f64::from_bits(register)).to_bits()),
-        _ => register,
+        ScalarType::Bool
+        | ScalarType::Int8
+        | ScalarType::Int16
+        | ScalarType::Int32
+        | ScalarType::Int64
+        | ScalarType::UInt8
+        | ScalarType::UInt16
+        | ScalarType::UInt32
+        | ScalarType::UInt64
+        | ScalarType::Float32
+        | ScalarType::Float64
+        | ScalarType::Handle => register,
     }
 }
 
-/// Whether the 64-bit operations of signed integers compute the type's own after wrapping. They do for all but
-/// `uint64`, whose upper half is negative there.
+/// Whether signed 64-bit operations on registers, wrapped to the type, are the operations of the type. True for `bool`
+/// and all integers except `uint64`, whose values from 2^63 on look negative in a register.
 pub(crate) fn signed_in_register(ty: ScalarType) -> bool {
     ty != ScalarType::UInt64 && matches!(ty.class(), TypeClass::Bool | TypeClass::Int | TypeClass::UInt)
 }

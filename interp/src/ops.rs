@@ -1,36 +1,45 @@
-//! What the instructions that only compute mean. Each agrees with `ir`'s operator table bit for bit; the rare ones ask it.
+//! The meaning of the instructions that neither jump nor access memory.
+//!
+//! Each agrees bit for bit with the operator table of `ir`, which `tests/operators.rs` checks; the rare ones call it.
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, MathFn, Scalar, ScalarError, ScalarType, UnaryOp, scalar};
 
 use crate::code::{Instr, Op};
 use crate::num::{decode, encode, f32_of, wrap};
 
+/// The register that holds a `float32`.
 fn f32_bits(value: f32) -> u64 {
     u64::from(value.to_bits())
 }
 
-/// The register type of a result: comparisons give a `bool`.
+/// Encodes the result of an operator on operands of the type `ty`; comparisons give a `bool`.
 fn encode_result(op: BinaryOp, ty: ScalarType, value: Scalar) -> u64 {
     let compares = op.info().rule == tilewright_ir::op::TypeRule::Comparison;
     encode(if compares { ScalarType::Bool } else { ty }, value)
 }
 
-/// The value of a computing instruction.
+/// The value of an instruction on the given registers; 0 for one that computes nothing (a jump, a store).
 ///
 /// # Errors
-/// Division by zero, a shift out of range.
+/// Division by zero, or a shift by an amount out of range.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "merged into the interpreter's dispatch")]
 pub(crate) fn compute(instr: &Instr, registers: &[u64]) -> Result<u64, ScalarError> {
     let reg = |number: u32| registers[number as usize];
-    value(instr.op, instr, || reg(instr.a), || reg(instr.b), || reg(instr.c))
+    evaluate(instr.op, instr, || reg(instr.a), || reg(instr.b), || reg(instr.c))
 }
 
-/// The value of the operator `op`, which is that of the instruction, on three operands.
+/// The value of the operator `op` on three operands.
+///
+/// `op` equals `instr.op`. It is a separate parameter so that a caller with a constant gets a specialised copy; the
+/// operands are closures so that a copy reads only those it uses.
+///
+/// # Errors
+/// Division by zero, or a shift by an amount out of range.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "merged into the loops over it, where the operator is known")]
-pub(crate) fn value(
+pub(crate) fn evaluate(
     op: Op,
     instr: &Instr,
     a: impl Fn() -> u64,
@@ -57,7 +66,7 @@ pub(crate) fn value(
         Op::FloorMod => nonzero(y()).map(|y| floor_mod(x(), y).cast_unsigned()),
         Op::TruncDiv => nonzero(y()).map(|y| x().wrapping_div(y).cast_unsigned()),
         Op::TruncMod => nonzero(y()).map(|y| x().wrapping_rem(y).cast_unsigned()),
-        Op::Min if sabotage::on(Fault::MinimumCommutes) => done(y().min(x())),
+        Op::Min if sabotage::on("minimum-commutes") => done(y().min(x())),
         Op::Min => done(x().min(y())),
         Op::Max => done(x().max(y())),
         Op::Eq => Ok(u64::from(x() == y())),
@@ -68,7 +77,7 @@ pub(crate) fn value(
         Op::Or => Ok(a() | b()),
         Op::Xor => Ok(a() ^ b()),
         Op::Shl => shift(instr.ty, b()).map(|by| a() << by),
-        Op::Shr if sabotage::on(Fault::ShiftFillsZeros) => {
+        Op::Shr if sabotage::on("shift-fills-zeros") => {
             shift(instr.ty, b()).map(|by| (a() & (u64::MAX >> (64 - instr.ty.bits()))) >> by)
         }
         Op::Shr => shift(instr.ty, b()).map(|by| (x() >> by).cast_unsigned()),
@@ -88,15 +97,15 @@ pub(crate) fn value(
         #[expect(clippy::cast_precision_loss, reason = "rounding once is what is asked for")]
         Op::IntToF32 => Ok(f32_bits(x() as f32)),
         Op::Select => Ok(if a() != 0 { b() } else { c() }),
-        Op::Binary | Op::Unary | Op::Call | Op::Cast => by_table(instr, a(), b()),
-        // The interpreter runs these itself; they compute nothing.
+        Op::Binary | Op::Unary | Op::Call | Op::Cast => evaluate_by_table(instr, a(), b()),
+        // `Machine::run_code` executes these itself.
         Op::JumpIfZero | Op::Jump | Op::Load | Op::Store | Op::LoadStream | Op::StoreStream | Op::Assert => Ok(0),
     }
 }
 
-/// Asks the operator table.
+/// Evaluates an instruction with the operator table of `ir`.
 #[inline(never)]
-fn by_table(instr: &Instr, a: u64, b: u64) -> Result<u64, ScalarError> {
+fn evaluate_by_table(instr: &Instr, a: u64, b: u64) -> Result<u64, ScalarError> {
     let ty = instr.ty;
     let (lhs, number) = (decode(ty, a), usize::from(instr.aux));
     match instr.op {
@@ -119,22 +128,25 @@ fn by_table(instr: &Instr, a: u64, b: u64) -> Result<u64, ScalarError> {
     }
 }
 
+/// The quotient rounded towards negative infinity, wrapping; `b` is not 0.
 fn floor_div(a: i64, b: i64) -> i64 {
     let (q, r) = (a.wrapping_div(b), a.wrapping_rem(b));
-    if r != 0 && (r < 0) != (b < 0) && !sabotage::on(Fault::DivisionTruncates) { q - 1 } else { q }
+    if r != 0 && (r < 0) != (b < 0) && !sabotage::on("division-truncates") { q - 1 } else { q }
 }
 
+/// The remainder of [`floor_div`], which has the sign of the divisor; `b` is not 0.
 fn floor_mod(a: i64, b: i64) -> i64 {
     let r = a.wrapping_rem(b);
-    if r != 0 && (r < 0) != (b < 0) && !(sabotage::on(Fault::RemainderKeepsSign) && r < 0) { r + b } else { r }
+    if r != 0 && (r < 0) != (b < 0) && !(sabotage::on("remainder-keeps-sign") && r < 0) { r + b } else { r }
 }
 
+/// A shift amount, checked against the width of the type.
 fn shift(ty: ScalarType, amount: u64) -> Result<u32, ScalarError> {
     let by = u32::try_from(amount).ok().filter(|&by| by < ty.bits());
     by.ok_or_else(|| ScalarError::ShiftAmount(decode(ty, amount).as_int().unwrap_or_default()))
 }
 
-/// As the operator table has it.
+/// `BinaryOp::Min` of the operator table: `b` if `a` is NaN, and `a` if the operands compare equal.
 fn min_f32(a: f32, b: f32) -> f32 {
-    if (a.is_nan() && !sabotage::on(Fault::MinimumKeepsNan)) || b < a { b } else { a }
+    if (a.is_nan() && !sabotage::on("minimum-keeps-nan")) || b < a { b } else { a }
 }

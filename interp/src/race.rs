@@ -1,78 +1,99 @@
-//! The race check: a shadow of the memory that knows who touched each cell.
+//! The race check: shadow memory that records which iterations accessed each cell.
 //!
-//! Iterations of loops that are not serial form a tree. Two accesses race if, below the place where their paths part,
-//! both go through iterations of the same entry of a loop. All threads of a launch (the outermost thread-bound loop
-//! and all in it) are one iteration space: a thread is its indices, there is no order between different threads, and
-//! what stands in a launch outside the inner thread loops counts as a thread of its own.
+//! The iterations of parallel, vectorized and thread-bound loops form a tree. Two accesses are concurrent if, below
+//! their lowest common ancestor, both belong to iterations of the same execution ("entry") of a loop. All threads of a
+//! launch (the outermost thread-bound loop and everything inside) form one iteration space: a thread is identified by
+//! its indices, different threads are unordered, and code of a launch outside the inner thread loops counts as a thread
+//! of its own.
+//!
+//! ```text
+//! for parallel i in 8: B[i] = 1           entry 1: no two iterations write the same element
+//! for parallel j in 8: read B[7 - j]      entry 2, after entry 1: no race. As two thread loops of one launch, a race
+//! ```
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
 use tilewright_ir::{ForKind, ThreadTag};
 
+/// Number of an iteration in the tree, an index into [`Race::iterations`]; 0 is the root.
 type Context = u32;
 
-struct Step {
+/// An iteration of a loop that is not serial.
+struct Iteration {
     parent: Context,
     depth: u32,
-    /// Which entry of a loop or which launch; 0 for the root.
+    /// Number of the loop entry or launch it belongs to; 0 for the root.
     entry: u64,
+    /// Whether the loop is bound to threads.
     thread: bool,
+    /// Site of the loop.
     site: u32,
+    /// Value of the loop variable.
     value: i128,
 }
 
+/// The accesses to a cell that a later access may race with.
 #[derive(Clone, Copy, Default)]
 struct Shadow {
     writer: Option<Context>,
     readers: [Option<Context>; 2],
 }
 
-/// Who touched what.
+/// The state of the race check.
 #[derive(Default)]
 pub(crate) struct Race {
-    steps: Vec<Step>,
+    iterations: Vec<Iteration>,
+    /// Threads of launches by enclosing iteration, tag and index: the same thread may be entered several times.
     threads: HashMap<(Context, ThreadTag, i128), Context>,
+    /// Number of loop entries so far.
     entries: u64,
+    /// Shadow of each cell, by allocation.
     shadows: HashMap<usize, HashMap<usize, Shadow>>,
+    /// Number of allocations so far.
     memories: usize,
+    /// The iteration that is running.
     pub(crate) current: Context,
 }
 
 impl Clone for Race {
-    /// A race check runs on one thread and is never copied; a copy starts afresh.
+    /// A fresh state. Frames are cloned only when loops run on several threads, which the race check excludes.
     fn clone(&self) -> Self {
         Self::new()
     }
 }
 
-/// Two iterations that touch the same cell.
+/// Two concurrent iterations that access the same cell, at least one of them writing.
 pub(crate) struct Clash {
+    /// The iteration that accessed the cell before.
     pub(crate) earlier: Context,
+    /// Whether that access was a write.
     pub(crate) earlier_writes: bool,
+    /// The current iteration.
     pub(crate) now: Context,
 }
 
 impl Race {
+    /// A state with no accesses, in the root iteration.
     pub(crate) fn new() -> Self {
-        let root = Step { parent: 0, depth: 0, entry: 0, thread: false, site: 0, value: 0 };
-        Self { steps: vec![root], ..Self::default() }
+        let root = Iteration { parent: 0, depth: 0, entry: 0, thread: false, site: 0, value: 0 };
+        Self { iterations: vec![root], ..Self::default() }
     }
 
     /// A number for a new allocation.
-    pub(crate) fn memory(&mut self) -> usize {
+    pub(crate) fn new_memory_id(&mut self) -> usize {
         self.memories += 1;
         self.memories
     }
 
-    /// An allocation is gone.
-    pub(crate) fn forget(&mut self, memory: usize) {
+    /// Drops the shadow of an allocation that is freed.
+    pub(crate) fn forget_memory(&mut self, memory: usize) {
         self.shadows.remove(&memory);
     }
 
-    /// A loop is entered; gives the number of the entry, which for thread loops is the launch's.
-    pub(crate) fn enter(&mut self, kind: ForKind) -> u64 {
-        let around = &self.steps[self.current as usize];
+    /// Enters a loop and returns the number of the entry; a thread-bound loop inside a launch has the launch's number.
+    pub(crate) fn enter_loop(&mut self, kind: ForKind) -> u64 {
+        let around = &self.iterations[self.current as usize];
         if matches!(kind, ForKind::ThreadBinding(_)) && around.thread {
             return around.entry;
         }
@@ -80,10 +101,10 @@ impl Race {
         self.entries
     }
 
-    /// An iteration of a loop that is not serial begins.
-    pub(crate) fn iteration(&mut self, outer: Context, entry: u64, kind: ForKind, site: u32, value: i128) {
+    /// Begins an iteration of a loop that is not serial, inside the iteration `outer`.
+    pub(crate) fn begin_iteration(&mut self, outer: Context, entry: u64, kind: ForKind, site: u32, value: i128) {
         let tag = if let ForKind::ThreadBinding(tag) = kind { Some(tag) } else { None };
-        let inside = self.steps[outer as usize].thread;
+        let inside = self.iterations[outer as usize].thread;
         if let Some(tag) = tag
             && inside
             && let Some(&known) = self.threads.get(&(outer, tag, value))
@@ -91,35 +112,38 @@ impl Race {
             self.current = known;
             return;
         }
-        let depth = self.steps[outer as usize].depth + 1;
-        let number = Context::try_from(self.steps.len()).unwrap_or(Context::MAX);
-        self.steps.push(Step { parent: outer, depth, entry, thread: tag.is_some(), site, value });
+        let depth = self.iterations[outer as usize].depth + 1;
+        let number = Context::try_from(self.iterations.len()).unwrap_or(Context::MAX);
+        self.iterations.push(Iteration { parent: outer, depth, entry, thread: tag.is_some(), site, value });
         if let Some(tag) = tag {
             self.threads.insert((outer, tag, value), number);
         }
         self.current = number;
     }
 
-    /// Notes an access by the current iteration; gives the clash if it races with an earlier one.
-    pub(crate) fn touch(&mut self, memory: usize, cell: usize, write: bool) -> Option<Clash> {
+    /// Records an access by the current iteration and returns the clash if it races with an earlier access.
+    pub(crate) fn record_access(&mut self, memory: usize, cell: usize, write: bool) -> Option<Clash> {
         let now = self.current;
         let mut shadow = self.shadows.entry(memory).or_default().get(&cell).copied().unwrap_or_default();
         let clash = |earlier, earlier_writes| Some(Clash { earlier, earlier_writes, now });
         if let Some(writer) = shadow.writer
-            && self.parallel(writer, now)
+            && self.may_run_concurrently(writer, now)
         {
             return clash(writer, true);
         }
         for reader in shadow.readers.into_iter().flatten() {
-            if write && self.parallel(reader, now) {
+            if write && self.may_run_concurrently(reader, now) {
                 return clash(reader, false);
             }
         }
         if write {
             shadow = Shadow { writer: Some(now), readers: [None, None] };
         } else {
-            // A reader that comes before this one in order is covered by it; of readers at once two are enough.
-            let covered = |reader: &Option<Context>| reader.is_none_or(|reader| !self.parallel(reader, now));
+            // A reader that is ordered before this one need not be kept: a later writer that races with it races with
+            // this one too. Of mutually concurrent readers two are enough: a later writer shares an iteration with at
+            // most one of them.
+            let covered =
+                |reader: &Option<Context>| reader.is_none_or(|reader| !self.may_run_concurrently(reader, now));
             if let Some(at) = shadow.readers.iter().position(covered) {
                 shadow.readers[at] = Some(now);
             }
@@ -128,40 +152,41 @@ impl Race {
         None
     }
 
-    /// Whether two iterations may run at once.
-    fn parallel(&self, a: Context, b: Context) -> bool {
-        let step = |context: Context| &self.steps[context as usize];
+    /// Whether two iterations may run concurrently.
+    fn may_run_concurrently(&self, a: Context, b: Context) -> bool {
+        let iteration = |context: Context| &self.iterations[context as usize];
         let (mut a, mut b) = (a, b);
         let (mut below_a, mut below_b) = (None, None);
         while a != b {
-            if step(a).depth >= step(b).depth {
+            if iteration(a).depth >= iteration(b).depth {
                 below_a = Some(a);
-                a = step(a).parent;
+                a = iteration(a).parent;
             } else {
                 below_b = Some(b);
-                b = step(b).parent;
+                b = iteration(b).parent;
             }
         }
         match (below_a, below_b) {
-            (Some(a), Some(b)) => step(a).entry == step(b).entry,
-            (Some(below), None) | (None, Some(below)) => step(below).thread && step(a).thread,
+            (Some(a), Some(b)) => iteration(a).entry == iteration(b).entry,
+            (Some(below), None) | (None, Some(below)) => iteration(below).thread && iteration(a).thread,
             (None, None) => false,
         }
     }
 
-    /// The loops and values of an iteration.
+    /// The loop variables of an iteration and their values, such as `i = 3, j = 0`; `name` gives the variable of the
+    /// loop at a site.
     pub(crate) fn describe(&self, context: Context, name: impl Fn(u32) -> String) -> String {
         let mut path = Vec::new();
         let mut at = context;
         while at != 0 {
             path.push(at);
-            at = self.steps[at as usize].parent;
+            at = self.iterations[at as usize].parent;
         }
         let mut text = String::new();
         for (position, &at) in path.iter().rev().enumerate() {
-            let step = &self.steps[at as usize];
+            let iteration = &self.iterations[at as usize];
             let comma = if position == 0 { "" } else { ", " };
-            let _ = write!(text, "{comma}{} = {}", name(step.site), step.value);
+            let _ = write!(text, "{comma}{} = {}", name(iteration.site), iteration.value);
         }
         text
     }

@@ -1,20 +1,27 @@
-//! Loops whose iterations are spread over threads.
+//! Loops whose iterations are distributed over several threads.
+//!
+//! A worker has its own copy of the frame; memory is shared. Loops inside a worker are not distributed again. Iterations
+//! and fuel are counted as in a sequential run, and the first trap in program order is reported, so that neither the
+//! result nor the report depends on the number of threads.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rayon::prelude::*;
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 
 use crate::code::Loop;
 use crate::config::Trap;
 use crate::exec::{Frame, Machine, Outcome};
 
-/// Instructions below which a loop is not worth spreading over threads.
-const WORTH: u64 = 20_000;
+/// Least number of instructions in a loop for which the cost of starting tasks pays off.
+const MIN_INSTRUCTIONS: u64 = 20_000;
 
 impl Machine<'_> {
-    /// Whether the iterations are to be spread over threads.
-    pub(crate) fn spreads(&self, inner: &Loop, extent: u64, frame: &Frame) -> bool {
+    /// Whether to distribute the iterations of a loop over threads.
+    ///
+    /// Not inside a worker, not with less than four iterations per thread if a loop inside is independent too (that one
+    /// is distributed then), and not if fuel might run out: which iteration gets the last of it would depend on timing.
+    pub(crate) fn should_spread(&self, inner: &Loop, extent: u64, frame: &Frame) -> bool {
         let threads = self.threads as u64;
         let enough_fuel = || {
             let each = inner.inner_iterations.and_then(|inner| inner.checked_add(1));
@@ -26,16 +33,20 @@ impl Machine<'_> {
             && self.threads > 1
             && extent > 1
             && (extent >= 4 * threads || !inner.inner_independent)
-            && inner.weight.saturating_mul(extent) >= WORTH
+            && inner.weight.saturating_mul(extent) >= MIN_INSTRUCTIONS
             && enough_fuel()
     }
 
-    pub(crate) fn parallel(&self, inner: &Loop, min: u64, extent: u64, frame: &mut Frame) -> Outcome {
-        self.code(&inner.pre, frame)?;
+    /// Runs the iterations of an independent loop in chunks on all threads.
+    ///
+    /// Iterations do not affect each other, so all chunks before a failing one still run. The trap of the first failing
+    /// chunk is returned, which is the first one in program order.
+    pub(crate) fn run_parallel(&self, inner: &Loop, min: u64, extent: u64, frame: &mut Frame) -> Outcome {
+        self.run_code(&inner.pre, frame)?;
         let mut template = frame.clone();
         (template.worker, template.iterations) = (true, 0);
         let chunks = extent.min(self.threads as u64 * 8);
-        let size = if sabotage::on(Fault::SpreadDropsRest) { extent / chunks } else { extent.div_ceil(chunks) };
+        let size = if sabotage::on("spread-drops-rest") { extent / chunks } else { extent.div_ceil(chunks) };
         let failed = AtomicU64::new(u64::MAX);
         let run = |chunk: u64| -> Result<u64, Box<Trap>> {
             let mut frame = template.clone();
@@ -47,19 +58,20 @@ impl Machine<'_> {
             if start == end || failed.load(Relaxed) < chunk {
                 return Ok(0);
             }
-            if let Some(outcome) = self.vectorised(inner, min.wrapping_add(start), end - start, &mut frame) {
+            if let Some(outcome) = self.run_vectorized(inner, min.wrapping_add(start), end - start, &mut frame) {
                 return outcome.map(|()| frame.iterations).map_err(failure);
             }
             for position in start..end {
-                // A chunk before this one has failed: whatever happens here comes later.
+                // An earlier chunk has failed, so a trap in this one would not be reported.
                 if failed.load(Relaxed) < chunk {
                     break;
                 }
                 frame.registers[inner.var as usize] = min.wrapping_add(position);
-                self.nodes(&inner.body, &mut frame).map_err(failure)?;
+                self.run_nodes(&inner.body, &mut frame).map_err(failure)?;
             }
             Ok(frame.iterations)
         };
+        // Results are collected in the order of the chunks, so the first error is the first one in program order.
         let results: Vec<_> = (0..chunks).into_par_iter().map(run).collect();
         let mut iterations = extent;
         for result in results {

@@ -1,12 +1,25 @@
-//! Tensors: what is passed to a program and what comes back.
+//! Tensors: the arguments and results of a program.
 
 use half::f16;
 use tilewright_ir::{DataType, Scalar, ScalarType, SizeError, checked_size};
 
 use crate::num;
 
-/// A block of elements in row-major order, as they lie in memory: little endian, `bool` as one byte, the lanes of a
-/// vector element side by side.
+/// Elements in row-major order, each with a flag that says whether it is defined.
+///
+/// The bytes are little endian; a `bool` takes one byte, and the lanes of a vector element are adjacent. Positions are
+/// counted in lanes: element `n` of a tensor of `float32x4` has the lanes `4 * n` to `4 * n + 3`.
+///
+/// ```
+/// use tilewright_interp::Tensor;
+/// use tilewright_ir::{Scalar, ScalarType};
+/// let mut tensor = Tensor::undefined(ScalarType::Int32, &[2, 3])?;
+/// let lane = tensor.lane_at(&[1, 2]).unwrap_or_default();
+/// assert_eq!((lane, tensor.get_f64(lane)), (5, None));
+/// tensor.set(lane, Scalar::Int(-7));
+/// assert_eq!(tensor.get_f64(lane), Some(-7.0));
+/// # Ok::<(), tilewright_interp::TensorError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tensor {
     dtype: DataType,
@@ -15,29 +28,29 @@ pub struct Tensor {
     defined: Vec<bool>,
 }
 
-/// Why there is no such tensor.
+/// Why a tensor cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TensorError {
-    /// The shape is no size.
+    /// The shape is not the size of an array.
     #[error(transparent)]
     Size(#[from] SizeError),
-    /// The type has no elements in memory.
-    #[error("a tensor has no elements of the type {0}")]
+    /// Values of the type are not stored in tensors.
+    #[error("the elements of a tensor cannot have the type {0}")]
     Type(DataType),
-    /// More bytes than can be had.
+    /// The memory is not available; the size in bytes.
     #[error("{0} bytes cannot be allocated")]
     Memory(u64),
-    /// The bytes given are not as many as the shape asks for.
-    #[error("{given} bytes are given where the shape asks for {expected}")]
+    /// The number of bytes or flags given does not match the shape and the type.
+    #[error("{given} bytes are given, but the shape needs {expected}")]
     Length {
-        /// How many were given.
+        /// The number given.
         given: u64,
-        /// How many the shape and the type ask for.
+        /// The number that the shape and the type need.
         expected: u64,
     },
 }
 
-/// Bytes and lanes of a tensor.
+/// Number of bytes (twice, once as an index) and of lanes of a tensor.
 fn sizes(dtype: DataType, shape: &[u64]) -> Result<(u64, usize, usize), TensorError> {
     if dtype.scalar == ScalarType::Handle || dtype.lanes == 0 {
         return Err(TensorError::Type(dtype));
@@ -51,6 +64,7 @@ fn sizes(dtype: DataType, shape: &[u64]) -> Result<(u64, usize, usize), TensorEr
     Ok((bytes, fits(bytes)?, fits(lanes)?))
 }
 
+/// `len` copies of a value.
 fn filled<T: Clone>(len: usize, value: T) -> Result<Vec<T>, TensorError> {
     let mut items = Vec::new();
     items.try_reserve_exact(len).map_err(|_| TensorError::Memory(len as u64))?;
@@ -59,14 +73,20 @@ fn filled<T: Clone>(len: usize, value: T) -> Result<Vec<T>, TensorError> {
 }
 
 impl Tensor {
-    /// A tensor whose elements are not defined (their bytes are 0).
+    /// A tensor without defined elements; their bytes are 0.
+    ///
+    /// # Errors
+    /// The shape is not a valid size, the type cannot be stored, or the memory is not available.
     pub fn undefined(dtype: impl Into<DataType>, shape: &[u64]) -> Result<Self, TensorError> {
         let dtype = dtype.into();
         let (_, bytes, lanes) = sizes(dtype, shape)?;
         Ok(Self { dtype, shape: shape.to_vec(), bytes: filled(bytes, 0)?, defined: filled(lanes, false)? })
     }
 
-    /// A tensor of the bytes given, all elements defined.
+    /// A tensor with the given bytes; all elements are defined.
+    ///
+    /// # Errors
+    /// Those of [`Tensor::undefined`], or the number of bytes does not match the shape.
     pub fn from_bytes(dtype: impl Into<DataType>, shape: &[u64], bytes: Vec<u8>) -> Result<Self, TensorError> {
         let dtype = dtype.into();
         let (expected, _, lanes) = sizes(dtype, shape)?;
@@ -76,10 +96,11 @@ impl Tensor {
         Ok(Self { dtype, shape: shape.to_vec(), bytes, defined: filled(lanes, true)? })
     }
 
-    /// A tensor of the bytes given, of which some lanes are not defined; the bytes of those count as 0.
+    /// A tensor with the given bytes, and one flag for each lane that says whether it is defined. The bytes of undefined
+    /// lanes are set to 0.
     ///
     /// # Errors
-    /// The bytes, or the marks, are not as many as the shape asks for.
+    /// Those of [`Tensor::undefined`], or the number of bytes or flags does not match the shape.
     pub fn from_parts(
         dtype: impl Into<DataType>,
         shape: &[u64],
@@ -98,9 +119,12 @@ impl Tensor {
         Ok(tensor)
     }
 
-    /// A tensor whose lane number `n` (over all elements, row-major, lanes innermost) is `value(n)`, all defined.
+    /// A tensor whose lane number `n` (over all elements, row-major, lanes innermost) is `value(n)`; all are defined.
     ///
     /// Values are converted to the lane's type as [`tilewright_ir::scalar::cast`] converts `float64` and `int64`.
+    ///
+    /// # Errors
+    /// Those of [`Tensor::undefined`].
     pub fn from_fn(
         dtype: impl Into<DataType>,
         shape: &[u64],
@@ -123,27 +147,27 @@ impl Tensor {
         &self.shape
     }
 
-    /// The memory.
+    /// The bytes of all elements.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Whether each lane was ever written, one entry a lane in the order of the memory.
+    /// Whether each lane is defined, in the order of the memory.
     pub fn defined(&self) -> &[bool] {
         &self.defined
     }
 
-    /// Number of lanes of all elements together.
+    /// Total number of lanes of all elements.
     pub fn lane_count(&self) -> usize {
         self.defined.len()
     }
 
-    /// Every lane is defined.
+    /// Whether every lane is defined.
     pub fn is_all_defined(&self) -> bool {
         self.defined.iter().all(|&defined| defined)
     }
 
-    /// Number of the first lane of the element at a logical index; none outside the shape.
+    /// Number of the first lane of the element at a logical index; `None` if the index is outside the shape.
     pub fn lane_at(&self, index: &[u64]) -> Option<usize> {
         if index.len() != self.shape.len() {
             return None;
@@ -158,7 +182,7 @@ impl Tensor {
         usize::try_from(position * u64::from(self.dtype.lanes)).ok()
     }
 
-    /// Value of a lane, counted over all elements; none if it is not defined or there is none.
+    /// Value of a lane, counted over all elements; `None` if it is undefined or out of range.
     pub fn get(&self, lane: usize) -> Option<Scalar> {
         if !*self.defined.get(lane)? {
             return None;
@@ -167,7 +191,7 @@ impl Tensor {
         Some(num::decode(ty, num::from_memory(ty, self.raw(lane))))
     }
 
-    /// Value of a lane as a float64, for looking at; none if it is not defined.
+    /// Value of a lane as a `float64`, rounded if it does not fit; `None` if it is undefined or out of range.
     pub fn get_f64(&self, lane: usize) -> Option<f64> {
         #[expect(clippy::cast_precision_loss, reason = "a number to look at")]
         self.get(lane).map(|value| match value {
@@ -176,7 +200,7 @@ impl Tensor {
         })
     }
 
-    /// Writes a lane; a lane that there is not is left alone.
+    /// Writes a lane, converting the value as [`Tensor::from_fn`] does. Does nothing if the lane is out of range.
     pub fn set(&mut self, lane: usize, value: Scalar) {
         let ty = self.dtype.scalar;
         let from = if matches!(value, Scalar::Int(_)) { ScalarType::Int64 } else { ScalarType::Float64 };
@@ -185,7 +209,7 @@ impl Tensor {
         self.set_raw(lane, raw, true);
     }
 
-    /// Bits of a lane in the low bits.
+    /// The bits of a lane, in the low bits of the result.
     pub(crate) fn raw(&self, lane: usize) -> u64 {
         let width = self.width();
         let mut word = [0; 8];
@@ -193,7 +217,7 @@ impl Tensor {
         u64::from_le_bytes(word)
     }
 
-    /// Writes the low bits to a lane.
+    /// Writes the low bits of `raw` to a lane and sets its flag.
     pub(crate) fn set_raw(&mut self, lane: usize, raw: u64, defined: bool) {
         let width = self.width();
         if let Some(flag) = self.defined.get_mut(lane) {
@@ -202,7 +226,7 @@ impl Tensor {
         }
     }
 
-    /// The memory and the flags, for writing them as a whole.
+    /// The bytes and the flags, to be overwritten as a whole.
     pub(crate) fn parts_mut(&mut self) -> (&mut [u8], &mut [bool]) {
         (&mut self.bytes, &mut self.defined)
     }
@@ -218,7 +242,7 @@ impl Tensor {
     }
 }
 
-/// The value of the 16 bits of an IEEE half, for tests and messages.
+/// The value of an IEEE half given by its 16 bits.
 pub(crate) fn half_value(bits: u16) -> f64 {
     f16::from_bits(bits).to_f64()
 }

@@ -1,9 +1,9 @@
-//! Blocks of iterations against one iteration at a time: with the race check a program is run one by one.
+//! The block engine against the one-by-one engine, which a run with the race check uses: same results, same traps.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at what it did not expect")]
 
 mod common;
 
-use common::{all_ways, config, execute, func, racing};
+use common::{config, execute, func, racing, run_in_all_configs};
 use proptest::prelude::*;
 use tilewright_interp::{Arguments, RunError, Tensor, TrapKind, fill};
 use tilewright_ir::{BinaryOp, Buffer, DataType, Expr, ForKind, PrimFunc, ScalarType, Stmt, StmtKind, Var};
@@ -20,7 +20,7 @@ fn filled(ty: ScalarType, shape: &[u64], seed: u64) -> Tensor {
     tensor
 }
 
-/// Runs in blocks and one by one: the same tensors or the same trap. Gives whether there was no trap.
+/// Asserts that both engines leave the same tensors or report the same trap. Returns whether there was no trap.
 fn agree(program: &PrimFunc, args: &Arguments) -> bool {
     let (mut blocks, mut single) = (args.clone(), args.clone());
     let results = [execute(program, &mut blocks, &config(1)), execute(program, &mut single, &racing())];
@@ -40,7 +40,7 @@ fn agree(program: &PrimFunc, args: &Arguments) -> bool {
     }
 }
 
-/// An index into 64 elements; mostly in bounds.
+/// An affine index into 64 elements, mostly in bounds.
 #[derive(Clone, Debug)]
 struct Index {
     factors: [i64; 3],
@@ -75,20 +75,20 @@ fn index() -> impl Strategy<Value = Index> {
     })
 }
 
-/// What of its target a store reads.
+/// The element of its target that a store reads.
 #[derive(Clone, Debug)]
-enum Again {
+enum OwnRead {
     Nothing,
-    TheElement,
-    Another(Index),
+    SameElement,
+    Other(Index),
 }
 
-/// One store: `target[to] = target?[again] op (source[from] + counter)`, guarded or not.
+/// One store: `target[to] = target[own_read] op (source[from] + counter)`, guarded or not.
 #[derive(Clone, Debug)]
 struct Spec {
     target: usize,
     to: Index,
-    again: Again,
+    own_read: OwnRead,
     from: (usize, Index),
     op: BinaryOp,
     swapped: bool,
@@ -103,11 +103,11 @@ fn spec() -> impl Strategy<Value = Spec> {
         Just(BinaryOp::Mul),
         Just(BinaryOp::Sub)
     ];
-    let again =
-        prop_oneof![2 => Just(Again::Nothing), 3 => Just(Again::TheElement), 2 => index().prop_map(Again::Another)];
+    let own_read = prop_oneof![2 => Just(OwnRead::Nothing), 3 => Just(OwnRead::SameElement), 2 => index().prop_map(OwnRead::Other)];
     let guard = prop::option::weighted(0.3, 0..30i64);
-    (0..2usize, index(), again, (0..3usize, index()), op, any::<bool>(), guard)
-        .prop_map(|(target, to, again, from, op, swapped, guard)| Spec { target, to, again, from, op, swapped, guard })
+    (0..2usize, index(), own_read, (0..3usize, index()), op, any::<bool>(), guard).prop_map(
+        |(target, to, own_read, from, op, swapped, guard)| Spec { target, to, own_read, from, op, swapped, guard },
+    )
 }
 
 fn program(ty: ScalarType, specs: &[Spec]) -> PrimFunc {
@@ -117,12 +117,12 @@ fn program(ty: ScalarType, specs: &[Spec]) -> PrimFunc {
         let target = &buffers[spec.target];
         let counter = Expr::Cast(ty.into(), Box::new(v(&vars[2])));
         let value = Expr::load(&buffers[spec.from.0], vec![spec.from.1.expr(&vars)]) + counter;
-        let again = match &spec.again {
-            Again::Nothing => None,
-            Again::TheElement => Some(&spec.to),
-            Again::Another(index) => Some(index),
+        let own_read = match &spec.own_read {
+            OwnRead::Nothing => None,
+            OwnRead::SameElement => Some(&spec.to),
+            OwnRead::Other(index) => Some(index),
         };
-        let value = match again.map(|index| Expr::load(target, vec![index.expr(&vars)])) {
+        let value = match own_read.map(|index| Expr::load(target, vec![index.expr(&vars)])) {
             None => value,
             Some(element) => {
                 let (a, b) = if spec.swapped { (value, element) } else { (element, value) };
@@ -133,7 +133,7 @@ fn program(ty: ScalarType, specs: &[Spec]) -> PrimFunc {
         match spec.guard {
             None => store,
             Some(limit) => {
-                // Every other guard has another one in it.
+                // Every other guard contains a second one.
                 let inner = if limit % 2 == 0 { Stmt::guarded(v(&vars[0]).lt(Expr::int(2)), store) } else { store };
                 let cond = Box::new((v(&vars[1]) + v(&vars[2])).lt(Expr::int(limit)));
                 let other = Stmt::store(target, vec![Expr::int(7)], Expr::load(&buffers[2], vec![v(&vars[2])]));
@@ -151,9 +151,9 @@ fn program(ty: ScalarType, specs: &[Spec]) -> PrimFunc {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1500) })]
 
-    /// Nests that read and write the same buffers in every way, with guards and reductions.
+    /// Nests that read and write the same buffers in all combinations, with guards and reductions.
     #[test]
-    fn blocks_do_what_single_iterations_do(
+    fn blocks_compute_what_single_iterations_compute(
         specs in prop::collection::vec(spec(), 1..4),
         ty in prop::sample::select(vec![ScalarType::Float32, ScalarType::Int32, ScalarType::Float64, ScalarType::Int8,
             ScalarType::UInt64, ScalarType::Float16]),
@@ -171,7 +171,7 @@ proptest! {
         let program = program(ty, &specs);
         let mut tensors = [1, 2, 3].map(|seed| filled(ty, &[64], seed));
         if let Some(hole) = hole {
-            // An element that was never written, in a tensor that may be read.
+            // One undefined element in a tensor that is read.
             let whole = tensors[0].clone();
             tensors[0] = Tensor::undefined(ty, &[64]).unwrap();
             for lane in (0..64).filter(|&lane| lane != hole) {
@@ -191,12 +191,12 @@ fn the_operands_of_a_reduction_keep_their_order() {
     let tensor = || Tensor::from_bytes(ScalarType::Float32, &[6], bytes.clone()).unwrap();
     for op in [BinaryOp::Min, BinaryOp::Max, BinaryOp::Sub] {
         for (element_first, of_j) in [(true, false), (false, false), (true, true), (false, true)] {
-            // Each source with each target; or a target at a time in the inner loop.
+            // The element varies with the inner loop, or stays the same in it.
             let at = |here: bool| vec![v(if here { &j } else { &i })];
             let (element, value) = (Expr::load(&target, at(of_j)), Expr::load(&source, at(!of_j)));
             let (a, b) = if element_first { (element, value) } else { (value, element) };
             let body = Stmt::store(&target, at(of_j), Expr::binary(op, a, b));
-            // One source after the other, for a NaN or an infinity leaves nothing of what was there.
+            // One source value at a time: a NaN or an infinity would hide the effect of the values before it.
             for single in 0..6 {
                 let range = |var: &Var, reads: bool, body: Stmt| {
                     let mut made = Stmt::for_loop(var, Expr::int(if reads { 1 } else { 6 }), ForKind::Serial, body);
@@ -213,7 +213,7 @@ fn the_operands_of_a_reduction_keep_their_order() {
 }
 
 #[test]
-fn a_recurrence_is_run_in_order() {
+fn a_recurrence_runs_in_program_order() {
     let target = Buffer::compact("B", ScalarType::Int64, vec![Expr::int(700)]);
     let i = Var::index("i");
     for distance in [1, 2, 255, 256, 257] {
@@ -225,7 +225,7 @@ fn a_recurrence_is_run_in_order() {
 }
 
 #[test]
-fn a_fault_in_the_middle_of_a_block_is_found_at_its_iteration() {
+fn a_trap_in_the_middle_of_a_block_names_its_iteration() {
     let buffers = ["A", "B"].map(|name| Buffer::compact(name, ScalarType::Int32, vec![Expr::int(90)]));
     let [source, target] = &buffers;
     let (i, j) = (Var::index("i"), Var::index("j"));
@@ -259,7 +259,7 @@ fn lanes_of_vectors_and_if_then_else_run_in_blocks() {
     let mut tensor = Tensor::undefined(vectors, &[33]).unwrap();
     fill(&mut tensor, 6);
     let args = Arguments::tensors([tensor.clone(), Tensor::undefined(vectors, &[33]).unwrap()]);
-    let result = all_ways(&func(&[&source, &target], body), &args);
+    let result = run_in_all_configs(&func(&[&source, &target], body), &args);
     let got = result.tensor(1).unwrap();
     let expected = |lane: usize| tensor.get_f64(if lane >= 12 { lane - 12 } else { lane });
     assert!((0..33 * 4).all(|lane| got.get_f64(lane) == expected(lane)));

@@ -1,4 +1,4 @@
-//! The interpreter's arithmetic against the operator table, bit for bit.
+//! The interpreter's arithmetic against the operator table of `ir`, bit for bit.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -27,7 +27,7 @@ fn edges(ty: ScalarType) -> Vec<Scalar> {
     values.into_iter().chain(negative).map(|value| Scalar::Float(scalar::round_float(ty, value))).collect()
 }
 
-/// Runs `result[i] = make(A[i], B[i])` and gives the results.
+/// Runs `C[i] = make(A[i], B[i])` on the pairs and returns the elements of `C`.
 fn run_on(
     ty: ScalarType,
     result: ScalarType,
@@ -50,7 +50,7 @@ fn run_on(
     Ok((0..pairs.len()).map(|lane| args.tensor(2).unwrap().get(lane).unwrap()).collect())
 }
 
-/// Holds an operator against the table on pairs; gives how many were compared.
+/// Asserts that an operator agrees with the table on all pairs, traps included. Returns the number of pairs compared.
 fn agree(op: BinaryOp, ty: ScalarType, pairs: &[(Scalar, Scalar)]) -> usize {
     let Some(result) = op.result_type(ty.into(), ty.into()) else { return 0 };
     let make = |a, b| Expr::binary(op, a, b);

@@ -1,4 +1,4 @@
-//! Whole programs against straightforward Rust.
+//! Whole programs against the same computation written in Rust.
 #![allow(
     clippy::unwrap_used,
     clippy::float_cmp,
@@ -7,7 +7,7 @@
 
 mod common;
 
-use common::{all_ways, buffer, config, empty, execute, filled, func};
+use common::{buffer, config, empty, execute, filled, func, run_in_all_configs};
 use tilewright_interp::{Arguments, Tensor, as_function, fill, run_definition};
 use tilewright_ir::{
     Axis, Buffer, DataType, Definition, Expr, ForKind, ReduceOp, ScalarType, Stage, StageBody, Stmt, StmtKind, Var,
@@ -40,7 +40,7 @@ fn relayout_with_ragged_channels_matches_rust() {
     let program = func(&[&source, &target], nest(&[vn, vco, vh, vw, vci], &[2, 5, 7, 19, 4], body));
     let input = filled(&[2, 7, 19, 18], 3);
     let args = Arguments::tensors([input.clone(), empty(&[2, 5, 7, 19, 4])]);
-    let result = all_ways(&program, &args);
+    let result = run_in_all_configs(&program, &args);
     let output = result.tensor(1).unwrap();
     let mut checked = 0;
     for at in 0..n * 5 * h * w * 4 {
@@ -87,7 +87,7 @@ fn a_small_convolution_matches_rust() {
     let conv = conv(5, 6, 3, 7);
     let (data, weight) = (filled(&conv.shapes[0], 1), filled(&conv.shapes[1], 2));
     let args = Arguments::tensors([data.clone(), weight.clone(), empty(&conv.shapes[2])]);
-    let result = all_ways(&as_function(&conv.definition), &args);
+    let result = run_in_all_configs(&as_function(&conv.definition), &args);
     #[allow(clippy::cast_possible_truncation)]
     let at = |tensor: &Tensor, lane: usize| tensor.get_f64(lane).unwrap() as f32;
     for y in 0..h {
@@ -122,7 +122,7 @@ fn a_definition_equals_its_hand_written_program() {
     let start = Stmt::store(&out, at, Expr::float_of(0.0, ScalarType::Float32));
     let body = Stmt::seq(vec![start, nest(&[ky, kx, c], &[3, 3, 5], update)]);
     let program = func(&[&data, &weight, &out], nest(&[y, x, o], &[4, 9, 6], body));
-    let result = all_ways(&program, &Arguments::tensors(args));
+    let result = run_in_all_configs(&program, &Arguments::tensors(args));
     assert_eq!(result.tensor(2), defined.tensor(2));
     assert!(result.tensor(2).unwrap().is_all_defined());
 }
@@ -141,7 +141,7 @@ fn aliases_with_other_lane_counts_see_the_same_memory() {
     let body = Stmt::for_loop(&i, Expr::int(3), ForKind::Parallel, store);
     let body = Stmt::new(StmtKind::DeclBuffer { buffer: vectors, body: Box::new(body) });
     let args = Arguments::tensors([filled(&[12], 5), empty(&[12])]);
-    let result = all_ways(&func(&[&scalars, &target], body), &args);
+    let result = run_in_all_configs(&func(&[&scalars, &target], body), &args);
     assert_eq!(result.tensor(0).unwrap().bytes(), result.tensor(1).unwrap().bytes());
 }
 
@@ -161,7 +161,8 @@ fn aliases_of_another_type_reinterpret_the_bits() {
     let body = Stmt::new(StmtKind::DeclBuffer { buffer: bytes, body: Box::new(body) });
     let input = filled(&[5], 6);
     let target_tensor = Tensor::undefined(ScalarType::UInt8, &[20]).unwrap();
-    let result = all_ways(&func(&[&floats, &target], body), &Arguments::tensors([input.clone(), target_tensor]));
+    let result =
+        run_in_all_configs(&func(&[&floats, &target], body), &Arguments::tensors([input.clone(), target_tensor]));
     assert_eq!(result.tensor(0).unwrap().bytes(), result.tensor(1).unwrap().bytes());
     assert_eq!(result.tensor(0).unwrap().get_f64(2), input.get_f64(2).map(|x| 2.0 * x));
 }
@@ -180,7 +181,7 @@ fn symbolic_extents_are_bound_by_shapes_and_mismatches_are_errors() {
         fill(&mut tensor, 4);
         tensor
     };
-    let result = all_ways(&program, &Arguments::tensors([tensor(&[3, 17]), tensor(&[51])]));
+    let result = run_in_all_configs(&program, &Arguments::tensors([tensor(&[3, 17]), tensor(&[51])]));
     assert_eq!(result.tensor(0).unwrap().bytes(), result.tensor(1).unwrap().bytes());
     for shape in [52, 50, 0] {
         let mut args = Arguments::tensors([tensor(&[3, 17]), tensor(&[shape])]);
@@ -195,7 +196,7 @@ fn a_loop_without_iterations_does_nothing() {
     let store = Stmt::store(&target, vec![v(&i), v(&j)], Expr::float_of(1.0, ScalarType::Float32));
     let inner = Stmt::for_loop(&j, Expr::int(0), ForKind::Serial, store.clone());
     let program = func(&[&target], Stmt::for_loop(&i, Expr::int(3), ForKind::Parallel, inner));
-    all_ways(&program, &Arguments::tensors([empty(&[3, 0])]));
+    run_in_all_configs(&program, &Arguments::tensors([empty(&[3, 0])]));
 }
 
 #[test]
@@ -212,7 +213,7 @@ fn memory_allocated_in_a_parallel_loop_is_private_and_starts_undefined() {
         func(&[&target], Stmt::for_loop(&i, Expr::int(40), ForKind::Parallel, body))
     };
     let args = Arguments::tensors([empty(&[40])]);
-    let result = all_ways(&program(write), &args);
+    let result = run_in_all_configs(&program(write), &args);
     assert_eq!(result.tensor(0).unwrap().get_f64(37), Some(37.0));
     for threads in [1, 2, 7] {
         let trap = common::trap(&program(guarded.clone()), &args, &config(threads));
@@ -234,7 +235,7 @@ fn every_other_statement_kind_runs() {
     let assert = StmtKind::Assert { cond: v(&i).lt(Expr::int(6)), message: "in range".into() };
     let body = Stmt::seq(vec![Stmt::new(assert), Stmt::new(attr), Stmt::new(StmtKind::Evaluate(v(&i)))]);
     let program = func(&[&target], Stmt::for_loop(&i, Expr::int(6), ForKind::Unrolled, body));
-    let result = all_ways(&program, &Arguments::tensors([empty(&[6])]));
+    let result = run_in_all_configs(&program, &Arguments::tensors([empty(&[6])]));
     let values: Vec<_> = (0..6).map(|lane| result.tensor(0).unwrap().get_f64(lane).unwrap()).collect();
     assert_eq!(values, [10.0, 21.0, 14.0, 29.0, 26.0, 45.0]);
 }
@@ -252,7 +253,7 @@ fn strides_and_offsets_address_the_allocation() {
     let store = Stmt::store(&view, vec![v(&i), v(&j)], Expr::float_of(1.0, ScalarType::Float32));
     let body = nest(&[&i, &j], &[3, 2], store);
     let body = Stmt::new(StmtKind::DeclBuffer { buffer: view, body: Box::new(body) });
-    let result = all_ways(&func(&[&target], body), &Arguments::tensors([empty(&[20])]));
+    let result = run_in_all_configs(&func(&[&target], body), &Arguments::tensors([empty(&[20])]));
     let written: Vec<_> = (0..20).filter(|&lane| result.tensor(0).unwrap().defined()[lane]).collect();
     assert_eq!(written, [4, 6, 9, 11, 14, 16]);
 }
@@ -266,7 +267,7 @@ fn a_serial_loop_that_carries_a_value_runs_in_order_on_many_threads() {
     let step = Stmt::store(&target, vec![v(&i) + Expr::int(1)], before + one());
     let first = Stmt::store(&target, vec![Expr::int(0)], one());
     let body = Stmt::seq(vec![first, Stmt::for_loop(&i, Expr::int(8999), ForKind::Serial, step)]);
-    let result = all_ways(&func(&[&target], body), &Arguments::tensors([empty(&[9000])]));
+    let result = run_in_all_configs(&func(&[&target], body), &Arguments::tensors([empty(&[9000])]));
     assert_eq!(result.tensor(0).unwrap().get_f64(8999), Some(9000.0));
 }
 
@@ -293,7 +294,7 @@ fn a_vector_condition_chooses_and_evaluates_each_lane_by_itself() {
     let value = Expr::IfThenElse(Box::new(inside), Box::new(Expr::load(&a, vec![ramp.clone()])), otherwise);
     let program = func(&[&a, &b], nest(&[&i], &[2], Stmt::store(&b, vec![ramp], value)));
     let input = filled(&[6], 3);
-    let result = all_ways(&program, &Arguments::tensors([input.clone(), empty(&[8])]));
+    let result = run_in_all_configs(&program, &Arguments::tensors([input.clone(), empty(&[8])]));
     for at in 0..8 {
         let expected = if at < 6 { input.get_f64(at) } else { Some(-1.0) };
         assert_eq!(result.tensor(1).unwrap().get_f64(at), expected, "element {at}");
@@ -316,7 +317,7 @@ fn a_vector_condition_may_read_memory() {
         tilewright_ir::Scalar::Float(f64::from(u8::try_from(k * 3 % 7).unwrap()))
     });
     let input = input.unwrap();
-    let result = all_ways(&program, &Arguments::tensors([input.clone(), empty(&[40])]));
+    let result = run_in_all_configs(&program, &Arguments::tensors([input.clone(), empty(&[40])]));
     for at in 0..40 {
         let expected = if input.get_f64(at).unwrap() < 3.0 { 1.0 } else { 2.0 };
         assert_eq!(result.tensor(1).unwrap().get_f64(at), Some(expected), "element {at}");

@@ -1,4 +1,4 @@
-//! What has no meaning is a trap with its place; races are found, and what is no race is not.
+//! Traps: each kind is reported with its statement and loop values, and race-free programs do not trap.
 #![allow(
     clippy::unwrap_used,
     clippy::float_cmp,
@@ -21,7 +21,7 @@ fn one() -> Expr {
 }
 
 #[test]
-fn an_index_out_of_bounds_names_buffer_index_shape_loops_and_place() {
+fn a_trap_names_buffer_index_shape_loops_and_span() {
     let target = buffer("B", &[5, 7]);
     let (i, j) = (Var::index("i"), Var::index("j"));
     let store = Stmt::store(&target, vec![v(&i), v(&i) + v(&j)], one()).at(Some(Span::new(40, 52)));
@@ -30,7 +30,7 @@ fn an_index_out_of_bounds_names_buffer_index_shape_loops_and_place() {
     for threads in [1, 2, 7] {
         let trap = trap(&program, &Arguments::tensors([empty(&[5, 7])]), &config(threads));
         assert_eq!(trap.kind, TrapKind::OutOfBounds);
-        assert_eq!(trap.place, Some(Span::new(40, 52)));
+        assert_eq!(trap.span, Some(Span::new(40, 52)));
         assert_eq!(trap.loops, [("i".to_owned(), 2), ("j".to_owned(), 5)]);
         assert!(trap.message.contains("B[2, 7]") && trap.message.contains("(5, 7)"), "{}", trap.message);
         assert_eq!(trap.statement, "B[i, i + j] = 1.0");
@@ -38,7 +38,7 @@ fn an_index_out_of_bounds_names_buffer_index_shape_loops_and_place() {
 }
 
 #[test]
-fn a_read_of_what_was_never_written_traps_and_is_zero_if_nobody_watches() {
+fn an_undefined_read_traps_and_gives_zero_if_unchecked() {
     let (source, target) = (buffer("A", &[9]), buffer("B", &[9]));
     let i = Var::index("i");
     let copy = Stmt::store(&target, vec![v(&i)], Expr::load(&source, vec![v(&i)]));
@@ -46,9 +46,9 @@ fn a_read_of_what_was_never_written_traps_and_is_zero_if_nobody_watches() {
     let args = Arguments::tensors([empty(&[9]), empty(&[9])]);
     let trap = trap(&program, &args, &config(1));
     assert_eq!((trap.kind, trap.message.as_str()), (TrapKind::Undefined, "A[0] was never written"));
-    let careless = Config { observers: Observers { defined: false, race: false }, ..config(1) };
+    let unchecked = Config { observers: Observers { defined: false, race: false }, ..config(1) };
     let mut args = args;
-    execute(&program, &mut args, &careless).unwrap();
+    execute(&program, &mut args, &unchecked).unwrap();
     assert_eq!(args.tensor(1).unwrap().get_f64(4), Some(0.0));
 }
 
@@ -73,7 +73,7 @@ fn loops(kinds: [ForKind; 2], target: &Buffer, index: impl Fn(Expr, Expr) -> Exp
 }
 
 #[test]
-fn races_are_found_with_both_iterations() {
+fn a_race_is_reported_with_both_iterations() {
     let target = buffer("B", &[20]);
     let args = Arguments::tensors([empty(&[20])]);
     let (block, thread) = (ForKind::ThreadBinding(ThreadTag::Block(0)), ForKind::ThreadBinding(ThreadTag::Thread(0)));
@@ -88,7 +88,7 @@ fn races_are_found_with_both_iterations() {
 }
 
 #[test]
-fn loops_one_after_the_other_do_not_race_unless_they_are_threads_of_one_launch() {
+fn consecutive_loops_race_only_as_threads_of_one_launch() {
     let target = buffer("B", &[8]);
     let program = |kind: ForKind, launch: bool| {
         let (i, j, b) = (Var::index("i"), Var::index("j"), Var::index("b"));
@@ -107,7 +107,7 @@ fn loops_one_after_the_other_do_not_race_unless_they_are_threads_of_one_launch()
 }
 
 #[test]
-fn assertions_and_fuel_trap() {
+fn false_assertions_and_exhausted_fuel_trap() {
     let target = buffer("B", &[6]);
     let i = Var::index("i");
     let assert = Stmt::new(StmtKind::Assert { cond: v(&i).lt(Expr::int(4)), message: "too far".into() });
@@ -120,7 +120,7 @@ fn assertions_and_fuel_trap() {
 }
 
 #[test]
-fn hostile_sizes_are_errors() {
+fn allocations_of_impossible_size_are_errors() {
     let target = buffer("B", &[6]);
     let args = Arguments::tensors([empty(&[6])]);
     for extents in [vec![1 << 40, 1 << 20], vec![i64::MAX, i64::MAX], vec![1 << 33]] {
@@ -136,7 +136,7 @@ fn hostile_sizes_are_errors() {
 }
 
 #[test]
-fn select_evaluates_both_and_if_then_else_one() {
+fn select_evaluates_both_operands_and_if_then_else_only_one() {
     let target = buffer("B", &[1]);
     let make = |select: bool| {
         let outside = Box::new(Expr::load(&target, vec![Expr::int(3)]));

@@ -1,9 +1,9 @@
-//! Scalars that are passed in, views whose extents are known late, vectors that are bound, and loops of wide types.
+//! Scalar arguments, views whose extents depend on loop variables, let-bound vectors, and loops over wide types.
 #![allow(clippy::unwrap_used, reason = "a test may stop at what it did not expect")]
 
 mod common;
 
-use common::{all_ways, buffer, config, empty, execute, filled, func, trap};
+use common::{buffer, config, empty, execute, filled, func, run_in_all_configs, trap};
 use tilewright_interp::{Argument, Arguments, RunError, Tensor, TrapKind};
 use tilewright_ir::{Buffer, DataType, Expr, For, ForKind, Scalar, ScalarType, Stmt, StmtKind, Var};
 
@@ -12,7 +12,7 @@ fn v(var: &Var) -> Expr {
 }
 
 #[test]
-fn scalar_parameters_have_the_values_that_are_passed() {
+fn scalar_parameters_have_the_values_passed() {
     let target = buffer("B", &[11]);
     let (count, factor) = (Var::index("count"), Var::new("factor", ScalarType::Float32));
     let i = Var::index("i");
@@ -24,7 +24,7 @@ fn scalar_parameters_have_the_values_that_are_passed() {
         params: vec![Argument::Tensor(empty(&[11])), Argument::Scalar(count), Argument::Scalar(factor)],
         symbols: Vec::new(),
     };
-    let result = all_ways(&program, &pass(Scalar::Int(7), Scalar::Float(-1.5)));
+    let result = run_in_all_configs(&program, &pass(Scalar::Int(7), Scalar::Float(-1.5)));
     let tensor = result.tensor(0).unwrap();
     for lane in 0..11 {
         let expected = (lane < 7).then(|| -1.5 * f64::from(u8::try_from(lane).unwrap()));
@@ -32,8 +32,8 @@ fn scalar_parameters_have_the_values_that_are_passed() {
     }
     let long = trap(&program, &pass(Scalar::Int(12), Scalar::Float(1.0)), &config(1));
     assert_eq!((long.kind, long.loops), (TrapKind::OutOfBounds, vec![("i".to_owned(), 11)]));
-    // What is passed is rounded to the type of the parameter.
-    let rounded = all_ways(&program, &pass(Scalar::Int(2), Scalar::Float(0.1)));
+    // A float argument is rounded to the type of the parameter.
+    let rounded = run_in_all_configs(&program, &pass(Scalar::Int(2), Scalar::Float(0.1)));
     assert_eq!(rounded.tensor(0).unwrap().get_f64(1), Some(f64::from(0.1f32)));
     for (count, factor) in [(Scalar::Float(7.0), Scalar::Float(1.0)), (Scalar::Int(7), Scalar::Int(1))] {
         let refused = execute(&program, &mut pass(count, factor), &config(1));
@@ -43,7 +43,7 @@ fn scalar_parameters_have_the_values_that_are_passed() {
 
 /// `for i in 6: allocate S[i + 1]; for j in i + 1: S[i - j] = A[i, j]; for j in i + 1: B[i, j] = S[j]`.
 #[test]
-fn an_allocation_may_be_as_long_as_the_loop_variable_says() {
+fn the_extent_of_an_allocation_may_depend_on_a_loop_variable() {
     let (source, target) = (buffer("A", &[6, 7]), buffer("B", &[6, 7]));
     let (i, j, k) = (Var::index("i"), Var::index("j"), Var::index("k"));
     let length = || v(&i) + Expr::int(1);
@@ -57,7 +57,7 @@ fn an_allocation_may_be_as_long_as_the_loop_variable_says() {
     let body = Stmt::new(StmtKind::Allocate { buffer: scratch.clone(), body: Box::new(body) });
     let program = func(&[&source, &target], Stmt::for_loop(&i, Expr::int(6), ForKind::Parallel, body));
     let input = filled(&[6, 7], 2);
-    let result = all_ways(&program, &Arguments::tensors([input.clone(), empty(&[6, 7])]));
+    let result = run_in_all_configs(&program, &Arguments::tensors([input.clone(), empty(&[6, 7])]));
     for (row, column) in (0..6).flat_map(|row| (0..7).map(move |column| (row, column))) {
         let expected = (column <= row).then(|| input.get_f64(row * 7 + row - column).unwrap());
         assert_eq!(result.tensor(1).unwrap().get_f64(row * 7 + column), expected, "{row}, {column}");
@@ -65,7 +65,7 @@ fn an_allocation_may_be_as_long_as_the_loop_variable_says() {
 }
 
 #[test]
-fn a_view_may_have_extents_and_strides_of_the_loop_variable_and_is_checked_by_them() {
+fn the_extents_and_strides_of_a_view_may_depend_on_a_loop_variable() {
     let memory = buffer("A", &[40]);
     let (i, j) = (Var::index("i"), Var::index("j"));
     let view = memory.with(|info| {
@@ -81,7 +81,7 @@ fn a_view_may_have_extents_and_strides_of_the_loop_variable_and_is_checked_by_th
         func(&[&memory], Stmt::for_loop(&i, Expr::int(6), ForKind::Serial, body))
     };
     let args = Arguments::tensors([empty(&[40])]);
-    let result = all_ways(&program(0), &args);
+    let result = run_in_all_configs(&program(0), &args);
     let written: Vec<_> = (0..40).filter(|&lane| result.tensor(0).unwrap().defined()[lane]).collect();
     let mut expected: Vec<_> = (1..6).flat_map(|i| (0..i).map(move |j| i + i * j)).collect();
     expected.sort_unstable();
@@ -93,7 +93,7 @@ fn a_view_may_have_extents_and_strides_of_the_loop_variable_and_is_checked_by_th
 }
 
 #[test]
-fn a_bound_vector_keeps_its_lanes() {
+fn a_let_bound_vector_keeps_its_value() {
     let (source, target) = (buffer("A", &[28]), buffer("B", &[28]));
     let i = Var::index("i");
     let vector = Var::new("x", DataType::scalar(ScalarType::Float32).with_lanes(4));
@@ -102,14 +102,14 @@ fn a_bound_vector_keeps_its_lanes() {
         stride: Box::new(Expr::int(stride)),
         lanes: 4,
     };
-    // The lanes are turned round; the variable is read twice, after the source was written.
+    // The lanes are reversed, and the variable is read again after its source was overwritten.
     let store = |buffer: &Buffer| Stmt::store(buffer, vec![ramp(1, 0)], v(&vector) + v(&vector));
     let body = Stmt::seq(vec![store(&source), store(&target)]);
     let value = Expr::load(&source, vec![ramp(-1, 3)]);
     let body = Stmt::new(StmtKind::Let { var: vector.clone(), value, body: Box::new(body) });
     let program = func(&[&source, &target], Stmt::for_loop(&i, Expr::int(7), ForKind::Serial, body));
     let input = filled(&[28], 8);
-    let result = all_ways(&program, &Arguments::tensors([input.clone(), empty(&[28])]));
+    let result = run_in_all_configs(&program, &Arguments::tensors([input.clone(), empty(&[28])]));
     for lane in 0..28 {
         let expected = input.get_f64(lane / 4 * 4 + 3 - lane % 4).map(|x| 2.0 * x);
         assert_eq!(result.tensor(1).unwrap().get_f64(lane), expected, "lane {lane}");
@@ -118,7 +118,7 @@ fn a_bound_vector_keeps_its_lanes() {
 }
 
 #[test]
-fn loops_of_uint64_reach_the_end_of_their_type() {
+fn a_uint64_loop_may_reach_the_greatest_value_of_its_type() {
     let ty = ScalarType::UInt64;
     let target = Buffer::compact("B", ty, vec![Expr::int_of(9, ty).unwrap()]);
     let i = Var::new("i", ty);
@@ -130,7 +130,7 @@ fn loops_of_uint64_reach_the_end_of_their_type() {
         func(&[&target], Stmt::new(StmtKind::For(Box::new(inner))))
     };
     let args = Arguments::tensors([Tensor::undefined(ty, &[9]).unwrap()]);
-    let result = all_ways(&program(9), &args);
+    let result = run_in_all_configs(&program(9), &args);
     for lane in 0..9 {
         let value = result.tensor(0).unwrap().get(lane).unwrap();
         assert_eq!(value.as_int(), Some(first + i128::try_from(lane).unwrap()));

@@ -1,4 +1,4 @@
-//! Diagnostics as data: code, message, source locations and help. Rendering is left to the caller.
+//! Diagnostics as data: code, message, source locations and help. `tilewright-script` renders them.
 
 use std::fmt;
 

@@ -184,6 +184,11 @@ impl Expr {
         }
     }
 
+    /// Returns whether the value depends on memory, that is, whether there is a load in the expression.
+    pub fn reads_memory(&self) -> bool {
+        matches!(self, Self::Load { .. }) || self.children().into_iter().any(Self::reads_memory)
+    }
+
     /// Returns the variables in the expression, each once, in order of first appearance.
     pub fn vars(&self) -> Vec<Var> {
         let mut vars = Vec::new();

@@ -8,7 +8,7 @@ use half::{bf16, f16};
 
 use crate::dtype::{ScalarType, TypeClass};
 use crate::op::{BinaryOp, MathFn, UnaryOp};
-use crate::sabotage::{self, Fault};
+use crate::sabotage;
 
 /// The value of one lane. Its type is stored separately.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +55,7 @@ impl Scalar {
 /// Rounds `value` to the nearest value of the float type `ty`, ties to even. Other types return it unchanged.
 pub fn round_float(ty: ScalarType, value: f64) -> f64 {
     match ty {
-        ScalarType::Float16 if sabotage::on(Fault::HalfTowardsZero) => half_towards_zero(value),
+        ScalarType::Float16 if sabotage::on("half-towards-zero") => half_towards_zero(value),
         ScalarType::Float16 => f16::from_f32(odd_f32(value)).to_f64(),
         ScalarType::BFloat16 => bf16::from_f32(odd_f32(value)).to_f64(),
         #[expect(clippy::cast_possible_truncation, reason = "rounding to float32 is what is asked for")]
@@ -74,7 +74,7 @@ pub fn round_float(ty: ScalarType, value: f64) -> f64 {
     }
 }
 
-/// Rounds towards zero instead of to nearest: the effect of a forgotten rounding, for the mutant `HalfTowardsZero`.
+/// Rounds towards zero instead of to nearest: the effect of a forgotten rounding, for the planted fault `half-towards-zero`.
 fn half_towards_zero(value: f64) -> f64 {
     let near = f16::from_f32(odd_f32(value));
     let is_beyond = near.to_f64().abs() > value.abs() && value.is_finite();
@@ -112,6 +112,19 @@ pub fn wrap_int(ty: ScalarType, value: i128) -> i128 {
         TypeClass::UInt => value.rem_euclid(1i128 << ty.bits()),
         TypeClass::Float | TypeClass::Handle => value,
     }
+}
+
+/// Returns the greatest common divisor. That of a number and 0 is the number.
+///
+/// ```
+/// assert_eq!(tilewright_ir::gcd(12, 18), 6);
+/// assert_eq!(tilewright_ir::gcd(0, 5), 5);
+/// ```
+pub fn gcd(mut a: u128, mut b: u128) -> u128 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 /// Returns the floor quotient and remainder over the integers. Returns `None` for a divisor of 0, and if the quotient
@@ -307,7 +320,7 @@ pub fn cast(from: ScalarType, to: ScalarType, value: Scalar) -> Scalar {
             let (low, high) = to.integer_range().unwrap_or((0, 0));
             #[expect(clippy::cast_possible_truncation, reason = "a float cast saturates")]
             let whole = x as i128;
-            Scalar::Int(if sabotage::on(Fault::CastWraps) { wrap_int(to, whole) } else { whole.clamp(low, high) })
+            Scalar::Int(if sabotage::on("cast-wraps") { wrap_int(to, whole) } else { whole.clamp(low, high) })
         }
     }
 }

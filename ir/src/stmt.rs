@@ -121,6 +121,16 @@ pub enum ForKind {
     ThreadBinding(ThreadTag),
 }
 
+impl ForKind {
+    /// Returns whether iterations may run concurrently, so that the program must be free of races between them.
+    pub fn is_concurrent(self) -> bool {
+        match self {
+            Self::Serial | Self::Unrolled => false,
+            Self::Parallel | Self::Vectorized | Self::ThreadBinding(_) => true,
+        }
+    }
+}
+
 /// One axis of the launch grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ThreadTag {

@@ -4,6 +4,7 @@
 //! - [`te`] reads the TE dialect into a syntax tree; the compiler crate evaluates it.
 //! - [`index_map`] reads index maps, shapes and conditions, such as those on the command line.
 //! - [`xla`] and [`tile_layout`] read and print XLA's shapes and layouts.
+//! - [`diagnostic`] renders a problem together with the source text that it points at.
 //!
 //! Every reader returns all problems it finds as [`tilewright_ir::Diagnostic`]s with locations in the source text,
 //! and no reader panics or overflows the stack on any input. Printing a program and reading it again gives an equal
@@ -23,6 +24,7 @@
 //! # Ok::<(), Vec<tilewright_ir::Diagnostic>>(())
 //! ```
 
+pub mod diagnostic;
 pub mod index_map;
 pub(crate) mod source;
 pub mod te;
@@ -30,6 +32,7 @@ pub mod tile_layout;
 pub mod tvmscript;
 pub mod xla;
 
+pub use diagnostic::{DiagnosticRenderer, Source};
 pub use index_map::{Symbols, read_condition, read_index_map, read_predicate, read_shape};
 pub use source::is_name;
 pub use tile_layout::{print_xla_layout, read_xla_layout};

@@ -31,11 +31,13 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use tilewright_verify::Report;
 use tilewright_verify::certificate::{Certificate, Line};
 use tilewright_verify::encode::EncodeError;
 use tilewright_verify::solver::{ENCODER_VERSION, z3_version};
 
-use crate::report::{CounterexampleRow, ObligationRow, Verdict};
+use crate::json::CounterexampleView;
+use crate::pipeline::outcome::Summary;
 
 /// The name of the file that lists the others.
 pub const MANIFEST: &str = "manifest.json";
@@ -79,7 +81,7 @@ pub struct Obligation<C> {
     /// File, function and step that it belongs to; empty for a map.
     pub within: String,
     /// The answer.
-    pub verdict: Verdict,
+    pub verdict: Summary,
     /// How it was decided.
     pub method: String,
     /// Why it is unknown, vacuous or skipped, if it is.
@@ -116,44 +118,33 @@ pub struct Step {
     pub expected: Option<String>,
 }
 
-/// An obligation to be written: what it is within, and its row.
-pub type Entry<'a> = (String, &'a ObligationRow);
+/// An obligation to be written: what it is within, and the report on it.
+pub type Entry<'a> = (String, &'a Report);
 
-/// The files of a certificate by name, [`MANIFEST`] among them; the same for the same rows.
+/// The files of a certificate by name, [`MANIFEST`] among them; the same for the same reports.
 ///
 /// # Errors
 /// A goal that is too large to be written, no solver that will do.
 pub fn files(entries: &[Entry<'_>]) -> Result<BTreeMap<String, String>, Fault> {
     let mut certificate = Certificate::new();
     let mut rows = Vec::new();
-    for (within, row) in entries {
-        rows.push((within, row, certificate.add(&row.obligation, &row.proof)?));
+    for (within, report) in entries {
+        rows.push((within, *report, certificate.add(report.obligation, &report.proof)?));
     }
     let mut files: BTreeMap<String, String> =
         certificate.files().map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
     let hashes: BTreeMap<&str, String> = certificate.files().map(|(name, text)| (name, hash(text))).collect();
     let steps = |lines: &[Line]| lines.iter().map(|line| step(line, &hashes)).collect::<Vec<_>>();
-    let obligation = |(within, row, lines): &(&String, &&ObligationRow, Vec<Line>)| Obligation {
-        obligation: row.obligation.clone(),
-        subject: row.subject.clone(),
-        within: (*within).clone(),
-        verdict: row.verdict,
-        method: row.method.clone(),
-        reason: row.reason.clone(),
-        confirmed: row.proof.is_confirmed(),
-        counterexample: row.counterexample.clone(),
-        steps: steps(lines),
-    };
     let lemma = |lemma: &tilewright_verify::certificate::LemmaProof| Lemma {
         name: lemma.name.clone(),
         steps: steps(&lemma.lines),
     };
-    let mut manifest: Manifest<CounterexampleRow> = Manifest {
+    let mut manifest = Manifest {
         schema: SCHEMA.into(),
         digest: String::new(),
         solver: SolverName { name: "Z3".into(), version: z3_version()?.to_string() },
         encoder: ENCODER_VERSION,
-        obligations: rows.iter().map(obligation).collect(),
+        obligations: rows.iter().map(|(within, report, lines)| obligation(within, report, steps(lines))).collect(),
         lemmas: certificate.lemmas().iter().map(lemma).collect(),
     };
     manifest.digest = hash(&pretty(&manifest)?);
@@ -173,6 +164,20 @@ pub enum Fault {
     /// The manifest is no JSON.
     #[error("the manifest cannot be written: {0}")]
     Json(#[from] serde_json::Error),
+}
+
+fn obligation<'a>(within: &str, report: &'a Report, steps: Vec<Step>) -> Obligation<CounterexampleView<'a>> {
+    Obligation {
+        obligation: report.obligation.to_owned(),
+        subject: report.subject.clone(),
+        within: within.to_owned(),
+        verdict: Summary::from(&report.verdict),
+        method: report.method.clone(),
+        reason: report.verdict.reason().map(str::to_owned),
+        confirmed: report.proof.is_confirmed(),
+        counterexample: report.verdict.counterexample().map(CounterexampleView::new),
+        steps,
+    }
 }
 
 fn step(line: &Line, hashes: &BTreeMap<&str, String>) -> Step {

@@ -14,7 +14,7 @@ use tilewright_verify::solver::{Budget, z3_version};
 use super::cvc5::Cvc5;
 use super::folder::{listed, names, read_text};
 use super::{MANIFEST, Manifest, SCHEMA, Step, hash, is_goal_name, is_undamaged};
-use crate::report::Verdict;
+use crate::pipeline::outcome::Summary;
 
 /// A certificate as it was read: whole, and with the hashes that it should have.
 #[derive(Debug)]
@@ -92,7 +92,7 @@ pub fn load(folder: &Path) -> Result<Loaded, Unloadable> {
 fn goals(folder: &Path, manifest: &Manifest<IgnoredAny>, damages: &mut Vec<Damage>) -> Vec<Goal> {
     let mut goals: BTreeMap<&str, (Goal, &Step)> = BTreeMap::new();
     let rows = manifest.obligations.iter().map(|row| (row.verdict, &row.steps));
-    let lemmas = manifest.lemmas.iter().map(|lemma| (Verdict::Proved, &lemma.steps));
+    let lemmas = manifest.lemmas.iter().map(|lemma| (Summary::Proved, &lemma.steps));
     for (verdict, steps) in rows.chain(lemmas) {
         for step in steps {
             let Some(file) = step.file.as_deref() else { continue };
@@ -116,10 +116,10 @@ fn goals(folder: &Path, manifest: &Manifest<IgnoredAny>, damages: &mut Vec<Damag
 }
 
 /// What shows that something holds has no model; a counterexample is one.
-fn fits(verdict: Verdict, step: &Step) -> bool {
+fn fits(verdict: Summary, step: &Step) -> bool {
     match step.expected.as_deref() {
-        Some("unsat") => verdict != Verdict::Refuted,
-        Some("sat") => verdict == Verdict::Refuted,
+        Some("unsat") => verdict != Summary::Refuted,
+        Some("sat") => verdict == Summary::Refuted,
         _ => false,
     }
 }

@@ -2,8 +2,8 @@
 
 use tilewright_ir::layout::{ArrayShape, SymbolicTiling};
 use tilewright_ir::{Diagnostic, XlaShape};
-use tilewright_script::{print_xla_shape, read_xla_shape};
-use tilewright_verify::{Judge, PairClaim};
+use tilewright_script::{Source, print_xla_shape, read_xla_shape};
+use tilewright_verify::{Judge, PairClaim, Report, Verdict};
 
 use super::batch;
 use super::exit::ExitStatus;
@@ -12,7 +12,8 @@ use super::layout::{array, plain};
 use super::options::Global;
 use super::printer::Printer;
 use crate::layouts::{self, Pair};
-use crate::report::{BitcastReport, ObligationRow, Source, Verdict};
+use crate::pipeline::outcome::Summary;
+use crate::report::BitcastReport;
 
 /// Say whether the memory of array A, taken as array B, holds the same: slot by slot, padding included
 #[derive(clap::Args, Debug)]
@@ -78,7 +79,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     } else {
         printer.result(&report.to_text(printer.style()))?;
     }
-    Ok(status(&report.verdicts, report.verdict(), global))
+    Ok(status(&report.verdicts, report.summary(), global))
 }
 
 pub(super) fn judge(global: &Global) -> Result<Judge, Failure> {
@@ -86,19 +87,19 @@ pub(super) fn judge(global: &Global) -> Result<Judge, Failure> {
     Judge::new(options.judge_config()).map_err(|error| Failure::Internal(error.to_string()))
 }
 
-pub(super) fn status(rows: &[ObligationRow], verdict: Verdict, global: &Global) -> ExitStatus {
-    if rows.iter().any(ObligationRow::is_internal) {
+pub(super) fn status(reports: &[Report], summary: Summary, global: &Global) -> ExitStatus {
+    if reports.iter().any(Report::is_internal) {
         return ExitStatus::Internal;
     }
-    ExitStatus::of_verdict(verdict, global.allow_unknown)
+    ExitStatus::of_summary(summary, global.allow_unknown)
 }
 
 fn answer(request: &Request, judge: &Judge) -> BitcastReport {
-    let row = ObligationRow::from(judge.check_bitcast(&request.claim()));
-    let legal = match row.verdict {
+    let report = judge.check_bitcast(&request.claim());
+    let legal = match report.verdict {
         Verdict::Proved => Some(true),
-        Verdict::Refuted | Verdict::Mismatch => Some(false),
-        Verdict::Unknown | Verdict::Vacuous | Verdict::Skipped => None,
+        Verdict::Refuted(_) => Some(false),
+        Verdict::Unknown(_) | Verdict::Vacuous(_) | Verdict::Skipped(_) => None,
     };
     BitcastReport {
         schema: "tilewright.bitcast/1",
@@ -107,7 +108,7 @@ fn answer(request: &Request, judge: &Judge) -> BitcastReport {
         transpose: request.transpose.clone(),
         same_elements: request.pair.reindex.to_string(),
         legal,
-        verdicts: vec![row],
+        verdicts: vec![report],
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use tilewright_verify::Judge;
+use tilewright_verify::{Judge, Report};
 
 use super::failure::Failure;
 use crate::certificate::{self, Entry, folder};
 use crate::pipeline::Options;
+use crate::pipeline::outcome::CheckOutcome;
 
 /// The option of every command that proves something.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -49,12 +50,12 @@ impl CertificateOption {
         folder::write(path, &files).map_err(|error| refused(path, &error.to_string()))
     }
 
-    /// The same for rows that belong to nothing but themselves.
+    /// The same for reports on what is in no file, such as a map.
     ///
     /// # Errors
     /// As [`CertificateOption::write`].
-    pub fn write_rows(&self, rows: &[crate::report::ObligationRow]) -> Result<(), Failure> {
-        self.write(&rows.iter().map(|row| (String::new(), row)).collect::<Vec<_>>())
+    pub fn write_reports(&self, reports: &[Report]) -> Result<(), Failure> {
+        self.write(&reports.iter().map(|report| (String::new(), report)).collect::<Vec<_>>())
     }
 }
 
@@ -65,11 +66,11 @@ fn refused(path: &Path, reason: &str) -> Failure {
 }
 
 /// What the obligations of functions are within: file, function and step.
-pub fn entries(report: &crate::report::FileReport) -> impl Iterator<Item = Entry<'_>> {
-    report.functions.iter().flat_map(move |function| {
-        function.passes.iter().flat_map(move |pass| {
-            let within = format!("{}::{} {}", report.file, function.function, pass.name);
-            pass.obligations.iter().map(move |row| (within.clone(), row))
+pub fn entries<'a>(file: &'a str, outcome: &'a CheckOutcome) -> impl Iterator<Item = Entry<'a>> {
+    outcome.functions.iter().flat_map(move |function| {
+        function.steps.iter().flat_map(move |step| {
+            let within = format!("{file}::{} {}", function.name, step.name);
+            step.reports.iter().map(move |report| (within.clone(), report))
         })
     })
 }

@@ -1,5 +1,8 @@
 //! `tilewright check`: the main job.
 
+use tilewright_script::Source;
+use tilewright_verify::Report;
+
 use super::certificate::{CertificateOption, entries};
 use super::exit::ExitStatus;
 use super::failure::Failure;
@@ -7,6 +10,7 @@ use super::input::Input;
 use super::options::{Global, Limits, Shapes};
 use super::printer::Printer;
 use crate::pipeline;
+use crate::pipeline::outcome::CheckOutcome;
 use crate::report::{FileReport, text};
 
 /// Lower with every pass, prove every step, interpret every stage, run the generated kernels, compare
@@ -33,21 +37,23 @@ pub struct Args {
 /// # Errors
 /// Standard output cannot be written, or there is no solver.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
+    super::check_device(global)?;
     let record = args.certificate.is_wanted()?;
-    let (mut worst, mut reports) = (ExitStatus::Success, Vec::new());
+    let (mut worst, mut outcomes) = (ExitStatus::Success, Vec::new());
     for file in &args.files {
         let status = match check_file(file, args, record, global, printer) {
-            Ok(report) => {
-                print(&report, printer)?;
-                let status = status_of(&report);
-                reports.push(report);
+            Ok((source, outcome)) => {
+                print(&FileReport { source: &source, outcome: &outcome }, printer)?;
+                let status = status_of(&outcome);
+                outcomes.push((source, outcome));
                 status
             }
             Err(failure) => printer.failure(&failure),
         };
         worst = worst.max(status);
     }
-    args.certificate.write(&reports.iter().flat_map(entries).collect::<Vec<_>>())?;
+    let entries = outcomes.iter().flat_map(|(source, outcome)| entries(&source.name, outcome));
+    args.certificate.write(&entries.collect::<Vec<_>>())?;
     Ok(worst)
 }
 
@@ -57,7 +63,7 @@ fn check_file(
     record: bool,
     global: &Global,
     printer: &mut Printer,
-) -> Result<FileReport, Failure> {
+) -> Result<(Source, CheckOutcome), Failure> {
     let input = Input::read(file)?;
     let mut options = super::pipeline_options(global, &args.shapes, input.function.clone());
     options.record = record;
@@ -67,14 +73,14 @@ fn check_file(
         progress.set_message(format!("{function}: {step}"));
         progress.tick();
     };
-    let checked = pipeline::check(&input.source, &options, &mut observe);
+    let checked = pipeline::check(&input.source.text, &options, &mut observe);
     progress.finish_and_clear();
-    let checked = checked.map_err(|fault| super::pipeline_failure(&input.source, fault))?;
-    printer.diagnostics(&input.source, &checked.warnings);
-    Ok(checked.report)
+    let outcome = checked.map_err(|fault| super::pipeline_failure(&input.source, fault))?;
+    printer.diagnostics(&input.source, &outcome.warnings);
+    Ok((input.source, outcome))
 }
 
-fn print(report: &FileReport, printer: &mut Printer) -> Result<(), Failure> {
+fn print(report: &FileReport<'_>, printer: &mut Printer) -> Result<(), Failure> {
     if printer.is_json() {
         printer.json(&report.to_json())
     } else {
@@ -82,10 +88,9 @@ fn print(report: &FileReport, printer: &mut Printer) -> Result<(), Failure> {
     }
 }
 
-fn status_of(report: &FileReport) -> ExitStatus {
-    let obligations = report.functions.iter().flat_map(|function| &function.passes).flat_map(|pass| &pass.obligations);
-    if obligations.into_iter().any(crate::report::ObligationRow::is_internal) {
+fn status_of(outcome: &CheckOutcome) -> ExitStatus {
+    if outcome.reports().any(Report::is_internal) {
         return ExitStatus::Internal;
     }
-    ExitStatus::of_verdict(report.verdict(), report.setting.allow_unknown)
+    ExitStatus::of_summary(outcome.summary(), outcome.setting.allow_unknown)
 }

@@ -15,10 +15,11 @@ use super::options::{Global, Limits};
 use super::printer::Printer;
 use crate::certificate;
 use crate::codegen;
+use crate::json::to_line;
 use crate::pipeline::limits::explained;
+use crate::pipeline::outcome::{CheckOutcome, FunctionOutcome, Summary};
 use crate::pipeline::{self, Lowering};
-use crate::report::check::to_line;
-use crate::report::{CheckReport, FileReport, Verdict, text};
+use crate::report::{FileReport, text};
 
 /// Lower, prove and write the OpenCL kernels with what a host needs to run them
 #[derive(clap::Args, Debug)]
@@ -50,7 +51,7 @@ const CERTIFICATE: &str = "certificate/";
 struct Document<'a> {
     schema: &'static str,
     file: &'a str,
-    verdict: Verdict,
+    verdict: Summary,
     directory: String,
     files: Vec<&'a str>,
 }
@@ -74,29 +75,31 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     let options = super::pipeline_options(global, &super::options::Shapes::default(), input.function.clone());
     let internal = |error: &dyn std::fmt::Display| Failure::Internal(error.to_string());
     let judge = Judge::new(options.judge_config()).map_err(|error| internal(&error))?.recording();
-    let mut report = FileReport::empty(&input.source, options.setting(super::solver()?));
+    let mut outcome = CheckOutcome::new(options.setting(super::solver()?));
     let kernels = codegen::Options { checked: args.checked, placed: false };
     let mut outputs = Vec::new();
-    let mut worst = Verdict::Proved;
+    let mut worst = Summary::Proved;
     for program in &mut programs.programs {
-        let limits = pipeline::limits::set(program, args.limits.limits, &options.device);
+        let limits = pipeline::limits::set(program, args.limits.limits, &options.device, &options.host);
         let lowering = pipeline::lower(program, &judge, global.allow_unknown, &mut |_, _| ());
-        let lowering = lowering.map_err(|found| fault(explained(limits.as_ref(), found)))?;
-        worst = worst.max(lowering.verdict());
-        if lowering.complete {
+        let lowering =
+            lowering.map_err(|fault| super::pipeline_failure(&input.source, explained(limits.as_ref(), fault)))?;
+        worst = worst.max(lowering.summary());
+        if lowering.is_complete() {
             outputs.extend(files(&program.func.name, &lowering, kernels).map_err(fault)?);
         }
-        let mut row = CheckReport::of_lowering(&program.func.name, &lowering);
-        row.texture_limits = limits;
-        report.functions.push(row);
+        let mut function = FunctionOutcome::of_lowering(&program.func.name, &lowering);
+        function.texture_limits = limits;
+        outcome.functions.push(function);
     }
-    let status = ExitStatus::of_verdict(worst, global.allow_unknown);
+    let report = FileReport { source: &input.source, outcome: &outcome };
+    let status = ExitStatus::of_summary(worst, global.allow_unknown);
     if status != ExitStatus::Success {
         printer.message(&text::check(&report, printer.style_of_messages()));
         printer.message(&format!("nothing was written to {}: not every step is proved\n", args.output.display()));
         return Ok(status);
     }
-    let proofs = certificate::files(&super::certificate::entries(&report).collect::<Vec<_>>());
+    let proofs = certificate::files(&super::certificate::entries(&input.source.name, &outcome).collect::<Vec<_>>());
     let proofs = proofs.map_err(|error| internal(&error))?;
     outputs.extend(proofs.into_iter().map(|(name, text)| Output { name: format!("{CERTIFICATE}{name}"), text }));
     outputs.push(Output { name: "report.json".into(), text: report.to_json() + "\n" });

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use tilewright_device::{DeviceInfo, Survey};
+use tilewright_device::{DeviceInfo, Loader, Survey};
 
 use super::exit::ExitStatus;
 use super::failure::Failure;
 use super::options::Global;
 use super::printer::Printer;
-use crate::report::check::to_line;
+use crate::json::to_line;
 
 /// List the OpenCL devices and the solver
 #[derive(clap::Args, Debug)]
@@ -21,6 +21,8 @@ pub struct Args {}
 struct Document<'a> {
     schema: &'static str,
     solver: String,
+    /// The OpenCL loader that was opened; none if there is no OpenCL.
+    loader: Option<&'a str>,
     devices: Vec<Row<'a>>,
     faults: Vec<String>,
 }
@@ -75,13 +77,14 @@ impl<'a> Row<'a> {
 ///
 /// # Errors
 /// The solver is missing or too old.
-pub fn run(_: &Args, _: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
+pub fn run(_: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
     let solver = super::solver()?;
-    let survey = tilewright_device::survey();
+    let survey = global.host.survey();
     let faults: Vec<String> = survey.faults.iter().map(ToString::to_string).collect();
     if printer.is_json() {
         let devices = survey.devices.iter().map(Row::new).collect();
-        printer.json(&to_line(&Document { schema: "tilewright.devices/1", solver, devices, faults }))?;
+        let loader = if let Loader::Opened(path) = &survey.loader { Some(path.as_str()) } else { None };
+        printer.json(&to_line(&Document { schema: "tilewright.devices/1", solver, loader, devices, faults }))?;
     } else {
         printer.result(&text(&survey, &solver))?;
         for fault in faults {
@@ -109,8 +112,14 @@ fn text(survey: &Survey, solver: &str) -> String {
             if info.available { "" } else { ", not available" }
         );
     }
-    if survey.devices.is_empty() {
-        out.push_str("no OpenCL device; install one (Debian: pocl-opencl-icd) or check with --device none\n");
+    match &survey.loader {
+        _ if !survey.devices.is_empty() => {}
+        Loader::Opened(_) => {
+            out.push_str("no OpenCL device; install one (Debian: pocl-opencl-icd) or check with --device none\n");
+        }
+        absent @ (Loader::NotBuilt | Loader::Missing(_)) => {
+            let _ = writeln!(out, "{absent}; install it (Debian: pocl-opencl-icd) or check with --device none");
+        }
     }
     out
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{ArrayShape, Bindings, Diagnostic, Expr, IndexMap, Span, XlaShape};
-use tilewright_script::read_xla_shape;
+use tilewright_script::{Source, read_xla_shape};
 use tilewright_verify::{Judge, MapClaim, Verdict};
 
 use super::exit::ExitStatus;
@@ -16,7 +16,7 @@ use super::input::Input;
 use super::map::{Question, Texts, physical_shape};
 use super::options::Global;
 use super::printer::Printer;
-use crate::report::{Source, draw_svg, draw_text};
+use crate::report::{draw_svg, draw_text};
 use place::Subject;
 
 /// Draw where a map or a layout puts each element: tiles, order in memory, padding, what collides

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::report::Verdict;
+use crate::pipeline::outcome::Summary;
 
 /// How a run ended. The order is that of severity, so the worst of several files is their maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,13 +31,13 @@ impl ExitStatus {
         }
     }
 
-    /// What a verdict means for the caller; `allow_unknown` lets pass what was not decided, never what is wrong.
-    pub fn of_verdict(verdict: Verdict, allow_unknown: bool) -> Self {
-        match verdict {
-            Verdict::Proved => Self::Success,
-            Verdict::Skipped | Verdict::Vacuous | Verdict::Unknown if allow_unknown => Self::Success,
-            Verdict::Skipped | Verdict::Vacuous | Verdict::Unknown => Self::Undecided,
-            Verdict::Mismatch | Verdict::Refuted => Self::Refuted,
+    /// What the verdict on the whole means for the caller; `allow_unknown` lets pass what was not decided, never what is wrong.
+    pub fn of_summary(summary: Summary, allow_unknown: bool) -> Self {
+        match summary {
+            Summary::Proved => Self::Success,
+            Summary::Skipped | Summary::Vacuous | Summary::Unknown if allow_unknown => Self::Success,
+            Summary::Skipped | Summary::Vacuous | Summary::Unknown => Self::Undecided,
+            Summary::Mismatch | Summary::Refuted => Self::Refuted,
         }
     }
 }
@@ -54,16 +54,16 @@ mod tests {
 
     #[test]
     fn only_what_was_not_decided_can_be_allowed() {
-        for (verdict, strict, allowed) in [
-            (Verdict::Proved, 0, 0),
-            (Verdict::Skipped, 3, 0),
-            (Verdict::Vacuous, 3, 0),
-            (Verdict::Unknown, 3, 0),
-            (Verdict::Mismatch, 1, 1),
-            (Verdict::Refuted, 1, 1),
+        for (summary, strict, allowed) in [
+            (Summary::Proved, 0, 0),
+            (Summary::Skipped, 3, 0),
+            (Summary::Vacuous, 3, 0),
+            (Summary::Unknown, 3, 0),
+            (Summary::Mismatch, 1, 1),
+            (Summary::Refuted, 1, 1),
         ] {
-            assert_eq!(ExitStatus::of_verdict(verdict, false).code(), strict);
-            assert_eq!(ExitStatus::of_verdict(verdict, true).code(), allowed);
+            assert_eq!(ExitStatus::of_summary(summary, false).code(), strict);
+            assert_eq!(ExitStatus::of_summary(summary, true).code(), allowed);
         }
     }
 

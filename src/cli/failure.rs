@@ -1,9 +1,9 @@
 //! Why a command has no result.
 
 use tilewright_ir::Diagnostic;
+use tilewright_script::Source;
 
 use super::exit::ExitStatus;
-use crate::report::Source;
 
 /// Why a command has no result.
 #[derive(Debug)]

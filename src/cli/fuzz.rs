@@ -126,6 +126,7 @@ fn interrupted() -> bool {
 /// # Errors
 /// A folder that cannot be written to; no worker can be started.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
+    super::check_device(global)?;
     let plan = plan(args, global)?;
     count_interrupts()?;
     if let Some(name) = &args.sabotage {

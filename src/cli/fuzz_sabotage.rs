@@ -4,16 +4,17 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use tilewright_ir::sabotage::{self, FAULTS, Row};
+use tilewright_campaign::faults::{self, FAULTS, Fault};
+use tilewright_ir::sabotage;
 
 use super::exit::ExitStatus;
 use super::failure::Failure;
 use super::printer::Printer;
-use crate::fuzz::campaign::Plan;
-use crate::fuzz::campaign::files::write_whole;
-use crate::fuzz::campaign::sabotage as trials;
 use crate::report::fuzz::this_machine;
 use crate::report::fuzz_sabotage::{SabotageReport, markdown, text};
+use tilewright_campaign::campaign::Plan;
+use tilewright_campaign::campaign::files::write_whole;
+use tilewright_campaign::campaign::sabotage as trials;
 
 /// How long all of it takes if nothing is said.
 const MINUTES: Duration = Duration::from_mins(10);
@@ -72,9 +73,9 @@ fn show(bar: &ProgressBar, trials: &[trials::Trial]) {
     bar.set_message(format!("{caught} of {faults} faults caught, {flagged} decoys flagged, {runs} cases"));
 }
 
-fn faults(name: &str) -> Result<Vec<&'static Row>, Failure> {
+fn faults(name: &str) -> Result<Vec<&'static Fault>, Failure> {
     let fault = |code, message: String, help: &str| Err(Failure::plain("--sabotage", code, message).with_help(help));
-    let row = sabotage::by_name(name);
+    let row = faults::by_name(name);
     if name != "all" && row.is_none() {
         let names: Vec<_> = FAULTS.iter().map(|row| row.name).collect();
         let help = format!("`all`, or one of {}", names.join(", "));

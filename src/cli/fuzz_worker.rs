@@ -3,8 +3,9 @@
 use super::exit::ExitStatus;
 use super::failure::Failure;
 use super::options::Global;
-use crate::fuzz::Environment;
-use crate::fuzz::campaign::worker;
+use tilewright_campaign::Environment;
+use tilewright_campaign::campaign::worker;
+use tilewright_campaign::faults;
 use tilewright_ir::sabotage;
 
 /// Look at the cases that a coordinator sends
@@ -22,9 +23,9 @@ pub struct Args {
 /// A fault that there is none of; answers that nobody reads.
 pub fn run(args: &Args, global: &Global) -> Result<ExitStatus, Failure> {
     if let Some(name) = &args.fault {
-        let row = sabotage::by_name(name).filter(|_| sabotage::AVAILABLE);
-        let row = row.ok_or_else(|| Failure::Internal(format!("no fault `{name}` can be switched on here")))?;
-        sabotage::switch(Some(row.fault));
+        let fault = faults::by_name(name).filter(|_| sabotage::AVAILABLE);
+        let fault = fault.ok_or_else(|| Failure::Internal(format!("no fault `{name}` can be switched on here")))?;
+        sabotage::switch(Some(fault.name));
     }
     let environment = Environment { device: super::fuzz::devices(global), ..Environment::default() };
     worker::serve(environment).map_err(|error| Failure::Internal(format!("nobody reads the answers: {error}")))?;

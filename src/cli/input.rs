@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use tilewright_script::Source;
+
 use super::failure::Failure;
-use crate::report::Source;
 
 /// Longest text read, in bytes. Programs are written by people or by compilers; the largest seen have some 100 KiB.
 const MAX_BYTES: u64 = 16 << 20;

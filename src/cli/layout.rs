@@ -2,8 +2,8 @@
 
 use tilewright_ir::layout::{ArrayShape, LayoutError, SymbolicTiling, TileDim};
 use tilewright_ir::{Bindings, Diagnostic, IndexMap, InverseClaim, XlaShape};
-use tilewright_script::{print_xla_shape, read_xla_shape};
-use tilewright_verify::{Judge, LayoutClaim};
+use tilewright_script::{Source, print_xla_shape, read_xla_shape};
+use tilewright_verify::{Judge, LayoutClaim, Report};
 
 use super::batch;
 use super::certificate::CertificateOption;
@@ -14,7 +14,7 @@ use super::options::Global;
 use super::printer::Printer;
 use crate::layouts;
 use crate::report::layout::{LayoutReport, PositionRow, TileSize};
-use crate::report::{Dim, ObligationRow, Source, Verdict, layout_text};
+use crate::report::{Dim, layout_text};
 
 /// Say everything about an XLA tiled layout: physical size, padding, positions, proofs
 #[derive(clap::Args, Debug)]
@@ -68,16 +68,16 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     if let Some(warning) = warning {
         printer.diagnostics(&request.source, &[warning]);
     }
-    args.certificate.write_rows(&report.verdicts)?;
+    args.certificate.write_reports(&report.verdicts)?;
     if printer.is_json() {
         printer.json(&report.to_json())?;
     } else {
         printer.result(&layout_text::layout(&report, printer.style()))?;
     }
-    if report.verdicts.iter().any(ObligationRow::is_internal) {
+    if report.verdicts.iter().any(Report::is_internal) {
         return Ok(ExitStatus::Internal);
     }
-    Ok(ExitStatus::of_verdict(report.verdict(), global.allow_unknown))
+    Ok(ExitStatus::of_summary(report.summary(), global.allow_unknown))
 }
 
 /// The report, and what should be known besides.
@@ -150,16 +150,16 @@ fn narrow(array: &ArrayShape) -> Option<Diagnostic> {
 }
 
 /// The obligations of the layout, and its inverse if that was proved.
-fn judged(judge: &Judge, maps: &Maps) -> (Vec<ObligationRow>, Option<InverseClaim>) {
+fn judged(judge: &Judge, maps: &Maps) -> (Vec<Report>, Option<InverseClaim>) {
     let inverse = layouts::inverse(&maps.layout, &maps.formula);
     let formula = &maps.formula;
     let claim =
         LayoutClaim::new(&maps.layout, &maps.tiled, formula.physical_shape(), &maps.flat, formula.physical_elements());
     let claim = inverse.as_ref().map_or(claim, |inverse| claim.inverse(inverse));
-    let rows: Vec<ObligationRow> = judge.check_layout(&claim).into_iter().map(ObligationRow::from).collect();
-    let proved = |id: &str| rows.iter().any(|row| row.obligation == id && row.verdict == Verdict::Proved);
+    let reports = judge.check_layout(&claim);
+    let proved = |id: &str| reports.iter().any(|report| report.obligation == id && report.verdict.is_proved());
     let shown = proved("inverse") && proved("padding");
-    (rows, inverse.filter(|_| shown))
+    (reports, inverse.filter(|_| shown))
 }
 
 fn report(
@@ -168,7 +168,7 @@ fn report(
     maps: &Maps,
     offsets: Option<Vec<u64>>,
     at: Vec<PositionRow>,
-    (verdicts, inverse): (Vec<ObligationRow>, Option<InverseClaim>),
+    (verdicts, inverse): (Vec<Report>, Option<InverseClaim>),
 ) -> LayoutReport {
     let size = |dim: &TileDim| match dim {
         TileDim::Size(size) => TileSize::Size(*size),

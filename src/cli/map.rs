@@ -7,7 +7,8 @@ mod question;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
-use tilewright_verify::Judge;
+use tilewright_script::Source;
+use tilewright_verify::{Judge, Report};
 
 use super::batch::{self, Request};
 use super::certificate::CertificateOption;
@@ -16,7 +17,7 @@ use super::failure::Failure;
 use super::input::Input;
 use super::options::Global;
 use super::printer::Printer;
-use crate::report::{MapReport, ObligationRow, Source, map_text};
+use crate::report::{MapReport, map_text};
 pub(super) use answer::physical_shape;
 pub(super) use question::{Question, Texts};
 
@@ -78,7 +79,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         return many(file, &judge, printer);
     }
     let report = answer::answer(&Question::read(texts(args)?)?, &judge)?;
-    args.certificate.write_rows(&report.verdicts)?;
+    args.certificate.write_reports(&report.verdicts)?;
     if printer.is_json() {
         printer.json(&report.to_json())?;
     } else {
@@ -87,11 +88,11 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     if is_internal(&report) {
         return Ok(ExitStatus::Internal);
     }
-    Ok(ExitStatus::of_verdict(report.verdict(), global.allow_unknown))
+    Ok(ExitStatus::of_summary(report.summary(), global.allow_unknown))
 }
 
 fn is_internal(report: &MapReport) -> bool {
-    report.verdicts.iter().any(ObligationRow::is_internal)
+    report.verdicts.iter().any(Report::is_internal)
 }
 
 fn many(file: &str, judge: &Judge, printer: &mut Printer) -> Result<ExitStatus, Failure> {

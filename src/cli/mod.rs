@@ -7,15 +7,21 @@ pub mod bitcast;
 pub mod certificate;
 pub mod check;
 pub mod compile;
+pub mod completions;
+mod device_worker;
 pub mod devices;
 pub mod draw;
 pub mod exit;
 pub mod failure;
+#[cfg(feature = "campaign")]
 pub mod fuzz;
+#[cfg(feature = "campaign")]
 mod fuzz_sabotage;
+#[cfg(feature = "campaign")]
 pub mod fuzz_worker;
 pub mod input;
 pub mod layout;
+mod man;
 pub mod map;
 pub mod opt;
 pub mod options;
@@ -23,9 +29,11 @@ pub mod plan;
 pub mod printer;
 pub mod recheck;
 pub mod relayout;
+#[cfg(feature = "campaign")]
 pub mod replay;
 pub mod run;
 pub mod validate;
+mod version;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -69,10 +77,16 @@ enum Command {
     Relayout(relayout::Args),
     Plan(plan::Args),
     Run(run::Args),
+    #[cfg(feature = "campaign")]
     Fuzz(fuzz::Args),
+    #[cfg(feature = "campaign")]
     Replay(replay::Args),
+    #[cfg(feature = "campaign")]
     FuzzWorker(fuzz_worker::Args),
     Devices(devices::Args),
+    DeviceWorker(device_worker::Args),
+    Completions(completions::Args),
+    Man(man::Args),
 }
 
 /// Stack of the thread that reads and lowers: expressions are trees, and trees are walked by recursion.
@@ -90,10 +104,11 @@ pub fn main() -> ExitStatus {
 pub fn run(arguments: &[OsString]) -> ExitStatus {
     let command = Cli::command().color(color_asked_for(arguments));
     let parsed = command.try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches));
-    let cli = match parsed {
+    let mut cli: Cli = match parsed {
         Ok(cli) => cli,
         Err(error) => return usage(&error, arguments),
     };
+    cli.global.host = device_worker::host();
     let mut printer = Printer::new(&cli.global);
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(cli.global.threads.into())
@@ -119,24 +134,34 @@ fn dispatch(cli: &Cli, printer: &mut Printer) -> Result<ExitStatus, Failure> {
         Command::Relayout(args) => relayout::run(args, &cli.global, printer),
         Command::Plan(args) => plan::run(args, &cli.global, printer),
         Command::Run(args) => run::run(args, &cli.global, printer),
+        #[cfg(feature = "campaign")]
         Command::Fuzz(args) => fuzz::run(args, &cli.global, printer),
+        #[cfg(feature = "campaign")]
         Command::Replay(args) => replay::run(args, &cli.global, printer),
+        #[cfg(feature = "campaign")]
         Command::FuzzWorker(args) => fuzz_worker::run(args, &cli.global),
         Command::Devices(args) => devices::run(args, &cli.global, printer),
+        Command::DeviceWorker(args) => device_worker::run(args),
+        Command::Completions(args) => completions::run(args, printer),
+        Command::Man(args) => man::run(args),
     }
 }
 
 /// Prints what clap says: help and version are results, the rest is bad usage.
 fn usage(error: &clap::Error, arguments: &[OsString]) -> ExitStatus {
+    if error.kind() == ErrorKind::DisplayVersion {
+        let printed = Printer::plain(Format::Text).result(&version::text());
+        return printed.map_or(ExitStatus::Internal, |()| ExitStatus::Success);
+    }
     // Nobody is left to tell if this fails.
     let _ = error.print();
-    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+    if error.kind() == ErrorKind::DisplayHelp {
         return ExitStatus::Success;
     }
     if option_value(arguments, "--format").as_deref() == Some("json") {
         let message = error.to_string();
         let first = message.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        let source = crate::report::Source { name: "<arguments>".into(), text: String::new() };
+        let source = tilewright_script::Source { name: "<arguments>".into(), text: String::new() };
         let diagnostic = Diagnostic::error("usage", None, first).with_help("run with --help for the usage");
         let report = crate::report::diagnostic::ErrorReport::new(&source, &[diagnostic], ExitStatus::Usage.code());
         let mut printer = Printer::plain(Format::Json);
@@ -176,6 +201,7 @@ fn pipeline_options(global: &Global, shapes: &options::Shapes, function: Option<
         seed: global.seed,
         shapes: shapes.shape.clone(),
         device,
+        host: global.host.clone(),
         allow_unknown: global.allow_unknown,
         limits: None,
         record: false,
@@ -183,8 +209,27 @@ fn pipeline_options(global: &Global, shapes: &options::Shapes, function: Option<
     }
 }
 
+/// Refuses a `--device` that names none of the devices, or several. Where there is no device at all, or the drivers fail,
+/// the reports say so.
+///
+/// # Errors
+/// The device that is named is not among those that there are.
+fn check_device(global: &Global) -> Result<(), Failure> {
+    let Some(wanted) = global.device.as_deref().filter(|wanted| !["all", "none"].contains(wanted)) else {
+        return Ok(());
+    };
+    let survey = global.host.survey();
+    match survey.select(Some(wanted)) {
+        Err(error) if !survey.devices.is_empty() => {
+            let failure = Failure::plain("<arguments>", "device", error.to_string());
+            Err(failure.with_help("give --device an index or a part of a name, as `tilewright devices` lists them"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Why the pipeline gave no report, as a failure of the command.
-fn pipeline_failure(source: &crate::report::Source, fault: pipeline::Fault) -> Failure {
+fn pipeline_failure(source: &tilewright_script::Source, fault: pipeline::Fault) -> Failure {
     match fault {
         pipeline::Fault::Input(diagnostics) => Failure::input(source, diagnostics),
         pipeline::Fault::Internal(message) => Failure::Internal(message),

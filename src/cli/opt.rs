@@ -1,16 +1,16 @@
 //! `tilewright opt`: runs the named passes and prints TVMScript.
 
 use tilewright_ir::{Diagnostic, Module, PrimFunc};
+use tilewright_script::Source;
 
 use super::exit::ExitStatus;
 use super::failure::Failure;
 use super::input::Input;
 use super::options::{Global, Limits};
 use super::printer::Printer;
+use crate::json::to_line;
 use crate::passes::{PASSES, Pass, pass_by_name};
 use crate::pipeline;
-use crate::report::Source;
-use crate::report::check::to_line;
 
 /// Run the named passes and print TVMScript
 #[derive(clap::Args, Debug)]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use tilewright_device::DeviceHost;
 use tilewright_ir::TextureLimits;
 
 /// Options that every command takes.
@@ -20,8 +21,11 @@ pub struct Global {
     pub threads: u16,
     /// OpenCL device: an index or part of a name as `tilewright devices` lists them, `all`, or `none` to do without;
     /// the first one if not given
-    #[arg(long, global = true, value_name = "ID")]
+    #[arg(long, global = true, value_name = "ID", value_parser = parse_device)]
     pub device: Option<String>,
+    /// Where drivers run
+    #[arg(skip)]
+    pub host: DeviceHost,
     /// Seconds that one proof goal may take
     #[arg(long, global = true, value_name = "SECONDS", default_value = "10", value_parser = parse_seconds)]
     pub timeout: Duration,
@@ -71,6 +75,15 @@ pub struct Limits {
     /// which every device with images has, where none is used or a graph is planned
     #[arg(long, value_name = "WIDTHxHEIGHT")]
     pub limits: Option<TextureLimits>,
+}
+
+fn parse_device(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => {
+            Err("expected an index or a part of a name as `tilewright devices` lists them, `all` or `none`".to_owned())
+        }
+        named => Ok(named.to_owned()),
+    }
 }
 
 fn parse_seconds(text: &str) -> Result<Duration, String> {

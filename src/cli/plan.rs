@@ -5,6 +5,8 @@ mod run;
 use std::path::{Path, PathBuf};
 
 use tilewright_ir::{Diagnostic, Graph, MemoryPlan, Room, TextureLimits};
+use tilewright_script::Source;
+use tilewright_verify::Report;
 
 use super::certificate::CertificateOption;
 use super::exit::ExitStatus;
@@ -16,7 +18,7 @@ use crate::certificate::Entry;
 use crate::graph::{self, Document};
 use crate::planner::{self, Strategy};
 use crate::report::plan::Planned;
-use crate::report::{ObligationRow, PlanReport, Source, plan_svg, plan_text};
+use crate::report::{PlanReport, plan_svg, plan_text};
 
 /// Plan the memory of a graph: which tensors share a pool, where in it, the proof that none overlap; and run it
 #[derive(clap::Args, Debug)]
@@ -99,16 +101,17 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         planner: args.planner.name(),
         limits,
     });
-    report.verdicts = judge.check_plan(graph, &plan).into_iter().map(ObligationRow::from).collect();
+    report.verdicts = judge.check_plan(graph, &plan);
     if let Some(kernels) = &args.run {
-        let (graph, plan, verdict, source) = (&document.graph, &plan, report.verdict(), &source);
-        let request = run::Request { source, graph, plan, verdict, kernels, limits, options: &options };
+        super::check_device(global)?;
+        let (graph, plan, summary, source) = (&document.graph, &plan, report.summary(), &source);
+        let request = run::Request { source, graph, plan, summary, kernels, limits, options: &options };
         report.run = Some(run::run(&request, &judge, printer)?);
     }
-    let status = if report.obligations().any(ObligationRow::is_internal) {
+    let status = if report.reports().any(Report::is_internal) {
         ExitStatus::Internal
     } else {
-        ExitStatus::of_verdict(report.verdict(), global.allow_unknown)
+        ExitStatus::of_summary(report.summary(), global.allow_unknown)
     };
     args.certificate.write(&entries(&report))?;
     if let Some(path) = &args.svg {
@@ -160,9 +163,9 @@ fn entries(report: &PlanReport) -> Vec<Entry<'_>> {
     let own = report.verdicts.iter().map(|row| (String::new(), row));
     let kernels = report.run.iter().flat_map(|run| {
         run.functions.iter().flat_map(move |function| {
-            function.passes.iter().flat_map(move |pass| {
-                let within = format!("{}::{} {}", run.kernels, function.name, pass.name);
-                pass.obligations.iter().map(move |row| (within.clone(), row))
+            function.steps.iter().flat_map(move |step| {
+                let within = format!("{}::{} {}", run.kernels, function.name, step.name);
+                step.reports.iter().map(move |row| (within.clone(), row))
             })
         })
     });

@@ -5,13 +5,13 @@ use std::io::{self, ErrorKind, Write};
 use anstream::{AutoStream, ColorChoice};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tilewright_ir::Diagnostic;
+use tilewright_script::{DiagnosticRenderer, Source};
 
 use super::exit::ExitStatus;
 use super::failure::Failure;
 use super::options::{Color, Format, Global};
 use crate::report::diagnostic::ErrorReport;
 use crate::report::text::Style;
-use crate::report::{DiagnosticRenderer, Source};
 
 /// Writes to the two streams.
 #[derive(Debug)]

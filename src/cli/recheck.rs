@@ -12,7 +12,7 @@ use super::printer::Printer;
 use crate::certificate::MANIFEST;
 use crate::certificate::cvc5::Cvc5;
 use crate::certificate::recheck::{self, Checker, Damage, GoalRow, Loaded, Outcome, Unloadable};
-use crate::report::check::to_line;
+use crate::json::to_line;
 
 /// Check a certificate again: its files and hashes, and every goal with Z3 and, where it is installed, cvc5
 #[derive(clap::Args, Debug)]
@@ -156,13 +156,13 @@ fn checkers(solvers: Solvers) -> Vec<Checker> {
 }
 
 fn obligations(loaded: &Loaded) -> Obligations {
-    use crate::report::Verdict;
+    use crate::pipeline::outcome::Summary;
     let rows = &loaded.manifest.obligations;
-    let proved = || rows.iter().filter(|row| row.verdict == Verdict::Proved);
+    let proved = || rows.iter().filter(|row| row.verdict == Summary::Proved);
     Obligations {
         total: rows.len(),
         proved: proved().count(),
-        refuted: rows.iter().filter(|row| row.verdict == Verdict::Refuted).count(),
+        refuted: rows.iter().filter(|row| row.verdict == Summary::Refuted).count(),
         not_confirmed: proved().filter(|row| !row.confirmed).count(),
         without_goal: proved().filter(|row| row.steps.iter().all(|step| step.file.is_none())).count(),
     }

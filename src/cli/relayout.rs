@@ -1,7 +1,7 @@
 //! `tilewright relayout`: the map from the slots of one array to those of another.
 
 use tilewright_ir::InverseClaim;
-use tilewright_verify::{Judge, RelayoutClaim};
+use tilewright_verify::{Judge, RelayoutClaim, Report};
 
 use super::batch;
 use super::bitcast::{PairArgs, Request, judge, status};
@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::options::Global;
 use super::printer::Printer;
 use crate::layouts;
-use crate::report::{Dim, ObligationRow, RelayoutReport, Verdict};
+use crate::report::{Dim, RelayoutReport};
 
 /// Give the map from the slots of array A to the slots of array B that hold the same elements, proved
 #[derive(clap::Args, Debug)]
@@ -41,7 +41,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     } else {
         printer.result(&report.to_text(printer.style()))?;
     }
-    Ok(status(&report.verdicts, report.verdict(), global))
+    Ok(status(&report.verdicts, report.summary(), global))
 }
 
 fn answer(request: &Request, judge: &Judge) -> Result<RelayoutReport, Failure> {
@@ -50,13 +50,13 @@ fn answer(request: &Request, judge: &Judge) -> Result<RelayoutReport, Failure> {
         .map_err(|message| Failure::plain("<A and B>", "no-relayout", message))?;
     let judged = |map| {
         let claim = RelayoutClaim { pair: request.claim(), inverse: &found.inverse, map };
-        judge.check_relayout(&claim).into_iter().map(ObligationRow::from).collect::<Vec<_>>()
+        judge.check_relayout(&claim)
     };
     // What the algebra made simpler is shown if that was proved; else what it was made from.
-    let proved = |rows: &[ObligationRow]| rows.iter().all(|row| row.verdict == Verdict::Proved);
+    let proved = |reports: &[Report]| reports.iter().all(|report| report.verdict.is_proved());
     let simple = judged(&found.map);
     let (map, verdicts) = if proved(&simple) { (&found.map, simple) } else { (&found.plain, judged(&found.plain)) };
-    let holds = |id: &str| verdicts.iter().any(|row| row.obligation == id && row.verdict == Verdict::Proved);
+    let holds = |id: &str| verdicts.iter().any(|report| report.obligation == id && report.verdict.is_proved());
     Ok(RelayoutReport {
         schema: "tilewright.relayout/1",
         from: request.text_a(),

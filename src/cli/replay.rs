@@ -13,7 +13,7 @@ use crate::fuzz::campaign::link::{Launch, Link, Lost};
 use crate::fuzz::campaign::protocol::{Reply, Request};
 use crate::fuzz::finding::Finding;
 use crate::fuzz::oracle::{Failure as Wrong, Outcome};
-use crate::report::check::to_line;
+use crate::json::to_line;
 use crate::report::fuzz_text;
 
 /// Look at the cases of findings again, each in a process of its own
@@ -55,6 +55,7 @@ struct Report {
 /// # Errors
 /// A file that is no finding, before any is looked at; no process can be started.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
+    super::check_device(global)?;
     let patience = Duration::from_secs(args.patience.into());
     let launch = super::fuzz::launch(global, patience, u64::from(args.memory) << 20)?;
     let findings = args.files.iter().map(|file| read(file)).collect::<Result<Vec<_>, _>>()?;

@@ -8,6 +8,7 @@ use tilewright_interp::{
     Argument, Arguments, Config, Observers, RunError, Tensor, TrapKind, as_function, run as interpret,
 };
 use tilewright_ir::{Bindings, Diagnostic, PrimFunc, Scalar, validate};
+use tilewright_script::Source;
 
 use super::exit::ExitStatus;
 use super::failure::Failure;
@@ -19,10 +20,9 @@ use crate::harness::engine::{Param, Program as Staged};
 use crate::harness::inputs::{Numbers, premises, satisfying};
 use crate::harness::interpreter::{MAX_ITERATIONS, n_iterations};
 use crate::harness::layout::shape;
+use crate::json::{as_map, to_line};
 use crate::passes;
 use crate::pipeline::{self, Program, races};
-use crate::report::Source;
-use crate::report::check::{as_map, to_line};
 
 /// Interpret a program and summarise or print what it computes
 #[derive(clap::Args, Debug)]
@@ -179,7 +179,7 @@ fn run_one(
     let trapped = |error| match error {
         RunError::Input(diagnostic) => fault(diagnostic),
         RunError::Trap(trap) => {
-            let diagnostic = Box::new(Diagnostic::error("trap", trap.place, trap.to_string()));
+            let diagnostic = Box::new(Diagnostic::error("trap", trap.span, trap.to_string()));
             Failure::Trap { source: source.clone(), diagnostic }
         }
     };

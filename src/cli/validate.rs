@@ -5,6 +5,8 @@
 //! same, flattened row-major if the rank says so.
 
 use tilewright_ir::{Diagnostic, PrimFunc};
+use tilewright_script::Source;
+use tilewright_verify::Report;
 
 use super::certificate::CertificateOption;
 use super::exit::ExitStatus;
@@ -12,10 +14,12 @@ use super::failure::Failure;
 use super::input::Input;
 use super::options::{Global, Shapes};
 use super::printer::Printer;
+use crate::json::to_line;
 use crate::pipeline;
+use crate::pipeline::outcome::{StepOutcome, Summary};
 use crate::pipeline::pair::{self, GivenMap};
-use crate::report::check::to_line;
-use crate::report::{ObligationRow, PassRow, Source, Verdict, text};
+use crate::report::check::StepView;
+use crate::report::text;
 
 /// Prove that a function made by any compiler means what the one before means
 #[derive(clap::Args, Debug)]
@@ -48,7 +52,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     let maps = args.maps.iter().map(|map| given_map(map)).collect::<Result<Vec<_>, _>>()?;
     let options = super::pipeline_options(global, &Shapes::default(), None);
     let judge = args.certificate.judge(&options)?;
-    let mut rows = Vec::new();
+    let mut steps = Vec::new();
     for (before, after_func) in
         pairs(&before_funcs, &after_funcs).map_err(|fault| Failure::input(&after, vec![fault]))?
     {
@@ -56,28 +60,27 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         let (renamed, evidence) =
             pair::pair(before, after_func, &maps).map_err(|faults| Failure::input(&after, faults))?;
         let reports = judge.check_pass(before, &renamed, &evidence);
-        let obligations = reports.into_iter().map(ObligationRow::from).collect();
         let ms = start.elapsed().as_secs_f64() * 1e3;
-        rows.push(PassRow { name: before.name.clone(), ms, obligations, skipped: None });
+        steps.push(StepOutcome { name: before.name.clone(), ms, reports, blocked: None });
     }
-    let within = |row: &PassRow| format!("{}::{} {}", before.name, row.name, after.name);
-    let entries = rows.iter().flat_map(|row| row.obligations.iter().map(move |obligation| (within(row), obligation)));
+    let within = |step: &StepOutcome| format!("{}::{} {}", before.name, step.name, after.name);
+    let entries = steps.iter().flat_map(|step| step.reports.iter().map(move |report| (within(step), report)));
     args.certificate.write(&entries.collect::<Vec<_>>())?;
-    let empty = rows.iter().any(|row| row.obligations.is_empty()).then_some(Verdict::Skipped);
-    let verdict = Verdict::worst(rows.iter().map(PassRow::verdict).chain(empty));
+    let empty = steps.iter().any(|step| step.reports.is_empty()).then_some(Summary::Skipped);
+    let summary = Summary::worst(steps.iter().map(StepOutcome::summary).chain(empty));
     if printer.is_json() {
         let document = serde_json::json!({
-            "schema": "tilewright.validate/1", "before": before.name, "after": after.name, "verdict": verdict,
-            "functions": rows,
+            "schema": "tilewright.validate/1", "before": before.name, "after": after.name, "verdict": summary,
+            "functions": steps.iter().map(StepView::new).collect::<Vec<_>>(),
         });
         printer.json(&to_line(&document))?;
     } else {
-        printer.result(&text::validate(&before.name, &after.name, &rows, verdict, printer.style()))?;
+        printer.result(&text::validate(&before.name, &after.name, &steps, summary, printer.style()))?;
     }
-    if rows.iter().flat_map(|row| &row.obligations).any(ObligationRow::is_internal) {
+    if steps.iter().flat_map(|step| &step.reports).any(Report::is_internal) {
         return Ok(ExitStatus::Internal);
     }
-    Ok(ExitStatus::of_verdict(verdict, global.allow_unknown))
+    Ok(ExitStatus::of_summary(summary, global.allow_unknown))
 }
 
 fn read(argument: &str, printer: &Printer) -> Result<(Source, Vec<PrimFunc>), Failure> {

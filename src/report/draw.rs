@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::check::to_line;
+use crate::json::to_line;
 
 /// Where the elements of an array lie in memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

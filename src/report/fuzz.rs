@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::check::to_line;
 use crate::fuzz::campaign::schedule::Lane;
 use crate::fuzz::campaign::{Found, Plan, Standing};
 use crate::fuzz::finding::Origin;
 use crate::fuzz::oracle::Tally;
 use crate::fuzz::oracles::by_name;
 use crate::fuzz::oracles::device::{POCL, kernels_on};
+use crate::json::to_line;
 use crate::passes::PASSES;
 
 /// The schema of the document.

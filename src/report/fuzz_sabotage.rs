@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::check::to_line;
 use super::fuzz_text::number;
 use super::text::{Style, line, table};
 use crate::fuzz::campaign::sabotage::{Outcome, Trial};
+use crate::json::to_line;
 
 /// The report.
 #[derive(Clone, Debug, Serialize)]
@@ -134,7 +134,7 @@ fn row(trial: &Trial) -> SabotageRow {
     SabotageRow {
         fault: trial.fault.map_or("none", |row| row.name),
         kind: trial.fault.map_or("control", |row| if row.is_decoy { "decoy" } else { "fault" }),
-        room: trial.fault.map_or("", |row| row.room.name()),
+        room: trial.fault.map_or("", |row| row.area.name()),
         summary: trial.fault.map_or("nothing is broken", |row| row.summary),
         verdict,
         oracle: caught.map(|catch| catch.oracle),

@@ -1,8 +1,11 @@
 //! The data of `tilewright layout`, and its JSON: schema `tilewright.layout/1`.
 
 use serde::Serialize;
+use tilewright_verify::Report;
 
-use super::check::{Dim, ObligationRow, Verdict, to_line};
+use super::check::{Dim, obligations};
+use crate::json::to_line;
+use crate::pipeline::outcome::Summary;
 
 /// What is known about an array's tiled layout. Sizes are numbers, or expressions in `d0`, `d1`, ... as text, where
 /// dimension `k`, which has no bound, has the extent `d<k>`.
@@ -45,7 +48,8 @@ pub struct LayoutReport {
     /// The points asked for.
     pub at: Vec<PositionRow>,
     /// What was asked of the layout.
-    pub verdicts: Vec<ObligationRow>,
+    #[serde(serialize_with = "obligations")]
+    pub verdicts: Vec<Report>,
 }
 
 /// One size of a tile.
@@ -75,8 +79,8 @@ pub struct PositionRow {
 
 impl LayoutReport {
     /// The worst of its verdicts.
-    pub fn verdict(&self) -> Verdict {
-        Verdict::worst(self.verdicts.iter().map(|row| row.verdict))
+    pub fn summary(&self) -> Summary {
+        Summary::of_reports(&self.verdicts)
     }
 
     /// The JSON document, on one line.

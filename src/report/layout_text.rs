@@ -1,8 +1,8 @@
 //! The report of `tilewright layout` as people read it.
 
-use super::check::{Dim, Verdict};
+use super::check::Dim;
 use super::layout::{Digits, LayoutReport, PositionRow, TileSize};
-use super::text::{Style, line, obligation, table};
+use super::text::{Style, obligation, proved_line, table};
 
 /// The report; ends with a newline.
 pub fn layout(report: &LayoutReport, style: Style) -> String {
@@ -39,9 +39,7 @@ pub fn layout(report: &LayoutReport, style: Style) -> String {
     for row in &report.verdicts {
         obligation(&mut out, row, style);
     }
-    let proved = report.verdicts.iter().filter(|row| row.verdict == Verdict::Proved).count();
-    let verdict = style.verdict(report.verdict(), 0);
-    line(&mut out, &format!("{verdict}: {proved} of {} obligations proved", report.verdicts.len()));
+    proved_line(&mut out, &report.verdicts, style);
     out
 }
 

@@ -1,8 +1,11 @@
 //! The data of `tilewright map`, and its JSON: schema `tilewright.map/1`.
 
 use serde::Serialize;
+use tilewright_verify::Report;
 
-use super::check::{Dim, ObligationRow, Verdict, to_line};
+use super::check::{Dim, obligations};
+use crate::json::to_line;
+use crate::pipeline::outcome::Summary;
 
 /// What is known about an index map on a shape.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -29,7 +32,8 @@ pub struct MapReport {
     /// all of them has `lambda ...: False`.
     pub padding: Option<String>,
     /// What was asked of the map.
-    pub verdicts: Vec<ObligationRow>,
+    #[serde(serialize_with = "obligations")]
+    pub verdicts: Vec<Report>,
 }
 
 /// A logical index and where it goes.
@@ -45,8 +49,8 @@ pub struct AtRow {
 
 impl MapReport {
     /// The worst of its verdicts.
-    pub fn verdict(&self) -> Verdict {
-        Verdict::worst(self.verdicts.iter().map(|row| row.verdict))
+    pub fn summary(&self) -> Summary {
+        Summary::of_reports(&self.verdicts)
     }
 
     /// The JSON document, on one line.

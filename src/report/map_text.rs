@@ -1,8 +1,7 @@
 //! The report of `tilewright map` as people read it.
 
-use super::check::Verdict;
 use super::map::MapReport;
-use super::text::{Style, line, obligation, shape, table};
+use super::text::{Style, obligation, proved_line, shape, table};
 
 /// The report; ends with a newline.
 pub fn map(report: &MapReport, style: Style) -> String {
@@ -26,8 +25,6 @@ pub fn map(report: &MapReport, style: Style) -> String {
     for row in &report.verdicts {
         obligation(&mut out, row, style);
     }
-    let proved = report.verdicts.iter().filter(|row| row.verdict == Verdict::Proved).count();
-    let verdict = style.verdict(report.verdict(), 0);
-    line(&mut out, &format!("{verdict}: {proved} of {} obligations proved", report.verdicts.len()));
+    proved_line(&mut out, &report.verdicts, style);
     out
 }

@@ -1,8 +1,9 @@
-//! What is said to people and machines: diagnostics with source excerpts, reports as text and JSON.
+//! Outcomes rendered as text and JSON.
 //!
-//! Data first ([`check`], [`map`], [`layout`], [`relayout`], [`draw`], [`plan`], [`fuzz`]), rendered in one place each: serde writes the JSON,
-//! [`text`], [`map_text`], [`layout_text`], [`plan_text`] and [`fuzz_text`] what people read, [`draw_text`], [`draw_svg`] and [`plan_svg`] pictures, [`diagnostic`] the
-//! excerpts. Nothing here decides or computes anything but the verdict of the whole.
+//! [`check`], [`map`], [`layout`], [`relayout`], [`draw`], [`plan`] and [`fuzz`] hold what a command found and write it as
+//! JSON; [`text`], [`map_text`], [`layout_text`], [`plan_text`] and [`fuzz_text`] write it for people, [`draw_text`],
+//! [`draw_svg`] and [`plan_svg`] draw it. [`diagnostic`] is what is wrong with an input, as JSON; with source excerpts it is
+//! rendered by `tilewright_script`. Nothing here decides anything.
 
 pub mod check;
 pub mod diagnostic;
@@ -10,8 +11,11 @@ pub mod draw;
 mod draw_grid;
 pub mod draw_svg;
 pub mod draw_text;
+#[cfg(feature = "campaign")]
 pub mod fuzz;
+#[cfg(feature = "campaign")]
 pub mod fuzz_sabotage;
+#[cfg(feature = "campaign")]
 pub mod fuzz_text;
 pub mod layout;
 pub mod layout_text;
@@ -25,11 +29,7 @@ pub mod plan_text;
 pub mod relayout;
 pub mod text;
 
-pub use check::{
-    BufferRow, CheckReport, CounterexampleRow, Dim, EngineRow, EngineStatus, FileReport, ObligationRow, PassRow,
-    Verdict,
-};
-pub use diagnostic::{DiagnosticRenderer, Source};
+pub use check::{Dim, FileReport};
 pub use layout::LayoutReport;
 pub use map::{AtRow, MapReport};
 pub use plan::PlanReport;

@@ -19,9 +19,12 @@
 
 use serde::Serialize;
 use tilewright_ir::{CHANNELS, Graph, MemoryPlan, Pool, Region, Room, TensorRole, TextureLimits};
+use tilewright_verify::Report;
 
-use super::check::{ObligationRow, Verdict, to_line};
+use super::check::obligations;
 use super::plan_run::RunReport;
+use crate::json::to_line;
+use crate::pipeline::outcome::Summary;
 use crate::planner::{Amounts, Figures, Lifetime, Part};
 
 /// A graph's memory plan.
@@ -36,7 +39,8 @@ pub struct PlanReport {
     /// How much memory that takes.
     pub report: FiguresRow,
     /// What was asked of the plan.
-    pub verdicts: Vec<ObligationRow>,
+    #[serde(serialize_with = "obligations")]
+    pub verdicts: Vec<Report>,
     /// What came of running it, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<RunReport>,
@@ -229,15 +233,15 @@ impl PlanReport {
     }
 
     /// The worst of its verdicts, and of the run.
-    pub fn verdict(&self) -> Verdict {
-        let run = self.run.iter().map(RunReport::verdict);
+    pub fn summary(&self) -> Summary {
+        let run = self.run.iter().map(RunReport::summary);
         // A plan without verdicts is no better for having run.
-        Verdict::worst(self.verdicts.iter().map(|row| row.verdict)).max(run.max().unwrap_or(Verdict::Proved))
+        Summary::of_reports(&self.verdicts).max(run.max().unwrap_or(Summary::Proved))
     }
 
-    /// The obligations of the plan and of the kernels.
-    pub fn obligations(&self) -> impl Iterator<Item = &ObligationRow> {
-        self.verdicts.iter().chain(self.run.iter().flat_map(RunReport::obligations))
+    /// The reports on the plan and on the kernels.
+    pub fn reports(&self) -> impl Iterator<Item = &Report> {
+        self.verdicts.iter().chain(self.run.iter().flat_map(RunReport::reports))
     }
 
     /// The JSON document, on one line.

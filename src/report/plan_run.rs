@@ -12,11 +12,13 @@
 //! `compared` counts values (lanes) held against the interpreter; `end` are inputs and outputs after the last step.
 
 use serde::Serialize;
+use tilewright_verify::Report;
 
-use super::check::{EngineStatus, ObligationRow, PassRow, Verdict};
+use super::check::{advised, status, steps};
 use super::text::{Style, line, obligation, table};
 use crate::harness::compare::Mismatch;
-use crate::harness::engine::Fault;
+use crate::harness::engine::{Fault, Status};
+use crate::pipeline::outcome::{StepOutcome, Summary};
 use crate::runtime::{Compared, GraphRun};
 
 /// The kernels of a planned graph: what was proved of them, and what they computed.
@@ -37,10 +39,11 @@ pub struct RunReport {
 pub struct FunctionRow {
     /// Its name.
     pub name: String,
-    /// The worst of its passes.
-    pub verdict: Verdict,
+    /// The worst of its steps.
+    pub verdict: Summary,
     /// The steps of its lowering.
-    pub passes: Vec<PassRow>,
+    #[serde(rename = "passes", serialize_with = "steps")]
+    pub steps: Vec<StepOutcome>,
 }
 
 /// What came of a device.
@@ -48,8 +51,9 @@ pub struct FunctionRow {
 pub struct DeviceRow {
     /// The device; none if there was none to open.
     pub device: Option<String>,
-    /// What came of it.
-    pub status: EngineStatus,
+    /// How its run ended.
+    #[serde(serialize_with = "status")]
+    pub status: Status,
     /// Bytes of all pools; 0 if it did not run.
     pub pool_bytes: u64,
     /// The steps, as they left what they wrote.
@@ -90,14 +94,14 @@ pub struct ComparedRow {
 
 impl RunReport {
     /// The worst of its functions and devices.
-    pub fn verdict(&self) -> Verdict {
+    pub fn summary(&self) -> Summary {
         let functions = self.functions.iter().map(|function| function.verdict);
-        Verdict::worst(functions.chain(self.devices.iter().filter_map(DeviceRow::verdict)))
+        Summary::worst(functions.chain(self.devices.iter().filter_map(|device| device.status.summary())))
     }
 
-    /// The obligations of all functions.
-    pub fn obligations(&self) -> impl Iterator<Item = &ObligationRow> {
-        self.functions.iter().flat_map(|function| &function.passes).flat_map(|pass| &pass.obligations)
+    /// The reports on all functions.
+    pub fn reports(&self) -> impl Iterator<Item = &Report> {
+        self.functions.iter().flat_map(|function| &function.steps).flat_map(|step| &step.reports)
     }
 }
 
@@ -105,9 +109,9 @@ impl DeviceRow {
     /// A graph that ran.
     pub fn ran(device: String, run: &GraphRun) -> Self {
         let (status, reason) = match run.first_mismatch() {
-            Some(first) => (EngineStatus::Mismatch, first.comparison.first.as_ref().map(Mismatch::to_string)),
-            None if run.agrees() => (EngineStatus::Agrees, None),
-            None => (EngineStatus::Skipped, Some("a step has nothing to compare: it wrote no defined value".into())),
+            Some(first) => (Status::Mismatch, first.comparison.first.as_ref().map(Mismatch::to_string)),
+            None if run.agrees() => (Status::Agrees, None),
+            None => (Status::Skipped, Some("a step has nothing to compare: it wrote no defined value".into())),
         };
         let step = |step: &crate::runtime::StepRun| StepRow {
             name: step.name.clone(),
@@ -127,23 +131,15 @@ impl DeviceRow {
 
     /// A graph that did not run, or gave no result.
     pub fn fault(device: Option<String>, fault: Fault) -> Self {
-        let (status, reason) = match fault {
-            Fault::Trap { message, .. } => (EngineStatus::Trap, message),
-            Fault::Skipped(why) => (EngineStatus::Skipped, why),
-            Fault::Error(why) => (EngineStatus::Failed, why),
-        };
-        Self { device, status, pool_bytes: 0, steps: Vec::new(), end: Vec::new(), reason: Some(reason) }
+        let (status, why) = fault.into_status();
+        Self { device, status, pool_bytes: 0, steps: Vec::new(), end: Vec::new(), reason: advised(status, Some(why)) }
     }
 
     /// A graph that was not to be run.
     pub fn not_requested() -> Self {
-        let reason = Some("--device none".to_owned());
-        let status = EngineStatus::NotRequested;
+        let status = Status::NotRequested;
+        let reason = advised(status, None);
         Self { device: None, status, pool_bytes: 0, steps: Vec::new(), end: Vec::new(), reason }
-    }
-
-    fn verdict(&self) -> Option<Verdict> {
-        self.status.verdict()
     }
 }
 
@@ -165,13 +161,13 @@ pub(super) fn text(out: &mut String, run: &RunReport, style: Style) {
     line(out, &style.paint("1", &format!("kernels of {}", run.kernels)));
     let mut rows = vec![vec!["function".to_owned(), "obligations proved".to_owned()]];
     let proved = |row: &FunctionRow| {
-        let all = || row.passes.iter().flat_map(|pass| &pass.obligations);
-        format!("{} of {}", all().filter(|row| row.verdict == Verdict::Proved).count(), all().count())
+        let all = || row.steps.iter().flat_map(|step| &step.reports);
+        format!("{} of {}", all().filter(|report| report.verdict.is_proved()).count(), all().count())
     };
     rows.extend(run.functions.iter().map(|row| vec![row.name.clone(), proved(row)]));
     table(out, &rows);
-    for row in run.obligations().filter(|row| style.verbose || row.verdict != Verdict::Proved) {
-        obligation(out, row, style);
+    for report in run.reports().filter(|report| style.verbose || !report.verdict.is_proved()) {
+        obligation(out, report, style);
     }
     for device in &run.devices {
         out.push('\n');

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use tilewright_ir::TensorRole;
 
-use super::check::{EngineStatus, Verdict};
 use super::plan::{AmountsRow, PartRow, PlaceRow, PlanReport, PoolRow, TensorRow};
 use super::plan_run;
 use super::text::{Style, line, obligation, table};
+use crate::harness::engine::Status;
 
 /// Rows of a table, unless all are wanted.
 const MAX_ROWS: usize = 40;
@@ -39,17 +39,17 @@ pub fn plan(report: &PlanReport, style: Style) -> String {
         out.push('\n');
         plan_run::text(&mut out, run, style);
     }
-    let proved = report.obligations().filter(|row| row.verdict == Verdict::Proved).count();
-    let mut said = format!("{proved} of {} obligations proved", report.obligations().count());
+    let proved = report.reports().filter(|report| report.verdict.is_proved()).count();
+    let mut said = format!("{proved} of {} obligations proved", report.reports().count());
     if let Some(run) = &report.run {
-        let agree = run.devices.iter().filter(|row| row.status == EngineStatus::Agrees).count();
-        let ran = run.devices.iter().filter(|row| row.status != EngineStatus::NotRequested).count();
+        let agree = run.devices.iter().filter(|row| row.status == Status::Agrees).count();
+        let ran = run.devices.iter().filter(|row| row.status != Status::NotRequested).count();
         let _ = match ran {
             0 => write!(said, ", not run, as asked"),
             ran => write!(said, ", {agree} of {ran} device runs agree (seed {})", run.seed),
         };
     }
-    line(&mut out, &format!("{}: {said}", style.verdict(report.verdict(), 0)));
+    line(&mut out, &format!("{}: {said}", style.verdict(report.summary(), 0)));
     out
 }
 

@@ -9,9 +9,12 @@
 //! ```
 
 use serde::Serialize;
+use tilewright_verify::Report;
 
-use super::check::{Dim, ObligationRow, Verdict, to_line};
-use super::text::{Style, line, obligation, table};
+use super::check::{Dim, obligations};
+use super::text::{Style, obligation, proved_line, table};
+use crate::json::to_line;
+use crate::pipeline::outcome::Summary;
 
 /// Whether the memory of an array may be taken for that of another.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -29,7 +32,8 @@ pub struct BitcastReport {
     /// Whether each slot holds the same in both; null if that was not decided.
     pub legal: Option<bool>,
     /// What was asked.
-    pub verdicts: Vec<ObligationRow>,
+    #[serde(serialize_with = "obligations")]
+    pub verdicts: Vec<Report>,
 }
 
 /// The way from the slots of an array to those of another.
@@ -55,17 +59,14 @@ pub struct RelayoutReport {
     /// proved.
     pub padding: Option<String>,
     /// What was asked of the map.
-    pub verdicts: Vec<ObligationRow>,
-}
-
-fn worst(rows: &[ObligationRow]) -> Verdict {
-    Verdict::worst(rows.iter().map(|row| row.verdict))
+    #[serde(serialize_with = "obligations")]
+    pub verdicts: Vec<Report>,
 }
 
 impl BitcastReport {
     /// The worst of its verdicts.
-    pub fn verdict(&self) -> Verdict {
-        worst(&self.verdicts)
+    pub fn summary(&self) -> Summary {
+        Summary::of_reports(&self.verdicts)
     }
 
     /// The JSON document, on one line.
@@ -88,8 +89,8 @@ impl BitcastReport {
 
 impl RelayoutReport {
     /// The worst of its verdicts.
-    pub fn verdict(&self) -> Verdict {
-        worst(&self.verdicts)
+    pub fn summary(&self) -> Summary {
+        Summary::of_reports(&self.verdicts)
     }
 
     /// The JSON document, on one line.
@@ -117,14 +118,12 @@ fn head(from: &str, to: &str, transpose: Option<&[usize]>, same_elements: &str) 
     rows
 }
 
-fn ended(rows: &[Vec<String>], verdicts: &[ObligationRow], style: Style) -> String {
+fn ended(rows: &[Vec<String>], verdicts: &[Report], style: Style) -> String {
     let mut out = String::new();
     table(&mut out, rows);
-    for row in verdicts {
-        obligation(&mut out, row, style);
+    for report in verdicts {
+        obligation(&mut out, report, style);
     }
-    let proved = verdicts.iter().filter(|row| row.verdict == Verdict::Proved).count();
-    let verdict = style.verdict(worst(verdicts), 0);
-    line(&mut out, &format!("{verdict}: {proved} of {} obligations proved", verdicts.len()));
+    proved_line(&mut out, verdicts, style);
     out
 }

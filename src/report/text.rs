@@ -18,10 +18,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::check::{
-    BufferRow, CheckReport, CounterexampleRow, Dim, EngineRow, EngineStatus, FileReport, ObligationRow, PassRow,
-    Verdict,
-};
+use tilewright_ir::Expr;
+use tilewright_verify::{Counterexample, Report};
+
+use super::check::{Dim, FileReport, reason};
+use crate::harness::engine::{EngineOutcome, Status};
+use crate::pipeline::outcome::{BufferOutcome, FunctionOutcome, Setting, StepOutcome, Summary};
 
 /// How text is written.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,47 +41,48 @@ impl Style {
     }
 
     /// A verdict's word in its colour, padded to `width` columns.
-    pub(super) fn verdict(self, verdict: Verdict, width: usize) -> String {
+    pub(super) fn verdict(self, verdict: Summary, width: usize) -> String {
         let code = match verdict {
-            Verdict::Proved => "32",
-            Verdict::Skipped | Verdict::Vacuous | Verdict::Unknown => "33",
-            Verdict::Mismatch | Verdict::Refuted => "1;31",
+            Summary::Proved => "32",
+            Summary::Skipped | Summary::Vacuous | Summary::Unknown => "33",
+            Summary::Mismatch | Summary::Refuted => "1;31",
         };
         self.paint(code, &format!("{:<width$}", verdict.word()))
     }
 
     /// A status in its colour, padded to `width` columns.
-    pub(super) fn status(self, status: EngineStatus, width: usize) -> String {
+    pub(super) fn status(self, status: Status, width: usize) -> String {
         let code = match status {
-            EngineStatus::Agrees => "32",
-            EngineStatus::Reference | EngineStatus::NotRequested => "2",
-            EngineStatus::Skipped => "33",
-            EngineStatus::Mismatch | EngineStatus::Trap | EngineStatus::Failed => "1;31",
+            Status::Agrees => "32",
+            Status::Reference | Status::NotRequested => "2",
+            Status::Skipped | Status::Absent => "33",
+            Status::Mismatch | Status::Trap | Status::Failed => "1;31",
         };
         self.paint(code, &format!("{:<width$}", status.word()))
     }
 }
 
 /// The report of `tilewright check` on one file; ends with a newline.
-pub fn check(report: &FileReport, style: Style) -> String {
+pub fn check(report: &FileReport<'_>, style: Style) -> String {
     let mut out = String::new();
-    for function in &report.functions {
-        let title = format!("{}: {}", report.file, function.function);
+    let (file, outcome) = (&report.source.name, report.outcome);
+    for function in &outcome.functions {
+        let title = format!("{file}: {}", function.name);
         line(&mut out, &style.paint("1", &title));
-        passes(&mut out, &function.passes, style);
+        passes(&mut out, &function.steps, style);
         if !function.buffers.is_empty() {
             out.push('\n');
             buffers(&mut out, &function.buffers);
             texture_limits(&mut out, function);
         }
-        if !function.engines.is_empty() {
+        if !function.run.engines.is_empty() {
             out.push('\n');
             engines(&mut out, function, style);
         }
-        summary(&mut out, report, function, style);
+        summary(&mut out, &outcome.setting, function, style);
     }
-    if report.functions.is_empty() {
-        line(&mut out, &format!("{} nothing in {} was checked", style.verdict(Verdict::Skipped, 0), report.file));
+    if outcome.functions.is_empty() {
+        line(&mut out, &format!("{} nothing in {file} was checked", style.verdict(Summary::Skipped, 0)));
     }
     out
 }
@@ -91,29 +94,30 @@ pub(super) fn line(out: &mut String, text: &str) {
 }
 
 /// How large textures may be, who says so, and what only the launch can check.
-fn texture_limits(out: &mut String, report: &CheckReport) {
-    let Some(limits) = &report.texture_limits else { return };
-    line(out, &format!("  textures: at most {} wide and {} high, by {}", limits.width, limits.height, limits.from));
-    if !limits.checked_at_launch.is_empty() {
-        line(out, &format!("    the launch checks the symbolic extents of {}", limits.checked_at_launch.join(", ")));
+fn texture_limits(out: &mut String, function: &FunctionOutcome) {
+    let Some(chosen) = &function.texture_limits else { return };
+    let (width, height) = (chosen.limits.width, chosen.limits.height);
+    line(out, &format!("  textures: at most {width} wide and {height} high, by {}", chosen.from));
+    if !chosen.checked_at_launch.is_empty() {
+        line(out, &format!("    the launch checks the symbolic extents of {}", chosen.checked_at_launch.join(", ")));
     }
 }
 
-fn passes(out: &mut String, passes: &[PassRow], style: Style) {
+fn passes(out: &mut String, steps: &[StepOutcome], style: Style) {
     line(out, &format!("  {:<26} {:<9} {:>9}  {}", "step", "verdict", "ms", "obligations"));
-    for pass in passes {
-        let said = pass.skipped.clone().unwrap_or_else(|| counts(&pass.obligations));
-        let empty = pass.skipped.is_none() && pass.obligations.is_empty();
-        let verdict = if empty { format!("{:<9}", "-") } else { style.verdict(pass.verdict(), 9) };
+    for step in steps {
+        let said = step.blocked.as_ref().map_or_else(|| counts(&step.reports), ToString::to_string);
+        let empty = step.blocked.is_none() && step.reports.is_empty();
+        let verdict = if empty { format!("{:<9}", "-") } else { style.verdict(step.summary(), 9) };
         let mut said = wrapped(&said, 49).into_iter();
         let first = said.next().unwrap_or_default();
-        line(out, &format!("  {:<26} {verdict} {:>9.1}  {first}", pass.name, pass.ms));
+        line(out, &format!("  {:<26} {verdict} {:>9.1}  {first}", step.name, step.ms));
         for more in said {
             line(out, &format!("{:49}{more}", ""));
         }
-        for row in &pass.obligations {
-            if style.verbose || row.verdict != Verdict::Proved {
-                obligation(out, row, style);
+        for report in &step.reports {
+            if style.verbose || !report.verdict.is_proved() {
+                obligation(out, report, style);
             }
         }
     }
@@ -135,38 +139,45 @@ fn wrapped(text: &str, indent: usize) -> Vec<String> {
 }
 
 /// How many of each: `bounds 6, injective 2`.
-fn counts(rows: &[ObligationRow]) -> String {
+fn counts(reports: &[Report]) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for row in rows {
-        *counts.entry(&row.obligation).or_default() += 1;
+    for report in reports {
+        *counts.entry(report.obligation).or_default() += 1;
     }
     let each: Vec<_> = counts.iter().map(|(name, count)| format!("{name} {count}")).collect();
     if each.is_empty() { "nothing to prove".to_owned() } else { each.join(", ") }
 }
 
 /// One obligation, and why it is not proved if it is not.
-pub(super) fn obligation(out: &mut String, row: &ObligationRow, style: Style) {
-    let verdict = style.verdict(row.verdict, 8);
-    let how = format!("{} ({:.1} ms)", row.method, row.ms);
-    let wide = row.subject.chars().count() + how.chars().count() > 70;
+pub(super) fn obligation(out: &mut String, report: &Report, style: Style) {
+    let verdict = style.verdict(Summary::from(&report.verdict), 8);
+    let how = format!("{} ({:.1} ms)", report.method, report.ms);
+    let wide = report.subject.chars().count() + how.chars().count() > 70;
     let (beside, below) = if wide { (String::new(), Some(how)) } else { (how, None) };
-    line(out, &format!("    {verdict} {:<11} {:<44} {beside}", row.obligation, row.subject));
+    line(out, &format!("    {verdict} {:<11} {:<44} {beside}", report.obligation, report.subject));
     if let Some(below) = below {
         line(out, &format!("             by {below}"));
     }
-    if let Some(reason) = &row.reason {
+    if let Some(reason) = report.verdict.reason() {
         line(out, &format!("             because {reason}"));
     }
-    if let Some(counterexample) = &row.counterexample {
+    if let Some(counterexample) = report.verdict.counterexample() {
         counterexample_lines(out, counterexample);
     }
 }
 
-fn counterexample_lines(out: &mut String, counterexample: &CounterexampleRow) {
+/// How many obligations were proved: `proved: 7 of 7 obligations proved`.
+pub(super) fn proved_line(out: &mut String, reports: &[Report], style: Style) {
+    let proved = reports.iter().filter(|report| report.verdict.is_proved()).count();
+    let verdict = style.verdict(Summary::of_reports(reports), 0);
+    line(out, &format!("{verdict}: {proved} of {} obligations proved", reports.len()));
+}
+
+fn counterexample_lines(out: &mut String, counterexample: &Counterexample) {
     line(out, &format!("             counterexample: {}", counterexample.text));
     // The text names the indices of a map already.
-    let values = if counterexample.indices.is_empty() { counterexample.values.as_slice() } else { &[] };
-    let assigned = counterexample.shape.iter().chain(values);
+    let values = if counterexample.indices.is_empty() { counterexample.named_values() } else { Vec::new() };
+    let assigned = counterexample.shape.iter().chain(&values);
     let assigned: Vec<_> = assigned.map(|(name, value)| format!("{name} = {value}")).collect();
     if !assigned.is_empty() {
         line(out, &format!("             with {}", assigned.join(", ")));
@@ -194,28 +205,30 @@ pub(super) fn shape(dims: &[Dim]) -> String {
     format!("[{}]", dims.join(", "))
 }
 
-fn buffers(out: &mut String, buffers: &[BufferRow]) {
+fn buffers(out: &mut String, buffers: &[BufferOutcome]) {
     let head = ["buffer", "type", "logical", "physical", "separators", "flat"].map(str::to_owned).to_vec();
-    let row = |buffer: &BufferRow| {
+    let extents = |extents: &[Expr]| shape(&Dim::shape(extents));
+    let row = |buffer: &BufferOutcome| {
         vec![
-            buffer.name.clone(),
-            buffer.dtype.clone(),
-            shape(&buffer.logical_shape),
-            shape(&buffer.physical_shape),
-            format!("{:?}", buffer.axis_separators),
-            buffer.flat_shape.as_deref().map_or_else(|| "-".to_owned(), shape),
+            buffer.logical.name.clone(),
+            buffer.logical.dtype.to_string(),
+            extents(&buffer.logical.shape),
+            extents(&buffer.physical.shape),
+            format!("{:?}", buffer.physical.axis_separators.positions()),
+            buffer.flat.as_ref().map_or_else(|| "-".to_owned(), |flat| extents(&flat.shape)),
         ]
     };
     let rows: Vec<_> = std::iter::once(head).chain(buffers.iter().map(row)).collect();
     table(out, &rows);
 }
 
-fn engines(out: &mut String, report: &CheckReport, style: Style) {
-    if !report.shapes.is_empty() {
-        let shapes: Vec<_> = report.shapes.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+fn engines(out: &mut String, function: &FunctionOutcome, style: Style) {
+    let run = &function.run;
+    if !run.symbols.is_empty() {
+        let shapes: Vec<_> = run.symbols.iter().map(|(name, value)| format!("{name} = {value}")).collect();
         line(out, &format!("  run with {}", shapes.join(", ")));
     }
-    let width = report.engines.iter().map(|row| engine_name(row).chars().count()).max().unwrap_or(0).max(6);
+    let width = run.engines.iter().map(|row| engine_name(row).chars().count()).max().unwrap_or(0).max(6);
     let head = ["compared", "different", "max ulp", "ms"];
     line(
         out,
@@ -224,83 +237,88 @@ fn engines(out: &mut String, report: &CheckReport, style: Style) {
             "engine", "status", head[0], head[1], head[2], head[3]
         ),
     );
-    for row in &report.engines {
+    for row in &run.engines {
         line(out, &engine(row, width, style));
         if let Some(device) = &row.device {
             line(out, &format!("    on {device}"));
         }
-        let shown = row.status != EngineStatus::Agrees && row.status != EngineStatus::Reference || style.verbose;
-        for said in row.reason.iter().filter(|_| shown).flat_map(|reason| reason.lines()) {
+        let shown = !row.status.is_ok() || style.verbose;
+        for said in reason(row).iter().filter(|_| shown).flat_map(|reason| reason.lines()) {
             line(out, &format!("    {said}"));
         }
     }
-    if let Some(blame) = &report.blame {
+    if let Some(blame) = &run.blame {
         line(out, &format!("  the first stage that went wrong is {blame}"));
     }
-    for note in &report.notes {
+    for note in &run.notes {
         line(out, &format!("  note: {note}"));
     }
 }
 
 /// `interpreter flatten_buffer`.
-fn engine_name(row: &EngineRow) -> String {
+fn engine_name(row: &EngineOutcome) -> String {
     row.stage.as_ref().map_or_else(|| row.engine.clone(), |stage| format!("{} {stage}", row.engine))
 }
 
-fn engine(row: &EngineRow, width: usize, style: Style) -> String {
+fn engine(row: &EngineOutcome, width: usize, style: Style) -> String {
     let (name, status) = (engine_name(row), style.status(row.status, 13));
     let ms = format!("{:.1}", row.ms);
     let far = if row.max_ulp == u64::MAX { "far".to_owned() } else { row.max_ulp.to_string() };
     let [compared, mismatches, far, ms] = match row.status {
-        EngineStatus::Agrees | EngineStatus::Mismatch => {
-            [row.compared.to_string(), row.mismatches.to_string(), far, ms]
-        }
-        EngineStatus::Reference => ["-".into(), "-".into(), "-".into(), ms],
-        EngineStatus::Trap | EngineStatus::Failed | EngineStatus::Skipped | EngineStatus::NotRequested => {
+        Status::Agrees | Status::Mismatch => [row.compared.to_string(), row.mismatches.to_string(), far, ms],
+        Status::Reference => ["-".into(), "-".into(), "-".into(), ms],
+        Status::Trap | Status::Failed | Status::Skipped | Status::Absent | Status::NotRequested => {
             ["-", "-", "-", "-"].map(str::to_owned)
         }
     };
     format!("  {name:<width$}  {status} {compared:>10} {mismatches:>9} {far:>7} {ms:>9}")
 }
 
-fn summary(out: &mut String, file: &FileReport, report: &CheckReport, style: Style) {
-    let verdict = report.verdict();
-    let agree = report.engines.iter().filter(|row| row.status == EngineStatus::Agrees).count();
-    let ran = report.engines.iter().filter(|row| row.verdict().is_some()).count();
-    let proved = report.passes.iter().flat_map(|pass| &pass.obligations);
-    let proved = proved.filter(|row| row.verdict == Verdict::Proved).count();
-    let mut said =
-        format!("{proved} of {} obligations proved, {agree} of {ran} engine runs agree", report.n_obligations());
-    if report.engines.is_empty() {
+fn summary(out: &mut String, setting: &Setting, function: &FunctionOutcome, style: Style) {
+    let verdict = function.summary();
+    let engines = &function.run.engines;
+    let agree = engines.iter().filter(|row| row.status == Status::Agrees).count();
+    let ran = engines.iter().filter(|row| row.summary().is_some()).count();
+    let proved = function.reports().filter(|report| report.verdict.is_proved()).count();
+    let count = function.reports().count();
+    let mut said = format!("{proved} of {count} obligations proved, {agree} of {ran} engine runs agree");
+    if engines.is_empty() {
         said.push_str(", nothing was run");
-    } else if report.engines.iter().any(|row| row.status == EngineStatus::NotRequested) {
+    } else if engines.iter().any(|row| row.status == Status::NotRequested) {
         said.push_str(", OpenCL not run as asked");
     }
-    if file.setting.allow_unknown && verdict != Verdict::Proved {
+    if setting.allow_unknown && verdict != Summary::Proved {
         said.push_str("; --allow-unknown was given");
     }
-    line(out, &format!("{}: {said} (seed {}, {})", style.verdict(verdict, 0), file.setting.seed, file.setting.solver));
+    line(out, &format!("{}: {said} (seed {}, {})", style.verdict(verdict, 0), setting.seed, setting.solver));
 }
 
 /// The report of `tilewright validate`; ends with a newline.
-pub fn validate(before: &str, after: &str, rows: &[PassRow], verdict: Verdict, style: Style) -> String {
+pub fn validate(before: &str, after: &str, steps: &[StepOutcome], verdict: Summary, style: Style) -> String {
     let mut out = String::new();
     line(&mut out, &style.paint("1", &format!("{before} -> {after}")));
-    passes(&mut out, rows, style);
-    let all = rows.iter().flat_map(|row| &row.obligations);
-    let (proved, count) = (all.clone().filter(|row| row.verdict == Verdict::Proved).count(), all.count());
+    passes(&mut out, steps, style);
+    let all = steps.iter().flat_map(|step| &step.reports);
+    let (proved, count) = (all.clone().filter(|report| report.verdict.is_proved()).count(), all.count());
     line(&mut out, &format!("{}: {proved} of {count} obligations proved", style.verdict(verdict, 0)));
     out
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::check::tests::{file, proved};
+    use tilewright_verify::Verdict;
+
+    use super::super::check::tests::{file, proved, source};
     use super::*;
+    use crate::pipeline::outcome::CheckOutcome;
+
+    fn text_of(outcome: &CheckOutcome, style: Style) -> String {
+        check(&FileReport { source: &source(), outcome }, style)
+    }
 
     #[test]
     fn a_proved_report_reads_in_a_hundred_columns() {
-        let text = check(&file(vec![proved()]), Style::default());
+        let text = text_of(&file(vec![proved()]), Style::default());
         assert_eq!(
             text,
             "\
@@ -324,15 +342,13 @@ proved: 1 of 1 obligations proved, 1 of 1 engine runs agree (seed 0, Z3 5.4.0)
     #[test]
     fn a_refuted_obligation_shows_its_counterexample() {
         let mut report = proved();
-        let row = &mut report.passes[0].obligations[0];
-        row.verdict = Verdict::Refuted;
-        row.counterexample = Some(CounterexampleRow {
+        report.steps[0].reports[0].verdict = Verdict::Refuted(Counterexample {
             shape: vec![("n".into(), 4)],
             indices: vec![vec![0, 2], vec![1, 0]],
-            values: Vec::new(),
+            assignments: Vec::new(),
             text: "(0, 2) and (1, 0) both land on (2)".into(),
         });
-        let text = check(&file(vec![report]), Style::default());
+        let text = text_of(&file(vec![report]), Style::default());
         assert!(text.contains("counterexample: (0, 2) and (1, 0) both land on (2)\n"), "{text}");
         assert!(text.contains("with n = 4\n"), "{text}");
         assert!(text.contains("\nrefuted: 0 of 1 obligations proved"), "{text}");
@@ -341,17 +357,16 @@ proved: 1 of 1 obligations proved, 1 of 1 engine runs agree (seed 0, Z3 5.4.0)
     #[test]
     fn what_was_skipped_or_allowed_is_said() {
         let mut report = proved();
-        report.engines[0].status = EngineStatus::Skipped;
-        report.engines[0].reason = Some("no OpenCL device".into());
-        report.passes[0].obligations[0].verdict = Verdict::Unknown;
-        report.passes[0].obligations[0].reason = Some("timeout after 2 s".into());
+        report.run.engines[0].status = Status::Skipped;
+        report.run.engines[0].detail = "no OpenCL device".into();
+        report.steps[0].reports[0].verdict = Verdict::Unknown("timeout after 2 s".into());
         let mut file = file(vec![report]);
         file.setting.allow_unknown = true;
-        let text = check(&file, Style::default());
+        let text = text_of(&file, Style::default());
         for said in ["no OpenCL device", "because timeout after 2 s", "--allow-unknown was given", "unknown: 0 of 1"] {
             assert!(text.contains(said), "{said}: {text}");
         }
-        assert!(check(&super::super::check::tests::file(vec![]), Style::default()).contains("nothing in a.py"));
+        assert!(text_of(&super::super::check::tests::file(vec![]), Style::default()).contains("nothing in a.py"));
     }
 
     #[test]
@@ -365,8 +380,8 @@ proved: 1 of 1 obligations proved, 1 of 1 engine runs agree (seed 0, Z3 5.4.0)
 
     #[test]
     fn colour_is_only_where_it_is_asked_for() {
-        let report = file(vec![proved()]);
-        assert!(!check(&report, Style::default()).contains('\u{1b}'));
-        assert!(check(&report, Style { color: true, verbose: true }).contains("\u{1b}[32mproved"));
+        let outcome = file(vec![proved()]);
+        assert!(!text_of(&outcome, Style::default()).contains('\u{1b}'));
+        assert!(text_of(&outcome, Style { color: true, verbose: true }).contains("\u{1b}[32mproved"));
     }
 }

@@ -1,7 +1,7 @@
 //! Obligations of a single program: every access lies in its buffer, and no index leaves its type.
 
 use rayon::prelude::*;
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, PrimFunc, Stmt, StmtKind, Var};
 
 use crate::claims::not_well_formed;
@@ -77,7 +77,7 @@ impl Judge {
             return vec![Self::report("bounds", func.name.clone(), || (Verdict::Unknown(reason), "structure".into()))];
         }
         let mut sites = sites(func);
-        if sabotage::on(Fault::SitesBackwards) {
+        if sabotage::on("sites-backwards") {
             sites.reverse();
         }
         let buffers = func.buffers();

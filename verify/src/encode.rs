@@ -26,7 +26,7 @@ mod exact;
 
 use crate::term::{BinaryOp, Comparison, Prop, PropKind, Symbol, Term, TermKind, UnaryOp};
 use std::collections::{BTreeMap, HashMap};
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 
 /// How much a query says about division and bit operations; see the [module page](self).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -351,7 +351,7 @@ impl Encoder {
             PropKind::Sym(symbol) => self.symbol(symbol, Sort::Bool)?,
             PropKind::Compare(comparison, a, b) => {
                 let mut operands = vec![self.term(a)?, self.term(b)?];
-                if *comparison == Comparison::Eq && sabotage::on(Fault::EncodeSwapsEquality) {
+                if *comparison == Comparison::Eq && sabotage::on("encode-swaps-equality") {
                     operands.reverse();
                 }
                 match comparison {
@@ -360,7 +360,7 @@ impl Encoder {
                     Comparison::Le => self.op(Op::Le, operands),
                     Comparison::Ne => {
                         let equal = self.op(Op::Eq, operands);
-                        if sabotage::on(Fault::EncodeNeAsEq) { equal } else { self.op(Op::Not, vec![equal]) }
+                        if sabotage::on("encode-ne-as-eq") { equal } else { self.op(Op::Not, vec![equal]) }
                     }
                 }
             }

@@ -44,7 +44,7 @@ impl Default for Config {
 }
 
 /// What became of one obligation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// Which one, by its id in the design: `bounds`, `injective`, ...
     pub obligation: &'static str,
@@ -58,6 +58,13 @@ pub struct Report {
     pub ms: f64,
     /// What the verdict rests on; empty unless the judge records.
     pub proof: Proof,
+}
+
+impl Report {
+    /// Whether the judge itself is at fault: deciders disagree, or a counterexample does not replay.
+    pub fn is_internal(&self) -> bool {
+        self.verdict.reason().is_some_and(|reason| reason.starts_with("internal"))
+    }
 }
 
 /// Decides obligations. It remembers what it has proved, so asking twice costs nothing.

@@ -10,7 +10,7 @@ mod memory;
 
 use std::collections::HashMap;
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{Buffer, BufferClaim, Evidence, Expr, PrimFunc, Stmt, StmtKind, Var};
 
@@ -239,7 +239,7 @@ impl<'a> Lockstep<'a> {
         match (&old.kind, &new.kind) {
             (StmtKind::For(x), StmtKind::For(y)) => {
                 let same_type = x.var.dtype() == y.var.dtype();
-                if x.kind != y.kind && !sabotage::on(Fault::LockstepIgnoresKinds) {
+                if x.kind != y.kind && !sabotage::on("lockstep-ignores-kinds") {
                     self.stuck(format!("the loop over `{}` was {:?} and is {:?}", x.var, x.kind, y.kind));
                 } else if !same_type {
                     self.stuck(format!("the loop variable `{}` changed its type", x.var));
@@ -250,7 +250,7 @@ impl<'a> Lockstep<'a> {
                     let new = self.in_old_memory(std::slice::from_ref(old), &[new]);
                     pairs.extend(new.into_iter().map(|new| (old.clone(), new)));
                 }
-                pairs.truncate(2 - usize::from(sabotage::on(Fault::LockstepIgnoresExtents)));
+                pairs.truncate(2 - usize::from(sabotage::on("lockstep-ignores-extents")));
                 self.fits(pairs.iter().filter(|(old, new)| old != new).flat_map(|(old, new)| [old, new]));
                 self.goal("iteration", GoalKind::Equal(pairs));
                 self.rename(&y.var, &x.var);
@@ -271,7 +271,7 @@ impl<'a> Lockstep<'a> {
                 StmtKind::If { cond: y, then_body: then_new, else_body: else_new },
             ) if else_old.is_some() == else_new.is_some() => {
                 let y = self.renamed(y);
-                if !sabotage::on(Fault::LockstepIgnoresConditions) {
+                if !sabotage::on("lockstep-ignores-conditions") {
                     self.values(x, &y);
                 }
                 self.branch(x, true, then_old, then_new);
@@ -394,7 +394,7 @@ impl<'a> Lockstep<'a> {
         };
         match self.relation.image(x, y, &at(old)) {
             Some(moved) => {
-                let skipped = usize::from(sabotage::on(Fault::LockstepIgnoresFirstAxis) && moved.len() > 1);
+                let skipped = usize::from(sabotage::on("lockstep-ignores-first-axis") && moved.len() > 1);
                 self.goal("simulation", GoalKind::Equal(moved.into_iter().zip(at(&there)).skip(skipped).collect()));
             }
             None => self.stuck(format!("the claim of `{x}` does not take its index")),
@@ -534,9 +534,7 @@ pub(crate) fn plain(stmts: &[&Stmt]) -> Vec<Stmt> {
 
 /// Whether an expression reads memory.
 pub(crate) fn reads(expr: &Expr) -> bool {
-    let mut found = false;
-    expr.walk(&mut |part| found |= matches!(part, Expr::Load { .. }));
-    found
+    expr.reads_memory()
 }
 
 /// The same operator, whatever the operands.

@@ -1,90 +1,80 @@
-//! Taking a flattened index apart: `((a * n + b) * m + c)` is the numeral of the digits `a, b, c` in the radices `n, m`.
+//! Decomposition of a flattened index: `((a * n + b) * m + c)` is the mixed-radix numeral of the digits `a, b, c` in the
+//! radices `n, m`.
 //!
-//! A heuristic: what it finds is proved by the [kernel](crate::kernel) before anything is built on it.
+//! This is a heuristic. The [kernel](crate::kernel) proves every decomposition before it is used.
 
-use std::collections::BTreeMap;
+use tilewright_ir::gcd;
 
-use crate::poly::Poly;
+use crate::poly::{Monomial, Poly, common, without};
 use crate::term::{Symbol, Term};
 
-/// A product of a positive constant and extents.
+/// A product of a positive constant and extents: a single term of a polynomial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Product {
     coefficient: i128,
-    atoms: BTreeMap<Term, u32>,
+    atoms: Monomial<Term>,
 }
 
 impl Product {
+    /// The product of nothing.
     fn one() -> Self {
-        Self { coefficient: 1, atoms: BTreeMap::new() }
+        Self { coefficient: 1, atoms: Vec::new() }
     }
 
-    /// As a term.
+    /// The product as a term.
     pub fn term(&self) -> Term {
-        let factors = self.atoms.iter().flat_map(|(atom, &exponent)| (0..exponent).map(move |_| atom));
-        factors.fold(Term::int(self.coefficient), |product, atom| product * atom)
+        self.atoms.iter().fold(Term::int(self.coefficient), |product, atom| product * atom)
     }
 
-    /// The factors one by one: atoms, then the constant if it is not 1.
+    /// The factors one by one: the atoms, then the constant unless it is 1.
     pub fn factors(&self) -> Vec<Term> {
-        let atoms = self.atoms.iter().flat_map(|(atom, &exponent)| (0..exponent).map(move |_| atom.clone()));
         let constant = (self.coefficient != 1).then(|| Term::int(self.coefficient));
-        atoms.chain(constant).collect()
+        self.atoms.iter().cloned().chain(constant).collect()
     }
 
-    /// `self / divisor`, if it goes into it.
+    /// `self / divisor`; `None` if the division is not exact.
     pub fn divide(&self, divisor: &Self) -> Option<Self> {
         if divisor.coefficient == 0 || self.coefficient % divisor.coefficient != 0 {
             return None;
         }
-        let mut atoms = self.atoms.clone();
-        for (atom, exponent) in &divisor.atoms {
-            let left = atoms.get_mut(atom)?;
-            *left = left.checked_sub(*exponent)?;
-        }
-        atoms.retain(|_, exponent| *exponent > 0);
+        let atoms = without(&self.atoms, &divisor.atoms)?;
         Some(Self { coefficient: self.coefficient / divisor.coefficient, atoms })
     }
 
-    /// What both have in common: the greatest common divisor of the constants and the shared atoms.
+    /// The greatest common divisor.
     fn common(&self, other: &Self) -> Self {
-        let shared = self
-            .atoms
-            .iter()
-            .filter_map(|(atom, &exponent)| other.atoms.get(atom).map(|&second| (atom.clone(), exponent.min(second))));
-        Self { coefficient: gcd(self.coefficient, other.coefficient), atoms: shared.collect() }
+        let coefficient = gcd(self.coefficient.unsigned_abs(), other.coefficient.unsigned_abs());
+        let coefficient = i128::try_from(coefficient).unwrap_or(1);
+        Self { coefficient, atoms: common(&self.atoms, &other.atoms) }
     }
 
-    fn degree(&self) -> (u32, i128) {
-        (self.atoms.values().sum(), self.coefficient)
+    /// What places are sorted by: the number of atoms, then the constant.
+    fn degree(&self) -> (usize, i128) {
+        (self.atoms.len(), self.coefficient)
     }
 
-    /// The product that `term` is, if it is a single monomial with a positive coefficient.
-    pub fn of(term: &Term) -> Option<Self> {
-        let poly = Poly::of(term)?;
-        let mut monomials = poly.monomials();
-        let (monomial, coefficient) = monomials.next()?;
-        (monomials.next().is_none() && coefficient > 0)
-            .then(|| Self { coefficient, atoms: monomial.iter().cloned().collect() })
+    /// The product that `term` is; `None` unless it is a single monomial with a positive coefficient.
+    pub fn from_term(term: &Term) -> Option<Self> {
+        let poly = Poly::from_term(term)?;
+        let mut terms = poly.terms();
+        let (monomial, coefficient) = terms.next()?;
+        (terms.next().is_none() && coefficient > 0).then(|| Self { coefficient, atoms: monomial.to_vec() })
     }
 
-    /// `term / self` where every monomial of it is divisible.
-    pub fn divides(&self, term: &Term) -> Option<Term> {
+    /// `term / self`; `None` unless every monomial of the term is divisible.
+    pub fn quotient_of(&self, term: &Term) -> Option<Term> {
         let mut sum = Term::int(0);
-        for (monomial, coefficient) in Poly::of(term)?.monomials() {
-            let product = Self { coefficient, atoms: monomial.iter().cloned().collect() };
+        for (powers, coefficient) in Poly::from_term(term)?.powers() {
+            let product = Self { coefficient, atoms: expanded(powers) };
             sum = sum + product.divide(self)?.term();
         }
         Some(sum)
     }
 }
 
-fn gcd(a: i128, b: i128) -> i128 {
-    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    i128::try_from(a).unwrap_or(1)
+/// A monomial written with exponents as a sorted list of atoms.
+fn expanded(powers: impl IntoIterator<Item = (Term, u32)>) -> Monomial<Term> {
+    powers.into_iter().flat_map(|(atom, exponent)| (0..exponent).map(move |_| atom.clone())).collect()
 }
 
 /// A numeral: `((digits[0] * radices[0] + digits[1]) * radices[1] + ...)`, one radix fewer than digits.
@@ -101,7 +91,7 @@ pub struct Numeral {
 }
 
 impl Numeral {
-    /// The numeral with digit `position`, at least 1, and the one before it taken as one.
+    /// The numeral in which digit `position` (at least 1) and the one before it are combined into one digit.
     #[must_use]
     pub fn merged(&self, position: usize) -> Self {
         let mut merged = self.clone();
@@ -113,12 +103,13 @@ impl Numeral {
             *above = &*above * &radix;
         }
         if position == 1 {
-            merged.top = Product::of(&radix).and_then(|radix| self.top.divide(&radix)).unwrap_or_else(Product::one);
+            merged.top =
+                Product::from_term(&radix).and_then(|radix| self.top.divide(&radix)).unwrap_or_else(Product::one);
         }
         merged
     }
 
-    /// The value as the nested form.
+    /// The value of the numeral, in Horner form.
     pub fn term(&self) -> Term {
         let mut value = self.digits.first().cloned().unwrap_or_else(|| Term::int(0));
         for (radix, digit) in self.radices.iter().zip(&self.digits[1..]) {
@@ -128,15 +119,16 @@ impl Numeral {
     }
 }
 
-/// Takes `term` apart. Atoms in which a symbol occurs for which `is_index` holds are digits, the others extents.
+/// Decomposes a term. Atoms that contain a symbol for which `is_index` holds belong to digits, the others to place values.
+/// `None` if a monomial contains a product of digits or the places do not form a numeral.
 pub fn numeral(term: &Term, is_index: &dyn Fn(&Symbol) -> bool) -> Option<Numeral> {
     let mut places: Vec<(Product, Term)> = Vec::new();
     let mut offsets = Vec::new();
-    for (monomial, coefficient) in Poly::of(term)?.monomials() {
+    for (powers, coefficient) in Poly::from_term(term)?.powers() {
         let (index, extents): (Vec<_>, Vec<_>) =
-            monomial.iter().cloned().partition(|(atom, _)| atom.free_symbols().iter().any(is_index));
+            powers.into_iter().partition(|(atom, _)| atom.free_symbols().iter().any(is_index));
         let sign = if coefficient < 0 { -1 } else { 1 };
-        let place = Product { coefficient: coefficient.checked_abs()?, atoms: extents.into_iter().collect() };
+        let place = Product { coefficient: coefficient.checked_abs()?, atoms: expanded(extents) };
         match index.as_slice() {
             [] => offsets.push((place, sign)),
             [(atom, 1)] => add(&mut places, place, atom * Term::int(sign)),
@@ -154,6 +146,7 @@ pub fn numeral(term: &Term, is_index: &dyn Fn(&Symbol) -> bool) -> Option<Numera
     chain(places)
 }
 
+/// Adds a digit to the place of the given value.
 fn add(places: &mut Vec<(Product, Term)>, place: Product, digit: Term) {
     match places.iter_mut().find(|(other, _)| *other == place) {
         Some((_, sum)) => *sum = &*sum + digit,
@@ -161,7 +154,8 @@ fn add(places: &mut Vec<(Product, Term)>, place: Product, digit: Term) {
     }
 }
 
-/// The places in falling order, if each divides the one before; places that do not are merged into a common one.
+/// The numeral of places in decreasing order of their values. A place that does not divide the one before it is merged
+/// with it, at their greatest common divisor.
 fn chain(places: Vec<(Product, Term)>) -> Option<Numeral> {
     let mut kept: Vec<(Product, Term)> = Vec::new();
     for (mut place, mut digit) in places {
@@ -194,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_symbolic_index_comes_apart_into_its_digits() {
+    fn a_symbolic_index_is_decomposed_into_its_digits() {
         let [n, c, h, w] = ["in", "ic", "ih", "iw"].map(Term::sym);
         let [blocks, height, width] = [Term::sym("C").ceil_div(4), Term::sym("H"), Term::sym("W")];
         let index = (((&n * &blocks + c.floor_div(4)) * &height + &h) * &width + &w) * 4 + c.floor_mod(4);

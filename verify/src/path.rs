@@ -1,6 +1,6 @@
 //! The way to a statement: the loops, bindings, guards and assertions under which it runs.
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, Bindings, Expr, For, PrimFunc, Stmt, StmtKind, UnaryOp, Var};
 
 use crate::concrete::instances;
@@ -314,7 +314,7 @@ fn collect<'a>(stmt: &'a Stmt, path: &mut Path, found: &mut Vec<Site<'a>>) {
             collect(then_body, path, found);
             path.steps.truncate(depth);
             if let Some(else_body) = else_body {
-                path.steps.push(Step::Guard(cond.clone(), sabotage::on(Fault::ElseIsNotNegated)));
+                path.steps.push(Step::Guard(cond.clone(), sabotage::on("else-is-not-negated")));
                 collect(else_body, path, found);
             }
         }

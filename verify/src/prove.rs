@@ -128,7 +128,7 @@ impl<'a> Prover<'a> {
     pub fn keep_if_implied(&mut self, goal: &Prop, size: &Term, factor: &Term) {
         let PropKind::Compare(Comparison::Le, _, bound) = goal.kind() else { return };
         let bound = bound.clone();
-        let rest = Product::of(factor).and_then(|factor| factor.divides(size));
+        let rest = Product::from_term(factor).and_then(|factor| factor.quotient_of(size));
         let shown = rest.and_then(|_| self.at_most(factor, &bound));
         if let Some(fact) = shown {
             self.keep(&fact);
@@ -242,8 +242,8 @@ impl<'a> Prover<'a> {
                 found.extend(self.lemmas.apply(&mut self.context, lemma, &values, &using));
             }
             if let Some(bound) = self.upper(&a)
-                && let Some(product) = Product::of(&b)
-                && let Some(n) = product.divides(&bound)
+                && let Some(product) = Product::from_term(&b)
+                && let Some(n) = product.quotient_of(&bound)
             {
                 let values = [("a", &a), ("b", &b), ("n", &n)];
                 found.extend(self.lemmas.apply(&mut self.context, Lemma::DivBelow, &values, &using));
@@ -266,13 +266,13 @@ impl<'a> Prover<'a> {
 
 /// `a` as `q * b + r`, reading the monomials that `b` divides as the quotient.
 fn split_by(a: &Term, b: &Term) -> Option<(Term, Term)> {
-    let product = Product::of(b)?;
+    let product = Product::from_term(b)?;
     let (mut q, mut r) = (Term::int(0), Term::int(0));
-    for (monomial, coefficient) in crate::poly::Poly::of(a)?.monomials() {
-        let term = monomial
+    for (powers, coefficient) in crate::poly::Poly::from_term(a)?.powers() {
+        let term = powers
             .iter()
             .fold(Term::int(coefficient), |term, (atom, exponent)| (0..*exponent).fold(term, |term, _| term * atom));
-        match product.divides(&term) {
+        match product.quotient_of(&term) {
             Some(quotient) => q = q + quotient,
             None => r = r + term,
         }

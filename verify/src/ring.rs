@@ -1,19 +1,21 @@
-//! Integers that may wrap, as polynomials: sums, differences and products of the same parts.
+//! Equality of integer expressions that may wrap, as polynomials modulo a power of two.
 //!
-//! Arithmetic modulo `2^bits` is a ring, so what is the same polynomial is the same value, whatever wraps on the way.
-
-use std::collections::BTreeMap;
+//! Arithmetic modulo `2^bits` is a ring. Two expressions that are the same polynomial over the same parts have the same
+//! value, whatever wraps in between: `(-20 + x) + 20` is `x` although `-20 + x` may wrap.
 
 use tilewright_ir::{BinaryOp, Expr, UnaryOp};
 
-/// Most products of parts in one sum.
-const MOST: usize = 64;
+/// Polynomials over the numbers of parts.
+type Poly = crate::poly::Poly<u32>;
 
-/// Coefficients, modulo `2^bits`, of products of parts: the parts' numbers in order.
-type Poly = BTreeMap<Vec<usize>, i128>;
+/// Greatest number of terms in a polynomial; longer ones are not compared, which bounds the time.
+const MAX_TERMS: usize = 64;
 
-/// Whether two integers of one lane are sums and products of the same parts: then they are the same value, also where
-/// something wraps. Parts are the same if they have the same text; `new` has none of its own, which might have no value.
+/// Whether two scalar integer expressions are the same polynomial modulo the size of their type, over the same parts. They
+/// then have the same value, even if an operation wraps. False may mean that it is not known.
+///
+/// Parts are the subexpressions that are neither sums, differences, products nor constants. They are compared as text.
+/// `new` must not contain a part that `old` lacks: such a part might have no value (a division by zero).
 pub(crate) fn same_polynomial(old: &Expr, new: &Expr) -> bool {
     let ty = old.dtype();
     if ty != new.dtype() || !ty.is_scalar() || !ty.scalar.is_integer() {
@@ -26,61 +28,66 @@ pub(crate) fn same_polynomial(old: &Expr, new: &Expr) -> bool {
     ring.parts.len() == n_parts && before.is_some() && before == after
 }
 
+/// The ring of polynomials modulo `2^bits` over the parts met so far.
 struct Ring<'e> {
     bits: u32,
     parts: Vec<&'e Expr>,
 }
 
 impl<'e> Ring<'e> {
+    /// An expression as a polynomial.
     fn poly(&mut self, expr: &'e Expr) -> Option<Poly> {
         match expr {
-            Expr::Int { value, .. } => self.sum([(Vec::new(), *value)]),
+            Expr::Int { value, .. } => self.reduced(Poly::constant(*value)),
             Expr::Binary(BinaryOp::Add, a, b) => {
-                let (a, b) = (self.poly(a)?, self.poly(b)?);
-                self.sum(a.into_iter().chain(b))
+                let sum = self.poly(a)?.plus(&self.poly(b)?)?;
+                self.reduced(sum)
             }
             Expr::Binary(BinaryOp::Sub, a, b) => {
-                let (a, b) = (self.poly(a)?, self.poly(b)?);
-                self.sum(a.into_iter().chain(b.into_iter().map(|(product, times)| (product, -times))))
+                let difference = self.poly(a)?.minus(&self.poly(b)?)?;
+                self.reduced(difference)
             }
             Expr::Unary(UnaryOp::Neg, a) => {
-                let a = self.poly(a)?;
-                self.sum(a.into_iter().map(|(product, times)| (product, -times)))
+                let negated = self.poly(a)?.scaled(-1)?;
+                self.reduced(negated)
             }
             Expr::Binary(BinaryOp::Mul, a, b) => {
                 let (a, b) = (self.poly(a)?, self.poly(b)?);
-                let products = a.iter().flat_map(|(p, x)| {
-                    b.iter().map(move |(q, y)| {
-                        let mut product = [p.as_slice(), q].concat();
-                        product.sort_unstable();
-                        // Both are below 2^64 in magnitude: modulo 2^128 nothing is lost.
-                        (product, x.wrapping_mul(*y))
-                    })
-                });
-                self.sum(products)
+                // Coefficients have at most 63 bits and a sign, so the product of two of them fits 128 bits; the sum of
+                // several might not, which is why every partial sum is reduced.
+                b.terms().try_fold(Poly::default(), |sum, (monomial, factor)| {
+                    let product = self.reduced(a.times_term(monomial, factor)?)?;
+                    self.reduced(sum.plus(&product)?)
+                })
             }
-            _ => {
+            Expr::Float { .. }
+            | Expr::Var(_)
+            | Expr::Binary(..)
+            | Expr::Unary(UnaryOp::Not | UnaryOp::BitNot, _)
+            | Expr::Call(..)
+            | Expr::Select(..)
+            | Expr::IfThenElse(..)
+            | Expr::Cast(..)
+            | Expr::Ramp { .. }
+            | Expr::Broadcast { .. }
+            | Expr::Load { .. } => {
                 let number = self.parts.iter().position(|part| *part == expr).unwrap_or_else(|| {
                     self.parts.push(expr);
                     self.parts.len() - 1
                 });
-                self.sum([(vec![number], 1)])
+                Some(Poly::atom(u32::try_from(number).ok()?))
             }
         }
     }
 
-    /// Products that are the same taken together; none if there are too many.
-    fn sum(&self, products: impl IntoIterator<Item = (Vec<usize>, i128)>) -> Option<Poly> {
-        let mut sum = Poly::new();
-        for (product, times) in products {
-            let total = sum.entry(product).or_default();
-            *total = total.wrapping_add(times) & ((1i128 << self.bits) - 1);
-            if sum.len() > MOST {
-                return None;
-            }
-        }
-        sum.retain(|_, times| *times != 0);
-        Some(sum)
+    /// A polynomial with its coefficients in `-2^(bits - 1) .. 2^(bits - 1)`; `None` if it has too many terms.
+    fn reduced(&self, poly: Poly) -> Option<Poly> {
+        let (size, half) = (1i128 << self.bits, 1i128 << (self.bits - 1));
+        let reduced = poly.map_coefficients(|value| {
+            let rest = value.rem_euclid(size);
+            if rest < half { rest } else { rest - size }
+        });
+        (reduced.n_terms() <= MAX_TERMS).then_some(reduced)
     }
 }
 
@@ -91,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_polynomial_whatever_wraps_and_no_other() {
+    fn equal_polynomials_are_found_although_operations_wrap() {
         let var = |name: &str| Expr::from(&Var::new(name, DataType::INT32));
         let (x, y) = (var("x"), var("y"));
         let int = |value: i64| Expr::int(value);
@@ -107,11 +114,11 @@ mod tests {
         let half = Expr::Int { value: -(1 << 31), ty: ScalarType::Int32 };
         assert!(same(&(x.clone() + half.clone() + half.clone()), &x));
         assert!(!same(&(x.clone() + half), &x));
-        // A quotient is a part of its own: nothing is known of what wraps below it.
-        let third = |of: Expr| of.floor_div(int(3));
+        // A quotient is a part: nothing is known about its operands, which may wrap.
+        let third = |operand: Expr| operand.floor_div(int(3));
         assert!(same(&(third(x.clone()) + x.clone()), &(x.clone() + third(x.clone()))));
         assert!(!same(&third(x.clone() + y.clone()), &third(y.clone() + x.clone())));
-        // It may have no value, and is not there before.
+        // A part that only the new expression contains may have no value.
         let none = third(x.clone()) * int(0);
         assert!(same(&(none.clone() + y.clone()), &y) && !same(&y, &(none + y.clone())));
         let long = Expr::from(&Var::new("z", DataType::from(ScalarType::Int64)));
@@ -119,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn many_products_are_left_alone() {
+    fn polynomials_of_many_terms_are_not_compared() {
         let sum = (0..9).map(|n| Expr::from(&Var::new(format!("x{n}"), DataType::INT32)));
         let sum = sum.reduce(|a, b| a + b).unwrap();
         let cube = sum.clone() * sum.clone() * sum.clone();

@@ -35,6 +35,22 @@ impl Verdict {
         }
     }
 
+    /// Why it is skipped, vacuous or unknown, if it is.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Skipped(reason) | Self::Vacuous(reason) | Self::Unknown(reason) => Some(reason),
+            Self::Proved | Self::Refuted(_) => None,
+        }
+    }
+
+    /// Where it does not hold, if it is refuted.
+    pub fn counterexample(&self) -> Option<&Counterexample> {
+        match self {
+            Self::Refuted(found) => Some(found),
+            Self::Proved | Self::Skipped(_) | Self::Vacuous(_) | Self::Unknown(_) => None,
+        }
+    }
+
     /// The worst of several; `None` of none, because nothing shown is nothing proved.
     pub fn worst(verdicts: impl IntoIterator<Item = Self>) -> Option<Self> {
         verdicts.into_iter().max()
@@ -73,6 +89,20 @@ impl Counterexample {
     pub(crate) fn about(mut self, vars: &[tilewright_ir::Var], values: &[i128]) -> Self {
         self.assignments.extend(vars.iter().map(|var| var.name().to_owned()).zip(values.iter().copied()));
         self
+    }
+
+    /// The values of the remaining variables under names that differ: a variable that has two values, one for each of two
+    /// points of a map, gets a prime for the second.
+    pub fn named_values(&self) -> Vec<(String, i128)> {
+        let mut values: Vec<(String, i128)> = Vec::with_capacity(self.assignments.len());
+        for (name, value) in &self.assignments {
+            let mut name = name.clone();
+            while values.iter().any(|(other, _)| *other == name) {
+                name.push('\'');
+            }
+            values.push((name, *value));
+        }
+        values
     }
 
     /// Splits a model into shape variables (those for which `is_shape` holds) and the rest.
@@ -121,6 +151,15 @@ mod tests {
         assert_eq!(all.iter().filter(|verdict| verdict.is_proved()).count(), 1);
         assert_eq!(Verdict::worst(all), Some(refuted));
         assert_eq!(Verdict::worst([]), None);
+    }
+
+    #[test]
+    fn values_of_one_name_are_told_apart_by_primes() {
+        let assignments = vec![("i".to_owned(), 1), ("j".to_owned(), 2), ("i".to_owned(), 3), ("i".to_owned(), 4)];
+        let values = Counterexample { assignments, ..Counterexample::default() }.named_values();
+        let names: Vec<&str> = values.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["i", "j", "i'", "i''"]);
+        assert_eq!(values.iter().map(|(_, value)| *value).collect::<Vec<_>>(), [1, 2, 3, 4]);
     }
 
     #[test]

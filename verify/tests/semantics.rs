@@ -109,7 +109,7 @@ proptest! {
         let values = tilewright_verify::term::Substitution::new([("x", x), ("y", y), ("z", z)]);
         if let Ok(value) = t.eval(&env) {
             prop_assert_eq!(values.term(&t).as_const(), Some(value), "{} at {}", t, env);
-            if let Some(poly) = tilewright_verify::poly::Poly::of(&t) {
+            if let Some(poly) = tilewright_verify::poly::Poly::from_term(&t) {
                 match poly.to_term().eval(&env) {
                     Ok(normal) => prop_assert_eq!(normal, value),
                     Err(error) => prop_assert_eq!(error, EvalError::Overflow),

@@ -1,42 +1,47 @@
-//! Translation of loads and stores.
+//! Compilation of loads and stores, as accesses that check their indices or as streams of a vectorized nest.
+//!
+//! In `for y in 3: for x in 5: B[y, 2 * x + n]` the access is a stream: its indices start at `(0, n)` and change by
+//! `(1, 0)` with `y` and by `(0, 2)` with `x`. In `B[y, x * x]` it is not, and every index is checked.
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, Buffer, Diagnostic, Expr, UnaryOp, Var};
 
-use super::expr::Lanes;
-use super::{Compiler, StreamOf};
+use super::expr::LaneRegs;
+use super::{Compiler, NestContext};
 use crate::code::{Access, Instr, Op, Reg, Stream, StreamDim};
 
-/// The index that varies over the lanes and the lanes of an element, for each lane of an access.
+/// For each lane of an access: the lane of the index, and the lane within the element.
 fn lane_layout(buffer: &Buffer, index_lanes: usize) -> impl Iterator<Item = (usize, usize)> {
     let element = usize::from(buffer.dtype.lanes);
     (0..index_lanes).flat_map(move |index| (0..element).map(move |lane| (index, lane)))
 }
 
+/// The lanes of the last index, the only one that may be a vector.
 fn index_lanes(indices: &[Expr]) -> usize {
     indices.last().map_or(1, |index| usize::from(index.dtype().lanes))
 }
 
 impl<'a> Compiler<'_, 'a> {
+    /// The number of a buffer.
     fn view(&self, buffer: &Buffer) -> Result<u32, Diagnostic> {
         let missing = || Diagnostic::error("no-memory", buffer.span, format!("buffer `{buffer}` has no memory here"));
         self.views.get(buffer).and_then(|&view| u32::try_from(view).ok()).ok_or_else(missing)
     }
 
-    /// Emits a load.
-    pub(super) fn load(&mut self, buffer: &'a Buffer, indices: &'a [Expr]) -> Result<Lanes, Diagnostic> {
+    /// Compiles a load.
+    pub(super) fn load(&mut self, buffer: &'a Buffer, indices: &'a [Expr]) -> Result<LaneRegs, Diagnostic> {
         let ty = buffer.dtype.scalar;
         if let Some(streams) = self.streams(buffer, indices)? {
             return streams
                 .into_iter()
-                .map(|stream| self.read(Instr::new(Op::LoadStream, ty, [stream, 0, 0])))
+                .map(|stream| self.emit_load(Instr::new(Op::LoadStream, ty, [stream, 0, 0])))
                 .collect();
         }
         let accesses = self.accesses(buffer, indices)?;
-        accesses.into_iter().map(|access| self.read(Instr::new(Op::Load, ty, [access, 0, 0]))).collect()
+        accesses.into_iter().map(|access| self.emit_load(Instr::new(Op::Load, ty, [access, 0, 0]))).collect()
     }
 
-    /// Emits a store.
+    /// Compiles a store. Indices are evaluated before the value, as `ir` defines it.
     pub(super) fn store(&mut self, buffer: &'a Buffer, indices: &'a [Expr], value: &'a Expr) -> Result<(), Diagnostic> {
         let ty = buffer.dtype.scalar;
         if let Some(streams) = self.streams(buffer, indices)? {
@@ -54,15 +59,15 @@ impl<'a> Compiler<'_, 'a> {
         Ok(())
     }
 
-    /// A load into a new register; it is never shared, for memory changes.
-    fn read(&mut self, instr: Instr) -> Result<Reg, Diagnostic> {
+    /// Emits a load into a new register. Loads are never reused as common subexpressions, since memory may change.
+    fn emit_load(&mut self, instr: Instr) -> Result<Reg, Diagnostic> {
         let depth = self.depth();
         let d = self.registers(1, depth)?;
         self.emit(Instr { d, ..instr })?;
         Ok(d)
     }
 
-    /// Emits the indices and gives one access a lane.
+    /// Emits the indices and returns the numbers of the accesses, one for each lane.
     fn accesses(&mut self, buffer: &'a Buffer, indices: &'a [Expr]) -> Result<Vec<Reg>, Diagnostic> {
         let view = self.view(buffer)?;
         let values = indices.iter().map(|index| self.expr(index)).collect::<Result<Vec<_>, _>>()?;
@@ -77,23 +82,27 @@ impl<'a> Compiler<'_, 'a> {
             .collect()
     }
 
-    /// The streams of an access, one a lane, if code for a plan is being made and all indices move by constant steps.
-    /// What stands in a branch is often in bounds only there, so it is no stream.
+    /// The streams of an access, one for each lane. `None` unless code for a block plan is being compiled and all indices
+    /// are affine in the loop variables.
+    ///
+    /// An access in a branch is not a stream: the bounds of a stream must hold in every iteration, and such an access is
+    /// often in bounds only where its condition holds.
     fn streams(&mut self, buffer: &'a Buffer, indices: &'a [Expr]) -> Result<Option<Vec<Reg>>, Diagnostic> {
-        let Some(context) = &self.stream_of else { return Ok(None) };
+        let Some(context) = &self.nest_context else { return Ok(None) };
         if self.levels.last().is_some_and(|level| level.numberings.len() > 1) {
             return Ok(None);
         }
         let mut parts = Vec::with_capacity(indices.len());
         for index in indices {
             let Some(part) = ramp_parts(index) else { return Ok(None) };
-            let steps = context.vars.iter().map(|var| self.step(part.0, var, context)).collect::<Option<Vec<_>>>();
+            let steps =
+                context.vars.iter().map(|var| self.constant_step(part.0, var, context)).collect::<Option<Vec<_>>>();
             let Some(steps) = steps else { return Ok(None) };
             parts.push((part.0, part.1, steps));
         }
         let mut dims = Vec::with_capacity(indices.len());
         for (base, stride, steps) in parts {
-            let reg = self.probed(base)?;
+            let reg = self.emit_in_probe(base)?;
             let max = base.dtype().scalar.integer_range().map_or(0, |(_, high)| high);
             dims.push((StreamDim { reg, plus: 0, steps, max }, stride));
         }
@@ -103,7 +112,7 @@ impl<'a> Compiler<'_, 'a> {
         let mut numbers = Vec::new();
         for place in wanted {
             let (at, lane) = layout[usize::from(place)];
-            let near = sabotage::on(Fault::LanesAreNeighbours);
+            let near = sabotage::on("lanes-are-neighbours");
             let stride_of = |stride: i64| if near { stride.signum() } else { stride };
             let plus = |stride: i64| i64::try_from(at).unwrap_or(i64::MAX).saturating_mul(stride_of(stride));
             let dims: Vec<_> =
@@ -113,9 +122,9 @@ impl<'a> Compiler<'_, 'a> {
         Ok(Some(numbers))
     }
 
-    /// A stream, shared with an equal one.
+    /// The number of a stream; equal streams share one.
     fn stream(&mut self, view: u32, dims: Vec<StreamDim>, lane: usize) -> Result<Reg, Diagnostic> {
-        let Some(context) = &mut self.stream_of else { return Ok(0) };
+        let Some(context) = &mut self.nest_context else { return Ok(0) };
         let same = |stream: &Stream| stream.view == view && stream.lane == lane && stream.dims == dims;
         let number = context.streams.iter().position(same).unwrap_or(context.streams.len());
         if number == context.streams.len() {
@@ -124,9 +133,9 @@ impl<'a> Compiler<'_, 'a> {
         Reg::try_from(number).map_err(|_| super::too_large())
     }
 
-    /// Emits an index into the code that runs for the first iteration only.
-    fn probed(&mut self, index: &'a Expr) -> Result<Reg, Diagnostic> {
-        let Some(mut context) = self.stream_of.take() else { return Ok(0) };
+    /// Compiles an index into the code that is run for the first iteration only.
+    fn emit_in_probe(&mut self, index: &'a Expr) -> Result<Reg, Diagnostic> {
+        let Some(mut context) = self.nest_context.take() else { return Ok(0) };
         let level = self.level();
         let code = std::mem::replace(&mut level.code, std::mem::take(&mut context.probe));
         let numbering = std::mem::take(&mut context.probe_numbering);
@@ -135,24 +144,39 @@ impl<'a> Compiler<'_, 'a> {
         let level = self.level();
         context.probe = std::mem::replace(&mut level.code, code);
         context.probe_numbering = std::mem::replace(&mut level.numberings, numberings).pop().unwrap_or_default();
-        self.stream_of = Some(context);
+        self.nest_context = Some(context);
         Ok(result?[0])
     }
 
-    /// By how much an expression moves with one loop of a nest, if that is a constant, over the integers modulo its type,
-    /// and nothing in it can trap or reads memory.
-    fn step(&self, expr: &Expr, var: &Var, nest: &StreamOf<'_>) -> Option<i64> {
+    /// The constant that one iteration of the loop over `var` adds to an expression, modulo the expression's type. `None`
+    /// if it is not a constant, or if the expression may trap or reads memory.
+    fn constant_step(&self, expr: &Expr, var: &Var, nest: &NestContext<'_>) -> Option<i64> {
         match expr {
             Expr::Var(other) if nest.vars.contains(&other) => Some(i64::from(other == var)),
-            Expr::Binary(BinaryOp::Add, a, b) => self.step(a, var, nest)?.checked_add(self.step(b, var, nest)?),
-            Expr::Binary(BinaryOp::Sub, a, b) => self.step(a, var, nest)?.checked_sub(self.step(b, var, nest)?),
+            Expr::Binary(BinaryOp::Add, a, b) => {
+                self.constant_step(a, var, nest)?.checked_add(self.constant_step(b, var, nest)?)
+            }
+            Expr::Binary(BinaryOp::Sub, a, b) => {
+                self.constant_step(a, var, nest)?.checked_sub(self.constant_step(b, var, nest)?)
+            }
             Expr::Binary(BinaryOp::Mul, a, b) => match (self.const_int(a), self.const_int(b)) {
-                (Some(factor), _) => self.step(b, var, nest)?.checked_mul(factor),
-                (_, Some(factor)) => self.step(a, var, nest)?.checked_mul(factor),
-                (None, None) => self.invariant(expr, nest.depth).then_some(0),
+                (Some(factor), _) => self.constant_step(b, var, nest)?.checked_mul(factor),
+                (_, Some(factor)) => self.constant_step(a, var, nest)?.checked_mul(factor),
+                (None, None) => self.is_invariant(expr, nest.depth).then_some(0),
             },
-            Expr::Unary(UnaryOp::Neg, a) => self.step(a, var, nest)?.checked_neg(),
-            _ => self.invariant(expr, nest.depth).then_some(0),
+            Expr::Unary(UnaryOp::Neg, a) => self.constant_step(a, var, nest)?.checked_neg(),
+            Expr::Int { .. }
+            | Expr::Float { .. }
+            | Expr::Var(_)
+            | Expr::Binary(..)
+            | Expr::Unary(UnaryOp::Not | UnaryOp::BitNot, _)
+            | Expr::Call(..)
+            | Expr::Select(..)
+            | Expr::IfThenElse(..)
+            | Expr::Cast(..)
+            | Expr::Ramp { .. }
+            | Expr::Broadcast { .. }
+            | Expr::Load { .. } => self.is_invariant(expr, nest.depth).then_some(0),
         }
     }
 
@@ -165,8 +189,8 @@ impl<'a> Compiler<'_, 'a> {
         }
     }
 
-    /// Whether an integer expression is the same in every iteration of the loop at `depth`, and cannot trap.
-    fn invariant(&self, expr: &Expr, depth: u32) -> bool {
+    /// Whether an integer expression has the same value in every iteration of the loop at `depth` and cannot trap.
+    fn is_invariant(&self, expr: &Expr, depth: u32) -> bool {
         let here = match expr {
             Expr::Load { .. } | Expr::Ramp { .. } | Expr::Broadcast { .. } => false,
             Expr::Binary(op, _, b) => match op {
@@ -177,16 +201,39 @@ impl<'a> Compiler<'_, 'a> {
                     let bits = i64::from(expr.dtype().scalar.bits());
                     self.const_int(b).is_some_and(|amount| (0..bits).contains(&amount))
                 }
-                _ => true,
+                BinaryOp::Add
+                | BinaryOp::Sub
+                | BinaryOp::Mul
+                | BinaryOp::Div
+                | BinaryOp::Min
+                | BinaryOp::Max
+                | BinaryOp::Eq
+                | BinaryOp::Ne
+                | BinaryOp::Lt
+                | BinaryOp::Le
+                | BinaryOp::Gt
+                | BinaryOp::Ge
+                | BinaryOp::And
+                | BinaryOp::Or
+                | BinaryOp::BitAnd
+                | BinaryOp::BitOr
+                | BinaryOp::BitXor => true,
             },
             Expr::Var(var) => self.vars.get(var).is_some_and(|&reg| self.depths[reg as usize] < depth),
-            _ => true,
+            Expr::Int { .. }
+            | Expr::Float { .. }
+            | Expr::Unary(..)
+            | Expr::Call(..)
+            | Expr::Select(..)
+            | Expr::IfThenElse(..)
+            | Expr::Cast(..) => true,
         };
-        here && expr.children().into_iter().all(|child| self.invariant(child, depth))
+        here && expr.children().into_iter().all(|child| self.is_invariant(child, depth))
     }
 }
 
-/// The first lane of an index and the constant distance between its lanes (0 for a single one).
+/// The first lane of an index and the constant distance between its lanes, 0 for a scalar or a broadcast. `None` if the
+/// distance is not a constant.
 fn ramp_parts(index: &Expr) -> Option<(&Expr, i64)> {
     match index {
         Expr::Ramp { base, stride, .. } => Some((base, i64::try_from(stride.as_const_int()?).ok()?)),

@@ -1,23 +1,32 @@
-//! Innermost nests: loops that hold nothing but the next one are run as one, many iterations at a time.
+//! Innermost nests: perfectly nested loops that are compiled to run a block of iterations at a time.
 
-use tilewright_ir::{Diagnostic, For, Scalar, Stmt, StmtKind};
+use tilewright_ir::{Diagnostic, For, Interval, Scalar, Stmt, StmtKind};
 
-use super::{Compiler, Level, Numbering, StreamOf};
-use crate::code::{Code, Fast, NestLoop, Node, Reg};
+use super::{Compiler, Level, NestContext, Numbering};
+use crate::block_plan::{BLOCK, PlanSource, plan_block};
+use crate::code::{Code, NestLoop, Node, Reg, VectorizedNest};
 use crate::independence::fits;
 use crate::num::encode;
-use crate::plan::{BLOCK, Source, plan};
 
-/// Most loops of a nest.
+/// Greatest number of loops in a vectorized nest.
 pub(crate) const MAX_NEST: usize = 6;
 
 impl<'a> Compiler<'_, 'a> {
-    /// The plan of the nest that a loop is the outermost of, if it is one. The loop's body is translated already.
-    pub(super) fn fast(&mut self, outer: &'a For, var: Reg, body: &[Node]) -> Result<Option<Fast>, Diagnostic> {
-        if !self.setup.streams {
+    /// The vectorized form of the nest whose outermost loop is `outer`; `None` if there is none. `body` is the loop's
+    /// body in the ordinary form, compiled before.
+    ///
+    /// The body is compiled a second time, as one level for the whole nest, so that code which is invariant in all of
+    /// its loops is hoisted, and affine accesses become streams.
+    pub(super) fn vectorize_nest(
+        &mut self,
+        outer: &'a For,
+        var: Reg,
+        body: &[Node],
+    ) -> Result<Option<VectorizedNest>, Diagnostic> {
+        if !self.setup.vectorize {
             return Ok(None);
         }
-        let Some((loops, leaf)) = self.nest(outer, body) else { return Ok(None) };
+        let Some((loops, leaf)) = self.nest_loops(outer, body) else { return Ok(None) };
         let depth = self.depth() + 1;
         let (mut vars, mut regs, mut inner) = (vec![&outer.var], vec![var], Vec::new());
         for (each, min, extent) in loops {
@@ -29,28 +38,36 @@ impl<'a> Compiler<'_, 'a> {
             inner.push(NestLoop { var, min, extent });
         }
         let (probe, probe_numbering, streams) = (Code::default(), Numbering::new(), Vec::new());
-        self.stream_of = Some(StreamOf { vars, depth, probe, probe_numbering, streams });
+        self.nest_context = Some(NestContext { vars, depth, probe, probe_numbering, streams });
         self.levels.push(Level::default());
         let result = self.stmt(leaf);
         let level = self.levels.pop().unwrap_or_default();
-        let context = self.stream_of.take();
+        let context = self.nest_context.take();
         result?;
         let Some(context) = context.filter(|_| level.nodes.is_empty()) else { return Ok(None) };
-        let source = Source {
+        let source = PlanSource {
             code: &level.code,
             streams: &context.streams,
             accesses: &self.program.accesses,
             slot_of: &self.program.slot_of,
             vars: &regs,
         };
-        let plan = plan(&source);
-        Ok(plan.map(|plan| Fast { pre: level.pre, probe: context.probe, streams: context.streams, inner, plan }))
+        let plan = plan_block(&source);
+        Ok(plan.map(|plan| VectorizedNest {
+            pre: level.pre,
+            probe: context.probe,
+            streams: context.streams,
+            inner,
+            plan,
+        }))
     }
 
-    /// The loops of a nest but the outermost, with their first values and extents, and what stands in them. There are as
-    /// many as leave about a block of iterations to the outermost one's.
+    /// The inner loops of the nest, with their first values and extents, and the body of the innermost one.
+    ///
+    /// `None` unless the loops are perfectly nested, have constant ranges, and make less than a block of iterations for
+    /// each iteration of the outermost loop: with more, vectorizing the inner loops alone is as good.
     #[expect(clippy::type_complexity, reason = "a private helper with one caller")]
-    fn nest(&self, outer: &'a For, body: &[Node]) -> Option<(Vec<(&'a For, i128, u64)>, &'a Stmt)> {
+    fn nest_loops(&self, outer: &'a For, body: &[Node]) -> Option<(Vec<(&'a For, i128, u64)>, &'a Stmt)> {
         let (mut loops, mut nodes, mut leaf) = (Vec::new(), body, &outer.body);
         let mut iterations: u64 = 1;
         loop {
@@ -61,10 +78,10 @@ impl<'a> Compiler<'_, 'a> {
                 [Node::Code(_)] => return Some((loops, leaf)),
                 [Node::Loop(next)] => {
                     let StmtKind::For(inner) = &leaf.kind else { return None };
-                    let one = |(low, high): (i128, i128)| (low == high).then_some(low);
-                    let min = one(self.ranges.interval(&inner.min)?)?;
-                    let extent = one(self.ranges.interval(&inner.extent)?).filter(|&extent| extent > 0)?;
-                    if !fits(inner.var.dtype().scalar, (min, min + extent - 1)) || loops.len() + 1 == MAX_NEST {
+                    let min = self.ranges.interval(&inner.min)?.constant()?;
+                    let extent = self.ranges.interval(&inner.extent)?.constant().filter(|&extent| extent > 0)?;
+                    let values = Interval { low: min, high: min + extent - 1 };
+                    if !fits(inner.var.dtype().scalar, values) || loops.len() + 1 == MAX_NEST {
                         return None;
                     }
                     let extent = u64::try_from(extent).ok()?;
@@ -73,6 +90,7 @@ impl<'a> Compiler<'_, 'a> {
                     nodes = &next.body;
                     leaf = &inner.body;
                 }
+                // Not a perfect nest: several nodes, a conditional or an allocation.
                 _ => return None,
             }
         }

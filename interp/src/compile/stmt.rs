@@ -1,19 +1,23 @@
-//! Translation of statements.
+//! Compilation of statements.
+//!
+//! Straight-line code collects in the current level until a loop, an allocation or a declaration ends it; a conditional
+//! without any of these stays straight-line code, with jumps.
 
-use tilewright_ir::{Buffer, Diagnostic, Expr, For, ForKind, ScalarType, Stmt, StmtKind, Var};
+use tilewright_ir::{Buffer, Diagnostic, Expr, For, ScalarType, Stmt, StmtKind, Var};
 
 use super::{Compiler, Level};
-use crate::code::{Code, Dims, Instr, Loop, Node, Op};
-use crate::independence::independent;
+use crate::code::{Code, DynamicShape, Instr, Loop, Node, Op};
+use crate::independence::is_independent;
 
-/// What is taken for the extent of a loop when it is not known, where only the cost matters.
-const GUESS: u64 = 16;
+/// The extent assumed for a loop of unknown extent when the cost of its body is estimated.
+const ASSUMED_EXTENT: u64 = 16;
 
 impl<'a> Compiler<'_, 'a> {
-    /// Emits a statement.
+    /// Compiles a statement.
     pub(super) fn stmt(&mut self, stmt: &'a Stmt) -> Result<(), Diagnostic> {
         let (outer_span, outer_site) = (self.span, self.site);
         self.span = stmt.span.or(outer_span);
+        // Sequences and attributes compute nothing, so no trap can belong to them.
         if !matches!(stmt.kind, StmtKind::Seq(_) | StmtKind::Attr { .. }) {
             self.site = self.enter_site(stmt)?;
         }
@@ -23,13 +27,14 @@ impl<'a> Compiler<'_, 'a> {
         result
     }
 
+    /// Compiles a statement whose site is entered.
     fn stmt_kind(&mut self, stmt: &'a Stmt) -> Result<(), Diagnostic> {
         match &stmt.kind {
             StmtKind::For(inner) => self.for_loop(inner),
             StmtKind::Store { buffer, indices, value } => self.store(buffer, indices, value),
             StmtKind::Allocate { buffer, body } => self.allocate(buffer, body),
             StmtKind::DeclBuffer { buffer, body } => {
-                if let Some(dims) = self.dims(buffer) {
+                if let Some(dims) = self.dynamic_shape(buffer) {
                     self.flush();
                     let (view, site) = (self.view_number(buffer)?, self.site);
                     self.level().nodes.push(Node::Declare { view, dims: Box::new(dims), site });
@@ -50,6 +55,7 @@ impl<'a> Compiler<'_, 'a> {
         }
     }
 
+    /// Compiles a binding. The lanes of a vector must be in consecutive registers; they are moved if they are not.
     fn let_stmt(&mut self, var: &'a Var, value: &'a Expr, body: &'a Stmt) -> Result<(), Diagnostic> {
         let values = self.expr(value)?;
         let mut in_a_row = values.windows(2).all(|pair| pair[0] + 1 == pair[1]);
@@ -69,12 +75,14 @@ impl<'a> Compiler<'_, 'a> {
         self.stmt(body)
     }
 
+    /// Compiles a conditional: to jumps in straight-line code if neither branch contains a loop or an allocation, so that
+    /// it may be part of a block plan, and to a node otherwise.
     fn if_stmt(&mut self, cond: &'a Expr, then_body: &'a Stmt, else_body: Option<&'a Stmt>) -> Result<(), Diagnostic> {
         let cond = self.expr(cond)?[0];
         let ((), mut then_nodes, then_code) = self.branch(|this| this.stmt(then_body))?;
         let ((), mut else_nodes, else_code) = self.branch(|this| else_body.map_or(Ok(()), |stmt| this.stmt(stmt)))?;
         if then_nodes.is_empty() && else_nodes.is_empty() {
-            return self.jumps(cond, then_code, else_code);
+            return self.emit_branches(cond, then_code, else_code);
         }
         let close = |nodes: &mut Vec<Node>, code: Code| {
             if !code.is_empty() {
@@ -88,8 +96,9 @@ impl<'a> Compiler<'_, 'a> {
         Ok(())
     }
 
+    /// Compiles an allocation.
     fn allocate(&mut self, buffer: &'a Buffer, body: &'a Stmt) -> Result<(), Diagnostic> {
-        let dims = self.dims(buffer).map(Box::new);
+        let dims = self.dynamic_shape(buffer).map(Box::new);
         let (view, site) = (self.view_number(buffer)?, self.site);
         let ((), mut nodes, code) = self.branch(|this| this.stmt(body))?;
         if !code.is_empty() {
@@ -100,13 +109,15 @@ impl<'a> Compiler<'_, 'a> {
         Ok(())
     }
 
+    /// The number of a buffer.
     fn view_number(&self, buffer: &Buffer) -> Result<u32, Diagnostic> {
         let missing = || Diagnostic::error("no-memory", buffer.span, format!("buffer `{buffer}` has no memory here"));
         self.views.get(buffer).and_then(|&view| u32::try_from(view).ok()).ok_or_else(missing)
     }
 
-    /// What a buffer's extents depend on, unless symbols and scalar parameters are all.
-    fn dims(&self, buffer: &Buffer) -> Option<Dims> {
+    /// The variables that a buffer's extents, strides and offset depend on; `None` if these are symbols and scalar
+    /// parameters only, whose values are known at compile time.
+    fn dynamic_shape(&self, buffer: &Buffer) -> Option<DynamicShape> {
         let exprs = buffer.shape.iter().chain(buffer.strides.iter().flatten()).chain([&buffer.elem_offset]);
         let mut vars: Vec<_> = exprs.flat_map(Expr::vars).collect();
         vars.sort();
@@ -116,16 +127,17 @@ impl<'a> Compiler<'_, 'a> {
             return None;
         }
         let vars = vars.into_iter().map(|var| (var.clone(), self.vars.get(&var).copied().unwrap_or(0))).collect();
-        Some(Dims { buffer: buffer.clone(), vars })
+        Some(DynamicShape { buffer: buffer.clone(), vars })
     }
 
+    /// Compiles a loop, and its nest in vectorized form if it has one.
     fn for_loop(&mut self, inner: &'a For) -> Result<(), Diagnostic> {
         let min = (self.expr(&inner.min)?[0], inner.min.dtype().scalar);
         let extent = (self.expr(&inner.extent)?[0], inner.extent.dtype().scalar);
-        let const_extent = self.known(extent.0).map(|value| u64::try_from(value.cast_signed()).unwrap_or(0));
-        let is_marked = inner.kind != ForKind::Serial && inner.kind != ForKind::Unrolled;
-        // Nobody asks where there is one thread.
-        let independent = self.setup.spreads && (is_marked || independent(inner, &self.ranges));
+        let const_extent = self.constant_value(extent.0).map(|value| u64::try_from(value.cast_signed()).unwrap_or(0));
+        // Not computed for a single thread, which has no use for it.
+        let independent =
+            self.setup.multithreaded && (inner.kind.is_concurrent() || is_independent(inner, &self.ranges));
         self.flush();
         let site = self.site;
         let depth = self.depth() + 1;
@@ -135,7 +147,7 @@ impl<'a> Compiler<'_, 'a> {
         let outer_ranges = self.ranges.clone();
         self.ranges.bind_loop(inner);
         let (pre, body) = self.body(&inner.body)?;
-        let fast = self.fast(inner, var, &body)?;
+        let vectorized = self.vectorize_nest(inner, var, &body)?;
         self.ranges = outer_ranges;
         self.loops.pop();
         let costs = Costs::of(&body);
@@ -148,7 +160,7 @@ impl<'a> Compiler<'_, 'a> {
             site,
             pre,
             body,
-            fast,
+            vectorized,
             independent,
             inner_independent: costs.independent,
             weight: costs.weight,
@@ -158,7 +170,7 @@ impl<'a> Compiler<'_, 'a> {
         Ok(())
     }
 
-    /// Translates the body of a loop on a level of its own.
+    /// Compiles the body of a loop on a level of its own; returns the loop-invariant code and the body.
     fn body(&mut self, body: &'a Stmt) -> Result<(Code, Vec<Node>), Diagnostic> {
         self.levels.push(Level::default());
         let result = self.stmt(body);
@@ -168,16 +180,18 @@ impl<'a> Compiler<'_, 'a> {
     }
 }
 
-/// What running some nodes takes.
+/// An estimate of the cost of some nodes.
 struct Costs {
+    /// Number of instructions executed.
     weight: u64,
-    /// Loop iterations started; none if that is not known.
+    /// Greatest number of loop iterations started, if known.
     iterations: Option<u64>,
-    /// There is an independent loop.
+    /// Whether there is an independent loop.
     independent: bool,
 }
 
 impl Costs {
+    /// The cost of running `nodes` once. Both branches of a conditional count.
     fn of(nodes: &[Node]) -> Self {
         let mut costs = Self { weight: 0, iterations: Some(0), independent: false };
         for node in nodes {
@@ -188,7 +202,7 @@ impl Costs {
                     costs.add(&Self::of(else_body), 1);
                 }
                 Node::Loop(inner) => {
-                    let extent = inner.const_extent.unwrap_or(GUESS);
+                    let extent = inner.const_extent.unwrap_or(ASSUMED_EXTENT);
                     costs.weight = costs.weight.saturating_add(inner.weight.saturating_mul(extent));
                     costs.iterations = (|| {
                         let each = inner.inner_iterations?.checked_add(1)?;
@@ -197,12 +211,13 @@ impl Costs {
                     costs.independent |= inner.independent || inner.inner_independent;
                 }
                 Node::Allocate { body, .. } => costs.add(&Self::of(body), 1),
-                Node::Declare { .. } => costs.weight = costs.weight.saturating_add(GUESS),
+                Node::Declare { .. } => costs.weight = costs.weight.saturating_add(ASSUMED_EXTENT),
             }
         }
         costs
     }
 
+    /// Adds the cost of running `other` `times` times.
     fn add(&mut self, other: &Self, times: u64) {
         self.weight = self.weight.saturating_add(other.weight.saturating_mul(times));
         self.iterations = self.iterations.zip(other.iterations).and_then(|(a, b)| a.checked_add(b));

@@ -1,4 +1,4 @@
-//! What is called independent gives the same in any order, and the race check agrees.
+//! A loop that is called independent computes the same in any order and has no race.
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -6,22 +6,24 @@ use proptest::test_runner::TestRunner;
 use tilewright_ir::{Bindings, Buffer, DataType, Expr, For, ForKind, FuncAttrs, PrimFunc, ScalarType, Stmt, StmtKind};
 use tilewright_ir::{Var, validate};
 
-use super::{Ranges, independent};
+use super::{Ranges, is_independent};
 use crate::{Arguments, Config, Observers, Order, Tensor, fill, run};
 
-/// Extents of the loops k, i and j; i is the one asked about.
+/// Extents of the loops k, i and j; i is the loop that is tested.
 const EXTENTS: [i64; 3] = [3, 6, 4];
 const SIDE: i64 = 96;
 
+/// An index `(k, i, j) * factors + plus`, possibly divided.
 #[derive(Clone, Debug)]
 struct Index {
     factors: [i64; 3],
     plus: i64,
-    /// Divides by the number or takes the rest, where it is not 1.
+    /// A divisor and a modulus that are applied to the sum unless they are 1.
     div: i64,
     rest: i64,
 }
 
+/// An element of one of the buffers.
 #[derive(Clone, Debug)]
 struct Access {
     buffer: usize,
@@ -43,7 +45,7 @@ fn access() -> impl Strategy<Value = Access> {
 }
 
 fn spec() -> impl Strategy<Value = Spec> {
-    // Half of the loads are of the element that is stored: what real programs do.
+    // Half of the loads read the element that is stored, as updates in real programs do.
     let statement = (access(), access(), any::<bool>())
         .prop_map(|(store, load, same)| if same { (store.clone(), store) } else { (store, load) });
     prop::collection::vec(statement, 1..3)
@@ -58,6 +60,7 @@ fn expr(index: &Index, vars: &[Var; 3]) -> Expr {
     if index.rest > 1 { sum.floor_mod(Expr::int(index.rest)) } else { sum }
 }
 
+/// The program of a spec with the loop over `i` of the given kind, that loop, and the variable `k` around it.
 fn build(spec: &Spec, kind: ForKind) -> (PrimFunc, For, Var) {
     let vars = ["k", "i", "j"].map(Var::index);
     let buffers =
@@ -78,6 +81,7 @@ fn build(spec: &Spec, kind: ForKind) -> (PrimFunc, For, Var) {
     (PrimFunc { name: "f".into(), params, buffer_map, attrs: FuncAttrs::default(), body }, *inner, k)
 }
 
+/// The contents of the buffers after a run.
 fn result(func: &PrimFunc, config: &Config) -> Vec<Tensor> {
     let tensor = |seed| {
         let side = u64::try_from(SIDE).unwrap();
@@ -90,12 +94,12 @@ fn result(func: &PrimFunc, config: &Config) -> Vec<Tensor> {
     (0..3).map(|param| args.tensor(param).unwrap().clone()).collect()
 }
 
-/// Whether a spec's loop is called independent; if so it is held to that.
+/// Whether the loop is called independent; asserts that it is.
 fn holds(spec: &Spec) -> bool {
     let (serial, inner, k) = build(spec, ForKind::Serial);
     let mut ranges = Ranges::new(&Bindings::new());
-    ranges.0.insert(k, (0, i128::from(EXTENTS[0]) - 1));
-    if !independent(&inner, &ranges) {
+    ranges.0.insert(k, tilewright_ir::Interval { low: 0, high: i128::from(EXTENTS[0]) - 1 });
+    if !is_independent(&inner, &ranges) {
         return false;
     }
     let expected = result(&serial, &Config { threads: 1, ..Config::default() });
@@ -109,7 +113,7 @@ fn holds(spec: &Spec) -> bool {
 }
 
 #[test]
-fn a_loop_called_independent_gives_the_same_in_any_order_and_has_no_race() {
+fn an_independent_loop_computes_the_same_in_any_order_without_races() {
     let mut runner = TestRunner::deterministic();
     let (mut called, mut cases) = (0, 0);
     while cases < 3000 {

@@ -1,10 +1,10 @@
-//! What the tests share.
+//! Helpers of the integration tests: builders of functions and tensors, and configurations.
 #![allow(clippy::unwrap_used, clippy::panic, dead_code, reason = "helpers of tests, each of which uses some")]
 
 use tilewright_interp::{Arguments, Config, Observers, Order, Report, RunError, Tensor, Trap, fill, run};
 use tilewright_ir::{Buffer, DataType, Expr, FuncAttrs, PrimFunc, ScalarType, Stmt, Var, validate};
 
-/// A function over buffers.
+/// A function whose parameters are the given buffers.
 pub(crate) fn func(buffers: &[&Buffer], body: Stmt) -> PrimFunc {
     let params: Vec<_> = buffers.iter().map(|buffer| Var::new(buffer.name.clone(), DataType::HANDLE)).collect();
     let buffer_map = params.iter().cloned().zip(buffers.iter().map(|&buffer| buffer.clone())).collect();
@@ -29,6 +29,7 @@ pub(crate) fn config(threads: usize) -> Config {
     Config { threads, ..Config::default() }
 }
 
+/// One thread, with definedness and races checked.
 pub(crate) fn racing() -> Config {
     Config { observers: Observers { defined: true, race: true }, ..config(1) }
 }
@@ -37,6 +38,7 @@ pub(crate) fn execute(func: &PrimFunc, args: &mut Arguments, config: &Config) ->
     run(validate(func).map_err(|found| found[0].clone())?, args, config)
 }
 
+/// The trap of a run that must trap.
 pub(crate) fn trap(func: &PrimFunc, args: &Arguments, config: &Config) -> Trap {
     match execute(func, &mut args.clone(), config) {
         Err(RunError::Trap(trap)) => *trap,
@@ -44,8 +46,9 @@ pub(crate) fn trap(func: &PrimFunc, args: &Arguments, config: &Config) -> Trap {
     }
 }
 
-/// Runs with 1, 2 and 7 threads, in three orders, with and without the race check; all must agree.
-pub(crate) fn all_ways(func: &PrimFunc, args: &Arguments) -> Arguments {
+/// Runs with 1, 2 and 7 threads, in three orders, with and without the race check. Asserts that all results are equal
+/// and returns them.
+pub(crate) fn run_in_all_configs(func: &PrimFunc, args: &Arguments) -> Arguments {
     let mut first = args.clone();
     execute(func, &mut first, &config(1)).unwrap();
     let mut others = vec![config(2), config(7), racing()];

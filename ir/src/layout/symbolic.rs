@@ -21,7 +21,7 @@ use super::{ArrayShape, Dimension, ElementType, Layout, LayoutError, LayoutPart,
 use crate::dtype::ScalarType;
 use crate::expr::Expr;
 use crate::index_map::IndexMap;
-use crate::sabotage::{self, Fault};
+use crate::sabotage;
 use crate::var::Var;
 
 /// The largest number of expression nodes in all indices of a layout together.
@@ -103,7 +103,7 @@ impl Extent for Size {
     }
 
     fn tiles(&self, tile: u64) -> Option<Self> {
-        let floors = sabotage::on(Fault::TileCountFloors) && self.coefficient > tile;
+        let floors = sabotage::on("tile-count-floors") && self.coefficient > tile;
         let known = if floors { self.coefficient / tile } else { self.coefficient.div_ceil(tile) };
         let Some(first) = self.factors.first() else { return Some(Self::known(known)) };
         if self.coefficient.is_multiple_of(tile) {
@@ -138,7 +138,7 @@ impl Coordinate<Size> for TypedIndex {
         if tile == 1 || self.0.as_const_int() == Some(0) {
             return (self, zero);
         }
-        let one = if sabotage::on(Fault::TileSkipsSplit) { 2 * tile - 1 } else { tile };
+        let one = if sabotage::on("tile-skips-split") { 2 * tile - 1 } else { tile };
         if extent.as_constant().is_some_and(|extent| extent <= one) {
             return (zero, self);
         }

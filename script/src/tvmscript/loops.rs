@@ -13,7 +13,7 @@
 
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{AttrValue, BinaryOp, DataType, Expr, For, ForKind, Stmt, StmtKind, ThreadTag, Var};
 
 use super::promote::Value;
@@ -128,7 +128,7 @@ impl<'a> Reader<'a> {
         let extent = match (&min, stop) {
             (Expr::Int { value: 0, .. }, stop) => stop,
             (Expr::Int { value: a, .. }, Expr::Int { value: b, ty }) => {
-                match Expr::int_of(if sabotage::on(Fault::ReaderStopIsExtent) { b } else { b - a }, ty) {
+                match Expr::int_of(if sabotage::on("reader-stop-is-extent") { b } else { b - a }, ty) {
                     Some(extent) => extent,
                     None => return self.error("loop", start.range(), "the loop has too many iterations", "shorten it"),
                 }

@@ -4,7 +4,7 @@ use std::fmt::{Display, Write as _};
 
 use tilewright_ir::XlaShape;
 use tilewright_ir::layout::{ArrayShape, DimAttribute, DimLevel, Dimension, Layout, Tile, TileDim};
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 
 /// XLA writes the index of every fifth element of a tuple in a comment.
 const INDEX_INTERVAL: usize = 5;
@@ -73,7 +73,7 @@ fn write_layout(out: &mut String, layout: &Layout) {
         }
     }
     number(&mut properties, "E", layout.element_bits, 0);
-    if layout.tiles.is_empty() || !sabotage::on(Fault::XlaDropsMemorySpace) {
+    if layout.tiles.is_empty() || !sabotage::on("xla-drops-memory-space") {
         number(&mut properties, "S", layout.memory_space, 0);
     }
     if !layout.split_configs.is_empty() {

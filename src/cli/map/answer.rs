@@ -1,13 +1,14 @@
 //! The answer to a question about a map: claims are made, the judge decides, and only what it proved is printed.
 
 use tilewright_ir::{AxisSeparators, Bindings, Expr, IndexMap, InverseClaim, ScalarType, Var};
-use tilewright_verify::{Judge, MapClaim};
+use tilewright_script::Source;
+use tilewright_verify::{Judge, MapClaim, Proof, Report, Verdict};
 
 use super::super::failure::Failure;
 use super::inverse;
 use super::question::{self, Question};
 use crate::algebra;
-use crate::report::{AtRow, Dim, MapReport, ObligationRow, Source, Verdict};
+use crate::report::{AtRow, Dim, MapReport};
 
 /// Everything that is known about the map.
 ///
@@ -46,13 +47,13 @@ pub(super) fn answer(question: &Question, judge: &Judge) -> Result<MapReport, Fa
 
 /// What the judge says, and the claims that it proved.
 struct Judged {
-    rows: Vec<ObligationRow>,
+    rows: Vec<Report>,
     inverse: Option<InverseClaim>,
     padding: Option<InverseClaim>,
 }
 
 /// A claim and what the judge says of the obligation asked for; none if nothing could be claimed.
-type Asked = Option<(InverseClaim, ObligationRow)>;
+type Asked = Option<(InverseClaim, Report)>;
 
 /// What there is to claim: an inverse and a padding that the user stated, and what the algebra found.
 struct Claims<'a> {
@@ -78,15 +79,16 @@ impl Claims<'_> {
         let (inverse, padding) = (asked("inverse"), asked("padding"));
         let inverse = self.inverse_of(inverse);
         let padding = self.padding_of(is_proved(&inverse), &inverse, padding);
-        let collides = rows.iter().any(|row| row.obligation == "injective" && row.verdict == Verdict::Refuted);
+        let collides =
+            rows.iter().any(|row| row.obligation == "injective" && matches!(row.verdict, Verdict::Refuted(_)));
         let reason = self.reason(collides, &inverse);
-        let said = |asked: &Asked, stated: bool, obligation: &str| {
+        let said = |asked: &Asked, stated: bool, obligation: &'static str| {
             let row = asked.as_ref().map(|(_, row)| row.clone());
             // That what was found is wrong, or undecided where there can be none, says nothing of the map.
-            let speaks = |row: &ObligationRow| match row.verdict {
-                Verdict::Refuted => stated,
-                Verdict::Unknown => stated || !collides,
-                _ => true,
+            let speaks = |row: &Report| match row.verdict {
+                Verdict::Refuted(_) => stated,
+                Verdict::Unknown(_) => stated || !collides,
+                Verdict::Proved | Verdict::Skipped(_) | Verdict::Vacuous(_) => true,
             };
             row.filter(speaks).unwrap_or_else(|| undecided(obligation, &self.claim.map.to_string(), &reason))
         };
@@ -94,16 +96,16 @@ impl Claims<'_> {
             [said(&inverse, self.inverse.is_some(), "inverse"), said(&padding, self.padding.is_some(), "padding")];
         let at = rows.iter().position(|row| row.obligation == "specification").unwrap_or(rows.len());
         rows.splice(at..at, both);
-        let proved = |asked: Asked| asked.filter(|(_, row)| row.verdict == Verdict::Proved).map(|(claim, _)| claim);
+        let proved = |asked: Asked| asked.filter(|(_, row)| row.verdict.is_proved()).map(|(claim, _)| claim);
         Judged { rows, inverse: proved(inverse), padding: proved(padding) }
     }
 
-    fn check(&self, inverse: Option<&InverseClaim>) -> Vec<ObligationRow> {
+    fn check(&self, inverse: Option<&InverseClaim>) -> Vec<Report> {
         let claim = inverse.map_or(self.claim, |inverse| self.claim.inverse(inverse));
         let MapClaim { map, shape, meaning, assumptions, .. } = claim;
         let digits = algebra::digit_certificate(map, shape, inverse, meaning, assumptions);
         let claim = digits.as_ref().map_or(claim, |digits| claim.digits(digits));
-        self.judge.check_map(claim).into_iter().map(ObligationRow::from).collect()
+        self.judge.check_map(claim)
     }
 
     fn ask(&self, claim: InverseClaim, obligation: &str) -> Asked {
@@ -152,35 +154,33 @@ impl Claims<'_> {
     }
 }
 
-fn take(rows: &mut Vec<ObligationRow>, obligation: &str) -> Option<ObligationRow> {
+fn take(rows: &mut Vec<Report>, obligation: &str) -> Option<Report> {
     let at = rows.iter().position(|row| row.obligation == obligation)?;
     Some(rows.remove(at))
 }
 
 fn is_proved(asked: &Asked) -> bool {
-    asked.as_ref().is_some_and(|(_, row)| row.verdict == Verdict::Proved)
+    asked.as_ref().is_some_and(|(_, row)| row.verdict.is_proved())
 }
 
 /// An obligation that nobody was asked about, or whose answer says nothing of the map.
-fn undecided(obligation: &str, subject: &str, reason: &str) -> ObligationRow {
-    ObligationRow {
-        obligation: obligation.to_owned(),
+fn undecided(obligation: &'static str, subject: &str, reason: &str) -> Report {
+    Report {
+        obligation,
         subject: subject.to_owned(),
-        verdict: Verdict::Unknown,
+        verdict: Verdict::Unknown(reason.to_owned()),
         method: "none".to_owned(),
         ms: 0.0,
-        counterexample: None,
-        reason: Some(reason.to_owned()),
-        proof: tilewright_verify::Proof::default(),
+        proof: Proof::default(),
     }
 }
 
 /// Why an inverse that was found is not printed.
-fn why_not(row: &ObligationRow) -> String {
-    match (&row.counterexample, &row.reason) {
-        (Some(found), _) => format!("the inverse that was found is wrong: {}", found.text),
-        (None, Some(reason)) => reason.clone(),
-        (None, None) => "no inverse was found".to_owned(),
+fn why_not(row: &Report) -> String {
+    match &row.verdict {
+        Verdict::Refuted(found) => format!("the inverse that was found is wrong: {}", found.text),
+        Verdict::Skipped(reason) | Verdict::Vacuous(reason) | Verdict::Unknown(reason) => reason.clone(),
+        Verdict::Proved => "no inverse was found".to_owned(),
     }
 }
 

@@ -3,11 +3,10 @@
 use std::ops::Range;
 
 use tilewright_ir::{Diagnostic, Expr, IndexMap, Span, Var};
-use tilewright_script::{Symbols, read_condition, read_index_map, read_predicate, read_shape};
+use tilewright_script::{Source, Symbols, read_condition, read_index_map, read_predicate, read_shape};
 
 use super::super::failure::Failure;
 use crate::formats;
-use crate::report::Source;
 
 /// Most axes of a shape, logical or physical.
 const MAX_RANK: usize = 256;

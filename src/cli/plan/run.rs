@@ -1,6 +1,7 @@
 //! `--run`: the kernels of a planned graph are proved, run on the devices and compared with the interpreter.
 
 use tilewright_ir::{MemoryPlan, Module, TensorRole, TextureLimits};
+use tilewright_script::Source;
 use tilewright_verify::Judge;
 
 use crate::cli::failure::Failure;
@@ -11,9 +12,9 @@ use crate::harness::engine::Fault;
 use crate::harness::inputs::Numbers;
 use crate::harness::opencl::OpenCl;
 use crate::pipeline::limits::explained;
+use crate::pipeline::outcome::{Blocked, Summary};
 use crate::pipeline::{self, Options, Program, engines};
 use crate::report::plan_run::{DeviceRow, FunctionRow, RunReport};
-use crate::report::{Source, Verdict};
 use crate::runtime::{GraphFault, Network, run_graph};
 
 /// A planned graph and the file of its kernels.
@@ -25,7 +26,7 @@ pub(super) struct Request<'a> {
     /// Its plan.
     pub(super) plan: &'a MemoryPlan,
     /// What the judge says of the plan.
-    pub(super) verdict: Verdict,
+    pub(super) summary: Summary,
     /// The file of the kernels.
     pub(super) kernels: &'a str,
     /// The largest texture.
@@ -59,22 +60,19 @@ pub(super) fn run(request: &Request<'_>, judge: &Judge, printer: &mut Printer) -
     let mut report =
         RunReport { kernels: input.source.name, seed: request.options.seed, functions, devices: Vec::new() };
     let unproved = report.functions.iter().map(|row| (format!("`{}`", row.name), row.verdict));
-    let mut all = std::iter::once(("the plan".to_owned(), request.verdict)).chain(unproved);
-    let Some(module) = module.filter(|_| request.verdict == Verdict::Proved) else {
-        let stopped = all.find(|(_, verdict)| *verdict != Verdict::Proved);
-        let reason = stopped.map(|(what, verdict)| format!("not run, for {what} is {}", verdict.word()));
+    let mut all = std::iter::once(("the plan".to_owned(), request.summary)).chain(unproved);
+    let Some(module) = module.filter(|_| request.summary == Summary::Proved) else {
+        let stopped = all.find(|(_, summary)| *summary != Summary::Proved);
+        let reason = stopped.map(|(by, summary)| Blocked { by, summary }.to_string());
         report.devices.push(DeviceRow::fault(None, Fault::Skipped(reason.unwrap_or_default())));
         return Ok(report);
     };
     let network = Network::new(request.graph, request.plan, &module).map_err(of_graph)?;
     // Layouts are part of what has to fit, so that this is asked after the passes.
     network.check(&inputs).map_err(of_graph)?;
-    for opened in engines::open(&request.options.device) {
+    for opened in engines::open(&request.options.device, &request.options.host) {
         report.devices.push(match opened {
             Ok(device) => on_device(&network, &inputs, &device).map_err(of_graph)?,
-            Err(Fault::Skipped(why)) => {
-                DeviceRow::fault(None, Fault::Skipped(format!("{why}; run with --device none to do without")))
-            }
             Err(fault) => DeviceRow::fault(None, fault),
         });
     }
@@ -95,19 +93,19 @@ fn lowered(
     let (mut rows, mut funcs, mut complete) = (Vec::new(), Vec::new(), true);
     let progress = printer.progress();
     for mut program in programs {
-        let limits = pipeline::limits::set(&mut program, Some(request.limits), &request.options.device);
+        let (device, host) = (&request.options.device, &request.options.host);
+        let limits = pipeline::limits::set(&mut program, Some(request.limits), device, host);
         let mut observe = |function: &str, step: &str| {
             progress.set_message(format!("{function}: {step}"));
             progress.tick();
         };
         let lowering = pipeline::lower(&program, judge, request.options.allow_unknown, &mut observe);
-        let lowering = lowering.map_err(|found| {
-            super::super::pipeline_failure(source, pipeline::Fault::from(explained(limits.as_ref(), found)))
-        })?;
-        complete &= lowering.complete;
+        let lowering =
+            lowering.map_err(|fault| super::super::pipeline_failure(source, explained(limits.as_ref(), fault)))?;
+        complete &= lowering.is_complete();
         funcs.push(lowering.last().clone());
-        let (name, verdict) = (program.func.name, lowering.verdict());
-        rows.push(FunctionRow { name, verdict, passes: lowering.steps });
+        let (name, verdict) = (program.func.name, lowering.summary());
+        rows.push(FunctionRow { name, verdict, steps: lowering.steps });
     }
     progress.finish_and_clear();
     Ok((rows, complete.then_some(Module { funcs })))

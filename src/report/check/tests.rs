@@ -1,115 +1,77 @@
-//! A report is as good as its worst part, and its document has the promised fields.
+//! The document has the promised fields.
+
+use tilewright_ir::{AxisSeparators, Buffer, ScalarType, Var};
+use tilewright_verify::{Counterexample, Proof, Verdict};
 
 use super::*;
+use crate::harness::stages::ChainOutcome;
+use crate::pipeline::outcome::Setting;
 
-/// A report in which everything is well; tests spoil it.
-pub(crate) fn proved() -> CheckReport {
-    let obligation = ObligationRow {
-        obligation: "injective".into(),
+/// An outcome in which everything is well; tests spoil it.
+pub(crate) fn proved() -> FunctionOutcome {
+    let report = Report {
+        obligation: "injective",
         subject: "B: lambda i, j: [j, i]".into(),
         verdict: Verdict::Proved,
         method: "z3".into(),
         ms: 0.5,
-        counterexample: None,
-        reason: None,
         proof: Proof::default(),
     };
-    let pass =
-        PassRow { name: "apply_buffer_transforms".into(), ms: 1.5, obligations: vec![obligation], skipped: None };
-    let buffer = BufferRow {
-        name: "B".into(),
-        dtype: "float32".into(),
-        logical_shape: vec![Dim::Known(3), Dim::Symbolic("n".into())],
-        physical_shape: vec![Dim::Symbolic("n".into()), Dim::Known(3)],
-        axis_separators: vec![1],
-        flat_shape: Some(vec![Dim::Symbolic("n".into()), Dim::Known(3)]),
-    };
-    let engine = EngineRow {
-        engine: "opencl".into(),
-        stage: Some("simplify".into()),
-        device: Some("0: pthread (Portable Computing Language)".into()),
-        status: EngineStatus::Agrees,
+    let step = StepOutcome { name: "apply_buffer_transforms".into(), ms: 1.5, reports: vec![report], blocked: None };
+    let n = Expr::from(&Var::index("n"));
+    let logical = Buffer::compact("B", ScalarType::Float32, vec![Expr::int(3), n.clone()]);
+    let separators = AxisSeparators::new(vec![1], 2).unwrap();
+    let physical = logical.with(|info| {
+        info.shape = vec![n, Expr::int(3)];
+        info.axis_separators = separators;
+    });
+    let run = EngineOutcome {
         compared: 21,
-        mismatches: 0,
-        max_ulp: 0,
         ms: 2.5,
-        reason: None,
+        ..EngineOutcome::new(
+            "opencl",
+            Some("simplify"),
+            Some("0: pthread (Portable Computing Language)".into()),
+            Status::Agrees,
+            String::new(),
+        )
     };
-    CheckReport {
-        function: "main".into(),
-        passes: vec![pass],
-        buffers: vec![buffer],
-        shapes: vec![("n".into(), 7)],
-        engines: vec![engine],
-        blame: None,
+    FunctionOutcome {
+        name: "main".into(),
+        steps: vec![step],
+        buffers: vec![BufferOutcome { logical, flat: Some(physical.clone()), physical }],
+        run: ChainOutcome { symbols: vec![("n".into(), 7)], engines: vec![run], ..ChainOutcome::default() },
         texture_limits: None,
-        notes: Vec::new(),
     }
 }
 
-pub(crate) fn file(functions: Vec<CheckReport>) -> FileReport {
+pub(crate) fn file(functions: Vec<FunctionOutcome>) -> CheckOutcome {
     let setting = Setting { solver: "Z3 5.4.0".into(), seed: 0, allow_unknown: false };
-    FileReport { file: "a.py".into(), setting, warnings: Vec::new(), functions }
+    CheckOutcome { functions, ..CheckOutcome::new(setting) }
 }
 
-#[test]
-fn all_well_is_proved_and_one_flaw_anywhere_is_not() {
-    assert_eq!(file(vec![proved()]).verdict(), Verdict::Proved);
-    for verdict in [Verdict::Skipped, Verdict::Vacuous, Verdict::Unknown, Verdict::Refuted] {
-        let mut report = proved();
-        report.passes[0].obligations[0].verdict = verdict;
-        assert_eq!(file(vec![proved(), report]).verdict(), verdict);
-    }
-}
-
-#[test]
-fn nothing_checked_is_not_proved() {
-    assert_eq!(file(vec![]).verdict(), Verdict::Skipped);
-    let spoils: [fn(&mut CheckReport); 4] = [
-        |report| report.passes.clear(),
-        |report| report.passes[0].obligations.clear(),
-        |report| report.engines.clear(),
-        |report| report.passes[0].skipped = Some("the pass before it was refuted".into()),
-    ];
-    for spoil in spoils {
-        let mut report = proved();
-        spoil(&mut report);
-        assert_eq!(report.verdict(), Verdict::Skipped);
-    }
-    let mut nothing_compared = proved();
-    nothing_compared.engines[0].compared = 0;
-    assert_eq!(nothing_compared.verdict(), Verdict::Vacuous);
-}
-
-#[test]
-fn an_engine_that_was_not_asked_for_is_no_flaw_and_one_that_could_not_run_is() {
-    let with_status = |status| {
-        let mut report = proved();
-        report.engines.push(EngineRow { status, ..report.engines[0].clone() });
-        report.verdict()
-    };
-    assert_eq!(with_status(EngineStatus::NotRequested), Verdict::Proved);
-    assert_eq!(with_status(EngineStatus::Skipped), Verdict::Skipped);
-    assert_eq!(with_status(EngineStatus::Failed), Verdict::Unknown);
-    assert_eq!(with_status(EngineStatus::Mismatch), Verdict::Mismatch);
-    assert_eq!(with_status(EngineStatus::Trap), Verdict::Mismatch);
+/// The text that the outcomes are about.
+pub(crate) fn source() -> Source {
+    Source { name: "a.py".into(), text: String::new() }
 }
 
 #[test]
 fn the_document_has_the_promised_fields() {
     let mut second = proved();
-    second.function = "other".into();
-    second.passes[0].obligations[0].counterexample = Some(CounterexampleRow {
+    second.name = "other".into();
+    second.steps[0].reports[0].verdict = Verdict::Refuted(Counterexample {
         shape: vec![("n".into(), 2)],
         indices: vec![vec![0, 2], vec![1, 0]],
-        values: Vec::new(),
+        assignments: Vec::new(),
         text: "(0, 2) and (1, 0) both land on (2)".into(),
     });
-    let line = file(vec![proved(), second]).to_json();
+    let outcome = file(vec![proved(), second]);
+    let line = FileReport { source: &source(), outcome: &outcome }.to_json();
     assert!(!line.contains('\n'));
     let json: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert_eq!(json["schema"], "tilewright.check/1");
-    assert_eq!((json["file"].as_str(), json["verdict"].as_str()), (Some("a.py"), Some("proved")));
+    assert_eq!((json["file"].as_str(), json["verdict"].as_str()), (Some("a.py"), Some("refuted")));
+    assert_eq!(json["functions"][0]["verdict"], "proved");
     let obligation = &json["passes"][1]["obligations"][0];
     for field in ["obligation", "subject", "verdict", "method", "ms", "counterexample"] {
         assert!(obligation.get(field).is_some(), "{field}");
@@ -126,4 +88,18 @@ fn the_document_has_the_promised_fields() {
         assert!(json["engines"][0].get(field).is_some(), "{field}");
     }
     assert_eq!(json["functions"][0]["shapes"]["n"], 7);
+}
+
+#[test]
+fn a_device_that_is_not_there_is_skipped_with_advice_and_one_not_asked_for_says_so() {
+    let mut function = proved();
+    function.run.engines[0].status = Status::Absent;
+    function.run.engines[0].detail = "no OpenCL".into();
+    function.run.engines.push(EngineOutcome::not_requested("opencl"));
+    let outcome = file(vec![function]);
+    let line = FileReport { source: &source(), outcome: &outcome }.to_json();
+    let json: serde_json::Value = serde_json::from_str(&line).unwrap();
+    let engine = |at: usize| (json["engines"][at]["status"].clone(), json["engines"][at]["reason"].clone());
+    assert_eq!(engine(0), ("skipped".into(), "no OpenCL; run with --device none to do without".into()));
+    assert_eq!(engine(1), ("not requested".into(), "--device none".into()));
 }

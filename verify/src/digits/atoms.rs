@@ -1,24 +1,25 @@
-//! What is known of symbolic extents: which polynomials in them are never negative.
+//! Non-negative polynomials in symbolic extents.
 //!
-//! An atom is a symbol or the quotient of two polynomials, rounded down. Each has a constant lower bound; a polynomial is
-//! written in what the atoms exceed their bounds by, and is not negative if no coefficient is. Where some are, multiples
-//! of known facts are taken off first: `d*q <= n` and `n <= d*q + d - 1` for `q = n // d`, and what the user assumes.
+//! An atom is a symbol or the floor quotient of two polynomials. Each atom has a constant lower bound. A polynomial is
+//! written in the amounts by which the atoms exceed their bounds; it is non-negative if no coefficient is negative.
+//! Otherwise multiples of known facts are subtracted first: `d*q <= n` and `n <= d*q + d - 1` for `q = n // d`, and the
+//! user's assumptions.
 
-use tilewright_ir::{BinaryOp, Expr, Var};
+use tilewright_ir::{BinaryOp, Expr, Var, gcd};
 
-use super::poly::{Mono, Poly, without};
-use super::{Instance, Rejected};
+use super::{Instance, Poly, Rejected};
 use crate::lemmas::Lemma;
+use crate::poly::{Monomial, without};
 
-/// How many facts are combined at most.
+/// Greatest number of facts in a combination.
 const MAX_FACTS: usize = 4;
-/// How many combinations are tried at most.
+/// Greatest number of combinations tried.
 const MAX_TRIALS: usize = 48;
 
 /// What an atom stands for.
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
-    /// A positive symbol; or, of a symbol that is a multiple of a number, how many times that.
+    /// A positive symbol; or, for a symbol that is assumed to be a multiple of a number, the quotient by that number.
     Symbol,
     /// `num // den`, with a positive divisor.
     Floor { num: Poly, den: Poly },
@@ -34,16 +35,17 @@ pub(super) struct Atoms {
     facts: Vec<Poly>,
 }
 
-/// That a polynomial is not negative, and which facts say so.
+/// A polynomial that is never negative, and the facts from which that follows.
 #[derive(Clone, Debug)]
 pub struct NonNegative {
     /// The polynomial.
     pub(super) poly: Poly,
-    /// Facts, and the products (of what atoms exceed their lower bounds by) that they are taken times.
-    pub(super) used: Vec<(Poly, Mono)>,
+    /// The facts, each with the monomial that it is multiplied by (in the amounts by which atoms exceed their bounds).
+    pub(super) used: Vec<(Poly, Monomial<u32>)>,
 }
 
 impl Atoms {
+    /// A new atom with a lower bound, as a polynomial; `None` if there are 4096 already.
     fn add(&mut self, kind: Kind, low: i128) -> Option<Poly> {
         let atom = u32::try_from(self.kinds.len()).ok().filter(|&atom| atom < 1 << 12)?;
         self.kinds.push(kind);
@@ -61,7 +63,8 @@ impl Atoms {
         Some(poly)
     }
 
-    /// Takes over what is assumed, before any symbol is met: `x % k == 0`, bounds by numbers. Others are left out.
+    /// Records the assumptions of the forms `x % k == 0` and `x <= k` (or any comparison with a number); others are
+    /// ignored. Must be called before any symbol is evaluated.
     pub(super) fn assume(&mut self, assumptions: &[Expr]) -> Option<()> {
         for assumption in assumptions {
             if let Some((var, factor)) = multiple_of(assumption)
@@ -84,7 +87,13 @@ impl Atoms {
         Some(())
     }
 
-    /// `num // den`; the divisor has to be positive.
+    /// `num // den` as a polynomial.
+    ///
+    /// The quotient takes the terms that `den` divides. If the rest is shown to be in `0..den` (or in `-den..0`), that is
+    /// all; otherwise the quotient of the rest becomes a new atom.
+    ///
+    /// # Errors
+    /// The divisor is not shown to be positive, or the rest not to be non-negative.
     pub(super) fn floor(&mut self, num: &Poly, den: &Poly, found: &mut Vec<Instance>) -> Result<Poly, Rejected> {
         if let (Some(a), Some(b)) = (num.as_const(), den.as_const().filter(|&b| b > 0)) {
             return Ok(Poly::constant(a.div_euclid(b)));
@@ -115,6 +124,7 @@ impl Atoms {
         quotient.plus(&atom).ok_or(TOO_LARGE)
     }
 
+    /// The atom of a quotient, shared with an equal one.
     fn quotient_atom(&mut self, num: Poly, den: Poly, found: &mut Vec<Instance>) -> Result<Poly, Rejected> {
         let same = |kind: &Kind| matches!(kind, Kind::Floor { num: a, den: b } if *a == num && *b == den);
         if let Some(position) = self.kinds.iter().position(same) {
@@ -137,7 +147,7 @@ impl Atoms {
         &self.lows
     }
 
-    /// In what the atoms exceed their lower bounds by.
+    /// The polynomial in the amounts by which the atoms exceed their lower bounds.
     pub(super) fn shifted(&self, poly: &Poly) -> Option<Poly> {
         if poly.as_const().is_some() {
             return Some(poly.clone());
@@ -150,7 +160,7 @@ impl Atoms {
         })
     }
 
-    /// Whether `poly` is never negative.
+    /// The reason why `poly` is never negative; `None` if none is found.
     pub(super) fn nonnegative(&self, poly: &Poly) -> Option<NonNegative> {
         if let Some(value) = poly.as_const() {
             return (value >= 0).then(|| NonNegative { poly: poly.clone(), used: Vec::new() });
@@ -167,7 +177,7 @@ impl Atoms {
         Some(NonNegative { poly: poly.clone(), used })
     }
 
-    /// Records that `poly` is never negative.
+    /// Shows that `poly` is never negative and records the instance.
     pub(super) fn show(&self, poly: &Poly, found: &mut Vec<Instance>) -> Result<(), Rejected> {
         let shown = self.nonnegative(poly).ok_or(NEGATIVE)?;
         if poly.as_const().is_none() {
@@ -176,7 +186,7 @@ impl Atoms {
         Ok(())
     }
 
-    /// What is known of the atoms, as polynomials that are never negative.
+    /// The known facts, as polynomials that are never negative: the assumptions and the definition of each quotient.
     fn all_facts(&self) -> Option<Vec<Poly>> {
         let mut facts = self.facts.clone();
         for (position, kind) in self.kinds.iter().enumerate() {
@@ -193,13 +203,20 @@ impl Atoms {
 pub(super) const TOO_LARGE: Rejected = Rejected("a number or a polynomial is too large");
 const NEGATIVE: Rejected = Rejected("a polynomial in the extents may be negative");
 
-/// The first term with a negative coefficient.
+/// The largest term with a negative coefficient.
 fn negative(poly: &Poly) -> Option<(&[u32], i128)> {
-    poly.terms().filter(|(_, value)| *value < 0).last()
+    poly.terms().rfind(|(_, value)| *value < 0)
 }
 
-/// Takes multiples of facts off `poly` until no coefficient is negative.
-fn search(poly: &Poly, facts: &[Poly], used: &mut Vec<(usize, Mono)>, left: usize, trials: &mut usize) -> Option<()> {
+/// Subtracts multiples of facts from `poly` until no coefficient is negative, with at most `left` facts. `used` receives
+/// the facts and the monomials that they are multiplied by.
+fn search(
+    poly: &Poly,
+    facts: &[Poly],
+    used: &mut Vec<(usize, Monomial<u32>)>,
+    left: usize,
+    trials: &mut usize,
+) -> Option<()> {
     let Some((mono, value)) = negative(poly) else { return Some(()) };
     let left = left.checked_sub(1)?;
     for (position, fact) in facts.iter().enumerate() {
@@ -221,11 +238,7 @@ fn search(poly: &Poly, facts: &[Poly], used: &mut Vec<(usize, Mono)>, left: usiz
     None
 }
 
-fn gcd(a: u128, b: u128) -> u128 {
-    if b == 0 { a } else { gcd(b, a % b) }
-}
-
-/// `x % k == 0`
+/// The variable and the divisor of an assumption `x % k == 0`.
 fn multiple_of(assumption: &Expr) -> Option<(&Var, i128)> {
     let Expr::Binary(BinaryOp::Eq, lhs, rhs) = assumption else { return None };
     let Expr::Binary(BinaryOp::FloorMod, base, factor) = lhs.as_ref() else { return None };
@@ -233,7 +246,7 @@ fn multiple_of(assumption: &Expr) -> Option<(&Var, i128)> {
     Some((var, factor.as_const_int().filter(|&factor| factor > 0)?))
 }
 
-/// A symbol between numbers.
+/// The variable and the bounds of an assumption that compares it with a number.
 fn bounds_of(assumption: &Expr) -> Option<(&Var, Option<i128>, Option<i128>)> {
     let Expr::Binary(op, lhs, rhs) = assumption else { return None };
     let (var, value, op) = match (lhs.as_ref(), rhs.as_ref()) {
@@ -251,6 +264,7 @@ fn bounds_of(assumption: &Expr) -> Option<(&Var, Option<i128>, Option<i128>)> {
     })
 }
 
+/// The comparison with exchanged operands.
 fn mirrored(op: BinaryOp) -> Option<BinaryOp> {
     Some(match op {
         BinaryOp::Lt => BinaryOp::Gt,

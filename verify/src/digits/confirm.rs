@@ -1,16 +1,16 @@
-//! Every instance that the checker relied on, as goals for Z3.
+//! The instances that the checker relied on, as goals for Z3.
 //!
-//! Lemmas are theorems, proved once for a judge. The windows of a constant map are one query in linear arithmetic:
-//! bounded digits, and all windows at once. A window with symbolic weights is linear in the products, whose bounds are
-//! Monotone's; there is one such query for each number of places and their signs. That polynomials are not negative is
-//! asked in what the symbols exceed their least values by, so that no subtraction is left. All go through the memo.
+//! Lemmas are theorems, proved once per judge. The windows of a constant map make one query in linear arithmetic: from the
+//! ranges of the digits, all windows at once. A window with symbolic weights is linear in the products of weight and
+//! digit, whose bounds follow from Monotone; there is one such query for each pattern of signs. A polynomial is shown to
+//! be non-negative in terms of the amounts by which its symbols exceed their least values, which leaves no subtraction.
+//! All queries go through the memo.
 
 use std::collections::{BTreeMap, HashSet};
 
 use super::atoms::NonNegative;
 use super::eval::Window;
-use super::poly::Poly;
-use super::{Checked, Instance};
+use super::{Checked, Instance, Poly};
 use crate::encode::Encoding;
 use crate::judge::Judge;
 use crate::kernel::{Rule, Step};
@@ -18,13 +18,14 @@ use crate::lemmas::Lemma;
 use crate::solver::{Budget, Outcome, Solver};
 use crate::term::{Prop, Term};
 
-/// Asks Z3 for everything that an obligation rests on; none if something is not confirmed.
+/// Asks Z3 to prove the instances of an obligation and keeps the proof; `None` if one is not proved.
 pub(super) fn confirm(judge: &Judge, checked: &Checked, obligation: &'static str) -> Option<()> {
     let mut questions = Questions::new(judge, checked);
-    // All obligations of a map ask the same, so that only the first one waits for an answer.
+    // The instances of all obligations are asked together: the first obligation waits for the answer, the others find it in
+    // the memo. Only if that fails, the obligation's own instances are asked alone.
     let all: Vec<&Instance> = checked.instances().collect();
     if questions.ask(judge, &all).is_none() {
-        let own: Vec<&Instance> = checked.base.iter().chain(checked.of(obligation).ok()?).collect();
+        let own: Vec<&Instance> = checked.base.iter().chain(checked.own_instances(obligation).ok()?).collect();
         questions.steps.clear();
         questions.ask(judge, &own)?;
     }
@@ -32,11 +33,12 @@ pub(super) fn confirm(judge: &Judge, checked: &Checked, obligation: &'static str
     Some(())
 }
 
-/// Whether Z3 confirms everything that any obligation rests on.
+/// Whether Z3 proves the instances of all obligations.
 pub(super) fn all(judge: &Judge, checked: &Checked) -> bool {
     Questions::new(judge, checked).ask(judge, &checked.instances().collect::<Vec<_>>()).is_some()
 }
 
+/// Asks Z3 and records the steps.
 struct Questions<'c> {
     solver: Solver,
     lows: &'c [i128],
@@ -50,6 +52,7 @@ impl<'c> Questions<'c> {
         Self { solver: judge.solver.limited_to(budget), lows: &checked.lows, steps: Vec::new() }
     }
 
+    /// Asks for a list of instances; `None` if one is not proved.
     fn ask(&mut self, judge: &Judge, instances: &[&Instance]) -> Option<()> {
         let mut lemmas: Vec<Lemma> = Vec::new();
         let (mut constant, mut symbolic) = (Vec::new(), Vec::new());
@@ -89,6 +92,7 @@ impl<'c> Questions<'c> {
         Some(())
     }
 
+    /// Asks whether `goal` follows from `using` and records the step; `None` if Z3 does not prove it.
     fn follows(&mut self, using: Vec<Prop>, goal: Prop, encoding: Encoding) -> Option<()> {
         let answer = self.solver.follows(&using, &goal, encoding).ok()?;
         let shown = answer.outcome == Outcome::Proved;
@@ -97,7 +101,7 @@ impl<'c> Questions<'c> {
         shown.then_some(())
     }
 
-    /// All windows of a constant map at once.
+    /// Asks for all windows of a constant map at once.
     fn constant_windows(&mut self, windows: &[&Window]) -> Option<()> {
         let mut ranges = BTreeMap::new();
         let mut goals = Vec::with_capacity(windows.len());
@@ -126,7 +130,8 @@ impl<'c> Questions<'c> {
         if goal.as_bool() == Some(true) { Some(()) } else { self.follows(using, goal, Encoding::Opaque) }
     }
 
-    /// Terms between 0 and their ends, or minus their ends and 0, sum up to something in the window.
+    /// Asks for a window with symbolic weights: a sum of terms, each between 0 and its bound (or minus its bound and 0),
+    /// lies in the window.
     fn symbolic_window(&mut self, window: &Window) -> Option<()> {
         let offset = Term::sym("o");
         let (mut sum, mut low, mut high) = (offset.clone(), offset.clone(), offset);
@@ -152,11 +157,11 @@ impl<'c> Questions<'c> {
         self.follows(using, goal, Encoding::Opaque)
     }
 
-    /// A polynomial, in what each atom exceeds its least value by.
+    /// Asks whether a polynomial is non-negative, written in the amounts by which the atoms exceed their least values.
     fn not_negative(&mut self, reason: &NonNegative) -> Option<()> {
         let mut using = Vec::new();
         let polys = std::iter::once(&reason.poly).chain(reason.used.iter().map(|(fact, _)| fact));
-        let mut atoms: Vec<u32> = polys.flat_map(Poly::atoms).collect();
+        let mut atoms: Vec<u32> = polys.flat_map(Poly::atoms).copied().collect();
         atoms.sort_unstable();
         atoms.dedup();
         using.extend(atoms.iter().map(|atom| excess(*atom).at_least(0)));
@@ -173,6 +178,7 @@ impl<'c> Questions<'c> {
         self.follows(using, goal, Encoding::Abstract)
     }
 
+    /// The polynomial as a term in these amounts.
     fn term(&self, poly: &Poly) -> Option<Term> {
         poly.terms().try_fold(Term::int(0), |sum, (mono, value)| {
             let product = mono.iter().try_fold(Term::int(value), |product, atom| {
@@ -184,6 +190,7 @@ impl<'c> Questions<'c> {
     }
 }
 
+/// The amount by which an atom exceeds its least value.
 fn excess(atom: u32) -> Term {
     Term::sym(format!("s{atom}").as_str())
 }

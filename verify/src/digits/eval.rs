@@ -1,69 +1,70 @@
 //! Evaluation of expressions to sums of digits, and of conditions to true or false.
 //!
-//! Few rules, each after its lemma: sums and products by what has no digits are linear; `(b*q + r) // b` is `q` and
-//! `% b` is `r` where `0 <= r < b` (*HornerInverse*); shifts and masks by powers of two are such divisions. Everything else
-//! is refused.
+//! There are few rules, each resting on a lemma: sums, and products with factors that contain no digits, are linear;
+//! `(b*q + r) // b` is `q` and `(b*q + r) % b` is `r` if `0 <= r < b` (*HornerInverse*); shifts and masks by powers of two
+//! are such divisions. Everything else is rejected.
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, Expr, MathFn, ScalarType, UnaryOp, Var};
 
 use super::atoms::{Atoms, NonNegative, TOO_LARGE};
-use super::poly::Poly;
 use super::space::{Bounded, Space, Sum};
-use super::{Instance, Rejected};
+use super::{Instance, Poly, Rejected};
 use crate::lemmas::Lemma;
 
-/// The most operators in all expressions together, and the deepest nesting.
+/// Greatest number of operators in all expressions together.
 const MAX_NODES: usize = 20_000;
+/// Greatest nesting of operators.
 const MAX_DEPTH: usize = 300;
 
-/// That a sum of bounded digits lies in a window that starts at 0.
+/// The statement that a sum of bounded digits lies in a window that starts at 0.
 #[derive(Clone, Debug)]
 pub struct Window {
     pub(super) places: Vec<Bounded>,
     pub(super) offset: Poly,
-    /// One more than the greatest value; none is claimed where there is none.
+    /// The exclusive upper bound, if one is claimed.
     pub(super) below: Option<Poly>,
-    /// Which of the places have a negative coefficient.
+    /// Whether the coefficient of each place is negative.
     pub(super) negative: Vec<bool>,
-    /// The least value is not negative, the greatest below the end; signs of symbolic coefficients.
+    /// Why the least value is not negative, the greatest is below the bound, and coefficients have these signs.
     pub(super) reasons: Vec<NonNegative>,
 }
 
 impl Window {
-    /// Whether it is about numbers only.
+    /// Whether all coefficients and bounds are numbers.
     pub(super) fn is_constant(&self) -> bool {
         let places = self.places.iter().flat_map(|place| [&place.coefficient, &place.max]);
         places.chain([&self.offset]).chain(&self.below).all(|poly| poly.as_const().is_some())
     }
 }
 
-/// What variables stand for; others are symbols.
+/// The values of variables; a variable without one is a symbolic extent.
 pub(super) struct Env<'e> {
     pub(super) space: &'e Space,
     pub(super) vars: Vec<(&'e Var, Sum)>,
 }
 
-/// What evaluation gathers.
+/// The state of the checker.
 #[derive(Debug, Default)]
 pub(super) struct Checker {
     pub(super) atoms: Atoms,
     pub(super) found: Vec<Instance>,
-    /// The value and type of every operation, where they are wanted.
+    /// The value and type of every operation, while they are recorded (for the obligation overflow).
     pub(super) operations: Option<Vec<(Sum, ScalarType)>>,
     nodes: usize,
     depth: usize,
 }
 
+/// The result of evaluating an expression.
 type Evaluated = Result<Sum, Rejected>;
 
 impl Checker {
-    /// A value as a sum of digits.
+    /// Evaluates an expression to a sum of digits.
     pub(super) fn eval(&mut self, expr: &Expr, env: &Env<'_>) -> Evaluated {
         self.nested(|checker| checker.eval_node(expr, env))
     }
 
-    /// Runs one level deeper.
+    /// Runs `run` one level deeper; fails if there are too many nodes or levels.
     pub(super) fn nested<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T, Rejected>) -> Result<T, Rejected> {
         self.nodes += 1;
         if self.nodes > MAX_NODES || self.depth > MAX_DEPTH {
@@ -75,6 +76,7 @@ impl Checker {
         result
     }
 
+    /// Evaluates an expression whose node is counted.
     fn eval_node(&mut self, expr: &Expr, env: &Env<'_>) -> Evaluated {
         let value = match expr {
             Expr::Int { value, .. } => return Ok(Sum::number(Poly::constant(*value))),
@@ -119,6 +121,7 @@ impl Checker {
         Ok(value)
     }
 
+    /// The value of a variable.
     fn var(&mut self, var: &Var, env: &Env<'_>) -> Evaluated {
         match env.vars.iter().find(|(bound, _)| *bound == var) {
             Some((_, value)) => Ok(value.clone()),
@@ -126,6 +129,7 @@ impl Checker {
         }
     }
 
+    /// The value of a binary operator.
     fn binary(&mut self, op: BinaryOp, a: &Sum, b: &Sum, space: &Space) -> Evaluated {
         let power = |by: &Sum, limit: i128| {
             let by = by.free().and_then(Poly::as_const).filter(|by| (0..limit).contains(by));
@@ -142,12 +146,12 @@ impl Checker {
             BinaryOp::FloorDiv => Ok(self.divide(a, b.free().ok_or(BY_DIGITS)?, space)?.0),
             BinaryOp::FloorMod => Ok(self.divide(a, b.free().ok_or(BY_DIGITS)?, space)?.1),
             BinaryOp::TruncDiv | BinaryOp::TruncMod => {
-                // The same as rounding down where nothing is negative.
+                // Truncation is rounding down, since the dividend is shown to be non-negative.
                 self.window(space, a, None)?;
                 let (quotient, rest) = self.divide(a, b.free().ok_or(BY_DIGITS)?, space)?;
                 Ok(if op == BinaryOp::TruncDiv { quotient } else { rest })
             }
-            // 31 is what the narrowest index type has to offer.
+            // Amounts below 31 are valid for every index type.
             BinaryOp::Shl => a.times(&power(b, 31)?).ok_or(TOO_LARGE),
             BinaryOp::Shr => Ok(self.divide(a, &power(b, 31)?, space)?.0),
             BinaryOp::BitAnd => {
@@ -178,7 +182,10 @@ impl Checker {
         }
     }
 
-    /// Quotient and rest: the part that the divisor divides, and one that is shown to be in `0..divisor`.
+    /// Quotient and remainder of a division by a polynomial without digits.
+    ///
+    /// The quotient takes the terms that the divisor divides. The rest has to be shown to be in `0..divisor`, possibly after
+    /// moving a multiple of the divisor between the two.
     fn divide(&mut self, sum: &Sum, divisor: &Poly, space: &Space) -> Result<(Sum, Sum), Rejected> {
         self.atoms.show(&divisor.plus_const(-1).ok_or(TOO_LARGE)?, &mut self.found)?;
         if let Some(free) = sum.free() {
@@ -209,7 +216,7 @@ impl Checker {
         Err(Rejected("a division cuts through a digit"))
     }
 
-    /// The least value of a sum.
+    /// A lower bound of a sum that is attained: every digit at 0, or at its maximum if its coefficient is negative.
     fn lowest(&self, space: &Space, sum: &Sum) -> Result<Poly, Rejected> {
         let mut low = sum.offset.clone();
         for place in space.grouped(sum).ok_or(TOO_LARGE)? {
@@ -221,7 +228,8 @@ impl Checker {
         Ok(low)
     }
 
-    /// Whether a coefficient is negative, always.
+    /// Whether a coefficient is negative for all values of the symbols; the reason is added to `reasons`. Fails if the sign
+    /// is not known.
     fn sign(&self, coefficient: &Poly, reasons: &mut Vec<NonNegative>) -> Result<bool, Rejected> {
         if let Some(value) = coefficient.as_const() {
             return Ok(value < 0);
@@ -235,7 +243,8 @@ impl Checker {
         Ok(true)
     }
 
-    /// Shows that a sum is at least 0 and, where an end is given, below it.
+    /// Shows that a sum is at least 0 and, if a bound is given, below it. Digits of one axis are bounded together where
+    /// possible, which is sharper.
     pub(super) fn window(&mut self, space: &Space, sum: &Sum, below: Option<&Poly>) -> Result<(), Rejected> {
         let grouped = space.grouped(sum).ok_or(TOO_LARGE)?;
         let window = match self.window_of(grouped, &sum.offset, below) {
@@ -246,6 +255,7 @@ impl Checker {
         Ok(())
     }
 
+    /// The window of a sum of bounded parts.
     fn window_of(&self, places: Vec<Bounded>, offset: &Poly, below: Option<&Poly>) -> Result<Window, Rejected> {
         let (mut low, mut high) = (offset.clone(), offset.clone());
         let (mut reasons, mut negative) = (Vec::new(), Vec::with_capacity(places.len()));
@@ -258,14 +268,14 @@ impl Checker {
         }
         reasons.push(self.atoms.nonnegative(&low).ok_or(OUTSIDE)?);
         if let Some(below) = below {
-            let last = if sabotage::on(Fault::WindowOffByOne) { 0 } else { -1 };
+            let last = if sabotage::on("window-off-by-one") { 0 } else { -1 };
             let room = below.minus(&high).and_then(|room| room.plus_const(last)).ok_or(TOO_LARGE)?;
             reasons.push(self.atoms.nonnegative(&room).ok_or(OUTSIDE)?);
         }
         Ok(Window { places, offset: offset.clone(), below: below.cloned(), negative, reasons })
     }
 
-    /// Runs something that may fail without a trace.
+    /// Runs `run`; if it fails, the instances and operations that it recorded are dropped.
     pub(super) fn attempt<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T, Rejected>) -> Result<T, Rejected> {
         let (found, operations) = (self.found.len(), self.operations.as_ref().map(Vec::len));
         let result = run(self);
@@ -278,11 +288,12 @@ impl Checker {
         result
     }
 
-    /// Shows that a condition always is what `wanted` says.
+    /// Shows that a condition always has the value `wanted`.
     pub(super) fn truth(&mut self, condition: &Expr, env: &Env<'_>, wanted: bool) -> Result<(), Rejected> {
         self.nested(|checker| checker.truth_node(condition, env, wanted))
     }
 
+    /// Shows the value of a condition whose node is counted.
     fn truth_node(&mut self, condition: &Expr, env: &Env<'_>, wanted: bool) -> Result<(), Rejected> {
         match condition {
             Expr::Int { value, .. } if (*value != 0) == wanted => Ok(()),
@@ -292,7 +303,7 @@ impl Checker {
                     self.truth(lhs, env, wanted)?;
                     return self.truth(rhs, env, wanted);
                 }
-                // One of them decides, but both are evaluated.
+                // One operand decides, but both are evaluated, so the other one must have a value.
                 if self.attempt(|checker| checker.truth(lhs, env, wanted)).is_ok() {
                     return self.evaluated(rhs, env);
                 }
@@ -325,7 +336,7 @@ impl Checker {
         })
     }
 
-    /// Shows that no operation in an expression is without a value, whatever its operands are.
+    /// Shows that every operation in an expression has a value for all values of its operands.
     pub(super) fn total(&mut self, expr: &Expr, env: &Env<'_>) -> Result<(), Rejected> {
         const PARTIAL: Rejected = Rejected("an operation may have no value");
         self.nested(|checker| {
@@ -351,6 +362,7 @@ impl Checker {
         })
     }
 
+    /// Shows that a comparison of two sums always holds.
     fn comparison(&mut self, op: BinaryOp, a: &Sum, b: &Sum, space: &Space) -> Result<(), Rejected> {
         let above = |low: &Sum, high: &Sum, by: i128| high.minus(low)?.plus_const(by.checked_neg()?);
         let difference = match op {
@@ -377,14 +389,14 @@ const BY_DIGITS: Rejected = Rejected("a divisor depends on an index");
 const OUTSIDE: Rejected = Rejected("a sum of digits leaves its window");
 const NO_COMPARISON: Rejected = Rejected("a condition is not a comparison of digits");
 
-/// `times` divisors taken from the rest to the quotient.
+/// Moves `times` divisors from the rest to the quotient.
 fn moved(quotient: &Sum, rest: &Sum, times: i128, divisor: &Poly) -> Result<(Sum, Sum), Rejected> {
     let taken = divisor.scaled(times).and_then(|taken| rest.offset.minus(&taken)).ok_or(TOO_LARGE)?;
     let quotient = quotient.plus_const(times).ok_or(TOO_LARGE)?;
     Ok((quotient, Sum { places: rest.places.clone(), offset: taken }))
 }
 
-/// The comparison that holds where `op` does not.
+/// The comparison that holds exactly if `op` does not; `None` if `op` is not a comparison.
 pub(super) fn negated(op: BinaryOp) -> Option<BinaryOp> {
     Some(match op {
         BinaryOp::Lt => BinaryOp::Ge,

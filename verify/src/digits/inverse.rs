@@ -1,31 +1,33 @@
-//! What follows from the digits of a claimed inverse: inverse and padding.
+//! The obligations inverse and padding, from the digits of the claimed inverse.
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, Expr, InverseClaim, UnaryOp, Var};
 
 use super::atoms::TOO_LARGE;
 use super::eval::{Checker, Env, negated};
 use super::obligations::Evaluated;
-use super::poly::Poly;
 use super::space::{MAX_DIGITS, Space, Sum};
-use super::{Rejected, indices, space, stated};
+use super::{Poly, Rejected, indices, space, stated};
 
-/// The physical indices in digits, and the logical ones that the inverse takes them to.
+/// The physical indices in digits, and the logical indices that the inverse maps them to.
 pub(super) struct Physical<'c> {
     claim: &'c InverseClaim,
     space: Space,
     back: Vec<Sum>,
 }
 
-/// What holds off the padding: sums that are not negative, and sums that are 0.
+/// What holds on physical indices that are not padding.
 #[derive(Default)]
 struct Facts {
+    /// Sums that are not negative.
     at_least_zero: Vec<Sum>,
+    /// Sums that are 0.
     zero: Vec<Sum>,
 }
 
 impl<'c> Physical<'c> {
-    /// Holds what is stated of the inverse against the claim; none where nothing is claimed or stated.
+    /// Compares the certificate's digits of the inverse with the claimed inverse. `None` if no inverse is claimed or the
+    /// certificate has no digits for it.
     pub(super) fn new(checker: &mut Checker, map: &Evaluated<'c>) -> Result<Option<Self>, Rejected> {
         let (Some(claim), Some(view)) = (map.claim.inverse, &map.certificate.inverse) else { return Ok(None) };
         let space = space(checker, map.claim.shape, view, 4 * MAX_DIGITS)?;
@@ -35,7 +37,7 @@ impl<'c> Physical<'c> {
         Ok(Some(Self { claim, space, back }))
     }
 
-    /// `inverse(map(x)) == x`, and `map(inverse(p)) == p` off the padding.
+    /// Shows that `inverse(map(x)) == x`, and that `map(inverse(p)) == p` for every `p` that is not padding.
     pub(super) fn inverse(&self, checker: &mut Checker, map: &Evaluated<'_>) -> Result<(), Rejected> {
         let env = self.image(map);
         for (axis, output) in self.claim.outputs.iter().enumerate() {
@@ -47,22 +49,22 @@ impl<'c> Physical<'c> {
         self.right(checker, map)
     }
 
-    /// Nothing lands on the padding, and what is no padding is reached.
+    /// Shows that no logical index is mapped to padding, and that every other physical index is reached.
     pub(super) fn padding(&self, checker: &mut Checker, map: &Evaluated<'_>) -> Result<(), Rejected> {
         let env = self.image(map);
-        if !sabotage::on(Fault::DigitsReachPadding) {
+        if !sabotage::on("digits-reach-padding") {
             checker.truth(&self.claim.padding, &env, false)?;
         }
         self.right(checker, map)
     }
 
-    /// The physical indices as the image of the logical ones.
+    /// An environment in which the physical indices are the image of the logical ones.
     fn image<'e>(&'e self, map: &'e Evaluated<'_>) -> Env<'e> {
         let vars = self.claim.vars.iter().zip(map.outputs.iter().cloned()).collect();
         Env { space: map.logical, vars }
     }
 
-    /// Off the padding the inverse lies in the domain, and the map leads back.
+    /// Shows that for every physical index that is not padding, the inverse lies in the domain and the map leads back.
     fn right(&self, checker: &mut Checker, map: &Evaluated<'_>) -> Result<(), Rejected> {
         let env = indices(&self.claim.vars, &self.space);
         if checker.attempt(|checker| checker.evaluated(&self.claim.padding, &env)).is_err() {
@@ -89,7 +91,7 @@ impl<'c> Physical<'c> {
         Ok(())
     }
 
-    /// By its digits, or because it exceeds something that is known.
+    /// Shows that a sum is not negative: by its digits, or because it is at least a sum that is known not to be.
     fn at_least_zero(&self, checker: &mut Checker, sum: &Sum, facts: &Facts) -> Result<(), Rejected> {
         if checker.window(&self.space, sum, None).is_ok() {
             return Ok(());
@@ -104,7 +106,8 @@ impl<'c> Physical<'c> {
     }
 }
 
-/// What a condition says if it is what `wanted` says; what is not understood is left out.
+/// Collects the facts that follow from a condition having the value `wanted`. Parts that are no comparisons of sums of
+/// digits are skipped, which loses facts but adds no wrong ones.
 fn gather(
     checker: &mut Checker,
     condition: &Expr,
@@ -120,7 +123,7 @@ fn gather(
             checker.nested(|checker| gather(checker, lhs, env, wanted, facts))?;
             checker.nested(|checker| gather(checker, rhs, env, wanted, facts))?;
         }
-        // One of the two, nobody knows which.
+        // Only one of the operands is known to hold.
         Expr::Binary(BinaryOp::And | BinaryOp::Or, ..) => {}
         Expr::Binary(op, lhs, rhs) => {
             let Some(op) = (if wanted { Some(*op) } else { negated(*op) }) else { return Ok(()) };
@@ -135,6 +138,7 @@ fn gather(
 }
 
 impl Facts {
+    /// Adds the facts that follow from a comparison.
     fn add(&mut self, op: BinaryOp, a: &Sum, b: &Sum) {
         let (more, less) = (a.minus(b), b.minus(a));
         let strictly = |sum: Option<Sum>| sum.and_then(|sum| sum.plus_const(-1));

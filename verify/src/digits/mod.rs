@@ -1,17 +1,17 @@
-//! Intervals and digits: the tier that decides most index maps without a search.
+//! Mixed-radix digits: the tier that decides most index maps, constant and symbolic, without a search.
 //!
 //! A [`DigitCertificate`](tilewright_ir::DigitCertificate) writes every index in mixed radix and claims what each output
-//! is in terms of the digits. [`check`] believes nothing of it: it evaluates the map in these digits itself and compares.
-//! Then `bounds` is an interval, `injective` that no place of a sum reaches into the next one and that every digit can be
-//! read off, `inverse` that evaluation leads back to the index, and so on. The rules are few; each is named after the lemma
-//! that it rests on, and every instance is collected. `confirm` asks Z3 for all of them: where one is not confirmed,
-//! nothing is decided here.
+//! is in terms of the digits. [`check`] trusts none of it: it evaluates the map in these digits itself and compares. The
+//! obligations are then simple statements about sums of digits: `bounds` is an interval; `injective` holds if the places of
+//! a sum do not overlap and every digit can be read off some output; `inverse` holds if evaluation leads back to the index.
+//! There are few rules, each named after the lemma that it rests on, and every instance is collected. `confirm` asks Z3 to
+//! prove all instances; if one is not proved, this tier decides nothing.
 //!
 //! | rule | lemma |
 //! |---|---|
 //! | an index is the sum of its digits times their strides | Euclid, DivNonNegative, DivBelowCeil, HornerInverse |
 //! | `(b*q + r) // b == q` and `% b == r` for `0 <= r < b` | HornerInverse; `0 <= r < b` is a [`Window`] |
-//! | a sum of bounded digits lies between what its parts come to | [`Window`]: Monotone and linear arithmetic |
+//! | a sum of bounded digits lies between the sums of their bounds | [`Window`]: Monotone and linear arithmetic |
 //! | `w*a + r == w*b + s` with `0 <= r, s < w` gives `a == b` and `r == s` | HornerInjective; a [`Window`] |
 //! | a polynomial in positive symbols is not negative | [`NonNegative`] |
 //! | `(x + k*b) // b == x // b + k` without digits | DivShift, Euclid |
@@ -21,7 +21,6 @@ mod confirm;
 mod eval;
 mod inverse;
 mod obligations;
-mod poly;
 mod space;
 
 use tilewright_ir::{DigitCertificate, DigitSum, DigitView, Expr, IndexMap, Var};
@@ -32,21 +31,23 @@ use crate::map::MapClaim;
 use crate::verdict::Verdict;
 use atoms::TOO_LARGE;
 use eval::{Checker, Env};
-use poly::Poly;
 use space::{Space, Sum};
+
+/// Polynomials over the numbers of [`atoms::Atoms`].
+type Poly = crate::poly::Poly<u32>;
 
 pub use atoms::NonNegative;
 pub use eval::Window;
 
-/// Why a certificate shows nothing.
+/// Why a certificate is rejected, or does not show an obligation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Rejected(pub(crate) &'static str);
 
-/// What the checker relies on.
+/// A statement that the checker relies on, for Z3 to confirm.
 #[derive(Clone, Debug)]
 pub enum Instance {
-    /// An instance of a lemma that is proved once for all values; what has to hold for it is among the other instances.
+    /// A lemma, which is proved once for all values. The hypotheses of its use are among the other instances.
     Lemma(Lemma),
     /// A sum of digits lies in a window.
     Window(Window),
@@ -54,15 +55,17 @@ pub enum Instance {
     NonNegative(NonNegative),
 }
 
-/// The obligations that a certificate may show.
+/// The obligations that a certificate can show.
 pub const OBLIGATIONS: [&str; 7] = ["bounds", "injective", "tight", "overflow", "inverse", "padding", "specification"];
 
-/// What a certificate shows, if Z3 confirms the instances.
+/// The result of checking a certificate: what it shows, provided that Z3 confirms the instances.
 #[derive(Debug)]
 pub struct Checked {
+    /// Instances that all obligations rest on.
     base: Vec<Instance>,
-    /// In the order of [`OBLIGATIONS`].
+    /// Further instances of each obligation, in the order of [`OBLIGATIONS`].
     shown: Vec<Result<Vec<Instance>, Rejected>>,
+    /// Least value of each atom of the polynomials.
     lows: Vec<i128>,
 }
 
@@ -72,20 +75,21 @@ impl Checked {
         self.base.iter().chain(self.shown.iter().flatten().flatten())
     }
 
-    /// How many instances an obligation rests on.
+    /// Number of instances that an obligation rests on.
     ///
     /// # Errors
-    /// The certificate does not show it.
+    /// The certificate does not show the obligation.
     pub fn shows(&self, obligation: &str) -> Result<usize, Rejected> {
-        self.of(obligation).map(|own| self.base.len() + own.len())
+        self.own_instances(obligation).map(|own| self.base.len() + own.len())
     }
 
-    /// Whether Z3 confirms every instance, those of all obligations together. What the judge remembers is not asked again.
+    /// Whether Z3 confirms the instances of all obligations. Goals in the judge's memo are not asked again.
     pub fn is_confirmed(&self, judge: &Judge) -> bool {
         confirm::all(judge, self)
     }
 
-    fn of(&self, obligation: &str) -> Result<&[Instance], Rejected> {
+    /// The instances of one obligation, without those that all of them rest on.
+    fn own_instances(&self, obligation: &str) -> Result<&[Instance], Rejected> {
         let position = OBLIGATIONS.iter().position(|known| *known == obligation);
         match position.and_then(|position| self.shown.get(position)) {
             Some(Ok(own)) => Ok(own),
@@ -95,10 +99,11 @@ impl Checked {
     }
 }
 
-/// Holds a certificate against a claim, without a solver.
+/// Checks a certificate against a claim, without a solver.
 ///
 /// # Errors
-/// Something that the certificate states is not so. An obligation that it does not show is no error: see [`Checked::shows`].
+/// A statement of the certificate is wrong. It is no error if the certificate does not show some obligation: see
+/// [`Checked::shows`].
 pub fn check(claim: &MapClaim<'_>, certificate: &DigitCertificate) -> Result<Checked, Rejected> {
     if claim.ill_formed().is_some() {
         return Err(Rejected("the claim makes no sense as such"));
@@ -141,7 +146,7 @@ pub fn check(claim: &MapClaim<'_>, certificate: &DigitCertificate) -> Result<Che
 
 const NO_INVERSE: Rejected = Rejected("no inverse is claimed, or nothing is said of it");
 
-/// Expressions without digits.
+/// Expressions over symbols alone, as polynomials.
 fn free(checker: &mut Checker, exprs: &[Expr]) -> Result<Vec<Poly>, Rejected> {
     let space = Space::default();
     let env = Env { space: &space, vars: Vec::new() };
@@ -149,7 +154,7 @@ fn free(checker: &mut Checker, exprs: &[Expr]) -> Result<Vec<Poly>, Rejected> {
     exprs.iter().map(|expr| polynomial(checker, expr)).collect()
 }
 
-/// The indices of a shape in the radices of a view.
+/// The index space of a shape, with the axes written in the radices of a view. `base` is the number of its first digit.
 fn space(checker: &mut Checker, shape: &[Expr], view: &DigitView, base: usize) -> Result<Space, Rejected> {
     if view.radices.len() != shape.len() {
         return Err(Rejected("the number of axes is not that of the shape"));
@@ -163,17 +168,19 @@ fn space(checker: &mut Checker, shape: &[Expr], view: &DigitView, base: usize) -
     Ok(space)
 }
 
-/// Variables as indices of a space.
+/// An environment in which the variables are the indices of a space.
 fn indices<'e>(vars: &'e [Var], space: &'e Space) -> Env<'e> {
     Env { space, vars: vars.iter().enumerate().map(|(axis, var)| (var, space.index(axis))).collect() }
 }
 
-/// Compares what is stated of outputs with what they are; which of them determine their digits.
+/// Compares the claimed digits of all outputs with the evaluated ones. Returns, for each output, whether its value
+/// determines its digits.
 fn stated(checker: &mut Checker, space: &Space, outputs: &[Sum], claims: &[DigitSum]) -> Result<Vec<bool>, Rejected> {
     if outputs.len() != claims.len() {
         return Err(Rejected("the number of outputs is wrong"));
     }
-    // A split that no output tells of would be one that nothing says is needed.
+    // If two adjacent digits occur in no output, splitting them is not needed. Rejecting such certificates keeps them in a
+    // normal form.
     let appears = |digit: usize| outputs.iter().any(|output| output.places.iter().any(|(other, _)| *other == digit));
     let is_idle = |axis: &space::Axis| {
         let digits: Vec<bool> = (axis.first..axis.first + axis.n_digits()).map(appears).collect();
@@ -185,6 +192,7 @@ fn stated(checker: &mut Checker, space: &Space, outputs: &[Sum], claims: &[Digit
     outputs.iter().zip(claims).map(|(output, claim)| stated_one(checker, space, output, claim)).collect()
 }
 
+/// Compares the claimed digits of one output with the evaluated ones; returns whether its value determines its digits.
 fn stated_one(checker: &mut Checker, space: &Space, output: &Sum, claim: &DigitSum) -> Result<bool, Rejected> {
     const WRONG: Rejected = Rejected("an output is not the sum of digits that is stated");
     let offset = free(checker, std::slice::from_ref(&claim.offset))?;
@@ -205,7 +213,7 @@ fn stated_one(checker: &mut Checker, space: &Space, output: &Sum, claim: &DigitS
     if obligations::separated(checker, space, &places).is_ok() {
         return Ok(true);
     }
-    // Another order would do: then it has to be stated.
+    // If another order of the places shows that the digits are determined, the certificate has to state that order.
     let mut ordered = output.places.clone();
     ordered.sort_by(|(_, a), (_, b)| obligations::by_weight(checker, a, b));
     let separable = checker.attempt(|checker| {
@@ -218,19 +226,20 @@ fn stated_one(checker: &mut Checker, space: &Space, output: &Sum, claim: &DigitS
     Ok(false)
 }
 
+/// The number in the space of a digit of an axis.
 fn digit_number(space: &Space, axis: usize, digit: usize) -> Option<usize> {
     let axis = space.axes.get(axis)?;
     (digit < axis.n_digits()).then(|| axis.first + digit)
 }
 
-/// Evaluates another map on the same indices.
+/// Evaluates a second map on the same indices.
 fn eval_map(checker: &mut Checker, map: &IndexMap, space: &Space) -> Result<Vec<Sum>, Rejected> {
     let env = indices(map.vars(), space);
     map.outputs().iter().map(|output| checker.eval(output, &env)).collect()
 }
 
-/// Decides an obligation by the claim's certificate, if there is one that shows it and Z3 confirms what it rests on. Small
-/// constant maps are left to enumeration.
+/// Proves an obligation by the claim's certificate, if it has one that shows it and Z3 confirms the instances. `None`
+/// otherwise, and for small constant maps, which enumeration decides faster.
 pub(crate) fn decide(judge: &Judge, claim: &MapClaim<'_>, obligation: &'static str) -> Option<Decision> {
     let certificate = claim.digits?;
     if !is_large(claim, judge.most_points) || !can_hold(claim) {
@@ -242,7 +251,7 @@ pub(crate) fn decide(judge: &Judge, claim: &MapClaim<'_>, obligation: &'static s
     Some((Verdict::Proved, format!("digits: {count} lemma instances, confirmed by z3")))
 }
 
-/// Whether the domain is symbolic or has more points than are cheap to try, or may be tried.
+/// Whether the domain is symbolic or has too many points for enumeration.
 fn is_large(claim: &MapClaim<'_>, most_points: u64) -> bool {
     const CHEAP: i128 = 1 << 10;
     let extents: Option<Vec<i128>> = claim.map.domain().iter().map(Expr::as_const_int).collect();
@@ -250,7 +259,8 @@ fn is_large(claim: &MapClaim<'_>, most_points: u64) -> bool {
     count.is_none_or(|count| count > CHEAP.min(most_points.into()))
 }
 
-/// Whether what is assumed of the extents can hold, by a small example: else nothing would be proved.
+/// Whether the assumptions can hold, shown by a small example. Without this, a proof from contradictory assumptions would
+/// be vacuous.
 fn can_hold(claim: &MapClaim<'_>) -> bool {
     if claim.assumptions.is_empty() {
         return true;

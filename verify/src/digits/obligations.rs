@@ -1,4 +1,4 @@
-//! What follows from the digits of a map: bounds, injective, tight, overflow, specification.
+//! The obligations bounds, injective, tight, overflow and specification, from the digits of the map.
 
 use std::cmp::Ordering;
 
@@ -6,24 +6,24 @@ use tilewright_ir::{DigitCertificate, DigitSource, Expr, MAX_SYMBOLIC_ELEMENTS, 
 
 use super::atoms::TOO_LARGE;
 use super::eval::Checker;
-use super::poly::Poly;
 use super::space::{Space, Sum};
-use super::{Instance, Rejected, eval_map, free};
+use super::{Instance, Poly, Rejected, eval_map, free};
 use crate::lemmas::Lemma;
 use crate::map::MapClaim;
 
-/// A map in digits.
+/// A map whose outputs are evaluated to sums of digits.
 pub(super) struct Evaluated<'c> {
     pub(super) claim: &'c MapClaim<'c>,
     pub(super) certificate: &'c DigitCertificate,
     pub(super) logical: &'c Space,
     pub(super) outputs: &'c [Sum],
     pub(super) shape: &'c [Poly],
-    /// Which outputs determine their digits.
+    /// Whether the value of each output determines its digits.
     pub(super) separated: Vec<bool>,
 }
 
-/// Shows that a sum determines its digits: each place leaves room for all before it.
+/// Shows that the value of a sum determines its digits: the weight of each place exceeds the greatest sum of all places
+/// before it. `places` are in increasing order of their weights.
 pub(super) fn separated(checker: &mut Checker, space: &Space, places: &[(usize, Poly)]) -> Result<(), Rejected> {
     checker.attempt(|checker| {
         let mut below = Sum::default();
@@ -32,7 +32,7 @@ pub(super) fn separated(checker: &mut Checker, space: &Space, places: &[(usize, 
             let size = if is_negative { weight.scaled(-1).ok_or(TOO_LARGE)? } else { weight.clone() };
             checker.window(space, &below, Some(&size))?;
             checker.found.push(Instance::Lemma(Lemma::HornerInjective));
-            // With the complement of the digit for a negative weight, all terms are positive.
+            // A negative weight times a digit is a positive one times the complement of the digit, plus a constant.
             let place = Sum { places: vec![(*digit, weight.clone())], offset: Poly::default() };
             below = below.plus(&place).ok_or(TOO_LARGE)?;
             if is_negative {
@@ -44,7 +44,7 @@ pub(super) fn separated(checker: &mut Checker, space: &Space, places: &[(usize, 
     })
 }
 
-/// Weights by size, as far as that is known.
+/// Compares two weights by magnitude; `Equal` if that is not known.
 pub(super) fn by_weight(checker: &Checker, a: &Poly, b: &Poly) -> Ordering {
     let size = |weight: &Poly| match checker.atoms.nonnegative(weight) {
         Some(_) => Some(weight.clone()),
@@ -65,7 +65,8 @@ pub(super) fn by_weight(checker: &Checker, a: &Poly, b: &Poly) -> Ordering {
 }
 
 impl Evaluated<'_> {
-    /// Where each digit is read off first: none at all, or exactly so.
+    /// Checks where the certificate reads off each digit: it states nothing, or exactly the first output from which the
+    /// digit is determined.
     pub(super) fn check_sources(&self) -> Result<(), Rejected> {
         let stated = &self.certificate.sources;
         if stated.is_empty() {
@@ -77,6 +78,7 @@ impl Evaluated<'_> {
         }
     }
 
+    /// For each digit the first output that determines it; `None` if there is none for some digit.
     fn sources(&self) -> Option<Vec<DigitSource>> {
         let mut sources = Vec::with_capacity(self.logical.digits.len());
         for (number, digit) in self.logical.digits.iter().enumerate().filter(|(_, digit)| !digit.is_unit()) {
@@ -92,7 +94,7 @@ impl Evaluated<'_> {
         Some(sources)
     }
 
-    /// Looks at every witness that is stated; for each output whether there is one.
+    /// Checks the witnesses of the certificate. Returns, for each output, whether there is one.
     pub(super) fn check_witnesses(&self, checker: &mut Checker) -> Result<Vec<bool>, Rejected> {
         let stated = &self.certificate.witnesses;
         if stated.len() != self.outputs.len() {
@@ -108,6 +110,7 @@ impl Evaluated<'_> {
         Ok(given)
     }
 
+    /// Checks that a point given by digits lies in the domain and reaches the last index of an output.
     fn check_witness(&self, checker: &mut Checker, output: usize, values: &[Expr]) -> Result<(), Rejected> {
         const WRONG: Rejected = Rejected("a witness does not reach the last index");
         let places = &self.certificate.map.outputs[output].places;
@@ -135,7 +138,7 @@ impl Evaluated<'_> {
         if reached.plus_const(1).as_ref() == Some(&self.shape[output]) { Ok(()) } else { Err(WRONG) }
     }
 
-    /// Every output lies in the physical shape.
+    /// Shows that every output lies in the physical shape.
     pub(super) fn bounds(&self, checker: &mut Checker) -> Result<(), Rejected> {
         for (output, extent) in self.outputs.iter().zip(self.shape) {
             checker.window(self.logical, output, Some(extent))?;
@@ -143,7 +146,8 @@ impl Evaluated<'_> {
         Ok(())
     }
 
-    /// Every digit can be read off. That the outputs named determine their digits was shown when they were compared.
+    /// Shows that every digit can be read off an output. That those outputs determine their digits was shown when the
+    /// sources were checked.
     pub(super) fn injective(&self, checker: &mut Checker) -> Result<(), Rejected> {
         let needed = self.logical.digits.iter().filter(|digit| !digit.is_unit()).count();
         if self.certificate.sources.len() != needed {
@@ -153,13 +157,14 @@ impl Evaluated<'_> {
         Ok(())
     }
 
-    /// Every output that is not padded on purpose reaches its last index.
+    /// Shows that every output reaches its last index, unless its axis is declared as padded.
     pub(super) fn tight(&self, witnesses: &[bool]) -> Result<(), Rejected> {
         let open = witnesses.iter().enumerate().any(|(axis, given)| !given && !self.claim.padded.contains(&axis));
         if open { Err(Rejected("no index is named that reaches the end of an axis")) } else { Ok(()) }
     }
 
-    /// No operation leaves its type; a symbolic buffer has at most [`MAX_SYMBOLIC_ELEMENTS`] elements.
+    /// Shows that no operation leaves its type, given that a symbolic buffer has at most [`MAX_SYMBOLIC_ELEMENTS`]
+    /// elements.
     pub(super) fn overflow(&self, checker: &mut Checker, operations: &[(Sum, ScalarType)]) -> Result<(), Rejected> {
         let mut sizes = Vec::new();
         let domain: Vec<Poly> = self.logical.axes.iter().map(|axis| axis.extent.clone()).collect();
@@ -175,7 +180,7 @@ impl Evaluated<'_> {
         Ok(())
     }
 
-    /// The meaning has the same digits.
+    /// Shows that the meaning has the same digits as the map.
     pub(super) fn specification(&self, checker: &mut Checker) -> Result<(), Rejected> {
         let meaning = self.claim.meaning.ok_or(Rejected("no meaning is stated"))?;
         let stated = eval_map(checker, meaning, self.logical)?;
@@ -183,6 +188,7 @@ impl Evaluated<'_> {
     }
 }
 
+/// Shows that a sum fits a type: by numbers, or because it is below the size of a symbolic buffer.
 fn fits(checker: &mut Checker, space: &Space, sum: &Sum, ty: ScalarType, sizes: &[Poly]) -> Result<(), Rejected> {
     let (low, high) = ty.integer_range().ok_or(Rejected("an operation is not one of integers"))?;
     let above = low.checked_neg().and_then(|lift| sum.plus_const(lift)).ok_or(TOO_LARGE)?;

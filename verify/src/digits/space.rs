@@ -1,11 +1,13 @@
-//! Indices in mixed radix: axes, their digits, and sums of digits.
+//! Index spaces in mixed radix: axes, their digits, and sums of digits.
+//!
+//! With radices `[4, 8]` (minor first) an axis `0 <= x < n` has the digits `x % 4`, `x // 4 % 8` and `x // 32`, with the
+//! strides 1, 4 and 32. The parts `x`, `x // 4` and `x // 32` are bounded by `n`, `ceil(n / 4)` and `ceil(n / 32)`.
 
 use super::atoms::{Atoms, TOO_LARGE};
-use super::poly::Poly;
-use super::{Instance, Rejected};
+use super::{Instance, Poly, Rejected};
 use crate::lemmas::Lemma;
 
-/// The most digits of all axes together.
+/// Greatest number of digits in a space.
 pub(super) const MAX_DIGITS: usize = 256;
 
 /// An index `0 <= x < extent`. Its part `k` is `x // strides[k]`; digit `k` is part `k` modulo its radix, the last digit
@@ -21,6 +23,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
+    /// Number of digits.
     pub(super) fn n_digits(&self) -> usize {
         self.strides.len()
     }
@@ -34,7 +37,7 @@ pub(super) struct Digit {
 }
 
 impl Digit {
-    /// Whether it is always 0.
+    /// Whether the digit is always 0.
     pub(super) fn is_unit(&self) -> bool {
         self.extent.as_const() == Some(1)
     }
@@ -43,23 +46,24 @@ impl Digit {
 /// A box of indices in mixed radix.
 #[derive(Debug, Default)]
 pub(super) struct Space {
-    /// Added to the numbers of what is bounded, so that two spaces stay apart.
+    /// Added to the numbers of digits in queries, so that the digits of two spaces differ.
     pub(super) base: usize,
     pub(super) axes: Vec<Axis>,
     pub(super) digits: Vec<Digit>,
 }
 
-/// A sum of digits, by number, times coefficients that are not 0, and an offset. Units are left out.
+/// A sum of digits with coefficients that are not 0, ordered by the number of the digit, and an offset. Digits that are
+/// always 0 do not occur.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sum {
     pub(super) places: Vec<(usize, Poly)>,
     pub(super) offset: Poly,
 }
 
-/// A part of an axis or a single digit with a coefficient: what a sum is bounded by.
+/// A summand with a known range: a digit, or several upper digits of an axis taken together, times a coefficient.
 #[derive(Clone, Debug)]
 pub(super) struct Bounded {
-    /// Tells it from others of the same space.
+    /// Identifies the digit or part among all spaces.
     pub(super) id: usize,
     pub(super) coefficient: Poly,
     /// The greatest value; the least is 0.
@@ -67,7 +71,10 @@ pub(super) struct Bounded {
 }
 
 impl Space {
-    /// Adds an index of this extent, taken apart by these radices.
+    /// Adds an axis of the given extent, written with the given radices, the minor one first.
+    ///
+    /// # Errors
+    /// There are too many digits, a radix is 1 or not shown to be positive, or the last digit is always 0.
     pub(super) fn add(
         &mut self,
         extent: Poly,
@@ -81,7 +88,7 @@ impl Space {
         atoms.show(&extent.plus_const(-1).ok_or(TOO_LARGE)?, found)?;
         let (mut stride, mut strides, mut parts) = (Poly::constant(1), vec![Poly::constant(1)], vec![extent.clone()]);
         for radix in &radices {
-            // A radix of 1 would be a digit that says nothing.
+            // The digit would always be 0.
             if radix.as_const() == Some(1) {
                 return Err(Rejected("a radix is 1"));
             }
@@ -112,7 +119,7 @@ impl Space {
         Sum { places, offset: Poly::default() }
     }
 
-    /// Each digit for itself.
+    /// The summands of a sum, each digit alone.
     pub(super) fn single(&self, sum: &Sum) -> Option<Vec<Bounded>> {
         let bounded = |(digit, coefficient): &(usize, Poly)| {
             let max = self.digits[*digit].extent.plus_const(-1)?;
@@ -121,8 +128,8 @@ impl Space {
         sum.places.iter().map(bounded).collect()
     }
 
-    /// The upper digits of an axis taken together where their coefficients allow: `4*d1 + 32*d2` is `4 * (x // 4)`, whose
-    /// bound is sharper where the last tile is ragged.
+    /// The summands of a sum, with the upper digits of an axis taken together where their coefficients allow it:
+    /// `4*d1 + 32*d2` is `4 * (x // 4)`, whose bound is sharper if the last tile is not full.
     pub(super) fn grouped(&self, sum: &Sum) -> Option<Vec<Bounded>> {
         let mut bounded = Vec::with_capacity(sum.places.len());
         let mut rest = sum.places.as_slice();
@@ -146,13 +153,13 @@ impl Space {
         Some(bounded)
     }
 
-    /// From where on the places of one axis are a part of it; their number if none are.
+    /// The position from which on the places of one axis form a part `x // stride` of it; the number of places if none do.
     fn part_of(&self, axis: &Axis, own: &[(usize, Poly)]) -> usize {
         let mut expected = axis.first + axis.n_digits();
         let mut start = own.len();
         let mut above: Option<&Poly> = None;
         for (position, (digit, coefficient)) in own.iter().enumerate().rev() {
-            // Units have no place and are 0.
+            // Digits that are always 0 have no place; they may be missing in between.
             while expected > axis.first && expected > digit + 1 && self.digits[expected - 1].is_unit() {
                 expected -= 1;
             }
@@ -175,15 +182,17 @@ impl Space {
 }
 
 impl Sum {
+    /// A sum without digits.
     pub(super) fn number(offset: Poly) -> Self {
         Self { places: Vec::new(), offset }
     }
 
-    /// The polynomial that it is, if it has no digits.
+    /// The value, if the sum contains no digits.
     pub(super) fn free(&self) -> Option<&Poly> {
         self.places.is_empty().then_some(&self.offset)
     }
 
+    /// The sum of two sums; `None` if a number leaves `i128`. So do the operations below.
     pub(super) fn plus(&self, other: &Self) -> Option<Self> {
         let mut places = Vec::with_capacity(self.places.len() + other.places.len());
         let (mut left, mut right) = (self.places.as_slice(), other.places.as_slice());
@@ -222,6 +231,7 @@ impl Sum {
         Some(Self { places, offset: self.offset.plus(&other.offset)? })
     }
 
+    /// The product with a polynomial.
     pub(super) fn times(&self, factor: &Poly) -> Option<Self> {
         if factor.is_zero() {
             return Some(Self::default());
@@ -231,10 +241,12 @@ impl Sum {
         Some(Self { places, offset: self.offset.times(factor)? })
     }
 
+    /// The difference.
     pub(super) fn minus(&self, other: &Self) -> Option<Self> {
         self.plus(&other.times(&Poly::constant(-1))?)
     }
 
+    /// The sum with a number.
     pub(super) fn plus_const(&self, value: i128) -> Option<Self> {
         Some(Self { places: self.places.clone(), offset: self.offset.plus_const(value)? })
     }

@@ -1,28 +1,29 @@
-//! The encoding over bit-vectors.
+//! The encoding over bit-vectors, for queries about maps that move and mix bits.
 //!
-//! It says exactly what the integers say, for it is used only where nothing can wrap: the assumptions bound every variable,
-//! and the interval of every term that follows fits the width. Division is by powers of two, or of what is not negative by a positive
-//! constant; shifts are by constants. A query over the integers never holds a bit-vector, nor the other way round.
+//! It is equivalent to the encoding over the integers, because it is used only where nothing can wrap: the assumptions
+//! bound every variable, and the interval of every term that follows from these bounds fits the width. Divisors must be
+//! positive constants, and powers of two if the dividend may be negative; shift amounts must be constants. A query uses
+//! either integers or bit-vectors, never both.
 
 use super::{Encoder, NodeId, Op};
 use crate::term::{BinaryOp, Comparison, Prop, PropKind, Symbol, Term, TermKind, UnaryOp};
 use std::collections::{BTreeMap, HashMap};
+use tilewright_ir::Interval;
 
-/// The widest bit-vectors.
+/// Greatest width of the bit-vectors.
 const MAX_WIDTH: u32 = 64;
 
-type Range = (i128, i128);
-
-/// The smallest width at which nothing in the query can wrap; none if some term has no bound or no such encoding.
+/// The smallest width at which no term of the query can wrap. `None` if a term is unbounded, has no encoding over
+/// bit-vectors, or needs more than 64 bits.
 pub fn width(assumptions: &[Prop], goal: &Prop) -> Option<u32> {
-    let mut ranges = Ranges { bounds: bounds(assumptions), known: HashMap::new(), width: 1 };
+    let mut intervals = Intervals { bounds: bounds(assumptions), known: HashMap::new(), width: 1 };
     for prop in assumptions.iter().chain([goal]) {
-        ranges.prop(prop)?;
+        intervals.prop(prop)?;
     }
-    Some(ranges.width).filter(|width| *width <= MAX_WIDTH)
+    Some(intervals.width).filter(|width| *width <= MAX_WIDTH)
 }
 
-/// What the assumptions say of single variables.
+/// The bounds of single variables that the assumptions state, lower and upper.
 fn bounds(assumptions: &[Prop]) -> BTreeMap<Symbol, (Option<i128>, Option<i128>)> {
     let mut found: BTreeMap<Symbol, (Option<i128>, Option<i128>)> = BTreeMap::new();
     for part in assumptions.iter().flat_map(Prop::conjuncts) {
@@ -46,23 +47,23 @@ fn bounds(assumptions: &[Prop]) -> BTreeMap<Symbol, (Option<i128>, Option<i128>)
     found
 }
 
-struct Ranges {
+/// The intervals of all terms of a query.
+struct Intervals {
+    /// Bounds of the variables.
     bounds: BTreeMap<Symbol, (Option<i128>, Option<i128>)>,
-    known: HashMap<Term, Range>,
+    /// The terms visited so far.
+    known: HashMap<Term, Interval>,
+    /// The width that these terms need.
     width: u32,
 }
 
-/// Bits of two's complement that hold a value.
+/// Number of bits of a value in two's complement.
 fn bits_of(value: i128) -> u32 {
     129 - if value < 0 { value.leading_ones() } else { value.leading_zeros() }
 }
 
-/// The least power of two above both ends, in size.
-fn power_above(range: Range) -> Option<i128> {
-    1i128.checked_shl(bits_of(range.0).max(bits_of(range.1)) - 1).filter(|power| *power > 0)
-}
-
-impl Ranges {
+impl Intervals {
+    /// Visits the terms of a proposition.
     fn prop(&mut self, prop: &Prop) -> Option<()> {
         match prop.kind() {
             PropKind::Bool(_) | PropKind::Sym(_) => Some(()),
@@ -79,22 +80,23 @@ impl Ranges {
         }
     }
 
-    fn term(&mut self, term: &Term) -> Option<Range> {
-        if let Some(range) = self.known.get(term) {
-            return Some(*range);
+    /// The interval of a term.
+    fn term(&mut self, term: &Term) -> Option<Interval> {
+        if let Some(interval) = self.known.get(term) {
+            return Some(*interval);
         }
-        let range = match term.kind() {
-            TermKind::Const(value) => (*value, *value),
+        let interval = match term.kind() {
+            TermKind::Const(value) => Interval::point(*value),
             TermKind::Sym(symbol) => {
-                let (low, high) = self.bounds.get(symbol)?;
-                ((*low)?, (*high)?)
+                let (low, high) = *self.bounds.get(symbol)?;
+                Interval { low: low?, high: high? }
             }
             TermKind::Unary(op, a) => {
-                let (low, high) = self.term(a)?;
+                let a = self.term(a)?;
                 match op {
-                    UnaryOp::Neg => (high.checked_neg()?, low.checked_neg()?),
-                    UnaryOp::Not => (!high, !low),
-                    UnaryOp::Abs => (0, low.checked_abs()?.max(high.checked_abs()?)),
+                    UnaryOp::Neg => a.neg()?,
+                    UnaryOp::Not => a.bit_not(),
+                    UnaryOp::Abs => a.abs()?,
                 }
             }
             TermKind::Binary(op, a, b) => {
@@ -103,53 +105,48 @@ impl Ranges {
             }
             TermKind::Ite(condition, a, b) => {
                 self.prop(condition)?;
-                let (a, b) = (self.term(a)?, self.term(b)?);
-                (a.0.min(b.0), a.1.max(b.1))
+                self.term(a)?.hull(self.term(b)?)
             }
             TermKind::App(..) => return None,
         };
-        // One more than a value has to fit, for the negation of the least.
-        self.width = self.width.max(bits_of(range.0)).max(bits_of(range.1)).max(bits_of(range.0.checked_neg()?));
-        self.known.insert(term.clone(), range);
-        Some(range)
+        // The negation has to fit as well: division and `abs` negate their operands.
+        let ends = [interval.low, interval.high, interval.low.checked_neg()?];
+        self.width = ends.into_iter().map(bits_of).fold(self.width, u32::max);
+        self.known.insert(term.clone(), interval);
+        Some(interval)
     }
 }
 
-fn binary(op: BinaryOp, a: Range, b: Range) -> Option<Range> {
-    let divisor = (b.0 == b.1 && b.0 > 0).then_some(b.0);
-    let divisible = divisor.filter(|by| a.0 >= 0 || by.count_ones() == 1);
-    let amount = || u32::try_from(b.0).ok().filter(|amount| b.0 == b.1 && *amount < MAX_WIDTH);
-    Some(match op {
-        BinaryOp::Add => (a.0.checked_add(b.0)?, a.1.checked_add(b.1)?),
-        BinaryOp::Sub => (a.0.checked_sub(b.1)?, a.1.checked_sub(b.0)?),
-        BinaryOp::Mul => product(a, b)?,
-        BinaryOp::FloorDiv => (a.0.div_euclid(divisible?), a.1.div_euclid(divisible?)),
-        BinaryOp::FloorMod => (0, divisible? - 1),
-        BinaryOp::TruncDiv if a.0 >= 0 => (a.0 / divisor?, a.1 / divisor?),
-        BinaryOp::TruncMod if a.0 >= 0 => (0, divisor? - 1),
-        BinaryOp::TruncDiv | BinaryOp::TruncMod => return None,
-        BinaryOp::Min => (a.0.min(b.0), a.1.min(b.1)),
-        BinaryOp::Max => (a.0.max(b.0), a.1.max(b.1)),
-        BinaryOp::BitAnd if a.0 >= 0 && b.0 >= 0 => (0, a.1.min(b.1)),
-        BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor => {
-            let power = power_above(a)?.max(power_above(b)?);
-            (if a.0 >= 0 && b.0 >= 0 { 0 } else { -power }, power - 1)
-        }
-        BinaryOp::Shl => {
-            let power = 1i128 << amount()?;
-            product(a, (power, power))?
-        }
-        BinaryOp::Shr => (a.0 >> amount()?, a.1 >> amount()?),
-    })
-}
-
-fn product(a: Range, b: Range) -> Option<Range> {
-    let all = [a.0.checked_mul(b.0)?, a.0.checked_mul(b.1)?, a.1.checked_mul(b.0)?, a.1.checked_mul(b.1)?];
-    Some((*all.iter().min()?, *all.iter().max()?))
+/// The interval of an operator; `None` if the operator cannot be encoded for operands in these intervals.
+fn binary(op: BinaryOp, a: Interval, b: Interval) -> Option<Interval> {
+    let divisor = b.constant().filter(|divisor| *divisor > 0);
+    let by_positive = divisor.filter(|_| a.low >= 0);
+    // Unsigned division is floor division where nothing is negative; a power of two is a shift or a mask otherwise.
+    let encodable = divisor.filter(|divisor| a.low >= 0 || divisor.count_ones() == 1);
+    let amount = b.constant().filter(|amount| (0..i128::from(MAX_WIDTH)).contains(amount));
+    match op {
+        BinaryOp::Add => a.add(b),
+        BinaryOp::Sub => a.sub(b),
+        BinaryOp::Mul => a.mul(b),
+        BinaryOp::FloorDiv => encodable.and_then(|_| a.floor_div(b)),
+        BinaryOp::FloorMod => encodable.and_then(|_| a.floor_mod(b)),
+        BinaryOp::TruncDiv => by_positive.and_then(|_| a.trunc_div(b)),
+        BinaryOp::TruncMod => by_positive.and_then(|_| a.trunc_mod(b)),
+        BinaryOp::Min => Some(a.min(b)),
+        BinaryOp::Max => Some(a.max(b)),
+        BinaryOp::BitAnd => a.bit_and(b),
+        BinaryOp::BitOr => a.bit_or(b),
+        BinaryOp::BitXor => a.bit_xor(b),
+        BinaryOp::Shl => amount.and_then(|_| a.shl(b)),
+        BinaryOp::Shr => amount.and_then(|_| a.shr(b)),
+    }
 }
 
 impl Encoder {
-    /// A division, a remainder or a bit operation of a query over bit-vectors; [`width`] made sure that it has one.
+    /// Encodes a division, a remainder or a bit operation over bit-vectors. [`width`] has checked that this is possible.
+    ///
+    /// Division and remainder by a power of two become an arithmetic shift and a mask, which are right for negative
+    /// dividends too.
     pub(super) fn bits_binary(&mut self, op: BinaryOp, a: NodeId, b: NodeId) -> NodeId {
         let by = match self.query.nodes.get(b) {
             Some(super::Node::Int(by)) => *by,

@@ -1,20 +1,23 @@
-//! From expressions to a graph of operations with known ranges.
+//! Expressions as a graph of operations whose values have known ranges.
+//!
+//! Equal operations share a node, and an operation whose range is a single value becomes a constant. The graph is built in
+//! checked arithmetic: an expression that may lack a value, or leave 64 bits, at some point of the box has no node.
 
 use std::collections::HashMap;
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, Bindings, Expr, MathFn, UnaryOp, Var};
 
-use super::program::Program;
+use super::program::PointProgram;
 use super::range::{self, Range};
 
-/// A value of the graph.
+/// Number of a node; operands have smaller numbers.
 pub(crate) type NodeId = usize;
 
-/// Graphs of more values than this are not built.
+/// Greatest number of nodes in a graph.
 const MAX_NODES: usize = 20_000;
 
-/// How a value comes about.
+/// The operation that computes a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Instr {
     Const(i64),
@@ -25,22 +28,22 @@ pub(super) enum Instr {
     Not(NodeId),
     BitNot(NodeId),
     Abs(NodeId),
-    /// The second where the first is not 0, else the third.
+    /// The second operand where the first is not 0, else the third.
     Choose(NodeId, NodeId, NodeId),
 }
 
+/// A node of the graph.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) instr: Instr,
     pub(super) range: Range,
-    /// The axes it depends on, increasing.
+    /// The axes that the value depends on, increasing.
     pub(super) axes: Vec<usize>,
 }
 
-/// Values over a box of points, shared wherever they are equal.
+/// Builds the graph of expressions over a box of points.
 ///
-/// Everything that is built has a value at every point of the box and fits 64 bits there, intermediate results included;
-/// what may not has no node.
+/// Every node has a value at every point of the box that fits 64 bits, as do all values that it is computed from.
 #[derive(Clone, Debug)]
 pub(crate) struct Builder {
     extents: Vec<i64>,
@@ -50,8 +53,8 @@ pub(crate) struct Builder {
 }
 
 impl Builder {
-    /// Values over the points of the box `0..extents`, under these values of the symbols; none if the box is empty or
-    /// an extent or a symbol is beyond 2^62.
+    /// A builder for the box `0..extents` under the given values of the symbols. `None` if the box is empty or an extent
+    /// or a symbol exceeds 2^62.
     pub(crate) fn new(extents: &[i128], symbols: &Bindings) -> Option<Self> {
         let mut builder = Self { extents: Vec::new(), vars: HashMap::new(), nodes: Vec::new(), known: HashMap::new() };
         for &extent in extents {
@@ -67,12 +70,12 @@ impl Builder {
         Some(builder)
     }
 
-    /// From now on `var` stands for `node`.
+    /// Binds a variable to a node; replaces an earlier binding.
     pub(crate) fn bind(&mut self, var: &Var, node: NodeId) {
         self.vars.insert(var.clone(), node);
     }
 
-    /// The indices of the first axes, bound to `vars`.
+    /// Binds `vars` to the indices of the first axes and returns their nodes.
     pub(crate) fn bind_axes(&mut self, vars: &[Var]) -> Option<Vec<NodeId>> {
         let bound = vars.iter().enumerate().map(|(axis, var)| {
             let range = Range::index((*self.extents.get(axis)?).into())?;
@@ -83,17 +86,18 @@ impl Builder {
         bound.collect()
     }
 
-    /// What is known of a value.
+    /// The range of a node.
     pub(crate) fn range(&self, node: NodeId) -> Range {
         self.nodes[node].range
     }
 
-    /// The axes that a value depends on, increasing.
+    /// The axes that a node depends on, increasing.
     pub(crate) fn axes(&self, node: NodeId) -> &[usize] {
         &self.nodes[node].axes
     }
 
-    /// The axis whose index a value determines by being a multiple of it, not 0, plus a constant.
+    /// The axis whose index can be computed from the node alone, because the node is a nonzero multiple of it plus a
+    /// constant.
     pub(crate) fn determines(&self, node: NodeId) -> Option<usize> {
         let fixed = |node: NodeId| self.range(node).constant();
         match self.nodes[node].instr {
@@ -103,7 +107,7 @@ impl Builder {
             Instr::Binary(BinaryOp::Add | BinaryOp::Sub, a, b) if fixed(a).is_some() => self.determines(b),
             Instr::Binary(BinaryOp::Mul, a, b) if fixed(b).is_some_and(|by| by != 0) => self.determines(a),
             Instr::Binary(BinaryOp::Mul, a, b) if fixed(a).is_some_and(|by| by != 0) => self.determines(b),
-            Instr::Binary(BinaryOp::FloorDiv, a, _) if sabotage::on(Fault::QuotientDetermines) => self.determines(a),
+            Instr::Binary(BinaryOp::FloorDiv, a, _) if sabotage::on("quotient-determines") => self.determines(a),
             _ => None,
         }
     }
@@ -113,7 +117,7 @@ impl Builder {
         self.add(Instr::Const(i64::try_from(value).ok()?), Range::one(value)?)
     }
 
-    /// The value of an expression; none if it may have none at a point of the box.
+    /// The node of an expression; `None` if the expression may lack a value, or leave 64 bits, at a point of the box.
     pub(crate) fn expr(&mut self, expr: &Expr) -> Option<NodeId> {
         match expr {
             Expr::Int { value, .. } => self.int(*value),
@@ -137,7 +141,7 @@ impl Builder {
             }
             Expr::IfThenElse(c, a, b) => {
                 let c = self.expr(c)?;
-                // Only the branch that is chosen needs a value.
+                // If the condition is decided, the other branch need not have a value.
                 match self.range(c) {
                     range if range.constant() == Some(0) => self.expr(b),
                     range if range.low > 0 || range.high < 0 => self.expr(a),
@@ -167,6 +171,7 @@ impl Builder {
         self.binary_of(op, a, b, 64)
     }
 
+    /// `a op b` of operands of `bits` bits, simplified where a range or an identity decides it.
     fn binary_of(&mut self, op: BinaryOp, a: NodeId, b: NodeId, bits: u32) -> Option<NodeId> {
         let (left, right) = (self.range(a), self.range(b));
         let disjoint = !self.axes(a).iter().any(|axis| self.axes(b).contains(axis));
@@ -182,7 +187,7 @@ impl Builder {
             BinaryOp::Max if right.low >= left.high => Some(b),
             _ => None,
         };
-        // A value that is equal to itself.
+        // Both operands are the same node.
         let equal = match op {
             BinaryOp::Eq | BinaryOp::Le | BinaryOp::Ge if a == b => Some(1),
             BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Gt | BinaryOp::Sub if a == b => Some(0),
@@ -209,6 +214,7 @@ impl Builder {
         }
     }
 
+    /// `a` where `c` is not 0, else `b`.
     fn choose(&mut self, c: NodeId, a: NodeId, b: NodeId) -> Option<NodeId> {
         let condition = self.range(c);
         if a == b || condition.low > 0 || condition.high < 0 {
@@ -225,7 +231,7 @@ impl Builder {
     pub(crate) fn outside(&mut self, node: NodeId, extent: i128) -> Option<NodeId> {
         let zero = self.int(0)?;
         let below = self.binary(BinaryOp::Lt, node, zero)?;
-        let extent = if sabotage::on(Fault::OutsideOffByOne) { extent + 1 } else { extent };
+        let extent = if sabotage::on("outside-off-by-one") { extent + 1 } else { extent };
         if i128::from(self.range(node).high) < extent {
             return Some(below);
         }
@@ -234,14 +240,15 @@ impl Builder {
         self.binary(BinaryOp::Or, below, above)
     }
 
-    /// `node`, brought into `0..extent` where it is outside.
+    /// `node` clamped to `0..extent`.
     pub(crate) fn clamped(&mut self, node: NodeId, extent: i128) -> Option<NodeId> {
         let (zero, last) = (self.int(0)?, self.int(extent - 1)?);
         let node = self.binary(BinaryOp::Max, node, zero)?;
         self.binary(BinaryOp::Min, node, last)
     }
 
-    /// One number for each tuple of values: equal numbers are equal tuples; none if it may not fit.
+    /// A number that determines the tuple of the nodes' values, and an exclusive upper bound of it. `None` if the number
+    /// may exceed 2^61.
     pub(crate) fn key(&mut self, nodes: &[NodeId]) -> Option<(NodeId, u64)> {
         let (mut key, mut size) = (self.int(0)?, 1i128);
         for &node in nodes {
@@ -256,7 +263,7 @@ impl Builder {
         Some((key, u64::try_from(size).ok()?))
     }
 
-    /// The place of each tuple of values in the row-major order of a box, for values inside it.
+    /// The row-major position in a box of this shape of the point that the nodes' values give; the point must be inside.
     pub(crate) fn place(&mut self, nodes: &[NodeId], shape: &[i128]) -> Option<NodeId> {
         let mut place = self.int(0)?;
         for (&node, &extent) in nodes.iter().zip(shape) {
@@ -267,19 +274,20 @@ impl Builder {
         Some(place)
     }
 
-    /// What computes `roots` over the axes that they depend on.
-    pub(crate) fn program(&self, roots: &[NodeId]) -> Option<Program> {
+    /// A program that computes `roots` over the axes that they depend on.
+    pub(crate) fn program(&self, roots: &[NodeId]) -> Option<PointProgram> {
         let mut axes: Vec<usize> = roots.iter().flat_map(|&root| self.axes(root)).copied().collect();
         axes.sort_unstable();
         axes.dedup();
         self.program_over(roots, &axes)
     }
 
-    /// What computes `roots` over `axes`, all that they depend on among them.
-    pub(crate) fn program_over(&self, roots: &[NodeId], axes: &[usize]) -> Option<Program> {
-        Program::new(&self.nodes, roots, axes, &self.extents)
+    /// A program that computes `roots` over `axes`, which must include all axes that they depend on.
+    pub(crate) fn program_over(&self, roots: &[NodeId], axes: &[usize]) -> Option<PointProgram> {
+        PointProgram::new(&self.nodes, roots, axes, &self.extents)
     }
 
+    /// The node of an operation, shared with an equal one.
     fn add(&mut self, instr: Instr, range: Range) -> Option<NodeId> {
         let instr = range.constant().map_or(instr, Instr::Const);
         if let Some(&node) = self.known.get(&instr) {

@@ -1,11 +1,13 @@
-//! The operators on many points at once. They mean what [`tilewright_ir::BinaryOp::eval_exact`] says; ranges made sure
-//! before that no result leaves 64 bits and that every operation has a value.
+//! Operators on the values at many points at once.
+//!
+//! They mean what [`tilewright_ir::BinaryOp::eval_exact`] defines. The ranges of the operands have shown before that every
+//! operation has a value and that no result leaves 64 bits, so that nothing is checked here.
 
 use tilewright_ir::BinaryOp;
 
 use super::range::Range;
 
-/// One value at all points, or one at each.
+/// The values of an operation in a block: one value at all points, or one at each point.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Lanes<'a> {
     One(i64),
@@ -21,26 +23,28 @@ impl Lanes<'_> {
         }
     }
 
-    pub(super) fn map(self, out: &mut [i64], of: impl Fn(i64) -> i64) {
+    /// Writes `op` of each value to `out`.
+    pub(super) fn map(self, out: &mut [i64], op: impl Fn(i64) -> i64) {
         match self {
-            Self::One(value) => out.fill(of(value)),
-            Self::Many(values) => out.iter_mut().zip(values).for_each(|(out, &value)| *out = of(value)),
+            Self::One(value) => out.fill(op(value)),
+            Self::Many(values) => out.iter_mut().zip(values).for_each(|(out, &value)| *out = op(value)),
         }
     }
 }
 
-/// What may be taken for granted of a dividend and a divisor.
+/// What is known about the operands of a division, which decides how fast it can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Size {
     /// Nothing.
     Any,
     /// The dividend is not negative, and the divisor is positive.
     Natural,
-    /// Both fit 32 bits besides.
+    /// As `Natural`, and both operands fit 32 bits.
     Small,
 }
 
 impl Size {
+    /// The size of a dividend and a divisor in these ranges.
     pub(super) fn of(a: Range, b: Range) -> Self {
         let small = |range: Range| range.high <= i64::from(u32::MAX);
         match a.low >= 0 && b.low > 0 {
@@ -51,18 +55,19 @@ impl Size {
     }
 }
 
-fn zip(a: Lanes<'_>, b: Lanes<'_>, out: &mut [i64], of: impl Fn(i64, i64) -> i64) {
+/// `out = op(a, b)` at each point, with one loop for each combination of constant and varying operands.
+fn zip(a: Lanes<'_>, b: Lanes<'_>, out: &mut [i64], op: impl Fn(i64, i64) -> i64) {
     match (a, b) {
-        (Lanes::One(a), Lanes::One(b)) => out.fill(of(a, b)),
-        (Lanes::Many(a), Lanes::One(b)) => out.iter_mut().zip(a).for_each(|(out, &a)| *out = of(a, b)),
-        (Lanes::One(a), Lanes::Many(b)) => out.iter_mut().zip(b).for_each(|(out, &b)| *out = of(a, b)),
+        (Lanes::One(a), Lanes::One(b)) => out.fill(op(a, b)),
+        (Lanes::Many(a), Lanes::One(b)) => out.iter_mut().zip(a).for_each(|(out, &a)| *out = op(a, b)),
+        (Lanes::One(a), Lanes::Many(b)) => out.iter_mut().zip(b).for_each(|(out, &b)| *out = op(a, b)),
         (Lanes::Many(a), Lanes::Many(b)) => {
-            out.iter_mut().zip(a.iter().zip(b)).for_each(|(out, (&a, &b))| *out = of(a, b));
+            out.iter_mut().zip(a.iter().zip(b)).for_each(|(out, (&a, &b))| *out = op(a, b));
         }
     }
 }
 
-/// `out = a op b` in each lane.
+/// `out = a op b` at each point.
 pub(super) fn apply(op: BinaryOp, size: Size, a: Lanes<'_>, b: Lanes<'_>, out: &mut [i64]) {
     let truth = i64::from;
     match op {
@@ -87,18 +92,19 @@ pub(super) fn apply(op: BinaryOp, size: Size, a: Lanes<'_>, b: Lanes<'_>, out: &
         BinaryOp::BitXor => zip(a, b, out, |a, b| a ^ b),
         BinaryOp::Shl => zip(a, b, out, |a, b| a << b),
         BinaryOp::Shr => zip(a, b, out, |a, b| a >> b),
-        // Floats have no range, so there is no program for them.
+        // `Range` has no float division, so no program contains it.
         BinaryOp::Div => out.fill(0),
     }
 }
 
+/// Divisions and remainders, with the fastest instruction that is right for the operands.
 fn divide(op: BinaryOp, size: Size, a: Lanes<'_>, b: Lanes<'_>, out: &mut [i64]) {
     let quotient = matches!(op, BinaryOp::FloorDiv | BinaryOp::TruncDiv);
     if let (Lanes::One(by), true) = (b, size != Size::Any || matches!(op, BinaryOp::FloorDiv | BinaryOp::FloorMod))
         && by > 0
         && by.count_ones() == 1
     {
-        // An arithmetic shift rounds towards minus infinity.
+        // An arithmetic shift rounds towards negative infinity, as floor division does.
         let (bits, mask) = (by.trailing_zeros(), by - 1);
         return if quotient { a.map(out, |a| a >> bits) } else { a.map(out, |a| a & mask) };
     }
@@ -116,12 +122,13 @@ fn divide(op: BinaryOp, size: Size, a: Lanes<'_>, b: Lanes<'_>, out: &mut [i64])
     }
 }
 
-/// A number that is known to fit; the smaller division is faster.
+/// A number of [`Size::Small`] as 32 bits: a 32-bit division is faster.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "Size::Small says that it fits")]
 fn narrow(value: i64) -> u32 {
     value as u32
 }
 
+/// Floor quotient and remainder.
 fn floor(a: i64, b: i64) -> (i64, i64) {
     let (quotient, rest) = (a / b, a % b);
     if rest != 0 && (rest < 0) != (b < 0) { (quotient - 1, rest + b) } else { (quotient, rest) }

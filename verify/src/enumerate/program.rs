@@ -1,49 +1,53 @@
-//! A graph of operations laid out for many points: a block of neighbouring points at a time.
+//! A part of the graph, scheduled to be computed for a block of neighbouring points at a time.
 //!
-//! The trailing axes that make at most [`BLOCK`] points form a block; a longer last axis is cut into pieces. What depends
-//! on no axis of the block is computed once a block, what depends on nothing else once and for all, the rest lane by lane.
+//! The trailing axes with at most [`BLOCK`] points together form a block; a longer last axis is cut into pieces. A value
+//! that depends on no axis of the block is computed once per block, one that depends only on axes of the block once for
+//! all blocks, and the others at every point.
 
 use super::builder::{Instr, Node, NodeId};
 use super::lanes::{Lanes, Size, apply};
 
-/// The most points in a block.
+/// Greatest number of points in a block.
 pub(super) const BLOCK: usize = 2048;
 
-/// When a value has to be computed.
+/// How often a value is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
-    /// One value a block.
+    /// Once per block: the value is the same at all points of a block.
     Block,
-    /// The same lanes in every block.
+    /// Once: the values at the points of a block are the same in every block.
     Table,
-    /// New lanes in every block.
+    /// At every point.
     Lane,
 }
 
+/// An operation of a program; its operands are positions of earlier ones.
 #[derive(Clone, Debug)]
-struct Step {
+struct ScheduledOp {
     instr: Instr,
     level: Level,
     size: Size,
 }
 
-/// Values over the points of a box, in row-major order.
+/// A program that computes some values ("roots") at the points of a box, in row-major order.
 #[derive(Clone, Debug)]
-pub(crate) struct Program {
-    steps: Vec<Step>,
+pub(crate) struct PointProgram {
+    ops: Vec<ScheduledOp>,
     roots: Vec<usize>,
     axes: Vec<usize>,
     extents: Vec<i64>,
-    /// The axes from here on make a block.
+    /// The axes from this one on form a block.
     split: usize,
-    /// Points in a block; the last piece of a cut axis may have fewer.
+    /// Number of points in a block; the last piece of a cut axis may have fewer.
     width: usize,
-    /// Pieces that the last axis is cut into; 1 if it is not.
+    /// Number of pieces that the last axis is cut into; 1 if it is not cut.
     pieces: u64,
     points: u64,
 }
 
-impl Program {
+impl PointProgram {
+    /// Schedules the nodes that `roots` need, over `axes`; `all` are the extents of all axes of the graph. `None` if the
+    /// number of points does not fit 63 bits.
     pub(super) fn new(nodes: &[Node], roots: &[NodeId], axes: &[usize], all: &[i64]) -> Option<Self> {
         let extents: Vec<i64> = axes.iter().map(|&axis| all[axis]).collect();
         let points = extents.iter().try_fold(1i64, |points, extent| points.checked_mul(*extent))?;
@@ -61,7 +65,7 @@ impl Program {
             pieces = u64::try_from(last).ok()?.div_ceil(BLOCK as u64);
         }
         let mut program = Self {
-            steps: Vec::new(),
+            ops: Vec::new(),
             roots: Vec::new(),
             axes: axes.to_vec(),
             extents,
@@ -74,7 +78,7 @@ impl Program {
         Some(program)
     }
 
-    /// Copies what the roots need, operands first.
+    /// Schedules the operations that the roots need, operands first.
     fn lay_out(&mut self, nodes: &[Node], roots: &[NodeId], cut: bool) {
         let mut needed = vec![false; nodes.len()];
         for &root in roots {
@@ -87,7 +91,7 @@ impl Program {
         }
         let mut place = vec![0; nodes.len()];
         for (node, _) in needed.iter().enumerate().filter(|(_, needed)| **needed) {
-            place[node] = self.steps.len();
+            place[node] = self.ops.len();
             let instr = renamed(nodes[node].instr, &place, &self.axes);
             let inner = |axis: &usize| self.axes.iter().position(|own| own == axis) >= Some(self.split);
             let inside = nodes[node].axes.iter().filter(|axis| inner(axis)).count();
@@ -100,7 +104,7 @@ impl Program {
                 Instr::Binary(_, a, b) => Size::of(nodes[a].range, nodes[b].range),
                 _ => Size::Any,
             };
-            self.steps.push(Step { instr, level, size });
+            self.ops.push(ScheduledOp { instr, level, size });
         }
         self.roots = roots.iter().map(|&root| place[root]).collect();
     }
@@ -119,7 +123,7 @@ impl Program {
         self.points.div_ceil(self.width as u64)
     }
 
-    /// The block that holds a place of the row-major order.
+    /// The block that contains a position of the row-major order.
     pub(super) fn block_of(&self, place: u64) -> u64 {
         if self.pieces > 1 {
             let last = self.extents.last().map_or(1, |extent| extent.unsigned_abs());
@@ -128,7 +132,7 @@ impl Program {
         place / self.width as u64
     }
 
-    /// The index at a place of the row-major order: of the axes that the program is over, 0 elsewhere.
+    /// The index at a position of the row-major order, with 0 on the axes that the program does not depend on.
     pub(crate) fn index(&self, place: u64, rank: usize) -> Vec<i128> {
         let mut index = vec![0; rank];
         let mut rest = place;
@@ -139,13 +143,13 @@ impl Program {
         index
     }
 
-    /// Room to run in.
+    /// A runner, with the values that are the same in every block computed.
     pub(crate) fn runner(&self) -> Runner<'_> {
-        let lanes = |step: &Step| if step.level == Level::Block { Vec::new() } else { vec![0; self.width] };
+        let lanes = |op: &ScheduledOp| if op.level == Level::Block { Vec::new() } else { vec![0; self.width] };
         let mut runner = Runner {
             program: self,
-            single: vec![0; self.steps.len()],
-            lanes: self.steps.iter().map(lanes).collect(),
+            single: vec![0; self.ops.len()],
+            lanes: self.ops.iter().map(lanes).collect(),
             index: vec![0; self.extents.len()],
             length: self.width,
         };
@@ -154,6 +158,7 @@ impl Program {
     }
 }
 
+/// Calls `visit` on each operand of an operation.
 fn operands(instr: Instr, mut visit: impl FnMut(NodeId)) {
     match instr {
         Instr::Const(_) | Instr::Axis(_) => {}
@@ -163,7 +168,7 @@ fn operands(instr: Instr, mut visit: impl FnMut(NodeId)) {
     }
 }
 
-/// The same operation on the places where its operands now stand.
+/// The operation with nodes and axes of the graph replaced by positions in the program.
 fn renamed(instr: Instr, place: &[usize], axes: &[usize]) -> Instr {
     match instr {
         Instr::Const(value) => Instr::Const(value),
@@ -177,19 +182,22 @@ fn renamed(instr: Instr, place: &[usize], axes: &[usize]) -> Instr {
     }
 }
 
-/// A program being run, a block at a time.
+/// Runs a program, one block at a time.
 #[derive(Debug)]
 pub(crate) struct Runner<'p> {
-    program: &'p Program,
+    program: &'p PointProgram,
+    /// Values of the operations that have one value per block.
     single: Vec<i64>,
+    /// Values of the other operations, at each point of the block.
     lanes: Vec<Vec<i64>>,
-    /// The first index of the block.
+    /// The index of the block's first point.
     index: Vec<i64>,
+    /// Number of points in the block.
     length: usize,
 }
 
 impl Runner<'_> {
-    /// Computes a block; gives the place of its first point in the row-major order, and the number of its points.
+    /// Computes a block. Returns the row-major position of its first point and the number of its points.
     pub(crate) fn run(&mut self, block: u64) -> (u64, usize) {
         let program = self.program;
         let last = program.extents.last().copied().unwrap_or(1);
@@ -220,34 +228,37 @@ impl Runner<'_> {
         self.value(self.program.roots[root])
     }
 
-    fn value(&self, step: usize) -> Lanes<'_> {
-        match self.program.steps[step].level {
-            Level::Block => Lanes::One(self.single[step]),
-            Level::Table | Level::Lane => Lanes::Many(&self.lanes[step][..self.length]),
+    /// The values of an operation in the block.
+    fn value(&self, op: usize) -> Lanes<'_> {
+        match self.program.ops[op].level {
+            Level::Block => Lanes::One(self.single[op]),
+            Level::Table | Level::Lane => Lanes::Many(&self.lanes[op][..self.length]),
         }
     }
 
+    /// Executes the operations of the wanted levels, and those with one value per block.
     fn compute(&mut self, wanted: impl Fn(Level) -> bool) {
         let program = self.program;
-        for (position, step) in program.steps.iter().enumerate() {
-            if step.level != Level::Block && wanted(step.level) {
+        for (position, op) in program.ops.iter().enumerate() {
+            if op.level != Level::Block && wanted(op.level) {
                 let mut out = std::mem::take(&mut self.lanes[position]);
-                self.step(step, &mut out[..self.length]);
+                self.execute(op, &mut out[..self.length]);
                 self.lanes[position] = out;
-            } else if step.level == Level::Block {
+            } else if op.level == Level::Block {
                 let mut out = [0];
-                self.step(step, &mut out);
+                self.execute(op, &mut out);
                 self.single[position] = out[0];
             }
         }
     }
 
-    fn step(&self, step: &Step, out: &mut [i64]) {
-        match step.instr {
+    /// Executes an operation.
+    fn execute(&self, scheduled: &ScheduledOp, out: &mut [i64]) {
+        match scheduled.instr {
             Instr::Const(value) => out.fill(value),
             Instr::Axis(axis) if axis < self.program.split => out.fill(self.index[axis]),
             Instr::Axis(axis) => self.axis_lanes(axis, out),
-            Instr::Binary(op, a, b) => apply(op, step.size, self.value(a), self.value(b), out),
+            Instr::Binary(op, a, b) => apply(op, scheduled.size, self.value(a), self.value(b), out),
             Instr::Neg(a) => self.value(a).map(out, |x| -x),
             Instr::Not(a) => self.value(a).map(out, |x| i64::from(x == 0)),
             Instr::BitNot(a) => self.value(a).map(out, |x| !x),
@@ -261,7 +272,7 @@ impl Runner<'_> {
         }
     }
 
-    /// The index of an axis of the block in each lane.
+    /// The index of an axis at each point of the block.
     fn axis_lanes(&self, axis: usize, out: &mut [i64]) {
         let inner: i64 = self.program.extents[axis + 1..].iter().product();
         let (extent, start) = (self.program.extents[axis], self.index[axis]);

@@ -1,26 +1,28 @@
-//! What is looked for among the points of a box: the first of a kind, the largest value, the first collision.
+//! Searches over the points of a box: the first point with a property, the largest value, the first collision.
 //!
-//! Everything is found in row-major order, whatever the number of threads: the smallest is what is reported.
+//! Every search returns the first result in row-major order, for any number of threads, so that reports are reproducible
+//! and counterexamples small.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rayon::slice::ParallelSliceMut;
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 
 use super::MAX_BITS;
 use super::lanes::Lanes;
-use super::program::{Program, Runner};
+use super::program::{PointProgram, Runner};
 use crate::judge::Judge;
 
-/// Boxes of fewer points are not worth a second thread.
+/// Least number of points for which several threads are used.
 const PARALLEL: u64 = 1 << 18;
-/// Blocks that a thread takes at a time.
+/// Number of blocks that a thread takes at a time.
 const GROUP: u64 = 64;
 
-/// Runs over all blocks in order, until `look` breaks.
-fn in_order<T>(program: &Program, mut look: impl FnMut(u64, usize, &Runner<'_>) -> ControlFlow<T>) -> Option<T> {
+/// Runs all blocks in order until `look` breaks, and returns what it broke with. `look` gets the row-major position of the
+/// block's first point, the number of its points, and the runner.
+fn in_order<T>(program: &PointProgram, mut look: impl FnMut(u64, usize, &Runner<'_>) -> ControlFlow<T>) -> Option<T> {
     let mut runner = program.runner();
     for block in 0..program.blocks() {
         let (start, length) = runner.run(block);
@@ -31,10 +33,11 @@ fn in_order<T>(program: &Program, mut look: impl FnMut(u64, usize, &Runner<'_>) 
     None
 }
 
-/// Runs over all blocks on all threads; gives what `look` found in the first block in which it found something.
+/// Runs all blocks, on several threads if there are many points. Returns what `look` found in the first block in which it
+/// found something.
 fn first_of<T: Send>(
     judge: &Judge,
-    program: &Program,
+    program: &PointProgram,
     look: impl Fn(u64, usize, &Runner<'_>) -> Option<T> + Sync,
 ) -> Option<T> {
     let found = |start, length, runner: &Runner<'_>| match look(start, length, runner) {
@@ -55,10 +58,12 @@ fn first_of<T: Send>(
     judge.in_parallel(|| (0..blocks.div_ceil(GROUP)).into_par_iter().map(group).find_first(Option::is_some).flatten())
 }
 
+/// The row-major position of a point of a block.
 fn place(start: u64, lane: usize) -> u64 {
     start + lane as u64
 }
 
+/// The first point of a block whose value is wanted.
 fn position(values: Lanes<'_>, length: usize, wanted: impl Fn(i64) -> bool) -> Option<usize> {
     match values {
         Lanes::One(value) => (wanted(value) && length > 0).then_some(0),
@@ -66,15 +71,15 @@ fn position(values: Lanes<'_>, length: usize, wanted: impl Fn(i64) -> bool) -> O
     }
 }
 
-/// The first place at which the first root is not 0.
-pub(crate) fn first_nonzero(judge: &Judge, program: &Program) -> Option<u64> {
+/// The first position at which the first root is not 0.
+pub(crate) fn first_nonzero(judge: &Judge, program: &PointProgram) -> Option<u64> {
     first_of(judge, program, |start, length, runner| {
         position(runner.root(0), length, |value| value != 0).map(|lane| place(start, lane))
     })
 }
 
-/// Whether the first root is `wanted` anywhere, and its largest value if not.
-pub(crate) fn largest(program: &Program, wanted: i64) -> (bool, i64) {
+/// Whether the first root is `wanted` at some point; if not, also its largest value.
+pub(crate) fn largest(program: &PointProgram, wanted: i64) -> (bool, i64) {
     let mut most = i64::MIN;
     let reached = in_order(program, |_, length, runner| {
         let values = runner.root(0);
@@ -91,15 +96,18 @@ pub(crate) fn largest(program: &Program, wanted: i64) -> (bool, i64) {
     (reached.is_some(), most)
 }
 
-/// Two places of the same roots: the second is the first one in row-major order that has been there before.
+/// Two positions with equal roots: `second` is the first position whose roots occurred before, at `first`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Collision {
     pub(crate) first: u64,
     pub(crate) second: u64,
 }
 
-/// The first collision of the roots. `keys` is the number of values of the only root, if there is one that stands for all.
-pub(crate) fn collision(judge: &Judge, program: &Program, roots: usize, keys: Option<u64>) -> Option<Collision> {
+/// The first collision of the roots. `keys` is the number of possible values of the first root, if it is a key that
+/// determines all of them.
+///
+/// Keys are marked in a bit table if that is small enough; otherwise fingerprints of the roots are sorted.
+pub(crate) fn collision(judge: &Judge, program: &PointProgram, roots: usize, keys: Option<u64>) -> Option<Collision> {
     match keys {
         Some(keys) if keys < program.points() => first_marked(program, keys.max(1)),
         Some(keys) if keys <= MAX_BITS && keys / 64 <= program.points().max(64) => {
@@ -110,21 +118,23 @@ pub(crate) fn collision(judge: &Judge, program: &Program, roots: usize, keys: Op
     }
 }
 
+/// The word and the bit of a table that belong to a key.
 fn word(key: i64) -> (usize, u64) {
     let key = key.unsigned_abs();
     (usize::try_from(key / 64).unwrap_or(usize::MAX), 1 << (key % 64))
 }
 
+/// Number of words of a table.
 fn words(bits: u64) -> usize {
     usize::try_from(bits.div_ceil(64)).unwrap_or(usize::MAX)
 }
 
-/// Marks keys in order until one was marked before.
-fn first_marked(program: &Program, keys: u64) -> Option<Collision> {
+/// Marks keys in row-major order until one is marked already, then searches for its first occurrence.
+fn first_marked(program: &PointProgram, keys: u64) -> Option<Collision> {
     let mut marked = vec![0u64; words(keys)];
     let (second, key) = in_order(program, |start, length, runner| {
         let values = runner.root(0);
-        let length = length - usize::from(sabotage::on(Fault::CollisionSkipsLast) && length > 1);
+        let length = length - usize::from(sabotage::on("collision-skips-last") && length > 1);
         for lane in 0..length {
             let key = values.at(lane);
             let (word, bit) = word(key);
@@ -143,8 +153,8 @@ fn first_marked(program: &Program, keys: u64) -> Option<Collision> {
     Some(Collision { first, second })
 }
 
-/// Whether any two places have the same key.
-fn any_marked(judge: &Judge, program: &Program, keys: u64) -> bool {
+/// Whether two positions have the same key, on several threads.
+fn any_marked(judge: &Judge, program: &PointProgram, keys: u64) -> bool {
     let marked: Vec<AtomicU64> = (0..words(keys)).map(|_| AtomicU64::new(0)).collect();
     let hit = first_of(judge, program, |_, length, runner| {
         let values = runner.root(0);
@@ -157,7 +167,7 @@ fn any_marked(judge: &Judge, program: &Program, keys: u64) -> bool {
     hit.is_some()
 }
 
-/// A number that stands for the roots at a point; different ones may rarely share it.
+/// A hash of the roots at a point.
 fn fingerprint(runner: &Runner<'_>, roots: usize, lane: usize) -> u64 {
     (0..roots).fold(0x9e37_79b9_7f4a_7c15, |hash: u64, root| {
         let value = u64::from_ne_bytes(runner.root(root).at(lane).to_ne_bytes());
@@ -165,8 +175,8 @@ fn fingerprint(runner: &Runner<'_>, roots: usize, lane: usize) -> u64 {
     })
 }
 
-/// Sorts fingerprints; the few that occur twice are looked at again.
-fn first_sorted(judge: &Judge, program: &Program, roots: usize) -> Option<Collision> {
+/// Sorts the hashes of all points, then compares the roots of those that occur more than once.
+fn first_sorted(judge: &Judge, program: &PointProgram, roots: usize) -> Option<Collision> {
     let mut sorted: Vec<u64> = Vec::new();
     in_order(program, |_, length, runner| {
         sorted.extend((0..length).map(|lane| fingerprint(runner, roots, lane)));
@@ -176,7 +186,8 @@ fn first_sorted(judge: &Judge, program: &Program, roots: usize) -> Option<Collis
     let mut twice: Vec<u64> = sorted.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect();
     twice.dedup();
     drop(sorted);
-    // Of each of them the first place; of the few that stand for several images the first place of each other one.
+    // For each repeated hash its first position; and, since unequal roots may share a hash, the first position of each
+    // further tuple of roots with that hash.
     let mut firsts: Vec<Option<u64>> = vec![None; twice.len()];
     let mut others: Vec<(usize, u64)> = Vec::new();
     let mut again = program.runner();
@@ -203,9 +214,10 @@ fn first_sorted(judge: &Judge, program: &Program, roots: usize) -> Option<Collis
     })
 }
 
-/// The first place of a box of `physical` places at which `padding` (its first root) and being reached agree, which they never
-/// may. `map` gives for each logical index whether it is outside the box (its first root), and its place in it.
-pub(crate) fn first_wrong_padding(map: &Program, padding: &Program) -> Option<u64> {
+/// The first physical position that is both padding and reached, or neither. `padding` computes the padding predicate of
+/// each physical position; `map` computes, for each logical index, whether its image is outside the physical shape, and
+/// the position of the image.
+pub(crate) fn first_wrong_padding(map: &PointProgram, padding: &PointProgram) -> Option<u64> {
     let mut reached = vec![0u64; words(padding.points())];
     in_order(map, |_, length, runner| {
         let (outside, places) = (runner.root(0), runner.root(1));
@@ -220,7 +232,7 @@ pub(crate) fn first_wrong_padding(map: &Program, padding: &Program) -> Option<u6
         let wrong = (0..length).find(|&lane| {
             let (word, bit) = word(i64::try_from(place(start, lane)).unwrap_or(0));
             let (said, reached) = (said.at(lane) != 0, reached[word] & bit != 0);
-            if sabotage::on(Fault::PaddingOneWay) { said && reached } else { said == reached }
+            if sabotage::on("padding-one-way") { said && reached } else { said == reached }
         });
         wrong.map_or(ControlFlow::Continue(()), |lane| ControlFlow::Break(place(start, lane)))
     })

@@ -1,24 +1,23 @@
-//! Small shapes on which a symbolic claim is tried: in the order of their size, as many as are worth it, and only such as
-//! are assumed.
+//! The small shapes on which a symbolic claim is tried: values of the symbols that satisfy the assumptions, smallest first.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
 use tilewright_ir::{Bindings, Expr, Var};
 
-/// Values tried for a symbol, in order.
+/// Number of values tried for a symbol.
 const VALUES: usize = 24;
-/// Shapes in the order of their size.
+/// Number of shapes, and of special ones besides.
 const SHAPES: usize = 160;
-/// Of more symbols only the smallest shape is tried.
+/// With more symbols only the smallest shape is tried.
 const SYMBOLS: usize = 256;
-/// Numbers looked at for values that the assumptions allow.
+/// Greatest value at which values that satisfy the assumptions are searched for.
 const REACH: i128 = 4096;
 
-/// Values of the symbols for which `assumptions` hold, smaller ones (by their sum, then in lexicographic order) first. Besides
-/// the smallest there are some around the constants of `exprs`, where the behaviour of a map changes.
+/// Values of the symbols that satisfy `assumptions`, ordered by their sum and then lexicographically. The smallest shapes
+/// are followed by some around the constants of `exprs`, where the behaviour of a map changes.
 ///
-/// Without symbols there is one, empty.
+/// Without symbols the only shape is the empty one.
 pub(crate) fn shapes<'e>(
     symbols: &[Var],
     assumptions: &'e [Expr],
@@ -71,22 +70,23 @@ pub(crate) fn shapes<'e>(
     bound
 }
 
+/// The sum of the extents, saturating.
 fn sum(shape: &[i128]) -> i128 {
     shape.iter().fold(0, |sum, value| sum.saturating_add(*value))
 }
 
-/// Whether these values satisfy the assumptions.
+/// Whether the values satisfy the assumptions; an assumption without a value is not satisfied.
 pub(crate) fn holds(symbols: &[Var], shape: &[i128], assumptions: &[Expr]) -> bool {
     let bindings: Bindings = symbols.iter().cloned().zip(shape.iter().copied()).collect();
     assumptions.iter().all(|assumption| assumption.eval_index(&bindings).is_ok_and(|value| value != 0))
 }
 
-/// The assumptions about this symbol alone.
+/// The assumptions that contain no other symbol.
 fn own(symbol: &Var, assumptions: &[Expr]) -> Vec<Expr> {
     assumptions.iter().filter(|assumption| assumption.vars() == [symbol.clone()]).cloned().collect()
 }
 
-/// The least values that the assumptions about a symbol alone allow.
+/// The least values that satisfy the assumptions about a symbol alone; values near the constants if none is small.
 fn values(symbol: &Var, assumptions: &[Expr], constants: &BTreeSet<i128>) -> Vec<i128> {
     let own = own(symbol, assumptions);
     let allowed = |value: &i128| holds(std::slice::from_ref(symbol), &[*value], &own);
@@ -126,7 +126,7 @@ fn by_size(values: &[Vec<i128>], limit: usize, holds: impl Fn(&[i128]) -> bool) 
     found
 }
 
-/// The constants of expressions that an extent may sensibly be compared with.
+/// The smallest constants of expressions, from 2 to 2^20.
 fn constants<'e>(exprs: impl IntoIterator<Item = &'e Expr>) -> BTreeSet<i128> {
     let mut found = BTreeSet::new();
     for expr in exprs {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn many_symbols_make_no_more_shapes() {
+    fn the_number_of_shapes_is_bounded_for_many_symbols() {
         let symbols: Vec<Var> = (0..200).map(|at| Var::index(format!("n{at}"))).collect();
         let found = shapes(&symbols, &[], []);
         assert!((10..1000).contains(&found.len()), "{}", found.len());

@@ -1,10 +1,10 @@
-//! What is computed for many points is what the language's own evaluation says of each.
+//! The values computed for many points at once are those of the language's own evaluation of each point.
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use tilewright_ir::{BinaryOp, Bindings, DataType, Expr, MathFn, ScalarType, UnaryOp, Var};
 
-use super::program::Program;
+use super::program::PointProgram;
 use super::search::Collision;
 use super::*;
 use crate::concrete::row_major;
@@ -60,7 +60,7 @@ fn vars() -> Vec<Var> {
 }
 
 /// All values of the first root in row-major order.
-fn all_values(program: &Program) -> Vec<i64> {
+fn all_values(program: &PointProgram) -> Vec<i64> {
     let mut runner = program.runner();
     let mut found = Vec::new();
     for block in 0..program.blocks() {
@@ -100,7 +100,7 @@ fn agrees(vars: &[Var], extents: &[i128], symbols: &Bindings, expr: &Expr) -> Re
 }
 
 #[test]
-fn many_points_have_the_values_that_each_has() {
+fn a_program_computes_the_value_of_every_point() {
     let mut built = 0;
     let vars = vars();
     let strategy = (expression(vars.clone()), prop::collection::vec(1i128..9, 2));
@@ -114,7 +114,7 @@ fn many_points_have_the_values_that_each_has() {
 }
 
 #[test]
-fn blocks_and_pieces_of_a_long_axis_have_the_values_that_each_point_has() {
+fn blocks_and_pieces_of_a_long_axis_compute_the_value_of_every_point() {
     let vars = vars();
     let (i, j) = (Expr::from(&vars[0]), Expr::from(&vars[1]));
     let expr = (i.clone() * Expr::int(7) + j.clone().floor_div(Expr::int(3))).floor_mod(Expr::int(1000)) + i * j;
@@ -124,7 +124,7 @@ fn blocks_and_pieces_of_a_long_axis_have_the_values_that_each_point_has() {
 }
 
 #[test]
-fn what_may_have_no_value_or_not_fit_is_not_built() {
+fn an_expression_that_may_lack_a_value_or_leave_64_bits_has_no_node() {
     let vars = vars();
     let (i, j) = (Expr::from(&vars[0]), Expr::from(&vars[1]));
     let mut builder = Builder::new(&[4, 1 << 40], &Bindings::new()).unwrap();
@@ -139,7 +139,7 @@ fn what_may_have_no_value_or_not_fit_is_not_built() {
     assert!(builder.expr(&i.floor_div(Expr::int(2))).is_some());
 }
 
-/// The first collision by the book.
+/// The first collision, by comparing all pairs.
 fn first_collision(images: &[i64]) -> Option<Collision> {
     let first = |second: usize| images[..second].iter().position(|image| *image == images[second]);
     (0..images.len())
@@ -147,7 +147,7 @@ fn first_collision(images: &[i64]) -> Option<Collision> {
 }
 
 #[test]
-fn the_first_collision_is_found_by_marks_and_by_sorting() {
+fn marking_and_sorting_find_the_first_collision() {
     let judge = judge();
     let vars = vars();
     let mut runner = proptest::test_runner::TestRunner::deterministic();
@@ -175,7 +175,7 @@ fn the_first_collision_is_found_by_marks_and_by_sorting() {
 }
 
 #[test]
-fn large_boxes_give_the_same_on_many_threads() {
+fn a_large_box_gives_the_same_result_on_several_threads() {
     let judge = judge();
     let vars = vars();
     let (i, j) = (Expr::from(&vars[0]), Expr::from(&vars[1]));

@@ -2,42 +2,43 @@
 
 use tilewright_ir::{Bindings, IndexMap};
 
-/// That a map over `inputs` input bits is injective: output bits that determine all of them.
+/// A certificate that an affine map over bits is injective: output bits that determine all input bits.
 ///
-/// Input bit `b` is bit `b` of the place of the index in row-major order. Row `r` of `matrix` holds the input bits that
-/// output bit `rows[r]` (an output, and a bit of it) is the xor of, but for a constant; row `i` of `inverse` holds
-/// the positions in `rows` whose xor is input bit `i`.
+/// Input bit `b` is bit `b` of the row-major position of the index. Output bit `rows[r]` (an output, and a bit of it) is
+/// the xor of the input bits in `matrix[r]` and a constant; input bit `i` is the xor of the output bits whose positions in
+/// `rows` are the bits of `inverse[i]`, and a constant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gf2Certificate {
-    /// Which bit of which output.
+    /// The output bits, as the number of an output and of a bit.
     pub rows: Vec<(usize, u32)>,
-    /// The input bits in each of them.
+    /// For each output bit the set of input bits in it.
     pub matrix: Vec<u128>,
-    /// For each input bit the rows that make it.
+    /// For each input bit the set of rows whose xor it is.
     pub inverse: Vec<u128>,
 }
 
-/// What is wrong with a certificate.
+/// Why a certificate is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CertificateError {
-    /// The extents are no powers of two, or the parts have the wrong sizes.
+    /// The extents are not powers of two, or the parts have the wrong sizes.
     #[error("the certificate does not fit the map")]
     Shape,
-    /// The product of inverse and matrix is not 1 in this row.
+    /// The product of inverse and matrix differs from the identity in this row.
     #[error("row {0} of inverse times matrix is wrong")]
     Product(usize),
-    /// The map does not do what the matrix says to this input bit.
-    #[error("the map does not do what the matrix says to input bit {0}")]
+    /// The map and the matrix differ in the effect of this input bit.
+    #[error("the map and the matrix differ in the effect of input bit {0}")]
     Basis(u32),
 }
 
 impl Gf2Certificate {
-    /// Checks it against a map with constant extents: that the inverse is one, by multiplication; that the map is the
-    /// matrix on the basis, by evaluation at 0 and at each unit vector. That the map is affine is the extraction's word
-    /// (and a goal for Z3).
+    /// Checks the certificate against a map with constant extents: the inverse by multiplication, and the matrix by
+    /// evaluating the map at 0 and at each unit vector.
+    ///
+    /// That the map is affine is not checked here; it rests on the extraction, and is a goal for Z3.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The first check that fails.
     pub fn check(&self, map: &IndexMap) -> Result<(), CertificateError> {
         let widths: Option<Vec<u32>> = map
             .domain()
@@ -77,7 +78,7 @@ impl Gf2Certificate {
     }
 }
 
-/// The index whose place in row-major order has these bits.
+/// The index at a row-major position.
 fn index(input: u128, widths: &[u32]) -> Vec<i128> {
     let mut rest = input;
     let mut index: Vec<i128> = widths

@@ -1,15 +1,15 @@
-//! Maps that move and mix bits, decided by linear algebra over GF(2).
+//! Linear algebra over GF(2), for maps that move and mix bits.
 //!
-//! Over extents that are powers of two, a map built of xor, masks, shifts, sums of disjoint bits, and `* // %` by powers of two
-//! takes each output bit from the input bits by xor: it is `M x + c` over the field of two elements. The parts:
+//! Over extents that are powers of two, a map built of xor, masks, shifts, sums of disjoint bits, and `* // %` by powers of
+//! two computes each output bit as an xor of input bits: it is `M x + c` over the field of two elements. The parts:
 //!
-//! - `word`: an integer as bits, each an affine form of the input bits, and the operators on such words; an operator gives
-//!   up where a bit would be no affine form (an xor mask on a number of chunks that is no power of two has no such form).
-//! - `system`: affine equations: what is possible under them, the largest value of a word, the kernel.
-//! - `certificate`: a matrix of as many output bits as there are input bits, and its inverse; checked by multiplication and by
-//!   evaluating the map on the basis, by code that shares nothing with what found it.
+//! - `word`: integers whose bits are affine forms of the input bits, and the operators on them. An operator has no result
+//!   if some bit would not be an affine form, for example an xor of digits whose radix is not a power of two.
+//! - `system`: systems of affine equations: satisfiability, the largest value of a word, the kernel.
+//! - `certificate`: a square matrix of output bits that determine all input bits, and its inverse. The checker multiplies
+//!   the two and evaluates the map on the basis; it shares no code with the search.
 //!
-//! The input bits are numbered so that the number which they make is the place of the index in row-major order.
+//! Input bits are numbered such that the number they form is the row-major position of the index.
 
 mod certificate;
 mod system;
@@ -24,7 +24,8 @@ use std::collections::HashMap;
 
 use tilewright_ir::{IndexMap, Var};
 
-/// The certificate that a map of constant extents is injective; none if it is no affine map over bits, or not injective.
+/// A certificate that a map with constant extents is injective. `None` if the map is not affine over bits, or not
+/// injective.
 ///
 /// ```
 /// use tilewright_ir::{BinaryOp, Expr, IndexMap, Var};
@@ -44,7 +45,7 @@ pub fn certify(map: &IndexMap) -> Option<Gf2Certificate> {
     certificate_of(&outputs, inputs.total)
 }
 
-/// The certificate that words determine all inputs, if they do.
+/// A certificate that the bits of some words determine all input bits, if they do.
 pub(crate) fn certificate_of(outputs: &[Word], inputs: u32) -> Option<Gf2Certificate> {
     let mut rows = Vec::new();
     let mut forms = Vec::new();
@@ -63,11 +64,14 @@ pub(crate) fn certificate_of(outputs: &[Word], inputs: u32) -> Option<Gf2Certifi
 /// A box of power-of-two extents as input bits: bit 0 is the lowest of the last axis.
 #[derive(Debug)]
 pub(crate) struct Inputs {
+    /// Number of bits of each axis.
     pub(crate) widths: Vec<u32>,
+    /// Number of bits of all axes.
     pub(crate) total: u32,
 }
 
 impl Inputs {
+    /// The bits of a box; `None` if an extent is not a power of two or there are more than [`MAX_BITS`] bits.
     pub(crate) fn new(extents: &[i128]) -> Option<Self> {
         let power = |extent: &i128| (*extent > 0 && extent.count_ones() == 1).then(|| extent.trailing_zeros());
         let widths: Vec<u32> = extents.iter().map(power).collect::<Option<_>>()?;
@@ -85,12 +89,12 @@ impl Inputs {
         self.widths.iter().enumerate().map(|(axis, &width)| Word::input(self.first(axis), width)).collect()
     }
 
-    /// The words of variables, one an axis.
+    /// The words of the variables, one for each axis.
     pub(crate) fn words(&self, vars: &[Var]) -> HashMap<Var, Word> {
         vars.iter().cloned().zip(self.axes()).collect()
     }
 
-    /// The index whose place in row-major order is `input`.
+    /// The index at the row-major position `input`.
     pub(crate) fn index(&self, input: u128) -> Vec<i128> {
         let part = |axis: usize| (input >> self.first(axis)) & ((1 << self.widths[axis]) - 1);
         (0..self.widths.len()).map(|axis| i128::try_from(part(axis)).unwrap_or(0)).collect()
@@ -103,5 +107,5 @@ impl Inputs {
     }
 }
 
-/// The most input bits.
+/// Greatest number of input bits.
 pub(crate) const MAX_BITS: u32 = 120;

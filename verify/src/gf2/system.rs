@@ -1,21 +1,22 @@
-//! Affine equations over GF(2), kept in a form that answers questions by reduction.
+//! Systems of affine equations over GF(2) in reduced row echelon form.
 
 use super::word::{Affine, Word};
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 
-/// Equations `form = 0` that can hold together.
+/// A satisfiable system of equations `form = 0`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct System {
-    /// Each has a highest bit that no other has.
+    /// The highest bit of each row occurs in no other row.
     rows: Vec<Affine>,
 }
 
+/// The highest bit of a mask; 0 if it is empty.
 fn highest(mask: u128) -> u128 {
     mask.checked_ilog2().map_or(0, |top| 1 << top)
 }
 
 impl System {
-    /// A form in which no highest bit of a row occurs: of equal value wherever the equations hold.
+    /// A form without the highest bits of the rows that has the same value wherever the equations hold.
     pub(crate) fn reduce(&self, mut form: Affine) -> Affine {
         for row in &self.rows {
             if form.mask & highest(row.mask) != 0 {
@@ -25,7 +26,7 @@ impl System {
         form
     }
 
-    /// Adds the equation `form = value`; false if it contradicts those there are, which then stay as they are.
+    /// Adds the equation `form = value`. Returns false, and changes nothing, if it contradicts the system.
     pub(crate) fn require(&mut self, form: Affine, value: bool) -> bool {
         let form = self.reduce(if value { !form } else { form });
         if form.mask == 0 {
@@ -41,20 +42,20 @@ impl System {
         true
     }
 
-    /// The largest value of a word that is never negative, where the equations hold.
+    /// The largest value of a non-negative word under the equations.
     pub(crate) fn largest(&self, word: &Word) -> i128 {
         let mut system = self.clone();
         word.bits.iter().rev().fold(0, |value, bit| 2 * value + i128::from(system.require(*bit, true)))
     }
 
-    /// Whether a bit can be 1.
+    /// Whether a bit can be 1 under the equations.
     pub(crate) fn possible(&self, bit: Affine) -> bool {
         let form = self.reduce(bit);
         form.mask != 0 || form.one
     }
 
-    /// The smallest assignment of `inputs` bits for which `possible` says of the equations so far that it can go on; `possible`
-    /// has to hold of these equations.
+    /// The smallest assignment of the `inputs` input bits that `possible` accepts. The bits are fixed from the highest one
+    /// down: 0 if `possible` holds of the equations so far with that bit 0, else 1. `possible` must hold of this system.
     pub(crate) fn smallest(&self, inputs: u32, possible: impl Fn(&Self) -> bool) -> u128 {
         let (mut system, mut found) = (self.clone(), 0);
         for bit in (0..inputs).rev() {
@@ -71,18 +72,19 @@ impl System {
     }
 }
 
-/// Equations under which a word has a value; none if it never has.
+/// The equations under which a word has a value; `None` if it never has.
 pub(crate) fn solve(word: &Word, value: i128) -> Option<System> {
     let mut system = System::default();
     let width = word.bits.len().max(128 - value.unsigned_abs().leading_zeros() as usize).min(127);
-    let lowest = usize::from(sabotage::on(Fault::BitsSkipLowest));
+    let lowest = usize::from(sabotage::on("bits-skip-lowest"));
     let fits = (lowest..width).all(|at| system.require(word.at(at), value >> at & 1 == 1));
     (fits && system.require(word.sign, value < 0)).then_some(system)
 }
 
-/// The first two inputs, in the order of the second, then of the first, at which all forms agree; none if there are none.
+/// Two inputs at which all forms agree: those with the smallest second input, and with the smallest first one for it.
+/// `None` if the forms determine the input.
 pub(crate) fn kernel_pair(forms: &[Affine], inputs: u32) -> Option<(u128, u128)> {
-    // Column by column: what of the inputs below a bit has the same effect as the bit.
+    // Column by column: a bit whose effect equals that of some lower bits gives an element of the kernel.
     let mut seen: Vec<(Vec<bool>, u128)> = Vec::new();
     for bit in 0..inputs {
         let mut effect: Vec<bool> = forms.iter().map(|form| form.mask >> bit & 1 == 1).collect();
@@ -95,7 +97,7 @@ pub(crate) fn kernel_pair(forms: &[Affine], inputs: u32) -> Option<(u128, u128)>
             }
         }
         if effect.iter().all(|set| !set) {
-            // Nothing below is in the kernel, so the partner is unique.
+            // No element below is in the kernel, so the partner is unique.
             return Some((made_of ^ (1 << bit), 1 << bit));
         }
         seen.push((effect, made_of));
@@ -103,11 +105,12 @@ pub(crate) fn kernel_pair(forms: &[Affine], inputs: u32) -> Option<(u128, u128)>
     None
 }
 
-/// Of `forms`, as many as there are inputs that determine them, and the inverse: `inverse[i]` is the set of chosen forms whose xor
-/// is input `i` (without the constants). None if they do not determine them.
+/// Chooses as many forms as there are inputs such that they determine the inputs, and inverts them: entry `i` of the
+/// inverse is the set of chosen forms whose xor is input `i`, up to a constant. `None` if the forms do not determine the
+/// inputs.
 pub(crate) fn left_inverse(forms: &[Affine], inputs: u32) -> Option<(Vec<usize>, Vec<u128>)> {
     let mut chosen: Vec<usize> = Vec::new();
-    // Reduced rows, and which chosen forms they are the xor of.
+    // Reduced rows, and the set of chosen forms that each one is the xor of.
     let mut rows: Vec<(u128, u128)> = Vec::new();
     for (at, form) in forms.iter().enumerate() {
         let (mut mask, mut of) = (form.mask, 1u128 << chosen.len().min(127));

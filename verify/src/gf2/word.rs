@@ -1,12 +1,14 @@
-//! Integers as bits that are affine forms, and the operators on them. The rules are the whole of what has to be believed to
-//! call an extracted map affine; Z3 confirms each extracted output besides.
+//! Integers whose bits are affine forms of input bits, and the operators on them.
+//!
+//! That an extracted map equals the expression rests on the rules of this module. Z3 confirms every extracted output as
+//! well.
 
 use std::collections::HashMap;
 use std::ops::{BitXor, Not};
 
 use tilewright_ir::{BinaryOp, Expr, UnaryOp, Var};
 
-/// Words of more bits are given up.
+/// Greatest number of bits in a word, not counting the sign.
 const MAX_WIDTH: usize = 110;
 
 /// A bit: the xor of the input bits in `mask`, and of 1 if `one`.
@@ -17,10 +19,13 @@ pub(crate) struct Affine {
 }
 
 impl Affine {
+    /// The constant 0.
     pub(crate) const ZERO: Self = Self { mask: 0, one: false };
+    /// The constant 1.
     pub(crate) const ONE: Self = Self { mask: 0, one: true };
 
-    fn of(value: bool) -> Self {
+    /// A constant bit.
+    fn constant(value: bool) -> Self {
         Self { mask: 0, one: value }
     }
 
@@ -47,7 +52,7 @@ impl Not for Affine {
     }
 }
 
-/// An integer in two's complement: its low bits, and the bit that all bits above are equal to.
+/// An integer in two's complement: its low bits, and the sign, which all higher bits are equal to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Word {
     pub(crate) bits: Vec<Affine>,
@@ -61,10 +66,11 @@ impl Word {
         Self { bits, sign: Affine::ZERO }
     }
 
+    /// A constant.
     fn constant(value: i128) -> Self {
         let width = 128 - if value < 0 { value.leading_ones() } else { value.leading_zeros() };
-        let bits = (0..width).map(|bit| Affine::of(value >> bit & 1 == 1)).collect();
-        Self { bits, sign: Affine::of(value < 0) }
+        let bits = (0..width).map(|bit| Affine::constant(value >> bit & 1 == 1)).collect();
+        Self { bits, sign: Affine::constant(value < 0) }
     }
 
     /// The value, if it depends on no input.
@@ -82,6 +88,7 @@ impl Word {
         self.bits.get(position).copied().unwrap_or(self.sign)
     }
 
+    /// The word without high bits that equal the sign; `None` if it is still too long.
     fn trimmed(mut self) -> Option<Self> {
         while self.bits.last() == Some(&self.sign) {
             self.bits.pop();
@@ -89,12 +96,14 @@ impl Word {
         (self.bits.len() <= MAX_WIDTH).then_some(self)
     }
 
-    fn bitwise(&self, other: &Self, of: impl Fn(Affine, Affine) -> Option<Affine>) -> Option<Self> {
+    /// A bitwise operation; `None` if some bit is not affine.
+    fn bitwise(&self, other: &Self, op: impl Fn(Affine, Affine) -> Option<Affine>) -> Option<Self> {
         let width = self.bits.len().max(other.bits.len());
-        let bits = (0..width).map(|at| of(self.at(at), other.at(at))).collect::<Option<_>>()?;
-        Self { bits, sign: of(self.sign, other.sign)? }.trimmed()
+        let bits = (0..width).map(|at| op(self.at(at), other.at(at))).collect::<Option<_>>()?;
+        Self { bits, sign: op(self.sign, other.sign)? }.trimmed()
     }
 
+    /// `~self`
     fn negated_bits(&self) -> Self {
         Self { bits: self.bits.iter().map(|bit| !*bit).collect(), sign: !self.sign }
     }
@@ -116,7 +125,7 @@ impl Word {
         Self { bits: (0..count).map(|at| self.at(at)).collect(), sign: Affine::ZERO }.trimmed()
     }
 
-    /// `self + other + carry`, wherever the carries are affine.
+    /// `self + other + carry`; `None` if some carry is not affine.
     fn plus(&self, other: &Self, mut carry: Affine) -> Option<Self> {
         let width = self.bits.len().max(other.bits.len()) + 1;
         let mut bits = Vec::new();
@@ -132,7 +141,7 @@ impl Word {
     }
 }
 
-/// `x and y`, if that is affine.
+/// `x and y`; `None` if that is not affine.
 fn both(x: Affine, y: Affine) -> Option<Affine> {
     match (x, y) {
         (Affine::ZERO, _) | (_, Affine::ZERO) => Some(Affine::ZERO),
@@ -143,7 +152,8 @@ fn both(x: Affine, y: Affine) -> Option<Affine> {
     }
 }
 
-/// What at least two of three bits are, if that is affine: two equal ones decide, two opposite ones leave it to the third.
+/// The majority of three bits; `None` if that is not affine. Two equal bits decide it, two opposite ones leave it to the
+/// third.
 fn majority(x: Affine, y: Affine, z: Affine) -> Option<Affine> {
     if x == y || x == z {
         Some(x)
@@ -158,14 +168,14 @@ fn majority(x: Affine, y: Affine, z: Affine) -> Option<Affine> {
     }
 }
 
-/// The exponent of a power of two.
+/// The exponent of a word that is a constant power of two.
 fn exponent(word: &Word) -> Option<usize> {
     let value = word.as_constant().filter(|value| *value > 0 && value.count_ones() == 1)?;
     usize::try_from(value.trailing_zeros()).ok()
 }
 
-/// An index expression as a word over the words of its variables; none where a bit would be no affine form, or there may be
-/// no value.
+/// An index expression as a word, given the words of its variables. `None` if a bit is not an affine form, or the
+/// expression may have no value.
 pub(crate) fn extract(expr: &Expr, vars: &HashMap<Var, Word>) -> Option<Word> {
     match expr {
         Expr::Int { value, .. } => Word::constant(*value).trimmed(),
@@ -194,6 +204,7 @@ pub(crate) fn extract(expr: &Expr, vars: &HashMap<Var, Word>) -> Option<Word> {
     }
 }
 
+/// A binary operator on words; `bits` is the width of the type, which bounds shifts.
 fn binary(op: BinaryOp, a: &Word, b: &Word, bits: u32) -> Option<Word> {
     let amount = || usize::try_from(b.as_constant()?).ok().filter(|amount| *amount < bits as usize);
     match op {
@@ -264,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_extracted_has_the_value_that_the_expression_has() {
+    fn an_extracted_word_has_the_value_of_the_expression() {
         let (i, j) = (Var::index("i"), Var::index("j"));
         let words: HashMap<Var, Word> =
             [(i.clone(), Word::input(2, 3)), (j.clone(), Word::input(0, 2))].into_iter().collect();

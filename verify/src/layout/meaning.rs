@@ -10,7 +10,7 @@
 //! It is written without a look at the formula that is judged, and simplifies nothing but constants.
 
 use tilewright_ir::layout::{Layout, Tile, TileDim};
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{Bindings, Expr, IndexMap, ScalarType, Var};
 
 /// Longest that all indices of a layout together may be: folding the same dimensions again and again doubles them.
@@ -164,7 +164,7 @@ fn folded(mut axes: Vec<Axis>, tile: &Tile, ty: ScalarType) -> Option<Vec<Axis>>
         if *dim == TileDim::Combine {
             let major = axes.remove(at);
             let minor = axes.get_mut(at)?;
-            minor.index = if sabotage::on(Fault::MeaningFoldsBackwards) {
+            minor.index = if sabotage::on("meaning-folds-backwards") {
                 minor.index.clone() * major.extent.clone() + major.index
             } else {
                 major.index * minor.extent.clone() + minor.index.clone()
@@ -183,7 +183,7 @@ fn split(mut axes: Vec<Axis>, sizes: &[u64], ty: ScalarType) -> Option<Vec<Axis>
     let touched = axes.split_off(axes.len().checked_sub(sizes.len())?);
     let mut inside = Vec::new();
     for (axis, &size) in touched.into_iter().zip(sizes) {
-        let floors = sabotage::on(Fault::MeaningFloors);
+        let floors = sabotage::on("meaning-floors");
         let count =
             if floors { evaluated(axis.extent.floor_div(number(size, ty))) } else { ceiling(axis.extent, size, ty) };
         axes.push(Axis { index: axis.index.clone().floor_div(number(size, ty)), extent: count });

@@ -1,7 +1,7 @@
-//! The tiers of maps that move and mix bits: linear algebra over GF(2), for power-of-two extents of any size.
+//! The tiers for maps that move and mix bits: linear algebra over GF(2), for power-of-two extents of any size.
 //!
-//! What refutes is evaluated. What proves is confirmed by Z3, over bit-vectors alone: that each output is the affine
-//! form that was extracted; of inverse and specification, the statement itself.
+//! Counterexamples are evaluated. Proofs are confirmed by Z3 over bit-vectors: that each output is the affine form that was
+//! extracted; for inverse and specification, the statement itself.
 
 use std::collections::HashMap;
 
@@ -18,19 +18,20 @@ use crate::term::{BinaryOp, Prop, Term};
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
-/// A map whose output bits are affine forms.
-struct Linear<'a> {
+/// A map whose output bits are affine forms of the input bits.
+struct AffineMap<'a> {
     instance: &'a Instance<'a>,
     inputs: Inputs,
     outputs: Vec<Word>,
 }
 
-fn linear<'a>(case: &Case<'a>) -> Option<Linear<'a>> {
+/// The affine form of a map with constant power-of-two extents, if it has one.
+fn affine_map<'a>(case: &Case<'a>) -> Option<AffineMap<'a>> {
     let instance = case.constant()?;
     let inputs = Inputs::new(&instance.domain)?;
     let words = inputs.words(case.claim.map.vars());
     let outputs = case.claim.map.outputs().iter().map(|output| gf2::extract(output, &words)).collect::<Option<_>>()?;
-    Some(Linear { instance, inputs, outputs })
+    Some(AffineMap { instance, inputs, outputs })
 }
 
 fn refuted(found: Option<Counterexample>) -> Decision {
@@ -41,7 +42,7 @@ fn refuted(found: Option<Counterexample>) -> Decision {
     (verdict, "gf2".into())
 }
 
-/// The decision that Z3's answers to some goals amount to.
+/// The decision if linear algebra has proved an obligation and Z3 is asked to confirm it by some goals.
 fn confirmed(of: &'static str, prover: &mut Prover<'_>, goals: &[Prop]) -> Decision {
     for goal in goals {
         match prover.prove_in_bits(goal) {
@@ -59,8 +60,8 @@ fn confirmed(of: &'static str, prover: &mut Prover<'_>, goals: &[Prop]) -> Decis
     (Verdict::Proved, format!("gf2, confirmed by z3 ({} goals)", goals.len()))
 }
 
-/// That each output is the form that was extracted.
-fn extraction(case: &Case<'_>, linear: &Linear<'_>) -> Decision {
+/// Asks Z3 to confirm that each output is the affine form that was extracted.
+fn extraction(case: &Case<'_>, linear: &AffineMap<'_>) -> Decision {
     let mut names = Names::default();
     let mut prover = case.claim.prover(case.judge, &mut names);
     let vars = case.claim.assume(&mut prover, &mut names, "");
@@ -73,7 +74,7 @@ fn extraction(case: &Case<'_>, linear: &Linear<'_>) -> Decision {
     confirmed("map over GF(2)", &mut prover, &goals)
 }
 
-/// A word as a term in the indices.
+/// A word as a term in the index variables.
 fn stated(word: &Word, inputs: &Inputs, vars: &[Term]) -> Term {
     let bit = |form: Affine| {
         let mut term = Term::int(i128::from(form.one));
@@ -95,9 +96,9 @@ fn stated(word: &Word, inputs: &Inputs, vars: &[Term]) -> Term {
     value
 }
 
-/// Bounds: the largest value that the equations of its bits allow.
+/// Bounds: the largest value of each output, computed bit by bit.
 pub(super) fn bounds(case: &Case<'_>) -> Option<Decision> {
-    let linear = linear(case)?;
+    let linear = affine_map(case)?;
     let instance = linear.instance;
     let mut first: Option<Vec<i128>> = None;
     for (word, &extent) in linear.outputs.iter().zip(&instance.shape) {
@@ -113,9 +114,9 @@ pub(super) fn bounds(case: &Case<'_>) -> Option<Decision> {
     })
 }
 
-/// Injective: full column rank, by an inverse that is checked; else the kernel gives the collision.
+/// Injective: the matrix has full column rank, shown by an inverse that is checked; otherwise the kernel gives a collision.
 pub(super) fn injective(case: &Case<'_>) -> Option<Decision> {
-    let linear = linear(case)?;
+    let linear = affine_map(case)?;
     let bits = linear.outputs.iter().flat_map(|word| word.bits.iter().chain([&word.sign]));
     let forms: Vec<Affine> = bits.filter(|form| form.mask != 0).copied().collect();
     if let Some((first, second)) = gf2::kernel_pair(&forms, linear.inputs.total) {
@@ -129,9 +130,9 @@ pub(super) fn injective(case: &Case<'_>) -> Option<Decision> {
     })
 }
 
-/// Tight: the equations that say that an output is at its end have a solution.
+/// Tight: the equations for an output to be at its last index have a solution.
 pub(super) fn tight(case: &Case<'_>) -> Option<Decision> {
-    let linear = linear(case)?;
+    let linear = affine_map(case)?;
     for (axis, word) in linear.outputs.iter().enumerate().filter(|(axis, _)| !case.claim.padded.contains(axis)) {
         if gf2::solve(word, linear.instance.shape[axis] - 1).is_none() {
             let mut natural = System::default();
@@ -142,7 +143,7 @@ pub(super) fn tight(case: &Case<'_>) -> Option<Decision> {
     Some(extraction(case, &linear))
 }
 
-/// The first index at which one of two lists of words differ.
+/// The first index at which two lists of words differ.
 fn first_difference(inputs: &Inputs, these: &[Word], others: &[Word]) -> Option<Vec<i128>> {
     let bits = these.iter().zip(others).flat_map(|(this, other)| {
         let width = this.bits.len().max(other.bits.len());
@@ -153,7 +154,7 @@ fn first_difference(inputs: &Inputs, these: &[Word], others: &[Word]) -> Option<
 
 /// Inverse: both compositions are the identity, bit by bit.
 pub(super) fn inverse(case: &Case<'_>) -> Option<Decision> {
-    let (linear, claim) = (linear(case)?, case.claim);
+    let (linear, claim) = (affine_map(case)?, case.claim);
     let (inverse, symbols) = (claim.inverse?, &linear.instance.symbols);
     if inverse.padding.as_const_int() != Some(0) {
         return None;
@@ -181,7 +182,7 @@ pub(super) fn inverse(case: &Case<'_>) -> Option<Decision> {
     Some(both_ways(case, &inverse.vars, &inverse.outputs))
 }
 
-/// Asks Z3 for both compositions.
+/// Asks Z3 to confirm that both compositions are the identity.
 fn both_ways(case: &Case<'_>, places: &[Var], back: &[tilewright_ir::Expr]) -> Decision {
     let claim = case.claim;
     let mut names = Names::default();
@@ -209,9 +210,9 @@ fn both_ways(case: &Case<'_>, places: &[Var], back: &[tilewright_ir::Expr]) -> D
     confirmed("map right inverse over GF(2)", &mut prover, &goals)
 }
 
-/// Padding: where none is claimed, there are as many places as indices, and no two indices share one.
+/// Padding, for a claim without padding: there are as many physical indices as logical ones, and the map is injective.
 pub(super) fn padding(case: &Case<'_>) -> Option<Decision> {
-    let linear = linear(case)?;
+    let linear = affine_map(case)?;
     let places = Inputs::new(&linear.instance.shape)?;
     if case.claim.inverse?.padding.as_const_int() != Some(0) || places.total != linear.inputs.total {
         return None;
@@ -220,9 +221,9 @@ pub(super) fn padding(case: &Case<'_>) -> Option<Decision> {
     if inside.0.is_proved() { injective(case).filter(|apart| apart.0.is_proved()) } else { None }
 }
 
-/// Specification: the same form for each bit.
+/// Specification: each bit has the same affine form in both maps.
 pub(super) fn specification(case: &Case<'_>) -> Option<Decision> {
-    let (linear, meaning) = (linear(case)?, case.claim.meaning?);
+    let (linear, meaning) = (affine_map(case)?, case.claim.meaning?);
     let words = linear.inputs.words(meaning.vars());
     let stated: Vec<Word> =
         meaning.outputs().iter().map(|output| gf2::extract(output, &words)).collect::<Option<_>>()?;

@@ -14,6 +14,7 @@ use crate::verdict::{Counterexample, Verdict};
 pub(super) const OBLIGATION: Obligation =
     ("bounds", exhaustive, &[empty, small, digits, bits::bounds, medium, sampled, by_z3, large]);
 
+/// A counterexample if the image of a point has no value or lies outside the physical shape.
 pub(super) fn outside(
     claim: MapClaim<'_>,
     symbols: &Bindings,
@@ -32,7 +33,7 @@ pub(super) fn outside(
     (!inside).then(|| at(claim, symbols, &[point], text))
 }
 
-/// Each output over the axes that it uses.
+/// Enumerates each output over the axes that it depends on.
 fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
     let replay = |index: &[i128]| outside(instance.claim, &instance.symbols, &instance.shape, index);
     let Some(graph) = &instance.graph else { return each_point(&instance.domain, limit, replay) };
@@ -44,13 +45,14 @@ fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
     settle(&found, limit, replay)
 }
 
-/// Some points of a shape that is too large.
+/// Tries some points of a shape that is too large for enumeration.
 fn sampled(case: &Case<'_>) -> Option<Decision> {
     let instance = case.constant()?;
     let found = case.claim.sample(|point, _| outside(case.claim, &instance.symbols, &instance.shape, point))?;
     Some((Verdict::Refuted(found), "enumeration of some points".into()))
 }
 
+/// Asks Z3 whether each output lies in its extent, after all outputs have been shown to have a value.
 #[expect(clippy::unnecessary_wraps, reason = "the signature of a tier")]
 fn by_z3(case: &Case<'_>) -> Option<Decision> {
     let claim = case.claim;

@@ -1,4 +1,4 @@
-//! One obligation of one map claim, and the tiers that try to decide it, in their order.
+//! The decision of one obligation of a map claim by a sequence of tiers.
 
 use std::cell::OnceCell;
 
@@ -13,23 +13,23 @@ use crate::record;
 use crate::translate::Names;
 use crate::verdict::Verdict;
 
-/// A way to decide an obligation; none if it does not apply. A verdict of unknown gives its reason and leaves the
-/// question to the next one.
+/// A decision procedure for an obligation; returns `None` if it does not apply. After a verdict of unknown the next tier
+/// is tried.
 pub(super) type Tier = fn(&Case<'_>) -> Option<Decision>;
 
-/// Decides an obligation on one shape by looking at no more than so many points a part.
+/// Decides an obligation for one constant shape, looking at no more than the given number of points for each part.
 pub(super) type Exhaustive = fn(&Instance<'_>, u64) -> Answer;
 
-/// Boxes that are decided at once, in microseconds; and the shapes a symbolic claim is tried on.
+/// Number of points that are enumerated before any other tier: it takes microseconds.
 const SMALL: u64 = 1 << 12;
-/// Boxes that are decided in some tens of milliseconds at most.
+/// Number of points that are enumerated before Z3 is asked: it takes some tens of milliseconds at most.
 const MEDIUM: u64 = 1 << 22;
-/// The method of what refuted before all parts were looked at.
+/// The method of a refutation that was found before all parts were looked at.
 pub(super) const SOME_PARTS: &str = "enumeration of some parts";
-/// Points of small shapes that a symbolic claim is tried on, all together.
+/// Number of points, of all small shapes together, on which a symbolic claim is tried.
 const TRIED: u64 = 1 << 17;
 
-/// What the obligations of one claim share: the shapes on which it is looked at, compiled once.
+/// The shapes on which the obligations of one claim are enumerated, each compiled once.
 #[derive(Debug)]
 pub(super) struct Shared<'a> {
     symbols: Vec<Var>,
@@ -59,7 +59,7 @@ impl<'a> Case<'a> {
         &self.shared.symbols
     }
 
-    /// The only shape, of a claim without symbols and with indices.
+    /// The instance of a claim without symbols; `None` if there are symbols, an assumption is false or the domain is empty.
     pub(super) fn constant(&self) -> Option<&'a Instance<'a>> {
         let make = || {
             let only = self.symbols().is_empty() && assumed(self.claim.assumptions, &Bindings::new());
@@ -68,7 +68,7 @@ impl<'a> Case<'a> {
         self.shared.constant.get_or_init(make).as_ref()
     }
 
-    /// The small shapes of a symbolic claim that have an index, smallest first.
+    /// The instances of a symbolic claim for small shapes whose domain is not empty, smallest first.
     pub(super) fn small(&self) -> &'a [Instance<'a>] {
         let make = || {
             if self.symbols().is_empty() {
@@ -81,9 +81,9 @@ impl<'a> Case<'a> {
         self.shared.small.get_or_init(make)
     }
 
-    /// The decision of the first tier that reaches one.
+    /// The decision of the first tier that proves or refutes the obligation.
     ///
-    /// A judge that records asks the tiers after it too, until one agrees: their proofs are the certificate, and two that
+    /// A judge that records a certificate asks the later tiers too, until one with a recorded proof agrees. Two tiers that
     /// contradict each other are an internal error.
     pub(super) fn decide(&self, tiers: &[Tier]) -> Decision {
         let mut reasons: Vec<String> = Vec::new();
@@ -114,6 +114,7 @@ impl<'a> Case<'a> {
         (Verdict::Unknown(reasons.join("; ")), last)
     }
 
+    /// Confirms a proof by later tiers, up to the first one that records a proof.
     fn second_opinion(&self, tiers: &[Tier], method: String) -> Decision {
         for tier in tiers {
             match record::attempt(|| tier(self)) {
@@ -126,7 +127,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// What an answer is worth as a decision.
+/// The decision that an answer of enumeration amounts to.
 fn decision(answer: Answer, method: &str) -> Decision {
     match answer {
         Answer::Holds(0) => (Verdict::Proved, "intervals".to_owned()),
@@ -136,7 +137,8 @@ fn decision(answer: Answer, method: &str) -> Decision {
     }
 }
 
-/// Without an index nothing is shown: the premises contradict each other.
+/// The tier for claims whose premises cannot hold: the domain is empty or the assumptions contradict each other. The
+/// verdict is vacuous.
 pub(super) fn empty(case: &Case<'_>) -> Option<Decision> {
     if case.constant().is_some() || !case.small().is_empty() {
         return None;
@@ -147,8 +149,8 @@ pub(super) fn empty(case: &Case<'_>) -> Option<Decision> {
     vacuity(&prover)
 }
 
-/// All points of a small constant shape; of a symbolic claim the small shapes, which refute what is wrong with the smallest
-/// shape that shows it.
+/// All points of a small constant shape; for a symbolic claim the points of small shapes, smallest first, which can only
+/// refute.
 pub(super) fn small(case: &Case<'_>) -> Option<Decision> {
     match case.constant() {
         Some(instance) => settled(instance, case.exhaustive, SMALL.min(case.judge.most_points)),
@@ -156,31 +158,33 @@ pub(super) fn small(case: &Case<'_>) -> Option<Decision> {
     }
 }
 
-/// The claim's certificate in terms of digits.
+/// The digit certificate of the claim.
 pub(super) fn digits(case: &Case<'_>) -> Option<Decision> {
     crate::digits::decide(case.judge, &case.claim, case.obligation)
 }
 
-/// All points of a constant shape, if that takes milliseconds.
+/// All points of a constant shape, if that takes some tens of milliseconds.
 pub(super) fn medium(case: &Case<'_>) -> Option<Decision> {
     settled(case.constant()?, case.exhaustive, MEDIUM.min(case.judge.most_points))
 }
 
-/// All points of a constant shape: the last resort, or where nothing is lost.
+/// All points of a constant shape, up to the limit of the judge: the last tier.
 pub(super) fn large(case: &Case<'_>) -> Option<Decision> {
     Some(decision((case.exhaustive)(case.constant()?, MAX_POINTS.min(case.judge.most_points)), "enumeration"))
 }
 
+/// Enumerates an instance with at most `limit` points for each part; `None` if that does not decide it.
 fn settled(instance: &Instance<'_>, exhaustive: Exhaustive, limit: u64) -> Option<Decision> {
-    // Parts that were too large may fail earlier.
+    // If some parts were too large, they may fail at a smaller index, so the counterexample need not be the first one.
     let all = instance.points().is_some_and(|points| points <= limit);
     match exhaustive(instance, limit) {
-        // The tiers after this one may know better.
+        // Too many points: a later tier may decide it.
         Answer::Open(reason) if !reason.starts_with("internal") => None,
         answer => Some(decision(answer, if all { "enumeration" } else { SOME_PARTS })),
     }
 }
 
+/// Tries to refute a symbolic claim on small shapes.
 fn on_small_shapes(case: &Case<'_>) -> Option<Decision> {
     let mut left = TRIED;
     for instance in case.small() {
@@ -197,13 +201,13 @@ fn on_small_shapes(case: &Case<'_>) -> Option<Decision> {
     None
 }
 
-/// Whether two tiers contradict each other about the same claim.
+/// The decision if one tier proves what another one refutes: an internal error.
 pub(super) fn contradiction(proved_by: &str, refuted_by: &str) -> Decision {
     let reason = format!("internal: {proved_by} proves what {refuted_by} refutes");
     (Verdict::Unknown(reason), format!("{refuted_by}, {proved_by}"))
 }
 
-/// Whether the assumptions hold under these values.
+/// Whether the assumptions hold for these values of the symbols.
 pub(super) fn assumed(assumptions: &[Expr], symbols: &Bindings) -> bool {
     assumptions.iter().all(|assumption| assumption.eval_index(symbols).is_ok_and(|value| value != 0))
 }
@@ -245,7 +249,7 @@ mod tests {
         let judge = || Judge::new(Config::default()).unwrap();
         assert!(is_internal(&decide(&judge(), 17, injective::OBLIGATION.1, &[says_no])));
         assert!(is_internal(&decide(&judge(), 17, bounds::OBLIGATION.1, &[says_no, says_yes])));
-        // Where it is right, what is reported is the counterexample that enumeration finds.
+        // A correct refutation is reported with the counterexample that enumeration finds.
         let right = decide(&judge(), 16, bounds::OBLIGATION.1, &[says_no]);
         assert!(matches!(right, Verdict::Refuted(found) if found.indices == [[16]]));
     }

@@ -1,4 +1,4 @@
-//! Obligation injective: different logical indices never share a physical one.
+//! Obligation injective: different logical indices have different images.
 
 use std::collections::HashMap;
 
@@ -16,25 +16,25 @@ use crate::term::{Prop, Term};
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
-/// Different logical indices never share a physical one.
+/// Different logical indices have different images.
 pub(super) const OBLIGATION: Obligation =
     ("injective", exhaustive, &[empty, small, digits, bits::injective, medium, sampled, by_left_inverse, by_z3, large]);
 
-/// Two indices of one image, by evaluation.
+/// A counterexample if two different points have the same image.
 pub(super) fn collision(claim: MapClaim<'_>, symbols: &Bindings, a: &[i128], b: &[i128]) -> Option<Counterexample> {
     let image = claim.map.eval(a, symbols).ok()?;
     let text = format!("{} and {} both land on {}", tuple(a), tuple(b), tuple(&image));
     (a != b && claim.map.eval(b, symbols).ok()? == image).then(|| at(claim, symbols, &[a, b], text))
 }
 
-/// Outputs that depend on these axes alone, and nothing else does.
+/// A set of outputs and the axes that they depend on, which no other output depends on.
 #[derive(Debug, Default)]
 struct Group {
     axes: Vec<usize>,
     outputs: Vec<NodeId>,
 }
 
-/// The groups of a map, axes that no output depends on included. An axis of extent 1 is in none.
+/// The groups of a map. An axis that no output depends on is a group without outputs; an axis of extent 1 is in no group.
 fn groups(graph: &Graph) -> Vec<Group> {
     let moving = |axis: &usize| graph.builder.range(graph.axes[*axis]).constant().is_none();
     let mut groups: Vec<Group> =
@@ -58,7 +58,7 @@ fn groups(graph: &Graph) -> Vec<Group> {
     groups
 }
 
-/// Group by group; the module page of `instance` says why that is enough.
+/// Enumerates group by group; the documentation of `instance` says why that is sufficient.
 fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
     let Some(graph) = &instance.graph else { return one_by_one(instance, limit) };
     let mut first: Option<(Vec<i128>, Vec<i128>)> = None;
@@ -78,8 +78,8 @@ fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
     }
 }
 
-/// How many points were looked at, and the first collision of a group: the second index, and the first. An error if there are too
-/// many points.
+/// The number of points looked at and the first collision of a group, as its second and its first index. An error if there
+/// are too many points.
 #[expect(clippy::type_complexity, reason = "a pair of indices, or none")]
 fn first_of_group(
     instance: &Instance<'_>,
@@ -106,6 +106,7 @@ fn first_of_group(
     Ok((program.points(), found.map(|found| (index(found.second), index(found.first)))))
 }
 
+/// Enumerates all points with the language's own evaluation, for maps that have no graph.
 fn one_by_one(instance: &Instance<'_>, limit: u64) -> Answer {
     let mut seen: HashMap<Vec<i128>, Vec<i128>> = HashMap::new();
     let mut without = None;
@@ -123,7 +124,7 @@ fn one_by_one(instance: &Instance<'_>, limit: u64) -> Answer {
     }
 }
 
-/// Some points of a shape that is too large.
+/// Tries some points of a shape that is too large for enumeration.
 fn sampled(case: &Case<'_>) -> Option<Decision> {
     let instance = case.constant()?;
     let mut seen: HashMap<Vec<i128>, Vec<i128>> = HashMap::new();
@@ -134,7 +135,7 @@ fn sampled(case: &Case<'_>) -> Option<Decision> {
     Some((Verdict::Refuted(found), "enumeration of some points".into()))
 }
 
-/// What a map is taken back from it keeps apart.
+/// A map with a left inverse is injective.
 fn by_left_inverse(case: &Case<'_>) -> Option<Decision> {
     match super::inverse::left(case)? {
         (Verdict::Proved, method) => Some((Verdict::Proved, format!("{method}, by the inverse"))),
@@ -142,6 +143,7 @@ fn by_left_inverse(case: &Case<'_>) -> Option<Decision> {
     }
 }
 
+/// Asks Z3 whether two indices with the same image are equal.
 #[expect(clippy::unnecessary_wraps, reason = "the signature of a tier")]
 fn by_z3(case: &Case<'_>) -> Option<Decision> {
     let claim = case.claim;
@@ -161,7 +163,7 @@ fn by_z3(case: &Case<'_>) -> Option<Decision> {
     }))
 }
 
-/// From equal images to equal indices.
+/// Shows that two indices `a` and `b` are equal if their images `left` and `right` are.
 fn same_image(prover: &mut Prover<'_>, left: &[Term], right: &[Term], a: &[Term], b: &[Term]) -> Result<(), Failure> {
     let mut digits: Vec<Fact> = Vec::new();
     for (this, other) in left.iter().zip(right) {

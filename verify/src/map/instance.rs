@@ -1,4 +1,4 @@
-//! A map claim for one concrete shape, decided by looking at every point.
+//! A map claim for one constant shape, decided by looking at every point.
 //!
 //! # Why parts may be looked at alone
 //!
@@ -19,19 +19,20 @@ use crate::enumerate::{Builder, NodeId, first_nonzero};
 use crate::judge::Judge;
 use crate::verdict::Counterexample;
 
-/// Points of maps that are evaluated one by one, because an operation may have no value or not fit 64 bits.
+/// Greatest number of points of a map that has to be evaluated one point at a time, because an operation may lack a value
+/// or leave 64 bits.
 const SLOW_POINTS: u64 = 1 << 15;
-/// Maps of more axes are not enumerated.
+/// Greatest number of axes of a map that is enumerated.
 const MAX_RANK: usize = 1024;
 
-/// What looking at all points says.
+/// The result of looking at all points.
 #[derive(Clone, Debug)]
 pub(super) enum Answer {
-    /// It holds; so many points were looked at, 0 if ranges were enough.
+    /// The obligation holds; the number of points looked at, 0 if the ranges were sufficient.
     Holds(u64),
-    /// It fails, here first.
+    /// The obligation fails; the first counterexample.
     Fails(Counterexample),
-    /// There are too many points, or they have no value that fits; for this reason.
+    /// Undecided, for a reason such as too many points.
     Open(String),
 }
 
@@ -43,11 +44,11 @@ pub(super) struct Instance<'a> {
     pub(super) symbols: Bindings,
     pub(super) domain: Vec<i128>,
     pub(super) shape: Vec<i128>,
-    /// None if some output may have no value that fits.
+    /// The map as a graph; `None` if some output may lack a value or leave 64 bits.
     pub(super) graph: Option<Graph>,
 }
 
-/// The map over its domain.
+/// The graph of a map over its domain.
 #[derive(Clone, Debug)]
 pub(super) struct Graph {
     pub(super) builder: Builder,
@@ -55,17 +56,17 @@ pub(super) struct Graph {
     pub(super) outputs: Vec<NodeId>,
 }
 
-/// What a search for the first index found.
+/// The result of a search for the first index at which one of several flags is set.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Found {
     pub(super) first: Option<Vec<i128>>,
     pub(super) points: u64,
-    /// Some part has too many points.
+    /// Whether some flag had too many points to look at.
     pub(super) open: bool,
 }
 
 impl<'a> Instance<'a> {
-    /// The claim under these values of the symbols; none if an extent has no value or the domain is empty.
+    /// The claim for these values of the symbols; `None` if an extent has no value or the domain is empty.
     pub(super) fn new(judge: &'a Judge, claim: MapClaim<'a>, symbols: Bindings) -> Option<Self> {
         let (domain, shape) = (extents(claim.map.domain(), &symbols)?, extents(claim.shape, &symbols)?);
         if domain.contains(&0) {
@@ -75,7 +76,7 @@ impl<'a> Instance<'a> {
         Some(Self { judge, claim, symbols, domain, shape, graph })
     }
 
-    /// The same on the first indices of each axis: what fails there, fails here.
+    /// The claim restricted to a smaller box at the origin. A counterexample there is one of the whole claim.
     pub(super) fn within(&self, domain: Vec<i128>) -> Self {
         let graph = Graph::new(self.claim, &domain, &self.symbols);
         Self {
@@ -88,7 +89,7 @@ impl<'a> Instance<'a> {
         }
     }
 
-    /// The number of points of the domain, if it fits.
+    /// The number of points of the domain, if it fits 64 bits.
     pub(super) fn points(&self) -> Option<u64> {
         self.domain.iter().try_fold(1u64, |points, &extent| points.checked_mul(u64::try_from(extent).ok()?))
     }

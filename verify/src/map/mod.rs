@@ -1,16 +1,16 @@
-//! Obligations of index maps: bounds, injective, tight, overflow; inverse and padding; specification.
+//! The obligations of index maps: bounds, injective, tight, overflow; inverse and padding; specification.
 //!
-//! One file an obligation. Each begins with the list of its tiers (`case`), the cheapest first, and the method of a report
-//! begins with the word of the one that decided:
+//! Each obligation has a file, which begins with the list of its tiers (`case`), the cheapest first. The method of a report
+//! begins with the name of the tier that decided:
 //!
 //! | word | what decides |
 //! |---|---|
 //! | `intervals` | the ranges of the values, without looking at any point |
-//! | `enumeration` | all points of a constant shape; of a symbolic claim small shapes, which only refute |
-//! | `gf2` | linear algebra over GF(2), of maps that move and mix bits |
-//! | `z3` | Z3: linear goals at once, flattened ones with symbolic extents digit by digit through the lemmas |
+//! | `enumeration` | all points of a constant shape; small shapes of a symbolic claim, which can only refute |
+//! | `gf2` | linear algebra over GF(2), for maps that move and mix bits |
+//! | `z3` | Z3: linear goals directly, flattened ones with symbolic extents digit by digit through the lemmas |
 //!
-//! What refutes gives a counterexample that was evaluated; it is made small (`shrink`).
+//! A refutation comes with a counterexample that was evaluated, and that `shrink` has made small.
 
 mod bits;
 mod bounds;
@@ -39,10 +39,10 @@ use crate::verdict::{Counterexample, Verdict};
 
 pub(crate) use overflow::{assume_addressable, fits, subterms};
 
-/// Points of a large constant shape that are tried before Z3 is asked.
+/// Number of points of a large constant shape that are tried before Z3 is asked.
 const QUICK: usize = 600;
 
-/// A map, the physical shape that is claimed for it, and whatever else is claimed of it.
+/// A claim about an index map: its physical shape and, optionally, its inverse, its padding and its meaning.
 ///
 /// ```
 /// use tilewright_ir::{Expr, IndexMap, InverseClaim, Var};
@@ -60,63 +60,63 @@ const QUICK: usize = 600;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct MapClaim<'a> {
-    /// The map; it carries its domain.
+    /// The map, with its domain.
     pub map: &'a IndexMap,
-    /// The physical shape, an extent an output.
+    /// The physical shape in elements, one extent for each output.
     pub shape: &'a [Expr],
-    /// Outputs whose extent is stated larger than needed, on purpose.
+    /// Outputs whose extent is larger than needed on purpose; `tight` does not apply to them.
     pub padded: &'a [usize],
-    /// What may be taken for granted of the symbolic extents, truth values: `c % 4 == 0`, `n <= 1024`.
+    /// Conditions on the symbolic extents that may be assumed, such as `c % 4 == 0` or `n <= 1024`.
     pub assumptions: &'a [Expr],
-    /// The claimed inverse and padding; without one neither is asked for.
+    /// The claimed inverse and padding predicate; without them `inverse` and `padding` are not checked.
     pub inverse: Option<&'a InverseClaim>,
-    /// The meaning of the map, stated a second time: it has to be equal to this one on the domain.
+    /// The meaning of the map, an independent statement of it that has to be equal on the domain.
     pub meaning: Option<&'a IndexMap>,
-    /// A reason for it all in terms of digits; nothing is believed of it.
+    /// A certificate in terms of mixed-radix digits. It is untrusted: a wrong one only costs time.
     pub digits: Option<&'a DigitCertificate>,
 }
 
 impl<'a> MapClaim<'a> {
-    /// A map into a physical shape, and nothing else.
+    /// A claim about a map and its physical shape only.
     pub fn new(map: &'a IndexMap, shape: &'a [Expr]) -> Self {
         Self { map, shape, padded: &[], assumptions: &[], inverse: None, meaning: None, digits: None }
     }
 
-    /// These outputs have an extent that is larger than needed, on purpose.
+    /// The claim with outputs whose extents are larger than needed on purpose.
     #[must_use]
     pub fn padded(self, padded: &'a [usize]) -> Self {
         Self { padded, ..self }
     }
 
-    /// Only for symbolic extents of which these hold.
+    /// The claim, restricted to symbolic extents for which these conditions hold.
     #[must_use]
     pub fn assuming(self, assumptions: &'a [Expr]) -> Self {
         Self { assumptions, ..self }
     }
 
-    /// With this inverse, and this padding.
+    /// The claim with an inverse and a padding predicate.
     #[must_use]
     pub fn inverse(self, inverse: &'a InverseClaim) -> Self {
         Self { inverse: Some(inverse), ..self }
     }
 
-    /// The map means this.
+    /// The claim with a meaning.
     #[must_use]
     pub fn meaning(self, meaning: &'a IndexMap) -> Self {
         Self { meaning: Some(meaning), ..self }
     }
 
-    /// With this certificate.
+    /// The claim with a certificate.
     #[must_use]
     pub fn digits(self, certificate: &'a DigitCertificate) -> Self {
         Self { digits: Some(certificate), ..self }
     }
 }
 
-/// An obligation: its id, how it is decided on one shape, and the tiers that try to decide it.
+/// An obligation: its id, its decision procedure for one constant shape, and the tiers that try to decide it.
 type Obligation = (&'static str, Exhaustive, &'static [Tier]);
 
-/// All of them, in the order in which they are reported.
+/// All obligations, in the order of the reports.
 const OBLIGATIONS: [Obligation; 7] = [
     bounds::OBLIGATION,
     injective::OBLIGATION,
@@ -128,8 +128,8 @@ const OBLIGATIONS: [Obligation; 7] = [
 ];
 
 impl Judge {
-    /// Decides bounds, injective, tight and overflow of a map into a physical shape; inverse and padding, where an
-    /// inverse is claimed; specification, where a meaning is.
+    /// Decides bounds, injective, tight and overflow of a map; inverse and padding if an inverse is claimed; and
+    /// specification if a meaning is. A claim that is not well formed gives a single report with the reason.
     pub fn check_map(&self, claim: MapClaim<'_>) -> Vec<Report> {
         let subject = claim.map.to_string();
         if let Some(reason) = claim.ill_formed() {
@@ -155,7 +155,7 @@ impl Judge {
 }
 
 impl MapClaim<'_> {
-    /// Why the claim makes no sense as such.
+    /// Why the claim is not well formed, such as a shape of the wrong rank; `None` if it is.
     pub(crate) fn ill_formed(&self) -> Option<String> {
         if self.shape.len() != self.map.outputs().len() {
             return Some(format!("{} extents for {} outputs", self.shape.len(), self.map.outputs().len()));
@@ -210,7 +210,7 @@ impl MapClaim<'_> {
         (!self.meaning.is_none_or(fits)).then(|| "the map and its meaning differ in their number of indices".into())
     }
 
-    /// The symbolic extents.
+    /// The free variables of the claim: the symbolic extents.
     fn symbols(&self) -> Vec<Var> {
         let exprs = self.map.domain().iter().chain(self.map.outputs()).chain(self.shape).chain(self.assumptions);
         let mut symbols = free_vars(exprs, self.map.vars());
@@ -226,7 +226,7 @@ impl MapClaim<'_> {
         symbols
     }
 
-    /// A prover that knows what may be taken for granted of the symbolic extents.
+    /// A prover that knows the claim's assumptions.
     fn prover<'j>(&self, judge: &'j Judge, names: &mut Names) -> Prover<'j> {
         let mut prover = judge.prover(names, &self.symbols());
         for assumption in self.assumptions {
@@ -236,16 +236,18 @@ impl MapClaim<'_> {
         prover
     }
 
-    /// The premises, and the map in terms of symbols that end in `suffix`.
+    /// Assumes that fresh symbols, whose names end in `suffix`, are an index of the domain; binds the map's variables to
+    /// them and returns them.
     fn assume(&self, prover: &mut Prover<'_>, names: &mut Names, suffix: &str) -> Vec<Term> {
         assume_index(self.map.vars(), self.map.domain(), prover, names, suffix)
     }
 
+    /// The outputs of the map as terms.
     fn outputs(&self, names: &mut Names) -> Vec<Term> {
         self.map.outputs().iter().map(|output| names.term(output)).collect()
     }
 
-    /// Calls `look` on some points of a constant shape until it finds something.
+    /// Calls `look` with some points of a constant domain and their images until it finds something.
     fn sample<T>(&self, mut look: impl FnMut(&[i128], Vec<i128>) -> Option<T>) -> Option<T> {
         let symbols = Bindings::new();
         let domain = extents(self.map.domain(), &symbols)?;
@@ -253,7 +255,7 @@ impl MapClaim<'_> {
     }
 }
 
-/// Assumes that fresh symbols, which `vars` stand for from now on, are an index of a box.
+/// Binds `vars` to fresh symbols, assumes that these are an index of a box, and returns them.
 fn assume_index(vars: &[Var], shape: &[Expr], prover: &mut Prover<'_>, names: &mut Names, suffix: &str) -> Vec<Term> {
     let terms: Vec<Term> = vars.iter().map(|var| Term::sym(names.fresh(&format!("{}{suffix}", var.name())))).collect();
     for (var, term) in vars.iter().zip(&terms) {
@@ -267,13 +269,14 @@ fn assume_index(vars: &[Var], shape: &[Expr], prover: &mut Prover<'_>, names: &m
     terms
 }
 
+/// The values of the symbols by name, in the order of the variables.
 fn shape_of(symbols: &Bindings) -> Vec<(String, i128)> {
     let mut shape: Vec<_> = symbols.iter().map(|(var, &value)| (var.clone(), value)).collect();
     shape.sort_by_key(|(var, _)| var.clone());
     shape.into_iter().map(|(var, value)| (var.name().to_owned(), value)).collect()
 }
 
-/// A counterexample about some indices of the map.
+/// A counterexample that consists of some indices of the map.
 fn at(claim: MapClaim<'_>, symbols: &Bindings, indices: &[&[i128]], text: String) -> Counterexample {
     let names = || claim.map.vars().iter().map(|var| var.name().to_owned());
     let assignments = indices.iter().flat_map(|index| names().zip(index.iter().copied())).collect();
@@ -281,16 +284,17 @@ fn at(claim: MapClaim<'_>, symbols: &Bindings, indices: &[&[i128]], text: String
     Counterexample { shape: shape_of(symbols), indices, assignments, text }
 }
 
-/// The values that Z3's model gives to the map's variables (as `terms`) and to the symbols.
+/// The index that a model gives: the values of `terms`, which `vars` are bound to.
 fn from_model(model: &Assignment, vars: &[Var], terms: &[Term]) -> Option<Vec<i128>> {
     let value = |symbol: &Symbol| match model.get(symbol) {
         Some(Value::Int(value)) => value,
-        // Z3 leaves out what does not matter.
+        // Z3 omits variables whose value does not matter.
         Some(Value::Bool(_)) | None => 0,
     };
     vars.iter().zip(terms).map(|(_, term)| term.free_symbols().iter().next().map(value)).collect()
 }
 
+/// The values of the symbols that a model gives; 1 for those that it omits.
 fn symbols_from(model: &Assignment, names: &mut Names, symbols: &[Var]) -> Bindings {
     let value = |term: Term| match term.free_symbols().iter().next().and_then(|symbol| model.get(symbol)) {
         Some(Value::Int(value)) => value,
@@ -299,16 +303,17 @@ fn symbols_from(model: &Assignment, names: &mut Names, symbols: &[Var]) -> Bindi
     symbols.iter().map(|symbol| (symbol.clone(), value(names.var(symbol)))).collect()
 }
 
-/// One obligation of a map by its id, for claims that are made of several maps.
+/// Decides one obligation of a map, for claims that consist of several maps.
 pub(crate) fn decide(judge: &Judge, id: &str, claim: MapClaim<'_>) -> Decision {
     decide_by(judge, id, claim, None)
 }
 
-/// The same by looking at the points of a constant shape, if that takes milliseconds; unknown otherwise.
+/// Decides one obligation of a map by enumeration of a constant shape, if that takes milliseconds; unknown otherwise.
 pub(crate) fn look(judge: &Judge, id: &str, claim: MapClaim<'_>) -> Decision {
     decide_by(judge, id, claim, Some(&[case::empty, case::small, case::medium]))
 }
 
+/// Decides one obligation by the given tiers, or by all of its own.
 fn decide_by(judge: &Judge, id: &str, claim: MapClaim<'_>, tiers: Option<&[Tier]>) -> Decision {
     if let Some(reason) = claim.ill_formed() {
         return (Verdict::Unknown(reason), "shape".into());

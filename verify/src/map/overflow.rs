@@ -14,10 +14,11 @@ use crate::term::{Prop, Term};
 use crate::translate::Names;
 use crate::verdict::Counterexample;
 
-/// No subterm of the map leaves its type. Of symbolic shapes it is assumed that both sides have no more elements than the
-/// index type can count, which whoever launches the program checks.
+/// No subterm of the map leaves its type. For symbolic shapes it is assumed that both sides have at most
+/// [`MAX_SYMBOLIC_ELEMENTS`] elements, which is checked when the program is launched.
 pub(super) const OBLIGATION: Obligation = ("overflow", exhaustive, &[empty, small, digits, medium, by_z3, large]);
 
+/// The integer operations of the map, each once.
 fn parts(claim: MapClaim<'_>) -> Vec<&Expr> {
     let mut parts = Vec::new();
     for output in claim.map.outputs() {
@@ -26,7 +27,7 @@ fn parts(claim: MapClaim<'_>) -> Vec<&Expr> {
     parts
 }
 
-/// Each subterm over the axes that it uses; the ranges are nearly always enough.
+/// Enumerates each subterm over the axes that it depends on; mostly its range decides.
 fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
     if !instance.symbols.is_empty() {
         return Answer::Open("small extents overflow nothing".into());
@@ -37,7 +38,7 @@ fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
     };
     let found = instance.first(&builder, instance.domain.len(), &flags, limit);
     match settle(&found, limit, replay) {
-        // The first place may be under a condition that does not hold there.
+        // The subterm may belong to a branch that is not taken at that index.
         Answer::Open(_) if found.first.is_some() && has_branches(instance.claim) => {
             each_point(&instance.domain, limit, replay)
         }
@@ -45,6 +46,7 @@ fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
     }
 }
 
+/// Whether some operation is evaluated only under a condition.
 fn has_branches(claim: MapClaim<'_>) -> bool {
     let mut found = false;
     for output in claim.map.outputs() {
@@ -53,6 +55,7 @@ fn has_branches(claim: MapClaim<'_>) -> bool {
     found
 }
 
+/// Flags that are set where a subterm leaves its type; none for subterms whose range fits.
 fn overflows(instance: &Instance<'_>) -> Option<(Builder, Vec<NodeId>)> {
     let mut builder = instance.graph.as_ref()?.builder.clone();
     let mut flags = Vec::new();
@@ -72,7 +75,7 @@ fn overflows(instance: &Instance<'_>) -> Option<(Builder, Vec<NodeId>)> {
     Some((builder, flags))
 }
 
-/// What is evaluated at an index and does not fit its type, or has no value.
+/// A counterexample if an operation that is evaluated at a point leaves its type or has no value.
 fn first_fault(claim: MapClaim<'_>, symbols: &Bindings, point: &[i128]) -> Option<Counterexample> {
     let mut bindings = symbols.clone();
     bindings.extend(claim.map.vars().iter().cloned().zip(point.iter().copied()));
@@ -80,7 +83,8 @@ fn first_fault(claim: MapClaim<'_>, symbols: &Bindings, point: &[i128]) -> Optio
     Some(at(claim, symbols, &[point], text))
 }
 
-/// Operands first, and of a conditional the branch that is chosen only.
+/// The first operation in order of evaluation that leaves its type or has no value at a point, as text. Only the chosen
+/// branch of a conditional is evaluated.
 fn fault(part: &Expr, bindings: &Bindings, point: &[i128]) -> Option<String> {
     let children = match part {
         Expr::IfThenElse(condition, then, otherwise) => {
@@ -106,6 +110,7 @@ fn fault(part: &Expr, bindings: &Bindings, point: &[i128]) -> Option<String> {
     (!fits).then(|| format!("`{part}` is {value} at {}, which does not fit {}", tuple(point), part.dtype()))
 }
 
+/// Asks Z3 whether each operation fits its type.
 #[expect(clippy::unnecessary_wraps, reason = "the signature of a tier")]
 fn by_z3(case: &Case<'_>) -> Option<Decision> {
     let claim = case.claim;
@@ -123,7 +128,7 @@ fn by_z3(case: &Case<'_>) -> Option<Decision> {
         }
     }
     if has_branches(claim) && matches!(result, Err(Failure::Refuted(_))) {
-        // What is under a condition matters only where it holds; the goals do not say so.
+        // The goals ignore conditions, so the model may violate the condition of the operation that overflows.
         result = Err(Failure::NotShown("an operation under a condition may not fit where it does not hold".into()));
     }
     Some(decide("map overflow", result, &prover, from, |model| {
@@ -132,7 +137,7 @@ fn by_z3(case: &Case<'_>) -> Option<Decision> {
     }))
 }
 
-/// Assumes, of a symbolic shape, that it has no more than [`MAX_SYMBOLIC_ELEMENTS`].
+/// Assumes that a symbolic shape has at most [`MAX_SYMBOLIC_ELEMENTS`] elements; does nothing for a constant shape.
 pub(crate) fn assume_addressable(prover: &mut Prover<'_>, names: &mut Names, shape: &[Expr]) {
     if shape.iter().all(|extent| extent.as_const_int().is_some()) {
         return;
@@ -148,14 +153,14 @@ pub(crate) fn assume_addressable(prover: &mut Prover<'_>, names: &mut Names, sha
     }
 }
 
-/// The same as a proposition; none of a constant shape.
+/// The proposition that a symbolic shape has at most [`MAX_SYMBOLIC_ELEMENTS`] elements; `None` for a constant shape.
 pub(super) fn addressable(shape: &[Expr], names: &mut Names) -> Option<Prop> {
     let symbolic = shape.iter().any(|extent| extent.as_const_int().is_none());
     let size = shape.iter().fold(Term::int(1), |size, extent| size * names.term(extent));
     symbolic.then(|| size.at_most(i128::from(MAX_SYMBOLIC_ELEMENTS)))
 }
 
-/// That `part` has a value and that it fits its type.
+/// The proposition that `part` has a value (if its operands do) that fits its type.
 pub(crate) fn fits(part: &Expr, names: &mut Names) -> Prop {
     let term = names.term(part);
     let range = match part.dtype().scalar.integer_range() {
@@ -171,11 +176,27 @@ pub(crate) fn fits(part: &Expr, names: &mut Names) -> Prop {
             let amount = names.term(operand);
             range.and(amount.at_least(0)).and(amount.less(i128::from(part.dtype().scalar.bits())))
         }
-        _ => range,
+        BinaryOp::Add
+        | BinaryOp::Sub
+        | BinaryOp::Mul
+        | BinaryOp::Div
+        | BinaryOp::Min
+        | BinaryOp::Max
+        | BinaryOp::Eq
+        | BinaryOp::Ne
+        | BinaryOp::Lt
+        | BinaryOp::Le
+        | BinaryOp::Gt
+        | BinaryOp::Ge
+        | BinaryOp::And
+        | BinaryOp::Or
+        | BinaryOp::BitAnd
+        | BinaryOp::BitOr
+        | BinaryOp::BitXor => range,
     }
 }
 
-/// The integer operations in an expression, innermost first, each once.
+/// Appends the scalar integer operations in an expression to `found`, innermost first, each once.
 pub(crate) fn subterms<'e>(expr: &'e Expr, found: &mut Vec<&'e Expr>) {
     for child in expr.children() {
         subterms(child, found);

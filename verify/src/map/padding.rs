@@ -14,11 +14,13 @@ use crate::judge::{Decision, decide};
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
-/// No logical index lands on the padding, and everything else is reached. Z3 shows the second by the inverse.
+/// No logical index is mapped to padding, and every other physical index is reached. Z3 shows the second part with the
+/// inverse.
 pub(super) const OBLIGATION: Obligation =
     ("padding", exhaustive, &[empty, small, digits, bits::padding, medium, sampled, by_z3, large]);
 
-/// First whether an index lands on the padding; then which physical indices are reached, against what is said of them.
+/// Enumerates the logical indices to see whether one is mapped to padding, then marks the physical indices that are
+/// reached and compares them with the padding predicate.
 fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
     let Some(inverse) = instance.claim.inverse else { return Answer::Open("no inverse is claimed".into()) };
     let hit = |index: &[i128]| hit(instance.claim, inverse, &instance.symbols, index);
@@ -43,6 +45,7 @@ fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
     }
 }
 
+/// A flag that is set where a logical index is mapped to padding.
 fn lands_on_padding(instance: &Instance<'_>, inverse: &InverseClaim) -> Option<(Builder, NodeId)> {
     let graph = instance.graph.as_ref()?;
     let mut builder = graph.builder.clone();
@@ -53,7 +56,8 @@ fn lands_on_padding(instance: &Instance<'_>, inverse: &InverseClaim) -> Option<(
     Some((builder, flag))
 }
 
-/// The number of physical indices, and the first one that is said to be used and is not; none if the padding has no program.
+/// The number of points looked at, and the first physical index that is not padding and not reached. `None` if the padding
+/// predicate has no graph.
 #[expect(clippy::type_complexity, reason = "a number of points and an index")]
 fn wrongly_used(
     instance: &Instance<'_>,
@@ -78,13 +82,14 @@ fn wrongly_used(
         inside.push(builder.clamped(output, extent)?);
     }
     let place = builder.place(&inside, &instance.shape)?;
-    // An axis that nothing depends on reaches nothing more.
+    // Over the axes that the outputs depend on: the others reach no further position.
     let map = builder.program(&[outside, place]);
     let Some(map) = map.filter(|map| map.points() <= limit) else { return Some(Err(too_many(limit))) };
     let found = first_wrong_padding(&map, &padding).map(|place| padding.index(place, instance.shape.len()));
     Some(Ok((map.points() + padding.points(), found)))
 }
 
+/// Enumerates all points with the language's own evaluation, for maps that have no graph.
 fn one_by_one(instance: &Instance<'_>, inverse: &InverseClaim, limit: u64) -> Answer {
     let mut reached = HashSet::new();
     let there = each_point(&instance.domain, limit, |index| {
@@ -102,12 +107,13 @@ fn one_by_one(instance: &Instance<'_>, inverse: &InverseClaim, limit: u64) -> An
     }
 }
 
+/// The counterexample of a physical index that is not padding and not reached.
 fn nothing_there(instance: &Instance<'_>, inverse: &InverseClaim, place: &[i128]) -> Counterexample {
     let text = format!("{} is said to be no padding, but nothing lands on it", tuple(place));
     at(instance.claim, &instance.symbols, &[], text).about(&inverse.vars, place)
 }
 
-/// A logical index that lands on the padding.
+/// A counterexample if a logical index has no image, or is mapped to padding.
 fn hit(claim: MapClaim<'_>, inverse: &InverseClaim, symbols: &Bindings, point: &[i128]) -> Option<Counterexample> {
     let image = match claim.map.eval(point, symbols) {
         Ok(image) => image,
@@ -121,15 +127,16 @@ fn hit(claim: MapClaim<'_>, inverse: &InverseClaim, symbols: &Bindings, point: &
     Some(at(claim, symbols, &[point], text))
 }
 
-/// Some points of a shape that is too large.
+/// Tries some points of a shape that is too large for enumeration.
 fn sampled(case: &Case<'_>) -> Option<Decision> {
     let (instance, inverse) = (case.constant()?, case.claim.inverse?);
     let found = case.claim.sample(|point, _| hit(case.claim, inverse, &instance.symbols, point))?;
     Some((Verdict::Refuted(found), "enumeration of some points".into()))
 }
 
+/// Asks Z3 whether no index is mapped to padding, and whether the inverse shows that all other places are reached.
 fn by_z3(case: &Case<'_>) -> Option<Decision> {
-    // That the inverse is wrong says nothing about the padding.
+    // A wrong inverse does not refute the padding predicate.
     let right = || match right(case) {
         Some((Verdict::Refuted(_), method)) => Some((Verdict::Unknown("the inverse is wrong".into()), method)),
         other => other,
@@ -137,7 +144,7 @@ fn by_z3(case: &Case<'_>) -> Option<Decision> {
     Some(both(untouched(case)?, right))
 }
 
-/// Both of two statements.
+/// The conjunction of two decisions; the second one is made only if the first is proved.
 pub(super) fn both(first: Decision, second: impl FnOnce() -> Option<Decision>) -> Decision {
     let (Verdict::Proved, method) = first else { return first };
     match second() {
@@ -148,6 +155,7 @@ pub(super) fn both(first: Decision, second: impl FnOnce() -> Option<Decision>) -
     }
 }
 
+/// Asks Z3 whether no logical index is mapped to padding.
 fn untouched(case: &Case<'_>) -> Option<Decision> {
     let (claim, inverse) = (case.claim, case.claim.inverse?);
     let mut names = Names::default();

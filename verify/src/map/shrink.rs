@@ -1,7 +1,7 @@
-//! Counterexamples made small: fewer and smaller numbers say more.
+//! Shrinking of counterexamples: small numbers are easier to understand.
 //!
-//! Whatever found a counterexample, it is looked for again where all points can be tried: on the constant shape itself, or
-//! on smaller values of the symbols, one symbol after the other. What is reported was evaluated.
+//! Whichever tier found a counterexample, a smaller one is searched for by enumeration: on the constant shape itself, or for
+//! smaller values of the symbols, one symbol after the other. Every reported counterexample was evaluated.
 
 use tilewright_ir::Bindings;
 
@@ -11,20 +11,20 @@ use crate::enumerate::MAX_POINTS;
 use crate::judge::Decision;
 use crate::verdict::{Counterexample, Verdict};
 
-/// Points of each smaller shape that is tried.
+/// Greatest number of points of each smaller shape that is tried.
 const POINTS: u64 = 1 << 14;
-/// Points of each part of a constant shape, where some part has a counterexample.
+/// Greatest number of points of each part of a constant shape, if some part is known to have a counterexample.
 const PARTS: u64 = 1 << 20;
-/// How often all symbols are gone through.
+/// Number of passes over all symbols.
 const ROUNDS: usize = 3;
 
-/// The smallest counterexample that can be found in place of `found`.
+/// A refutation with the smallest counterexample found, `found` itself if there is no smaller one.
 pub(super) fn smallest(case: &Case<'_>, found: Counterexample, method: String) -> Decision {
     if method == "enumeration" && case.symbols().is_empty() {
         return (Verdict::Refuted(found), method);
     }
     if let Some(instance) = case.constant() {
-        // What was found quickly is not looked for any longer than that.
+        // A counterexample that was found quickly is not worth a long search for a smaller one.
         let limit = if method == SOME_PARTS { PARTS } else { MAX_POINTS };
         return match (case.exhaustive)(instance, limit) {
             Answer::Fails(first) => (Verdict::Refuted(first), method),
@@ -35,7 +35,7 @@ pub(super) fn smallest(case: &Case<'_>, found: Counterexample, method: String) -
     (Verdict::Refuted(smaller_shape(case, found)), method)
 }
 
-/// Lowers the symbols one after the other as long as the claim fails there too.
+/// Lowers the values of the symbols, one after the other, as long as the claim still fails.
 fn smaller_shape(case: &Case<'_>, mut found: Counterexample) -> Counterexample {
     let mut symbols = case.symbols().to_vec();
     // The order of [`super::shape_of`].
@@ -65,7 +65,7 @@ fn smaller_shape(case: &Case<'_>, mut found: Counterexample) -> Counterexample {
     found
 }
 
-/// Lowers the ends of the box that holds the indices, one axis after the other, as long as something fails in it.
+/// Shrinks the box that contains the indices, one axis after the other, as long as the claim fails inside it.
 fn smaller_indices(case: &Case<'_>, instance: &Instance<'_>, mut found: Counterexample) -> Counterexample {
     let around = |found: &Counterexample| -> Vec<i128> {
         let end = |axis: usize| found.indices.iter().map(|index| index[axis] + 1).max().unwrap_or(1);
@@ -91,6 +91,7 @@ fn smaller_indices(case: &Case<'_>, instance: &Instance<'_>, mut found: Countere
     found
 }
 
+/// The first counterexample for these values of the symbols.
 fn fails(case: &Case<'_>, symbols: Bindings) -> Option<Counterexample> {
     if !assumed(case.claim.assumptions, &symbols) {
         return None;

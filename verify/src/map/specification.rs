@@ -1,4 +1,4 @@
-//! Obligation specification: the map is equal to its meaning, stated a second time by somebody else.
+//! Obligation specification: the map equals its meaning, an independent statement of the same map.
 
 use tilewright_ir::{BinaryOp, Bindings};
 
@@ -16,7 +16,7 @@ use crate::verdict::{Counterexample, Verdict};
 pub(super) const OBLIGATION: Obligation =
     ("specification", exhaustive, &[empty, small, digits, bits::specification, medium, sampled, by_z3, large]);
 
-/// Each output over the axes that it or its meaning uses.
+/// Enumerates each output over the axes that it or its meaning depends on.
 fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
     let replay = |index: &[i128]| different(instance.claim, &instance.symbols, index);
     let Some((builder, flags)) = differences(instance) else {
@@ -26,6 +26,7 @@ fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
     settle(&found, limit, replay)
 }
 
+/// Flags that are set where an output differs from its meaning.
 fn differences(instance: &Instance<'_>) -> Option<(Builder, Vec<NodeId>)> {
     let (graph, meaning) = (instance.graph.as_ref()?, instance.claim.meaning?);
     let mut builder = graph.builder.clone();
@@ -41,13 +42,14 @@ fn differences(instance: &Instance<'_>) -> Option<(Builder, Vec<NodeId>)> {
     Some((builder, flags))
 }
 
-/// Some points of a shape that is too large.
+/// Tries some points of a shape that is too large for enumeration.
 fn sampled(case: &Case<'_>) -> Option<Decision> {
     let instance = case.constant()?;
     let found = case.claim.sample(|point, _| different(case.claim, &instance.symbols, point))?;
     Some((Verdict::Refuted(found), "enumeration of some points".into()))
 }
 
+/// Asks Z3 whether both maps are equal on the domain.
 fn by_z3(case: &Case<'_>) -> Option<Decision> {
     let claim = case.claim;
     let meaning = claim.meaning?;

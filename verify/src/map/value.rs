@@ -1,7 +1,7 @@
-//! Whether expressions have a value at all: a division by 0, a shift too far and what a cast cuts off have none.
+//! Definedness of expressions: a division by 0, a shift by too much and a cast of a value that does not fit have no value.
 //!
-//! A term has some value wherever an operation has none, so what Z3 shows of the terms of a map holds of the map only
-//! where this is shown too.
+//! A term denotes some integer even where the operation has no value. What Z3 proves about the terms of a map therefore
+//! holds for the map only if all of its operations are shown to have a value.
 
 use tilewright_ir::{BinaryOp, Expr};
 
@@ -10,7 +10,7 @@ use crate::prove::Prover;
 use crate::term::Prop;
 use crate::translate::Names;
 
-/// Shows that expressions have a value wherever the premises hold.
+/// Proves that expressions have a value wherever the premises hold.
 pub(super) fn shown<'e>(
     exprs: impl IntoIterator<Item = &'e Expr>,
     names: &mut Names,
@@ -25,7 +25,7 @@ pub(super) fn shown<'e>(
     Ok(())
 }
 
-/// The same where a missing value is no counterexample.
+/// As [`shown`], for goals of which a missing value is not a counterexample: the failure is then not a refutation.
 pub(super) fn shown_or_open<'e>(
     exprs: impl IntoIterator<Item = &'e Expr>,
     names: &mut Names,
@@ -37,7 +37,8 @@ pub(super) fn shown_or_open<'e>(
     })
 }
 
-/// True at once for what is divided by numbers and by products of extents, which is nearly everything.
+/// The proposition that an expression has a value. It is the constant true if all divisors are nonzero numbers or products
+/// of extents, as in nearly all maps.
 fn has_value(expr: &Expr, names: &mut Names, prover: &mut Prover<'_>) -> Prop {
     let mut parts = vec![operation(expr, names, prover)];
     if let Expr::IfThenElse(condition, then, otherwise) = expr {
@@ -54,7 +55,7 @@ fn has_value(expr: &Expr, names: &mut Names, prover: &mut Prover<'_>) -> Prop {
     Prop::all(parts)
 }
 
-/// That the outermost operation has a value if its operands do.
+/// The proposition that the outermost operation has a value if its operands do.
 fn operation(expr: &Expr, names: &mut Names, prover: &mut Prover<'_>) -> Prop {
     match expr {
         Expr::Binary(BinaryOp::FloorDiv | BinaryOp::FloorMod | BinaryOp::TruncDiv | BinaryOp::TruncMod, _, divisor) => {
@@ -67,7 +68,7 @@ fn operation(expr: &Expr, names: &mut Names, prover: &mut Prover<'_>) -> Prop {
             amount.at_least(0).and(amount.less(i128::from(value.dtype().scalar.bits())))
         }
         Expr::Cast(ty, value) => match (value.dtype().scalar.integer_range(), ty.scalar.integer_range()) {
-            // What fits its own type, which is an obligation of its own, fits a wider one.
+            // A value that fits its own type, which is the obligation overflow, fits a wider one.
             (Some((low, high)), Some((least, greatest))) if least <= low && high <= greatest => Prop::bool(true),
             (Some(_), Some((least, greatest))) => {
                 let value = names.term(value);

@@ -1,7 +1,7 @@
-//! Indices that may reach the end of a physical axis: corners of the domain, and of each division in the output.
+//! Candidates for an index that reaches the end of a physical axis: corners of the domain and of the divisions in the output.
 //!
-//! They are terms in the symbolic extents. Which of them are worth a proof is found out by evaluation on small shapes; where
-//! no single one will do, a few that do together.
+//! Candidates are expressions in the symbolic extents. They are evaluated on small shapes first, and only those that reach
+//! the end there are given to Z3. If no single candidate works for all shapes, a few that cover them together are.
 
 use std::fmt;
 
@@ -12,16 +12,16 @@ use super::instance::Instance;
 use crate::term::Prop;
 use crate::translate::Names;
 
-/// Candidates for one index.
+/// Greatest number of candidates for one index variable.
 const VALUES: usize = 20;
-/// Candidates for all of them together.
+/// Greatest number of candidates for all index variables together.
 const TUPLES: usize = 600;
-/// Small shapes that they are tried on.
+/// Number of small shapes on which they are tried.
 const SHAPES: usize = 48;
-/// Candidates that are handed to Z3.
+/// Greatest number of candidates given to Z3.
 const PROOFS: usize = 3;
 
-/// Some indices, one of which is to reach the end.
+/// Some index tuples, one of which reaches the end of the axis.
 #[derive(Debug)]
 pub(super) struct Cases {
     vars: Vec<Var>,
@@ -39,7 +39,7 @@ impl fmt::Display for Cases {
     }
 }
 
-/// That one of the candidates is an index of the domain and reaches the end of the axis.
+/// The proposition that one of the tuples is an index of the domain and reaches the end of the axis.
 pub(super) fn goal(case: &Case<'_>, axis: usize, cases: &Cases, names: &mut Names) -> Prop {
     let map = case.claim.map;
     let reached = cases.tuples.iter().map(|tuple| {
@@ -64,7 +64,7 @@ pub(super) fn goal(case: &Case<'_>, axis: usize, cases: &Cases, names: &mut Name
     }
 }
 
-/// Candidates, the most promising first.
+/// The candidates for an axis, the simplest first.
 pub(super) fn candidates(case: &Case<'_>, axis: usize) -> Vec<Cases> {
     let map = case.claim.map;
     let output = &map.outputs()[axis];
@@ -89,7 +89,7 @@ pub(super) fn candidates(case: &Case<'_>, axis: usize) -> Vec<Cases> {
     found.into_iter().map(cases).collect()
 }
 
-/// Whether an index lies in the domain and reaches the end of an axis, for one shape.
+/// Whether a tuple is in the domain and reaches the end of an axis, for one shape.
 fn reaches(shape: &Instance<'_>, axis: usize, used: &[usize], tuple: &[Expr]) -> bool {
     let mut bindings: Bindings = shape.symbols.clone();
     for (&at, value) in used.iter().zip(tuple) {
@@ -100,7 +100,7 @@ fn reaches(shape: &Instance<'_>, axis: usize, used: &[usize], tuple: &[Expr]) ->
     shape.claim.map.outputs()[axis].eval_index(&bindings).is_ok_and(|index| index + 1 == shape.shape[axis])
 }
 
-/// A few candidates that reach the end of every shape together.
+/// At most four candidates such that for every shape one of them reaches the end, chosen greedily.
 fn cover(hits: &[Vec<bool>], shapes: usize) -> Option<Vec<usize>> {
     let mut open: Vec<usize> = (0..shapes).collect();
     let mut chosen = Vec::new();
@@ -113,7 +113,7 @@ fn cover(hits: &[Vec<bool>], shapes: usize) -> Option<Vec<usize>> {
     open.is_empty().then_some(chosen)
 }
 
-/// What indices are divided by in an expression, if it does not depend on them itself.
+/// The divisors in an expression that do not depend on the indices.
 fn divisors(output: &Expr, indices: &[Var]) -> Vec<Expr> {
     let mut found: Vec<Expr> = Vec::new();
     output.walk(&mut |part| {
@@ -127,7 +127,7 @@ fn divisors(output: &Expr, indices: &[Var]) -> Vec<Expr> {
     found
 }
 
-/// The constants that something is shifted by.
+/// The constants that are added or subtracted in an expression.
 fn shifts(output: &Expr) -> Vec<i128> {
     let mut found = Vec::new();
     output.walk(&mut |part| {
@@ -139,7 +139,8 @@ fn shifts(output: &Expr) -> Vec<i128> {
     found
 }
 
-/// The ends of an axis, the ends of what divisions make of it, and what a rotation brings to the end.
+/// Candidate values for an index of this extent: both ends of the axis, the ends of the blocks that divisions make of it,
+/// and the indices that a rotation moves to the end.
 fn values(extent: &Expr, divisors: &[Expr], shifts: &[i128]) -> Vec<Expr> {
     let of_type = |value| Expr::Int { value, ty: extent.dtype().scalar };
     let last = |end: Expr| end - of_type(1);
@@ -153,7 +154,7 @@ fn values(extent: &Expr, divisors: &[Expr], shifts: &[i128]) -> Vec<Expr> {
         found.push(last(Expr::binary(BinaryOp::Min, extent.clone(), by.clone())));
         found.push(last(by.clone()));
         found.push(last(whole()));
-        // The end of the first block of a reversed or turned axis.
+        // The end of the first block of a reversed or rotated axis.
         let least = || Expr::binary(BinaryOp::Min, extent.clone(), by.clone());
         found.push(extent.clone() - least());
         for shift in shifts.iter().filter(|by| by.abs() < 1 << 30).take(2) {
@@ -165,10 +166,10 @@ fn values(extent: &Expr, divisors: &[Expr], shifts: &[i128]) -> Vec<Expr> {
     found
 }
 
-/// All combinations, those of early values first, up to a number.
+/// Combinations of the values, up to [`TUPLES`], those of early values first.
 fn tuples(values: &[Vec<Expr>]) -> Vec<Vec<Expr>> {
     let mut found: Vec<Vec<usize>> = vec![Vec::new()];
-    // Of many indices a few combinations are long enough.
+    // With many index variables a single tuple is long, so fewer of them are made.
     let limit = (TUPLES / (1 + values.len() / 16)).max(2);
     for values in values {
         let most = (limit / found.len()).clamp(1, values.len());

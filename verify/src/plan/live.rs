@@ -10,7 +10,7 @@
 
 use super::graph::Planned;
 use crate::verdict::Counterexample;
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 
 /// The moments at which a tensor lives, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(super) fn lives(planned: &Planned<'_>) -> Result<Vec<Option<Life>>, Countere
     }
     for (number, step) in planned.graph.steps.iter().enumerate().rev() {
         let now = moment(number);
-        let reads = if sabotage::on(Fault::PlanForgetsReads) { &[] } else { step.reads.as_slice() };
+        let reads = if sabotage::on("plan-forgets-reads") { &[] } else { step.reads.as_slice() };
         for &tensor in reads.iter().chain(&step.writes) {
             let life = lives[planned.roots[tensor]].get_or_insert(Life { first: now, last: now });
             life.first = now;

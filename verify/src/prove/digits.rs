@@ -64,7 +64,7 @@ impl Prover<'_> {
         let top = found.digits.first()?.clone();
         let place = found.top.term() * found.unit.term();
         let bound = match extent {
-            Some(extent) => Product::of(&place)?.divides(extent),
+            Some(extent) => Product::from_term(&place)?.quotient_of(extent),
             None => None,
         };
         let bound = bound.or_else(|| self.upper(&top))?;
@@ -99,7 +99,7 @@ impl Prover<'_> {
         let candidates: Vec<(Fact, Term)> =
             self.facts.iter().filter_map(|known| capacity(&known.fact, extent)).collect();
         for (fact, size) in candidates {
-            let (Some(whole), Some(part)) = (Product::of(&size), Product::of(limit)) else { continue };
+            let (Some(whole), Some(part)) = (Product::from_term(&size), Product::from_term(limit)) else { continue };
             let Some(rest) = whole.divide(&part) else { continue };
             let rest = rest.term();
             let Some(positive) = self.positive(&rest) else { continue };
@@ -127,7 +127,7 @@ impl Prover<'_> {
     }
 
     fn search_positive(&mut self, product: &Term) -> Option<Fact> {
-        let factors = Product::of(product)?.factors();
+        let factors = Product::from_term(product)?.factors();
         let mut known: Option<(Term, Fact)> = None;
         for factor in factors {
             let fact = self.prove_digit(&factor.more(0))?;

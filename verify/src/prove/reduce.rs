@@ -214,7 +214,7 @@ impl Prover<'_> {
         if *inner != BinaryOp::FloorMod {
             return None;
         }
-        let times = Product::of(m)?.divide(&Product::of(b)?)?.term();
+        let times = Product::from_term(m)?.divide(&Product::from_term(b)?)?.term();
         if times.as_const() == Some(1) {
             return None;
         }

@@ -8,7 +8,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{Buffer, Expr, For, ForKind, PrimFunc, Stmt, StmtKind, TextureLimits, Var};
 
 use super::cover::covers;
@@ -119,7 +119,7 @@ fn concurrent(stmt: &Stmt) -> HashSet<Var> {
     stmt.walk(&mut |stmt| {
         if let StmtKind::For(inner) = &stmt.kind {
             let For { var, kind, .. } = &**inner;
-            let in_order = *kind == ForKind::Parallel && sabotage::on(Fault::RaceIgnoresParallel);
+            let in_order = *kind == ForKind::Parallel && sabotage::on("race-ignores-parallel");
             if !in_order && !matches!(kind, ForKind::Serial | ForKind::Unrolled) {
                 found.insert(var.clone());
             }

@@ -1,7 +1,7 @@
 //! Printing of expressions, index maps and attribute values.
 
 use tilewright_ir::op::{ATOM, TypeRule};
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{AttrValue, BinaryOp, Expr, IndexMap, ScalarType, UnaryOp};
 
 use super::Printer;
@@ -31,7 +31,7 @@ fn float(value: f64, ty: ScalarType) -> String {
     }
     #[expect(clippy::cast_possible_truncation, reason = "all types but float64 are exact in float32")]
     let digits = if ty == ScalarType::Float64 { format!("{value:?}") } else { format!("{:?}", value as f32) };
-    if sabotage::on(Fault::PrinterRoundsFloats) {
+    if sabotage::on("printer-rounds-floats") {
         return format!("T.{ty}({value:.6e})");
     }
     format!("T.{ty}({digits})")
@@ -79,7 +79,7 @@ impl Printer {
                 (texel.unwrap_or_else(|| self.access(buffer, indices)), ATOM)
             }
         };
-        let more = precedence < ATOM && sabotage::on(Fault::PrinterMoreParentheses);
+        let more = precedence < ATOM && sabotage::on("printer-more-parentheses");
         if precedence < outer || more { format!("({text})") } else { text }
     }
 
@@ -101,7 +101,7 @@ impl Printer {
         let Some(symbol) = info.symbol else { return (self.call(info.call, &[lhs, rhs]), ATOM) };
         // Python chains comparisons, so a comparison as an operand needs parentheses on either side.
         let left = self.inner(lhs, info.precedence + u8::from(info.rule == TypeRule::Comparison));
-        let right = self.inner(rhs, info.precedence + u8::from(!sabotage::on(Fault::PrinterRightOperand)));
+        let right = self.inner(rhs, info.precedence + u8::from(!sabotage::on("printer-right-operand")));
         (format!("{left} {symbol} {right}"), info.precedence)
     }
 
@@ -112,7 +112,7 @@ impl Printer {
         let (symbol, precedence) = op.symbol();
         let operand = match operand {
             Expr::Int { value, ty: ScalarType::Int32 }
-                if op == UnaryOp::Neg && !sabotage::on(Fault::PrinterNegatedConstant) =>
+                if op == UnaryOp::Neg && !sabotage::on("printer-negated-constant") =>
             {
                 format!("T.int32({value})")
             }
@@ -126,7 +126,7 @@ impl Printer {
         let vars: Vec<_> = map.vars().iter().map(|var| self.names.bind(var)).collect();
         let mut outputs = Vec::new();
         for (position, output) in map.outputs().iter().enumerate() {
-            let late = usize::from(sabotage::on(Fault::PrinterMovesSeparator));
+            let late = usize::from(sabotage::on("printer-moves-separator"));
             if position >= late && map.axis_separators().positions().contains(&(position - late)) {
                 outputs.push("T.AXIS_SEPARATOR".to_owned());
             }

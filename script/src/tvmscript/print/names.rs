@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{Buffer, PrimFunc, Var};
 
 /// Names with another meaning in the printed text: Python's keywords, modules, and functions that are called without
@@ -53,7 +53,7 @@ impl Names {
         let used = |name: &str| {
             RESERVED.contains(&name)
                 || self.taken.iter().any(|taken| taken == name)
-                || (self.vars.iter().any(|(_, taken)| taken == name) && !sabotage::on(Fault::PrinterReusesNames))
+                || (self.vars.iter().any(|(_, taken)| taken == name) && !sabotage::on("printer-reuses-names"))
         };
         if !used(&base) {
             return base;

@@ -12,7 +12,7 @@
 //!     B[0] = A_1[0]
 //! ```
 
-use tilewright_ir::sabotage::{self, Fault};
+use tilewright_ir::sabotage;
 use tilewright_ir::{AttrValue, BinaryOp, Expr, For, ForKind, Stmt, StmtKind};
 
 use super::Printer;
@@ -139,7 +139,7 @@ impl Printer {
             ForKind::Serial => ("serial", None),
             ForKind::Parallel => ("parallel", None),
             ForKind::Vectorized => ("vectorized", None),
-            ForKind::Unrolled if sabotage::on(Fault::PrinterUnrollIsSerial) => ("serial", None),
+            ForKind::Unrolled if sabotage::on("printer-unroll-is-serial") => ("serial", None),
             ForKind::Unrolled => ("unroll", None),
             ForKind::ThreadBinding(tag) => ("thread_binding", Some(tag)),
         };

@@ -1,0 +1,293 @@
+//! What is known of variables, and what follows: bounds of polynomials, constant and symbolic.
+//!
+//! `prove_nonneg` may fail to prove what is true; it never proves what is false.
+
+use std::collections::HashMap;
+
+use tilewright_ir::sabotage;
+use tilewright_ir::{Expr, Var};
+
+use super::interval::Interval;
+use super::poly::{Atom, Key, Poly};
+use super::rewrite::Simplifier;
+use super::work;
+
+/// Replacements of an atom by its bound before a proof is given up.
+const FUEL: u32 = 48;
+/// Facts that a proof tries.
+const MAX_FACTS: usize = 12;
+
+/// What is known of variables: `0 <= var < extent` for loop variables and indices, `symbol >= 1` for symbolic extents.
+///
+/// Nothing is known of a variable that was never named here.
+#[derive(Clone, Debug, Default)]
+pub struct Ranges {
+    pub(super) known: HashMap<Var, Known>,
+    /// Polynomials that are not negative.
+    pub(super) facts: Vec<Poly>,
+    /// Values and what they are multiples of.
+    pub(super) multiples: Vec<(Poly, Poly)>,
+    /// Conditions that hold, as they are written.
+    pub(super) truths: Vec<Expr>,
+    /// Radices of numerals, each from the innermost: how a quotient by a product of them is written.
+    pub(super) radices: Vec<Vec<Poly>>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Known {
+    /// A symbolic extent.
+    Symbol(Interval),
+    /// `min <= var <= last`.
+    Index { min: Poly, last: Poly, interval: Interval },
+}
+
+impl Ranges {
+    /// Nothing is known.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds `0 <= var < extent`. Variables in `extent` of which nothing is known are taken as symbolic extents, at
+    /// least 1.
+    #[must_use]
+    pub fn with(mut self, var: &Var, extent: &Expr) -> Self {
+        for symbol in extent.vars() {
+            self = self.with_symbol(&symbol);
+        }
+        self.with_loop(var, &Expr::int(0), extent)
+    }
+
+    /// Adds `symbol >= 1`, unless something is known of it already.
+    #[must_use]
+    pub fn with_symbol(mut self, symbol: &Var) -> Self {
+        let least = if sabotage::on("symbol-is-four") { 4 } else { 1 };
+        self.known.entry(symbol.clone()).or_insert(Known::Symbol(Interval::at_least(least)));
+        self
+    }
+
+    /// Adds `min <= var < min + extent`. An extent that is a bare variable is at least 1, because `var` has a value;
+    /// nothing is assumed of other variables.
+    #[must_use]
+    pub fn with_loop(mut self, var: &Var, min: &Expr, extent: &Expr) -> Self {
+        if let Expr::Var(symbol) = extent {
+            self = self.with_symbol(symbol);
+        }
+        let simplifier = Simplifier::new(&self);
+        let bounds = || {
+            let (min, extent) = (simplifier.poly(min)?, simplifier.poly(extent)?);
+            let last = min.plus(&extent)?.plus_const(-1)?;
+            let interval = Interval { lo: self.interval(&min).lo, hi: self.interval(&last).hi };
+            Some(Known::Index { min, last, interval })
+        };
+        if let Some(known) = bounds() {
+            self.known.insert(var.clone(), known);
+        }
+        self
+    }
+
+    /// The radices whose product a divisor with symbols is, if there are several.
+    pub(super) fn radices_of(&self, divisor: &Poly) -> Option<Vec<Poly>> {
+        divisor.as_const().is_none().then_some(())?;
+        let prefix = |radices: &'_ Vec<Poly>| {
+            let mut product = Poly::constant(1);
+            radices.iter().position(|radix| {
+                product = product.times(radix).unwrap_or_default();
+                product == *divisor
+            })
+        };
+        self.radices.iter().find_map(|radices| {
+            let last = prefix(radices)?;
+            let mut joined: Vec<Poly> = Vec::new();
+            for radix in &radices[..=last] {
+                // Neighbouring numbers as one.
+                let both = joined.last().and_then(Poly::as_const).zip(radix.as_const());
+                match both.and_then(|(a, b)| a.checked_mul(b)) {
+                    Some(product) => drop(joined.pop().map(|_| joined.push(Poly::constant(product)))),
+                    None => joined.push(radix.clone()),
+                }
+            }
+            joined.retain(|radix| radix.as_const() != Some(1));
+            (joined.len() > 1).then_some(joined)
+        })
+    }
+
+    /// Adds `lo <= var <= hi`.
+    pub(super) fn within(mut self, var: &Var, lo: i128, hi: i128) -> Self {
+        let (min, last) = (Poly::constant(lo), Poly::constant(hi));
+        self.known.insert(var.clone(), Known::Index { min, last, interval: Interval::new(lo, hi) });
+        self
+    }
+
+    /// Whether the variable has an upper bound: a loop variable or an index, as against a symbolic extent.
+    pub(super) fn is_index(&self, var: &Var) -> bool {
+        matches!(self.known.get(var), Some(Known::Index { .. }))
+    }
+
+    /// The one value that the variable has.
+    pub(super) fn fixed(&self, var: &Var) -> Option<&Poly> {
+        match self.known.get(var)? {
+            Known::Index { min, last, .. } => (min == last && !min.vars().contains(var)).then_some(min),
+            Known::Symbol(_) => None,
+        }
+    }
+
+    /// Whether `poly >= 0` follows from what is known. A fact is used once; what remains has to follow from the ranges.
+    pub(super) fn prove_nonneg(&self, poly: &Poly) -> bool {
+        let _limit = work::limit(work::PROOF);
+        let by_ranges = |poly: &Poly| self.nonneg(poly, &mut FUEL.clone());
+        by_ranges(poly)
+            || self.facts.iter().take(MAX_FACTS).any(|fact| {
+                let rest = multiple_of(poly, fact).and_then(|times| poly.minus(&fact.scaled(times)?));
+                rest.is_some_and(|rest| by_ranges(&rest))
+            })
+    }
+
+    /// Whether `0 <= poly < limit` follows from what is known.
+    pub(super) fn prove_below(&self, poly: &Poly, limit: &Poly) -> bool {
+        let room = limit.minus(poly).and_then(|room| room.plus_const(-1));
+        self.prove_nonneg(poly) && room.is_some_and(|room| self.prove_nonneg(&room))
+    }
+
+    fn nonneg(&self, poly: &Poly, fuel: &mut u32) -> bool {
+        if self.plainly_nonneg(poly) {
+            return true;
+        }
+        if *fuel == 0 || !work::step() || self.attains_interval(poly) {
+            return false;
+        }
+        [false, true]
+            .into_iter()
+            .any(|relaxed| self.bound(poly, false, relaxed, fuel).is_some_and(|least| self.plainly_nonneg(&least)))
+    }
+
+    /// Whether a polynomial takes the ends of its interval: a sum of variables, each between two numbers.
+    fn attains_interval(&self, poly: &Poly) -> bool {
+        poly.pairs().all(|(mono, _)| match mono {
+            [] => true,
+            [Atom::Opaque(Key(Expr::Var(var)))] => match self.known.get(var) {
+                Some(Known::Index { min, last, .. }) => min.as_const().is_some() && last.as_const().is_some(),
+                Some(Known::Symbol(_)) | None => false,
+            },
+            _ => false,
+        })
+    }
+
+    fn plainly_nonneg(&self, poly: &Poly) -> bool {
+        self.interval(poly).is_at_least(0) || self.shifted_nonneg(poly)
+    }
+
+    /// Writes each atom as its least value plus something not negative: then it is enough that no coefficient is
+    /// negative.
+    fn shifted_nonneg(&self, poly: &Poly) -> bool {
+        let mut shifted = poly.clone();
+        for atom in poly.atoms() {
+            let Some(least) = self.atom_interval(&atom).least() else { return false };
+            if least == 0 {
+                continue;
+            }
+            let (factor, _) = shifted.by_atom(&atom);
+            // A square of an atom would need the binomial theorem.
+            if factor.atoms().contains(&atom) {
+                return false;
+            }
+            let Some(sum) = factor.scaled(least).and_then(|extra| shifted.plus(&extra)) else { return false };
+            shifted = sum;
+        }
+        shifted.pairs().all(|(_, coef)| coef >= 0)
+    }
+
+    /// A lower (or upper) bound of a polynomial: indices and divisions are replaced by their bounds until only
+    /// symbolic extents are left. `relaxed` bounds `k * (x // k)` by `x - k + 1` and `x`.
+    fn bound(&self, poly: &Poly, upper: bool, relaxed: bool, fuel: &mut u32) -> Option<Poly> {
+        let mut bound = poly.clone();
+        loop {
+            // Divisions before variables, inner loops before outer ones: the order of atoms, from the back.
+            let next = bound.atoms().into_iter().rev().find(|atom| self.has_bounds(atom));
+            let Some(atom) = next else { return self.out_of_multiples(bound) };
+            *fuel = fuel.checked_sub(1).filter(|_| work::step())?;
+            let (factor, rest) = bound.by_atom(&atom);
+            let positive = if self.nonneg(&factor, fuel) {
+                true
+            } else if self.nonneg(&factor.scaled(-1)?, fuel) {
+                false
+            } else {
+                return None;
+            };
+            let product = self.product_bound(&atom, &factor, positive == upper, relaxed, fuel)?;
+            bound = rest.plus(&product)?;
+        }
+    }
+
+    fn has_bounds(&self, atom: &Atom) -> bool {
+        match atom {
+            Atom::Opaque(Key(Expr::Var(var))) => self.is_index(var),
+            Atom::Opaque(Key(expr)) => {
+                let interval = self.expr_interval(expr);
+                interval.least().is_some() && interval.greatest().is_some()
+            }
+            // A quotient of symbolic extents stands for itself.
+            Atom::Div(a, _) | Atom::Mod(a, _) => {
+                let mut moves = false;
+                a.each_var(&mut |var| moves = moves || self.is_index(var));
+                moves
+            }
+        }
+    }
+
+    fn product_bound(&self, atom: &Atom, factor: &Poly, upper: bool, relaxed: bool, fuel: &mut u32) -> Option<Poly> {
+        if let (true, Atom::Div(x, by)) = (relaxed, atom)
+            && let Some(quotient) = by.as_term().and_then(|by| factor.divided(&by))
+        {
+            // by * (x // by) lies between x - by + 1 and x.
+            let end = if upper { (**x).clone() } else { x.minus(by)?.plus_const(1)? };
+            return quotient.times(&end);
+        }
+        factor.times(&self.atom_bound(atom, upper, fuel)?)
+    }
+
+    /// A lower or upper bound of one atom.
+    fn atom_bound(&self, atom: &Atom, upper: bool, fuel: &mut u32) -> Option<Poly> {
+        match atom {
+            Atom::Opaque(Key(Expr::Var(var))) => match self.known.get(var)? {
+                Known::Index { min, last, .. } => Some(if upper { last.clone() } else { min.clone() }),
+                Known::Symbol(_) => None,
+            },
+            Atom::Opaque(Key(expr)) => {
+                let interval = self.expr_interval(expr);
+                if upper { interval.greatest() } else { interval.least() }.map(Poly::constant)
+            }
+            Atom::Div(x, by) => {
+                let end = self.bound(x, upper, false, fuel)?;
+                Simplifier::new(self).divide(&end, by).map(|(quotient, _)| quotient)
+            }
+            Atom::Mod(_, by) if upper => by.plus_const(-1),
+            Atom::Mod(..) => Some(Poly::default()),
+        }
+    }
+
+    /// Whether an index that has more than one value is left in it.
+    fn moves(&self, poly: &Poly) -> bool {
+        poly.vars().iter().any(|var| self.is_index(var) && self.fixed(var).is_none())
+    }
+
+    /// The greatest value, as a polynomial in symbolic extents: an upper bound.
+    pub(super) fn greatest(&self, poly: &Poly) -> Option<Poly> {
+        let _limit = work::limit(work::PROOF);
+        let mut fuel = FUEL;
+        self.bound(poly, true, false, &mut fuel).filter(|bound| !self.moves(bound))
+    }
+
+    /// The least value, as a polynomial in symbolic extents: a lower bound.
+    pub(super) fn least(&self, poly: &Poly) -> Option<Poly> {
+        let _limit = work::limit(work::PROOF);
+        let mut fuel = FUEL;
+        self.bound(poly, false, false, &mut fuel).filter(|bound| !self.moves(bound))
+    }
+}
+
+/// How often `fact` goes into `poly`, as its first product that both have says.
+fn multiple_of(poly: &Poly, fact: &Poly) -> Option<i128> {
+    let shared = fact.terms().find(|term| !term.mono.is_empty() && poly.coef(&term.mono) != 0)?;
+    let times = poly.coef(&shared.mono).checked_div(shared.coef)?;
+    (times > 0).then_some(times)
+}

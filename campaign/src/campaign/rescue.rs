@@ -1,0 +1,121 @@
+//! After a worker ended: which case it was, and smaller ones at which a worker ends in the same way.
+
+use std::time::Instant;
+
+use serde_json::Value;
+
+use super::driver::{Driver, REDUCTION};
+use super::link::Lost;
+use super::protocol::{Range, Reply, Request};
+use crate::finding::{Finding, Origin, SCHEMA};
+use crate::oracle::{Failure, Outcome, Tally};
+
+impl Driver<'_> {
+    /// A worker ended somewhere in a range: another goes through it case by case and says where it is.
+    pub(super) fn rescue(&mut self, lane: usize, range: &Range, failure: Failure) {
+        let mut last = None;
+        match self.ask(&Request::Trace { range: range.clone() }, &mut |number| last = Some(number)) {
+            Ok(Reply::Ran { done, batch, tally, findings }) => {
+                self.shared.state().schedule.done(lane, range, done.min(range.count), batch, &tally);
+                let (first, end) = (range.first, range.end().saturating_sub(1));
+                let detail = format!("once, somewhere in cases {first} to {end}, and not again: {}", failure.detail);
+                self.report(range, first, Failure { detail, ..failure }, true);
+                for finding in findings {
+                    self.found(finding);
+                }
+            }
+            Ok(Reply::Skipped { why } | Reply::Refused { why }) => self.skip(lane, why),
+            Ok(_) => self.skip(lane, "its worker gives an answer that makes no sense".into()),
+            Err(Lost::Stopped) => self.shared.state().schedule.lanes[lane].given_up += range.count,
+            Err(Lost::Worker(again)) => {
+                let Some(number) = last else {
+                    self.skip(lane, format!("{} before the first case", again.what));
+                    self.report(range, range.first, again, true);
+                    return;
+                };
+                {
+                    let mut state = self.shared.state();
+                    let one = Tally { runs: 1, failed: 1, ..Tally::default() };
+                    // Those before and after it were looked at by nobody who could tell.
+                    state.schedule.undone(lane, range.part(range.first, number));
+                    state.schedule.undone(lane, range.part(number.saturating_add(1), range.end()));
+                    state.schedule.lanes[lane].tally.merge(&one);
+                }
+                self.report(range, number, again, false);
+            }
+        }
+    }
+
+    /// A finding whose failure is the end of a worker. `is_all` if no single case is to blame.
+    fn report(&mut self, range: &Range, number: u64, failure: Failure, is_all: bool) {
+        let mut finding = Finding {
+            schema: SCHEMA.to_owned(),
+            oracle: range.oracle.clone(),
+            failure,
+            origin: Some(Origin { seed: range.seed, number }),
+            case: Value::Null,
+            text: String::new(),
+            replay: String::new(),
+        };
+        if !self.is_new(&finding) {
+            return;
+        }
+        if !is_all
+            && let Ok(Reply::Cases { cases, .. }) =
+                self.ask(&Request::Draw { range: range.part(number, number + 1) }, &mut |_| {})
+            && let Some(case) = cases.into_iter().next()
+        {
+            finding.case = case;
+            finding.text = self.simpler(&finding).1;
+            match self.look(&finding) {
+                Some(found) if found.what == finding.failure.what => finding = self.reduce_outside(finding),
+                _ => {
+                    let detail = &finding.failure.detail;
+                    let first = range.first;
+                    finding.failure.detail = format!("only after the cases from {first} on, not alone: {detail}");
+                }
+            }
+        }
+        self.keep(finding);
+    }
+
+    /// Makes a case smaller whose looks may end a worker: each is a request of its own.
+    pub(super) fn reduce_outside(&mut self, mut finding: Finding) -> Finding {
+        let patience = self.shared.plan.launch.patience;
+        let until = Instant::now() + REDUCTION.max(patience * 2);
+        'smaller: loop {
+            let (cases, text) = self.simpler(&finding);
+            finding.text = text;
+            for case in cases {
+                if Instant::now() >= until || self.shared.is_interrupted() {
+                    break 'smaller;
+                }
+                let candidate = Finding { case, ..finding.clone() };
+                if let Some(failure) = self.look(&candidate).filter(|found| found.what == finding.failure.what) {
+                    finding = Finding { failure, ..candidate };
+                    continue 'smaller;
+                }
+            }
+            break;
+        }
+        finding.text = self.simpler(&finding).1;
+        finding
+    }
+
+    /// How a case fails, if it does.
+    fn look(&mut self, finding: &Finding) -> Option<Failure> {
+        let request = Request::Replay { oracle: finding.oracle.clone(), case: finding.case.clone() };
+        match self.ask(&request, &mut |_| {}) {
+            Ok(Reply::Outcome(Outcome::Failed(failure))) | Err(Lost::Worker(failure)) => Some(failure),
+            Ok(_) | Err(Lost::Stopped) => None,
+        }
+    }
+
+    fn simpler(&mut self, finding: &Finding) -> (Vec<Value>, String) {
+        let request = Request::Simpler { oracle: finding.oracle.clone(), case: finding.case.clone() };
+        match self.ask(&request, &mut |_| {}) {
+            Ok(Reply::Cases { cases, text }) => (cases, text),
+            Ok(_) | Err(_) => (Vec::new(), finding.text.clone()),
+        }
+    }
+}

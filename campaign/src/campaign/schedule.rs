@@ -1,0 +1,184 @@
+//! Who is next: oracles share the time, whatever one of their cases costs.
+
+use std::time::Duration;
+
+use super::protocol::Range;
+use crate::oracle::Tally;
+
+/// How long a worker stays with an oracle.
+pub const SLICE: Duration = Duration::from_millis(250);
+/// Most cases of a slice.
+const MOST: u64 = 1 << 16;
+
+/// What a campaign knows of an oracle.
+#[derive(Clone, Debug, Default)]
+pub struct Lane {
+    /// Its name.
+    pub oracle: String,
+    /// Why it does not run here.
+    pub skipped: Option<String>,
+    /// What was counted.
+    pub tally: Tally,
+    /// Time that workers spent on it.
+    pub spent: Duration,
+    /// Cases that were begun when the campaign ended, and count for nothing.
+    pub given_up: u64,
+    /// Number of the first case that nobody was given yet.
+    next: u64,
+    /// Cases that somebody was given and did not come to.
+    left: Vec<Range>,
+    /// Slices that workers are at.
+    busy: u32,
+    /// Cases that are best given at a time, once known.
+    batch: u64,
+}
+
+impl Lane {
+    /// An oracle that nothing is known of yet.
+    pub fn new(oracle: &str) -> Self {
+        Self { oracle: oracle.to_owned(), batch: 1, ..Self::default() }
+    }
+
+    /// How many cases fill a slice, as far as one can know.
+    fn count(&self) -> u64 {
+        let known = u128::from(self.tally.runs) * SLICE.as_micros();
+        let fit = known.checked_div(u128::from(self.tally.micros)).unwrap_or(0);
+        let fit = u64::try_from(fit).unwrap_or(MOST).clamp(1, MOST);
+        // A little more than what fits: the worker looks at the clock itself.
+        (fit + fit / 4).next_multiple_of(self.batch.max(1))
+    }
+
+    /// The next cases, at most `limit` of all in number.
+    fn take(&mut self, seed: u64, limit: u64) -> Option<Range> {
+        let count = self.count();
+        if let Some(left) = self.left.pop() {
+            let end = left.first.saturating_add(count).min(left.end());
+            if end < left.end() {
+                self.left.push(left.part(end, left.end()));
+            }
+            return Some(left.part(left.first, end));
+        }
+        let count = count.min(limit.saturating_sub(self.next));
+        let range = Range { oracle: self.oracle.clone(), seed, first: self.next, count };
+        self.next = range.end();
+        (count > 0).then_some(range)
+    }
+}
+
+/// What comes next.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Next {
+    /// These cases of that lane.
+    Slice(usize, Range),
+    /// Nothing, until somebody else comes back.
+    Wait,
+    /// Nothing any more.
+    Done,
+}
+
+/// All lanes.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    /// One for each oracle.
+    pub lanes: Vec<Lane>,
+    seed: u64,
+    limit: u64,
+}
+
+impl Schedule {
+    /// For these oracles; each at most `limit` cases.
+    pub fn new(oracles: &[&str], seed: u64, limit: Option<u64>) -> Self {
+        let lanes = oracles.iter().map(|name| Lane::new(name)).collect();
+        Self { lanes, seed, limit: limit.unwrap_or(u64::MAX) }
+    }
+
+    /// The cases that are next: of the oracle on which the least time was spent.
+    pub fn hand_out(&mut self) -> Next {
+        let mut order: Vec<usize> = (0..self.lanes.len()).filter(|&at| self.lanes[at].skipped.is_none()).collect();
+        order.sort_by_key(|&at| self.lanes[at].spent + SLICE * self.lanes[at].busy);
+        for at in order {
+            if let Some(range) = self.lanes[at].take(self.seed, self.limit) {
+                self.lanes[at].busy += 1;
+                return Next::Slice(at, range);
+            }
+        }
+        if self.lanes.iter().any(|lane| lane.busy > 0) { Next::Wait } else { Next::Done }
+    }
+
+    /// A worker looked at the first `done` cases of a range.
+    pub fn done(&mut self, lane: usize, range: &Range, done: u64, batch: u64, tally: &Tally) {
+        let lane = &mut self.lanes[lane];
+        lane.batch = batch.max(1);
+        lane.tally.merge(tally);
+        lane.give_back(range.part(range.first.saturating_add(done), range.end()));
+    }
+
+    /// Nobody looked at these cases; somebody has to.
+    pub fn undone(&mut self, lane: usize, range: Range) {
+        self.lanes[lane].give_back(range);
+    }
+
+    /// A worker is back from a lane, after so long.
+    pub fn back(&mut self, lane: usize, spent: Duration) {
+        self.lanes[lane].busy -= 1;
+        self.lanes[lane].spent += spent;
+    }
+}
+
+impl Lane {
+    fn give_back(&mut self, range: Range) {
+        if range.count > 0 {
+            self.left.push(range);
+            // The lowest numbers are taken first.
+            self.left.sort_by_key(|range| std::cmp::Reverse(range.first));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(runs: u64, micros: u64) -> Tally {
+        Tally { runs, micros, ..Tally::default() }
+    }
+
+    #[test]
+    fn every_case_is_looked_at_once_whatever_workers_come_to() {
+        let mut schedule = Schedule::new(&["a"], 3, Some(1000));
+        let (mut seen, mut turn) = (Vec::new(), 0);
+        loop {
+            match schedule.hand_out() {
+                Next::Done => break,
+                Next::Wait => unreachable!("one worker"),
+                Next::Slice(lane, range) => {
+                    turn += 1;
+                    let done = if turn % 3 == 0 { range.count.div_ceil(2) } else { range.count };
+                    seen.extend(range.first..range.first + done);
+                    schedule.done(lane, &range, done, 4, &counted(done, done * 5000));
+                    schedule.back(lane, SLICE);
+                }
+            }
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, (0..1000).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn cheap_and_expensive_oracles_share_the_time() {
+        let mut schedule = Schedule::new(&["cheap", "dear", "absent"], 0, None);
+        schedule.lanes[2].skipped = Some("no device".into());
+        let mut times = [Duration::ZERO; 3];
+        for _ in 0..400 {
+            let Next::Slice(lane, range) = schedule.hand_out() else { unreachable!("no limit") };
+            let each = [10, 700_000, 0][lane];
+            let spent = Duration::from_micros(range.count * each);
+            times[lane] += spent;
+            schedule.done(lane, &range, range.count, 1, &counted(range.count, range.count * each));
+            schedule.back(lane, spent);
+        }
+        let share = times[0].as_secs_f64() / times[1].as_secs_f64();
+        assert!((0.9..1.1).contains(&share), "{times:?}");
+        assert_eq!(times[2], Duration::ZERO);
+    }
+}

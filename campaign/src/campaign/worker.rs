@@ -1,0 +1,136 @@
+//! A worker process: it looks at the cases it is told to, and may end at any of them.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use tilewright_device::process::{answer, requests};
+use tilewright_ir::sabotage;
+
+use super::protocol::{Range, Reply, Request};
+use crate::bytes;
+use crate::cpu::Stopwatch;
+use crate::finding::{Finding, Origin};
+use crate::oracle::{Environment, Tally};
+use crate::oracles::by_name;
+use crate::session::{Runner, remember_panics};
+
+/// What is counted in a program that has faults: how often the one that is on was asked for.
+pub(super) const REACHED: &str = "times that the fault was reached";
+
+/// Answers the requests on standard input until its end; then the process ends at once, whatever it does, so that no worker
+/// outlives its coordinator.
+///
+/// # Errors
+/// Nobody reads the answers.
+pub fn serve(environment: Environment) -> io::Result<()> {
+    remember_panics();
+    let mut worker = Worker { environment, runners: BTreeMap::new() };
+    let mut out = io::stdout();
+    for request in requests() {
+        let reply = worker.answer(request, &mut out)?;
+        answer(&mut out, &reply)?;
+    }
+    Ok(())
+}
+
+struct Worker {
+    environment: Environment,
+    runners: BTreeMap<String, Box<dyn Runner>>,
+}
+
+impl Worker {
+    fn answer(&mut self, request: Request, out: &mut impl Write) -> io::Result<Reply> {
+        let oracle = match &request {
+            Request::About => return Ok(about()),
+            Request::Run { range, .. } | Request::Trace { range } | Request::Draw { range } => &range.oracle,
+            Request::Reduce { finding, .. } => &finding.oracle,
+            Request::Replay { oracle, .. } | Request::Simpler { oracle, .. } => oracle,
+        };
+        let runner = match self.runner(&oracle.clone()) {
+            Ok(runner) => runner,
+            Err(reply) => return Ok(*reply),
+        };
+        Ok(match request {
+            Request::About => about(),
+            Request::Run { range, millis } => run(runner, &range, Instant::now() + Duration::from_millis(millis)),
+            Request::Trace { range } => trace(runner, &range, out)?,
+            Request::Draw { range } => Reply::Cases {
+                cases: runner.draw(&bytes_of(&range, range.first)).into_iter().collect(),
+                text: String::new(),
+            },
+            Request::Reduce { finding, attempts, millis } => {
+                let until = Instant::now() + Duration::from_millis(millis);
+                Reply::Reduced(runner.reduce_within(finding, attempts, Some(until)))
+            }
+            Request::Replay { case, .. } => match runner.replay(&case) {
+                Ok(outcome) => Reply::Outcome(outcome),
+                Err(why) => Reply::Refused { why: why.message },
+            },
+            Request::Simpler { case, .. } => Reply::Cases { cases: runner.simpler(&case), text: runner.text(&case) },
+        })
+    }
+
+    fn runner(&mut self, name: &str) -> Result<&mut dyn Runner, Box<Reply>> {
+        if !self.runners.contains_key(name) {
+            let entry = by_name(name)
+                .ok_or_else(|| Box::new(Reply::Refused { why: format!("there is no oracle `{name}`") }))?;
+            let made = (entry.make)(&self.environment).map_err(|why| Box::new(Reply::Skipped { why }))?;
+            self.runners.insert(name.to_owned(), made);
+        }
+        match self.runners.get_mut(name) {
+            Some(runner) => Ok(runner.as_mut()),
+            None => unreachable!("it was made above"),
+        }
+    }
+}
+
+fn about() -> Reply {
+    let solver = tilewright_verify::solver::z3_version();
+    let solver = solver.map_or_else(|error| error.to_string(), |version| format!("Z3 {version}"));
+    let devices = tilewright_device::survey().devices;
+    let device = |info: &tilewright_device::DeviceInfo| format!("{} ({})", info.label(), info.driver_version);
+    Reply::About { solver, devices: devices.iter().map(device).collect() }
+}
+
+fn bytes_of(range: &Range, number: u64) -> Vec<u8> {
+    bytes::of_case(range.seed, &range.oracle, number)
+}
+
+/// One finding for each way to fail: that of the first case.
+fn keep(all: &mut Vec<Finding>, found: Vec<(usize, Finding)>, range: &Range, first: u64) {
+    for (place, finding) in found {
+        if !all.iter().any(|known| known.failure.what == finding.failure.what) {
+            let number = first.saturating_add(u64::try_from(place).unwrap_or(0));
+            all.push(Finding { origin: Some(Origin { seed: range.seed, number }), ..finding });
+        }
+    }
+}
+
+fn run(runner: &mut dyn Runner, range: &Range, until: Instant) -> Reply {
+    let batch = u64::try_from(runner.batch()).unwrap_or(1).max(1);
+    let (mut tally, mut findings, mut next) = (Tally::default(), Vec::new(), range.first);
+    let watch = Stopwatch::start();
+    sabotage::reached();
+    while next < range.end() && (next == range.first || Instant::now() < until) {
+        let end = next.saturating_add(batch).min(range.end());
+        let inputs: Vec<Vec<u8>> = (next..end).map(|number| bytes_of(range, number)).collect();
+        keep(&mut findings, runner.run(&inputs, &mut tally), range, next);
+        next = end;
+    }
+    tally.cpu_micros = watch.micros();
+    if sabotage::AVAILABLE {
+        tally.count(REACHED, sabotage::reached());
+    }
+    Reply::Ran { done: next - range.first, batch, tally, findings }
+}
+
+fn trace(runner: &mut dyn Runner, range: &Range, out: &mut impl Write) -> io::Result<Reply> {
+    let (mut tally, mut findings) = (Tally::default(), Vec::new());
+    for number in range.first..range.end() {
+        answer(out, &Reply::At { number })?;
+        keep(&mut findings, runner.run(&[bytes_of(range, number)], &mut tally), range, number);
+    }
+    let batch = u64::try_from(runner.batch()).unwrap_or(1).max(1);
+    Ok(Reply::Ran { done: range.count, batch, tally, findings })
+}

@@ -1,0 +1,106 @@
+//! Ragged shapes: extents next to block sizes, primes, powers of two and their neighbours.
+
+use arbitrary::{Result, Unstructured};
+
+use super::config::Config;
+
+/// So many times of a hundred; 0 is never.
+///
+/// # Errors
+/// Never for want of bytes.
+pub fn percent(u: &mut Unstructured<'_>, percent: u8) -> Result<bool> {
+    Ok(u.int_in_range(0..=99)? < percent)
+}
+
+/// A shape within the ranges of `config`.
+///
+/// # Errors
+/// Never for want of bytes: those missing count as zeros.
+pub fn shape(u: &mut Unstructured<'_>, config: &Config) -> Result<Vec<i64>> {
+    shape_within(u, config, config.extents.elements)
+}
+
+/// A shape of at most so many elements.
+///
+/// # Errors
+/// Never for want of bytes.
+pub fn shape_within(u: &mut Unstructured<'_>, config: &Config, most: i64) -> Result<Vec<i64>> {
+    let rank = u.int_in_range(config.extents.rank.clone())?;
+    let distinct = percent(u, config.extents.distinct_percent)?;
+    let mut shape: Vec<i64> = Vec::with_capacity(rank);
+    let mut elements = 1i64;
+    for _ in 0..rank {
+        // The room that is left for this axis: at most what keeps the tensor small.
+        let room = (most / elements).min(config.extents.largest).max(1);
+        let mut extent = extent(u, config, room)?;
+        while distinct && shape.contains(&extent) && shape.len() < usize::try_from(room).unwrap_or(0) {
+            extent = if extent >= room { 1 } else { extent + 1 };
+        }
+        elements *= extent;
+        shape.push(extent);
+    }
+    // The room shrinks from left to right; the large axes should stand anywhere.
+    let turn = u.int_in_range(0..=rank - 1)?;
+    shape.rotate_left(turn);
+    Ok(shape)
+}
+
+/// An extent from 1 to `room`.
+///
+/// # Errors
+/// Never for want of bytes.
+pub fn extent(u: &mut Unstructured<'_>, config: &Config, room: i64) -> Result<i64> {
+    const PRIMES: [i64; 14] = [5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 61, 97, 127];
+    let block = block(u, config)?;
+    let found = match u.int_in_range(0..=9)? {
+        0 => 1,
+        1 => 2,
+        2 => 3,
+        3 => block - 1,
+        4 => block,
+        5 => block + 1,
+        6 => 2 * block - 1,
+        7 => *u.choose(&PRIMES)?,
+        8 => 1 << u.int_in_range(0..=7)?,
+        _ => (1 << u.int_in_range(1..=7)?) + if u.arbitrary()? { 1 } else { -1 },
+    };
+    Ok(if found > room { 1 + found % room } else { found.max(1) })
+}
+
+/// A block size.
+///
+/// # Errors
+/// Never for want of bytes.
+pub fn block(u: &mut Unstructured<'_>, config: &Config) -> Result<i64> {
+    u.choose(&config.layout.blocks).copied().or(Ok(2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bytes;
+
+    #[test]
+    fn shapes_keep_to_their_ranges_and_most_are_distinct() {
+        let config = Config::default();
+        let mut distinct = 0;
+        for number in 0..2000 {
+            let bytes = bytes::of_case(1, "shape", number);
+            let shape = shape(&mut Unstructured::new(&bytes), &config).unwrap();
+            assert!(config.extents.rank.contains(&shape.len()), "{shape:?}");
+            assert!(shape.iter().all(|extent| (1..=config.extents.largest).contains(extent)), "{shape:?}");
+            assert!(shape.iter().product::<i64>() <= config.extents.elements, "{shape:?}");
+            let mut sorted = shape.clone();
+            sorted.sort_unstable();
+            sorted.dedup();
+            distinct += usize::from(sorted.len() == shape.len());
+        }
+        assert!(distinct > 1200, "{distinct} of 2000 are distinct");
+    }
+
+    #[test]
+    fn no_bytes_make_a_shape_too() {
+        let shape = shape(&mut Unstructured::new(&[]), &Config::default()).unwrap();
+        assert!(!shape.is_empty());
+    }
+}

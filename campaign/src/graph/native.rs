@@ -1,0 +1,46 @@
+//! A graph as `tilewright.graph/1`, the form with names.
+
+use serde_json::{Value, json};
+use tilewright_ir::{GraphStep, GraphTensor};
+
+use tilewright_memory::graph::NamedGraph;
+
+/// The JSON of a graph; each output is listed once.
+pub fn native(graph: &NamedGraph) -> Value {
+    let tensors = &graph.graph.tensors;
+    let names = |places: &[usize]| places.iter().map(|&at| tensors[at].name.clone()).collect::<Vec<_>>();
+    let tensor = |tensor: &GraphTensor| {
+        let mut row = json!({
+            "name": tensor.name, "shape": tensor.shape, "dtype": tensor.dtype.to_string(),
+            "scope": tensor.scope.name(), "axis_separators": tensor.axis_separators,
+        });
+        if let Some(of) = tensor.view_of {
+            row["view_of"] = json!(tensors[of].name);
+        }
+        row
+    };
+    let step = |(step, function): (&GraphStep, &Option<String>)| {
+        let mut row = json!({"name": step.name, "reads": names(&step.reads), "writes": names(&step.writes)});
+        if let Some(function) = function {
+            row["function"] = json!(function);
+        }
+        row
+    };
+    json!({
+        "schema": "tilewright.graph/1",
+        "tensors": tensors.iter().map(tensor).collect::<Vec<_>>(),
+        "steps": graph.graph.steps.iter().zip(&graph.functions).map(step).collect::<Vec<_>>(),
+        "inputs": names(&graph.inputs), "outputs": names(&once(&graph.outputs)),
+    })
+}
+
+/// Each number once, at its first place.
+pub(super) fn once(list: &[usize]) -> Vec<usize> {
+    let mut seen = Vec::new();
+    for &item in list {
+        if !seen.contains(&item) {
+            seen.push(item);
+        }
+    }
+    seen
+}

@@ -1,0 +1,345 @@
+//! A plan carried out in simulated memory, cell by cell: what a device would do if the plan were believed.
+//!
+//! A pool is an array of bytes or texels with guard bands around it. Each step reads all it reads, writes all it writes, and
+//! looks at both again, as a kernel whose work-items run in any order would; a tensor that nobody needs any more is poisoned
+//! at once. Each cell says whose it is and which of its cells, so that every mistake shows.
+//!
+//! This is a third opinion: nothing of the planner and nothing of the judge is used, lives and rooms are found here anew.
+
+use tilewright_ir::texture::is_channel_type;
+use tilewright_ir::{Graph, GraphTensor, MemoryPlan, Pool, Region, Room, Scope, TensorRole};
+
+/// Cells of all pools together, at most.
+const MAX_CELLS: u64 = 1 << 23;
+/// Cells on either side of a row.
+const GUARD: u64 = 16;
+/// What a guard band holds.
+const GUARDED: u64 = u64::MAX;
+/// What memory holds that is nobody's.
+const POISON: u64 = u64::MAX - 1;
+
+/// What went wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// In a few words that are the same for all of its kind.
+    pub what: &'static str,
+    /// Which tensor, which step.
+    pub detail: String,
+}
+
+fn violation<T>(what: &'static str, detail: impl Into<String>) -> Result<T, Violation> {
+    Err(Violation { what, detail: detail.into() })
+}
+
+/// Carries a plan out. None if it is too large for that.
+///
+/// # Errors
+/// The first thing that goes wrong.
+pub fn simulate(graph: &Graph, plan: &MemoryPlan) -> Option<Result<(), Violation>> {
+    let extents = graph.tensors.iter().map(extents).collect::<Option<Vec<_>>>()?;
+    let cells = |[width, height]: [u64; 2]| width.checked_add(2 * GUARD)?.checked_mul(height.checked_add(2 * GUARD)?);
+    let sizes = plan.pools.iter().map(|pool| cells(pool_extents(pool))).collect::<Option<Vec<_>>>()?;
+    let total = sizes.iter().try_fold(0_u64, |sum, &size| sum.checked_add(size))?;
+    if total > MAX_CELLS || plan.places.len() != graph.tensors.len() {
+        return None;
+    }
+    Some(run(graph, plan, &extents))
+}
+
+fn run(graph: &Graph, plan: &MemoryPlan, extents: &[[u64; 2]]) -> Result<(), Violation> {
+    plan.pools.iter().try_for_each(can_be_had)?;
+    for (at, tensor) in graph.tensors.iter().enumerate() {
+        lies_well(tensor, plan, at, extents[at])?;
+    }
+    let roots: Vec<usize> = (0..graph.tensors.len()).map(|at| root(graph, at)).collect();
+    // One without elements holds nothing that could be wrong, and is no view there either.
+    let moved = |(at, root): &(usize, &usize)| extents[*at].contains(&0) && plan.places[*at] != plan.places[**root];
+    if let Some((at, _)) = roots.iter().enumerate().find(moved) {
+        return violation("an empty view lies elsewhere", graph.tensors[at].name.clone());
+    }
+    let pools = plan.pools.iter().map(Cells::new).collect();
+    let mut device = Device { graph, plan, extents, roots, pools };
+    for at in 0..graph.tensors.len() {
+        if graph.tensors[at].role == TensorRole::Input {
+            device.write(at)?;
+        }
+    }
+    // A view shows what its root was given.
+    let is_given = |&at: &usize| graph.tensors[root(graph, at)].role == TensorRole::Input;
+    (0..graph.tensors.len()).filter(is_given).try_for_each(|at| device.is_intact(at, "the caller gives"))?;
+    let dies_after = device.dies_after();
+    for (number, step) in graph.steps.iter().enumerate() {
+        let when = |what: &str| format!("step `{}` {what}", step.name);
+        for &read in &step.reads {
+            device.is_intact(read, &when("reads"))?;
+            let pool = plan.places[read].pool;
+            let both = step.writes.iter().find(|&&write| plan.places[write].pool == pool);
+            if let Some(&write) = both.filter(|_| plan.pools[pool].scope.is_texture()) {
+                let names = [read, write].map(|at| graph.tensors[at].name.as_str());
+                let detail = format!("{} {} and writes {}", when("reads"), names[0], names[1]);
+                return violation("one texture is read and written", detail);
+            }
+        }
+        step.writes.iter().try_for_each(|&write| device.write(write))?;
+        for &at in step.writes.iter().chain(&step.reads) {
+            device.is_intact(at, &when("is done with"))?;
+        }
+        // A view shows what its root was given.
+        for view in (0..graph.tensors.len()).filter(|&view| step.writes.contains(&root(graph, view))) {
+            device.is_intact(view, &when("makes"))?;
+        }
+        let dead = (0..dies_after.len()).filter(|&root| dies_after[root] == Some(number));
+        dead.collect::<Vec<_>>().into_iter().for_each(|root| device.poison(root));
+    }
+    for (at, tensor) in graph.tensors.iter().enumerate() {
+        if tensor.role != TensorRole::Intermediate {
+            device.is_intact(at, "the caller takes")?;
+        }
+    }
+    device.guards_are_intact()
+}
+
+/// The tensor whose memory this one shows.
+fn root(graph: &Graph, mut at: usize) -> usize {
+    while let Some(of) = graph.tensors[at].view_of {
+        at = of;
+    }
+    at
+}
+
+/// Columns and rows in cells: bytes in one row, or texels.
+fn extents(tensor: &GraphTensor) -> Option<[u64; 2]> {
+    let product = |extents: &[u64]| extents.iter().try_fold(1_u64, |product, &extent| product.checked_mul(extent));
+    let shape = &tensor.shape;
+    let rank = shape.len();
+    let rows = match (tensor.scope, tensor.axis_separators.as_slice()) {
+        (Scope::Texture, [cut, ..]) => *cut,
+        (Scope::Texture, []) => rank.checked_sub(2)?,
+        (Scope::TextureWeight, _) => 1,
+        (Scope::TextureNhwc, _) => 2,
+        (Scope::Global | Scope::Shared | Scope::Local, _) => {
+            return Some([product(shape)?.checked_mul(tensor.dtype.bytes())?, 1]);
+        }
+    };
+    Some([product(shape.get(rows..rank.checked_sub(1)?)?)?, product(shape.get(..rows)?)?])
+}
+
+fn pool_extents(pool: &Pool) -> [u64; 2] {
+    match pool.room {
+        Room::Bytes(bytes) => [bytes, 1],
+        Room::Texels { width, height } => [width, height],
+    }
+}
+
+/// A buffer, or a texture with channels of a type that there is.
+fn can_be_had(pool: &Pool) -> Result<(), Violation> {
+    let can = match pool.room {
+        Room::Bytes(_) => pool.scope == Scope::Global,
+        Room::Texels { .. } => pool.scope.is_texture() && pool.dtype.lanes == 1 && is_channel_type(pool.dtype.scalar),
+    };
+    if can { Ok(()) } else { violation("no device has such a pool", format!("{pool:?}")) }
+}
+
+/// What shows before anything runs: the pool is there and of the right kind, the region is what the tensor needs, and the
+/// address of its first element is one.
+fn lies_well(tensor: &GraphTensor, plan: &MemoryPlan, at: usize, [width, height]: [u64; 2]) -> Result<(), Violation> {
+    let place = plan.places[at];
+    let Some(pool) = plan.pools.get(place.pool) else {
+        return violation("the pool is not there", tensor.name.as_str());
+    };
+    let (needs, begins, end) = match (place.region, pool.room) {
+        (Region::Bytes { offset, size }, Room::Bytes(bytes)) => ([size, 1], offset, offset > bytes),
+        (Region::Texels { x, y, width, height }, Room::Texels { width: w, height: h }) => {
+            ([width, height], 0, x > w || y > h)
+        }
+        _ => return violation("the region is of another kind than the pool", tensor.name.as_str()),
+    };
+    let texture = tensor.scope.is_texture();
+    let alignment = tensor.dtype.bytes().max(1).next_power_of_two();
+    if pool.scope != tensor.scope || (texture && pool.dtype != tensor.dtype) {
+        return violation("the pool is of another type", tensor.name.as_str());
+    }
+    if needs != [width, height] {
+        return violation("the region is not the tensor's", tensor.name.as_str());
+    }
+    if end {
+        return violation("the tensor begins outside of the pool", tensor.name.as_str());
+    }
+    if begins % alignment != 0 {
+        return violation("an address is not aligned", tensor.name.as_str());
+    }
+    Ok(())
+}
+
+/// A pool with its guard bands.
+struct Cells {
+    /// Of the pool, without guards.
+    extents: [u64; 2],
+    cells: Vec<u64>,
+}
+
+impl Cells {
+    fn new(pool: &Pool) -> Self {
+        let extents = pool_extents(pool);
+        let [width, height] = extents.map(|extent| usize::try_from(extent + 2 * GUARD).unwrap_or(0));
+        let mut pool = Self { extents, cells: vec![GUARDED; width * height] };
+        for row in 0..extents[1] {
+            if let Some(row) = pool.row([0, row], extents[0]) {
+                row.fill(POISON);
+            }
+        }
+        pool
+    }
+
+    /// A part of a row; none if it reaches beyond the guards.
+    fn row(&mut self, [x, y]: [u64; 2], width: u64) -> Option<&mut [u64]> {
+        let [columns, rows] = self.extents.map(|extent| extent + 2 * GUARD);
+        let (x, y) = (x.checked_add(GUARD)?, y.checked_add(GUARD)?);
+        let end = x.checked_add(width).filter(|&end| end <= columns && y < rows)?;
+        let at = |x: u64| usize::try_from(y * columns + x).ok();
+        self.cells.get_mut(at(x)?..at(end)?)
+    }
+}
+
+struct Device<'a> {
+    graph: &'a Graph,
+    plan: &'a MemoryPlan,
+    extents: &'a [[u64; 2]],
+    roots: Vec<usize>,
+    pools: Vec<Cells>,
+}
+
+impl Device<'_> {
+    /// The rows of a tensor, and the mark of each one's first cell; the marks of the others follow it.
+    fn rows(&mut self, tensor: usize, mut look: impl FnMut(&mut [u64], u64) -> bool) -> Result<bool, Violation> {
+        let place = self.plan.places[tensor];
+        let (x, y) = match place.region {
+            Region::Bytes { offset, .. } => (offset, 0),
+            Region::Texels { x, y, .. } => (x, y),
+        };
+        let [width, height] = self.extents[tensor];
+        let owner = u64::try_from(self.roots[tensor] + 1).unwrap_or(0) << 32;
+        for row in (0..height).filter(|_| width > 0) {
+            let Some(cells) = self.pools[place.pool].row([x, y + row], width) else {
+                return violation("an access far outside of the pool", self.graph.tensors[tensor].name.as_str());
+            };
+            if !look(cells, owner + row * width) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn write(&mut self, tensor: usize) -> Result<(), Violation> {
+        self.rows(tensor, |cells, first| {
+            cells.iter_mut().zip(first..).for_each(|(cell, mark)| *cell = mark);
+            true
+        })?;
+        Ok(())
+    }
+
+    fn poison(&mut self, tensor: usize) {
+        // What is poisoned was written, so it can be reached.
+        let _ = self.rows(tensor, |cells, _| {
+            cells.fill(POISON);
+            true
+        });
+    }
+
+    fn is_intact(&mut self, tensor: usize, who: &str) -> Result<(), Violation> {
+        let intact = self.rows(tensor, |cells, first| cells.iter().zip(first..).all(|(&cell, mark)| cell == mark))?;
+        let name = &self.graph.tensors[tensor].name;
+        if intact { Ok(()) } else { violation("memory is overwritten", format!("{who} `{name}`, which is not intact")) }
+    }
+
+    /// The last step that touches a root or a view of it; none for what the caller owns or takes.
+    fn dies_after(&self) -> Vec<Option<usize>> {
+        let mut dies = vec![None; self.roots.len()];
+        for (number, step) in self.graph.steps.iter().enumerate() {
+            step.reads.iter().chain(&step.writes).for_each(|&at| dies[self.roots[at]] = Some(number));
+        }
+        for (at, tensor) in self.graph.tensors.iter().enumerate() {
+            if tensor.role != TensorRole::Intermediate {
+                dies[self.roots[at]] = None;
+            }
+        }
+        dies
+    }
+
+    fn guards_are_intact(&mut self) -> Result<(), Violation> {
+        for (number, pool) in self.pools.iter_mut().enumerate() {
+            let [width, height] = pool.extents;
+            for row in 0..height {
+                if let Some(row) = pool.row([0, row], width) {
+                    row.fill(GUARDED);
+                }
+            }
+            if pool.cells.iter().any(|&cell| cell != GUARDED) {
+                return violation("a guard band is overwritten", format!("pool {number}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_ir::ScalarType;
+    use tilewright_memory::graph::GraphBuilder;
+    use tilewright_memory::planner::{Strategy, plan};
+
+    /// x in, a, b, c in a chain: a and c share.
+    fn chain(scope: Scope) -> (Graph, MemoryPlan) {
+        let mut graph = GraphBuilder::new();
+        let mut last = graph.input("x", [3, 5, 4], ScalarType::Float32, scope);
+        for name in ["a", "b", "c"] {
+            let next = graph.tensor(name, [3, 5, 4], ScalarType::Float32, scope);
+            graph.step(name, [last], [next]);
+            last = next;
+        }
+        graph.output(last);
+        let graph = graph.finish().unwrap().graph;
+        let plan = plan(&graph, Strategy::Best).unwrap();
+        (graph, plan)
+    }
+
+    fn wrong(graph: &Graph, plan: &MemoryPlan) -> Option<&'static str> {
+        simulate(graph, plan).unwrap().err().map(|violation| violation.what)
+    }
+
+    #[test]
+    fn a_plan_that_shares_too_early_is_seen() {
+        for scope in [Scope::Global, Scope::Texture] {
+            let (graph, good) = chain(scope);
+            assert_eq!(wrong(&graph, &good), None);
+            let mut plan = good.clone();
+            plan.places[2] = plan.places[1];
+            assert!(wrong(&graph, &plan).is_some());
+            let mut plan = good.clone();
+            plan.places[3] = plan.places[0];
+            assert_eq!(wrong(&graph, &plan), Some("memory is overwritten"));
+        }
+    }
+
+    #[test]
+    fn a_write_behind_the_pool_is_seen_on_the_guard() {
+        for scope in [Scope::Global, Scope::Texture] {
+            let (graph, mut plan) = chain(scope);
+            match &mut plan.pools[0].room {
+                Room::Bytes(bytes) => *bytes -= 1,
+                Room::Texels { height, .. } => *height -= 1,
+            }
+            assert_eq!(wrong(&graph, &plan), Some("a guard band is overwritten"));
+        }
+    }
+
+    #[test]
+    fn far_addresses_allocate_nothing() {
+        let (graph, mut plan) = chain(Scope::Global);
+        plan.places[1].region = Region::Bytes { offset: u64::MAX - 63, size: 240 };
+        assert!(wrong(&graph, &plan).is_some());
+        plan.pools[1].room = Room::Bytes(1 << 60);
+        assert_eq!(simulate(&graph, &plan), None);
+    }
+}

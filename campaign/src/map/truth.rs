@@ -1,0 +1,161 @@
+//! What is true of a map, by looking at every point of both sides.
+
+use std::collections::HashSet;
+
+use tilewright_ir::{Bindings, Expr, IndexMap, InverseClaim};
+
+use super::table::{Table, n_points};
+
+/// Most points of either side that are looked at.
+pub const MOST_POINTS: usize = 1 << 16;
+
+/// A map, all of its images, and what they show.
+#[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "one fact for each obligation")]
+pub struct Truth {
+    points: Table,
+    images: Vec<Vec<i64>>,
+    domain: Vec<i64>,
+    shape: Vec<i64>,
+    symbols: Bindings,
+    /// Every image lies in the shape.
+    pub bounds: bool,
+    /// Different indices have different images.
+    pub injective: bool,
+    /// On each axis the last place is reached.
+    pub tight: bool,
+    /// Nothing that is computed on the way leaves its type.
+    pub fits: bool,
+}
+
+/// Extents as numbers; none if one has no value, or a negative one.
+pub fn numbers(extents: &[Expr], symbols: &Bindings) -> Option<Vec<i64>> {
+    let one = |extent: &Expr| i64::try_from(extent.eval_index(symbols).ok()?).ok().filter(|extent| *extent >= 0);
+    extents.iter().map(one).collect()
+}
+
+impl Truth {
+    /// By evaluating a map on its whole domain; none if there are too many points, or a point has no image.
+    pub fn of(map: &IndexMap, shape: &[Expr], symbols: &Bindings) -> Option<Self> {
+        let (domain, shape) = (numbers(map.domain(), symbols)?, numbers(shape, symbols)?);
+        let points = Table::of_box(map.vars(), &domain, symbols, MOST_POINTS)?;
+        let (mut images, mut fits) = (Vec::new(), true);
+        for output in map.outputs() {
+            let (values, output_fits) = points.eval_fitting(output)?;
+            images.push(values);
+            fits &= output_fits;
+        }
+        let inside = |(values, extent): (&Vec<i64>, &i64)| values.iter().all(|value| (0..*extent).contains(value));
+        let bounds = images.iter().zip(&shape).all(inside);
+        let tight = images.iter().zip(&shape).all(|(values, extent)| values.contains(&(extent - 1)));
+        let injective = distinct(&images, points.len());
+        let symbols = symbols.clone();
+        Some(Self { points, images, domain, shape, symbols, bounds, injective, tight, fits })
+    }
+
+    /// How many indices the map has.
+    pub fn n_points(&self) -> usize {
+        self.points.len()
+    }
+
+    /// The places that an index leads to, for each index in row-major order, as row-major numbers; none where a place is
+    /// out of bounds.
+    pub fn places(&self) -> Vec<Option<usize>> {
+        (0..self.points.len()).map(|at| self.place(at)).collect()
+    }
+
+    fn place(&self, at: usize) -> Option<usize> {
+        self.images.iter().zip(&self.shape).try_fold(0usize, |place, (values, extent)| {
+            let inside = (0..*extent).contains(&values[at]);
+            let (extent, value) = (usize::try_from(*extent).ok()?, usize::try_from(values[at]).ok()?);
+            if inside { place.checked_mul(extent)?.checked_add(value) } else { None }
+        })
+    }
+
+    /// Whether a claimed inverse leads back (`inverse(map(x)) = x`, and `map(inverse(p)) = p` off the padding), and whether
+    /// exactly the padding is reached by nothing; none if there are too many places, or something has no value.
+    pub fn of_inverse(&self, map: &IndexMap, claim: &InverseClaim) -> Option<[bool; 2]> {
+        let n_places = n_points(&self.shape, MOST_POINTS)?;
+        // From every image back.
+        let images = Table::of_columns(&claim.vars, self.images.clone(), &self.symbols);
+        let images = if self.images.is_empty() { Table::of_box(&[], &[], &self.symbols, 1)? } else { images };
+        let (mut there, mut exact) = (true, true);
+        for (output, column) in claim.outputs.iter().zip(self.points.columns()) {
+            there &= images.eval(output)? == *column;
+        }
+        exact &= images.eval(&claim.padding)?.iter().all(|is_padding| *is_padding == 0);
+        // From every place that is no padding to an index and forth again.
+        let places = Table::of_box(&claim.vars, &self.shape, &self.symbols, MOST_POINTS)?;
+        let kept: Vec<usize> =
+            places.eval(&claim.padding)?.iter().enumerate().filter(|(_, is)| **is == 0).map(|(at, _)| at).collect();
+        let mut reached = vec![false; n_places];
+        for place in self.places().into_iter().flatten() {
+            reached[place] = true;
+        }
+        exact &= kept.iter().all(|at| reached[*at]);
+        let pick = |column: &Vec<i64>| -> Vec<i64> { kept.iter().map(|at| column[*at]).collect() };
+        let mut indices = Vec::new();
+        for (output, extent) in claim.outputs.iter().zip(&self.domain) {
+            let values = pick(&places.eval(output)?);
+            there &= values.iter().all(|value| (0..*extent).contains(value));
+            indices.push(values);
+        }
+        if there && !kept.is_empty() && !indices.is_empty() {
+            let indices = Table::of_columns(map.vars(), indices, &self.symbols);
+            for (output, column) in map.outputs().iter().zip(places.columns()) {
+                there &= indices.eval(output)? == pick(column);
+            }
+        }
+        Some([there, exact])
+    }
+}
+
+/// Whether no two points have the same values.
+fn distinct(columns: &[Vec<i64>], len: usize) -> bool {
+    let ranges: Option<Vec<(i64, i64)>> =
+        columns.iter().map(|column| Some((*column.iter().min()?, *column.iter().max()?))).collect();
+    let Some(ranges) = ranges else { return len < 2 };
+    let sizes = ranges.iter().map(|(low, high)| high.checked_sub(*low)?.checked_add(1));
+    let size = sizes.clone().try_fold(1i64, |all, size| all.checked_mul(size?));
+    let Some(size) = size else {
+        let mut seen = HashSet::new();
+        return (0..len).all(|at| seen.insert(columns.iter().map(|column| column[at]).collect::<Vec<_>>()));
+    };
+    let mut keys = vec![0i64; len];
+    for ((column, (low, _)), size) in columns.iter().zip(&ranges).zip(sizes) {
+        for (key, value) in keys.iter_mut().zip(column) {
+            *key = *key * size.unwrap_or(1) + (value - low);
+        }
+    }
+    if let Some(size) = usize::try_from(size).ok().filter(|size| *size <= 64 * len + 4096) {
+        let mut seen = vec![false; size];
+        return keys.iter().all(|key| usize::try_from(*key).is_ok_and(|key| !std::mem::replace(&mut seen[key], true)));
+    }
+    keys.sort_unstable();
+    keys.windows(2).all(|pair| pair[0] != pair[1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::map::MapCase;
+
+    fn truth(text: &str, shape: &str, physical: &str) -> Truth {
+        let case = MapCase::Lambda { text: text.into(), shape: shape.into(), physical: physical.into() };
+        let built = case.build().unwrap();
+        Truth::of(&built.map, &built.shape, &Bindings::new()).unwrap()
+    }
+
+    #[test]
+    fn the_truth_about_maps_that_everyone_knows() {
+        let facts = |truth: &Truth| [truth.bounds, truth.injective, truth.tight, truth.fits];
+        let split = "lambda c: [c // 4, c % 4]";
+        assert_eq!(facts(&truth(split, "17", "5,4")), [true; 4]);
+        assert_eq!(facts(&truth(split, "17", "4,4")), [false, true, true, true]);
+        assert_eq!(facts(&truth(split, "17", "6,4")), [true, true, false, true]);
+        assert_eq!(facts(&truth("lambda c: [c // 4, c % 3]", "17", "5,3")), [true, false, true, true]);
+        assert_eq!(facts(&truth("lambda a, b: [a * 4 + b]", "3,5", "13")), [true, false, true, true]);
+        assert_eq!(facts(&truth("lambda c: [c * 2000000000 // 2000000000]", "3", "3")), [true, true, true, false]);
+        assert_eq!(facts(&truth("lambda c: [c, c * 1000000000 * 4]", "2", "2,9")), [false, true, false, false]);
+    }
+}

@@ -1,0 +1,272 @@
+//! Programs with one mistake in them, evidence with one lie, [`certificate`]s with one place changed: what a judge must not
+//! believe.
+//!
+//! The mistakes are those that people make: an index that is one off, operands swapped, a guard that is missing or lets one more
+//! through, a loop one longer, statements in another order, a loop that suddenly runs at once, lanes that are not neighbours.
+
+pub mod certificate;
+mod claims;
+mod lanes;
+mod names;
+
+use std::convert::Infallible;
+
+use tilewright_ir::visit::{Rewrite, Substitution};
+use tilewright_ir::{BinaryOp, Expr, For, ForKind, PrimFunc, ScalarType, Stmt, StmtKind, TypeClass, UnaryOp, Var};
+
+use tilewright_compiler::harness::inputs::Numbers;
+
+pub use claims::lied;
+pub use lanes::thoughtless;
+pub use names::alike;
+
+/// Choices from a seed.
+#[derive(Debug)]
+pub(super) struct Choices(Numbers);
+
+impl Choices {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(Numbers::new(seed, 0))
+    }
+
+    /// A number below the bound; 0 of none.
+    pub(super) fn below(&mut self, bound: usize) -> usize {
+        let bound = u64::try_from(bound).unwrap_or(u64::MAX).max(1);
+        usize::try_from(self.0.next() % bound).unwrap_or(0)
+    }
+
+    pub(super) fn chance(&mut self, of: usize) -> bool {
+        self.below(of) == 0
+    }
+}
+
+/// The program with one change somewhere; mostly another program, at times the same one.
+pub fn changed(func: &PrimFunc, seed: u64) -> PrimFunc {
+    let mut choices = Choices::new(seed);
+    // There are many more expressions than statements.
+    let statements_only = choices.chance(4);
+    let mut count = 0;
+    func.body.walk(&mut |stmt| {
+        count += 1;
+        if !statements_only {
+            stmt.exprs().iter().for_each(|expr| expr.walk(&mut |_| count += 1));
+        }
+    });
+    let left = choices.below(count);
+    let Ok(body) = Change { left, statements_only, choices: &mut choices }.stmt(&func.body);
+    PrimFunc { body, ..func.clone() }
+}
+
+/// The program with one loop that runs at once, all of whose iterations store to one place along an axis.
+pub fn crowded(func: &PrimFunc, seed: u64) -> PrimFunc {
+    let mut choices = Choices::new(seed);
+    let mut loops = Vec::new();
+    func.body.walk(&mut |stmt| {
+        if let StmtKind::For(inner) = &stmt.kind {
+            loops.push(inner.var.clone());
+        }
+    });
+    if loops.is_empty() {
+        return func.clone();
+    }
+    let var = loops.swap_remove(choices.below(loops.len()));
+    let Ok(body) = Crowd { var: &var, is_found: false }.stmt(&func.body);
+    PrimFunc { body, ..func.clone() }
+}
+
+/// Makes a loop parallel, and the first index of a store in it that depends on its variable what it is in the first iteration.
+struct Crowd<'a> {
+    var: &'a Var,
+    is_found: bool,
+}
+
+impl Rewrite for Crowd<'_> {
+    type Error = Infallible;
+
+    fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Infallible> {
+        match &stmt.kind {
+            StmtKind::For(inner) if inner.var == *self.var => {
+                let body = self.stmt(&inner.body)?;
+                let kind = if inner.kind == ForKind::Serial { ForKind::Parallel } else { inner.kind };
+                Ok(Stmt::new(StmtKind::For(Box::new(For { body, kind, ..(**inner).clone() }))))
+            }
+            StmtKind::Store { buffer, indices, value } if !self.is_found => {
+                let mut indices = indices.clone();
+                if let Some(index) = indices.iter_mut().find(|index| index.vars().contains(self.var)) {
+                    let zero = Expr::Int { value: 0, ty: self.var.dtype().scalar };
+                    *index = Substitution::new([self.var], [zero]).apply(index);
+                    self.is_found = true;
+                }
+                Ok(Stmt::store(buffer, indices, value.clone()))
+            }
+            _ => self.stmt_children(stmt),
+        }
+    }
+}
+
+/// The expression with one change somewhere.
+fn changed_expr(expr: &Expr, choices: &mut Choices) -> Expr {
+    let mut count = 0;
+    expr.walk(&mut |_| count += 1);
+    let left = choices.below(count);
+    let Ok(changed) = Change { left, statements_only: false, choices }.expr(expr);
+    changed
+}
+
+/// Walks to a place by its number and changes what stands there.
+struct Change<'r> {
+    left: usize,
+    statements_only: bool,
+    choices: &'r mut Choices,
+}
+
+impl Change<'_> {
+    fn here(&mut self) -> bool {
+        let here = self.left == 0;
+        self.left = self.left.wrapping_sub(1);
+        here
+    }
+}
+
+impl Rewrite for Change<'_> {
+    type Error = Infallible;
+
+    fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
+        if self.statements_only {
+            return Ok(expr.clone());
+        }
+        if self.here() { Ok(other_expr(expr, self.choices)) } else { self.expr_children(expr) }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Infallible> {
+        if self.here() { Ok(other_stmt(stmt, self.choices)) } else { self.stmt_children(stmt) }
+    }
+}
+
+/// One more, in its type.
+fn one_more(expr: &Expr, by: i128) -> Expr {
+    let ty = expr.dtype();
+    let one = Expr::Int { value: by.abs(), ty: ty.scalar };
+    let one = if ty.is_scalar() { one } else { Expr::Broadcast { value: Box::new(one), lanes: ty.lanes } };
+    Expr::binary(if by < 0 { BinaryOp::Sub } else { BinaryOp::Add }, expr.clone(), one)
+}
+
+fn is_integer(expr: &Expr) -> bool {
+    matches!(expr.dtype().scalar.class(), TypeClass::Int | TypeClass::UInt)
+}
+
+fn other_expr(expr: &Expr, choices: &mut Choices) -> Expr {
+    match expr {
+        Expr::Int { value, ty: ScalarType::Bool } => Expr::Int { value: 1 - value, ty: ScalarType::Bool },
+        Expr::Int { value, ty } => {
+            let value = if choices.chance(2) { value + 1 } else { (value - 1).max(0) };
+            Expr::int_of(value, *ty).unwrap_or_else(|| expr.clone())
+        }
+        Expr::Float { value, ty } => Expr::float_of(value + 1.0, *ty),
+        Expr::Binary(op, a, b) => match choices.below(4) {
+            0 => Expr::Binary(other_operator(*op), b.clone(), a.clone()),
+            1 if a.dtype() == expr.dtype() => (**a).clone(),
+            2 if is_integer(expr) => one_more(expr, if choices.chance(2) { 1 } else { -1 }),
+            _ => Expr::Binary(other_operator(*op), a.clone(), b.clone()),
+        },
+        Expr::Unary(UnaryOp::Not | UnaryOp::Neg, a) if a.dtype() == expr.dtype() => (**a).clone(),
+        Expr::Var(_) if is_integer(expr) => one_more(expr, if choices.chance(2) { 1 } else { -1 }),
+        Expr::Ramp { base, stride, lanes } => match choices.below(3) {
+            0 => Expr::Broadcast { value: base.clone(), lanes: *lanes },
+            1 => Expr::Ramp { base: Box::new(one_more(base, 1)), stride: stride.clone(), lanes: *lanes },
+            _ => Expr::Ramp { base: base.clone(), stride: Box::new(one_more(stride, 1)), lanes: *lanes },
+        },
+        Expr::Broadcast { value, lanes } if is_integer(value) => {
+            let stride = Box::new(Expr::Int { value: 1, ty: value.dtype().scalar });
+            Expr::Ramp { base: value.clone(), stride, lanes: *lanes }
+        }
+        Expr::Select(c, a, b) => Expr::Select(c.clone(), b.clone(), a.clone()),
+        Expr::IfThenElse(c, a, b) => match choices.below(4) {
+            0 => Expr::IfThenElse(c.clone(), b.clone(), a.clone()),
+            1 => (**a).clone(),
+            2 => Expr::IfThenElse(c.clone(), a.clone(), a.clone()),
+            _ => Expr::Select(c.clone(), a.clone(), b.clone()),
+        },
+        Expr::Load { buffer, indices } => {
+            Expr::Load { buffer: buffer.clone(), indices: other_indices(indices, choices) }
+        }
+        _ => expr.clone(),
+    }
+}
+
+/// What is written in the place of an operator by mistake.
+fn other_operator(op: BinaryOp) -> BinaryOp {
+    match op {
+        BinaryOp::Add => BinaryOp::Sub,
+        BinaryOp::Sub => BinaryOp::Add,
+        BinaryOp::Lt => BinaryOp::Le,
+        BinaryOp::Le => BinaryOp::Lt,
+        BinaryOp::Gt => BinaryOp::Ge,
+        BinaryOp::Ge => BinaryOp::Gt,
+        BinaryOp::Eq => BinaryOp::Ne,
+        BinaryOp::Ne => BinaryOp::Eq,
+        BinaryOp::And => BinaryOp::Or,
+        BinaryOp::Or => BinaryOp::And,
+        BinaryOp::Min => BinaryOp::Max,
+        BinaryOp::Max => BinaryOp::Min,
+        BinaryOp::FloorDiv => BinaryOp::TruncDiv,
+        BinaryOp::TruncDiv => BinaryOp::FloorDiv,
+        BinaryOp::FloorMod => BinaryOp::TruncMod,
+        BinaryOp::TruncMod => BinaryOp::FloorMod,
+        other => other,
+    }
+}
+
+/// Indices of which one is another: one more, one less, 0, or exchanged with its neighbour.
+fn other_indices(indices: &[Expr], choices: &mut Choices) -> Vec<Expr> {
+    let mut indices = indices.to_vec();
+    if indices.is_empty() {
+        return indices;
+    }
+    let at = choices.below(indices.len());
+    let is_scalar = |index: &Expr| index.dtype().is_scalar();
+    match choices.below(4) {
+        0 if is_scalar(&indices[at]) => indices[at] = Expr::Int { value: 0, ty: indices[at].dtype().scalar },
+        1 if at + 1 < indices.len() && is_scalar(&indices[at + 1]) => indices.swap(at, at + 1),
+        2 => indices[at] = one_more(&indices[at], -1),
+        _ => indices[at] = one_more(&indices[at], 1),
+    }
+    indices
+}
+
+fn other_stmt(stmt: &Stmt, choices: &mut Choices) -> Stmt {
+    match &stmt.kind {
+        StmtKind::Seq(stmts) if stmts.len() > 1 => {
+            let mut stmts = stmts.clone();
+            let at = choices.below(stmts.len() - 1);
+            match choices.below(3) {
+                0 => stmts.swap(at, at + 1),
+                1 => drop(stmts.remove(at)),
+                _ => stmts.insert(at, stmts[at].clone()),
+            }
+            Stmt::seq(stmts)
+        }
+        StmtKind::If { cond, then_body, else_body: Some(otherwise) } if choices.chance(2) => {
+            let (then_body, else_body) = (otherwise.clone(), Some(then_body.clone()));
+            Stmt::new(StmtKind::If { cond: cond.clone(), then_body, else_body })
+        }
+        StmtKind::If { then_body, .. } => (**then_body).clone(),
+        StmtKind::For(inner) => Stmt::new(StmtKind::For(Box::new(other_loop(inner, choices)))),
+        StmtKind::Store { buffer, indices, value } => {
+            Stmt::store(buffer, other_indices(indices, choices), value.clone())
+        }
+        _ => stmt.clone(),
+    }
+}
+
+fn other_loop(inner: &For, choices: &mut Choices) -> For {
+    let mut inner = inner.clone();
+    match choices.below(6) {
+        0 => inner.extent = one_more(&inner.extent, -1),
+        1 => inner.extent = one_more(&inner.extent, 1),
+        2 => inner.min = one_more(&inner.min, 1),
+        _ if inner.kind == ForKind::Serial => inner.kind = ForKind::Parallel,
+        _ => inner.kind = ForKind::Serial,
+    }
+    inner
+}

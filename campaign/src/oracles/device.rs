@@ -1,0 +1,553 @@
+//! The kernels of a program, on every device present, against the interpreter.
+//!
+//! Drivers take far longer to compile a kernel than to run it. So the kernels of several programs are one OpenCL program, and
+//! PoCL optimises one program in [`OPTIMISED`] only: its optimiser takes ten times as long as everything else it does.
+//! Oclgrind reports bad accesses and races to the file that `OCLGRIND_LOG` names; where it is set, a report is a failure.
+
+use std::cell::Cell;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use arbitrary::Unstructured;
+use serde::{Deserialize, Serialize};
+use tilewright_device::{DeviceHost, Program as Built};
+use tilewright_interp::Arguments;
+use tilewright_ir::{BinaryOp, Bindings, Diagnostic, Evidence, Expr, MathFn, PrimFunc, validate};
+
+use crate::case::{Case, Redrawn};
+use crate::config::Config as Limits;
+use crate::cpu::Stopwatch;
+use crate::inputs::stumbles;
+use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
+use crate::program::ProgramCase;
+use tilewright_compiler::codegen::{Generated, Options, generate_with, join};
+use tilewright_compiler::harness::engine::{Engine, EngineOutcome, Fault, Program, Ran, Status};
+use tilewright_compiler::harness::interpreter::{Interpreter, n_iterations};
+use tilewright_compiler::harness::opencl::OpenCl;
+use tilewright_compiler::harness::stages::{Config, Stage, run_chain};
+use tilewright_compiler::passes::{DEFAULT_PIPELINE, pass_by_name};
+use tilewright_compiler::pipeline::{DeviceChoice, engines};
+
+/// Cases of which one OpenCL program is made.
+const BATCH: usize = 16;
+
+/// One case of so many is compiled by PoCL with its optimiser on.
+const OPTIMISED: u64 = 16;
+
+/// Most iterations of a program that Oclgrind is given: it does some hundred thousand in a second.
+const OCLGRIND_ITERATIONS: u128 = 1 << 13;
+
+/// One case of so many is given to Oclgrind where there is another device: it takes far longer than all else.
+const SHARE_OF_OCLGRIND: u64 = 4;
+
+/// What PoCL calls its platform.
+pub const POCL: &str = "Portable Computing Language";
+
+/// What Oclgrind calls its platform.
+const OCLGRIND: &str = "Oclgrind";
+
+/// A program with more of what only devices have: textures, and groups of work-items that wait for each other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Kernels(pub ProgramCase);
+
+impl From<ProgramCase> for Kernels {
+    fn from(case: ProgramCase) -> Self {
+        Self(case)
+    }
+}
+
+impl Redrawn for Kernels {
+    type Of = ProgramCase;
+
+    fn redraw(u: &mut Unstructured<'_>, config: &Limits) -> arbitrary::Result<ProgramCase> {
+        let mut config = config.clone();
+        config.program.group_percent = 40;
+        if u.ratio(1, 3)? {
+            config.program.texture_percent = 70;
+        }
+        ProgramCase::draw(u, &config)
+    }
+
+    fn inner(&self) -> &ProgramCase {
+        &self.0
+    }
+}
+
+/// The oracle.
+#[derive(Debug)]
+pub struct Devices {
+    devices: Vec<Opened>,
+}
+
+impl Devices {
+    /// Opens the devices that are asked for.
+    ///
+    /// # Errors
+    /// There is none, or one of them does not open.
+    pub fn new(environment: &Environment) -> Result<Self, String> {
+        if environment.device == DeviceChoice::None {
+            return Err("no device is asked for".into());
+        }
+        let open = |device: Result<OpenCl, Fault>| match device {
+            Ok(opencl) => Ok(Opened::new(opencl)),
+            Err(Fault::Trap { message: why, .. } | Fault::Skipped(why) | Fault::Absent(why) | Fault::Error(why)) => {
+                Err(why)
+            }
+        };
+        let mut devices = engines::open(&environment.device, &DeviceHost::default())
+            .into_iter()
+            .map(open)
+            .collect::<Result<Vec<_>, _>>()?;
+        let is_alone = devices.len() == 1;
+        for device in &mut devices {
+            device.is_alone = is_alone;
+        }
+        Ok(Self { devices })
+    }
+
+    /// One look at a case whose kernels are built, or are not, for each device.
+    fn judge(&self, case: &Ready, built: &[Compiled], tally: &mut Tally) -> Outcome {
+        let lines: Vec<_> = self
+            .devices
+            .iter()
+            .zip(built)
+            .map(|(device, program)| {
+                program.clone().map(|program| Launcher { device, case, program, micros: Cell::new(0) })
+            })
+            .collect();
+        let devices: Vec<Result<&dyn Engine, Fault>> =
+            lines.iter().map(|line| line.as_ref().map(|line| line as &dyn Engine).map_err(Clone::clone)).collect();
+        let stages: Vec<_> = case.funcs.iter().map(Lowered::stage).collect();
+        let config = Config { seed: case.seed, symbols: case.named(), stumbling: stumbles(case.seed) };
+        let report = run_chain(&stages, &config, &interpreter(), &devices);
+        for line in lines.iter().flatten() {
+            tally.spent(&line.device.platform, line.micros.get());
+        }
+        let report = match report {
+            Ok(report) => report,
+            Err(fault) => return Outcome::Invalid(fault.code.to_owned()),
+        };
+        let (reference, lines) = report.engines.split_at(stages.len().min(report.engines.len()));
+        match reference.iter().enumerate().find(|(_, line)| !line.status.is_ok()) {
+            None => self.outcome(case, lines, tally),
+            Some((0, _)) => Outcome::Invalid("the program traps".into()),
+            Some((_, line)) if line.status == Status::Skipped => Outcome::Undecided(line.detail.clone()),
+            Some((_, line)) => {
+                let stage = line.stage.as_deref().unwrap_or_default();
+                Failure::outcome(format!("{stage} changes the result of input"), detail(line))
+            }
+        }
+    }
+
+    /// What the lines of the devices say.
+    fn outcome(&self, case: &Ready, lines: &[EngineOutcome], tally: &mut Tally) -> Outcome {
+        let mut compared = 0;
+        for (device, line) in self.devices.iter().zip(lines) {
+            match line.status {
+                Status::Agrees if line.compared > 0 => {
+                    compared += line.compared;
+                    tally.saw(&format!("device:{}", device.platform));
+                    tally.count("kernels run", case.generated.metadata.kernels.len() as u64);
+                    tally.count(&kernels_on(&device.platform), case.generated.metadata.kernels.len() as u64);
+                    tally.count("values compared", line.compared);
+                    if device.is_optimised(case) {
+                        tally.count("kernels optimised", case.generated.metadata.kernels.len() as u64);
+                    }
+                }
+                Status::Reference | Status::Agrees | Status::Skipped | Status::Absent | Status::NotRequested => {}
+                Status::Mismatch => {
+                    let what = format!("kernels on {} differ from the interpreter", device.platform);
+                    return Failure::outcome(what, detail(line));
+                }
+                Status::Trap => {
+                    let what = format!("kernels on {} leave a texture", device.platform);
+                    return Failure::outcome(what, detail(line));
+                }
+                Status::Failed => {
+                    let what = format!("kernels on {}: {}", device.platform, kind(&line.detail));
+                    return Failure::outcome(what, detail(line));
+                }
+            }
+        }
+        match lines.iter().find(|line| line.status == Status::Skipped) {
+            _ if compared > 0 => Outcome::Held,
+            Some(line) => Outcome::Undecided(line.detail.clone()),
+            None => Outcome::Undecided("nothing is compared".into()),
+        }
+    }
+}
+
+impl Oracle for Devices {
+    type Case = Kernels;
+
+    const NAME: &'static str = "device";
+
+    fn batch(&self) -> usize {
+        BATCH
+    }
+
+    fn check(&mut self, case: &Kernels, tally: &mut Tally) -> Outcome {
+        let outcomes = self.check_all(std::slice::from_ref(case), tally);
+        outcomes.into_iter().next().unwrap_or(Outcome::Undecided("nothing is compared".into()))
+    }
+
+    fn check_all(&mut self, cases: &[Kernels], tally: &mut Tally) -> Vec<Outcome> {
+        let prepared: Vec<_> = cases.iter().enumerate().map(|(at, case)| Ready::new(&case.0, at)).collect();
+        let ready: Vec<_> = prepared.iter().filter_map(|case| case.as_ref().ok()).collect();
+        let build = |device: &Opened| {
+            let watch = Stopwatch::start();
+            let built = device.build_all(&ready);
+            tally.spent(&device.platform, watch.micros());
+            built
+        };
+        let built: Vec<_> = self.devices.iter().map(build).collect();
+        let mut place = 0;
+        let mut outcomes = Vec::new();
+        for case in &prepared {
+            outcomes.push(match case {
+                Err(outcome) => outcome.clone(),
+                Ok(case) => {
+                    let programs: Vec<_> = built.iter().map(|programs| programs[place].clone()).collect();
+                    place += 1;
+                    self.judge(case, &programs, tally)
+                }
+            });
+        }
+        outcomes
+    }
+}
+
+/// A function and how it came to be.
+struct Lowered {
+    name: &'static str,
+    func: PrimFunc,
+    evidence: Option<Evidence>,
+}
+
+impl Lowered {
+    fn stage(&self) -> Stage<'_> {
+        let program = Program::Func(&self.func);
+        Stage { name: self.name, program, evidence: self.evidence.as_ref(), reassociates: false }
+    }
+}
+
+/// A case with its kernels.
+struct Ready {
+    seed: u64,
+    symbols: Bindings,
+    /// Whether somebody wrote it down, such as in a file of findings.
+    is_pinned: bool,
+    /// Every stage, the last of which has the kernels.
+    funcs: Vec<Lowered>,
+    generated: Generated,
+}
+
+impl Ready {
+    /// Lowers a program and writes its kernels, under names that no other one of its batch has.
+    fn new(case: &ProgramCase, number: usize) -> Result<Self, Outcome> {
+        let program = case.build().map_err(Outcome::Invalid)?;
+        let func = PrimFunc { name: format!("p{number}"), ..program.func };
+        let mut funcs = vec![Lowered { name: "input", func, evidence: None }];
+        for name in DEFAULT_PIPELINE {
+            let before = &funcs[funcs.len() - 1].func;
+            let Ok(pass) = pass_by_name(name) else { continue };
+            if !(pass.wanted)(before) {
+                continue;
+            }
+            let after = (pass.run)(before)
+                .map_err(|found| Outcome::Undecided(format!("{name} refuses: {}", refusal(&found))))?;
+            funcs.push(Lowered { name, func: after.func, evidence: Some(after.evidence) });
+        }
+        // What the interpreter runs leaves no texture: kernels that do not look are right as well.
+        let options = Options { checked: program.seed.is_multiple_of(2), placed: false };
+        let last = &funcs[funcs.len() - 1].func;
+        let generated = validate(last)
+            .and_then(|valid| generate_with(valid, &options))
+            .map_err(|found| Outcome::Undecided(format!("codegen refuses: {}", refusal(&found))))?;
+        let is_pinned = matches!(case, ProgramCase::Tvmscript { .. });
+        Ok(Self { seed: program.seed, symbols: program.symbols, is_pinned, funcs, generated })
+    }
+
+    /// The symbols by name.
+    fn named(&self) -> Vec<(String, i128)> {
+        self.symbols.iter().map(|(var, value)| (var.name().to_owned(), *value)).collect()
+    }
+}
+
+/// A device, and what is special about its driver.
+#[derive(Debug)]
+struct Opened {
+    opencl: OpenCl,
+    /// Name of the platform: the same on every machine that has it.
+    platform: String,
+    log: Option<Log>,
+    /// Whether there is no other.
+    is_alone: bool,
+}
+
+/// The OpenCL program that holds the kernels of a case, or why there is none.
+type Compiled = Result<Rc<Built>, Fault>;
+
+impl Opened {
+    fn new(opencl: OpenCl) -> Self {
+        let platform = opencl.session().info().platform.clone();
+        let log = if platform == OCLGRIND { Log::from_environment() } else { None };
+        // Oclgrind lets accesses to guard bytes pass, and reports them where there are none.
+        let opencl = if log.is_some() { opencl.guarded_by(0) } else { opencl };
+        Self { opencl, platform, log, is_alone: true }
+    }
+
+    fn is_optimised(&self, case: &Ready) -> bool {
+        // Not for 0, the seed that libFuzzer's shortest inputs have.
+        self.platform != POCL || case.seed % OPTIMISED == OPTIMISED - 1
+    }
+
+    /// Compiler flags for a case; those that have the same can be built together.
+    fn flags(&self, case: &Ready) -> Vec<String> {
+        let mut flags = case.generated.metadata.build_options.clone();
+        if !self.is_optimised(case) {
+            flags.push("-cl-opt-disable".into());
+        }
+        flags
+    }
+
+    /// Why a case is not run here.
+    fn refuses(&self, case: &Ready) -> Option<String> {
+        let is_its_turn = self.is_alone || case.is_pinned || case.seed.is_multiple_of(SHARE_OF_OCLGRIND);
+        if self.platform == OCLGRIND && !is_its_turn {
+            return Some("not a case for Oclgrind".into());
+        }
+        let iterations = |lowered: &Lowered| n_iterations(&lowered.func.body, &case.symbols);
+        let is_long = case.funcs.last().is_some_and(|lowered| iterations(lowered) > OCLGRIND_ITERATIONS);
+        if self.platform == OCLGRIND && is_long {
+            return Some("too long for Oclgrind".into());
+        }
+        self.opencl.lacks(&case.generated).map(|_| format!("{} lacks what the program needs", self.platform))
+    }
+
+    /// A program for each case, in their order: one for all that need the same flags.
+    fn build_all(&self, cases: &[&Ready]) -> Vec<Compiled> {
+        let mut built: Vec<Option<Compiled>> =
+            cases.iter().map(|case| self.refuses(case).map(|why| Err(Fault::Skipped(why)))).collect();
+        while let Some(first) = built.iter().position(Option::is_none) {
+            let flags = self.flags(cases[first]);
+            let same: Vec<_> =
+                (first..cases.len()).filter(|&at| built[at].is_none() && self.flags(cases[at]) == flags).collect();
+            let group: Vec<_> = same.iter().map(|&at| cases[at]).collect();
+            for (at, program) in same.into_iter().zip(self.build(&group, &flags)) {
+                built[at] = Some(program);
+            }
+        }
+        built.into_iter().flatten().collect()
+    }
+
+    /// One program for all; where it does not build, halves of it, down to the case at fault.
+    fn build(&self, cases: &[&Ready], flags: &[String]) -> Vec<Compiled> {
+        let generated: Vec<_> = cases.iter().map(|case| &case.generated).collect();
+        let error = match join(&generated) {
+            Err(name) => format!("one name means two things: {name}"),
+            Ok(source) => match self.opencl.build(&source, flags.to_vec()) {
+                Err(error) => format!("the source is refused: {error}"),
+                Ok(program) => {
+                    let program = Rc::new(program);
+                    return cases.iter().map(|_| Ok(program.clone())).collect();
+                }
+            },
+        };
+        if cases.len() == 1 {
+            return vec![Err(Fault::Error(error))];
+        }
+        let (left, right) = cases.split_at(cases.len() / 2);
+        [self.build(left, flags), self.build(right, flags)].concat()
+    }
+}
+
+/// A device with the kernels of one case, as an engine.
+struct Launcher<'a> {
+    device: &'a Opened,
+    case: &'a Ready,
+    program: Rc<Built>,
+    /// Processor time of the launches.
+    micros: Cell<u64>,
+}
+
+impl Engine for Launcher<'_> {
+    fn name(&self) -> &'static str {
+        self.device.opencl.name()
+    }
+
+    fn device(&self) -> Option<String> {
+        self.device.opencl.device()
+    }
+
+    fn run(&self, program: &Program<'_>, symbols: &Bindings, arguments: &mut Arguments) -> Result<Ran, Fault> {
+        let Program::Func(func) = program else {
+            return Err(Fault::Skipped("a definition has no kernels".into()));
+        };
+        // Oclgrind does not promise it, and computes with the host's division.
+        if !self.program.correctly_rounded() && self.device.platform != OCLGRIND && divides(func) {
+            return Err(Fault::Skipped(format!("{} does not divide as IEEE says", self.device.platform)));
+        }
+        let watch = Stopwatch::start();
+        let ran = self.device.opencl.launch(func, &self.case.generated, &self.program, symbols, arguments);
+        self.micros.set(self.micros.get() + watch.micros());
+        match self.device.log.as_ref().and_then(Log::news) {
+            Some(report) => Err(Fault::Error(reported(&report))),
+            None => ran,
+        }
+    }
+}
+
+/// The file to which Oclgrind reports.
+#[derive(Debug)]
+struct Log {
+    path: PathBuf,
+    /// Bytes that were there before.
+    seen: Cell<usize>,
+}
+
+impl Log {
+    fn from_environment() -> Option<Self> {
+        let log = Self { path: std::env::var_os("OCLGRIND_LOG")?.into(), seen: Cell::new(0) };
+        log.news();
+        Some(log)
+    }
+
+    /// What was written since the last time.
+    fn news(&self) -> Option<String> {
+        let bytes = std::fs::read(&self.path).ok()?;
+        let news = bytes.get(self.seen.replace(bytes.len())..)?;
+        let text = String::from_utf8_lossy(news).trim().to_owned();
+        (!text.is_empty()).then_some(text)
+    }
+}
+
+/// Oclgrind's report, with what it is about first and without what differs from case to case.
+fn reported(report: &str) -> String {
+    let first = report.lines().next().unwrap_or_default();
+    let what = [" of size", " at "].iter().find_map(|end| first.split_once(end)).map_or(first, |(what, _)| what);
+    let excerpt: Vec<_> = report.lines().take(12).collect();
+    format!("Oclgrind reports {what}: {}", excerpt.join("\n"))
+}
+
+/// What the kernels of a platform are counted as.
+pub fn kernels_on(platform: &str) -> String {
+    format!("kernels on {platform}")
+}
+
+/// Whether a function divides floats or takes square roots, which devices may round as they like.
+fn divides(func: &PrimFunc) -> bool {
+    let mut found = false;
+    func.body.walk(&mut |stmt| {
+        for expr in stmt.exprs() {
+            expr.walk(&mut |part| {
+                let inexact = match part {
+                    Expr::Binary(op, _, _) => *op == BinaryOp::Div,
+                    Expr::Call(function, _) => *function == MathFn::Sqrt,
+                    _ => false,
+                };
+                found |= inexact && part.dtype().scalar.is_float();
+            });
+        }
+    });
+    found
+}
+
+/// What an error is about, without names and numbers.
+fn kind(detail: &str) -> &str {
+    detail.split(|c: char| matches!(c, ':' | '`' | '(') || c.is_ascii_digit()).next().unwrap_or_default().trim()
+}
+
+/// What a program is refused for, without the names in it.
+fn refusal(found: &[Diagnostic]) -> String {
+    let message = found.first().map_or("", |first| first.message.as_str());
+    let plain: String = message.split('`').step_by(2).collect::<Vec<_>>().join("_");
+    plain.chars().filter(|letter| !letter.is_ascii_digit()).collect()
+}
+
+fn detail(line: &EngineOutcome) -> String {
+    line.first.as_ref().map_or_else(|| line.detail.clone(), ToString::to_string)
+}
+
+/// One thread, and only so many iterations: a program that never ends is no case.
+fn interpreter() -> Interpreter {
+    let config = tilewright_interp::Config { threads: 1, fuel: Some(1 << 22), ..tilewright_interp::Config::default() };
+    Interpreter { config }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"
+@T.prim_func
+def main(a: T.handle, b: T.handle):
+    A = T.match_buffer(a, (3, 5), "float32")
+    B = T.match_buffer(b, (3, 5), "float32")
+    for i in range(3):
+        for j in range(5):
+            B[i, j] = A[i, j] + T.float32(1)
+"#;
+
+    fn first() -> Option<Devices> {
+        let found = Devices::new(&Environment { device: DeviceChoice::First, ..Environment::default() });
+        found.map_err(|why| eprintln!("skipped: {why}")).ok()
+    }
+
+    fn case(seed: u64) -> Kernels {
+        Kernels(ProgramCase::tvmscript(TEXT, seed))
+    }
+
+    /// What comes of the case when its kernels are rewritten before they are built.
+    fn sabotaged(devices: &Devices, from: &str, to: &str) -> String {
+        let ready = Ready::new(&case(1).0, 0).ok().unwrap();
+        let source = join(&[&ready.generated]).unwrap();
+        assert!(source.contains(from), "{source}");
+        let flags = devices.devices[0].flags(&ready);
+        let program = devices.devices[0].opencl.build(&source.replace(from, to), flags).unwrap();
+        match devices.judge(&ready, &[Ok(Rc::new(program))], &mut Tally::default()) {
+            Outcome::Failed(failure) => failure.what,
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_batch_is_two_programs_and_every_case_is_compared() {
+        let Some(mut devices) = first() else { return };
+        let mut tally = Tally::default();
+        let cases: Vec<_> = (0..OPTIMISED).map(case).collect();
+        let outcomes = devices.check_all(&cases, &mut tally);
+        assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Held), "{outcomes:?}");
+        assert_eq!((tally.counts["kernels run"], tally.counts["values compared"]), (OPTIMISED, 15 * OPTIMISED));
+        assert!(tally.counts["kernels optimised"] >= 1);
+    }
+
+    #[test]
+    fn a_wrong_kernel_is_seen_and_so_is_a_store_behind_the_end() {
+        let Some(devices) = first() else { return };
+        let platform = &devices.devices[0].platform;
+        let seen = sabotaged(&devices, "+ 1.0f", "+ 2.0f");
+        assert_eq!(seen, format!("kernels on {platform} differ from the interpreter"));
+        let seen = sabotaged(&devices, "B[", "B[15] = B[");
+        assert_eq!(seen, format!("kernels on {platform}: written past the end"));
+    }
+
+    #[test]
+    fn a_batch_that_does_not_build_is_taken_apart() {
+        let Some(devices) = first() else { return };
+        let ready: Vec<_> = (0..4).map(|at| Ready::new(&case(1).0, usize::from(at == 2)).ok().unwrap()).collect();
+        // Three have one name: built together they fail, and by itself each does not.
+        let built = devices.devices[0].build_all(&ready.iter().collect::<Vec<_>>());
+        assert!(built.iter().all(Result::is_ok), "{built:?}");
+    }
+
+    #[test]
+    fn what_drivers_say_becomes_a_key_without_names_and_numbers() {
+        let report = "Invalid write of size 4 at global memory address 0x2000000000028\n\tKernel: k";
+        assert_eq!(kind(&reported(report)), "Oclgrind reports Invalid write");
+        assert_eq!(kind(&reported("Write-write data race at global")), "Oclgrind reports Write-write data race");
+        assert_eq!(kind("written past the end: buffer `B` from byte 8"), "written past the end");
+        assert_eq!(kind("clEnqueue failed with CL_X (-5): kernel"), "clEnqueue failed with CL_X");
+    }
+}

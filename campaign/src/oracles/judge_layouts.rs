@@ -1,0 +1,473 @@
+//! The judge's verdicts on tiled layouts, and on two layouts of the same data, against pad, reshape, transpose on an array of
+//! labels: right claims are proved, wrong ones refuted, and never the other way round.
+
+use arbitrary::Unstructured;
+use serde::{Deserialize, Serialize};
+use tilewright_ir::layout::{ArrayShape, Layout, SymbolicTiling};
+use tilewright_ir::{Bindings, Expr, IndexMap, InverseClaim};
+use tilewright_verify::{Config as Budget, Judge, LayoutClaim, PairClaim, RelayoutClaim, Report, Verdict};
+
+use crate::case::Case;
+use crate::config::Config;
+use crate::layout::{Cells, LayoutCase, LayoutRecipe};
+use crate::map::table::Table;
+use crate::map::truth::{MOST_POINTS, Truth, numbers};
+use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
+use tilewright_algebra::layouts;
+
+/// A layout, and what is claimed of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Described {
+    /// The layout.
+    pub layout: LayoutCase,
+    /// What is wrong with the claim.
+    pub twin: Twin,
+    /// Another layout of the same array: whether they are the same in memory, and the way from one to the other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other: Option<LayoutCase>,
+}
+
+/// What is wrong with a claim, if the layout has a place for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Twin {
+    /// Nothing.
+    Right,
+    /// Positions are one more.
+    Shifted,
+    /// One slot too few.
+    Less,
+    /// One slot too many.
+    More,
+    /// Two indices after the last tile are swapped.
+    Swapped,
+    /// The formula is that of the layout without its last tile.
+    WithoutTile,
+    /// The inverse has no padding.
+    NoPadding,
+    /// An index of the inverse is 0.
+    Zero,
+}
+
+impl Case for Described {
+    fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
+        let recipe = LayoutRecipe::draw(u, config)?;
+        let other = if u.ratio(1, 4)? {
+            let mut other = LayoutRecipe::draw(u, config)?;
+            other.extents.clone_from(&recipe.extents);
+            (other.element, other.bits) = (recipe.element, if u.ratio(1, 8)? { other.bits } else { recipe.bits });
+            if u.ratio(1, 3)? {
+                other.tiles.clone_from(&recipe.tiles);
+                other.tail = recipe.tail;
+            }
+            Some(LayoutCase::Recipe(other))
+        } else {
+            None
+        };
+        let twin = match u.int_in_range(0..=13)? {
+            0..=6 => Twin::Right,
+            7 => Twin::Shifted,
+            8 => Twin::Less,
+            9 => Twin::More,
+            10 => Twin::Swapped,
+            11 => Twin::WithoutTile,
+            12 => Twin::NoPadding,
+            _ => Twin::Zero,
+        };
+        Ok(Self { layout: LayoutCase::Recipe(recipe), twin, other })
+    }
+
+    fn simpler(&self) -> Vec<Self> {
+        let mut found = Vec::new();
+        if self.other.is_some() {
+            found.push(Self { other: None, ..self.clone() });
+        }
+        if self.twin != Twin::Right {
+            found.push(Self { twin: Twin::Right, ..self.clone() });
+        }
+        for layout in self.layout.simpler() {
+            // Both have the same extents.
+            let mut other = self.other.clone();
+            if let (LayoutCase::Recipe(layout), Some(LayoutCase::Recipe(other))) = (&layout, &mut other) {
+                other.extents.clone_from(&layout.extents);
+            }
+            found.push(Self { layout, other, ..self.clone() });
+        }
+        if let Some(LayoutCase::Recipe(other)) = &self.other {
+            for simpler in LayoutCase::Recipe(other.clone()).simpler() {
+                if matches!(&simpler, LayoutCase::Recipe(simpler) if simpler.extents == other.extents) {
+                    found.push(Self { other: Some(simpler), ..self.clone() });
+                }
+            }
+        }
+        found
+    }
+
+    fn features(&self) -> Vec<String> {
+        let mut found = self.layout.features();
+        found.push(if self.twin == Twin::Right { "claim:right" } else { "claim:twin" }.to_owned());
+        if self.other.is_some() {
+            found.push("claim:two layouts".to_owned());
+        }
+        found
+    }
+
+    fn text(&self) -> String {
+        let other = self.other.as_ref().map_or_else(String::new, |other| format!(", other {}", other.text()));
+        format!("{} ({:?}{other})", self.layout.text(), self.twin)
+    }
+}
+
+/// The oracle.
+#[derive(Debug)]
+pub struct JudgeLayouts {
+    judge: Judge,
+}
+
+impl JudgeLayouts {
+    /// With a judge of its own, on one thread.
+    ///
+    /// # Errors
+    /// There is no solver that will do.
+    pub fn new(_: &Environment) -> Result<Self, String> {
+        let budget = Budget { threads: 1, rlimit: 1_000_000, ..Budget::default() };
+        Ok(Self { judge: Judge::new(budget).map_err(|error| error.to_string())? })
+    }
+}
+
+/// All that is claimed of a layout.
+struct Claim {
+    layout: Layout,
+    tiled: IndexMap,
+    shape: Vec<Expr>,
+    flat: IndexMap,
+    slots: Expr,
+    inverse: Option<InverseClaim>,
+}
+
+fn claim_of(array: &ArrayShape, twin: Twin) -> Option<Claim> {
+    let layout = array.layout_or_default();
+    let formula = array.symbolic_tiling().ok()?;
+    let inverse = layouts::inverse(&layout, &formula);
+    let mut claim = stated(layout.clone(), &formula, inverse)?;
+    let one = |like: &Expr| Expr::int_of(1, like.dtype().scalar);
+    match twin {
+        Twin::Right => {}
+        Twin::Shifted => {
+            let output = claim.flat.outputs().first()?;
+            claim.flat = with_outputs(&claim.flat, vec![output.clone() + one(output)?])?;
+        }
+        Twin::Less => claim.slots = changed(&claim.slots, -1)?,
+        Twin::More => claim.slots = changed(&claim.slots, 1)?,
+        Twin::Swapped => {
+            let mut outputs = claim.tiled.outputs().to_vec();
+            let last = outputs.len().checked_sub(1)?;
+            outputs.swap(0, last);
+            claim.tiled = with_outputs(&claim.tiled, outputs)?;
+        }
+        Twin::WithoutTile => {
+            let mut fewer = layout.clone();
+            fewer.tiles.pop();
+            let formula = SymbolicTiling::new(&fewer, formula.domain()).ok()?;
+            let inverse = layouts::inverse(&fewer, &formula);
+            claim = stated(layout, &formula, inverse)?;
+        }
+        Twin::NoPadding => claim.inverse.as_mut()?.padding = Expr::bool(false),
+        Twin::Zero => {
+            let output = claim.inverse.as_mut()?.outputs.last_mut()?;
+            *output = Expr::int_of(0, output.dtype().scalar)?;
+        }
+    }
+    Some(claim)
+}
+
+fn stated(layout: Layout, formula: &SymbolicTiling, inverse: Option<InverseClaim>) -> Option<Claim> {
+    Some(Claim {
+        layout,
+        tiled: formula.to_tiled_map().ok()?,
+        shape: formula.physical_shape().to_vec(),
+        flat: formula.to_flat_map().ok()?,
+        slots: formula.physical_elements().clone(),
+        inverse,
+    })
+}
+
+fn with_outputs(map: &IndexMap, outputs: Vec<Expr>) -> Option<IndexMap> {
+    IndexMap::new(map.vars().to_vec(), map.domain().to_vec(), outputs, Vec::new()).ok()
+}
+
+fn changed(expr: &Expr, by: i128) -> Option<Expr> {
+    Expr::int_of(expr.as_const_int()?.checked_add(by).filter(|value| *value > 0)?, expr.dtype().scalar)
+}
+
+/// What is so of a claim.
+struct Facts {
+    tiling: bool,
+    tight: bool,
+    truth: Truth,
+    inverse: Option<[bool; 2]>,
+}
+
+impl Facts {
+    fn of(claim: &Claim, cells: &Cells) -> Option<Self> {
+        let none = Bindings::new();
+        let places = cells.slots();
+        let truth = Truth::of(&claim.flat, std::slice::from_ref(&claim.slots), &none)?;
+        let extents = numbers(claim.flat.domain(), &none)?;
+        let points = Table::of_box(claim.flat.vars(), &extents, &none, MOST_POINTS)?;
+        let is_place = |values: &[i64]| values.iter().zip(&places).all(|(at, place)| i64::try_from(*place) == Ok(*at));
+        // The indices after the last tile, as a number, are the position as well.
+        let shape = numbers(&claim.shape, &none)?;
+        let mut number = vec![0i64; points.len()];
+        let same_shape =
+            shape.iter().map(|&extent| usize::try_from(extent).ok()).eq(cells.extents.iter().map(|e| Some(*e)));
+        let mut tiling = same_shape && claim.tiled.outputs().len() == shape.len();
+        for (output, extent) in claim.tiled.outputs().iter().zip(&shape) {
+            let values = points.eval(output)?;
+            tiling &= values.iter().all(|value| (0..*extent).contains(value));
+            for (number, value) in number.iter_mut().zip(values) {
+                *number = *number * extent + value;
+            }
+        }
+        tiling &= is_place(&number) && is_place(&points.eval(claim.flat.outputs().first()?)?);
+        let tight = claim.slots.as_const_int() == i128::try_from(cells.labels.len()).ok();
+        let inverse = claim.inverse.as_ref().and_then(|inverse| truth.of_inverse(&claim.flat, inverse));
+        Some(Self { tiling, tight, truth, inverse })
+    }
+
+    fn holds(&self, obligation: &str) -> Option<bool> {
+        match obligation {
+            "tiling" => Some(self.tiling),
+            "bounds" => Some(self.truth.bounds),
+            "injective" => Some(self.truth.injective),
+            "tight" => Some(self.tight),
+            "overflow" => Some(self.truth.fits),
+            "inverse" => self.inverse.map(|[there, _]| there),
+            "padding" => self.inverse.map(|[_, exact]| exact),
+            _ => None,
+        }
+    }
+}
+
+/// Holds a verdict against what is so.
+fn held(case: &Described, of: &str, report: &Report, holds: bool, tally: &mut Tally) -> Option<Outcome> {
+    let obligation = report.obligation;
+    let detail = || format!("{}: {} [{}]", case.text(), report.verdict, report.method);
+    let tier = report.method.split([' ', ':', ',']).next().unwrap_or("none");
+    tally.saw(&format!("tier:{tier}"));
+    tally.count(&format!("completeness: {of}{obligation} {}", if holds { "holds" } else { "fails" }), 1);
+    match (&report.verdict, holds) {
+        (Verdict::Proved, false) => {
+            Some(Failure::outcome(format!("{of}{obligation} is proved and does not hold"), detail()))
+        }
+        (Verdict::Refuted(_), true) => {
+            Some(Failure::outcome(format!("{of}{obligation} is refuted and holds"), detail()))
+        }
+        (Verdict::Proved | Verdict::Refuted(_), _) => {
+            tally.count("soundness checks", 1);
+            tally.count(&format!("completeness: {of}{obligation} {}", report.verdict.word()), 1);
+            None
+        }
+        (Verdict::Unknown(reason), _) if reason.starts_with("internal") => {
+            Some(Failure::outcome(format!("{of}{obligation} is an internal error"), detail()))
+        }
+        (Verdict::Unknown(_), _) => Some(Outcome::Undecided(format!("{of}{obligation} unknown"))),
+        (Verdict::Vacuous(_) | Verdict::Skipped(_), _) => {
+            Some(Failure::outcome(format!("{of}{obligation} is vacuous or skipped"), detail()))
+        }
+    }
+}
+
+/// ir's own table of positions, which every other tool of the project stands on.
+fn positions(case: &Described, array: &ArrayShape, cells: &Cells) -> Option<Outcome> {
+    let wrong = |what: &str, detail: String| Some(Failure::outcome(what, format!("{}: {detail}", case.text())));
+    let tiling = match array.tiling() {
+        Ok(tiling) => tiling,
+        Err(error) => return wrong("a valid layout has no positions", error.to_string()),
+    };
+    if usize::try_from(tiling.physical_elements()) != Ok(cells.labels.len()) {
+        return wrong("the allocation is not that of the page", format!("{} slots", tiling.physical_elements()));
+    }
+    let positions = match tiling.offsets() {
+        Ok(offsets) => offsets,
+        Err(error) => return wrong("a small layout has no table", error.to_string()),
+    };
+    let same = positions.iter().map(|at| usize::try_from(*at).ok()).eq(cells.slots().into_iter().map(Some));
+    if !same {
+        return wrong("the positions are not those of the page", format!("{positions:?}"));
+    }
+    let back = positions.iter().zip(0..).find(|(at, number)| {
+        let index = tiling.element_at(**at);
+        let found =
+            index.map(|index| index.iter().zip(tiling.shape()).fold(0, |high, (at, extent)| high * extent + at));
+        found != Some(*number)
+    });
+    match back {
+        Some((at, number)) => wrong("a position does not lead back", format!("slot {at}, element {number}")),
+        None => None,
+    }
+}
+
+impl JudgeLayouts {
+    fn two(&self, case: &Described, from: &ArrayShape, cells: &Cells, tally: &mut Tally) -> Option<Outcome> {
+        let other = match case.other.as_ref()?.build() {
+            Ok(other) => other,
+            Err(why) => return Some(Outcome::Invalid(why)),
+        };
+        let Some(other_cells) = Cells::of(&other) else {
+            return Some(Outcome::Undecided("a layout too large to be tried".into()));
+        };
+        let bits = |array: &ArrayShape| match array.layout().map_or(0, |layout| layout.element_bits) {
+            0 => array.element_type().storage_bits(),
+            bits => bits,
+        };
+        let pair = match layouts::pair(from, &other, None) {
+            Ok(pair) => pair,
+            Err(why) => return Some(Failure::outcome("two layouts of one array are no pair", why)),
+        };
+        let claim =
+            PairClaim { from, to: &other, to_extents: &pair.to_extents, reindex: &pair.reindex, permutation: None };
+        let same = bits(from) == bits(&other) && cells.labels == other_cells.labels;
+        let report = self.judge.check_bitcast(&claim);
+        if let Some(found) = held(case, "", &report, same, tally) {
+            return Some(found);
+        }
+        let relayout = match layouts::relayout(from, &other, &pair) {
+            Ok(relayout) => relayout,
+            Err(why) => return Some(Failure::outcome("there is no way from one layout to the other", why)),
+        };
+        // Where each slot goes, by brute force.
+        let none = Bindings::new();
+        let slots = Table::of_box(relayout.map.vars(), &[i64::try_from(cells.labels.len()).ok()?], &none, MOST_POINTS)?;
+        let (targets, places) = (slots.eval(relayout.map.outputs().first()?), other_cells.slots());
+        let Some(targets) = targets else { return Some(Failure::outcome("a relayout has no value", case.text())) };
+        let right = |(target, label): (&i64, &Option<usize>)| {
+            label.is_none_or(|label| places.get(label).is_some_and(|place| i64::try_from(*place) == Ok(*target)))
+        };
+        if !targets.iter().zip(&cells.labels).all(right) {
+            return Some(Failure::outcome("a relayout moves an element to a wrong slot", case.text()));
+        }
+        tally.count("slots moved", targets.len() as u64);
+        let claim = RelayoutClaim { pair: claim, inverse: &relayout.inverse, map: &relayout.map };
+        let reports = self.judge.check_relayout(&claim);
+        let wrong = reports.iter().find_map(|report| held(case, "relayout ", report, true, tally));
+        wrong.or_else(|| self.twin(case, &claim, [cells, &other_cells], tally))
+    }
+
+    /// The same way with a mistake: nothing of it is proved that is not so.
+    fn twin(
+        &self,
+        case: &Described,
+        right: &RelayoutClaim<'_>,
+        cells: [&Cells; 2],
+        tally: &mut Tally,
+    ) -> Option<Outcome> {
+        let (map, inverse) = broken(case.twin, right)?;
+        let claim = RelayoutClaim { pair: right.pair, inverse: &inverse, map: &map };
+        let facts = RelayoutFacts::of(&claim, cells)?;
+        self.judge.check_relayout(&claim).iter().find_map(|report| {
+            let holds = facts.holds(report.obligation)?;
+            // All but the padding stand on the inverse, and on the specification: what is so by itself may fall with them.
+            let by_itself = report.obligation == "padding" || facts.specification && facts.padding;
+            (by_itself || !holds).then(|| held(case, "relayout twin ", report, holds, tally)).flatten()
+        })
+    }
+}
+
+/// A relayout with a mistake.
+fn broken(twin: Twin, right: &RelayoutClaim<'_>) -> Option<(IndexMap, InverseClaim)> {
+    let output = right.map.outputs().first()?.clone();
+    let int = |value: i128| Expr::int_of(value, output.dtype().scalar);
+    let mut inverse = right.inverse.clone();
+    let output = match twin {
+        Twin::Shifted | Twin::More => output.clone() + int(1)?,
+        Twin::Less => output.clone() - int(1)?,
+        Twin::Swapped => output.clone().floor_div(int(2)?) * int(2)? + int(1)? - output.clone().floor_mod(int(2)?),
+        Twin::Zero => int(0)?,
+        Twin::NoPadding => {
+            inverse.padding = Expr::bool(false);
+            output
+        }
+        Twin::Right | Twin::WithoutTile => return None,
+    };
+    Some((with_outputs(right.map, vec![output])?, inverse))
+}
+
+/// What is so of a way from the slots of one layout to those of another.
+#[expect(clippy::struct_excessive_bools, reason = "one fact for each obligation")]
+struct RelayoutFacts {
+    specification: bool,
+    bounds: bool,
+    injective: bool,
+    padding: bool,
+}
+
+impl RelayoutFacts {
+    fn of(claim: &RelayoutClaim<'_>, [from, to]: [&Cells; 2]) -> Option<Self> {
+        let (none, n_slots) = (Bindings::new(), [i64::try_from(from.labels.len()).ok()?]);
+        let slots = Table::of_box(claim.map.vars(), &n_slots, &none, MOST_POINTS)?;
+        let targets = slots.eval(claim.map.outputs().first()?)?;
+        let is_padding =
+            Table::of_box(&claim.inverse.vars, &n_slots, &none, MOST_POINTS)?.eval(&claim.inverse.padding)?;
+        let places = to.slots();
+        let mut moved: Vec<(usize, i64)> =
+            from.labels.iter().zip(&targets).filter_map(|(label, target)| Some(((*label)?, *target))).collect();
+        let right = |(label, target): &(usize, i64)| {
+            places.get(*label).is_some_and(|place| i64::try_from(*place) == Ok(*target))
+        };
+        let specification = moved.iter().all(right);
+        let bounds = moved.iter().all(|(_, at)| usize::try_from(*at).is_ok_and(|at| at < to.labels.len()));
+        let padding =
+            is_padding.iter().zip(&from.labels).all(|(is_padding, label)| (*is_padding != 0) == label.is_none());
+        moved.sort_unstable_by_key(|(_, target)| *target);
+        let injective = moved.windows(2).all(|pair| pair[0].1 != pair[1].1);
+        Some(Self { specification, bounds, injective, padding })
+    }
+
+    fn holds(&self, obligation: &str) -> Option<bool> {
+        match obligation {
+            "specification" => Some(self.specification),
+            "bounds" => Some(self.bounds),
+            "injective" => Some(self.injective),
+            "padding" => Some(self.padding),
+            _ => None,
+        }
+    }
+}
+
+impl Oracle for JudgeLayouts {
+    type Case = Described;
+
+    const NAME: &'static str = "judge_layouts";
+
+    fn check(&mut self, case: &Described, tally: &mut Tally) -> Outcome {
+        let array = match case.layout.build() {
+            Ok(array) => array,
+            Err(why) => return Outcome::Invalid(why),
+        };
+        let Some(cells) = Cells::of(&array) else { return Outcome::Undecided("a layout too large to be tried".into()) };
+        if let Some(wrong) = positions(case, &array, &cells) {
+            return wrong;
+        }
+        tally.count("positions compared", cells.labels.len() as u64);
+        let Some(claim) = claim_of(&array, case.twin) else {
+            return Outcome::Undecided("nothing to claim of the layout".to_owned());
+        };
+        let Some(facts) = Facts::of(&claim, &cells) else {
+            return Outcome::Undecided("a claim that cannot be tried".to_owned());
+        };
+        let stated = LayoutClaim::new(&claim.layout, &claim.tiled, &claim.shape, &claim.flat, &claim.slots);
+        let stated = LayoutClaim { inverse: claim.inverse.as_ref(), ..stated };
+        let mut found = Vec::new();
+        for report in self.judge.check_layout(&stated) {
+            match facts.holds(report.obligation) {
+                Some(holds) => found.extend(held(case, "", &report, holds, tally)),
+                None => tally.count("claims too large to be tried", 1),
+            }
+        }
+        found.extend(self.two(case, &array, &cells, tally));
+        let failed = found.iter().position(|outcome| matches!(outcome, Outcome::Failed(_)));
+        found.into_iter().nth(failed.unwrap_or(0)).unwrap_or(Outcome::Held)
+    }
+}

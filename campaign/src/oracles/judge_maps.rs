@@ -1,0 +1,331 @@
+//! The judge's verdicts on index maps against every point tried, in both directions: what is proved must hold and what is
+//! refuted must not (soundness); what holds should be proved and what does not refuted (completeness, counted).
+//!
+//! Of a map with symbolic extents several small shapes are tried: what is proved has to hold on all of them, what is refuted
+//! has to fail on the one that the counterexample names.
+
+use std::time::Duration;
+
+use arbitrary::Unstructured;
+use serde::{Deserialize, Serialize};
+use tilewright_ir::{Bindings, Expr, InverseClaim};
+use tilewright_verify::{Config as Budget, Counterexample, Judge, MapClaim, Report, Verdict};
+
+use crate::case::Case;
+use crate::config::Config;
+use crate::map::truth::{Truth, numbers};
+use crate::map::{Generated, MapCase, MapRecipe, Op};
+use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
+use tilewright_algebra as algebra;
+
+/// A map, and what is asked of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Question {
+    /// The map.
+    pub map: MapCase,
+    /// Whether the judge may prove by trying all points; else its other tiers have to.
+    pub points: bool,
+    /// What is claimed of the way back.
+    pub inverse: Inverse,
+}
+
+/// Which inverse and which padding are claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Inverse {
+    /// None.
+    None,
+    /// What the algebra finds.
+    Found,
+    /// The same with an output that is one more.
+    OneMore(usize),
+    /// The same with an output that is 0.
+    Zero(usize),
+    /// The same without padding.
+    NoPadding,
+    /// The same with the padding turned around.
+    Negated,
+}
+
+impl Case for Question {
+    fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
+        let mut map = MapCase::draw(u, config)?;
+        let mut points = u.int_in_range(0..=999)? >= config.maps.pointless_permille;
+        if !points && u.arbitrary()? {
+            map = MapCase::Recipe(MapRecipe::draw_bits(u)?);
+        } else if u.ratio(1, 16)? {
+            // Maps of bits are decided by algebra soon, also without looking at points.
+            let mut bits = MapRecipe::draw_bits(u)?;
+            if u.ratio(1, 3)? {
+                let at = u.int_in_range(0..=bits.ops.len())?;
+                bits.ops.insert(at, Op::LoseBit(u.int_in_range(0..=7)?, u.int_in_range(0..=15)?));
+            }
+            (map, points) = (MapCase::Recipe(bits), false);
+        }
+        let inverse = match u.int_in_range(0..=15)? {
+            0..=7 => Inverse::None,
+            8..=11 => Inverse::Found,
+            12 => Inverse::OneMore(u.int_in_range(0..=5)?),
+            13 => Inverse::Zero(u.int_in_range(0..=5)?),
+            14 => Inverse::NoPadding,
+            _ => Inverse::Negated,
+        };
+        Ok(Self { map, points, inverse })
+    }
+
+    fn simpler(&self) -> Vec<Self> {
+        let mut found = Vec::new();
+        if self.inverse != Inverse::None {
+            found.push(Self { inverse: Inverse::None, ..self.clone() });
+        }
+        if !self.points {
+            found.push(Self { points: true, ..self.clone() });
+        }
+        found.extend(self.map.simpler().into_iter().map(|map| Self { map, ..self.clone() }));
+        found
+    }
+
+    fn features(&self) -> Vec<String> {
+        let mut found = self.map.features();
+        if self.inverse != Inverse::None {
+            let twin = !matches!(self.inverse, Inverse::None | Inverse::Found);
+            found.push(if twin { "inverse:twin" } else { "inverse:found" }.to_owned());
+        }
+        if !self.points {
+            found.push("judge:without points".to_owned());
+        }
+        found
+    }
+
+    fn text(&self) -> String {
+        format!("{} ({:?}{})", self.map.text(), self.inverse, if self.points { "" } else { ", without points" })
+    }
+}
+
+/// The oracle.
+#[derive(Debug)]
+pub struct JudgeMaps {
+    judge: Judge,
+    pointless: Judge,
+}
+
+/// Z3's budget for one question: what it does not decide soon is counted as not decided.
+const RLIMIT: u32 = 20_000;
+
+impl JudgeMaps {
+    /// With judges of its own, on one thread.
+    ///
+    /// # Errors
+    /// There is no solver that will do.
+    pub fn new(_: &Environment) -> Result<Self, String> {
+        // Without a clock a case is decided in the same way on every machine, and faster: Z3 has a thread for each question
+        // that has one. A worker process that hangs is the campaign's to see.
+        let budget = Budget { threads: 1, rlimit: RLIMIT, timeout: Duration::MAX, ..Budget::default() };
+        let judge = |budget| Judge::new(budget).map_err(|error| error.to_string());
+        Ok(Self { judge: judge(budget)?, pointless: judge(Budget { most_points: 0, ..budget })? })
+    }
+}
+
+/// The values of the symbols that a claim is tried on: all small ones of one symbol, fewer of many.
+fn bindings(built: &Generated) -> Vec<Bindings> {
+    const VALUES: [i128; 9] = [1, 2, 3, 4, 5, 7, 8, 12, 17];
+    if built.symbols.is_empty() {
+        return vec![Bindings::new()];
+    }
+    let bind = |turn: usize| {
+        let value = |axis: usize| VALUES[(turn + axis * (turn / VALUES.len())) % VALUES.len()];
+        built.symbols.iter().enumerate().map(|(axis, symbol)| (symbol.clone(), value(axis))).collect()
+    };
+    (0..if built.symbols.len() == 1 { 9 } else { 18 }).map(bind).collect()
+}
+
+/// What is claimed of the way back.
+fn claimed(built: &Generated, inverse: Inverse) -> Option<InverseClaim> {
+    if inverse == Inverse::None {
+        return None;
+    }
+    let mut claim = algebra::inverse(&built.map, &built.shape, &[]).ok()?;
+    let n_outputs = claim.outputs.len().max(1);
+    match inverse {
+        Inverse::None | Inverse::Found => {}
+        Inverse::OneMore(at) => {
+            let output = claim.outputs.get_mut(at % n_outputs)?;
+            *output = output.clone() + Expr::int(1);
+        }
+        Inverse::Zero(at) => *claim.outputs.get_mut(at % n_outputs)? = Expr::int(0),
+        Inverse::NoPadding => claim.padding = Expr::bool(false),
+        Inverse::Negated => claim.padding = algebra::negate(&claim.padding),
+    }
+    Some(claim)
+}
+
+/// What is so, obligation by obligation, on one shape.
+struct Facts {
+    truth: Truth,
+    inverse: Option<[bool; 2]>,
+}
+
+impl Facts {
+    fn of(built: &Generated, claim: Option<&InverseClaim>, symbols: &Bindings) -> Option<Self> {
+        let truth = Truth::of(&built.map, &built.shape, symbols)?;
+        let inverse = claim.and_then(|claim| truth.of_inverse(&built.map, claim));
+        Some(Self { truth, inverse })
+    }
+
+    fn holds(&self, obligation: &str) -> Option<bool> {
+        match obligation {
+            "bounds" => Some(self.truth.bounds),
+            "injective" => Some(self.truth.injective),
+            "tight" => Some(self.truth.tight),
+            "overflow" => Some(self.truth.fits),
+            "inverse" => self.inverse.map(|[there, _]| there),
+            "padding" => self.inverse.map(|[_, exact]| exact),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a counterexample about indices shows what it should, by evaluation; none if it is not about indices.
+fn shows(built: &Generated, obligation: &str, symbols: &Bindings, found: &Counterexample) -> Option<bool> {
+    let domain = numbers(built.map.domain(), symbols)?;
+    let shape = numbers(&built.shape, symbols)?;
+    let inside = |index: &[i128], extents: &[i64]| {
+        index.len() == extents.len()
+            && index.iter().zip(extents).all(|(at, extent)| (0..i128::from(*extent)).contains(at))
+    };
+    let image = |index: &[i128]| built.map.eval(index, symbols).ok();
+    match (obligation, found.indices.as_slice()) {
+        ("bounds", [index]) => Some(inside(index, &domain) && !inside(&image(index)?, &shape)),
+        ("injective", [a, b]) => Some(a != b && inside(a, &domain) && inside(b, &domain) && image(a) == image(b)),
+        ("bounds" | "injective", _) => Some(false),
+        _ => None,
+    }
+}
+
+/// The shape that a counterexample is about.
+fn shape_of(built: &Generated, found: &Counterexample) -> Option<Bindings> {
+    let value = |name: &str| found.shape.iter().find(|(other, _)| other == name).map(|(_, value)| *value);
+    built.symbols.iter().map(|symbol| Some((symbol.clone(), value(symbol.name())?))).collect()
+}
+
+/// A look at all reports on one map.
+struct Look<'a> {
+    case: &'a Question,
+    built: &'a Generated,
+    claim: Option<&'a InverseClaim>,
+    facts: Vec<Facts>,
+    tally: &'a mut Tally,
+}
+
+impl Look<'_> {
+    fn failure(&self, what: String, report: &Report) -> Outcome {
+        Failure::outcome(what, format!("{}: {} [{}]", self.case.text(), report.verdict, report.method))
+    }
+
+    /// What is wrong with a verdict, or that there is none.
+    fn report(&mut self, report: &Report) -> Option<Outcome> {
+        let obligation = report.obligation;
+        let kind = if !self.built.symbols.is_empty() {
+            "symbolic "
+        } else if !self.case.points {
+            "pointless "
+        } else {
+            ""
+        };
+        let truths: Option<Vec<bool>> = self.facts.iter().map(|facts| facts.holds(obligation)).collect();
+        let Some(truths) = truths.filter(|truths| !truths.is_empty()) else {
+            self.tally.count("claims too large to be tried", 1);
+            return None;
+        };
+        let holds = truths.iter().all(|holds| *holds);
+        let tier = report.method.split([' ', ':', ',']).next().unwrap_or("none");
+        self.tally.saw(&format!("tier:{tier}"));
+        self.tally.count(&format!("completeness: {kind}{obligation} {}", if holds { "holds" } else { "fails" }), 1);
+        match &report.verdict {
+            Verdict::Proved => {
+                self.tally.count("soundness checks", 1);
+                if !holds {
+                    return Some(self.failure(format!("{obligation} is proved and does not hold"), report));
+                }
+                self.tally.count(&format!("completeness: {kind}{obligation} proved"), 1);
+                None
+            }
+            Verdict::Refuted(found) => {
+                self.tally.count("soundness checks", 1);
+                self.tally.count(&format!("completeness: {kind}{obligation} refuted"), 1);
+                self.refuted(report, found, holds)
+            }
+            Verdict::Unknown(reason) if reason.starts_with("internal") => {
+                Some(self.failure(format!("{obligation} is an internal error"), report))
+            }
+            Verdict::Unknown(_) => Some(Outcome::Undecided(format!("{kind}{obligation} unknown [{tier}]"))),
+            Verdict::Vacuous(_) | Verdict::Skipped(_) => {
+                Some(self.failure(format!("{obligation} of a map with indices is vacuous or skipped"), report))
+            }
+        }
+    }
+
+    fn refuted(&mut self, report: &Report, found: &Counterexample, holds: bool) -> Option<Outcome> {
+        let obligation = report.obligation;
+        let Some(symbols) = shape_of(self.built, found) else {
+            return Some(self.failure(format!("{obligation} is refuted without a shape"), report));
+        };
+        match shows(self.built, obligation, &symbols, found) {
+            Some(false) => return Some(self.failure(format!("the counterexample to {obligation} is none"), report)),
+            Some(true) => self.tally.count("counterexamples replayed", 1),
+            None => {}
+        }
+        if self.built.symbols.is_empty() {
+            return holds.then(|| self.failure(format!("{obligation} is refuted and holds"), report));
+        }
+        match Facts::of(self.built, self.claim, &symbols).and_then(|facts| facts.holds(obligation)) {
+            Some(true) => Some(self.failure(format!("{obligation} is refuted on a shape where it holds"), report)),
+            Some(false) => None,
+            None => {
+                self.tally.count("counterexamples too large to be tried", 1);
+                None
+            }
+        }
+    }
+}
+
+impl Oracle for JudgeMaps {
+    type Case = Question;
+
+    const NAME: &'static str = "judge_maps";
+
+    fn check(&mut self, case: &Question, tally: &mut Tally) -> Outcome {
+        let built = match case.map.build() {
+            Ok(built) => built,
+            Err(why) => return Outcome::Invalid(why),
+        };
+        let inverse = claimed(&built, case.inverse);
+        let facts: Vec<Facts> =
+            bindings(&built).iter().filter_map(|symbols| Facts::of(&built, inverse.as_ref(), symbols)).collect();
+        let Some(first) = facts.first() else {
+            return Outcome::Undecided("no shape that is small enough, or no value".to_owned());
+        };
+        tally.count("points tried", facts.iter().map(|facts| facts.truth.n_points() as u64).sum());
+        // Found, and right, of every map that has an inverse: what the algebra is for.
+        let is_right = built.symbols.is_empty() && first.truth.injective && first.truth.bounds && first.truth.fits;
+        if case.inverse == Inverse::Found && is_right {
+            tally.count(if inverse.is_some() { "inverses found" } else { "inverses not found" }, 1);
+        }
+        let digits = (!built.symbols.is_empty() || !case.points || first.truth.n_points() > 1 << 10)
+            .then(|| algebra::digit_certificate(&built.map, &built.shape, inverse.as_ref(), None, &[]))
+            .flatten();
+        let claim =
+            MapClaim { inverse: inverse.as_ref(), digits: digits.as_ref(), ..MapClaim::new(&built.map, &built.shape) };
+        let judge = if case.points { &self.judge } else { &self.pointless };
+        let reports = judge.check_map(claim);
+        let expected = if inverse.is_some() { 6 } else { 4 };
+        if reports.len() != expected {
+            return Failure::outcome("obligations are not reported", format!("{}: {}", case.text(), reports.len()));
+        }
+        let mut look = Look { case, built: &built, claim: inverse.as_ref(), facts, tally };
+        let found: Vec<Outcome> = reports.iter().filter_map(|report| look.report(report)).collect();
+        let failed = found.iter().position(|outcome| matches!(outcome, Outcome::Failed(_)));
+        found.into_iter().nth(failed.unwrap_or(0)).unwrap_or(Outcome::Held)
+    }
+}

@@ -1,0 +1,110 @@
+//! The oracle judge_programs: right passes hold, and a judge that lies is found out.
+
+use super::*;
+use tilewright_compiler::passes::{flatten_buffer, vectorize};
+
+const COPY: &str = "from tvm.script import tir as T
+
+@T.prim_func
+def main(A: T.Buffer((5, 7), \"int32\"), B: T.Buffer((5, 7), \"int32\")):
+    for i, j in T.grid(5, 7):
+        if j < 6:
+            B[i, j] = A[i, j + 1] - j
+";
+
+fn read(text: &str) -> PrimFunc {
+    tilewright_script::read_module(text).unwrap().funcs.remove(0)
+}
+
+#[test]
+fn a_right_pass_holds_and_every_change_that_shows_is_not_proved() {
+    let mut oracle = JudgePrograms::new(&Environment::default()).unwrap();
+    let program = ProgramCase::tvmscript(COPY, 3);
+    let mut tally = Tally::default();
+    let outcome = oracle.check(&JudgedCase { program, changes: (0..20).collect() }, &mut tally);
+    assert_eq!(outcome, Outcome::Held, "{tally:#?}");
+    assert!(tally.counts["changes refuted"] + tally.counts.get("changes unknown").unwrap_or(&0) > 5, "{tally:#?}");
+    assert!(tally.counts["passes proved"] == 3 && tally.counts["values compared"] > 100, "{tally:#?}");
+}
+
+#[test]
+fn a_judge_that_is_asked_about_another_program_than_ran_is_found_out() {
+    let oracle = JudgePrograms::new(&Environment::default()).unwrap();
+    let before = read(COPY);
+    let same = vectorize(&before).unwrap();
+    let differs =
+        |wrong: &PrimFunc| matches!(both(&before, wrong, &same.evidence, &Bindings::new(), 3), Seen::Differ(_));
+    let wrong = (0..100).map(|seed| changed(&before, seed)).find(differs).unwrap();
+    let done = flatten_buffer(&wrong).unwrap();
+    let mut tally = Tally::default();
+    let step = Step {
+        name: "flatten_buffer",
+        before: &before,
+        after: &done.func,
+        evidence: &done.evidence,
+        symbols: &Bindings::new(),
+        seed: 3,
+    };
+    assert!(matches!(oracle.unbroken(&step, &mut None, &mut tally), Err(Outcome::Failed(_))));
+    // The runs of two programs that differ, and the verdict on two that do not: what a judge that lies would give.
+    let reports = oracle.judge.check_pass(&before, &same.func, &same.evidence);
+    assert!(reports.iter().all(|report| report.verdict.is_proved()));
+    assert!(matches!(both(&before, &wrong, &same.evidence, &Bindings::new(), 3), Seen::Differ(_)));
+    assert!(matches!(both(&before, &before, &same.evidence, &Bindings::new(), 3), Seen::Same(70..)));
+}
+
+#[test]
+fn accesses_that_are_called_inside_or_outside_wrongly_are_found_out() {
+    let oracle = JudgePrograms::new(&Environment::default()).unwrap();
+    let (right, outside) = (read(COPY), read(&COPY.replace("j + 1", "j + 2")));
+    let (of_right, of_outside) = (oracle.judge.check_program(&right), oracle.judge.check_program(&outside));
+    let failed = |func: &PrimFunc, reports: &[Report]| {
+        on_its_own(func, &Bindings::new(), reports, &mut Tally::default()).is_err()
+    };
+    assert!(!failed(&right, &of_right) && !failed(&outside, &of_outside));
+    assert!(failed(&outside, &of_right) && failed(&right, &of_outside));
+}
+
+const SYMBOLIC: &str = "from tvm.script import tir as T
+
+@T.prim_func
+def main(a: T.handle, b: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n, 7), \"int32\")
+    B = T.match_buffer(b, (n, 7), \"int32\")
+    for i, j in T.grid(n, 7):
+        B[i, j] = A[i, j] + A[0, j]
+";
+
+#[test]
+fn a_refutation_for_other_extents_is_run_with_those() {
+    let oracle = JudgePrograms::new(&Environment::default()).unwrap();
+    // With three rows and with five both run; what is at fault in the second shows with fewer than three.
+    let (right, wrong) = (read(SYMBOLIC), read(&SYMBOLIC.replace("A[0, j]", "A[2, j]")));
+    let look = |func: &PrimFunc, report: &Report| {
+        let symbols = func.symbols().into_iter().map(|var| (var, 5)).collect();
+        let done = vectorize(func).unwrap();
+        let step = Step {
+            name: "vectorize",
+            before: func,
+            after: &done.func,
+            evidence: &done.evidence,
+            symbols: &symbols,
+            seed: 3,
+        };
+        assert!(matches!(both(func, step.after, step.evidence, &symbols, 3), Seen::Same(70..)));
+        matches!(elsewhere(&step, report, std::slice::from_ref(report), &mut Tally::default()), Seen::Same(_))
+    };
+    let reports = oracle.judge.check_program(&wrong);
+    let refuted = reports.iter().find(|report| matches!(report.verdict, Verdict::Refuted(_))).unwrap();
+    assert!(!look(&wrong, refuted), "the program is at fault there");
+    assert!(look(&right, refuted), "a judge that refutes what is right is found out");
+    let mut tally = Tally::default();
+    let symbols = [("n".to_owned(), 5)].into();
+    let text = SYMBOLIC.replace("A[0, j]", "A[2, j]");
+    let program = ProgramCase::Tvmscript { text, seed: 3, symbols };
+    let mut oracle = oracle;
+    let outcome = oracle.check(&JudgedCase { program, changes: (0..8).collect() }, &mut tally);
+    assert_eq!(outcome, Outcome::Held);
+    assert!(tally.counts["passes refuted for other extents"] > 0, "{tally:#?}");
+}

@@ -1,0 +1,124 @@
+//! Every oracle by name: one file each.
+
+pub mod arithmetic;
+pub mod certificate;
+pub mod device;
+pub mod inverse;
+pub mod judge_layouts;
+pub mod judge_maps;
+pub mod judge_programs;
+pub mod order;
+pub mod padding;
+pub mod passes;
+pub mod planner;
+pub mod read;
+pub mod roundtrip;
+mod self_test;
+
+#[cfg(test)]
+mod program_tests;
+
+use super::oracle::{Environment, Oracle};
+use super::session::{Runner, Session};
+
+/// An oracle in the list.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// Its name.
+    pub name: &'static str,
+    /// What it holds against what, in a line.
+    pub summary: &'static str,
+    /// Makes it ready to run; the error says in a sentence why it cannot be had here.
+    pub make: fn(&Environment) -> Result<Box<dyn Runner>, String>,
+}
+
+/// All of them; docs/guide/fuzz.md lists them in this order.
+pub static ORACLES: &[Entry] = &[
+    Entry {
+        name: passes::Passes::NAME,
+        summary: "a program in the interpreter, before and after every pass",
+        make: |environment| session(passes::Passes::new, environment),
+    },
+    Entry {
+        name: order::Order::NAME,
+        summary: "a program on one thread, on several, and with its iterations in other orders",
+        make: |environment| session(order::Order::new, environment),
+    },
+    Entry {
+        name: padding::Padding::NAME,
+        summary: "a program after every pass with other values in the padding of its arguments",
+        make: |environment| session(padding::Padding::new, environment),
+    },
+    Entry {
+        name: judge_maps::JudgeMaps::NAME,
+        summary: "the judge's verdicts on index maps against every point tried",
+        make: |environment| session(judge_maps::JudgeMaps::new, environment),
+    },
+    Entry {
+        name: device::Devices::NAME,
+        summary: "the kernels of a program on every device present against the interpreter",
+        make: |environment| session(device::Devices::new, environment),
+    },
+    Entry {
+        name: planner::Planner::NAME,
+        summary: "memory plans in simulated memory with guard bands and poison, and against the judge",
+        make: |environment| session(planner::Planner::new, environment),
+    },
+    Entry {
+        name: roundtrip::RoundTrip::NAME,
+        summary: "print, then read: programs, maps, XLA's shapes, graphs and plans",
+        make: |environment| session(roundtrip::RoundTrip::new, environment),
+    },
+    Entry {
+        name: read::ReadScript::NAME,
+        summary: "the readers of TVMScript and TE on texts that are right, nearly right and wrong",
+        make: |environment| session(read::ReadScript::new, environment),
+    },
+    Entry {
+        name: read::ReadLayout::NAME,
+        summary: "the readers of layouts, maps, shapes and formats on such texts",
+        make: |environment| session(read::ReadLayout::new, environment),
+    },
+    Entry {
+        name: read::ReadGraph::NAME,
+        summary: "the readers of graphs, plans and findings on such texts",
+        make: |environment| session(read::ReadGraph::new, environment),
+    },
+    Entry {
+        name: judge_programs::JudgePrograms::NAME,
+        summary: "the judge's verdicts on passes, and on passes with a mistake, against runs",
+        make: |environment| session(judge_programs::JudgePrograms::new, environment),
+    },
+    Entry {
+        name: judge_layouts::JudgeLayouts::NAME,
+        summary: "the judge's verdicts on tiled layouts against pad, reshape, transpose",
+        make: |environment| session(judge_layouts::JudgeLayouts::new, environment),
+    },
+    Entry {
+        name: certificate::Certificate::NAME,
+        summary: "digit certificates are accepted, and every mutation of them is rejected",
+        make: |environment| session(certificate::Certificate::new, environment),
+    },
+    Entry {
+        name: inverse::Inverse::NAME,
+        summary: "maps, tensors and layouts there and back",
+        make: |environment| session(inverse::Inverse::new, environment),
+    },
+    Entry {
+        name: arithmetic::Arithmetic::NAME,
+        summary: "the interpreter's operators against arithmetic of the oracle's own",
+        make: |environment| session(arithmetic::Arithmetic::new, environment),
+    },
+];
+
+fn session<O: Oracle + 'static>(
+    make: fn(&Environment) -> Result<O, String>,
+    environment: &Environment,
+) -> Result<Box<dyn Runner>, String> {
+    Ok(Box::new(Session::new(make, environment.clone())?))
+}
+
+/// The oracle of that name; also those that are in no list because they fail on purpose.
+pub fn by_name(name: &str) -> Option<&'static Entry> {
+    ORACLES.iter().chain(self_test::ENTRIES).find(|entry| entry.name == name)
+}

@@ -1,0 +1,130 @@
+//! A program on one thread against several, and with the iterations of its loops that are not serial in other orders: the same
+//! bits. No race is reported in a program that was generated without one.
+//!
+//! The program is looked at as it is and as the passes leave it. With a mistake in it, whether an index is outside does not
+//! depend on the order either.
+
+use tilewright_interp::{Arguments, Config, Observers, Order as Iterations, RunError, TrapKind, run};
+use tilewright_ir::validate;
+
+use crate::chain::{Blank, Chain, Link, Outputs, differences, how, is_written, kind_of};
+use crate::inputs::{arguments, asks_memory};
+use crate::mutate::changed;
+use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
+use crate::program::ProgramCase;
+
+/// The oracle.
+#[derive(Debug, Default)]
+pub struct Order;
+
+impl Order {
+    /// The interpreter on one thread and on several.
+    ///
+    /// # Errors
+    /// None.
+    pub fn new(_: &Environment) -> Result<Self, String> {
+        Ok(Self)
+    }
+}
+
+impl Oracle for Order {
+    type Case = ProgramCase;
+
+    const NAME: &'static str = "order";
+
+    fn check(&mut self, case: &ProgramCase, tally: &mut Tally) -> Outcome {
+        let (chain, inputs) = match Chain::of_case(case) {
+            Ok(ready) => ready,
+            Err(outcome) => return outcome,
+        };
+        let Some(first) = chain.links.first() else { return Outcome::Invalid("no program".into()) };
+        let last = chain.links.last().filter(|_| chain.links.len() > 1 && chain.refused.is_none());
+        let looks = [Some(first), last].into_iter().flatten();
+        for link in looks {
+            if let Err(outcome) = in_any_order(link, first, &inputs, case, tally) {
+                return outcome;
+            }
+        }
+        match wrong_in_any_order(first, case.seed(), tally) {
+            Ok(()) => Outcome::Held,
+            Err(outcome) => outcome,
+        }
+    }
+}
+
+/// The program with a mistake, where that neither reads nor writes other than what its loops say: an access outside of a
+/// buffer is one whatever the order, and whoever watches.
+fn wrong_in_any_order(first: &Link, seed: u64, tally: &mut Tally) -> Result<(), Outcome> {
+    let wrong = changed(&first.func, seed);
+    if asks_memory(&wrong) {
+        return Ok(());
+    }
+    let Ok(valid) = validate(&wrong) else { return Ok(()) };
+    let Ok(inputs) = arguments(&wrong, &first.symbols, seed) else { return Ok(()) };
+    let runs = |how: &Config| run(valid, &mut inputs.clone(), how).err();
+    let is_outside = |stop: &RunError| matches!(stop, RunError::Trap(trap) if trap.kind == TrapKind::OutOfBounds);
+    let unwatched = Config { observers: Observers { defined: false, race: false }, ..how() };
+    let plain = runs(&unwatched);
+    tally.count("programs with a mistake", 1);
+    for (name, order) in [("reversed", Iterations::Reversed), ("shuffled", Iterations::Shuffled(seed))] {
+        let other = runs(&Config { order, ..unwatched.clone() });
+        let (one, two) = match (&plain, &other) {
+            (None, Some(stop)) if is_outside(stop) => ("the program's", name),
+            (Some(stop), None) if is_outside(stop) => (name, "the program's"),
+            (Some(_), _) => {
+                tally.count("programs with a mistake that stop", 1);
+                continue;
+            }
+            _ => continue,
+        };
+        let what = format!("an index is outside in {two} order and not in {one}");
+        return Err(Failure::outcome(what, tilewright_script::print_func(&wrong)));
+    }
+    Ok(())
+}
+
+/// The ways to run a program that must not make a difference.
+fn ways(seed: u64) -> [(&'static str, Config); 4] {
+    // With a limit to the iterations threads are used too, as long as it is far.
+    let way = |threads, order| Config { threads, order, ..how() };
+    let race = Config { observers: Observers { defined: true, race: true }, ..how() };
+    [
+        ("with the race check", race),
+        ("on 2 threads", way(2, Iterations::Program)),
+        ("in reversed order", way(1, Iterations::Reversed)),
+        ("in shuffled order", way(1, Iterations::Shuffled(seed))),
+    ]
+}
+
+fn in_any_order(
+    link: &Link,
+    first: &Link,
+    inputs: &Arguments,
+    case: &ProgramCase,
+    tally: &mut Tally,
+) -> Result<(), Outcome> {
+    let is_generated = matches!(case, ProgramCase::Recipe(_));
+    let is_written = is_written(&first.func);
+    let left = |how: &Config| -> Result<(Outputs, u64), (String, String)> {
+        let failed = |kind: &str, why: String| (kind.to_owned(), why);
+        let mut packed = link.pack(inputs, Blank::Undefined).map_err(|why| failed("arguments", why))?;
+        let report = link.run(&mut packed, how).map_err(|error| failed(&kind_of(&error), error.to_string()))?;
+        let outputs = link.unpack(&packed, inputs, &is_written).map_err(|why| failed("padding", why))?;
+        Ok((outputs, report.parallel_loops))
+    };
+    let (expected, _) = left(&how()).map_err(|(kind, _)| Outcome::Invalid(format!("the program stops: {kind}")))?;
+    for (name, how) in ways(case.seed()) {
+        let (outputs, parallel) = match left(&how) {
+            Ok(left) => left,
+            Err((kind, _)) if kind == "Race" && !is_generated => return Err(Outcome::Invalid("a race".into())),
+            Err((kind, why)) => return Err(Failure::outcome(format!("{kind} {name}"), why)),
+        };
+        let (lanes, difference) = differences(&first.func, &expected, &outputs);
+        tally.count("values compared", lanes);
+        tally.count("loops spread over threads", parallel);
+        if let Some(why) = difference {
+            return Err(Failure::outcome(format!("{name} the result differs"), why));
+        }
+    }
+    Ok(())
+}

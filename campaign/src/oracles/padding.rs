@@ -1,0 +1,125 @@
+//! A program after every pass, run with other values in the padding of its arguments: the result does not depend on them.
+//!
+//! Programs whose layouts have no padding, or where the program gives it its value, say nothing here: they are undecided.
+
+use arbitrary::Unstructured;
+use serde::{Deserialize, Serialize};
+use tilewright_interp::{Arguments, Observers};
+use tilewright_ir::Scope;
+
+use crate::Config;
+use crate::case::{Case, Redrawn};
+use crate::chain::{Blank, Chain, Link, Outputs, Place, differences, how, is_written, kind_of};
+use crate::map::Op;
+use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
+use crate::program::ProgramCase;
+use crate::program::recipe::Layout;
+
+/// What is put into the padding; as a float the second is no number, as an integer -1.
+const POISON: [u8; 2] = [0x42, 0xFF];
+
+/// A program whose first input has a layout with padding, and whose other tensors are likely to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Padded(pub ProgramCase);
+
+impl From<ProgramCase> for Padded {
+    fn from(case: ProgramCase) -> Self {
+        Self(case)
+    }
+}
+
+impl Redrawn for Padded {
+    type Of = ProgramCase;
+
+    fn redraw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<ProgramCase> {
+        let mut config = config.clone();
+        config.program.layout_percent = 90;
+        let mut case = ProgramCase::draw(u, &config)?;
+        if let ProgramCase::Recipe(recipe) = &mut case
+            && let Some(input) = recipe.inputs.first_mut()
+        {
+            input.scope = Scope::Global;
+            // Behind the last index there is no padding: a physical shape ends with its largest index.
+            let pad = Op::Pad(u.int_in_range(0..=5)?, u.int_in_range(1..=3)?, u.int_in_range(0..=2)?);
+            match &mut input.layout {
+                Layout::Ops { ops, .. } => ops.insert(0, pad),
+                layout => *layout = Layout::Ops { ops: vec![pad], separators: Vec::new(), cuts: Vec::new() },
+            }
+        }
+        Ok(case)
+    }
+
+    fn inner(&self) -> &ProgramCase {
+        &self.0
+    }
+}
+
+/// The oracle.
+#[derive(Debug, Default)]
+pub struct Padding;
+
+impl Padding {
+    /// The interpreter on one thread.
+    ///
+    /// # Errors
+    /// None.
+    pub fn new(_: &Environment) -> Result<Self, String> {
+        Ok(Self)
+    }
+}
+
+impl Oracle for Padding {
+    type Case = Padded;
+
+    const NAME: &'static str = "padding";
+
+    fn check(&mut self, case: &Padded, tally: &mut Tally) -> Outcome {
+        let (chain, inputs) = match Chain::of_case(&case.0) {
+            Ok(ready) => ready,
+            Err(outcome) => return outcome,
+        };
+        match independent(&chain, &inputs, tally) {
+            Ok(0) => Outcome::Undecided("no padding".into()),
+            Ok(_) => Outcome::Held,
+            Err(outcome) => outcome,
+        }
+    }
+}
+
+/// How many runs with poison gave the result that the program gives without any.
+pub(super) fn independent(chain: &Chain, inputs: &Arguments, tally: &mut Tally) -> Result<u64, Outcome> {
+    let Some(input) = chain.links.first() else { return Ok(0) };
+    let padded: Vec<&Link> = chain.links.iter().filter(|link| link.places.iter().any(Place::has_padding)).collect();
+    if padded.is_empty() {
+        return Ok(0);
+    }
+    let is_written = is_written(&input.func);
+    let left = |link: &Link, blank: Blank| -> Result<Outputs, (String, String)> {
+        let mut packed = link.pack(inputs, blank).map_err(|why| ("arguments".to_owned(), why))?;
+        // What was never written counts as 0 here; `passes` watches it.
+        let how = tilewright_interp::Config { observers: Observers { defined: false, race: false }, ..how() };
+        link.run(&mut packed, &how).map_err(|error| (kind_of(&error), error.to_string()))?;
+        link.unpack(&packed, inputs, &is_written).map_err(|why| ("padding".to_owned(), why))
+    };
+    let expected = left(input, Blank::Undefined);
+    let expected = expected.map_err(|(kind, _)| Outcome::Invalid(format!("the program stops: {kind}")))?;
+    let mut runs = 0;
+    for link in padded {
+        let pass = link.pass;
+        for byte in POISON {
+            let outputs = left(link, Blank::Byte(byte))
+                .map_err(|(kind, why)| Failure::outcome(format!("after {pass} poison in the padding: {kind}"), why))?;
+            let (lanes, difference) = differences(&input.func, &expected, &outputs);
+            tally.count("values compared", lanes);
+            runs += 1;
+            if let Some(why) = difference {
+                let what = format!("after {pass} the result depends on the padding");
+                return Err(Failure::outcome(what, format!("with bytes {byte:#x}: {why}")));
+            }
+        }
+        tally.saw(&format!("padding after:{pass}"));
+    }
+    tally.count("runs with poison", runs);
+    Ok(runs)
+}

@@ -1,0 +1,83 @@
+//! A program in the interpreter, before and after every pass: the first pass that changes the result is named.
+//!
+//! Outputs are compared bit for bit, and so is what was never written. Definedness is watched, so that reading the padding of
+//! a layout is seen. A pass that changes nothing is not counted.
+
+use tilewright_interp::{Arguments, RunError};
+
+use crate::chain::{Blank, Chain, Link, differences, how, is_written, kind_of};
+use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
+use crate::program::ProgramCase;
+
+/// The oracle.
+#[derive(Debug, Default)]
+pub struct Passes;
+
+impl Passes {
+    /// The interpreter on one thread.
+    ///
+    /// # Errors
+    /// None.
+    pub fn new(_: &Environment) -> Result<Self, String> {
+        Ok(Self)
+    }
+}
+
+impl Oracle for Passes {
+    type Case = ProgramCase;
+
+    const NAME: &'static str = "passes";
+
+    fn check(&mut self, case: &ProgramCase, tally: &mut Tally) -> Outcome {
+        let (chain, inputs) = match Chain::of_case(case) {
+            Ok(ready) => ready,
+            Err(outcome) => return outcome,
+        };
+        match same(&chain, &inputs, tally) {
+            Ok(()) => chain.refused.map_or(Outcome::Held, Outcome::Undecided),
+            Err(outcome) => outcome,
+        }
+    }
+}
+
+/// Every program of a chain leaves the same.
+pub(super) fn same(chain: &Chain, inputs: &Arguments, tally: &mut Tally) -> Result<(), Outcome> {
+    let (input, after) = chain.links.split_first().ok_or_else(|| Outcome::Invalid("no program".into()))?;
+    let is_written = is_written(&input.func);
+    let mut left = inputs.clone();
+    input
+        .run(&mut left, &how())
+        .map_err(|error| Outcome::Invalid(format!("the program stops: {}", kind_of(&error))))?;
+    let expected = input.unpack(&left, inputs, &is_written).map_err(Outcome::Invalid)?;
+    let lanes: usize = expected.iter().flatten().map(tilewright_interp::Tensor::lane_count).sum();
+    tally.count("output elements", lanes as u64);
+    for link in after {
+        let pass = link.pass;
+        let mut packed = link.pack(inputs, Blank::Undefined).map_err(|why| wrong(link, why))?;
+        match link.run(&mut packed, &how()) {
+            Ok(_) => {}
+            Err(RunError::Input(why)) => {
+                return Err(Failure::outcome(
+                    format!("{pass} makes what is no program: {}", why.code),
+                    why.to_string(),
+                ));
+            }
+            Err(RunError::Trap(trap)) => {
+                return Err(Failure::outcome(format!("{pass} makes it trap: {:?}", trap.kind), trap.to_string()));
+            }
+        }
+        let outputs = link.unpack(&packed, inputs, &is_written);
+        let outputs = outputs.map_err(|why| Failure::outcome(format!("{pass} loses the padding's value"), why))?;
+        let (lanes, difference) = differences(&input.func, &expected, &outputs);
+        tally.count("values compared", lanes);
+        tally.saw(&format!("pass:{pass}"));
+        if let Some(why) = difference {
+            return Err(Failure::outcome(format!("{pass} changes the result"), why));
+        }
+    }
+    Ok(())
+}
+
+fn wrong(link: &Link, why: String) -> Outcome {
+    Failure::outcome(format!("{} moves its arguments to no place", link.pass), why)
+}

@@ -1,0 +1,40 @@
+//! Graphs in both forms, plans, files of findings.
+
+use tilewright_ir::Diagnostic;
+
+use super::{Looked, read, same};
+use crate::finding::Finding;
+use crate::oracle::{Failure, Tally};
+use tilewright_memory::graph;
+use tilewright_memory::planner::{Strategy, plan};
+
+/// Every reader of JSON on one text.
+pub(super) fn look(text: &str, tally: &mut Tally) -> Looked {
+    if let Some(document) = read("graph", text, graph::read(text), tally)? {
+        let written = graph::write(&document.graph, document.plan.as_ref());
+        let written =
+            written.map_err(|fault| Failure::outcome("a graph that is read is not written", fault.to_string()))?;
+        same("graph", &written, graph::read(&written).map(|back| back == document))?;
+        for tensor in 0..document.graph.graph.tensors.len().min(4) {
+            let place = graph::place_of(text, tensor);
+            let inside = |span: tilewright_ir::Span| {
+                let [start, end] = [span.start, span.end].map(|at| usize::try_from(at).unwrap_or(usize::MAX));
+                text.get(start..end).is_some()
+            };
+            if place.is_some_and(|span| !inside(span)) {
+                return Err(Failure::outcome("the place of a tensor is none of the text", format!("{place:?}")));
+            }
+        }
+        for strategy in [Strategy::Compatible, Strategy::Best] {
+            let planned: Result<_, Vec<Diagnostic>> =
+                plan(&document.graph.graph, strategy).map_err(|fault| vec![fault]);
+            read("plan", text, planned, tally)?;
+        }
+    }
+    if let Ok(finding) = serde_json::from_str::<Finding>(text) {
+        tally.count("finding read", 1);
+        let written = serde_json::to_string(&finding).unwrap_or_default();
+        same("finding", &written, Ok(serde_json::from_str::<Finding>(&written).is_ok_and(|back| back == finding)))?;
+    }
+    Ok(())
+}

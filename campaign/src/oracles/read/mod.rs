@@ -1,0 +1,205 @@
+//! The readers on texts that are right, nearly right, and nothing of the kind: no panic, no hang, no memory without end; what
+//! is refused says where and why; what is read is printed as it was meant.
+
+mod graph;
+mod layout;
+mod script;
+mod watch;
+
+use tilewright_ir::Diagnostic;
+
+use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
+use crate::text::{GraphText, Language, LayoutText, Script, TextCase};
+use tilewright_script::{DiagnosticRenderer, Source};
+
+use watch::Watch;
+
+/// What holds of a text, or how it does not.
+type Looked = Result<(), Outcome>;
+
+/// What looks at a text with all readers of a language.
+type Look = fn(&str, &mut Tally) -> Looked;
+
+macro_rules! oracle {
+    ($(#[$doc:meta])* $name:ident, $called:literal, $language:ty, $look:path) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub struct $name {
+            look: Look,
+        }
+
+        impl $name {
+            /// Every reader there is.
+            ///
+            /// # Errors
+            /// None.
+            pub fn new(_: &Environment) -> Result<Self, String> {
+                Ok(Self { look: $look })
+            }
+        }
+
+        impl Oracle for $name {
+            type Case = TextCase<$language>;
+
+            const NAME: &'static str = $called;
+
+            fn check(&mut self, case: &Self::Case, tally: &mut Tally) -> Outcome {
+                check(self.look, case, tally)
+            }
+        }
+    };
+}
+
+oracle!(
+    /// TVMScript and TE.
+    ReadScript, "read_script", Script, script::look
+);
+oracle!(
+    /// XLA's shapes and layouts, index maps, shapes, named formats.
+    ReadLayout, "read_layout", LayoutText, layout::look
+);
+oracle!(
+    /// Graphs, plans, files of findings.
+    ReadGraph, "read_graph", GraphText, graph::look
+);
+
+fn check<L: Language>(look: Look, case: &TextCase<L>, tally: &mut Tally) -> Outcome {
+    let text = case.read();
+    let watch = Watch::begin();
+    if let Err(outcome) = look(&text, tally) {
+        return outcome;
+    }
+    watch.end(text.len()).err().unwrap_or(Outcome::Held)
+}
+
+/// What a reader said: what it read, unless it refused; a refusal has to be fit to be shown.
+///
+/// # Errors
+/// It is not.
+fn read<T>(
+    reader: &str,
+    text: &str,
+    read: Result<T, Vec<Diagnostic>>,
+    tally: &mut Tally,
+) -> Result<Option<T>, Outcome> {
+    match read {
+        Ok(read) => {
+            tally.count(&format!("{reader} read"), 1);
+            Ok(Some(read))
+        }
+        Err(found) => {
+            tally.count(&format!("{reader} refused"), 1);
+            if found.is_empty() {
+                return Err(Failure::outcome(format!("{reader} refuses without a reason"), String::new()));
+            }
+            presentable(reader, text, &found)?;
+            let helpless = found.iter().filter(|fault| fault.help.is_none()).count();
+            tally.count("faults", u64::try_from(found.len()).unwrap_or(0));
+            tally.count("faults without help", u64::try_from(helpless).unwrap_or(0));
+            Ok(None)
+        }
+    }
+}
+
+/// Diagnostics with places inside the text, that can be rendered.
+fn presentable(reader: &str, text: &str, found: &[Diagnostic]) -> Looked {
+    // Nobody reads more, and rendering thousands takes its time.
+    const SHOWN: usize = 20;
+    let source = Source { name: "text".to_owned(), text: text.to_owned() };
+    for fault in found {
+        let wrong = |what: &str| Err(Failure::outcome(format!("{reader}: {what}"), format!("{fault:?}")));
+        for label in &fault.labels {
+            let [start, end] = [label.span.start, label.span.end].map(|at| usize::try_from(at).unwrap_or(usize::MAX));
+            if start > end || !text.is_char_boundary(start) || !text.is_char_boundary(end) {
+                return wrong("a place is none of the text");
+            }
+        }
+        let kebab = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        if fault.message.trim().is_empty() || fault.code.is_empty() || !fault.code.bytes().all(kebab) {
+            return wrong("a fault without a message or a code");
+        }
+        if fault.code == "internal" {
+            return wrong("a text is called a fault of our own");
+        }
+    }
+    for fault in found.iter().take(SHOWN) {
+        let shown = DiagnosticRenderer::PLAIN.render(&source, fault);
+        let n_lines = text.matches('\n').count() + 1;
+        let in_text = fault.labels.iter().map(|label| source.region(label.span)).all(|region| {
+            let (start, end) = ((region.line, region.column), (region.end_line, region.end_column));
+            (1, 1) <= start && start <= end && region.end_line <= n_lines
+        });
+        if !shown.contains(fault.code) || !in_text || shown.len() > 20 * text.len() + 20_000 {
+            return Err(Failure::outcome(format!("{reader}: a fault is not shown well"), shown));
+        }
+    }
+    Ok(())
+}
+
+/// That what was printed reads back as the same. It may nest deeper than the text, which was as deep as may be: `a < b < c` is
+/// printed as `a < b and b < c`.
+fn same(reader: &str, printed: &str, is_same: Result<bool, Vec<Diagnostic>>) -> Looked {
+    match is_same {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Failure::outcome(format!("{reader}: what is printed reads back as another"), printed)),
+        Err(found) if found.iter().all(|fault| fault.code == "nesting") => Ok(()),
+        Err(found) => {
+            let first = found.first().map(ToString::to_string).unwrap_or_default();
+            Err(Failure::outcome(format!("{reader}: what is printed is not read"), format!("{first}\n{printed}")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tilewright_ir::Span;
+
+    use super::*;
+
+    fn failed(look: Look, text: &str) -> Option<String> {
+        match check(look, &TextCase::<Script>::new(text), &mut Tally::default()) {
+            Outcome::Failed(failure) => Some(failure.what),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn only_what_is_printed_too_deep_need_not_be_read() {
+        let refused = |codes: &[&'static str]| {
+            same("text", "printed", Err(codes.iter().map(|code| Diagnostic::error(code, None, "no")).collect()))
+        };
+        assert!(refused(&["nesting"]).is_ok());
+        assert!(refused(&["syntax"]).is_err() && refused(&["nesting", "type"]).is_err());
+        assert!(same("text", "printed", Ok(false)).is_err() && same("text", "printed", Ok(true)).is_ok());
+    }
+
+    /// A reader that refuses every text with one diagnostic.
+    fn refuses(text: &str, fault: Diagnostic, tally: &mut Tally) -> Looked {
+        read::<()>("reader", text, Err(vec![fault]), tally).map(drop)
+    }
+
+    #[test]
+    fn readers_that_are_broken_are_flagged() {
+        let broken: [(Look, &str); 6] = [
+            (|text, tally| read::<()>("reader", text, Err(Vec::new()), tally).map(drop), "without a reason"),
+            (
+                |text, tally| refuses(text, Diagnostic::error("x", Some(Span::new(0, 9)), "m").with_help("h"), tally),
+                "place",
+            ),
+            (
+                |text, tally| refuses(text, Diagnostic::error("x", Some(Span::new(1, 2)), "m").with_help("h"), tally),
+                "place",
+            ),
+            (|text, tally| refuses(text, Diagnostic::error("x", None, ""), tally), "without a message"),
+            (|text, tally| refuses(text, Diagnostic::error("internal", None, "m"), tally), "of our own"),
+            (|_, _| same("reader", "b", Ok(false)), "another"),
+        ];
+        for (look, wanted) in broken {
+            let what = failed(look, "éa").unwrap_or_default();
+            assert!(what.contains(wanted), "{wanted}: {what}");
+        }
+        let fine: Look =
+            |text, tally| refuses(text, Diagnostic::error("x", Some(Span::new(0, 2)), "m").with_help("h"), tally);
+        assert_eq!(failed(fine, "éa"), None);
+    }
+}

@@ -1,0 +1,44 @@
+//! TVMScript and TE.
+
+use tilewright_ir::{Module, equal::modules_equal, validate};
+
+use super::{Looked, presentable, read, same};
+use crate::oracle::{Failure, Tally};
+use tilewright_compiler::{pipeline, te};
+
+/// Every reader of programs on one text.
+pub(super) fn look(text: &str, tally: &mut Tally) -> Looked {
+    if let Some(module) = read("TVMScript", text, tilewright_script::read_module(text), tally)? {
+        prints(&module)?;
+        for func in &module.funcs {
+            if let Err(found) = validate(func) {
+                // Their places, if they have any, are of no text.
+                presentable("validation", text, &found)?;
+            }
+        }
+    }
+    if let Some(tree) = read("TE", text, tilewright_script::te::read(text), tally)?
+        && let Some(lowered) = read("TE evaluation", text, te::evaluate(&tree, None), tally)?
+    {
+        for lowered in lowered {
+            presentable("TE warning", text, &lowered.warnings)?;
+            if let Err(found) = validate(&lowered.func) {
+                let first = found.first().map(ToString::to_string).unwrap_or_default();
+                return Err(Failure::outcome("a lowered TE program does not validate", first));
+            }
+            prints(&Module { funcs: vec![lowered.func] })?;
+        }
+    }
+    read("pipeline", text, pipeline::read(text, None), tally)?;
+    Ok(())
+}
+
+/// Printed and read once more, it is the same, and so is its text, names and all. The names that a person wrote need not come
+/// back: they are printed in ASCII, as TVM does, and with a number where an inner one hides an outer one.
+fn prints(module: &Module) -> Looked {
+    let printed = tilewright_script::print_module(module);
+    let back = tilewright_script::read_module(&printed);
+    let is_same =
+        back.map(|back| modules_equal(module, &back, false) && tilewright_script::print_module(&back) == printed);
+    same("TVMScript", &printed, is_same)
+}

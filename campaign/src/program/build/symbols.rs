@@ -1,0 +1,169 @@
+//! Extents that a program does not know: names in place of numbers, wherever such a number is an extent, or where it is in
+//! an index or a condition; products of extents become products of names. With the values that the names have, the program
+//! means what it meant.
+
+use std::convert::Infallible;
+
+use tilewright_ir::visit::Rewrite;
+use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, ForKind, PrimFunc, ScalarType, Stmt, StmtKind, Var};
+
+use crate::program::recipe::Premise;
+
+/// The function with those extents unknown that a parameter's shape tells, and their values. An extent that has to be known,
+/// such as that of a loop over lanes, stays as it is.
+pub(super) fn unknown(func: &PrimFunc, extents: &[i64], premise: Premise) -> (PrimFunc, Bindings) {
+    let mut names = Names { known: Vec::new(), buffers: Vec::new(), is_place: false };
+    let mut values = Vec::new();
+    for (number, &extent) in extents.iter().enumerate() {
+        let is_told = func.buffer_map.iter().any(|(_, buffer)| unknown_axes(buffer).any(|axis| is(axis, extent)));
+        if extent > 1 && is_told && names.of(extent.into()).is_none() {
+            let var = Var::new(format!("n{number}"), ScalarType::Int32);
+            names.known.push((extent.into(), Expr::from(&var)));
+            values.push((var, extent.into()));
+        }
+    }
+    names.products(func);
+    let Ok(mut renamed) = names.func(func);
+    let asserted: Vec<Stmt> = values.iter().flat_map(|(var, value)| asserted(var, *value, premise)).collect();
+    renamed.body = Stmt::seq(asserted.into_iter().chain([renamed.body]).collect());
+    (renamed, values.into_iter().collect())
+}
+
+fn asserted(var: &Var, value: i128, premise: Premise) -> Vec<Stmt> {
+    let [name, value] = [Expr::from(var), Expr::Int { value, ty: ScalarType::Int32 }];
+    let not_above = |a: &Expr, b: &Expr| Expr::binary(BinaryOp::Le, a.clone(), b.clone());
+    let (most, least) = (not_above(&name, &value), not_above(&value, &name));
+    let conds = match premise {
+        Premise::Nothing => vec![],
+        Premise::AtMost => vec![most],
+        Premise::AtLeast => vec![least],
+        Premise::Exactly => vec![least, most],
+    };
+    let assert = |cond: Expr| Stmt::new(StmtKind::Assert { message: "an extent that is not meant".into(), cond });
+    conds.into_iter().map(assert).collect()
+}
+
+fn is(expr: &Expr, extent: i64) -> bool {
+    expr.as_const_int() == Some(extent.into())
+}
+
+/// The axes of a buffer that need not be known: all but the channels of a texture.
+fn unknown_axes(buffer: &Buffer) -> impl Iterator<Item = &Expr> {
+    let channels = usize::from(buffer.scope.is_texture());
+    buffer.shape.iter().take(buffer.rank().saturating_sub(channels))
+}
+
+struct Names {
+    /// Values, and what stands in their place.
+    known: Vec<(i128, Expr)>,
+    /// Buffers before and after.
+    buffers: Vec<(Buffer, Buffer)>,
+    /// Whether an expression says where, or whether; a value keeps its numbers.
+    is_place: bool,
+}
+
+impl Names {
+    fn of(&self, value: i128) -> Option<Expr> {
+        self.known.iter().find(|(known, _)| *known == value).map(|(_, name)| name.clone())
+    }
+
+    /// Products of neighbouring extents: strides, and extents of views.
+    fn products(&mut self, func: &PrimFunc) {
+        let n_names = self.known.len();
+        for (_, buffer) in &func.buffer_map {
+            let n_axes = unknown_axes(buffer).count();
+            for first in 0..n_axes {
+                let (mut value, mut product) = (1, None::<Expr>);
+                for axis in &buffer.shape[first..n_axes] {
+                    let Some(extent) = axis.as_const_int() else { break };
+                    let name = self.known[..n_names].iter().find(|(known, _)| *known == extent);
+                    let factor = name.map_or_else(|| axis.clone(), |(_, name)| name.clone());
+                    value *= extent;
+                    let all = match product.take() {
+                        Some(before) => before * factor,
+                        None => factor,
+                    };
+                    product = Some(all.clone());
+                    if !all.vars().is_empty() && self.of(value).is_none() {
+                        self.known.push((value, all));
+                    }
+                }
+            }
+        }
+    }
+
+    fn func(&mut self, func: &PrimFunc) -> Result<PrimFunc, Infallible> {
+        let mut renamed = func.clone();
+        for (_, buffer) in &mut renamed.buffer_map {
+            *buffer = self.buffer(buffer)?;
+        }
+        renamed.body = self.stmt(&func.body)?;
+        Ok(renamed)
+    }
+
+    fn place(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
+        let outer = std::mem::replace(&mut self.is_place, true);
+        let place = self.expr(expr);
+        self.is_place = outer;
+        place
+    }
+}
+
+impl Rewrite for Names {
+    type Error = Infallible;
+
+    fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
+        match expr {
+            Expr::Int { value, ty } if self.is_place => Ok(match (self.of(*value), *ty) {
+                (Some(name), ScalarType::Int32) => name,
+                (Some(name), ScalarType::Int64) => Expr::Cast((*ty).into(), Box::new(name)),
+                _ => expr.clone(),
+            }),
+            Expr::Load { buffer, indices } => {
+                let indices = indices.iter().map(|index| self.place(index)).collect::<Result<_, _>>()?;
+                Ok(Expr::Load { buffer: self.buffer(buffer)?, indices })
+            }
+            Expr::Select(cond, ..) | Expr::IfThenElse(cond, ..) => {
+                let cond = self.place(cond)?;
+                let mut changed = self.expr_children(expr)?;
+                if let Expr::Select(found, ..) | Expr::IfThenElse(found, ..) = &mut changed {
+                    **found = cond;
+                }
+                Ok(changed)
+            }
+            _ => self.expr_children(expr),
+        }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Infallible> {
+        let mut changed = self.stmt_children(stmt)?;
+        match (&stmt.kind, &mut changed.kind) {
+            (StmtKind::For(before), StmtKind::For(after)) if before.kind != ForKind::Vectorized => {
+                after.extent = self.place(&before.extent)?;
+            }
+            (StmtKind::Store { indices: before, .. }, StmtKind::Store { indices: after, .. }) => {
+                *after = before.iter().map(|index| self.place(index)).collect::<Result<_, _>>()?;
+            }
+            (StmtKind::If { cond: before, .. }, StmtKind::If { cond: after, .. })
+            | (StmtKind::Let { value: before, .. }, StmtKind::Let { value: after, .. }) => {
+                *after = self.place(before)?;
+            }
+            _ => {}
+        }
+        Ok(changed)
+    }
+
+    fn buffer(&mut self, buffer: &Buffer) -> Result<Buffer, Infallible> {
+        if let Some((_, after)) = self.buffers.iter().find(|(before, _)| before == buffer) {
+            return Ok(after.clone());
+        }
+        let n_unknown = unknown_axes(buffer).count();
+        let name = |expr: &Expr| expr.as_const_int().and_then(|value| self.of(value)).unwrap_or_else(|| expr.clone());
+        let after = buffer.with(|info| {
+            info.shape.iter_mut().take(n_unknown).for_each(|extent| *extent = name(extent));
+            info.strides.iter_mut().flatten().for_each(|stride| *stride = name(stride));
+        });
+        self.buffers.push((buffer.clone(), after.clone()));
+        Ok(after)
+    }
+}

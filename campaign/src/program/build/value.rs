@@ -1,0 +1,253 @@
+//! Values of a recipe as expressions, of whatever type is wanted.
+
+use tilewright_ir::{BinaryOp, Buffer, DataType, Expr, MathFn, ScalarType, TypeClass, UnaryOp, Var};
+
+use super::index::{Lanes, Nest};
+use super::tensors::Made;
+use crate::program::recipe::{Binary, Compare, Read, Test, Unary, Value};
+
+/// Builds values.
+pub(super) struct Values<'a> {
+    /// The nest around.
+    pub(super) nest: &'a Nest,
+    /// Lanes of the elements of the target, if it holds vectors.
+    pub(super) element_lanes: u16,
+    /// Tensors that may be read.
+    pub(super) tensors: &'a [Made],
+    /// Scalar parameters.
+    pub(super) scalars: &'a [Var],
+    /// Views that have to be declared.
+    pub(super) views: &'a mut Vec<Buffer>,
+}
+
+/// A number that a type has.
+pub(super) fn constant(value: i8, ty: ScalarType) -> Expr {
+    if ty.is_float() {
+        return Expr::float_of(f64::from(value) / 4.0, ty);
+    }
+    let value = match ty.class() {
+        TypeClass::Bool => i128::from(value) & 1,
+        TypeClass::UInt => i128::from(value.unsigned_abs()),
+        _ => value.into(),
+    };
+    Expr::int_of(value, ty).unwrap_or(Expr::Int { value: 0, ty })
+}
+
+fn boxed(expr: Expr) -> Box<Expr> {
+    Box::new(expr)
+}
+
+impl Values<'_> {
+    /// Lanes of what is stored.
+    fn lanes(&self) -> u16 {
+        match self.nest.lanes {
+            Lanes::Vector(_, lanes) => lanes,
+            Lanes::None | Lanes::Texel(_) => self.element_lanes,
+        }
+    }
+
+    /// A value in as many lanes as are stored.
+    pub(super) fn wide(&self, value: Expr) -> Expr {
+        if self.lanes() > 1 && value.dtype().is_scalar() {
+            return Expr::Broadcast { value: boxed(value), lanes: self.lanes() };
+        }
+        value
+    }
+
+    /// Two values in the same number of lanes.
+    fn alike(&self, a: Expr, b: Expr) -> (Expr, Expr) {
+        if a.dtype().lanes == b.dtype().lanes { (a, b) } else { (self.wide(a), self.wide(b)) }
+    }
+
+    fn op(&self, op: BinaryOp, a: Expr, b: Expr) -> Expr {
+        let (a, b) = self.alike(a, b);
+        Expr::binary(op, a, b)
+    }
+
+    fn cast(value: Expr, ty: ScalarType) -> Expr {
+        let from = value.dtype();
+        if from.scalar == ty { value } else { Expr::Cast(DataType { scalar: ty, lanes: from.lanes }, boxed(value)) }
+    }
+
+    /// A value, in one lane or as many as are stored.
+    pub(super) fn value(&mut self, value: &Value, ty: ScalarType) -> Expr {
+        match value {
+            Value::Constant(value) => constant(*value, ty),
+            Value::Index(axis) => self.index(*axis, ty),
+            Value::Scalar(which) => match self.scalars.get(which % self.scalars.len().max(1)) {
+                Some(var) => Self::cast(Expr::from(var), ty),
+                None => constant(3, ty),
+            },
+            Value::Read(read) => self.read(read, ty),
+            Value::Unary(op, a) => {
+                let a = self.value(a, ty);
+                unary(*op, a, ty)
+            }
+            Value::Binary(op, a, b) => self.binary(*op, a, b, ty),
+            Value::Compare(op, parts) => {
+                let [a, b, yes, no] = &**parts;
+                let of = if ty == ScalarType::Bool { ScalarType::Int32 } else { ty };
+                let (a, b) = (self.value(a, of), self.value(b, of));
+                let cond = self.op(comparison(*op), a, b);
+                let (yes, no) = (self.value(yes, ty), self.value(no, ty));
+                self.select(cond, yes, no, false)
+            }
+            Value::Choose(test, lazily, values) => {
+                let cond = self.test(test);
+                let [yes, no] = &**values;
+                let (yes, no) = (self.value(yes, ty), self.value(no, ty));
+                self.select(cond, yes, no, *lazily)
+            }
+            Value::Convert(from, value) => {
+                let from = from.scalar;
+                Self::cast(self.value(value, from), ty)
+            }
+        }
+    }
+
+    /// One of two values; the condition has one lane or as many as they.
+    pub(super) fn select(&self, cond: Expr, yes: Expr, no: Expr, lazily: bool) -> Expr {
+        let (mut yes, mut no) = self.alike(yes, no);
+        if !cond.dtype().is_scalar() {
+            (yes, no) = (self.wide(yes), self.wide(no));
+        }
+        let parts = (boxed(cond), boxed(yes), boxed(no));
+        if lazily { Expr::IfThenElse(parts.0, parts.1, parts.2) } else { Expr::Select(parts.0, parts.1, parts.2) }
+    }
+
+    fn index(&self, axis: usize, ty: ScalarType) -> Expr {
+        let Some(axis) = self.nest.axis(axis) else { return constant(1, ty) };
+        if ty == ScalarType::Bool {
+            let (odd, zero) = (axis.base.clone().floor_mod(self.nest.int(2)), self.nest.int(0));
+            return Expr::binary(BinaryOp::Ne, odd, zero);
+        }
+        Self::cast(axis.full.clone(), ty)
+    }
+
+    fn read(&mut self, read: &Read, ty: ScalarType) -> Expr {
+        let Some(from) = self.tensors.get(read.from % self.tensors.len().max(1)) else { return constant(1, ty) };
+        let lanes = from.buffer.dtype.lanes;
+        let seen = match read.through.and_then(|view| from.seen(view)) {
+            Some(seen) => Some(seen),
+            None => Some(from.clone()),
+        };
+        // Vectors are read as such where vectors of as many lanes are stored, else lane by lane.
+        let as_vectors = lanes == self.element_lanes && !matches!(self.nest.lanes, Lanes::Vector(..));
+        let seen = seen.and_then(|seen| if as_vectors || lanes == 1 { Some(seen) } else { from.scalars() });
+        let Some(seen) = seen else { return constant(5, ty) };
+        if seen.buffer != from.buffer {
+            self.views.push(seen.buffer.clone());
+        }
+        let gathers: Vec<Made> = self.tensors.iter().filter(|made| can_gather(made)).cloned().collect();
+        let place = self.nest.place(&seen, &read.at, read.edge, &gathers);
+        let load = Self::cast(Expr::load(&seen.buffer, place.indices), ty);
+        match place.inside {
+            Some(inside) => {
+                let other = constant(0, ty);
+                self.select(inside, load, other, true)
+            }
+            None => load,
+        }
+    }
+
+    fn binary(&mut self, op: Binary, a: &Value, b: &Value, ty: ScalarType) -> Expr {
+        let left = self.value(a, ty);
+        let right = match (op, b) {
+            // Constants are divided by as they are, negative ones too.
+            (Binary::Div | Binary::Mod | Binary::TruncDiv | Binary::TruncMod, Value::Constant(value))
+                if ty.is_integer() && !matches!(value, 0 | -1) =>
+            {
+                constant(*value, ty)
+            }
+            (Binary::Div | Binary::Mod | Binary::TruncDiv | Binary::TruncMod, b) if ty.is_integer() => {
+                let low = self.low_bits(b, ty);
+                self.op(BinaryOp::Add, low, constant(1, ty))
+            }
+            (Binary::Shl | Binary::Shr, b) if ty.is_integer() => self.low_bits(b, ty),
+            (_, b) => self.value(b, ty),
+        };
+        self.op(operator(op, ty.class()), left, right)
+    }
+
+    /// A value from 0 to 7.
+    fn low_bits(&mut self, value: &Value, ty: ScalarType) -> Expr {
+        let value = self.value(value, ty);
+        self.op(BinaryOp::BitAnd, value, constant(7, ty))
+    }
+
+    /// A condition on the indices.
+    pub(super) fn test(&self, test: &Test) -> Expr {
+        let full = |axis: usize| self.nest.axis(axis).map_or_else(|| self.nest.int(0), |axis| axis.full.clone());
+        match test {
+            Test::Below(axis, end) => self.op(BinaryOp::Lt, full(*axis), self.nest.int(*end)),
+            Test::Remainder(axis, by, rest) => {
+                let by = (*by).clamp(1, 64);
+                let left = self.op(BinaryOp::FloorMod, full(*axis), self.nest.int(by));
+                self.op(BinaryOp::Eq, left, self.nest.int(rest.rem_euclid(by)))
+            }
+            Test::Ordered(a, b) => self.op(BinaryOp::Le, full(*a), full(*b)),
+            Test::Both(a, b) => self.op(BinaryOp::And, self.test(a), self.test(b)),
+            Test::Either(a, b) => self.op(BinaryOp::Or, self.test(a), self.test(b)),
+            Test::Not(a) => Expr::unary(UnaryOp::Not, self.test(a)),
+        }
+    }
+}
+
+/// Integers that an index can be made of.
+fn can_gather(made: &Made) -> bool {
+    made.buffer.dtype.is_scalar() && made.buffer.dtype.scalar.is_integer()
+}
+
+fn unary(op: Unary, a: Expr, ty: ScalarType) -> Expr {
+    let call = |function, a| Expr::Call(function, vec![a]);
+    let (is_float, is_bool) = (ty.is_float(), ty == ScalarType::Bool);
+    match op {
+        Unary::Neg | Unary::Not if is_bool => Expr::unary(UnaryOp::Not, a),
+        Unary::Not if !is_float => Expr::unary(UnaryOp::BitNot, a),
+        Unary::Neg | Unary::Not => Expr::unary(UnaryOp::Neg, a),
+        Unary::Abs if !is_bool => call(MathFn::Abs, a),
+        Unary::Sqrt if is_float => call(MathFn::Sqrt, call(MathFn::Abs, a)),
+        Unary::Floor if is_float => call(MathFn::Floor, a),
+        Unary::Ceil if is_float => call(MathFn::Ceil, a),
+        Unary::Round if is_float => call(MathFn::Round, a),
+        Unary::Trunc if is_float => call(MathFn::Trunc, a),
+        Unary::Abs | Unary::Sqrt | Unary::Floor | Unary::Ceil | Unary::Round | Unary::Trunc => a,
+    }
+}
+
+/// The operator that a type has for one.
+pub(super) fn operator(op: Binary, class: TypeClass) -> BinaryOp {
+    match (class, op) {
+        (TypeClass::Bool, Binary::And | Binary::Min | Binary::Mul) => BinaryOp::And,
+        (TypeClass::Bool, Binary::Or | Binary::Max | Binary::Add) => BinaryOp::Or,
+        (TypeClass::Bool, Binary::Sub | Binary::Xor | Binary::Mod) => BinaryOp::BitXor,
+        (TypeClass::Bool, Binary::Div | Binary::TruncDiv) => BinaryOp::BitAnd,
+        (TypeClass::Bool, Binary::TruncMod | Binary::Shl | Binary::Shr) => BinaryOp::BitOr,
+        (_, Binary::Add) | (TypeClass::Float, Binary::Xor) => BinaryOp::Add,
+        (_, Binary::Sub) | (TypeClass::Float, Binary::Mod | Binary::Shr) => BinaryOp::Sub,
+        (_, Binary::Mul) | (TypeClass::Float, Binary::TruncMod | Binary::Shl) => BinaryOp::Mul,
+        (TypeClass::Float, Binary::Div | Binary::TruncDiv) => BinaryOp::Div,
+        (_, Binary::Min) | (TypeClass::Float, Binary::And) => BinaryOp::Min,
+        (_, Binary::Max) | (TypeClass::Float, Binary::Or) => BinaryOp::Max,
+        (_, Binary::Div) => BinaryOp::FloorDiv,
+        (_, Binary::Mod) => BinaryOp::FloorMod,
+        (_, Binary::TruncDiv) => BinaryOp::TruncDiv,
+        (_, Binary::TruncMod) => BinaryOp::TruncMod,
+        (_, Binary::And) => BinaryOp::BitAnd,
+        (_, Binary::Or) => BinaryOp::BitOr,
+        (_, Binary::Xor) => BinaryOp::BitXor,
+        (_, Binary::Shl) => BinaryOp::Shl,
+        (_, Binary::Shr) => BinaryOp::Shr,
+    }
+}
+
+fn comparison(op: Compare) -> BinaryOp {
+    match op {
+        Compare::Eq => BinaryOp::Eq,
+        Compare::Ne => BinaryOp::Ne,
+        Compare::Lt => BinaryOp::Lt,
+        Compare::Le => BinaryOp::Le,
+        Compare::Gt => BinaryOp::Gt,
+        Compare::Ge => BinaryOp::Ge,
+    }
+}

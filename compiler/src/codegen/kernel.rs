@@ -1,0 +1,271 @@
+//! From a function to kernels: the nests at the root, the memory around them, and their signatures.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use tilewright_ir::sabotage;
+use tilewright_ir::visit::Substitution;
+use tilewright_ir::{Diagnostic, Expr, PrimFunc, ScalarType, Stmt, StmtKind, ThreadTag, Var};
+
+use super::checked::Site;
+use super::helpers::Helpers;
+use super::independent::{leading_loops, separates, separates_in};
+use super::join::Parts;
+use super::launch::{Launching, bound_loops, extents};
+use super::memory::long;
+use super::metadata::{Binding, HostAssert, KernelInfo, Metadata, ScalarInfo, Size};
+use super::range::type_range;
+use super::writer::Writer;
+use super::{Generated, Options};
+use tilewright_algebra::reads_memory;
+
+/// Everything that outlives a kernel.
+pub(crate) struct Program<'a> {
+    pub(crate) func: &'a PrimFunc,
+    /// What every kernel starts from.
+    pub(crate) base: Writer,
+    pub(crate) metadata: Metadata,
+    sources: Vec<String>,
+    helpers: Helpers,
+    uses_fp64: bool,
+    /// Root-level `let`s around the current nest.
+    lets: Vec<(Var, Expr)>,
+    pub(crate) errors: Vec<Diagnostic>,
+}
+
+impl<'a> Program<'a> {
+    /// The parameters of a function.
+    pub(crate) fn new(func: &'a PrimFunc, options: Options) -> Self {
+        let metadata = Metadata {
+            schema: "tilewright.kernels/1",
+            function: func.name.clone(),
+            scalars: Vec::new(),
+            buffers: Vec::new(),
+            kernels: Vec::new(),
+            asserts: Vec::new(),
+            sites: Vec::new(),
+            texture_limits: func.attrs.texture_limits,
+            build_options: vec!["-cl-std=CL1.2".into()],
+            required_extensions: Vec::new(),
+            nonnegative_dividends: Vec::new(),
+            notes: Vec::new(),
+        };
+        let mut program = Self {
+            func,
+            base: Writer { depth: 1, options, ..Writer::default() },
+            metadata,
+            sources: Vec::new(),
+            helpers: Helpers::default(),
+            uses_fp64: false,
+            lets: Vec::new(),
+            errors: Vec::new(),
+        };
+        program.scalars();
+        for (param, buffer) in &func.buffer_map {
+            let place = func.buffer_map.iter().position(|(other, _)| other == param);
+            program.device_buffer(buffer, place);
+        }
+        program
+    }
+
+    fn scalars(&mut self) {
+        let symbols = self.func.symbols();
+        let params = self.func.params.iter().filter(|param| param.dtype().scalar != ScalarType::Handle);
+        let others = params.filter(|param| !symbols.contains(param));
+        let all: Vec<_> = symbols.iter().map(|var| (var, true)).chain(others.map(|var| (var, false))).collect();
+        for (var, is_symbol) in all {
+            self.base.declare(var);
+            self.base.known_scalars.insert(var.clone());
+            let (low, high) = type_range(var.dtype().scalar);
+            self.base.ranges.insert(var, if is_symbol { (1, high) } else { (low, high) });
+            self.metadata.scalars.push(ScalarInfo { var: var.clone(), is_symbol });
+        }
+    }
+
+    /// Everything at the root, in order.
+    pub(crate) fn root(&mut self, stmt: &Stmt) {
+        match &stmt.kind {
+            StmtKind::Seq(stmts) => stmts.iter().for_each(|stmt| self.root(stmt)),
+            StmtKind::Allocate { buffer, body } => {
+                self.device_buffer(buffer, None);
+                self.root(body);
+            }
+            StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => self.root(body),
+            StmtKind::Let { var, value, body } => {
+                if reads_memory(value) {
+                    let message = format!("`{var}` is read from memory outside of every loop");
+                    self.errors.push(
+                        Diagnostic::error("opencl-root-let", stmt.span, message)
+                            .with_help("read it inside of the nests that use it"),
+                    );
+                }
+                self.lets.push((var.clone(), value.clone()));
+                self.root(body);
+                self.lets.pop();
+            }
+            StmtKind::Assert { cond, message } => self.root_assert(cond, message),
+            StmtKind::Evaluate(_) => {}
+            StmtKind::For(_) | StmtKind::Store { .. } | StmtKind::If { .. } => {
+                if let Err(error) = self.nest(stmt) {
+                    self.errors.push(error);
+                }
+            }
+        }
+    }
+
+    fn root_assert(&mut self, cond: &Expr, message: &str) {
+        let substitution =
+            Substitution::new(self.lets.iter().map(|(var, _)| var), self.lets.iter().map(|(_, e)| e.clone()));
+        let cond = substitution.apply(cond);
+        let is_known = cond.vars().iter().all(|var| self.base.known_scalars.contains(var));
+        if reads_memory(&cond) || !is_known {
+            let text = format!("the kernels assume `{cond}`, which only the interpreter checks");
+            self.metadata.notes.push(text);
+            return;
+        }
+        self.metadata.asserts.push(HostAssert { cond, message: message.to_owned() });
+    }
+
+    /// One nest becomes one kernel.
+    fn nest(&mut self, nest: &Stmt) -> Result<(), Diagnostic> {
+        let mut writer = self.base.clone();
+        writer.helpers = std::mem::take(&mut self.helpers);
+        writer.span = nest.span;
+        writer.first_site = self.metadata.sites.len();
+        let result = self.kernel(nest, &mut writer);
+        self.helpers = writer.helpers;
+        self.uses_fp64 |= writer.uses_fp64;
+        result
+    }
+
+    fn kernel(&mut self, nest: &Stmt, writer: &mut Writer) -> Result<(), Diagnostic> {
+        let name = self.base.namer.fresh(&format!("{}_{}", self.func.name, self.metadata.kernels.len()));
+        let bound = extents(nest, &self.base.known_scalars)?;
+        let (binding, global, local) = if bound.is_empty() {
+            automatic(nest, writer)
+        } else {
+            let (global, local) = geometry(&bound);
+            let [is_ordered, shares_texels] = sharing(nest, &bound, writer);
+            writer.launch = Launching { is_ordered, shares_texels, extents: bound, ..Launching::default() };
+            (Binding::Explicit, global, Some(local))
+        };
+        for (var, value) in &self.lets {
+            let stmt = Stmt::new(StmtKind::Let {
+                var: var.clone(),
+                value: value.clone(),
+                body: Box::new(Stmt::new(StmtKind::Seq(Vec::new()))),
+            });
+            writer.stmt(&stmt)?;
+        }
+        writer.stmt(nest)?;
+        let (params, args, begins) = self.signature(writer);
+        let mut source = String::new();
+        let _ = writeln!(source, "kernel void {name}({}) {{\n{begins}{}}}", params.join(", "), writer.text);
+        self.sources.push(source);
+        let [global, local] = [Some(global), local].map(|sizes| sizes.map(|sizes| sizes.map(Size)));
+        let global = global.unwrap_or_else(|| [1, 1, 1].map(|one| Size(Expr::int(one))));
+        self.metadata.sites.extend(writer.sites.drain(..).map(|site| Site { kernel: name.clone(), ..site }));
+        self.metadata.kernels.push(KernelInfo { name, binding, global, local, args });
+        self.metadata.nonnegative_dividends.extend(writer.dividends.iter().cloned());
+        self.metadata.notes.extend(writer.notes.iter().cloned());
+        Ok(())
+    }
+
+    /// The source and its metadata.
+    pub(crate) fn finish(mut self) -> Result<Generated, Vec<Diagnostic>> {
+        if !self.errors.is_empty() {
+            return Err(self.errors);
+        }
+        if self.uses_fp64 {
+            self.metadata.required_extensions.push("cl_khr_fp64".into());
+        }
+        let parts = Parts { helpers: self.helpers, kernels: self.sources.join("\n"), uses_fp64: self.uses_fp64 };
+        let source = parts.source(&super::names::plain(&self.func.name));
+        let unique: BTreeSet<_> = self.metadata.nonnegative_dividends.drain(..).collect();
+        self.metadata.nonnegative_dividends = unique.into_iter().collect();
+        let notes: BTreeSet<_> = self.metadata.notes.drain(..).collect();
+        self.metadata.notes = notes.into_iter().collect();
+        Ok(Generated { source, metadata: self.metadata, parts })
+    }
+}
+
+/// Global and local sizes of explicitly bound axes.
+fn geometry(bound: &BTreeMap<ThreadTag, Expr>) -> ([Expr; 3], [Expr; 3]) {
+    let one = || Expr::int(1);
+    let extent = |tag| bound.get(&tag).cloned();
+    let local = [0, 1, 2].map(|axis| extent(ThreadTag::Thread(axis)).unwrap_or_else(one));
+    let global = [0u8, 1, 2].map(|axis| {
+        let (block, thread) = (extent(ThreadTag::Block(axis)), extent(ThreadTag::Thread(axis)));
+        match (block, thread) {
+            (Some(block), Some(thread)) => long(block) * long(thread),
+            (Some(only), None) | (None, Some(only)) => only,
+            (None, None) => one(),
+        }
+    });
+    (global, local)
+}
+
+/// Whether work-items of an explicit launch may touch each other's elements, and those of textures.
+fn sharing(nest: &Stmt, bound: &BTreeMap<ThreadTag, Expr>, writer: &Writer) -> [bool; 2] {
+    let mut ranges = writer.ranges.clone();
+    let mut substitution = Substitution::default();
+    let mut axes = Vec::new();
+    for (tag, extent) in bound {
+        let axis = Var::index(tag.to_string());
+        ranges.insert_loop(&axis, &Expr::int(0), extent);
+        for (inner, other) in bound_loops(nest) {
+            if other == *tag {
+                let value = Expr::Cast(inner.var.dtype(), Box::new(Expr::from(&axis)));
+                let value = if inner.var.dtype() == axis.dtype() { Expr::from(&axis) } else { value };
+                substitution.insert(&inner.var, value + inner.min.clone());
+            }
+        }
+        axes.push(axis);
+    }
+    let nest = substitution.apply_stmt(nest);
+    let shares_texels = !separates_in(&axes, &nest, &ranges, |buffer| buffer.scope.is_texture());
+    [shares_texels || !separates(&axes, &nest, &ranges), shares_texels]
+}
+
+/// Binds the leading loops of a nest whose iterations keep to themselves.
+fn automatic(nest: &Stmt, writer: &mut Writer) -> (Binding, [Expr; 3], Option<[Expr; 3]>) {
+    let one = || [1, 1, 1].map(Expr::int);
+    let mut loops = leading_loops(nest);
+    let fixed = |expr: &Expr| !reads_memory(expr) && expr.vars().iter().all(|var| writer.known_scalars.contains(var));
+    let known = loops.iter().take_while(|inner| fixed(&inner.extent) && fixed(&inner.min)).count();
+    loops.truncate(known);
+    let parallel = loops.iter().take_while(|inner| inner.kind == tilewright_ir::ForKind::Parallel).count();
+    let vars: Vec<_> = loops.iter().map(|inner| inner.var.clone()).collect();
+    let independent = |count: &usize| separates(&vars[..*count], nest, &writer.ranges);
+    let count = (parallel + 1..=loops.len()).rev().find(independent).unwrap_or(parallel);
+    loops.truncate(count);
+    if loops.is_empty() {
+        return (Binding::Single, one(), None);
+    }
+    let mut global = one();
+    let mut axes = Vec::new();
+    for (place, inner) in loops.iter().rev().enumerate() {
+        let axis = place.min(2);
+        if place < 2 || loops.len() == 3 {
+            global[axis] = inner.extent.clone();
+            axes.push((inner.var.clone(), format!("get_global_id({axis})")));
+            continue;
+        }
+        // The loops that are left share the last dimension, the outermost as the highest digit.
+        let below: Vec<_> = loops.iter().rev().skip(2).take(place - 2).map(|inner| inner.extent.clone()).collect();
+        let mut text = "get_global_id(2)".to_owned();
+        for extent in &below {
+            let extent = writer.index(extent).map_or_else(|_| "1".to_owned(), |code| code.within(14));
+            text = format!("{text} / {extent}");
+        }
+        if place + 1 < loops.len() && !sabotage::on("kernel-id-not-reduced") {
+            let extent = writer.index(&inner.extent).map_or_else(|_| "1".to_owned(), |code| code.within(14));
+            text = format!("{text} % {extent}");
+        }
+        global[2] =
+            if place == 2 { inner.extent.clone() } else { long(global[2].clone()) * long(inner.extent.clone()) };
+        axes.push((inner.var.clone(), format!("({text})")));
+    }
+    writer.launch.automatic = axes;
+    (Binding::Automatic, global, None)
+}

@@ -1,0 +1,193 @@
+//! Launch geometry: which loops become axes of a launch, and what has to wait for what.
+//!
+//! `blockIdx` is the work-group, `threadIdx` the work-item in it, x, y, z are dimensions 0, 1, 2. The language has no
+//! barrier: statements run in order. Where work-items of one group have to wait for each other between statements, a
+//! barrier is written; where groups would have to, there is no way, and an error.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tilewright_ir::sabotage;
+use tilewright_ir::{Diagnostic, Expr, For, ForKind, Stmt, StmtKind, ThreadTag, Var};
+
+use super::range::constant;
+use super::types::value_name;
+use super::writer::Writer;
+use tilewright_algebra::reads_memory;
+
+/// How the loops of one kernel are spread over work-items.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Launching {
+    /// Explicitly bound axes and their extents.
+    pub(crate) extents: BTreeMap<ThreadTag, Expr>,
+    /// Loops bound without being asked for, and the C expression of their iteration.
+    pub(crate) automatic: Vec<(Var, String)>,
+    /// Whether work-items may touch each other's elements, so that the order of statements matters between them.
+    pub(crate) is_ordered: bool,
+    /// Whether work-items may write the same texel: no barrier of OpenCL 1.2 orders that.
+    pub(crate) shares_texels: bool,
+    /// Variables that differ between the work-items of a group.
+    pub(crate) thread_vars: BTreeSet<Var>,
+}
+
+/// The loops bound to launch axes in a statement.
+pub(crate) fn bound_loops(stmt: &Stmt) -> Vec<(&For, ThreadTag)> {
+    let mut found = Vec::new();
+    stmt.walk(&mut |stmt| {
+        if let StmtKind::For(inner) = &stmt.kind
+            && let ForKind::ThreadBinding(tag) = inner.kind
+        {
+            found.push((&**inner, tag));
+        }
+    });
+    found
+}
+
+/// The extents of a kernel's bound axes; of several loops on one axis the greatest.
+///
+/// # Errors
+/// Extents that are not known at the launch, or symbolic ones that differ.
+pub(crate) fn extents(nest: &Stmt, known: &BTreeSet<Var>) -> Result<BTreeMap<ThreadTag, Expr>, Diagnostic> {
+    let mut extents: BTreeMap<ThreadTag, Expr> = BTreeMap::new();
+    for (inner, tag) in bound_loops(nest) {
+        let is_known = inner.extent.vars().iter().all(|var| known.contains(var)) && !reads_memory(&inner.extent);
+        if !is_known {
+            let message =
+                format!("the extent `{}` of `{}` on {tag} is not known at the launch", inner.extent, inner.var);
+            return Err(Diagnostic::error("opencl-launch-extent", nest.span, message)
+                .with_help("it may use constants, symbolic extents and scalar parameters only"));
+        }
+        let Some(other) = extents.get(&tag) else {
+            extents.insert(tag, inner.extent.clone());
+            continue;
+        };
+        match (constant(other), constant(&inner.extent)) {
+            (Some(a), Some(b)) if b > a => {
+                extents.insert(tag, inner.extent.clone());
+            }
+            (Some(_), Some(_)) => {}
+            _ if *other == inner.extent => {}
+            _ => {
+                let message = format!("two loops on {tag} have the extents `{other}` and `{}`", inner.extent);
+                return Err(Diagnostic::error("opencl-launch-extent", nest.span, message)
+                    .with_help("symbolic extents of loops on one axis have to be the same"));
+            }
+        }
+    }
+    Ok(extents)
+}
+
+impl Launching {
+    /// Whether the loops around a statement bind every axis of the launch.
+    pub(crate) fn all_bound(&self, bound: &BTreeSet<ThreadTag>) -> bool {
+        self.extents.keys().all(|tag| bound.contains(tag))
+    }
+
+    /// Whether a statement contains bound loops.
+    pub(crate) fn binds_inside(&self, stmt: &Stmt) -> bool {
+        !self.extents.is_empty() && !bound_loops(stmt).is_empty()
+    }
+
+    /// The iteration of a loop that is bound automatically.
+    pub(crate) fn automatic_axis(&self, var: &Var) -> Option<String> {
+        self.automatic.iter().find(|(known, _)| known == var).map(|(_, text)| text.clone())
+    }
+}
+
+/// The C expression of a launch axis.
+fn axis_id(tag: ThreadTag) -> String {
+    match tag {
+        ThreadTag::Block(axis) => format!("get_group_id({axis})"),
+        ThreadTag::Thread(axis) => format!("get_local_id({axis})"),
+    }
+}
+
+impl Writer {
+    /// A loop that a launch axis runs.
+    pub(crate) fn bound_loop(&mut self, inner: &For, tag: ThreadTag) -> Result<(), Diagnostic> {
+        if !self.bound.insert(tag) {
+            return Err(
+                self.error("opencl-bound-twice", format!("`{}` binds {tag}, which a loop around it binds", inner.var))
+            );
+        }
+        self.iteration(inner, &axis_id(tag))?;
+        if matches!(tag, ThreadTag::Thread(_)) {
+            self.launch.thread_vars.insert(inner.var.clone());
+        }
+        let outer = self.divergent;
+        let is_partial = self.launch.extents.get(&tag) != Some(&inner.extent);
+        if is_partial {
+            self.divergent |= matches!(tag, ThreadTag::Thread(_));
+            let extent = self.index(&inner.extent)?;
+            self.open(&format!("if ({} < {})", axis_id(tag), extent.text));
+        }
+        self.stmt(&inner.body)?;
+        if is_partial {
+            self.close();
+        }
+        self.divergent = outer;
+        self.bound.remove(&tag);
+        Ok(())
+    }
+
+    /// A loop of which every work-item runs one iteration.
+    pub(crate) fn automatic_loop(&mut self, inner: &For, axis: &str) -> Result<(), Diagnostic> {
+        self.iteration(inner, axis)?;
+        self.stmt(&inner.body)
+    }
+
+    /// Declares the variable of a loop that a launch runs.
+    fn iteration(&mut self, inner: &For, axis: &str) -> Result<(), Diagnostic> {
+        let min = self.index(&inner.min)?;
+        self.ranges.insert_loop(&inner.var, &inner.min, &inner.extent);
+        let name = self.declare(&inner.var);
+        let ty = value_name(inner.var.dtype());
+        let start = if min.text == "0" { String::new() } else { format!("{} + ", min.within(12)) };
+        self.line(&format!("const {ty} {name} = {start}({ty}){axis};"));
+        Ok(())
+    }
+
+    /// Whether work-items of a group may disagree on a value.
+    pub(crate) fn may_diverge(&self, expr: &Expr) -> bool {
+        reads_memory(expr) || expr.vars().iter().any(|var| self.launch.thread_vars.contains(var))
+    }
+
+    /// Writes something that one work-item has to do, where not every axis of the launch is bound.
+    pub(crate) fn single(&mut self, write: impl FnOnce(&mut Self) -> Result<(), Diagnostic>) -> Result<(), Diagnostic> {
+        let missing: Vec<_> = self.launch.extents.keys().filter(|tag| !self.bound.contains(tag)).copied().collect();
+        if missing.is_empty() {
+            return write(self);
+        }
+        let first: Vec<_> = missing.iter().map(|&tag| format!("{} == 0", axis_id(tag))).collect();
+        self.open(&format!("if ({})", first.join(" && ")));
+        write(self)?;
+        self.close();
+        Ok(())
+    }
+
+    /// Makes work-items wait for each other between two statements, if the order can matter to them.
+    pub(crate) fn synchronise(&mut self) -> Result<(), Diagnostic> {
+        if !self.launch.is_ordered || self.launch.all_bound(&self.bound) {
+            return Ok(());
+        }
+        let missing = self.launch.extents.keys().filter(|tag| !self.bound.contains(tag));
+        let (mut missing, help) =
+            (missing, "bind the loop outside of the statements, or put them into nests of their own");
+        if missing.any(|tag| matches!(tag, ThreadTag::Block(_))) {
+            let message = "work-groups would have to wait for each other between these statements";
+            return Err(self.error("opencl-order", message).with_help(help));
+        }
+        if self.divergent {
+            let message = "work-items would have to wait for others that do not reach this place";
+            return Err(self.error("opencl-order", message).with_help(help));
+        }
+        if self.launch.shares_texels {
+            let message =
+                "work-items would write the same texel one after the other, and OpenCL 1.2 keeps no such order";
+            return Err(self.error("opencl-order", message).with_help(help));
+        }
+        if !sabotage::on("kernel-forgets-barrier") {
+            self.line("barrier(CLK_GLOBAL_MEM_FENCE);");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,239 @@
+//! Statements in OpenCL C.
+
+use tilewright_ir::sabotage;
+use tilewright_ir::{Buffer, Diagnostic, Expr, For, ForKind, ScalarType, Scope, Stmt, StmtKind, checked_size};
+
+use super::expr::lane_of;
+use super::range::{Mode, constant};
+use super::types::{NATIVE_LANES, storage_name, value_name};
+use super::writer::{Place, Writer, offset};
+use tilewright_algebra::reads_memory;
+
+/// Bytes of a private array, at most: work-items have little memory of their own.
+const PRIVATE_BYTES: u64 = 64 * 1024;
+
+impl Writer {
+    /// Writes a statement.
+    pub(crate) fn stmt(&mut self, stmt: &Stmt) -> Result<(), Diagnostic> {
+        let outer = self.span;
+        self.span = stmt.span.or(outer);
+        match &stmt.kind {
+            StmtKind::For(inner) => self.for_loop(inner)?,
+            StmtKind::Store { buffer, indices, value } => self.single(|writer| writer.store(buffer, indices, value))?,
+            StmtKind::Allocate { buffer, body } => {
+                self.private_array(buffer)?;
+                self.stmt(body)?;
+            }
+            StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => self.stmt(body)?,
+            StmtKind::If { cond, then_body, else_body } => self.branch(cond, then_body, else_body.as_deref())?,
+            StmtKind::Let { var, value, body } => {
+                self.at_statement(|| format!("{var} = {value}"));
+                let code = self.expr(value, Mode::Value)?;
+                if !value.dtype().scalar.is_float() {
+                    let range = self.ranges.of(value, Mode::Value);
+                    self.ranges.insert(var, range);
+                }
+                let name = self.declare(var);
+                self.line(&format!("const {} {name} = {};", value_name(var.dtype()), code.text));
+                self.stmt(body)?;
+            }
+            StmtKind::Seq(stmts) => self.sequence(stmts)?,
+            StmtKind::Evaluate(expr) => self.comment(&format!("evaluated for nothing: {expr}")),
+            StmtKind::Assert { cond, .. } => {
+                self.comment(&format!("assumes {cond}"));
+                self.notes.insert(format!("the kernels assume `{cond}`, which only the interpreter checks"));
+            }
+        }
+        self.span = outer;
+        Ok(())
+    }
+
+    fn sequence(&mut self, stmts: &[Stmt]) -> Result<(), Diagnostic> {
+        for (place, stmt) in stmts.iter().enumerate() {
+            let binds = matches!(stmt.kind, StmtKind::Let { .. } | StmtKind::Allocate { .. } | StmtKind::For(_));
+            let is_bound_loop =
+                matches!(&stmt.kind, StmtKind::For(inner) if matches!(inner.kind, ForKind::ThreadBinding(_)));
+            let block = stmts.len() > 1 && binds && (is_bound_loop || !matches!(stmt.kind, StmtKind::For(_)));
+            if block {
+                self.open("");
+            }
+            self.stmt(stmt)?;
+            if block {
+                self.close();
+            }
+            if place + 1 < stmts.len() {
+                self.synchronise()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn branch(&mut self, cond: &Expr, then_body: &Stmt, else_body: Option<&Stmt>) -> Result<(), Diagnostic> {
+        self.at_statement(|| format!("if {cond}"));
+        let code = self.expr(cond, condition_mode(cond))?;
+        let outer = self.divergent;
+        self.divergent |= self.may_diverge(cond);
+        self.open(&format!("if ({})", code.text));
+        self.stmt(then_body)?;
+        if let Some(body) = else_body {
+            self.depth -= 1;
+            self.line(if sabotage::on("kernel-drops-else") { "} {" } else { "} else {" });
+            self.depth += 1;
+            self.stmt(body)?;
+        }
+        self.close();
+        self.divergent = outer;
+        Ok(())
+    }
+
+    fn for_loop(&mut self, inner: &For) -> Result<(), Diagnostic> {
+        if let Some(axis) = self.launch.automatic_axis(&inner.var) {
+            return self.automatic_loop(inner, &axis);
+        }
+        if let ForKind::ThreadBinding(tag) = inner.kind {
+            return self.bound_loop(inner, tag);
+        }
+        self.at_statement(|| format!("for {} in range({}, {} + {})", inner.var, inner.min, inner.min, inner.extent));
+        let min = self.index(&inner.min)?;
+        let last = inner.min.clone() + inner.extent.clone();
+        let last = if sabotage::on("kernel-loops-to-extent") { inner.extent.clone() } else { last };
+        let mut end = match constant(&last) {
+            Some(value) => value.to_string(),
+            None if constant(&inner.min) == Some(0) => self.index(&inner.extent)?.text,
+            None => self.index(&last)?.text,
+        };
+        if reads_memory(&last) {
+            // The extent is evaluated once; the body may write what it was read from.
+            let name = self.namer.fresh(&format!("{}_end", inner.var.name()));
+            self.line(&format!("const {} {name} = {end};", value_name(inner.var.dtype())));
+            end = name;
+        }
+        self.ranges.insert_loop(&inner.var, &inner.min, &inner.extent);
+        let outer = self.divergent;
+        self.divergent |= self.may_diverge(&last);
+        let name = self.declare(&inner.var);
+        // So many times as nobody knows cannot be spelled out; and PoCL 3.1 dies of it next to a barrier.
+        if matches!(inner.kind, ForKind::Unrolled | ForKind::Vectorized) && constant(&inner.extent).is_some() {
+            self.line("#pragma unroll");
+        }
+        let ty = value_name(inner.var.dtype());
+        self.open(&format!("for ({ty} {name} = {}; {name} < {end}; ++{name})", min.text));
+        self.stmt(&inner.body)?;
+        if self.launch.binds_inside(&inner.body) && constant(&inner.extent) != Some(1) {
+            self.synchronise()?;
+        }
+        self.close();
+        self.divergent = outer;
+        Ok(())
+    }
+
+    fn store(&mut self, buffer: &Buffer, indices: &[Expr], value: &Expr) -> Result<(), Diagnostic> {
+        let target = tilewright_ir::Expr::load(buffer, indices.to_vec());
+        let text = format!("{target} = {value}");
+        self.comment(&text);
+        self.at_statement(|| text);
+        if self.image(buffer).is_some() {
+            return self.image_store(buffer, indices, value);
+        }
+        let ty = value.dtype();
+        let native = NATIVE_LANES.contains(&ty.lanes);
+        let is_vector_index = indices.last().is_some_and(|index| !index.dtype().is_scalar());
+        if is_vector_index && !(native && Self::is_contiguous(buffer, indices)) {
+            return self.scatter(buffer, &target, value);
+        }
+        let code = self.expr(value, Mode::Value)?;
+        let position = self.position(buffer, indices)?;
+        let pointer = self.pointer(buffer, true)?;
+        let (position, pointer) =
+            if is_vector_index { ("0".to_owned(), offset(&pointer, &position)) } else { (position.text, pointer) };
+        let statement = self.write(ty, &position, &pointer, &code.text);
+        self.line(&statement);
+        Ok(())
+    }
+
+    /// A vector store lane by lane: every value is computed before the first is written.
+    fn scatter(&mut self, buffer: &Buffer, target: &Expr, value: &Expr) -> Result<(), Diagnostic> {
+        let lanes = value.dtype().lanes;
+        let unknown = |writer: &Self| {
+            writer
+                .error("opencl-vector-index", format!("the lanes of `{target} = {value}` cannot be written one by one"))
+        };
+        self.open("");
+        let mut names = Vec::new();
+        if NATIVE_LANES.contains(&lanes) {
+            let code = self.expr(value, Mode::Value)?;
+            let name = self.namer.fresh("lanes");
+            self.line(&format!("const {} {name} = {};", value_name(value.dtype()), code.text));
+            names.extend((0..lanes).map(|k| super::helpers::lane(&name, k)));
+        } else {
+            for k in 0..lanes {
+                let part = lane_of(value, k).ok_or_else(|| unknown(self))?;
+                let code = self.expr(&part, Mode::Value)?;
+                let name = self.namer.fresh(&format!("lane{k}"));
+                self.line(&format!("const {} {name} = {};", value_name(part.dtype()), code.text));
+                names.push(name);
+            }
+        }
+        for (k, name) in (0..lanes).zip(&names) {
+            let Some(Expr::Load { indices, .. }) = lane_of(target, k) else {
+                return Err(unknown(self));
+            };
+            let position = self.position(buffer, &indices)?;
+            let pointer = self.pointer(buffer, true)?;
+            let statement = self.write(buffer.dtype, &position.text, &pointer, name);
+            self.line(&statement);
+        }
+        self.close();
+        Ok(())
+    }
+
+    /// Memory allocated inside a kernel: an array of the work-item's own.
+    fn private_array(&mut self, buffer: &Buffer) -> Result<(), Diagnostic> {
+        if buffer.scope == Scope::Shared {
+            let message =
+                format!("`{buffer}` is shared by the work-items of a group, which this back end does not support");
+            let help = "allocate it around the launch, where it is held in global memory, or in scope `local`";
+            return Err(self.error("opencl-shared", message).with_help(help));
+        }
+        if buffer.scope.is_texture() {
+            let message = format!("texture `{buffer}` is allocated inside a kernel, which has no images of its own");
+            return Err(self.error("opencl-texture", message).with_help("allocate it around the loops"));
+        }
+        if !self.launch.all_bound(&self.bound) {
+            let message = format!("`{buffer}` is allocated between the loops of a launch: work-items would share it");
+            let help = "allocate it around all bound loops, or inside of them";
+            return Err(self.error("opencl-shared", message).with_help(help));
+        }
+        let extents: Option<Vec<i128>> = buffer.shape.iter().map(constant).collect();
+        let Some(extents) = extents else {
+            let message = format!("`{buffer}` is allocated inside a kernel with a size that is no constant");
+            return Err(self.error("opencl-private-size", message).with_help("allocate it around the loops"));
+        };
+        let bytes = checked_size(&extents).ok().and_then(|size| size.checked_mul(buffer.dtype.bytes()));
+        let Some(bytes) = bytes.filter(|&bytes| bytes <= PRIVATE_BYTES) else {
+            let message = format!("`{buffer}` is larger than the {PRIVATE_BYTES} bytes that a work-item may allocate");
+            return Err(self.error("opencl-private-size", message).with_help("allocate it around the loops"));
+        };
+        // Arrays of `half` need an extension; their bits do not.
+        let scalar = if buffer.dtype.scalar == ScalarType::Float16 { ScalarType::UInt16 } else { buffer.dtype.scalar };
+        let name = self.namer.fresh(&buffer.name);
+        let count = (bytes / scalar.bytes()).max(1);
+        self.line(&format!("{} {name}[{count}];", storage_name(scalar)));
+        let place = Place {
+            name,
+            space: "private",
+            scalar,
+            small: true,
+            texels: None,
+            origin: String::new(),
+            pool: String::new(),
+        };
+        self.places.insert(buffer.data.clone(), place);
+        Ok(())
+    }
+}
+
+/// Guards over loop variables and extents are index arithmetic; what reads memory may wrap.
+fn condition_mode(cond: &Expr) -> Mode {
+    if reads_memory(cond) { Mode::Value } else { Mode::Index }
+}

@@ -1,0 +1,478 @@
+//! A program in all its stages on the same inputs: the first stage that differs names the pass to blame.
+//!
+//! Inputs are made in the layout of the first stage. A pass that moved a parameter's memory says so in its evidence, and
+//! the host does what a caller would have to do: it packs the inputs into the new layout, with nothing in the padding, and
+//! reads the outputs back out of it. So every stage is compared in the layout of the first.
+
+use std::time::Instant;
+
+use tilewright_interp::Tensor;
+use tilewright_interp::{Argument, Arguments};
+use tilewright_ir::{BinaryOp, DataType, MAX_SYMBOLIC_ELEMENTS, StageBody, StoreRole};
+use tilewright_ir::{Bindings, Buffer, Definition, Diagnostic, Evidence, Expr, IndexMap, LoweringEvidence, Scalar};
+
+use super::compare::{self, Comparison, Tolerance};
+use super::engine::{Engine, EngineOutcome, Fault, Param, Program, Ran, Status};
+use super::inputs::{Numbers, Sampled, premises, satisfying};
+use super::layout::{pack, padding_holds, shape, unpack};
+
+/// A stage of a program.
+#[derive(Clone, Copy, Debug)]
+pub struct Stage<'a> {
+    /// `definition`, or the pass that made it.
+    pub name: &'a str,
+    /// The program.
+    pub program: Program<'a>,
+    /// What the pass says of the step from the stage before; none for a lowering, which keeps the parameters.
+    pub evidence: Option<&'a Evidence>,
+    /// Whether the step sums in another order than the stage before.
+    pub reassociates: bool,
+}
+
+/// How a chain of stages is run.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// Seed of the inputs.
+    pub seed: u64,
+    /// Values of symbolic extents by name; the others get small numbers.
+    pub symbols: Vec<(String, i128)>,
+    /// Whether some floats are such as arithmetic stumbles over, see [`Numbers::stumbling`].
+    pub stumbling: bool,
+}
+
+/// The outcome of running all stages; the default is that of none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ChainOutcome {
+    /// Seed of the inputs.
+    pub seed: u64,
+    /// Values of the symbolic extents.
+    pub symbols: Vec<(String, i128)>,
+    /// One line a run: the reference on each stage, then the devices on the last.
+    pub engines: Vec<EngineOutcome>,
+    /// The first stage that differs from the stages before it.
+    pub blame: Option<String>,
+    /// What else is to be known, such as unusual inputs.
+    pub notes: Vec<String>,
+}
+
+impl ChainOutcome {
+    /// Everything ran and agrees; nothing was skipped.
+    pub fn is_ok(&self) -> bool {
+        !self.engines.is_empty() && self.engines.iter().all(|line| line.status.is_ok())
+    }
+}
+
+/// How a parameter of the first stage lies in the memory of a later one.
+#[derive(Clone, Debug, Default)]
+struct Layout {
+    /// The maps to apply, one after the other.
+    steps: Vec<Step>,
+}
+
+/// One map from a shape to the next.
+#[derive(Clone, Debug)]
+struct Step {
+    map: IndexMap,
+    shape: Vec<Expr>,
+    /// The value of its padding, and whether it is the caller who writes it.
+    pad: Option<(Scalar, bool)>,
+}
+
+/// Runs every stage with `reference` and the last one with each of `devices`, and compares all with the first.
+///
+/// A device that is not there is given as the fault that says why, and becomes a line of the report.
+///
+/// # Errors
+/// Symbols or shapes that make no sense.
+pub fn run_chain(
+    stages: &[Stage<'_>],
+    config: &Config,
+    reference: &dyn Engine,
+    devices: &[Result<&dyn Engine, Fault>],
+) -> Result<ChainOutcome, Diagnostic> {
+    let Some(first) = stages.first() else {
+        return Err(Diagnostic::error("no-stages", None, "there is no program to run"));
+    };
+    let mut symbols = Vec::new();
+    for var in stages.iter().flat_map(|stage| stage.program.symbols()) {
+        if !symbols.contains(&var) {
+            symbols.push(var);
+        }
+    }
+    let asserted = stages.iter().find_map(|stage| match stage.program {
+        Program::Func(func) => Some(premises(func)),
+        Program::Definition(_) => None,
+    });
+    let Sampled { bindings, unmet } = satisfying(&symbols, &config.symbols, &asserted.unwrap_or_default())?;
+    let mut named: Vec<(String, i128)> = Vec::new();
+    for var in &symbols {
+        if named.iter().all(|(name, _)| name != var.name()) {
+            named.push((var.name().to_owned(), bindings[var]));
+        }
+    }
+    let report =
+        ChainOutcome { seed: config.seed, symbols: named, engines: Vec::new(), blame: None, notes: Vec::new() };
+    let exact = stages.iter().any(|stage| stage.reassociates);
+    let mut run = Run {
+        stages,
+        bindings,
+        report,
+        seed: config.seed,
+        exact,
+        stumbling: config.stumbling,
+        tolerance: tolerance(stages),
+    };
+    if exact {
+        run.report
+            .notes
+            .push("a stage sums in another order: inputs are small whole numbers, whose sums are exact".into());
+    }
+    let layouts = run.layouts(first);
+    if let Some(unmet) = unmet.filter(|_| config.symbols.is_empty()) {
+        run.skip(
+            &format!("no extents were found for which the program's assertion `{unmet}` holds"),
+            reference,
+            devices,
+        );
+    } else if let Err(why) = run.all(&layouts, reference, devices) {
+        run.skip(&why.message, reference, devices);
+    }
+    Ok(run.report)
+}
+
+struct Run<'a> {
+    stages: &'a [Stage<'a>],
+    bindings: Bindings,
+    report: ChainOutcome,
+    seed: u64,
+    exact: bool,
+    stumbling: bool,
+    tolerance: Tolerance,
+}
+
+/// The arguments after a run, in the layout of the first stage.
+type Outputs = Vec<(String, Tensor)>;
+
+impl Run<'_> {
+    /// The layout of each parameter in each stage; none for a stage whose evidence does not explain its parameters.
+    fn layouts(&self, first: &Stage<'_>) -> Vec<Result<Vec<Layout>, String>> {
+        let mut params = first.program.params();
+        let mut layouts = vec![Layout::default(); params.len()];
+        let mut all = vec![Ok(layouts.clone())];
+        for stage in &self.stages[1..] {
+            let after = stage.program.params();
+            let step = step(&params, &after, stage.evidence, &mut layouts);
+            all.push(step.map(|()| layouts.clone()));
+            params = after;
+        }
+        all
+    }
+
+    /// A line for each run that there would have been.
+    fn skip(&mut self, why: &str, reference: &dyn Engine, devices: &[Result<&dyn Engine, Fault>]) {
+        let skipped = || Fault::Skipped(why.to_owned());
+        for stage in self.stages {
+            self.report.engines.push(EngineOutcome::fault(reference.name(), stage.name, reference.device(), skipped()));
+        }
+        let Some(stage) = self.stages.last() else { return };
+        for device in devices {
+            self.report.engines.push(match device {
+                Ok(engine) => EngineOutcome::fault(engine.name(), stage.name, engine.device(), skipped()),
+                Err(fault) => EngineOutcome::fault("opencl", stage.name, None, fault.clone()),
+            });
+        }
+    }
+
+    fn all(
+        &mut self,
+        layouts: &[Result<Vec<Layout>, String>],
+        reference: &dyn Engine,
+        devices: &[Result<&dyn Engine, Fault>],
+    ) -> Result<(), Diagnostic> {
+        let inputs = self.inputs(false)?;
+        let mut inputs = (inputs, false);
+        let mut expected: Option<Outputs> = None;
+        let mut last = Ok(());
+        let stages = self.stages;
+        for (stage, layouts) in stages.iter().zip(layouts) {
+            let mut outcome = self.one(stage, layouts, reference, &inputs.0, expected.as_ref(), Tolerance::EXACT);
+            if let (Err(Fault::Trap { is_undefined_read: true, .. }), None, false) = (&outcome, &expected, inputs.1) {
+                inputs = (self.inputs(true)?, true);
+                outcome = self.one(stage, layouts, reference, &inputs.0, None, Tolerance::EXACT);
+                if outcome.is_ok() {
+                    self.report
+                        .notes
+                        .push("outputs are read before they are written: they are given as inputs too".into());
+                }
+            }
+            last = self.line(stage, reference, outcome, &mut expected);
+        }
+        let (Some(stage), Some(layouts)) = (self.stages.last(), layouts.last()) else {
+            return Ok(());
+        };
+        for device in devices {
+            let line = match (device, &last) {
+                (Err(fault), _) => EngineOutcome::fault("opencl", stage.name, None, fault.clone()),
+                (Ok(engine), Err(why)) => {
+                    EngineOutcome::fault(engine.name(), stage.name, engine.device(), Fault::Skipped(why.clone()))
+                }
+                (Ok(engine), Ok(())) => {
+                    match self.one(stage, layouts, *engine, &inputs.0, expected.as_ref(), self.tolerance) {
+                        Ok((line, _, notes)) => {
+                            self.note(notes);
+                            line
+                        }
+                        Err(fault) => EngineOutcome::fault(engine.name(), stage.name, engine.device(), fault),
+                    }
+                }
+            };
+            self.report.engines.push(line);
+        }
+        Ok(())
+    }
+
+    /// Adds the line of a reference run; whether devices may run the stage, too.
+    fn line(
+        &mut self,
+        stage: &Stage<'_>,
+        engine: &dyn Engine,
+        outcome: Result<(EngineOutcome, Outputs, Vec<String>), Fault>,
+        expected: &mut Option<Outputs>,
+    ) -> Result<(), String> {
+        let line = match outcome {
+            Ok((mut line, outputs, notes)) => {
+                if self.report.engines.is_empty() {
+                    line.status = Status::Reference;
+                }
+                expected.get_or_insert(outputs);
+                self.note(notes);
+                line
+            }
+            Err(fault) => EngineOutcome::fault(engine.name(), stage.name, engine.device(), fault),
+        };
+        let (status, why) = (line.status, line.detail.clone());
+        let wrong = matches!(status, Status::Mismatch | Status::Trap | Status::Failed);
+        if wrong && self.report.blame.is_none() {
+            self.report.blame = Some(stage.name.to_owned());
+        }
+        self.report.engines.push(line);
+        match status {
+            Status::Reference | Status::Agrees | Status::Mismatch => Ok(()),
+            Status::Trap => Err("the program traps in the interpreter".into()),
+            Status::Skipped | Status::Absent | Status::NotRequested => Err(why),
+            Status::Failed => Err("there is no reference to compare with".into()),
+        }
+    }
+
+    fn note(&mut self, notes: Vec<String>) {
+        for note in notes {
+            if !self.report.notes.contains(&note) {
+                self.report.notes.push(note);
+            }
+        }
+    }
+
+    /// Inputs in the layout of the first stage; outputs are undefined unless `outputs_too`.
+    fn inputs(&self, outputs_too: bool) -> Result<Vec<Argument>, Diagnostic> {
+        let program = self.stages[0].program;
+        let fault = |message: String| Diagnostic::error("input-shape", None, message);
+        let mut arguments = Vec::new();
+        for (param, part) in program.params().iter().zip(0u64..) {
+            let mut numbers = Numbers::new(self.seed, part);
+            arguments.push(match param {
+                Param::Buffer(buffer) => {
+                    let extents = shape(&buffer.shape, &self.bindings).map_err(fault)?;
+                    let count = extents.iter().try_fold(1u64, |count, &extent| count.checked_mul(extent));
+                    if buffer.const_shape().is_none() && count.is_none_or(|count| count > MAX_SYMBOLIC_ELEMENTS) {
+                        let text = format!("`{buffer}` has more than {MAX_SYMBOLIC_ELEMENTS} elements");
+                        return Err(fault(format!("{text}, beyond what is proved of symbolic shapes")));
+                    }
+                    let tensor = if program.writes(buffer) && !outputs_too {
+                        Tensor::undefined(buffer.dtype, &extents).map_err(|error| error.to_string())
+                    } else {
+                        self.tensor(&mut numbers, buffer.dtype, &extents)
+                    };
+                    Argument::Tensor(tensor.map_err(fault)?)
+                }
+                Param::Scalar(var) => {
+                    let known = self.bindings.get(var).map(|&value| Scalar::Int(value));
+                    Argument::Scalar(known.unwrap_or_else(|| numbers.value(var.dtype().scalar)))
+                }
+            });
+        }
+        Ok(arguments)
+    }
+
+    fn tensor(&self, numbers: &mut Numbers, dtype: DataType, extents: &[u64]) -> Result<Tensor, String> {
+        if self.stumbling {
+            let made = Tensor::from_fn(dtype, extents, |_| numbers.stumbling(dtype.scalar));
+            return made.map_err(|error| error.to_string());
+        }
+        if !self.exact || !dtype.scalar.is_float() {
+            return numbers.tensor(dtype, extents);
+        }
+        // From -2 to 2.
+        let small = |numbers: &mut Numbers| f64::from(u8::try_from(numbers.next() % 5).unwrap_or(0)) - 2.0;
+        Tensor::from_fn(dtype, extents, |_| Scalar::Float(small(numbers))).map_err(|error| error.to_string())
+    }
+
+    /// Packs, runs, unpacks, compares.
+    fn one(
+        &self,
+        stage: &Stage<'_>,
+        layouts: &Result<Vec<Layout>, String>,
+        engine: &dyn Engine,
+        inputs: &[Argument],
+        expected: Option<&Outputs>,
+        tolerance: Tolerance,
+    ) -> Result<(EngineOutcome, Outputs, Vec<String>), Fault> {
+        let layouts = layouts.as_ref().map_err(|why| Fault::Error(why.clone()))?;
+        let mut arguments = Arguments::default();
+        for (argument, layout) in inputs.iter().zip(layouts) {
+            arguments.params.push(match argument {
+                Argument::Tensor(tensor) => Argument::Tensor(self.pack(tensor, layout).map_err(Fault::Error)?),
+                Argument::Scalar(value) => Argument::Scalar(*value),
+            });
+        }
+        arguments.symbols = stage.program.symbols().iter().map(|var| (var.clone(), self.bindings[var])).collect();
+        let start = Instant::now();
+        let Ran { detail, notes } = engine.run(&stage.program, &self.bindings, &mut arguments)?;
+        let ms = start.elapsed().as_secs_f64() * 1e3;
+        let outputs = self.outputs(inputs, &arguments, layouts).map_err(Fault::Error)?;
+        let mut line = EngineOutcome::new(engine.name(), Some(stage.name), engine.device(), Status::Agrees, detail);
+        line.ms = ms;
+        let Some(expected) = expected else {
+            return Ok((line, outputs, notes));
+        };
+        let mut comparison = Comparison::default();
+        let is_reference = engine.device().is_none();
+        for ((name, want), (_, got)) in expected.iter().zip(&outputs) {
+            // A device does not know what was never written.
+            let result = if is_reference {
+                compare::tensors(name, want, got, tolerance)
+            } else {
+                compare::defined_of(name, want, got, tolerance)
+            };
+            comparison.merge(result.map_err(Fault::Error)?);
+        }
+        let line = line.compared(comparison);
+        Ok((line, outputs, notes))
+    }
+
+    fn pack(&self, tensor: &Tensor, layout: &Layout) -> Result<Tensor, String> {
+        let mut tensor = tensor.clone();
+        for Step { map, shape: after, pad } in &layout.steps {
+            let pad = pad.filter(|(_, by_host)| *by_host).map(|(value, _)| value);
+            tensor = pack(&tensor, map, &shape(after, &self.bindings)?, &self.bindings, pad)?;
+        }
+        Ok(tensor)
+    }
+
+    /// The tensors that the first stage writes, in its layout.
+    fn outputs(&self, inputs: &[Argument], after: &Arguments, layouts: &[Layout]) -> Result<Outputs, String> {
+        let program = self.stages[0].program;
+        let mut outputs = Vec::new();
+        for (place, (param, layout)) in program.params().iter().zip(layouts).enumerate() {
+            let (Param::Buffer(buffer), Some(Argument::Tensor(tensor))) = (param, after.params.get(place)) else {
+                continue;
+            };
+            if !program.writes(buffer) {
+                continue;
+            }
+            let Some(Argument::Tensor(before)) = inputs.get(place) else { continue };
+            let mut shapes = vec![before.shape().to_vec()];
+            for step in &layout.steps {
+                shapes.push(shape(&step.shape, &self.bindings)?);
+            }
+            let mut tensor = tensor.clone();
+            for (Step { map, pad, .. }, shape) in layout.steps.iter().zip(&shapes).rev() {
+                if let Some((value, _)) = pad {
+                    padding_holds(&tensor, map, shape, &self.bindings, *value)
+                        .map_err(|why| format!("`{}`: {why}", buffer.name))?;
+                }
+                tensor = unpack(&tensor, map, shape, &self.bindings)?;
+            }
+            outputs.push((buffer.name.clone(), tensor));
+        }
+        Ok(outputs)
+    }
+}
+
+/// Follows the parameters through one pass.
+fn step(before: &[Param], after: &[Param], evidence: Option<&Evidence>, layouts: &mut [Layout]) -> Result<(), String> {
+    if before.len() != after.len() {
+        return Err(format!("{} parameters became {}", before.len(), after.len()));
+    }
+    for ((before, after), layout) in before.iter().zip(after).zip(layouts) {
+        match (before, after) {
+            (Param::Buffer(before), Param::Buffer(after)) => layout.steps.extend(moves(before, after, evidence)?),
+            (Param::Scalar(_), Param::Scalar(_)) => {}
+            _ => return Err("a parameter changed between buffer and scalar".into()),
+        }
+    }
+    Ok(())
+}
+
+/// The maps from a parameter before a pass to the same one after it.
+fn moves(before: &Buffer, after: &Buffer, evidence: Option<&Evidence>) -> Result<Vec<Step>, String> {
+    let mut steps = Vec::new();
+    let mut current = before.clone();
+    let claims = evidence.map_or(&[][..], |evidence| &evidence.buffers);
+    while current != *after {
+        let claim = claims.iter().find(|claim| claim.before == current);
+        let Some(claim) = claim.filter(|_| steps.len() < claims.len()) else {
+            let same = before.dtype == after.dtype && before.shape == after.shape;
+            if evidence.is_none() && same {
+                return Ok(Vec::new());
+            }
+            return Err(format!("parameter `{before}` was replaced, and the evidence does not say how"));
+        };
+        let fills = evidence.map_or(&[][..], |evidence| &evidence.fills);
+        let fill = fills.iter().find(|fill| fill.buffer == claim.after);
+        let pad = fill.and_then(|fill| Some((constant(&fill.value)?, fill.by_host)));
+        steps.push(Step { map: claim.map.clone(), shape: claim.after.shape.clone(), pad });
+        current = claim.after.clone();
+    }
+    Ok(steps)
+}
+
+fn constant(value: &Expr) -> Option<Scalar> {
+    match value {
+        Expr::Int { value, .. } => Some(Scalar::Int(*value)),
+        Expr::Float { value, .. } => Some(Scalar::Float(*value)),
+        _ => None,
+    }
+}
+
+/// What the functions in the stages allow a device to be off.
+fn tolerance(stages: &[Stage<'_>]) -> Tolerance {
+    let funcs = stages.iter().rev().filter_map(|stage| match stage.program {
+        Program::Func(func) => Some(Tolerance::of_func(func)),
+        Program::Definition(_) => None,
+    });
+    funcs.into_iter().next().unwrap_or(Tolerance::EXACT)
+}
+
+/// Whether a lowering may sum in another order than the definition does, which takes row-major order.
+///
+/// It says yes where it does not know; then the inputs are such that the order does not matter.
+pub fn reassociates(definition: &Definition, evidence: &LoweringEvidence) -> bool {
+    evidence.stores.iter().filter(|claim| claim.role == StoreRole::Update).any(|claim| {
+        let Some(stage) = definition.stage_of(&claim.tensor) else { return true };
+        let StageBody::Reduce { axes, op, .. } = &stage.body else { return true };
+        if !stage.buffer.dtype.scalar.is_float() || !matches!(op.combine(), BinaryOp::Add | BinaryOp::Mul) {
+            return false;
+        }
+        let reduced = &claim.axis_vars[claim.axis_vars.len().saturating_sub(axes.len())..];
+        let mut at = 0;
+        for (_, value) in &claim.inverse {
+            let used: Vec<_> = value.vars().into_iter().filter(|var| reduced.contains(var)).collect();
+            match (used.as_slice(), value) {
+                ([], _) => {}
+                ([only], Expr::Var(_)) if reduced.get(at) == Some(only) => at += 1,
+                _ => return true,
+            }
+        }
+        at != reduced.len()
+    })
+}

@@ -1,0 +1,228 @@
+//! Chains of stages in the interpreter and on a real device.
+
+use tilewright_ir::{
+    Axis, AxisSeparators, Buffer, BufferChange, BufferClaim, DataType, Definition, Evidence, Expr, ForKind, FuncAttrs,
+    IndexMap, MathFn, PrimFunc, ReduceOp, ScalarType, Stage as TensorStage, StageBody, Stmt, StmtKind, Var,
+};
+
+use super::engine::{Engine, Fault, Program, Status};
+use super::interpreter::Interpreter;
+use super::opencl::OpenCl;
+use super::stages::{Config, Stage, run_chain};
+
+/// `B[i, j] = A[i, j] + 1` in physical memory given by the two index functions, both buffers of rank 1.
+fn addone(a: &Buffer, b: &Buffer, extents: [i64; 2], at: impl Fn(Expr, Expr) -> (Expr, Expr)) -> PrimFunc {
+    let vars = ["i", "j"].map(Var::index);
+    let (from, to) = at(Expr::from(&vars[0]), Expr::from(&vars[1]));
+    let value = Expr::load(a, vec![from]) + Expr::float_of(1.0, ScalarType::Float32);
+    let store = Stmt::store(b, vec![to], value);
+    let inner = Stmt::for_loop(&vars[1], Expr::int(extents[1]), ForKind::Serial, store);
+    let body = Stmt::for_loop(&vars[0], Expr::int(extents[0]), ForKind::Serial, inner);
+    let params = ["a", "b"].map(|name| Var::new(name, DataType::HANDLE));
+    let buffer_map = params.iter().cloned().zip([a.clone(), b.clone()]).collect();
+    PrimFunc { name: "addone".into(), params: params.to_vec(), buffer_map, attrs: FuncAttrs::default(), body }
+}
+
+fn row_major(columns: i64) -> impl Fn(Expr, Expr) -> (Expr, Expr) {
+    move |i, j| {
+        let index = i * Expr::int(columns) + j;
+        (index.clone(), index)
+    }
+}
+
+/// A and B of 7 x 9 in one axis; B moved to 9 x 7 in a second stage, which may get its index wrong.
+fn chain(wrong: bool) -> (PrimFunc, PrimFunc, Evidence) {
+    let buffer = |name| Buffer::compact(name, ScalarType::Float32, vec![Expr::int(63)]);
+    let (a, b) = (buffer("A"), buffer("B"));
+    let moved = b.with(|info| info.shape = vec![Expr::int(70)]);
+    let before = addone(&a, &b, [7, 9], row_major(9));
+    let after = addone(&a, &moved, [7, 9], |i, j| {
+        let row = if wrong { Expr::int(6) - i.clone() } else { i.clone() };
+        (i * Expr::int(9) + j.clone(), j * Expr::int(7) + row)
+    });
+    let x = Var::index("x");
+    let transposed = Expr::from(&x).floor_mod(Expr::int(9)) * Expr::int(7) + Expr::from(&x).floor_div(Expr::int(9));
+    let map = IndexMap::new(vec![x], vec![Expr::int(63)], vec![transposed], vec![]).unwrap();
+    let claim = BufferClaim { before: b, after: moved, map, change: BufferChange::Layout, padded_axes: vec![0] };
+    (before, after, Evidence { pass: "move".into(), buffers: vec![claim], ..Evidence::default() })
+}
+
+fn report(wrong: bool) -> super::stages::ChainOutcome {
+    let device = OpenCl::open(None).expect("an OpenCL device");
+    let (before, after, evidence) = chain(wrong);
+    let stages = [
+        Stage { name: "lower", program: Program::Func(&before), evidence: None, reassociates: false },
+        Stage { name: "move", program: Program::Func(&after), evidence: Some(&evidence), reassociates: false },
+    ];
+    let absent = Fault::Absent("no OpenCL device".into());
+    let devices: [Result<&dyn Engine, Fault>; 2] = [Ok(&device), Err(absent)];
+    run_chain(&stages, &Config { seed: 7, symbols: Vec::new(), stumbling: false }, &Interpreter::default(), &devices)
+        .unwrap()
+}
+
+#[test]
+fn stages_in_different_layouts_agree() {
+    let report = report(false);
+    let statuses: Vec<_> = report.engines.iter().map(|line| line.status).collect();
+    assert_eq!(statuses, [Status::Reference, Status::Agrees, Status::Agrees, Status::Absent], "{report:#?}");
+    assert_eq!(report.engines[1].compared, 63);
+    assert_eq!(report.engines[2].compared, 63);
+    assert_eq!(report.blame, None);
+    assert!(!report.is_ok(), "a skipped engine is no success");
+}
+
+#[test]
+fn the_stage_that_differs_is_blamed() {
+    let report = report(true);
+    assert_eq!(report.blame.as_deref(), Some("move"));
+    let line = &report.engines[1];
+    assert_eq!(line.status, Status::Mismatch);
+    assert!(line.mismatches > 0 && line.first.is_some(), "{line:?}");
+}
+
+#[test]
+fn a_parameter_replaced_without_a_claim_is_an_error() {
+    let device = OpenCl::open(None).expect("an OpenCL device");
+    let (before, after, _) = chain(false);
+    let silent = Evidence { pass: "move".into(), buffers: Vec::new(), ..Evidence::default() };
+    let stages = [
+        Stage { name: "lower", program: Program::Func(&before), evidence: None, reassociates: false },
+        Stage { name: "move", program: Program::Func(&after), evidence: Some(&silent), reassociates: false },
+    ];
+    let report = run_chain(&stages, &Config::default(), &Interpreter::default(), &[Ok(&device)]).unwrap();
+    assert_eq!(report.engines[1].status, Status::Failed);
+    assert_eq!(report.engines[2].status, Status::Skipped);
+    assert_eq!(report.blame.as_deref(), Some("move"));
+}
+
+/// `C[i, j] = sum of A[i, k] * B[k, j]` for n x 7 and 7 x 9, as a definition, as loops, and flattened.
+struct Product {
+    definition: Definition,
+    lowered: PrimFunc,
+    flattened: PrimFunc,
+}
+
+fn product(wrong_init: bool) -> Product {
+    let n = Var::index("n");
+    let of = |name, shape: [Expr; 2]| Buffer::compact(name, ScalarType::Float32, shape.to_vec());
+    let a = of("A", [Expr::from(&n), Expr::int(7)]);
+    let b = of("B", [Expr::int(7), Expr::int(9)]);
+    let c = of("C", [Expr::from(&n), Expr::int(9)]);
+    let [i, j, k] = ["i", "j", "k"].map(Var::index);
+    let axis = |var: &Var, extent: Expr| Axis { var: var.clone(), extent };
+    let source = |a: Expr, b: Expr| a * b;
+    let body = StageBody::Reduce {
+        op: ReduceOp::Sum,
+        axes: vec![axis(&k, Expr::int(7))],
+        source: source(
+            Expr::load(&a, vec![Expr::from(&i), Expr::from(&k)]),
+            Expr::load(&b, vec![Expr::from(&k), Expr::from(&j)]),
+        ),
+    };
+    let stage = TensorStage { buffer: c.clone(), axes: vec![axis(&i, Expr::from(&n)), axis(&j, Expr::int(9))], body };
+    let params = vec![a.clone(), b.clone(), c.clone()];
+    let definition = Definition { name: "product".into(), params, stages: vec![stage] };
+    let buffers = [a, b, c];
+    let wrap = |views: &[Buffer; 3], flat: bool, columns: [i64; 3]| {
+        let [i, j, k] = ["i", "j", "k"].map(Var::index);
+        let at = |place: usize, row: &Var, column: &Var| {
+            let index = vec![Expr::from(row), Expr::from(column)];
+            let line = Expr::from(row) * Expr::int(columns[place]) + Expr::from(column);
+            (views[place].clone(), if flat { vec![line] } else { index })
+        };
+        let load = |(buffer, index): (Buffer, Vec<Expr>)| Expr::load(&buffer, index);
+        let store = |(buffer, index): (Buffer, Vec<Expr>), value| Stmt::store(&buffer, index, value);
+        let start = if wrong_init && flat { 0.5 } else { 0.0 };
+        let init = store(at(2, &i, &j), Expr::float_of(start, ScalarType::Float32));
+        let value = load(at(2, &i, &j)) + source(load(at(0, &i, &k)), load(at(1, &k, &j)));
+        let update = Stmt::for_loop(&k, Expr::int(7), ForKind::Serial, store(at(2, &i, &j), value));
+        let inner = Stmt::for_loop(&j, Expr::int(9), ForKind::Serial, Stmt::seq(vec![init, update]));
+        Stmt::for_loop(&i, Expr::from(&n), ForKind::Serial, inner)
+    };
+    let func = |body: Stmt| {
+        let params = ["a", "b", "c"].map(|name| Var::new(name, DataType::HANDLE));
+        let buffer_map = params.iter().cloned().zip(buffers.clone()).collect();
+        PrimFunc { name: "product".into(), params: params.to_vec(), buffer_map, attrs: FuncAttrs::default(), body }
+    };
+    let lowered = func(wrap(&buffers, false, [7, 9, 9]));
+    let flat = buffers.clone().map(|buffer| {
+        buffer.with(|info| {
+            info.shape = vec![info.shape[0].clone() * info.shape[1].clone()];
+            info.axis_separators = AxisSeparators::none(1);
+        })
+    });
+    let declared = flat.iter().fold(wrap(&flat, true, [7, 9, 9]), |body, buffer| {
+        Stmt::new(StmtKind::DeclBuffer { buffer: buffer.clone(), body: Box::new(body) })
+    });
+    let flattened = func(declared);
+    Product { definition, lowered, flattened }
+}
+
+fn product_report(wrong_init: bool) -> super::stages::ChainOutcome {
+    let product = product(wrong_init);
+    let evidence = Evidence { pass: "flatten_buffer".into(), buffers: Vec::new(), ..Evidence::default() };
+    let stage = |name, program, evidence| Stage { name, program, evidence, reassociates: false };
+    let stages = [
+        stage("definition", Program::Definition(&product.definition), None),
+        stage("lower", Program::Func(&product.lowered), None),
+        stage("flatten_buffer", Program::Func(&product.flattened), Some(&evidence)),
+    ];
+    let device = OpenCl::open(None).expect("an OpenCL device");
+    run_chain(&stages, &Config::default(), &Interpreter::default(), &[Ok(&device)]).unwrap()
+}
+
+#[test]
+fn definition_loops_and_kernels_agree_bit_for_bit_on_a_symbolic_shape() {
+    let report = product_report(false);
+    assert!(report.is_ok(), "{report:#?}");
+    assert_eq!(report.symbols, [("n".to_owned(), 2)]);
+    let lines: Vec<_> =
+        report.engines.iter().map(|line| (line.stage.as_deref().unwrap(), line.compared, line.max_ulp)).collect();
+    assert_eq!(lines, [("definition", 0, 0), ("lower", 18, 0), ("flatten_buffer", 18, 0), ("flatten_buffer", 18, 0)]);
+}
+
+#[test]
+fn a_wrong_pass_is_blamed_and_the_device_differs_too() {
+    let report = product_report(true);
+    assert_eq!(report.blame.as_deref(), Some("flatten_buffer"));
+    let statuses: Vec<_> = report.engines.iter().map(|line| line.status).collect();
+    assert_eq!(statuses, [Status::Reference, Status::Agrees, Status::Mismatch, Status::Mismatch]);
+}
+
+/// One function over `A`, run in the interpreter and on the device.
+fn in_place(body: impl Fn(Expr) -> Expr, extent: i64) -> super::stages::ChainOutcome {
+    let a = Buffer::compact("A", ScalarType::Float32, vec![Expr::int(17)]);
+    let i = Var::index("i");
+    let store = Stmt::store(&a, vec![Expr::from(&i)], body(Expr::load(&a, vec![Expr::from(&i)])));
+    let param = Var::new("a", DataType::HANDLE);
+    let body = Stmt::for_loop(&i, Expr::int(extent), ForKind::Serial, store);
+    let buffer_map = vec![(param.clone(), a)];
+    let func = PrimFunc { name: "f".into(), params: vec![param], buffer_map, attrs: FuncAttrs::default(), body };
+    let stages = [Stage { name: "input", program: Program::Func(&func), evidence: None, reassociates: false }];
+    let device = OpenCl::open(None).expect("an OpenCL device");
+    run_chain(&stages, &Config::default(), &Interpreter::default(), &[Ok(&device)]).unwrap()
+}
+
+#[test]
+fn outputs_that_are_read_first_are_given_as_inputs_and_the_report_says_so() {
+    let report = in_place(|x| x.clone() * x, 17);
+    assert!(report.is_ok(), "{report:#?}");
+    assert!(report.notes[0].contains("read before they are written"));
+    assert_eq!(report.engines[1].compared, 17);
+}
+
+#[test]
+fn functions_that_are_not_exact_are_compared_within_their_bound() {
+    let report = in_place(|x| Expr::Call(MathFn::Tan, vec![x]), 17);
+    assert!(report.is_ok(), "{report:#?}");
+    assert_eq!(report.engines[1].compared, 17);
+}
+
+#[test]
+fn a_program_that_traps_is_not_launched() {
+    let report = in_place(|x| x, 18);
+    let statuses: Vec<_> = report.engines.iter().map(|line| line.status).collect();
+    assert_eq!(statuses, [Status::Trap, Status::Skipped]);
+    assert!(report.engines[1].detail.contains("traps"), "{report:#?}");
+    assert_eq!(report.blame.as_deref(), Some("input"));
+}

@@ -1,0 +1,16 @@
+//! The compiler: from the text of a program to kernels that were compared with the reference interpreter.
+//!
+//! ```text
+//! TE text ── te ──> definition and schedule ── te::lower ──> PrimFunc ── passes ──> PrimFunc ── codegen ──> OpenCL C
+//!                                harness: runs each of these stages on each engine and compares the results
+//! ```
+//!
+//! Nothing in this crate is trusted except [`te`], which says what a TE program means. A pass returns the program after it and
+//! the evidence of what it changed; the judge (`tilewright-verify`) decides whether the two fit.
+
+pub mod codegen;
+pub mod formats;
+pub mod harness;
+pub mod passes;
+pub mod pipeline;
+pub mod te;

@@ -1,0 +1,316 @@
+//! A loop as one statement of several lanes: what `vectorize` and `lower_texture` share.
+//!
+//! ```text
+//! for c in range(4):                            with all lanes            gathered, for textures only
+//!     if h < H:                                 if h < H:                 if h < H:
+//!         if k * 4 + c < 18:              ->        (not possible)            T[h, 0:4] = if_then_else(ramp(k * 4, 1, 4) < 18,
+//!             T[h, c] = X[k * 4 + c]                                                        X[ramp(k * 4, 1, 4)], 0)
+//! ```
+//!
+//! The loop variable becomes a ramp; what does not depend on it stays scalar and is broadcast where a vector is needed.
+//! Indices are vectors in the last position only, and evenly spaced.
+
+use tilewright_ir::sabotage;
+use tilewright_ir::texture::is_whole_texel;
+use tilewright_ir::{BinaryOp, Buffer, Expr, For, ScalarType, Span, Stmt, StmtKind, Var};
+
+use tilewright_algebra::{Ranges, conjuncts, linear_in, reads_memory, simplify};
+
+/// Why a loop is no vector statement, in words that follow "because".
+#[derive(Clone, Debug)]
+pub(super) struct Obstacle {
+    /// What can be done about it depends on this.
+    pub(super) kind: ObstacleKind,
+    /// The reason, as a part of a sentence.
+    pub(super) reason: String,
+}
+
+/// Kinds of obstacles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ObstacleKind {
+    /// The value reads the texture that it is stored to.
+    ReadsOwnTexture,
+    /// The lanes run along another axis than the last one of a buffer.
+    LanesElsewhere,
+    /// Some channels of a texel are read, or all of them in another order.
+    PartOfTexel,
+    /// Anything else.
+    Other,
+}
+
+impl From<String> for Obstacle {
+    fn from(reason: String) -> Self {
+        Self { kind: ObstacleKind::Other, reason }
+    }
+}
+
+impl Obstacle {
+    /// The value of a store reads the texture that it is stored to.
+    pub(super) fn reads_own_texture(buffer: &Buffer) -> Self {
+        let reason = format!("its value reads the texture `{buffer}` that it writes");
+        Self { kind: ObstacleKind::ReadsOwnTexture, reason }
+    }
+}
+
+/// A store, and the conditions under which it runs, taken out of a loop.
+pub(super) struct Body<'a> {
+    /// The conditions, from the outermost, and where they were written.
+    guards: Vec<(&'a Expr, Option<Span>)>,
+    /// The store.
+    pub(super) buffer: &'a Buffer,
+    indices: &'a [Expr],
+    value: &'a Expr,
+    span: Option<Span>,
+}
+
+impl<'a> Body<'a> {
+    /// The body of a loop, if it is one store, possibly under conditions without an alternative.
+    pub(super) fn of(stmt: &'a Stmt) -> Option<Self> {
+        match &stmt.kind {
+            StmtKind::Store { buffer, indices, value } => {
+                Some(Self { guards: Vec::new(), buffer, indices, value, span: stmt.span })
+            }
+            StmtKind::If { cond, then_body, else_body: None } => {
+                let mut body = Self::of(then_body)?;
+                body.guards.insert(0, (cond, stmt.span));
+                Some(body)
+            }
+            StmtKind::Seq(stmts) => match stmts.as_slice() {
+                [only] => Self::of(only),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The index of the store.
+    pub(super) fn indices(&self) -> &'a [Expr] {
+        self.indices
+    }
+}
+
+/// The lanes of a loop.
+pub(super) struct Lanes<'a> {
+    var: &'a Var,
+    min: &'a Expr,
+    count: u16,
+    /// What is known inside of the loop.
+    ranges: Ranges,
+}
+
+/// What is done with a condition that holds for some lanes only.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum LaneGuards {
+    /// Nothing: there is no statement that stores some lanes.
+    Refuse,
+    /// The other lanes are stored too, as 0.
+    Gather,
+}
+
+impl<'a> Lanes<'a> {
+    /// The lanes of a loop of a constant number of iterations; `ranges` is what is known around it.
+    pub(super) fn of(inner: &'a For, lanes: u16, ranges: &Ranges) -> Self {
+        Self { var: &inner.var, min: &inner.min, count: lanes, ranges: super::remap::inside(ranges, inner) }
+    }
+
+    /// The statement of all lanes.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(super) fn statement(&self, body: &Body<'_>, guards: LaneGuards) -> Result<Stmt, Obstacle> {
+        let buffer = body.buffer;
+        let indices = self.indices(buffer, body.indices)?;
+        if indices.last().is_none_or(|index| index.dtype().is_scalar()) {
+            return Err(format!("all iterations over `{}` store the same element of `{buffer}`", self.var).into());
+        }
+        if buffer.scope.is_texture() && !indices.last().is_some_and(is_whole_texel) {
+            return Err(format!(
+                "the iterations over `{}` do not store the channels 0 to 3 of a texel in order",
+                self.var
+            )
+            .into());
+        }
+        self.independent(body, &indices)?;
+        let mut value = self.vector(body.value)?;
+        let mut shared: Vec<(Expr, Option<Span>)> = Vec::new();
+        let mut own: Vec<Expr> = Vec::new();
+        for (cond, span) in &body.guards {
+            let (mut free, mut lane) = (Vec::new(), Vec::new());
+            for part in conjuncts(cond) {
+                // What follows a condition of the lanes is only known to have a value under it.
+                let behind = !own.is_empty() || !lane.is_empty();
+                if self.depends(&part) || (behind && reads_memory(&part)) { lane.push(part) } else { free.push(part) }
+            }
+            shared.extend(free.into_iter().reduce(Expr::and).map(|cond| (cond, *span)));
+            own.extend(lane.into_iter().reduce(Expr::and));
+        }
+        if !own.is_empty() && guards == LaneGuards::Refuse {
+            let which = own.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
+            return Err(format!("`{which}` may hold for some of the lanes only").into());
+        }
+        value = self.widened(value);
+        if !own.is_empty() && sabotage::on("texture-guard-dropped") {
+            own.clear();
+        }
+        for cond in own.iter().rev() {
+            let cond = self.widened(self.vector(cond)?);
+            let zero = self.widened(zero(value.dtype().scalar));
+            value = Expr::IfThenElse(Box::new(cond), Box::new(value), Box::new(zero));
+        }
+        let store = Stmt::store(buffer, indices, value).at(body.span);
+        let wrap = |inner: Stmt, (cond, span): (Expr, Option<Span>)| Stmt::guarded(cond, inner).at(span);
+        Ok(shared.into_iter().rev().fold(store, wrap))
+    }
+
+    /// Whether a condition of the body may hold for some lanes only.
+    pub(super) fn has_lane_guards(&self, body: &Body<'_>) -> bool {
+        body.guards.iter().any(|(cond, _)| self.depends(cond))
+    }
+
+    /// No iteration reads what another one writes.
+    fn independent(&self, body: &Body<'_>, indices: &[Expr]) -> Result<(), Obstacle> {
+        let target = body.buffer;
+        let mut found = Ok(());
+        let mut look = |part: &Expr, in_value: bool| {
+            let Expr::Load { buffer, indices: read, .. } = part else { return };
+            if !buffer.aliases(target) {
+                return;
+            }
+            let same = || self.indices(buffer, read).is_ok_and(|read| read == *indices);
+            if target.scope.is_texture() {
+                found = Err(Obstacle::reads_own_texture(buffer));
+            } else if !(in_value && buffer == target && same()) {
+                found = Err(format!("it reads `{part}`, which another iteration may write").into());
+            }
+        };
+        body.value.walk(&mut |part| look(part, true));
+        for expr in body.indices.iter().chain(body.guards.iter().map(|(cond, _)| *cond)) {
+            expr.walk(&mut |part| look(part, false));
+        }
+        found
+    }
+
+    fn depends(&self, expr: &Expr) -> bool {
+        expr.vars().contains(self.var)
+    }
+
+    /// The indices of an access: vectors in the last position only.
+    fn indices(&self, buffer: &Buffer, indices: &[Expr]) -> Result<Vec<Expr>, Obstacle> {
+        let mut all: Vec<_> = indices.iter().map(|index| self.index(buffer, index)).collect::<Result<_, _>>()?;
+        let Some(last) = all.pop() else { return Ok(all) };
+        let vectors = |index: &&Expr| !index.dtype().is_scalar();
+        if let Some(index) = all.iter().find(vectors) {
+            let reason = format!("the lanes are not in the last index of `{buffer}`, but in `{index}`");
+            return Err(Obstacle { kind: ObstacleKind::LanesElsewhere, reason });
+        }
+        if !last.dtype().is_scalar() && !buffer.dtype.is_scalar() {
+            return Err(format!("`{buffer}` holds vectors already").into());
+        }
+        all.push(last);
+        Ok(all)
+    }
+
+    /// An index: scalar, or a ramp.
+    fn index(&self, buffer: &Buffer, index: &Expr) -> Result<Expr, Obstacle> {
+        if !index.dtype().is_scalar() {
+            return if self.depends(index) {
+                Err(format!("`{buffer}` has a vector index already").into())
+            } else {
+                Ok(index.clone())
+            };
+        }
+        if !self.depends(index) {
+            return Ok(index.clone());
+        }
+        let uneven = || Obstacle::from(format!("the lanes of the index `{index}` of `{buffer}` are not evenly spaced"));
+        let (base, stride) = linear_in(index, self.var, &self.ranges).ok_or_else(uneven)?;
+        let ty = index.dtype().scalar;
+        match stride.as_const_int() {
+            Some(0) => return Ok(base),
+            Some(_) => {}
+            None => return Err(uneven()),
+        }
+        let first = if sabotage::on("vectorize-forgets-start") { None } else { self.min.as_const_int() };
+        let start = Expr::int_of(first.unwrap_or(0), ty).ok_or_else(uneven)?;
+        let base = simplify(&(base + stride.clone() * start), &self.ranges);
+        let stride = if sabotage::on("vectorize-unit-stride") { Expr::Int { value: 1, ty } } else { stride };
+        Ok(Expr::Ramp { base: Box::new(base), stride: Box::new(stride), lanes: self.count })
+    }
+
+    /// The lanes of a value; scalar if it is the same in all of them.
+    fn vector(&self, expr: &Expr) -> Result<Expr, Obstacle> {
+        if !self.depends(expr) {
+            return if expr.dtype().is_scalar() {
+                Ok(expr.clone())
+            } else {
+                Err(format!("`{expr}` is a vector already").into())
+            };
+        }
+        let wide = |expr: &Expr| self.vector(expr).map(|value| Box::new(self.widened(value)));
+        Ok(match expr {
+            Expr::Var(var) => {
+                let ty = var.dtype().scalar;
+                let one = Expr::Int { value: 1, ty };
+                Expr::Ramp { base: Box::new(self.min.clone()), stride: Box::new(one), lanes: self.count }
+            }
+            Expr::Binary(op, a, b) => self.binary(*op, self.vector(a)?, self.vector(b)?),
+            Expr::Unary(op, a) => Expr::Unary(*op, wide(a)?),
+            Expr::Call(function, args) => {
+                let args = args.iter().map(|arg| Ok(*wide(arg)?)).collect::<Result<_, Obstacle>>()?;
+                Expr::Call(*function, args)
+            }
+            Expr::Select(c, a, b) => Expr::Select(Box::new(self.vector(c)?), wide(a)?, wide(b)?),
+            Expr::IfThenElse(c, a, b) => Expr::IfThenElse(Box::new(self.vector(c)?), wide(a)?, wide(b)?),
+            Expr::Cast(ty, value) => Expr::Cast(ty.with_lanes(self.count), wide(value)?),
+            Expr::Load { buffer, indices } => {
+                let indices = self.indices(buffer, indices)?;
+                if let Some(last) = indices.last()
+                    && buffer.scope.is_texture()
+                    && !(last.dtype().is_scalar() || is_whole_texel(last))
+                {
+                    let reason = format!("`{expr}` reads neither one channel nor the whole texel in order");
+                    return Err(Obstacle { kind: ObstacleKind::PartOfTexel, reason });
+                }
+                Expr::Load { buffer: buffer.clone(), indices }
+            }
+            Expr::Int { .. } | Expr::Float { .. } => expr.clone(),
+            Expr::Ramp { .. } | Expr::Broadcast { .. } => return Err(format!("`{expr}` is a vector already").into()),
+        })
+    }
+
+    /// An operator on two values; sums of a ramp and a scalar, and products, stay ramps.
+    fn binary(&self, op: BinaryOp, a: Expr, b: Expr) -> Expr {
+        let scalar = |expr: &Expr| expr.dtype().is_scalar();
+        let ramp =
+            |base: Expr, stride: Expr| Expr::Ramp { base: Box::new(base), stride: Box::new(stride), lanes: self.count };
+        match (op, a, b) {
+            (BinaryOp::Add, Expr::Ramp { base, stride, .. }, b) if scalar(&b) => ramp(sum(*base, b), *stride),
+            (BinaryOp::Add, a, Expr::Ramp { base, stride, .. }) if scalar(&a) => ramp(sum(a, *base), *stride),
+            (BinaryOp::Sub, Expr::Ramp { base, stride, .. }, b) if scalar(&b) => ramp(*base - b, *stride),
+            (BinaryOp::Sub, a, Expr::Ramp { base, stride, .. })
+                if scalar(&a) && sabotage::on("vectorize-reversed-lanes") =>
+            {
+                ramp(a - *base, *stride)
+            }
+            (op, a, b) => Expr::binary(op, self.widened(a), self.widened(b)),
+        }
+    }
+
+    /// A value in all lanes.
+    fn widened(&self, value: Expr) -> Expr {
+        if value.dtype().is_scalar() { Expr::Broadcast { value: Box::new(value), lanes: self.count } } else { value }
+    }
+}
+
+/// `a + b`, without a 0.
+fn sum(a: Expr, b: Expr) -> Expr {
+    match (a.as_const_int(), b.as_const_int()) {
+        (Some(0), _) => b,
+        (_, Some(0)) => a,
+        _ => a + b,
+    }
+}
+
+fn zero(ty: ScalarType) -> Expr {
+    Expr::int_of(0, ty).unwrap_or_else(|| Expr::float_of(0.0, ty))
+}

@@ -1,0 +1,89 @@
+//! Every stage on every engine: the definition and the program after each step in the interpreter, the last one on the
+//! devices, all compared with the first.
+
+use tilewright_device::DeviceHost;
+use tilewright_interp::Config;
+
+use super::{DeviceChoice, Fault, Lowering, Observer, Options, Program};
+use crate::harness::engine::{Engine, EngineOutcome, Fault as EngineFault, Program as Staged};
+use crate::harness::interpreter::Interpreter;
+use crate::harness::opencl::OpenCl;
+use crate::harness::stages::{self, ChainOutcome, Stage, run_chain};
+
+/// Runs every stage of what was lowered.
+///
+/// # Errors
+/// Extents that make no sense, such as a tensor that does not fit the machine.
+pub fn run(
+    program: &Program,
+    lowering: &Lowering,
+    options: &Options,
+    observe: &mut Observer<'_>,
+) -> Result<ChainOutcome, Fault> {
+    observe(&program.func.name, "engines");
+    let stages = stages_of(program, lowering);
+    let symbols = symbols_of(&stages, &options.shapes);
+    let config = stages::Config { seed: options.seed, symbols, stumbling: false };
+    let interpreter = Interpreter { config: Config { threads: options.threads, ..Config::default() } };
+    let opened = match &lowering.stopped {
+        None => open(&options.device, &options.host),
+        Some(blocked) => vec![Err(EngineFault::Skipped(blocked.to_string()))],
+    };
+    let asked = options.device != DeviceChoice::None;
+    let devices: Vec<Result<&dyn Engine, EngineFault>> = opened
+        .iter()
+        .filter(|_| asked)
+        .map(|device| device.as_ref().map(|device| device as &dyn Engine).map_err(Clone::clone))
+        .collect();
+    let run = run_chain(&stages, &config, &interpreter, &devices);
+    let mut run = run.map_err(|fault| Fault::Input(vec![fault]))?;
+    if !asked {
+        run.engines.push(EngineOutcome::not_requested("opencl"));
+    }
+    Ok(run)
+}
+
+/// The definition, if there is one, and the program after each step.
+fn stages_of<'a>(program: &'a Program, lowering: &'a Lowering) -> Vec<Stage<'a>> {
+    let mut stages = Vec::new();
+    if let Some((definition, _)) = &program.definition {
+        let program = Staged::Definition(definition);
+        stages.push(Stage { name: "definition", program, evidence: None, reassociates: false });
+    }
+    let reassociates = |first: bool| match &program.definition {
+        Some((definition, evidence)) if first => stages::reassociates(definition, evidence),
+        _ => false,
+    };
+    for (position, stage) in lowering.stages.iter().enumerate() {
+        stages.push(Stage {
+            name: &stage.name,
+            program: Staged::Func(&stage.func),
+            evidence: stage.evidence.as_ref(),
+            reassociates: reassociates(position == 0),
+        });
+    }
+    stages
+}
+
+/// The values given for extents of this function: the file may have others.
+fn symbols_of(stages: &[Stage<'_>], given: &[(String, i64)]) -> Vec<(String, i128)> {
+    let names: Vec<String> =
+        stages.iter().flat_map(|stage| stage.program.symbols()).map(|symbol| symbol.name().to_owned()).collect();
+    given.iter().filter(|(name, _)| names.contains(name)).map(|(name, value)| (name.clone(), (*value).into())).collect()
+}
+
+/// The devices that were asked for, opened; one that does not open is the fault that says why.
+pub fn open(choice: &DeviceChoice, host: &DeviceHost) -> Vec<Result<OpenCl, EngineFault>> {
+    match choice {
+        DeviceChoice::None => Vec::new(),
+        DeviceChoice::First => vec![OpenCl::open_on(host, None)],
+        DeviceChoice::Named(name) => vec![OpenCl::open_on(host, Some(name))],
+        DeviceChoice::All => {
+            let found = host.devices().unwrap_or_default();
+            if found.is_empty() {
+                return vec![OpenCl::open_on(host, None)];
+            }
+            found.iter().map(|info| OpenCl::open_on(host, Some(&info.index.to_string()))).collect()
+        }
+    }
+}

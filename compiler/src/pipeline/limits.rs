@@ -1,0 +1,85 @@
+//! How large a texture may be, and who says so: the function, the command line, the device, or what OpenCL promises.
+
+use tilewright_device::{DeviceHost, DeviceInfo};
+use tilewright_ir::{Expr, PrimFunc, TextureLimits};
+
+use super::{DeviceChoice, Fault, Program};
+
+/// The limits that a function is lowered and proved against.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChosenLimits {
+    /// The largest texture.
+    pub limits: TextureLimits,
+    /// Who says so: the function, the command line, a device or the standard.
+    pub from: String,
+    /// The textures of which an extent is symbolic: the launch of the kernels checks it.
+    pub checked_at_launch: Vec<String>,
+}
+
+/// Adds where the limits come from to the diagnostics of a pass, which does not know it.
+pub fn explained(limits: Option<&ChosenLimits>, mut fault: Fault) -> Fault {
+    if let Fault::Input(found) = &mut fault {
+        for diagnostic in found.iter_mut().filter(|diagnostic| diagnostic.code == "texture-limits") {
+            diagnostic.help = limits.map(|chosen| format!("the limits {} are those of {}", chosen.limits, chosen.from));
+        }
+    }
+    fault
+}
+
+/// Sets the limits of a function that has textures, in this order: its own, those `stated`, those of the device, what
+/// OpenCL promises. None for a function without textures.
+pub fn set(
+    program: &mut Program,
+    stated: Option<TextureLimits>,
+    device: &DeviceChoice,
+    host: &DeviceHost,
+) -> Option<ChosenLimits> {
+    let textures = || program.func.buffers().into_iter().filter(|buffer| buffer.scope.is_texture());
+    textures().next()?;
+    let (limits, from) = choose(&program.func, stated, device, host);
+    let symbolic = |shape: &[Expr]| shape.iter().any(|extent| !extent.vars().is_empty());
+    let checked_at_launch =
+        textures().filter(|buffer| symbolic(&buffer.shape)).map(|buffer| buffer.name.clone()).collect();
+    program.func.attrs.texture_limits = Some(limits);
+    Some(ChosenLimits { limits, from, checked_at_launch })
+}
+
+fn choose(
+    func: &PrimFunc,
+    stated: Option<TextureLimits>,
+    device: &DeviceChoice,
+    host: &DeviceHost,
+) -> (TextureLimits, String) {
+    if let Some(own) = func.attrs.texture_limits {
+        return (own, "the function (texture_limits)".to_owned());
+    }
+    if let Some(stated) = stated {
+        return (stated, "--limits".to_owned());
+    }
+    let promised = || (TextureLimits::PROMISED, "every device with images (OpenCL 1.2)".to_owned());
+    of_devices(device, host).unwrap_or_else(promised)
+}
+
+/// What every device that was chosen takes; none if there is no device with images.
+fn of_devices(choice: &DeviceChoice, host: &DeviceHost) -> Option<(TextureLimits, String)> {
+    if *choice == DeviceChoice::None {
+        return None;
+    }
+    let all = host.devices().unwrap_or_default();
+    let chosen: Vec<&DeviceInfo> = match choice {
+        DeviceChoice::None => Vec::new(),
+        DeviceChoice::First => tilewright_device::select(&all, None).into_iter().collect(),
+        DeviceChoice::Named(name) => tilewright_device::select(&all, Some(name)).into_iter().collect(),
+        DeviceChoice::All => all.iter().collect(),
+    };
+    let with_images = chosen.into_iter().filter(|info| info.image2d_max_width > 0 && info.image2d_max_height > 0);
+    with_images
+        .map(|info| {
+            let limits = TextureLimits { width: info.image2d_max_width, height: info.image2d_max_height };
+            (limits, format!("device {}", info.label()))
+        })
+        .reduce(|(a, from), (b, other)| {
+            let least = TextureLimits { width: a.width.min(b.width), height: a.height.min(b.height) };
+            (least, format!("{from} and {other}"))
+        })
+}

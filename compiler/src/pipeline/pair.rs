@@ -1,0 +1,241 @@
+//! Two functions that nobody related, made one evidence: which buffers correspond, and how their indices moved.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+
+use tilewright_ir::visit::{Rewrite, Substitution};
+use tilewright_ir::{
+    AxisSeparators, Buffer, BufferChange, BufferClaim, Diagnostic, Evidence, Expr, IndexMap, PrimFunc, Var,
+};
+use tilewright_script::{Symbols, read_index_map};
+
+/// A map that the user gave for a buffer.
+#[derive(Clone, Debug)]
+pub struct GivenMap {
+    /// Name of the buffer in the function before.
+    pub buffer: String,
+    /// The lambda.
+    pub text: String,
+}
+
+/// The function after, in terms of the symbolic extents of the function before, and the claim that relates them.
+///
+/// # Errors
+/// A buffer that has no counterpart, a map that cannot be inferred or does not fit, a `--map` for no buffer.
+pub fn pair(before: &PrimFunc, after: &PrimFunc, maps: &[GivenMap]) -> Result<(PrimFunc, Evidence), Vec<Diagnostic>> {
+    let after = rename_symbols(before, after);
+    let mut evidence = Evidence { pass: "validate".into(), buffers: Vec::new(), ..Evidence::default() };
+    let mut faults = Vec::new();
+    let candidates = before.buffers();
+    for given in maps.iter().filter(|given| !candidates.iter().any(|buffer| buffer.name == given.buffer)) {
+        let message = format!("--map names `{}`, which is no buffer of `{}`", given.buffer, before.name);
+        faults.push(Diagnostic::error("unknown-buffer", None, message));
+    }
+    for buffer in after.buffers().into_iter().filter(|buffer| !candidates.contains(buffer)) {
+        let Some(old) = counterpart(before, &after, &buffer, &candidates, &evidence) else {
+            let message = format!("buffer `{buffer}` of the function after has no counterpart before");
+            faults.push(
+                Diagnostic::error("unpaired-buffer", buffer.span, message)
+                    .with_help("parameters correspond by position, other buffers by name"),
+            );
+            continue;
+        };
+        match claim(&old, &buffer, maps) {
+            Ok(claim) => evidence.buffers.push(claim),
+            Err(found) => faults.extend(found),
+        }
+    }
+    if faults.is_empty() { Ok((after, evidence)) } else { Err(faults) }
+}
+
+/// The buffer before: that of the parameter at the same position, the one on the same memory, the one of that name.
+fn counterpart(
+    before: &PrimFunc,
+    after: &PrimFunc,
+    buffer: &Buffer,
+    candidates: &[Buffer],
+    so_far: &Evidence,
+) -> Option<Buffer> {
+    let position = after.params.iter().position(|param| after.param_buffer(param) == Some(buffer));
+    if let Some(position) = position {
+        return before.params.get(position).and_then(|param| before.param_buffer(param)).cloned();
+    }
+    let named = candidates.iter().find(|candidate| candidate.name == buffer.name);
+    let on_same_memory = || so_far.buffers.iter().find(|claim| claim.after.aliases(buffer)).map(|claim| &claim.before);
+    let of_same_param = || before.buffer_map.iter().map(|(_, param)| param).find(|param| param.aliases(buffer));
+    named.or_else(on_same_memory).or_else(of_same_param).cloned()
+}
+
+fn claim(before: &Buffer, after: &Buffer, maps: &[GivenMap]) -> Result<BufferClaim, Vec<Diagnostic>> {
+    let given = maps.iter().find(|given| given.buffer == before.name);
+    let same_shape = before.shape == after.shape;
+    let (map, change) = match given {
+        // An alias with the old shape beside a moved one is not moved itself; the judge says whether that is right.
+        Some(given) => (given_map(given, before)?, BufferChange::Layout),
+        None if let Some(separators) = becomes_texels(before, after) => {
+            (row_major(before, &separators), BufferChange::Texture)
+        }
+        None if same_shape => (IndexMap::identity(before.shape.clone()), BufferChange::Rename),
+        None if after.rank() == before.axis_separators.groups().len()
+            && before.axis_separators.rank() == before.rank() =>
+        {
+            (row_major(before, &before.axis_separators), BufferChange::Flatten)
+        }
+        None => {
+            let message = format!(
+                "how `{before}` became `{after}` cannot be inferred: their ranks are {} and {}",
+                before.rank(),
+                after.rank()
+            );
+            let help = format!("say it: --map '{before}: lambda ...: [...]'");
+            return Err(vec![Diagnostic::error("no-map", after.span, message).with_help(help)]);
+        }
+    };
+    if map.outputs().len() != after.rank() {
+        let message = format!(
+            "the map of `{before}` has {} outputs, but `{after}` has {} axes",
+            map.outputs().len(),
+            after.rank()
+        );
+        return Err(vec![Diagnostic::error("map-rank", after.span, message)]);
+    }
+    let padded_axes = padded_axes(&map, after);
+    Ok(BufferClaim { before: before.clone(), after: after.clone(), map, change, padded_axes })
+}
+
+fn given_map(given: &GivenMap, before: &Buffer) -> Result<IndexMap, Vec<Diagnostic>> {
+    if let Some(named) = crate::formats::read(&given.text, &before.shape) {
+        return named.map(|named| named.map);
+    }
+    let mut symbols = Symbols::default();
+    let map = read_index_map(&given.text, Some(&before.shape), &mut symbols)?;
+    // The reader makes its own variables for symbolic extents; they mean those of the shape.
+    let known: Vec<Var> = before.shape.iter().flat_map(Expr::vars).collect();
+    let mut renaming = Substitution::default();
+    for symbol in symbols.vars() {
+        let Some(extent) = known.iter().find(|extent| extent.name() == symbol.name()) else {
+            let message = format!("`{symbol}` is neither an index of the map nor an extent of `{before}`");
+            return Err(vec![Diagnostic::error("unknown-name", None, message)]);
+        };
+        renaming.insert(symbol, Expr::from(extent));
+    }
+    let outputs = map.outputs().iter().map(|output| renaming.apply(output)).collect();
+    let positions = map.axis_separators().positions().to_vec();
+    IndexMap::new(map.vars().to_vec(), before.shape.clone(), outputs, positions)
+        .map_err(|error| vec![Diagnostic::error("index-map", None, error.to_string())])
+}
+
+/// Where a texture was cut into rows, columns and channels, if that is what happened to it.
+fn becomes_texels(before: &Buffer, after: &Buffer) -> Option<AxisSeparators> {
+    (!before.is_texel_buffer() && after.is_texel_buffer()).then(|| before.texture_separators().ok()).flatten()
+}
+
+/// Every group of axes as the row-major numeral of its indices.
+fn row_major(buffer: &Buffer, separators: &AxisSeparators) -> IndexMap {
+    let identity = IndexMap::identity(buffer.shape.clone());
+    let index: Vec<Expr> = identity.vars().iter().map(Expr::from).collect();
+    let groups = separators.groups();
+    let numeral = |group: std::ops::Range<usize>| {
+        let digits = group.map(|axis| (index[axis].clone(), buffer.shape[axis].clone()));
+        digits
+            .reduce(|(high, _), (low, extent)| (high * extent.clone() + low, extent))
+            .map_or_else(|| Expr::int(0), |(numeral, _)| numeral)
+    };
+    let outputs = groups.into_iter().map(numeral).collect();
+    IndexMap::new(identity.vars().to_vec(), buffer.shape.clone(), outputs, Vec::new())
+        .unwrap_or_else(|error| unreachable!("numerals of indices are integers: {error}"))
+}
+
+/// Axes that are longer than the map needs: what is stated beyond it is padding on purpose.
+fn padded_axes(map: &IndexMap, after: &Buffer) -> Vec<usize> {
+    let Ok(needed) = tilewright_algebra::physical_shape(map, &[]) else { return Vec::new() };
+    let longer = |axis: &usize| match (after.shape[*axis].as_const_int(), needed.extents[*axis].as_const_int()) {
+        (Some(stated), Some(needed)) => stated > needed,
+        _ => needed.padded_axes.contains(axis),
+    };
+    (0..after.rank()).filter(longer).collect()
+}
+
+/// The function with its symbolic extents replaced by those of the same name and type of `before`.
+fn rename_symbols(before: &PrimFunc, after: &PrimFunc) -> PrimFunc {
+    let known = before.symbols();
+    let mut renaming = Renaming { vars: Substitution::default(), buffers: HashMap::new() };
+    for symbol in after.symbols() {
+        let same = |old: &&Var| old.name() == symbol.name() && old.dtype() == symbol.dtype();
+        if let Some(old) = known.iter().find(same) {
+            renaming.vars.insert(&symbol, Expr::from(old));
+        }
+    }
+    let used = PrimFunc { buffer_map: Vec::new(), ..after.clone() }.buffers();
+    for (old, new) in before.params.iter().zip(&after.params) {
+        if let (Some(old), Some(new)) = (before.param_buffer(old), after.param_buffer(new)) {
+            // A parameter of which the body knows an alias only is the same parameter, if it has the same form.
+            let aliased = !used.contains(new) && used.iter().any(|buffer| buffer.aliases(new));
+            let Ok(renamed) = renaming.buffer(new);
+            if aliased && same_form(old, &renamed) && !has_layout(after, new) {
+                renaming.vars.insert(&new.data, Expr::from(&old.data));
+                renaming.buffers.insert(new.clone(), old.clone());
+            }
+        }
+    }
+    let mut func = after.clone();
+    let rename_param = |param: &Var| match renaming.vars.get(param) {
+        Some(Expr::Var(old)) => old.clone(),
+        _ => param.clone(),
+    };
+    func.params = after.params.iter().map(rename_param).collect();
+    for (_, buffer) in &mut func.buffer_map {
+        let Ok(renamed) = renaming.buffer(buffer);
+        *buffer = renamed;
+    }
+    let Ok(body) = renaming.stmt(&after.body);
+    func.body = body;
+    func
+}
+
+/// Whether a layout is asked of a buffer.
+fn has_layout(func: &PrimFunc, buffer: &Buffer) -> bool {
+    func.attrs.tile_layout.iter().any(|(data, _)| *data == buffer.data)
+        || func.attrs.layout_transform_map.iter().any(|(data, _)| *data == buffer.data)
+}
+
+/// Whether two buffers differ in nothing but their names.
+fn same_form(a: &Buffer, b: &Buffer) -> bool {
+    (a.dtype, &a.shape, &a.strides, &a.elem_offset, &a.axis_separators, a.scope)
+        == (b.dtype, &b.shape, &b.strides, &b.elem_offset, &b.axis_separators, b.scope)
+}
+
+/// Replaces variables, in the shapes of buffers too.
+struct Renaming {
+    vars: Substitution,
+    buffers: HashMap<Buffer, Buffer>,
+}
+
+impl Rewrite for Renaming {
+    type Error = Infallible;
+
+    fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
+        match expr {
+            Expr::Var(var) => Ok(self.vars.get(var).unwrap_or(expr).clone()),
+            _ => self.expr_children(expr),
+        }
+    }
+
+    fn buffer(&mut self, buffer: &Buffer) -> Result<Buffer, Infallible> {
+        if let Some(renamed) = self.buffers.get(buffer) {
+            return Ok(renamed.clone());
+        }
+        let vars = &self.vars;
+        let renamed = buffer.with(|info| {
+            let all = info.shape.iter_mut().chain(info.strides.iter_mut().flatten());
+            for expr in all.chain(std::iter::once(&mut info.elem_offset)) {
+                *expr = vars.apply(expr);
+            }
+            if let Some(Expr::Var(data)) = vars.get(&info.data) {
+                info.data = data.clone();
+            }
+        });
+        self.buffers.insert(buffer.clone(), renamed.clone());
+        Ok(renamed)
+    }
+}

@@ -1,0 +1,37 @@
+//! What the lowering asks of the index map algebra.
+
+use tilewright_ir::{Expr, IndexMap, InverseClaim, Var};
+
+use super::value::Eval;
+use tilewright_algebra as algebra;
+
+/// The expression simplified, `0 <= var < extent` for each of `ranges`.
+pub(super) fn simplify(expr: &Expr, ranges: &[(Var, Expr)]) -> Expr {
+    algebra::simplify(expr, &ranges_of(ranges, expr))
+}
+
+/// What is known; every other variable is a symbolic extent, at least 1.
+fn ranges_of(ranges: &[(Var, Expr)], expr: &Expr) -> algebra::Ranges {
+    let mut known = algebra::Ranges::new();
+    for var in expr.vars() {
+        if !ranges.iter().any(|(index, _)| *index == var) {
+            known = known.with_symbol(&var);
+        }
+    }
+    ranges.iter().fold(known, |known, (var, extent)| known.with(var, extent))
+}
+
+/// Extents of the physical indices of a map.
+pub(super) fn physical_shape(map: &IndexMap) -> Eval<Vec<Expr>> {
+    algebra::physical_shape(map, &[]).map(|shape| shape.extents)
+}
+
+/// From physical indices back to logical ones.
+pub(super) fn inverse(map: &IndexMap, physical: &[Expr]) -> Eval<InverseClaim> {
+    algebra::inverse(map, physical, &[])
+}
+
+/// Whether `divisor` divides `extent`, for sure.
+pub(super) fn divides(divisor: &Expr, extent: &Expr) -> bool {
+    simplify(&extent.clone().floor_mod(divisor.clone()), &[]).as_const_int() == Some(0)
+}

@@ -1,0 +1,44 @@
+//! The TE dialect: evaluates the syntax tree that `script` reads, keeps the schedule, lowers to a program.
+//!
+//! ```
+//! let source = "
+//! A = te.placeholder((2, 7))
+//! B = te.compute(A.shape, lambda i, j: A[i, j] + 1)
+//! s = te.create_schedule(B.op)
+//! ";
+//! let program = tilewright_script::te::read(source)?;
+//! let lowered = tilewright_compiler::te::evaluate(&program, None)?;
+//! assert_eq!(lowered[0].func.buffer_map.len(), 2);
+//! # Ok::<(), Vec<tilewright_ir::Diagnostic>>(())
+//! ```
+//!
+//! What a program gives: one function for each lower call (`tvm.lower`, `tvm.driver.lower`, `tvm.build`), and one for
+//! each schedule that no such call used; its parameters are then the inputs in the order of their definition and the
+//! outputs of the schedule. A program that makes no schedule by itself is run by calling its functions, with their
+//! defaults.
+
+mod args;
+mod arith;
+mod builtins;
+mod caches;
+mod calls;
+mod eval;
+mod exprs;
+mod inline;
+mod lower;
+mod maps;
+mod methods;
+mod nest;
+mod python;
+mod run;
+mod scalars;
+mod schedule;
+mod stages;
+mod target;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+pub use lower::Lowered;
+pub use run::evaluate;

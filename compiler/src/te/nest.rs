@@ -1,0 +1,244 @@
+//! One stage's loops: where a store stands in them, what its axes are there, and which guards it needs.
+
+use std::convert::Infallible;
+
+use tilewright_ir::visit::{Rewrite, Substitution};
+use tilewright_ir::{Buffer, DataType, Diagnostic, Expr, ForKind, Stmt, Var};
+
+use super::maps;
+use super::schedule::{Relation, Stage};
+use super::value::Eval;
+use tilewright_algebra::{negate, reads_memory};
+
+/// The loops of a stage, with the variables of those that two stores may share.
+pub(super) struct Nest<'s> {
+    stage: &'s Stage,
+    vars: Vec<Var>,
+}
+
+/// A place for a store.
+pub(super) struct Site {
+    /// Loop and its variable, outermost first.
+    loops: Vec<(usize, Var)>,
+    ranges: Vec<(Var, Expr)>,
+    guard: Option<Expr>,
+    /// The axes in terms of the loop variables.
+    pub(super) axes: Vec<Expr>,
+    /// The loop variables in terms of the axes.
+    pub(super) inverse: Vec<(Var, Expr)>,
+}
+
+impl<'s> Nest<'s> {
+    /// # Errors
+    /// A vectorized loop with another loop inside.
+    pub(super) fn new(stage: &'s Stage) -> Eval<Self> {
+        for (position, &leaf) in stage.leaves.iter().enumerate() {
+            let run = &stage.loops[leaf];
+            if run.kind == ForKind::Vectorized && position + 1 != stage.leaves.len() {
+                let inner = &stage.loops[stage.leaves[position + 1]].name;
+                let message = format!("`{}` is vectorized, but the loop `{inner}` is inside it", run.name);
+                return Err(Diagnostic::error("vectorize-inner", run.kind_span, message)
+                    .with_help("reorder the loops so that the vectorized one is innermost"));
+            }
+        }
+        let vars = stage.loops.iter().map(|run| Var::new(run.name.as_str(), run.extent.dtype())).collect();
+        Ok(Self { stage, vars })
+    }
+
+    /// Number of loops outside the first reduced one.
+    pub(super) fn first_reduction(&self) -> usize {
+        let leaves = &self.stage.leaves;
+        leaves.iter().position(|&leaf| self.stage.loops[leaf].reduce).unwrap_or(leaves.len())
+    }
+
+    /// Inside all loops; `axis_vars` stand for the axes of the tensor and the reduced ones.
+    pub(super) fn all(&self, axis_vars: &[Var]) -> Site {
+        let loops = self.stage.leaves.iter().map(|&leaf| (leaf, self.vars[leaf].clone())).collect();
+        let roots: Vec<usize> = self.stage.roots.iter().chain(&self.stage.reduced).copied().collect();
+        self.site(loops, &roots, axis_vars)
+    }
+
+    /// Inside the loops over the axes of the tensor only; those inside the first reduced one have variables of their own.
+    pub(super) fn spatial(&self, axis_vars: &[Var]) -> Site {
+        let shared = self.first_reduction();
+        let spatial = self.stage.leaves.iter().enumerate().filter(|(_, leaf)| !self.stage.loops[**leaf].reduce);
+        let loops = spatial
+            .map(|(position, &leaf)| {
+                let var = &self.vars[leaf];
+                (leaf, if position < shared { var.clone() } else { Var::new(var.name(), var.dtype()) })
+            })
+            .collect();
+        self.site(loops, &self.stage.roots, axis_vars)
+    }
+
+    fn site(&self, loops: Vec<(usize, Var)>, roots: &[usize], axis_vars: &[Var]) -> Site {
+        let stage = self.stage;
+        let ranges: Vec<(Var, Expr)> =
+            loops.iter().map(|(leaf, var)| (var.clone(), stage.loops[*leaf].extent.clone())).collect();
+        let mut values: Vec<Option<Expr>> = vec![None; stage.loops.len()];
+        for (leaf, var) in &loops {
+            values[*leaf] = Some(Expr::from(var));
+        }
+        let guards = backward(stage, &mut values);
+        let guard = guards
+            .into_iter()
+            .map(|guard| maps::simplify(&guard, &ranges))
+            .filter(|guard| guard.as_const_int() != Some(1))
+            .reduce(Expr::and);
+        let axes = roots
+            .iter()
+            .map(|&root| values[root].as_ref().map_or_else(|| Expr::int(0), |value| maps::simplify(value, &ranges)))
+            .collect();
+        let inverse = forward(stage, &loops, roots, axis_vars);
+        Site { loops, ranges, guard, axes, inverse }
+    }
+
+    /// The loops of a site from the one at `from` on, around its store.
+    pub(super) fn wrap(&self, body: Stmt, from: usize, site: &Site) -> Stmt {
+        self.wrap_loops(body, &site.loops[from.min(site.loops.len())..])
+    }
+
+    /// The loops of a site before the one at `until`, around what they share.
+    pub(super) fn wrap_shared(&self, body: Stmt, until: usize, site: &Site) -> Stmt {
+        self.wrap_loops(body, &site.loops[..until.min(site.loops.len())])
+    }
+
+    fn wrap_loops(&self, body: Stmt, loops: &[(usize, Var)]) -> Stmt {
+        loops.iter().rev().fold(body, |body, (leaf, var)| {
+            let run = &self.stage.loops[*leaf];
+            let mut stmt = Stmt::for_loop(var, run.extent.clone(), run.kind, body);
+            if let tilewright_ir::StmtKind::For(inner) = &mut stmt.kind {
+                inner.annotations.clone_from(&run.annotations);
+            }
+            stmt
+        })
+    }
+}
+
+/// Values of the loops that became others, from those that they became; and the guards, outermost relation first.
+fn backward(stage: &Stage, values: &mut [Option<Expr>]) -> Vec<Expr> {
+    let mut guards = Vec::new();
+    for relation in stage.relations.iter().rev() {
+        match relation {
+            Relation::Split { parent, outer, inner, factor, exact } => {
+                let (Some(high), Some(low)) = (&values[*outer], &values[*inner]) else { continue };
+                let value = high.clone() * factor.clone() + low.clone();
+                if !exact {
+                    guards.push(value.clone().lt(stage.loops[*parent].extent.clone()));
+                }
+                values[*parent] = Some(value);
+            }
+            Relation::Fuse { outer, inner, fused } => {
+                let Some(value) = &values[*fused] else { continue };
+                let (extent, value) = (in_type(&stage.loops[*inner].extent, value.dtype()), value.clone());
+                let narrow = |value: Expr, at: usize| in_type(&value, stage.loops[at].extent.dtype());
+                values[*outer] = Some(narrow(value.clone().floor_div(extent.clone()), *outer));
+                values[*inner] = Some(narrow(value.floor_mod(extent), *inner));
+            }
+            Relation::Layout { from, to, inverse, .. } => {
+                let Some(physical) = to.iter().map(|&at| values[at].clone()).collect::<Option<Vec<_>>>() else {
+                    continue;
+                };
+                let substitution = Substitution::new(&inverse.vars, physical);
+                let reached = negate(&inverse.padding);
+                guards.extend((reached != Expr::bool(true)).then(|| substitution.apply(&reached)));
+                for (&at, output) in from.iter().zip(&inverse.outputs) {
+                    values[at] = Some(in_type(&substitution.apply(output), stage.loops[at].extent.dtype()));
+                }
+            }
+        }
+    }
+    guards.reverse();
+    guards
+}
+
+/// The loop variables in terms of the axes.
+fn forward(stage: &Stage, loops: &[(usize, Var)], roots: &[usize], axis_vars: &[Var]) -> Vec<(Var, Expr)> {
+    let mut values: Vec<Option<Expr>> = vec![None; stage.loops.len()];
+    let mut ranges = Vec::new();
+    for (&root, var) in roots.iter().zip(axis_vars) {
+        values[root] = Some(Expr::from(var));
+        ranges.push((var.clone(), stage.loops[root].extent.clone()));
+    }
+    for relation in &stage.relations {
+        match relation {
+            Relation::Split { parent, outer, inner, factor, .. } => {
+                let Some(value) = values[*parent].clone() else { continue };
+                values[*outer] = Some(value.clone().floor_div(factor.clone()));
+                values[*inner] = Some(value.floor_mod(factor.clone()));
+            }
+            Relation::Fuse { outer, inner, fused } => {
+                let (Some(high), Some(low)) = (&values[*outer], &values[*inner]) else { continue };
+                let ty = stage.loops[*fused].extent.dtype();
+                let extent = in_type(&stage.loops[*inner].extent, ty);
+                values[*fused] = Some(in_type(high, ty) * extent + in_type(low, ty));
+            }
+            Relation::Layout { from, to, map, .. } => {
+                let Some(logical) = from.iter().map(|&at| values[at].clone()).collect::<Option<Vec<_>>>() else {
+                    continue;
+                };
+                for (&at, output) in to.iter().zip(map.apply(&logical)) {
+                    values[at] = Some(in_type(&output, stage.loops[at].extent.dtype()));
+                }
+            }
+        }
+    }
+    let claim = |(leaf, var): &(usize, Var)| {
+        let value = values[*leaf].as_ref().map_or_else(|| Expr::int(0), |value| maps::simplify(value, &ranges));
+        (var.clone(), value)
+    };
+    loops.iter().map(claim).collect()
+}
+
+/// The integer in another integer type.
+fn in_type(expr: &Expr, ty: DataType) -> Expr {
+    super::arith::cast(expr.clone(), ty)
+}
+
+impl Site {
+    /// The store, under the guards that the place needs.
+    pub(super) fn guarded(&self, store: Stmt) -> Stmt {
+        match &self.guard {
+            Some(guard) => Stmt::guarded(guard.clone(), store),
+            None => store,
+        }
+    }
+
+    /// The value of an element here: axes replaced, every buffer by `holder`, indices and conditions simplified.
+    pub(super) fn value(&self, axis_vars: &[Var], value: &Expr, holder: impl Fn(&Buffer) -> Buffer) -> Expr {
+        let substitution = Substitution::new(axis_vars, self.axes.iter().cloned());
+        let Ok(result) = Place { ranges: &self.ranges, holder }.expr(&substitution.apply(value));
+        result
+    }
+}
+
+/// Replaces buffers and simplifies the integer parts of a value.
+struct Place<'s, F> {
+    ranges: &'s [(Var, Expr)],
+    holder: F,
+}
+
+impl<F: Fn(&Buffer) -> Buffer> Rewrite for Place<'_, F> {
+    type Error = Infallible;
+
+    fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
+        let Ok(expr) = self.expr_children(expr);
+        Ok(match expr {
+            Expr::Load { buffer, indices } => {
+                let indices = indices.iter().map(|index| maps::simplify(index, self.ranges)).collect();
+                Expr::Load { buffer, indices }
+            }
+            Expr::IfThenElse(cond, a, b) if !reads_memory(&cond) => {
+                Expr::IfThenElse(Box::new(maps::simplify(&cond, self.ranges)), a, b)
+            }
+            Expr::Select(cond, a, b) if !reads_memory(&cond) => {
+                Expr::Select(Box::new(maps::simplify(&cond, self.ranges)), a, b)
+            }
+            expr => expr,
+        })
+    }
+
+    fn buffer(&mut self, buffer: &Buffer) -> Result<Buffer, Infallible> {
+        Ok((self.holder)(buffer))
+    }
+}

@@ -1,0 +1,174 @@
+//! A plan's memory on the device: allocated, filled, read back.
+
+use ocl::ffi;
+
+use super::check::allocated_bytes;
+use super::cl::{self, Failure};
+use super::guard;
+use crate::error::{DeviceError, TouchedGuard};
+use crate::info::DeviceInfo;
+use crate::plan::{BufferSpec, ChannelType, Initial, MemoryKind, RunOptions};
+use crate::pool::{Scratch, ScratchError, ScratchLimits, ScratchPool, TextureAllocator};
+
+/// A plan's memory: its own, or lent by the pool of textures for the run.
+#[derive(Debug)]
+pub(crate) enum Held<'a> {
+    Own(cl::Memory),
+    Lent(Scratch<'a, cl::Memory>),
+}
+
+impl Held<'_> {
+    pub(crate) fn memory(&self) -> &cl::Memory {
+        match self {
+            Self::Own(memory) => memory,
+            Self::Lent(scratch) => scratch,
+        }
+    }
+}
+
+/// A device as a source of textures.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Images<'a> {
+    pub(crate) context: &'a cl::Context,
+    pub(crate) info: &'a DeviceInfo,
+    /// What they are for, in messages.
+    pub(crate) name: &'a str,
+}
+
+impl TextureAllocator for Images<'_> {
+    type Texture = cl::Memory;
+    type Error = DeviceError;
+
+    fn create(&self, width: u64, height: u64, channel: ChannelType) -> Result<cl::Memory, DeviceError> {
+        let fault = |failure: Failure| failure.during(format!("allocating `{}`", self.name));
+        let kind = channel_code(channel);
+        if !self.context.supports_image2d(kind).map_err(fault)? {
+            return Err(DeviceError::Unsupported {
+                device: self.info.label(),
+                feature: format!("{channel:?} images of four channels"),
+            });
+        }
+        self.context.create_image2d(host_size(width)?, host_size(height)?, kind).map_err(fault)
+    }
+}
+
+/// What a device allows of a texture.
+pub(crate) fn scratch_limits(info: &DeviceInfo) -> ScratchLimits {
+    ScratchLimits { width: info.image2d_max_width, height: info.image2d_max_height, bytes: info.max_alloc_bytes }
+}
+
+/// Memory for `spec` with its first contents, and with a fresh guard after a buffer's end.
+pub(crate) fn allocate<'p>(
+    images: Images<'_>,
+    queue: &cl::Queue,
+    pool: &'p ScratchPool<cl::Memory>,
+    spec: &BufferSpec,
+    options: &RunOptions,
+) -> Result<Held<'p>, DeviceError> {
+    let fault = |failure: Failure| failure.during(format!("allocating `{}`", spec.name));
+    let MemoryKind::Image2d { width, height, channel } = spec.kind else {
+        let bytes = host_size(allocated_bytes(spec, options))?;
+        let memory = images.context.create_buffer(bytes).map_err(fault)?;
+        fill_buffer(queue, spec, &memory, options).map_err(fault)?;
+        return Ok(Held::Own(memory));
+    };
+    // OpenCL has no image without texels.
+    let (width, height) = (width.max(1), height.max(1));
+    if spec.scratch {
+        let lent = pool.request(&images, width, height, channel).map_err(|error| match error {
+            ScratchError::Allocator(error) => error,
+            ScratchError::Extents { .. } => DeviceError::Plan(format!("`{}`: {error}", spec.name)),
+        })?;
+        // All of it: what earlier runs left must show if anybody reads it.
+        let [width, height] = lent.extents();
+        fill_image(queue, &BufferSpec::image2d(&spec.name, width, height, channel), &lent).map_err(fault)?;
+        return Ok(Held::Lent(lent));
+    }
+    let memory = images.create(width, height, channel)?;
+    fill_image(queue, spec, &memory).map_err(fault)?;
+    Ok(Held::Own(memory))
+}
+
+/// All that the memory of `spec` holds, without its guard.
+pub(crate) fn contents(queue: &cl::Queue, spec: &BufferSpec, memory: &cl::Memory) -> Result<Vec<u8>, Failure> {
+    let mut contents = vec![0_u8; fitting(spec.bytes)];
+    match spec.kind {
+        _ if contents.is_empty() => {}
+        MemoryKind::Buffer => queue.read(memory, 0, &mut contents)?,
+        MemoryKind::Image2d { width, height, channel } => {
+            let row_bytes = fitting(width * channel.texel_bytes());
+            queue.read_image(memory, [fitting(width), fitting(height)], row_bytes, &mut contents)?;
+        }
+    }
+    Ok(contents)
+}
+
+/// The contents if they are to be read back, and what happened to the guard if anything did.
+pub(crate) fn collect(
+    queue: &cl::Queue,
+    spec: &BufferSpec,
+    memory: &cl::Memory,
+    options: &RunOptions,
+) -> Result<(Option<Vec<u8>>, Option<TouchedGuard>), Failure> {
+    let contents = spec.read_back.then(|| contents(queue, spec, memory)).transpose()?;
+    let MemoryKind::Buffer = spec.kind else {
+        return Ok((contents, None));
+    };
+    let mut band = vec![0_u8; fitting(options.guard_bytes)];
+    queue.read(memory, fitting(spec.bytes), &mut band)?;
+    Ok((contents, guard::inspect(&spec.name, spec.bytes, &band)))
+}
+
+fn fill_buffer(queue: &cl::Queue, spec: &BufferSpec, memory: &cl::Memory, options: &RunOptions) -> Result<(), Failure> {
+    let bytes = fitting(spec.bytes);
+    match &spec.initial {
+        Initial::Data(data) => queue.write(memory, 0, data)?,
+        Initial::Fill(byte) => queue.fill(memory, *byte, bytes)?,
+    }
+    queue.write(memory, bytes, &guard::fresh(fitting(options.guard_bytes)))
+}
+
+fn fill_image(queue: &cl::Queue, spec: &BufferSpec, memory: &cl::Memory) -> Result<(), Failure> {
+    let MemoryKind::Image2d { width, height, channel } = spec.kind else {
+        return Ok(());
+    };
+    if spec.bytes == 0 {
+        return Ok(());
+    }
+    let extents = [fitting(width), fitting(height)];
+    let row_bytes = fitting(width * channel.texel_bytes());
+    match &spec.initial {
+        Initial::Data(data) => queue.write_image(memory, extents, row_bytes, data),
+        Initial::Fill(byte) => {
+            let data = vec![*byte; fitting(spec.bytes)];
+            queue.write_image(memory, extents, row_bytes, &data)
+        }
+    }
+}
+
+fn channel_code(channel: ChannelType) -> u32 {
+    match channel {
+        ChannelType::F32 => ffi::CL_FLOAT,
+        ChannelType::F16 => ffi::CL_HALF_FLOAT,
+        ChannelType::I8 => ffi::CL_SIGNED_INT8,
+        ChannelType::I16 => ffi::CL_SIGNED_INT16,
+        ChannelType::I32 => ffi::CL_SIGNED_INT32,
+        ChannelType::U8 => ffi::CL_UNSIGNED_INT8,
+        ChannelType::U16 => ffi::CL_UNSIGNED_INT16,
+        ChannelType::U32 => ffi::CL_UNSIGNED_INT32,
+    }
+}
+
+/// A size for the host's `size_t`, which is smaller than 64 bits on a 32-bit host.
+pub(crate) fn host_size(size: u64) -> Result<usize, DeviceError> {
+    usize::try_from(size).map_err(|_| DeviceError::Limit {
+        what: "size on this host".into(),
+        asked: size,
+        limit: u64::try_from(usize::MAX).unwrap_or(u64::MAX),
+    })
+}
+
+/// A size within memory that was allocated, so that it fits the host's address space.
+fn fitting(size: u64) -> usize {
+    usize::try_from(size).unwrap_or(usize::MAX)
+}

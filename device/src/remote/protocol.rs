@@ -1,0 +1,36 @@
+//! What a process asks the worker that has the devices, and what it answers.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::DeviceError;
+use crate::info::{DeviceInfo, Survey};
+use crate::plan::{LaunchPlan, RunOptions, RunOutput};
+use crate::pool::ScratchStats;
+use crate::program::BuildOptions;
+
+/// A question. Sessions and programs are numbers that the worker gave.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Request {
+    Survey,
+    Open { device: DeviceInfo },
+    Close { session: u64 },
+    Build { session: u64, source: String, options: BuildOptions },
+    Release { program: u64 },
+    Run { session: u64, programs: Vec<u64>, plan: LaunchPlan, options: RunOptions },
+    Copy { session: u64, bytes: u64 },
+    ScratchStats { session: u64 },
+    TrimScratch { session: u64 },
+}
+
+/// An answer.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Reply {
+    Survey(Survey),
+    Opened { session: u64, info: DeviceInfo },
+    Built { program: u64, correctly_rounded: bool, kernels: Vec<String>, log: String },
+    Ran(RunOutput),
+    Nanoseconds(u64),
+    ScratchStats(ScratchStats),
+    Done,
+    Failed(DeviceError),
+}

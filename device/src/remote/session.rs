@@ -1,0 +1,178 @@
+//! This side: a connection to a worker, and sessions and programs in it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::protocol::{Reply, Request};
+use crate::error::DeviceError;
+use crate::host::Processes;
+use crate::info::{DeviceInfo, Survey};
+use crate::plan::{LaunchPlan, RunOptions, RunOutput};
+use crate::pool::ScratchStats;
+use crate::process::{Launch, Lost, Worker};
+use crate::program::BuildOptions;
+
+/// How long finding and opening devices may take: no driver needs more, and a hanging one should be known soon.
+const START_UP: Duration = Duration::from_secs(60);
+
+/// A worker that has devices, shared by what was made in it.
+#[derive(Clone, Debug)]
+pub(crate) struct Connection(Arc<Mutex<Inner>>);
+
+#[derive(Debug)]
+struct Inner {
+    worker: Worker,
+    patience: Duration,
+    /// Why the worker is gone: the answer to every further request.
+    lost: Option<DeviceError>,
+}
+
+impl Connection {
+    pub(crate) fn start(launch: &Launch, patience: Duration) -> Result<Self, DeviceError> {
+        let worker = Worker::start(launch).map_err(|error| DeviceError::Process {
+            how: "cannot be started".into(),
+            detail: format!("{}: {error}", launch.program.display()),
+        })?;
+        Ok(Self(Arc::new(Mutex::new(Inner { worker, patience, lost: None }))))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether something can still be asked.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.lock().lost.is_none()
+    }
+
+    fn ask(&self, request: &Request) -> Result<Reply, DeviceError> {
+        let mut inner = self.lock();
+        if let Some(lost) = &inner.lost {
+            return Err(lost.clone());
+        }
+        let patience = match request {
+            Request::Survey | Request::Open { .. } => START_UP.min(inner.patience),
+            _ => inner.patience,
+        };
+        let reply = inner.worker.send(request).and_then(|()| inner.worker.receive(patience, &|| false));
+        match reply {
+            Ok(Reply::Failed(error)) => Err(error),
+            Ok(reply) => Ok(reply),
+            Err(lost) => Err(inner.lost.insert(process_error(&lost)).clone()),
+        }
+    }
+
+    pub(crate) fn survey(&self) -> Result<Survey, DeviceError> {
+        match self.ask(&Request::Survey)? {
+            Reply::Survey(survey) => Ok(survey),
+            other => Err(senseless(&other)),
+        }
+    }
+}
+
+/// What became of the worker, with the last line of its standard error.
+fn process_error(lost: &Lost) -> DeviceError {
+    let stderr = if let Lost::Ended { stderr, .. } = lost { stderr.as_str() } else { "" };
+    let detail = stderr.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default().to_owned();
+    DeviceError::Process { how: lost.to_string(), detail }
+}
+
+fn senseless(reply: &Reply) -> DeviceError {
+    let detail = format!("{reply:?}").chars().take(80).collect();
+    DeviceError::Process { how: "gave an answer to another question".into(), detail }
+}
+
+/// A session in a worker.
+#[derive(Debug)]
+pub(crate) struct Session {
+    connection: Connection,
+    number: u64,
+    /// Where the worker goes when this session is closed, for the next one.
+    processes: Arc<Processes>,
+}
+
+impl Session {
+    pub(crate) fn open(
+        connection: Connection,
+        processes: Arc<Processes>,
+        device: &DeviceInfo,
+    ) -> Result<(Self, DeviceInfo), DeviceError> {
+        match connection.ask(&Request::Open { device: device.clone() })? {
+            Reply::Opened { session, info } => Ok((Self { connection, number: session, processes }, info)),
+            other => Err(senseless(&other)),
+        }
+    }
+
+    pub(crate) fn build(&self, source: &str, options: &BuildOptions) -> Result<Program, DeviceError> {
+        let request = Request::Build { session: self.number, source: source.to_owned(), options: options.clone() };
+        match self.connection.ask(&request)? {
+            Reply::Built { program, correctly_rounded, kernels, log } => {
+                let connection = self.connection.clone();
+                Ok(Program { connection, number: program, correctly_rounded, kernels, log })
+            }
+            other => Err(senseless(&other)),
+        }
+    }
+
+    pub(crate) fn run_programs(
+        &self,
+        programs: &[&Program],
+        plan: &LaunchPlan,
+        options: &RunOptions,
+    ) -> Result<RunOutput, DeviceError> {
+        if programs.iter().any(|program| !Arc::ptr_eq(&program.connection.0, &self.connection.0)) {
+            return Err(DeviceError::Plan("a program was built in the process of another session".into()));
+        }
+        let programs = programs.iter().map(|program| program.number).collect();
+        let (plan, options) = (plan.clone(), options.clone());
+        match self.connection.ask(&Request::Run { session: self.number, programs, plan, options })? {
+            Reply::Ran(output) => Ok(output),
+            other => Err(senseless(&other)),
+        }
+    }
+
+    pub(crate) fn copy_nanoseconds(&self, bytes: u64) -> Result<u64, DeviceError> {
+        match self.connection.ask(&Request::Copy { session: self.number, bytes })? {
+            Reply::Nanoseconds(nanoseconds) => Ok(nanoseconds),
+            other => Err(senseless(&other)),
+        }
+    }
+
+    /// All zero once the worker is gone: then it holds nothing.
+    pub(crate) fn scratch_stats(&self) -> ScratchStats {
+        match self.connection.ask(&Request::ScratchStats { session: self.number }) {
+            Ok(Reply::ScratchStats(stats)) => stats,
+            _ => ScratchStats::default(),
+        }
+    }
+
+    pub(crate) fn trim_scratch(&self) {
+        // A worker that is gone has released everything.
+        let _ = self.connection.ask(&Request::TrimScratch { session: self.number });
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if self.connection.ask(&Request::Close { session: self.number }).is_ok() {
+            self.processes.give_back(self.connection.clone());
+        }
+    }
+}
+
+/// A program in a worker.
+#[derive(Debug)]
+pub(crate) struct Program {
+    connection: Connection,
+    number: u64,
+    pub(crate) correctly_rounded: bool,
+    pub(crate) kernels: Vec<String>,
+    pub(crate) log: String,
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // A worker that is gone has no programs.
+        let _ = self.connection.ask(&Request::Release { program: self.number });
+    }
+}

@@ -1,0 +1,87 @@
+//! Instructions on a block of values at a time.
+//!
+//! The meaning of an operator is defined in [`crate::ops`] alone. This module instantiates one loop for each common
+//! operator, so that the operator is a constant inside the loop and the compiler can vectorize it.
+
+use tilewright_ir::ScalarError;
+
+use crate::code::{Instr, Op};
+use crate::ops::evaluate;
+
+/// Computes `out[i]` from `operands[0][i]`, `operands[1][i]` and `operands[2][i]` for all `i`.
+///
+/// Returns false if the operator has no value (division by zero, a shift out of range) for some `i` whose mask is not
+/// 0. Where the mask is 0, `out[i]` is unspecified. The operands must be at least as long as `out`.
+pub(crate) fn compute_block(instr: &Instr, out: &mut [u64], operands: [&[u64]; 3], mask: Option<&[u64]>) -> bool {
+    macro_rules! known {
+        ($($op:ident)*) => {
+            match instr.op {
+                $(Op::$op => for_each(out, operands, mask, |a, b, c| evaluate(Op::$op, instr, || a, || b, || c)),)*
+                Op::Binary
+                | Op::Unary
+                | Op::Call
+                | Op::Cast
+                | Op::JumpIfZero
+                | Op::Jump
+                | Op::Load
+                | Op::Store
+                | Op::LoadStream
+                | Op::StoreStream
+                | Op::Assert => for_each(out, operands, mask, |a, b, c| evaluate(instr.op, instr, || a, || b, || c)),
+            }
+        };
+    }
+    known!(Move Add Sub Mul Add32 Sub32 Mul32 Wrap FloorDiv FloorMod TruncDiv TruncMod Min Max Eq Ne Lt Le And Or Xor
+        Shl Shr AddF32 SubF32 MulF32 DivF32 MinF32 MaxF32 EqF32 LtF32 LeF32 AddF64 SubF64 MulF64 DivF64 IntToF32 Select)
+}
+
+/// The loop of [`compute_block`], for an operator that is known at compile time.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "one loop for each operator")]
+fn for_each(
+    out: &mut [u64],
+    [a, b, c]: [&[u64]; 3],
+    mask: Option<&[u64]>,
+    compute: impl Fn(u64, u64, u64) -> Result<u64, ScalarError>,
+) -> bool {
+    let len = out.len();
+    let (a, b, c) = (&a[..len], &b[..len], &c[..len]);
+    let mut good = true;
+    for at in 0..len {
+        match compute(a[at], b[at], c[at]) {
+            Ok(value) => out[at] = value,
+            Err(_) => good &= mask.is_some_and(|mask| mask[at] == 0),
+        }
+    }
+    good
+}
+
+/// Combines `element` with each of the values in turn and returns the result. `element_first` says whether it is the
+/// left operand, which matters for NaN and signed zeros.
+pub(crate) fn fold_block(instr: &Instr, element: u64, values: &[u64], element_first: bool) -> u64 {
+    macro_rules! known {
+        ($($op:ident)*) => {
+            match instr.op {
+                $(Op::$op => fold_in_order(element, values, element_first, |a, b| {
+                    evaluate(Op::$op, instr, || a, || b, || 0).unwrap_or(0)
+                }),)*
+                // `BlockPlan` has reductions of the operators above only; any other would be right, but slow.
+                _ => fold_in_order(element, values, element_first, |a, b| {
+                    evaluate(instr.op, instr, || a, || b, || 0).unwrap_or(0)
+                }),
+            }
+        };
+    }
+    known!(Add Add32 Mul32 Min Max AddF32 MulF32 MinF32 MaxF32 AddF64 MulF64)
+}
+
+/// The loop of [`fold_block`], for an operator that is known at compile time.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "one loop for each operator")]
+fn fold_in_order(element: u64, values: &[u64], element_first: bool, combine: impl Fn(u64, u64) -> u64) -> u64 {
+    if element_first {
+        values.iter().fold(element, |element, &value| combine(element, value))
+    } else {
+        values.iter().fold(element, |element, &value| combine(value, element))
+    }
+}

@@ -1,0 +1,224 @@
+//! The compatible planner: storage tokens that are asked for, given back and taken again (texture RFC, "Addendum: Storage
+//! scope based memory planning", with the rules of TVM's releases; [`super`] states them).
+//!
+//! Costs a search among the free pools for each tensor: logarithmic for buffers; for textures a look at each extent that
+//! free pools have.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tilewright_ir::Room;
+use tilewright_ir::sabotage;
+
+use super::live::{Slot, whole};
+use super::packing::Packing;
+
+/// A free buffer is looked at if it is so many times larger or smaller.
+const MATCH_RANGE: u64 = 16;
+/// A free texture is passed over if it is more times wider or higher, or the other way round.
+const MAX_RATIO: u64 = 5;
+
+/// Gives each slot a token; slots come in the order in which they ask.
+pub(super) fn pack(slots: &[Slot]) -> Packing {
+    let mut by_end: Vec<usize> = (0..slots.len()).collect();
+    by_end.sort_by_key(|&slot| slots[slot].last);
+    let mut ending = by_end.into_iter().peekable();
+    let mut packing = Packing::default();
+    let mut free = Free::default();
+    for slot in slots {
+        // What a step writes is asked for before what it reads is given back.
+        while let Some(ended) = ending.next_if(|&ended| slots[ended].last < slot.first) {
+            let (pool, _) = packing.places[ended];
+            free.insert(pool, packing.pools[pool]);
+        }
+        let pool = if let Some((pool, grown)) = free.take(slot.room) {
+            if !sabotage::on("token-does-not-grow") {
+                packing.pools[pool] = grown;
+            }
+            pool
+        } else {
+            packing.pools.push(slot.room);
+            packing.pools.len() - 1
+        };
+        packing.places.push((pool, whole(slot.room)));
+    }
+    packing
+}
+
+/// The pools that nobody has.
+#[derive(Debug, Default)]
+struct Free {
+    /// Size and number.
+    buffers: BTreeSet<(u64, usize)>,
+    /// Numbers by width and height.
+    textures: BTreeMap<(u64, u64), BTreeSet<usize>>,
+}
+
+impl Free {
+    fn insert(&mut self, pool: usize, room: Room) {
+        match room {
+            Room::Bytes(bytes) => {
+                self.buffers.insert((bytes, pool));
+            }
+            Room::Texels { width, height } => {
+                self.textures.entry((width, height)).or_default().insert(pool);
+            }
+        }
+    }
+
+    /// Takes a pool for a request, and says how large it is from now on.
+    fn take(&mut self, request: Room) -> Option<(usize, Room)> {
+        match request {
+            Room::Bytes(bytes) => self.take_buffer(bytes),
+            Room::Texels { width, height } => self.take_texture(width, height),
+        }
+    }
+
+    fn take_buffer(&mut self, request: u64) -> Option<(usize, Room)> {
+        let (least, most) = (request / MATCH_RANGE, request.saturating_mul(MATCH_RANGE));
+        let enough = self.buffers.range((request, 0)..=(most, usize::MAX)).next().copied();
+        let taken = enough.or_else(|| {
+            let &(largest, _) = self.buffers.range((least, 0)..(request, 0)).next_back()?;
+            self.buffers.range((largest, 0)..).next().copied()
+        })?;
+        self.buffers.remove(&taken);
+        Some((taken.1, Room::Bytes(taken.0.max(request))))
+    }
+
+    fn take_texture(&mut self, width: u64, height: u64) -> Option<(usize, Room)> {
+        let far = |one: u64, other: u64| one / other > MAX_RATIO || other / one > MAX_RATIO;
+        let area = |width: u64, height: u64| u128::from(width) * u128::from(height);
+        let request = area(width, height);
+        let near = self.textures.iter().filter(|&(&(w, h), _)| !far(width, w) && !far(height, h));
+        let judged = near.filter_map(|(&(w, h), pools)| {
+            let grown = (w.max(width), h.max(height));
+            let added = area(grown.0, grown.1) - area(w, h);
+            let waste = area(grown.0, grown.1) - request;
+            Some((added, waste, *pools.first()?, (w, h), grown))
+        });
+        let (added, _, pool, extents, grown) = judged.min()?;
+        if added > request {
+            return None;
+        }
+        let pools = self.textures.get_mut(&extents)?;
+        pools.remove(&pool);
+        if pools.is_empty() {
+            self.textures.remove(&extents);
+        }
+        Some((pool, Room::Texels { width: grown.0, height: grown.1 }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn free(rooms: &[Room]) -> Free {
+        let mut free = Free::default();
+        rooms.iter().enumerate().for_each(|(pool, &room)| free.insert(pool, room));
+        free
+    }
+
+    fn buffer(free: &[u64], request: u64) -> Option<(usize, u64)> {
+        let rooms: Vec<Room> = free.iter().map(|&bytes| Room::Bytes(bytes)).collect();
+        self::free(&rooms).take(Room::Bytes(request)).map(|(pool, room)| match room {
+            Room::Bytes(bytes) => (pool, bytes),
+            Room::Texels { .. } => panic!("a buffer became a texture"),
+        })
+    }
+
+    fn texture(free: &[(u64, u64)], request: (u64, u64)) -> Option<(usize, u64, u64)> {
+        let texels = |&(width, height): &(u64, u64)| Room::Texels { width, height };
+        let rooms: Vec<Room> = free.iter().map(texels).collect();
+        self::free(&rooms).take(texels(&request)).map(|(pool, room)| match room {
+            Room::Texels { width, height } => (pool, width, height),
+            Room::Bytes(_) => panic!("a texture became a buffer"),
+        })
+    }
+
+    #[test]
+    fn a_buffer_takes_the_smallest_that_is_large_enough() {
+        assert_eq!(buffer(&[900, 100, 300, 101], 100), Some((1, 100)));
+        assert_eq!(buffer(&[900, 99, 300, 101], 100), Some((3, 101)));
+        assert_eq!(buffer(&[99, 900], 100), Some((1, 900)));
+    }
+
+    #[test]
+    fn sixteen_times_the_request_is_near_enough_and_one_byte_more_is_not() {
+        assert_eq!(buffer(&[1600], 100), Some((0, 1600)));
+        assert_eq!(buffer(&[1601], 100), None);
+    }
+
+    #[test]
+    fn the_largest_smaller_buffer_grows_to_the_request() {
+        assert_eq!(buffer(&[7, 50, 99, 60], 100), Some((2, 100)));
+    }
+
+    #[test]
+    fn a_sixteenth_rounded_down_is_near_enough_and_one_byte_less_is_not() {
+        assert_eq!(buffer(&[6], 100), Some((0, 100))); // 100 / 16 = 6
+        assert_eq!(buffer(&[5], 100), None);
+        assert_eq!(buffer(&[6], 112), None); // 112 / 16 = 7
+    }
+
+    #[test]
+    fn of_equal_buffers_the_lowest_id_is_taken() {
+        assert_eq!(buffer(&[200, 150, 150], 100), Some((1, 150)));
+        assert_eq!(buffer(&[40, 50, 50, 50], 100), Some((1, 100)));
+    }
+
+    #[test]
+    fn empty_buffers_share_with_empty_ones_only() {
+        assert_eq!(buffer(&[1, 0], 0), Some((1, 0)));
+        assert_eq!(buffer(&[1], 0), None);
+        assert_eq!(buffer(&[0], 15), Some((0, 15))); // 15 / 16 = 0
+        assert_eq!(buffer(&[u64::MAX], u64::MAX / 2), Some((0, u64::MAX)));
+    }
+
+    #[test]
+    fn a_texture_takes_what_need_not_grow_and_wastes_least() {
+        assert_eq!(texture(&[(9, 9), (7, 9), (7, 11)], (7, 8)), Some((1, 7, 9)));
+        assert_eq!(texture(&[(7, 7), (30, 30)], (7, 8)), Some((1, 30, 30)));
+    }
+
+    #[test]
+    fn a_texture_grows_by_the_least_area() {
+        // (10, 3) -> (10, 7) adds 40; (6, 7) -> (10, 7) adds 28; (9, 6) -> (10, 7) adds 16.
+        assert_eq!(texture(&[(10, 3), (6, 7), (9, 6)], (10, 7)), Some((2, 10, 7)));
+        // Of two that grow by the same area, the one with less left over: (7, 12) adds 12, (12, 7) adds 12.
+        assert_eq!(texture(&[(7, 12), (12, 6)], (8, 7)), Some((1, 12, 7)));
+    }
+
+    #[test]
+    fn the_area_of_growth_may_be_that_of_the_request_and_no_more() {
+        assert_eq!(texture(&[(5, 10)], (10, 5)), Some((0, 10, 10))); // adds 50 to 50, the request is 50
+        assert_eq!(texture(&[(5, 11)], (10, 5)), None); // adds 55, the request is 50
+    }
+
+    #[test]
+    fn five_times_and_a_rest_is_near_enough_and_six_times_is_not() {
+        assert_eq!(texture(&[(29, 7)], (5, 7)), Some((0, 29, 7))); // 29 / 5 = 5
+        assert_eq!(texture(&[(30, 7)], (5, 7)), None); // 30 / 5 = 6
+        assert_eq!(texture(&[(7, 29)], (7, 5)), Some((0, 7, 29)));
+        assert_eq!(texture(&[(7, 30)], (7, 5)), None);
+        assert_eq!(texture(&[(15, 7)], (29, 7)), Some((0, 29, 7)));
+        // Both extents count: a long and a wide texture of the same area are not near.
+        assert_eq!(texture(&[(60, 1)], (1, 60)), None);
+    }
+
+    #[test]
+    fn of_equal_textures_the_lowest_id_is_taken() {
+        assert_eq!(texture(&[(9, 9), (8, 8), (8, 8)], (7, 8)), Some((1, 8, 8)));
+        assert_eq!(texture(&[(8, 14), (14, 8)], (7, 7)), Some((0, 8, 14)));
+    }
+
+    #[test]
+    fn what_is_read_is_given_back_after_what_is_written_has_memory() {
+        let slot = |first, last, bytes| Slot { first, last, room: Room::Bytes(bytes) };
+        // A chain of equal tensors needs two pools, not one.
+        let chain = pack(&[slot(0, 1, 8), slot(1, 2, 8), slot(2, 3, 8), slot(3, 3, 8)]);
+        assert_eq!(chain.places.iter().map(|place| place.0).collect::<Vec<_>>(), [0, 1, 0, 1]);
+        // What nobody reads is given back after the step that writes it.
+        let unread = pack(&[slot(0, 0, 8), slot(0, 2, 8), slot(1, 2, 8)]);
+        assert_eq!(unread.places.iter().map(|place| place.0).collect::<Vec<_>>(), [0, 1, 0]);
+    }
+}

@@ -1,0 +1,136 @@
+//! The commands shown in README.md and in every page of docs/guide are run, and print what the page shows.
+//!
+//! Each page is one test, named after its path. A page may hold
+//!
+//! - ```` ```console ````: lines that begin with `$ ` are commands, run by a shell in a folder that holds links to
+//!   `examples` and `tests`; what follows is their standard output. A command that ends with 2 (bad usage), 70 (internal)
+//!   or by a signal fails the test, unless the next command is `echo $?`.
+//! - ```` ```sh ````: commands that are not run. Every `tilewright` command in them must exist, with the options used.
+//! - a fence below `<!-- file: PATH -->`: the content of that file.
+//!
+//! `UPDATE_EXPECT=1 cargo test --test docs` rewrites outputs and files in place. Times are not compared, nor are line
+//! breaks and columns, which depend on the width of times. Without an OpenCL device the commands whose output shows one
+//! are left alone, and named.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "docs/examples.rs"]
+mod examples;
+#[path = "docs/options.rs"]
+mod options;
+#[path = "docs/page.rs"]
+mod page;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+
+use page::{Page, Shown};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The pages that are tested, relative to the root, sorted.
+fn pages() -> Vec<PathBuf> {
+    let guide = fs::read_dir(root().join("docs/guide")).unwrap().map(|entry| entry.unwrap().path());
+    let mut pages: Vec<PathBuf> = guide.filter(|path| path.extension().is_some_and(|end| end == "md")).collect();
+    pages.sort();
+    let relative = pages.iter().map(|path| path.strip_prefix(root()).unwrap().to_owned());
+    std::iter::once(PathBuf::from("README.md")).chain(relative).collect()
+}
+
+/// What a command printed on standard output, and how it ended; none if a signal ended it.
+struct Output {
+    text: String,
+    errors: String,
+    code: Option<i32>,
+}
+
+/// Runs a line in a shell. `last` is the exit code of the command before it, which `$?` gives.
+fn run(line: &str, folder: &Path, last: i32) -> Output {
+    if let Some(text) = examples::output(line) {
+        return Output { text, errors: String::new(), code: Some(0) };
+    }
+    let programs = Path::new(env!("CARGO_BIN_EXE_tilewright")).parent().unwrap();
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(format!("(exit {last})\n{line}")).current_dir(folder).stdin(Stdio::null()).env("PATH", path);
+    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
+        shell.env_remove(name);
+    }
+    let output = shell.output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Output { text: text(&output.stdout), errors: text(&output.stderr), code: output.status.code() }
+}
+
+/// An empty folder with links to what the commands name.
+fn workplace() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["examples", "tests"] {
+        std::os::unix::fs::symlink(root().join(name), folder.path().join(name)).unwrap();
+    }
+    folder
+}
+
+/// The page with real outputs, and the commands that were left alone because there is no device.
+fn with_real_outputs(page: &Page, has_device: bool) -> Result<(Page, Vec<String>), Failed> {
+    let folder = workplace();
+    let mut real = page.clone();
+    let (mut skipped, mut last) = (Vec::new(), 0);
+    let asks_for_code: Vec<bool> = {
+        let commands: Vec<&Shown> = page.commands().collect();
+        (0..commands.len()).map(|k| commands.get(k + 1).is_some_and(|next| next.command == "echo $?")).collect()
+    };
+    for (shown, asked) in real.commands_mut().zip(asks_for_code) {
+        if shown.names_a_device() && !has_device {
+            skipped.push(shown.command.clone());
+            continue;
+        }
+        let Output { text, errors, code } = run(&shown.command, folder.path(), last);
+        match code {
+            Some(code) if asked || (code != 2 && code != 70) => last = code,
+            _ => return Err(format!("`{}` ends with {code:?}:\n{text}{errors}", shown.command).into()),
+        }
+        shown.output = text;
+    }
+    Ok((real, skipped))
+}
+
+fn check(path: &Path, has_device: bool) -> Result<(), Failed> {
+    let text = fs::read_to_string(root().join(path)).unwrap();
+    let page = Page::read(&text);
+    assert_eq!(page.to_string(), text, "reading a page and writing it again changes nothing");
+    let wrong = options::unknown(&page, |line| run(line, root(), 0).text);
+    if !wrong.is_empty() {
+        return Err(format!("commands that do not exist: {wrong:#?}").into());
+    }
+    let (mut real, skipped) = with_real_outputs(&page, has_device)?;
+    real.read_files(root());
+    if !skipped.is_empty() {
+        eprintln!("skipped: {}: there is no OpenCL device for {skipped:?}", path.display());
+    }
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        fs::write(root().join(path), real.to_string()).unwrap();
+        return Ok(());
+    }
+    match page.first_difference(&real) {
+        None => Ok(()),
+        Some(found) => {
+            Err(format!("{}: {found}\n`UPDATE_EXPECT=1 cargo test --test docs` rewrites it", path.display()).into())
+        }
+    }
+}
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let listed = run("tilewright devices", root(), 0);
+    let has_device = listed.code == Some(0) && !listed.text.contains("no OpenCL device");
+    let page = |path: PathBuf| Trial::test(path.display().to_string(), move || check(&path, has_device));
+    let mut trials: Vec<Trial> = pages().into_iter().map(page).collect();
+    trials.extend(page::trials());
+    trials.extend(options::trials());
+    trials.extend(examples::trials());
+    libtest_mimic::run(&arguments, trials).exit();
+}
