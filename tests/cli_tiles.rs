@@ -45,7 +45,7 @@ fn a_wrong_format_is_shown_at_its_place() {
     for (name, said) in [
         ("NCHW4d", "the axis d has a block, but there is no D"),
         ("NCHW4", "the block size 4 has no axis"),
-        ("(8,0)", "0 is no tile size"),
+        ("(8,0)", "0 is not a tile size"),
     ] {
         let run = tilewright(&["map", name, "--shape", "2,17,7,9"]);
         assert_eq!(run.code, Some(2), "{run:?}");
@@ -71,7 +71,7 @@ fn opt_tiles_a_buffer_that_is_named_with_its_layout() {
     assert!(run.stdout.contains("A: T.Buffer((2, 3, 2, 2), \"float32\")"), "{}", run.stdout);
     assert!(run.stdout.contains("A[i // 2, j // 2, i % 2, j % 2]"), "{}", run.stdout);
     for (passes, said) in [
-        ("tile_layout=A:{1,0:T(2,0)}", "0 is no tile size"),
+        ("tile_layout=A:{1,0:T(2,0)}", "0 is not a tile size"),
         ("tile_layout=C:{1,0}", "has no buffer `C`"),
         ("simplify=A:{1,0}", "`simplify` takes no `=`"),
     ] {

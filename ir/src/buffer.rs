@@ -1,4 +1,4 @@
-//! Buffers: what a block of memory holds and how it is indexed.
+//! Buffers, their storage scopes and their axis separators.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -11,30 +11,30 @@ use crate::dtype::DataType;
 use crate::expr::Expr;
 use crate::var::{Var, fresh_id};
 
-/// Where a buffer lives.
+/// The kind of memory that holds a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum Scope {
-    /// Device memory that every thread sees; the parameters of a function.
+    /// Device memory that all threads share. The parameters of a function are in this scope.
     #[default]
     Global,
-    /// Memory of one work-group.
+    /// Memory that the threads of one work-group share.
     Shared,
     /// Memory of one thread.
     Local,
-    /// 2-d texture, activations: all axes but the last two are rows (texture RFC, convention C0).
+    /// A 2-d texture for activations: all axes but the last two are rows (texture RFC, convention C0).
     Texture,
-    /// 2-d texture, weights: the first axis is the row (texture RFC, convention C1).
+    /// A 2-d texture for weights: the first axis is the row (texture RFC, convention C1).
     TextureWeight,
-    /// 2-d texture: the first two axes are rows.
+    /// A 2-d texture whose rows are the first two axes.
     TextureNhwc,
 }
 
 impl Scope {
-    /// All of them.
+    /// All scopes.
     pub const ALL: [Self; 6] =
         [Self::Global, Self::Shared, Self::Local, Self::Texture, Self::TextureWeight, Self::TextureNhwc];
 
-    /// The name printed.
+    /// Returns the name for printing.
     pub fn name(self) -> &'static str {
         match self {
             Self::Global => "global",
@@ -46,9 +46,12 @@ impl Scope {
         }
     }
 
-    /// One of the texture scopes.
+    /// Returns whether buffers in this scope are 2-d textures.
     pub fn is_texture(self) -> bool {
-        matches!(self, Self::Texture | Self::TextureWeight | Self::TextureNhwc)
+        match self {
+            Self::Texture | Self::TextureWeight | Self::TextureNhwc => true,
+            Self::Global | Self::Shared | Self::Local => false,
+        }
     }
 }
 
@@ -58,28 +61,33 @@ impl fmt::Display for Scope {
     }
 }
 
-/// Text that names no scope.
+/// The error for text that does not name a scope.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no storage scope: expected global, shared, local, texture, texture:weight or texture:nhwc")]
+#[error("`{0}` is not a storage scope: expected global, shared, local, texture, texture:weight or texture:nhwc")]
 pub struct ScopeError(pub String);
 
 impl FromStr for Scope {
     type Err = ScopeError;
 
-    /// Reads the names of [`Scope::name`] and TVM's spellings (`global.texture-weight`); empty is `global`.
+    /// Reads the names of [`Scope::name`] and TVM's spellings, such as `global.texture-weight`. Empty text is
+    /// `global`.
+    ///
+    /// # Errors
+    /// The scope is unknown.
     fn from_str(text: &str) -> Result<Self, ScopeError> {
-        let plain = text.strip_prefix("global.").unwrap_or(text).replace('-', ":");
+        let name = text.strip_prefix("global.").unwrap_or(text).replace('-', ":");
         if text.is_empty() {
             return Ok(Self::Global);
         }
-        Self::ALL.into_iter().find(|scope| scope.name() == plain).ok_or_else(|| ScopeError(text.to_owned()))
+        Self::ALL.into_iter().find(|scope| scope.name() == name).ok_or_else(|| ScopeError(text.to_owned()))
     }
 }
 
-/// Where the axes of a layout are cut into groups, each of which becomes one physical axis.
+/// The positions that divide the axes of a layout into groups. Flattening linearizes each group into one physical axis.
 ///
-/// A position is the number of axes before the separator (as every TVM release stores it; the text of RFC 39 counts
-/// from the last axis of the group, one less): strictly increasing, from 1 to `rank - 1`.
+/// A position is the number of axes before the separator. Positions increase strictly and range from 1 to `rank - 1`.
+/// Every TVM release stores them like this; the text of RFC 39 gives the last axis of the group instead, which is one
+/// less.
 ///
 /// ```
 /// use tilewright_ir::AxisSeparators;
@@ -97,103 +105,108 @@ pub struct AxisSeparators {
     rank: usize,
 }
 
-/// Positions that are no axis separators of a layout.
+/// The error for positions that are not axis separators of a layout.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "axis separators {positions:?} do not fit a layout of rank {rank}: they must increase strictly, from 1 to rank - 1"
 )]
 pub struct SeparatorError {
-    /// What was given.
+    /// The positions given.
     pub positions: Vec<usize>,
-    /// Rank of the layout.
+    /// The rank of the layout.
     pub rank: usize,
 }
 
 impl AxisSeparators {
-    /// Separators of a layout of rank `rank`.
+    /// Creates the separators of a layout of rank `rank`.
+    ///
+    /// # Errors
+    /// The positions do not increase strictly, or one of them is outside `1..rank`.
     pub fn new(positions: Vec<usize>, rank: usize) -> Result<Self, SeparatorError> {
         let inside = positions.iter().all(|&position| (1..rank).contains(&position));
         let increasing = positions.windows(2).all(|pair| pair[0] < pair[1]);
         if inside && increasing { Ok(Self { positions, rank }) } else { Err(SeparatorError { positions, rank }) }
     }
 
-    /// No separators: a layout of rank `rank` that flattens to one axis.
+    /// Creates an empty list of separators: a layout of rank `rank` that flattens to one axis.
     pub fn none(rank: usize) -> Self {
         Self { positions: Vec::new(), rank }
     }
 
-    /// The positions, increasing.
+    /// Returns the positions, in increasing order.
     pub fn positions(&self) -> &[usize] {
         &self.positions
     }
 
-    /// Rank of the layout that they separate.
+    /// Returns the rank of the layout.
     pub fn rank(&self) -> usize {
         self.rank
     }
 
-    /// No separator at all.
+    /// Returns whether there is no separator.
     pub fn is_empty(&self) -> bool {
         self.positions.is_empty()
     }
 
-    /// The groups of axes, in order; one more than there are separators, each not empty unless the rank is 0.
+    /// Returns the groups of axes in order, one more than there are separators. No group is empty unless the rank is
+    /// 0.
     pub fn groups(&self) -> Vec<Range<usize>> {
         let starts = std::iter::once(0).chain(self.positions.iter().copied());
         let ends = self.positions.iter().copied().chain(std::iter::once(self.rank));
         starts.zip(ends).map(|(start, end)| start..end).collect()
     }
 
-    /// The separators of the flattened layout: between all its axes (RFC 39: `range(N-1)`, counted its way).
+    /// Returns the separators of the flattened layout, one between each two axes (RFC 39: `range(N-1)` in its way of
+    /// counting).
     #[must_use]
     pub fn flattened(&self) -> Self {
         let rank = self.positions.len() + 1;
         Self { positions: (1..rank).collect(), rank }
     }
 
-    /// Whether flattening changes nothing, because every group is one axis already.
+    /// Returns whether flattening has no effect because every group has one axis already.
     pub fn is_flat(&self) -> bool {
         self.rank == self.positions.len() + 1
     }
 }
 
-/// Everything a buffer consists of; [`Buffer::new`] makes one of it.
+/// The properties of a buffer; [`Buffer::new`] creates a buffer from them.
 #[derive(Clone, Debug)]
 pub struct BufferInfo {
-    /// The name to print; not necessarily unique.
+    /// The name for printing. Another buffer may have the same name.
     pub name: String,
-    /// Type of an element, vector types included: `A[i]` has it.
+    /// The type of `A[i]`, which may be a vector type.
     pub dtype: DataType,
-    /// Extents in elements, one an axis; empty for a single element.
+    /// The extents in elements, one per axis. Empty for a single element.
     pub shape: Vec<Expr>,
-    /// Distance in elements between neighbours along each axis; none means row-major and compact.
+    /// The distance in elements between neighbours along each axis. `None` means row-major and compact.
     pub strides: Option<Vec<Expr>>,
-    /// Position of the first element in the allocation, in elements.
+    /// The position of the first element in the allocation, in elements.
     pub elem_offset: Expr,
-    /// Groups of axes for flattening. Until a function's `layout_transform_map` is applied they belong to the layout
-    /// that it leads to, whose rank may differ from the shape's (RFC 39, "Examples").
+    /// The groups of axes for flattening. They refer to the layout after all transformations in the function's
+    /// `layout_transform_map`, whose rank may differ from that of the shape (RFC 39, "Examples").
     pub axis_separators: AxisSeparators,
-    /// Where it lives.
+    /// The kind of memory.
     pub scope: Scope,
-    /// The allocation, shared by all aliases.
+    /// The data variable of the allocation, shared by all aliases.
     pub data: Var,
-    /// Where it was written.
+    /// The source location of the declaration.
     pub span: Option<Span>,
 }
 
-/// A typed, shaped view of an allocation (RFC 63, "What's a buffer?").
+/// A typed view of an allocation, with a shape (RFC 63, "What's a buffer?").
 ///
-/// Two buffers are the same only if they are clones of each other. Buffers with the same `data` are aliases.
+/// Two buffers are equal only if one is a clone of the other. Buffers with the same `data` are aliases.
 #[derive(Clone)]
 pub struct Buffer(Arc<(u64, BufferInfo)>);
 
 impl Buffer {
-    /// A new buffer, different from every other.
+    /// Creates a buffer that differs from every other one.
     pub fn new(info: BufferInfo) -> Self {
         Self(Arc::new((fresh_id(), info)))
     }
 
-    /// A new global, compact buffer with a data variable of its own, and no separators.
+    /// Creates a compact buffer in global memory with its own data variable and without separators.
     pub fn compact(name: impl Into<String>, dtype: impl Into<DataType>, shape: Vec<Expr>) -> Self {
         let name = name.into();
         let data = Var::new(name.clone(), DataType::HANDLE);
@@ -210,7 +223,7 @@ impl Buffer {
         })
     }
 
-    /// A new buffer that differs from this one in what `change` does.
+    /// Returns a new buffer with the properties of this one after `change` has modified them.
     #[must_use]
     pub fn with(&self, change: impl FnOnce(&mut BufferInfo)) -> Self {
         let mut info = self.info().clone();
@@ -218,22 +231,22 @@ impl Buffer {
         Self::new(info)
     }
 
-    /// All its parts.
+    /// Returns all properties.
     pub fn info(&self) -> &BufferInfo {
         &self.0.1
     }
 
-    /// Number of axes.
+    /// Returns the number of axes.
     pub fn rank(&self) -> usize {
         self.shape.len()
     }
 
-    /// The extents, if all are constants.
+    /// Returns the extents if all of them are constants.
     pub fn const_shape(&self) -> Option<Vec<i128>> {
         self.shape.iter().map(Expr::as_const_int).collect()
     }
 
-    /// Whether both view the same allocation.
+    /// Returns whether both buffers are views of the same allocation.
     pub fn aliases(&self, other: &Self) -> bool {
         self.data == other.data
     }
@@ -285,23 +298,24 @@ impl fmt::Display for Buffer {
     }
 }
 
-/// The most elements that a buffer of a symbolic shape may have when a program is launched.
+/// The largest number of elements of a buffer with a symbolic shape in a launched program.
 ///
-/// Index arithmetic is in `int32`; the 2^16 below its end are room for rounding an extent up to a tile, `(c + 3) // 4`.
-/// Whoever launches a program checks it; the judge may assume it.
+/// Index arithmetic uses `int32`. The 2^16 values below its maximum are reserved for rounding an extent up to a tile,
+/// as in `(c + 3) // 4`. The launcher checks this bound, so the judge may assume it.
 pub const MAX_SYMBOLIC_ELEMENTS: u64 = (1 << 31) - 1 - (1 << 16);
 
-/// Product of extents, in elements.
+/// Returns the product of extents, in elements. An extent of 0 makes it 0 even if the product of the others
+/// overflows.
 ///
 /// # Errors
-/// An extent is negative, or the product is above 2^63 - 1.
+/// An extent is negative, or the product exceeds 2^63 - 1.
 pub fn checked_size(extents: &[i128]) -> Result<u64, SizeError> {
     let mut size: i128 = 1;
     for &extent in extents {
         if extent < 0 {
             return Err(SizeError::Negative(extent));
         }
-        // A zero extent makes the product zero, whatever overflows beside it.
+        // With a zero extent the product is 0 from the start, so the other extents cannot overflow it.
         size = if extents.contains(&0) { 0 } else { size.checked_mul(extent).ok_or(SizeError::Overflow)? };
         if size > i128::from(i64::MAX) {
             return Err(SizeError::Overflow);
@@ -310,13 +324,13 @@ pub fn checked_size(extents: &[i128]) -> Result<u64, SizeError> {
     u64::try_from(size).map_err(|_| SizeError::Overflow)
 }
 
-/// Extents that are no size.
+/// The error for extents whose product is not a valid size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SizeError {
-    /// An extent is below 0.
+    /// An extent is negative.
     #[error("extent {0} is negative")]
     Negative(i128),
-    /// More than 2^63 - 1 elements.
+    /// The product exceeds 2^63 - 1 elements.
     #[error("the number of elements is above 2^63 - 1")]
     Overflow,
 }
@@ -326,7 +340,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scopes_read_in_both_spellings() {
+    fn both_spellings_of_a_scope_are_read() {
         assert_eq!("global.texture-weight".parse(), Ok(Scope::TextureWeight));
         assert_eq!("texture:nhwc".parse(), Ok(Scope::TextureNhwc));
         assert_eq!("global".parse(), Ok(Scope::Global));
@@ -334,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_sizes_are_errors() {
+    fn negative_and_overflowing_sizes_are_errors() {
         assert_eq!(checked_size(&[3, 5]), Ok(15));
         assert_eq!(checked_size(&[]), Ok(1));
         assert_eq!(checked_size(&[i128::from(i64::MAX), 2]), Err(SizeError::Overflow));

@@ -1,4 +1,4 @@
-//! Well-formedness: names are bound, types agree, ranks agree, only allocated memory is used.
+//! Validation: every variable is bound, every access has memory, and types and ranks agree.
 
 use std::collections::HashSet;
 
@@ -10,57 +10,68 @@ use crate::func::PrimFunc;
 use crate::stmt::{Stmt, StmtKind};
 use crate::var::Var;
 
-/// A function that was found well formed. Back ends and the interpreter take only this.
+/// A function that passed [`validate`]. The interpreter and the code generators accept only this type, so they need
+/// not handle ill-formed programs.
 #[derive(Clone, Copy, Debug)]
 pub struct Validated<'a>(&'a PrimFunc);
 
 impl<'a> Validated<'a> {
-    /// The function.
+    /// Returns the function.
     pub fn func(self) -> &'a PrimFunc {
         self.0
     }
 }
 
-/// Checks a function: every variable is bound where it is used and once only, every buffer's memory is a parameter's
-/// or allocated around its use, indices are integers and as many as the buffer has axes, operands have the types
-/// that the operator table asks for.
+/// Checks a function. Every variable is bound exactly once and used only where it is bound; the memory of every
+/// buffer belongs to a parameter or is allocated around each access; indices are integers, one per axis; and operands
+/// have the types that the operator table requires.
 ///
 /// # Errors
-/// All that is wrong, not the first only.
+/// All problems errors, not only the first.
 pub fn validate(func: &PrimFunc) -> Result<Validated<'_>, Vec<Diagnostic>> {
-    let mut checker = Checker { scoped: true, ..Checker::default() };
+    let mut checker = Checker { in_function: true, ..Checker::default() };
     checker.func(func);
-    if checker.found.is_empty() { Ok(Validated(func)) } else { Err(checker.found) }
+    if checker.errors.is_empty() { Ok(Validated(func)) } else { Err(checker.errors) }
 }
 
-/// The type of an expression, if it and everything in it is well typed.
+/// Returns the type of an expression if it and every expression inside it are well typed. Variables need not be
+/// bound.
 ///
 /// # Errors
-/// The first thing that is wrong, without a place.
+/// The first problem errors, without a source location.
 pub fn type_of(expr: &Expr) -> Result<DataType, Diagnostic> {
     let mut checker = Checker::default();
-    let ty = checker.types(expr);
-    checker.found.into_iter().next().map_or(Ok(ty), Err)
+    let ty = checker.type_of_expr(expr);
+    checker.errors.into_iter().next().map_or(Ok(ty), Err)
 }
 
+/// The state of a check.
 #[derive(Default)]
 struct Checker {
-    /// Inside a function, where names must be bound and memory allocated; else types alone are looked at.
-    scoped: bool,
-    found: Vec<Diagnostic>,
+    /// Whether names must be bound and memory allocated. False for an expression by itself, of which only types are
+    /// checked.
+    in_function: bool,
+    /// The problems found so far.
+    errors: Vec<Diagnostic>,
+    /// The source location of the innermost statement or declaration with a location.
     span: Option<Span>,
+    /// The variables in scope.
     bound: Vec<Var>,
+    /// All variables bound so far, in scope or not.
     ever_bound: HashSet<Var>,
-    /// The memory that was allocated so far, also where it is gone again.
+    /// The data variables of all allocations so far, in scope or not.
     ever_allocated: HashSet<Var>,
+    /// The data variables whose memory is valid.
     allocated: Vec<Var>,
 }
 
 impl Checker {
+    /// Adds an error at the current location.
     fn report(&mut self, code: &'static str, message: String) {
-        self.found.push(Diagnostic::error(code, self.span, message));
+        self.errors.push(Diagnostic::error(code, self.span, message));
     }
 
+    /// Checks the parameters, the buffer map and the body.
     fn func(&mut self, func: &PrimFunc) {
         for param in func.params.iter().chain(&func.symbols()) {
             if !self.bound.contains(param) {
@@ -80,12 +91,12 @@ impl Checker {
                 self.report("matched-twice", message);
             }
             if !func.params.contains(param) {
-                self.report("unknown-parameter", format!("`{param}` in the buffer map is no parameter"));
+                self.report("unknown-parameter", format!("`{param}` in the buffer map is not a parameter"));
             }
             if self.allocated.contains(&buffer.data) {
                 self.report(
                     "shared-data",
-                    format!("buffer `{buffer}` lies where the buffer of another parameter lies"),
+                    format!("buffer `{buffer}` has the same memory as the buffer of another parameter"),
                 );
             }
             self.allocated.push(buffer.data.clone());
@@ -94,6 +105,7 @@ impl Checker {
         self.stmt(&func.body, func);
     }
 
+    /// Brings a variable into scope, which may happen only once.
     fn bind(&mut self, var: &Var) {
         if !self.ever_bound.insert(var.clone()) {
             self.report("bound-twice", format!("variable `{var}` is bound twice"));
@@ -101,12 +113,13 @@ impl Checker {
         self.bound.push(var.clone());
     }
 
+    /// Checks the shape, strides, offset and axis separators of a declared buffer.
     fn buffer_decl(&mut self, buffer: &Buffer, func: &PrimFunc) {
         let outer = self.span;
         self.span = buffer.span.or(outer);
         let strides = buffer.strides.iter().flatten();
         for expr in buffer.shape.iter().chain(strides).chain(std::iter::once(&buffer.elem_offset)) {
-            self.index(expr, "extent, stride or offset");
+            self.check_scalar_integer(expr, "extent, stride or offset");
         }
         if buffer.strides.as_ref().is_some_and(|strides| strides.len() != buffer.rank()) {
             self.report("rank", format!("buffer `{buffer}` has as many strides as axes, or none"));
@@ -124,16 +137,18 @@ impl Checker {
         self.span = outer;
     }
 
+    /// Checks a statement and the statements inside it. Variables and memory that it introduces go out of scope
+    /// afterwards.
     fn stmt(&mut self, stmt: &Stmt, func: &PrimFunc) {
         let outer = self.span;
         self.span = stmt.span.or(outer);
         let (bound, allocated) = (self.bound.len(), self.allocated.len());
         match &stmt.kind {
             StmtKind::For(inner) => {
-                self.index(&inner.min, "start of a loop");
-                self.index(&inner.extent, "extent of a loop");
+                self.check_scalar_integer(&inner.min, "start of a loop");
+                self.check_scalar_integer(&inner.extent, "extent of a loop");
                 if !inner.var.dtype().scalar.is_integer() {
-                    self.report("type", format!("loop variable `{}` is no integer", inner.var));
+                    self.report("type", format!("loop variable `{}` is not an integer", inner.var));
                 }
                 self.bind(&inner.var);
             }
@@ -147,17 +162,17 @@ impl Checker {
             }
             StmtKind::DeclBuffer { buffer, .. } => {
                 self.buffer_decl(buffer, func);
-                self.allocation_of(buffer);
+                self.check_allocated(buffer);
             }
-            StmtKind::If { cond, .. } | StmtKind::Assert { cond, .. } => self.condition(cond),
+            StmtKind::If { cond, .. } | StmtKind::Assert { cond, .. } => self.check_condition(cond),
             StmtKind::Let { var, value, .. } => {
-                let ty = self.types(value);
+                let ty = self.type_of_expr(value);
                 if ty != var.dtype() {
                     self.report("type", format!("`{var}` has the type {}, its value {ty}", var.dtype()));
                 }
                 self.bind(var);
             }
-            StmtKind::Evaluate(expr) => drop(self.types(expr)),
+            StmtKind::Evaluate(expr) => drop(self.type_of_expr(expr)),
             StmtKind::Seq(_) | StmtKind::Attr { .. } => {}
         }
         for child in stmt.children() {
@@ -168,30 +183,34 @@ impl Checker {
         self.span = outer;
     }
 
+    /// Checks that a stored value has the type of the elements that it is written to.
     fn store(&mut self, buffer: &Buffer, indices: &[Expr], value: &Expr) {
         let element = self.access(buffer, indices);
-        let ty = self.types(value);
+        let ty = self.type_of_expr(value);
         if ty != element {
             self.report("type", format!("a value of type {ty} is stored to `{buffer}`, which takes {element}"));
         }
     }
 
-    fn condition(&mut self, cond: &Expr) {
-        let ty = self.types(cond);
+    /// Checks that a condition is a scalar `bool`.
+    fn check_condition(&mut self, cond: &Expr) {
+        let ty = self.type_of_expr(cond);
         if ty != DataType::BOOL {
             self.report("type", format!("the condition `{cond}` has the type {ty}, not bool"));
         }
     }
 
-    fn index(&mut self, expr: &Expr, what: &str) {
-        let ty = self.types(expr);
+    /// Checks that `expr` is a scalar integer; `what` names its role in the error.
+    fn check_scalar_integer(&mut self, expr: &Expr, what: &str) {
+        let ty = self.type_of_expr(expr);
         if !ty.scalar.is_integer() || !ty.is_scalar() {
-            self.report("type", format!("the {what} `{expr}` has the type {ty}, not an integer of one lane"));
+            self.report("type", format!("the {what} `{expr}` has the type {ty}, not a scalar integer"));
         }
     }
 
-    fn allocation_of(&mut self, buffer: &Buffer) {
-        if self.scoped && !self.allocated.contains(&buffer.data) {
+    /// Checks that the memory of a buffer is valid at this point.
+    fn check_allocated(&mut self, buffer: &Buffer) {
+        if self.in_function && !self.allocated.contains(&buffer.data) {
             self.report(
                 "no-memory",
                 format!("buffer `{buffer}` has no memory here: it is neither a parameter nor allocated"),
@@ -199,16 +218,16 @@ impl Checker {
         }
     }
 
-    /// Checks an access and gives the type that it reads or writes.
+    /// Checks an access, and returns the type of the value that it reads or writes.
     fn access(&mut self, buffer: &Buffer, indices: &[Expr]) -> DataType {
-        self.allocation_of(buffer);
+        self.check_allocated(buffer);
         if indices.len() != buffer.rank() {
             let (given, rank) = (indices.len(), buffer.rank());
             self.report("rank", format!("`{buffer}` has {rank} axes, but {given} indices are given"));
         }
         let mut lanes = 1;
         for (position, index) in indices.iter().enumerate() {
-            let ty = self.types(index);
+            let ty = self.type_of_expr(index);
             if !ty.scalar.is_integer() {
                 self.report("type", format!("the index `{index}` of `{buffer}` has the type {ty}"));
             }
@@ -226,12 +245,13 @@ impl Checker {
         buffer.dtype.with_lanes(buffer.dtype.lanes.saturating_mul(lanes))
     }
 
-    /// The type of an expression; reports what is wrong in it.
-    fn types(&mut self, expr: &Expr) -> DataType {
+    /// Returns the type of an expression, and reports all problems inside it. The type of an ill-typed expression is a
+    /// guess that lets the check continue.
+    fn type_of_expr(&mut self, expr: &Expr) -> DataType {
         match expr {
             Expr::Load { buffer, indices } => return self.access(buffer, indices),
             Expr::Var(var) => {
-                if self.scoped && !self.bound.contains(var) {
+                if self.in_function && !self.bound.contains(var) {
                     self.report("unbound", format!("variable `{var}` is not bound here"));
                 }
                 return var.dtype();
@@ -239,45 +259,61 @@ impl Checker {
             Expr::Int { value, ty } => {
                 let in_range = ty.integer_range().is_some_and(|(low, high)| (low..=high).contains(value));
                 if !in_range {
-                    self.report("constant", format!("{value} is no value of the type {ty}"));
+                    self.report("constant", format!("{value} is not a value of the type {ty}"));
                 }
                 return DataType::scalar(*ty);
             }
-            _ => {}
+            Expr::Float { .. }
+            | Expr::Binary(..)
+            | Expr::Unary(..)
+            | Expr::Call(..)
+            | Expr::Select(..)
+            | Expr::IfThenElse(..)
+            | Expr::Cast(..)
+            | Expr::Ramp { .. }
+            | Expr::Broadcast { .. } => {}
         }
-        let types: Vec<_> = expr.children().into_iter().map(|child| self.types(child)).collect();
-        let Some(ty) = Self::node_type(expr, &types) else {
+        let types: Vec<_> = expr.children().into_iter().map(|child| self.type_of_expr(child)).collect();
+        let Some(ty) = result_type(expr, &types) else {
             let given: Vec<_> = types.iter().map(ToString::to_string).collect();
             self.report("type", format!("`{expr}` is not defined for operands of the types {}", given.join(", ")));
             return expr.dtype();
         };
         ty
     }
+}
 
-    fn node_type(expr: &Expr, types: &[DataType]) -> Option<DataType> {
-        match (expr, types) {
-            (Expr::Int { ty, .. } | Expr::Float { ty, .. }, _) => Some(DataType::scalar(*ty)),
-            (Expr::Var(var), _) => Some(var.dtype()),
-            (Expr::Binary(op, ..), &[a, b]) => op.result_type(a, b),
-            (Expr::Unary(op, _), &[a]) => op.result_type(a),
-            (Expr::Call(function, _), args) => function.result_type(args),
-            (Expr::Select(..) | Expr::IfThenElse(..), &[c, a, b]) => {
-                let condition = c.scalar == ScalarType::Bool && (c.is_scalar() || c.lanes == a.lanes);
-                (condition && a == b).then_some(a)
-            }
-            (Expr::Cast(ty, _), &[a]) => {
-                let handles = a.scalar == ScalarType::Handle || ty.scalar == ScalarType::Handle;
-                (ty.lanes == a.lanes && !handles).then_some(*ty)
-            }
-            (Expr::Ramp { lanes, .. }, &[base, stride]) => {
-                (base == stride && base.is_scalar() && base.scalar.is_integer() && *lanes > 1)
-                    .then(|| base.with_lanes(*lanes))
-            }
-            (Expr::Broadcast { lanes, .. }, &[value]) => {
-                (value.is_scalar() && *lanes > 1).then(|| value.with_lanes(*lanes))
-            }
-            (Expr::Load { .. }, _) => Some(expr.dtype()),
-            _ => None,
+/// Returns the type of an expression whose operands have the types `operands`, and `None` if it is not defined for them.
+fn result_type(expr: &Expr, operands: &[DataType]) -> Option<DataType> {
+    match expr {
+        Expr::Int { .. } | Expr::Float { .. } | Expr::Var(_) | Expr::Load { .. } => Some(expr.dtype()),
+        Expr::Binary(op, ..) => {
+            let &[lhs, rhs] = operands else { return None };
+            op.result_type(lhs, rhs)
+        }
+        Expr::Unary(op, _) => {
+            let &[operand] = operands else { return None };
+            op.result_type(operand)
+        }
+        Expr::Call(function, _) => function.result_type(operands),
+        Expr::Select(..) | Expr::IfThenElse(..) => {
+            let &[condition, a, b] = operands else { return None };
+            let chooses = condition.scalar == ScalarType::Bool && (condition.is_scalar() || condition.lanes == a.lanes);
+            (chooses && a == b).then_some(a)
+        }
+        Expr::Cast(ty, _) => {
+            let &[value] = operands else { return None };
+            let has_handle = value.scalar == ScalarType::Handle || ty.scalar == ScalarType::Handle;
+            (ty.lanes == value.lanes && !has_handle).then_some(*ty)
+        }
+        Expr::Ramp { lanes, .. } => {
+            let &[base, stride] = operands else { return None };
+            let is_scalar_integer = base.is_scalar() && base.scalar.is_integer();
+            (base == stride && is_scalar_integer && *lanes > 1).then(|| base.with_lanes(*lanes))
+        }
+        Expr::Broadcast { lanes, .. } => {
+            let &[value] = operands else { return None };
+            (value.is_scalar() && *lanes > 1).then(|| value.with_lanes(*lanes))
         }
     }
 }

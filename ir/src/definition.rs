@@ -1,6 +1,7 @@
-//! Tensor definitions: what a TE program computes, before any schedule says how.
+//! Tensor definitions: what a TE program computes, independent of any schedule.
 //!
-//! A definition is the specification that a lowered program is held against, by the judge and by the interpreter.
+//! A definition is the specification of a lowered program. The judge proves the program equal to it, and the
+//! interpreter evaluates it directly.
 
 use crate::buffer::Buffer;
 use crate::dtype::ScalarType;
@@ -9,25 +10,25 @@ use crate::op::BinaryOp;
 use crate::scalar::Scalar;
 use crate::var::Var;
 
-/// Tensors in the order of their definition, and which of them are parameters.
+/// Computed tensors in dependence order, and the tensors that are parameters.
 #[derive(Clone, Debug)]
 pub struct Definition {
-    /// Name of the function that it becomes.
+    /// The name of the function that the definition is lowered to.
     pub name: String,
-    /// Inputs and outputs in the order of the arguments.
+    /// Inputs and outputs, in argument order.
     pub params: Vec<Buffer>,
-    /// The computed tensors; a stage reads only inputs and stages before it.
+    /// The computed tensors. A stage reads only inputs and earlier stages.
     pub stages: Vec<Stage>,
 }
 
-/// A computed tensor: `buffer[axes] = body`.
+/// One computed tensor: `buffer[axes] = body`.
 #[derive(Clone, Debug)]
 pub struct Stage {
     /// The tensor, in its logical shape. The extents of `axes` are its shape.
     pub buffer: Buffer,
-    /// One index variable an axis.
+    /// The index variables, one per axis of the tensor.
     pub axes: Vec<Axis>,
-    /// The value of an element.
+    /// The value of one element.
     pub body: StageBody,
 }
 
@@ -36,28 +37,28 @@ pub struct Stage {
 pub struct Axis {
     /// The variable.
     pub var: Var,
-    /// Number of values.
+    /// The number of values.
     pub extent: Expr,
 }
 
-/// The value of an element of a stage.
+/// How the value of an element is computed.
 #[derive(Clone, Debug)]
 pub enum StageBody {
-    /// An expression over the axes.
+    /// The value of an expression over the axes of the stage.
     Elementwise(Expr),
-    /// A reduction. It starts from the identity of `op` and combines the values of `source` for every index of
-    /// `axes`. The definition leaves their order open; the interpreter takes row-major order.
+    /// A reduction. It starts from the identity of `op` and combines it with the value of `source` at every index of
+    /// the reduced axes. The definition leaves the order open; the interpreter uses row-major order.
     Reduce {
         /// How two values are combined.
         op: ReduceOp,
-        /// The reduced axes; may not be empty.
+        /// The reduced axes; at least one.
         axes: Vec<Axis>,
-        /// An expression over both kinds of axes.
+        /// An expression over the axes of the stage and the reduced axes.
         source: Expr,
     },
 }
 
-/// How a reduction combines values.
+/// The operator of a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ReduceOp {
     /// Sum, from 0.
@@ -71,7 +72,7 @@ pub enum ReduceOp {
 }
 
 impl ReduceOp {
-    /// The operator that combines two values.
+    /// Returns the binary operator that combines two values.
     pub fn combine(self) -> BinaryOp {
         match self {
             Self::Sum => BinaryOp::Add,
@@ -81,7 +82,7 @@ impl ReduceOp {
         }
     }
 
-    /// The value that it starts from.
+    /// Returns the start value for elements of type `ty`.
     pub fn identity(self, ty: ScalarType) -> Scalar {
         let float = ty.is_float();
         let (low, high) = ty.integer_range().unwrap_or((0, 0));
@@ -97,7 +98,7 @@ impl ReduceOp {
         }
     }
 
-    /// [`ReduceOp::identity`] as an expression.
+    /// Returns [`ReduceOp::identity`] as a constant expression.
     pub fn identity_expr(self, ty: ScalarType) -> Expr {
         match self.identity(ty) {
             Scalar::Int(value) => Expr::Int { value, ty },
@@ -107,17 +108,17 @@ impl ReduceOp {
 }
 
 impl Definition {
-    /// The parameters that no stage computes.
+    /// Returns the parameters that no stage computes.
     pub fn inputs(&self) -> Vec<&Buffer> {
         self.params.iter().filter(|buffer| self.stage_of(buffer).is_none()).collect()
     }
 
-    /// The parameters that a stage computes.
+    /// Returns the parameters that a stage computes.
     pub fn outputs(&self) -> Vec<&Buffer> {
         self.params.iter().filter(|buffer| self.stage_of(buffer).is_some()).collect()
     }
 
-    /// The stage that computes a tensor; none for an input.
+    /// Returns the stage that computes a tensor, and `None` for an input.
     pub fn stage_of(&self, buffer: &Buffer) -> Option<&Stage> {
         self.stages.iter().find(|stage| stage.buffer == *buffer)
     }

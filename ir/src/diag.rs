@@ -1,8 +1,8 @@
-//! What is wrong with an input, as data: code, message, places, help. `tilewright-script` renders it.
+//! Diagnostics as data: code, message, source locations and help. `tilewright-script` renders them.
 
 use std::fmt;
 
-/// A half-open range of bytes in a source text.
+/// A half-open range of byte offsets in a source text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Span {
     /// Offset of the first byte.
@@ -12,65 +12,65 @@ pub struct Span {
 }
 
 impl Span {
-    /// The range `start..end`, in bytes.
+    /// Creates the range `start..end`, in bytes. An `end` before `start` gives an empty range at `start`.
     pub fn new(start: u32, end: u32) -> Self {
         Self { start, end: end.max(start) }
     }
 }
 
-/// How bad it is.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
-    /// The input is refused.
+    /// The input is rejected.
     Error,
-    /// The input is accepted, and something should be known.
+    /// The input is accepted, but is probably not what its author meant.
     Warning,
 }
 
-/// A place and what is to be said about it.
+/// A source location and a remark about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// Where.
+    /// The location.
     pub span: Span,
-    /// What is there; may be empty.
+    /// The remark; empty if the location needs none.
     pub message: String,
 }
 
-/// One thing that is wrong with an input: the user's fault, with its place.
+/// One problem with an input, caused by its author and located in its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// Whether the input is rejected.
     pub severity: Severity,
-    /// Stable short name in kebab case, such as `unknown-name`.
+    /// A stable short name in kebab case, such as `unknown-name`.
     pub code: &'static str,
     /// One sentence without a full stop.
     pub message: String,
-    /// The first is the main place; empty where the whole input is meant.
+    /// The locations, the main one first. Empty if the diagnostic concerns the whole input.
     pub labels: Vec<Label>,
-    /// What to do about it.
+    /// How to fix the problem.
     pub help: Option<String>,
 }
 
 impl Diagnostic {
-    /// An error at `span`.
+    /// Creates an error at `span`.
     pub fn error(code: &'static str, span: Option<Span>, message: impl Into<String>) -> Self {
         let labels = span.map(|span| Label { span, message: String::new() }).into_iter().collect();
         Self { severity: Severity::Error, code, message: message.into(), labels, help: None }
     }
 
-    /// A warning at `span`.
+    /// Creates a warning at `span`.
     pub fn warning(code: &'static str, span: Option<Span>, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::error(code, span, message) }
     }
 
-    /// The same with a hint.
+    /// Sets the help text.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// The same with another place.
+    /// Adds another location with a remark, such as the bracket that was never closed.
     #[must_use]
     pub fn with_label(mut self, span: Span, message: impl Into<String>) -> Self {
         self.labels.push(Label { span, message: message.into() });

@@ -1,28 +1,29 @@
-//! Element types: a scalar type and a number of lanes, written as TVM writes them (`float32`, `int8x4`).
+//! Element types: a scalar type and a number of lanes, with TVM's names (`float32`, `int8x4`).
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A scalar type. Integers are two's complement; floats are IEEE 754, `bfloat16` is the upper half of a `float32`.
+/// A scalar type. Integers are two's complement. Floats are IEEE 754, and `bfloat16` is the upper half of a
+/// `float32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ScalarType {
-    /// Truth value, one byte in memory, 0 or 1.
+    /// A truth value, stored as one byte that is 0 or 1.
     Bool,
-    /// Signed integer of 8 bits.
+    /// A signed integer of 8 bits.
     Int8,
-    /// Signed integer of 16 bits.
+    /// A signed integer of 16 bits.
     Int16,
-    /// Signed integer of 32 bits: the default index type.
+    /// A signed integer of 32 bits, the default index type.
     Int32,
-    /// Signed integer of 64 bits.
+    /// A signed integer of 64 bits.
     Int64,
-    /// Unsigned integer of 8 bits.
+    /// An unsigned integer of 8 bits.
     UInt8,
-    /// Unsigned integer of 16 bits.
+    /// An unsigned integer of 16 bits.
     UInt16,
-    /// Unsigned integer of 32 bits.
+    /// An unsigned integer of 32 bits.
     UInt32,
-    /// Unsigned integer of 64 bits.
+    /// An unsigned integer of 64 bits.
     UInt64,
     /// IEEE half precision.
     Float16,
@@ -30,13 +31,13 @@ pub enum ScalarType {
     Float32,
     /// IEEE double precision.
     Float64,
-    /// Brain float: 8 bits of exponent, 7 of fraction.
+    /// Brain float: 8 exponent bits and 7 fraction bits.
     BFloat16,
     /// The address of an allocation: the type of a data variable or a buffer parameter. It has no arithmetic.
     Handle,
 }
 
-/// What a scalar type is, apart from its width.
+/// The kind of a scalar type, regardless of its width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TypeClass {
     /// [`ScalarType::Bool`].
@@ -45,14 +46,14 @@ pub enum TypeClass {
     Int,
     /// Unsigned integers.
     UInt,
-    /// Floating point, `bfloat16` included.
+    /// Floating point, including `bfloat16`.
     Float,
     /// [`ScalarType::Handle`].
     Handle,
 }
 
 impl ScalarType {
-    /// Every scalar type that an element may have, i.e. all but [`ScalarType::Handle`].
+    /// The scalar types that a buffer element may have: all but [`ScalarType::Handle`].
     pub const ELEMENTS: [Self; 13] = [
         Self::Bool,
         Self::Int8,
@@ -69,7 +70,7 @@ impl ScalarType {
         Self::BFloat16,
     ];
 
-    /// TVM's name of the type.
+    /// Returns TVM's name of the type.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bool => "bool",
@@ -89,7 +90,7 @@ impl ScalarType {
         }
     }
 
-    /// Width in bits, as a value: a `bool` has 1, a handle 64.
+    /// Returns the width of a value in bits. A `bool` has 1, a handle 64.
     pub fn bits(self) -> u32 {
         match self {
             Self::Bool => 1,
@@ -100,12 +101,12 @@ impl ScalarType {
         }
     }
 
-    /// Bytes that one element takes in memory.
+    /// Returns the size of an element in memory, in bytes.
     pub fn bytes(self) -> u64 {
         u64::from(self.bits().div_ceil(8))
     }
 
-    /// What it is, apart from its width.
+    /// Returns the kind of the type.
     pub fn class(self) -> TypeClass {
         match self {
             Self::Bool => TypeClass::Bool,
@@ -116,17 +117,17 @@ impl ScalarType {
         }
     }
 
-    /// Signed or unsigned integer; a `bool` is none.
+    /// Returns whether the type is a signed or unsigned integer. `bool` is not an integer.
     pub fn is_integer(self) -> bool {
         matches!(self.class(), TypeClass::Int | TypeClass::UInt)
     }
 
-    /// Floating point.
+    /// Returns whether the type is a floating-point type.
     pub fn is_float(self) -> bool {
         self.class() == TypeClass::Float
     }
 
-    /// The least and greatest value of an integer type or a `bool`; none for floats and handles.
+    /// Returns the least and greatest value of an integer type or `bool`, and `None` for floats and handles.
     pub fn integer_range(self) -> Option<(i128, i128)> {
         match self.class() {
             TypeClass::Bool => Some((0, 1)),
@@ -154,9 +155,9 @@ impl fmt::Display for ScalarType {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DataType {
-    /// Type of each lane.
+    /// The type of each lane.
     pub scalar: ScalarType,
-    /// Number of lanes, at least 1.
+    /// The number of lanes, at least 1.
     pub lanes: u16,
 }
 
@@ -168,23 +169,23 @@ impl DataType {
     /// `handle`.
     pub const HANDLE: Self = Self::scalar(ScalarType::Handle);
 
-    /// A type of one lane.
+    /// Creates a type with one lane.
     pub const fn scalar(scalar: ScalarType) -> Self {
         Self { scalar, lanes: 1 }
     }
 
-    /// The same scalar type with `lanes` lanes.
+    /// Returns the same scalar type with `lanes` lanes.
     #[must_use]
     pub fn with_lanes(self, lanes: u16) -> Self {
         Self { scalar: self.scalar, lanes }
     }
 
-    /// Has exactly one lane.
+    /// Returns whether the type has exactly one lane.
     pub fn is_scalar(self) -> bool {
         self.lanes == 1
     }
 
-    /// Bytes that one element takes in memory, all lanes together.
+    /// Returns the size of an element in memory, in bytes, with all its lanes.
     pub fn bytes(self) -> u64 {
         self.scalar.bytes() * u64::from(self.lanes)
     }
@@ -203,15 +204,18 @@ impl fmt::Display for DataType {
     }
 }
 
-/// Text that names no element type.
+/// The error for text that does not name an element type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no element type: expected a name such as float32, int8 or float32x4")]
+#[error("`{0}` is not an element type: expected a name such as float32, int8 or float32x4")]
 pub struct DataTypeError(pub String);
 
 impl FromStr for DataType {
     type Err = DataTypeError;
 
-    /// Reads `float32`, `float32x4`; `float`, `int` and `uint` are TVM's short names for 32 bits.
+    /// Reads a name such as `float32` or `float32x4`. `float`, `int` and `uint` are TVM's short names for 32 bits.
+    ///
+    /// # Errors
+    /// The name is unknown, or the number of lanes is not a decimal number from 1 to 65535 without leading zeros.
     fn from_str(text: &str) -> Result<Self, DataTypeError> {
         let error = || DataTypeError(text.to_owned());
         let named = |name: &str| match name {
@@ -226,8 +230,9 @@ impl FromStr for DataType {
         }
         let (name, lanes) = text.rsplit_once('x').ok_or_else(error)?;
         let scalar = named(name).filter(|&ty| ty != ScalarType::Handle).ok_or_else(error)?;
-        let plain_number = !lanes.starts_with('0') && lanes.bytes().all(|b| b.is_ascii_digit());
-        let lanes = lanes.parse().ok().filter(|_| plain_number).ok_or_else(error)?;
+        // `u16::from_str` also accepts `+4` and `04`, which are not part of a type name.
+        let is_decimal = !lanes.starts_with('0') && lanes.bytes().all(|b| b.is_ascii_digit());
+        let lanes = lanes.parse().ok().filter(|_| is_decimal).ok_or_else(error)?;
         Ok(Self { scalar, lanes })
     }
 }
@@ -237,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_type_reads_back_as_printed() {
+    fn printing_then_reading_a_type_is_the_identity() {
         for scalar in ScalarType::ELEMENTS {
             for lanes in [1, 2, 3, 4, 8, 16, 64] {
                 let ty = DataType { scalar, lanes };
@@ -247,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_names_are_errors() {
+    fn malformed_type_names_are_errors() {
         for text in [
             "",
             "float",

@@ -1,4 +1,7 @@
-//! Equality of programs up to the identity of variables and buffers.
+//! Equality of programs and index maps up to the identity of variables and buffers.
+//!
+//! Two programs are equal if their variables and buffers can be renamed one to one so that the programs become
+//! identical. Tests compare programs this way, and so does the check that printing and reading is the identity.
 
 use std::collections::HashMap;
 
@@ -6,27 +9,29 @@ use crate::buffer::Buffer;
 use crate::expr::Expr;
 use crate::func::{Module, PrimFunc};
 use crate::index_map::IndexMap;
+use crate::scalar::Scalar;
 use crate::stmt::{AttrValue, Stmt, StmtKind};
 use crate::var::Var;
 
-/// Whether two functions are the same but for which variable and buffer objects they use. Names of functions,
-/// variables and buffers count as long as `names` is set.
+/// Returns whether two functions are equal up to the identity of variables and buffers. With `names`, the names of
+/// functions, variables and buffers must be equal too.
 pub fn funcs_equal(a: &PrimFunc, b: &PrimFunc, names: bool) -> bool {
     Matcher { names, ..Matcher::default() }.func(a, b)
 }
 
-/// [`funcs_equal`] for every function, in order.
+/// Returns whether [`funcs_equal`] holds for every pair of functions, in order.
 pub fn modules_equal(a: &Module, b: &Module, names: bool) -> bool {
     a.funcs.len() == b.funcs.len() && a.funcs.iter().zip(&b.funcs).all(|(a, b)| funcs_equal(a, b, names))
 }
 
-/// Whether two index maps are the same but for which variable objects they use; symbolic extents count as variables. Names
-/// count as long as `names` is set.
+/// Returns whether two index maps are equal up to the identity of variables, among them symbolic extents. With
+/// `names`, the names of the variables must be equal too.
 pub fn index_maps_equal(a: &IndexMap, b: &IndexMap, names: bool) -> bool {
     Matcher { names, ..Matcher::default() }.index_map(a, b)
 }
 
-/// Pairs variables and buffers as they are met; a pair must stay one to one.
+/// The correspondence of variables and buffers found so far. It is extended at the first use of a variable or buffer and
+/// must stay one to one, hence a map for each direction.
 #[derive(Default)]
 struct Matcher {
     names: bool,
@@ -45,15 +50,18 @@ impl Matcher {
             && self.all(&a.buffer_map, &b.buffer_map, |m, a, b| m.var(&a.0, &b.0) && m.buffer(&a.1, &b.1))
             && self.stmt(&a.body, &b.body)
             && self.all(maps.0, maps.1, |m, a, b| m.var(&a.0, &b.0) && m.all(&a.1, &b.1, Self::index_map))
-            && self.all(tiles.0, tiles.1, |m, a, b| m.var(&a.0, &b.0) && a.1.same(&b.1))
+            && self.all(tiles.0, tiles.1, |m, a, b| m.var(&a.0, &b.0) && a.1.is_same(&b.1))
             && a.attrs.texture_limits == b.attrs.texture_limits
-            && self.all(&a.attrs.other, &b.attrs.other, |m, a, b| a.0 == b.0 && m.attr(&a.1, &b.1))
+            && self.entries(&a.attrs.other, &b.attrs.other)
     }
 
+    /// Returns whether two lists have the same length and `same` holds for each pair.
     fn all<T>(&mut self, a: &[T], b: &[T], mut same: impl FnMut(&mut Self, &T, &T) -> bool) -> bool {
         a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(self, a, b))
     }
 
+    /// Returns whether two variables correspond. Variables without a partner become partners if their types are
+    /// equal.
     fn var(&mut self, a: &Var, b: &Var) -> bool {
         match (self.vars.get(a), self.vars_back.get(b)) {
             (Some(image), Some(preimage)) => image == b && preimage == a,
@@ -66,6 +74,8 @@ impl Matcher {
         }
     }
 
+    /// Returns whether two buffers correspond. Buffers without a partner become partners if their properties are
+    /// equal.
     fn buffer(&mut self, a: &Buffer, b: &Buffer) -> bool {
         match (self.buffers.get(a), self.buffers_back.get(b)) {
             (Some(image), Some(preimage)) => return image == b && preimage == a,
@@ -85,12 +95,13 @@ impl Matcher {
             && x.scope == y.scope
             && x.axis_separators == y.axis_separators
             && (!self.names || x.name == y.name)
-            // A data variable is printed through its buffer; its own name does not count.
             && self.data(&x.data, &y.data)
             && self.exprs(&x.shape, &y.shape)
             && self.expr(&x.elem_offset, &y.elem_offset)
     }
 
+    /// Returns whether two data variables correspond. Their names are ignored, because a data variable is printed by
+    /// the name of its buffer.
     fn data(&mut self, a: &Var, b: &Var) -> bool {
         let names = std::mem::replace(&mut self.names, false);
         let same = self.var(a, b);
@@ -109,55 +120,77 @@ impl Matcher {
         self.all(a, b, Self::expr)
     }
 
+    /// Returns whether two expressions are equal. The first match compares the nodes alone; it is exhaustive in `a`,
+    /// so that a new kind of expression must be given a comparison.
     fn expr(&mut self, a: &Expr, b: &Expr) -> bool {
-        let same_node = match (a, b) {
-            (Expr::Int { .. }, Expr::Int { .. }) => a == b,
-            (Expr::Float { value: x, ty }, Expr::Float { value: y, ty: other }) => {
-                ty == other && (x.to_bits() == y.to_bits() || (x.is_nan() && y.is_nan()))
+        let same_node = match a {
+            Expr::Int { .. } => a == b,
+            // Two NaNs are the same constant, 0.0 and -0.0 are not.
+            Expr::Float { value: x, ty } => {
+                matches!(b, Expr::Float { value: y, ty: other } if ty == other && Scalar::Float(*x).same(Scalar::Float(*y)))
             }
-            (Expr::Var(x), Expr::Var(y)) => self.var(x, y),
-            (Expr::Binary(op, ..), Expr::Binary(other, ..)) => op == other,
-            (Expr::Unary(op, _), Expr::Unary(other, _)) => op == other,
-            (Expr::Call(function, _), Expr::Call(other, _)) => function == other,
-            (Expr::Select(..), Expr::Select(..)) | (Expr::IfThenElse(..), Expr::IfThenElse(..)) => true,
-            (Expr::Cast(ty, _), Expr::Cast(other, _)) => ty == other,
-            (Expr::Ramp { lanes, .. }, Expr::Ramp { lanes: other, .. })
-            | (Expr::Broadcast { lanes, .. }, Expr::Broadcast { lanes: other, .. }) => lanes == other,
-            (Expr::Load { buffer, .. }, Expr::Load { buffer: other, .. }) => self.buffer(buffer, other),
-            _ => false,
+            Expr::Var(x) => matches!(b, Expr::Var(y) if self.var(x, y)),
+            Expr::Binary(op, ..) => matches!(b, Expr::Binary(other, ..) if op == other),
+            Expr::Unary(op, _) => matches!(b, Expr::Unary(other, _) if op == other),
+            Expr::Call(function, _) => matches!(b, Expr::Call(other, _) if function == other),
+            Expr::Select(..) => matches!(b, Expr::Select(..)),
+            Expr::IfThenElse(..) => matches!(b, Expr::IfThenElse(..)),
+            Expr::Cast(ty, _) => matches!(b, Expr::Cast(other, _) if ty == other),
+            Expr::Ramp { lanes, .. } => matches!(b, Expr::Ramp { lanes: other, .. } if lanes == other),
+            Expr::Broadcast { lanes, .. } => matches!(b, Expr::Broadcast { lanes: other, .. } if lanes == other),
+            Expr::Load { buffer, .. } => matches!(b, Expr::Load { buffer: other, .. } if self.buffer(buffer, other)),
         };
         let (left, right) = (a.children(), b.children());
         same_node && left.len() == right.len() && left.into_iter().zip(right).all(|(a, b)| self.expr(a, b))
     }
 
+    /// Returns whether two attribute values are equal. Names of variables are ignored, as in [`Matcher::data`].
     fn attr(&mut self, a: &AttrValue, b: &AttrValue) -> bool {
-        match (a, b) {
-            (AttrValue::Var(x), AttrValue::Var(y)) => self.data(x, y),
-            (AttrValue::Expr(x), AttrValue::Expr(y)) => self.expr(x, y),
-            (AttrValue::List(x), AttrValue::List(y)) => self.all(x, y, Self::attr),
-            (AttrValue::Dict(x), AttrValue::Dict(y)) => self.all(x, y, |m, a, b| a.0 == b.0 && m.attr(&a.1, &b.1)),
-            _ => a == b,
+        match a {
+            AttrValue::Bool(_) | AttrValue::Int(_) | AttrValue::Float(_) | AttrValue::Str(_) => a == b,
+            AttrValue::Var(x) => matches!(b, AttrValue::Var(y) if self.data(x, y)),
+            AttrValue::Expr(x) => matches!(b, AttrValue::Expr(y) if self.expr(x, y)),
+            AttrValue::List(x) => matches!(b, AttrValue::List(y) if self.all(x, y, Self::attr)),
+            AttrValue::Dict(x) => matches!(b, AttrValue::Dict(y) if self.entries(x, y)),
         }
     }
 
+    /// Returns whether two dictionaries have equal keys and values in the same order.
+    fn entries(&mut self, a: &[(String, AttrValue)], b: &[(String, AttrValue)]) -> bool {
+        self.all(a, b, |matcher, a, b| a.0 == b.0 && matcher.attr(&a.1, &b.1))
+    }
+
+    /// Returns whether two statements are equal. Exhaustive in `a`, like [`Matcher::expr`].
+    ///
+    /// The node is compared before its expressions and its body, so that the variable or buffer it binds is paired
+    /// before its first use.
     fn stmt(&mut self, a: &Stmt, b: &Stmt) -> bool {
-        let same_node = match (&a.kind, &b.kind) {
-            (StmtKind::For(x), StmtKind::For(y)) => {
-                x.kind == y.kind
+        let same_node = match &a.kind {
+            StmtKind::For(x) => {
+                matches!(&b.kind, StmtKind::For(y) if x.kind == y.kind
                     && self.var(&x.var, &y.var)
-                    && self.all(&x.annotations, &y.annotations, |m, a, b| a.0 == b.0 && m.attr(&a.1, &b.1))
+                    && self.entries(&x.annotations, &y.annotations))
             }
-            (StmtKind::Store { buffer: x, .. }, StmtKind::Store { buffer: y, .. })
-            | (StmtKind::Allocate { buffer: x, .. }, StmtKind::Allocate { buffer: y, .. })
-            | (StmtKind::DeclBuffer { buffer: x, .. }, StmtKind::DeclBuffer { buffer: y, .. }) => self.buffer(x, y),
-            (StmtKind::If { else_body: x, .. }, StmtKind::If { else_body: y, .. }) => x.is_some() == y.is_some(),
-            (StmtKind::Let { var: x, .. }, StmtKind::Let { var: y, .. }) => self.var(x, y),
-            (StmtKind::Seq(_), StmtKind::Seq(_)) | (StmtKind::Evaluate(_), StmtKind::Evaluate(_)) => true,
-            (StmtKind::Attr { node, key, value, .. }, StmtKind::Attr { node: n, key: k, value: v, .. }) => {
-                key == k && self.attr(node, n) && self.attr(value, v)
+            StmtKind::Store { buffer: x, .. } => {
+                matches!(&b.kind, StmtKind::Store { buffer: y, .. } if self.buffer(x, y))
             }
-            (StmtKind::Assert { message: x, .. }, StmtKind::Assert { message: y, .. }) => x == y,
-            _ => false,
+            StmtKind::Allocate { buffer: x, .. } => {
+                matches!(&b.kind, StmtKind::Allocate { buffer: y, .. } if self.buffer(x, y))
+            }
+            StmtKind::DeclBuffer { buffer: x, .. } => {
+                matches!(&b.kind, StmtKind::DeclBuffer { buffer: y, .. } if self.buffer(x, y))
+            }
+            StmtKind::If { else_body: x, .. } => {
+                matches!(&b.kind, StmtKind::If { else_body: y, .. } if x.is_some() == y.is_some())
+            }
+            StmtKind::Let { var: x, .. } => matches!(&b.kind, StmtKind::Let { var: y, .. } if self.var(x, y)),
+            StmtKind::Seq(_) => matches!(b.kind, StmtKind::Seq(_)),
+            StmtKind::Evaluate(_) => matches!(b.kind, StmtKind::Evaluate(_)),
+            StmtKind::Attr { node, key, value, .. } => {
+                matches!(&b.kind, StmtKind::Attr { node: n, key: k, value: v, .. }
+                    if key == k && self.attr(node, n) && self.attr(value, v))
+            }
+            StmtKind::Assert { message: x, .. } => matches!(&b.kind, StmtKind::Assert { message: y, .. } if x == y),
         };
         let (exprs, stmts) = ((a.exprs(), b.exprs()), (a.children(), b.children()));
         same_node

@@ -1,8 +1,8 @@
 //! Evaluation of index expressions over the mathematical integers.
 //!
-//! This is what an index *means*: floor division and floor modulo, no wrapping. A result or an intermediate value that
-//! leaves 128 bits is an error, never a wrong number. Values of programs are evaluated by the interpreter, which reads
-//! the same operator table.
+//! This defines the meaning of an index expression: floor division, floor modulo, and no wrapping. If a result or an
+//! intermediate value does not fit into 128 bits, evaluation returns an error, never a wrong number. Values of
+//! programs, which do wrap, are computed by the interpreter from the same operator table.
 
 use std::collections::HashMap;
 
@@ -12,31 +12,40 @@ use crate::op::{MathFn, UnaryOp};
 use crate::scalar::ScalarError;
 use crate::var::Var;
 
-/// Values of variables.
+/// The value of each variable.
 pub type Bindings = HashMap<Var, i128>;
 
-/// Why an index expression has no value.
+/// The reason why an index expression has no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EvalError {
-    /// A variable has no value.
+    /// A variable is not bound to a value.
     #[error("variable `{0}` has no value")]
     Unbound(String),
     /// The expression reads memory, computes with floats or has several lanes.
-    #[error("`{0}` is no integer expression of one lane")]
+    #[error("`{0}` is not a scalar integer expression")]
     NotAnIndex(String),
-    /// An operator has no value here.
+    /// An operator is undefined for its operands.
     #[error("{source} in `{expr}`")]
     Scalar {
-        /// What went wrong.
+        /// Why it is undefined.
         source: ScalarError,
-        /// In which expression.
+        /// The subexpression that failed.
         expr: String,
     },
 }
 
 impl Expr {
-    /// Its value over the integers; a truth value is 0 or 1.
+    /// Evaluates the expression over the integers. Truth values are 0 and 1.
     ///
+    /// A cast to an integer type is the identity, and an error if the value is outside the range of that type.
+    ///
+    /// # Errors
+    /// - [`EvalError::Unbound`] for a variable that `bindings` does not contain.
+    /// - [`EvalError::NotAnIndex`] for a load, a float, a vector, or a math function other than the absolute value.
+    /// - [`EvalError::Scalar`] for a zero divisor, a shift amount outside the width of the shifted type, and a value that
+    ///   does not fit into 128 bits.
+    ///
+    /// # Examples
     /// ```
     /// use tilewright_ir::{Expr, Var};
     /// let c = Var::index("c");
@@ -87,7 +96,7 @@ impl Expr {
     }
 }
 
-/// The type whose width bounds a shift amount.
+/// Returns the type whose width bounds the amount of a shift of `lhs`.
 fn shift_type(lhs: &Expr) -> ScalarType {
     lhs.dtype().scalar
 }
@@ -97,14 +106,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_wraps() {
+    fn overflow_of_128_bits_is_an_error() {
         let big = Expr::Int { value: i128::MAX, ty: ScalarType::Int64 };
         let result = (big + Expr::int(1)).eval_index(&Bindings::new());
         assert!(matches!(result, Err(EvalError::Scalar { source: ScalarError::Overflow, .. })));
     }
 
     #[test]
-    fn only_the_chosen_branch_is_evaluated() {
+    fn if_then_else_evaluates_only_the_chosen_branch() {
         let bad = Expr::int(1).floor_div(Expr::int(0));
         let chosen = Expr::IfThenElse(Box::new(Expr::bool(false)), Box::new(bad.clone()), Box::new(Expr::int(7)));
         assert_eq!(chosen.eval_index(&Bindings::new()), Ok(7));

@@ -1,79 +1,83 @@
-//! What a pass claims to have done. Plain data: the judge turns it into obligations, and believes none of it.
+//! Evidence: what a pass claims about its rewrite, as plain data. The judge turns each claim into proof obligations.
+//!
+//! A wrong claim cannot make a wrong rewrite pass: the obligations that follow from it fail.
 
 use crate::buffer::Buffer;
 use crate::expr::Expr;
 use crate::index_map::IndexMap;
 use crate::var::Var;
 
-/// The claim of a pass that rewrites a program: which buffers became which, and how their indices moved.
+/// The claims of a pass that rewrites a program: which buffers were replaced, and how their indices changed.
 ///
-/// Everything else in the program after the pass corresponds to the program before it statement by statement.
+/// Apart from these claims, the program after the pass corresponds to the program before it statement by statement.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
-    /// Name of the pass.
+    /// The name of the pass.
     pub pass: String,
-    /// One claim for each buffer that appears in the program after the pass and not before it.
+    /// One claim for each buffer of the program after the pass that the program before it does not contain.
     pub buffers: Vec<BufferClaim>,
-    /// Padding that has a value after the pass.
+    /// The buffers whose padding has a defined value after the pass.
     pub fills: Vec<PadFill>,
 }
 
-/// The padding of a buffer has a value.
+/// The claim that the padding of a buffer has a certain value.
 ///
-/// The pass added a nest of serial loops over the whole of `buffer.shape`, in order, around
-/// `if padding: buffer[...] = value`, with `padding` that of `inverse`: first in the function for a parameter, first under the
-/// allocation otherwise. There is none where `padding` is `False`.
+/// The pass inserts a nest of serial loops over the whole of `buffer.shape`, in row-major order, around
+/// `if padding: buffer[...] = value`, where `padding` is that of `inverse`. The nest is the first statement of the
+/// function for a parameter, and the first statement under the allocation otherwise. It is absent if `padding` is
+/// `False`, and if the caller fills the padding (`by_host`).
 #[derive(Clone, Debug)]
 pub struct PadFill {
-    /// The buffer in the program after.
+    /// The buffer, in the program after the pass.
     pub buffer: Buffer,
-    /// Which of its elements are padding, and the way back for the others.
+    /// Which elements are padding, and the inverse map for all others.
     pub inverse: InverseClaim,
-    /// The value, a constant of the buffer's type.
+    /// The padding value, a constant of the buffer's type.
     pub value: Expr,
-    /// Whether the value is a premise: the buffer is a parameter that the function only reads, and the caller packs it.
+    /// Whether the value is a premise instead of an effect: the buffer is a parameter that the function only reads,
+    /// and the caller writes the padding when it packs the data.
     pub by_host: bool,
 }
 
-/// A buffer was replaced by another, and its indices moved by a map.
+/// The claim that a buffer was replaced by another one whose indices are mapped.
 #[derive(Clone, Debug)]
 pub struct BufferClaim {
-    /// The buffer in the program before.
+    /// The buffer in the program before the pass.
     pub before: Buffer,
-    /// Its replacement in the program after.
+    /// Its replacement in the program after the pass.
     pub after: Buffer,
-    /// From indices of `before` to indices of `after`; its domain is the shape of `before`.
+    /// The map from indices of `before` to indices of `after`. Its domain is the shape of `before`.
     pub map: IndexMap,
-    /// What the map does.
+    /// The kind of change.
     pub change: BufferChange,
-    /// Axes of `after` whose extent is stated larger than the largest index needs: padding on purpose.
+    /// The axes of `after` whose stated extent exceeds the largest index on purpose, as padding.
     pub padded_axes: Vec<usize>,
 }
 
-/// Why a buffer's indices moved.
+/// The kind of change that a map describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BufferChange {
-    /// A layout transformation: the memory itself is rearranged, for every alias alike.
+    /// A layout transformation. The memory itself is rearranged, for all aliases alike.
     Layout,
-    /// Each separator group became the row-major numeral of its axes; strides and offset are folded in.
+    /// Each separator group was linearized in row-major order. Strides and offset are folded into the index.
     Flatten,
-    /// A buffer in a texture scope became a texel buffer `[height, width, 4]` ([`crate::texture`]).
+    /// A buffer in a texture scope became a texel buffer `[height, width, 4]` (see [`crate::texture`]).
     Texture,
-    /// The indices stay; name, scope or lanes changed.
+    /// The indices are unchanged; name, scope or number of lanes changed.
     Rename,
 }
 
-/// The claim of a lowering from a [`crate::Definition`] to a program: which loops compute which tensor.
+/// The claims of a lowering from a [`crate::Definition`] to a program: which loops compute which tensor.
 #[derive(Clone, Debug, Default)]
 pub struct LoweringEvidence {
-    /// Buffers of the program that hold a tensor of the definition, with the same indices; the tensor itself, where
-    /// the program uses it, is among them.
+    /// The buffers of the program that contain a tensor of the definition at the same indices. If the program uses
+    /// the buffer of the tensor itself, the list contains it too.
     pub holders: Vec<Holder>,
     /// One claim for each store of the program, in program order.
     pub stores: Vec<StoreClaim>,
 }
 
-/// A buffer that holds a tensor.
+/// A buffer of the program that contains a tensor of the definition.
 #[derive(Clone, Debug)]
 pub struct Holder {
     /// The tensor of the definition.
@@ -82,31 +86,31 @@ pub struct Holder {
     pub buffer: Buffer,
 }
 
-/// What a store is for.
+/// The purpose of a store in a lowered program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StoreRole {
-    /// Writes the value of an element that is no reduction.
+    /// Writes the value of an element that is not a reduction.
     Compute,
     /// Writes the identity of a reduction.
     Init,
     /// Combines one more value into a reduction.
     Update,
-    /// Copies an element from another holder of the same tensor.
+    /// Copies an element from another buffer that contains the same tensor.
     Copy,
 }
 
-/// How the loops around a store visit the axes of a stage.
+/// How the loops around a store cover the axes of a stage.
 ///
 /// `axes` and `inverse` together claim that the iterations that pass the guards are in one-to-one correspondence with
-/// the indices of the stage.
+/// the index space of the stage.
 #[derive(Clone, Debug)]
 pub struct StoreClaim {
-    /// The tensor of the definition that is written.
+    /// The tensor of the definition that the store writes.
     pub tensor: Buffer,
-    /// What the store is for.
+    /// The purpose of the store.
     pub role: StoreRole,
-    /// The variables that stand for the indices in `inverse`: one for each axis of the tensor, and, for an update, one
-    /// for each reduced axis after them.
+    /// The variables that stand for the stage's indices in `inverse`: one for each axis of the tensor, followed, for
+    /// an update, by one for each reduced axis.
     pub axis_vars: Vec<Var>,
     /// The value of each of `axis_vars` in terms of the loop variables.
     pub axes: Vec<Expr>,
@@ -114,32 +118,34 @@ pub struct StoreClaim {
     pub inverse: Vec<(Var, Expr)>,
 }
 
-/// A claimed left inverse of an index map, and a claim of what is padding.
+/// A claimed left inverse of an index map, and a claimed padding predicate.
 ///
-/// `inverse(map(x)) = x` for every logical index `x`, and `map(inverse(p)) = p` for every physical index `p` that is no
-/// padding: both are obligations, as is that exactly the padding is reached by nothing.
+/// Three proof obligations follow: `inverse(map(x)) = x` for every logical index `x`; `map(inverse(p)) = p` for every
+/// physical index `p` that is not padding; and `padding` holds for exactly the physical indices that no logical index
+/// reaches.
 #[derive(Clone, Debug)]
 pub struct InverseClaim {
-    /// The physical indices, one for each output of the map.
+    /// The physical indices, one variable for each output of the map.
     pub vars: Vec<Var>,
-    /// The logical indices in terms of them, one for each variable of the map.
+    /// The logical indices in terms of `vars`, one for each variable of the map.
     pub outputs: Vec<Expr>,
-    /// True on exactly the physical indices that no logical index reaches; `False` where there are none.
+    /// True for exactly the physical indices that no logical index reaches. The constant `False` if there are none.
     pub padding: Expr,
 }
 
 impl InverseClaim {
-    /// The inverse as a Python lambda.
+    /// Returns the inverse as a Python lambda.
     pub fn lambda(&self) -> String {
         let outputs: Vec<_> = self.outputs.iter().map(ToString::to_string).collect();
         format!("{} [{}]", self.head(), outputs.join(", "))
     }
 
-    /// The padding as a Python lambda to a truth value.
+    /// Returns the padding predicate as a Python lambda.
     pub fn padding_lambda(&self) -> String {
         format!("{} {}", self.head(), self.padding)
     }
 
+    /// Returns `lambda p0, p1:`, the parameters of both lambdas.
     fn head(&self) -> String {
         let vars: Vec<_> = self.vars.iter().map(ToString::to_string).collect();
         if vars.is_empty() { "lambda:".to_owned() } else { format!("lambda {}:", vars.join(", ")) }

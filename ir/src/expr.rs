@@ -1,4 +1,4 @@
-//! Expressions.
+//! Expressions: constructors, types, traversal and printing.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use crate::dtype::{DataType, ScalarType};
 use crate::op::{BinaryOp, MathFn, UnaryOp};
 use crate::var::Var;
 
-/// An expression. It has no effect; operands are evaluated from left to right.
+/// An expression. Expressions have no side effects; operands are evaluated from left to right.
 ///
-/// Plain data: [`crate::check`] says whether one is well typed, the constructors below build only well typed ones
-/// from well typed parts.
+/// The tree is plain data and may be ill typed; [`crate::check`] finds type errors. The constructors below build a
+/// well-typed expression from well-typed operands of fitting types.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
     /// An integer or `bool` constant within the range of its type.
@@ -20,7 +20,7 @@ pub enum Expr {
         /// An integer type or `bool`.
         ty: ScalarType,
     },
-    /// A float constant, representable in its type.
+    /// A float constant that its type represents exactly.
     Float {
         /// The value.
         value: f64,
@@ -29,110 +29,112 @@ pub enum Expr {
     },
     /// The value of a variable.
     Var(Var),
-    /// An operator of two operands.
+    /// An operator with two operands.
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
-    /// An operator of one operand.
+    /// An operator with one operand.
     Unary(UnaryOp, Box<Expr>),
     /// A math function.
     Call(MathFn, Vec<Expr>),
-    /// The second operand where the first is true, else the third. All three are evaluated; the condition may have one
-    /// lane or as many as the others.
+    /// The second operand if the first one is true, else the third. All three are evaluated. The condition has one
+    /// lane, or as many as the other operands.
     Select(Box<Expr>, Box<Expr>, Box<Expr>),
-    /// The second operand if the first is true, else the third. Only the one chosen is evaluated. The condition may have
-    /// one lane or as many as the others; then each lane is chosen, and evaluated, by itself.
+    /// The second operand if the first one is true, else the third. Only the chosen operand is evaluated. The
+    /// condition has one lane, or as many as the other operands; in that case each lane is chosen and evaluated
+    /// separately.
     IfThenElse(Box<Expr>, Box<Expr>, Box<Expr>),
-    /// Conversion to a type with the same number of lanes, see [`crate::scalar::cast`].
+    /// A conversion to a type with the same number of lanes, see [`crate::scalar::cast`].
     Cast(DataType, Box<Expr>),
-    /// The vector `base, base + stride, ...`.
+    /// The vector `base, base + stride, base + 2 * stride, ...`.
     Ramp {
-        /// First lane, an integer of one lane.
+        /// The first lane, a scalar integer.
         base: Box<Expr>,
-        /// Difference between lanes, of the same type.
+        /// The difference between adjacent lanes, of the type of `base`.
         stride: Box<Expr>,
-        /// Number of lanes, at least 2.
+        /// The number of lanes, at least 2.
         lanes: u16,
     },
-    /// The same value in every lane.
+    /// A vector with the same value in every lane.
     Broadcast {
-        /// The value, of one lane.
+        /// The value, a scalar.
         value: Box<Expr>,
-        /// Number of lanes, at least 2.
+        /// The number of lanes, at least 2.
         lanes: u16,
     },
-    /// The element of a buffer at a logical index, as [`Buffer`]'s current shape says. Only the last index may have
-    /// several lanes, and only if the buffer's elements have one (RFC 63, "Generalizing buffer accesses").
+    /// The element of a buffer at an index into the buffer's current shape. Only the last index may have several
+    /// lanes, and only if the elements of the buffer have one (RFC 63, "Generalizing buffer accesses").
     Load {
-        /// Which buffer.
+        /// The buffer.
         buffer: Buffer,
-        /// One index an axis.
+        /// The indices, one per axis.
         indices: Vec<Expr>,
     },
 }
 
 impl Expr {
-    /// An `int32` constant. A value outside `int32` gets the type `int64`.
+    /// Creates an `int32` constant, or an `int64` constant if the value does not fit into `int32`.
     pub fn int(value: i64) -> Self {
         let ty = if i32::try_from(value).is_ok() { ScalarType::Int32 } else { ScalarType::Int64 };
         Self::Int { value: value.into(), ty }
     }
 
-    /// An integer constant of the type `ty`; none if it is out of range or `ty` is no integer type or `bool`.
+    /// Creates an integer or `bool` constant of type `ty`. Returns `None` if the value is out of range, or if `ty` is
+    /// a float or a handle.
     pub fn int_of(value: i128, ty: ScalarType) -> Option<Self> {
         let (low, high) = ty.integer_range()?;
         (low..=high).contains(&value).then_some(Self::Int { value, ty })
     }
 
-    /// A float constant, rounded to `ty`.
+    /// Creates a float constant, rounded to `ty`.
     pub fn float_of(value: f64, ty: ScalarType) -> Self {
         Self::Float { value: crate::scalar::round_float(ty, value), ty }
     }
 
-    /// A `bool` constant.
+    /// Creates a `bool` constant.
     pub fn bool(value: bool) -> Self {
         Self::Int { value: value.into(), ty: ScalarType::Bool }
     }
 
-    /// `lhs op rhs`.
+    /// Creates `lhs op rhs`.
     pub fn binary(op: BinaryOp, lhs: Self, rhs: Self) -> Self {
         Self::Binary(op, Box::new(lhs), Box::new(rhs))
     }
 
-    /// `op operand`.
+    /// Creates `op operand`.
     pub fn unary(op: UnaryOp, operand: Self) -> Self {
         Self::Unary(op, Box::new(operand))
     }
 
-    /// `lhs // rhs`, rounded towards minus infinity.
+    /// Creates `self // rhs`, the quotient rounded towards minus infinity.
     #[must_use]
     pub fn floor_div(self, rhs: Self) -> Self {
         Self::binary(BinaryOp::FloorDiv, self, rhs)
     }
 
-    /// `lhs % rhs`, with the sign of the divisor.
+    /// Creates `self % rhs`, the remainder with the sign of the divisor.
     #[must_use]
     pub fn floor_mod(self, rhs: Self) -> Self {
         Self::binary(BinaryOp::FloorMod, self, rhs)
     }
 
-    /// `lhs < rhs`.
+    /// Creates `self < rhs`.
     #[must_use]
     pub fn lt(self, rhs: Self) -> Self {
         Self::binary(BinaryOp::Lt, self, rhs)
     }
 
-    /// `lhs and rhs`.
+    /// Creates `self and rhs`. Both operands are evaluated.
     #[must_use]
     pub fn and(self, rhs: Self) -> Self {
         Self::binary(BinaryOp::And, self, rhs)
     }
 
-    /// A load.
+    /// Creates a load.
     pub fn load(buffer: &Buffer, indices: Vec<Self>) -> Self {
         Self::Load { buffer: buffer.clone(), indices }
     }
 
-    /// Its type. Lanes of a load are those of the element times those of the last index (RFC 39, "What convention
-    /// should be used for buffer indexing?"). What a badly typed expression gives is unspecified, but it gives it.
+    /// Returns the type. A load has the lanes of the element type times those of the last index (RFC 39, "What
+    /// convention should be used for buffer indexing?"). The result is unspecified if the expression is ill typed.
     pub fn dtype(&self) -> DataType {
         match self {
             Self::Int { ty, .. } | Self::Float { ty, .. } => DataType::scalar(*ty),
@@ -158,12 +160,12 @@ impl Expr {
         }
     }
 
-    /// The value of an integer or `bool` constant.
+    /// Returns the value of an integer or `bool` constant, and `None` for all other expressions.
     pub fn as_const_int(&self) -> Option<i128> {
         if let Self::Int { value, .. } = self { Some(*value) } else { None }
     }
 
-    /// The direct operands, from left to right.
+    /// Returns the direct operands, from left to right.
     pub fn children(&self) -> Vec<&Self> {
         match self {
             Self::Int { .. } | Self::Float { .. } | Self::Var(_) => Vec::new(),
@@ -174,7 +176,7 @@ impl Expr {
         }
     }
 
-    /// Calls `visit` on this expression and everything in it, outer before inner, left before right.
+    /// Calls `visit` on this expression and on every expression inside it, outer before inner, from left to right.
     pub fn walk<'a>(&'a self, visit: &mut impl FnMut(&'a Self)) {
         visit(self);
         for child in self.children() {
@@ -182,12 +184,12 @@ impl Expr {
         }
     }
 
-    /// Whether the value depends on memory: whether there is a load in the expression.
+    /// Returns whether the value depends on memory, that is, whether there is a load in the expression.
     pub fn reads_memory(&self) -> bool {
         matches!(self, Self::Load { .. }) || self.children().into_iter().any(Self::reads_memory)
     }
 
-    /// The variables in it, each once, in the order of their appearance.
+    /// Returns the variables in the expression, each once, in order of first appearance.
     pub fn vars(&self) -> Vec<Var> {
         let mut vars = Vec::new();
         self.walk(&mut |expr| {
@@ -243,7 +245,7 @@ impl std::ops::Mul for Expr {
     }
 }
 
-/// Python's notation with names as they are: for messages. `script` prints what can be read back.
+/// Prints Python notation for messages, with names as they are. `tilewright-script` prints text that can be read back.
 impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write(f, 0)
@@ -251,6 +253,7 @@ impl fmt::Display for Expr {
 }
 
 impl Expr {
+    /// Writes the expression, in parentheses if it binds less tightly than an operator of precedence `outer`.
     fn write(&self, f: &mut fmt::Formatter<'_>, outer: u8) -> fmt::Result {
         match self {
             Self::Int { value, ty: ScalarType::Bool } => f.write_str(if *value != 0 { "True" } else { "False" }),
@@ -266,7 +269,7 @@ impl Expr {
                 parenthesised(f, precedence < outer, |f| {
                     f.write_str(symbol)?;
                     match **operand {
-                        // The minus of a constant is no negative constant.
+                        // `-(3)` is an operator on a constant; `-3` would be read as the constant minus three.
                         Self::Int { value, ty } if ty.is_integer() => write!(f, "{ty}({value})"),
                         _ => operand.write(f, precedence),
                     }
@@ -287,6 +290,7 @@ impl Expr {
     }
 }
 
+/// Writes an infix operator with the parentheses it needs, or a call if the operator has no symbol.
 fn write_binary(f: &mut fmt::Formatter<'_>, op: BinaryOp, lhs: &Expr, rhs: &Expr, outer: u8) -> fmt::Result {
     let info = op.info();
     let Some(symbol) = info.symbol else {
@@ -297,7 +301,7 @@ fn write_binary(f: &mut fmt::Formatter<'_>, op: BinaryOp, lhs: &Expr, rhs: &Expr
         return f.write_str(")");
     };
     parenthesised(f, info.precedence < outer, |f| {
-        // Comparisons chain in Python, so neither side may be a bare one.
+        // Python chains comparisons: `a < b == c` is `a < b and b == c`, so a comparison as an operand needs parentheses.
         let left = info.precedence + u8::from(info.rule == crate::op::TypeRule::Comparison);
         lhs.write(f, left)?;
         write!(f, " {symbol} ")?;
@@ -305,6 +309,7 @@ fn write_binary(f: &mut fmt::Formatter<'_>, op: BinaryOp, lhs: &Expr, rhs: &Expr
     })
 }
 
+/// Writes `inner`, in parentheses if `needed`.
 fn parenthesised(
     f: &mut fmt::Formatter<'_>,
     needed: bool,
@@ -318,12 +323,14 @@ fn parenthesised(
     inner(f)
 }
 
+/// Writes `name(args)`.
 fn write_call(f: &mut fmt::Formatter<'_>, name: &str, args: &[Expr]) -> fmt::Result {
     write!(f, "{name}(")?;
     write_list(f, args)?;
     f.write_str(")")
 }
 
+/// Writes expressions separated by commas.
 fn write_list(f: &mut fmt::Formatter<'_>, items: &[Expr]) -> fmt::Result {
     for (position, item) in items.iter().enumerate() {
         if position > 0 {
@@ -339,7 +346,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn printing_keeps_the_structure() {
+    fn printed_parentheses_keep_the_structure() {
         let (i, j) = (Expr::from(Var::index("i")), Expr::from(Var::index("j")));
         let difference = i.clone() - (j.clone() - Expr::int(1));
         assert_eq!(difference.to_string(), "i - (j - 1)");
@@ -351,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_has_the_lanes_of_element_and_index() {
+    fn a_load_has_the_lanes_of_the_element_times_those_of_the_index() {
         let scalar = Buffer::compact("A", ScalarType::Float32, vec![Expr::int(64)]);
         let ramp = Expr::Ramp { base: Box::new(Expr::int(0)), stride: Box::new(Expr::int(1)), lanes: 4 };
         assert_eq!(Expr::load(&scalar, vec![ramp]).dtype().to_string(), "float32x4");

@@ -1,4 +1,4 @@
-//! Functions and modules.
+//! Functions, their attributes, and modules.
 
 use crate::buffer::Buffer;
 use crate::index_map::IndexMap;
@@ -7,50 +7,51 @@ use crate::texture::TextureLimits;
 use crate::tile::TileRequest;
 use crate::var::Var;
 
-/// A function over buffers (TVM's `PrimFunc`).
+/// A function over buffers and scalars (TVM's `PrimFunc`).
 #[derive(Clone, Debug)]
 pub struct PrimFunc {
-    /// Its name.
+    /// The name, unique in its module.
     pub name: String,
     /// The parameters in order: handles of buffers, and scalars.
     pub params: Vec<Var>,
-    /// How each handle among the parameters is to be read: the calling convention, which flattening does not change
-    /// (RFC 63, "Removing pre-flattened buffer"). In the order of the parameters.
+    /// The buffer behind each handle among the parameters, in the order of the parameters. This is the calling
+    /// convention, which flattening does not change (RFC 63, "Removing pre-flattened buffer").
     ///
-    /// Variables in the shapes that are no parameters are the symbolic extents: bound by the argument's shape, each an
-    /// integer of at least 1.
+    /// A variable that occurs in a shape and is not a parameter is a symbolic extent. The shape of the argument binds
+    /// it, to an integer of at least 1.
     pub buffer_map: Vec<(Var, Buffer)>,
-    /// Attributes.
+    /// The attributes.
     pub attrs: FuncAttrs,
-    /// What it does.
+    /// The body.
     pub body: Stmt,
 }
 
-/// Attributes of a function.
+/// The attributes of a function.
 #[derive(Clone, Debug, Default)]
 pub struct FuncAttrs {
-    /// `layout_transform_map` of RFC 39: for a data variable, the transformations to apply to every buffer on it, one
-    /// after the other. `apply_buffer_transforms` removes it.
+    /// `layout_transform_map` of RFC 39: for a data variable, the index maps to apply to every buffer on it, one
+    /// after the other. The pass `apply_buffer_transforms` removes the attribute.
     pub layout_transform_map: Vec<(Var, Vec<IndexMap>)>,
-    /// `tile_layout`: for a data variable, the XLA layout that every buffer on it is to have, after its transformations.
-    /// The pass of that name removes it.
+    /// `tile_layout`: for a data variable, the XLA layout to apply to every buffer on it after its index maps. The
+    /// pass `tile_layout` removes the attribute.
     pub tile_layout: Vec<(Var, TileRequest)>,
-    /// The largest texture of the device that the function is lowered for (attribute `texture_limits`, `"16384x16384"`);
-    /// none while nobody said.
+    /// The largest texture that the target device supports (attribute `texture_limits`, such as `"16384x16384"`).
+    /// `None` if the function is not tied to a device.
     pub texture_limits: Option<TextureLimits>,
-    /// All others, in the order given.
+    /// All other attributes, in source order.
     pub other: Vec<(String, AttrValue)>,
 }
 
-/// Functions in a file, in order.
+/// The functions of a file, in source order.
 #[derive(Clone, Debug, Default)]
 pub struct Module {
-    /// The functions; names are unique.
+    /// The functions; their names are unique.
     pub funcs: Vec<PrimFunc>,
 }
 
 impl FuncAttrs {
-    /// Axes of the layout that buffers on `data` come to, from a shape of `rank` axes.
+    /// Returns the number of axes of a buffer on `data`, with a shape of `rank` axes, after all its layout
+    /// transformations.
     pub fn final_rank(&self, data: &Var, rank: usize) -> usize {
         if let Some((_, request)) = self.tile_layout.iter().find(|(var, _)| var == data) {
             return request.physical_rank();
@@ -61,12 +62,13 @@ impl FuncAttrs {
 }
 
 impl PrimFunc {
-    /// The buffer that a parameter stands for.
+    /// Returns the buffer of a handle parameter, and `None` for a scalar parameter.
     pub fn param_buffer(&self, param: &Var) -> Option<&Buffer> {
         self.buffer_map.iter().find(|(var, _)| var == param).map(|(_, buffer)| buffer)
     }
 
-    /// Every buffer: those of the parameters, then those declared, allocated or used in the body, each once.
+    /// Returns every buffer once: the buffers of the parameters, then those declared, allocated or accessed in the
+    /// body, in program order.
     pub fn buffers(&self) -> Vec<Buffer> {
         let mut buffers: Vec<Buffer> = Vec::new();
         let mut add = |buffer: &Buffer| {
@@ -82,7 +84,13 @@ impl PrimFunc {
                 StmtKind::Allocate { buffer, .. }
                 | StmtKind::DeclBuffer { buffer, .. }
                 | StmtKind::Store { buffer, .. } => add(buffer),
-                _ => {}
+                StmtKind::For(_)
+                | StmtKind::If { .. }
+                | StmtKind::Let { .. }
+                | StmtKind::Seq(_)
+                | StmtKind::Evaluate(_)
+                | StmtKind::Attr { .. }
+                | StmtKind::Assert { .. } => {}
             }
             for expr in stmt.exprs() {
                 expr.walk(&mut |expr| {
@@ -95,8 +103,8 @@ impl PrimFunc {
         buffers
     }
 
-    /// The symbolic extents: variables in the shapes, strides and offsets of the buffer map, each once, in order of
-    /// appearance. Scalar parameters that appear there are among them.
+    /// Returns the variables in the shapes, strides and offsets of the buffer map, each once, in order of appearance.
+    /// These are the symbolic extents, and the scalar parameters that occur there.
     pub fn symbols(&self) -> Vec<Var> {
         let mut symbols = Vec::new();
         for (_, buffer) in &self.buffer_map {
@@ -114,7 +122,7 @@ impl PrimFunc {
 }
 
 impl Module {
-    /// The function of that name.
+    /// Returns the function with this name.
     pub fn func(&self, name: &str) -> Option<&PrimFunc> {
         self.funcs.iter().find(|func| func.name == name)
     }

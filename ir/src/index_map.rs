@@ -1,4 +1,4 @@
-//! Index maps: from logical to physical indices.
+//! Index maps: functions from logical to physical indices.
 
 use std::fmt;
 
@@ -10,8 +10,9 @@ use crate::visit::Substitution;
 
 /// A map from the indices of a logical shape to the indices of a physical one (RFC 39, `IndexMap`).
 ///
-/// It carries its domain: index `i` ranges over `0..domain[i]`. It says nothing of its physical shape; that is a claim
-/// of its own ([`crate::evidence::BufferClaim`]), nor is it injective by construction: that is an obligation.
+/// The map carries its domain: logical index `i` ranges over `0..domain[i]`. It carries neither a physical shape,
+/// which is a separate claim ([`crate::evidence::BufferClaim`]), nor the property of being injective, which is a
+/// proof obligation.
 ///
 /// ```
 /// use tilewright_ir::{Expr, IndexMap, Var};
@@ -37,36 +38,40 @@ pub struct IndexMap {
     axis_separators: AxisSeparators,
 }
 
-/// Parts that make no index map.
+/// The reason why the given parts are not an index map.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IndexMapError {
-    /// Number of variables and number of extents differ.
+    /// The numbers of variables and extents differ.
     #[error("the map takes {vars} indices, but the shape has {extents} axes")]
     Rank {
-        /// Number of variables.
+        /// The number of variables.
         vars: usize,
-        /// Number of extents.
+        /// The number of extents.
         extents: usize,
     },
     /// Two parameters are the same variable.
     #[error("parameter `{0}` appears twice")]
     Duplicate(String),
-    /// An output is no integer of one lane.
-    #[error("output {position} of the map, `{expr}`, is no integer of one lane")]
+    /// An output is a vector, a float or a truth value.
+    #[error("output {position} of the map, `{expr}`, is not a scalar integer")]
     Output {
-        /// Position in the outputs.
+        /// The position among the outputs, counted from 0.
         position: usize,
-        /// What stands there.
+        /// The output as text.
         expr: String,
     },
-    /// Separators that do not fit the outputs.
+    /// The separators do not fit the number of outputs.
     #[error(transparent)]
     Separators(#[from] SeparatorError),
 }
 
 impl IndexMap {
-    /// A map from `vars`, each in `0..domain[i]`, to `outputs`, with separators at `positions` (axes before each).
-    /// Outputs may use other variables: symbolic extents.
+    /// Creates the map from `vars`, each in `0..domain[i]`, to `outputs`, with axis separators at `positions` (the
+    /// number of outputs before each separator). Outputs may also use symbolic extents.
+    ///
+    /// # Errors
+    /// The numbers of variables and extents differ, a variable appears twice, an output is not a scalar integer, or
+    /// the separators do not fit the number of outputs.
     pub fn new(
         vars: Vec<Var>,
         domain: Vec<Expr>,
@@ -90,7 +95,7 @@ impl IndexMap {
         Ok(Self { vars, domain, outputs, axis_separators })
     }
 
-    /// The map that changes nothing on a shape.
+    /// Creates the identity map on a shape, without separators.
     pub fn identity(domain: Vec<Expr>) -> Self {
         let vars: Vec<_> = (0..domain.len()).map(|axis| Var::index(format!("i{axis}"))).collect();
         let outputs: Vec<_> = vars.iter().map(Expr::from).collect();
@@ -98,39 +103,43 @@ impl IndexMap {
         Self { vars, domain, outputs, axis_separators }
     }
 
-    /// The logical indices.
+    /// Returns the variables of the logical indices.
     pub fn vars(&self) -> &[Var] {
         &self.vars
     }
 
-    /// The logical shape, an extent for each variable.
+    /// Returns the logical shape, one extent per variable.
     pub fn domain(&self) -> &[Expr] {
         &self.domain
     }
 
-    /// The physical indices.
+    /// Returns the physical indices in terms of the variables.
     pub fn outputs(&self) -> &[Expr] {
         &self.outputs
     }
 
-    /// Separators between the outputs.
+    /// Returns the separators between the outputs.
     pub fn axis_separators(&self) -> &AxisSeparators {
         &self.axis_separators
     }
 
-    /// The same map without separators.
+    /// Returns the same map without separators.
     #[must_use]
     pub fn without_separators(&self) -> Self {
         Self { axis_separators: AxisSeparators::none(self.outputs.len()), ..self.clone() }
     }
 
-    /// The physical indices of the logical indices `indices`, unsimplified; as many as there are variables.
+    /// Substitutes `indices`, one per variable, into the outputs. The result is not simplified.
     pub fn apply(&self, indices: &[Expr]) -> Vec<Expr> {
         let substitution = Substitution::new(&self.vars, indices.iter().cloned());
         self.outputs.iter().map(|output| substitution.apply(output)).collect()
     }
 
-    /// The physical index of one logical index, over the integers; `symbols` binds the symbolic extents.
+    /// Returns the physical index of one logical index, computed over the integers; `symbols` binds the symbolic
+    /// extents.
+    ///
+    /// # Errors
+    /// An output has no value at this index; see [`Expr::eval_index`].
     pub fn eval(&self, index: &[i128], symbols: &Bindings) -> Result<Vec<i128>, EvalError> {
         let mut bindings = symbols.clone();
         bindings.extend(self.vars.iter().cloned().zip(index.iter().copied()));
@@ -138,7 +147,7 @@ impl IndexMap {
     }
 }
 
-/// A Python lambda; separators are written between the outputs.
+/// Prints a Python lambda, with `AXIS_SEPARATOR` between the outputs that it separates.
 impl fmt::Display for IndexMap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("lambda")?;

@@ -32,27 +32,27 @@ fn power_above(value: i128) -> Option<i128> {
 }
 
 impl Interval {
-    /// The interval of a single value.
+    /// Creates the interval of a single value.
     pub fn point(value: i128) -> Self {
         Self { low: value, high: value }
     }
 
-    /// The value, if there is only one.
+    /// Returns the value if there is only one.
     pub fn constant(self) -> Option<i128> {
         (self.low == self.high).then_some(self.low)
     }
 
-    /// Whether a value lies in the interval.
+    /// Returns whether the interval contains a value.
     pub fn contains(self, value: i128) -> bool {
         self.low <= value && value <= self.high
     }
 
-    /// Whether all values of `other` lie in the interval.
+    /// Returns whether the interval contains all values of `other`.
     pub fn includes(self, other: Self) -> bool {
         self.low <= other.low && other.high <= self.high
     }
 
-    /// The smallest interval that includes both.
+    /// Returns the smallest interval that includes both.
     #[must_use]
     pub fn hull(self, other: Self) -> Self {
         Self { low: self.low.min(other.low), high: self.high.max(other.high) }

@@ -1,20 +1,21 @@
 //! XLA's shapes and tiled layouts.
 //!
 //! `f32[3,5]{1,0:T(2,2)}` is an [`ArrayShape`]: an element type, extents, and a [`Layout`]. The layout puts the
-//! dimensions into their physical order (`minor_to_major`, the most minor first) and then applies its tiles, one after
-//! the other. [`tiling`] computes where each element lies; `tilewright-script` reads and prints the text.
+//! dimensions into their physical order (`minor_to_major`, the most minor first) and then applies its tiles one after
+//! the other. [`tiling`] computes the position of each element; `tilewright-script` reads and prints the text.
 //!
 //! # Rules
-//! Where the sources disagree (XLA's page on tiled layouts, its comments, its size computation), this is what holds:
+//! XLA's page on tiled layouts, the comments in its sources and its size computation disagree in places. Tilewright uses
+//! these rules:
 //!
-//! - A tile applies to a suffix of the *current* physical dimensions. For the first tile those are the array's; for the
-//!   second they are the tile counts and in-tile dimensions that the first one made; and so on.
-//! - Every tile pads where an extent is not a multiple of the tile size, later tiles too.
-//! - A tile with more dimensions than there are sees extents of 1 in front.
-//! - `*` in a tile folds its dimension into the next more minor one of the same tile, so there has to be one.
+//! - A tile applies to a suffix of the *current* physical dimensions. For the first tile these are the dimensions of the
+//!   array; for the second tile they are the tile counts and in-tile dimensions that the first tile produced; and so on.
+//! - Every tile, not only the first, pads an extent that is not a multiple of the tile size.
+//! - If a tile has more dimensions than there are, extents of 1 are added in front.
+//! - `*` in a tile combines its dimension with the next more minor one of the same tile, so it cannot be the last.
 //! - Tail alignment rounds the final number of elements up, with or without tiles.
-//! - Elements take whole bytes, or the stated number of bits, packed with the first element in the low bits.
-//! - Memory space, split configurations and the metadata prefix move no element.
+//! - Elements occupy whole bytes, or the stated number of bits, packed with the first element in the low bits.
+//! - Memory space, split configurations and the metadata prefix do not move elements.
 
 mod element;
 mod step;
@@ -26,12 +27,12 @@ pub use element::ElementType;
 pub use symbolic::SymbolicTiling;
 pub use tiling::Tiling;
 
-/// Most dimensions of an array, and of one tile.
+/// The largest number of dimensions of an array or a tile.
 pub const MAX_RANK: usize = 256;
-/// Most tiles of a layout.
+/// The largest number of tiles of a layout.
 pub const MAX_TILES: usize = 64;
 
-/// A shape as XLA writes it.
+/// A shape in XLA's sense: an array, a tuple of shapes, or a value without elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum XlaShape {
     /// `f32[3,5]{1,0}`.
@@ -44,7 +45,7 @@ pub enum XlaShape {
     Opaque,
 }
 
-/// An array: element type, extents, layout. The parts fit together: [`ArrayShape::new`] sees to that.
+/// An array shape: element type, extents and layout. [`ArrayShape::new`] ensures that the parts fit together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrayShape {
     element_type: ElementType,
@@ -55,16 +56,16 @@ pub struct ArrayShape {
 /// The extent of a dimension, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dimension {
-    /// Always this.
+    /// A constant extent.
     Static(u64),
-    /// `<=n`: known when the program runs, at most this. Memory is laid out for the bound.
+    /// `<=n`: an extent known at run time, at most `n`. Memory is laid out for the bound.
     Bounded(u64),
-    /// `?`: known when the program runs, without a bound.
+    /// `?`: an extent known at run time, without a bound.
     Unbounded,
 }
 
 impl Dimension {
-    /// The extent that memory is laid out for; none if there is no bound.
+    /// Returns the extent that memory is laid out for. `None` if there is no bound.
     pub fn bound(self) -> Option<u64> {
         match self {
             Self::Static(extent) | Self::Bounded(extent) => Some(extent),
@@ -73,91 +74,91 @@ impl Dimension {
     }
 }
 
-/// How an array lies in memory. Plain data; [`ArrayShape::new`] says whether it fits an array.
+/// The layout of an array in memory. Plain data; [`ArrayShape::new`] checks whether it fits an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Logical dimensions from the most minor one to the most major one.
+    /// The logical dimensions, from the most minor to the most major one.
     pub minor_to_major: Vec<usize>,
-    /// `D(..)`: how each dimension is stored; empty if all are dense.
+    /// `D(..)`: the storage of each dimension. Empty if all dimensions are dense.
     pub dim_attributes: Vec<DimAttribute>,
-    /// `T(..)(..)`: tiles, in the order in which they are applied.
+    /// `T(..)(..)`: the tiles, in the order of their application.
     pub tiles: Vec<Tile>,
-    /// `L(n)`: the number of elements is rounded up to a multiple of this, which is at least 1.
+    /// `L(n)`: the number of elements is rounded up to a multiple of `n`, which is at least 1.
     pub tail_alignment: u64,
     /// `#(u32)`: the type of the indices of a sparse array.
     pub index_type: Option<ElementType>,
     /// `*(u32)`: the type of the pointers of a sparse array.
     pub pointer_type: Option<ElementType>,
-    /// `E(n)`: bits from one element to the next; 0 means the element type's whole bytes.
+    /// `E(n)`: the distance between elements, in bits. 0 stands for the whole bytes of the element type.
     pub element_bits: u64,
-    /// `S(n)`: the memory space; 0 is the default one.
+    /// `S(n)`: the number of the memory space; 0 is the default.
     pub memory_space: u64,
-    /// `SC(..)`: where dimensions are split between memories.
+    /// `SC(..)`: the indices at which dimensions are split between memories.
     pub split_configs: Vec<SplitConfig>,
-    /// `P(..)`: how a sparse array is stored.
+    /// `P(..)`: the arrays that store a sparse array.
     pub physical_shape: Option<Box<XlaShape>>,
-    /// `M(n)`: bytes before the elements that hold the dynamic extents.
+    /// `M(n)`: the number of bytes before the elements that hold the dynamic extents.
     pub metadata_prefix_bytes: u64,
 }
 
-/// One tile, from its most major dimension to its most minor one.
+/// A tile, from its most major to its most minor dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tile(pub Vec<TileDim>);
 
 /// One dimension of a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TileDim {
-    /// That many elements, at least 1.
+    /// A number of elements, at least 1.
     Size(u64),
-    /// `*`: the dimension is folded into the next more minor one.
+    /// `*`: the dimension is combined with the next more minor one.
     Combine,
 }
 
-/// How one dimension is stored.
+/// The storage of one dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DimAttribute {
     /// The kind of storage.
     pub level: DimLevel,
-    /// Whether no index appears twice; `+` if not.
+    /// Whether each index is stored at most once. Printed as `+` if not.
     pub unique: bool,
-    /// Whether indices are in order; `~` if not.
+    /// Whether indices are stored in order. Printed as `~` if not.
     pub ordered: bool,
 }
 
 /// The kind of storage of a dimension (`DimLevelType` in `xla_data.proto`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DimLevel {
-    /// `D`: every index.
+    /// `D`: every index is stored.
     Dense,
-    /// `C`: positions and indices.
+    /// `C`: the stored indices, and their positions per parent.
     Compressed,
-    /// `S`: one index for each of the parent's.
+    /// `S`: one index for each entry of the parent.
     Singleton,
-    /// `H`: compressed with gaps.
+    /// `H`: compressed, with gaps between parents.
     LooseCompressed,
 }
 
-/// Where one dimension is split: `(1:1024,2048)`.
+/// The split of one dimension between memories: `(1:1024,2048)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SplitConfig {
     /// The logical dimension.
     pub dimension: usize,
-    /// Where the pieces begin, ascending.
+    /// The first index of each further piece, in ascending order.
     pub indices: Vec<u64>,
 }
 
-/// Which part of an array shape is wrong.
+/// A part of an array shape, to locate an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// All of it.
+pub enum LayoutPart {
+    /// The whole shape.
     Whole,
     /// The extents.
     Dimensions,
-    /// The dimension numbers, or one of them.
+    /// The dimension numbers, or the one at this position.
     MinorToMajor(Option<usize>),
-    /// The dimension attributes, or one of them.
+    /// The dimension attributes, or the one at this position.
     DimAttributes(Option<usize>),
-    /// A tile, or one dimension of it.
+    /// The tile with this number, or one dimension of it.
     Tile(usize, Option<usize>),
     /// The tail alignment.
     TailAlignment,
@@ -167,28 +168,28 @@ pub enum Place {
     PointerType,
     /// The element bits.
     ElementBits,
-    /// A split configuration, or one index of it.
+    /// The split configuration with this number, or one index of it.
     SplitConfig(usize, Option<usize>),
     /// The physical shape.
     PhysicalShape,
 }
 
-/// Parts that make no array shape, or an array shape that has no tiling.
+/// The error for parts that are not an array shape, and for an array shape without a tiling.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct LayoutError {
-    /// Which part is wrong.
-    pub place: Place,
-    /// Stable short name in kebab case.
+    /// The part that is wrong.
+    pub part: LayoutPart,
+    /// A stable short name in kebab case.
     pub code: &'static str,
     /// One sentence without a full stop.
     pub message: String,
-    /// What to do about it.
+    /// How to fix the problem.
     pub help: &'static str,
 }
 
 impl Layout {
-    /// The layout without tiles and properties, the dimensions ordered as stated.
+    /// Creates a layout with the given order of dimensions, without tiles and other properties.
     pub fn new(minor_to_major: Vec<usize>) -> Self {
         Self {
             minor_to_major,
@@ -205,28 +206,28 @@ impl Layout {
         }
     }
 
-    /// XLA's default: the last dimension is the most minor one.
+    /// Creates XLA's default layout, in which the last dimension is the most minor one.
     pub fn row_major(rank: usize) -> Self {
         Self::new((0..rank).rev().collect())
     }
 
-    /// The same with these tiles.
+    /// Returns the layout with these tiles.
     #[must_use]
     pub fn with_tiles(self, tiles: Vec<Tile>) -> Self {
         Self { tiles, ..self }
     }
 
-    /// Whether some dimension is not stored densely.
+    /// Returns whether a dimension is not stored densely.
     pub fn is_sparse(&self) -> bool {
         self.dim_attributes.iter().any(|attribute| attribute.level != DimLevel::Dense)
     }
 }
 
 impl Tile {
-    /// The tile in the vector form of XLA's interface, where -1 stands for `*`.
+    /// Creates a tile from the vector form of XLA's interface, where -1 stands for `*`.
     ///
     /// # Errors
-    /// A size of 0 or below other than -1.
+    /// A size is 0, or negative and not -1.
     pub fn from_vector(sizes: &[i64]) -> Result<Self, LayoutError> {
         let dim = |(position, &size): (usize, &i64)| match u64::try_from(size) {
             Ok(size) if size > 0 => Ok(TileDim::Size(size)),
@@ -238,10 +239,11 @@ impl Tile {
 }
 
 impl ArrayShape {
-    /// An array of these extents, from major to minor in the logical order; without a layout it has XLA's default.
+    /// Creates an array shape. `dimensions` are in logical order, from major to minor. Without a layout the array has
+    /// XLA's default layout.
     ///
     /// # Errors
-    /// Parts that do not fit together, and a padded size above 2^63 - 1 elements or bytes.
+    /// The parts do not fit together, or the padded size exceeds 2^63 - 1 elements or bytes.
     pub fn new(
         element_type: ElementType,
         dimensions: Vec<Dimension>,
@@ -249,7 +251,7 @@ impl ArrayShape {
     ) -> Result<Self, LayoutError> {
         let mut shape = Self { element_type, dimensions, layout };
         shape.validate()?;
-        // XLA neither prints nor compares attributes that are all dense, nor a scalar's empty layout.
+        // Normal form: XLA neither prints nor compares attributes that are all dense, nor the empty layout of a scalar.
         if let Some(layout) = shape.layout.as_mut().filter(|layout| !layout.is_sparse()) {
             layout.dim_attributes.clear();
         }
@@ -257,56 +259,56 @@ impl ArrayShape {
             shape.layout = None;
         }
         if !shape.is_sparse() {
-            // A dimension without a bound has at least one index.
+            // The sizes must fit for the smallest array: a dimension without a bound has at least one index.
             shape.with_unbounded(Dimension::Static(1)).tiling()?;
         }
         Ok(shape)
     }
 
-    /// The type of its elements.
+    /// Returns the type of the elements.
     pub fn element_type(&self) -> ElementType {
         self.element_type
     }
 
-    /// The extents, from major to minor in the logical order.
+    /// Returns the extents in logical order, from major to minor.
     pub fn dimensions(&self) -> &[Dimension] {
         &self.dimensions
     }
 
-    /// The stated layout.
+    /// Returns the stated layout.
     pub fn layout(&self) -> Option<&Layout> {
         self.layout.as_ref()
     }
 
-    /// The stated layout, or XLA's default.
+    /// Returns the stated layout, or XLA's default.
     pub fn layout_or_default(&self) -> Layout {
         self.layout.clone().unwrap_or_else(|| Layout::row_major(self.dimensions.len()))
     }
 
-    /// Whether some dimension is not stored densely.
+    /// Returns whether a dimension is not stored densely.
     pub fn is_sparse(&self) -> bool {
         self.layout.as_ref().is_some_and(Layout::is_sparse)
     }
 
-    /// The same array in which every dimension without a bound is this one.
+    /// Returns the array with every dimension without a bound replaced.
     fn with_unbounded(&self, stand_in: Dimension) -> Self {
         let known = |dimension: &Dimension| if dimension.bound().is_none() { stand_in } else { *dimension };
         Self { dimensions: self.dimensions.iter().map(known).collect(), ..self.clone() }
     }
 
-    /// Where each element lies, as expressions: dimension `k`, if it has no bound, has the extent `d<k>`, an `int64` of at
-    /// least 1. Without such a dimension this is [`Tiling::to_symbolic`].
+    /// Returns the position of each element as an expression. A dimension without a bound, number `k`, has the extent
+    /// `d<k>`, an `int64` of at least 1. Without such a dimension this is [`Tiling::to_symbolic`].
     ///
     /// # Errors
-    /// A sparse array.
+    /// The array is sparse.
     pub fn symbolic_tiling(&self) -> Result<SymbolicTiling, LayoutError> {
-        SymbolicTiling::of(self)
+        SymbolicTiling::for_array(self)
     }
 
-    /// Where each element lies.
+    /// Returns the position of each element.
     ///
     /// # Errors
-    /// A sparse array, a dimension without a bound, and a padded size above 2^63 - 1 elements or bytes.
+    /// The array is sparse or has a dimension without a bound, or the padded size exceeds 2^63 - 1 elements or bytes.
     pub fn tiling(&self) -> Result<Tiling, LayoutError> {
         Tiling::new(self)
     }

@@ -1,7 +1,8 @@
-//! The language of Tilewright. This page is its reference.
+//! The intermediate language of Tilewright. This page is its reference.
 //!
-//! A program is a [`Module`] of functions. A [`PrimFunc`] takes buffers and scalars and runs a [`Stmt`]. The text form
-//! is TVMScript, which `tilewright-script` reads and prints:
+//! A program is a [`Module`] of functions. A [`PrimFunc`] takes buffers and scalars, runs a [`Stmt`] and returns
+//! nothing; its results are the contents of its buffers. The text form is TVMScript, which `tilewright-script` reads
+//! and prints:
 //!
 //! ```python
 //! @T.prim_func
@@ -11,36 +12,40 @@
 //! ```
 //!
 //! # Values
-//! A value has a [`DataType`]: a [`ScalarType`] and a number of lanes. Integers are two's complement and wrap; floats
-//! are IEEE 754, rounded to nearest even after every operation, never contracted. Every operator stands with its
-//! symbol, types and meaning in one table, [`op`]; [`scalar`] computes it. Division of integers by zero and shifts
-//! out of range trap. Vector operations work lane by lane.
+//! A value has a [`DataType`]: a [`ScalarType`] and a number of lanes. Integers are two's complement and wrap on
+//! overflow. Floats are IEEE 754, rounded to nearest even after every operation and never contracted into fused
+//! operations. The table in [`op`] lists every operator with its symbol, operand types and meaning; [`scalar`]
+//! computes single lanes. Integer division by zero and a shift amount outside `0..bits` trap. Vector operations work
+//! lane by lane.
 //!
 //! # Memory
-//! A [`Buffer`] is a view of an allocation, named by its data variable: element type, shape, strides, offset, scope.
-//! Buffers on the same data variable are aliases. An access outside the shape traps; so does reading an element that was
-//! never written. Vector elements and vector accesses are those of RFC 39 and RFC 63: `A[i]` has the type of the
-//! buffer's element, and only the last index may be a vector.
+//! A [`Buffer`] is a typed view of an allocation: element type, shape, strides, offset and storage [`Scope`]. A data
+//! variable identifies the allocation, and buffers with the same data variable are aliases. An access outside the
+//! shape traps, and so does a read of an element that was never written. Vector elements and vector accesses follow
+//! RFC 39 and RFC 63: `A[i]` has the element type of the buffer, and only the last index may be a vector.
 //!
 //! # Indices
-//! Indices are integers. What an index expression means is defined over the mathematical integers
-//! ([`Expr::eval_index`]), with division rounding down as in the RFCs; that no intermediate value leaves its type is
-//! the judge's obligation *overflow*. Extents may be symbolic: a variable that is an integer of at least 1; a buffer of
-//! symbolic shape has at most [`MAX_SYMBOLIC_ELEMENTS`] elements, which is checked at launch.
+//! Indices are integers. The meaning of an index expression is defined over the mathematical integers
+//! ([`Expr::eval_index`]), with division rounding towards minus infinity as in the RFCs. That no intermediate value
+//! leaves its type is the proof obligation *overflow*. Extents may be symbolic: a variable that is an integer of at
+//! least 1. A buffer with a symbolic shape has at most [`MAX_SYMBOLIC_ELEMENTS`] elements, which is checked at
+//! launch.
 //!
-//! # Order
-//! Operands are evaluated from left to right, statements in order. [`ForKind::Serial`] and [`ForKind::Unrolled`] loops
-//! run their iterations in order; the others in any order or at once, and two of their iterations that touch the same
-//! element, one of them writing, are a race and an error. A loop of extent 0 or below does nothing.
-//! [`Expr::IfThenElse`] evaluates only the chosen branch, [`Expr::Select`] both; a condition of several lanes chooses for
-//! each lane.
+//! # Order of evaluation
+//! Operands are evaluated from left to right and statements in program order. Loops of kind [`ForKind::Serial`] and
+//! [`ForKind::Unrolled`] run their iterations in order. All other kinds run them in any order or concurrently; it is
+//! an error (a race) if two of their iterations access the same element and at least one of them writes it. A loop
+//! with an extent of 0 or below runs no iteration. [`Expr::IfThenElse`] evaluates only the chosen branch,
+//! [`Expr::Select`] both; a condition with several lanes chooses for each lane separately.
 //!
 //! # Layouts
-//! An [`IndexMap`] moves logical indices to physical ones. A function's `layout_transform_map` says which buffers are to
-//! be moved; [`AxisSeparators`] say how a layout is flattened. XLA's tiled layouts are [`layout`], textures [`texture`], memory plans [`plan`]. What a pass claims is [`evidence`], what a TE
-//! program computes is a [`Definition`].
+//! An [`IndexMap`] takes logical indices to physical ones. The attribute `layout_transform_map` of a function lists
+//! the buffers to be transformed, and [`AxisSeparators`] state how a layout is flattened. [`layout`] defines XLA's
+//! tiled layouts, [`texture`] 2-d textures, and [`plan`] memory plans. [`evidence`] is what a pass claims about its
+//! rewrite, and a [`Definition`] is the tensor computation that a TE program describes.
 //!
-//! This crate defines and evaluates; it never simplifies, inverts or optimises.
+//! This crate only defines and evaluates. It never simplifies, inverts or optimises an expression, because the judge
+//! trusts it.
 
 pub mod buffer;
 pub mod check;

@@ -1,50 +1,53 @@
-//! The operator table: symbol, arity, precedence, type rule and meaning of every operator and function.
+//! The operator table: symbol, arity, precedence, type rule and meaning of every operator and math function.
 //!
-//! The reader, the printer, the interpreter, the judge and the code generator all read it; each matches on the enums
-//! exhaustively, so that a new operator breaks the build wherever it matters.
+//! The reader, the printer, the interpreter, the judge and the code generator all use it. Each of them matches on the
+//! enums exhaustively, so that adding an operator breaks the build wherever the operator must be handled.
 
 use crate::dtype::{DataType, ScalarType, TypeClass};
 
-/// Which operands an operator takes and what it gives. Lanes of both operands agree and carry over.
+/// The operand types that a binary operator accepts, and its result type. Both operands have the same number of
+/// lanes, and so has the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TypeRule {
-    /// Two numbers (not `bool`) of the same type give that type.
+    /// Two numbers (not `bool`) of the same type; the result has that type.
     Arithmetic,
-    /// Two integers of the same type give that type.
+    /// Two integers of the same type; the result has that type.
     Integer,
-    /// Two floats of the same type give that type.
+    /// Two floats of the same type; the result has that type.
     Float,
-    /// Two integers or two `bool` of the same type give that type.
+    /// Two integers or two `bool` of the same type; the result has that type.
     Bits,
-    /// Two values of the same type (no handles) give a `bool`.
+    /// Two values of the same type that are not handles; the result is `bool`.
     Comparison,
-    /// Two `bool` give a `bool`.
+    /// Two `bool`; the result is `bool`.
     Logic,
 }
 
-/// An operator of two operands. Integers wrap modulo 2^bits (that index arithmetic never does is an obligation);
-/// floats round to nearest even after each operation, with no contraction.
+/// An operator with two operands.
+///
+/// Integer results wrap modulo 2^bits; that index arithmetic never wraps is a proof obligation. Float results are
+/// rounded to nearest even after each operation and never contracted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum BinaryOp {
-    /// Sum.
+    /// The sum.
     Add,
-    /// Difference.
+    /// The difference.
     Sub,
-    /// Product.
+    /// The product.
     Mul,
-    /// Quotient of floats, correctly rounded.
+    /// The quotient of floats, correctly rounded.
     Div,
-    /// Integer quotient rounded towards minus infinity; a zero divisor traps.
+    /// The integer quotient, rounded towards minus infinity. A zero divisor traps.
     FloorDiv,
-    /// `a - b * floordiv(a, b)`: has the sign of the divisor; a zero divisor traps.
+    /// `a - b * floordiv(a, b)`, which has the sign of the divisor. A zero divisor traps.
     FloorMod,
-    /// Integer quotient rounded towards zero, as C divides; a zero divisor traps.
+    /// The integer quotient, rounded towards zero as in C. A zero divisor traps.
     TruncDiv,
-    /// `a - b * truncdiv(a, b)`: has the sign of the dividend; a zero divisor traps.
+    /// `a - b * truncdiv(a, b)`, which has the sign of the dividend. A zero divisor traps.
     TruncMod,
-    /// The lesser; of floats as IEEE's minNum (a NaN loses to a number).
+    /// The minimum; for floats IEEE 754 minNum, where a NaN loses to a number.
     Min,
-    /// The greater; of floats as IEEE's maxNum (a NaN loses to a number).
+    /// The maximum; for floats IEEE 754 maxNum, where a NaN loses to a number.
     Max,
     /// Equal.
     Eq,
@@ -58,9 +61,9 @@ pub enum BinaryOp {
     Gt,
     /// Greater or equal.
     Ge,
-    /// Both. Both operands are evaluated.
+    /// Logical and. Both operands are evaluated.
     And,
-    /// Either. Both operands are evaluated.
+    /// Logical or. Both operands are evaluated.
     Or,
     /// Bitwise and.
     BitAnd,
@@ -68,36 +71,36 @@ pub enum BinaryOp {
     BitOr,
     /// Bitwise exclusive or.
     BitXor,
-    /// Left shift; an amount below 0 or not below the width traps.
+    /// Left shift. An amount outside `0..bits` traps.
     Shl,
-    /// Right shift, of signed integers with the sign; an amount below 0 or not below the width traps.
+    /// Right shift, arithmetic for signed integers. An amount outside `0..bits` traps.
     Shr,
 }
 
-/// How an operator is written in Python syntax.
+/// How a binary operator is written in Python syntax, and its type rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpInfo {
-    /// The infix symbol; none for what is only ever called.
+    /// The infix symbol. `None` for an operator that is only written as a call.
     pub symbol: Option<&'static str>,
-    /// TVMScript's function, without `T.`.
+    /// The name of TVMScript's function, without `T.`.
     pub call: &'static str,
-    /// Python's precedence, greater binds tighter; of a call it is that of an atom.
+    /// Python's precedence; a greater number binds tighter. A call has the precedence of an atom.
     pub precedence: u8,
-    /// Operand and result types.
+    /// The operand and result types.
     pub rule: TypeRule,
 }
 
-/// Precedence of atoms: names, calls, subscripts.
+/// The precedence of atoms: names, calls and subscripts.
 pub const ATOM: u8 = 20;
-/// Precedence of unary minus and `~`.
+/// The precedence of unary minus and `~`.
 pub const UNARY: u8 = 15;
-/// Precedence of `not`.
+/// The precedence of `not`.
 pub const NOT: u8 = 5;
-/// Precedence of `x if c else y`.
+/// The precedence of `x if c else y`.
 pub const CONDITIONAL: u8 = 2;
 
 impl BinaryOp {
-    /// All of them, in the order of the enum.
+    /// All binary operators, in the order of the enum.
     pub const ALL: [Self; 23] = [
         Self::Add,
         Self::Sub,
@@ -124,7 +127,7 @@ impl BinaryOp {
         Self::Shr,
     ];
 
-    /// Its line of the table.
+    /// Returns the operator's row of the table.
     pub fn info(self) -> OpInfo {
         use TypeRule::{Arithmetic, Bits, Comparison, Float, Integer, Logic};
         let infix = |symbol, call, precedence, rule| OpInfo { symbol: Some(symbol), call, precedence, rule };
@@ -156,7 +159,8 @@ impl BinaryOp {
         }
     }
 
-    /// Type of the result for operands of the types `lhs` and `rhs`; none if the operator does not take them.
+    /// Returns the type of the result for operands of types `lhs` and `rhs`, and `None` if the operator does not
+    /// accept them.
     pub fn result_type(self, lhs: DataType, rhs: DataType) -> Option<DataType> {
         let class = lhs.scalar.class();
         let number = lhs.scalar.is_integer() || lhs.scalar.is_float();
@@ -172,19 +176,19 @@ impl BinaryOp {
     }
 }
 
-/// An operator of one operand.
+/// An operator with one operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum UnaryOp {
-    /// Minus, of a number.
+    /// Minus, for a number.
     Neg,
-    /// Logical not, of a `bool`.
+    /// Logical not, for a `bool`.
     Not,
-    /// Bitwise not, of an integer.
+    /// Bitwise not, for an integer.
     BitNot,
 }
 
 impl UnaryOp {
-    /// Python's symbol and its precedence.
+    /// Returns Python's symbol and its precedence.
     pub fn symbol(self) -> (&'static str, u8) {
         match self {
             Self::Neg => ("-", UNARY),
@@ -193,7 +197,7 @@ impl UnaryOp {
         }
     }
 
-    /// Type of the result; none if the operator does not take `operand`.
+    /// Returns the type of the result, and `None` if the operator does not accept `operand`.
     pub fn result_type(self, operand: DataType) -> Option<DataType> {
         let accepts = match self {
             Self::Neg => operand.scalar.is_integer() || operand.scalar.is_float(),
@@ -204,10 +208,10 @@ impl UnaryOp {
     }
 }
 
-/// A math function. All but [`MathFn::Abs`] take floats; arguments share one type.
+/// A math function. All but [`MathFn::Abs`] take floats only. The arguments have one common type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MathFn {
-    /// Absolute value, of integers too (the least one wraps to itself).
+    /// Absolute value, also of integers. The least value of a signed type wraps to itself.
     Abs,
     /// e^x.
     Exp,
@@ -243,7 +247,7 @@ pub enum MathFn {
     Acos,
     /// Inverse tangent.
     Atan,
-    /// Angle of the point (x, y), given y first.
+    /// The angle of the point (x, y); the first argument is y.
     Atan2,
     /// x to the power y.
     Pow,
@@ -251,22 +255,22 @@ pub enum MathFn {
     Erf,
     /// 1 / (1 + e^-x).
     Sigmoid,
-    /// Greatest integer not above.
+    /// The greatest integer that is not above x.
     Floor,
-    /// Least integer not below.
+    /// The least integer that is not below x.
     Ceil,
-    /// Nearest integer, ties to even.
+    /// The nearest integer, ties to even.
     Round,
-    /// Nearest integer not beyond, towards zero.
+    /// The integer part: x rounded towards zero.
     Trunc,
-    /// Whether it is a NaN; gives a `bool`.
+    /// Whether x is a NaN; the result is `bool`.
     IsNan,
-    /// Whether it is infinite; gives a `bool`.
+    /// Whether x is infinite; the result is `bool`.
     IsInf,
 }
 
 impl MathFn {
-    /// All of them, in the order of the enum.
+    /// All math functions, in the order of the enum.
     pub const ALL: [Self; 28] = [
         Self::Abs,
         Self::Exp,
@@ -298,7 +302,7 @@ impl MathFn {
         Self::IsInf,
     ];
 
-    /// TVMScript's name, without `T.`, and the number of arguments.
+    /// Returns TVMScript's name, without `T.`, and the number of arguments.
     pub fn info(self) -> (&'static str, usize) {
         match self {
             Self::Abs => ("abs", 1),
@@ -332,21 +336,68 @@ impl MathFn {
         }
     }
 
-    /// The function of that name, as [`MathFn::info`] has it.
+    /// Returns the function with this name, in the spelling of [`MathFn::info`].
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|function| function.info().0 == name)
     }
 
-    /// Type of the result; none if the function does not take these arguments.
+    /// Returns the type of the result, and `None` if the function does not accept arguments of the types `args`.
     pub fn result_type(self, args: &[DataType]) -> Option<DataType> {
         let &first = args.first()?;
         let scalar = first.scalar;
-        let accepts = scalar.is_float() || (self == Self::Abs && scalar.is_integer());
-        let predicate = matches!(self, Self::IsNan | Self::IsInf);
-        let result = if predicate { ScalarType::Bool } else { scalar };
+        let (accepts, result) = match self.type_rule() {
+            MathTypeRule::Number => (scalar.is_float() || scalar.is_integer(), scalar),
+            MathTypeRule::Float => (scalar.is_float(), scalar),
+            MathTypeRule::Predicate => (scalar.is_float(), ScalarType::Bool),
+        };
         (accepts && args.len() == self.info().1 && args.iter().all(|&ty| ty == first))
             .then_some(DataType { scalar: result, lanes: first.lanes })
     }
+
+    /// Returns the argument and result types. Every function is listed: a new one must not be taken for a function from
+    /// floats to floats by default.
+    const fn type_rule(self) -> MathTypeRule {
+        match self {
+            Self::Abs => MathTypeRule::Number,
+            Self::IsNan | Self::IsInf => MathTypeRule::Predicate,
+            Self::Exp
+            | Self::Exp2
+            | Self::Exp10
+            | Self::Log
+            | Self::Log2
+            | Self::Log10
+            | Self::Sqrt
+            | Self::Rsqrt
+            | Self::Sin
+            | Self::Cos
+            | Self::Tan
+            | Self::Sinh
+            | Self::Cosh
+            | Self::Tanh
+            | Self::Asin
+            | Self::Acos
+            | Self::Atan
+            | Self::Atan2
+            | Self::Pow
+            | Self::Erf
+            | Self::Sigmoid
+            | Self::Floor
+            | Self::Ceil
+            | Self::Round
+            | Self::Trunc => MathTypeRule::Float,
+        }
+    }
+}
+
+/// The argument types that a math function accepts, and its result type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MathTypeRule {
+    /// Numbers (not `bool`) of one type; the result has that type.
+    Number,
+    /// Floats of one type; the result has that type.
+    Float,
+    /// Floats of one type; the result is `bool`.
+    Predicate,
 }
 
 #[cfg(test)]
@@ -364,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn types_must_agree() {
+    fn operators_reject_operands_outside_their_type_rule() {
         let (i, f) = (DataType::INT32, DataType::scalar(ScalarType::Float32));
         assert_eq!(BinaryOp::Add.result_type(i, i), Some(i));
         assert_eq!(BinaryOp::Add.result_type(i, f), None);

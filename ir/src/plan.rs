@@ -1,91 +1,94 @@
-//! Memory plans: a graph of tensors with the steps that write and read them, and where a planner puts each. Plain data;
-//! the judge turns a plan into obligations and believes none of it.
+//! Memory plans: the tensors of a graph, the steps that read and write them, and the location that a planner assigns to
+//! each tensor. Plain data: the judge turns a plan into proof obligations.
 //!
 //! ```text
-//! step 0  conv   reads x, w     writes a        a and c may share memory: a is read last in step 1,
-//! step 1  relu   reads a        writes b        c is written first in step 2
+//! step 0  conv   reads x, w     writes a        a and c may share memory: the last read of a is in
+//! step 1  relu   reads a        writes b        step 1, and the first write of c is in step 2
 //! step 2  conv   reads b, w     writes c
 //! ```
 //!
-//! Tensors live in two kinds of memory: `global` ones are a range of bytes of a pool, those in a texture scope a rectangle
-//! of texels of a texture pool (texture RFC, "Addendum: Storage scope based memory planning").
+//! There are two kinds of memory. A tensor in scope `global` occupies a range of bytes of a pool; a tensor in a texture
+//! scope occupies a rectangle of texels of a texture pool (texture RFC, "Addendum: Storage scope based memory planning").
 
 use crate::buffer::{Buffer, Scope};
 use crate::diag::Diagnostic;
 use crate::dtype::DataType;
 use crate::expr::Expr;
 
-/// Tensors and the steps that use them, in the order in which they run.
+/// Tensors, and the steps that use them in execution order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Graph {
-    /// The tensors; [`GraphStep`] and [`GraphTensor::view_of`] refer to them by their place.
+    /// The tensors. [`GraphStep`] and [`GraphTensor::view_of`] refer to them by their index in this list.
     pub tensors: Vec<GraphTensor>,
-    /// The steps, in order.
+    /// The steps, in execution order.
     pub steps: Vec<GraphStep>,
 }
 
 /// A tensor of a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphTensor {
-    /// Its name, unique in the graph.
+    /// The name, unique in the graph.
     pub name: String,
-    /// Extents in elements, one an axis.
+    /// The extents in elements, one per axis.
     pub shape: Vec<u64>,
-    /// Type of an element.
+    /// The element type.
     pub dtype: DataType,
     /// `global` or a texture scope.
     pub scope: Scope,
-    /// Where the columns of a texture begin, if its scope's convention does not say it (RFC 39's axis separators).
+    /// The axis separators of RFC 39 that divide a texture into rows, columns and channels. Empty if the convention
+    /// of the scope applies.
     pub axis_separators: Vec<usize>,
-    /// The tensor whose memory this one shows in another shape, such as a reshape: it has no memory of its own.
+    /// The index of the tensor whose memory this one shows in another shape, such as the operand of a reshape. A view
+    /// has no memory of its own.
     pub view_of: Option<usize>,
-    /// What it is to the caller.
+    /// The use of the tensor by the caller of the graph.
     pub role: TensorRole,
 }
 
-/// What a tensor is to the caller of the graph.
+/// The use of a tensor by the caller of the graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TensorRole {
-    /// Made and used inside.
+    /// Produced and consumed by steps of the graph.
     #[default]
     Intermediate,
-    /// Given by the caller before the first step: lives from the start to the end.
+    /// Written by the caller before the first step. Its memory is reserved from the start of the graph to its end.
     Input,
-    /// Taken by the caller after the last step: lives to the end.
+    /// Read by the caller after the last step. Its memory is reserved to the end of the graph.
     Output,
 }
 
-/// A step of a graph: one kernel or several.
+/// A step of a graph: one kernel or several that run together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GraphStep {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// The tensors that it reads, by place.
+    /// The indices of the tensors that the step reads.
     pub reads: Vec<usize>,
-    /// The tensors that it writes, by place. What a step writes may not lie where something lies that it reads.
+    /// The indices of the tensors that the step writes. Their memory must not overlap that of a tensor the step
+    /// reads.
     pub writes: Vec<usize>,
 }
 
-/// How much room a tensor or a pool takes.
+/// The size of a tensor or a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Room {
-    /// Bytes of linear memory.
+    /// A number of bytes of linear memory.
     Bytes(u64),
-    /// Texels of a texture of four channels.
+    /// The extents of a texture with four channels.
     Texels {
-        /// Columns.
+        /// Texels per row.
         width: u64,
-        /// Rows.
+        /// The number of rows.
         height: u64,
     },
 }
 
-/// Where a planner puts everything.
+/// The pools of a graph, and the location of each tensor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryPlan {
-    /// The pools; a `storage_id` is a place in this list.
+    /// The pools. A `storage_id` is an index into this list.
     pub pools: Vec<Pool>,
-    /// One for each tensor of the graph, views included: a view has the place of its root.
+    /// The location of each tensor of the graph. A view has the location of the tensor it shows.
     pub places: Vec<PoolPlace>,
 }
 
@@ -94,18 +97,19 @@ pub struct MemoryPlan {
 pub struct Pool {
     /// `global` or a texture scope.
     pub scope: Scope,
-    /// Type of an element; for a texture, of a channel. What a pool of bytes says here binds nobody.
+    /// The element type; for a texture, the channel type. Informative for a pool of bytes, whose tensors may have any
+    /// type.
     pub dtype: DataType,
-    /// How large it is.
+    /// The size of the pool.
     pub room: Room,
 }
 
-/// Where a tensor lies.
+/// The location of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolPlace {
-    /// Which pool.
+    /// The index of the pool.
     pub pool: usize,
-    /// Where in it, and how much of it.
+    /// The part of the pool that the tensor occupies.
     pub region: Region,
 }
 
@@ -114,9 +118,9 @@ pub struct PoolPlace {
 pub enum Region {
     /// A range of bytes.
     Bytes {
-        /// The first.
+        /// The offset of the first byte.
         offset: u64,
-        /// How many.
+        /// The number of bytes.
         size: u64,
     },
     /// A rectangle of texels.
@@ -125,18 +129,18 @@ pub enum Region {
         x: u64,
         /// The first row.
         y: u64,
-        /// Columns.
+        /// The number of columns.
         width: u64,
-        /// Rows.
+        /// The number of rows.
         height: u64,
     },
 }
 
 impl GraphTensor {
-    /// The buffer that a kernel sees: compact, of this shape, in this scope.
+    /// Returns the buffer that a kernel sees: compact, with this shape, element type and scope.
     ///
     /// # Errors
-    /// Separators that do not fit the shape, an extent above 2^63 - 1.
+    /// The separators do not fit the shape, or an extent exceeds 2^63 - 1.
     pub fn buffer(&self) -> Result<Buffer, Diagnostic> {
         let wrong = |message: String| Diagnostic::error("graph-tensor", None, message);
         let extent = |&extent: &u64| {
@@ -151,10 +155,11 @@ impl GraphTensor {
         }))
     }
 
-    /// The room that it takes: bytes, or the rows and columns of its texture.
+    /// Returns the size of the tensor: bytes, or the extents of its texture.
     ///
     /// # Errors
-    /// Sizes above 2^63 - 1, a texture that is none ([`Buffer::texture_separators`]), a scope with no memory of its own.
+    /// The size exceeds 2^63 - 1, the tensor does not fit its texture scope ([`Buffer::texture_separators`]), or the
+    /// scope is neither `global` nor a texture scope.
     pub fn room(&self) -> Result<Room, Diagnostic> {
         let too_large = || Diagnostic::error("graph-tensor", None, format!("`{}` is larger than 2^63 - 1", self.name));
         let product = |extents: &[u64]| {
@@ -169,7 +174,7 @@ impl GraphTensor {
             return Ok(Room::Texels { width: product(&self.shape[columns])?, height: product(&self.shape[rows])? });
         }
         if self.scope != Scope::Global {
-            let message = format!("`{}` is in scope `{}`, which no pool is in", self.name, self.scope);
+            let message = format!("`{}` is in scope `{}`, which has no memory pool", self.name, self.scope);
             return Err(Diagnostic::error("graph-scope", None, message)
                 .with_help("tensors of a graph are in scope `global` or in a texture scope"));
         }
@@ -178,7 +183,8 @@ impl GraphTensor {
 }
 
 impl Region {
-    /// Whether two regions of one pool share a byte or a texel; regions of different kinds share nothing.
+    /// Returns whether two regions of one pool share a byte or a texel. An empty region overlaps nothing, and a range
+    /// of bytes never overlaps a rectangle of texels.
     pub fn overlaps(self, other: Self) -> bool {
         let meet = |start: u64, size: u64, other_start: u64, other_size: u64| {
             let end = u128::from(start) + u128::from(size);
@@ -190,7 +196,7 @@ impl Region {
             (Self::Texels { x, y, width, height }, Self::Texels { x: p, y: q, width: w, height: h }) => {
                 meet(x, width, p, w) && meet(y, height, q, h)
             }
-            _ => false,
+            (Self::Bytes { .. }, Self::Texels { .. }) | (Self::Texels { .. }, Self::Bytes { .. }) => false,
         }
     }
 }
@@ -213,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn room_is_bytes_or_rows_and_columns() {
+    fn size_is_bytes_or_texels_by_scope() {
         assert_eq!(tensor(Scope::Global, &[3, 5]).room(), Ok(Room::Bytes(30)));
         assert_eq!(tensor(Scope::Texture, &[2, 3, 5, 7, 4]).room(), Ok(Room::Texels { width: 7, height: 30 }));
         assert_eq!(tensor(Scope::TextureWeight, &[2, 3, 5, 7, 4]).room(), Ok(Room::Texels { width: 105, height: 2 }));
@@ -223,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn rectangles_that_touch_share_nothing() {
+    fn adjacent_regions_do_not_overlap() {
         let at = |x, y, width, height| Region::Texels { x, y, width, height };
         assert!(!at(0, 0, 3, 5).overlaps(at(3, 0, 2, 5)));
         assert!(at(0, 0, 3, 5).overlaps(at(2, 4, 2, 5)));

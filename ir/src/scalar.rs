@@ -1,8 +1,8 @@
-//! What the operators mean on single values.
+//! The meaning of the operators on single lanes.
 //!
-//! An integer value is kept exactly in an `i128`, a float value in an `f64` that is always representable in its type:
-//! rounding an `f64` result of `+ - * /` or `sqrt` to a type of at most 24 bits of precision gives the same as
-//! computing in that type (53 >= 2 * 24 + 2; Figueroa, "When is double rounding innocuous?", 1995).
+//! An integer value is an `i128` within the range of its type. A float value is an `f64` that its type represents
+//! exactly: rounding the `f64` result of `+ - * /` or `sqrt` to a type with at most 24 bits of precision gives the
+//! same value as computing in that type (53 >= 2 * 24 + 2; Figueroa, "When is double rounding innocuous?", 1995).
 
 use half::{bf16, f16};
 
@@ -10,34 +10,34 @@ use crate::dtype::{ScalarType, TypeClass};
 use crate::op::{BinaryOp, MathFn, UnaryOp};
 use crate::sabotage;
 
-/// One value of one lane. The type stands beside it, not in it.
+/// The value of one lane. Its type is stored separately.
 #[derive(Clone, Copy, Debug)]
 pub enum Scalar {
     /// An integer or a `bool` (0 or 1), within the range of its type.
     Int(i128),
-    /// A float, representable in its type.
+    /// A float that its type represents exactly.
     Float(f64),
 }
 
-/// Why an operation has no value.
+/// The reason why an operation has no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScalarError {
     /// The divisor of an integer division or remainder is 0.
     #[error("division by zero")]
     DivisionByZero,
-    /// The amount of a shift is below 0 or not below the width.
+    /// The amount of a shift is negative, or not below the width of the type.
     #[error("shift by {0} is out of range")]
     ShiftAmount(i128),
-    /// An operator met operands that its type rule refuses.
+    /// The operator's type rule does not accept the operands.
     #[error("operands do not have the operator's type")]
     Type,
-    /// An exact intermediate result left 128 bits.
+    /// An exact intermediate result does not fit into 128 bits.
     #[error("integer overflow")]
     Overflow,
 }
 
 impl Scalar {
-    /// Equal as bits are equal: NaN equals NaN, 0.0 differs from -0.0.
+    /// Returns whether two values are identical: NaN equals NaN, and 0.0 differs from -0.0.
     pub fn same(self, other: Self) -> bool {
         match (self, other) {
             (Self::Int(a), Self::Int(b)) => a == b,
@@ -46,13 +46,13 @@ impl Scalar {
         }
     }
 
-    /// The integer, if it is one.
+    /// Returns the value of an integer or `bool`, and `None` for a float.
     pub fn as_int(self) -> Option<i128> {
         if let Self::Int(value) = self { Some(value) } else { None }
     }
 }
 
-/// Rounds `value` to the nearest value of a float type, ties to even.
+/// Rounds `value` to the nearest value of the float type `ty`, ties to even. Other types return it unchanged.
 pub fn round_float(ty: ScalarType, value: f64) -> f64 {
     match ty {
         ScalarType::Float16 if sabotage::on("half-towards-zero") => half_towards_zero(value),
@@ -60,19 +60,32 @@ pub fn round_float(ty: ScalarType, value: f64) -> f64 {
         ScalarType::BFloat16 => bf16::from_f32(odd_f32(value)).to_f64(),
         #[expect(clippy::cast_possible_truncation, reason = "rounding to float32 is what is asked for")]
         ScalarType::Float32 => f64::from(value as f32),
-        _ => value,
+        ScalarType::Float64
+        | ScalarType::Bool
+        | ScalarType::Int8
+        | ScalarType::Int16
+        | ScalarType::Int32
+        | ScalarType::Int64
+        | ScalarType::UInt8
+        | ScalarType::UInt16
+        | ScalarType::UInt32
+        | ScalarType::UInt64
+        | ScalarType::Handle => value,
     }
 }
 
-/// The `float16` of the same sign that is not above in size: what a rounding that was forgotten leaves.
+/// Rounds towards zero instead of to nearest: the effect of a forgotten rounding, for the planted fault `half-towards-zero`.
 fn half_towards_zero(value: f64) -> f64 {
     let near = f16::from_f32(odd_f32(value));
     let is_beyond = near.to_f64().abs() > value.abs() && value.is_finite();
     if is_beyond { f16::from_bits(near.to_bits() - 1).to_f64() } else { near.to_f64() }
 }
 
-/// The `f32` from which a narrower type is rounded as if from `value`: it is rounded to odd, so that no tie is made or
-/// lost. (`half` goes through a plain `f32` where the processor converts, and so rounds twice.)
+/// Rounds to `f32`, to the neighbour with an odd last bit if `value` lies between two floats.
+///
+/// Rounding the result to a narrower type gives the same as rounding `value` directly, because rounding to odd
+/// neither creates nor removes a tie. `half` itself converts through an ordinary `f32` on processors with a
+/// conversion instruction, and would round twice.
 #[expect(clippy::float_cmp, reason = "whether the conversion was exact is what is asked")]
 fn odd_f32(value: f64) -> f32 {
     #[expect(clippy::cast_possible_truncation, reason = "the lost bits are folded into the last one below")]
@@ -87,7 +100,7 @@ fn odd_f32(value: f64) -> f32 {
     }
 }
 
-/// Wraps an integer into its type, modulo 2^bits; a `bool` becomes 1 if it is not 0.
+/// Wraps an integer into the range of its type, modulo 2^bits. A `bool` becomes 1 unless the value is 0.
 pub fn wrap_int(ty: ScalarType, value: i128) -> i128 {
     match ty.class() {
         TypeClass::Bool => i128::from(value != 0),
@@ -101,7 +114,7 @@ pub fn wrap_int(ty: ScalarType, value: i128) -> i128 {
     }
 }
 
-/// The greatest common divisor; that of a number and 0 is the number.
+/// Returns the greatest common divisor. That of a number and 0 is the number.
 ///
 /// ```
 /// assert_eq!(tilewright_ir::gcd(12, 18), 6);
@@ -114,31 +127,40 @@ pub fn gcd(mut a: u128, mut b: u128) -> u128 {
     a
 }
 
-/// Floor quotient and remainder over the integers; none for a divisor of 0.
+/// Returns the floor quotient and remainder over the integers. Returns `None` for a divisor of 0, and if the quotient
+/// does not fit into 128 bits.
 pub fn floor_div_mod(a: i128, b: i128) -> Option<(i128, i128)> {
     let (q, r) = (a.checked_div(b)?, a.checked_rem(b)?);
     if r != 0 && (r < 0) != (b < 0) { Some((q - 1, r + b)) } else { Some((q, r)) }
 }
 
 impl BinaryOp {
-    /// The value of `lhs op rhs` for operands of the scalar type `ty`, in the type that the type rule says.
+    /// Returns the value of `lhs op rhs` for operands of the scalar type `ty`. The result has the type that the
+    /// operator's type rule states.
+    ///
+    /// # Errors
+    /// The divisor is 0, the shift amount is out of range, or the operator is not defined for `ty`.
     pub fn eval(self, ty: ScalarType, lhs: Scalar, rhs: Scalar) -> Result<Scalar, ScalarError> {
         match (lhs, rhs) {
-            // The product of two uint64 may leave 128 bits; what wraps there wraps the same modulo 2^64.
+            // The product of two uint64 may exceed i128. Wrapping modulo 2^128 first does not change it modulo 2^64.
             (Scalar::Int(a), Scalar::Int(b)) if self == Self::Mul => Ok(Scalar::Int(wrap_int(ty, a.wrapping_mul(b)))),
             (Scalar::Int(a), Scalar::Int(b)) => {
                 let exact = self.eval_exact(a, b, ty)?;
-                let compares = matches!(self.info().rule, crate::op::TypeRule::Comparison);
-                Ok(Scalar::Int(if compares { exact } else { wrap_int(ty, exact) }))
+                // A truth value must not be wrapped into the operands' type.
+                let is_comparison = matches!(self.info().rule, crate::op::TypeRule::Comparison);
+                Ok(Scalar::Int(if is_comparison { exact } else { wrap_int(ty, exact) }))
             }
             (Scalar::Float(a), Scalar::Float(b)) => self.eval_float(ty, a, b),
             (Scalar::Int(_), Scalar::Float(_)) | (Scalar::Float(_), Scalar::Int(_)) => Err(ScalarError::Type),
         }
     }
 
-    /// The result over the integers, before wrapping into `ty`; truth values are 0 and 1.
-    ///
+    /// Returns the result over the integers, before it is wrapped into `ty`. Truth values are 0 and 1. The width of
     /// `ty` bounds shift amounts.
+    ///
+    /// # Errors
+    /// The divisor is 0, the shift amount is out of range, the operator is defined for floats only, or the result
+    /// does not fit into 128 bits.
     pub fn eval_exact(self, a: i128, b: i128, ty: ScalarType) -> Result<i128, ScalarError> {
         let overflow = ScalarError::Overflow;
         let shift = || {
@@ -173,17 +195,11 @@ impl BinaryOp {
         }
     }
 
+    /// Returns the value for floats of type `ty`, rounded once.
+    #[expect(clippy::float_cmp, reason = "IEEE equality is the operator's meaning")]
     fn eval_float(self, ty: ScalarType, a: f64, b: f64) -> Result<Scalar, ScalarError> {
         let value = |x: f64| Ok(Scalar::Float(round_float(ty, x)));
-        #[expect(clippy::float_cmp, reason = "IEEE equality is the operator's meaning")]
-        let truth = |op: Self| match op {
-            Self::Eq => a == b,
-            Self::Ne => a != b,
-            Self::Lt => a < b,
-            Self::Le => a <= b,
-            Self::Gt => a > b,
-            _ => a >= b,
-        };
+        let truth = |value: bool| Ok(Scalar::Int(i128::from(value)));
         match self {
             Self::Add => value(a + b),
             Self::Sub => value(a - b),
@@ -191,7 +207,12 @@ impl BinaryOp {
             Self::Div => value(a / b),
             Self::Min => value(min_num(a, b)),
             Self::Max => value(-min_num(-a, -b)),
-            Self::Eq | Self::Ne | Self::Lt | Self::Le | Self::Gt | Self::Ge => Ok(Scalar::Int(i128::from(truth(self)))),
+            Self::Eq => truth(a == b),
+            Self::Ne => truth(a != b),
+            Self::Lt => truth(a < b),
+            Self::Le => truth(a <= b),
+            Self::Gt => truth(a > b),
+            Self::Ge => truth(a >= b),
             Self::FloorDiv | Self::FloorMod | Self::TruncDiv | Self::TruncMod => Err(ScalarError::Type),
             Self::And | Self::Or | Self::BitAnd | Self::BitOr | Self::BitXor | Self::Shl | Self::Shr => {
                 Err(ScalarError::Type)
@@ -200,13 +221,17 @@ impl BinaryOp {
     }
 }
 
-/// IEEE 754-2008 minNum; of -0.0 and 0.0 the first operand unless the second is less.
+/// Returns the minimum as IEEE 754-2008 minNum defines it: a NaN loses to a number. For -0.0 and 0.0 it returns the
+/// first operand, since neither is less.
 fn min_num(a: f64, b: f64) -> f64 {
     if a.is_nan() || b < a { b } else { a }
 }
 
 impl UnaryOp {
-    /// The value of `op x` for an operand of the scalar type `ty`.
+    /// Returns the value of `op x` for an operand of the scalar type `ty`.
+    ///
+    /// # Errors
+    /// The operator is not defined for floats.
     pub fn eval(self, ty: ScalarType, x: Scalar) -> Result<Scalar, ScalarError> {
         match (self, x) {
             (Self::Neg, Scalar::Int(value)) => Ok(Scalar::Int(wrap_int(ty, -value))),
@@ -219,24 +244,36 @@ impl UnaryOp {
 }
 
 impl MathFn {
-    /// The value for arguments of the scalar type `ty`: computed in `float64` (portable, the same bits on every
-    /// machine) and rounded once to `ty`.
+    /// Returns the value for arguments of the scalar type `ty`. Functions of floats are computed in `float64` by a
+    /// portable library, which returns the same bits on every machine, and rounded once to `ty`.
+    ///
+    /// # Errors
+    /// The number or the types of the arguments do not match the function.
     pub fn eval(self, ty: ScalarType, args: &[Scalar]) -> Result<Scalar, ScalarError> {
-        match (self, args) {
-            (Self::Abs, &[Scalar::Int(value)]) => Ok(Scalar::Int(wrap_int(ty, value.abs()))),
-            (_, &[Scalar::Float(x)]) => Ok(self.eval_one(ty, x)),
-            (Self::Atan2, &[Scalar::Float(y), Scalar::Float(x)]) => {
-                Ok(Scalar::Float(round_float(ty, libm::atan2(y, x))))
-            }
-            (Self::Pow, &[Scalar::Float(x), Scalar::Float(y)]) => Ok(Scalar::Float(round_float(ty, libm::pow(x, y)))),
+        match *args {
+            [Scalar::Int(value)] if self == Self::Abs => Ok(Scalar::Int(wrap_int(ty, value.abs()))),
+            [Scalar::Float(x)] => self.eval_unary(ty, x),
+            [Scalar::Float(x), Scalar::Float(y)] => self.eval_binary(ty, x, y),
             _ => Err(ScalarError::Type),
         }
     }
 
-    fn eval_one(self, ty: ScalarType, x: f64) -> Scalar {
+    /// Returns the value of a function of two floats. [`MathFn::eval_unary`] lists all functions, so that a new one cannot
+    /// be forgotten.
+    fn eval_binary(self, ty: ScalarType, x: f64, y: f64) -> Result<Scalar, ScalarError> {
         let value = match self {
-            Self::IsNan => return Scalar::Int(i128::from(x.is_nan())),
-            Self::IsInf => return Scalar::Int(i128::from(x.is_infinite())),
+            Self::Atan2 => libm::atan2(x, y),
+            Self::Pow => libm::pow(x, y),
+            _ => return Err(ScalarError::Type),
+        };
+        Ok(Scalar::Float(round_float(ty, value)))
+    }
+
+    /// Returns the value of a function of one float.
+    fn eval_unary(self, ty: ScalarType, x: f64) -> Result<Scalar, ScalarError> {
+        let value = match self {
+            Self::IsNan => return Ok(Scalar::Int(i128::from(x.is_nan()))),
+            Self::IsInf => return Ok(Scalar::Int(i128::from(x.is_infinite()))),
             Self::Abs => x.abs(),
             Self::Exp => libm::exp(x),
             Self::Exp2 => libm::exp2(x),
@@ -261,21 +298,25 @@ impl MathFn {
             Self::Ceil => x.ceil(),
             Self::Round => x.round_ties_even(),
             Self::Trunc => x.trunc(),
-            Self::Atan2 | Self::Pow => f64::NAN,
+            Self::Atan2 | Self::Pow => return Err(ScalarError::Type),
         };
-        Scalar::Float(round_float(ty, value))
+        Ok(Scalar::Float(round_float(ty, value)))
     }
 }
 
-/// Converts a value of the type `from` to the type `to`, as C converts: floats to integers by truncation (saturating,
-/// NaN gives 0), integers by wrapping, anything to `bool` by comparing with 0, integers to floats rounded once.
+/// Converts a value of type `from` to type `to`, as C does where C defines it. Floats become integers by truncation,
+/// which saturates at the range of `to` and maps NaN to 0. Integers wrap into narrower integers, and are rounded once
+/// to floats. A conversion to `bool` compares with 0.
 pub fn cast(from: ScalarType, to: ScalarType, value: Scalar) -> Scalar {
     match (value, to.class()) {
         (Scalar::Int(x), TypeClass::Float) => Scalar::Float(int_to_float(to, x)),
-        (Scalar::Int(x), _) => Scalar::Int(wrap_int(to, x)),
+        (Scalar::Int(x), TypeClass::Bool | TypeClass::Int | TypeClass::UInt | TypeClass::Handle) => {
+            Scalar::Int(wrap_int(to, x))
+        }
         (Scalar::Float(x), TypeClass::Float) => Scalar::Float(if from == to { x } else { round_float(to, x) }),
         (Scalar::Float(x), TypeClass::Bool) => Scalar::Int(i128::from(x != 0.0)),
-        (Scalar::Float(x), _) => {
+        (Scalar::Float(x), TypeClass::Int | TypeClass::UInt | TypeClass::Handle) => {
+            // A handle has no integer range; no well-typed program casts to it.
             let (low, high) = to.integer_range().unwrap_or((0, 0));
             #[expect(clippy::cast_possible_truncation, reason = "a float cast saturates")]
             let whole = x as i128;
@@ -284,14 +325,27 @@ pub fn cast(from: ScalarType, to: ScalarType, value: Scalar) -> Scalar {
     }
 }
 
-/// Rounds an integer to a float type once: for the narrow types a `f64` that has lost bits is made odd first.
+/// Rounds an integer to a float type once. For the narrow types, an integer with more bits than an `f64` holds is
+/// first rounded to odd, see [`odd_f32`].
 fn int_to_float(ty: ScalarType, value: i128) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "rounding is what is asked for")]
     match ty {
         ScalarType::Float64 => value as f64,
         ScalarType::Float32 => f64::from(value as f32),
-        _ => {
-            // 24 bits are sticky enough for types of 8 and 11 bits of precision.
+        ScalarType::Float16
+        | ScalarType::BFloat16
+        | ScalarType::Bool
+        | ScalarType::Int8
+        | ScalarType::Int16
+        | ScalarType::Int32
+        | ScalarType::Int64
+        | ScalarType::UInt8
+        | ScalarType::UInt16
+        | ScalarType::UInt32
+        | ScalarType::UInt64
+        | ScalarType::Handle => {
+            // Keep the 40 leading bits and fold the others into the last one: more than the 8 and 11 bits of precision
+            // that the narrow types round to, and exact in an `f64`.
             let shift = (128 - value.unsigned_abs().leading_zeros()).saturating_sub(40);
             let sticky = i128::from(value & ((1 << shift) - 1) != 0);
             let odd = (((value >> shift) | sticky) << shift) as f64;
@@ -319,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn float32_arithmetic_is_that_of_the_machine() {
+    fn float32_arithmetic_equals_that_of_the_processor() {
         let values = [0.1f32, -3.7, 1e-40, 3.4e38, 16_777_217.0, 0.0, -0.0, f32::INFINITY];
         for &a in &values {
             for &b in &values {
@@ -333,7 +387,7 @@ mod tests {
 
     #[test]
     fn bfloat16_rounds_once() {
-        // 1 + 2^-8 is a tie (to even: 1.0); 1 + 2^-8 + 2^-40 is above it, though float32 cannot tell.
+        // 1 + 2^-8 is a tie (to even: 1.0); 1 + 2^-8 + 2^-40 is above it, which float32 cannot represent.
         let tie = 1.0 + 2f64.powi(-8);
         assert!((round_float(ScalarType::BFloat16, tie) - 1.0).abs() < 1e-9);
         assert!(round_float(ScalarType::BFloat16, tie + 2f64.powi(-40)) > 1.0);
@@ -347,7 +401,7 @@ mod tests {
 
     #[test]
     fn float16_rounds_once() {
-        // 1 + 2^-11 is a tie (to even: 1.0); 2^-40 more is above it, though float32 cannot tell.
+        // 1 + 2^-11 is a tie (to even: 1.0); 2^-40 more is above it, which float32 cannot represent.
         let tie = 1.0 + 2f64.powi(-11);
         assert!((round_float(ScalarType::Float16, tie) - 1.0).abs() < 1e-9);
         assert!(round_float(ScalarType::Float16, tie + 2f64.powi(-40)) > 1.0);

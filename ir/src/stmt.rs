@@ -8,81 +8,82 @@ use crate::diag::Span;
 use crate::expr::Expr;
 use crate::var::Var;
 
-/// A statement and the place it was read from.
+/// A statement and its source location.
 #[derive(Clone, Debug)]
 pub struct Stmt {
-    /// What it does.
+    /// The kind of statement, with its operands.
     pub kind: StmtKind,
-    /// Where it was written, if it was read from a text.
+    /// The source location. `None` if the statement was not read from text.
     pub span: Option<Span>,
 }
 
-/// What a statement does.
+/// The kinds of statements.
 #[derive(Clone, Debug)]
 pub enum StmtKind {
-    /// Runs `body` for each value from `min` to `min + extent - 1`; an extent of 0 or below runs nothing.
+    /// Runs `body` for each value from `min` to `min + extent - 1`. An extent of 0 or below runs no iteration.
     For(Box<For>),
-    /// Writes `value` to a buffer. Only the last index may have several lanes, see [`Expr::Load`].
+    /// Writes `value` to a buffer. Only the last index may have several lanes; see [`Expr::Load`].
     Store {
-        /// Which buffer.
+        /// The buffer.
         buffer: Buffer,
-        /// One index an axis.
+        /// The indices, one per axis.
         indices: Vec<Expr>,
-        /// What to write; as many lanes as the element times the last index.
+        /// The value, with as many lanes as the element type times those of the last index.
         value: Expr,
     },
-    /// Allocates the memory of `buffer` for the time of `body` (RFC 39, "AllocateNode"). It holds no value at first.
+    /// Allocates the memory of `buffer` for the duration of `body` (RFC 39, "AllocateNode"). Its elements are
+    /// undefined until they are written.
     Allocate {
-        /// Whose data variable becomes valid.
+        /// The buffer whose data variable becomes valid.
         buffer: Buffer,
-        /// Where it is valid.
+        /// The statement in which the memory is valid.
         body: Box<Stmt>,
     },
-    /// Declares a view of an allocation that exists already (RFC 63, "Explicit `DeclBuffer` IR construct").
+    /// Declares a view of an existing allocation (RFC 63, "Explicit `DeclBuffer` IR construct").
     DeclBuffer {
-        /// The view; its data variable is that of a parameter or an enclosing allocation.
+        /// The view. Its data variable is that of a parameter or of an enclosing allocation.
         buffer: Buffer,
-        /// Where it is known.
+        /// The statement in which the view can be used.
         body: Box<Stmt>,
     },
-    /// Runs `then_body` if `cond` (one lane) is true, else `else_body`.
+    /// Runs `then_body` if `cond` is true, and `else_body` otherwise.
     If {
-        /// A `bool`.
+        /// A scalar `bool`.
         cond: Expr,
-        /// Runs if it is true.
+        /// Runs if the condition is true.
         then_body: Box<Stmt>,
-        /// Runs if it is false.
+        /// Runs if the condition is false.
         else_body: Option<Box<Stmt>>,
     },
-    /// Binds a variable for the time of `body`.
+    /// Binds a variable for the duration of `body`.
     Let {
-        /// The name; its type is the value's.
+        /// The variable; it has the type of the value.
         var: Var,
-        /// Evaluated once, before the body.
+        /// The value, evaluated once, before the body.
         value: Expr,
-        /// Where it is known.
+        /// The statement in which the variable is bound.
         body: Box<Stmt>,
     },
-    /// Runs one after the other; empty does nothing.
+    /// Runs statements one after the other. An empty sequence has no effect.
     Seq(Vec<Stmt>),
-    /// Evaluates an expression and drops its value.
+    /// Evaluates an expression and discards its value.
     Evaluate(Expr),
-    /// A hint on `body` (`T.attr`); it changes no meaning.
+    /// A hint about `body` (`T.attr`). It does not change the meaning of the program.
     Attr {
-        /// What the hint is about.
+        /// The object that the hint is about.
         node: AttrValue,
-        /// Its name.
+        /// The name of the hint.
         key: String,
-        /// Its value.
+        /// The value of the hint.
         value: AttrValue,
-        /// What it holds for.
+        /// The statement that the hint applies to.
         body: Box<Stmt>,
     },
-    /// Traps if `cond` is false. What follows in the same sequence may rely on it.
+    /// Traps if `cond` is false. Later statements of the same sequence may rely on it.
     Assert {
-        /// A `bool`.
+        /// A scalar `bool`.
         cond: Expr,
-        /// Said when it traps.
+        /// The message of the trap.
         message: String,
     },
 }
@@ -90,37 +91,38 @@ pub enum StmtKind {
 /// A loop.
 #[derive(Clone, Debug)]
 pub struct For {
-    /// The loop variable, an integer of one lane.
+    /// The loop variable, a scalar integer.
     pub var: Var,
-    /// First value.
+    /// The value of the variable in the first iteration.
     pub min: Expr,
-    /// Number of iterations.
+    /// The number of iterations.
     pub extent: Expr,
-    /// How the iterations are run.
+    /// The execution order of the iterations.
     pub kind: ForKind,
-    /// Hints that change no meaning, in the order given.
+    /// Hints in source order. They do not change the meaning of the program.
     pub annotations: Vec<(String, AttrValue)>,
-    /// What is run.
+    /// The body.
     pub body: Stmt,
 }
 
-/// How the iterations of a loop are run.
+/// The execution order of the iterations of a loop. All kinds except `Serial` and `Unrolled` require that the
+/// iterations do not race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ForKind {
     /// In order.
     Serial,
-    /// In any order, at once; the body has no race.
+    /// Concurrently, in any order.
     Parallel,
-    /// As lanes of vectors; the body has no race.
+    /// Concurrently, as lanes of vectors.
     Vectorized,
-    /// In order, one copy of the body each.
+    /// In order, with one copy of the body per iteration.
     Unrolled,
-    /// By the threads of a launch; the body has no race.
+    /// Concurrently, by the threads of a launch.
     ThreadBinding(ThreadTag),
 }
 
 impl ForKind {
-    /// Whether iterations may run concurrently, so that the program has to be free of races between them.
+    /// Returns whether iterations may run concurrently, so that the program must be free of races between them.
     pub fn is_concurrent(self) -> bool {
         match self {
             Self::Serial | Self::Unrolled => false,
@@ -129,12 +131,12 @@ impl ForKind {
     }
 }
 
-/// One axis of a launch.
+/// One axis of the launch grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ThreadTag {
-    /// Work-group index on axis 0, 1 or 2 (x, y, z).
+    /// The work-group index on axis 0, 1 or 2 (x, y, z).
     Block(u8),
-    /// Work-item index within its group on axis 0, 1 or 2 (x, y, z).
+    /// The work-item index within its group on axis 0, 1 or 2 (x, y, z).
     Thread(u8),
 }
 
@@ -148,9 +150,9 @@ impl fmt::Display for ThreadTag {
     }
 }
 
-/// Text that names no launch axis.
+/// The error for text that does not name a launch axis.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no thread axis: expected blockIdx.x to .z or threadIdx.x to .z")]
+#[error("`{0}` is not a thread axis: expected blockIdx.x to .z or threadIdx.x to .z")]
 pub struct ThreadTagError(pub String);
 
 impl FromStr for ThreadTag {
@@ -162,7 +164,7 @@ impl FromStr for ThreadTag {
     }
 }
 
-/// A value of an attribute.
+/// The value of an attribute.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AttrValue {
     /// `True` or `False`.
@@ -175,45 +177,45 @@ pub enum AttrValue {
     Str(String),
     /// A variable, such as a data variable.
     Var(Var),
-    /// An expression that is none of the above.
+    /// An expression that has none of the forms above.
     Expr(Expr),
     /// A list.
     List(Vec<AttrValue>),
-    /// A dictionary in the order given.
+    /// A dictionary, in source order.
     Dict(Vec<(String, AttrValue)>),
 }
 
 impl Stmt {
-    /// A statement that comes from no text.
+    /// Creates a statement without a source location.
     pub fn new(kind: StmtKind) -> Self {
         Self { kind, span: None }
     }
 
-    /// The same statement at a place.
+    /// Returns the statement with the source location `span`.
     #[must_use]
     pub fn at(mut self, span: Option<Span>) -> Self {
         self.span = span;
         self
     }
 
-    /// A store.
+    /// Creates a store.
     pub fn store(buffer: &Buffer, indices: Vec<Expr>, value: Expr) -> Self {
         Self::new(StmtKind::Store { buffer: buffer.clone(), indices, value })
     }
 
-    /// A loop from 0 to `extent - 1`.
+    /// Creates a loop from 0 to `extent - 1`.
     pub fn for_loop(var: &Var, extent: Expr, kind: ForKind, body: Self) -> Self {
         let min = Expr::Int { value: 0, ty: var.dtype().scalar };
         let annotations = Vec::new();
         Self::new(StmtKind::For(Box::new(For { var: var.clone(), min, extent, kind, annotations, body })))
     }
 
-    /// A statement run only if `cond` is true.
+    /// Creates a statement that runs `body` only if `cond` is true.
     pub fn guarded(cond: Expr, body: Self) -> Self {
         Self::new(StmtKind::If { cond, then_body: Box::new(body), else_body: None })
     }
 
-    /// A sequence; nested sequences are spliced in, and a single statement stands for itself.
+    /// Creates a sequence. Nested sequences are flattened, and a sequence of one statement is that statement.
     pub fn seq(stmts: Vec<Self>) -> Self {
         let mut flat = Vec::with_capacity(stmts.len());
         for stmt in stmts {
@@ -232,7 +234,7 @@ impl Stmt {
         }
     }
 
-    /// The statements directly in it, in order.
+    /// Returns the statements directly inside this one, in program order.
     pub fn children(&self) -> Vec<&Self> {
         match &self.kind {
             StmtKind::For(inner) => vec![&inner.body],
@@ -248,7 +250,8 @@ impl Stmt {
         }
     }
 
-    /// The expressions directly in it, in the order of evaluation: shapes of declared buffers are not among them.
+    /// Returns the expressions directly inside this statement, in evaluation order. Shapes, strides and offsets of
+    /// declared buffers are not included.
     pub fn exprs(&self) -> Vec<&Expr> {
         match &self.kind {
             StmtKind::For(inner) => vec![&inner.min, &inner.extent],
@@ -261,7 +264,7 @@ impl Stmt {
         }
     }
 
-    /// Calls `visit` on this statement and every one in it, outer before inner, in program order.
+    /// Calls `visit` on this statement and on every statement inside it, outer before inner, in program order.
     pub fn walk<'a>(&'a self, visit: &mut impl FnMut(&'a Self)) {
         visit(self);
         for child in self.children() {

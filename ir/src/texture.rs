@@ -1,8 +1,8 @@
-//! Textures: which axes of a buffer are the rows, the columns and the four channels of a 2-d image.
+//! Textures: buffers whose axes are the rows, the columns and the four channels of a 2-d image.
 //!
-//! A buffer in a texture scope is `[.., 4]`; its last axis is the channel of a texel. The axes before are cut into rows
-//! and columns, and each group is the row-major numeral of its axes: axis separators in front of the column and of the
-//! channel (RFC 39). The scopes are short for separators (texture RFC, "Texture Layout"):
+//! A buffer in a texture scope has the shape `[.., 4]`; its last axis is the channel of a texel. Axis separators in front
+//! of the columns and of the channel divide the axes into groups (RFC 39), and each group is linearized in row-major
+//! order. A scope implies separators (texture RFC, "Texture Layout"):
 //!
 //! | scope | rows | columns | separators of rank `r` |
 //! |---|---|---|---|
@@ -10,9 +10,9 @@
 //! | `texture:weight` (C1) | the first | the others | `[1, r - 1]` |
 //! | `texture:nhwc` | the first two | the others | `[2, r - 1]` |
 //!
-//! A *texel buffer* is one that has exactly these three axes, `[height, width, 4]`. Its accesses are the builtins of the
-//! RFC: a load at `[row, column, ramp(0, 1, 4)]` is `texture2d_load`, one at `[row, column, lane]` picks a channel of
-//! it, and a store at `[row, column, ramp(0, 1, 4)]` is `texture2d_store`.
+//! A *texel buffer* has exactly the three axes `[height, width, 4]`. Its accesses are the builtins of the RFC: a load at
+//! `[row, column, ramp(0, 1, 4)]` is `texture2d_load`, a load at `[row, column, lane]` extracts one channel of it, and a
+//! store at `[row, column, ramp(0, 1, 4)]` is `texture2d_store`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,20 +22,21 @@ use crate::diag::Diagnostic;
 use crate::dtype::ScalarType;
 use crate::expr::Expr;
 
-/// Channels of a texel: red, green, blue, alpha.
+/// The number of channels of a texel: red, green, blue and alpha.
 pub const CHANNELS: u16 = 4;
 
-/// The largest texture that a device has, in texels.
+/// The largest texture that a device supports, in texels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TextureLimits {
-    /// Texels in a row, at most.
+    /// The maximum number of texels per row.
     pub width: u64,
-    /// Rows, at most.
+    /// The maximum number of rows.
     pub height: u64,
 }
 
 impl TextureLimits {
-    /// What OpenCL 1.2 promises of every device with images (`CL_DEVICE_IMAGE2D_MAX_WIDTH`, full profile).
+    /// The limits that OpenCL 1.2 guarantees for every device with images (`CL_DEVICE_IMAGE2D_MAX_WIDTH`, full
+    /// profile).
     pub const PROMISED: Self = Self { width: 8192, height: 8192 };
 }
 
@@ -45,15 +46,18 @@ impl fmt::Display for TextureLimits {
     }
 }
 
-/// Text that states no limits.
+/// The error for text that does not state texture limits.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` are no texture limits: expected WIDTHxHEIGHT in texels, each from 1 to 2147483647, such as 16384x16384")]
+#[error("`{0}` is not a texture size: expected WIDTHxHEIGHT in texels, each from 1 to 2147483647, such as 16384x16384")]
 pub struct TextureLimitsError(pub String);
 
 impl FromStr for TextureLimits {
     type Err = TextureLimitsError;
 
-    /// Reads `WIDTHxHEIGHT`.
+    /// Reads `WIDTHxHEIGHT`, both decimal numbers from 1 to 2^31 - 1.
+    ///
+    /// # Errors
+    /// The text has another form, or a number is out of range.
     fn from_str(text: &str) -> Result<Self, TextureLimitsError> {
         let number = |text: &str| {
             let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -64,23 +68,30 @@ impl FromStr for TextureLimits {
     }
 }
 
-/// Whether texels can have four channels of a type: floats of 16 and 32 bits, integers of 8, 16 and 32 bits.
+/// Returns whether a texel can have channels of a type. The OpenCL image formats with four channels store floats of 16
+/// and 32 bits and integers of 8, 16 and 32 bits.
 pub fn is_channel_type(ty: ScalarType) -> bool {
-    matches!(
-        ty,
+    match ty {
         ScalarType::Float16
-            | ScalarType::Float32
-            | ScalarType::Int8
-            | ScalarType::Int16
-            | ScalarType::Int32
-            | ScalarType::UInt8
-            | ScalarType::UInt16
-            | ScalarType::UInt32
-    )
+        | ScalarType::Float32
+        | ScalarType::Int8
+        | ScalarType::Int16
+        | ScalarType::Int32
+        | ScalarType::UInt8
+        | ScalarType::UInt16
+        | ScalarType::UInt32 => true,
+        ScalarType::Bool
+        | ScalarType::Int64
+        | ScalarType::UInt64
+        | ScalarType::Float64
+        | ScalarType::BFloat16
+        | ScalarType::Handle => false,
+    }
 }
 
 impl Buffer {
-    /// Whether it is `[height, width, 4]` in a texture scope, with a separator between all axes.
+    /// Returns whether the buffer is `[height, width, 4]` in a texture scope, with a separator between all axes, a
+    /// channel type as its element type, and neither strides nor an element offset.
     pub fn is_texel_buffer(&self) -> bool {
         self.scope.is_texture()
             && self.rank() == 3
@@ -92,13 +103,14 @@ impl Buffer {
             && is_channel_type(self.dtype.scalar)
     }
 
-    /// The separators that cut a buffer in a texture scope into rows, columns and channels: its own, or those of its scope.
+    /// Returns the separators that divide a buffer in a texture scope into rows, columns and channels: its own, or
+    /// those that the scope implies.
     ///
     /// # Errors
-    /// It is no texture: `texture-scope`, `texture-rank`, `texture-channels`, `texture-type`, `texture-strides`,
-    /// `texture-separators`.
+    /// The buffer is not a texture. The codes are `texture-scope`, `texture-rank`, `texture-channels`,
+    /// `texture-type`, `texture-strides` and `texture-separators`.
     pub fn texture_separators(&self) -> Result<AxisSeparators, Diagnostic> {
-        self.texture_fault().map_or(Ok(()), Err)?;
+        self.texture_error().map_or(Ok(()), Err)?;
         let rank = self.rank();
         let own = self.axis_separators.positions();
         let columns = match (self.scope, own) {
@@ -107,34 +119,35 @@ impl Buffer {
             (Scope::Texture, [columns, channel]) if *channel == rank - 1 => *columns,
             (Scope::TextureWeight, _) => 1,
             (Scope::TextureNhwc, _) => 2,
-            _ => {
-                return Err(
-                    self.separators_fault("one separator stands before the columns, and may stand before the channel")
-                );
+            (Scope::Texture | Scope::Global | Scope::Shared | Scope::Local, _) => {
+                return Err(self.separators_error(
+                    "write one separator before the columns, and optionally one before the channel",
+                ));
             }
         };
         if !(own.is_empty() || own == [columns] || own == [columns, rank - 1]) {
             let help =
                 format!("scope `{}` has its columns after axis {columns}; scope `texture` takes any", self.scope);
-            return Err(self.separators_fault(&help));
+            return Err(self.separators_error(&help));
         }
-        AxisSeparators::new(vec![columns, rank - 1], rank).map_err(|error| self.separators_fault(&error.to_string()))
+        AxisSeparators::new(vec![columns, rank - 1], rank).map_err(|error| self.separators_error(&error.to_string()))
     }
 
-    fn separators_fault(&self, help: &str) -> Diagnostic {
+    /// Creates the error for separators that contradict the scope.
+    fn separators_error(&self, help: &str) -> Diagnostic {
         let positions = self.axis_separators.positions();
         let message = format!("axis separators {positions:?} of texture `{self}` do not cut it into rows and columns");
         Diagnostic::error("texture-separators", self.span, message).with_help(help)
     }
 
-    /// Why it cannot be a texture, separators apart.
-    fn texture_fault(&self) -> Option<Diagnostic> {
-        let fault =
+    /// Returns the reason why the buffer is not a texture, or `None`. The separators are not checked.
+    fn texture_error(&self) -> Option<Diagnostic> {
+        let error =
             |code, message: String, help: &str| Some(Diagnostic::error(code, self.span, message).with_help(help));
         let (scope, rank) = (self.scope, self.rank());
         let least = if scope == Scope::TextureNhwc { 4 } else { 3 };
         if !scope.is_texture() {
-            return fault(
+            return error(
                 "texture-scope",
                 format!("`{self}` is in scope `{scope}`"),
                 "textures are in scope `texture`",
@@ -142,18 +155,18 @@ impl Buffer {
         }
         if rank < least {
             let message = format!("`{self}` in scope `{scope}` has {rank} axes, a texture there has at least {least}");
-            return fault("texture-rank", message, "rows, columns and a last axis of 4 channels");
+            return error("texture-rank", message, "rows, columns and a last axis of 4 channels");
         }
         if !self.dtype.is_scalar() || !is_channel_type(self.dtype.scalar) {
             let message = format!("texture `{self}` holds {}, which no channel of an image does", self.dtype);
             let help = "float16, float32 and signed or unsigned integers of 8, 16 or 32 bits are possible";
-            return fault("texture-type", message, help);
+            return error("texture-type", message, help);
         }
         let channels = &self.shape[rank - 1];
         if channels.as_const_int() != Some(CHANNELS.into()) {
             let message =
                 format!("the last axis of texture `{self}` has the extent {channels}; a texel has 4 channels");
-            return fault(
+            return error(
                 "texture-channels",
                 message,
                 "pack it first, for example with lambda n, h, w, c: [n, c//4, h, w, c%4]",
@@ -161,13 +174,13 @@ impl Buffer {
         }
         if self.strides.is_some() || self.elem_offset.as_const_int() != Some(0) {
             let message = format!("texture `{self}` has strides or an element offset");
-            return fault("texture-strides", message, "texels have no address: leave strides and elem_offset out");
+            return error("texture-strides", message, "texels have no address: leave strides and elem_offset out");
         }
         None
     }
 }
 
-/// Whether an index picks all channels of a texel: the ramp from 0 in steps of 1.
+/// Returns whether an index selects all channels of a texel: the ramp from 0 with stride 1 and four lanes.
 pub fn is_whole_texel(index: &Expr) -> bool {
     let is = |expr: &Expr, value| expr.as_const_int() == Some(value);
     matches!(index, Expr::Ramp { base, stride, lanes } if is(base, 0) && is(stride, 1) && *lanes == CHANNELS)
@@ -184,40 +197,40 @@ mod tests {
         })
     }
 
-    fn cut(scope: Scope, extents: &[i64], separators: &[usize]) -> Result<Vec<usize>, &'static str> {
+    fn separators_or_code(scope: Scope, extents: &[i64], separators: &[usize]) -> Result<Vec<usize>, &'static str> {
         let found = texture(scope, extents, separators).texture_separators();
-        found.map(|separators| separators.positions().to_vec()).map_err(|fault| fault.code)
+        found.map(|separators| separators.positions().to_vec()).map_err(|error| error.code)
     }
 
     #[test]
-    fn scopes_are_short_for_separators() {
+    fn a_texture_scope_implies_its_separators() {
         let shape = [2, 3, 5, 7, 4];
-        assert_eq!(cut(Scope::Texture, &shape, &[]), Ok(vec![3, 4]));
-        assert_eq!(cut(Scope::TextureWeight, &shape, &[]), Ok(vec![1, 4]));
-        assert_eq!(cut(Scope::TextureNhwc, &shape, &[]), Ok(vec![2, 4]));
-        assert_eq!(cut(Scope::Texture, &shape, &[2]), Ok(vec![2, 4]));
-        assert_eq!(cut(Scope::Texture, &shape, &[1, 4]), Ok(vec![1, 4]));
-        assert_eq!(cut(Scope::TextureWeight, &shape, &[1]), Ok(vec![1, 4]));
-        assert_eq!(cut(Scope::Texture, &[6, 7, 4], &[]), Ok(vec![1, 2]));
+        assert_eq!(separators_or_code(Scope::Texture, &shape, &[]), Ok(vec![3, 4]));
+        assert_eq!(separators_or_code(Scope::TextureWeight, &shape, &[]), Ok(vec![1, 4]));
+        assert_eq!(separators_or_code(Scope::TextureNhwc, &shape, &[]), Ok(vec![2, 4]));
+        assert_eq!(separators_or_code(Scope::Texture, &shape, &[2]), Ok(vec![2, 4]));
+        assert_eq!(separators_or_code(Scope::Texture, &shape, &[1, 4]), Ok(vec![1, 4]));
+        assert_eq!(separators_or_code(Scope::TextureWeight, &shape, &[1]), Ok(vec![1, 4]));
+        assert_eq!(separators_or_code(Scope::Texture, &[6, 7, 4], &[]), Ok(vec![1, 2]));
     }
 
     #[test]
-    fn what_is_no_texture_is_an_error() {
-        assert_eq!(cut(Scope::Global, &[2, 3, 4], &[]), Err("texture-scope"));
-        assert_eq!(cut(Scope::Texture, &[3, 4], &[]), Err("texture-rank"));
-        assert_eq!(cut(Scope::TextureNhwc, &[2, 3, 4], &[]), Err("texture-rank"));
-        assert_eq!(cut(Scope::Texture, &[2, 3, 5], &[]), Err("texture-channels"));
-        assert_eq!(cut(Scope::Texture, &[2, 3, 5, 4], &[3]), Err("texture-separators"));
-        assert_eq!(cut(Scope::Texture, &[2, 3, 5, 4], &[1, 2]), Err("texture-separators"));
-        assert_eq!(cut(Scope::TextureWeight, &[2, 3, 5, 4], &[2]), Err("texture-separators"));
+    fn a_buffer_that_does_not_fit_its_texture_scope_is_an_error() {
+        assert_eq!(separators_or_code(Scope::Global, &[2, 3, 4], &[]), Err("texture-scope"));
+        assert_eq!(separators_or_code(Scope::Texture, &[3, 4], &[]), Err("texture-rank"));
+        assert_eq!(separators_or_code(Scope::TextureNhwc, &[2, 3, 4], &[]), Err("texture-rank"));
+        assert_eq!(separators_or_code(Scope::Texture, &[2, 3, 5], &[]), Err("texture-channels"));
+        assert_eq!(separators_or_code(Scope::Texture, &[2, 3, 5, 4], &[3]), Err("texture-separators"));
+        assert_eq!(separators_or_code(Scope::Texture, &[2, 3, 5, 4], &[1, 2]), Err("texture-separators"));
+        assert_eq!(separators_or_code(Scope::TextureWeight, &[2, 3, 5, 4], &[2]), Err("texture-separators"));
         let wide = texture(Scope::Texture, &[2, 3, 4], &[]).with(|info| info.dtype = ScalarType::Float64.into());
-        assert_eq!(wide.texture_separators().map_err(|fault| fault.code), Err("texture-type"));
+        assert_eq!(wide.texture_separators().map_err(|error| error.code), Err("texture-type"));
         let moved = texture(Scope::Texture, &[2, 3, 4], &[]).with(|info| info.elem_offset = Expr::int(4));
-        assert_eq!(moved.texture_separators().map_err(|fault| fault.code), Err("texture-strides"));
+        assert_eq!(moved.texture_separators().map_err(|error| error.code), Err("texture-strides"));
     }
 
     #[test]
-    fn limits_are_read_strictly() {
+    fn malformed_limits_are_errors() {
         assert_eq!("16384x8192".parse(), Ok(TextureLimits { width: 16384, height: 8192 }));
         for wrong in ["", "16384", "0x4", "4x-1", "+4x4", "4x4x4", "4 x 4", "99999999999999999999x1"] {
             assert!(wrong.parse::<TextureLimits>().is_err(), "{wrong}");

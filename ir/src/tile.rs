@@ -1,23 +1,25 @@
-//! Requests for tiled layouts: a buffer of a program in one of XLA's layouts.
+//! Requests to store a buffer of a program in one of XLA's tiled layouts (the attribute `tile_layout`).
 
 use crate::dtype::DataType;
 use crate::expr::Expr;
 use crate::layout::{Layout, TileDim};
 use crate::scalar::Scalar;
 
-/// What `tile_layout` asks for a buffer: an XLA layout of its shape, and what its padding holds.
+/// The XLA layout that `tile_layout` requests for a buffer, and the value of its padding.
 ///
-/// Memory holds whole tiles: the physical axes are those that the last tile makes, ragged extents rounded up.
+/// An allocation holds whole tiles. The physical axes are those that the last tile produces, and an extent that is
+/// not a multiple of the tile size is rounded up to one.
 #[derive(Clone, Debug)]
 pub struct TileRequest {
-    /// The order of the dimensions, and the tiles. Other properties have no meaning for a buffer.
+    /// The order of the dimensions and the tiles. The other properties of a layout have no effect on a buffer.
     pub layout: Layout,
-    /// The value that every element of the padding has; without one it holds nothing.
+    /// The value of every padding element. `None` leaves the padding undefined.
     pub pad_value: Option<Scalar>,
 }
 
 impl TileRequest {
-    /// The number of physical axes: a tile of `k` sizes makes `2 * k` axes out of the last ones.
+    /// Returns the number of physical axes. A tile of `k` sizes replaces the `k` last axes by `2 * k` axes: `k` tile
+    /// counts, then `k` positions within the tile.
     pub fn physical_rank(&self) -> usize {
         self.layout.tiles.iter().fold(self.layout.minor_to_major.len(), |rank, tile| {
             let sizes = tile.0.iter().filter(|dim| matches!(dim, TileDim::Size(_))).count();
@@ -25,7 +27,8 @@ impl TileRequest {
         })
     }
 
-    /// The padding's value as a constant of an element type; none if there is none, or the type does not have it.
+    /// Returns the padding value as a constant of type `dtype`. Returns `None` if the request states no value, if
+    /// `dtype` is a vector type, or if the type cannot represent the value.
     pub fn pad_expr(&self, dtype: DataType) -> Option<Expr> {
         let ty = dtype.scalar;
         if !dtype.is_scalar() {
@@ -46,8 +49,8 @@ impl TileRequest {
         }
     }
 
-    /// Whether two requests ask for the same.
-    pub fn same(&self, other: &Self) -> bool {
+    /// Returns whether two requests state the same layout and the same padding value. Two NaNs are the same value.
+    pub fn is_same(&self, other: &Self) -> bool {
         let pads = match (self.pad_value, other.pad_value) {
             (None, None) => true,
             (Some(a), Some(b)) => a.same(b),

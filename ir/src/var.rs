@@ -1,4 +1,4 @@
-//! Variables: loop variables, symbolic extents, parameters, data variables.
+//! Variables: loop variables, let-bound values, symbolic extents, parameters and data variables.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering as Memory};
 
 use crate::dtype::{DataType, ScalarType};
 
-/// A variable. Two variables are the same only if they are clones of each other; names need not be unique.
+/// A typed variable.
 ///
-/// The order between variables is the order of their creation.
+/// Two variables are equal only if one is a clone of the other; names need not be unique. Variables are ordered by
+/// the time of their creation, so that collections of them iterate in a reproducible order.
 #[derive(Clone)]
 pub struct Var(Arc<Inner>);
 
@@ -20,29 +21,30 @@ struct Inner {
     ty: DataType,
 }
 
-/// Source of identities, for variables and buffers alike. It carries no meaning beyond "not the same".
+/// Returns an identity that was not returned before in this process. Variables and buffers share the counter. Only
+/// equality and order of identities have a meaning.
 pub(crate) fn fresh_id() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Memory::Relaxed)
 }
 
 impl Var {
-    /// A new variable, different from every other.
+    /// Creates a variable that differs from every other one.
     pub fn new(name: impl Into<String>, ty: impl Into<DataType>) -> Self {
         Self(Arc::new(Inner { id: fresh_id(), name: name.into(), ty: ty.into() }))
     }
 
-    /// A new variable of the default index type, `int32`.
+    /// Creates a variable of the default index type, `int32`.
     pub fn index(name: impl Into<String>) -> Self {
         Self::new(name, ScalarType::Int32)
     }
 
-    /// The name to print; not necessarily unique.
+    /// Returns the name for printing. Another variable may have the same name.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// The type of its value.
+    /// Returns the type of the variable's value.
     pub fn dtype(&self) -> DataType {
         self.0.ty
     }

@@ -1,4 +1,4 @@
-//! Rewriting of expressions and statements.
+//! Rewriting of expressions and statements, and substitution of variables.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -8,7 +8,8 @@ use crate::expr::Expr;
 use crate::stmt::{For, Stmt, StmtKind};
 use crate::var::Var;
 
-/// A rewriting from the leaves up. Override what changes; the defaults rebuild everything as it is.
+/// A rewrite of expressions and statements. The default methods rebuild the tree unchanged; an implementation overrides
+/// the ones for the nodes it changes and calls the defaults for all others.
 ///
 /// ```
 /// use tilewright_ir::{Expr, Var, visit::Rewrite};
@@ -26,25 +27,25 @@ use crate::var::Var;
 /// assert_eq!(result.to_string(), "i * 4");
 /// ```
 pub trait Rewrite {
-    /// What can go wrong; [`Infallible`] if nothing can.
+    /// The error of a rewrite; [`Infallible`] if it cannot fail.
     type Error;
 
-    /// Rewrites an expression; by default its children.
+    /// Rewrites an expression. The default rewrites its children.
     fn expr(&mut self, expr: &Expr) -> Result<Expr, Self::Error> {
         self.expr_children(expr)
     }
 
-    /// Rewrites a statement; by default its children.
+    /// Rewrites a statement. The default rewrites its children.
     fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Self::Error> {
         self.stmt_children(stmt)
     }
 
-    /// Rewrites a use or a declaration of a buffer; by default leaves it.
+    /// Rewrites a use or a declaration of a buffer. The default leaves it unchanged.
     fn buffer(&mut self, buffer: &Buffer) -> Result<Buffer, Self::Error> {
         Ok(buffer.clone())
     }
 
-    /// The expression with its children rewritten.
+    /// Returns the expression with its children rewritten.
     fn expr_children(&mut self, expr: &Expr) -> Result<Expr, Self::Error> {
         let mut boxed = |inner: &Expr| self.expr(inner).map(Box::new);
         Ok(match expr {
@@ -66,12 +67,12 @@ pub trait Rewrite {
         })
     }
 
-    /// All of `exprs`, rewritten.
+    /// Rewrites expressions in order.
     fn exprs(&mut self, exprs: &[Expr]) -> Result<Vec<Expr>, Self::Error> {
         exprs.iter().map(|expr| self.expr(expr)).collect()
     }
 
-    /// The statement with its children rewritten; it keeps its place.
+    /// Returns the statement with its children rewritten, at the same source location.
     fn stmt_children(&mut self, stmt: &Stmt) -> Result<Stmt, Self::Error> {
         let kind = match &stmt.kind {
             StmtKind::For(inner) => StmtKind::For(Box::new(For {
@@ -115,12 +116,12 @@ pub trait Rewrite {
     }
 }
 
-/// Replaces variables by expressions, all at once.
+/// A simultaneous replacement of variables by expressions. Replacements are not substituted into each other.
 #[derive(Clone, Debug, Default)]
 pub struct Substitution(HashMap<Var, Expr>);
 
 impl Substitution {
-    /// Each variable of `vars` becomes the expression at the same position of `exprs`.
+    /// Replaces each variable of `vars` by the expression at the same position of `exprs`.
     pub fn new<'a>(vars: impl IntoIterator<Item = &'a Var>, exprs: impl IntoIterator<Item = Expr>) -> Self {
         Self(vars.into_iter().cloned().zip(exprs).collect())
     }
@@ -130,18 +131,19 @@ impl Substitution {
         self.0.insert(var.clone(), expr);
     }
 
-    /// What a variable becomes, if it is replaced.
+    /// Returns the replacement of a variable.
     pub fn get(&self, var: &Var) -> Option<&Expr> {
         self.0.get(var)
     }
 
-    /// The expression with the variables replaced.
+    /// Returns the expression with the variables replaced.
     pub fn apply(&self, expr: &Expr) -> Expr {
         let Ok(result) = Substitute(self).expr(expr);
         result
     }
 
-    /// The statement with the free uses of the variables replaced. Binders are never replaced.
+    /// Returns the statement with the uses of the variables replaced. The variable that a loop or a `let` binds is
+    /// kept even if it has a replacement, so replaced variables should be free in the statement.
     pub fn apply_stmt(&self, stmt: &Stmt) -> Stmt {
         let Ok(result) = Substitute(self).stmt(stmt);
         result

@@ -1,4 +1,4 @@
-//! Texts that were read, places in them, and diagnostics rendered with source excerpts (annotate-snippets).
+//! Source texts, positions in them, and the rendering of diagnostics with source excerpts (annotate-snippets).
 //!
 //! ```text
 //! error[unknown-name]: `quux` is not defined
@@ -13,31 +13,31 @@ use std::ops::Range;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use tilewright_ir::{Diagnostic, Severity, Span};
 
-/// A text that was read, and the name to call it by.
+/// A source text and its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     /// The path as it was given; `<stdin>` for standard input, `<argument>` for a part of the command line.
     pub name: String,
-    /// What was read.
+    /// The contents.
     pub text: String,
 }
 
-/// Where a span lies in a text. Lines and columns count from 1, columns in characters; the end is exclusive.
+/// The position of a span in a text. Lines and columns count from 1, columns in characters; the end is exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// Line of the first character.
+    /// The line of the first character.
     pub line: usize,
-    /// Column of the first character.
+    /// The column of the first character.
     pub column: usize,
-    /// Line of the end.
+    /// The line of the end.
     pub end_line: usize,
-    /// Column of the end.
+    /// The column of the end.
     pub end_column: usize,
 }
 
 impl Source {
-    /// The lines and columns of a span. A span that reaches past the end of the text or into the middle of a character is
-    /// cut to whole characters of the text.
+    /// Returns the lines and columns of a span. A span that ends behind the text or inside a character is cut to
+    /// whole characters of the text.
     pub fn region(&self, span: Span) -> Region {
         let range = byte_range(&self.text, span);
         let (line, column) = line_column(&self.text, range.start);
@@ -46,20 +46,20 @@ impl Source {
     }
 }
 
-/// How diagnostics are rendered.
+/// The style in which diagnostics are rendered.
 #[derive(Clone, Copy, Debug)]
 pub struct DiagnosticRenderer {
-    /// With ANSI colours.
+    /// Whether to use ANSI colours.
     pub color: bool,
-    /// Columns of the terminal.
+    /// The width of the terminal, in columns.
     pub width: usize,
 }
 
 impl DiagnosticRenderer {
-    /// Plain text, 100 columns.
+    /// Without colours, 100 columns wide.
     pub const PLAIN: Self = Self { color: false, width: 100 };
 
-    /// One diagnostic with the excerpts that its labels point at; ends with a newline.
+    /// Renders a diagnostic with the excerpts that its labels point at. The text ends with a newline.
     pub fn render(self, source: &Source, diagnostic: &Diagnostic) -> String {
         let level = match diagnostic.severity {
             Severity::Error => Level::ERROR,
@@ -81,6 +81,7 @@ impl DiagnosticRenderer {
     }
 }
 
+/// Returns the excerpt of the source with all labels of a diagnostic; the first one is the main one.
 fn snippet<'a>(source: &'a Source, diagnostic: &'a Diagnostic) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
     let mut snippet = Snippet::source(source.text.as_str()).path(source.name.as_str()).fold(true);
     for (position, label) in diagnostic.labels.iter().enumerate() {
@@ -94,7 +95,8 @@ fn snippet<'a>(source: &'a Source, diagnostic: &'a Diagnostic) -> Snippet<'a, an
     snippet
 }
 
-/// A message of at most about 2000 bytes: the middle of a longer one, which repeats a word of the text, is left out.
+/// Returns a message of at most about 2000 bytes. The middle of a longer one, which usually repeats a long word of
+/// the input, is left out.
 pub fn shortened(message: &str) -> String {
     const MOST: usize = 2000;
     const END: usize = 400;
@@ -106,19 +108,20 @@ pub fn shortened(message: &str) -> String {
     format!("{} ... {}", &message[..start], &message[end..])
 }
 
-/// The bytes of a span, inside the text and on the borders of characters.
+/// Returns the bytes of a span, clamped to the text and to character boundaries.
 fn byte_range(text: &str, span: Span) -> Range<usize> {
     let start = floor_boundary(text, span.start);
     let end = floor_boundary(text, span.end).max(start);
     start..end
 }
 
+/// Returns the character boundary at or before an offset.
 fn floor_boundary(text: &str, offset: u32) -> usize {
     let offset = usize::try_from(offset).unwrap_or(usize::MAX);
     text.floor_char_boundary(offset)
 }
 
-/// Line and column of a byte, both from 1, the column in characters.
+/// Returns the line and the column of a byte offset, both counted from 1; the column counts characters.
 fn line_column(text: &str, offset: usize) -> (usize, usize) {
     let before = &text[..offset];
     let line = before.matches('\n').count() + 1;

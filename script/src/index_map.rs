@@ -1,4 +1,6 @@
-//! Index maps and shapes as text: `lambda n, h, w, c: [n, c // 4, h, w, c % 4]`, `n,64,64,c`.
+//! Index maps, shapes, conditions and predicates as text: `lambda n, h, w, c: [n, c // 4, h, w, c % 4]`, `n,64,64,c`.
+//!
+//! These are the notations of the command line. TVMScript uses the same lambdas in `layout_transform_map`.
 //!
 //! ```
 //! use tilewright_script::{Symbols, read_index_map, read_shape};
@@ -16,17 +18,17 @@ use tilewright_ir::{BinaryOp, Bindings, DataType, Diagnostic, Expr, IndexMap, Sc
 use crate::source::parse_expression;
 use crate::tvmscript::reader::{Binding, Reader, SEPARATOR, sequence};
 
-/// Symbolic extents by name: the same name gives the same variable.
+/// Symbolic extents by name. A name always denotes the same variable.
 #[derive(Clone, Debug, Default)]
 pub struct Symbols(Vec<Var>);
 
 impl Symbols {
-    /// The variable of that name, an `int32` unless it was declared otherwise.
+    /// Returns the variable with this name. A new one has the type `int32`.
     pub fn get(&mut self, name: &str) -> Var {
         self.declare(name, DataType::INT32)
     }
 
-    /// The variable of that name; of the type `ty` if it is new.
+    /// Returns the variable with this name. A new one has the type `ty`.
     pub fn declare(&mut self, name: &str, ty: DataType) -> Var {
         if let Some(var) = self.0.iter().find(|var| var.name() == name) {
             return var.clone();
@@ -36,38 +38,39 @@ impl Symbols {
         var
     }
 
-    /// All of them, in the order of their first appearance.
+    /// Returns all variables, in order of their first use.
     pub fn vars(&self) -> &[Var] {
         &self.0
     }
 }
 
-/// Reads an index map. `shape` is the logical shape; without it, the extent of an index `n` is the symbol `n_extent`.
-/// Names that are no parameters of the lambda are symbolic extents.
+/// Reads an index map over the logical shape `shape`. Without a shape, the extent of an index `n` is the symbol
+/// `n_extent`. Names other than the lambda's parameters are symbolic extents.
 ///
 /// # Errors
-/// All that is wrong, with places in `text`.
+/// The text is not a lambda over as many indices as the shape has axes, or an output is not an integer expression.
+/// All problems are returned, with locations in `text`.
 pub fn read_index_map(text: &str, shape: Option<&[Expr]>, symbols: &mut Symbols) -> Result<IndexMap, Vec<Diagnostic>> {
     let tree = parse_expression(text)?;
     let mut reader = Reader::for_indices(std::mem::take(symbols));
     let map = reader.index_map(&tree, shape.map(<[Expr]>::to_vec));
     *symbols = std::mem::take(&mut reader.symbols);
-    map.filter(|_| reader.found.is_empty()).ok_or(reader.found)
+    map.filter(|_| reader.errors.is_empty()).ok_or(reader.errors)
 }
 
-/// Reads a shape such as `n,64,(c+3)//4`, with or without brackets.
+/// Reads a shape such as `n,64,(c+3)//4`, with or without brackets. Names are symbolic extents.
 ///
 /// # Errors
-/// All that is wrong, with places in `text`.
+/// An extent is not an integer expression, or is a negative constant. Locations refer to `text`.
 pub fn read_shape(text: &str, symbols: &mut Symbols) -> Result<Vec<Expr>, Vec<Diagnostic>> {
     let tree = parse_expression(text)?;
     let mut reader = Reader::for_indices(std::mem::take(symbols));
     let shape = reader.extents(&tree);
     *symbols = std::mem::take(&mut reader.symbols);
-    shape.filter(|_| reader.found.is_empty()).ok_or(reader.found)
+    shape.filter(|_| reader.errors.is_empty()).ok_or(reader.errors)
 }
 
-/// Reads a truth value about symbolic extents, such as `c % 4 == 0` or `1 <= n <= 1024`.
+/// Reads a condition on symbolic extents, such as `c % 4 == 0` or `1 <= n <= 1024`.
 ///
 /// ```
 /// use tilewright_script::{Symbols, read_condition};
@@ -78,30 +81,32 @@ pub fn read_shape(text: &str, symbols: &mut Symbols) -> Result<Vec<Expr>, Vec<Di
 /// ```
 ///
 /// # Errors
-/// All that is wrong, with places in `text`.
+/// The text is not an expression of type `bool`. Locations refer to `text`.
 pub fn read_condition(text: &str, symbols: &mut Symbols) -> Result<Expr, Vec<Diagnostic>> {
     let tree = parse_expression(text)?;
     let mut reader = Reader::for_indices(std::mem::take(symbols));
-    let condition = reader.truth(&tree);
+    let condition = reader.scalar_condition(&tree);
     *symbols = std::mem::take(&mut reader.symbols);
-    condition.filter(|_| reader.found.is_empty()).ok_or(reader.found)
+    condition.filter(|_| reader.errors.is_empty()).ok_or(reader.errors)
 }
 
-/// Reads a predicate on the indices of `shape`, such as `lambda p, q: 17 <= p * 4 + q`: the indices and what is said of
-/// them.
+/// Reads a predicate on the indices of `shape`, such as `lambda p, q: 17 <= p * 4 + q`. Returns the variables of the
+/// indices and the condition.
 ///
 /// # Errors
-/// All that is wrong, with places in `text`.
+/// The text is not a lambda over as many indices as the shape has axes, or its body is not of type `bool`. Locations
+/// refer to `text`.
 pub fn read_predicate(text: &str, shape: &[Expr], symbols: &mut Symbols) -> Result<(Vec<Var>, Expr), Vec<Diagnostic>> {
     let tree = parse_expression(text)?;
     let mut reader = Reader::for_indices(std::mem::take(symbols));
     let predicate = reader.predicate(&tree, shape.to_vec());
     *symbols = std::mem::take(&mut reader.symbols);
-    predicate.filter(|_| reader.found.is_empty()).ok_or(reader.found)
+    predicate.filter(|_| reader.errors.is_empty()).ok_or(reader.errors)
 }
 
 impl<'a> Reader<'a> {
-    fn truth(&mut self, tree: &'a ast::Expr) -> Option<Expr> {
+    /// Reads an expression of type `bool` with one lane.
+    fn scalar_condition(&mut self, tree: &'a ast::Expr) -> Option<Expr> {
         let condition = self.expr(tree)?;
         let ty = condition.dtype();
         if ty.scalar == ScalarType::Bool && ty.is_scalar() {
@@ -111,6 +116,7 @@ impl<'a> Reader<'a> {
         self.error("type", tree.range(), message, "compare it with something, such as `c % 4 == 0`")
     }
 
+    /// Reads a lambda whose body is a condition.
     fn predicate(&mut self, tree: &'a ast::Expr, domain: Vec<Expr>) -> Option<(Vec<Var>, Expr)> {
         let ast::Expr::Lambda(lambda) = tree else {
             return self.error(
@@ -122,11 +128,12 @@ impl<'a> Reader<'a> {
         };
         let scope = self.names.len();
         let bound = self.lambda_params(lambda, Some(domain));
-        let predicate = bound.and_then(|(vars, _)| Some((vars, self.truth(&lambda.body)?)));
+        let predicate = bound.and_then(|(vars, _)| Some((vars, self.scalar_condition(&lambda.body)?)));
         self.names.truncate(scope);
         predicate
     }
 
+    /// Reads the extents of a shape: scalar integers that are not negative constants.
     fn extents(&mut self, tree: &'a ast::Expr) -> Option<Vec<Expr>> {
         let parts = sequence(tree).unwrap_or(std::slice::from_ref(tree));
         let shape = self.exprs(parts)?;
@@ -136,20 +143,20 @@ impl<'a> Reader<'a> {
                 return self.error(
                     "extent",
                     part.range(),
-                    format!("`{extent}` is no extent"),
-                    "extents are integers from 0",
+                    format!("`{extent}` is not an extent"),
+                    "extents are integers that are at least 0",
                 );
             }
         }
         Some(shape)
     }
 
-    /// `lambda ...`, `T.index_map(lambda ..., shape=[...])`.
+    /// Reads `lambda ...` or `T.index_map(lambda ..., shape=[...])`. The stated shape takes precedence over `domain`.
     pub(crate) fn index_map(&mut self, expr: &'a ast::Expr, domain: Option<Vec<Expr>>) -> Option<IndexMap> {
         match expr {
             ast::Expr::Call(call) if matches!(self.callee(&call.func), Some("index_map" | "IndexMap")) => {
                 let params = ["mapping", "shape", "inverse_index_map"];
-                let args = self.args(call, "index_map", &params, 1)?;
+                let args = self.bind_args(call, "index_map", &params, 1)?;
                 let domain = args.get(1).map_or(Some(domain), |shape| self.shape(shape).map(Some))?;
                 self.index_map(args.get(0)?, domain)
             }
@@ -160,14 +167,16 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Reads a lambda over the indices of `domain`. The outputs are a list, a tuple or a single expression.
     fn lambda(&mut self, lambda: &'a ast::ExprLambda, domain: Option<Vec<Expr>>) -> Option<IndexMap> {
         let scope = self.names.len();
         let bound = self.lambda_params(lambda, domain);
         let outputs = bound.and_then(|(vars, domain)| Some((vars, domain, self.outputs(&lambda.body)?)));
         self.names.truncate(scope);
         let (vars, domain, (outputs, separators)) = outputs?;
+        // The printed map would read `min(i, 4)` as a call of the index `min`.
         if let Some(hidden) =
-            vars.iter().find(|var| outputs.iter().any(|output| calls(&output.to_string(), var.name())))
+            vars.iter().find(|var| outputs.iter().any(|output| contains_call(&output.to_string(), var.name())))
         {
             let message = format!("the index `{hidden}` hides the function of its name");
             return self.error("index-map", lambda.range(), message, "give the index another name");
@@ -181,6 +190,8 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Binds the parameters of a lambda to variables, and returns the variables and the domain. `*indices` takes all
+    /// indices that have no parameter of their own.
     fn lambda_params(
         &mut self,
         lambda: &'a ast::ExprLambda,
@@ -188,7 +199,7 @@ impl<'a> Reader<'a> {
     ) -> Option<(Vec<Var>, Vec<Expr>)> {
         let params = lambda.parameters.as_deref();
         if let Some(keyword) = params.and_then(|params| params.kwarg.as_deref()) {
-            return self.error("index-map", keyword.range(), "`**` has no meaning here", "name the indices");
+            return self.error("index-map", keyword.range(), "`**` is not supported here", "name the indices");
         }
         let named: Vec<_> =
             params.into_iter().flat_map(|params| params.posonlyargs.iter().chain(&params.args)).collect();
@@ -205,7 +216,8 @@ impl<'a> Reader<'a> {
             let message = format!("the map takes {} indices, but the shape has {} axes", names.len(), domain.len());
             return self.error("index-map", lambda.range(), message, "give one parameter for each axis");
         };
-        // No two names are the same, nor is one a symbolic extent's: the map can be printed and read again.
+        // The indices behind `*indices` need names that are distinct from all others, symbolic extents among them, so that
+        // the map can be printed and read again.
         let taken = |name: &String| names.contains(name) || self.symbols.0.iter().any(|symbol| symbol.name() == name);
         let unnamed = |prefix: &str| (0..rest).map(|at| format!("{prefix}{}", names.len() + at)).collect::<Vec<_>>();
         let mut prefix = "i".to_owned();
@@ -232,13 +244,14 @@ impl<'a> Reader<'a> {
         Some((vars, domain))
     }
 
+    /// Reads the outputs, and the positions of the separators among them.
     fn outputs(&mut self, body: &'a ast::Expr) -> Option<(Vec<Expr>, Vec<usize>)> {
         let parts = sequence(body).unwrap_or(std::slice::from_ref(body));
         let (mut outputs, mut separators) = (Vec::new(), Vec::new());
         for part in parts {
             if is_separator(part) {
                 separators.push(outputs.len());
-            } else if let Some(indices) = self.indices_of(part) {
+            } else if let Some(indices) = self.spread_indices(part) {
                 outputs.extend(indices?);
             } else {
                 outputs.push(self.expr(part)?);
@@ -247,12 +260,13 @@ impl<'a> Reader<'a> {
         Some((outputs, separators))
     }
 
-    /// `*indices`, `*indices[:-1]`, `indices` as a whole.
+    /// Reads a part of the outputs that stands for several indices: `*indices`, `*indices[:-1]`, `indices`, or a
+    /// nested list. Returns `None` if `part` is a single expression, and `Some(None)` after reporting an error.
     #[expect(clippy::option_option, reason = "whether it is a sequence at all, and then whether it could be read")]
-    fn indices_of(&mut self, part: &'a ast::Expr) -> Option<Option<Vec<Expr>>> {
+    fn spread_indices(&mut self, part: &'a ast::Expr) -> Option<Option<Vec<Expr>>> {
         match part {
             ast::Expr::Starred(starred) => {
-                let inner = self.indices_of(&starred.value);
+                let inner = self.spread_indices(&starred.value);
                 Some(inner.unwrap_or_else(|| {
                     self.error(
                         "index-map",
@@ -272,13 +286,14 @@ impl<'a> Reader<'a> {
                     return None;
                 };
                 let Some(Binding::Indices(indices)) = self.lookup(&name.id).cloned() else { return None };
-                Some(self.part_of(&indices, slice))
+                Some(self.sliced_indices(&indices, slice))
             }
             _ => None,
         }
     }
 
-    fn part_of(&mut self, indices: &[Expr], slice: &'a ast::ExprSlice) -> Option<Vec<Expr>> {
+    /// Returns `indices[start:end]`. As in Python, a negative bound counts from the end and bounds are clamped.
+    fn sliced_indices(&mut self, indices: &[Expr], slice: &'a ast::ExprSlice) -> Option<Vec<Expr>> {
         let rank = i128::try_from(indices.len()).ok()?;
         let mut bound = |bound: &'a Option<Box<ast::Expr>>, default: i128, range: TextRange| {
             let Some(bound) = bound else { return Some(default) };
@@ -296,7 +311,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// `AXIS_SEPARATOR`, also with a module before it.
+/// Returns whether an expression is `AXIS_SEPARATOR`, with or without a module before it.
 fn is_separator(expr: &ast::Expr) -> bool {
     match expr {
         ast::Expr::Name(name) => name.id.as_str() == SEPARATOR,
@@ -305,17 +320,21 @@ fn is_separator(expr: &ast::Expr) -> bool {
     }
 }
 
-/// Logical points up to which a physical shape is found by looking at all of them.
+/// The largest number of points of a domain that is enumerated to find a physical shape.
 const ENUMERABLE: i128 = 1 << 16;
 
-/// The physical shape of a map, as the domain of the map that follows it; none where it is not plain.
-pub(crate) fn next_domain(map: &IndexMap) -> Option<Vec<Expr>> {
-    let plain: Option<Vec<Expr>> = map.outputs().iter().map(|output| plain_extent(map, output)).collect();
-    plain.or_else(|| enumerated(map))
+/// Returns the physical shape of a map, which is the domain of the map that follows it in a `layout_transform_map`.
+///
+/// The shape is exact: derived for outputs of the forms `i`, `i // k` and `i % k`, and enumerated for small constant
+/// domains. Returns `None` for all other maps; the program then has to state the shape.
+pub(crate) fn physical_shape(map: &IndexMap) -> Option<Vec<Expr>> {
+    let derived: Option<Vec<Expr>> =
+        map.outputs().iter().map(|output| quotient_or_remainder_extent(map, output)).collect();
+    derived.or_else(|| enumerated_shape(map))
 }
 
-/// Extent of `i`, `i // k` and `i % k`.
-fn plain_extent(map: &IndexMap, output: &Expr) -> Option<Expr> {
+/// Returns the extent of an output of the form `i`, `i // k` or `i % k` with a positive constant `k`.
+fn quotient_or_remainder_extent(map: &IndexMap, output: &Expr) -> Option<Expr> {
     let extent = |expr: &Expr| {
         let Expr::Var(var) = expr else { return None };
         map.vars().iter().position(|known| known == var).map(|axis| map.domain()[axis].clone())
@@ -336,7 +355,8 @@ fn plain_extent(map: &IndexMap, output: &Expr) -> Option<Expr> {
     }
 }
 
-fn enumerated(map: &IndexMap) -> Option<Vec<Expr>> {
+/// Returns the largest index of each output plus 1, over all points of a constant domain.
+fn enumerated_shape(map: &IndexMap) -> Option<Vec<Expr>> {
     let extents: Option<Vec<i128>> = map.domain().iter().map(Expr::as_const_int).collect();
     let extents = extents?;
     let points = extents.iter().try_fold(1i128, |size, extent| size.checked_mul(*extent))?;
@@ -356,8 +376,8 @@ fn enumerated(map: &IndexMap) -> Option<Vec<Expr>> {
     largest.into_iter().map(|most| i64::try_from(most + 1).ok().map(Expr::int)).collect()
 }
 
-/// Whether a function is called in a text.
-fn calls(text: &str, function: &str) -> bool {
+/// Returns whether the text of an expression contains a call of `function`.
+fn contains_call(text: &str, function: &str) -> bool {
     let is_word = |before: char| before.is_alphanumeric() || before == '_';
     text.match_indices(function).any(|(at, _)| {
         let (before, after) = (text.get(..at), text.get(at + function.len()..));

@@ -1,5 +1,14 @@
-//! The text form of Tilewright: reads and prints TVMScript, reads the TE dialect into a syntax tree, reads and prints
-//! XLA's shapes and layouts. [`diagnostic`] renders what is wrong with a text beside the place that it is wrong in.
+//! The text forms of Tilewright's language.
+//!
+//! - [`tvmscript`] reads and prints programs.
+//! - [`te`] reads the TE dialect into a syntax tree; the compiler crate evaluates it.
+//! - [`index_map`] reads index maps, shapes and conditions, such as those on the command line.
+//! - [`xla`] and [`tile_layout`] read and print XLA's shapes and layouts.
+//! - [`diagnostic`] renders a problem together with the source text that it points at.
+//!
+//! Every reader returns all problems it finds as [`tilewright_ir::Diagnostic`]s with locations in the source text,
+//! and no reader panics or overflows the stack on any input. Printing a program and reading it again gives an equal
+//! program.
 //!
 //! ```
 //! let module = tilewright_script::read_module(r#"

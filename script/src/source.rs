@@ -1,8 +1,8 @@
-//! Python source text to a syntax tree, with every syntax error and a guard against hostile nesting.
+//! Parsing of Python source text, with all syntax errors and a limit on nesting.
 //!
-//! Readers walk the tree recursively, so its depth has to be bounded. The guard looks at the tokens before the parser
-//! runs: brackets, chains of operators (`1 + 1 + 1`, `- - - 1`, `a.b.c`, nested lambdas and conditionals), blocks and
-//! `elif` chains all count, and together they stay below [`MAX_NESTING`].
+//! The parser and the readers recurse over the syntax tree, so its depth must be bounded before it exists. Therefore the
+//! limit is checked on tokens: brackets, chains of operators (`1 + 1 + 1`, `- - - 1`, `a.b.c`, nested lambdas and
+//! conditionals), blocks and `elif` chains each count as a level, and their sum is at most [`MAX_NESTING`].
 
 use ruff_python_ast::token::TokenKind;
 use ruff_python_ast::{Expr, Mod, ModModule};
@@ -10,13 +10,16 @@ use ruff_python_parser::{Mode, ParseOptions, lexer, parse_unchecked};
 use ruff_text_size::TextRange;
 use tilewright_ir::{Diagnostic, Span};
 
-/// Greatest depth of a syntax tree, counted generously: every operator on the way from the root to a leaf is a level.
+/// The greatest depth of a syntax tree. Every operator on the path from the root to a leaf counts as a level.
 pub(crate) const MAX_NESTING: usize = 256;
 
-/// Greatest size of a source text in bytes.
+/// The greatest size of a source text, in bytes.
 pub(crate) const MAX_BYTES: usize = 16 << 20;
 
-/// Reads a file.
+/// Parses a file.
+///
+/// # Errors
+/// All syntax errors, or the one error that the text is too long or nests too deeply.
 pub(crate) fn parse_module(source: &str) -> Result<ModModule, Vec<Diagnostic>> {
     match parse(source, Mode::Module)? {
         Mod::Module(module) => Ok(module),
@@ -24,7 +27,10 @@ pub(crate) fn parse_module(source: &str) -> Result<ModModule, Vec<Diagnostic>> {
     }
 }
 
-/// Reads a single expression; line breaks count as blanks.
+/// Parses a single expression. Line breaks are whitespace.
+///
+/// # Errors
+/// As for [`parse_module`].
 pub(crate) fn parse_expression(source: &str) -> Result<Expr, Vec<Diagnostic>> {
     match parse(source, Mode::ParenthesizedExpression)? {
         Mod::Expression(expression) => Ok(*expression.body),
@@ -32,7 +38,7 @@ pub(crate) fn parse_expression(source: &str) -> Result<Expr, Vec<Diagnostic>> {
     }
 }
 
-/// Whether a text is a name in Python and nothing else: `is` and `True` are none.
+/// Returns whether a text is a Python identifier. Keywords such as `is` and `True` are not identifiers.
 ///
 /// ```
 /// assert!(tilewright_script::is_name("conv2d") && !tilewright_script::is_name("is"));
@@ -41,12 +47,13 @@ pub fn is_name(text: &str) -> bool {
     matches!(parse_expression(text), Ok(Expr::Name(name)) if *name.id == *text)
 }
 
-/// The place of a syntax node.
+/// Converts the range of a syntax node.
 pub(crate) fn span(range: TextRange) -> Span {
     Span::new(range.start().to_u32(), range.end().to_u32())
 }
 
-/// The word of `known` nearest to `word`, if one is near enough to be meant.
+/// Returns the element of `known` that is most similar to `word`, for a "did you mean" hint. Returns `None` if the
+/// edit distance exceeds 1 plus a quarter of the length of `word`.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let distance = |name: &str| strsim::damerau_levenshtein(&word.to_lowercase(), &name.to_lowercase());
     let limit = 1 + word.chars().count() / 4;
@@ -55,6 +62,7 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     candidates.filter(|(distance, _)| *distance <= limit).min().map(|(_, name)| name)
 }
 
+/// Parses a text after checking its size and its nesting.
 fn parse(source: &str, mode: Mode) -> Result<Mod, Vec<Diagnostic>> {
     if source.len() > MAX_BYTES {
         let message = format!("the text has {} bytes; at most {MAX_BYTES} are read", source.len());
@@ -70,11 +78,12 @@ fn parse(source: &str, mode: Mode) -> Result<Mod, Vec<Diagnostic>> {
     Err(parsed.errors().iter().map(|error| syntax_error(source, &error.error.to_string(), error.location)).collect())
 }
 
+/// Converts an error of the parser, and adds a hint for its most frequent causes.
 fn syntax_error(source: &str, message: &str, range: TextRange) -> Diagnostic {
     let line_end = source.get(..range.start().to_usize()).is_some_and(|before| before.trim_end().ends_with("..."));
     let lower = message.to_lowercase();
     let help = if line_end {
-        "the program is unfinished: write what `...` stands for, or `pass`"
+        "the program is unfinished: replace `...` by code, or by `pass`"
     } else if lower.contains("indent") {
         "blocks are indented evenly, and deeper than the line that opens them"
     } else if lower.contains("eof") || lower.contains("end of file") || lower.contains("found newline") {
@@ -89,7 +98,10 @@ fn syntax_error(source: &str, message: &str, range: TextRange) -> Diagnostic {
     Diagnostic::error("syntax", Some(span(range)), format!("syntax error: {message}")).with_help(help)
 }
 
-/// The smallest prefix that nests too deeply ends at the place to point at.
+/// Creates the error for a text that nests too deeply, located at the first token beyond the limit.
+///
+/// [`nests_deeper`] is monotonic in the length of a prefix, so a binary search finds the shortest prefix that exceeds
+/// the limit. Its end is the location.
 fn nesting_error(source: &str, mode: Mode) -> Diagnostic {
     let (mut low, mut high) = (0, source.len());
     while high - low > 1 {
@@ -108,25 +120,33 @@ fn nesting_error(source: &str, mode: Mode) -> Diagnostic {
         .with_help("name parts of the expression, or move inner blocks out; operators in a row count as levels too")
 }
 
-/// The operators since the last comma or line break in one bracket.
+/// The state of one open bracket, or of the text outside all brackets.
 struct Frame {
+    /// The token that closes the bracket.
     closer: TokenKind,
+    /// The number of operators since the last comma or line break.
     chain: usize,
+    /// The number of lambdas whose colon is still to come. A comma before it separates parameters and does not end
+    /// the chain.
     lambdas: usize,
 }
 
 impl Frame {
+    /// Creates the state after an opening bracket.
     fn new(closer: TokenKind) -> Self {
         Self { closer, chain: 0, lambdas: 0 }
     }
 }
 
-/// Whether the tokens of `source` nest deeper than [`MAX_NESTING`]. It errs on the side of counting too much.
+/// Returns whether the tokens of `source` nest deeper than [`MAX_NESTING`].
+///
+/// The count is an upper bound of the depth of the syntax tree: it takes each operator of an expression for an
+/// ancestor of the next one, whatever their precedence.
 fn nests_deeper(source: &str, mode: Mode) -> bool {
     let mut tokens = lexer::lex(source, mode);
     let mut frames = vec![Frame::new(TokenKind::EndOfFile)];
     let mut elifs = vec![0usize];
-    // The sum of all chains, and of all `elif` counts and blocks.
+    // `depth` is the sum of `chain` over all frames, `blocks` the number of open blocks plus the sum of `elifs`.
     let (mut depth, mut blocks) = (0usize, 0usize);
     let mut line_start = true;
     loop {
@@ -186,7 +206,8 @@ fn nests_deeper(source: &str, mode: Mode) -> bool {
     }
 }
 
-/// Each `elif` of a chain is a level below the one before; another statement ends the chain.
+/// Counts an `elif` at the start of a line. Each `elif` is nested in the `else` of the one before it; a statement that
+/// is neither `elif` nor `else` ends the chain.
 fn count_elif(kind: TokenKind, elifs: &mut [usize], blocks: &mut usize) {
     let Some(count) = elifs.last_mut() else { return };
     if kind == TokenKind::Elif {
@@ -201,12 +222,12 @@ fn count_elif(kind: TokenKind, elifs: &mut [usize], blocks: &mut usize) {
 mod tests {
     use super::*;
 
-    fn refused(source: &str) -> bool {
+    fn is_too_deep(source: &str) -> bool {
         parse_module(source).is_err_and(|found| found.iter().any(|error| error.code == "nesting"))
     }
 
     #[test]
-    fn every_way_to_nest_deeply_is_refused() {
+    fn every_kind_of_deep_nesting_is_rejected() {
         let n = 5000;
         let blocks = (0..400).map(|level| " ".repeat(level) + "if x:\n").collect::<String>();
         let sources = [
@@ -228,12 +249,12 @@ mod tests {
             format!("x = {}", "f'{".repeat(n)),
         ];
         for source in sources {
-            assert!(refused(&source), "{}", &source[..40]);
+            assert!(is_too_deep(&source), "{}", &source[..40]);
         }
     }
 
     #[test]
-    fn long_flat_programs_are_read() {
+    fn long_programs_without_deep_nesting_are_read() {
         let n = 5000;
         let sources = [
             format!("x = [{}]", "1 + 2, ".repeat(n)),
@@ -248,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_deep_nesting_is_found() {
+    fn a_nesting_error_points_at_the_first_level_beyond_the_limit() {
         let source = format!("\"\"\"Text\nof two lines\"\"\"\nx = {}1", "-".repeat(1000));
         let found = parse_module(&source).unwrap_err();
         let start = found[0].labels[0].span.start as usize;
@@ -256,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_deep_nesting_begins_and_ends_with_characters() {
+    fn the_location_of_a_nesting_error_is_on_character_boundaries() {
         for letters in ["é", "中", "\u{10348}"] {
             for n in [255, 256, 257, 300] {
                 let source = format!("{letters}{}", format!("({letters}").repeat(n));

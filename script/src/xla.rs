@@ -1,4 +1,4 @@
-//! XLA's text of shapes and layouts: `f32[3,5]{1,0:T(2,2)}`.
+//! XLA's notation for shapes and layouts: `f32[3,5]{1,0:T(2,2)}`.
 //!
 //! ```
 //! use tilewright_script::{print_xla_shape, read_xla_shape};
@@ -7,8 +7,8 @@
 //! # Ok::<(), Vec<tilewright_ir::Diagnostic>>(())
 //! ```
 //!
-//! The grammar is that of XLA's `hlo_parser.cc`, and the text printed is XLA's. Unlike XLA's parser, which takes many
-//! broken strings and ends the process on others, this one refuses everything that is wrong, with its place.
+//! The grammar is that of XLA's `hlo_parser.cc`, and shapes are printed exactly as XLA prints them. XLA's parser accepts
+//! many malformed strings and aborts on others; this one reports an error with a location for each of them.
 //!
 //! ```text
 //! shape   ::= type '[' (extent (',' extent)*)? ']' layout? | '(' (shape (',' shape)*)? ')'
@@ -21,8 +21,8 @@
 //!   'SC' ('(' int ':' int (',' int)* ')')+   'P' '(' shape ')'   'M' '(' int ')'
 //! ```
 //!
-//! Types are in lower case, or all in upper case as on XLA's page. Blanks and comments, `/* */` and `//`, may stand
-//! between any two words.
+//! Types are in lower case, or all in upper case as on XLA's page. Whitespace and comments, `/* */` and `//`, are allowed
+//! between any two tokens.
 
 mod layout;
 mod lexer;

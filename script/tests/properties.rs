@@ -1,4 +1,4 @@
-//! Printing then reading is the identity on generated programs; damaged programs never panic the reader.
+//! Printing and reading is the identity on random programs, and damaged programs do not make the reader panic.
 
 #![expect(clippy::unwrap_used, reason = "the generator makes valid parts only")]
 
@@ -10,8 +10,8 @@ use tilewright_ir::{
 };
 use tilewright_script::{print_module, read_module};
 
-/// Makes valid programs of a stream of choices.
-struct Maker {
+/// Generates valid programs from a sequence of choices, so that proptest can shrink the sequence.
+struct Generator {
     choices: Vec<u32>,
     at: usize,
     mapped: Option<Var>,
@@ -19,7 +19,7 @@ struct Maker {
     buffers: Vec<Buffer>,
 }
 
-impl Maker {
+impl Generator {
     fn pick(&mut self, n: usize) -> usize {
         let choice = self.choices.get(self.at).copied().unwrap_or(0);
         self.at += 1;
@@ -37,7 +37,7 @@ impl Maker {
 
     fn expr(&mut self, ty: DataType, depth: usize) -> Expr {
         let scalar = DataType::scalar(ty.scalar);
-        let boxed = |maker: &mut Self, ty| Box::new(maker.expr(ty, depth - 1));
+        let boxed = |generator: &mut Self, ty| Box::new(generator.expr(ty, depth - 1));
         if depth == 0 || self.pick(6) == 0 {
             if !ty.is_scalar() {
                 return Expr::Broadcast { value: Box::new(self.expr(scalar, 0)), lanes: ty.lanes };
@@ -120,7 +120,7 @@ impl Maker {
         }
     }
 
-    /// The whole texel in order, or four lanes of another kind.
+    /// A ramp over all channels of a texel, sometimes with another stride or type.
     fn lanes_of_a_texel(&mut self) -> Expr {
         let ty = [ScalarType::Int32, ScalarType::Int64][usize::from(self.pick(5) == 4)];
         let stride = [1, 1, 1, 3][self.pick(4)];
@@ -128,7 +128,7 @@ impl Maker {
         Expr::Ramp { base: constant(0), stride: constant(stride), lanes: 4 }
     }
 
-    /// A texture of rows, columns and channels, or one that is nearly that.
+    /// A texel buffer, or a texture that differs from one in a single property.
     fn texture(&mut self) -> Buffer {
         let ty = [ScalarType::Float32, ScalarType::Int8, ScalarType::Float64][self.pick(3)];
         let height = if self.pick(2) == 0 { Expr::int(7) } else { Expr::from(&self.vars[0]) };
@@ -240,7 +240,7 @@ impl Maker {
                 let mapped = self.mapped.as_ref() == Some(&data);
                 let buffer = Buffer::compact(self.name(), ty, vec![Expr::int(17)]).with(|info| {
                     info.data = data;
-                    // A layout transformation of the memory says the rank of the separators.
+                    // The separators belong to the layout after the transformation, whose rank is 2.
                     info.axis_separators = AxisSeparators::none(if mapped { 2 } else { 1 });
                     info.elem_offset = Expr::int(3);
                     info.strides = strided.then(|| vec![Expr::int(2)]);
@@ -266,7 +266,7 @@ impl Maker {
 }
 
 fn program(choices: Vec<u32>) -> PrimFunc {
-    let mut maker = Maker { choices, at: 0, mapped: None, vars: Vec::new(), buffers: Vec::new() };
+    let mut generator = Generator { choices, at: 0, mapped: None, vars: Vec::new(), buffers: Vec::new() };
     let (n, m) = (Var::index("n"), Var::index("m"));
     let a = Buffer::compact("A", ScalarType::Float32, vec![Expr::from(&n), Expr::from(&m)]);
     let b = Buffer::compact("B", ScalarType::Int32, vec![Expr::int(7)]);
@@ -274,16 +274,16 @@ fn program(choices: Vec<u32>) -> PrimFunc {
     let outputs = vec![Expr::from(&j), Expr::from(&i) + Expr::from(&n)];
     let map = IndexMap::new(vec![i, j], a.shape.clone(), outputs, vec![1]).unwrap();
     let params = vec![Var::new("A", DataType::HANDLE), n.clone(), Var::new("b", DataType::HANDLE)];
-    maker.vars = vec![n, m];
-    maker.buffers = vec![a.clone(), b.clone()];
-    let maps = if maker.pick(2) == 0 { vec![(a.data.clone(), vec![map])] } else { Vec::new() };
-    maker.mapped = maps.first().map(|(data, _): &(Var, Vec<IndexMap>)| data.clone());
-    let other = vec![("global_symbol".to_owned(), maker.attr())];
-    let other = if maker.pick(2) == 0 { other } else { Vec::new() };
-    let texture_limits = [None, Some(TextureLimits { width: 16384, height: 1 })][maker.pick(2)];
+    generator.vars = vec![n, m];
+    generator.buffers = vec![a.clone(), b.clone()];
+    let maps = if generator.pick(2) == 0 { vec![(a.data.clone(), vec![map])] } else { Vec::new() };
+    generator.mapped = maps.first().map(|(data, _): &(Var, Vec<IndexMap>)| data.clone());
+    let other = vec![("global_symbol".to_owned(), generator.attr())];
+    let other = if generator.pick(2) == 0 { other } else { Vec::new() };
+    let texture_limits = [None, Some(TextureLimits { width: 16384, height: 1 })][generator.pick(2)];
     let attrs = FuncAttrs { layout_transform_map: maps, other, texture_limits, ..FuncAttrs::default() };
     let buffer_map = vec![(params[0].clone(), a), (params[2].clone(), b)];
-    let body = maker.stmt(5);
+    let body = generator.stmt(5);
     PrimFunc { name: "main".into(), params, buffer_map, attrs, body }
 }
 
@@ -309,7 +309,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
 
     #[test]
-    fn print_then_read_is_the_identity(choices in prop::collection::vec(any::<u32>(), 0..400)) {
+    fn printing_then_reading_is_the_identity(choices in prop::collection::vec(any::<u32>(), 0..400)) {
         let func = program(choices);
         prop_assert!(validate(&func).is_ok(), "{:?}", validate(&func).err());
         let module = Module { funcs: vec![func] };
@@ -321,7 +321,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_programs_never_panic(
+    fn damaged_programs_do_not_panic(
         choices in prop::collection::vec(any::<u32>(), 0..200),
         edits in prop::collection::vec((any::<usize>(), any::<u8>(), any::<usize>()), 1..6),
     ) {

@@ -1,4 +1,4 @@
-//! The builtins of textures in TVMScript: they are accesses of texel buffers, their coordinates have names.
+//! The texture builtins of TVMScript are accesses to texel buffers, and their coordinates are named.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -15,14 +15,14 @@ fn program(lines: &[&str]) -> String {
 
 const LOOPS: &str = "for i, j in T.grid(3, 5):";
 
-fn fault(line: &str) -> Diagnostic {
+fn single_error(line: &str) -> Diagnostic {
     let found = read_module(&program(&[LOOPS, &format!("    {line}")])).unwrap_err();
     assert_eq!(found.len(), 1, "{found:?}");
     found[0].clone()
 }
 
 #[test]
-fn the_builtins_print_as_they_are_read() {
+fn builtins_are_printed_as_they_were_read() {
     let text = program(&[
         LOOPS,
         "    T.texture2d_store(Xt, row=i, column=j, value=A[i, j, T.Ramp(0, 1, 4)])",
@@ -40,7 +40,7 @@ fn the_builtins_print_as_they_are_read() {
 }
 
 #[test]
-fn the_row_is_the_first_index_wherever_it_is_named() {
+fn the_row_is_the_first_index_in_any_order_of_arguments() {
     let text = program(&[LOOPS, "    T.texture2d_store(Xt, value=A[i, j, 0:4], column=j, row=i)"]);
     let module = read_module(&text).unwrap();
     let mut found = Vec::new();
@@ -54,21 +54,21 @@ fn the_row_is_the_first_index_wherever_it_is_named() {
 }
 
 #[test]
-fn coordinates_without_a_name_are_refused_because_two_orders_exist() {
+fn positional_coordinates_are_rejected() {
     for line in [
         "A[i, j, 0:4] = T.texture2d_load(Xt, j, i)",
         "T.texture2d_store(Xt, j, i, A[i, j, 0:4])",
         "Yt = T.texture2d_alloca(3, 5, \"float32\")",
     ] {
-        let fault = fault(line);
-        assert_eq!(fault.code, "texture-order", "{line}");
-        assert!(fault.help.unwrap().contains("(x, y)"), "{line}");
-        assert!(!fault.labels.is_empty(), "{line}");
+        let error = single_error(line);
+        assert_eq!(error.code, "texture-order", "{line}");
+        assert!(error.help.unwrap().contains("(x, y)"), "{line}");
+        assert!(!error.labels.is_empty(), "{line}");
     }
 }
 
 #[test]
-fn what_is_no_access_of_a_texel_buffer_is_refused() {
+fn ill_typed_texture_builtins_are_rejected() {
     let cases = [
         ("A[i, j, 0:4] = T.texture2d_load(A, row=i, column=j)", "texture-buffer"),
         ("T.texture2d_store(B, row=i, column=j, value=A[i, j, 0:4])", "texture-buffer"),
@@ -85,8 +85,8 @@ fn what_is_no_access_of_a_texel_buffer_is_refused() {
         ("Yt = T.texture2d_alloca(height=3, width=2.5, dtype=\"float32\")", "type"),
     ];
     for (line, code) in cases {
-        let fault = fault(line);
-        assert_eq!(fault.code, code, "{line}: {fault:?}");
-        assert!(!fault.labels.is_empty() && fault.help.is_some(), "{line}");
+        let error = single_error(line);
+        assert_eq!(error.code, code, "{line}: {error:?}");
+        assert!(!error.labels.is_empty() && error.help.is_some(), "{line}");
     }
 }

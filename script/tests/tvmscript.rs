@@ -1,4 +1,4 @@
-//! What is printed reads back, and the programs of the RFCs are read.
+//! Printing and reading a program is the identity, and the programs of the RFCs are accepted.
 
 use tilewright_ir::equal::modules_equal;
 use tilewright_script::{print_module, read_module};
@@ -12,7 +12,7 @@ fn round_trip(source: &str) -> String {
 }
 
 #[test]
-fn the_programs_of_rfc_63_and_39_are_read() {
+fn programs_of_rfc_63_and_39_are_read() {
     for source in [
         "@T.prim_func\ndef scalar_load_from_scalar_buffer(A: T.Buffer[(64,), \"float32\"]):\n    assert A[0].dtype == \"float32\"\n",
         "@T.prim_func\ndef vector_load_from_vector_buffer(A: T.Buffer[(16,), \"float32x4\"]):\n    assert A[0].dtype == \"float32x4\"\n",
@@ -31,14 +31,14 @@ fn the_programs_of_rfc_63_and_39_are_read() {
 }
 
 #[test]
-fn a_false_dtype_assertion_says_both_types() {
+fn a_false_dtype_assertion_names_both_types() {
     let source = "@T.prim_func\ndef f(A: T.Buffer[(64,), \"float32\"]):\n    assert A[0].dtype == \"float32x4\"\n";
     let found = read_module(source).unwrap_err();
     assert!(found[0].message.contains("\"float32\"") && found[0].message.contains("\"float32x4\""), "{found:?}");
 }
 
 #[test]
-fn every_statement_reads_back() {
+fn every_statement_survives_printing_and_reading() {
     let text = round_trip(
         r#"
 from tvm.script import tir as T
@@ -77,7 +77,7 @@ def main(a: T.handle, B: T.Buffer((7, 17), "float32"), n: T.int32):
 }
 
 #[test]
-fn bad_programs_are_refused_with_place_and_hint() {
+fn invalid_programs_are_rejected_with_location_and_hint() {
     for body in [
         "    A[0] = B[0]",
         "    A[0, 1] = 1.0",
@@ -98,7 +98,7 @@ fn bad_programs_are_refused_with_place_and_hint() {
 }
 
 #[test]
-fn a_parameter_is_one_buffer() {
+fn a_handle_is_matched_with_one_buffer_only() {
     let source = "@T.prim_func\ndef f(a: T.handle):\n    A = T.match_buffer(a, (4,))\n    B = T.match_buffer(a, (2, 2))\n    B[0, 0] = A[0]\n";
     let found = read_module(source).unwrap_err();
     assert_eq!(
@@ -110,4 +110,35 @@ fn a_parameter_is_one_buffer() {
         "{found:?}"
     );
     round_trip(&source.replace("T.match_buffer(a, (2, 2))", "T.decl_buffer((2, 2), data=A.data)"));
+}
+
+/// The Python blocks in the documentation of a source file that are whole functions.
+fn documented_programs(source: &str) -> Vec<String> {
+    let mut programs = Vec::new();
+    let mut block: Option<String> = None;
+    for line in source.lines().filter_map(|line| line.trim_start().strip_prefix("//!")) {
+        let line = line.strip_prefix(' ').unwrap_or(line);
+        match (&mut block, line) {
+            (None, "```python") => block = Some(String::new()),
+            (Some(_), "```") => programs.extend(block.take().filter(|text| text.starts_with("@T.prim_func"))),
+            (Some(text), line) => *text += &format!("{line}\n"),
+            (None, _) => {}
+        }
+    }
+    programs
+}
+
+#[test]
+fn programs_in_the_documentation_are_read_and_print_as_valid_programs() {
+    let sources = [
+        include_str!("../src/tvmscript/attrs.rs"),
+        include_str!("../src/tvmscript/func.rs"),
+        include_str!("../src/tvmscript/print/mod.rs"),
+        include_str!("../src/tvmscript/print/stmt.rs"),
+    ];
+    for source in sources {
+        let programs = documented_programs(source);
+        assert!(!programs.is_empty(), "{}", source.lines().next().unwrap_or_default());
+        programs.iter().for_each(|program| drop(round_trip(program)));
+    }
 }

@@ -1,4 +1,4 @@
-//! XLA's text is read strictly and printed exactly.
+//! XLA's notation is read strictly and printed exactly as XLA prints it.
 
 use proptest::prelude::*;
 use tilewright_ir::layout::{
@@ -14,8 +14,8 @@ fn printed(text: &str) -> String {
     }
 }
 
-/// The fault and the text that it points at.
-fn fault(text: &str) -> (Diagnostic, &str) {
+/// Returns the error for a text, and the part of the text that it points at.
+fn error_at(text: &str) -> (Diagnostic, &str) {
     match read_xla_shape(text) {
         Ok(shape) => panic!("{text} is read as {}", print_xla_shape(&shape)),
         Err(mut found) => {
@@ -28,7 +28,7 @@ fn fault(text: &str) -> (Diagnostic, &str) {
 }
 
 #[test]
-fn xlas_own_text_is_printed_as_it_was_read() {
+fn text_in_the_notation_of_xla_is_printed_unchanged() {
     for text in [
         "f32[]",
         "f32[3,5]",
@@ -50,7 +50,7 @@ fn xlas_own_text_is_printed_as_it_was_read() {
 }
 
 #[test]
-fn blanks_comments_and_upper_case_are_read() {
+fn whitespace_comments_and_upper_case_are_accepted() {
     assert_eq!(printed("F32[3,5]{1,0:T(2,2)}"), "f32[3,5]{1,0:T(2,2)}");
     assert_eq!(printed("BF16[3]"), "bf16[3]");
     assert_eq!(printed(" f32 [ 3 ,\t5 ] { 1 , 0 : T ( 2 , 2 ) }\r\n"), "f32[3,5]{1,0:T(2,2)}");
@@ -59,7 +59,7 @@ fn blanks_comments_and_upper_case_are_read() {
 }
 
 #[test]
-fn what_says_nothing_is_not_printed() {
+fn properties_with_default_values_are_not_printed() {
     assert_eq!(printed("f32[]{}"), "f32[]");
     assert_eq!(printed("f32[3]{0:D(D)L(1)E(0)S(0)M(0)}"), "f32[3]{0}");
 }
@@ -74,7 +74,7 @@ fn every_element_type_is_read() {
 }
 
 #[test]
-fn everything_wrong_is_refused_at_its_place() {
+fn every_kind_of_error_is_reported_at_its_location() {
     for (text, code, place) in [
         ("", "syntax", ""),
         ("f32", "syntax", ""),
@@ -150,18 +150,18 @@ fn everything_wrong_is_refused_at_its_place() {
         ("f32[3]\u{c}", "character", "\u{c}"),
         ("f32[3]\0", "character", "\0"),
     ] {
-        let (found, at) = fault(text);
+        let (found, at) = error_at(text);
         assert_eq!((found.code, at), (code, place), "{text}: {found}");
     }
 }
 
 #[test]
-fn minus_one_in_text_is_told_to_be_a_star() {
-    assert!(fault("f32[3,5]{1,0:T(-1,2)}").0.help.is_some_and(|help| help.contains('*')));
+fn minus_one_as_a_tile_size_suggests_a_star() {
+    assert!(error_at("f32[3,5]{1,0:T(-1,2)}").0.help.is_some_and(|help| help.contains('*')));
 }
 
 #[test]
-fn hostile_texts_are_refused_quickly() {
+fn very_long_and_deeply_nested_texts_are_rejected() {
     let deep = "(".repeat(100_000);
     let long = format!("f32[{}]", vec!["1"; 100_000].join(","));
     let tiled = format!("f32[3]{{0:T{}}}", "(1)".repeat(100_000));
@@ -249,7 +249,7 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_words_are_refused_inside_the_text_or_read_again_as_printed(words in prop::collection::vec(
+    fn random_tokens_are_rejected_inside_the_text_or_survive_printing(words in prop::collection::vec(
         prop::sample::select(vec![
             "f32", "BF16", "s4", "token", "[", "]", "{", "}", "(", ")", ",", ":", "T", "L", "E", "S", "SC", "M", "D", "P",
             "#", "*", "0", "1", "3", "9223372036854775807", "-1", "?", "<=", " ", "//", "/*", "*/", "\n", "(2,1)", "[3,5]",
@@ -266,7 +266,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_text_is_refused_inside_it_or_read_again_as_printed(
+    fn damaged_text_is_rejected_inside_the_text_or_survives_printing(
         shape in shape(),
         edits in prop::collection::vec((any::<prop::sample::Index>(), prop::sample::select(
             b"0192[]{}(),:*#+~?<=-TLESMPCDHf/ \n\xc3".to_vec()), 0..3usize), 1..4),

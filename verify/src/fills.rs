@@ -168,7 +168,7 @@ pub(crate) fn requested(judge: &Judge, before: &PrimFunc, after: &PrimFunc, evid
     for (data, request) in &before.attrs.tile_layout {
         let kept = after.attrs.tile_layout.iter().find(|(other, _)| other == data);
         if let Some((_, kept)) = kept {
-            if !kept.same(request) {
+            if !kept.is_same(request) {
                 let reason = format!("the layout asked for `{data}` was changed into another one");
                 reports.push(Judge::report("specification", data.name(), || unknown(reason)));
             }

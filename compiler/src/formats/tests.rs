@@ -239,7 +239,7 @@ fn what_is_wrong_with_a_name_is_said_at_its_place() {
         ("NCHW4c", &[2, 3, 5], "NCHW has 4 axes, but the shape has 3", (0, 6)),
         ("NHWC->NCW", &[2, 3, 5, 7], "the axis H stands on the left side of the arrow only", (0, 9)),
         ("NCHW4c->NHWC", &[2, 5, 7, 9, 3], "the block 4c has 4 elements, but the shape says 3", (0, 12)),
-        ("(8,0)", &[19, 300], "0 is no tile size", (3, 4)),
+        ("(8,0)", &[19, 300], "0 is not a tile size", (3, 4)),
         ("(*,8", &[19, 300], "expected `,` or `)`, found `}`", (4, 4)),
     ];
     for (text, extents, message, place) in cases {

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use tilewright_ir::{Diagnostic, Span};
-use tilewright_script::te::{Program, StmtKind};
+use tilewright_script::te::{SourceFile, StmtKind};
 
 use super::args::Args;
 use super::builtins::function_name;
@@ -19,7 +19,7 @@ const STACK: usize = 128 << 20;
 ///
 /// # Errors
 /// What is wrong with the program, each with its place; a program without any schedule among it.
-pub fn evaluate(program: &Program, entry: Option<&str>) -> Result<Vec<Lowered>, Vec<Diagnostic>> {
+pub fn evaluate(program: &SourceFile, entry: Option<&str>) -> Result<Vec<Lowered>, Vec<Diagnostic>> {
     std::thread::scope(|scope| {
         let worker =
             std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || run(program, entry)).map_err(
@@ -29,7 +29,7 @@ pub fn evaluate(program: &Program, entry: Option<&str>) -> Result<Vec<Lowered>, 
     })
 }
 
-fn run(program: &Program, entry: Option<&str>) -> Result<Vec<Lowered>, Vec<Diagnostic>> {
+fn run(program: &SourceFile, entry: Option<&str>) -> Result<Vec<Lowered>, Vec<Diagnostic>> {
     let mut interp = Interp::new();
     if let Err(error) = interp.block(&program.body) {
         // A warning may say why it went wrong later.
@@ -104,7 +104,7 @@ impl<'a> Interp<'a> {
     }
 
     /// The function of the module that `name` names.
-    fn function(&self, name: &str, program: &'a Program) -> Eval<Rc<Closure<'a>>> {
+    fn function(&self, name: &str, program: &'a SourceFile) -> Eval<Rc<Closure<'a>>> {
         self.global(name).ok_or_else(|| {
             let names: Vec<_> = defined(program).collect();
             let help = if names.is_empty() {
@@ -117,7 +117,7 @@ impl<'a> Interp<'a> {
     }
 
     /// The functions of the module that can be called without arguments, in order.
-    fn entries(&self, program: &'a Program) -> Vec<Rc<Closure<'a>>> {
+    fn entries(&self, program: &'a SourceFile) -> Vec<Rc<Closure<'a>>> {
         let mut names: Vec<&str> = defined(program).collect();
         // Of two functions with one name the second one is left.
         let mut seen = Vec::new();
@@ -271,7 +271,7 @@ impl<'a> Interp<'a> {
     }
 }
 
-fn defined(program: &Program) -> impl Iterator<Item = &str> {
+fn defined(program: &SourceFile) -> impl Iterator<Item = &str> {
     program.body.iter().filter_map(|stmt| match &stmt.kind {
         StmtKind::Def(function) => Some(function.name.as_str()),
         _ => None,

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// The type of an element of an XLA array (`PrimitiveType` in `xla_data.proto`).
+/// The type of an element of an XLA array (`PrimitiveType` in `xla_data.proto`). Token, tuple and opaque types are
+/// not element types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "the variants are their names in XLA's text, which the table gives")]
 pub enum ElementType {
@@ -41,7 +42,7 @@ pub enum ElementType {
 }
 
 impl ElementType {
-    /// All of them.
+    /// All element types, in the order of the enum.
     pub const ALL: [Self; 32] = [
         Self::Pred,
         Self::S1,
@@ -77,7 +78,7 @@ impl ElementType {
         Self::C128,
     ];
 
-    /// Name in XLA's text and number of bits that a value needs.
+    /// Returns the name in XLA's text and the number of bits of a value.
     const fn info(self) -> (&'static str, u64) {
         match self {
             Self::Pred => ("pred", 1),
@@ -115,29 +116,36 @@ impl ElementType {
         }
     }
 
-    /// The type with this name in XLA's text, in lower case.
+    /// Returns the type with this name in XLA's text, in lower case.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|ty| ty.name() == name)
     }
 
-    /// Its name in XLA's text.
+    /// Returns the name in XLA's text.
     pub const fn name(self) -> &'static str {
         self.info().0
     }
 
-    /// Bits that a value needs.
+    /// Returns the number of bits that a value needs.
     pub const fn value_bits(self) -> u64 {
         self.info().1
     }
 
-    /// Bits that an element takes in memory where the layout does not say: whole bytes.
+    /// Returns the number of bits that an element occupies in memory if the layout does not state it: whole bytes.
     pub const fn storage_bits(self) -> u64 {
         self.value_bits().next_multiple_of(8)
     }
 
-    /// Whether it is an unsigned integer.
+    /// Returns whether the type is an unsigned integer. XLA requires one for the indices and pointers of a sparse array.
     pub fn is_unsigned(self) -> bool {
-        matches!(self, Self::U1 | Self::U2 | Self::U4 | Self::U8 | Self::U16 | Self::U32 | Self::U64)
+        match self {
+            Self::U1 | Self::U2 | Self::U4 | Self::U8 | Self::U16 | Self::U32 | Self::U64 => true,
+            Self::Pred | Self::S1 | Self::S2 | Self::S4 | Self::S8 | Self::S16 | Self::S32 | Self::S64 => false,
+            Self::F4E2M1Fn | Self::F6E2M3Fn | Self::F6E3M2Fn => false,
+            Self::F8E3M4 | Self::F8E4M3 | Self::F8E4M3Fn | Self::F8E4M3B11Fnuz | Self::F8E4M3Fnuz => false,
+            Self::F8E5M2 | Self::F8E5M2Fnuz | Self::F8E8M0Fnu => false,
+            Self::F16 | Self::Bf16 | Self::F32 | Self::F64 | Self::C64 | Self::C128 => false,
+        }
     }
 }
 
@@ -152,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_different_and_read_back() {
+    fn every_name_is_read_as_its_own_type() {
         for ty in ElementType::ALL {
             assert_eq!(ElementType::from_name(ty.name()), Some(ty));
         }

@@ -1,4 +1,7 @@
-//! One tile, applied to the physical dimensions before it: the page's formula, on numbers and on expressions alike.
+//! The application of one tile to the physical dimensions that precede it.
+//!
+//! This is the formula of XLA's page on tiled layouts, generic over the arithmetic: [`super::tiling`] computes with
+//! numbers, [`super::symbolic`] with expressions.
 
 use std::ops::Range;
 
@@ -7,19 +10,22 @@ use crate::buffer::checked_size;
 
 /// An extent, in elements.
 pub(super) trait Extent: Clone {
-    /// A known extent.
+    /// Returns a constant extent.
     fn known(extent: u64) -> Self;
-    /// The product; none if it is above 2^63 - 1.
+    /// Returns the product. `None` if it exceeds 2^63 - 1.
     fn product(extents: &[Self]) -> Option<Self>;
-    /// The number of tiles that cover it.
+    /// Returns the number of tiles of size `tile` that cover the extent, rounded up. `None` if it cannot be
+    /// represented.
     fn tiles(&self, tile: u64) -> Option<Self>;
 }
 
-/// What the steps compute with: an index into an extent.
+/// An index into an extent of type `E`.
 pub(super) trait Coordinate<E>: Clone {
-    /// `self * extent + low`.
+    /// Returns `self * extent + low`: the linearized index of two dimensions, where `extent` is that of the minor
+    /// one.
     fn fold(self, extent: &E, low: Self) -> Self;
-    /// Quotient and remainder of division by `tile` of what is below `extent`.
+    /// Divides an index into `extent` by `tile`. Returns the quotient, which numbers the tile, and the remainder, the
+    /// position inside it.
     fn split(self, extent: &E, tile: u64) -> (Self, Self);
 }
 
@@ -48,31 +54,33 @@ impl Coordinate<u64> for u64 {
     }
 }
 
-/// One tile, applied to the physical dimensions before it.
+/// A tile, prepared for the physical dimensions that it is applied to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Step<E> {
-    /// Extents of 1 put in front because the tile has more dimensions than there are.
+pub(super) struct TileStep<E> {
+    /// The number of extents of 1 added in front, because the tile has more dimensions than the array.
     prepended: usize,
-    /// Leading dimensions that the tile does not touch.
+    /// The number of leading dimensions that the tile leaves unchanged.
     leading: usize,
-    /// The dimensions that it does touch, from major to minor.
+    /// The other dimensions, from major to minor.
     splits: Vec<Split<E>>,
 }
 
-/// Dimensions that are folded into one, which is then split.
+/// Dimensions that are combined into one, which is then split into tile counts and positions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Split<E> {
-    /// Which ones, counted after prepending.
+    /// The combined dimensions, counted after prepending.
     dims: Range<usize>,
     /// Their extents.
     extents: Vec<E>,
-    /// Product of the extents.
+    /// The product of the extents.
     extent: E,
+    /// The tile size.
     tile: u64,
 }
 
-impl<E: Extent> Step<E> {
-    /// The step of `tile` on the extents `before`, and the extents after it; none if a product is above 2^63 - 1.
+impl<E: Extent> TileStep<E> {
+    /// Prepares `tile` for dimensions of the extents `before`, and returns the extents after it: the untouched ones,
+    /// the tile counts, and the tile sizes. `None` if a product exceeds 2^63 - 1.
     pub(super) fn new(tile: &Tile, before: &[E]) -> Option<(Self, Vec<E>)> {
         let prepended = tile.0.len().saturating_sub(before.len());
         let extents: Vec<E> = std::iter::repeat_n(E::known(1), prepended).chain(before.iter().cloned()).collect();
@@ -95,7 +103,7 @@ impl<E: Extent> Step<E> {
         Some((Self { prepended, leading, splits }, after))
     }
 
-    /// The index after the step; `zero` is the index into an extent of 1.
+    /// Returns the index after the step. `zero` is the index into the prepended dimensions.
     pub(super) fn apply<T: Coordinate<E>>(&self, index: Vec<T>, zero: &T) -> Vec<T> {
         let mut index: Vec<T> = std::iter::repeat_n(zero.clone(), self.prepended).chain(index).collect();
         let (mut counts, mut inside) = (Vec::new(), Vec::new());
@@ -113,14 +121,15 @@ impl<E: Extent> Step<E> {
         index
     }
 
-    /// Which dimensions are folded into one, counted after prepending, and how many are untouched before them.
+    /// Returns the number of prepended dimensions, the number of dimensions that stay unchanged, and the ranges of
+    /// dimensions that are combined, counted after prepending.
     pub(super) fn folds(&self) -> (usize, usize, Vec<Range<usize>>) {
         (self.prepended, self.leading, self.splits.iter().map(|split| split.dims.clone()).collect())
     }
 }
 
-impl Step<u64> {
-    /// The index before the step; none where it is padding of this step.
+impl TileStep<u64> {
+    /// Returns the index before the step, and `None` if `index` is padding that this step added.
     pub(super) fn undo(&self, index: &[u64]) -> Option<Vec<u64>> {
         let n_splits = self.splits.len();
         let mut before = index[..self.leading].to_vec();

@@ -1,6 +1,6 @@
-//! Where the elements of a tiled array lie, as expressions: for extents that are known only when the program runs.
+//! The position of each element of a tiled array as an expression, for extents that are known only at run time.
 //!
-//! It is the formula of [`super::tiling`] with expressions in the place of numbers:
+//! This is the formula of [`super::tiling`] on expressions instead of numbers:
 //!
 //! ```
 //! use tilewright_ir::layout::{Layout, SymbolicTiling, Tile};
@@ -15,35 +15,45 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::step::{Coordinate, Extent, Step};
+use super::step::{Coordinate, Extent, TileStep};
 use super::tiling::{Tiling, too_large};
-use super::{ArrayShape, Dimension, ElementType, Layout, LayoutError, Place, Tile};
+use super::{ArrayShape, Dimension, ElementType, Layout, LayoutError, LayoutPart, Tile};
 use crate::dtype::ScalarType;
 use crate::expr::Expr;
 use crate::index_map::IndexMap;
 use crate::sabotage;
 use crate::var::Var;
 
-/// Most parts of all indices of a layout together.
-const MAX_PARTS: usize = 4096;
+/// The largest number of expression nodes in all indices of a layout together.
+///
+/// A tile with `*` refers to an index several times. Repeated, such tiles would make the expressions grow exponentially.
+const MAX_EXPR_NODES: usize = 4096;
 
-/// Where each element of an array lies, in elements from its start; extents are expressions, each at least 1.
+/// The position of each element of an array, in elements from its start. Extents are expressions, each at least 1.
 #[derive(Clone, Debug)]
 pub struct SymbolicTiling {
+    /// The type of all indices and extents.
     ty: ScalarType,
+    /// The logical indices.
     vars: Vec<Var>,
+    /// The logical extents.
     domain: Vec<Expr>,
-    /// The physical index.
+    /// The physical index in terms of `vars`.
     index: Vec<Expr>,
-    /// Its extents.
+    /// The physical extents, in factored form.
     physical: Vec<Size>,
+    /// The physical extents, as expressions.
     shape: Vec<Expr>,
+    /// The number of logical elements.
     elements: Expr,
+    /// The number of allocated elements, in factored form.
     allocated: Size,
+    /// The number of allocated elements, as an expression.
     physical_elements: Expr,
 }
 
-/// A positive constant times expressions.
+/// A constant times a product of expressions. The constant is kept apart so that products and divisions of constants
+/// are computed instead of written out.
 #[derive(Clone, Debug, PartialEq)]
 struct Size {
     coefficient: u64,
@@ -51,22 +61,26 @@ struct Size {
 }
 
 impl Size {
-    fn of(extent: &Expr) -> Option<Self> {
+    /// Returns the size for a logical extent. `None` for a negative constant.
+    fn from_extent(extent: &Expr) -> Option<Self> {
         match extent.as_const_int() {
             Some(value) => Some(Self::known(u64::try_from(value).ok()?)),
             None => Some(Self { coefficient: 1, factors: vec![extent.clone()] }),
         }
     }
 
-    fn known_value(&self) -> Option<u64> {
+    /// Returns the value of a constant size.
+    fn as_constant(&self) -> Option<u64> {
         self.factors.is_empty().then_some(self.coefficient)
     }
 
+    /// Returns the product with a constant. `None` if the coefficient exceeds 2^63 - 1.
     fn times(&self, factor: u64) -> Option<Self> {
         let coefficient = u64::product(&[self.coefficient, factor])?;
         Some(Self { coefficient, factors: self.factors.clone() })
     }
 
+    /// Returns the size as an expression of type `ty`.
     fn expr(&self, ty: ScalarType) -> Expr {
         match self.factors.iter().cloned().reduce(|product, factor| product * factor) {
             _ if self.coefficient == 0 => constant(0, ty),
@@ -101,20 +115,21 @@ impl Extent for Size {
     }
 }
 
-/// An index; every constant of it has this type.
+/// An index expression, and the type of the constants in it.
 #[derive(Clone, Debug)]
-struct Index(Expr, ScalarType);
+struct TypedIndex(Expr, ScalarType);
 
+/// Creates an integer constant.
 fn constant(value: u64, ty: ScalarType) -> Expr {
     Expr::Int { value: value.into(), ty }
 }
 
-impl Coordinate<Size> for Index {
+impl Coordinate<Size> for TypedIndex {
     fn fold(self, extent: &Size, low: Self) -> Self {
         if self.0.as_const_int() == Some(0) {
             return low;
         }
-        let high = if extent.known_value() == Some(1) { self.0 } else { self.0 * extent.expr(self.1) };
+        let high = if extent.as_constant() == Some(1) { self.0 } else { self.0 * extent.expr(self.1) };
         Self(if low.0.as_const_int() == Some(0) { high } else { high + low.0 }, self.1)
     }
 
@@ -124,7 +139,7 @@ impl Coordinate<Size> for Index {
             return (self, zero);
         }
         let one = if sabotage::on("tile-skips-split") { 2 * tile - 1 } else { tile };
-        if extent.known_value().is_some_and(|extent| extent <= one) {
+        if extent.as_constant().is_some_and(|extent| extent <= one) {
             return (zero, self);
         }
         let tile = constant(tile, self.1);
@@ -134,26 +149,28 @@ impl Coordinate<Size> for Index {
 }
 
 impl SymbolicTiling {
-    /// Where the elements of an array of these extents lie. Extents are `int32` or `int64`, as are the indices: constants
-    /// take the type of the others; if all are constants, `int32` does where every size fits.
+    /// Computes the positions for an array of the given extents.
+    ///
+    /// The extents are `int32` or `int64`, and so are the indices. Constants take the type of the symbolic extents;
+    /// if all extents are constants, the type is `int32` if every size fits.
     ///
     /// # Errors
-    /// A layout that does not fit the extents, a sparse one, extents of other or of different types, and a padded size
-    /// that is too large even where every symbolic extent is 1.
+    /// The layout does not fit the extents or is sparse, an extent is not of type `int32` or `int64`, two symbolic
+    /// extents have different types, or the padded size is too large even if every symbolic extent is 1.
     pub fn new(layout: &Layout, extents: &[Expr]) -> Result<Self, LayoutError> {
         match extents.iter().find(|extent| extent.as_const_int().is_none()).map(Expr::dtype) {
-            Some(ty) if ty.is_scalar() => Self::typed(layout, extents, ty.scalar),
+            Some(ty) if ty.is_scalar() => Self::with_index_type(layout, extents, ty.scalar),
             Some(ty) => Err(wrong_extent(format!("extents are int32 or int64, not {ty}"))),
-            None => smallest(layout, extents)?.to_symbolic(),
+            None => least_tiling(layout, extents)?.to_symbolic(),
         }
     }
 
-    /// The same with indices of the type `ty`, which all extents that are no constants have.
+    /// Computes the positions with indices of type `ty`, the type of all extents that are not constants.
     ///
     /// # Errors
-    /// As [`SymbolicTiling::new`].
-    pub fn typed(layout: &Layout, extents: &[Expr], ty: ScalarType) -> Result<Self, LayoutError> {
-        let tiling = smallest(layout, extents)?;
+    /// As for [`SymbolicTiling::new`].
+    pub fn with_index_type(layout: &Layout, extents: &[Expr], ty: ScalarType) -> Result<Self, LayoutError> {
+        let tiling = least_tiling(layout, extents)?;
         if !matches!(ty, ScalarType::Int32 | ScalarType::Int64) {
             return Err(wrong_extent(format!("extents are int32 or int64, not {ty}")));
         }
@@ -164,12 +181,13 @@ impl SymbolicTiling {
         if ty == ScalarType::Int32 && i32::try_from(tiling.physical_elements()).is_err() {
             return Err(wrong_extent("the number of elements with padding is above what int32 counts to".to_owned()));
         }
-        let sizes: Option<Vec<Size>> = extents.iter().map(Size::of).collect();
+        let sizes: Option<Vec<Size>> = extents.iter().map(Size::from_extent).collect();
         Self::build(ty, &sizes.ok_or_else(elements_too_large)?, layout)
     }
 
-    /// The tiling of an array in which every dimension without a bound, number `k`, has the extent `d<k>`, an `int64`.
-    pub(super) fn of(array: &ArrayShape) -> Result<Self, LayoutError> {
+    /// Computes the positions for an array in which each dimension without a bound, number `k`, has the extent `d<k>`
+    /// of type `int64`.
+    pub(super) fn for_array(array: &ArrayShape) -> Result<Self, LayoutError> {
         let extent = |(position, dimension): (usize, &Dimension)| match dimension.bound() {
             Some(bound) => constant(bound, ScalarType::Int64),
             None => Expr::from(Var::new(format!("d{position}"), ScalarType::Int64)),
@@ -178,24 +196,25 @@ impl SymbolicTiling {
         Self::new(&array.layout_or_default(), &extents)
     }
 
-    /// With known extents, whose sizes fit.
-    pub(super) fn known(ty: ScalarType, shape: &[u64], order: &Layout) -> Result<Self, LayoutError> {
+    /// Computes the positions for constant extents whose sizes fit into `ty`.
+    pub(super) fn for_constant_shape(ty: ScalarType, shape: &[u64], order: &Layout) -> Result<Self, LayoutError> {
         let sizes: Vec<Size> = shape.iter().map(|&extent| Size::known(extent)).collect();
         Self::build(ty, &sizes, order)
     }
 
+    /// Applies the tiles to the logical indices and extents.
     fn build(ty: ScalarType, extents: &[Size], layout: &Layout) -> Result<Self, LayoutError> {
         let vars: Vec<Var> = (0..extents.len()).map(|axis| Var::new(format!("i{axis}"), ty)).collect();
         let major_to_minor = || layout.minor_to_major.iter().rev().copied();
         let mut physical: Vec<Size> = major_to_minor().map(|dimension| extents[dimension].clone()).collect();
-        let mut index: Vec<Index> = major_to_minor().map(|axis| Index(Expr::from(&vars[axis]), ty)).collect();
+        let mut index: Vec<TypedIndex> = major_to_minor().map(|axis| TypedIndex(Expr::from(&vars[axis]), ty)).collect();
         for (position, tile) in layout.tiles.iter().enumerate() {
-            (index, physical) = Self::step(tile, index, &physical, ty).ok_or_else(elements_too_large)?;
+            (index, physical) = Self::apply_tile(tile, index, &physical, ty).ok_or_else(elements_too_large)?;
             let mut parts = 0usize;
-            for Index(index, _) in &index {
+            for TypedIndex(index, _) in &index {
                 index.walk(&mut |_| parts += 1);
             }
-            if parts > MAX_PARTS {
+            if parts > MAX_EXPR_NODES {
                 return Err(too_long(position));
             }
         }
@@ -215,38 +234,45 @@ impl SymbolicTiling {
         })
     }
 
-    fn step(tile: &Tile, index: Vec<Index>, before: &[Size], ty: ScalarType) -> Option<(Vec<Index>, Vec<Size>)> {
-        let (step, after) = Step::new(tile, before)?;
-        Some((step.apply(index, &Index(constant(0, ty), ty)), after))
+    /// Returns the indices and extents after one tile.
+    fn apply_tile(
+        tile: &Tile,
+        index: Vec<TypedIndex>,
+        before: &[Size],
+        ty: ScalarType,
+    ) -> Option<(Vec<TypedIndex>, Vec<Size>)> {
+        let (step, after) = TileStep::new(tile, before)?;
+        Some((step.apply(index, &TypedIndex(constant(0, ty), ty)), after))
     }
 
-    /// The type of the indices.
+    /// Returns the type of the indices.
     pub fn index_type(&self) -> ScalarType {
         self.ty
     }
 
-    /// The logical extents.
+    /// Returns the logical extents.
     pub fn domain(&self) -> &[Expr] {
         &self.domain
     }
 
-    /// The extents after the last tile, from major to minor.
+    /// Returns the extents after the last tile, from major to minor.
     pub fn physical_shape(&self) -> &[Expr] {
         &self.shape
     }
 
-    /// Logical elements.
+    /// Returns the number of logical elements.
     pub fn elements(&self) -> &Expr {
         &self.elements
     }
 
-    /// Elements that memory is allocated for: the product of [`SymbolicTiling::physical_shape`], rounded up to the tail
-    /// alignment.
+    /// Returns the number of allocated elements: the product of [`SymbolicTiling::physical_shape`], rounded up to the
+    /// tail alignment.
     pub fn physical_elements(&self) -> &Expr {
         &self.physical_elements
     }
 
-    /// Allocated bytes where elements are `element_bits` apart, without a metadata prefix.
+    /// Returns the size of the allocation in bytes, without a metadata prefix, if elements are `element_bits` bits
+    /// apart.
     pub fn bytes(&self, element_bits: u64) -> Expr {
         let bits = self.allocated.times(element_bits).and_then(|bits| bits.tiles(8)).map(|bytes| bytes.expr(self.ty));
         bits.unwrap_or_else(|| {
@@ -255,66 +281,70 @@ impl SymbolicTiling {
         })
     }
 
-    /// The map from the logical index to the physical one, an output for each of [`SymbolicTiling::physical_shape`].
+    /// Returns the map from the logical to the physical index, with one output for each of
+    /// [`SymbolicTiling::physical_shape`].
     ///
     /// # Errors
-    /// None that a tiling can have.
+    /// None for a tiling that was built; the signature is that of [`IndexMap::new`].
     pub fn to_tiled_map(&self) -> Result<IndexMap, LayoutError> {
-        map(self.vars.clone(), self.domain.clone(), self.index.clone())
+        index_map(self.vars.clone(), self.domain.clone(), self.index.clone())
     }
 
-    /// The map from the logical index to the position in memory, its only output.
+    /// Returns the map from the logical index to the position in memory, its only output.
     ///
     /// # Errors
-    /// As [`SymbolicTiling::to_tiled_map`].
+    /// As for [`SymbolicTiling::to_tiled_map`].
     pub fn to_flat_map(&self) -> Result<IndexMap, LayoutError> {
         let term = |(axis, index): (usize, &Expr)| {
             let stride = Size::product(&self.physical[axis + 1..]).filter(|_| index.as_const_int() != Some(0))?;
-            Some(match stride.known_value() {
+            Some(match stride.as_constant() {
                 Some(1) => index.clone(),
                 _ => index.clone() * stride.expr(self.ty),
             })
         };
         let sum = self.index.iter().enumerate().filter_map(term).reduce(|sum, term| sum + term);
         let sum = sum.unwrap_or_else(|| constant(0, self.ty));
-        map(self.vars.clone(), self.domain.clone(), vec![sum])
+        index_map(self.vars.clone(), self.domain.clone(), vec![sum])
     }
 }
 
+/// Creates the error that the number of elements exceeds 2^63 - 1.
 fn elements_too_large() -> LayoutError {
-    too_large(Place::Whole, "the number of elements")
+    too_large(LayoutPart::Whole, "the number of elements")
 }
 
-/// Tiles with `*` can double the indices again and again.
+/// Creates the error that the index expressions exceed [`MAX_EXPR_NODES`].
 fn too_long(tile: usize) -> LayoutError {
     let message = "the indices of this layout are too long: its tiles combine dimensions again and again".to_owned();
-    LayoutError { place: Place::Tile(tile, None), code: "layout", message, help: "use fewer tiles with `*`" }
+    LayoutError { part: LayoutPart::Tile(tile, None), code: "layout", message, help: "use fewer tiles with `*`" }
 }
 
-/// The tiling where every symbolic extent is 1, which has to be possible.
-fn smallest(layout: &Layout, extents: &[Expr]) -> Result<Tiling, LayoutError> {
+/// Returns the tiling in which every symbolic extent is 1. If it does not exist, no symbolic tiling does.
+fn least_tiling(layout: &Layout, extents: &[Expr]) -> Result<Tiling, LayoutError> {
     let smallest = |extent: &Expr| match extent.as_const_int() {
         Some(value) => u64::try_from(value).map_err(|_| wrong_extent(format!("extent {value} is negative"))),
         None => Ok(1),
     };
     let dimensions = extents.iter().map(|extent| smallest(extent).map(Dimension::Static));
     let dimensions = dimensions.collect::<Result<Vec<_>, _>>()?;
-    // Neither decides where an element lies.
+    // These two properties do not affect positions in elements.
     let layout = Layout { split_configs: Vec::new(), element_bits: 0, ..layout.clone() };
     ArrayShape::new(ElementType::U8, dimensions, Some(layout))?.tiling()
 }
 
-fn map(vars: Vec<Var>, domain: Vec<Expr>, outputs: Vec<Expr>) -> Result<IndexMap, LayoutError> {
-    let fault = |error: crate::index_map::IndexMapError| LayoutError {
-        place: Place::Whole,
+/// Creates an index map. It cannot fail for the parts of a tiling: the variables are distinct scalar integers.
+fn index_map(vars: Vec<Var>, domain: Vec<Expr>, outputs: Vec<Expr>) -> Result<IndexMap, LayoutError> {
+    let internal = |error: crate::index_map::IndexMapError| LayoutError {
+        part: LayoutPart::Whole,
         code: "index-map",
         message: error.to_string(),
         help: "this is a fault of Tilewright",
     };
-    IndexMap::new(vars, domain, outputs, Vec::new()).map_err(fault)
+    IndexMap::new(vars, domain, outputs, Vec::new()).map_err(internal)
 }
 
+/// Creates the error for an extent that has the wrong type or value.
 fn wrong_extent(message: String) -> LayoutError {
     let help = "extents are positive integers of one type";
-    LayoutError { place: Place::Dimensions, code: "extent", message, help }
+    LayoutError { part: LayoutPart::Dimensions, code: "extent", message, help }
 }

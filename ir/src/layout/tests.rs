@@ -1,4 +1,4 @@
-//! Layouts against an independent pad, reshape, transpose on arrays of labels.
+//! Layouts compared with an independent implementation: pad, reshape and transpose on arrays of labels.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ use crate::eval::Bindings;
 use crate::expr::Expr;
 use crate::var::Var;
 
-/// An array with a label in each cell; padding has none.
+/// An array whose elements carry labels. Padding has none.
 #[derive(Clone, Debug)]
 struct Cells {
     extents: Vec<usize>,
@@ -58,7 +58,7 @@ impl Cells {
         Self { extents, labels: self.labels.clone() }
     }
 
-    /// One tile as the page says it: fold, pad, reshape, transpose. -1 folds.
+    /// Applies one tile as XLA's page describes it: combine, pad, reshape, transpose. A size of -1 combines.
     fn tile(&self, tile: &[i64]) -> Self {
         let mut extents = self.extents.clone();
         while extents.len() < tile.len() {
@@ -81,7 +81,7 @@ impl Cells {
         let order: Vec<usize> =
             (0..sizes.len()).map(|axis| 2 * axis).chain((leading..sizes.len()).map(|axis| 2 * axis + 1)).collect();
         let counts_and_ones = padded.reshape(apart);
-        // The leading dimensions have in-tile extents of 1, which go away.
+        // The leading dimensions have in-tile extents of 1, which the last reshape drops.
         let mut full = order;
         full.splice(0..0, (0..leading).map(|axis| 2 * axis + 1));
         let moved = counts_and_ones.transpose(&full);
@@ -106,8 +106,8 @@ fn reference(extents: &[u64], order: &[usize], tiles: &[&[i64]]) -> Cells {
     tiles.iter().fold(Cells::numbered(&extents).transpose(&major_to_minor), |cells, tile| cells.tile(tile))
 }
 
-/// Everything that a tiling says, held against the reference.
-fn agrees(extents: &[u64], order: &[usize], tiles: &[&[i64]]) {
+/// Compares all functions of a tiling with the reference.
+fn assert_agrees_with_reference(extents: &[u64], order: &[usize], tiles: &[&[i64]]) {
     let tiling = array(extents, order.to_vec(), tiles).tiling().unwrap();
     let cells = reference(extents, order, tiles);
     let physical: Vec<usize> = tiling.physical_shape().iter().map(|&extent| usize::try_from(extent).unwrap()).collect();
@@ -135,7 +135,7 @@ fn agrees(extents: &[u64], order: &[usize], tiles: &[&[i64]]) {
 }
 
 #[test]
-fn the_pages_example_is_at_17() {
+fn the_element_in_the_example_of_the_page_is_at_position_17() {
     let tiling = row_major(&[3, 5], &[&[2, 2]]);
     assert_eq!(tiling.linear_index(&[2, 3]), Some(17));
     assert_eq!(tiling.physical_index(&[2, 3]), Some(vec![1, 1, 0, 1]));
@@ -146,7 +146,7 @@ fn the_pages_example_is_at_17() {
 }
 
 #[test]
-fn figure_2_has_all_its_32_positions() {
+fn the_positions_are_those_of_figure_2_of_the_page() {
     let tiling = row_major(&[4, 8], &[&[2, 4], &[2, 1]]);
     let cells = reference(&[4, 8], &[1, 0], &[&[2, 4], &[2, 1]]);
     assert_eq!(tiling.physical_elements(), 32);
@@ -162,7 +162,7 @@ fn figure_2_has_all_its_32_positions() {
 }
 
 #[test]
-fn combined_dimensions_are_those_of_the_combined_array() {
+fn combining_dimensions_in_a_tile_equals_combining_them_in_the_array() {
     let five = row_major(&[2, 7, 8, 11, 10], &[&[-1, -1, 2, -1, 3]]);
     let two = row_major(&[112, 110], &[&[2, 3]]);
     assert_eq!(five.physical_shape(), two.physical_shape());
@@ -173,34 +173,34 @@ fn combined_dimensions_are_those_of_the_combined_array() {
 #[test]
 fn tpu_tiles_agree_with_the_reference_on_ragged_shapes() {
     for extents in [[1, 1], [9, 129], [17, 300], [8, 128], [7, 131]] {
-        agrees(&extents, &[1, 0], &[&[8, 128], &[2, 1]]);
-        agrees(&extents, &[0, 1], &[&[8, 128], &[4, 1]]);
+        assert_agrees_with_reference(&extents, &[1, 0], &[&[8, 128], &[2, 1]]);
+        assert_agrees_with_reference(&extents, &[0, 1], &[&[8, 128], &[4, 1]]);
     }
 }
 
 #[test]
-fn later_tiles_pad_and_count() {
+fn later_tiles_pad_and_apply_to_tile_counts() {
     // 3x5 in tiles of 2x3: 2x2 tiles; then the 3 of each row in pieces of 2.
     let tiling = row_major(&[3, 5], &[&[2, 3], &[2]]);
     assert_eq!(tiling.physical_shape(), [2, 2, 2, 2, 2]);
     assert_eq!(tiling.physical_elements(), 32);
-    agrees(&[3, 5], &[1, 0], &[&[2, 3], &[2]]);
+    assert_agrees_with_reference(&[3, 5], &[1, 0], &[&[2, 3], &[2]]);
     // The second tile reaches into the counts of the first.
-    agrees(&[5, 7], &[1, 0], &[&[2, 3], &[3, 2, 2]]);
+    assert_agrees_with_reference(&[5, 7], &[1, 0], &[&[2, 3], &[3, 2, 2]]);
 }
 
 #[test]
-fn tiles_of_higher_rank_see_extents_of_1() {
-    agrees(&[5], &[0], &[&[2, 3]]);
-    agrees(&[5], &[0], &[&[-1, 3]]);
+fn a_tile_of_higher_rank_prepends_extents_of_1() {
+    assert_agrees_with_reference(&[5], &[0], &[&[2, 3]]);
+    assert_agrees_with_reference(&[5], &[0], &[&[-1, 3]]);
     let scalar = row_major(&[], &[&[256]]);
     assert_eq!((scalar.physical_shape(), scalar.linear_index(&[])), (&[1, 256][..], Some(0)));
     assert_eq!((scalar.offsets(), scalar.padding_elements()), (Ok(vec![0]), 255));
-    agrees(&[], &[], &[&[2, 3]]);
+    assert_agrees_with_reference(&[], &[], &[&[2, 3]]);
 }
 
 #[test]
-fn the_tail_is_rounded_up_with_and_without_tiles() {
+fn tail_alignment_rounds_up_with_and_without_tiles() {
     for (tiles, expected) in [(vec![], 20), (vec![Tile::from_vector(&[2, 2]).unwrap()], 30)] {
         let layout = Layout { tail_alignment: 10, ..Layout::row_major(2).with_tiles(tiles) };
         let dimensions = vec![Dimension::Static(3), Dimension::Bounded(5)];
@@ -211,7 +211,7 @@ fn the_tail_is_rounded_up_with_and_without_tiles() {
 }
 
 #[test]
-fn packed_elements_take_their_bits() {
+fn element_bits_state_the_distance_of_packed_elements() {
     let layout = Layout { element_bits: 4, ..Layout::row_major(1) };
     let shape = |layout| ArrayShape::new(ElementType::S4, vec![Dimension::Static(7)], layout).unwrap();
     let packed = shape(Some(layout)).tiling().unwrap();
@@ -220,7 +220,7 @@ fn packed_elements_take_their_bits() {
 }
 
 #[test]
-fn empty_arrays_hold_nothing() {
+fn an_empty_array_has_no_elements() {
     let tiling = row_major(&[0, 5], &[&[2, 2]]);
     assert_eq!((tiling.elements(), tiling.physical_elements(), tiling.bytes()), (0, 0, 0));
     assert_eq!((tiling.offsets(), tiling.element_at(0)), (Ok(vec![]), None));
@@ -232,7 +232,7 @@ fn code(extents: &[u64], layout: Layout) -> &'static str {
 }
 
 #[test]
-fn parts_that_do_not_fit_are_refused() {
+fn parts_that_do_not_fit_are_errors() {
     let tiled = |sizes: Vec<TileDim>| Layout::row_major(2).with_tiles(vec![Tile(sizes)]);
     let (size, combine) = (TileDim::Size, TileDim::Combine);
     assert_eq!(code(&[3, 5], Layout::new(vec![1])), "layout-rank");
@@ -253,7 +253,7 @@ fn parts_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn sizes_that_only_the_padding_makes_too_large_are_refused() {
+fn sizes_that_are_too_large_with_padding_are_errors() {
     let tiles = |sizes: &[i64]| Layout::row_major(2).with_tiles(vec![Tile::from_vector(sizes).unwrap()]);
     assert_eq!(code(&[3, 5], tiles(&[1 << 40, 1 << 40])), "size");
     assert_eq!(code(&[1 << 40, 1 << 40], Layout::row_major(2)), "size");
@@ -273,10 +273,10 @@ fn sparse_and_unbounded_arrays_have_no_tiling() {
     assert_eq!(unbounded.tiling().unwrap_err().code, "unbounded");
     let dense = Layout { dim_attributes: vec![attribute(DimLevel::Dense)], ..Layout::row_major(1) };
     let dense = ArrayShape::new(ElementType::F32, vec![Dimension::Static(3)], Some(dense)).unwrap();
-    assert_eq!(dense.layout(), Some(&Layout::row_major(1)), "all dense is the same as nothing said");
+    assert_eq!(dense.layout(), Some(&Layout::row_major(1)), "dense attributes are the default");
 }
 
-/// A tile: sizes and folds, the last one a size.
+/// A tile of sizes and -1; the last one is a size.
 fn tile() -> impl Strategy<Value = Vec<i64>> {
     let head = prop::collection::vec(prop_oneof![Just(-1i64), 1i64..5], 0..3);
     (head, 1i64..5).prop_map(|(mut head, last)| {
@@ -285,8 +285,8 @@ fn tile() -> impl Strategy<Value = Vec<i64>> {
     })
 }
 
-/// A symbolic tiling is the concrete one wherever its symbols have these values.
-fn agrees_symbolically(extents: &[u64], symbolic: &[bool], layout: &Layout, bits: u64) {
+/// Checks that a symbolic tiling, evaluated at `extents`, is the tiling for constant extents.
+fn assert_symbolic_agrees_with_constant(extents: &[u64], symbolic: &[bool], layout: &Layout, bits: u64) {
     let symbols: Vec<Var> = (0..extents.len()).map(|axis| Var::new(format!("d{axis}"), ScalarType::Int64)).collect();
     let dims = extents.iter().zip(&symbols).zip(symbolic);
     let given: Vec<Expr> = dims
@@ -338,7 +338,7 @@ fn unbounded_dimensions_have_symbolic_extents() {
 }
 
 #[test]
-fn the_tail_of_a_symbolic_count_is_rounded_up() {
+fn tail_alignment_rounds_a_symbolic_count_up() {
     let layout = Layout { tail_alignment: 10, ..Layout::row_major(2) };
     let dimensions = vec![Dimension::Unbounded, Dimension::Static(5)];
     let array = |layout| ArrayShape::new(ElementType::S8, dimensions.clone(), Some(layout)).unwrap();
@@ -350,7 +350,7 @@ fn the_tail_of_a_symbolic_count_is_rounded_up() {
 }
 
 #[test]
-fn symbolic_extents_are_of_one_type_that_holds_the_padded_size() {
+fn symbolic_extents_have_one_type_that_represents_the_padded_size() {
     let (n, m) = (Expr::from(Var::index("n")), Expr::from(Var::new("m", ScalarType::Int64)));
     let code = |layout: &Layout, extents: &[Expr]| SymbolicTiling::new(layout, extents).unwrap_err().code;
     assert_eq!(code(&Layout::row_major(2), &[n.clone(), m]), "extent");
@@ -365,7 +365,7 @@ fn symbolic_extents_are_of_one_type_that_holds_the_padded_size() {
 
 proptest! {
     #[test]
-    fn symbolic_layouts_are_the_concrete_ones_for_all_values(
+    fn symbolic_layouts_agree_with_constant_ones(
         (extents, order) in prop::collection::vec(1u64..7, 0..5).prop_flat_map(|extents| {
             let order = Just((0..extents.len()).collect::<Vec<_>>()).prop_shuffle();
             (Just(extents), order)
@@ -379,11 +379,11 @@ proptest! {
         prop_assume!(reference(&extents, &order, &sizes).labels.len() < 3_000);
         let tiles = tiles.iter().map(|tile| Tile::from_vector(tile).unwrap()).collect();
         let layout = Layout { tail_alignment, ..Layout::new(order).with_tiles(tiles) };
-        agrees_symbolically(&extents, &symbolic, &layout, bits);
+        assert_symbolic_agrees_with_constant(&extents, &symbolic, &layout, bits);
     }
 
     #[test]
-    fn every_layout_is_pad_reshape_transpose(
+    fn every_layout_equals_pad_reshape_transpose(
         (extents, order) in prop::collection::vec(1u64..6, 0..5).prop_flat_map(|extents| {
             let order = Just((0..extents.len()).collect::<Vec<_>>()).prop_shuffle();
             (Just(extents), order)
@@ -393,12 +393,12 @@ proptest! {
         let tiles: Vec<&[i64]> = tiles.iter().map(Vec::as_slice).collect();
         let padded = reference(&extents, &order, &tiles).labels.len();
         prop_assume!(padded < 20_000);
-        agrees(&extents, &order, &tiles);
+        assert_agrees_with_reference(&extents, &order, &tiles);
     }
 }
 
 #[test]
-fn tiles_that_fold_the_same_dimensions_without_end_are_an_error_at_once() {
+fn tiles_that_combine_dimensions_repeatedly_are_an_error() {
     let fold = Tile(vec![TileDim::Combine, TileDim::Size(2)]);
     let tiling = |count: usize| {
         let layout = Layout::row_major(2).with_tiles(vec![fold.clone(); count]);

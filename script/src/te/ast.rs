@@ -1,24 +1,24 @@
-//! The nodes of the tree. Plain data, a span on each.
+//! The syntax tree of the TE dialect: plain data with a source location on every node.
 
 use tilewright_ir::Span;
 
-/// A file.
+/// The statements of a file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Program {
-    /// Its statements, in order.
+pub struct SourceFile {
+    /// The statements, in order.
     pub body: Vec<Stmt>,
 }
 
-/// A statement and its place.
+/// A statement and its source location.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stmt {
-    /// What it does.
+    /// The kind of statement, with its operands.
     pub kind: StmtKind,
     /// Where it stands.
     pub span: Span,
 }
 
-/// What a statement does.
+/// The kinds of statements.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StmtKind {
     /// `import module as name`, `from package import item as name`: pairs of the name bound and the dotted path.
@@ -29,38 +29,38 @@ pub enum StmtKind {
     Return(Option<Expr>),
     /// `target = ... = value`, targets from left to right.
     Assign {
-        /// At least one.
+        /// The targets; at least one.
         targets: Vec<Target>,
-        /// Evaluated first.
+        /// The value, evaluated before the targets.
         value: Expr,
     },
     /// `target op= value` of a name.
     AugAssign {
-        /// The name, its place being the target's.
+        /// The target, always a name.
         target: Target,
         /// The operator.
         op: BinaryOp,
         /// The right operand.
         value: Expr,
     },
-    /// An expression for its effect.
+    /// An expression statement, evaluated for its effect.
     Expr(Expr),
     /// `if test: ... else: ...`; `elif` is an `if` in the `else`.
     If {
         /// The condition.
         test: Expr,
-        /// Runs if it holds.
+        /// Runs if the condition is true.
         then_body: Vec<Stmt>,
-        /// Runs if it does not.
+        /// Runs if the condition is false.
         else_body: Vec<Stmt>,
     },
     /// `for target in iter: ...`.
     For {
         /// Bound to each element.
         target: Target,
-        /// What is iterated over.
+        /// The value to iterate over.
         iter: Expr,
-        /// What is run.
+        /// The body.
         body: Vec<Stmt>,
     },
     /// `pass`.
@@ -71,16 +71,16 @@ pub enum StmtKind {
     Continue,
 }
 
-/// What is assigned to, and its place.
+/// The target of an assignment, and its source location.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
-    /// A name or several.
+    /// A name, or a tuple of targets.
     pub kind: TargetKind,
     /// Where it stands.
     pub span: Span,
 }
 
-/// A name or several.
+/// The kinds of assignment targets.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TargetKind {
     /// `x`.
@@ -89,14 +89,14 @@ pub enum TargetKind {
     Tuple(Vec<Target>),
 }
 
-/// A function or a lambda; the body of a lambda is one `return`.
+/// A function or a lambda. The body of a lambda is a single `return`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Function {
-    /// `<lambda>` for a lambda.
+    /// The name; `<lambda>` for a lambda.
     pub name: String,
-    /// Positional parameters.
+    /// The positional parameters.
     pub params: Vec<Parameter>,
-    /// `*name`.
+    /// The name of the `*name` parameter.
     pub var_args: Option<String>,
     /// What it does.
     pub body: Vec<Stmt>,
@@ -104,27 +104,27 @@ pub struct Function {
     pub span: Span,
 }
 
-/// A parameter and its default.
+/// A parameter and its default value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
     /// Its name.
     pub name: String,
-    /// Evaluated where the function is defined.
+    /// The default value, evaluated when the function is defined.
     pub default: Option<Expr>,
     /// Where it stands.
     pub span: Span,
 }
 
-/// An expression and its place.
+/// An expression and its source location.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
-    /// What it is.
+    /// The kind of expression, with its operands.
     pub kind: ExprKind,
     /// Where it stands.
     pub span: Span,
 }
 
-/// What an expression is.
+/// The kinds of expressions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExprKind {
     /// A name.
@@ -155,11 +155,11 @@ pub enum ExprKind {
     Attribute(Box<Expr>, String),
     /// `func(args, key=value)`.
     Call {
-        /// What is called.
+        /// The callee.
         func: Box<Expr>,
-        /// Positional arguments.
+        /// The positional arguments.
         args: Vec<Argument>,
-        /// Keyword arguments.
+        /// The keyword arguments.
         keywords: Vec<Keyword>,
     },
     /// `lambda ...: value`.
@@ -172,13 +172,13 @@ pub enum ExprKind {
     Compare(Box<Expr>, Vec<(CompareOp, Expr)>),
     /// `a and b and c`.
     Logic(LogicOp, Vec<Expr>),
-    /// `then if test else other`: test, then, other.
+    /// `then if test else other`, as test, then, other.
     Conditional(Box<Expr>, Box<Expr>, Box<Expr>),
     /// `[item for target in iter if test]`.
     ListComp {
-        /// Evaluated for each element.
+        /// The element, evaluated once for each combination of the clauses' values.
         item: Box<Expr>,
-        /// The `for` clauses, outermost first: target, iterable, conditions.
+        /// The `for` clauses, outermost first: target, iterable and conditions.
         clauses: Vec<(Target, Expr, Vec<Expr>)>,
     },
 }
@@ -186,9 +186,9 @@ pub enum ExprKind {
 /// A positional argument.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Argument {
-    /// Its value.
+    /// The value.
     pub value: Expr,
-    /// Whether it is spread: `*value`.
+    /// Whether the value is unpacked: `*value`.
     pub star: bool,
 }
 
@@ -203,7 +203,7 @@ pub struct Keyword {
     pub span: Span,
 }
 
-/// Operators of two operands.
+/// Operators with two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BinaryOp {
     /// `+`
@@ -232,7 +232,7 @@ pub enum BinaryOp {
     BitXor,
 }
 
-/// Operators of one operand.
+/// Operators with one operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnaryOp {
     /// `-`
@@ -245,7 +245,7 @@ pub enum UnaryOp {
     Invert,
 }
 
-/// Comparisons.
+/// Comparison operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompareOp {
     /// `==`
@@ -270,7 +270,7 @@ pub enum CompareOp {
     NotIn,
 }
 
-/// `and` and `or`.
+/// Operators that evaluate their second operand only if needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogicOp {
     /// `and`

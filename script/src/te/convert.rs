@@ -1,43 +1,54 @@
-//! From the parser's tree to ours: everything outside the subset becomes a diagnostic.
+//! Conversion from the Python parser's syntax tree to that of the TE dialect.
+//!
+//! Every construct outside the dialect becomes a diagnostic. The conversion continues with the siblings of a rejected
+//! node, so that one run reports all problems.
 
 use ruff_python_ast as py;
 use ruff_text_size::Ranged;
 use tilewright_ir::{Diagnostic, Span};
 
 use super::ast::{
-    Argument, BinaryOp, CompareOp, Expr, ExprKind, Function, Keyword, LogicOp, Parameter, Program, Stmt, StmtKind,
+    Argument, BinaryOp, CompareOp, Expr, ExprKind, Function, Keyword, LogicOp, Parameter, SourceFile, Stmt, StmtKind,
     Target, TargetKind, UnaryOp,
 };
 use crate::source::span;
 
-/// Deepest nesting of expressions and statements.
+/// The greatest nesting depth of expressions and statements.
+///
+/// The evaluator recurses over the tree, so this bounds its stack.
 const MAX_DEPTH: usize = 200;
 
-/// The tree of a module, or everything in it that is not in the subset.
-pub(super) fn program(module: &py::ModModule) -> Result<Program, Vec<Diagnostic>> {
+/// Converts a module.
+///
+/// # Errors
+/// All constructs that are not part of the dialect.
+pub(super) fn source_file(module: &py::ModModule) -> Result<SourceFile, Vec<Diagnostic>> {
     let mut converter = Converter::default();
     let body = converter.block(&module.body);
-    if converter.found.is_empty() { Ok(Program { body }) } else { Err(converter.found) }
+    if converter.errors.is_empty() { Ok(SourceFile { body }) } else { Err(converter.errors) }
 }
 
-/// Collects what is wrong; a node that is none becomes nothing, its siblings are still looked at.
+/// The state of a conversion. A method that returns `None` has added a diagnostic.
 #[derive(Default)]
 struct Converter {
-    found: Vec<Diagnostic>,
+    /// The problems found so far.
+    errors: Vec<Diagnostic>,
+    /// The number of nodes around the current one.
     depth: usize,
 }
 
 impl Converter {
+    /// Reports that `what` is not part of the dialect.
     fn unsupported(&mut self, span: Span, what: &str, help: &str) {
         let message = format!("{what} is not part of the TE dialect");
-        self.found.push(Diagnostic::error("unsupported-syntax", Some(span), message).with_help(help));
+        self.errors.push(Diagnostic::error("unsupported-syntax", Some(span), message).with_help(help));
     }
 
-    /// Runs `inner` one level deeper; nothing if that is too deep.
+    /// Runs `inner` one level deeper, or reports that the nesting exceeds [`MAX_DEPTH`].
     fn nested<T>(&mut self, span: Span, inner: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         if self.depth >= MAX_DEPTH {
             let message = format!("nesting is deeper than {MAX_DEPTH} levels");
-            self.found.push(
+            self.errors.push(
                 Diagnostic::error("too-deep", Some(span), message).with_help("name parts of it by assignments first"),
             );
             return None;
@@ -48,17 +59,21 @@ impl Converter {
         result
     }
 
+    /// Converts the statements of a block. Statements with an error are left out.
     fn block(&mut self, body: &[py::Stmt]) -> Vec<Stmt> {
         body.iter().filter_map(|stmt| self.stmt(stmt)).collect()
     }
 
+    /// Converts a statement.
     fn stmt(&mut self, stmt: &py::Stmt) -> Option<Stmt> {
-        let place = span(stmt.range());
-        let kind = self.nested(place, |converter| converter.stmt_kind(stmt, place))?;
-        Some(Stmt { kind, span: place })
+        let location = span(stmt.range());
+        let kind = self.nested(location, |converter| converter.stmt_kind(stmt, location))?;
+        Some(Stmt { kind, span: location })
     }
 
-    fn stmt_kind(&mut self, stmt: &py::Stmt, place: Span) -> Option<StmtKind> {
+    /// Converts a statement without its location. Each kind of Python statement is listed, so that an update of the
+    /// parser cannot add one that is accepted by accident.
+    fn stmt_kind(&mut self, stmt: &py::Stmt, location: Span) -> Option<StmtKind> {
         let no_loop = "plain Python around the schedule may use `for ... in range(...)`, `if` and list comprehensions";
         let what = match stmt {
             py::Stmt::Import(import) => {
@@ -84,14 +99,14 @@ impl Converter {
             }
             py::Stmt::AugAssign(assign) => {
                 let target = self.target(&assign.target)?;
-                let op = self.binary_op(assign.op, place)?;
+                let op = self.binary_op(assign.op, location)?;
                 return Some(StmtKind::AugAssign { target, op, value: self.expr(&assign.value)? });
             }
             py::Stmt::Expr(expr) => return self.expr(&expr.value).map(StmtKind::Expr),
             py::Stmt::If(branch) => return self.branch(branch),
             py::Stmt::For(each) => {
                 if !each.orelse.is_empty() || each.is_async {
-                    self.unsupported(place, "`else` after a `for`, or an `async for`,", no_loop);
+                    self.unsupported(location, "`else` after a `for`, or an `async for`,", no_loop);
                 }
                 let (target, iter) = (self.target(&each.target), self.expr(&each.iter));
                 let body = self.block(&each.body);
@@ -112,20 +127,21 @@ impl Converter {
             py::Stmt::Global(_) | py::Stmt::Nonlocal(_) => "`global` or `nonlocal`",
             py::Stmt::IpyEscapeCommand(_) => "a notebook command",
         };
-        self.unsupported(place, what, no_loop);
+        self.unsupported(location, what, no_loop);
         None
     }
 
+    /// Converts `from package import item as name`. Relative and `*` imports are rejected.
     fn import_from(&mut self, import: &py::StmtImportFrom) -> Option<StmtKind> {
-        let place = span(import.range());
+        let location = span(import.range());
         let Some(module) = import.module.as_ref().filter(|_| import.level == 0) else {
-            self.unsupported(place, "a relative import", "import from `tvm`");
+            self.unsupported(location, "a relative import", "import from `tvm`");
             return None;
         };
         let mut names = Vec::with_capacity(import.names.len());
         for alias in &import.names {
             if alias.name.as_str() == "*" {
-                self.unsupported(place, "`import *`", "name what you import");
+                self.unsupported(location, "`import *`", "name what you import");
                 return None;
             }
             let bound = alias.asname.as_ref().unwrap_or(&alias.name);
@@ -134,22 +150,24 @@ impl Converter {
         Some(StmtKind::Import(names))
     }
 
+    /// Converts `def`. Decorators, `async` and type parameters are rejected.
     fn function_def(&mut self, def: &py::StmtFunctionDef) -> Option<Function> {
-        let place = span(def.range());
+        let location = span(def.range());
         if !def.decorator_list.is_empty() || def.is_async || def.type_params.is_some() {
             let help = "write a plain function; TVMScript (`@T.prim_func`) is another dialect of files";
-            self.unsupported(place, "a decorated, async or generic function", help);
+            self.unsupported(location, "a decorated, async or generic function", help);
         }
         let (params, var_args) = self.parameters(Some(&def.parameters))?;
         let body = self.block(&def.body);
-        Some(Function { name: def.name.to_string(), params, var_args, body, span: place })
+        Some(Function { name: def.name.to_string(), params, var_args, body, span: location })
     }
 
+    /// Converts positional parameters and `*args`. Keyword-only and `**` parameters are rejected.
     fn parameters(&mut self, parameters: Option<&py::Parameters>) -> Option<(Vec<Parameter>, Option<String>)> {
         let Some(parameters) = parameters else { return Some((Vec::new(), None)) };
         if !parameters.kwonlyargs.is_empty() || parameters.kwarg.is_some() {
-            let place = span(parameters.range());
-            self.unsupported(place, "a keyword-only or `**` parameter", "use positional parameters or `*args`");
+            let location = span(parameters.range());
+            self.unsupported(location, "a keyword-only or `**` parameter", "use positional parameters or `*args`");
             return None;
         }
         let mut params = Vec::new();
@@ -164,6 +182,8 @@ impl Converter {
         Some((params, parameters.vararg.as_ref().map(|param| param.name.to_string())))
     }
 
+    /// Converts `if`. An `elif` becomes an `if` in the `else` branch, so the clauses are converted from the last to
+    /// the first.
     fn branch(&mut self, branch: &py::StmtIf) -> Option<StmtKind> {
         let test = self.expr(&branch.test);
         let then_body = self.block(&branch.body);
@@ -181,53 +201,62 @@ impl Converter {
         Some(StmtKind::If { test: test?, then_body, else_body })
     }
 
+    /// Converts an assignment target: a name, or nested tuples or lists of names.
     fn target(&mut self, target: &py::Expr) -> Option<Target> {
-        let place = span(target.range());
+        let location = span(target.range());
         let parts = match target {
             py::Expr::Name(name) => {
-                return Some(Target { kind: TargetKind::Name(name.id.to_string()), span: place });
+                return Some(Target { kind: TargetKind::Name(name.id.to_string()), span: location });
             }
             py::Expr::Tuple(tuple) => &tuple.elts,
             py::Expr::List(list) => &list.elts,
             _ => {
-                self.unsupported(place, "an assignment to anything but names", "assign to a name or a tuple of names");
+                self.unsupported(
+                    location,
+                    "an assignment to anything but names",
+                    "assign to a name or a tuple of names",
+                );
                 return None;
             }
         };
-        let kind = self.nested(place, |converter| {
+        let kind = self.nested(location, |converter| {
             let targets: Vec<_> = parts.iter().filter_map(|part| converter.target(part)).collect();
             (targets.len() == parts.len()).then_some(TargetKind::Tuple(targets))
         })?;
-        Some(Target { kind, span: place })
+        Some(Target { kind, span: location })
     }
 
+    /// Converts an expression.
     fn expr(&mut self, expr: &py::Expr) -> Option<Expr> {
-        let place = span(expr.range());
-        let kind = self.nested(place, |converter| converter.expr_kind(expr, place))?;
-        Some(Expr { kind, span: place })
+        let location = span(expr.range());
+        let kind = self.nested(location, |converter| converter.expr_kind(expr, location))?;
+        Some(Expr { kind, span: location })
     }
 
+    /// Converts an operand.
     fn boxed(&mut self, expr: &py::Expr) -> Option<Box<Expr>> {
         self.expr(expr).map(Box::new)
     }
 
-    /// All of them, or nothing; what is wrong in each is reported.
+    /// Converts expressions in order. All of them are converted even if one has an error.
     fn exprs(&mut self, exprs: &[py::Expr]) -> Option<Vec<Expr>> {
         let all: Vec<_> = exprs.iter().map(|expr| self.expr(expr)).collect();
         all.into_iter().collect()
     }
 
-    fn expr_kind(&mut self, expr: &py::Expr, place: Span) -> Option<ExprKind> {
+    /// Converts an expression without its location. Each kind of Python expression is listed, as in
+    /// [`Converter::stmt_kind`].
+    fn expr_kind(&mut self, expr: &py::Expr, location: Span) -> Option<ExprKind> {
         let what = match expr {
             py::Expr::Name(name) => return Some(ExprKind::Name(name.id.to_string())),
-            py::Expr::NumberLiteral(number) => return self.number(&number.value, place),
+            py::Expr::NumberLiteral(number) => return self.number(&number.value, location),
             py::Expr::StringLiteral(text) => return Some(ExprKind::Str(text.value.to_str().to_owned())),
             py::Expr::BooleanLiteral(literal) => return Some(ExprKind::Bool(literal.value)),
             py::Expr::NoneLiteral(_) => return Some(ExprKind::None),
             py::Expr::EllipsisLiteral(_) => return Some(ExprKind::Ellipsis),
             py::Expr::List(list) => return self.exprs(&list.elts).map(ExprKind::List),
             py::Expr::Tuple(tuple) => return self.exprs(&tuple.elts).map(ExprKind::Tuple),
-            py::Expr::Dict(dict) => return self.dict(dict, place),
+            py::Expr::Dict(dict) => return self.dict(dict, location),
             py::Expr::Slice(slice) => {
                 let bounds = [&slice.lower, &slice.upper, &slice.step];
                 let read = bounds.map(|bound| bound.as_ref().map(|bound| self.boxed(bound)));
@@ -244,16 +273,16 @@ impl Converter {
             py::Expr::Attribute(node) => {
                 return Some(ExprKind::Attribute(self.boxed(&node.value)?, node.attr.to_string()));
             }
-            py::Expr::Call(call) => return self.call(call, place),
+            py::Expr::Call(call) => return self.call(call, location),
             py::Expr::Lambda(lambda) => {
                 let (params, var_args) = self.parameters(lambda.parameters.as_deref())?;
                 let value = self.expr(&lambda.body)?;
                 let body = vec![Stmt { span: value.span, kind: StmtKind::Return(Some(value)) }];
                 let name = "<lambda>".to_owned();
-                return Some(ExprKind::Lambda(Box::new(Function { name, params, var_args, body, span: place })));
+                return Some(ExprKind::Lambda(Box::new(Function { name, params, var_args, body, span: location })));
             }
             py::Expr::BinOp(node) => {
-                let op = self.binary_op(node.op, place)?;
+                let op = self.binary_op(node.op, location)?;
                 return Some(ExprKind::Binary(op, self.boxed(&node.left)?, self.boxed(&node.right)?));
             }
             py::Expr::UnaryOp(node) => {
@@ -272,8 +301,8 @@ impl Converter {
                 let test = self.boxed(&node.test)?;
                 return Some(ExprKind::Conditional(test, self.boxed(&node.body)?, self.boxed(&node.orelse)?));
             }
-            py::Expr::ListComp(comp) => return self.comprehension(&comp.elt, &comp.generators, place),
-            py::Expr::Generator(comp) => return self.comprehension(&comp.elt, &comp.generators, place),
+            py::Expr::ListComp(comp) => return self.comprehension(&comp.elt, &comp.generators, location),
+            py::Expr::Generator(comp) => return self.comprehension(&comp.elt, &comp.generators, location),
             py::Expr::Named(_) => "`:=`",
             py::Expr::Set(_) | py::Expr::SetComp(_) => "a set",
             py::Expr::DictComp(_) => "a dictionary comprehension",
@@ -284,33 +313,35 @@ impl Converter {
             py::Expr::Starred(_) => "`*` here",
             py::Expr::IpyEscapeCommand(_) => "a notebook command",
         };
-        self.unsupported(place, what, "use names, numbers, strings, lists, tuples, calls, lambdas and operators");
+        self.unsupported(location, what, "use names, numbers, strings, lists, tuples, calls, lambdas and operators");
         None
     }
 
-    fn number(&mut self, number: &py::Number, place: Span) -> Option<ExprKind> {
+    /// Converts a number. Integers must fit into 64 bits, and complex numbers are rejected.
+    fn number(&mut self, number: &py::Number, location: Span) -> Option<ExprKind> {
         match number {
             py::Number::Int(value) => {
                 let Some(value) = value.as_i64() else {
                     let message = "the number is above 2^63 - 1";
-                    self.found.push(Diagnostic::error("number-too-large", Some(place), message));
+                    self.errors.push(Diagnostic::error("number-too-large", Some(location), message));
                     return None;
                 };
                 Some(ExprKind::Int(value))
             }
             py::Number::Float(value) => Some(ExprKind::Float(*value)),
             py::Number::Complex { .. } => {
-                self.unsupported(place, "a complex number", "elements are integers, floats or bool");
+                self.unsupported(location, "a complex number", "elements are integers, floats or bool");
                 None
             }
         }
     }
 
-    fn dict(&mut self, dict: &py::ExprDict, place: Span) -> Option<ExprKind> {
+    /// Converts a dictionary display. `**` is rejected.
+    fn dict(&mut self, dict: &py::ExprDict, location: Span) -> Option<ExprKind> {
         let mut items = Vec::with_capacity(dict.items.len());
         for item in &dict.items {
             let Some(key) = &item.key else {
-                self.unsupported(place, "`**` in a dictionary", "write the keys out");
+                self.unsupported(location, "`**` in a dictionary", "write the keys out");
                 return None;
             };
             items.push((self.expr(key)?, self.expr(&item.value)?));
@@ -318,7 +349,8 @@ impl Converter {
         Some(ExprKind::Dict(items))
     }
 
-    fn call(&mut self, call: &py::ExprCall, place: Span) -> Option<ExprKind> {
+    /// Converts a call. `*` is allowed for positional arguments, `**` is rejected.
+    fn call(&mut self, call: &py::ExprCall, location: Span) -> Option<ExprKind> {
         let func = self.boxed(&call.func);
         let mut args = Vec::with_capacity(call.arguments.args.len());
         for arg in &call.arguments.args {
@@ -331,7 +363,7 @@ impl Converter {
         let mut keywords = Vec::with_capacity(call.arguments.keywords.len());
         for keyword in &call.arguments.keywords {
             let Some(name) = &keyword.arg else {
-                self.unsupported(place, "`**` in a call", "write the keywords out");
+                self.unsupported(location, "`**` in a call", "write the keywords out");
                 return None;
             };
             let value = self.expr(&keyword.value)?;
@@ -340,11 +372,12 @@ impl Converter {
         Some(ExprKind::Call { func: func?, args, keywords })
     }
 
-    fn comprehension(&mut self, item: &py::Expr, generators: &[py::Comprehension], place: Span) -> Option<ExprKind> {
+    /// Converts a list comprehension or a generator expression. The dialect does not distinguish them.
+    fn comprehension(&mut self, item: &py::Expr, generators: &[py::Comprehension], location: Span) -> Option<ExprKind> {
         let mut clauses = Vec::with_capacity(generators.len());
         for clause in generators {
             if clause.is_async {
-                self.unsupported(place, "`async for`", "use a plain `for`");
+                self.unsupported(location, "`async for`", "use a plain `for`");
                 return None;
             }
             clauses.push((self.target(&clause.target)?, self.expr(&clause.iter)?, self.exprs(&clause.ifs)?));
@@ -352,7 +385,8 @@ impl Converter {
         Some(ExprKind::ListComp { item: self.boxed(item)?, clauses })
     }
 
-    fn binary_op(&mut self, op: py::Operator, place: Span) -> Option<BinaryOp> {
+    /// Converts an arithmetic or bitwise operator. `@` is rejected.
+    fn binary_op(&mut self, op: py::Operator, location: Span) -> Option<BinaryOp> {
         Some(match op {
             py::Operator::Add => BinaryOp::Add,
             py::Operator::Sub => BinaryOp::Sub,
@@ -367,14 +401,14 @@ impl Converter {
             py::Operator::BitOr => BinaryOp::BitOr,
             py::Operator::BitXor => BinaryOp::BitXor,
             py::Operator::MatMult => {
-                self.unsupported(place, "`@`", "write the product as a te.compute with te.sum");
+                self.unsupported(location, "`@`", "write the product as a te.compute with te.sum");
                 return None;
             }
         })
     }
 }
 
-/// The name that `import a.b as c` binds, and what it stands for.
+/// Returns the name that `import a.b as c` binds, and the module path that it stands for.
 fn module_import(alias: &py::Alias) -> (String, String) {
     let path = alias.name.to_string();
     if let Some(name) = &alias.asname {
@@ -385,6 +419,7 @@ fn module_import(alias: &py::Alias) -> (String, String) {
     (root.clone(), root)
 }
 
+/// Converts a unary operator.
 fn unary_op(op: py::UnaryOp) -> UnaryOp {
     match op {
         py::UnaryOp::Invert => UnaryOp::Invert,
@@ -394,6 +429,7 @@ fn unary_op(op: py::UnaryOp) -> UnaryOp {
     }
 }
 
+/// Converts a comparison operator.
 fn compare_op(op: py::CmpOp) -> CompareOp {
     match op {
         py::CmpOp::Eq => CompareOp::Eq,
@@ -415,7 +451,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_error_is_reported_with_its_place() {
+    fn every_unsupported_construct_is_reported_with_its_location() {
         let source = "while True: pass\nx = {1, 2}\ny = 3j\nclass C: pass\n";
         let errors = read(source).unwrap_err();
         let places: Vec<_> = errors
@@ -427,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_nesting_is_an_error_and_no_overflow() {
+    fn nesting_beyond_the_limit_is_an_error() {
         let source = format!("x = {}1{}", "(".repeat(150), ")".repeat(150));
         assert!(read(&source).is_ok(), "parentheses leave no nodes");
         let source = format!("x = {}1", "-".repeat(250));
@@ -460,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_python_is_an_error_with_a_place() {
+    fn a_python_syntax_error_has_a_location() {
         let errors = read("x = (1,").unwrap_err();
         assert_eq!(errors[0].code, "syntax");
         assert!(!errors[0].labels.is_empty());

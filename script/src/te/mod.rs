@@ -1,7 +1,19 @@
 //! The TE dialect as a syntax tree.
 //!
-//! A TE program is Python: functions, lambdas, calls of `te.*` and methods of a schedule. [`read`] gives its tree,
-//! with a place on every node; what it means is said by `tilewright::te`.
+//! A TE program is Python: functions, lambdas, calls of `te.*` and methods of a schedule. [`read`] returns its syntax
+//! tree with a source location on every node. Evaluating the tree, which builds a definition and a schedule, is the
+//! task of the compiler crate.
+//!
+//! # Accepted programs
+//! - Statements: `import`, `def`, `return`, assignments to names and tuples of names, `+=` and the like, `if`, `for`,
+//!   `pass`, `break`, `continue`, and expressions.
+//! - Functions with positional parameters, defaults and `*args`; lambdas.
+//! - Expressions: names, numbers, strings, `None`, `...`, lists, tuples, dictionaries, subscripts and slices, attributes,
+//!   calls with positional, `*` and keyword arguments, arithmetic, bitwise, comparison and logical operators,
+//!   conditionals, and list comprehensions.
+//!
+//! Everything else is an error: `while`, `class`, `with`, `try`, decorators, `async`, sets, formatted strings and so on.
+//! Integers fit into 64 bits, and nesting is limited, since the evaluator recurses over the tree.
 //!
 //! ```
 //! let program = tilewright_script::te::read("A = te.placeholder((2, 7), name='A')")?;
@@ -15,7 +27,7 @@ mod ast;
 mod convert;
 
 pub use ast::{
-    Argument, BinaryOp, CompareOp, Expr, ExprKind, Function, Keyword, LogicOp, Parameter, Program, Stmt, StmtKind,
+    Argument, BinaryOp, CompareOp, Expr, ExprKind, Function, Keyword, LogicOp, Parameter, SourceFile, Stmt, StmtKind,
     Target, TargetKind, UnaryOp,
 };
 
@@ -24,7 +36,8 @@ use tilewright_ir::Diagnostic;
 /// Reads a TE program.
 ///
 /// # Errors
-/// Text that is no Python, and every piece of Python outside the subset, each with its place.
-pub fn read(source: &str) -> Result<Program, Vec<Diagnostic>> {
-    convert::program(&crate::source::parse_module(source)?)
+/// The text is not valid Python, or it uses Python outside the subset. All problems are returned, each with its
+/// location.
+pub fn read(source: &str) -> Result<SourceFile, Vec<Diagnostic>> {
+    convert::source_file(&crate::source::parse_module(source)?)
 }

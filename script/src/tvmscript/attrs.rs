@@ -1,4 +1,21 @@
 //! Attributes of functions, loops and statements.
+//!
+//! ```python
+//! @T.prim_func
+//! def f(A: T.Buffer((16, 128), "float32")):
+//!     T.func_attr({
+//!         "global_symbol": "f",
+//!         "texture_limits": "16384x16384",
+//!         "layout_transform_map": {A: lambda i, j: [j // 4, i, j % 4]},
+//!         "tile_layout": {B: {"layout": "{1,0:T(8,128)}", "pad_value": 0}},
+//!     })
+//!     B = T.alloc_buffer((17, 300), "float32")
+//!     B[0, 0] = A[0, 0]
+//! ```
+//!
+//! A buffer among the keys of `layout_transform_map`, `tile_layout` or `axis_separators` stands for its data
+//! variable: the attribute applies to all buffers on the same memory. All other attributes are kept without
+//! interpretation.
 
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
@@ -8,21 +25,26 @@ use super::reader::{Binding, PendingMap, PendingTile, Reader, sequence, string};
 use crate::tile_layout::read_xla_layout;
 
 impl<'a> Reader<'a> {
-    /// `T.func_attr({...})`: with `attrs` what goes there, without them what buffers need to know. The maps of `layout_transform_map` are read when their buffer is declared.
+    /// Reads `T.func_attr({...})`. A function reads each call twice.
+    ///
+    /// Without `attrs`, before any declaration, it collects the attributes that declarations depend on:
+    /// `layout_transform_map`, `tile_layout` and `axis_separators`. Their values are read when their buffer is declared,
+    /// since its shape is the domain of the first map. With `attrs`, after the declarations, it reads all others, which may
+    /// refer to buffers.
     pub(super) fn func_attr(&mut self, call: &'a ast::ExprCall, attrs: Option<&mut FuncAttrs>) -> Option<()> {
         let mut attrs = attrs;
-        let told = self.found.len();
-        let args = self.args(call, "func_attr", &["attrs"], 1);
-        let entries = args.and_then(|args| self.dict(args.get(0)?));
+        let n_errors = self.errors.len();
+        let args = self.bind_args(call, "func_attr", &["attrs"], 1);
+        let entries = args.and_then(|args| self.string_keyed_dict(args.get(0)?));
         if attrs.is_some() {
-            // What is wrong with the call itself was told when its buffers were looked for.
-            self.found.truncate(told);
+            // The first reading has reported errors in the call itself.
+            self.errors.truncate(n_errors);
         }
         for (key, value) in entries? {
             match key {
                 "layout_transform_map" if attrs.is_none() => self.layout_transform_map(value)?,
                 "axis_separators" if attrs.is_none() => {
-                    for (name, positions) in self.keyed(value)? {
+                    for (name, positions) in self.buffer_keyed_dict(value)? {
                         self.separators.push((name, positions));
                     }
                 }
@@ -42,8 +64,9 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
+    /// Collects the buffers of `{A: [lambda i, j: [j, i]]}`. A single map need not be in a list.
     fn layout_transform_map(&mut self, value: &'a ast::Expr) -> Option<()> {
-        for (key, maps) in self.keyed(value)? {
+        for (key, maps) in self.buffer_keyed_dict(value)? {
             let maps = match maps {
                 ast::Expr::List(list) => list.elts.iter().collect(),
                 other => vec![other],
@@ -52,12 +75,12 @@ impl<'a> Reader<'a> {
                 let message = format!("`{key}` appears twice in layout_transform_map");
                 return self.error("duplicate", value.range(), message, "list its maps one after the other");
             }
-            self.maps.push(PendingMap { key, range: value.range(), maps, read: None });
+            self.maps.push(PendingMap { key, range: value.range(), maps, resolved: None });
         }
         Some(())
     }
 
-    /// `"16384x16384"`.
+    /// Reads `"16384x16384"`.
     fn texture_limits(&mut self, value: &'a ast::Expr) -> Option<TextureLimits> {
         let help = "such as `\"16384x16384\"`: texels in a row, then rows";
         let Some(text) = string(value) else {
@@ -72,22 +95,24 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `{A: "{1,0:T(8,128)}"}`; the layouts are read when their buffer is declared.
+    /// Collects the buffers of `{A: "{1,0:T(8,128)}"}`. The layouts are read when their buffer is declared, which gives
+    /// their rank.
     fn tile_layout(&mut self, value: &'a ast::Expr) -> Option<()> {
-        for (key, value) in self.keyed(value)? {
+        for (key, value) in self.buffer_keyed_dict(value)? {
             if self.tiles.iter().any(|tile| tile.key == key) {
                 let message = format!("`{key}` appears twice in tile_layout");
                 return self.error("duplicate", value.range(), message, "a buffer has one tiled layout");
             }
-            self.tiles.push(PendingTile { key, value, read: None });
+            self.tiles.push(PendingTile { key, value, resolved: None });
         }
         Some(())
     }
 
-    /// A layout as a text, or `{"layout": "{1,0:T(8,128)}", "pad_value": 0}`, for a buffer of `rank` axes.
+    /// Reads the request for a buffer of `rank` axes: a layout as a string, or
+    /// `{"layout": "{1,0:T(8,128)}", "pad_value": 0}`.
     pub(super) fn tile_request(&mut self, value: &'a ast::Expr, rank: usize) -> Option<TileRequest> {
         let help = "such as `\"{1,0:T(8,128)}\"`, or `{\"layout\": \"{1,0:T(8,128)}\", \"pad_value\": 0}`";
-        let entries = if string(value).is_some() { vec![("layout", value)] } else { self.dict(value)? };
+        let entries = if string(value).is_some() { vec![("layout", value)] } else { self.string_keyed_dict(value)? };
         let (mut layout, mut pad_value) = (None, None);
         for (key, entry) in entries {
             match key {
@@ -97,10 +122,23 @@ impl<'a> Reader<'a> {
                         AttrValue::Int(value) => Scalar::Int(value.into()),
                         AttrValue::Bool(value) => Scalar::Int(value.into()),
                         AttrValue::Float(value) => Scalar::Float(value),
-                        _ => return self.error("pad-value", entry.range(), "the pad value is no number", help),
+                        AttrValue::Str(_)
+                        | AttrValue::Var(_)
+                        | AttrValue::Expr(_)
+                        | AttrValue::List(_)
+                        | AttrValue::Dict(_) => {
+                            return self.error("pad-value", entry.range(), "the pad value is not a number", help);
+                        }
                     });
                 }
-                _ => return self.error("attribute", entry.range(), format!("`{key}` says nothing of a layout"), help),
+                _ => {
+                    return self.error(
+                        "attribute",
+                        entry.range(),
+                        format!("`{key}` is not a property of a tiled layout"),
+                        help,
+                    );
+                }
             }
         }
         let Some((Some(text), range)) = layout else {
@@ -109,7 +147,7 @@ impl<'a> Reader<'a> {
         match read_xla_layout(text, rank) {
             Ok(layout) => Some(TileRequest { layout, pad_value }),
             Err(found) => {
-                // Places in a string that may have escapes: the whole string is meant.
+                // The string may contain escapes, so offsets inside it are not offsets in the source: point at all of it.
                 for fault in found {
                     let _: Option<()> =
                         self.error(fault.code, range, fault.message, fault.help.unwrap_or_else(|| help.to_owned()));
@@ -119,8 +157,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A dictionary whose keys are buffers or their data, which may be declared further down.
-    fn keyed(&mut self, value: &'a ast::Expr) -> Option<Vec<(String, &'a ast::Expr)>> {
+    /// Reads a dictionary whose keys are buffers or their data variables. They may be declared later, so the keys are
+    /// returned as names.
+    fn buffer_keyed_dict(&mut self, value: &'a ast::Expr) -> Option<Vec<(String, &'a ast::Expr)>> {
         let ast::Expr::Dict(dict) = value else {
             return self.error(
                 "attribute",
@@ -147,8 +186,8 @@ impl<'a> Reader<'a> {
         Some(entries)
     }
 
-    /// A dictionary with strings as keys.
-    pub(super) fn dict(&mut self, value: &'a ast::Expr) -> Option<Vec<(&'a str, &'a ast::Expr)>> {
+    /// Reads a dictionary whose keys are strings.
+    pub(super) fn string_keyed_dict(&mut self, value: &'a ast::Expr) -> Option<Vec<(&'a str, &'a ast::Expr)>> {
         let ast::Expr::Dict(dict) = value else {
             return self.error("attribute", value.range(), "expected a dictionary", "such as `{\"key\": 1}`");
         };
@@ -162,14 +201,15 @@ impl<'a> Reader<'a> {
         Some(entries)
     }
 
-    /// `annotations={...}`.
+    /// Reads the annotations of a loop; none if there is no argument.
     pub(super) fn annotations(&mut self, value: Option<&'a ast::Expr>) -> Option<Vec<(String, AttrValue)>> {
         let Some(value) = value else { return Some(Vec::new()) };
-        let entries = self.dict(value)?;
+        let entries = self.string_keyed_dict(value)?;
         entries.into_iter().map(|(key, value)| Some((key.to_owned(), self.attr_value(value)?))).collect()
     }
 
-    /// A value of an attribute.
+    /// Reads the value of an attribute. Literals stay plain values, so that they are printed as they were read; anything
+    /// else is an expression.
     pub(super) fn attr_value(&mut self, value: &'a ast::Expr) -> Option<AttrValue> {
         if let Some(text) = string(value) {
             return Some(AttrValue::Str(text.to_owned()));
@@ -188,21 +228,28 @@ impl<'a> Reader<'a> {
                     Some(AttrValue::Var(buffer.data.clone()))
                 }
                 Binding::Thread(tag) => Some(AttrValue::Str(tag.to_string())),
-                Binding::Indices(_) => self.error("attribute", value.range(), "indices are no attribute", "name one"),
+                Binding::Indices(_) => self.error(
+                    "attribute",
+                    value.range(),
+                    "a sequence of indices is not an attribute value",
+                    "name one",
+                ),
             },
             ast::Expr::Call(call) if is_float_call(call) => {
                 let text = call.arguments.args.first().and_then(string).unwrap_or_default();
                 match text.parse() {
                     Ok(float) => Some(AttrValue::Float(float)),
-                    Err(_) => self.error("attribute", value.range(), "this is no float", "such as `float(\"inf\")`"),
+                    Err(_) => self.error("attribute", value.range(), "this is not a float", "such as `float(\"inf\")`"),
                 }
             }
             _ => {
                 let read = self.value(value)?;
                 Some(match read.expr {
                     Expr::Int { value, ty: ScalarType::Bool } => AttrValue::Bool(value != 0),
-                    Expr::Int { value, .. } if read.literal => AttrValue::Int(i64::try_from(value).unwrap_or(i64::MAX)),
-                    Expr::Float { value, .. } if read.literal => AttrValue::Float(value),
+                    Expr::Int { value, .. } if read.is_literal => {
+                        AttrValue::Int(i64::try_from(value).unwrap_or(i64::MAX))
+                    }
+                    Expr::Float { value, .. } if read.is_literal => AttrValue::Float(value),
                     other => AttrValue::Expr(other),
                 })
             }
@@ -210,6 +257,7 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Returns whether a call is Python's `float("inf")`.
 fn is_float_call(call: &ast::ExprCall) -> bool {
     matches!(&*call.func, ast::Expr::Name(name) if name.id.as_str() == "float")
 }

@@ -1,16 +1,29 @@
 //! Declarations of buffers.
+//!
+//! All declarations take the arguments of [`PARAMS`]:
+//!
+//! | argument | meaning | default |
+//! |---|---|---|
+//! | `shape` | extents in elements: a tuple, a list or one expression | required |
+//! | `dtype` | the element type, such as `"float32x4"` | `"float32"` |
+//! | `data` | the memory, such as `A.data` | new memory |
+//! | `strides` | distances in elements, one per axis | row-major |
+//! | `elem_offset` | the position of the first element in the memory, in elements | 0 |
+//! | `scope` | the storage scope, such as `"local"` | `"global"` |
+//! | `axis_separators` | the number of axes before each separator, in the layout after all transformations | none |
+//! | `align`, `offset_factor`, `buffer_type` | accepted only with values that have no effect | |
 
 use ruff_python_ast as ast;
 use ruff_text_size::{Ranged, TextRange};
 use tilewright_ir::{AxisSeparators, Buffer, BufferInfo, DataType, Expr, IndexMap, ScalarType, Scope, Var};
 
-use super::args::Args;
+use super::args::BoundArgs;
 use super::promote::Value;
 use super::reader::{Binding, Reader, sequence, string};
-use crate::index_map::next_domain;
+use crate::index_map::physical_shape;
 use crate::source::span;
 
-/// Parameters of every declaration, in TVM's order.
+/// The parameters of every declaration, in TVM's order.
 pub(super) const PARAMS: &[&str] = &[
     "shape",
     "dtype",
@@ -24,7 +37,7 @@ pub(super) const PARAMS: &[&str] = &[
     "axis_separators",
 ];
 
-/// What a declaration says, by TVM's names.
+/// The arguments of a declaration, by TVM's names.
 #[derive(Default)]
 pub(super) struct Declaration<'a> {
     pub(super) shape: Option<&'a ast::Expr>,
@@ -40,8 +53,8 @@ pub(super) struct Declaration<'a> {
 }
 
 impl<'a> Declaration<'a> {
-    /// From arguments laid out as [`PARAMS`] says, after `skip` others.
-    pub(super) fn new(args: &Args<'a>, skip: usize) -> Self {
+    /// Takes the arguments from a call whose parameters are `skip` others followed by [`PARAMS`].
+    pub(super) fn new(args: &BoundArgs<'a>, skip: usize) -> Self {
         Self {
             shape: args.get(skip),
             dtype: args.get(skip + 1),
@@ -58,23 +71,25 @@ impl<'a> Declaration<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// The arguments of `T.decl_buffer(...)`, also with RFC 63's slip of giving the data first.
+    /// Reads the arguments of `T.decl_buffer(...)`. An example of RFC 63 passes the data variable first; that order
+    /// is accepted too.
     pub(super) fn declaration(&mut self, call: &'a ast::ExprCall, name: &str) -> Option<Declaration<'a>> {
-        let data_first = call.arguments.args.first().is_some_and(is_data);
+        let data_first = call.arguments.args.first().is_some_and(is_data_attribute);
         if data_first {
             let params = ["data", "shape", "dtype"];
             let rest = ["strides", "elem_offset", "scope", "align", "offset_factor", "buffer_type", "axis_separators"];
             let params: Vec<_> = params.into_iter().chain(rest).collect();
-            let args = self.args(call, name, &params, 2)?;
+            let args = self.bind_args(call, name, &params, 2)?;
             let mut declaration = Declaration::new(&args, 0);
             (declaration.data, declaration.shape, declaration.dtype) = (args.get(0), args.get(1), args.get(2));
             return Some(declaration);
         }
-        let args = self.args(call, name, PARAMS, 1)?;
+        let args = self.bind_args(call, name, PARAMS, 1)?;
         Some(Declaration::new(&args, 0))
     }
 
-    /// Makes a buffer of a declaration; without `data` it has a new data variable.
+    /// Creates the buffer of a declaration. Without `data` it has a new data variable. With `extents_may_be_new`, as
+    /// in a parameter, unknown names in the shape are symbolic extents.
     pub(super) fn declare(
         &mut self,
         name: &str,
@@ -95,7 +110,7 @@ impl<'a> Reader<'a> {
         let strides = strides.map_or(Some(None), |strides| strides.map(Some))?.filter(|strides| !strides.is_empty());
         let elem_offset = elem_offset.unwrap_or(Some(Expr::int(0)))?;
         let data = data.unwrap_or_else(|| Some(Var::new(name, DataType::HANDLE)))?;
-        let rank = self.laid_out_rank(name, &data, &shape)?;
+        let rank = self.final_rank(name, &data, &shape)?;
         let map_separators = self.separators.iter().find(|(key, _)| key == name).map(|(_, positions)| *positions);
         let axis_separators = match declaration.axis_separators.or(map_separators) {
             Some(positions) => self.axis_separators(positions, rank)?,
@@ -115,13 +130,14 @@ impl<'a> Reader<'a> {
         Some(Buffer::new(info))
     }
 
-    /// Rank of the layout that the attributes of the function give a buffer.
-    pub(super) fn laid_out_rank(&mut self, name: &str, data: &Var, shape: &[Expr]) -> Option<usize> {
-        let rank = self.final_rank(name, data, shape)?;
-        self.tiled_rank(name, data, rank)
+    /// Returns the rank of a buffer's layout after all transformations that the function's attributes request.
+    pub(super) fn final_rank(&mut self, name: &str, data: &Var, shape: &[Expr]) -> Option<usize> {
+        let rank = self.rank_after_maps(name, data, shape)?;
+        self.rank_after_tiles(name, data, rank)
     }
 
-    /// `align`, `offset_factor` and `buffer_type` are accepted where they say nothing.
+    /// Accepts `align`, `offset_factor` and `buffer_type` only with values that have no effect, since the language
+    /// has no counterpart for them.
     fn refuse_layout_hints(&mut self, declaration: &Declaration<'a>) -> Option<()> {
         for (name, given) in [("align", declaration.align), ("offset_factor", declaration.offset_factor)] {
             let Some(given) = given else { continue };
@@ -129,7 +145,7 @@ impl<'a> Reader<'a> {
             let neutral =
                 value.is_some_and(|value| if name == "align" { value <= 64 } else { value == 0 || value == 1 });
             if !neutral {
-                let message = format!("`{name}` other than TVM's default has no meaning here");
+                let message = format!("`{name}` is supported only with TVM's default value");
                 return self.error("unsupported", given.range(), message, format!("leave `{name}` out"));
             }
         }
@@ -137,17 +153,18 @@ impl<'a> Reader<'a> {
             && !string(given).is_some_and(|ty| ty.is_empty() || ty == "default")
         {
             let help = "leave it out; broadcasting is written by indices";
-            return self.error("unsupported", given.range(), "only the default `buffer_type` has a meaning here", help);
+            return self.error("unsupported", given.range(), "only the default `buffer_type` is supported", help);
         }
         Some(())
     }
 
-    /// Extents: a tuple, a list or a single expression.
+    /// Reads extents: a tuple, a list or a single expression.
     pub(crate) fn shape(&mut self, shape: &'a ast::Expr) -> Option<Vec<Expr>> {
         let parts = sequence(shape).unwrap_or(std::slice::from_ref(shape));
         self.exprs(parts)
     }
 
+    /// Reads a storage scope.
     pub(super) fn scope(&mut self, expr: &'a ast::Expr) -> Option<Scope> {
         let text = string(expr).unwrap_or("?");
         if let Ok(scope) = text.parse() {
@@ -155,13 +172,13 @@ impl<'a> Reader<'a> {
         } else {
             let names = Scope::ALL.map(Scope::name);
             let help = format!("scopes are {}", names.join(", "));
-            self.error("unknown-scope", expr.range(), format!("`{text}` is no storage scope"), help)
+            self.error("unknown-scope", expr.range(), format!("`{text}` is not a storage scope"), help)
         }
     }
 
-    /// `A.data`, or what `T.allocate` gave.
+    /// Reads a data variable: `A.data`, or the result of `T.allocate`.
     pub(super) fn data(&mut self, expr: &'a ast::Expr) -> Option<Var> {
-        if is_data(expr)
+        if is_data_attribute(expr)
             && let ast::Expr::Attribute(attribute) = expr
         {
             return self.buffer(&attribute.value).map(|buffer| buffer.data.clone());
@@ -179,6 +196,7 @@ impl<'a> Reader<'a> {
         )
     }
 
+    /// Reads the separators of a layout of rank `rank`. They are constants.
     fn axis_separators(&mut self, expr: &'a ast::Expr, rank: usize) -> Option<AxisSeparators> {
         let parts = self.shape(expr)?;
         let positions: Option<Vec<usize>> =
@@ -193,52 +211,53 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Rank of the layout that `layout_transform_map` leads to; reads the maps of this buffer when it is met first.
-    fn final_rank(&mut self, name: &str, data: &Var, shape: &[Expr]) -> Option<usize> {
-        let known = self.maps.iter().find_map(|map| map.read.as_ref().filter(|(var, _)| var == data));
+    /// Returns the rank after the maps of `layout_transform_map`. At the first declaration on their memory the maps
+    /// are read, because only now the domain of the first one is known.
+    fn rank_after_maps(&mut self, name: &str, data: &Var, shape: &[Expr]) -> Option<usize> {
+        let known = self.maps.iter().find_map(|map| map.resolved.as_ref().filter(|(var, _)| var == data));
         if let Some((_, maps)) = known {
             return Some(maps.last().map_or(shape.len(), |map| map.outputs().len()));
         }
-        let Some(at) = self.maps.iter().position(|map| map.key == name && map.read.is_none()) else {
+        let Some(at) = self.maps.iter().position(|map| map.key == name && map.resolved.is_none()) else {
             return Some(shape.len());
         };
         let mut maps: Vec<IndexMap> = Vec::new();
         for expr in self.maps[at].maps.clone() {
             let domain = match maps.last() {
                 None => Some(shape.to_vec()),
-                Some(before) => next_domain(before),
+                Some(before) => physical_shape(before),
             };
             maps.push(self.index_map(expr, domain)?);
         }
         let rank = maps.last().map_or(shape.len(), |map| map.outputs().len());
-        self.maps[at].read = Some((data.clone(), maps));
+        self.maps[at].resolved = Some((data.clone(), maps));
         Some(rank)
     }
 
-    /// Rank of the tiled layout that is asked for after a layout of `rank` axes; reads what is asked of this buffer when it
-    /// is met first.
-    fn tiled_rank(&mut self, name: &str, data: &Var, rank: usize) -> Option<usize> {
-        let known = self.tiles.iter().find_map(|tile| tile.read.as_ref().filter(|(var, _)| var == data));
+    /// Returns the rank after the `tile_layout` of the memory, which is applied to a layout of `rank` axes. The
+    /// request is read at the first declaration on its memory.
+    fn rank_after_tiles(&mut self, name: &str, data: &Var, rank: usize) -> Option<usize> {
+        let known = self.tiles.iter().find_map(|tile| tile.resolved.as_ref().filter(|(var, _)| var == data));
         if let Some((_, request)) = known {
             return Some(request.physical_rank());
         }
-        let Some(at) = self.tiles.iter().position(|tile| tile.key == name && tile.read.is_none()) else {
+        let Some(at) = self.tiles.iter().position(|tile| tile.key == name && tile.resolved.is_none()) else {
             return Some(rank);
         };
         let request = self.tile_request(self.tiles[at].value, rank)?;
         let rank = request.physical_rank();
-        self.tiles[at].read = Some((data.clone(), request));
+        self.tiles[at].resolved = Some((data.clone(), request));
         Some(rank)
     }
 
-    /// An expression brought to the type `ty`.
+    /// Reads an expression and converts it to type `ty`.
     pub(super) fn value_in(&mut self, expr: &'a ast::Expr, ty: DataType) -> Option<Expr> {
         let value: Value = self.value(expr)?;
         self.coerce(value, ty, expr.range())
     }
 }
 
-/// Written `A.data`.
-fn is_data(expr: &ast::Expr) -> bool {
+/// Returns whether an expression has the form `A.data`.
+fn is_data_attribute(expr: &ast::Expr) -> bool {
     matches!(expr, ast::Expr::Attribute(attribute) if attribute.attr.as_str() == "data")
 }

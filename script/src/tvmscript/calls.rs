@@ -1,4 +1,19 @@
-//! Calls of TVMScript's functions that give a value.
+//! Calls of TVMScript's functions that return a value.
+//!
+//! | call | value |
+//! |---|---|
+//! | `T.float32(x)`, `T.int8(3)` | a constant of the type if `x` is a literal, a conversion otherwise |
+//! | `T.cast(x, "float32")`, `T.Cast("float32", x)`, `x.astype("float32")` | a conversion |
+//! | `T.max(x, y)`, `T.truncdiv(x, y)`, `T.And(x, y)` | a binary operator of the table in [`tilewright_ir::op`] |
+//! | `T.exp(x)`, `T.pow(x, y)` | a math function of that table |
+//! | `T.if_then_else(c, x, y)`, `T.Select(c, x, y)` | a choice; `Select` evaluates both values |
+//! | `T.Ramp(base, stride, lanes)`, `T.Broadcast(x, lanes)` | a vector |
+//! | `T.Not(x)`, `T.bitwise_not(x)` | a unary operator |
+//! | `T.likely(c)` | `c`; the hint is dropped |
+//! | `T.texture2d_load(...)` | a texel, see the module `texture` |
+//!
+//! The printer uses the spellings with a capital letter where TVM has both, since only they name the node
+//! unambiguously.
 
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
@@ -8,7 +23,7 @@ use super::promote::Value;
 use super::reader::{Reader, string};
 use crate::source::nearest;
 
-/// Functions with a meaning here, for hints.
+/// Function names for "did you mean" hints, in addition to those of the operator table.
 pub(super) const KNOWN: &[&str] = &[
     "min",
     "max",
@@ -54,7 +69,8 @@ pub(super) const KNOWN: &[&str] = &[
     "Buffer",
 ];
 
-/// The binary operator that a function name means.
+/// Returns the binary operator that a function name denotes: its name in the operator table, or one of TVM's older
+/// names.
 fn binary_named(name: &str) -> Option<BinaryOp> {
     let other = match name {
         "add" => "Add",
@@ -75,59 +91,61 @@ fn binary_named(name: &str) -> Option<BinaryOp> {
 }
 
 impl<'a> Reader<'a> {
+    /// Reads a call that returns a value. Names are looked up in this order: element types, binary operators, math
+    /// functions, and the functions below, each of which has its own parameters.
     pub(super) fn call(&mut self, call: &'a ast::ExprCall) -> Option<Value> {
         let range = call.range();
         let Some(name) = self.callee(&call.func).map(str::to_owned) else { return self.method(call).map(Value::from) };
         if let Ok(ty) = name.parse::<DataType>() {
-            return self.typed(call, &name, ty).map(Value::from);
+            return self.typed_call(call, &name, ty).map(Value::from);
         }
         if let Some(op) = binary_named(&name) {
             return self.binary_call(call, &name, op).map(Value::from);
         }
         if let Some(function) = MathFn::by_name(&name) {
-            return self.math(call, function).map(Value::from);
+            return self.math_call(call, function).map(Value::from);
         }
         let expr = match name.as_str() {
             "cast" => {
-                let args = self.args(call, "cast", &["value", "dtype"], 2)?;
+                let args = self.bind_args(call, "cast", &["value", "dtype"], 2)?;
                 let value = self.value(args.get(0)?);
                 let ty = self.dtype(args.get(1)?)?;
                 cast(value?, ty)
             }
             "Cast" => {
-                let args = self.args(call, "Cast", &["dtype", "value"], 2)?;
+                let args = self.bind_args(call, "Cast", &["dtype", "value"], 2)?;
                 let ty = self.dtype(args.get(0)?);
                 Expr::Cast(ty?, Box::new(round_literal(self.value(args.get(1)?)?)))
             }
             "if_then_else" | "Select" => {
-                let args = self.args(call, &name, &["condition", "true_value", "false_value"], 3)?;
+                let args = self.bind_args(call, &name, &["condition", "true_value", "false_value"], 3)?;
                 let make = if name == "Select" { Expr::Select } else { Expr::IfThenElse };
-                self.choose(args.get(0)?, args.get(1)?, args.get(2)?, range, make)?
+                self.conditional(args.get(0)?, args.get(1)?, args.get(2)?, range, make)?
             }
             "ramp" | "Ramp" => {
-                let args = self.args(call, &name, &["base", "stride", "lanes"], 3)?;
+                let args = self.bind_args(call, &name, &["base", "stride", "lanes"], 3)?;
                 let (base, stride) = (self.value(args.get(0)?), self.value(args.get(1)?));
                 let lanes = self.lanes(args.get(2)?);
                 let (base, stride) = self.unify(base?, stride?, range)?;
                 Expr::Ramp { base: Box::new(base), stride: Box::new(stride), lanes: lanes? }
             }
             "broadcast" | "Broadcast" => {
-                let args = self.args(call, &name, &["value", "lanes"], 2)?;
+                let args = self.bind_args(call, &name, &["value", "lanes"], 2)?;
                 let value = self.value(args.get(0)?);
                 let lanes = self.lanes(args.get(1)?)?;
                 Expr::Broadcast { value: Box::new(round_literal(value?)), lanes }
             }
             "Not" | "bitwise_not" => {
-                let args = self.args(call, &name, &["value"], 1)?;
+                let args = self.bind_args(call, &name, &["value"], 1)?;
                 let op = if name == "Not" { UnaryOp::Not } else { UnaryOp::BitNot };
                 Expr::unary(op, self.expr(args.get(0)?)?)
             }
             "texture2d_load" => self.texture_load(call)?,
             "texture2d_store" => {
-                let help = "it stands on a line of its own; a value comes from `T.texture2d_load`";
+                let help = "write it as a statement; a value comes from `T.texture2d_load`";
                 return self.error("texture-store", range, "`texture2d_store` is a statement, not a value", help);
             }
-            "likely" => return self.args(call, "likely", &["cond"], 1)?.get(0).and_then(|cond| self.value(cond)),
+            "likely" => return self.bind_args(call, "likely", &["cond"], 1)?.get(0).and_then(|cond| self.value(cond)),
             _ => {
                 let functions = MathFn::ALL.into_iter().map(|function| function.info().0);
                 let operators = BinaryOp::ALL.into_iter().map(|op| op.info().call);
@@ -139,7 +157,7 @@ impl<'a> Reader<'a> {
                 return self.error(
                     "unknown-function",
                     range,
-                    format!("`{name}` is no function with a value here"),
+                    format!("`{name}` is not a function with a value here"),
                     help,
                 );
             }
@@ -147,22 +165,23 @@ impl<'a> Reader<'a> {
         Some(expr.into())
     }
 
-    /// `x.astype("float32")`.
+    /// Reads a method call; the only one is `x.astype("float32")`.
     fn method(&mut self, call: &'a ast::ExprCall) -> Option<Expr> {
         if let ast::Expr::Attribute(attribute) = &*call.func
             && attribute.attr.as_str() == "astype"
         {
             let value = self.value(&attribute.value);
-            let args = self.args(call, "astype", &["dtype"], 1)?;
+            let args = self.bind_args(call, "astype", &["dtype"], 1)?;
             let ty = self.dtype(args.get(0)?)?;
             return Some(cast(value?, ty));
         }
-        self.error("unknown-function", call.func.range(), "this is no function", "functions are written `T.exp(x)`")
+        self.error("unknown-function", call.func.range(), "this is not a function", "functions are written `T.exp(x)`")
     }
 
-    /// `T.float32(x)`: a constant or a conversion.
-    fn typed(&mut self, call: &'a ast::ExprCall, name: &str, ty: DataType) -> Option<Expr> {
-        let args = self.args(call, name, &["value"], 1)?;
+    /// Reads `T.float32(x)`: a constant if `x` is a literal, a conversion otherwise. Unlike a conversion, a constant must be
+    /// a value of the type: `T.int8(300)` is an error.
+    fn typed_call(&mut self, call: &'a ast::ExprCall, name: &str, ty: DataType) -> Option<Expr> {
+        let args = self.bind_args(call, name, &["value"], 1)?;
         let arg = args.get(0)?;
         if let Some(text) = string(arg) {
             let special = match text.trim_start_matches('+') {
@@ -173,32 +192,39 @@ impl<'a> Reader<'a> {
             };
             let Some(value) = special.filter(|_| ty.scalar.is_float() && ty.is_scalar()) else {
                 let help = "a float may be \"inf\", \"-inf\" or \"nan\"";
-                return self.error("constant", arg.range(), format!("\"{text}\" is no value of the type {ty}"), help);
+                return self.error(
+                    "constant",
+                    arg.range(),
+                    format!("\"{text}\" is not a value of the type {ty}"),
+                    help,
+                );
             };
             return Some(Expr::Float { value, ty: ty.scalar });
         }
         let wide = wide_int(arg).filter(|_| ty.scalar.is_integer());
         let value = match wide {
-            Some(wide) => Value { expr: Expr::Int { value: wide, ty: ScalarType::Int64 }, literal: true },
+            Some(wide) => Value { expr: Expr::Int { value: wide, ty: ScalarType::Int64 }, is_literal: true },
             None => self.value(arg)?,
         };
-        if value.literal && ty.is_scalar() {
+        if value.is_literal && ty.is_scalar() {
             let adapted = match (&value.expr, ty.scalar) {
                 (Expr::Int { value, .. }, ScalarType::Bool) => Expr::int_of(*value, ScalarType::Bool),
                 #[expect(clippy::cast_precision_loss, reason = "a literal is rounded to the type it is given")]
                 (Expr::Int { value, .. }, scalar) if scalar.is_float() => Some(Expr::float_of(*value as f64, scalar)),
-                (literal, scalar) => super::promote::adapt(literal, scalar),
+                (literal, scalar) => super::promote::literal_as(literal, scalar),
             };
             let help = "the constant has to be a value of the type; a conversion is `T.cast(x, \"...\")`";
-            let message = format!("{} is no value of the type {ty}", value.expr);
+            let message = format!("{} is not a value of the type {ty}", value.expr);
             return adapted.or_else(|| self.error("constant", arg.range(), message, help));
         }
         let same = value.expr.dtype() == ty;
         if same { Some(value.expr) } else { Some(Expr::Cast(ty, Box::new(value.expr))) }
     }
 
+    /// Reads an operator in the form of a call. More than two operands are combined from the left, as in
+    /// `T.max(a, b, c)`.
     fn binary_call(&mut self, call: &'a ast::ExprCall, name: &str, op: BinaryOp) -> Option<Expr> {
-        // `T.And(a, b, c)`, `T.max(a, b, c)` fold from the left.
+        // TVM declares these functions with different parameter names, so only positional arguments are accepted.
         if !call.arguments.keywords.is_empty() || call.arguments.args.len() < 2 {
             let message = format!("`{name}` takes two operands, by position");
             return self.error("argument", call.range(), message, format!("write `T.{name}(x, y)`"));
@@ -210,10 +236,11 @@ impl<'a> Reader<'a> {
         joined.map(|value| value.expr)
     }
 
-    fn math(&mut self, call: &'a ast::ExprCall, function: MathFn) -> Option<Expr> {
+    /// Reads a call of a math function. Two arguments are converted to a common type.
+    fn math_call(&mut self, call: &'a ast::ExprCall, function: MathFn) -> Option<Expr> {
         let (name, arity) = function.info();
         let params: &[&str] = if arity == 2 { &["x1", "x2"] } else { &["x"] };
-        let args = self.args(call, name, params, arity)?;
+        let args = self.bind_args(call, name, params, arity)?;
         let values: Vec<_> = (0..arity).map(|position| args.get(position).and_then(|arg| self.value(arg))).collect();
         let mut values = values.into_iter().collect::<Option<Vec<_>>>()?;
         let exprs = if arity == 2 {
@@ -231,6 +258,7 @@ impl<'a> Reader<'a> {
         Some(Expr::Call(function, exprs))
     }
 
+    /// Reads a number of lanes, a constant from 2 to 65535.
     fn lanes(&mut self, expr: &'a ast::Expr) -> Option<u16> {
         let lanes = self.expr(expr)?.as_const_int().and_then(|lanes| u16::try_from(lanes).ok());
         match lanes.filter(|lanes| *lanes > 1) {
@@ -239,7 +267,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// An element type: `"float32x4"` or `T.float32`.
+    /// Reads an element type: `"float32x4"` or `T.float32`.
     pub(super) fn dtype(&mut self, expr: &'a ast::Expr) -> Option<DataType> {
         let text = string(expr).or_else(|| self.callee(expr));
         match text.map(str::parse::<DataType>) {
@@ -260,7 +288,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A float literal that keeps its default type is rounded to it.
+/// Returns the expression of a value that keeps its own type. A float literal is rounded to that type.
 pub(super) fn round_literal(value: Value) -> Expr {
     match value.expr {
         Expr::Float { value, ty } => Expr::float_of(value, ty),
@@ -268,9 +296,11 @@ pub(super) fn round_literal(value: Value) -> Expr {
     }
 }
 
-/// A conversion, unless there is nothing to convert.
+/// Returns the value converted to `ty`. A literal becomes a constant of that type if it can, and a value of that type
+/// is unchanged.
 fn cast(value: Value, ty: DataType) -> Expr {
-    let adapted = if value.literal && ty.is_scalar() { super::promote::adapt(&value.expr, ty.scalar) } else { None };
+    let adapted =
+        if value.is_literal && ty.is_scalar() { super::promote::literal_as(&value.expr, ty.scalar) } else { None };
     match adapted {
         Some(constant) => constant,
         None if value.expr.dtype() == ty => round_literal(value),
@@ -278,7 +308,8 @@ fn cast(value: Value, ty: DataType) -> Expr {
     }
 }
 
-/// An integer literal, also one beyond `int64`, with its sign.
+/// Returns the value of an integer literal with its sign. Unlike other literals it may exceed `int64`, for
+/// `T.uint64(...)`.
 fn wide_int(expr: &ast::Expr) -> Option<i128> {
     match expr {
         ast::Expr::NumberLiteral(number) => match &number.value {

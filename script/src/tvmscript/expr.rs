@@ -1,4 +1,16 @@
-//! Expressions.
+//! Expressions: operators, comparisons, conditionals and buffer accesses.
+//!
+//! | notation | expression |
+//! |---|---|
+//! | `+ - * / // % << >> & \| ^` | the operator of the same meaning; `//` and `%` round down, `/` takes floats only |
+//! | `-x`, `+x`, `~x`, `not x` | a unary operator |
+//! | `a < b <= c` | `a < b and b <= c` |
+//! | `x if c else y` | evaluates only the chosen value |
+//! | `A[i, j]` | a load |
+//! | `A[i, 4 * j:4 * j + 4]` | a vector load; the slice is a ramp |
+//! | `indices[-1]` | an index of `lambda *indices`, in index maps |
+//!
+//! Operands of different types are converted as the module `promote` describes.
 
 use ruff_python_ast as ast;
 use ruff_text_size::{Ranged, TextRange};
@@ -7,7 +19,7 @@ use tilewright_ir::{BinaryOp, Buffer, Expr, ScalarType, UnaryOp};
 use super::promote::Value;
 use super::reader::{Binding, Reader, sequence};
 
-/// TVM's operator for one of Python's; none for those that the language lacks.
+/// Returns the operator for one of Python's. `None` for `@` and `**`, which the language does not have.
 pub(super) fn operator(op: ast::Operator) -> Option<BinaryOp> {
     Some(match op {
         ast::Operator::Add => BinaryOp::Add,
@@ -25,6 +37,7 @@ pub(super) fn operator(op: ast::Operator) -> Option<BinaryOp> {
     })
 }
 
+/// Returns the operator for one of Python's comparisons. `None` for `is` and `in`.
 fn comparison(op: ast::CmpOp) -> Option<BinaryOp> {
     Some(match op {
         ast::CmpOp::Eq => BinaryOp::Eq,
@@ -38,17 +51,19 @@ fn comparison(op: ast::CmpOp) -> Option<BinaryOp> {
 }
 
 impl<'a> Reader<'a> {
-    /// An expression of its own type; a plain number is an `int32` or a `float32`.
+    /// Reads an expression in its own type. The type of a literal is `int32` or `float32`, or `int64` if it does not
+    /// fit into `int32`.
     pub(crate) fn expr(&mut self, expr: &'a ast::Expr) -> Option<Expr> {
         self.value(expr).map(super::calls::round_literal)
     }
 
-    /// Expressions in order; all are read, even if one is wrong.
+    /// Reads expressions in order. All of them are read even if one has an error.
     pub(crate) fn exprs(&mut self, exprs: &'a [ast::Expr]) -> Option<Vec<Expr>> {
         let read: Vec<_> = exprs.iter().map(|expr| self.expr(expr)).collect();
         read.into_iter().collect()
     }
 
+    /// Reads an expression, and keeps track of whether it is a literal, whose type follows from its context.
     pub(super) fn value(&mut self, expr: &'a ast::Expr) -> Option<Value> {
         let range = expr.range();
         match expr {
@@ -56,10 +71,15 @@ impl<'a> Reader<'a> {
             ast::Expr::BooleanLiteral(literal) => Some(Expr::bool(literal.value).into()),
             ast::Expr::Name(name) => match self.name(name)? {
                 Binding::Value(value) => Some(value.into()),
-                _ => self.error(
+                Binding::Buffer(_)
+                | Binding::Pointer(_)
+                | Binding::Unallocated(_)
+                | Binding::Handle(_)
+                | Binding::Thread(_)
+                | Binding::Indices(_) => self.error(
                     "not-a-value",
                     range,
-                    format!("`{}` is no number", name.id),
+                    format!("`{}` is not a number", name.id),
                     "an element is read by indices: `A[i, j]`",
                 ),
             },
@@ -68,23 +88,24 @@ impl<'a> Reader<'a> {
             ast::Expr::BoolOp(op) => self.bool_op(op).map(Value::from),
             ast::Expr::Compare(compare) => self.compare(compare).map(Value::from),
             ast::Expr::If(choice) => {
-                self.choose(&choice.test, &choice.body, &choice.orelse, range, Expr::IfThenElse).map(Value::from)
+                self.conditional(&choice.test, &choice.body, &choice.orelse, range, Expr::IfThenElse).map(Value::from)
             }
             ast::Expr::Call(call) => self.call(call),
             ast::Expr::Subscript(subscript) => self.subscript(subscript).map(Value::from),
             ast::Expr::Attribute(attribute) => {
-                let message = format!("`.{}` gives no value here", attribute.attr);
+                let message = format!("`.{}` has no value here", attribute.attr);
                 self.error("attribute", range, message, "values are names, `A[i]` and calls such as `T.exp(x)`")
             }
             _ => self.error(
                 "unsupported",
                 range,
-                "this kind of Python expression has no meaning in TVMScript",
+                "this kind of Python expression is not part of TVMScript",
                 "expressions are arithmetic, comparisons, `and or not`, `A[i]` and calls such as `T.max(x, y)`",
             ),
         }
     }
 
+    /// Reads a number literal.
     pub(super) fn number(&mut self, number: &ast::Number, range: TextRange) -> Option<Value> {
         let expr = match number {
             ast::Number::Int(int) => {
@@ -101,18 +122,20 @@ impl<'a> Reader<'a> {
             }
         };
         let expr = if let Expr::Float { value, .. } = expr { literal_float(value) } else { expr };
-        Some(Value { expr, literal: true })
+        Some(Value { expr, is_literal: true })
     }
 
+    /// Reads an arithmetic or bitwise operator.
     fn bin_op(&mut self, op: &'a ast::ExprBinOp) -> Option<Expr> {
         let (lhs, rhs) = (self.value(&op.left), self.value(&op.right));
         let Some(operator) = operator(op.op) else {
-            let message = format!("the operator `{}` has no meaning in TVMScript", op.op);
+            let message = format!("the operator `{}` is not part of TVMScript", op.op);
             return self.error("unsupported", op.range(), message, "a power is `T.pow(x, y)`");
         };
         self.binary(operator, lhs?, rhs?, op.range())
     }
 
+    /// Reads a unary operator. The minus of a literal is a negative literal, whose type follows from its context too.
     fn unary_op(&mut self, op: &'a ast::ExprUnaryOp) -> Option<Value> {
         let value = self.value(&op.operand)?;
         let operator = match op.op {
@@ -125,9 +148,9 @@ impl<'a> Reader<'a> {
             return Some(match value.expr {
                 Expr::Int { value, .. } => Value {
                     expr: i64::try_from(-value).map_or(Expr::Int { value: -value, ty: ScalarType::Int64 }, Expr::int),
-                    literal: true,
+                    is_literal: true,
                 },
-                Expr::Float { value, ty } => Value { expr: Expr::Float { value: -value, ty }, literal: true },
+                Expr::Float { value, ty } => Value { expr: Expr::Float { value: -value, ty }, is_literal: true },
                 other => Expr::unary(operator, other).into(),
             });
         }
@@ -139,6 +162,7 @@ impl<'a> Reader<'a> {
         Some(Expr::unary(operator, value.expr).into())
     }
 
+    /// Reads `a and b and c`, combined from the left.
     fn bool_op(&mut self, op: &'a ast::ExprBoolOp) -> Option<Expr> {
         let operator = if op.op == ast::BoolOp::And { BinaryOp::And } else { BinaryOp::Or };
         let values: Vec<_> = op.values.iter().map(|value| self.value(value)).collect();
@@ -148,7 +172,7 @@ impl<'a> Reader<'a> {
         joined.map(|value| value.expr)
     }
 
-    /// `0 <= i < n` is `0 <= i and i < n`.
+    /// Reads a comparison. `0 <= i < n` is read as `0 <= i and i < n`.
     fn compare(&mut self, compare: &'a ast::ExprCompare) -> Option<Expr> {
         let mut lhs = self.value(&compare.left);
         let mut joined: Option<Expr> = None;
@@ -156,7 +180,7 @@ impl<'a> Reader<'a> {
             let rhs = self.value(right);
             let Some(op) = comparison(*op) else {
                 let help = "comparisons are == != < <= > >=";
-                return self.error("unsupported", compare.range(), format!("`{op}` has no meaning here"), help);
+                return self.error("unsupported", compare.range(), format!("`{op}` is not supported here"), help);
             };
             let next = self.binary(op, lhs?, rhs.clone()?, compare.range())?;
             joined = Some(joined.map_or(next.clone(), |before| before.and(next)));
@@ -165,8 +189,8 @@ impl<'a> Reader<'a> {
         joined
     }
 
-    /// A choice between two values by a condition.
-    pub(super) fn choose(
+    /// Reads an expression of type `bool`.
+    pub(super) fn conditional(
         &mut self,
         test: &'a ast::Expr,
         body: &'a ast::Expr,
@@ -189,31 +213,32 @@ impl<'a> Reader<'a> {
         self.error("type", test.range(), message, "compare it: `x != 0`")
     }
 
-    /// The buffer that an expression names.
+    /// Reads the name of a buffer.
     pub(super) fn buffer(&mut self, expr: &'a ast::Expr) -> Option<Buffer> {
         let ast::Expr::Name(name) = expr else {
             return self.error("not-a-buffer", expr.range(), "expected the name of a buffer", "such as `A` in `A[i]`");
         };
         if self.lookup(&name.id).is_none() && self.free_names {
-            let message = format!("`{}` is no buffer here", name.id);
+            let message = format!("`{}` is not a buffer here", name.id);
             return self.error("not-a-buffer", expr.range(), message, "an index map computes with indices and extents");
         }
         match self.name(name)? {
             Binding::Buffer(buffer) | Binding::Unallocated(buffer) | Binding::Pointer(buffer) => Some(buffer),
-            _ => self.error(
+            Binding::Value(_) | Binding::Handle(_) | Binding::Thread(_) | Binding::Indices(_) => self.error(
                 "not-a-buffer",
                 expr.range(),
-                format!("`{}` is no buffer", name.id),
+                format!("`{}` is not a buffer", name.id),
                 "only buffers have elements",
             ),
         }
     }
 
+    /// Reads `A[i, j]`, or `indices[-1]` in `lambda *indices`.
     fn subscript(&mut self, subscript: &'a ast::ExprSubscript) -> Option<Expr> {
         if let ast::Expr::Name(name) = &*subscript.value
             && let Some(Binding::Indices(indices)) = self.lookup(&name.id).cloned()
         {
-            return self.pick(&indices, &subscript.slice);
+            return self.index_at(&indices, &subscript.slice);
         }
         let buffer = self.buffer(&subscript.value);
         let indices = self.indices(&subscript.slice);
@@ -222,8 +247,8 @@ impl<'a> Reader<'a> {
         Some(Expr::Load { buffer, indices })
     }
 
-    /// `indices[-1]` of `lambda *indices`.
-    fn pick(&mut self, indices: &[Expr], position: &'a ast::Expr) -> Option<Expr> {
+    /// Returns the index at a constant position of `*indices`. As in Python, a negative position counts from the end.
+    fn index_at(&mut self, indices: &[Expr], position: &'a ast::Expr) -> Option<Expr> {
         let at = self.expr(position)?.as_const_int();
         let rank = i128::try_from(indices.len()).ok()?;
         let found = at.map(|at| if at < 0 { at + rank } else { at }).and_then(|at| usize::try_from(at).ok());
@@ -232,12 +257,13 @@ impl<'a> Reader<'a> {
             None => self.error(
                 "index",
                 position.range(),
-                format!("there is no such index among {rank}"),
+                format!("the position is outside the {rank} indices"),
                 "positions are constants, counted from 0, or from the end below 0",
             ),
         }
     }
 
+    /// Checks that an access has one index per axis.
     pub(super) fn check_rank(&mut self, buffer: &Buffer, indices: &[Expr], range: TextRange) -> Option<()> {
         if indices.len() == buffer.rank() {
             return Some(());
@@ -246,7 +272,7 @@ impl<'a> Reader<'a> {
         self.error("rank", range, message, "give one index for each axis of the shape")
     }
 
-    /// The indices of an access; a slice is a ramp.
+    /// Reads the indices of an access. A slice is a ramp.
     pub(super) fn indices(&mut self, slice: &'a ast::Expr) -> Option<Vec<Expr>> {
         let parts = if let ast::Expr::Tuple(_) = slice { sequence(slice)? } else { std::slice::from_ref(slice) };
         let read: Vec<_> = parts
@@ -256,7 +282,8 @@ impl<'a> Reader<'a> {
         read.into_iter().collect()
     }
 
-    /// `A[x:x + 4]` and `A[0:8:2]`.
+    /// Reads `A[x:x + 4]` or `A[0:8:2]` as a ramp. The number of lanes must follow from the text of the two ends: both are
+    /// constants, or the end is the start plus a constant.
     fn slice(&mut self, slice: &'a ast::ExprSlice) -> Option<Expr> {
         let unbounded = "write both ends, a constant distance apart: `A[4 * i:4 * i + 4]`, or `T.ramp(4 * i, 1, 4)`";
         let (Some(lower), Some(upper)) = (&slice.lower, &slice.upper) else {
@@ -265,7 +292,7 @@ impl<'a> Reader<'a> {
         let step = slice.step.as_ref().map_or(Some(Expr::int(1)), |step| self.expr(step));
         let (lower, upper) = (self.value(lower), self.value(upper));
         let (base, end) = self.unify(lower?, upper?, slice.range())?;
-        let step = self.coerce(Value { expr: step?, literal: true }, base.dtype(), slice.range())?;
+        let step = self.coerce(Value { expr: step?, is_literal: true }, base.dtype(), slice.range())?;
         let length = match (&base, &end) {
             (Expr::Int { value: a, .. }, Expr::Int { value: b, .. }) => b.checked_sub(*a),
             (_, Expr::Binary(BinaryOp::Add, start, length)) if **start == base => length.as_const_int(),
@@ -281,7 +308,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A float literal is a `float32` until its use says otherwise; the digits beyond are kept until then.
+/// Creates a float literal. Its type is `float32` until the context states another one, so all digits are kept.
 fn literal_float(value: f64) -> Expr {
     Expr::Float { value, ty: ScalarType::Float32 }
 }

@@ -1,4 +1,15 @@
-//! Modules and function headers.
+//! Modules, function headers and parameters.
+//!
+//! ```python
+//! @T.prim_func
+//! def f(A: T.Buffer((n, 64), "float32"), b: T.handle, n: T.int32):
+//!     m = T.int32()
+//!     B = T.match_buffer(b, (m, n), "float32")
+//!     B[0, 0] = A[0, 0]
+//! ```
+//!
+//! Here `n` is a scalar parameter and `m` a symbolic extent. A name in the shape of a parameter that is neither, such
+//! as `k` in `A: T.Buffer((k,), "float32")`, is a symbolic extent too.
 
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
@@ -8,7 +19,7 @@ use super::buffer::{Declaration, PARAMS};
 use super::reader::{Binding, Reader, sequence};
 use crate::index_map::Symbols;
 
-/// Marked by `@T.prim_func` or `@T.prim_func(private=True)`.
+/// Returns whether a function is decorated with `@T.prim_func` or `@T.prim_func(...)`.
 pub(super) fn is_prim_func(def: &ast::StmtFunctionDef) -> bool {
     def.decorator_list.iter().any(|decorator| {
         let expr = match &decorator.expression {
@@ -24,7 +35,7 @@ pub(super) fn is_prim_func(def: &ast::StmtFunctionDef) -> bool {
 }
 
 impl<'a> Reader<'a> {
-    /// The statements of a file or of an `ir_module` class.
+    /// Reads the statements of a file or of an `ir_module` class, and adds its functions to `module`.
     pub(super) fn module(&mut self, body: &'a [ast::Stmt], module: &mut Module) {
         for stmt in body {
             match stmt {
@@ -47,9 +58,9 @@ impl<'a> Reader<'a> {
                     }
                 }
                 ast::Stmt::Pass(_) => {}
-                ast::Stmt::Expr(expr) if is_text(&expr.value) => {}
+                ast::Stmt::Expr(expr) if is_docstring(&expr.value) => {}
                 other => {
-                    let message = "only imports, `@T.prim_func` functions and `ir_module` classes stand here";
+                    let message = "only imports, `@T.prim_func` functions and `ir_module` classes are supported here";
                     let _: Option<()> =
                         self.error("unsupported", other.range(), message, "mark a function with `@T.prim_func`");
                 }
@@ -57,26 +68,32 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Reads a function.
+    ///
+    /// The parts depend on each other, so they are read in this order: attributes that declarations refer to, scalar
+    /// parameters, which shapes refer to, buffer parameters, the body with its `T.match_buffer` statements, and the
+    /// other attributes. Returns `None` if one of them has an error.
     fn func(&mut self, def: &'a ast::StmtFunctionDef) -> Option<PrimFunc> {
         self.names.clear();
         self.maps.clear();
         self.tiles.clear();
         self.separators.clear();
         self.symbols = Symbols::default();
-        let before = self.found.len();
+        let before = self.errors.len();
         let mut attrs = FuncAttrs::default();
         for stmt in &def.body {
             if let Some(call) = self.statement_call(stmt, "func_attr") {
-                // Declarations need the maps; other attributes may name buffers, and are read after the parameters.
+                // Declarations need the layout maps. Other attributes may refer to buffers and are read after them.
                 let _ = self.func_attr(call, None);
             }
         }
         let (mut params, mut buffer_map) = (Vec::new(), Vec::new());
         let signature = &def.parameters;
         if let Some(extra) = signature.vararg.as_ref().or(signature.kwarg.as_ref()) {
-            let _: Option<()> = self.error("parameter", extra.range(), "parameters are single", "write them out");
+            let _: Option<()> =
+                self.error("parameter", extra.range(), "`*` and `**` parameters are not supported", "write them out");
         }
-        // Scalars first: shapes may name those that come later.
+        // All scalars before all buffers: a shape may refer to a scalar parameter further right.
         for param in signature.iter_non_variadic_params() {
             self.scalar_param(param);
         }
@@ -89,25 +106,28 @@ impl<'a> Reader<'a> {
         let (body, matched) = self.func_body(&def.body, &mut params, &mut attrs);
         buffer_map.extend(matched);
         buffer_map.sort_by_key(|(var, _)| params.iter().position(|param| param == var));
+        // An entry that no declaration has used names no buffer. After another error that may be a consequence of it.
         for at in 0..self.maps.len() {
-            if self.maps[at].read.is_none() && self.found.len() == before {
-                let message = format!("`{}` in layout_transform_map is no buffer of the function", self.maps[at].key);
+            if self.maps[at].resolved.is_none() && self.errors.len() == before {
+                let message =
+                    format!("`{}` in layout_transform_map is not a buffer of the function", self.maps[at].key);
                 let help = "the key is the first buffer on its memory: a parameter or an allocated buffer";
                 let _: Option<()> = self.error("unknown-name", self.maps[at].range, message, help);
             }
         }
         for at in 0..self.tiles.len() {
-            if self.tiles[at].read.is_none() && self.found.len() == before {
-                let message = format!("`{}` in tile_layout is no buffer of the function", self.tiles[at].key);
+            if self.tiles[at].resolved.is_none() && self.errors.len() == before {
+                let message = format!("`{}` in tile_layout is not a buffer of the function", self.tiles[at].key);
                 let help = "the key is the first buffer on its memory: a parameter or an allocated buffer";
                 let _: Option<()> = self.error("unknown-name", self.tiles[at].value.range(), message, help);
             }
         }
-        attrs.tile_layout = self.tiles.drain(..).filter_map(|tile| tile.read).collect();
-        attrs.layout_transform_map = self.maps.drain(..).filter_map(|map| map.read).collect();
-        (self.found.len() == before).then(|| PrimFunc { name: def.name.to_string(), params, buffer_map, attrs, body })
+        attrs.tile_layout = self.tiles.drain(..).filter_map(|tile| tile.resolved).collect();
+        attrs.layout_transform_map = self.maps.drain(..).filter_map(|map| map.resolved).collect();
+        (self.errors.len() == before).then(|| PrimFunc { name: def.name.to_string(), params, buffer_map, attrs, body })
     }
 
+    /// Binds a parameter whose annotation is an element type, such as `n: T.int32` or `a: T.handle`.
     fn scalar_param(&mut self, param: &'a ast::ParameterWithDefault) {
         if let Some(name) = param.parameter.annotation.as_deref().and_then(|annotation| self.callee_or_call(annotation))
             && let Ok(ty) = name.parse::<DataType>()
@@ -118,7 +138,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `T.handle` and `T.handle("float32")`.
+    /// Returns the name of an element type, also of `T.handle("float32")`.
     fn callee_or_call<'e>(&self, annotation: &'e ast::Expr) -> Option<&'e str> {
         match annotation {
             ast::Expr::Call(call) => self.callee(&call.func).filter(|name| *name == "handle"),
@@ -126,6 +146,9 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Reads a parameter that is a buffer, `A: T.Buffer((64,), "float32")` or, as in RFC 63,
+    /// `A: T.Buffer[(64,), "float32"]`. Returns a new handle for it. Scalars and handles were bound by
+    /// [`Reader::scalar_param`] and are returned as they are.
     fn param(&mut self, param: &'a ast::ParameterWithDefault) -> Option<(Var, Option<Buffer>)> {
         let name = param.parameter.name.as_str();
         if let Some(default) = &param.default {
@@ -140,7 +163,7 @@ impl<'a> Reader<'a> {
         };
         let declaration = match annotation {
             ast::Expr::Call(call) if self.callee(&call.func) == Some("Buffer") => {
-                let args = self.args(call, "Buffer", PARAMS, 1)?;
+                let args = self.bind_args(call, "Buffer", PARAMS, 1)?;
                 Declaration::new(&args, 0)
             }
             ast::Expr::Subscript(subscript) if self.callee(&subscript.value) == Some("Buffer") => {
@@ -158,7 +181,7 @@ impl<'a> Reader<'a> {
         Some((Var::new(name, DataType::HANDLE), Some(buffer)))
     }
 
-    /// The call of `T.name(...)` that a statement consists of.
+    /// Returns the call if the statement consists of a call of `T.name(...)`.
     pub(super) fn statement_call(&self, stmt: &'a ast::Stmt, name: &str) -> Option<&'a ast::ExprCall> {
         if let ast::Stmt::Expr(expr) = stmt
             && let ast::Expr::Call(call) = &*expr.value
@@ -169,7 +192,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A docstring.
-pub(super) fn is_text(expr: &ast::Expr) -> bool {
+/// Returns whether an expression is a string literal, which has no effect as a statement.
+pub(super) fn is_docstring(expr: &ast::Expr) -> bool {
     matches!(expr, ast::Expr::StringLiteral(_))
 }

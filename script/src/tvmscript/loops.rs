@@ -1,4 +1,15 @@
-//! Loops: `T.serial`, `T.grid` and their kin, `range`, thread bindings.
+//! Loops.
+//!
+//! | notation | loop |
+//! |---|---|
+//! | `range(n)`, `T.serial(n)` | serial, from 0 to `n - 1` |
+//! | `T.serial(start, stop)` | serial, from `start` to `stop - 1`; the same arguments for the kinds below |
+//! | `T.serial(start, extent=n)` | serial, `n` iterations from `start`, possibly of different types |
+//! | `T.parallel`, `T.vectorized`, `T.unroll` | the kinds of [`ForKind`] |
+//! | `T.thread_binding(n, thread="threadIdx.x")` | bound to a launch axis |
+//! | `T.grid(n, m)` | nested serial loops, one per variable |
+//!
+//! The loop variable has the type of the extent, unless `dtype` states another one. `annotations={...}` adds hints.
 
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
@@ -9,8 +20,8 @@ use super::promote::Value;
 use super::reader::{Binding, Reader, string};
 use crate::source::{MAX_NESTING, nearest, span};
 
-/// A loop header: all but variable and body.
-struct Header {
+/// The header of a loop: everything but its variable and its body.
+struct LoopHeader {
     min: Expr,
     extent: Expr,
     kind: ForKind,
@@ -18,20 +29,17 @@ struct Header {
     annotations: Vec<(String, AttrValue)>,
 }
 
+/// The names of the loop functions, for hints.
 const LOOPS: &[&str] = &["serial", "parallel", "vectorized", "unroll", "thread_binding", "grid", "range"];
 
 impl<'a> Reader<'a> {
+    /// Reads a `for` statement, which may introduce several nested loops.
     pub(super) fn for_loop(&mut self, stmt: &'a ast::StmtFor) -> Option<Stmt> {
         if let Some(first) = stmt.orelse.first() {
-            return self.error(
-                "unsupported",
-                first.range(),
-                "`for ... else` has no meaning in TVMScript",
-                "drop `else`",
-            );
+            return self.error("unsupported", first.range(), "`for ... else` is not part of TVMScript", "drop `else`");
         }
         let ast::Expr::Call(call) = &*stmt.iter else {
-            return self.error("loop", stmt.iter.range(), "this is nothing to loop over", "such as `T.serial(n)`");
+            return self.error("loop", stmt.iter.range(), "this is not a loop", "such as `T.serial(n)`");
         };
         let targets = match &*stmt.target {
             ast::Expr::Tuple(tuple) => tuple.elts.as_slice(),
@@ -56,12 +64,13 @@ impl<'a> Reader<'a> {
         self.names.truncate(scope);
         let place = Some(span(stmt.range()));
         Some(vars.into_iter().zip(headers).rev().fold(body, |body, (var, header)| {
-            let Header { min, extent, kind, annotations, .. } = header;
+            let LoopHeader { min, extent, kind, annotations, .. } = header;
             Stmt::new(StmtKind::For(Box::new(For { var, min, extent, kind, annotations, body }))).at(place)
         }))
     }
 
-    fn headers(&mut self, call: &'a ast::ExprCall) -> Option<Vec<Header>> {
+    /// Reads the call that a `for` statement iterates over: one header, or one per extent of `T.grid`.
+    fn headers(&mut self, call: &'a ast::ExprCall) -> Option<Vec<LoopHeader>> {
         let name = self.callee(&call.func).unwrap_or("?").to_owned();
         let kind = match name.as_str() {
             "serial" | "range" => ForKind::Serial,
@@ -75,7 +84,7 @@ impl<'a> Reader<'a> {
                     .iter()
                     .map(|extent| {
                         let extent = self.expr(extent)?;
-                        Some(from_zero(extent, ForKind::Serial))
+                        Some(header_from_zero(extent, ForKind::Serial))
                     })
                     .collect();
             }
@@ -85,26 +94,34 @@ impl<'a> Reader<'a> {
                     || format!("loops are {}", LOOPS.join(", ")),
                     |near| format!("did you mean `T.{near}`?"),
                 );
-                return self.error("loop", call.range(), "this is nothing to loop over", help);
+                return self.error("loop", call.range(), "this is not a loop", help);
             }
         };
-        let args = self.args(call, &name, &["start", "stop", "annotations", "extent", "dtype"], 1)?;
+        let args = self.bind_args(call, &name, &["start", "stop", "annotations", "extent", "dtype"], 1)?;
         let annotations = self.annotations(args.get(2))?;
         let mut header = if let Some(extent) = args.get(3) {
             let (min, extent) = (self.expr(args.get(0)?)?, self.expr(extent)?);
-            Header { ty: extent.dtype(), min, extent, kind, annotations: Vec::new() }
+            LoopHeader { ty: extent.dtype(), min, extent, kind, annotations: Vec::new() }
         } else {
-            self.span_of(args.get(0)?, args.get(1), kind)?
+            self.header_from_bounds(args.get(0)?, args.get(1), kind)?
         };
         if let Some(dtype) = args.get(4) {
             header.ty = self.dtype(dtype)?;
         }
-        Some(vec![Header { annotations, ..header }])
+        Some(vec![LoopHeader { annotations, ..header }])
     }
 
-    /// From `start` to `stop`, or from 0 to `start`.
-    fn span_of(&mut self, start: &'a ast::Expr, stop: Option<&'a ast::Expr>, kind: ForKind) -> Option<Header> {
-        let Some(stop) = stop else { return self.expr(start).map(|extent| from_zero(extent, kind)) };
+    /// Returns the header of a loop from `start` to `stop`, or from 0 to `start` if there is no `stop`.
+    ///
+    /// The language stores the extent `stop - start`. It is computed for constants, and `start + n` gives the extent `n`, so
+    /// that a printed loop is read as the same loop.
+    fn header_from_bounds(
+        &mut self,
+        start: &'a ast::Expr,
+        stop: Option<&'a ast::Expr>,
+        kind: ForKind,
+    ) -> Option<LoopHeader> {
+        let Some(stop) = stop else { return self.expr(start).map(|extent| header_from_zero(extent, kind)) };
         let (first, last): (Option<Value>, Option<Value>) = (self.value(start), self.value(stop));
         let (min, stop) = self.unify(first?, last?, start.range())?;
         let ty = stop.dtype();
@@ -119,18 +136,19 @@ impl<'a> Reader<'a> {
             (min, Expr::Binary(BinaryOp::Add, base, extent)) if *base == *min => *extent,
             (min, stop) => stop - min.clone(),
         };
-        Some(Header { min, extent, kind, ty, annotations: Vec::new() })
+        Some(LoopHeader { min, extent, kind, ty, annotations: Vec::new() })
     }
 
-    /// `T.thread_binding(32, thread="threadIdx.x")`, `T.thread_binding(0, 32, "threadIdx.x")`.
-    fn thread_binding(&mut self, call: &'a ast::ExprCall) -> Option<Header> {
+    /// Reads `T.thread_binding(32, thread="threadIdx.x")` or `T.thread_binding(0, 32, "threadIdx.x")`. The short form
+    /// `T.thread_binding(32, "threadIdx.x")` has another order of parameters.
+    fn thread_binding(&mut self, call: &'a ast::ExprCall) -> Option<LoopHeader> {
         let short = call.arguments.args.len() == 2 && string(&call.arguments.args[1]).is_some();
         let params: &[&str] = if short {
             &["start", "thread", "annotations", "stop", "extent", "dtype"]
         } else {
             &["start", "stop", "thread", "annotations", "extent", "dtype"]
         };
-        let args = self.args(call, "thread_binding", params, 1)?;
+        let args = self.bind_args(call, "thread_binding", params, 1)?;
         let (stop, thread, annotations) =
             if short { (args.get(3), args.get(1), args.get(2)) } else { (args.get(1), args.get(2), args.get(3)) };
         let Some(thread) = thread else {
@@ -139,9 +157,9 @@ impl<'a> Reader<'a> {
         let kind = ForKind::ThreadBinding(self.thread_tag(thread)?);
         let mut header = if let Some(extent) = args.get(4) {
             let (min, extent) = (self.expr(args.get(0)?)?, self.expr(extent)?);
-            Header { ty: extent.dtype(), min, extent, kind, annotations: Vec::new() }
+            LoopHeader { ty: extent.dtype(), min, extent, kind, annotations: Vec::new() }
         } else {
-            self.span_of(args.get(0)?, stop, kind)?
+            self.header_from_bounds(args.get(0)?, stop, kind)?
         };
         if let Some(dtype) = args.get(5) {
             header.ty = self.dtype(dtype)?;
@@ -150,20 +168,22 @@ impl<'a> Reader<'a> {
         Some(header)
     }
 
+    /// Reads a launch axis, such as `"threadIdx.x"`.
     pub(super) fn thread_tag(&mut self, expr: &'a ast::Expr) -> Option<ThreadTag> {
         match string(expr).map(str::parse) {
             Some(Ok(tag)) => Some(tag),
             _ => self.error(
                 "thread",
                 expr.range(),
-                "this is no thread axis",
+                "this is not a thread axis",
                 "they are blockIdx.x to .z, threadIdx.x to .z",
             ),
         }
     }
 }
 
-fn from_zero(extent: Expr, kind: ForKind) -> Header {
+/// Returns the header of a loop from 0 to `extent - 1`, with a variable of the extent's type.
+fn header_from_zero(extent: Expr, kind: ForKind) -> LoopHeader {
     let ty = extent.dtype();
-    Header { min: Expr::Int { value: 0, ty: ty.scalar }, extent, kind, ty, annotations: Vec::new() }
+    LoopHeader { min: Expr::Int { value: 0, ty: ty.scalar }, extent, kind, ty, annotations: Vec::new() }
 }

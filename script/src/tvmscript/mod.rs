@@ -1,5 +1,41 @@
-//! TVMScript: the text form of a program. What is read is the language of RFC 39, RFC 63 and TVM's releases, as far as
-//! [`tilewright_ir`] has it; everything else is an error with a place and a hint.
+//! TVMScript: the text form of a program.
+//!
+//! The reader accepts the notation of RFC 39, RFC 63 and TVM's releases for everything that [`tilewright_ir`] can express.
+//! All other constructs are errors with a location and a hint. The printer writes one canonical notation:
+//!
+//! ```
+//! use tilewright_script::{print_module, read_module};
+//! let source = "@T.prim_func\ndef f(A: T.Buffer[(64,), \"float32\"]):\n    for i in grid(64):\n        A[i] += 1\n";
+//! let text = print_module(&read_module(source)?);
+//! assert!(text.contains("def f(A: T.Buffer((64,), \"float32\")):"));
+//! assert!(text.contains("A[i] = A[i] + T.float32(1.0)"));
+//! # Ok::<(), Vec<tilewright_ir::Diagnostic>>(())
+//! ```
+//!
+//! # Accepted programs
+//! A file consists of imports, functions decorated with `@T.prim_func`, and classes that contain such functions.
+//!
+//! ```text
+//! parameter  ::= name ':' 'T.Buffer(' declaration ')' | name ':' 'T.handle' | name ':' 'T.' type
+//! symbol     ::= name '= T.' type '()'                                  a symbolic extent
+//! match      ::= name '= T.match_buffer(' handle ',' declaration ')'    the buffer behind a handle
+//! declaration::= shape ',' type [',' property '=' value]*               see the module `buffer`
+//!
+//! statement  ::= name '[' indices '] =' value | name '[' indices ']' op '=' value
+//!              | 'for' names 'in' loop ':' block                        see `loops`
+//!              | 'if' condition ':' block ['elif' condition ':' block]* ['else:' block]
+//!              | 'with' scope ['as' name] ':' block | name '=' scope    see `scopes`
+//!              | name '=' value | name ':' 'T.' type '=' value          a binding for the rest of the block
+//!              | 'assert' condition [',' text] | 'T.evaluate(' value ')' | 'pass'
+//!
+//! value      ::= constant | name | name '[' indices ']' | operator applied to values | call    see `expr` and `calls`
+//! ```
+//!
+//! Unlike Python, a name that is bound in a block is not visible after the block.
+//!
+//! # Organisation
+//! Each module of the reader extends [`reader::Reader`] by one syntactic category: functions, statements, scopes, loops,
+//! expressions, calls, buffers and attributes.
 
 mod args;
 mod attrs;
@@ -20,35 +56,38 @@ use tilewright_ir::{Diagnostic, Module, validate};
 
 pub use print::{print_expr, print_func, print_module};
 
-/// Reads every `@T.prim_func` of a file, also those inside a `@tvm.script.ir_module` class, and validates them.
+/// Reads every `@T.prim_func` of a file, also inside a `@tvm.script.ir_module` class, and validates the functions.
 ///
 /// # Errors
-/// All that is wrong, with places in `source`.
+/// The text is not valid Python, a construct is not supported, a function is ill formed ([`tilewright_ir::check`]),
+/// or the file contains no function. All problems of the first stage that fails are returned, with locations in
+/// `source`.
 pub fn read_module(source: &str) -> Result<Module, Vec<Diagnostic>> {
     let tree = crate::source::parse_module(source)?;
     let mut reader = reader::Reader::default();
     let mut module = Module::default();
     reader.module(&tree.body, &mut module);
-    let mut found = reader.found;
-    if found.is_empty() {
+    let mut errors = reader.errors;
+    if errors.is_empty() {
         for func in &module.funcs {
-            found.extend(validate(func).err().into_iter().flatten());
+            errors.extend(validate(func).err().into_iter().flatten());
         }
     }
-    if found.is_empty() && module.funcs.is_empty() {
+    if errors.is_empty() && module.funcs.is_empty() {
         let help = "a function is marked with `@T.prim_func` on the line above its `def`";
-        found.push(Diagnostic::error("no-function", None, "the file has no TVMScript function").with_help(help));
+        errors.push(Diagnostic::error("no-function", None, "the file has no TVMScript function").with_help(help));
     }
-    if found.is_empty() { Ok(module) } else { Err(found) }
+    if errors.is_empty() { Ok(module) } else { Err(errors) }
 }
 
-/// Whether the text holds TVMScript functions, as opposed to a program in the TE dialect. Text that is no Python is
-/// judged by its looks.
+/// Returns whether the text contains TVMScript functions, as opposed to a program in the TE dialect. Text that is not
+/// valid Python counts as TVMScript if it contains the word `prim_func`.
 pub fn is_tvmscript(source: &str) -> bool {
     let Ok(tree) = crate::source::parse_module(source) else { return source.contains("prim_func") };
     has_prim_func(&tree.body)
 }
 
+/// Returns whether a block contains a TVMScript function, possibly inside a class.
 fn has_prim_func(body: &[ast::Stmt]) -> bool {
     body.iter().any(|stmt| match stmt {
         ast::Stmt::FunctionDef(def) => func::is_prim_func(def),

@@ -1,4 +1,4 @@
-//! The state of reading: names in scope, and what was found wrong.
+//! The state of the reader: names in scope, pending attributes, and the problems found so far.
 
 use ruff_python_ast as ast;
 use ruff_text_size::{Ranged, TextRange};
@@ -7,68 +7,78 @@ use tilewright_ir::{Buffer, Diagnostic, Expr, IndexMap, ThreadTag, TileRequest, 
 use crate::index_map::Symbols;
 use crate::source::{nearest, span};
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone, Debug)]
 pub(crate) enum Binding {
     /// A variable or an expression.
     Value(Expr),
     /// A buffer.
     Buffer(Buffer),
-    /// The memory that `T.allocate` gave.
+    /// The memory that `T.allocate` returned.
     Pointer(Buffer),
-    /// A buffer declared by `T.buffer_decl` without memory, which an `Allocate` gives it (RFC 63).
+    /// A buffer that `T.buffer_decl` declared without memory. A later `Allocate` provides the memory (RFC 63).
     Unallocated(Buffer),
-    /// A parameter of the type `handle`.
+    /// A parameter of type `handle`.
     Handle(Var),
-    /// What `T.env_thread` gave.
+    /// The launch axis that `T.env_thread` returned.
     Thread(ThreadTag),
     /// The indices of `lambda *indices`.
     Indices(Vec<Expr>),
 }
 
-/// A key of `layout_transform_map` and the maps that it leads to.
+/// An entry of `layout_transform_map`. It is read when the buffer is declared.
 pub(super) struct PendingMap<'a> {
+    /// The name of the buffer.
     pub(super) key: String,
+    /// The location of the value.
     pub(super) range: TextRange,
+    /// The index maps as syntax.
     pub(super) maps: Vec<&'a ast::Expr>,
-    pub(super) read: Option<(Var, Vec<IndexMap>)>,
+    /// The data variable and the index maps, once they are read.
+    pub(super) resolved: Option<(Var, Vec<IndexMap>)>,
 }
 
-/// A key of `tile_layout` and what is asked for it.
+/// An entry of `tile_layout`. It is read when the buffer is declared.
 pub(super) struct PendingTile<'a> {
+    /// The name of the buffer.
     pub(super) key: String,
+    /// The request as syntax.
     pub(super) value: &'a ast::Expr,
-    pub(super) read: Option<(Var, TileRequest)>,
+    /// The data variable and the request, once it is read.
+    pub(super) resolved: Option<(Var, TileRequest)>,
 }
 
-/// Reads a syntax tree. A method that gives no result has reported why.
+/// Reads a syntax tree. A method that returns `None` has reported an error, and callers go on with the siblings of
+/// the node, so that one run reports all problems.
 #[derive(Default)]
 pub(crate) struct Reader<'a> {
-    /// All that is wrong so far.
-    pub(crate) found: Vec<Diagnostic>,
-    /// Names in scope, inner ones last.
+    /// The problems found so far.
+    pub(crate) errors: Vec<Diagnostic>,
+    /// The names in scope; inner ones are last and hide outer ones.
     pub(crate) names: Vec<(String, Binding)>,
-    /// Names under which TVMScript's functions were imported; `T` and `tir` always are.
+    /// The names under which the file imports TVMScript's functions, besides `T` and `tir`.
     pub(super) aliases: Vec<String>,
     /// Whether unknown names are symbolic extents.
     pub(crate) free_names: bool,
     /// The symbolic extents.
     pub(crate) symbols: Symbols,
+    /// The entries of the function's `layout_transform_map`.
     pub(super) maps: Vec<PendingMap<'a>>,
+    /// The entries of the function's `tile_layout`.
     pub(super) tiles: Vec<PendingTile<'a>>,
-    /// `{"axis_separators": {A: [1]}}` of the function's attributes.
+    /// The entries of `{"axis_separators": {A: [1]}}` among the function's attributes.
     pub(super) separators: Vec<(String, &'a ast::Expr)>,
-    /// Statements around the one that is read.
+    /// The number of statements around the current one.
     pub(super) depth: usize,
 }
 
 impl Reader<'_> {
-    /// A reader of index expressions, whose free names are symbolic extents.
+    /// Creates a reader of index expressions, in which unknown names are symbolic extents.
     pub(crate) fn for_indices(symbols: Symbols) -> Self {
         Self { free_names: true, symbols, ..Self::default() }
     }
 
-    /// Reports an error.
+    /// Reports an error at `range` and returns `None`, whatever the caller would have returned.
     pub(crate) fn error<T>(
         &mut self,
         code: &'static str,
@@ -76,24 +86,26 @@ impl Reader<'_> {
         message: impl Into<String>,
         help: impl Into<String>,
     ) -> Option<T> {
-        self.found.push(Diagnostic::error(code, Some(span(range)), message).with_help(help));
+        self.errors.push(Diagnostic::error(code, Some(span(range)), message).with_help(help));
         None
     }
 
-    /// The innermost meaning of a name.
+    /// Returns the innermost meaning of a name.
     pub(crate) fn lookup(&self, name: &str) -> Option<&Binding> {
         self.names.iter().rev().find(|(known, _)| known == name).map(|(_, binding)| binding)
     }
 
+    /// Gives a name a meaning until the end of the current scope.
     pub(crate) fn bind(&mut self, name: impl Into<String>, binding: Binding) {
         self.names.push((name.into(), binding));
     }
 
-    /// The meaning of a name that has to be bound, or is a symbolic extent where those may appear.
+    /// Returns the meaning of a name. Where symbolic extents are allowed, an unknown name is one; elsewhere it is an
+    /// error.
     pub(super) fn name(&mut self, name: &ast::ExprName) -> Option<Binding> {
         if name.id.as_str() == SEPARATOR {
-            let help = "it stands by itself between the outputs of an index map";
-            return self.error("index-map", name.range(), format!("`{SEPARATOR}` is no value"), help);
+            let help = "write it between the outputs of an index map";
+            return self.error("index-map", name.range(), format!("`{SEPARATOR}` is not a value"), help);
         }
         if let Some(binding) = self.lookup(&name.id) {
             return Some(binding.clone());
@@ -108,7 +120,8 @@ impl Reader<'_> {
         self.error("unknown-name", name.range(), format!("`{}` is not known here", name.id), help)
     }
 
-    /// The name of a call's function without the module before it, if it is one of TVMScript's.
+    /// Returns the function name of a call without the module before it. `None` if the function is not one of
+    /// TVMScript's.
     pub(crate) fn callee<'e>(&self, func: &'e ast::Expr) -> Option<&'e str> {
         match func {
             ast::Expr::Attribute(attribute) => self.is_tir(&attribute.value).then_some(attribute.attr.as_str()),
@@ -118,6 +131,7 @@ impl Reader<'_> {
         }
     }
 
+    /// Returns whether an expression names TVMScript's module: `T`, `tir`, an imported alias, or `tvm.tir`.
     fn is_tir(&self, expr: &ast::Expr) -> bool {
         match expr {
             ast::Expr::Name(name) => {
@@ -131,15 +145,15 @@ impl Reader<'_> {
     }
 }
 
-/// What stands between the axes of an index map that are flattened apart.
+/// The name of the separator between outputs of an index map that are flattened into different axes.
 pub(crate) const SEPARATOR: &str = "AXIS_SEPARATOR";
 
-/// A string literal.
+/// Returns the text of a string literal.
 pub(super) fn string(expr: &ast::Expr) -> Option<&str> {
     if let ast::Expr::StringLiteral(literal) = expr { Some(literal.value.to_str()) } else { None }
 }
 
-/// The elements of a list or tuple.
+/// Returns the elements of a list or a tuple.
 pub(crate) fn sequence(expr: &ast::Expr) -> Option<&[ast::Expr]> {
     match expr {
         ast::Expr::List(list) => Some(&list.elts),

@@ -1,4 +1,19 @@
-//! Calls that open a scope for the rest of their block, such as `A = T.alloc_buffer(...)` or `with T.launch_thread(...)`.
+//! Calls that open a scope for the rest of their block, such as `A = T.alloc_buffer(...)`, or for the body of a
+//! `with` statement, such as `with T.launch_thread(...) as bx:`.
+//!
+//! | call | effect |
+//! |---|---|
+//! | `T.alloc_buffer(...)`, `T.decl_buffer(...)` without `data` | allocates a buffer |
+//! | `T.decl_buffer(..., data=A.data)`, `T.buffer_decl(..., data=A.data)` | declares a view of existing memory |
+//! | `T.buffer_decl(...)` without `data` | declares a buffer whose memory an `Allocate` provides (RFC 63) |
+//! | `T.allocate(...)` | allocates memory; its name is a pointer, for `data=` |
+//! | `T.texture2d_alloca(...)` | allocates a texel buffer |
+//! | `T.LetStmt(x)`, `T.let(...)` | binds a value to a name |
+//! | `T.launch_thread("blockIdx.x", n)` | runs the body for each index of a launch axis |
+//! | `T.attr(node, "key", value)` | attaches a hint |
+//! | `T.Assert(condition, "message")` | asserts a condition |
+//!
+//! Blocks of S-TIR (`T.block`) are not supported.
 
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
@@ -6,12 +21,13 @@ use tilewright_ir::{AttrValue, Buffer, Expr, ForKind, Stmt, StmtKind, Var};
 
 use super::buffer::Declaration;
 use super::reader::{Binding, Reader, string};
-use super::stmt::Part;
+use super::stmt::BlockItem;
 
-/// Puts a body into the scope that a statement opens.
-pub(super) type Wrap = Box<dyn FnOnce(Stmt) -> Stmt>;
+/// Wraps the statements inside a scope in the statement that opens the scope.
+pub(super) type ScopeWrapper = Box<dyn FnOnce(Stmt) -> Stmt>;
 
 impl<'a> Reader<'a> {
+    /// Returns whether a call opens a scope.
     pub(super) fn opens_scope(&self, call: &ast::ExprCall) -> bool {
         let scopes = [
             "alloc_buffer",
@@ -34,8 +50,12 @@ impl<'a> Reader<'a> {
         self.callee(&call.func).is_some_and(|name| scopes.contains(&name))
     }
 
-    /// A call that opens a scope, and the name that it gives.
-    pub(super) fn scope_of(&mut self, target: Option<&'a ast::Expr>, call: &'a ast::ExprCall) -> Option<Wrap> {
+    /// Reads a call that opens a scope, and binds the name on its left-hand side, `target`.
+    pub(super) fn scope_from_call(
+        &mut self,
+        target: Option<&'a ast::Expr>,
+        call: &'a ast::ExprCall,
+    ) -> Option<ScopeWrapper> {
         let name = match target {
             Some(ast::Expr::Name(name)) => name.id.as_str(),
             _ => "buffer",
@@ -78,14 +98,14 @@ impl<'a> Reader<'a> {
             }
             "allocate" => {
                 let params = ["shape", "dtype", "scope", "condition", "annotations"];
-                let args = self.args(call, "allocate", &params, 2)?;
+                let args = self.bind_args(call, "allocate", &params, 2)?;
                 if let Some(condition) = args.get(3)
                     && !matches!(condition, ast::Expr::BooleanLiteral(literal) if literal.value)
                 {
                     return self.error(
                         "unsupported",
                         condition.range(),
-                        "conditional allocation has no meaning here",
+                        "conditional allocation is not supported here",
                         "use `if`",
                     );
                 }
@@ -101,7 +121,7 @@ impl<'a> Reader<'a> {
             }
             "let" | "Let" | "LetStmt" => self.let_scope(target, call, &callee),
             "attr" => {
-                let args = self.args(call, "attr", &["node", "attr_key", "value"], 3)?;
+                let args = self.bind_args(call, "attr", &["node", "attr_key", "value"], 3)?;
                 let (node, value) = (self.attr_value(args.get(0)?), self.attr_value(args.get(2)?));
                 let Some(key) = args.get(1).and_then(string).map(str::to_owned) else {
                     return self.error("attribute", call.range(), "the key of an attribute is a string", "\"key\"");
@@ -110,8 +130,8 @@ impl<'a> Reader<'a> {
             }
             "launch_thread" => self.launch_thread(target, call),
             "Assert" => {
-                let args = self.args(call, "Assert", &["condition", "message"], 2)?;
-                let Some(Part::Stmt(assert)) = self.assert(args.get(0)?, args.get(1)) else { return None };
+                let args = self.bind_args(call, "Assert", &["condition", "message"], 2)?;
+                let Some(BlockItem::Stmt(assert)) = self.assert(args.get(0)?, args.get(1)) else { return None };
                 Some(Box::new(move |body| Stmt::seq(vec![assert, body])))
             }
             "block" | "sblock" | "init" => self.error(
@@ -123,14 +143,19 @@ impl<'a> Reader<'a> {
             _ => self.error(
                 "unsupported",
                 call.range(),
-                "this opens no scope here",
+                "this does not open a scope here",
                 "such as `with T.allocate(...) as p:`",
             ),
         }
     }
 
-    /// `with T.let(x, v):`, `x = T.let(v)`, `with T.LetStmt(v) as x:`.
-    fn let_scope(&mut self, target: Option<&'a ast::Expr>, call: &'a ast::ExprCall, callee: &str) -> Option<Wrap> {
+    /// Reads a binding in one of TVM's three forms: `with T.let(x, v):`, `x = T.let(v)`, `with T.LetStmt(v) as x:`.
+    fn let_scope(
+        &mut self,
+        target: Option<&'a ast::Expr>,
+        call: &'a ast::ExprCall,
+        callee: &str,
+    ) -> Option<ScopeWrapper> {
         let first = call.arguments.args.first();
         #[expect(clippy::manual_let_else, reason = "the two forms read better as arms")]
         let (name, value) = match (target, first, call.arguments.args.get(1)) {
@@ -146,9 +171,10 @@ impl<'a> Reader<'a> {
         Some(self.bind_let(&name.id, value))
     }
 
-    /// `with T.launch_thread("blockIdx.x", 4) as bx:`.
-    fn launch_thread(&mut self, target: Option<&'a ast::Expr>, call: &'a ast::ExprCall) -> Option<Wrap> {
-        let args = self.args(call, "launch_thread", &["thread", "extent"], 2)?;
+    /// Reads `with T.launch_thread("blockIdx.x", 4) as bx:`, which is a loop bound to a launch axis. The axis may also be a
+    /// name bound by `T.env_thread`, which is then the loop variable.
+    fn launch_thread(&mut self, target: Option<&'a ast::Expr>, call: &'a ast::ExprCall) -> Option<ScopeWrapper> {
+        let args = self.bind_args(call, "launch_thread", &["thread", "extent"], 2)?;
         let thread = args.get(0)?;
         let (tag, given) = match thread {
             ast::Expr::Name(name) => match self.lookup(&name.id) {
@@ -171,9 +197,12 @@ impl<'a> Reader<'a> {
         Some(Box::new(move |body| Stmt::for_loop(&var, extent, ForKind::ThreadBinding(tag), body)))
     }
 
-    /// RFC 63's `Allocate(A.data, [16], "float32")` for a buffer declared without memory.
-    pub(super) fn allocate_declared(&mut self, call: &'a ast::ExprCall) -> Option<Wrap> {
-        let args = self.args(call, "Allocate", &["data", "shape", "dtype", "scope"], 3)?;
+    /// Reads RFC 63's `Allocate(A.data, [16], "float32")`, which provides the memory of a buffer declared without any.
+    ///
+    /// The language allocates buffers, not bare memory: the result allocates a buffer `A_data` of the stated shape and
+    /// declares `A` as a view of it.
+    pub(super) fn allocate_declared(&mut self, call: &'a ast::ExprCall) -> Option<ScopeWrapper> {
+        let args = self.bind_args(call, "Allocate", &["data", "shape", "dtype", "scope"], 3)?;
         let data = self.data(args.get(0)?)?;
         let waiting = |binding: &Binding| matches!(binding, Binding::Unallocated(buffer) if buffer.data == data);
         let found = self.names.iter().position(|(_, binding)| waiting(binding));
@@ -192,14 +221,17 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn allocate(buffer: Buffer) -> Wrap {
+/// Returns the scope of an allocation.
+fn allocate(buffer: Buffer) -> ScopeWrapper {
     Box::new(move |body| Stmt::new(StmtKind::Allocate { buffer, body: Box::new(body) }))
 }
 
-fn declare(buffer: Buffer) -> Wrap {
+/// Returns the scope of a declared view.
+fn declare(buffer: Buffer) -> ScopeWrapper {
     Box::new(move |body| Stmt::new(StmtKind::DeclBuffer { buffer, body: Box::new(body) }))
 }
 
-fn attr(node: AttrValue, key: String, value: AttrValue) -> Wrap {
+/// Returns the scope of a hint.
+fn attr(node: AttrValue, key: String, value: AttrValue) -> ScopeWrapper {
     Box::new(move |body| Stmt::new(StmtKind::Attr { node, key, value, body: Box::new(body) }))
 }

@@ -1,25 +1,35 @@
-//! Statements. Those that open a scope, such as `A = T.alloc_buffer(...)`, hold for the rest of their block.
+//! Statements and blocks.
+//!
+//! A statement that opens a scope without a `with`, such as `A = T.alloc_buffer(...)`, contains all later statements
+//! of its block.
 
 use ruff_python_ast as ast;
 use ruff_text_size::{Ranged, TextRange};
 use tilewright_ir::{Buffer, DataType, Expr, FuncAttrs, Stmt, StmtKind, Var};
 
 use super::buffer::{Declaration, PARAMS};
-use super::func::is_text;
+use super::func::is_docstring;
 use super::promote::Value;
 use super::reader::{Binding, Reader, string};
-use super::scopes::Wrap;
+use super::scopes::ScopeWrapper;
 use crate::source::{MAX_NESTING, span};
 
-/// What a statement contributes to its block.
-pub(super) enum Part {
+/// The contribution of a statement to its block.
+pub(super) enum BlockItem {
+    /// A statement.
     Stmt(Stmt),
-    Scope(Wrap),
+    /// A scope that contains the rest of the block.
+    Scope(ScopeWrapper),
+    /// No statement, as for `pass` and docstrings.
     Nothing,
 }
 
 impl<'a> Reader<'a> {
-    /// The body of a function: `T.match_buffer`s give buffers to parameters.
+    /// Reads the body of a function and its other attributes. Returns the body, and the buffers that `T.match_buffer`
+    /// assigns to handle parameters.
+    ///
+    /// `T.match_buffer` statements and symbolic extents are read first, wherever they stand, because they declare the
+    /// parameters. Attributes are read before the other statements, but after the buffers that they refer to.
     pub(super) fn func_body(
         &mut self,
         body: &'a [ast::Stmt],
@@ -29,7 +39,7 @@ impl<'a> Reader<'a> {
         let mut matched = Vec::new();
         let mut rest = Vec::new();
         for stmt in body {
-            if self.statement_call(stmt, "func_attr").is_some() || self.symbol(stmt) {
+            if self.statement_call(stmt, "func_attr").is_some() || self.declare_symbol(stmt) {
                 continue;
             }
             if let ast::Stmt::Assign(assign) = stmt
@@ -48,8 +58,9 @@ impl<'a> Reader<'a> {
         (self.stmts(&rest), matched)
     }
 
-    /// `n = T.int32()`, `n = T.var("int32")`: a symbolic extent.
-    fn symbol(&mut self, stmt: &'a ast::Stmt) -> bool {
+    /// Reads `n = T.int32()` or `n = T.var("int32")`, the declaration of a symbolic extent. Returns false for any other
+    /// statement.
+    fn declare_symbol(&mut self, stmt: &'a ast::Stmt) -> bool {
         let ast::Stmt::Assign(assign) = stmt else { return false };
         let ([ast::Expr::Name(name)], ast::Expr::Call(call)) = (&assign.targets[..], &*assign.value) else {
             return false;
@@ -68,6 +79,8 @@ impl<'a> Reader<'a> {
         true
     }
 
+    /// Reads `A = T.match_buffer(a, (64,), "float32")` and returns the handle and the buffer. A handle can be matched
+    /// only once.
     fn match_buffer(
         &mut self,
         assign: &'a ast::StmtAssign,
@@ -76,7 +89,7 @@ impl<'a> Reader<'a> {
         matched: &[(Var, Buffer)],
     ) -> Option<(Var, Buffer)> {
         let names: Vec<_> = std::iter::once("param").chain(PARAMS.iter().copied()).collect();
-        let args = self.args(call, "match_buffer", &names, 2)?;
+        let args = self.bind_args(call, "match_buffer", &names, 2)?;
         let help = "write `A = T.match_buffer(a, (64,), \"float32\")` for a parameter `a: T.handle`";
         let ([ast::Expr::Name(target)], Some(ast::Expr::Name(param))) = (&assign.targets[..], args.get(0)) else {
             return self.error(
@@ -87,7 +100,7 @@ impl<'a> Reader<'a> {
             );
         };
         let Some(Binding::Handle(var)) = self.lookup(&param.id).cloned() else {
-            let message = format!("`{}` is no parameter of the type handle", param.id);
+            let message = format!("`{}` is not a parameter of the type handle", param.id);
             return self.error("match-buffer", param.range(), message, help);
         };
         if let Some((_, first)) = matched.iter().find(|(known, _)| *known == var) {
@@ -96,7 +109,7 @@ impl<'a> Reader<'a> {
             return self.error("matched-twice", param.range(), message, help);
         }
         let buffer = self.declare(&target.id, &Declaration::new(&args, 1), assign.range(), true)?;
-        // The printer calls the handle of `A` by the name `var_A` where `A` is taken by the buffer.
+        // The printer names the handle of buffer `A` `var_A`, since `A` names the buffer. Undo that.
         let mut handle = var.clone();
         if param.id.strip_prefix("var_") == Some(target.id.as_str()) {
             handle = Var::new(target.id.as_str(), DataType::HANDLE);
@@ -106,16 +119,17 @@ impl<'a> Reader<'a> {
         Some((handle, buffer))
     }
 
-    /// A block: its names are not known after it.
+    /// Reads a block. Names that it introduces go out of scope at its end.
     pub(super) fn block(&mut self, body: &'a [ast::Stmt]) -> Stmt {
         let stmts: Vec<_> = body.iter().collect();
         self.stmts(&stmts)
     }
 
+    /// Reads the statements of a block, and nests the scopes that they open.
     fn stmts(&mut self, body: &[&'a ast::Stmt]) -> Stmt {
         let (scope, depth) = (self.names.len(), self.depth);
         self.depth += 1;
-        let mut open: Vec<(Wrap, Vec<Stmt>)> = Vec::new();
+        let mut open: Vec<(ScopeWrapper, Vec<Stmt>)> = Vec::new();
         let mut current = Vec::new();
         for stmt in body {
             if self.depth > MAX_NESTING {
@@ -124,19 +138,20 @@ impl<'a> Reader<'a> {
                 break;
             }
             match self.stmt(stmt) {
-                Some(Part::Stmt(read)) => current.push(read.at(Some(span(stmt.range())))),
-                Some(Part::Scope(wrap)) => {
+                Some(BlockItem::Stmt(read)) => current.push(read.at(Some(span(stmt.range())))),
+                Some(BlockItem::Scope(wrap)) => {
                     self.depth += 1;
                     open.push((wrap, std::mem::take(&mut current)));
                 }
-                Some(Part::Nothing) | None => {}
+                Some(BlockItem::Nothing) | None => {}
             }
         }
+        // A buffer that was declared without memory must get it in the same block.
         for (name, binding) in &self.names[scope..] {
             if let Binding::Unallocated(buffer) = binding {
                 let message = format!("buffer `{name}` has no memory");
                 let help = format!("allocate it, `T.Allocate({name}.data, [...], \"...\")`, or use `T.alloc_buffer`");
-                self.found.push(tilewright_ir::Diagnostic::error("no-memory", buffer.span, message).with_help(help));
+                self.errors.push(tilewright_ir::Diagnostic::error("no-memory", buffer.span, message).with_help(help));
             }
         }
         self.names.truncate(scope);
@@ -148,36 +163,36 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn stmt(&mut self, stmt: &'a ast::Stmt) -> Option<Part> {
+    /// Reads a statement.
+    fn stmt(&mut self, stmt: &'a ast::Stmt) -> Option<BlockItem> {
         let range = stmt.range();
         match stmt {
-            ast::Stmt::For(inner) => self.for_loop(inner).map(Part::Stmt),
-            ast::Stmt::If(inner) => self.branch(inner).map(Part::Stmt),
-            ast::Stmt::With(inner) => self.with(inner).map(Part::Stmt),
+            ast::Stmt::For(inner) => self.for_loop(inner).map(BlockItem::Stmt),
+            ast::Stmt::If(inner) => self.branch(inner).map(BlockItem::Stmt),
+            ast::Stmt::With(inner) => self.with(inner).map(BlockItem::Stmt),
             ast::Stmt::Assign(assign) => self.assign(assign),
             ast::Stmt::AnnAssign(assign) => self.annotated(assign),
-            ast::Stmt::AugAssign(assign) => self.augmented(assign).map(Part::Stmt),
+            ast::Stmt::AugAssign(assign) => self.augmented(assign).map(BlockItem::Stmt),
             ast::Stmt::Assert(assert) => self.assert(&assert.test, assert.msg.as_deref()),
             ast::Stmt::Expr(expr) => self.expression_stmt(&expr.value),
-            ast::Stmt::Pass(_) => Some(Part::Nothing),
+            ast::Stmt::Pass(_) => Some(BlockItem::Nothing),
             ast::Stmt::Return(_) => {
                 self.error("unsupported", range, "a function returns nothing", "it writes to its buffer parameters")
             }
-            ast::Stmt::While(_) | ast::Stmt::Break(_) | ast::Stmt::Continue(_) => self.error(
-                "unsupported",
-                range,
-                "only counted loops have a meaning here",
-                "write `for i in T.serial(n):`",
-            ),
+            ast::Stmt::While(_) | ast::Stmt::Break(_) | ast::Stmt::Continue(_) => {
+                self.error("unsupported", range, "only counted loops are supported", "write `for i in T.serial(n):`")
+            }
             _ => self.error(
                 "unsupported",
                 range,
-                "this kind of Python statement has no meaning in TVMScript",
+                "this kind of Python statement is not part of TVMScript",
                 "statements are loops, `if`, stores `A[i] = x`, allocations, `T.attr`, `assert`",
             ),
         }
     }
 
+    /// Reads `if`. An `elif` becomes an `if` in the `else` branch. The clauses are read in source order, so that
+    /// errors are reported in that order, and nested from the last to the first.
     fn branch(&mut self, stmt: &'a ast::StmtIf) -> Option<Stmt> {
         let cond = self.condition(&stmt.test);
         let then_body = self.block(&stmt.body);
@@ -196,6 +211,7 @@ impl<'a> Reader<'a> {
         Some(branch(cond?, then_body, orelse))
     }
 
+    /// Reads `with a, b as x:`; later items are inside the scope of earlier ones.
     fn with(&mut self, stmt: &'a ast::StmtWith) -> Option<Stmt> {
         let scope = self.names.len();
         let mut wraps = Vec::new();
@@ -204,55 +220,57 @@ impl<'a> Reader<'a> {
                 return self.error(
                     "unsupported",
                     item.range(),
-                    "this opens no scope",
+                    "this does not open a scope",
                     "such as `with T.allocate(...) as p:`",
                 );
             };
-            wraps.push(self.scope_of(item.optional_vars.as_deref(), call));
+            wraps.push(self.scope_from_call(item.optional_vars.as_deref(), call));
         }
         let body = self.block(&stmt.body);
         self.names.truncate(scope);
-        let wraps: Option<Vec<Wrap>> = wraps.into_iter().collect();
+        let wraps: Option<Vec<ScopeWrapper>> = wraps.into_iter().collect();
         Some(wraps?.into_iter().rev().fold(body, |body, wrap| wrap(body)))
     }
 
-    fn assign(&mut self, assign: &'a ast::StmtAssign) -> Option<Part> {
+    /// Reads an assignment: a store `A[i] = x`, a scope `A = T.alloc_buffer(...)`, another name for a buffer, or the
+    /// binding of a value.
+    fn assign(&mut self, assign: &'a ast::StmtAssign) -> Option<BlockItem> {
         let [target] = &assign.targets[..] else {
             return self.error("unsupported", assign.range(), "one assignment at a time", "write one line for each");
         };
         match (target, &*assign.value) {
-            (ast::Expr::Subscript(target), value) => self.store(target, value).map(Part::Stmt),
+            (ast::Expr::Subscript(target), value) => self.store(target, value).map(BlockItem::Stmt),
             (ast::Expr::Name(name), ast::Expr::Call(call)) if self.callee(&call.func) == Some("env_thread") => {
-                let args = self.args(call, "env_thread", &["thread_tag"], 1)?;
+                let args = self.bind_args(call, "env_thread", &["thread_tag"], 1)?;
                 let tag = self.thread_tag(args.get(0)?)?;
                 self.bind(name.id.as_str(), Binding::Thread(tag));
-                Some(Part::Nothing)
+                Some(BlockItem::Nothing)
             }
             (ast::Expr::Name(_), ast::Expr::Call(call)) if self.opens_scope(call) => {
-                self.scope_of(Some(target), call).map(Part::Scope)
+                self.scope_from_call(Some(target), call).map(BlockItem::Scope)
             }
             (ast::Expr::Name(name), ast::Expr::Name(other))
                 if matches!(self.lookup(&other.id), Some(Binding::Buffer(_))) =>
             {
                 let binding = self.name(other)?;
                 self.bind(name.id.as_str(), binding);
-                Some(Part::Nothing)
+                Some(BlockItem::Nothing)
             }
             (ast::Expr::Name(name), value) => {
                 let value = self.expr(value)?;
-                Some(Part::Scope(self.bind_let(&name.id, value)))
+                Some(BlockItem::Scope(self.bind_let(&name.id, value)))
             }
             (other, _) => self.error(
                 "unsupported",
                 other.range(),
-                "this takes no value",
+                "this cannot be assigned to",
                 "store with `A[i] = x`, bind with `x = ...`",
             ),
         }
     }
 
-    /// `x: T.int32 = value`.
-    fn annotated(&mut self, assign: &'a ast::StmtAnnAssign) -> Option<Part> {
+    /// Reads `x: T.int32 = value`, a binding with a stated type.
+    fn annotated(&mut self, assign: &'a ast::StmtAnnAssign) -> Option<BlockItem> {
         let (ast::Expr::Name(name), Some(value)) = (&*assign.target, &assign.value) else {
             return self.error(
                 "unsupported",
@@ -266,15 +284,17 @@ impl<'a> Reader<'a> {
             annotation => self.dtype(annotation)?,
         };
         let value = self.value_in(value, ty)?;
-        Some(Part::Scope(self.bind_let(&name.id, value)))
+        Some(BlockItem::Scope(self.bind_let(&name.id, value)))
     }
 
-    pub(super) fn bind_let(&mut self, name: &str, value: Expr) -> Wrap {
+    /// Binds a name to a value for the rest of the block.
+    pub(super) fn bind_let(&mut self, name: &str, value: Expr) -> ScopeWrapper {
         let var = Var::new(name, value.dtype());
         self.bind(name, Binding::Value(Expr::from(&var)));
         Box::new(move |body| Stmt::new(StmtKind::Let { var, value, body: Box::new(body) }))
     }
 
+    /// Reads `A[i, j] = value`. The value is converted to the type of the element.
     fn store(&mut self, target: &'a ast::ExprSubscript, value: &'a ast::Expr) -> Option<Stmt> {
         let (buffer, indices) = (self.buffer(&target.value), self.indices(&target.slice));
         let read = self.value(value);
@@ -285,7 +305,7 @@ impl<'a> Reader<'a> {
         Some(Stmt::new(StmtKind::Store { buffer, indices, value }))
     }
 
-    /// `A[i] += x`.
+    /// Reads `A[i] += x` as `A[i] = A[i] + x`.
     fn augmented(&mut self, assign: &'a ast::StmtAugAssign) -> Option<Stmt> {
         let ast::Expr::Subscript(target) = &*assign.target else {
             return self.error(
@@ -305,7 +325,7 @@ impl<'a> Reader<'a> {
             return self.error(
                 "unsupported",
                 assign.range(),
-                "this operator has no meaning here",
+                "this operator is not supported here",
                 "use + - * / // % & | ^",
             );
         };
@@ -314,8 +334,9 @@ impl<'a> Reader<'a> {
         Some(Stmt::new(StmtKind::Store { buffer, indices, value }))
     }
 
-    /// `assert cond, "message"`; an assertion on `.dtype` is checked here and now.
-    pub(super) fn assert(&mut self, test: &'a ast::Expr, message: Option<&'a ast::Expr>) -> Option<Part> {
+    /// Reads `assert cond, "message"`. An assertion about `.dtype`, as in the examples of RFC 63, is checked by the reader
+    /// and leaves no statement.
+    pub(super) fn assert(&mut self, test: &'a ast::Expr, message: Option<&'a ast::Expr>) -> Option<BlockItem> {
         if let ast::Expr::Compare(compare) = test
             && let (ast::Expr::Attribute(attribute), [ast::CmpOp::Eq], [expected]) =
                 (&*compare.left, &*compare.ops, &*compare.comparators)
@@ -331,10 +352,11 @@ impl<'a> Reader<'a> {
                 None => return self.error("assert", message.range(), "the message is a string", "write it in quotes"),
             },
         };
-        Some(Part::Stmt(Stmt::new(StmtKind::Assert { cond: cond?, message })))
+        Some(BlockItem::Stmt(Stmt::new(StmtKind::Assert { cond: cond?, message })))
     }
 
-    fn dtype_assert(&mut self, value: &'a ast::Expr, expected: &'a ast::Expr, range: TextRange) -> Option<Part> {
+    /// Checks `assert A[0].dtype == "float32x4"`.
+    fn dtype_assert(&mut self, value: &'a ast::Expr, expected: &'a ast::Expr, range: TextRange) -> Option<BlockItem> {
         let buffer = match value {
             ast::Expr::Name(name) => match self.lookup(&name.id) {
                 Some(Binding::Buffer(buffer)) => Some(buffer.dtype),
@@ -345,43 +367,50 @@ impl<'a> Reader<'a> {
         let actual = buffer.map_or_else(|| self.expr(value).map(|expr| expr.dtype()), Some)?;
         let expected = self.dtype(expected)?;
         if actual == expected {
-            return Some(Part::Nothing);
+            return Some(BlockItem::Nothing);
         }
         let message = format!("the assertion is false: the type is \"{actual}\", not \"{expected}\"");
         self.error("dtype-assert", range, message, "an access has the lanes of the element times those of the index")
     }
 
-    fn expression_stmt(&mut self, expr: &'a ast::Expr) -> Option<Part> {
-        if is_text(expr) {
-            return Some(Part::Nothing);
+    /// Reads an expression as a statement: a docstring, a call that acts as a statement, or a value to evaluate.
+    fn expression_stmt(&mut self, expr: &'a ast::Expr) -> Option<BlockItem> {
+        if is_docstring(expr) {
+            return Some(BlockItem::Nothing);
         }
         if matches!(expr, ast::Expr::EllipsisLiteral(_)) {
-            return self.error("unfinished", expr.range(), "`...` says nothing", "write what it stands for, or `pass`");
+            return self.error(
+                "unfinished",
+                expr.range(),
+                "`...` is not a statement",
+                "write the missing code, or `pass`",
+            );
         }
         let ast::Expr::Call(call) = expr else {
-            return self.expr(expr).map(|value| Part::Stmt(Stmt::new(StmtKind::Evaluate(value))));
+            return self.expr(expr).map(|value| BlockItem::Stmt(Stmt::new(StmtKind::Evaluate(value))));
         };
         match self.callee(&call.func) {
             Some("evaluate") => {
-                let args = self.args(call, "evaluate", &["value"], 1)?;
-                self.expr(args.get(0)?).map(|value| Part::Stmt(Stmt::new(StmtKind::Evaluate(value))))
+                let args = self.bind_args(call, "evaluate", &["value"], 1)?;
+                self.expr(args.get(0)?).map(|value| BlockItem::Stmt(Stmt::new(StmtKind::Evaluate(value))))
             }
             Some("Assert") => {
-                let args = self.args(call, "Assert", &["condition", "message"], 2)?;
+                let args = self.bind_args(call, "Assert", &["condition", "message"], 2)?;
                 self.assert(args.get(0)?, args.get(1))
             }
             Some("buffer_store") => self.error("unsupported", call.range(), "stores are assignments", "`A[i] = x`"),
             Some("func_attr") => {
-                self.error("attribute", call.range(), "`T.func_attr` stands at the top of a function", "move it there")
+                self.error("attribute", call.range(), "`T.func_attr` must be at the top of a function", "move it there")
             }
-            Some("texture2d_store") => self.texture_store(call).map(Part::Stmt),
-            Some("Allocate") => self.allocate_declared(call).map(Part::Scope),
-            _ if self.opens_scope(call) => self.scope_of(None, call).map(Part::Scope),
-            _ => self.expr(expr).map(|value| Part::Stmt(Stmt::new(StmtKind::Evaluate(value)))),
+            Some("texture2d_store") => self.texture_store(call).map(BlockItem::Stmt),
+            Some("Allocate") => self.allocate_declared(call).map(BlockItem::Scope),
+            _ if self.opens_scope(call) => self.scope_from_call(None, call).map(BlockItem::Scope),
+            _ => self.expr(expr).map(|value| BlockItem::Stmt(Stmt::new(StmtKind::Evaluate(value)))),
         }
     }
 }
 
+/// Creates an `if` statement.
 fn branch(cond: Expr, then_body: Stmt, else_body: Option<Stmt>) -> Stmt {
     Stmt::new(StmtKind::If { cond, then_body: Box::new(then_body), else_body: else_body.map(Box::new) })
 }

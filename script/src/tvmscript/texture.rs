@@ -7,27 +7,28 @@
 //! C[i, j] = T.texture2d_load(Xt, row=i, column=j, lane=3)
 //! ```
 //!
-//! They are accesses of a texel buffer ([`tilewright_ir::texture`]) and nothing else. Coordinates are named: TVM's own builtins
-//! take (x, y), the column first, so that a position would say one thing here and another there.
+//! They are another notation for accesses to a texel buffer ([`tilewright_ir::texture`]). Coordinates must be named. The
+//! texture RFC writes the row first, TVM's own builtins take (x, y) with the column first, so a positional argument would
+//! be ambiguous.
 
 use ruff_python_ast as ast;
 use ruff_text_size::{Ranged, TextRange};
 use tilewright_ir::texture::{CHANNELS, is_channel_type};
 use tilewright_ir::{AxisSeparators, Buffer, BufferInfo, DataType, Expr, Scope, Stmt, StmtKind, Var};
 
-use super::args::Args;
+use super::args::BoundArgs;
 use super::reader::Reader;
 use crate::source::span;
 
-/// Help where coordinates are not named.
+/// The help for coordinates without a name.
 const NAMED: &str =
-    "name the coordinates: TVM's own builtins take (x, y), which is (column, row), so a position says nothing";
+    "name the coordinates: TVM's own builtins take (x, y), which is (column, row), so a position is ambiguous";
 
 impl<'a> Reader<'a> {
-    /// `T.texture2d_load(Xt, row=i, column=j)`, of one channel with `lane=k`.
+    /// Reads `T.texture2d_load(Xt, row=i, column=j)`: the four channels of a texel, or one of them with `lane=k`.
     pub(super) fn texture_load(&mut self, call: &'a ast::ExprCall) -> Option<Expr> {
         let args = self.texture_args(call, "texture2d_load", &["buffer", "row", "column", "lane"], 1, 3)?;
-        let (buffer, mut indices) = self.texel(&args, call.range())?;
+        let (buffer, mut indices) = self.texel_indices(&args, call.range())?;
         indices.push(match args.get(3) {
             None => whole_texel(),
             Some(lane) => self.scalar_index(lane, "lane")?,
@@ -35,10 +36,10 @@ impl<'a> Reader<'a> {
         Some(Expr::Load { buffer, indices })
     }
 
-    /// `T.texture2d_store(Xt, row=i, column=j, value=v)`.
+    /// Reads `T.texture2d_store(Xt, row=i, column=j, value=v)`. The value has four lanes.
     pub(super) fn texture_store(&mut self, call: &'a ast::ExprCall) -> Option<Stmt> {
         let args = self.texture_args(call, "texture2d_store", &["buffer", "row", "column", "value"], 1, 4)?;
-        let (buffer, mut indices) = self.texel(&args, call.range())?;
+        let (buffer, mut indices) = self.texel_indices(&args, call.range())?;
         indices.push(whole_texel());
         let given = args.get(3)?;
         let value = self.value(given)?;
@@ -51,7 +52,8 @@ impl<'a> Reader<'a> {
         Some(Stmt::new(StmtKind::Store { buffer, indices, value }))
     }
 
-    /// `T.texture2d_alloca(height=35, width=9, dtype="float32", scope="texture")`.
+    /// Reads `T.texture2d_alloca(height=35, width=9, dtype="float32", scope="texture")`, the allocation of the texel buffer
+    /// `name`.
     pub(super) fn texture_alloca(&mut self, call: &'a ast::ExprCall, name: &str) -> Option<Buffer> {
         let args = self.texture_args(call, "texture2d_alloca", &["height", "width", "dtype", "scope"], 0, 3)?;
         let (height, width) = (self.scalar_index(args.get(0)?, "height"), self.scalar_index(args.get(1)?, "width"));
@@ -66,14 +68,14 @@ impl<'a> Reader<'a> {
             Some(given) => match self.scope(given)? {
                 scope if scope.is_texture() => scope,
                 scope => {
-                    let message = format!("`{scope}` is no scope of a texture");
+                    let message = format!("`{scope}` is not a scope of a texture");
                     return self.error("texture-scope", given.range(), message, "such as \"texture\"");
                 }
             },
         };
         let shape = vec![height?, width?, Expr::int(CHANNELS.into())];
         let data = Var::new(name, DataType::HANDLE);
-        let rank = self.laid_out_rank(name, &data, &shape)?;
+        let rank = self.final_rank(name, &data, &shape)?;
         let Some(axis_separators) = AxisSeparators::new(vec![1, 2], rank).ok().filter(AxisSeparators::is_flat) else {
             let help = "declare it with `T.alloc_buffer(..., scope=\"texture\")`";
             return self.error("texture-separators", call.range(), "rows and columns have a layout already", help);
@@ -92,7 +94,7 @@ impl<'a> Reader<'a> {
         Some(Buffer::new(info))
     }
 
-    /// The arguments of a builtin, of which only the first `positional` have a position.
+    /// Binds the arguments of a builtin, of which only the first `positional` may be given by position.
     fn texture_args(
         &mut self,
         call: &'a ast::ExprCall,
@@ -100,21 +102,21 @@ impl<'a> Reader<'a> {
         params: &[&str],
         positional: usize,
         required: usize,
-    ) -> Option<Args<'a>> {
+    ) -> Option<BoundArgs<'a>> {
         if let Some(extra) = call.arguments.args.get(positional) {
             let names = params[positional..].iter().map(|param| format!("{param}=")).collect::<Vec<_>>().join(", ");
             return self.error("texture-order", extra.range(), format!("`{name}` takes {names} by name only"), NAMED);
         }
-        self.args(call, name, params, required)
+        self.bind_args(call, name, params, required)
     }
 
-    /// The texel buffer, row and column of an access.
-    fn texel(&mut self, args: &Args<'a>, range: TextRange) -> Option<(Buffer, Vec<Expr>)> {
+    /// Reads the texel buffer, the row and the column of an access.
+    fn texel_indices(&mut self, args: &BoundArgs<'a>, range: TextRange) -> Option<(Buffer, Vec<Expr>)> {
         let buffer = self.buffer(args.get(0)?);
         let (row, column) = (self.scalar_index(args.get(1)?, "row"), self.scalar_index(args.get(2)?, "column"));
         let buffer = buffer?;
         if !buffer.is_texel_buffer() {
-            let message = format!("`{buffer}` is no texture of rows, columns and 4 channels");
+            let message = format!("`{buffer}` is not a texture of rows, columns and 4 channels");
             let help = "make it with `T.texture2d_alloca`, or as a (height, width, 4) buffer in a texture scope with \
                 axis_separators=[1, 2]";
             return self.error("texture-buffer", range, message, help);
@@ -122,7 +124,7 @@ impl<'a> Reader<'a> {
         Some((buffer, vec![row?, column?]))
     }
 
-    /// An integer of one lane.
+    /// Reads a scalar integer; `what` names it in errors.
     fn scalar_index(&mut self, expr: &'a ast::Expr, what: &str) -> Option<Expr> {
         let index = self.expr(expr)?;
         let ty = index.dtype();
@@ -133,12 +135,12 @@ impl<'a> Reader<'a> {
             "type",
             expr.range(),
             format!("the {what} `{index}` has the type {ty}"),
-            "it is an integer of one lane",
+            "it must be a scalar integer",
         )
     }
 }
 
-/// The index of all channels.
+/// Returns the index of all four channels.
 pub(super) fn whole_texel() -> Expr {
     Expr::Ramp { base: Box::new(Expr::int(0)), stride: Box::new(Expr::int(1)), lanes: CHANNELS }
 }

@@ -1,76 +1,145 @@
-//! From text to layouts, with the place of every part.
+//! The parser of XLA's layouts. It records the location of every part, because most errors are found later, when
+//! [`tilewright_ir::layout::ArrayShape::new`] checks how the parts fit together.
 
-use tilewright_ir::Span;
-use tilewright_ir::layout::{DimAttribute, DimLevel, Layout, Place, SplitConfig, Tile, TileDim};
+use tilewright_ir::layout::{DimAttribute, DimLevel, Layout, LayoutPart, SplitConfig, Tile, TileDim};
+use tilewright_ir::{ElementType, Span};
 
 use super::lexer::{Token, Word};
-use super::read::{Read, Reader};
+use super::read::{Parsed, Parser};
 
-/// Where the parts of an array shape stand.
+/// The locations of the parts of an array shape.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(super) struct PartSpans {
+    /// The whole shape.
     pub(super) whole: Option<Span>,
+    /// The extents, with their brackets.
     dimensions: Option<Span>,
-    /// All of the layout, with its braces.
+    /// The layout, with its braces.
     layout: Option<Span>,
+    /// Each dimension number.
     minor_to_major: Vec<Span>,
+    /// Each dimension attribute.
     attributes: Vec<Span>,
-    /// Each tile, and the dimensions of each.
+    /// Each tile with its parentheses, and each dimension inside it.
     tiles: Vec<(Span, Vec<Span>)>,
+    /// Each split configuration with its parentheses, and each index inside it.
     splits: Vec<(Span, Vec<Span>)>,
-    /// Properties by their letter.
-    properties: Vec<(&'static str, Span)>,
+    /// The properties, each with its value.
+    properties: Vec<(Property, Span)>,
 }
 
-impl Places {
-    /// Nothing is known but where the extents stand.
+impl PartSpans {
+    /// Creates the locations of a shape of which only the extents were read so far.
     pub(super) fn with_dimensions(dimensions: Span) -> Self {
         Self { dimensions: Some(dimensions), ..Self::default() }
     }
 
-    /// Where a part stands; the whole of what holds it if it has no place of its own.
-    pub(super) fn of(&self, place: Place) -> Option<Span> {
-        let property = |letter: &str| self.properties.iter().find(|(name, _)| *name == letter).map(|(_, span)| *span);
+    /// Returns the location of a part. A part without a location of its own has the location of the whole shape.
+    pub(super) fn span_of(&self, part: LayoutPart) -> Option<Span> {
+        let property =
+            |wanted: Property| self.properties.iter().find(|(known, _)| *known == wanted).map(|(_, span)| *span);
         let nested = |list: &[(Span, Vec<Span>)], index: usize, inner: Option<usize>| {
             let (outer, parts) = list.get(index)?;
             Some(inner.and_then(|inner| parts.get(inner).copied()).unwrap_or(*outer))
         };
-        let found = match place {
-            Place::Whole => None,
-            Place::Dimensions => self.dimensions,
-            Place::MinorToMajor(Some(position)) => self.minor_to_major.get(position).copied(),
-            Place::MinorToMajor(None) => match (self.minor_to_major.first(), self.minor_to_major.last()) {
+        let found = match part {
+            LayoutPart::Whole => None,
+            LayoutPart::Dimensions => self.dimensions,
+            LayoutPart::MinorToMajor(Some(position)) => self.minor_to_major.get(position).copied(),
+            LayoutPart::MinorToMajor(None) => match (self.minor_to_major.first(), self.minor_to_major.last()) {
                 (Some(first), Some(last)) => Some(Span::new(first.start, last.end)),
                 _ => self.layout,
             },
-            Place::DimAttributes(position) => {
-                position.and_then(|position| self.attributes.get(position).copied()).or_else(|| property("D"))
-            }
-            Place::Tile(tile, dim) => nested(&self.tiles, tile, dim),
-            Place::TailAlignment => property("L"),
-            Place::IndexType => property("#"),
-            Place::PointerType => property("*"),
-            Place::ElementBits => property("E"),
-            Place::SplitConfig(config, index) => nested(&self.splits, config, index),
-            Place::PhysicalShape => property("P"),
+            LayoutPart::DimAttributes(position) => position
+                .and_then(|position| self.attributes.get(position).copied())
+                .or_else(|| property(Property::DimAttributes)),
+            LayoutPart::Tile(tile, dim) => nested(&self.tiles, tile, dim),
+            LayoutPart::TailAlignment => property(Property::TailAlignment),
+            LayoutPart::IndexType => property(Property::IndexType),
+            LayoutPart::PointerType => property(Property::PointerType),
+            LayoutPart::ElementBits => property(Property::ElementBits),
+            LayoutPart::SplitConfig(config, index) => nested(&self.splits, config, index),
+            LayoutPart::PhysicalShape => property(Property::PhysicalShape),
         };
         found.or(self.whole)
     }
 }
 
-/// The properties in the order in which XLA writes and reads them.
-const ORDER: [&str; 10] = ["D", "T", "L", "#", "*", "E", "S", "SC", "P", "M"];
+/// A property of a layout.
+///
+/// The order of the variants is that in which XLA writes and reads them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Property {
+    /// `D(..)`: the storage of each dimension.
+    DimAttributes,
+    /// `T(..)(..)`: the tiles.
+    Tiles,
+    /// `L(n)`: the alignment of the number of elements.
+    TailAlignment,
+    /// `#(type)`: the type of sparse indices.
+    IndexType,
+    /// `*(type)`: the type of sparse pointers.
+    PointerType,
+    /// `E(n)`: the distance between elements, in bits.
+    ElementBits,
+    /// `S(n)`: the memory space.
+    MemorySpace,
+    /// `SC(..)`: the splits between memories.
+    SplitConfigs,
+    /// `P(shape)`: the arrays that store a sparse array.
+    PhysicalShape,
+    /// `M(n)`: the bytes before the elements.
+    MetadataPrefix,
+}
 
+impl Property {
+    /// All properties, in XLA's order.
+    const ALL: [Self; 10] = [
+        Self::DimAttributes,
+        Self::Tiles,
+        Self::TailAlignment,
+        Self::IndexType,
+        Self::PointerType,
+        Self::ElementBits,
+        Self::MemorySpace,
+        Self::SplitConfigs,
+        Self::PhysicalShape,
+        Self::MetadataPrefix,
+    ];
+
+    /// Returns the word that introduces the property.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::DimAttributes => "D",
+            Self::Tiles => "T",
+            Self::TailAlignment => "L",
+            Self::IndexType => "#",
+            Self::PointerType => "*",
+            Self::ElementBits => "E",
+            Self::MemorySpace => "S",
+            Self::SplitConfigs => "SC",
+            Self::PhysicalShape => "P",
+            Self::MetadataPrefix => "M",
+        }
+    }
+
+    /// Returns the property that a word introduces.
+    fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|property| property.word() == word)
+    }
+}
+
+/// The help for a wrong property: those of [`Property::ALL`].
 const PROPERTIES: &str = "the properties are D, T, L, #, *, E, S, SC, P, M, in this order";
 
-impl Reader<'_> {
-    /// `{1,0:T(2,2)}`.
-    pub(super) fn layout(&mut self, places: &mut Places) -> Read<Layout> {
+impl Parser<'_> {
+    /// Reads `{1,0:T(2,2)}`.
+    pub(super) fn layout(&mut self, spans: &mut PartSpans) -> Parsed<Layout> {
         let opened = self.next();
         let mut order = Vec::new();
         if matches!(self.peek().word, Word::Int(_)) {
             loop {
-                places.minor_to_major.push(self.peek().span);
+                spans.minor_to_major.push(self.peek().span);
                 let dimension = self.number("a dimension", "dimensions are numbered from 0")?;
                 order.push(usize::try_from(dimension).unwrap_or(usize::MAX));
                 if self.eat(",").is_none() {
@@ -80,84 +149,93 @@ impl Reader<'_> {
         }
         let mut layout = Layout::new(order);
         if let Some(colon) = self.eat(":") {
-            self.properties(&mut layout, places, colon)?;
+            self.properties(&mut layout, spans, colon)?;
         }
         let help = if layout.minor_to_major.is_empty() {
             "a layout is such as {1,0:T(8,128)}: dimensions, then after `:` its properties"
         } else {
-            "a layout ends with `}`; its properties stand after a `:`"
+            "a layout ends with `}`; its properties follow a `:`"
         };
         let found = self.peek();
         let closed = self.eat("}").ok_or_else(|| {
-            let message = format!("expected `}}`, found {}", found.described());
+            let message = format!("expected `}}`, found {}", found.describe());
             found.error("unclosed", message, help).with_label(opened.span, "opened here")
         })?;
-        places.layout = Some(Span::new(opened.span.start, closed.span.end));
+        spans.layout = Some(Span::new(opened.span.start, closed.span.end));
         Ok(layout)
     }
 
-    fn properties(&mut self, layout: &mut Layout, places: &mut Places, colon: Token<'_>) -> Read<()> {
-        let mut last: Option<usize> = None;
+    /// Reads `T(8,128)S(1)`: at least one property, each at most once and in XLA's order.
+    fn properties(&mut self, layout: &mut Layout, spans: &mut PartSpans, colon: Token<'_>) -> Parsed<()> {
+        let mut last: Option<Property> = None;
         loop {
             let token = self.peek();
-            let text = match token.word {
-                Word::Name(text) => text,
+            let word = match token.word {
+                Word::Name(word) => word,
                 Word::Sign(sign @ ("#" | "*")) => sign,
-                _ if last.is_none() => return Err(colon.error("property", "no property follows `:`", PROPERTIES)),
-                _ => return Ok(()),
+                Word::Int(_) | Word::Sign(_) | Word::End if last.is_none() => {
+                    return Err(colon.error("property", "no property follows `:`", PROPERTIES));
+                }
+                Word::Int(_) | Word::Sign(_) | Word::End => return Ok(()),
             };
-            let Some(position) = ORDER.iter().position(|letter| *letter == text) else {
-                return Err(token.error("property", format!("`{text}` is no property of a layout"), PROPERTIES));
+            let Some(property) = Property::from_word(word) else {
+                return Err(token.error("property", format!("`{word}` is not a property of a layout"), PROPERTIES));
             };
-            if let Some(before) = last.filter(|last| position <= *last).and_then(|last| ORDER.get(last)) {
-                let message = if *before == text {
-                    format!("property `{text}` appears twice")
+            // XLA's reader expects this order, so text in another order would not be read back by it.
+            if let Some(before) = last.filter(|last| property <= *last) {
+                let message = if before == property {
+                    format!("property `{word}` appears twice")
                 } else {
-                    format!("property `{text}` stands after `{before}`")
+                    format!("property `{word}` follows `{}`", before.word())
                 };
                 return Err(token.error("property-order", message, PROPERTIES));
             }
-            last = Some(position);
+            last = Some(property);
             self.next();
-            let letter = ORDER[position];
-            self.property(letter, layout, places)?;
-            let end = self.last_end();
-            places.properties.push((letter, Span::new(token.span.start, end)));
+            self.property(property, layout, spans)?;
+            spans.properties.push((property, Span::new(token.span.start, self.last_end())));
         }
     }
 
-    fn property(&mut self, letter: &str, layout: &mut Layout, places: &mut Places) -> Read<()> {
-        match letter {
-            "D" => layout.dim_attributes = self.attributes(places)?,
-            "T" => layout.tiles = self.tiles(places)?,
-            "L" => layout.tail_alignment = self.in_brackets("an alignment")?,
-            "#" | "*" => {
-                let opened = self.expect("(", "write such as #(u32)")?;
-                let ty = self.element_type()?;
-                self.close(")", opened)?;
-                *(if letter == "#" { &mut layout.index_type } else { &mut layout.pointer_type }) = Some(ty);
-            }
-            "E" => layout.element_bits = self.in_brackets("a number of bits")?,
-            "S" => layout.memory_space = self.in_brackets("a memory space")?,
-            "SC" => layout.split_configs = self.splits(places)?,
-            "P" => {
+    /// Reads the value of a property into `layout`.
+    fn property(&mut self, property: Property, layout: &mut Layout, spans: &mut PartSpans) -> Parsed<()> {
+        match property {
+            Property::DimAttributes => layout.dim_attributes = self.attributes(spans)?,
+            Property::Tiles => layout.tiles = self.tiles(spans)?,
+            Property::TailAlignment => layout.tail_alignment = self.in_brackets("an alignment")?,
+            Property::IndexType => layout.index_type = Some(self.type_in_brackets()?),
+            Property::PointerType => layout.pointer_type = Some(self.type_in_brackets()?),
+            Property::ElementBits => layout.element_bits = self.in_brackets("a number of bits")?,
+            Property::MemorySpace => layout.memory_space = self.in_brackets("a memory space")?,
+            Property::SplitConfigs => layout.split_configs = self.splits(spans)?,
+            Property::PhysicalShape => {
                 let opened = self.expect("(", "write the shape in parentheses")?;
                 layout.physical_shape = Some(Box::new(self.shape()?));
                 self.close(")", opened)?;
             }
-            _ => layout.metadata_prefix_bytes = self.in_brackets("a number of bytes")?,
+            Property::MetadataPrefix => layout.metadata_prefix_bytes = self.in_brackets("a number of bytes")?,
         }
         Ok(())
     }
 
-    fn in_brackets(&mut self, what: &str) -> Read<u64> {
-        let opened = self.expect("(", "the value stands in parentheses, such as L(8)")?;
-        let value = self.number(what, "the value is one number from 0")?;
+    /// Reads `(u32)`.
+    fn type_in_brackets(&mut self) -> Parsed<ElementType> {
+        let opened = self.expect("(", "write such as #(u32)")?;
+        let ty = self.element_type()?;
+        self.close(")", opened)?;
+        Ok(ty)
+    }
+
+    /// Reads `(8)`; `what` names the number in errors, with its article.
+    fn in_brackets(&mut self, what: &str) -> Parsed<u64> {
+        let opened = self.expect("(", "write the value in parentheses, such as L(8)")?;
+        let value = self.number(what, "the value is one number that is at least 0")?;
         self.close(")", opened)?;
         Ok(value)
     }
 
-    fn attributes(&mut self, places: &mut Places) -> Read<Vec<DimAttribute>> {
+    /// Reads `(D,C+~)`, one attribute per dimension.
+    fn attributes(&mut self, spans: &mut PartSpans) -> Parsed<Vec<DimAttribute>> {
         let opened = self.expect("(", "write such as D(D,C)")?;
         let mut attributes = Vec::new();
         loop {
@@ -168,7 +246,7 @@ impl Reader<'_> {
                 Word::Name("S") => DimLevel::Singleton,
                 Word::Name("H") => DimLevel::LooseCompressed,
                 _ => {
-                    let message = format!("{} is no kind of dimension", token.described());
+                    let message = format!("{} is not a kind of dimension", token.describe());
                     let help = "a dimension is D (dense), C (compressed), S (singleton) or H (loose compressed)";
                     return Err(token.error("attribute", message, help));
                 }
@@ -176,7 +254,7 @@ impl Reader<'_> {
             let unique = self.eat("+").is_none();
             let ordered = self.eat("~").is_none();
             attributes.push(DimAttribute { level, unique, ordered });
-            places.attributes.push(Span::new(token.span.start, self.last_end()));
+            spans.attributes.push(Span::new(token.span.start, self.last_end()));
             if self.eat(",").is_none() {
                 break;
             }
@@ -185,14 +263,15 @@ impl Reader<'_> {
         Ok(attributes)
     }
 
-    fn tiles(&mut self, places: &mut Places) -> Read<Vec<Tile>> {
+    /// Reads `(8,128)(2,1)`, one list of dimensions per tile.
+    fn tiles(&mut self, spans: &mut PartSpans) -> Parsed<Vec<Tile>> {
         let mut tiles = Vec::new();
-        let mut opened = self.expect("(", "a tile stands in parentheses, such as T(8,128)")?;
+        let mut opened = self.expect("(", "write each tile in parentheses, such as T(8,128)")?;
         loop {
-            let (mut dims, mut spans) = (Vec::new(), Vec::new());
+            let (mut dims, mut dim_spans) = (Vec::new(), Vec::new());
             if self.peek().word != Word::Sign(")") {
                 loop {
-                    spans.push(self.peek().span);
+                    dim_spans.push(self.peek().span);
                     dims.push(self.tile_dim()?);
                     if self.eat(",").is_none() {
                         break;
@@ -200,7 +279,7 @@ impl Reader<'_> {
                 }
             }
             self.close(")", opened)?;
-            places.tiles.push((Span::new(opened.span.start, self.last_end()), spans));
+            spans.tiles.push((Span::new(opened.span.start, self.last_end()), dim_spans));
             tiles.push(Tile(dims));
             match self.eat("(") {
                 Some(next) => opened = next,
@@ -209,7 +288,8 @@ impl Reader<'_> {
         }
     }
 
-    fn tile_dim(&mut self) -> Read<TileDim> {
+    /// Reads a tile size or `*`.
+    fn tile_dim(&mut self) -> Parsed<TileDim> {
         if self.eat("*").is_some() {
             return Ok(TileDim::Combine);
         }
@@ -220,7 +300,8 @@ impl Reader<'_> {
         Ok(TileDim::Size(self.number("a tile size", help)?))
     }
 
-    fn splits(&mut self, places: &mut Places) -> Read<Vec<SplitConfig>> {
+    /// Reads `(0:3)(1:0,4)`, a dimension number and its split indices per list.
+    fn splits(&mut self, spans: &mut PartSpans) -> Parsed<Vec<SplitConfig>> {
         let help = "write such as SC(1:1024,2048)";
         let mut configs = Vec::new();
         let mut opened = self.expect("(", help)?;
@@ -228,18 +309,18 @@ impl Reader<'_> {
             let dimension = self.number("a dimension", "dimensions are numbered from 0")?;
             let dimension = usize::try_from(dimension).unwrap_or(usize::MAX);
             self.expect(":", help)?;
-            let (mut indices, mut spans) = (Vec::new(), Vec::new());
+            let (mut indices, mut index_spans) = (Vec::new(), Vec::new());
             if self.peek().word != Word::Sign(")") {
                 loop {
-                    spans.push(self.peek().span);
-                    indices.push(self.number("a split index", "split indices are numbers from 0")?);
+                    index_spans.push(self.peek().span);
+                    indices.push(self.number("a split index", "split indices are numbers that are at least 0")?);
                     if self.eat(",").is_none() {
                         break;
                     }
                 }
             }
             self.close(")", opened)?;
-            places.splits.push((Span::new(opened.span.start, self.last_end()), spans));
+            spans.splits.push((Span::new(opened.span.start, self.last_end()), index_spans));
             configs.push(SplitConfig { dimension, indices });
             match self.eat("(") {
                 Some(next) => opened = next,

@@ -1,13 +1,13 @@
-//! Words of XLA's text: names, numbers, signs, each with its place.
+//! Tokens of XLA's notation: names, numbers and signs, each with its location.
 
 use tilewright_ir::{Diagnostic, Span};
 
-/// A word.
+/// The kinds of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word<'a> {
-    /// Letters, digits, `_`, `.` and `-` after a letter or `_`.
+    /// A letter or `_`, followed by letters, digits, `_`, `.` and `-`.
     Name(&'a str),
-    /// An integer; none if it is outside 64 bits.
+    /// A decimal integer; `None` if it does not fit into 64 bits.
     Int(Option<i64>),
     /// One of `[]{}(),:*#+~?` or `<=`.
     Sign(&'static str),
@@ -15,23 +15,29 @@ pub(super) enum Word<'a> {
     End,
 }
 
-/// A word and where it stands.
+/// A token and its location.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token<'a> {
+    /// The kind of token, with its value.
     pub(super) word: Word<'a>,
+    /// The location.
     pub(super) span: Span,
-    /// As it is written.
+    /// The token as it is written.
     pub(super) text: &'a str,
 }
 
+/// All signs. None is a prefix of another one.
 const SIGNS: [&str; 14] = ["[", "]", "{", "}", "(", ")", ",", ":", "*", "#", "+", "~", "?", "<="];
 
-/// The words of `text`, the last one [`Word::End`]. `text` is shorter than 2^32 bytes.
-pub(super) fn words(text: &str) -> Result<Vec<Token<'_>>, Diagnostic> {
+/// Splits `text`, which is shorter than 2^32 bytes, into tokens. The last token is [`Word::End`].
+///
+/// # Errors
+/// A comment is not closed, a number is malformed, or a character does not belong to any token.
+pub(super) fn tokenize(text: &str) -> Result<Vec<Token<'_>>, Diagnostic> {
     let mut tokens = Vec::new();
     let mut at = 0;
     loop {
-        at = skip_blanks(text, at)?;
+        at = skip_whitespace(text, at)?;
         let rest = text.get(at..).unwrap_or_default();
         let (word, length) = match rest.bytes().next() {
             None => (Word::End, 0),
@@ -42,7 +48,7 @@ pub(super) fn words(text: &str) -> Result<Vec<Token<'_>>, Diagnostic> {
             Some(first) if first.is_ascii_digit() || first == b'-' => number(rest, at)?,
             Some(_) => match SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
                 Some(sign) => (Word::Sign(sign), sign.len()),
-                None => return Err(strange(rest, at)),
+                None => return Err(unknown_character(rest, at)),
             },
         };
         tokens.push(Token { word, span: span(at, at + length), text: &rest[..length] });
@@ -53,13 +59,18 @@ pub(super) fn words(text: &str) -> Result<Vec<Token<'_>>, Diagnostic> {
     }
 }
 
+/// Creates a location from byte offsets.
 pub(super) fn span(start: usize, end: usize) -> Span {
     let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
     Span::new(offset(start), offset(end))
 }
 
-/// The offset of the next word. XLA's blanks are space, tab and line ends.
-fn skip_blanks(text: &str, mut at: usize) -> Result<usize, Diagnostic> {
+/// Returns the offset of the next token at or after `at`, behind whitespace and comments. XLA's whitespace is space,
+/// tab and line ends.
+///
+/// # Errors
+/// A comment is not closed.
+fn skip_whitespace(text: &str, mut at: usize) -> Result<usize, Diagnostic> {
     loop {
         let rest = text.get(at..).unwrap_or_default();
         let trimmed = rest.trim_start_matches([' ', '\t', '\n', '\r']);
@@ -79,10 +90,15 @@ fn skip_blanks(text: &str, mut at: usize) -> Result<usize, Diagnostic> {
     }
 }
 
+/// Returns the length of the name characters at the start of `rest`, in bytes.
 fn name_length(rest: &str) -> usize {
     rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'))).unwrap_or(rest.len())
 }
 
+/// Reads the integer at the start of `rest`, and returns its length in bytes.
+///
+/// # Errors
+/// A minus without digits, or digits followed by name characters, as in `3x5` or `3.5`.
 fn number(rest: &str, at: usize) -> Result<(Word<'_>, usize), Diagnostic> {
     let digits = rest.strip_prefix('-').unwrap_or(rest);
     let count = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
@@ -90,14 +106,15 @@ fn number(rest: &str, at: usize) -> Result<(Word<'_>, usize), Diagnostic> {
     let more = name_length(&rest[length..]);
     if count == 0 || more > 0 {
         let whole = &rest[..length + more];
-        let message = format!("`{whole}` is no number");
+        let message = format!("`{whole}` is not a number");
         let help = "numbers are decimal integers";
         return Err(Diagnostic::error("number", Some(span(at, at + whole.len())), message).with_help(help));
     }
     Ok((Word::Int(rest[..length].parse().ok()), length))
 }
 
-fn strange(rest: &str, at: usize) -> Diagnostic {
+/// Creates the error for a character that does not belong to any token, with a hint about what may be meant.
+fn unknown_character(rest: &str, at: usize) -> Diagnostic {
     let Some(first) = rest.chars().next() else { return Diagnostic::error("character", None, "nothing is here") };
     let place = span(at, at + first.len_utf8());
     let help = match first {
@@ -106,5 +123,5 @@ fn strange(rest: &str, at: usize) -> Diagnostic {
         '/' => "comments are `/* ... */` or `// ...`",
         _ => "a shape is written such as f32[3,5]{1,0:T(2,2)}",
     };
-    Diagnostic::error("character", Some(place), format!("{first:?} has no meaning here")).with_help(help)
+    Diagnostic::error("character", Some(place), format!("unexpected character {first:?}")).with_help(help)
 }

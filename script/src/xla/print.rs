@@ -1,4 +1,4 @@
-//! From shapes to XLA's exact text.
+//! The printer of XLA's shapes. The text is exactly that of XLA's `Shape::ToString`, layout included.
 
 use std::fmt::{Display, Write as _};
 
@@ -6,16 +6,17 @@ use tilewright_ir::XlaShape;
 use tilewright_ir::layout::{ArrayShape, DimAttribute, DimLevel, Dimension, Layout, Tile, TileDim};
 use tilewright_ir::sabotage;
 
-/// After that many elements of a tuple, XLA writes the number of the next one.
+/// XLA writes the index of every fifth element of a tuple in a comment.
 const INDEX_INTERVAL: usize = 5;
 
-/// The shape as XLA writes it, its layout included.
+/// Prints a shape as XLA does, with its layout.
 pub fn print_xla_shape(shape: &XlaShape) -> String {
     let mut out = String::new();
     write_shape(&mut out, shape);
     out
 }
 
+/// Writes a shape.
 fn write_shape(out: &mut String, shape: &XlaShape) {
     match shape {
         XlaShape::Array(array) => write_array(out, array),
@@ -37,6 +38,7 @@ fn write_shape(out: &mut String, shape: &XlaShape) {
     }
 }
 
+/// Writes an element type, extents and a layout, if one is stated.
 fn write_array(out: &mut String, array: &ArrayShape) {
     let extent = |dimension: &Dimension| match dimension {
         Dimension::Static(extent) => extent.to_string(),
@@ -49,6 +51,7 @@ fn write_array(out: &mut String, array: &ArrayShape) {
     }
 }
 
+/// Writes a layout. Properties with their default value are left out, and the others are in XLA's order.
 fn write_layout(out: &mut String, layout: &Layout) {
     let mut properties = String::new();
     if layout.is_sparse() {
@@ -87,6 +90,7 @@ fn write_layout(out: &mut String, layout: &Layout) {
     let _ = write!(out, "{{{}{colon}{properties}}}", joined(&layout.minor_to_major));
 }
 
+/// Returns the text of a dimension attribute, such as `C+~`.
 fn attribute(attribute: DimAttribute) -> String {
     let level = match attribute.level {
         DimLevel::Dense => 'D',
@@ -98,6 +102,7 @@ fn attribute(attribute: DimAttribute) -> String {
     format!("{level}{unique}{ordered}")
 }
 
+/// Returns the text of a tile, such as `(8,128)`.
 fn tile(tile: &Tile) -> String {
     let dim = |dim: &TileDim| match dim {
         TileDim::Size(size) => size.to_string(),
@@ -106,6 +111,7 @@ fn tile(tile: &Tile) -> String {
     format!("({})", joined(tile.0.iter().map(dim)))
 }
 
+/// Joins items with commas.
 fn joined(items: impl IntoIterator<Item: Display>) -> String {
     items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(",")
 }

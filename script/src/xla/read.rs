@@ -1,57 +1,63 @@
-//! From text to shapes.
+//! The parser of XLA's shapes.
 
 use tilewright_ir::layout::{ArrayShape, Dimension, LayoutError};
 use tilewright_ir::{Diagnostic, ElementType, Span, XlaShape};
 
-use super::layout::Places;
-use super::lexer::{Token, Word, words};
+use super::layout::PartSpans;
+use super::lexer::{Token, Word, tokenize};
 use crate::source::nearest;
 
-/// Longest text, in bytes.
+/// The greatest length of a text, in bytes.
 const MAX_BYTES: usize = 1 << 20;
-/// Deepest nesting of tuples.
+/// The greatest nesting depth of tuples and of physical shapes.
 const MAX_NESTING: usize = 64;
 
-/// Reads a shape as XLA writes it.
+/// Reads a shape in XLA's notation.
 ///
 /// # Errors
-/// What is wrong, with its place in `text`.
+/// The first problem found, located in `text`: a syntax error, or a layout that does not fit its array.
 pub fn read_xla_shape(text: &str) -> Result<XlaShape, Vec<Diagnostic>> {
     read(text).map_err(|found| vec![found])
 }
 
+/// Reads a shape and checks that nothing follows it.
 fn read(text: &str) -> Result<XlaShape, Diagnostic> {
     if text.len() > MAX_BYTES {
         let message = format!("the text has {} bytes; at most {MAX_BYTES} are read", text.len());
         return Err(Diagnostic::error("too-large", None, message));
     }
-    let tokens = words(text)?;
-    let mut reader = Reader { tokens: &tokens, at: 0, depth: 0 };
-    let shape = reader.shape()?;
-    let found = reader.peek();
+    let tokens = tokenize(text)?;
+    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0 };
+    let shape = parser.shape()?;
+    let found = parser.peek();
     if found.word == Word::End {
         return Ok(shape);
     }
     let help = "one shape is read: a type, extents, and at most one layout";
-    Err(found.error("trailing", format!("{} stands after the end of the shape", found.described()), help))
+    Err(found.error("trailing", format!("{} follows the end of the shape", found.describe()), help))
 }
 
-/// Walks over the words.
-pub(super) struct Reader<'a> {
+/// A recursive-descent parser over the tokens of a text.
+pub(super) struct Parser<'a> {
+    /// The tokens; the last one is [`Word::End`].
     tokens: &'a [Token<'a>],
+    /// The index of the next token.
     at: usize,
+    /// The number of shapes around the current one.
     depth: usize,
 }
 
-pub(super) type Read<T> = Result<T, Diagnostic>;
+/// The result of a parsing method. The first error ends the parsing.
+pub(super) type Parsed<T> = Result<T, Diagnostic>;
 
 impl Token<'_> {
+    /// Creates an error located at the token.
     pub(super) fn error(&self, code: &'static str, message: impl Into<String>, help: &str) -> Diagnostic {
         Diagnostic::error(code, Some(self.span), message).with_help(help)
     }
 
-    /// What it is, in words.
-    pub(super) fn described(&self) -> String {
+    /// Returns the token in quotes, or a description of the end of the text.
+    pub(super) fn describe(&self) -> String {
         match self.word {
             Word::End => "the end of the text".to_owned(),
             _ => format!("`{}`", self.text),
@@ -59,65 +65,66 @@ impl Token<'_> {
     }
 }
 
-impl<'a> Reader<'a> {
-    /// The next word.
+impl<'a> Parser<'a> {
+    /// Returns the next token without consuming it. At the end this is [`Word::End`] again and again.
     pub(super) fn peek(&self) -> Token<'a> {
         let last = self.tokens.len().saturating_sub(1);
         let end = Token { word: Word::End, span: Span::new(0, 0), text: "" };
         self.tokens.get(self.at.min(last)).copied().unwrap_or(end)
     }
 
-    /// Takes the next word.
+    /// Consumes and returns the next token.
     pub(super) fn next(&mut self) -> Token<'a> {
         let token = self.peek();
         self.at += 1;
         token
     }
 
-    /// Where the last word taken ends.
+    /// Returns the offset at which the token consumed last ends.
     pub(super) fn last_end(&self) -> u32 {
         self.at.checked_sub(1).and_then(|at| self.tokens.get(at)).map_or(0, |token| token.span.end)
     }
 
-    /// Takes the next word if it is this sign.
+    /// Consumes the next token if it is the sign `sign`.
     pub(super) fn eat(&mut self, sign: &str) -> Option<Token<'a>> {
         let token = self.peek();
         (matches!(token.word, Word::Sign(found) if found == sign)).then(|| self.next())
     }
 
-    /// Takes this sign.
-    pub(super) fn expect(&mut self, sign: &str, help: &str) -> Read<Token<'a>> {
+    /// Consumes the sign `sign`, or fails with the hint `help`.
+    pub(super) fn expect(&mut self, sign: &str, help: &str) -> Parsed<Token<'a>> {
         let found = self.peek();
         self.eat(sign)
-            .ok_or_else(|| found.error("syntax", format!("expected `{sign}`, found {}", found.described()), help))
+            .ok_or_else(|| found.error("syntax", format!("expected `{sign}`, found {}", found.describe()), help))
     }
 
-    /// Takes the sign that closes what was opened.
-    pub(super) fn close(&mut self, sign: &str, opened: Token<'_>) -> Read<Token<'a>> {
+    /// Consumes the bracket that closes `opened`, or fails with a label on both brackets.
+    pub(super) fn close(&mut self, sign: &str, opened: Token<'_>) -> Parsed<Token<'a>> {
         let found = self.peek();
         let after = matches!(found.word, Word::Sign("," | "]" | "}" | ")") | Word::End);
         let help = if after { "every bracket that is opened is closed" } else { "entries are separated by commas" };
         self.eat(sign).ok_or_else(|| {
-            let message = format!("expected `,` or `{sign}`, found {}", found.described());
+            let message = format!("expected `,` or `{sign}`, found {}", found.describe());
             found.error("unclosed", message, help).with_label(opened.span, "opened here")
         })
     }
 
-    /// A number from 0.
-    pub(super) fn number(&mut self, what: &str, negative: &str) -> Read<u64> {
+    /// Consumes a number that is at least 0. `what` names it in errors, with its article; `negative` is the help for
+    /// other tokens and for negative numbers.
+    pub(super) fn number(&mut self, what: &str, negative: &str) -> Parsed<u64> {
         let token = self.next();
         let Word::Int(value) = token.word else {
-            return Err(token.error("syntax", format!("expected {what}, found {}", token.described()), negative));
+            return Err(token.error("syntax", format!("expected {what}, found {}", token.describe()), negative));
         };
         let Some(value) = value else {
             let message = format!("{} is outside 64 bits", token.text);
             return Err(token.error("number", message, "numbers are at most 2^63 - 1"));
         };
-        u64::try_from(value).map_err(|_| token.error("negative", format!("{value} is no {}", bare(what)), negative))
+        u64::try_from(value).map_err(|_| token.error("negative", format!("{value} is not {what}"), negative))
     }
 
-    /// `shape`, one level deeper.
-    pub(super) fn shape(&mut self) -> Read<XlaShape> {
+    /// Reads a shape, one level deeper than the shape around it.
+    pub(super) fn shape(&mut self) -> Parsed<XlaShape> {
         if self.depth >= MAX_NESTING {
             let message = format!("shapes nest deeper than {MAX_NESTING} levels here");
             return Err(self.peek().error("nesting", message, "use fewer tuples inside of each other"));
@@ -128,7 +135,8 @@ impl<'a> Reader<'a> {
         shape
     }
 
-    fn tuple(&mut self) -> Read<XlaShape> {
+    /// Reads a tuple of shapes: `(f32[3], s8[2])`.
+    fn tuple(&mut self) -> Parsed<XlaShape> {
         let opened = self.next();
         let mut parts = Vec::new();
         if self.eat(")").is_some() {
@@ -144,10 +152,11 @@ impl<'a> Reader<'a> {
         Ok(XlaShape::Tuple(parts))
     }
 
-    fn leaf(&mut self) -> Read<XlaShape> {
+    /// Reads an array, `token[]` or `opaque[]`.
+    fn leaf(&mut self) -> Parsed<XlaShape> {
         let name = self.next();
         let Word::Name(written) = name.word else {
-            let message = format!("expected an element type, found {}", name.described());
+            let message = format!("expected an element type, found {}", name.describe());
             return Err(name.error("syntax", message, "a shape begins with its type, such as f32[3,5]"));
         };
         let special = match written {
@@ -171,22 +180,22 @@ impl<'a> Reader<'a> {
             }
             return Ok(special.unwrap_or(XlaShape::Token));
         };
-        let mut places = Places::with_dimensions(extents);
-        let layout = if self.peek().word == Word::Sign("{") { Some(self.layout(&mut places)?) } else { None };
-        places.whole = Some(Span::new(name.span.start, self.last_end()));
+        let mut spans = PartSpans::with_dimensions(extents);
+        let layout = if self.peek().word == Word::Sign("{") { Some(self.layout(&mut spans)?) } else { None };
+        spans.whole = Some(Span::new(name.span.start, self.last_end()));
         match ArrayShape::new(ty, dimensions, layout) {
             Ok(array) => Ok(XlaShape::Array(array)),
-            Err(error) => Err(located(error, &places)),
+            Err(error) => Err(layout_diagnostic(error, &spans)),
         }
     }
 
-    /// The extents after `[`.
-    fn dimensions(&mut self, opened: Token<'_>) -> Read<Vec<Dimension>> {
+    /// Reads the extents after `[`, and the closing bracket.
+    fn dimensions(&mut self, opened: Token<'_>) -> Parsed<Vec<Dimension>> {
         let mut dimensions = Vec::new();
         if self.eat("]").is_some() {
             return Ok(dimensions);
         }
-        let help = "extents are numbers from 0, `<=n` or `?`";
+        let help = "extents are numbers that are at least 0, `<=n` or `?`";
         loop {
             dimensions.push(if self.eat("?").is_some() {
                 Dimension::Unbounded
@@ -203,18 +212,15 @@ impl<'a> Reader<'a> {
         Ok(dimensions)
     }
 
-    /// An element type.
-    pub(super) fn element_type(&mut self) -> Read<ElementType> {
+    /// Reads an element type.
+    pub(super) fn element_type(&mut self) -> Parsed<ElementType> {
         element_type(&self.next())
     }
 }
 
-/// The noun without its article.
-fn bare(what: &str) -> &str {
-    what.trim_start_matches("an ").trim_start_matches("a ")
-}
-
-fn element_type(token: &Token<'_>) -> Read<ElementType> {
+/// Returns the element type that a token names. Mixed case is an error, because XLA prints lower case and its page
+/// upper case.
+fn element_type(token: &Token<'_>) -> Parsed<ElementType> {
     let lower = token.text.to_ascii_lowercase();
     let uniform = token.text == lower || token.text == token.text.to_ascii_uppercase();
     match ElementType::from_name(&lower) {
@@ -226,14 +232,15 @@ fn element_type(token: &Token<'_>) -> Read<ElementType> {
         None => {
             let names = ElementType::ALL.map(ElementType::name);
             let help = match nearest(token.text, names) {
-                Some(name) => format!("is `{name}` meant?"),
+                Some(name) => format!("did you mean `{name}`?"),
                 None => "types are such as pred, s8, u32, bf16, f32, c64".to_owned(),
             };
-            Err(token.error("type", format!("{} is no element type", token.described()), &help))
+            Err(token.error("type", format!("{} is not an element type", token.describe()), &help))
         }
     }
 }
 
-fn located(error: LayoutError, places: &Places) -> Diagnostic {
-    Diagnostic::error(error.code, places.of(error.place), error.message).with_help(error.help)
+/// Converts an error about parts of a shape into a diagnostic located at the part.
+fn layout_diagnostic(error: LayoutError, spans: &PartSpans) -> Diagnostic {
+    Diagnostic::error(error.code, spans.span_of(error.part), error.message).with_help(error.help)
 }

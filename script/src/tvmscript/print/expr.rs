@@ -1,4 +1,4 @@
-//! Expressions, index maps and attribute values.
+//! Printing of expressions, index maps and attribute values.
 
 use tilewright_ir::op::{ATOM, TypeRule};
 use tilewright_ir::sabotage;
@@ -6,7 +6,7 @@ use tilewright_ir::{AttrValue, BinaryOp, Expr, IndexMap, ScalarType, UnaryOp};
 
 use super::Printer;
 
-/// A string literal.
+/// Returns a Python string literal.
 pub(super) fn quote(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
@@ -21,7 +21,7 @@ pub(super) fn quote(text: &str) -> String {
     quoted
 }
 
-/// A float constant.
+/// Returns a float constant with its type. The digits are the shortest that round to the value.
 fn float(value: f64, ty: ScalarType) -> String {
     if value.is_nan() {
         return format!("T.{ty}(\"nan\")");
@@ -37,6 +37,7 @@ fn float(value: f64, ty: ScalarType) -> String {
     format!("T.{ty}({digits})")
 }
 
+/// Returns an integer constant. `int32`, the type of the reader's literals, is left out.
 fn int(value: i128, ty: ScalarType) -> String {
     match ty {
         ScalarType::Bool => format!("T.bool({})", if value == 0 { "False" } else { "True" }),
@@ -46,16 +47,18 @@ fn int(value: i128, ty: ScalarType) -> String {
 }
 
 impl Printer {
+    /// Returns the text of an expression.
     pub(super) fn expr(&mut self, expr: &Expr) -> String {
         self.inner(expr, 0)
     }
 
+    /// Returns the texts of expressions, separated by commas.
     pub(super) fn exprs(&mut self, exprs: &[Expr]) -> String {
         let printed: Vec<_> = exprs.iter().map(|expr| self.expr(expr)).collect();
         printed.join(", ")
     }
 
-    /// In parentheses if it binds less tightly than `outer`.
+    /// Returns the text of an expression, in parentheses if it binds less tightly than an operator of precedence `outer`.
     fn inner(&mut self, expr: &Expr, outer: u8) -> String {
         let (text, precedence) = match expr {
             Expr::Int { value, ty } => (int(*value, *ty), ATOM),
@@ -80,26 +83,31 @@ impl Printer {
         if precedence < outer || more { format!("({text})") } else { text }
     }
 
+    /// Returns `T.name(args)`.
     fn call(&mut self, name: &str, args: &[&Expr]) -> String {
         let args: Vec<_> = args.iter().map(|arg| self.expr(arg)).collect();
         format!("T.{name}({})", args.join(", "))
     }
 
+    /// Returns `A[i, j]`; `A[()]` for a buffer without axes.
     pub(super) fn access(&mut self, buffer: &tilewright_ir::Buffer, indices: &[Expr]) -> String {
         let indices = if indices.is_empty() { "()".to_owned() } else { self.exprs(indices) };
         format!("{}[{indices}]", self.names.buffer(buffer))
     }
 
+    /// Returns the text of a binary operator, and its precedence.
     fn binary(&mut self, op: BinaryOp, lhs: &Expr, rhs: &Expr) -> (String, u8) {
         let info = op.info();
         let Some(symbol) = info.symbol else { return (self.call(info.call, &[lhs, rhs]), ATOM) };
-        // Comparisons chain in Python, so neither side may be a bare one.
+        // Python chains comparisons, so a comparison as an operand needs parentheses on either side.
         let left = self.inner(lhs, info.precedence + u8::from(info.rule == TypeRule::Comparison));
         let right = self.inner(rhs, info.precedence + u8::from(!sabotage::on("printer-right-operand")));
         (format!("{left} {symbol} {right}"), info.precedence)
     }
 
-    /// The minus of a constant is told apart from a negative constant by naming the constant's type.
+    /// Returns the text of a unary operator, and its precedence.
+    ///
+    /// The minus of a constant is printed as `-T.int32(3)`, because `-3` is read as a negative constant.
     fn unary(&mut self, op: UnaryOp, operand: &Expr) -> (String, u8) {
         let (symbol, precedence) = op.symbol();
         let operand = match operand {
@@ -113,6 +121,7 @@ impl Printer {
         (format!("{symbol}{operand}"), precedence)
     }
 
+    /// Returns the lambda of an index map.
     pub(super) fn index_map(&mut self, map: &IndexMap) -> String {
         let vars: Vec<_> = map.vars().iter().map(|var| self.names.bind(var)).collect();
         let mut outputs = Vec::new();
@@ -130,6 +139,7 @@ impl Printer {
         format!("lambda{space}{}: [{}]", vars.join(", "), outputs.join(", "))
     }
 
+    /// Returns the text of an attribute value.
     pub(super) fn attr(&mut self, value: &AttrValue) -> String {
         match value {
             AttrValue::Bool(value) => format!("T.bool({})", if *value { "True" } else { "False" }),
@@ -137,7 +147,7 @@ impl Printer {
             AttrValue::Float(value) if value.is_finite() => format!("{value:?}"),
             AttrValue::Float(value) => format!("float(\"{value}\")"),
             AttrValue::Str(text) => quote(text),
-            AttrValue::Var(var) => match self.names.data_name(var) {
+            AttrValue::Var(var) => match self.names.data_owner(var) {
                 Some(buffer) => format!("{buffer}.data"),
                 None => self.names.var(var),
             },
@@ -151,6 +161,7 @@ impl Printer {
         }
     }
 
+    /// Returns the text of a dictionary.
     pub(super) fn dict(&mut self, entries: &[(String, AttrValue)]) -> String {
         let entries: Vec<_> =
             entries.iter().map(|(key, value)| format!("{}: {}", quote(key), self.attr(value))).collect();

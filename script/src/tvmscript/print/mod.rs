@@ -1,6 +1,17 @@
-//! Prints programs as TVMScript that reads back as the same program.
+//! The printer of TVMScript. Reading the text gives a program equal to the printed one.
 //!
-//! Sequences are printed flat, as [`tilewright_ir::Stmt::seq`] builds them. Names are kept where they are unique.
+//! Nested sequences are printed flat, as [`tilewright_ir::Stmt::seq`] builds them. A name is kept if it is unique and a
+//! Python identifier, and otherwise changed. Every constant but an `int32` has its type, and every conversion is written
+//! out, so that the text does not depend on the reader's conversion rules.
+//!
+//! ```python
+//! @T.prim_func
+//! def scale(A: T.Buffer((64,), "float32"), b: T.handle, n: T.int32):
+//!     m = T.int32()
+//!     B = T.match_buffer(b, (m,), "float32")
+//!     for i in range(n):
+//!         B[i] = A[i] * T.float32(2.0)
+//! ```
 
 mod expr;
 mod names;
@@ -11,10 +22,10 @@ use tilewright_ir::{AttrValue, Buffer, Expr, IndexMap, Module, PrimFunc, Scalar,
 
 use names::Names;
 
-use crate::index_map::next_domain;
+use crate::index_map::physical_shape;
 use crate::tile_layout::print_xla_layout;
 
-/// A file with all functions of a module.
+/// Prints a file with all functions of a module.
 pub fn print_module(module: &Module) -> String {
     let mut text = "from tvm.script import tir as T\n".to_owned();
     for func in &module.funcs {
@@ -24,36 +35,46 @@ pub fn print_module(module: &Module) -> String {
     text
 }
 
-/// A function, without the import of `T`.
+/// Prints a function, without the import of `T`.
 pub fn print_func(func: &PrimFunc) -> String {
     let maps = func.attrs.layout_transform_map.iter().map(|(data, _)| data.clone());
     let tiles = func.attrs.tile_layout.iter().map(|(data, _)| data.clone());
-    let relaid = maps.chain(tiles).collect();
-    let mut printer = Printer { text: String::new(), indent: 0, names: Names::new(func), relaid };
+    let transformed_data = maps.chain(tiles).collect();
+    let mut printer = Printer { text: String::new(), indent: 0, names: Names::new(func), transformed_data };
     printer.func(func);
     printer.text
 }
 
-/// An expression; variables and buffers have the names that they carry.
+/// Prints an expression. Variables and buffers have their own names, which need not be unique.
 pub fn print_expr(expr: &Expr) -> String {
-    Printer { text: String::new(), indent: 0, names: Names::default(), relaid: Vec::new() }.expr(expr)
+    Printer { text: String::new(), indent: 0, names: Names::default(), transformed_data: Vec::new() }.expr(expr)
 }
 
+/// The state of the printer.
 struct Printer {
+    /// The text so far.
     text: String,
+    /// The number of indentation levels of the next line.
     indent: usize,
+    /// The names of variables and buffers.
     names: Names,
-    /// Data variables whose layout an attribute changes: their separators belong to another shape.
-    relaid: Vec<Var>,
+    /// The data variables whose layout an attribute transforms. The separators of their buffers belong to the
+    /// transformed layout, so they cannot be printed as those of a texture.
+    transformed_data: Vec<Var>,
 }
 
 impl Printer {
+    /// Adds a line.
     fn line(&mut self, text: &str) {
         self.text.push_str(&"    ".repeat(self.indent));
         self.text.push_str(text);
         self.text.push('\n');
     }
 
+    /// Prints a function.
+    ///
+    /// A buffer is declared in the parameter list if its declaration refers to scalar parameters only, and by
+    /// `T.match_buffer` at the top of the body otherwise: symbolic extents can be declared only there.
     fn func(&mut self, func: &PrimFunc) {
         let scalars: Vec<&Var> = func.params.iter().filter(|param| func.param_buffer(param).is_none()).collect();
         let symbols: Vec<Var> = func.symbols().into_iter().filter(|symbol| !scalars.contains(&symbol)).collect();
@@ -69,10 +90,10 @@ impl Printer {
             let known = |expr: &Expr| expr.vars().iter().all(|var| scalars.contains(&var));
             let strides = buffer.strides.iter().flatten();
             let closed = buffer.shape.iter().chain(strides).chain([&buffer.elem_offset]).all(known);
-            if closed && param.name() == buffer.name && self.names.data_name(&buffer.data).is_none() {
+            if closed && param.name() == buffer.name && self.names.data_owner(&buffer.data).is_none() {
                 let declaration = self.declaration(buffer, false);
                 params.push(format!("{}: T.Buffer({declaration})", self.names.buffer(buffer)));
-                self.names.own(buffer);
+                self.names.claim_data(buffer);
             } else {
                 let wanted =
                     if param.name() == buffer.name { format!("var_{}", buffer.name) } else { param.name().to_owned() };
@@ -89,17 +110,18 @@ impl Printer {
             self.line(&line);
         }
         for (handle, buffer) in matched {
-            let shared = self.names.data_name(&buffer.data).is_some();
+            let shared = self.names.data_owner(&buffer.data).is_some();
             let declaration = self.declaration(&buffer, shared);
             let line = format!("{} = T.match_buffer({handle}, {declaration})", self.names.buffer(&buffer));
             self.line(&line);
-            self.names.own(&buffer);
+            self.names.claim_data(&buffer);
         }
         self.func_attrs(func);
         self.body(&func.body);
         self.indent -= 1;
     }
 
+    /// Prints the attributes of a function, if it has any.
     fn func_attrs(&mut self, func: &PrimFunc) {
         let mut entries: Vec<String> =
             func.attrs.other.iter().map(|(key, value)| format!("{}: {}", expr::quote(key), self.attr(value))).collect();
@@ -109,13 +131,14 @@ impl Printer {
             let Some(buffer) = buffers.iter().find(|buffer| buffer.data == *data) else { continue };
             let mut printed = Vec::new();
             for (position, map) in transforms.iter().enumerate() {
-                // Only where one map follows another is its domain looked for: that may take a look at every point.
+                // The domain is printed only if the reader would assume another one. Finding that one can enumerate the
+                // domain of the map before, so it is done only for a map that follows another.
                 let before = position.checked_sub(1).and_then(|before| transforms.get(before));
-                let default = before.map_or_else(|| Some(buffer.shape.clone()), next_domain);
+                let default = before.map_or_else(|| Some(buffer.shape.clone()), physical_shape);
                 let lambda = self.index_map(map);
                 let stated = match &default {
                     Some(domain) => domain != map.domain(),
-                    None => !is_unstated(map),
+                    None => !has_default_domain(map),
                 };
                 printed.push(if stated {
                     format!("T.index_map({lambda}, shape={})", self.list(map.domain()))
@@ -155,7 +178,8 @@ impl Printer {
         }
     }
 
-    /// The arguments of a declaration; `alias` says whether it names memory that exists.
+    /// Returns the arguments of a declaration. With `alias` it names existing memory. Properties with default values are
+    /// left out.
     fn declaration(&mut self, buffer: &Buffer, alias: bool) -> String {
         let shape = match buffer.shape.as_slice() {
             [only] => format!("({},)", self.expr(only)),
@@ -163,7 +187,7 @@ impl Printer {
         };
         let mut parts = vec![shape, format!("\"{}\"", buffer.dtype)];
         if alias {
-            let data = self.names.data_name(&buffer.data).unwrap_or_else(|| buffer.data.name().to_owned());
+            let data = self.names.data_owner(&buffer.data).unwrap_or_else(|| buffer.data.name().to_owned());
             parts.push(format!("data={data}.data"));
         }
         if let Some(strides) = buffer.strides.as_ref().filter(|strides| !strides.is_empty()) {
@@ -181,13 +205,15 @@ impl Printer {
         parts.join(", ")
     }
 
+    /// Returns `[a, b]`.
     fn list(&mut self, exprs: &[Expr]) -> String {
         format!("[{}]", self.exprs(exprs))
     }
 }
 
-/// Whether a map has the domain that a lambda is given of which no shape is known: a symbol for each index, named after it.
-fn is_unstated(map: &IndexMap) -> bool {
+/// Returns whether a map has the domain that the reader assumes for a lambda without a known shape: for each index a
+/// symbol named after it.
+fn has_default_domain(map: &IndexMap) -> bool {
     let is_named = |(var, extent): (&Var, &Expr)| matches!(extent, Expr::Var(extent) if *extent.name() == format!("{}_extent", var.name()));
     map.vars().iter().zip(map.domain()).all(is_named)
 }

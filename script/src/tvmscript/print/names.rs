@@ -1,11 +1,15 @@
-//! Legal, unique names for variables and buffers.
+//! Unique Python identifiers for variables and buffers.
+//!
+//! Variables and buffers have identities, and their names need not be unique: a pass may create a second `A`. The
+//! text needs unique names, since the reader knows nothing else.
 
 use std::collections::HashMap;
 
 use tilewright_ir::sabotage;
 use tilewright_ir::{Buffer, PrimFunc, Var};
 
-/// Names that mean something else.
+/// Names with another meaning in the printed text: Python's keywords, modules, and functions that are called without
+/// a module.
 const RESERVED: &[&str] = &[
     "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
     "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal",
@@ -13,19 +17,21 @@ const RESERVED: &[&str] = &[
     "I", "tvm", "range", "float", "grid", "min", "max", "abs",
 ];
 
+/// The names of a function. A buffer has one name in the whole function, a variable in its scope.
 #[derive(Default)]
 pub(super) struct Names {
-    /// Buffers have one name in the whole function.
+    /// The name of each buffer.
     buffers: HashMap<Buffer, String>,
-    /// Variables in scope, inner ones last.
+    /// The variables in scope with their names; inner ones are last.
     vars: Vec<(Var, String)>,
-    /// The buffer that gives memory its name.
+    /// For each data variable, the name of the buffer by which it is printed, as in `A.data`.
     owners: HashMap<Var, String>,
-    /// Names of buffers.
+    /// The names of all buffers.
     taken: Vec<String>,
 }
 
 impl Names {
+    /// Chooses names for all buffers of a function.
     pub(super) fn new(func: &PrimFunc) -> Self {
         let mut names = Self::default();
         for buffer in func.buffers() {
@@ -36,8 +42,8 @@ impl Names {
         names
     }
 
-    /// A name that nothing has yet: the one that is wanted, with `_` for what is no ASCII letter or digit, as TVM prints it, and
-    /// with a number if it is taken.
+    /// Returns an unused name that is similar to `wanted`: characters other than ASCII letters and digits become `_`,
+    /// as in TVM's printer, and a number is appended if the name is taken.
     fn fresh(&self, wanted: &str) -> String {
         let mut base: String =
             wanted.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
@@ -55,39 +61,42 @@ impl Names {
         (1..u32::MAX).map(|at| format!("{base}_{at}")).find(|name| !used(name)).unwrap_or(base)
     }
 
-    /// Brings a variable into scope.
+    /// Brings a variable into scope and returns its name.
     pub(super) fn bind(&mut self, var: &Var) -> String {
         self.bind_as(var, var.name())
     }
 
+    /// Brings a variable into scope with a name similar to `wanted`.
     pub(super) fn bind_as(&mut self, var: &Var, wanted: &str) -> String {
         let name = self.fresh(wanted);
         self.vars.push((var.clone(), name.clone()));
         name
     }
 
-    /// Takes the variable bound last out of scope.
+    /// Takes the variable that was bound last out of scope.
     pub(super) fn unbind(&mut self) {
         self.vars.pop();
     }
 
+    /// Returns the name of a variable; its own name if it is not in scope.
     pub(super) fn var(&self, var: &Var) -> String {
         let bound = self.vars.iter().rev().find(|(known, _)| known == var);
         bound.map_or_else(|| var.name().to_owned(), |(_, name)| name.clone())
     }
 
+    /// Returns the name of a buffer; its own name if it is not one of the function's.
     pub(super) fn buffer(&self, buffer: &Buffer) -> String {
         self.buffers.get(buffer).cloned().unwrap_or_else(|| buffer.name.clone())
     }
 
-    /// The buffer declares its memory, unless another did before.
-    pub(super) fn own(&mut self, buffer: &Buffer) {
+    /// Makes a buffer the one by which its data variable is printed, unless another buffer is already.
+    pub(super) fn claim_data(&mut self, buffer: &Buffer) {
         let name = self.buffer(buffer);
         self.owners.entry(buffer.data.clone()).or_insert(name);
     }
 
-    /// The buffer by which memory is known.
-    pub(super) fn data_name(&self, data: &Var) -> Option<String> {
+    /// Returns the name of the buffer by which a data variable is printed.
+    pub(super) fn data_owner(&self, data: &Var) -> Option<String> {
         self.owners.get(data).cloned()
     }
 }

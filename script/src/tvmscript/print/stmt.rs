@@ -1,4 +1,16 @@
-//! Statements. A scope that ends with its block is printed flat, any other as a `with` statement.
+//! Printing of statements.
+//!
+//! A scope that extends to the end of its block is printed as an assignment, any other as a `with` statement:
+//!
+//! ```python
+//! @T.prim_func
+//! def f(B: T.Buffer((4,), "float32")):
+//!     with T.alloc_buffer((4,), "float32") as A:
+//!         A[0] = T.float32(1.0)
+//!     A_1 = T.alloc_buffer((4,), "float32")
+//!     A_1[0] = T.float32(2.0)
+//!     B[0] = A_1[0]
+//! ```
 
 use tilewright_ir::sabotage;
 use tilewright_ir::{AttrValue, BinaryOp, Expr, For, ForKind, Stmt, StmtKind};
@@ -7,7 +19,7 @@ use super::Printer;
 use super::expr::quote;
 
 impl Printer {
-    /// The lines of a block; `pass` if there are none.
+    /// Prints the lines of a block; `pass` if there are none.
     pub(super) fn body(&mut self, stmt: &Stmt) {
         if matches!(&stmt.kind, StmtKind::Seq(stmts) if stmts.is_empty()) {
             self.line("pass");
@@ -16,13 +28,14 @@ impl Printer {
         }
     }
 
+    /// Prints a block one level deeper.
     fn nested(&mut self, stmt: &Stmt) {
         self.indent += 1;
         self.body(stmt);
         self.indent -= 1;
     }
 
-    /// `last` says whether the statement ends its block.
+    /// Prints a statement; `last` states whether it is the last one of its block.
     fn stmt(&mut self, stmt: &Stmt, last: bool) {
         match &stmt.kind {
             StmtKind::Seq(stmts) => {
@@ -44,7 +57,7 @@ impl Printer {
                     let name = if alias { "decl_buffer" } else { "alloc_buffer" };
                     format!("T.{name}({})", self.declaration(buffer, alias))
                 });
-                self.names.own(buffer);
+                self.names.claim_data(buffer);
                 let name = self.names.buffer(buffer);
                 self.scope(&call, Some(&name), body, last);
             }
@@ -76,11 +89,12 @@ impl Printer {
         }
     }
 
-    /// What follows in the same block; nothing needs no line there.
+    /// Prints the statements that follow in the same block. An empty sequence needs no line there.
     fn rest(&mut self, body: &Stmt) {
         self.stmt(body, true);
     }
 
+    /// Prints a scope: `name = call` and the rest of the block, or `with call as name:` and a nested block.
     fn scope(&mut self, call: &str, name: Option<&str>, body: &Stmt, last: bool) {
         if last {
             self.line(&name.map_or_else(|| call.to_owned(), |name| format!("{name} = {call}")));
@@ -91,6 +105,7 @@ impl Printer {
         }
     }
 
+    /// Prints an `if` or, for an `if` that is the whole `else` branch, an `elif`.
     fn branch(&mut self, word: &str, cond: &Expr, then_body: &Stmt, else_body: Option<&Stmt>) {
         let line = format!("{word} {}:", self.expr(cond));
         self.line(&line);
@@ -107,8 +122,9 @@ impl Printer {
         }
     }
 
+    /// Prints a loop, or a nest of loops as `T.grid`.
     fn for_loop(&mut self, inner: &For) {
-        let grid = grid(inner);
+        let grid = grid_nest(inner);
         if grid.len() > 1 {
             let extents: Vec<_> = grid.iter().map(|inner| self.expr(&inner.extent)).collect();
             let vars: Vec<_> = grid.iter().map(|inner| self.names.bind(&inner.var)).collect();
@@ -142,14 +158,16 @@ impl Printer {
         self.names.unbind();
     }
 
+    /// Prints the annotations of a loop.
     fn annotations(&mut self, annotations: &[(String, AttrValue)]) -> String {
         self.dict(annotations)
     }
 
-    /// Start and end; the reader takes the same extent from them.
+    /// Returns the arguments for the start and the end of a loop. The reader computes the same extent from them: it
+    /// knows `start + n` and constant ends; `extent=n` covers all other cases.
     fn bounds(&mut self, inner: &For) -> Vec<String> {
         let (min, extent) = (&inner.min, &inner.extent);
-        // A NaN in `min` differs from itself, so the reader would not find it again in the end.
+        // The reader finds `min` in the end by comparison, which fails if `min` contains a NaN.
         let recognised = *min == min.clone();
         if min.dtype() != extent.dtype() || !recognised {
             return vec![self.expr(min), format!("extent={}", self.expr(extent))];
@@ -160,7 +178,7 @@ impl Printer {
             (Expr::Int { value: a, .. }, Expr::Int { value: b, ty }) => {
                 Expr::int_of(a + b, *ty).unwrap_or_else(|| sum(min, extent))
             }
-            (min, Expr::Binary(BinaryOp::Sub, stop, start)) if **start == *min && !strips(min, stop) => {
+            (min, Expr::Binary(BinaryOp::Sub, stop, start)) if **start == *min && !loses_difference(min, stop) => {
                 (**stop).clone()
             }
             _ => sum(min, extent),
@@ -169,8 +187,8 @@ impl Printer {
     }
 }
 
-/// Whether the reader would take an end at `stop` for something else than `stop - min`.
-fn strips(min: &Expr, stop: &Expr) -> bool {
+/// Returns whether the reader would read a loop from `min` to `stop` with an extent other than `stop - min`.
+fn loses_difference(min: &Expr, stop: &Expr) -> bool {
     match stop {
         Expr::Binary(BinaryOp::Add, base, _) => **base == *min,
         Expr::Int { .. } => matches!(min, Expr::Int { .. }),
@@ -178,16 +196,17 @@ fn strips(min: &Expr, stop: &Expr) -> bool {
     }
 }
 
-/// The loops that `T.grid` says: serial, from 0, with extents that do not use the loops around them.
-fn grid(outer: &For) -> Vec<&For> {
+/// Returns the loops that `T.grid` can print together: serial, from 0, and with extents that do not depend on the
+/// loops around them.
+fn grid_nest(outer: &For) -> Vec<&For> {
     let mut loops: Vec<&For> = Vec::new();
     let mut next = Some(outer);
     while let Some(inner) = next {
         let zero = inner.min == Expr::Int { value: 0, ty: inner.extent.dtype().scalar };
-        let plain = inner.kind == ForKind::Serial && zero && inner.annotations.is_empty();
+        let is_default = inner.kind == ForKind::Serial && zero && inner.annotations.is_empty();
         let typed = inner.var.dtype() == inner.extent.dtype();
         let free = inner.extent.vars().iter().all(|var| loops.iter().all(|outer| outer.var != *var));
-        if !(plain && typed && free) {
+        if !(is_default && typed && free) {
             break;
         }
         loops.push(inner);
