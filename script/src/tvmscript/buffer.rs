@@ -97,6 +97,7 @@ impl<'a> Reader<'a> {
         range: TextRange,
         extents_may_be_new: bool,
     ) -> Option<Buffer> {
+        // Only shape, strides and offset may introduce symbolic extents; an unknown name elsewhere is an error.
         let outer = std::mem::replace(&mut self.free_names, extents_may_be_new);
         let shape = declaration.shape.map(|shape| self.shape(shape));
         let strides = declaration.strides.map(|strides| self.shape(strides));
@@ -105,6 +106,7 @@ impl<'a> Reader<'a> {
         let dtype = declaration.dtype.map_or(Some(DataType::scalar(ScalarType::Float32)), |dtype| self.dtype(dtype));
         let scope = declaration.scope.map_or(Some(Scope::Global), |scope| self.scope(scope));
         let data = declaration.data.map(|data| self.data(data));
+        // Everything was read before the first `?`, so that one run reports the errors of all arguments.
         self.refuse_layout_hints(declaration)?;
         let (shape, dtype, scope) = (shape??, dtype?, scope?);
         let strides = strides.map_or(Some(None), |strides| strides.map(Some))?.filter(|strides| !strides.is_empty());

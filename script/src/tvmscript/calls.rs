@@ -201,6 +201,7 @@ impl<'a> Reader<'a> {
             };
             return Some(Expr::Float { value, ty: ty.scalar });
         }
+        // Other literals are limited to `int64`, but `T.uint64(18446744073709551615)` must be readable.
         let wide = wide_int(arg).filter(|_| ty.scalar.is_integer());
         let value = match wide {
             Some(wide) => Value { expr: Expr::Int { value: wide, ty: ScalarType::Int64 }, is_literal: true },

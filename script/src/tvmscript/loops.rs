@@ -46,6 +46,7 @@ impl<'a> Reader<'a> {
             other => std::slice::from_ref(other),
         };
         let headers = self.headers(call)?;
+        // `T.grid` nests loops that are not nested in the text, so the limit of the parser does not cover them.
         if headers.len() != targets.len() || headers.len() + self.depth > MAX_NESTING {
             let message = format!("{} variables for {} loops", targets.len(), headers.len());
             return self.error("loop", stmt.target.range(), message, "`T.grid` takes one extent for each variable");

@@ -117,6 +117,7 @@ impl Reader<'_> {
     /// literal, or the one that represents all values of the other. The number of lanes is the larger one.
     pub(super) fn unify(&mut self, lhs: Value, rhs: Value, range: TextRange) -> Option<(Expr, Expr)> {
         let (a, b) = (lhs.expr.dtype(), rhs.expr.dtype());
+        // Literals adapt before anything is converted: `x + 1` must not turn an `int8` into an `int32`.
         let scalar = if a.scalar == b.scalar {
             Some(a.scalar)
         } else if lhs.is_literal && literal_as(&lhs.expr, b.scalar).is_some() {

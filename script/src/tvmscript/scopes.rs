@@ -93,6 +93,7 @@ impl<'a> Reader<'a> {
                     self.bind(name, Binding::Buffer(buffer.clone()));
                     return Some(allocate(buffer));
                 }
+                // Nothing to wrap yet: the `Allocate` that provides the memory opens the scope.
                 self.bind(name, Binding::Unallocated(buffer));
                 Some(Box::new(|body| body))
             }

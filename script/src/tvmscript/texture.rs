@@ -75,6 +75,7 @@ impl<'a> Reader<'a> {
         };
         let shape = vec![height?, width?, Expr::int(CHANNELS.into())];
         let data = Var::new(name, DataType::HANDLE);
+        // If an attribute transforms the layout, the separators would belong to the result and not to rows and columns.
         let rank = self.final_rank(name, &data, &shape)?;
         let Some(axis_separators) = AxisSeparators::new(vec![1, 2], rank).ok().filter(AxisSeparators::is_flat) else {
             let help = "declare it with `T.alloc_buffer(..., scope=\"texture\")`";
