@@ -2,7 +2,11 @@
 # fuzz-smoke: every oracle and every cargo-fuzz target for a short while, the same each time.  bench, fmt, lint: what they say.
 # sabotage: which faults the oracles see, as docs/SABOTAGE.md.
 
-.PHONY: demo test setup fuzz-smoke sabotage bench fmt lint
+# dist: a tarball that needs nothing else.  install: the same into PREFIX (DESTDIR is honoured).
+
+.PHONY: demo test setup fuzz-smoke sabotage bench fmt lint dist install
+
+PREFIX ?= /usr/local
 
 demo: setup
 	cargo build --release --bin tilewright
@@ -12,6 +16,7 @@ test: setup
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo test --workspace
+	scripts/test-dist.sh
 	$(MAKE) fuzz-smoke
 
 # The campaign needs no nightly compiler; without one the targets are skipped (status 3), and the output says so.
@@ -23,6 +28,13 @@ fuzz-smoke: setup
 sabotage: setup
 	cargo build --release --bin tilewright --features sabotage --target-dir target/sabotage
 	target/sabotage/release/tilewright fuzz --sabotage all --minutes 10 --markdown docs/SABOTAGE.md
+
+# A build of its own (the profile dist), and what it gives is tried in another folder.
+dist: setup
+	scripts/test-dist.sh "$$(scripts/dist.sh tarball)"
+
+install: setup
+	scripts/dist.sh install "$(DESTDIR)$(PREFIX)"
 
 setup:
 	scripts/setup.sh

@@ -189,8 +189,8 @@ fn options_of_a_target_are_not_ignored_silently() {
         let lowered = evaluate(&program, None).unwrap();
         let texts = lowered[0].warnings.iter().map(|warning| {
             assert_eq!((warning.severity, warning.code), (Severity::Warning, "target-options"));
-            let span = warning.span().expect("a place in the text");
-            (source[span.range()].to_owned(), warning.message.clone())
+            let span = warning.labels.first().expect("a place in the text").span;
+            (source[span.start as usize..span.end as usize].to_owned(), warning.message.clone())
         });
         texts.collect::<Vec<_>>()
     };
