@@ -189,9 +189,8 @@ fn options_of_a_target_are_not_ignored_silently() {
         let lowered = evaluate(&program, None).unwrap();
         let texts = lowered[0].warnings.iter().map(|warning| {
             assert_eq!((warning.severity, warning.code), (Severity::Warning, "target-options"));
-            let span = warning.labels[0].span;
-            let range = span.start.try_into().unwrap()..span.end.try_into().unwrap();
-            (source.get::<std::ops::Range<usize>>(range).unwrap().to_owned(), warning.message.clone())
+            let span = warning.labels.first().expect("a place in the text").span;
+            (source[span.start as usize..span.end as usize].to_owned(), warning.message.clone())
         });
         texts.collect::<Vec<_>>()
     };
