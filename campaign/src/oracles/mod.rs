@@ -32,7 +32,7 @@ pub struct Entry {
     pub make: fn(&Environment) -> Result<Box<dyn Runner>, String>,
 }
 
-/// All of them; docs/FUZZING.md lists them in this order.
+/// All of them; docs/guide/fuzz.md lists them in this order.
 pub static ORACLES: &[Entry] = &[
     Entry {
         name: passes::Passes::NAME,
