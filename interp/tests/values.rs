@@ -1,11 +1,13 @@
 //! Scalars that are passed in, views whose extents are known late, vectors that are bound, and loops of wide types.
 #![allow(clippy::unwrap_used, reason = "a test may stop at what it did not expect")]
 
+use std::sync::Arc;
+
 mod common;
 
 use common::{all_ways, buffer, config, empty, execute, filled, func, trap};
 use tilewright_interp::{Argument, Arguments, RunError, Tensor, TrapKind};
-use tilewright_ir::{Buffer, DataType, Expr, For, ForKind, Scalar, ScalarType, Stmt, StmtKind, Var};
+use tilewright_ir::{Buffer, DataType, Expr, For, ForKind, Scalar, ScalarType, SharedExpr, Stmt, StmtKind, Var};
 
 fn v(var: &Var) -> Expr {
     Expr::from(var)
@@ -16,7 +18,7 @@ fn scalar_parameters_have_the_values_that_are_passed() {
     let target = buffer("B", &[11]);
     let (count, factor) = (Var::index("count"), Var::new("factor", ScalarType::Float32));
     let i = Var::index("i");
-    let value = Expr::Cast(ScalarType::Float32.into(), Box::new(v(&i))) * v(&factor);
+    let value = Expr::Cast(ScalarType::Float32.into(), SharedExpr::new(v(&i))) * v(&factor);
     let body = Stmt::for_loop(&i, v(&count), ForKind::Serial, Stmt::store(&target, vec![v(&i)], value));
     let mut program = func(&[&target], body);
     program.params.extend([count, factor]);
@@ -54,7 +56,7 @@ fn an_allocation_may_be_as_long_as_the_loop_variable_says() {
         Stmt::for_loop(&j, length(), ForKind::Serial, put),
         Stmt::for_loop(&k, length(), ForKind::Serial, take),
     ]);
-    let body = Stmt::new(StmtKind::Allocate { buffer: scratch.clone(), body: Box::new(body) });
+    let body = Stmt::new(StmtKind::Allocate { buffer: scratch.clone(), body: Arc::new(body) });
     let program = func(&[&source, &target], Stmt::for_loop(&i, Expr::int(6), ForKind::Parallel, body));
     let input = filled(&[6, 7], 2);
     let result = all_ways(&program, &Arguments::tensors([input.clone(), empty(&[6, 7])]));
@@ -77,7 +79,7 @@ fn a_view_may_have_extents_and_strides_of_the_loop_variable_and_is_checked_by_th
         let one = Expr::float_of(1.0, ScalarType::Float32);
         let store = Stmt::store(&view, vec![v(&j)], one);
         let body = Stmt::for_loop(&j, v(&i) + Expr::int(reach), ForKind::Serial, store);
-        let body = Stmt::new(StmtKind::DeclBuffer { buffer: view.clone(), body: Box::new(body) });
+        let body = Stmt::new(StmtKind::DeclBuffer { buffer: view.clone(), body: Arc::new(body) });
         func(&[&memory], Stmt::for_loop(&i, Expr::int(6), ForKind::Serial, body))
     };
     let args = Arguments::tensors([empty(&[40])]);
@@ -98,15 +100,15 @@ fn a_bound_vector_keeps_its_lanes() {
     let i = Var::index("i");
     let vector = Var::new("x", DataType::scalar(ScalarType::Float32).with_lanes(4));
     let ramp = |stride: i64, plus: i64| Expr::Ramp {
-        base: Box::new(v(&i) * Expr::int(4) + Expr::int(plus)),
-        stride: Box::new(Expr::int(stride)),
+        base: SharedExpr::new(v(&i) * Expr::int(4) + Expr::int(plus)),
+        stride: SharedExpr::new(Expr::int(stride)),
         lanes: 4,
     };
     // The lanes are turned round; the variable is read twice, after the source was written.
     let store = |buffer: &Buffer| Stmt::store(buffer, vec![ramp(1, 0)], v(&vector) + v(&vector));
     let body = Stmt::seq(vec![store(&source), store(&target)]);
     let value = Expr::load(&source, vec![ramp(-1, 3)]);
-    let body = Stmt::new(StmtKind::Let { var: vector.clone(), value, body: Box::new(body) });
+    let body = Stmt::new(StmtKind::Let { var: vector.clone(), value, body: Arc::new(body) });
     let program = func(&[&source, &target], Stmt::for_loop(&i, Expr::int(7), ForKind::Serial, body));
     let input = filled(&[28], 8);
     let result = all_ways(&program, &Arguments::tensors([input.clone(), empty(&[28])]));
@@ -127,7 +129,7 @@ fn loops_of_uint64_reach_the_end_of_their_type() {
     let program = |extent: i128| {
         let store = Stmt::store(&target, vec![v(&i) - number(first)], v(&i));
         let inner = For { min: number(first), extent: number(extent), ..loop_parts(&i, ForKind::Parallel, store) };
-        func(&[&target], Stmt::new(StmtKind::For(Box::new(inner))))
+        func(&[&target], Stmt::new(StmtKind::For(Arc::new(inner))))
     };
     let args = Arguments::tensors([Tensor::undefined(ty, &[9]).unwrap()]);
     let result = all_ways(&program(9), &args);

@@ -5,6 +5,7 @@ use std::fmt;
 use crate::buffer::Buffer;
 use crate::dtype::{DataType, ScalarType};
 use crate::op::{BinaryOp, MathFn, UnaryOp};
+use crate::shared::{Parts, SharedExpr, SharedExprs};
 use crate::var::Var;
 
 /// An expression. It has no effect; operands are evaluated from left to right.
@@ -30,32 +31,32 @@ pub enum Expr {
     /// The value of a variable.
     Var(Var),
     /// An operator of two operands.
-    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    Binary(BinaryOp, SharedExpr, SharedExpr),
     /// An operator of one operand.
-    Unary(UnaryOp, Box<Expr>),
+    Unary(UnaryOp, SharedExpr),
     /// A math function.
-    Call(MathFn, Vec<Expr>),
+    Call(MathFn, SharedExprs),
     /// The second operand where the first is true, else the third. All three are evaluated; the condition may have one
     /// lane or as many as the others.
-    Select(Box<Expr>, Box<Expr>, Box<Expr>),
+    Select(SharedExpr, SharedExpr, SharedExpr),
     /// The second operand if the first is true, else the third. Only the one chosen is evaluated. The condition may have
     /// one lane or as many as the others; then each lane is chosen, and evaluated, by itself.
-    IfThenElse(Box<Expr>, Box<Expr>, Box<Expr>),
+    IfThenElse(SharedExpr, SharedExpr, SharedExpr),
     /// Conversion to a type with the same number of lanes, see [`crate::scalar::cast`].
-    Cast(DataType, Box<Expr>),
+    Cast(DataType, SharedExpr),
     /// The vector `base, base + stride, ...`.
     Ramp {
         /// First lane, an integer of one lane.
-        base: Box<Expr>,
+        base: SharedExpr,
         /// Difference between lanes, of the same type.
-        stride: Box<Expr>,
+        stride: SharedExpr,
         /// Number of lanes, at least 2.
         lanes: u16,
     },
     /// The same value in every lane.
     Broadcast {
         /// The value, of one lane.
-        value: Box<Expr>,
+        value: SharedExpr,
         /// Number of lanes, at least 2.
         lanes: u16,
     },
@@ -65,7 +66,7 @@ pub enum Expr {
         /// Which buffer.
         buffer: Buffer,
         /// One index an axis.
-        indices: Vec<Expr>,
+        indices: SharedExprs,
     },
 }
 
@@ -94,12 +95,12 @@ impl Expr {
 
     /// `lhs op rhs`.
     pub fn binary(op: BinaryOp, lhs: Self, rhs: Self) -> Self {
-        Self::Binary(op, Box::new(lhs), Box::new(rhs))
+        Self::Binary(op, SharedExpr::new(lhs), SharedExpr::new(rhs))
     }
 
     /// `op operand`.
     pub fn unary(op: UnaryOp, operand: Self) -> Self {
-        Self::Unary(op, Box::new(operand))
+        Self::Unary(op, SharedExpr::new(operand))
     }
 
     /// `lhs // rhs`, rounded towards minus infinity.
@@ -127,8 +128,8 @@ impl Expr {
     }
 
     /// A load.
-    pub fn load(buffer: &Buffer, indices: Vec<Self>) -> Self {
-        Self::Load { buffer: buffer.clone(), indices }
+    pub fn load(buffer: &Buffer, indices: impl Into<SharedExprs>) -> Self {
+        Self::Load { buffer: buffer.clone(), indices: indices.into() }
     }
 
     /// Its type. Lanes of a load are those of the element times those of the last index (RFC 39, "What convention
@@ -164,13 +165,42 @@ impl Expr {
     }
 
     /// The direct operands, from left to right.
-    pub fn children(&self) -> Vec<&Self> {
+    pub fn children(&self) -> Parts<'_, Self> {
         match self {
-            Self::Int { .. } | Self::Float { .. } | Self::Var(_) => Vec::new(),
-            Self::Binary(_, a, b) | Self::Ramp { base: a, stride: b, .. } => vec![a, b],
-            Self::Unary(_, a) | Self::Cast(_, a) | Self::Broadcast { value: a, .. } => vec![a],
-            Self::Select(a, b, c) | Self::IfThenElse(a, b, c) => vec![a, b, c],
-            Self::Call(_, args) | Self::Load { indices: args, .. } => args.iter().collect(),
+            Self::Int { .. } | Self::Float { .. } | Self::Var(_) => Parts::none(),
+            Self::Binary(_, a, b) | Self::Ramp { base: a, stride: b, .. } => Parts::two(a, b),
+            Self::Unary(_, a) | Self::Cast(_, a) | Self::Broadcast { value: a, .. } => Parts::one(a),
+            Self::Select(a, b, c) | Self::IfThenElse(a, b, c) => Parts::three(a, b, c),
+            Self::Call(_, args) | Self::Load { indices: args, .. } => Parts::list(args),
+        }
+    }
+
+    /// Whether both are one node: the same operator on operands that are the same objects in memory, or the same leaf.
+    /// Then they are the same expression, whatever they contain; the converse need not hold. It takes constant time.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Int { value, ty }, Self::Int { value: other, ty: to }) => value == other && ty == to,
+            (Self::Float { value, ty }, Self::Float { value: other, ty: to }) => {
+                value.to_bits() == other.to_bits() && ty == to
+            }
+            (Self::Var(var), Self::Var(other)) => var == other,
+            (Self::Binary(op, a, b), Self::Binary(other, x, y)) => op == other && a.is_same(x) && b.is_same(y),
+            (Self::Unary(op, a), Self::Unary(other, x)) => op == other && a.is_same(x),
+            (Self::Call(function, a), Self::Call(other, x)) => function == other && a.is_same(x),
+            (Self::Select(a, b, c), Self::Select(x, y, z)) | (Self::IfThenElse(a, b, c), Self::IfThenElse(x, y, z)) => {
+                a.is_same(x) && b.is_same(y) && c.is_same(z)
+            }
+            (Self::Cast(ty, a), Self::Cast(other, x)) => ty == other && a.is_same(x),
+            (Self::Ramp { base, stride, lanes }, Self::Ramp { base: x, stride: y, lanes: other }) => {
+                lanes == other && base.is_same(x) && stride.is_same(y)
+            }
+            (Self::Broadcast { value, lanes }, Self::Broadcast { value: x, lanes: other }) => {
+                lanes == other && value.is_same(x)
+            }
+            (Self::Load { buffer, indices }, Self::Load { buffer: other, indices: x }) => {
+                buffer == other && indices.is_same(x)
+            }
+            _ => false,
         }
     }
 
@@ -348,7 +378,7 @@ mod tests {
     #[test]
     fn a_load_has_the_lanes_of_element_and_index() {
         let scalar = Buffer::compact("A", ScalarType::Float32, vec![Expr::int(64)]);
-        let ramp = Expr::Ramp { base: Box::new(Expr::int(0)), stride: Box::new(Expr::int(1)), lanes: 4 };
+        let ramp = Expr::Ramp { base: SharedExpr::new(Expr::int(0)), stride: SharedExpr::new(Expr::int(1)), lanes: 4 };
         assert_eq!(Expr::load(&scalar, vec![ramp]).dtype().to_string(), "float32x4");
         let vector = Buffer::compact("A", DataType::scalar(ScalarType::Float32).with_lanes(4), vec![Expr::int(16)]);
         assert_eq!(Expr::load(&vector, vec![Expr::int(0)]).dtype().to_string(), "float32x4");

@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use crate::buffer::Buffer;
 use crate::diag::Span;
 use crate::expr::Expr;
+use crate::shared::Parts;
 use crate::var::Var;
 
 /// A statement and the place it was read from.
@@ -21,7 +23,7 @@ pub struct Stmt {
 #[derive(Clone, Debug)]
 pub enum StmtKind {
     /// Runs `body` for each value from `min` to `min + extent - 1`; an extent of 0 or below runs nothing.
-    For(Box<For>),
+    For(Arc<For>),
     /// Writes `value` to a buffer. Only the last index may have several lanes, see [`Expr::Load`].
     Store {
         /// Which buffer.
@@ -36,23 +38,23 @@ pub enum StmtKind {
         /// Whose data variable becomes valid.
         buffer: Buffer,
         /// Where it is valid.
-        body: Box<Stmt>,
+        body: Arc<Stmt>,
     },
     /// Declares a view of an allocation that exists already (RFC 63, "Explicit `DeclBuffer` IR construct").
     DeclBuffer {
         /// The view; its data variable is that of a parameter or an enclosing allocation.
         buffer: Buffer,
         /// Where it is known.
-        body: Box<Stmt>,
+        body: Arc<Stmt>,
     },
     /// Runs `then_body` if `cond` (one lane) is true, else `else_body`.
     If {
         /// A `bool`.
         cond: Expr,
         /// Runs if it is true.
-        then_body: Box<Stmt>,
+        then_body: Arc<Stmt>,
         /// Runs if it is false.
-        else_body: Option<Box<Stmt>>,
+        else_body: Option<Arc<Stmt>>,
     },
     /// Binds a variable for the time of `body`.
     Let {
@@ -61,10 +63,10 @@ pub enum StmtKind {
         /// Evaluated once, before the body.
         value: Expr,
         /// Where it is known.
-        body: Box<Stmt>,
+        body: Arc<Stmt>,
     },
     /// Runs one after the other; empty does nothing.
-    Seq(Vec<Stmt>),
+    Seq(Arc<[Stmt]>),
     /// Evaluates an expression and drops its value.
     Evaluate(Expr),
     /// A hint on `body` (`T.attr`); it changes no meaning.
@@ -76,7 +78,7 @@ pub enum StmtKind {
         /// Its value.
         value: AttrValue,
         /// What it holds for.
-        body: Box<Stmt>,
+        body: Arc<Stmt>,
     },
     /// Traps if `cond` is false. What follows in the same sequence may rely on it.
     Assert {
@@ -195,12 +197,12 @@ impl Stmt {
     pub fn for_loop(var: &Var, extent: Expr, kind: ForKind, body: Self) -> Self {
         let min = Expr::Int { value: 0, ty: var.dtype().scalar };
         let annotations = Vec::new();
-        Self::new(StmtKind::For(Box::new(For { var: var.clone(), min, extent, kind, annotations, body })))
+        Self::new(StmtKind::For(Arc::new(For { var: var.clone(), min, extent, kind, annotations, body })))
     }
 
     /// A statement run only if `cond` is true.
     pub fn guarded(cond: Expr, body: Self) -> Self {
-        Self::new(StmtKind::If { cond, then_body: Box::new(body), else_body: None })
+        Self::new(StmtKind::If { cond, then_body: Arc::new(body), else_body: None })
     }
 
     /// A sequence; nested sequences are spliced in, and a single statement stands for itself.
@@ -208,45 +210,45 @@ impl Stmt {
         let mut flat = Vec::with_capacity(stmts.len());
         for stmt in stmts {
             match stmt.kind {
-                StmtKind::Seq(inner) => flat.extend(inner),
+                StmtKind::Seq(inner) => flat.extend(inner.iter().cloned()),
                 _ => flat.push(stmt),
             }
         }
         match flat.pop() {
             Some(only) if flat.is_empty() => only,
-            Some(last) => {
-                flat.push(last);
-                Self::new(StmtKind::Seq(flat))
+            last => {
+                flat.extend(last);
+                Self::new(StmtKind::Seq(flat.into()))
             }
-            None => Self::new(StmtKind::Seq(flat)),
         }
     }
 
     /// The statements directly in it, in order.
-    pub fn children(&self) -> Vec<&Self> {
+    pub fn children(&self) -> Parts<'_, Self> {
         match &self.kind {
-            StmtKind::For(inner) => vec![&inner.body],
+            StmtKind::For(inner) => Parts::one(&inner.body),
             StmtKind::Allocate { body, .. }
             | StmtKind::DeclBuffer { body, .. }
             | StmtKind::Let { body, .. }
-            | StmtKind::Attr { body, .. } => vec![body],
-            StmtKind::If { then_body, else_body, .. } => {
-                std::iter::once(&**then_body).chain(else_body.as_deref()).collect()
-            }
-            StmtKind::Seq(stmts) => stmts.iter().collect(),
-            StmtKind::Store { .. } | StmtKind::Evaluate(_) | StmtKind::Assert { .. } => Vec::new(),
+            | StmtKind::Attr { body, .. }
+            | StmtKind::If { then_body: body, else_body: None, .. } => Parts::one(body),
+            StmtKind::If { then_body, else_body: Some(else_body), .. } => Parts::two(then_body, else_body),
+            StmtKind::Seq(stmts) => Parts::list(stmts),
+            StmtKind::Store { .. } | StmtKind::Evaluate(_) | StmtKind::Assert { .. } => Parts::none(),
         }
     }
 
     /// The expressions directly in it, in the order of evaluation: shapes of declared buffers are not among them.
-    pub fn exprs(&self) -> Vec<&Expr> {
+    pub fn exprs(&self) -> Parts<'_, Expr> {
         match &self.kind {
-            StmtKind::For(inner) => vec![&inner.min, &inner.extent],
-            StmtKind::Store { indices, value, .. } => indices.iter().chain(std::iter::once(value)).collect(),
-            StmtKind::If { cond, .. } | StmtKind::Assert { cond, .. } => vec![cond],
-            StmtKind::Let { value, .. } | StmtKind::Evaluate(value) => vec![value],
+            StmtKind::For(inner) => Parts::two(&inner.min, &inner.extent),
+            StmtKind::Store { indices, value, .. } => Parts::list(indices).then(value),
+            StmtKind::If { cond: expr, .. }
+            | StmtKind::Assert { cond: expr, .. }
+            | StmtKind::Let { value: expr, .. }
+            | StmtKind::Evaluate(expr) => Parts::one(expr),
             StmtKind::Allocate { .. } | StmtKind::DeclBuffer { .. } | StmtKind::Seq(_) | StmtKind::Attr { .. } => {
-                Vec::new()
+                Parts::none()
             }
         }
     }

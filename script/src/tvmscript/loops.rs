@@ -1,5 +1,7 @@
 //! Loops: `T.serial`, `T.grid` and their kin, `range`, thread bindings.
 
+use std::sync::Arc;
+
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
 use tilewright_ir::sabotage::{self, Fault};
@@ -57,7 +59,7 @@ impl<'a> Reader<'a> {
         let place = Some(span(stmt.range()));
         Some(vars.into_iter().zip(headers).rev().fold(body, |body, (var, header)| {
             let Header { min, extent, kind, annotations, .. } = header;
-            Stmt::new(StmtKind::For(Box::new(For { var, min, extent, kind, annotations, body }))).at(place)
+            Stmt::new(StmtKind::For(Arc::new(For { var, min, extent, kind, annotations, body }))).at(place)
         }))
     }
 
@@ -116,7 +118,7 @@ impl<'a> Reader<'a> {
                     None => return self.error("loop", start.range(), "the loop has too many iterations", "shorten it"),
                 }
             }
-            (min, Expr::Binary(BinaryOp::Add, base, extent)) if *base == *min => *extent,
+            (min, Expr::Binary(BinaryOp::Add, base, extent)) if *base == *min => extent.into_expr(),
             (min, stop) => stop - min.clone(),
         };
         Some(Header { min, extent, kind, ty, annotations: Vec::new() })

@@ -1,7 +1,7 @@
 //! Types of operands: literals adapt to the other side, exact conversions are made, everything else is an error.
 
 use ruff_text_size::TextRange;
-use tilewright_ir::{BinaryOp, DataType, Expr, ScalarType, TypeClass};
+use tilewright_ir::{BinaryOp, DataType, Expr, ScalarType, SharedExpr, TypeClass};
 
 use super::reader::Reader;
 
@@ -72,12 +72,12 @@ impl Reader<'_> {
         } else if value.literal {
             adapt(&value.expr, ty.scalar)
         } else {
-            let cast = || Expr::Cast(ty.with_lanes(from.lanes), Box::new(value.expr.clone()));
+            let cast = || Expr::Cast(ty.with_lanes(from.lanes), SharedExpr::new(value.expr.clone()));
             exact(from.scalar, ty.scalar).then(cast)
         };
         match scalar {
             Some(expr) if from.lanes == ty.lanes => Some(expr),
-            Some(expr) if from.is_scalar() => Some(Expr::Broadcast { value: Box::new(expr), lanes: ty.lanes }),
+            Some(expr) if from.is_scalar() => Some(Expr::Broadcast { value: SharedExpr::new(expr), lanes: ty.lanes }),
             _ => {
                 let message = format!("`{}` has the type {from}, but {ty} is needed", value.expr);
                 self.error("type", range, message, format!("convert it: `T.cast(..., \"{ty}\")`"))

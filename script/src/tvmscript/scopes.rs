@@ -1,5 +1,7 @@
 //! Calls that open a scope for the rest of their block, such as `A = T.alloc_buffer(...)` or `with T.launch_thread(...)`.
 
+use std::sync::Arc;
+
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
 use tilewright_ir::{AttrValue, Buffer, Expr, ForKind, Stmt, StmtKind, Var};
@@ -193,13 +195,13 @@ impl<'a> Reader<'a> {
 }
 
 fn allocate(buffer: Buffer) -> Wrap {
-    Box::new(move |body| Stmt::new(StmtKind::Allocate { buffer, body: Box::new(body) }))
+    Box::new(move |body| Stmt::new(StmtKind::Allocate { buffer, body: Arc::new(body) }))
 }
 
 fn declare(buffer: Buffer) -> Wrap {
-    Box::new(move |body| Stmt::new(StmtKind::DeclBuffer { buffer, body: Box::new(body) }))
+    Box::new(move |body| Stmt::new(StmtKind::DeclBuffer { buffer, body: Arc::new(body) }))
 }
 
 fn attr(node: AttrValue, key: String, value: AttrValue) -> Wrap {
-    Box::new(move |body| Stmt::new(StmtKind::Attr { node, key, value, body: Box::new(body) }))
+    Box::new(move |body| Stmt::new(StmtKind::Attr { node, key, value, body: Arc::new(body) }))
 }

@@ -1,5 +1,7 @@
 //! Statements. Those that open a scope, such as `A = T.alloc_buffer(...)`, hold for the rest of their block.
 
+use std::sync::Arc;
+
 use ruff_python_ast as ast;
 use ruff_text_size::{Ranged, TextRange};
 use tilewright_ir::{Buffer, DataType, Expr, FuncAttrs, Stmt, StmtKind, Var};
@@ -272,7 +274,7 @@ impl<'a> Reader<'a> {
     pub(super) fn bind_let(&mut self, name: &str, value: Expr) -> Wrap {
         let var = Var::new(name, value.dtype());
         self.bind(name, Binding::Value(Expr::from(&var)));
-        Box::new(move |body| Stmt::new(StmtKind::Let { var, value, body: Box::new(body) }))
+        Box::new(move |body| Stmt::new(StmtKind::Let { var, value, body: Arc::new(body) }))
     }
 
     fn store(&mut self, target: &'a ast::ExprSubscript, value: &'a ast::Expr) -> Option<Stmt> {
@@ -383,5 +385,5 @@ impl<'a> Reader<'a> {
 }
 
 fn branch(cond: Expr, then_body: Stmt, else_body: Option<Stmt>) -> Stmt {
-    Stmt::new(StmtKind::If { cond, then_body: Box::new(then_body), else_body: else_body.map(Box::new) })
+    Stmt::new(StmtKind::If { cond, then_body: Arc::new(then_body), else_body: else_body.map(Arc::new) })
 }
