@@ -18,7 +18,7 @@ pub mod relayout;
 mod undo;
 
 use tilewright_ir::layout::Layout;
-use tilewright_ir::{Bindings, Expr, IndexMap, InverseClaim, ScalarType, Var};
+use tilewright_ir::{Bindings, Expr, IndexMap, InverseClaim, ScalarType, SharedExpr, Var};
 
 use self::meaning::{Kind, Meaning, Stage};
 use crate::judge::{Decision, Judge, Report};
@@ -203,8 +203,8 @@ impl Judge {
         let composed = undo::composed(&way.stages, &layout.minor_to_major, &slot.into(), padded.clone(), way.ty);
         let Some(composed) = composed else { return unknown() };
         let truth = |padding: Expr| {
-            let [yes, no] = [1, 0].map(|value| Box::new(Expr::Int { value, ty: way.ty }));
-            Expr::IfThenElse(Box::new(padding), yes, no)
+            let [yes, no] = [1, 0].map(|value| SharedExpr::new(Expr::Int { value, ty: way.ty }));
+            Expr::IfThenElse(SharedExpr::new(padding), yes, no)
         };
         let map = |outputs: &[Expr], padding: Expr| {
             let outputs = outputs.iter().cloned().chain([truth(padding)]).collect();

@@ -6,7 +6,7 @@
 use tilewright_ir::layout::{ArrayShape, Dimension, ElementType, Layout, Tile};
 use tilewright_ir::{
     BinaryOp, DataType, DigitCertificate, DigitPlace, DigitSource, DigitSum, DigitView, Expr, IndexMap, InverseClaim,
-    ScalarType, Var,
+    ScalarType, SharedExpr, Var,
 };
 use tilewright_verify::{Config, Judge, MapClaim, PairClaim, Report, Verdict, digits};
 
@@ -23,7 +23,7 @@ fn op(op: BinaryOp, a: Expr, b: Expr) -> Expr {
 }
 
 fn choose(condition: Expr, yes: Expr, no: Expr) -> Expr {
-    Expr::IfThenElse(Box::new(condition), Box::new(yes), Box::new(no))
+    Expr::IfThenElse(SharedExpr::new(condition), SharedExpr::new(yes), SharedExpr::new(no))
 }
 
 fn var(name: &str) -> (Var, Expr) {
@@ -76,7 +76,7 @@ fn an_index_without_an_image_far_away_is_no_proof() {
         int(0) * int(1).floor_div(away.clone()),
         int(1).floor_div(away.clone()).floor_mod(int(1)),
         int(0) * op(BinaryOp::Shr, int(1), here.clone()),
-        int(0) * Expr::Cast(DataType::scalar(ScalarType::Int8), Box::new(here.clone())),
+        int(0) * Expr::Cast(DataType::scalar(ScalarType::Int8), SharedExpr::new(here.clone())),
     ];
     for (kind, zero) in nothing.into_iter().enumerate() {
         let traps = map(&[&i], &[int(MANY)], vec![ie.clone() + zero]);

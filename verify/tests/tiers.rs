@@ -7,7 +7,7 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::{int, judge, map, vars};
-use tilewright_ir::{BinaryOp, Expr, InverseClaim, ScalarType, UnaryOp, Var};
+use tilewright_ir::{BinaryOp, Expr, InverseClaim, ScalarType, SharedExpr, UnaryOp, Var};
 use tilewright_verify::{MapClaim, Report, Verdict};
 
 fn xor(a: Expr, b: Expr) -> Expr {
@@ -253,7 +253,9 @@ fn a_judge_that_records_asks_z3_too() {
 fn a_division_under_a_condition_is_no_fault_where_the_condition_does_not_hold() {
     let [i, j] = vars(["i", "j"]);
     let positive = Expr::binary(BinaryOp::Gt, j.clone(), int(0));
-    let guarded = |inside: Expr| Expr::IfThenElse(Box::new(positive.clone()), Box::new(inside), Box::new(int(0)));
+    let guarded = |inside: Expr| {
+        Expr::IfThenElse(SharedExpr::new(positive.clone()), SharedExpr::new(inside), SharedExpr::new(int(0)))
+    };
     let outputs = vec![guarded(i.clone().floor_div(j.clone())), i.clone(), j.clone()];
     let cases = map(&[i.clone(), j.clone()], [5, 7].map(int).to_vec(), outputs);
     let found = reports(MapClaim::new(&cases, &[5, 5, 7].map(int)));

@@ -201,7 +201,7 @@ fn padding_that_is_not_written_as_claimed_is_not_proved() {
     let short = changed(&func, |stmt| match &stmt.kind {
         StmtKind::For(inner) if inner.extent == Expr::int(4) => {
             let mut inner = inner.clone();
-            inner.extent = Expr::int(3);
+            std::sync::Arc::make_mut(&mut inner).extent = Expr::int(3);
             Some(Stmt::new(StmtKind::For(inner)))
         }
         _ => None,

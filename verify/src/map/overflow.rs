@@ -86,19 +86,19 @@ fn first_fault(claim: MapClaim<'_>, symbols: &Bindings, point: &[i128]) -> Optio
 /// The first operation in order of evaluation that leaves its type or has no value at a point, as text. Only the chosen
 /// branch of a conditional is evaluated.
 fn fault(part: &Expr, bindings: &Bindings, point: &[i128]) -> Option<String> {
-    let children = match part {
+    let of = |child: &Expr| fault(child, bindings, point);
+    let found = match part {
         Expr::IfThenElse(condition, then, otherwise) => {
-            let chosen = match condition.eval_index(bindings) {
-                Ok(0) => vec![otherwise.as_ref()],
-                Ok(_) => vec![then.as_ref()],
-                Err(_) => Vec::new(),
-            };
-            [vec![condition.as_ref()], chosen].concat()
+            of(condition).or_else(|| match condition.eval_index(bindings) {
+                Ok(0) => of(otherwise),
+                Ok(_) => of(then),
+                Err(_) => None,
+            })
         }
-        _ => part.children(),
+        _ => part.children().find_map(of),
     };
-    if let Some(found) = children.into_iter().find_map(|child| fault(child, bindings, point)) {
-        return Some(found);
+    if found.is_some() {
+        return found;
     }
     let value = match part.eval_index(bindings) {
         Ok(value) => value,
