@@ -279,7 +279,7 @@ fn a_request_on_the_command_line_names_a_buffer_and_a_layout() {
         ("A", "names no buffer"),
         ("X:{1,0}", "has no buffer `X`"),
         ("A:{1,0,2}", "orders 3 dimensions"),
-        ("A:T(2,4)", "no layout"),
+        ("A:T(2,4)", "not a layout"),
     ] {
         let fault = super::tile_layout::request(&mut func, text).unwrap_err();
         assert!(fault.message.contains(said), "{text}: {}", fault.message);
