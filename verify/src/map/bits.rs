@@ -34,6 +34,7 @@ fn affine_map<'a>(case: &Case<'a>) -> Option<AffineMap<'a>> {
     Some(AffineMap { instance, inputs, outputs })
 }
 
+/// Refuted by an evaluated counterexample; an internal error if evaluation does not confirm it.
 fn refuted(found: Option<Counterexample>) -> Decision {
     let verdict = match found {
         Some(found) => Verdict::Refuted(found),

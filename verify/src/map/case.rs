@@ -38,6 +38,7 @@ pub(super) struct Shared<'a> {
 }
 
 impl Shared<'_> {
+    /// Nothing is compiled yet.
     pub(super) fn new(claim: MapClaim<'_>) -> Self {
         Self { symbols: claim.symbols(), constant: OnceCell::new(), small: OnceCell::new() }
     }
@@ -48,7 +49,9 @@ impl Shared<'_> {
 pub(super) struct Case<'a> {
     pub(super) judge: &'a Judge,
     pub(super) claim: MapClaim<'a>,
+    /// The id of the obligation.
     pub(super) obligation: &'static str,
+    /// Its decision procedure for one constant shape.
     pub(super) exhaustive: Exhaustive,
     pub(super) shared: &'a Shared<'a>,
 }
