@@ -73,6 +73,7 @@ impl Term {
         (self + (&divisor - 1)).floor_div(divisor)
     }
 
+    /// A comparison, folded if both sides are constants or the same term.
     pub(crate) fn compare(&self, comparison: Comparison, rhs: Term) -> Prop {
         let decided = match (self.as_const(), rhs.as_const()) {
             (Some(a), Some(b)) => Some(compare(comparison, a, b)),
@@ -116,6 +117,7 @@ impl Term {
     }
 }
 
+/// `a op rhs` if the constant `a` makes it the other operand or a constant.
 fn left_neutral(op: BinaryOp, a: i128, rhs: &Term) -> Option<Term> {
     match (op, a) {
         (BinaryOp::Add, 0) | (BinaryOp::Mul, 1) => Some(rhs.clone()),
@@ -124,6 +126,7 @@ fn left_neutral(op: BinaryOp, a: i128, rhs: &Term) -> Option<Term> {
     }
 }
 
+/// `lhs op b` if the constant `b` makes it the other operand or a constant.
 fn right_neutral(op: BinaryOp, lhs: &Term, b: i128) -> Option<Term> {
     match (op, b) {
         (BinaryOp::Add | BinaryOp::Sub | BinaryOp::Shl | BinaryOp::Shr, 0)
@@ -261,6 +264,7 @@ impl Prop {
         Self::junction(parts, false)
     }
 
+    /// A conjunction or a disjunction, flattened, without neutral elements.
     fn junction(parts: impl IntoIterator<Item = Prop>, conjunction: bool) -> Self {
         let mut flat = Vec::new();
         for part in parts {
@@ -304,7 +308,7 @@ impl Prop {
         }
     }
 
-    /// The same with negations at the leaves only: `not (a <= b or c == d)` becomes `b < a and c != d`.
+    /// An equivalent proposition with negations at the leaves only: `not (a <= b or c == d)` becomes `b < a and c != d`.
     #[must_use]
     pub fn with_negations_inside(&self) -> Self {
         match self.kind() {

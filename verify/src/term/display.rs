@@ -9,6 +9,7 @@ enum Notation {
     Function(&'static str),
 }
 
+/// The notation of an operator; a greater number binds tighter.
 fn notation(op: BinaryOp) -> Notation {
     use Notation::{Function, Infix};
     match op {
@@ -29,14 +30,18 @@ fn notation(op: BinaryOp) -> Notation {
     }
 }
 
+/// Binding strength of constants, variables and function calls.
 const ATOM: u8 = 12;
+/// Binding strength of prefix operators and of negative constants.
 const UNARY: u8 = 11;
+/// Binding strength of comparisons; those of connectives follow.
 const COMPARISON: u8 = 4;
 const NOT: u8 = 3;
 const AND: u8 = 2;
 const OR: u8 = 1;
 const CHOICE: u8 = 0;
 
+/// The sign of a comparison.
 fn comparison_sign(op: Comparison) -> &'static str {
     match op {
         Comparison::Eq => "==",
@@ -62,10 +67,12 @@ impl Term {
     }
 }
 
+/// Writes an operand, in parentheses if needed.
 fn guarded(f: &mut Formatter<'_>, shown: &impl Display, parentheses: bool) -> Result {
     if parentheses { write!(f, "({shown})") } else { write!(f, "{shown}") }
 }
 
+/// Writes a function call.
 fn list<T: Display>(f: &mut Formatter<'_>, name: &dyn Display, args: &[T]) -> Result {
     write!(f, "{name}(")?;
     for (position, arg) in args.iter().enumerate() {
@@ -116,6 +123,7 @@ impl Prop {
     }
 }
 
+/// Writes operands with a connective between them, in parentheses where they bind no tighter.
 fn joined(f: &mut Formatter<'_>, parts: &[Prop], sign: &str, strength: u8) -> Result {
     for (position, part) in parts.iter().enumerate() {
         if position > 0 {

@@ -36,6 +36,7 @@ impl Substitution {
     }
 }
 
+/// A substitution under way, with the results for shared subterms.
 struct Walk<'a> {
     map: &'a BTreeMap<Symbol, Term>,
     done: HashMap<Term, Term>,
@@ -92,7 +93,7 @@ impl Walk<'_> {
     }
 }
 
-/// What a term or proposition mentions.
+/// The variables and functions in a term or proposition.
 #[derive(Default)]
 struct Mentions {
     integers: BTreeSet<Symbol>,
@@ -175,6 +176,7 @@ impl Prop {
         self.mentions().applications
     }
 
+    /// Everything that the proposition mentions.
     fn mentions(&self) -> Mentions {
         let mut mentions = Mentions::default();
         mentions.prop(self);
