@@ -1,6 +1,11 @@
 //! Concrete points: for tests before Z3 is asked, and for checking counterexamples.
 //!
 //! Expressions are evaluated by the language's own evaluation ([`Expr::eval_index`]), never as solver terms.
+//!
+//! ```text
+//! points(&[2, 3], 6)         all 6 points
+//! points(&[64, 1021], 500)   (0, 0) to (14, 14), the four corners, and about 125 others
+//! ```
 
 use tilewright_ir::{Bindings, Expr, Var};
 

@@ -16,6 +16,9 @@
 //! assert_eq!(parts.prop().to_string(), "x == x // b * b + x % b and 0 <= x % b and x % b < b");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! An instance costs no more than its hypotheses, which are looked up among the facts, or derived from them if they are not
+//! there; the lemma itself is not proved again.
 
 mod chain;
 mod statements;

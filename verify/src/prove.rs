@@ -8,6 +8,9 @@
 //! 0 <= (n * H + h) * W + w < N * H * W     digits n, h, w in the radices N, H, W: HornerBounds for h, then for w
 //! (c // 4 * 4 + c % 4) == c                reduction: both sides are the same polynomial after Euclid
 //! ```
+//!
+//! A fact that was proved may be kept, so that later goals use it. A fork inherits premises, facts and the results of
+//! searches, and can be given further premises.
 
 mod digits;
 mod linear;

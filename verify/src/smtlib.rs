@@ -1,4 +1,13 @@
 //! Queries as text: standalone SMT-LIB 2 files.
+//!
+//! The goal that `x % 8 < 8` gives, with the exact encoding:
+//!
+//! ```text
+//! (set-logic ALL)
+//! (declare-const v0 Int)
+//! (assert (not (< (mod v0 8) 8)))
+//! (check-sat)
+//! ```
 
 use crate::encode::{Node, NodeId, Op, Query, Sort};
 use std::fmt::Write;

@@ -3,6 +3,13 @@
 //! Integers become terms over the mathematical integers; that no operation wraps is an obligation of its own (overflow).
 //! Everything else (loads, floats, vectors) becomes an uninterpreted function of its operands. A load is stamped with the
 //! number of its statement: memory may change between two statements, so their loads are unrelated.
+//!
+//! ```text
+//! i * 4 + j % 4            i * 4 + j % 4, over the mathematical integers
+//! i < n and j >= 0         i < n and 0 <= j
+//! A[i] (int32)             `load A at 3`(i), of which -2^31 <= .. < 2^31 may be assumed
+//! x * 2.0 (float32)        `Mul float32`(x, `float32 4000000000000000`()): equal operands give equal values, no more
+//! ```
 
 use std::collections::{HashMap, HashSet};
 

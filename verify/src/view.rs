@@ -1,4 +1,7 @@
 //! Obligation bounds for views: a view lies within the memory of the buffer that owns it.
+//!
+//! A view `B` of `A` with offset 4 and shape (3, 5) ends at element 19 of `A`'s memory; both sizes are compared in bytes,
+//! since a view may have another element type.
 
 use tilewright_ir::{Buffer, Expr, PrimFunc, StmtKind};
 

@@ -4,6 +4,11 @@
 //! written in the amounts by which the atoms exceed their bounds; it is non-negative if no coefficient is negative.
 //! Otherwise multiples of known facts are subtracted first: `d*q <= n` and `n <= d*q + d - 1` for `q = n // d`, and the
 //! user's assumptions.
+//!
+//! ```text
+//! n * c - n             with n = 1 + s, c = 1 + t:   t + s * t               no negative coefficient: non-negative
+//! n - (n // 4) * 4      with q = n // 4:             n - 4 * q               non-negative by the fact 4 * q <= n
+//! ```
 
 use tilewright_ir::{BinaryOp, Expr, Var, gcd};
 

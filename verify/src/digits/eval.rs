@@ -3,6 +3,13 @@
 //! There are few rules, each resting on a lemma: sums, and products with factors that contain no digits, are linear;
 //! `(b*q + r) // b` is `q` and `(b*q + r) % b` is `r` if `0 <= r < b` (*HornerInverse*); shifts and masks by powers of two
 //! are such divisions. Everything else is rejected.
+//!
+//! ```text
+//! c                            c0 + 4 * c1                          with c0 = c % 4, c1 = c // 4
+//! c // 4                       c1                                   4 divides 4 * c1, and 0 <= c0 < 4
+//! (n * 5 + c // 4) * 4 + c % 4   c0 + 4 * c1 + 20 * n0
+//! c // 3                       rejected: the division cuts through a digit
+//! ```
 
 use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, Expr, MathFn, ScalarType, UnaryOp, Var};

@@ -1,4 +1,14 @@
 //! The exact encodings of division and of bit operations.
+//!
+//! ```text
+//! a % 8                 (mod a 8)
+//! a & 6                 (- (mod a 8) (mod (mod a 8) 2))       bits 1 and 2, in place
+//! a & -8                (- a (mod a 8))                       clears bits 0 to 2
+//! a | b                 a + b - (a & b)                       in two's complement of any width
+//! a // b, b a term      k0 with a = b * k0 + k1, 0 <= k1 < b  stated for b > 0; for b < 0 likewise, for b = 0 nothing
+//! ```
+//!
+//! Equal operands share their quotient, remainder and bits, which keeps queries small and lets Z3 match them.
 
 use super::{Encoder, Node, NodeId, Op, Sort};
 use crate::term::{BinaryOp, Prop, PropKind, Term, TermKind};

@@ -1,4 +1,7 @@
 //! Evaluation of Z3's models: a model counts only if evaluation confirms it.
+//!
+//! Z3 may give a wrong model where the encoding approximates (bit operations on two terms) or where the goal contains
+//! uninterpreted functions. Elsewhere a model that does not replay is an internal error: Z3 or the encoding is wrong.
 
 use super::{Consistency, Failure};
 use crate::encode::{self, Encoding};

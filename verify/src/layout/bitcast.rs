@@ -1,4 +1,9 @@
 //! Obligation bitcast: two layouts hold the same element, or both padding, in every slot of the same memory.
+//!
+//! ```text
+//! A = f32[6,4]{1,0}   B = f32[24]{0}      the same memory: element (i, j) of A is element i * 4 + j of B
+//! A = f32[6,4]{1,0}   B = f32[4,6]{1,0}   permuted: slot 1 holds (0, 1) in A and (0, 1), the element (1, 0) of A, in B
+//! ```
 
 use tilewright_ir::layout::{ArrayShape, Dimension, Layout, Tiling};
 use tilewright_ir::{Bindings, Expr, IndexMap, Var};

@@ -4,6 +4,13 @@
 //! fold, and the position itself, is a row-major numeral, whose inverse is division: `rest % extent` is the last digit and
 //! `rest // extent` the number before it. Each digit takes instances of some lemmas: HornerInverse for one direction,
 //! Euclid, DivNonNegative and DivBelow for the other, and DivDiv where two divisions by constants are combined.
+//!
+//! ```text
+//! f32[3,5]{1,0:T(2,2)}    position s in 0..24
+//!   numeral    (s // 12, s // 4 % 3, s // 2 % 2, s % 2)      in (2, 3, 2, 2)
+//!   split      i0 = (s // 12) * 2 + s // 2 % 2               padding if i0 >= 3
+//!              i1 = (s // 4 % 3) * 2 + s % 2                 padding if i1 >= 5
+//! ```
 
 use tilewright_ir::{BinaryOp, Expr, InverseClaim, ScalarType, Var};
 

@@ -1,4 +1,8 @@
 //! The statements of the lemmas, and their proofs.
+//!
+//! A lemma is a sequent: hypotheses, and a conclusion that follows from them for all integers. Its proof is a list of helper
+//! facts (instances of simpler lemmas, and consequences of them) from which Z3 derives the conclusion with products and
+//! divisions as uninterpreted functions.
 
 use super::Lemmas;
 use crate::kernel::{self, Context, Fact, Failure, Mode, Theorem};

@@ -1,4 +1,13 @@
 //! The decision of one obligation of a map claim by a sequence of tiers.
+//!
+//! ```text
+//! small        2^12 points: enumeration answers in microseconds
+//! digits       the claim's certificate, of any size, constant or symbolic
+//! bits         maps that move and mix bits, of any size
+//! medium       2^22 points: some tens of milliseconds
+//! sampled, z3  large and symbolic shapes
+//! large        up to the judge's limit of points, if nothing else has decided
+//! ```
 
 use std::cell::OnceCell;
 

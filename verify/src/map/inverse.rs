@@ -1,4 +1,13 @@
 //! Obligation inverse: the claimed inverse is a left inverse of the map on the domain, and a right inverse off the padding.
+//!
+//! ```text
+//! map      lambda c: [c // 4, c % 4]    on 0..17 into (5, 4)
+//! inverse  lambda p, q: [p * 4 + q]     padding: p * 4 + q > 16
+//! ```
+//!
+//! The left inverse is a statement about the 17 logical indices, the right inverse one about the 17 of 20 physical indices
+//! that are not padding. Each component of a composition is enumerated over the axes that it depends on; Z3 is asked for the
+//! conjunction of all components.
 
 use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, Bindings, IndexMap, InverseClaim, UnaryOp};

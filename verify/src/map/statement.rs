@@ -3,6 +3,11 @@
 //! Each goal is the definition of the obligation over the integers, without quantifiers and lemmas. Tightness states that
 //! an index exists, so it has no such goal. The certificate of a counterexample is the goal together with the refuting
 //! values, where the facts and the negated goal are satisfiable.
+//!
+//! ```text
+//! injective    0 <= i < 17, 0 <= i' < 17, i // 4 == i' // 4, i % 4 == i' % 4    implies    i == i'
+//! bounds       0 <= i < 17    implies    0 <= i // 4 < 5 and 0 <= i % 4 < 4
+//! ```
 
 use tilewright_ir::{Expr, InverseClaim, Var};
 

@@ -2,6 +2,10 @@
 //!
 //! On every other axis some logical index is mapped to the last index. With symbolic extents a candidate for it is searched
 //! for by evaluation on small shapes (`witness`), and given to Z3.
+//!
+//! ```text
+//! lambda i: [i // 4]    on (17) into (6)    refuted: axis 0 has extent 6, but the largest index is 4
+//! ```
 
 use super::case::{Case, digits, empty, large, medium, small};
 use super::instance::{Answer, Instance, each_point, too_many};

@@ -2,6 +2,13 @@
 //!
 //! A term denotes some integer even where the operation has no value. What Z3 proves about the terms of a map therefore
 //! holds for the map only if all of its operations are shown to have a value.
+//!
+//! ```text
+//! lambda i: [i // (n - 1)]        has no value for n = 1, although `i // (n - 1)` as a term is some integer
+//! lambda i: [(i * 2) // 2]        always has one: the divisor is a number
+//! ```
+//!
+//! The check comes before the obligations proper, and a failure of it is reported as their failure.
 
 use tilewright_ir::{BinaryOp, Expr};
 

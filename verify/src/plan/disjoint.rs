@@ -2,6 +2,11 @@
 //!
 //! The tensors that are alive at a moment are kept ordered by their position, and a tensor whose lifetime begins is compared
 //! with its neighbours. At each moment, lifetimes that begin are processed before those that end.
+//!
+//! ```text
+//! moment     0   1   2   3   4        x: bytes 0..60, alive 0..=4        y: bytes 56..116, alive 1..=4
+//!            x   x,y ...              y begins at moment 1 and overlaps x at byte 56: refuted
+//! ```
 
 use std::collections::BTreeMap;
 

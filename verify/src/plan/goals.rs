@@ -2,6 +2,8 @@
 //!
 //! A tensor in its pool is a box of moments, columns and rows (or of moments and bytes). The goals are that no two boxes of
 //! a pool share a point, and that every box lies inside its pool.
+//!
+//! The goals are linear and small, but there is one for each pair, so a plan with more than [`MAX_PAIRS`] pairs has none.
 
 use tilewright_ir::{Region, Room};
 

@@ -1,4 +1,12 @@
 //! Goals about flattened indices, digit by digit: bounds of a numeral, and equal digits of equal numerals.
+//!
+//! ```text
+//! 0 <= (n * H + h) * W + w < N * H * W      from  0 <= n < N, 0 <= h < H, 0 <= w < W
+//!   0 <= n * H + h < N * H                  HornerBounds on n and h
+//!   0 <= (n * H + h) * W + w < N * H * W    HornerBounds on that and w
+//! ```
+//!
+//! A digit that is not in the range of its radix, such as `h` in `h < 2 * H`, is merged with the one above it.
 
 use super::{Prover, facts};
 use crate::kernel::{Fact, Mode};

@@ -11,6 +11,8 @@
 //! back to an index.
 //!
 //! Every step is an instance of a lemma; the equality of the whole follows from the steps by congruence.
+//!
+//! At most [`MAX_STEPS`] steps are made for one division, so reduction ends even if the lemmas would apply in a circle.
 
 use super::{Prover, facts};
 use crate::kernel::{Fact, Mode};

@@ -1,4 +1,6 @@
 //! The goals answered so far, by canonical text.
+//!
+//! The key is the canonical text, so goals that differ only in the names of variables share an answer.
 
 use crate::term::Value;
 use std::collections::HashMap;

@@ -1,4 +1,8 @@
 //! One private Z3 context for each thread.
+//!
+//! A context is created when a thread asks its first goal. It is replaced after [`GOALS_PER_CONTEXT`] goals, after an error,
+//! and before a goal is asked again for a model. Nodes of a query are built in order, operands first, so there is no
+//! recursion and no limit on the depth of a goal.
 
 use super::memo::Remembered;
 use super::{Budget, SolverError};

@@ -1,4 +1,12 @@
 //! Constructors. They fold constants (with checked arithmetic: what leaves `i128` stays unfolded) and neutral elements.
+//!
+//! ```
+//! use tilewright_verify::term::Term;
+//! let x = Term::sym("x");
+//! assert_eq!((&x * 1 + 0).to_string(), "x");
+//! assert_eq!((Term::int(7).floor_div(-2)).to_string(), "-4");
+//! assert_eq!((&x + &x).to_string(), "x + x");
+//! ```
 
 use super::eval::{apply_binary, apply_unary, compare};
 use super::{BinaryOp, Comparison, Prop, PropKind, Symbol, Term, TermKind, UnaryOp};

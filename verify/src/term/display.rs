@@ -1,4 +1,7 @@
 //! The readable infix form, in the notation of TVMScript: `//` and `%` round down.
+//!
+//! An operand is put in parentheses only if it binds less tightly than its operator, so `(x + y) * 4` keeps them and
+//! `x + y * 4` has none. The text is for people; certificates contain SMT-LIB.
 
 use super::{BinaryOp, Comparison, Prop, PropKind, Term, TermKind, UnaryOp};
 use std::fmt::{Display, Formatter, Result};

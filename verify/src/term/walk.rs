@@ -1,4 +1,6 @@
 //! Substitution and free variables. Both visit a shared subterm once.
+//!
+//! Terms are graphs: without a record of what was visited, a chain of `x = x + x` would take exponential time.
 
 use super::{Prop, PropKind, Symbol, Term, TermKind};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
