@@ -265,7 +265,24 @@ fn bounds_of(assumption: &Expr) -> Option<(&Var, Option<i128>, Option<i128>)> {
         BinaryOp::Gt => (var, Some(value.checked_add(1)?), None),
         BinaryOp::Ge => (var, Some(value), None),
         BinaryOp::Eq => (var, Some(value), Some(value)),
-        _ => return None,
+        BinaryOp::Add
+        | BinaryOp::Sub
+        | BinaryOp::Mul
+        | BinaryOp::Div
+        | BinaryOp::FloorDiv
+        | BinaryOp::FloorMod
+        | BinaryOp::TruncDiv
+        | BinaryOp::TruncMod
+        | BinaryOp::Min
+        | BinaryOp::Max
+        | BinaryOp::Ne
+        | BinaryOp::And
+        | BinaryOp::Or
+        | BinaryOp::BitAnd
+        | BinaryOp::BitOr
+        | BinaryOp::BitXor
+        | BinaryOp::Shl
+        | BinaryOp::Shr => return None,
     })
 }
 
@@ -277,6 +294,23 @@ fn mirrored(op: BinaryOp) -> Option<BinaryOp> {
         BinaryOp::Gt => BinaryOp::Lt,
         BinaryOp::Ge => BinaryOp::Le,
         BinaryOp::Eq => BinaryOp::Eq,
-        _ => return None,
+        BinaryOp::Add
+        | BinaryOp::Sub
+        | BinaryOp::Mul
+        | BinaryOp::Div
+        | BinaryOp::FloorDiv
+        | BinaryOp::FloorMod
+        | BinaryOp::TruncDiv
+        | BinaryOp::TruncMod
+        | BinaryOp::Min
+        | BinaryOp::Max
+        | BinaryOp::Ne
+        | BinaryOp::And
+        | BinaryOp::Or
+        | BinaryOp::BitAnd
+        | BinaryOp::BitOr
+        | BinaryOp::BitXor
+        | BinaryOp::Shl
+        | BinaryOp::Shr => return None,
     })
 }

@@ -136,7 +136,17 @@ fn gather(
                 facts.add(op, &a, &b);
             }
         }
-        _ => {}
+        Expr::Int { .. }
+        | Expr::Float { .. }
+        | Expr::Var(_)
+        | Expr::Unary(UnaryOp::Neg | UnaryOp::BitNot, _)
+        | Expr::Call(..)
+        | Expr::Select(..)
+        | Expr::IfThenElse(..)
+        | Expr::Cast(..)
+        | Expr::Ramp { .. }
+        | Expr::Broadcast { .. }
+        | Expr::Load { .. } => {}
     }
     Ok(())
 }
@@ -156,7 +166,24 @@ impl Facts {
                 self.at_least_zero.extend(more);
                 self.at_least_zero.extend(less);
             }
-            _ => {}
+            BinaryOp::Add
+            | BinaryOp::Sub
+            | BinaryOp::Mul
+            | BinaryOp::Div
+            | BinaryOp::FloorDiv
+            | BinaryOp::FloorMod
+            | BinaryOp::TruncDiv
+            | BinaryOp::TruncMod
+            | BinaryOp::Min
+            | BinaryOp::Max
+            | BinaryOp::Ne
+            | BinaryOp::And
+            | BinaryOp::Or
+            | BinaryOp::BitAnd
+            | BinaryOp::BitOr
+            | BinaryOp::BitXor
+            | BinaryOp::Shl
+            | BinaryOp::Shr => {}
         }
     }
 }

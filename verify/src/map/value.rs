@@ -83,6 +83,35 @@ fn operation(expr: &Expr, names: &mut Names, prover: &mut Prover<'_>) -> Prop {
             }
             _ => Prop::bool(true),
         },
-        _ => Prop::bool(true),
+        Expr::Int { .. }
+        | Expr::Float { .. }
+        | Expr::Var(_)
+        | Expr::Unary(..)
+        | Expr::Call(..)
+        | Expr::Select(..)
+        | Expr::IfThenElse(..)
+        | Expr::Ramp { .. }
+        | Expr::Broadcast { .. }
+        | Expr::Load { .. }
+        | Expr::Binary(
+            BinaryOp::Add
+            | BinaryOp::Sub
+            | BinaryOp::Mul
+            | BinaryOp::Div
+            | BinaryOp::Min
+            | BinaryOp::Max
+            | BinaryOp::Eq
+            | BinaryOp::Ne
+            | BinaryOp::Lt
+            | BinaryOp::Le
+            | BinaryOp::Gt
+            | BinaryOp::Ge
+            | BinaryOp::And
+            | BinaryOp::Or
+            | BinaryOp::BitAnd
+            | BinaryOp::BitOr
+            | BinaryOp::BitXor,
+            ..,
+        ) => Prop::bool(true),
     }
 }

@@ -309,7 +309,24 @@ fn unary(op: Op, nodes: &[Built], operands: &[NodeId]) -> Result<Built, SolverEr
     let [operand] = operands else { return Err(internal("one operand expected")) };
     Ok(match op {
         Op::Not => Built::Bool(bool_of(nodes, *operand)?.not()),
-        _ => Built::Int(int_of(nodes, *operand)?.unary_minus()),
+        Op::Neg => Built::Int(int_of(nodes, *operand)?.unary_minus()),
+        Op::Add
+        | Op::Sub
+        | Op::Mul
+        | Op::Div
+        | Op::Mod
+        | Op::Ite
+        | Op::Eq
+        | Op::Lt
+        | Op::Le
+        | Op::And
+        | Op::Or
+        | Op::Implies
+        | Op::BitAnd
+        | Op::BitOr
+        | Op::BitXor
+        | Op::Shl
+        | Op::Shr => return Err(internal("not an operator of one operand")),
     })
 }
 
@@ -327,7 +344,20 @@ fn binary(op: Op, nodes: &[Built], operands: &[NodeId]) -> Result<Built, SolverE
         Op::Lt => Built::Bool(lhs.lt(rhs)),
         Op::Le => Built::Bool(lhs.le(rhs)),
         Op::Eq => Built::Bool(lhs.eq(rhs)),
-        _ => return Err(internal("not an operator of two operands")),
+        Op::Add
+        | Op::Sub
+        | Op::Mul
+        | Op::Neg
+        | Op::Ite
+        | Op::Not
+        | Op::And
+        | Op::Or
+        | Op::Implies
+        | Op::BitAnd
+        | Op::BitOr
+        | Op::BitXor
+        | Op::Shl
+        | Op::Shr => return Err(internal("not an operator of two operands")),
     })
 }
 
