@@ -1,4 +1,11 @@
 //! Obligation overflow: no subterm of the map leaves its type.
+//!
+//! ```text
+//! lambda i: [i * 65536]     i of type int32 on (65536): `i * 65536` is 2147483648 at 32768, which does not fit int32
+//! ```
+//!
+//! Every operation counts, not only the results: an intermediate value that wraps may give a right result on this machine
+//! and a wrong one on the next.
 
 use tilewright_ir::{BinaryOp, Bindings, Expr, MAX_SYMBOLIC_ELEMENTS};
 
