@@ -12,15 +12,12 @@
 use std::time::Instant;
 
 use tilewright_interp::{Argument, Arguments, Config, Observers, RunError, TrapKind, run};
-use tilewright_ir::{
-    BinaryOp, Bindings, Buffer, Expr, For, ForKind, IndexMap, PrimFunc, Scalar, Stmt, StmtKind, Var, validate,
-};
+use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, IndexMap, PrimFunc, Scalar, Stmt, StmtKind, Var, validate};
 use tilewright_verify::{Counterexample, Judge, MapClaim, Proof, Report, Verdict};
 
 use crate::harness::engine::{Param, Program};
 use crate::harness::inputs::{Numbers, premises, satisfying};
 use crate::harness::layout::shape;
-use tilewright_algebra::reads_memory;
 
 /// Most iterations that are run, over all loops.
 pub const MAX_ITERATIONS: u64 = 1 << 20;
@@ -62,17 +59,10 @@ pub fn runs_at_once(func: &PrimFunc) -> bool {
     !concurrent(&func.body).is_empty()
 }
 
-fn at_once(kind: ForKind) -> bool {
-    match kind {
-        ForKind::Serial | ForKind::Unrolled => false,
-        ForKind::Parallel | ForKind::Vectorized | ForKind::ThreadBinding(_) => true,
-    }
-}
-
 /// The outermost loops whose iterations run at once.
 fn concurrent(body: &Stmt) -> Vec<&For> {
     match &body.kind {
-        StmtKind::For(inner) if at_once(inner.kind) => vec![inner],
+        StmtKind::For(inner) if inner.kind.is_concurrent() => vec![inner],
         _ => body.children().into_iter().flat_map(concurrent).collect(),
     }
 }
@@ -137,11 +127,11 @@ fn statements<'a>(stmt: &'a Stmt, loops: &mut Vec<&'a For>, found: &mut Option<V
 fn apart(access: &Access<'_>, judge: &Judge) -> bool {
     let used: Vec<Var> = access.indices.iter().flat_map(Expr::vars).collect();
     let loops: Vec<_> =
-        access.loops.iter().filter(|outer| at_once(outer.kind) || used.contains(&outer.var)).copied().collect();
+        access.loops.iter().filter(|outer| outer.kind.is_concurrent() || used.contains(&outer.var)).copied().collect();
     let all: Vec<&Var> = access.loops.iter().map(|outer| &outer.var).collect();
-    let is_fixed = |expr: &Expr| !reads_memory(expr) && expr.vars().iter().all(|var| !all.contains(&var));
+    let is_fixed = |expr: &Expr| !expr.reads_memory() && expr.vars().iter().all(|var| !all.contains(&var));
     let from_zero = |outer: &&For| outer.min.as_const_int() == Some(0) && is_fixed(&outer.extent);
-    if !loops.iter().all(from_zero) || access.indices.iter().any(reads_memory) {
+    if !loops.iter().all(from_zero) || access.indices.iter().any(Expr::reads_memory) {
         return false;
     }
     let mut vars: Vec<Var> = loops.iter().map(|outer| outer.var.clone()).collect();
@@ -231,16 +221,18 @@ fn data_decides(func: &PrimFunc) -> bool {
     let mut found = func.params.iter().any(|param| func.param_buffer(param).is_none());
     func.body.walk(&mut |stmt| {
         found |= match &stmt.kind {
-            StmtKind::Store { indices, .. } => indices.iter().any(reads_memory),
-            StmtKind::For(_) | StmtKind::If { .. } | StmtKind::Let { .. } => stmt.exprs().into_iter().any(reads_memory),
+            StmtKind::Store { indices, .. } => indices.iter().any(Expr::reads_memory),
+            StmtKind::For(_) | StmtKind::If { .. } | StmtKind::Let { .. } => {
+                stmt.exprs().into_iter().any(Expr::reads_memory)
+            }
             _ => false,
         };
         for expr in stmt.exprs() {
             expr.walk(&mut |part| {
                 found |= match part {
-                    Expr::Load { indices, .. } => indices.iter().any(reads_memory),
+                    Expr::Load { indices, .. } => indices.iter().any(Expr::reads_memory),
                     Expr::IfThenElse(cond, _, _) | Expr::Binary(BinaryOp::And | BinaryOp::Or, cond, _) => {
-                        reads_memory(cond)
+                        cond.reads_memory()
                     }
                     _ => false,
                 };

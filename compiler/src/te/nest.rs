@@ -9,7 +9,7 @@ use tilewright_ir::{Buffer, DataType, Diagnostic, Expr, ForKind, SharedExpr, Stm
 use super::maps;
 use super::schedule::{Relation, Stage};
 use super::value::Eval;
-use tilewright_algebra::{negate, reads_memory};
+use tilewright_algebra::negate;
 
 /// The loops of a stage, with the variables of those that two stores may share.
 pub(super) struct Nest<'s> {
@@ -229,10 +229,10 @@ impl<F: Fn(&Buffer) -> Buffer> Rewrite for Place<'_, F> {
                 let indices = indices.iter().map(|index| maps::simplify(index, self.ranges)).collect();
                 Expr::Load { buffer, indices }
             }
-            Expr::IfThenElse(cond, a, b) if !reads_memory(&cond) => {
+            Expr::IfThenElse(cond, a, b) if !cond.reads_memory() => {
                 Expr::IfThenElse(SharedExpr::new(maps::simplify(&cond, self.ranges)), a, b)
             }
-            Expr::Select(cond, a, b) if !reads_memory(&cond) => {
+            Expr::Select(cond, a, b) if !cond.reads_memory() => {
                 Expr::Select(SharedExpr::new(maps::simplify(&cond, self.ranges)), a, b)
             }
             expr => expr,
