@@ -63,7 +63,7 @@ pub fn tiled_inverse(layout: &Layout, tiling: &SymbolicTiling) -> Option<Inverse
 fn shape_after(count: usize, layout: &Layout, tiling: &SymbolicTiling) -> Option<Vec<Expr>> {
     let tiles = layout.tiles.get(..count)?.to_vec();
     let layout = Layout { tiles, tail_alignment: 1, split_configs: Vec::new(), ..layout.clone() };
-    let formula = SymbolicTiling::typed(&layout, tiling.domain(), tiling.index_type()).ok()?;
+    let formula = SymbolicTiling::with_index_type(&layout, tiling.domain(), tiling.index_type()).ok()?;
     Some(formula.physical_shape().to_vec())
 }
 
@@ -258,7 +258,7 @@ fn rest_is_one(extents: &[Expr]) -> bool {
 pub fn relayout(from: &ArrayShape, to: &ArrayShape, pair: &Pair) -> Result<Relayout, String> {
     let tiling = |array: &ArrayShape, extents: &[Expr]| {
         let layout = Layout { split_configs: Vec::new(), ..array.layout_or_default() };
-        SymbolicTiling::typed(&layout, extents, ScalarType::Int64)
+        SymbolicTiling::with_index_type(&layout, extents, ScalarType::Int64)
             .map(|tiling| (layout, tiling))
             .map_err(|error| error.to_string())
     };

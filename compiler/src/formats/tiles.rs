@@ -59,7 +59,7 @@ pub fn tiled(layout: &Layout, shape: &[Expr]) -> Result<Tiled, Diagnostic> {
     only_order_and_tiles(layout)?;
     let ty = index_type(shape, least_elements(layout, shape)?);
     let domain: Vec<Expr> = shape.iter().map(|extent| typed(extent, ty)).collect();
-    let tiling = SymbolicTiling::typed(layout, &domain, ty).map_err(fault)?;
+    let tiling = SymbolicTiling::with_index_type(layout, &domain, ty).map_err(fault)?;
     let plain = tiling.to_tiled_map().map_err(fault)?;
     let symbols = domain.iter().flat_map(Expr::vars).fold(Ranges::new(), |ranges, var| ranges.with_symbol(&var));
     let within = |vars: &[Var], extents: &[Expr]| {
