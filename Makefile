@@ -2,8 +2,11 @@
 # doc: the reference of all crates, without warnings.  deny: licences and sources of the dependencies.
 # fuzz-smoke: every oracle and every cargo-fuzz target for a short while, the same each time.  bench, fmt, lint: what they say.
 # sabotage: which faults the oracles detect, as docs/SABOTAGE.md.
+# dist: a tarball that needs nothing else.  install: the same files below PREFIX (DESTDIR is honoured).
 
-.PHONY: demo test setup doc deny fuzz-smoke sabotage bench fmt lint
+.PHONY: demo test setup doc deny fuzz-smoke sabotage bench fmt lint dist install
+
+PREFIX ?= /usr/local
 
 demo: setup
 	cargo build --release --bin tilewright
@@ -15,6 +18,7 @@ test: setup
 	cargo test --workspace
 	$(MAKE) doc
 	$(MAKE) deny
+	scripts/test-dist.sh
 	$(MAKE) fuzz-smoke
 
 doc: setup
@@ -34,6 +38,13 @@ fuzz-smoke: setup
 sabotage: setup
 	cargo build --release --bin tilewright --features sabotage --target-dir target/sabotage
 	target/sabotage/release/tilewright fuzz --sabotage all --minutes 10 --markdown docs/SABOTAGE.md
+
+# A build of its own (the profile dist), and what it gives is tried in another folder.
+dist: setup
+	scripts/test-dist.sh "$$(scripts/dist.sh tarball)"
+
+install: setup
+	scripts/dist.sh install "$(DESTDIR)$(PREFIX)"
 
 setup:
 	scripts/setup.sh

@@ -1,6 +1,6 @@
 //! Tells the program its commit, and where to find Z3's library when it is started.
 //!
-//! A program built from the sources looks for `libz3.so` in `../lib` beside its own folder, as `make install` and `make dist`
+//! A program built from the sources looks for `libz3.so` in `../lib/tilewright` from its own folder, as `make install` and `make dist`
 //! put it, and then where the library was at build time, so that `cargo install --path .` gives a program that starts.
 
 use std::path::Path;
@@ -28,8 +28,8 @@ fn set(name: &str) -> String {
 fn link_z3() -> Result<(), String> {
     let system = set("CARGO_CFG_TARGET_OS");
     let (origin, library) = match system.as_str() {
-        "linux" => ("$ORIGIN/../lib", "libz3.so"),
-        "macos" => ("@loader_path/../lib", "libz3.dylib"),
+        "linux" => ("$ORIGIN/../lib/tilewright", "libz3.so"),
+        "macos" => ("@loader_path/../lib/tilewright", "libz3.dylib"),
         _ => return Ok(()),
     };
     println!("cargo::rustc-link-arg-bins=-Wl,-rpath,{origin}");

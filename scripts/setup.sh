@@ -15,11 +15,6 @@ if ! command -v cargo >/dev/null; then
   exit 1
 fi
 
-# Links against OpenCL's loader as the build will: neither ldconfig (not in a user's PATH on Debian) nor a header tells.
-links_opencl() {
-  command -v cc >/dev/null && echo 'int main(void) { return 0; }' | cc -x c - -o /dev/null -lOpenCL 2>/dev/null
-}
-
 # A driver for any device: PoCL is the one that everybody can have. The folders are those that ocl-icd and Khronos's
 # loader look into.
 has_opencl_driver() {
@@ -46,10 +41,9 @@ install_packages() {
   "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >&2
 }
 
-# What the build cannot do without: a C linker, OpenCL's loader, and Python with pip, only to fetch and unpack Z3.
+# What the build cannot do without: a C linker, and Python with pip, only to fetch and unpack Z3.
 required=()
 command -v cc >/dev/null || required+=(gcc libc6-dev)
-links_opencl || required+=(ocl-icd-opencl-dev)
 if ! has_z3; then
   command -v python3 >/dev/null || required+=(python3)
   python3 -m pip --version >/dev/null 2>&1 || required+=(python3-pip)

@@ -244,6 +244,60 @@ fn a_dependency_is_used_where_code_names_it() {
     assert!(!names_crate(&code_only("use serde_json::Value; // serde\n\"serde\""), "serde"));
 }
 
+/// The licences that deny.toml allows.
+fn allowed_licences() -> Vec<String> {
+    let text = fs::read_to_string(root().join("deny.toml")).unwrap();
+    let list = text.split_once("\nallow = [").and_then(|(_, rest)| rest.split_once(']')).unwrap().0;
+    list.split(',').map(|name| name.trim().trim_matches('"').to_owned()).filter(|name| !name.is_empty()).collect()
+}
+
+/// Whether each part of a licence expression that `AND` joins offers a licence of the list.
+fn is_allowed(expression: &str, allowed: &[String]) -> bool {
+    let offers = |part: &str| {
+        let part = part.trim().trim_matches(['(', ')']).replace('/', " OR ");
+        part.split(" OR ").any(|licence| allowed.iter().any(|name| name == licence.trim()))
+    };
+    expression.split(" AND ").all(offers)
+}
+
+#[test]
+fn every_dependency_has_an_allowed_licence_and_comes_from_the_registry() {
+    let version = std::process::Command::new("rustc").arg("-vV").output().unwrap();
+    let version = String::from_utf8(version.stdout).unwrap();
+    let host = version.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
+    let platform = vec!["--filter-platform".to_owned(), host.to_owned()];
+    let metadata = MetadataCommand::new().current_dir(root()).other_options(platform).exec().unwrap();
+    let resolved: BTreeSet<_> =
+        metadata.resolve.iter().flat_map(|resolve| &resolve.nodes).map(|node| &node.id).collect();
+    let packages: Vec<_> = metadata.packages.iter().filter(|package| resolved.contains(&package.id)).collect();
+    assert!(packages.len() > 50, "only {} packages were found", packages.len());
+    let allowed = allowed_licences();
+    let refused = |package: &&&cargo_metadata::Package| {
+        let is_registry =
+            |source: &cargo_metadata::Source| source.repr == "registry+https://github.com/rust-lang/crates.io-index";
+        !package.license.as_ref().is_some_and(|licence| is_allowed(licence, &allowed))
+            || !package.source.as_ref().is_none_or(is_registry)
+    };
+    let found: Vec<String> = packages
+        .iter()
+        .filter(refused)
+        .map(|package| format!("{} {:?} {:?}", package.name, package.license, package.source))
+        .collect();
+    assert_eq!(found, Vec::<String>::new());
+}
+
+#[test]
+fn a_licence_that_is_not_allowed_is_found() {
+    let allowed = ["MIT", "Apache-2.0", "Unicode-3.0"].map(str::to_owned);
+    for good in ["MIT", "GPL-3.0 OR MIT", "Unlicense/MIT", "(MIT OR Apache-2.0) AND Unicode-3.0"] {
+        assert!(is_allowed(good, &allowed), "{good}");
+    }
+    for bad in ["GPL-3.0", "MIT AND GPL-3.0", "Apache-2.0 WITH LLVM-exception", ""] {
+        assert!(!is_allowed(bad, &allowed), "{bad}");
+    }
+    assert!(allowed_licences().iter().any(|name| name == "MIT"));
+}
+
 #[test]
 fn the_arrows_between_the_crates_hold() {
     let edges = edges();
@@ -325,6 +379,30 @@ fn a_file_that_is_not_named_is_found() {
         Some("Buffers: what they hold".into())
     );
     assert_eq!(purpose("fn main() {}"), None);
+}
+
+/// Paths of files in backticks that begin with one of our folders.
+fn named_paths(page: &str) -> Vec<&str> {
+    let is_path = |text: &&str| {
+        let first = text.split_once('/').map(|(first, _)| first);
+        let is_ours = first.is_some_and(|first| FOLDERS.contains(&first) || ["docs", "scripts"].contains(&first));
+        // These stand for a name that the reader chooses.
+        let is_general = text.contains("NAME") || text.contains("TARGET");
+        let is_file = text.rsplit('/').next().is_some_and(|last| last.contains('.'));
+        is_ours && is_file && !is_general && text.chars().all(|c| c.is_alphanumeric() || "/._-".contains(c))
+    };
+    page.split('`').skip(1).step_by(2).filter(is_path).collect()
+}
+
+#[test]
+fn the_files_that_the_documents_name_exist() {
+    for name in ["ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "README.md", "fuzz/README.md"] {
+        let page = fs::read_to_string(root().join(name)).unwrap();
+        let missing: Vec<&str> = named_paths(&page).into_iter().filter(|path| !root().join(path).exists()).collect();
+        assert_eq!(missing, Vec::<&str>::new(), "{name} names these");
+    }
+    let page = "`ir/src/op.rs`, `ir/src/nothing.rs`, `a/b.rs`, `src/cli/*.rs`, `docs/NAME.md`, `ir/src/`, `ir`";
+    assert_eq!(named_paths(page), ["ir/src/op.rs", "ir/src/nothing.rs"]);
 }
 
 #[test]

@@ -15,6 +15,8 @@
 
 #[path = "docs/examples.rs"]
 mod examples;
+#[path = "docs/links.rs"]
+mod links;
 #[path = "docs/options.rs"]
 mod options;
 #[path = "docs/page.rs"]
@@ -132,5 +134,6 @@ fn main() {
     trials.extend(page::trials());
     trials.extend(options::trials());
     trials.extend(examples::trials());
+    trials.extend(links::trials());
     libtest_mimic::run(&arguments, trials).exit();
 }

@@ -6,6 +6,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+use std::sync::Arc;
+
 mod texels;
 
 use texels::{Random, Run, changed, runs, thoughtless};
@@ -160,7 +162,7 @@ fn memory_that_is_allocated_anew_holds_nothing() {
     wrong.body = Stmt::seq(
         nests
             .iter()
-            .map(|nest| Stmt::new(StmtKind::Allocate { buffer: buffer.clone(), body: Box::new(nest.clone()) }))
+            .map(|nest| Stmt::new(StmtKind::Allocate { buffer: buffer.clone(), body: Arc::new(nest.clone()) }))
             .collect(),
     );
     assert_ne!(open(&judge().check_program(&wrong)), Vec::<String>::new());

@@ -349,8 +349,9 @@ impl Ord for Key {
 fn compare(a: &Expr, b: &Expr) -> Ordering {
     kind(a).cmp(&kind(b)).then_with(|| compare_heads(a, b)).then_with(|| {
         let (left, right) = (a.children(), b.children());
-        let pairs = left.iter().zip(&right).map(|(a, b)| compare(a, b));
-        pairs.fold(Ordering::Equal, Ordering::then).then(left.len().cmp(&right.len()))
+        let lengths = left.len().cmp(&right.len());
+        let pairs = left.zip(right).map(|(a, b)| compare(a, b));
+        pairs.fold(Ordering::Equal, Ordering::then).then(lengths)
     })
 }
 

@@ -12,7 +12,7 @@
 use std::cell::Cell;
 
 use tilewright_ir::sabotage;
-use tilewright_ir::{BinaryOp, Expr, TypeClass, UnaryOp};
+use tilewright_ir::{BinaryOp, Expr, SharedExpr, TypeClass, UnaryOp};
 
 use super::bits::xor_of;
 use super::poly::{Atom, Key, Poly, Term};
@@ -171,13 +171,13 @@ impl<'a> Simplifier<'a> {
     /// The expression with its parts simplified; truth values and conditions with a known outcome are decided.
     fn structural(&self, expr: &Expr) -> Expr {
         let part = |expr: &Expr| self.simplify(expr);
-        let boxed = |expr: &Expr| Box::new(self.simplify(expr));
+        let boxed = |expr: &Expr| SharedExpr::new(self.simplify(expr));
         match expr {
             Expr::Int { .. } | Expr::Float { .. } | Expr::Var(_) => expr.clone(),
             Expr::Binary(op, a, b) => self.binary(*op, a, b),
             Expr::Unary(UnaryOp::Not, a) => match part(a) {
                 Expr::Int { value, .. } => Expr::bool(value == 0),
-                Expr::Unary(UnaryOp::Not, inner) => *inner,
+                Expr::Unary(UnaryOp::Not, inner) => inner.into_expr(),
                 other => Expr::unary(UnaryOp::Not, other),
             },
             Expr::Unary(op, a) => Expr::Unary(*op, boxed(a)),
@@ -185,11 +185,11 @@ impl<'a> Simplifier<'a> {
             Expr::Select(c, a, b) => match (part(c), part(a), part(b)) {
                 (Expr::Int { value: 0, .. }, a, b) if loads(&a).is_empty() => b,
                 (Expr::Int { value: 1, .. }, a, b) if loads(&b).is_empty() => a,
-                (c, a, b) => Expr::Select(Box::new(c), Box::new(a), Box::new(b)),
+                (c, a, b) => Expr::Select(SharedExpr::new(c), SharedExpr::new(a), SharedExpr::new(b)),
             },
             Expr::IfThenElse(c, a, b) => match part(c) {
                 Expr::Int { value, .. } => part(if value != 0 { a } else { b }),
-                c => Expr::IfThenElse(Box::new(c), boxed(a), boxed(b)),
+                c => Expr::IfThenElse(SharedExpr::new(c), boxed(a), boxed(b)),
             },
             Expr::Cast(ty, value) => cast(*ty, part(value)),
             Expr::Ramp { base, stride, lanes } => {
@@ -353,8 +353,8 @@ fn cast(ty: tilewright_ir::DataType, value: Expr) -> Expr {
     }
     match &value {
         Expr::Int { value: number, ty: from } if from.is_integer() && ty.scalar.is_integer() => {
-            Expr::int_of(*number, ty.scalar).unwrap_or_else(|| Expr::Cast(ty, Box::new(value)))
+            Expr::int_of(*number, ty.scalar).unwrap_or_else(|| Expr::Cast(ty, SharedExpr::new(value)))
         }
-        _ => Expr::Cast(ty, Box::new(value)),
+        _ => Expr::Cast(ty, SharedExpr::new(value)),
     }
 }

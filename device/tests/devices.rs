@@ -2,7 +2,7 @@
 
 mod common;
 
-use tilewright_device::{DeviceError, DeviceInfo, DeviceType, devices, select, survey};
+use tilewright_device::{DeviceError, DeviceInfo, DeviceType, Loader, Survey, devices, select, survey};
 
 fn info(index: usize, name: &str, platform: &str) -> DeviceInfo {
     DeviceInfo {
@@ -71,7 +71,7 @@ fn a_device_is_selected_by_index_or_part_of_a_name() {
     assert_eq!(index("0"), Ok(0));
     assert_eq!(index("pocl"), Ok(1));
     assert_eq!(index("OCLGRIND"), Ok(2));
-    assert_eq!(index("3090"), Ok(0));
+    assert_eq!(index("rtx 3090"), Ok(0));
     assert_eq!(select(&list, None).map(|info| info.index), Ok(0));
 }
 
@@ -82,6 +82,31 @@ fn a_name_that_stands_in_the_version_only_is_found_and_a_number_is_not() {
     let list = [pocl];
     assert_eq!(select(&list, Some("pocl")).map(|info| info.index), Ok(0));
     assert!(select(&list, Some("3")).is_err());
+}
+
+#[test]
+fn digits_are_an_index_and_an_empty_text_is_nothing() {
+    let list = [info(0, "cpu-skylake-avx512", "Portable Computing Language"), info(1, "GPU 3090", "Vendor")];
+    for wanted in ["5", "512", "3090", "99999999999999999999999", "3.0", "", "  "] {
+        let refused = select(&list, Some(wanted));
+        assert!(matches!(refused, Err(DeviceError::NoDevice { .. })), "{wanted:?}: {refused:?}");
+    }
+    assert_eq!(select(&list, Some(" 1 ")).map(|info| info.index), Ok(1));
+    assert_eq!(select(&list, Some("avx512")).map(|info| info.index), Ok(0));
+}
+
+#[test]
+fn a_survey_without_devices_says_why() {
+    let none = Survey { loader: Loader::Missing("libOpenCL.so.1 is not there".into()), ..Survey::default() };
+    let error = none.select(None).expect_err("no device");
+    assert_eq!(error.to_string(), "no OpenCL: libOpenCL.so.1 is not there");
+    assert!(error.is_absent());
+    assert!(Survey::default().select(Some("0")).expect_err("no device").to_string().contains("built without it"));
+    let crash = DeviceError::Process { how: "ended with signal SIGABRT".into(), detail: "no linker".into() };
+    let lost = Survey { faults: vec![crash.clone()], ..Survey::default() };
+    assert_eq!(lost.select(None), Err(crash.clone()));
+    assert!(!crash.is_absent(), "a driver that crashes is no reason to skip");
+    assert_eq!(crash.to_string(), "the OpenCL driver's process ended with signal SIGABRT: no linker");
 }
 
 #[test]

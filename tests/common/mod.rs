@@ -47,8 +47,15 @@ pub(crate) fn tilewright(args: &[&str]) -> Run {
 
 /// Runs the program with a text on standard input.
 pub(crate) fn tilewright_with_input(args: &[&str], input: &str) -> Run {
+    tilewright_with(args, &[], input)
+}
+
+/// The same with further variables in its environment.
+pub(crate) fn tilewright_with(args: &[&str], environment: &[(&str, &str)], input: &str) -> Run {
     let piped = Stdio::piped;
-    let mut child = command(args).stdin(piped()).stdout(piped()).stderr(piped()).spawn().unwrap();
+    let mut command = command(args);
+    command.envs(environment.iter().copied());
+    let mut child = command.stdin(piped()).stdout(piped()).stderr(piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_owned();
     // A program that refuses early does not read all of it; that is no failure of the test.

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use tilewright_ir::sabotage;
-use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, PrimFunc, Stmt, StmtKind, Var};
+use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, PrimFunc, SharedExpr, Stmt, StmtKind, Var};
 
 use crate::claims::not_well_formed;
 use crate::concrete::tuple;
@@ -191,7 +191,7 @@ pub(crate) fn one_lane(indices: &[Expr], path: &Path) -> (Vec<Expr>, Path) {
 
 /// The value of one lane of a vector expression.
 pub(crate) fn lane_of(expr: &Expr, lane: &Expr) -> Expr {
-    let recurse = |inner: &Expr| Box::new(lane_of(inner, lane));
+    let recurse = |inner: &Expr| SharedExpr::new(lane_of(inner, lane));
     match expr {
         Expr::Ramp { base, stride, .. } => ramp_at(base, stride, lane),
         Expr::Broadcast { value, .. } => (**value).clone(),
@@ -212,7 +212,7 @@ pub(crate) fn lane_of(expr: &Expr, lane: &Expr) -> Expr {
 /// `base + lane * stride` in the type of the base; the lane itself where that is what it comes to.
 fn ramp_at(base: &Expr, stride: &Expr, lane: &Expr) -> Expr {
     let ty = base.dtype();
-    let lane = if lane.dtype() == ty { lane.clone() } else { Expr::Cast(ty, Box::new(lane.clone())) };
+    let lane = if lane.dtype() == ty { lane.clone() } else { Expr::Cast(ty, SharedExpr::new(lane.clone())) };
     let step = if stride.as_const_int() == Some(1) { lane } else { lane * stride.clone() };
     if base.as_const_int() == Some(0) { step } else { base.clone() + step }
 }
@@ -361,7 +361,7 @@ fn last_iteration(inner: &For) -> Option<Expr> {
         return None;
     }
     let end = Expr::binary(BinaryOp::Add, inner.min.clone(), inner.extent.clone());
-    Some(Expr::Cast(ty, Box::new(Expr::binary(BinaryOp::Sub, end, Expr::int(1)))))
+    Some(Expr::Cast(ty, SharedExpr::new(Expr::binary(BinaryOp::Sub, end, Expr::int(1)))))
 }
 
 /// The conditions of `if_then_else` in an expression, each with the way to it.

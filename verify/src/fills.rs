@@ -10,6 +10,8 @@
 //! is the obligation padding. So every element of the padding is written, before anything else, and no other is touched: the
 //! program without the nest is what has to agree with the program before.
 
+use std::sync::Arc;
+
 use std::convert::Infallible;
 
 use tilewright_ir::visit::{Rewrite, Substitution};
@@ -56,7 +58,7 @@ impl Strip<'_> {
     /// The statements without the fills of some buffers at their start.
     fn leading(&mut self, body: &Stmt, of: impl Fn(&Buffer) -> bool) -> Stmt {
         let stmts = match &body.kind {
-            StmtKind::Seq(stmts) => stmts.as_slice(),
+            StmtKind::Seq(stmts) => &**stmts,
             _ => std::slice::from_ref(body),
         };
         let mut rest = stmts;
@@ -76,7 +78,7 @@ impl Rewrite for Strip<'_> {
     fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Infallible> {
         let StmtKind::Allocate { buffer, body } = &stmt.kind else { return self.stmt_children(stmt) };
         let body = self.leading(body, |filled| filled == buffer);
-        let body = Box::new(self.stmt(&body)?);
+        let body = Arc::new(self.stmt(&body)?);
         Ok(Stmt { kind: StmtKind::Allocate { buffer: buffer.clone(), body }, span: stmt.span })
     }
 }

@@ -144,7 +144,7 @@ fn differ(a: &[Expr], b: &[Expr]) -> Expr {
     unequal.reduce(|a, b| Expr::binary(BinaryOp::Or, a, b)).unwrap_or_else(|| Expr::bool(false))
 }
 
-fn each_load(exprs: &[Expr], visit: &mut impl FnMut(&Buffer, &Vec<Expr>)) {
+fn each_load(exprs: &[Expr], visit: &mut impl FnMut(&Buffer, &[Expr])) {
     for expr in exprs {
         expr.walk(&mut |part| {
             if let Expr::Load { buffer, indices } = part {

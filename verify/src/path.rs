@@ -319,7 +319,7 @@ fn collect<'a>(stmt: &'a Stmt, path: &mut Path, found: &mut Vec<Site<'a>>) {
             }
         }
         StmtKind::Seq(stmts) => {
-            for stmt in stmts {
+            for stmt in stmts.iter() {
                 collect(stmt, path, found);
                 // What was asserted holds for the statements that follow.
                 if let StmtKind::Assert { cond, .. } = &stmt.kind {

@@ -21,8 +21,8 @@ mod vectors;
 use std::ops::Range;
 
 use tilewright_ir::{
-    Bindings, Buffer, BufferChange, BufferClaim, Evidence, Expr, IndexMap, PrimFunc, ScalarType, Scope, TextureLimits,
-    Var,
+    Bindings, Buffer, BufferChange, BufferClaim, Evidence, Expr, IndexMap, PrimFunc, ScalarType, Scope, SharedExpr,
+    TextureLimits, Var,
 };
 
 use crate::concrete::instances;
@@ -97,7 +97,7 @@ fn in_type(expr: &Expr, ty: ScalarType) -> Expr {
     match expr.as_const_int() {
         Some(value) => Expr::Int { value, ty },
         None if expr.dtype().scalar == ty => expr.clone(),
-        None => Expr::Cast(ty.into(), Box::new(expr.clone())),
+        None => Expr::Cast(ty.into(), SharedExpr::new(expr.clone())),
     }
 }
 

@@ -7,7 +7,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use tilewright_ir::{BinaryOp, Bindings, DataType, Expr, IndexMap, InverseClaim, MathFn, ScalarType, UnaryOp, Var};
+use tilewright_ir::{
+    BinaryOp, Bindings, DataType, Expr, IndexMap, InverseClaim, MathFn, ScalarType, SharedExpr, UnaryOp, Var,
+};
 use tilewright_verify::{Config, Judge, MapClaim, Report, Verdict};
 
 struct Random(u64);
@@ -59,7 +61,7 @@ fn expression(random: &mut Random, leaves: &[Expr], depth: usize) -> Expr {
     if depth == 0 || random.chance(6) {
         return if leaves.is_empty() || random.chance(4) { constant(random) } else { random.pick(leaves) };
     }
-    let boxed = |random: &mut Random| Box::new(expression(random, leaves, depth - 1));
+    let boxed = |random: &mut Random| SharedExpr::new(expression(random, leaves, depth - 1));
     let common = [BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::FloorDiv, BinaryOp::FloorMod];
     let rare = [
         BinaryOp::TruncDiv,
@@ -75,13 +77,13 @@ fn expression(random: &mut Random, leaves: &[Expr], depth: usize) -> Expr {
     match random.below(20) {
         0 => Expr::unary(UnaryOp::Neg, expression(random, leaves, depth - 1)),
         1 => Expr::unary(UnaryOp::BitNot, expression(random, leaves, depth - 1)),
-        2 => Expr::Call(MathFn::Abs, vec![expression(random, leaves, depth - 1)]),
+        2 => Expr::Call(MathFn::Abs, [expression(random, leaves, depth - 1)].into()),
         3 => {
             let narrow = Expr::Cast(DataType::scalar(ScalarType::Int8), boxed(random));
-            Expr::Cast(DataType::INT32, Box::new(narrow))
+            Expr::Cast(DataType::INT32, SharedExpr::new(narrow))
         }
-        4 => Expr::Select(Box::new(condition(random, leaves, depth - 1)), boxed(random), boxed(random)),
-        5 | 6 => Expr::IfThenElse(Box::new(condition(random, leaves, depth - 1)), boxed(random), boxed(random)),
+        4 => Expr::Select(SharedExpr::new(condition(random, leaves, depth - 1)), boxed(random), boxed(random)),
+        5 | 6 => Expr::IfThenElse(SharedExpr::new(condition(random, leaves, depth - 1)), boxed(random), boxed(random)),
         kind => {
             let op = if kind < 14 { random.pick(&common) } else { random.pick(&rare) };
             let left = expression(random, leaves, depth - 1);
@@ -103,13 +105,13 @@ fn points(extents: &[i128]) -> Vec<Vec<i128>> {
 
 /// Whether everything that is evaluated has a value that fits its type.
 fn fits(expr: &Expr, bindings: &Bindings) -> bool {
-    let children = match expr {
+    let children: Vec<&Expr> = match expr {
         Expr::IfThenElse(c, a, b) => match c.eval_index(bindings) {
-            Ok(0) => vec![&**c, &**b],
-            Ok(_) => vec![&**c, &**a],
+            Ok(0) => vec![c, b],
+            Ok(_) => vec![c, a],
             Err(_) => return false,
         },
-        _ => expr.children(),
+        _ => expr.children().collect(),
     };
     let Ok(value) = expr.eval_index(bindings) else { return false };
     let range = expr.dtype().scalar.integer_range();
@@ -195,7 +197,7 @@ fn truths(claimed: &Claimed, symbols: &Bindings) -> (HashMap<&'static str, bool>
 
 /// One constant of an expression, or one operator, made another.
 fn mutated(random: &mut Random, expr: &Expr, chance: usize) -> Expr {
-    let mut inner = |expr: &Expr| Box::new(mutated(random, expr, chance));
+    let mut inner = |expr: &Expr| SharedExpr::new(mutated(random, expr, chance));
     let again = match expr {
         Expr::Binary(op, a, b) => Expr::Binary(*op, inner(a), inner(b)),
         Expr::Unary(op, a) => Expr::Unary(*op, inner(a)),
@@ -230,7 +232,8 @@ fn table(map: &IndexMap, domain: &[i128], shape: &[i128]) -> InverseClaim {
         });
         for (output, at) in outputs.iter_mut().zip(&point) {
             let other = std::mem::replace(output, int(0));
-            *output = Expr::IfThenElse(Box::new(here.clone()), Box::new(int(*at)), Box::new(other));
+            *output =
+                Expr::IfThenElse(SharedExpr::new(here.clone()), SharedExpr::new(int(*at)), SharedExpr::new(other));
         }
         padding = Expr::binary(BinaryOp::And, padding, Expr::unary(UnaryOp::Not, here));
     }

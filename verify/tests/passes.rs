@@ -5,6 +5,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+use std::sync::Arc;
+
 use std::collections::HashMap;
 use std::convert::Infallible;
 
@@ -315,7 +317,7 @@ fn with_loop(name: &'static str, change: impl Fn(&mut tilewright_ir::For)) -> Mo
     edited(move |stmt| match &stmt.kind {
         StmtKind::For(inner) if inner.var.name() == name => {
             let mut inner = inner.clone();
-            change(&mut inner);
+            change(Arc::make_mut(&mut inner));
             Some(Stmt::new(StmtKind::For(inner)))
         }
         _ => None,
@@ -378,7 +380,7 @@ fn an_alias_left_behind_is_refuted() {
         let first = Expr::load(&alias, exprs(&[1, 2, 3, 4]));
         let target = alias.clone();
         let touch = Stmt::store(&target, exprs(&[0, 0, 0, 1]), first);
-        Stmt::new(StmtKind::DeclBuffer { buffer: alias.clone(), body: Box::new(Stmt::seq(vec![body.clone(), touch])) })
+        Stmt::new(StmtKind::DeclBuffer { buffer: alias.clone(), body: Arc::new(Stmt::seq(vec![body.clone(), touch])) })
     };
     let before = PrimFunc { body: extra(&moved.before.body), ..moved.before.clone() };
     let after = PrimFunc { body: extra(&moved.after.body), ..moved.after.clone() };
@@ -416,7 +418,7 @@ fn flattened(positions: &[usize], flat: &Flat, shape: &[i64], after_positions: &
     let buffers = pairs.iter().map(|(old, new)| (old.clone(), (new.clone(), map.clone()))).collect();
     let Ok(mut body) = Move { buffers, twist: &same, seen: 0 }.stmt(&before.body);
     for (_, new) in &pairs {
-        body = Stmt::new(StmtKind::DeclBuffer { buffer: new.clone(), body: Box::new(body) });
+        body = Stmt::new(StmtKind::DeclBuffer { buffer: new.clone(), body: Arc::new(body) });
     }
     let claim = |(old, new): &(Buffer, Buffer)| BufferClaim {
         before: old.clone(),
@@ -489,7 +491,7 @@ fn a_flattened_view_of_the_wrong_memory_is_no_proof() {
     let identity = IndexMap::identity(old.shape.clone());
     let buffers = HashMap::from([(old, (wrong.clone(), identity))]);
     let Ok(body) = Move { buffers, twist: &same, seen: 0 }.stmt(&moved.after.body);
-    moved.after.body = Stmt::new(StmtKind::DeclBuffer { buffer: wrong.clone(), body: Box::new(body) });
+    moved.after.body = Stmt::new(StmtKind::DeclBuffer { buffer: wrong.clone(), body: Arc::new(body) });
     moved.evidence.buffers[1].after = wrong;
     let reports = judged(&moved);
     assert!(reports.iter().any(|report| !report.verdict.is_proved()));

@@ -1,5 +1,4 @@
-//! Verdicts are facts about maps: they do not depend on Z3's random seed, nor on what variables are called and in which
-//! order they come to be.
+//! Verdicts do not depend on Z3's random seed, nor on the names of variables or the order in which they are created.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

@@ -86,7 +86,7 @@ fn truth(map: &IndexMap, shape: &[Expr], symbols: &Bindings) -> [bool; 3] {
 }
 
 #[test]
-fn verdicts_on_symbolic_maps_are_the_truth_and_few_are_open() {
+fn verdicts_on_symbolic_maps_are_right_and_few_are_unknown() {
     let budget = Config { timeout: Duration::from_millis(500), rlimit: 500_000, ..Config::default() };
     let judge = Judge::new(budget).unwrap();
     let mut count: BTreeMap<(&str, &str), usize> = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! The algebra against evaluation, point by point.
 
-use tilewright_ir::{BinaryOp, Bindings, Expr, IndexMap, InverseClaim, ScalarType, Var};
+use tilewright_ir::{BinaryOp, Bindings, Expr, IndexMap, InverseClaim, ScalarType, SharedExpr, Var};
 
 mod families;
 mod inverses;
@@ -39,7 +39,7 @@ impl Random {
             12 => Expr::binary(BinaryOp::Max, a, b),
             _ => {
                 let condition = self.condition(vars, depth - 1);
-                Expr::Select(Box::new(condition), Box::new(a), Box::new(b))
+                Expr::Select(SharedExpr::new(condition), SharedExpr::new(a), SharedExpr::new(b))
             }
         }
     }
@@ -303,7 +303,8 @@ fn hostile_nesting_ends() {
     simplify(&nested(&|x| Expr::binary(BinaryOp::Min, x.floor_mod(int(77)), Expr::from(&i))), &ranges);
     simplify(&nested(&|x| (x * int(3) + int(1)).floor_div(int(2))), &ranges);
     simplify(&nested(&|x| (x * int(3) + Expr::from(&i)).floor_mod(int(101))), &ranges);
-    let chosen = |x: Expr| Expr::Select(Box::new(x.lt(int(5))), Box::new(int(1)), Box::new(int(2)));
+    let chosen =
+        |x: Expr| Expr::Select(SharedExpr::new(x.lt(int(5))), SharedExpr::new(int(1)), SharedExpr::new(int(2)));
     simplify(&nested(&|x| chosen(x) + int(1).floor_div(unknown.clone())), &ranges);
     assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
 }

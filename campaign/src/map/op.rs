@@ -7,7 +7,7 @@
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
-use tilewright_ir::{BinaryOp, Expr};
+use tilewright_ir::{BinaryOp, Expr, SharedExpr};
 
 use super::axes::{Axes, Axis, int, minus, plus, quotient_and_rest, times};
 use crate::config::Config;
@@ -375,7 +375,7 @@ impl Op {
                 let by = axis.constant().map_or(int(by).floor_mod(extent.clone()), |extent| int(by % extent));
                 let edge = minus(extent, &by);
                 let (low, high) = (x.clone() + by, x.clone() - edge.clone());
-                with(Expr::IfThenElse(Box::new(x.lt(edge)), Box::new(low), Box::new(high)))
+                with(Expr::IfThenElse(SharedExpr::new(x.lt(edge)), SharedExpr::new(low), SharedExpr::new(high)))
             }
             Self::Clamp(_) => {
                 let low = Expr::binary(BinaryOp::Max, x, int(0));

@@ -128,7 +128,7 @@ impl Table {
                 map(&self.column(operand, active, fits)?, |value| Some(i64::from(value == 0)))?
             }
             Expr::Unary(UnaryOp::BitNot, operand) => map(&self.column(operand, active, fits)?, |value| Some(!value))?,
-            Expr::Call(MathFn::Abs, args) => match args.as_slice() {
+            Expr::Call(MathFn::Abs, args) => match &**args {
                 [arg] => map(&self.column(arg, active, fits)?, i64::checked_abs)?,
                 _ => return None,
             },
@@ -266,7 +266,7 @@ mod tests {
         let big = Expr::from(&x) * Expr::int(i64::from(i32::MAX));
         let guarded = |bad: Expr| {
             let condition = Expr::from(&x).lt(Expr::int(2));
-            Expr::IfThenElse(Box::new(condition), Box::new(Expr::from(&x)), Box::new(bad))
+            Expr::IfThenElse(condition.into(), Expr::from(&x).into(), bad.into())
         };
         let table = |extent: i64| Table::of_box(std::slice::from_ref(&x), &[extent], &Bindings::new(), 9).unwrap();
         assert_eq!(table(2).eval_fitting(&guarded(big.clone())), Some((vec![0, 1], true)));

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use tilewright_ir::visit::Rewrite;
-use tilewright_ir::{BinaryOp, Expr, PrimFunc, Stmt, StmtKind, Var};
+use tilewright_ir::{BinaryOp, Expr, PrimFunc, SharedExpr, Stmt, StmtKind, Var};
 
 /// Every loop of few iterations over one store becomes lanes, whether it may or not.
 pub fn thoughtless(func: &PrimFunc) -> PrimFunc {
@@ -46,7 +46,11 @@ impl Vector<'_> {
                 for cond in own.iter().rev() {
                     let ty = value.dtype().scalar;
                     let zero = Expr::int_of(0, ty).unwrap_or_else(|| Expr::float_of(0.0, ty));
-                    value = Expr::IfThenElse(Box::new(self.wide(cond)?), Box::new(value), Box::new(self.spread(zero)));
+                    value = Expr::IfThenElse(
+                        SharedExpr::new(self.wide(cond)?),
+                        SharedExpr::new(value),
+                        SharedExpr::new(self.spread(zero)),
+                    );
                 }
                 Some(Stmt::store(buffer, indices, value))
             }
@@ -65,17 +69,17 @@ impl Vector<'_> {
     }
 
     fn spread(&self, value: Expr) -> Expr {
-        Expr::Broadcast { value: Box::new(value), lanes: self.lanes }
+        Expr::Broadcast { value: SharedExpr::new(value), lanes: self.lanes }
     }
 
     fn wide(&self, expr: &Expr) -> Option<Expr> {
         if !expr.vars().contains(self.var) {
             return Some(self.spread(expr.clone()));
         }
-        let wide = |expr: &Expr| self.wide(expr).map(Box::new);
+        let wide = |expr: &Expr| self.wide(expr).map(SharedExpr::new);
         Some(match expr {
             Expr::Var(var) => {
-                let number = |value| Box::new(Expr::Int { value, ty: var.dtype().scalar });
+                let number = |value| SharedExpr::new(Expr::Int { value, ty: var.dtype().scalar });
                 Expr::Ramp { base: number(0), stride: number(1), lanes: self.lanes }
             }
             Expr::Binary(op, a, b) => match (op, self.wide(a)?, self.wide(b)?) {
@@ -95,7 +99,7 @@ impl Vector<'_> {
             Expr::Cast(ty, value) => Expr::Cast(ty.with_lanes(self.lanes), wide(value)?),
             Expr::Load { buffer, indices } => {
                 let indices = self.indices(indices)?;
-                Expr::Load { buffer: buffer.clone(), indices }
+                Expr::load(buffer, indices)
             }
             _ => return None,
         })

@@ -4,6 +4,8 @@
 //! The mistakes are those that people make: an index that is one off, operands swapped, a guard that is missing or lets one more
 //! through, a loop one longer, statements in another order, a loop that suddenly runs at once, lanes that are not neighbours.
 
+use std::sync::Arc;
+
 pub mod certificate;
 mod claims;
 mod lanes;
@@ -12,7 +14,9 @@ mod names;
 use std::convert::Infallible;
 
 use tilewright_ir::visit::{Rewrite, Substitution};
-use tilewright_ir::{BinaryOp, Expr, For, ForKind, PrimFunc, ScalarType, Stmt, StmtKind, TypeClass, UnaryOp, Var};
+use tilewright_ir::{
+    BinaryOp, Expr, For, ForKind, PrimFunc, ScalarType, SharedExpr, Stmt, StmtKind, TypeClass, UnaryOp, Var,
+};
 
 use tilewright_compiler::harness::inputs::Numbers;
 
@@ -49,7 +53,7 @@ pub fn changed(func: &PrimFunc, seed: u64) -> PrimFunc {
     func.body.walk(&mut |stmt| {
         count += 1;
         if !statements_only {
-            stmt.exprs().iter().for_each(|expr| expr.walk(&mut |_| count += 1));
+            stmt.exprs().for_each(|expr| expr.walk(&mut |_| count += 1));
         }
     });
     let left = choices.below(count);
@@ -88,7 +92,7 @@ impl Rewrite for Crowd<'_> {
             StmtKind::For(inner) if inner.var == *self.var => {
                 let body = self.stmt(&inner.body)?;
                 let kind = if inner.kind == ForKind::Serial { ForKind::Parallel } else { inner.kind };
-                Ok(Stmt::new(StmtKind::For(Box::new(For { body, kind, ..(**inner).clone() }))))
+                Ok(Stmt::new(StmtKind::For(Arc::new(For { body, kind, ..(**inner).clone() }))))
             }
             StmtKind::Store { buffer, indices, value } if !self.is_found => {
                 let mut indices = indices.clone();
@@ -147,7 +151,7 @@ impl Rewrite for Change<'_> {
 fn one_more(expr: &Expr, by: i128) -> Expr {
     let ty = expr.dtype();
     let one = Expr::Int { value: by.abs(), ty: ty.scalar };
-    let one = if ty.is_scalar() { one } else { Expr::Broadcast { value: Box::new(one), lanes: ty.lanes } };
+    let one = if ty.is_scalar() { one } else { Expr::Broadcast { value: SharedExpr::new(one), lanes: ty.lanes } };
     Expr::binary(if by < 0 { BinaryOp::Sub } else { BinaryOp::Add }, expr.clone(), one)
 }
 
@@ -173,11 +177,11 @@ fn other_expr(expr: &Expr, choices: &mut Choices) -> Expr {
         Expr::Var(_) if is_integer(expr) => one_more(expr, if choices.chance(2) { 1 } else { -1 }),
         Expr::Ramp { base, stride, lanes } => match choices.below(3) {
             0 => Expr::Broadcast { value: base.clone(), lanes: *lanes },
-            1 => Expr::Ramp { base: Box::new(one_more(base, 1)), stride: stride.clone(), lanes: *lanes },
-            _ => Expr::Ramp { base: base.clone(), stride: Box::new(one_more(stride, 1)), lanes: *lanes },
+            1 => Expr::Ramp { base: SharedExpr::new(one_more(base, 1)), stride: stride.clone(), lanes: *lanes },
+            _ => Expr::Ramp { base: base.clone(), stride: SharedExpr::new(one_more(stride, 1)), lanes: *lanes },
         },
         Expr::Broadcast { value, lanes } if is_integer(value) => {
-            let stride = Box::new(Expr::Int { value: 1, ty: value.dtype().scalar });
+            let stride = SharedExpr::new(Expr::Int { value: 1, ty: value.dtype().scalar });
             Expr::Ramp { base: value.clone(), stride, lanes: *lanes }
         }
         Expr::Select(c, a, b) => Expr::Select(c.clone(), b.clone(), a.clone()),
@@ -187,9 +191,7 @@ fn other_expr(expr: &Expr, choices: &mut Choices) -> Expr {
             2 => Expr::IfThenElse(c.clone(), a.clone(), a.clone()),
             _ => Expr::Select(c.clone(), a.clone(), b.clone()),
         },
-        Expr::Load { buffer, indices } => {
-            Expr::Load { buffer: buffer.clone(), indices: other_indices(indices, choices) }
-        }
+        Expr::Load { buffer, indices } => Expr::load(buffer, other_indices(indices, choices)),
         _ => expr.clone(),
     }
 }
@@ -237,7 +239,7 @@ fn other_indices(indices: &[Expr], choices: &mut Choices) -> Vec<Expr> {
 fn other_stmt(stmt: &Stmt, choices: &mut Choices) -> Stmt {
     match &stmt.kind {
         StmtKind::Seq(stmts) if stmts.len() > 1 => {
-            let mut stmts = stmts.clone();
+            let mut stmts = stmts.to_vec();
             let at = choices.below(stmts.len() - 1);
             match choices.below(3) {
                 0 => stmts.swap(at, at + 1),
@@ -251,7 +253,7 @@ fn other_stmt(stmt: &Stmt, choices: &mut Choices) -> Stmt {
             Stmt::new(StmtKind::If { cond: cond.clone(), then_body, else_body })
         }
         StmtKind::If { then_body, .. } => (**then_body).clone(),
-        StmtKind::For(inner) => Stmt::new(StmtKind::For(Box::new(other_loop(inner, choices)))),
+        StmtKind::For(inner) => Stmt::new(StmtKind::For(Arc::new(other_loop(inner, choices)))),
         StmtKind::Store { buffer, indices, value } => {
             Stmt::store(buffer, other_indices(indices, choices), value.clone())
         }

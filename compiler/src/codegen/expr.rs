@@ -2,7 +2,7 @@
 
 use tilewright_ir::sabotage;
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{BinaryOp, DataType, Diagnostic, Expr, MathFn, ScalarType, TypeClass, UnaryOp, Var};
+use tilewright_ir::{BinaryOp, DataType, Diagnostic, Expr, MathFn, ScalarType, SharedExpr, TypeClass, UnaryOp, Var};
 
 use super::helpers::lane;
 use super::range::{Mode, constant, type_range};
@@ -73,7 +73,7 @@ pub(crate) fn lane_of(expr: &Expr, k: u16) -> Option<Expr> {
     if expr.dtype().is_scalar() {
         return Some(expr.clone());
     }
-    let boxed = |expr: &Expr| lane_of(expr, k).map(Box::new);
+    let boxed = |expr: &Expr| lane_of(expr, k).map(SharedExpr::new);
     Some(match expr {
         Expr::Ramp { base, stride, .. } => {
             let ty = base.dtype().scalar;
@@ -355,7 +355,7 @@ impl Writer {
             let Some(name) = self.vars.get(var).map(|name| lane(name, k)) else { continue };
             let single = Var::new(var.name(), var.dtype().with_lanes(1));
             self.vars.insert(single.clone(), name);
-            let value = Box::new(Expr::from(&single));
+            let value = SharedExpr::new(Expr::from(&single));
             substitution.insert(var, Expr::Broadcast { value, lanes: var.dtype().lanes });
         }
         substitution.apply(expr)

@@ -1,11 +1,13 @@
 //! From a function to kernels: the nests at the root, the memory around them, and their signatures.
 
+use std::sync::Arc;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use tilewright_ir::sabotage;
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{Diagnostic, Expr, PrimFunc, ScalarType, Stmt, StmtKind, ThreadTag, Var};
+use tilewright_ir::{Diagnostic, Expr, PrimFunc, ScalarType, SharedExpr, Stmt, StmtKind, ThreadTag, Var};
 
 use super::checked::Site;
 use super::helpers::Helpers;
@@ -153,7 +155,7 @@ impl<'a> Program<'a> {
             let stmt = Stmt::new(StmtKind::Let {
                 var: var.clone(),
                 value: value.clone(),
-                body: Box::new(Stmt::new(StmtKind::Seq(Vec::new()))),
+                body: Arc::new(Stmt::new(StmtKind::Seq([].into()))),
             });
             writer.stmt(&stmt)?;
         }
@@ -215,7 +217,7 @@ fn sharing(nest: &Stmt, bound: &BTreeMap<ThreadTag, Expr>, writer: &Writer) -> [
         ranges.insert_loop(&axis, &Expr::int(0), extent);
         for (inner, other) in bound_loops(nest) {
             if other == *tag {
-                let value = Expr::Cast(inner.var.dtype(), Box::new(Expr::from(&axis)));
+                let value = Expr::Cast(inner.var.dtype(), SharedExpr::new(Expr::from(&axis)));
                 let value = if inner.var.dtype() == axis.dtype() { Expr::from(&axis) } else { value };
                 substitution.insert(&inner.var, value + inner.min.clone());
             }

@@ -1,7 +1,7 @@
 //! The memory of a program as its kernels see it: buffers and images of the host, and the parameters that they are.
 
 use tilewright_ir::{
-    Buffer, DataType, Diagnostic, Expr, MAX_SYMBOLIC_ELEMENTS, ScalarType, Scope, StmtKind, checked_size,
+    Buffer, DataType, Diagnostic, Expr, MAX_SYMBOLIC_ELEMENTS, ScalarType, Scope, SharedExpr, StmtKind, checked_size,
 };
 
 use super::image::channel_type;
@@ -176,7 +176,7 @@ pub(crate) fn long(expr: Expr) -> Expr {
     match constant(&expr) {
         Some(value) => Expr::Int { value, ty: ScalarType::Int64 },
         None if expr.dtype() == DataType::scalar(ScalarType::Int64) => expr,
-        None => Expr::Cast(DataType::scalar(ScalarType::Int64), Box::new(expr)),
+        None => Expr::Cast(DataType::scalar(ScalarType::Int64), SharedExpr::new(expr)),
     }
 }
 

@@ -159,9 +159,9 @@ mod tests {
         assert_eq!(ranges.of(&(Expr::from(&i) - Expr::int(3)), Mode::Index).0, -3);
         // What is read may be anything of its type, and a cast of it wraps wherever it stands.
         let read = Expr::load(&Buffer::compact("A", ScalarType::UInt32, vec![Expr::int(7)]), vec![Expr::from(&i)]);
-        let cast = Expr::Cast(ScalarType::Int32.into(), Box::new(read));
+        let cast = Expr::Cast(ScalarType::Int32.into(), read.into());
         assert_eq!(ranges.of(&cast, Mode::Index).0, i128::from(i32::MIN));
-        let digit = Expr::Cast(ScalarType::Int64.into(), Box::new(Expr::from(&i).floor_mod(Expr::int(7))));
+        let digit = Expr::Cast(ScalarType::Int64.into(), Expr::from(&i).floor_mod(Expr::int(7)).into());
         assert_eq!(ranges.of(&digit, Mode::Index), (0, 6));
     }
 }

@@ -1,7 +1,7 @@
 //! The map of a format, made as a schedule would make it: parts are fused into their axes, and each axis is split by its
 //! innermost block, then what is left by the next one.
 
-use tilewright_ir::{Diagnostic, Expr, IndexMap, ScalarType, Var};
+use tilewright_ir::{Diagnostic, Expr, IndexMap, ScalarType, SharedExpr, Var};
 
 use super::digits::number;
 use super::index_map;
@@ -52,7 +52,7 @@ pub(super) fn typed(extent: &Expr, ty: ScalarType) -> Expr {
     match constant {
         Some(constant) => constant,
         None if extent.dtype().scalar == ty => extent.clone(),
-        None => Expr::Cast(ty.into(), Box::new(extent.clone())),
+        None => Expr::Cast(ty.into(), SharedExpr::new(extent.clone())),
     }
 }
 

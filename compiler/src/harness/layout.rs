@@ -77,7 +77,7 @@ fn node(expr: &Expr, map: &IndexMap, symbols: &Bindings, shape: &[u64]) -> Resul
 
 /// The type that bounds shift amounts.
 fn expr_type(expr: &Expr) -> tilewright_ir::ScalarType {
-    expr.children().first().map_or(tilewright_ir::ScalarType::Int32, |lhs| lhs.dtype().scalar)
+    expr.children().next().map_or(tilewright_ir::ScalarType::Int32, |lhs| lhs.dtype().scalar)
 }
 
 /// Extents under given symbols.

@@ -1,5 +1,7 @@
 //! Chains of stages in the interpreter and on a real device.
 
+use std::sync::Arc;
+
 use tilewright_ir::{
     Axis, AxisSeparators, Buffer, BufferChange, BufferClaim, DataType, Definition, Evidence, Expr, ForKind, FuncAttrs,
     IndexMap, MathFn, PrimFunc, ReduceOp, ScalarType, Stage as TensorStage, StageBody, Stmt, StmtKind, Var,
@@ -152,7 +154,7 @@ fn product(wrong_init: bool) -> Product {
         })
     });
     let declared = flat.iter().fold(wrap(&flat, true, [7, 9, 9]), |body, buffer| {
-        Stmt::new(StmtKind::DeclBuffer { buffer: buffer.clone(), body: Box::new(body) })
+        Stmt::new(StmtKind::DeclBuffer { buffer: buffer.clone(), body: Arc::new(body) })
     });
     let flattened = func(declared);
     Product { definition, lowered, flattened }
@@ -213,7 +215,7 @@ fn outputs_that_are_read_first_are_given_as_inputs_and_the_report_says_so() {
 
 #[test]
 fn functions_that_are_not_exact_are_compared_within_their_bound() {
-    let report = in_place(|x| Expr::Call(MathFn::Tan, vec![x]), 17);
+    let report = in_place(|x| Expr::Call(MathFn::Tan, [x].into()), 17);
     assert!(report.is_ok(), "{report:#?}");
     assert_eq!(report.engines[1].compared, 17);
 }

@@ -12,7 +12,7 @@
 
 use tilewright_ir::sabotage;
 use tilewright_ir::texture::is_whole_texel;
-use tilewright_ir::{BinaryOp, Buffer, Expr, For, ScalarType, Span, Stmt, StmtKind, Var};
+use tilewright_ir::{BinaryOp, Buffer, Expr, For, ScalarType, SharedExpr, Span, Stmt, StmtKind, Var};
 
 use tilewright_algebra::{Ranges, conjuncts, linear_in, reads_memory, simplify};
 
@@ -75,7 +75,7 @@ impl<'a> Body<'a> {
                 body.guards.insert(0, (cond, stmt.span));
                 Some(body)
             }
-            StmtKind::Seq(stmts) => match stmts.as_slice() {
+            StmtKind::Seq(stmts) => match &**stmts {
                 [only] => Self::of(only),
                 _ => None,
             },
@@ -155,7 +155,7 @@ impl<'a> Lanes<'a> {
         for cond in own.iter().rev() {
             let cond = self.widened(self.vector(cond)?);
             let zero = self.widened(zero(value.dtype().scalar));
-            value = Expr::IfThenElse(Box::new(cond), Box::new(value), Box::new(zero));
+            value = Expr::IfThenElse(SharedExpr::new(cond), SharedExpr::new(value), SharedExpr::new(zero));
         }
         let store = Stmt::store(buffer, indices, value).at(body.span);
         let wrap = |inner: Stmt, (cond, span): (Expr, Option<Span>)| Stmt::guarded(cond, inner).at(span);
@@ -234,7 +234,7 @@ impl<'a> Lanes<'a> {
         let start = Expr::int_of(first.unwrap_or(0), ty).ok_or_else(uneven)?;
         let base = simplify(&(base + stride.clone() * start), &self.ranges);
         let stride = if sabotage::on("vectorize-unit-stride") { Expr::Int { value: 1, ty } } else { stride };
-        Ok(Expr::Ramp { base: Box::new(base), stride: Box::new(stride), lanes: self.count })
+        Ok(Expr::Ramp { base: SharedExpr::new(base), stride: SharedExpr::new(stride), lanes: self.count })
     }
 
     /// The lanes of a value; scalar if it is the same in all of them.
@@ -246,21 +246,21 @@ impl<'a> Lanes<'a> {
                 Err(format!("`{expr}` is a vector already").into())
             };
         }
-        let wide = |expr: &Expr| self.vector(expr).map(|value| Box::new(self.widened(value)));
+        let wide = |expr: &Expr| self.vector(expr).map(|value| SharedExpr::new(self.widened(value)));
         Ok(match expr {
             Expr::Var(var) => {
                 let ty = var.dtype().scalar;
                 let one = Expr::Int { value: 1, ty };
-                Expr::Ramp { base: Box::new(self.min.clone()), stride: Box::new(one), lanes: self.count }
+                Expr::Ramp { base: SharedExpr::new(self.min.clone()), stride: SharedExpr::new(one), lanes: self.count }
             }
             Expr::Binary(op, a, b) => self.binary(*op, self.vector(a)?, self.vector(b)?),
             Expr::Unary(op, a) => Expr::Unary(*op, wide(a)?),
             Expr::Call(function, args) => {
-                let args = args.iter().map(|arg| Ok(*wide(arg)?)).collect::<Result<_, Obstacle>>()?;
+                let args = args.iter().map(|arg| Ok(wide(arg)?.into_expr())).collect::<Result<_, Obstacle>>()?;
                 Expr::Call(*function, args)
             }
-            Expr::Select(c, a, b) => Expr::Select(Box::new(self.vector(c)?), wide(a)?, wide(b)?),
-            Expr::IfThenElse(c, a, b) => Expr::IfThenElse(Box::new(self.vector(c)?), wide(a)?, wide(b)?),
+            Expr::Select(c, a, b) => Expr::Select(SharedExpr::new(self.vector(c)?), wide(a)?, wide(b)?),
+            Expr::IfThenElse(c, a, b) => Expr::IfThenElse(SharedExpr::new(self.vector(c)?), wide(a)?, wide(b)?),
             Expr::Cast(ty, value) => Expr::Cast(ty.with_lanes(self.count), wide(value)?),
             Expr::Load { buffer, indices } => {
                 let indices = self.indices(buffer, indices)?;
@@ -271,7 +271,7 @@ impl<'a> Lanes<'a> {
                     let reason = format!("`{expr}` reads neither one channel nor the whole texel in order");
                     return Err(Obstacle { kind: ObstacleKind::PartOfTexel, reason });
                 }
-                Expr::Load { buffer: buffer.clone(), indices }
+                Expr::load(buffer, indices)
             }
             Expr::Int { .. } | Expr::Float { .. } => expr.clone(),
             Expr::Ramp { .. } | Expr::Broadcast { .. } => return Err(format!("`{expr}` is a vector already").into()),
@@ -282,15 +282,15 @@ impl<'a> Lanes<'a> {
     fn binary(&self, op: BinaryOp, a: Expr, b: Expr) -> Expr {
         let scalar = |expr: &Expr| expr.dtype().is_scalar();
         let ramp =
-            |base: Expr, stride: Expr| Expr::Ramp { base: Box::new(base), stride: Box::new(stride), lanes: self.count };
+            |base: Expr, stride: SharedExpr| Expr::Ramp { base: SharedExpr::new(base), stride, lanes: self.count };
         match (op, a, b) {
-            (BinaryOp::Add, Expr::Ramp { base, stride, .. }, b) if scalar(&b) => ramp(sum(*base, b), *stride),
-            (BinaryOp::Add, a, Expr::Ramp { base, stride, .. }) if scalar(&a) => ramp(sum(a, *base), *stride),
-            (BinaryOp::Sub, Expr::Ramp { base, stride, .. }, b) if scalar(&b) => ramp(*base - b, *stride),
+            (BinaryOp::Add, Expr::Ramp { base, stride, .. }, b) if scalar(&b) => ramp(sum(base.into_expr(), b), stride),
+            (BinaryOp::Add, a, Expr::Ramp { base, stride, .. }) if scalar(&a) => ramp(sum(a, base.into_expr()), stride),
+            (BinaryOp::Sub, Expr::Ramp { base, stride, .. }, b) if scalar(&b) => ramp(base.into_expr() - b, stride),
             (BinaryOp::Sub, a, Expr::Ramp { base, stride, .. })
                 if scalar(&a) && sabotage::on("vectorize-reversed-lanes") =>
             {
-                ramp(a - *base, *stride)
+                ramp(a - base.into_expr(), stride)
             }
             (op, a, b) => Expr::binary(op, self.widened(a), self.widened(b)),
         }
@@ -298,7 +298,11 @@ impl<'a> Lanes<'a> {
 
     /// A value in all lanes.
     fn widened(&self, value: Expr) -> Expr {
-        if value.dtype().is_scalar() { Expr::Broadcast { value: Box::new(value), lanes: self.count } } else { value }
+        if value.dtype().is_scalar() {
+            Expr::Broadcast { value: SharedExpr::new(value), lanes: self.count }
+        } else {
+            value
+        }
     }
 }
 

@@ -1,10 +1,12 @@
 //! Moves the accesses of buffers through index maps: what `apply_buffer_transforms`, `tile_layout` and `flatten_buffer` share.
 
+use std::sync::Arc;
+
 use tilewright_ir::sabotage;
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{
-    Buffer, BufferChange, BufferClaim, DataType, Diagnostic, Evidence, Expr, For, IndexMap, PrimFunc, ScalarType, Span,
-    Stmt, StmtKind, Var, validate,
+    Buffer, BufferChange, BufferClaim, DataType, Diagnostic, Evidence, Expr, For, IndexMap, PrimFunc, ScalarType,
+    SharedExpr, Span, Stmt, StmtKind, Var, validate,
 };
 
 use super::Rewritten;
@@ -64,7 +66,7 @@ pub(super) fn regrouped(
 ) -> Rewritten {
     let is_param = |buffer: &Buffer| func.buffer_map.iter().any(|(_, param)| param == buffer);
     for moved in moves.iter().rev().filter(|moved| is_param(&moved.before)) {
-        body = Stmt::new(StmtKind::DeclBuffer { buffer: moved.after.clone(), body: Box::new(body) });
+        body = Stmt::new(StmtKind::DeclBuffer { buffer: moved.after.clone(), body: Arc::new(body) });
     }
     let claim = |Move { before, after, map }| BufferClaim { before, after, map, change, padded_axes: Vec::new() };
     let buffers = moves.into_iter().map(claim).collect();
@@ -99,7 +101,7 @@ impl Rewrite for Remap<'_> {
         let rewritten = self.expr_children(expr)?;
         match (expr, rewritten) {
             (Expr::Load { buffer, .. }, Expr::Load { buffer: after, indices }) => {
-                Ok(Expr::Load { indices: self.indices(buffer, indices)?, buffer: after })
+                Ok(Expr::load(&after, self.indices(buffer, indices.to_vec())?))
             }
             (_, rewritten) => Ok(rewritten),
         }
@@ -170,9 +172,9 @@ impl Remap<'_> {
         let (base, stride) = linear_in(&last, &lane, &ranges)?;
         let stride = if sabotage::on("remap-unit-lanes") { Expr::int_of(1, ty)? } else { stride };
         let last = if stride.as_const_int() == Some(0) {
-            Expr::Broadcast { value: Box::new(base), lanes }
+            Expr::Broadcast { value: SharedExpr::new(base), lanes }
         } else {
-            Expr::Ramp { base: Box::new(base), stride: Box::new(stride), lanes }
+            Expr::Ramp { base: SharedExpr::new(base), stride: SharedExpr::new(stride), lanes }
         };
         Some(moved.into_iter().chain([last]).collect())
     }
@@ -208,7 +210,7 @@ fn instantiate(map: &IndexMap, indices: &[Expr]) -> Vec<Expr> {
 /// An integer expression in another integer type, with variables replaced.
 pub(super) fn retyped(expr: &Expr, ty: ScalarType, image: &impl Fn(&Var) -> Option<Expr>) -> Expr {
     let part = |expr: &Expr| retyped(expr, ty, image);
-    let boxed = |expr: &Expr| Box::new(part(expr));
+    let boxed = |expr: &Expr| SharedExpr::new(part(expr));
     match expr {
         Expr::Var(var) => image(var).map_or_else(|| cast(expr.clone(), ty), |index| widened(&index, ty)),
         Expr::Int { ty: ScalarType::Bool, .. } => expr.clone(),
@@ -229,5 +231,5 @@ fn widened(index: &Expr, ty: ScalarType) -> Expr {
 }
 
 fn cast(expr: Expr, ty: ScalarType) -> Expr {
-    if expr.dtype().scalar == ty { expr } else { Expr::Cast(DataType::scalar(ty), Box::new(expr)) }
+    if expr.dtype().scalar == ty { expr } else { Expr::Cast(DataType::scalar(ty), SharedExpr::new(expr)) }
 }

@@ -11,6 +11,8 @@
 //! parameter that is only read it is the caller who packs it so. Without one the padding holds nothing, and nothing reads it.
 //! The attribute is removed, so a second run changes nothing. Cost: one walk.
 
+use std::sync::Arc;
+
 use tilewright_ir::sabotage;
 use tilewright_ir::visit::{Rewrite, Substitution};
 use tilewright_ir::{
@@ -230,7 +232,7 @@ impl Rewrite for Insert<'_> {
         let rewritten = self.stmt_children(stmt)?;
         let StmtKind::Allocate { buffer, body } = rewritten.kind else { return Ok(rewritten) };
         let fills = self.fills.iter().filter(|fill| fill.buffer == buffer).map(|fill| nest(fill));
-        let body = Box::new(Stmt::seq(fills.chain([*body]).collect()));
+        let body = Arc::new(Stmt::seq(fills.chain([Arc::unwrap_or_clone(body)]).collect()));
         Ok(Stmt { kind: StmtKind::Allocate { buffer, body }, span: rewritten.span })
     }
 }

@@ -201,7 +201,7 @@ fn padding_that_is_not_written_as_claimed_is_not_proved() {
     let short = changed(&func, |stmt| match &stmt.kind {
         StmtKind::For(inner) if inner.extent == Expr::int(4) => {
             let mut inner = inner.clone();
-            inner.extent = Expr::int(3);
+            std::sync::Arc::make_mut(&mut inner).extent = Expr::int(3);
             Some(Stmt::new(StmtKind::For(inner)))
         }
         _ => None,
@@ -279,7 +279,7 @@ fn a_request_on_the_command_line_names_a_buffer_and_a_layout() {
         ("A", "names no buffer"),
         ("X:{1,0}", "has no buffer `X`"),
         ("A:{1,0,2}", "orders 3 dimensions"),
-        ("A:T(2,4)", "no layout"),
+        ("A:T(2,4)", "not a layout"),
     ] {
         let fault = super::tile_layout::request(&mut func, text).unwrap_err();
         assert!(fault.message.contains(said), "{text}: {}", fault.message);

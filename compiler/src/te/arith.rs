@@ -3,7 +3,7 @@
 //! A plain number takes the type of the other operand (`A[i] + 1` is a `float32` sum for a `float32` tensor). Of two
 //! expressions the wider type wins, floats over integers, unsigned over signed of the same width.
 
-use tilewright_ir::{self as ir, DataType, Diagnostic, Expr, ScalarType, Span, TypeClass};
+use tilewright_ir::{self as ir, DataType, Diagnostic, Expr, ScalarType, SharedExpr, Span, TypeClass};
 use tilewright_script::te::{BinaryOp, CompareOp, UnaryOp};
 
 use super::value::{Eval, Value, to_expr, wrong_kind};
@@ -177,7 +177,7 @@ pub(super) fn call(function: ir::MathFn, args: Vec<Expr>, span: Span) -> Eval<Ex
         let message = format!("`{name}` takes {arity} float operand(s), not ({})", given.join(", "));
         return Err(Diagnostic::error("type", Some(span), message).with_help("convert with .astype(\"float32\")"));
     }
-    Ok(Expr::Call(function, args))
+    Ok(Expr::Call(function, args.into()))
 }
 
 /// `lhs op rhs`; a plain truth value for plain numbers.
@@ -313,8 +313,8 @@ fn literal(value: &Value<'_>, ty: DataType, span: Span) -> Eval<Expr> {
 pub(super) fn match_types(a: Expr, b: Expr, span: Span) -> Eval<(Expr, Expr)> {
     let (a, b) = match (a.dtype().lanes, b.dtype().lanes) {
         (1, 1) => (a, b),
-        (1, lanes) => (Expr::Broadcast { value: Box::new(a), lanes }, b),
-        (lanes, 1) => (a, Expr::Broadcast { value: Box::new(b), lanes }),
+        (1, lanes) => (Expr::Broadcast { value: SharedExpr::new(a), lanes }, b),
+        (lanes, 1) => (a, Expr::Broadcast { value: SharedExpr::new(b), lanes }),
         _ => (a, b),
     };
     let (ta, tb) = (a.dtype(), b.dtype());
@@ -357,5 +357,5 @@ pub(super) fn cast(expr: Expr, ty: DataType) -> Expr {
         (Expr::Float { value, .. }, true) if ty.scalar.is_float() => return Expr::float_of(*value, ty.scalar),
         _ => {}
     }
-    Expr::Cast(ty, Box::new(expr))
+    Expr::Cast(ty, SharedExpr::new(expr))
 }

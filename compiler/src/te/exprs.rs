@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use tilewright_ir::{self as ir, Diagnostic, Severity, Span};
+use tilewright_ir::{self as ir, Diagnostic, Severity, SharedExpr, Span};
 use tilewright_script::te::{Expr, ExprKind, LogicOp, Target};
 
 use super::args::Arg;
@@ -192,7 +192,7 @@ impl<'a> Interp<'a> {
             return Err(Diagnostic::error("type", Some(test_span), message));
         }
         let (then, other) = arith::pair(then, other, span)?;
-        self.symbolic(ir::Expr::IfThenElse(Box::new(test), Box::new(then), Box::new(other)), span)
+        self.symbolic(ir::Expr::IfThenElse(SharedExpr::new(test), SharedExpr::new(then), SharedExpr::new(other)), span)
     }
 
     fn comprehension(

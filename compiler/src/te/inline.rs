@@ -59,7 +59,7 @@ impl Rewrite for Inliner<'_> {
         let Expr::Load { buffer, indices } = expr else { return self.expr_children(expr) };
         let indices = self.exprs(indices)?;
         let inlined = self.schedule.inlined.iter().find(|&&tensor| self.tensors[tensor].buffer == *buffer);
-        let Some(&tensor) = inlined else { return Ok(Expr::Load { buffer: buffer.clone(), indices }) };
+        let Some(&tensor) = inlined else { return Ok(Expr::load(buffer, indices)) };
         let TensorKind::Computed { axes, body: StageBody::Elementwise(value) } = &self.tensors[tensor].kind else {
             unreachable!("only elementwise tensors are inlined")
         };

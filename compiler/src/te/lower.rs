@@ -11,6 +11,8 @@
 //! a second one combines. Layouts are recorded in `layout_transform_map`, for `apply_buffer_transforms` to apply; the
 //! loops run over the layout already.
 
+use std::sync::Arc;
+
 use std::collections::HashMap;
 
 use tilewright_ir::{
@@ -296,7 +298,7 @@ impl Program<'_> {
             if !in_params.contains(&stage.tensor) {
                 let buffer = self.buffer(stage.tensor).clone();
                 holders.push((stage.tensor, buffer.clone()));
-                body = Stmt::new(StmtKind::Allocate { buffer, body: Box::new(body) });
+                body = Stmt::new(StmtKind::Allocate { buffer, body: Arc::new(body) });
             }
         }
         for stage in request.schedule.live_stages() {

@@ -1,9 +1,10 @@
 //! One stage's loops: where a store stands in them, what its axes are there, and which guards it needs.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use tilewright_ir::visit::{Rewrite, Substitution};
-use tilewright_ir::{Buffer, DataType, Diagnostic, Expr, ForKind, Stmt, Var};
+use tilewright_ir::{Buffer, DataType, Diagnostic, Expr, ForKind, SharedExpr, Stmt, Var};
 
 use super::maps;
 use super::schedule::{Relation, Stage};
@@ -108,7 +109,7 @@ impl<'s> Nest<'s> {
             let run = &self.stage.loops[*leaf];
             let mut stmt = Stmt::for_loop(var, run.extent.clone(), run.kind, body);
             if let tilewright_ir::StmtKind::For(inner) = &mut stmt.kind {
-                inner.annotations.clone_from(&run.annotations);
+                Arc::make_mut(inner).annotations.clone_from(&run.annotations);
             }
             stmt
         })
@@ -229,10 +230,10 @@ impl<F: Fn(&Buffer) -> Buffer> Rewrite for Place<'_, F> {
                 Expr::Load { buffer, indices }
             }
             Expr::IfThenElse(cond, a, b) if !reads_memory(&cond) => {
-                Expr::IfThenElse(Box::new(maps::simplify(&cond, self.ranges)), a, b)
+                Expr::IfThenElse(SharedExpr::new(maps::simplify(&cond, self.ranges)), a, b)
             }
             Expr::Select(cond, a, b) if !reads_memory(&cond) => {
-                Expr::Select(Box::new(maps::simplify(&cond, self.ranges)), a, b)
+                Expr::Select(SharedExpr::new(maps::simplify(&cond, self.ranges)), a, b)
             }
             expr => expr,
         })

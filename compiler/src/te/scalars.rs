@@ -1,6 +1,6 @@
 //! Functions on scalars: `te.exp`, `tvm.tir.if_then_else`, `tvm.tir.const` and so on.
 
-use tilewright_ir::{self as ir, Diagnostic, Expr, Span};
+use tilewright_ir::{self as ir, Diagnostic, Expr, SharedExpr, Span};
 
 use super::args::{Arg, Args};
 use super::arith;
@@ -106,5 +106,9 @@ fn constant<'a>(value: &Value<'a>, span: Span, dtype: Option<Arg<'a>>) -> Eval<V
         return Err(Diagnostic::error("constant", Some(span), message));
     }
     let lanes = ty.lanes;
-    Ok(Value::Expr(if ty.is_scalar() { converted } else { Expr::Broadcast { value: Box::new(converted), lanes } }))
+    Ok(Value::Expr(if ty.is_scalar() {
+        converted
+    } else {
+        Expr::Broadcast { value: SharedExpr::new(converted), lanes }
+    }))
 }

@@ -7,7 +7,7 @@
 //!
 //! Kernels are generated for any device with OpenCL 1.2, and what is special about one device is read from the device.
 
-use tilewright_ir::{Diagnostic, Severity, Span};
+use tilewright_ir::{Diagnostic, Span};
 
 use super::args::Args;
 use super::eval::Interp;
@@ -41,10 +41,9 @@ impl<'a> Interp<'a> {
         }
         let (noun, verb) = if options.len() == 1 { ("option", "has") } else { ("options", "have") };
         let message = format!("the target {noun} `{}` {verb} no effect", options.join("`, `"));
-        let mut warning = Diagnostic::error("target-options", Some(span), message).with_help(
+        let warning = Diagnostic::warning("target-options", Some(span), message).with_help(
             "kernels are generated for any OpenCL 1.2 device; `--device` chooses one, `--limits` says how large its textures are",
         );
-        warning.severity = Severity::Warning;
         self.warnings.push(warning);
     }
 }

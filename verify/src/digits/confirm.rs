@@ -5,6 +5,12 @@
 //! digit, whose bounds follow from Monotone; there is one such query for each pattern of signs. A polynomial is shown to
 //! be non-negative in terms of the amounts by which its symbols exceed their least values, which leaves no subtraction.
 //! All queries go through the memo.
+//!
+//! ```text
+//! window of a constant map      0 <= d0 <= 3, 0 <= d1 <= 4            implies  0 <= d0 + 4 * d1 < 20
+//! window with symbolic weights  0 <= t0 <= u0, o >= 0, o + u0 < b     implies  0 <= o + t0 < b
+//! non-negative polynomial       s0 >= 0, s1 >= 0                      implies  (s0 + 1) * (s1 + 1) - 1 >= 0
+//! ```
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -4,6 +4,10 @@
 //! bound every variable, and the interval of every term that follows from these bounds fits the width. Divisors must be
 //! positive constants, and powers of two if the dividend may be negative; shift amounts must be constants. A query uses
 //! either integers or bit-vectors, never both.
+//!
+//! ```text
+//! 0 <= i < 64, 0 <= j < 8    implies    j ^ (i % 8) < 8        7 bits for i, 4 for j, 8 for the constant 64: width 8
+//! ```
 
 use super::{Encoder, NodeId, Op};
 use crate::term::{BinaryOp, Comparison, Prop, PropKind, Symbol, Term, TermKind, UnaryOp};

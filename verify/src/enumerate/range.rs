@@ -4,6 +4,13 @@
 //! divisor that may be 0, a shift that may be too far), has no range, and everything that depends on it is evaluated point
 //! by point by the language's own evaluation. The density gives the largest index of most outputs without looking at any
 //! point.
+//!
+//! ```text
+//! i            on 0..8         0..=7, gap 1        every value is taken
+//! i * 4        on 0..8         0..=28, gap 4
+//! i * 4 + j    j on 0..4       0..=31, gap 1       the gaps of the one are filled by the other
+//! i * 4 + i    on 0..8         0..=35, unknown     both operands depend on i
+//! ```
 
 use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, Interval};

@@ -2,6 +2,12 @@
 //!
 //! Counterexamples are evaluated. Proofs are confirmed by Z3 over bit-vectors: that each output is the affine form that was
 //! extracted; for inverse and specification, the statement itself.
+//!
+//! ```text
+//! lambda i, j: [i, j ^ (i % 8)]   on (64, 8)     9 input bits, 9 output bits: j0 ^ i0, j1 ^ i1, j2 ^ i2, i0, .., i5
+//! ```
+//!
+//! Enumeration would take 2^n points for n input bits; here every question is a system of at most n equations.
 
 use std::collections::HashMap;
 
@@ -34,6 +40,7 @@ fn affine_map<'a>(case: &Case<'a>) -> Option<AffineMap<'a>> {
     Some(AffineMap { instance, inputs, outputs })
 }
 
+/// Refuted by an evaluated counterexample; an internal error if evaluation does not confirm it.
 fn refuted(found: Option<Counterexample>) -> Decision {
     let verdict = match found {
         Some(found) => Verdict::Refuted(found),

@@ -1,4 +1,10 @@
 //! Obligation bounds: every result index lies in the physical shape.
+//!
+//! ```text
+//! lambda i: [i + 1]    on (4) into (4)    refuted: 3 lands on 4, outside the physical shape 4
+//! ```
+//!
+//! An index without a value, such as `i // 0`, is outside too.
 
 use tilewright_ir::Bindings;
 

@@ -1,4 +1,13 @@
 //! The decision of one obligation of a map claim by a sequence of tiers.
+//!
+//! ```text
+//! small        2^12 points: enumeration answers in microseconds
+//! digits       the claim's certificate, of any size, constant or symbolic
+//! bits         maps that move and mix bits, of any size
+//! medium       2^22 points: some tens of milliseconds
+//! sampled, z3  large and symbolic shapes
+//! large        up to the judge's limit of points, if nothing else has decided
+//! ```
 
 use std::cell::OnceCell;
 
@@ -38,6 +47,7 @@ pub(super) struct Shared<'a> {
 }
 
 impl Shared<'_> {
+    /// Nothing is compiled yet.
     pub(super) fn new(claim: MapClaim<'_>) -> Self {
         Self { symbols: claim.symbols(), constant: OnceCell::new(), small: OnceCell::new() }
     }
@@ -48,7 +58,9 @@ impl Shared<'_> {
 pub(super) struct Case<'a> {
     pub(super) judge: &'a Judge,
     pub(super) claim: MapClaim<'a>,
+    /// The id of the obligation.
     pub(super) obligation: &'static str,
+    /// Its decision procedure for one constant shape.
     pub(super) exhaustive: Exhaustive,
     pub(super) shared: &'a Shared<'a>,
 }

@@ -1,4 +1,12 @@
 //! Obligation injective: different logical indices have different images.
+//!
+//! ```text
+//! lambda i, j: [i % 4, j]   on (8, 5)     refuted: (0, 0) and (4, 0) both land on (0, 0)
+//! lambda i: [i // 4, i % 4] on (n)        proved: i is i // 4 * 4 + i % 4 (Euclid)
+//! ```
+//!
+//! The tiers are, in this order: small shapes, the digit certificate, linear algebra over GF(2), enumeration, the claimed
+//! inverse, Z3.
 
 use std::collections::HashMap;
 

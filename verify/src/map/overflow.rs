@@ -1,4 +1,11 @@
 //! Obligation overflow: no subterm of the map leaves its type.
+//!
+//! ```text
+//! lambda i: [i * 65536]     i of type int32 on (65536): `i * 65536` is 2147483648 at 32768, which does not fit int32
+//! ```
+//!
+//! Every operation counts, not only the results: an intermediate value that wraps may give a right result on this machine
+//! and a wrong one on the next.
 
 use tilewright_ir::{BinaryOp, Bindings, Expr, MAX_SYMBOLIC_ELEMENTS};
 
@@ -86,19 +93,19 @@ fn first_fault(claim: MapClaim<'_>, symbols: &Bindings, point: &[i128]) -> Optio
 /// The first operation in order of evaluation that leaves its type or has no value at a point, as text. Only the chosen
 /// branch of a conditional is evaluated.
 fn fault(part: &Expr, bindings: &Bindings, point: &[i128]) -> Option<String> {
-    let children = match part {
+    let of = |child: &Expr| fault(child, bindings, point);
+    let found = match part {
         Expr::IfThenElse(condition, then, otherwise) => {
-            let chosen = match condition.eval_index(bindings) {
-                Ok(0) => vec![otherwise.as_ref()],
-                Ok(_) => vec![then.as_ref()],
-                Err(_) => Vec::new(),
-            };
-            [vec![condition.as_ref()], chosen].concat()
+            of(condition).or_else(|| match condition.eval_index(bindings) {
+                Ok(0) => of(otherwise),
+                Ok(_) => of(then),
+                Err(_) => None,
+            })
         }
-        _ => part.children(),
+        _ => part.children().find_map(of),
     };
-    if let Some(found) = children.into_iter().find_map(|child| fault(child, bindings, point)) {
-        return Some(found);
+    if found.is_some() {
+        return found;
     }
     let value = match part.eval_index(bindings) {
         Ok(value) => value,

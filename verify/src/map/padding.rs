@@ -1,4 +1,11 @@
 //! Obligation padding: the padding predicate holds exactly on the physical indices that no logical index reaches.
+//!
+//! ```text
+//! map      lambda c: [c // 4, c % 4]    on 0..17 into (5, 4)
+//! padding  p * 4 + q > 16               holds exactly for (4, 1), (4, 2) and (4, 3)
+//! ```
+//!
+//! A predicate that is true too often hides data; one that is true too rarely lets undefined memory be read.
 
 use std::collections::HashSet;
 

@@ -2,6 +2,12 @@
 //!
 //! Whichever tier found a counterexample, a smaller one is searched for by enumeration: on the constant shape itself, or for
 //! smaller values of the symbols, one symbol after the other. Every reported counterexample was evaluated.
+//!
+//! ```text
+//! lambda i, j: [i, j % 24]   on (n, m)
+//! found      n = 4096, m = 37: (4095, 12) and (4095, 36) both land on (4095, 12)
+//! shrunk to  n = 1, m = 25: (0, 0) and (0, 24) both land on (0, 0)
+//! ```
 
 use tilewright_ir::Bindings;
 

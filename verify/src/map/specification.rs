@@ -1,4 +1,11 @@
 //! Obligation specification: the map equals its meaning, an independent statement of the same map.
+//!
+//! ```text
+//! map      lambda h, w: [h * 7 + w]                   as a pass produced it
+//! meaning  lambda h, w: [(0 * 5 + h) * 7 + w]         as the judge states it
+//! ```
+//!
+//! The two maps have the same domain; their outputs are compared one by one.
 
 use tilewright_ir::{BinaryOp, Bindings};
 

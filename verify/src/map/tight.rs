@@ -1,7 +1,11 @@
-//! Obligation tight: the stated physical shape is the smallest one, or the padding is stated.
+//! Obligation tight: the physical shape is the smallest one, except on axes that are declared as padded.
 //!
-//! On each axis that is not padded the last place is the index of some output. With symbolic extents an index that
-//! reaches it is looked for by evaluation on small shapes (`witness`), and Z3 is asked about that one.
+//! On every other axis some logical index is mapped to the last index. With symbolic extents a candidate for it is searched
+//! for by evaluation on small shapes (`witness`), and given to Z3.
+//!
+//! ```text
+//! lambda i: [i // 4]    on (17) into (6)    refuted: axis 0 has extent 6, but the largest index is 4
+//! ```
 
 use super::case::{Case, digits, empty, large, medium, small};
 use super::instance::{Answer, Instance, each_point, too_many};
@@ -12,17 +16,18 @@ use crate::kernel::Failure;
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
-/// The stated physical shape is the smallest one, or the padding is stated.
+/// The physical shape is the smallest one, except on axes that are declared as padded.
 pub(super) const OBLIGATION: Obligation =
     ("tight", exhaustive, &[empty, small, digits, bits::tight, medium, by_z3, large]);
 
+/// The counterexample of an axis whose largest index is smaller than its extent allows.
 pub(super) fn loose(instance: &Instance<'_>, axis: usize, largest: i128) -> Counterexample {
     let extent = instance.shape[axis];
     let text = format!("axis {axis} has extent {extent}, but the largest index is {largest}");
     at(instance.claim, &instance.symbols, &[], text)
 }
 
-/// Each axis over the logical axes that its output uses.
+/// Enumerates each axis over the logical axes that its output depends on.
 fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
     let (mut points, mut open) = (0, None);
     for axis in (0..instance.shape.len()).filter(|axis| !instance.claim.padded.contains(axis)) {
@@ -35,6 +40,7 @@ fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
     open.map_or(Answer::Holds(points), Answer::Open)
 }
 
+/// Decides one axis, by the range of its output if that is sufficient.
 fn exhaustive_axis(instance: &Instance<'_>, axis: usize, limit: u64) -> Answer {
     let last = instance.shape[axis] - 1;
     let Some(graph) = &instance.graph else { return one_by_one(instance, axis, limit) };
@@ -55,6 +61,7 @@ fn exhaustive_axis(instance: &Instance<'_>, axis: usize, limit: u64) -> Answer {
     }
 }
 
+/// Enumerates all points with the language's own evaluation, for maps that have no graph.
 fn one_by_one(instance: &Instance<'_>, axis: usize, limit: u64) -> Answer {
     let (mut largest, mut reached) = (None, false);
     let answer = each_point(&instance.domain, limit, |point| {
@@ -71,7 +78,7 @@ fn one_by_one(instance: &Instance<'_>, axis: usize, limit: u64) -> Answer {
     }
 }
 
-/// Each axis by an index that reaches its end.
+/// Asks Z3, for each axis, about candidates for an index that reaches its end.
 #[expect(clippy::unnecessary_wraps, reason = "the signature of a tier")]
 fn by_z3(case: &Case<'_>) -> Option<Decision> {
     let mut names = Names::default();
@@ -93,6 +100,7 @@ fn by_z3(case: &Case<'_>) -> Option<Decision> {
     Some((Verdict::Proved, method))
 }
 
+/// Asks Z3 whether one of the candidates reaches the end of an axis.
 fn by_witness(case: &Case<'_>, axis: usize) -> Decision {
     let mut reason = format!("no index was found that reaches the end of axis {axis}");
     for cases in witness::candidates(case, axis) {

@@ -2,6 +2,13 @@
 //!
 //! A term denotes some integer even where the operation has no value. What Z3 proves about the terms of a map therefore
 //! holds for the map only if all of its operations are shown to have a value.
+//!
+//! ```text
+//! lambda i: [i // (n - 1)]        has no value for n = 1, although `i // (n - 1)` as a term is some integer
+//! lambda i: [(i * 2) // 2]        always has one: the divisor is a number
+//! ```
+//!
+//! The check comes before the obligations proper, and a failure of it is reported as their failure.
 
 use tilewright_ir::{BinaryOp, Expr};
 
@@ -76,6 +83,35 @@ fn operation(expr: &Expr, names: &mut Names, prover: &mut Prover<'_>) -> Prop {
             }
             _ => Prop::bool(true),
         },
-        _ => Prop::bool(true),
+        Expr::Int { .. }
+        | Expr::Float { .. }
+        | Expr::Var(_)
+        | Expr::Unary(..)
+        | Expr::Call(..)
+        | Expr::Select(..)
+        | Expr::IfThenElse(..)
+        | Expr::Ramp { .. }
+        | Expr::Broadcast { .. }
+        | Expr::Load { .. }
+        | Expr::Binary(
+            BinaryOp::Add
+            | BinaryOp::Sub
+            | BinaryOp::Mul
+            | BinaryOp::Div
+            | BinaryOp::Min
+            | BinaryOp::Max
+            | BinaryOp::Eq
+            | BinaryOp::Ne
+            | BinaryOp::Lt
+            | BinaryOp::Le
+            | BinaryOp::Gt
+            | BinaryOp::Ge
+            | BinaryOp::And
+            | BinaryOp::Or
+            | BinaryOp::BitAnd
+            | BinaryOp::BitOr
+            | BinaryOp::BitXor,
+            ..,
+        ) => Prop::bool(true),
     }
 }

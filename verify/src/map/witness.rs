@@ -2,6 +2,12 @@
 //!
 //! Candidates are expressions in the symbolic extents. They are evaluated on small shapes first, and only those that reach
 //! the end there are given to Z3. If no single candidate works for all shapes, a few that cover them together are.
+//!
+//! ```text
+//! lambda c: [c // 4, c % 4] on (n) into (ceil(n / 4), 4)
+//!   axis 0    c = n - 1 for all shapes
+//!   axis 1    c = min(n, 4) - 1 reaches the last index 3 only if n >= 4
+//! ```
 
 use std::fmt;
 

@@ -1,7 +1,9 @@
-//! The obligations of small plans once more, as goals through the kernel: for a certificate that others can check.
+//! The obligations of small plans as goals for the kernel, for a certificate that another solver can check.
 //!
-//! A tensor in its pool is a box of moments, columns and rows (or of moments and bytes). That two boxes share no point is
-//! shown for every pair of a pool; that a box lies inside its pool, for every box.
+//! A tensor in its pool is a box of moments, columns and rows (or of moments and bytes). The goals are that no two boxes of
+//! a pool share a point, and that every box lies inside its pool.
+//!
+//! The goals are linear and small, but there is one for each pair, so a plan with more than [`MAX_PAIRS`] pairs has none.
 
 use tilewright_ir::{Region, Room};
 
@@ -12,10 +14,10 @@ use crate::prove::Prover;
 use crate::term::{Prop, Term};
 use crate::translate::Names;
 
-/// Pairs that are given to Z3, at most; larger plans rest on the sweep alone.
+/// Greatest number of pairs given to Z3; larger plans rest on the sweep alone.
 const MAX_PAIRS: usize = 1 << 12;
 
-/// A point: the moment, and a column and a row or a byte and nothing.
+/// A point of a pool at a moment: a column and a row of a texture, or a byte (in `column`).
 struct Point {
     moment: Term,
     column: Term,
@@ -23,12 +25,13 @@ struct Point {
 }
 
 impl Point {
+    /// A point of free variables.
     fn new() -> Self {
         let [moment, column, row] = ["moment", "column", "row"].map(Term::sym);
         Self { moment, column, row }
     }
 
-    /// That it lies in a region.
+    /// The propositions that the point lies in a region.
     fn within(&self, region: Region) -> Vec<Prop> {
         match region {
             Region::Bytes { offset, size } => range(&self.column, offset, size).into(),
@@ -38,7 +41,7 @@ impl Point {
         }
     }
 
-    /// That it lies in a region while its tensor lives.
+    /// The propositions that the point lies in a region at a moment of a lifetime.
     fn during(&self, region: Region, life: Life) -> Vec<Prop> {
         let mut props = self.within(region);
         let number = |moment: usize| i128::try_from(moment).unwrap_or(i128::MAX);
@@ -47,11 +50,12 @@ impl Point {
     }
 }
 
+/// The propositions that a coordinate lies in a range.
 fn range(at: &Term, start: u64, size: u64) -> [Prop; 2] {
     [at.at_least(i128::from(start)), at.less(i128::from(start) + i128::from(size))]
 }
 
-/// Shows that no box meets a later one of the same pool.
+/// Proves that no two boxes of a pool overlap. `swept` is the method of the sweep that has decided it.
 pub(super) fn disjoint(judge: &Judge, planned: &Planned<'_>, lives: &[Option<Life>], swept: &str) -> Decision {
     let boxes: Vec<(usize, Life)> =
         lives.iter().enumerate().filter_map(|(root, life)| Some((root, (*life)?))).collect();
@@ -72,7 +76,7 @@ pub(super) fn disjoint(judge: &Judge, planned: &Planned<'_>, lives: &[Option<Lif
     shown(judge, "plan-disjoint", &goals, swept)
 }
 
-/// Shows that every box lies inside its pool.
+/// Proves that every box lies inside its pool. `evaluated` is the method of the evaluation that has decided it.
 pub(super) fn fits(judge: &Judge, planned: &Planned<'_>, evaluated: &str) -> Decision {
     if planned.roots.len() > MAX_PAIRS {
         return (crate::Verdict::Proved, evaluated.to_owned());
@@ -90,8 +94,8 @@ pub(super) fn fits(judge: &Judge, planned: &Planned<'_>, evaluated: &str) -> Dec
     shown(judge, "plan-fits", &goals, evaluated)
 }
 
-/// Shows the goals, each from its own premises, and keeps the proofs. What was decided without a solver is not believed if
-/// one contradicts it.
+/// Proves goals, each from its own premises, and keeps the proofs. A goal that is not proved overrides the decision made
+/// without a solver.
 fn shown(judge: &Judge, of: &'static str, goals: &[(Vec<Prop>, Prop)], method: &str) -> Decision {
     for (premises, goal) in goals {
         let mut prover: Prover<'_> = judge.prover(&mut Names::default(), &[]);

@@ -1,18 +1,18 @@
-//! Obligations of memory plans: what lives at once lies apart, everything fits, types agree.
+//! The obligations of memory plans: tensors that are alive at once are disjoint, all of them fit, and types agree.
 //!
-//! | id | means |
+//! | id | statement |
 //! |---|---|
-//! | plan-disjoint | tensors that live at once share no byte and no texel; views lie where their root lies |
-//! | plan-fits | each region is exactly the room its tensor needs, and lies inside its pool, in both extents for a texture |
+//! | plan-disjoint | tensors that are alive at once share no byte and no texel; a view lies where its root lies |
+//! | plan-fits | each region has exactly the size its tensor needs and lies inside its pool, in both extents for a texture |
 //! | plan-type | scopes agree; in a texture element types agree; in a buffer addresses are aligned to the element |
-//! | plan-access | no step writes memory that it reads or that the caller gave, and none reads and writes one texture |
+//! | plan-access | no step writes memory that it reads or that the caller passed in; none reads and writes the same texture |
 //!
-//! Nothing is taken from the planner but the places. Lives are found by walking backwards over the steps (`live`), rooms
-//! are computed by a statement of the conventions of its own (`room`), and what is refuted is looked at once more by the
-//! bare definitions before it is reported. A tensor lives from the step that writes it first (an input from the start) to
-//! the step that touches it or a view of it last (an output or an input to the end), both included.
+//! Only the placement is taken from the planner. Lifetimes are computed by a backward walk over the steps (`live`), sizes by
+//! an independent statement of the conventions (`room`), and every counterexample is checked against the definitions
+//! before it is reported. A tensor is alive from the step that writes it first (an input from the start) to the last step
+//! that accesses it or a view of it (an output or an input to the end), both included.
 //!
-//! The limits of a device on the size of a texture are not an obligation of the plan: who allocates the pools asks for them.
+//! A device's limits on the size of textures are not an obligation of the plan; they are checked when pools are allocated.
 
 mod disjoint;
 mod goals;
@@ -71,6 +71,7 @@ impl Judge {
         ]
     }
 
+    /// Decides plan-disjoint by a sweep over time; a judge that records confirms the result by Z3.
     fn plan_disjoint(&self, planned: &Planned<'_>) -> Decision {
         if let Some(found) = moved_view(planned) {
             return (Verdict::Refuted(found), "evaluation".into());
@@ -90,6 +91,7 @@ impl Judge {
         (verdict, method)
     }
 
+    /// Decides plan-fits by evaluation; a judge that records confirms the result by Z3.
     fn plan_fits(&self, planned: &Planned<'_>) -> Decision {
         let pools = (0..planned.plan.pools.len()).find_map(|pool| room::no_pool(planned, pool));
         let decided =
@@ -101,10 +103,12 @@ impl Judge {
     }
 }
 
+/// Decides plan-type by evaluation.
 fn plan_type(planned: &Planned<'_>) -> Decision {
     evaluated((0..planned.roots.len()).find_map(|tensor| room::mismatch(planned, tensor)))
 }
 
+/// Decides plan-access by evaluation; vacuous without steps.
 fn plan_access(planned: &Planned<'_>) -> Decision {
     if planned.graph.steps.is_empty() {
         return (Verdict::Vacuous("the graph has no steps".into()), "evaluation".into());
@@ -112,11 +116,12 @@ fn plan_access(planned: &Planned<'_>) -> Decision {
     evaluated((0..planned.graph.steps.len()).find_map(|step| graph::clash(planned, step)))
 }
 
+/// Refuted by a counterexample; proved if there is none.
 fn evaluated(found: Option<Counterexample>) -> Decision {
     (found.map_or(Verdict::Proved, Verdict::Refuted), "evaluation".into())
 }
 
-/// A view that does not lie where its root lies.
+/// The counterexample of a view that does not lie where its root lies.
 fn moved_view(planned: &Planned<'_>) -> Option<Counterexample> {
     let moved = |(tensor, root): &(usize, &usize)| planned.place(*tensor) != planned.place(**root);
     let (view, &root) = planned.roots.iter().enumerate().find(moved)?;
@@ -129,7 +134,7 @@ fn moved_view(planned: &Planned<'_>) -> Option<Counterexample> {
     Some(Counterexample { assignments, text, ..Counterexample::default() })
 }
 
-/// A region that is no part of its pool, because one is measured in bytes and the other in texels.
+/// Why a region and its pool cannot be compared: one is measured in bytes and the other in texels.
 fn other_kind(planned: &Planned<'_>) -> Option<String> {
     let other = |tensor: &usize| {
         let place = planned.place(*tensor);

@@ -1,6 +1,6 @@
 //! Indices of reads: always inside of the tensor, whatever the recipe says.
 
-use tilewright_ir::{BinaryOp, DataType, Expr, ScalarType};
+use tilewright_ir::{BinaryOp, DataType, Expr, ScalarType, SharedExpr};
 
 use super::tensors::Made;
 use crate::program::recipe::{At, Edge};
@@ -117,7 +117,7 @@ impl Nest {
         let is_inside = affine.range.0 >= 0 && affine.range.1 < extent;
         match (is_inside, self.lanes) {
             (true, Lanes::Vector(_, lanes)) if free && affine.step != 0 => {
-                let (base, stride) = (Box::new(affine.base), Box::new(self.int(affine.step)));
+                let (base, stride) = (SharedExpr::new(affine.base), SharedExpr::new(self.int(affine.step)));
                 (Expr::Ramp { base, stride, lanes }, None)
             }
             (true, Lanes::Texel(_)) if !free => (affine.base, None),
@@ -170,7 +170,7 @@ impl Nest {
         let axis = |axis: &Axis| Axis { full: axis.base.clone(), ..axis.clone() };
         let outer = Self { axes: self.axes.iter().map(axis).collect(), lanes: Lanes::None, ..self.clone() };
         let load = Expr::load(&from.buffer, outer.place(from, &[], Edge::Wrap, &[]).indices);
-        if load.dtype().scalar == self.ty { load } else { Expr::Cast(DataType::scalar(self.ty), Box::new(load)) }
+        if load.dtype().scalar == self.ty { load } else { Expr::Cast(DataType::scalar(self.ty), SharedExpr::new(load)) }
     }
 
     fn edged(&self, index: Expr, extent: i64, edge: Edge) -> (Expr, Option<Expr>) {

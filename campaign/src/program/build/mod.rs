@@ -1,6 +1,8 @@
 //! The function of a recipe. It never fails, and the function is valid: every index lies inside of its tensor, every type has
 //! the operators that are used on it, nothing is read that was not written.
 
+use std::sync::Arc;
+
 mod index;
 mod nest;
 mod symbols;
@@ -54,10 +56,10 @@ pub(super) fn func(recipe: &Recipe) -> (PrimFunc, Bindings) {
     });
     let mut body = Stmt::seq(stages.collect());
     for buffer in builder.views.into_iter().rev() {
-        body = Stmt::new(StmtKind::DeclBuffer { buffer, body: Box::new(body) });
+        body = Stmt::new(StmtKind::DeclBuffer { buffer, body: Arc::new(body) });
     }
     for buffer in allocated.into_iter().rev() {
-        body = Stmt::new(StmtKind::Allocate { buffer, body: Box::new(body) });
+        body = Stmt::new(StmtKind::Allocate { buffer, body: Arc::new(body) });
     }
     symbols::unknown(
         &PrimFunc { name: "main".into(), params, buffer_map, attrs, body },
@@ -147,8 +149,8 @@ impl Builder<'_> {
                 target.store(&values, value)
             }
             Some(other) => {
-                let else_body = Some(Box::new(target.store(&values, constant(other, ty))));
-                let then_body = Box::new(target.store(&values, value));
+                let else_body = Some(Arc::new(target.store(&values, constant(other, ty))));
+                let then_body = Arc::new(target.store(&values, value));
                 Stmt::new(StmtKind::If { cond, then_body, else_body })
             }
             // Lanes are stored all or none.
@@ -183,7 +185,7 @@ impl Builder<'_> {
             let done = target.store(&values, Expr::load(&local, at()));
             return loops.reduced(update, |update| {
                 let body = Stmt::seq(vec![Stmt::store(&local, at(), init), update, done]);
-                Stmt::new(StmtKind::Allocate { buffer: local.clone(), body: Box::new(body) })
+                Stmt::new(StmtKind::Allocate { buffer: local.clone(), body: Arc::new(body) })
             });
         }
         let update = target.store(&values, Expr::binary(op, target.load(&values), value));
@@ -243,7 +245,7 @@ fn in_one_loop(first: Stmt, second: Stmt) -> Stmt {
     }
     let again = Substitution::new([&other.var], [Expr::from(&one.var)]).apply_stmt(&other.body);
     let body = Stmt::seq(vec![one.body.clone(), again]);
-    Stmt::new(StmtKind::For(Box::new(For { body, ..(**one).clone() })))
+    Stmt::new(StmtKind::For(Arc::new(For { body, ..(**one).clone() })))
 }
 
 fn combine(op: ReduceOp) -> Binary {

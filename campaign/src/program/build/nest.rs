@@ -1,6 +1,8 @@
 //! Loops of a stage: split, bound, ordered, marked, with a condition where a size does not divide.
 
-use tilewright_ir::{Expr, For, ForKind, ScalarType, Stmt, StmtKind, ThreadTag, Var};
+use std::sync::Arc;
+
+use tilewright_ir::{Expr, For, ForKind, ScalarType, SharedExpr, Stmt, StmtKind, ThreadTag, Var};
 
 use super::index::{Axis, Lanes, Nest};
 use crate::program::recipe::{Kind, Loop, Stage};
@@ -132,7 +134,7 @@ impl Loops {
         let count = extent / i64::from(lanes);
         let order = u16::from(how.order);
         let base = self.layer(name, how, how.min.clamp(-64, 64), count, order, false) * self.nest.int(lanes.into());
-        let full = Expr::Ramp { base: Box::new(base.clone()), stride: Box::new(self.nest.int(1)), lanes };
+        let full = Expr::Ramp { base: SharedExpr::new(base.clone()), stride: SharedExpr::new(self.nest.int(1)), lanes };
         Axis { base, full, extent: count * i64::from(lanes) }
     }
 
@@ -234,7 +236,7 @@ impl Loops {
 
 fn stepped(steps: impl DoubleEndedIterator<Item = Step>, body: Stmt) -> Stmt {
     steps.rev().fold(body, |body, step| match step {
-        Step::Bind(var, value) => Stmt::new(StmtKind::Let { var, value, body: Box::new(body) }),
+        Step::Bind(var, value) => Stmt::new(StmtKind::Let { var, value, body: Arc::new(body) }),
         Step::Skip(cond) => Stmt::guarded(cond, body),
     })
 }
@@ -245,6 +247,6 @@ impl Layer {
         let int = |value: i64| Expr::Int { value: value.into(), ty };
         let (min, extent) = (int(self.min), int(self.extent));
         let inner = For { var: self.var, min, extent, kind: self.kind, annotations: Vec::new(), body };
-        Stmt::new(StmtKind::For(Box::new(inner)))
+        Stmt::new(StmtKind::For(Arc::new(inner)))
     }
 }

@@ -3,9 +3,10 @@
 //! means what it meant.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use tilewright_ir::visit::Rewrite;
-use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, ForKind, PrimFunc, ScalarType, Stmt, StmtKind, Var};
+use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, ForKind, PrimFunc, ScalarType, SharedExpr, Stmt, StmtKind, Var};
 
 use crate::program::recipe::Premise;
 
@@ -116,7 +117,7 @@ impl Rewrite for Names {
         match expr {
             Expr::Int { value, ty } if self.is_place => Ok(match (self.of(*value), *ty) {
                 (Some(name), ScalarType::Int32) => name,
-                (Some(name), ScalarType::Int64) => Expr::Cast((*ty).into(), Box::new(name)),
+                (Some(name), ScalarType::Int64) => Expr::Cast((*ty).into(), SharedExpr::new(name)),
                 _ => expr.clone(),
             }),
             Expr::Load { buffer, indices } => {
@@ -127,7 +128,7 @@ impl Rewrite for Names {
                 let cond = self.place(cond)?;
                 let mut changed = self.expr_children(expr)?;
                 if let Expr::Select(found, ..) | Expr::IfThenElse(found, ..) = &mut changed {
-                    **found = cond;
+                    *found = cond.into();
                 }
                 Ok(changed)
             }
@@ -139,7 +140,7 @@ impl Rewrite for Names {
         let mut changed = self.stmt_children(stmt)?;
         match (&stmt.kind, &mut changed.kind) {
             (StmtKind::For(before), StmtKind::For(after)) if before.kind != ForKind::Vectorized => {
-                after.extent = self.place(&before.extent)?;
+                Arc::make_mut(after).extent = self.place(&before.extent)?;
             }
             (StmtKind::Store { indices: before, .. }, StmtKind::Store { indices: after, .. }) => {
                 *after = before.iter().map(|index| self.place(index)).collect::<Result<_, _>>()?;

@@ -1,6 +1,6 @@
 //! Values of a recipe as expressions, of whatever type is wanted.
 
-use tilewright_ir::{BinaryOp, Buffer, DataType, Expr, MathFn, ScalarType, TypeClass, UnaryOp, Var};
+use tilewright_ir::{BinaryOp, Buffer, DataType, Expr, MathFn, ScalarType, SharedExpr, TypeClass, UnaryOp, Var};
 
 use super::index::{Lanes, Nest};
 use super::tensors::Made;
@@ -33,8 +33,8 @@ pub(super) fn constant(value: i8, ty: ScalarType) -> Expr {
     Expr::int_of(value, ty).unwrap_or(Expr::Int { value: 0, ty })
 }
 
-fn boxed(expr: Expr) -> Box<Expr> {
-    Box::new(expr)
+fn boxed(expr: Expr) -> SharedExpr {
+    SharedExpr::new(expr)
 }
 
 impl Values<'_> {
@@ -199,7 +199,7 @@ fn can_gather(made: &Made) -> bool {
 }
 
 fn unary(op: Unary, a: Expr, ty: ScalarType) -> Expr {
-    let call = |function, a| Expr::Call(function, vec![a]);
+    let call = |function, a| Expr::Call(function, [a].into());
     let (is_float, is_bool) = (ty.is_float(), ty == ScalarType::Bool);
     match op {
         Unary::Neg | Unary::Not if is_bool => Expr::unary(UnaryOp::Not, a),

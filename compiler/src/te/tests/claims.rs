@@ -174,7 +174,7 @@ fn symbolic_extents_are_split_fused_and_laid_out_for_every_shape() {
 
 #[test]
 fn symbolic_layouts_visit_every_element_once() {
-    let source = std::fs::read_to_string("examples/nhwc_to_nchw4c_symbolic.py").unwrap();
+    let source = std::fs::read_to_string("../examples/nhwc_to_nchw4c_symbolic.py").unwrap();
     let lowered = super::lower_one(&source);
     let shape = lowered.definition.params[0].shape.clone();
     for extents in [[2, 7, 9, 17], [1, 1, 1, 1], [1, 2, 3, 4], [3, 2, 1, 8]] {

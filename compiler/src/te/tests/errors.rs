@@ -154,7 +154,7 @@ fn tokens(source: &str) -> Vec<String> {
 
 #[test]
 fn broken_programs_end_in_an_error_or_a_program_and_never_panic() {
-    let mut paths: Vec<_> = std::fs::read_dir("examples").unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut paths: Vec<_> = std::fs::read_dir("../examples").unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "py"));
     paths.sort();
     let all: Vec<Vec<String>> = paths.iter().map(|path| tokens(&std::fs::read_to_string(path).unwrap())).collect();
