@@ -12,9 +12,7 @@
 use std::time::Instant;
 
 use tilewright_interp::{Argument, Arguments, Config, Observers, RunError, TrapKind, run};
-use tilewright_ir::{
-    BinaryOp, Bindings, Buffer, Expr, For, IndexMap, PrimFunc, Scalar, Stmt, StmtKind, Var, validate,
-};
+use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, IndexMap, PrimFunc, Scalar, Stmt, StmtKind, Var, validate};
 use tilewright_verify::{
     Counterexample, Judge, MapClaim, Method, Obligation, Proof, Reason, ReasonKind, Report, Verdict,
 };
