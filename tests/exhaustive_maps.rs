@@ -113,7 +113,7 @@ fn judged(judge: &Judge, case: &Generated, counts: &mut Counts) {
     let claim = inverse.as_ref().map_or(claim, |inverse| claim.inverse(inverse));
     for report in judge.check_map(claim) {
         let of = || format!("{} of {} into {:?}: {}", report.obligation, case.map, case.shape, report.verdict);
-        let (word, obligation) = (report.verdict.word(), report.obligation);
+        let (word, obligation) = (report.verdict.word(), report.obligation.id());
         *counts.entry((obligation, word)).or_default() += 1;
         let truth = truths[obligation];
         match &report.verdict {

@@ -500,7 +500,7 @@ fn what_does_not_write_every_texel_is_not_taken_for_the_whole_for_any_shape() {
     let defined = |nest: &str| {
         let func = tilewright_script::read_module(&text(nest)).unwrap().funcs.remove(0);
         let reports = judge.check_program(&func);
-        reports.into_iter().find(|report| report.obligation == "defined").map(|report| report.verdict).unwrap()
+        reports.into_iter().find(|report| report.obligation.id() == "defined").map(|report| report.verdict).unwrap()
     };
     for nest in whole {
         assert!(defined(nest).is_proved(), "{nest}: {}", defined(nest));

@@ -94,11 +94,6 @@ pub(super) fn any_of(conditions: &[Expr], ranges: &Ranges) -> Expr {
     all_of(&all, ranges)
 }
 
-/// Whether an expression depends on what a buffer holds.
-pub fn reads_memory(expr: &Expr) -> bool {
-    expr.reads_memory()
-}
-
 /// The parts of a conjunction.
 pub fn conjuncts(condition: &Expr) -> Vec<Expr> {
     match condition {

@@ -319,11 +319,7 @@ fn without(mono: &[Atom], part: &[Atom]) -> Option<Mono> {
 
 /// Greatest common divisor, not negative; of 0 and 0 it is 0. Of values so large that their magnitude is no `i128`: 1.
 pub(super) fn gcd(a: i128, b: i128) -> i128 {
-    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    i128::try_from(a).unwrap_or(1)
+    i128::try_from(tilewright_ir::gcd(a.unsigned_abs(), b.unsigned_abs())).unwrap_or(1)
 }
 
 impl PartialEq for Key {

@@ -3,7 +3,6 @@
 use tilewright_interp::{Argument, Arguments, Tensor, fill};
 use tilewright_ir::{Bindings, Buffer, Expr, PrimFunc, Scalar, StmtKind, TypeClass, Var};
 
-use tilewright_algebra::reads_memory;
 use tilewright_compiler::harness::inputs::Numbers;
 
 /// The arguments of a function, with these values of its symbols. Tensors that it writes are not defined.
@@ -98,17 +97,17 @@ pub fn asks_memory(func: &PrimFunc) -> bool {
     let mut asks = false;
     func.body.walk(&mut |stmt| {
         asks |= match &stmt.kind {
-            StmtKind::If { cond, .. } | StmtKind::Assert { cond, .. } => reads_memory(cond),
-            StmtKind::For(inner) => reads_memory(&inner.min) || reads_memory(&inner.extent),
-            StmtKind::Let { value, .. } => reads_memory(value),
-            StmtKind::Store { indices, .. } => indices.iter().any(reads_memory),
+            StmtKind::If { cond, .. } | StmtKind::Assert { cond, .. } => cond.reads_memory(),
+            StmtKind::For(inner) => inner.min.reads_memory() || inner.extent.reads_memory(),
+            StmtKind::Let { value, .. } => value.reads_memory(),
+            StmtKind::Store { indices, .. } => indices.iter().any(Expr::reads_memory),
             _ => false,
         };
         for expr in stmt.exprs() {
             expr.walk(&mut |part| {
                 asks |= match part {
-                    Expr::Load { indices, .. } => indices.iter().any(reads_memory),
-                    Expr::IfThenElse(cond, ..) => reads_memory(cond),
+                    Expr::Load { indices, .. } => indices.iter().any(Expr::reads_memory),
+                    Expr::IfThenElse(cond, ..) => cond.reads_memory(),
                     _ => false,
                 };
             });

@@ -17,7 +17,7 @@
 use serde::Serialize;
 use tilewright_ir::{Buffer, Expr};
 use tilewright_script::Source;
-use tilewright_verify::Report;
+use tilewright_verify::{Reason, Report};
 
 use super::diagnostic::DiagnosticRow;
 use crate::harness::engine::{EngineOutcome, Status};
@@ -182,10 +182,10 @@ impl<'a> StepView<'a> {
 /// An obligation and its answer.
 #[derive(Serialize)]
 pub(crate) struct ObligationView<'a> {
-    obligation: &'a str,
+    obligation: &'static str,
     subject: &'a str,
     verdict: &'static str,
-    method: &'a str,
+    method: String,
     ms: f64,
     counterexample: Option<CounterexampleView<'a>>,
     reason: Option<&'a str>,
@@ -195,13 +195,13 @@ impl<'a> ObligationView<'a> {
     /// The form of `report`.
     pub(crate) fn new(report: &'a Report) -> Self {
         Self {
-            obligation: report.obligation,
+            obligation: report.obligation.id(),
             subject: &report.subject,
             verdict: report.verdict.word(),
-            method: &report.method,
+            method: report.method.to_string(),
             ms: report.ms,
             counterexample: report.verdict.counterexample().map(CounterexampleView::new),
-            reason: report.verdict.reason(),
+            reason: report.verdict.reason().map(Reason::text),
         }
     }
 }

@@ -7,9 +7,11 @@ use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, PrimFunc, SharedExpr,
 use crate::claims::not_well_formed;
 use crate::concrete::tuple;
 use crate::iterations::{Seen, mixes_bits};
-use crate::judge::{Decision, Judge, Report, decide, on_the_way, vacuity};
+use crate::judge::{Decision, Judge, Report, decide, on_the_way, unsupported, vacuity};
 use crate::lockstep::reads;
 use crate::map::{assume_addressable, fits, subterms};
+use crate::method::Method;
+use crate::obligation::Obligation;
 use crate::path::{Path, Site, Step, premises, sites};
 use crate::prove::Prover;
 use crate::term::{Assignment, Value};
@@ -74,7 +76,7 @@ impl Judge {
     pub(crate) fn check_program_after(&self, func: &PrimFunc, simulated: bool) -> Vec<Report> {
         if let Some(reason) = not_well_formed(func) {
             let reason = format!("the program is not well formed: {reason}");
-            return vec![Self::report("bounds", func.name.clone(), || (Verdict::Unknown(reason), "structure".into()))];
+            return vec![Self::report(Obligation::Bounds, func.name.clone(), || unsupported(reason))];
         }
         let mut sites = sites(func);
         if sabotage::on("sites-backwards") {
@@ -99,11 +101,13 @@ impl Judge {
         for access in accesses(site) {
             let subject =
                 if access.text == statement { statement.clone() } else { format!("{} in `{statement}`", access.text) };
-            reports.push(Self::report("bounds", subject, || bounds(self, &access)));
+            reports.push(Self::report(Obligation::Bounds, subject, || bounds(self, &access)));
         }
         let parts = index_parts(site);
         if !parts.is_empty() {
-            reports.push(Self::report("overflow", format!("indices of `{statement}`"), || overflow(&parts, base)));
+            reports.push(Self::report(Obligation::Overflow, format!("indices of `{statement}`"), || {
+                overflow(&parts, base)
+            }));
         }
         reports
     }
@@ -272,7 +276,7 @@ fn outside(access: &Access, bindings: &Bindings) -> Option<Counterexample> {
 /// The access lies in its buffer.
 pub(crate) fn bounds(judge: &Judge, access: &Access) -> Decision {
     if let Some(found) = access.path.samples(TRIED).iter().find_map(|bindings| outside(access, bindings)) {
-        return (Verdict::Refuted(found), "evaluation".into());
+        return (Verdict::Refuted(found), Method::Evaluation);
     }
     let look = |bindings: &Bindings| {
         // An extent that has no value here is any number.
@@ -385,7 +389,7 @@ fn conditions(expr: &Expr, path: &Path) -> Vec<(Expr, Path)> {
 /// No part of the index arithmetic leaves its type.
 pub(crate) fn overflow(parts: &[(Expr, Path)], base: &Base<'_>) -> Decision {
     let mut last = None;
-    let mut method = String::from("z3");
+    let mut method = Method::SameText;
     for (part, path) in parts {
         let look = |bindings: &Bindings| match part.eval_index(bindings) {
             Ok(_) => too_large(part, path, bindings).map_or(Seen::Holds, Seen::Fails),
@@ -393,7 +397,7 @@ pub(crate) fn overflow(parts: &[(Expr, Path)], base: &Base<'_>) -> Decision {
         };
         let prove = || part_fits((part, path), base, &mut last);
         match base.judge.proved_or_tried(path, mixes_bits([part]), look, prove) {
-            (Verdict::Proved, how) => method = if method.contains("lemma") { method } else { how },
+            (Verdict::Proved, how) => method = method.then(how),
             other => return other,
         }
     }

@@ -6,6 +6,7 @@
 use tilewright_ir::{BinaryOp, Bindings, Expr, UnaryOp};
 
 use crate::judge::{Decision, Judge};
+use crate::method::{Method, Points};
 use crate::path::Path;
 use crate::verdict::{Counterexample, Verdict};
 
@@ -39,9 +40,7 @@ impl Judge {
         }
         let decision = prove();
         match &decision.0 {
-            Verdict::Unknown(reason) if !early && !reason.starts_with("internal") => {
-                tried(path, &look).unwrap_or(decision)
-            }
+            Verdict::Unknown(reason) if !early && !reason.is_internal() => tried(path, &look).unwrap_or(decision),
             _ => decision,
         }
     }
@@ -59,7 +58,7 @@ fn tried(path: &Path, look: &impl Fn(&Bindings) -> Seen) -> Option<Decision> {
             seen => Some(seen),
         }
     };
-    let method = || "enumeration".to_owned();
+    let method = || Method::Enumeration(Points::All);
     match path.each_iteration(&Bindings::new(), MOST, &mut visit) {
         (Some(Seen::Fails(found)), _) => Some((Verdict::Refuted(found), method())),
         (None, true) if count > 0 => Some((Verdict::Proved, method())),

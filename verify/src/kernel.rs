@@ -37,6 +37,7 @@ mod replay;
 mod theorem;
 
 use crate::encode::{Encoding, bits};
+use crate::reason::{Reason, ReasonKind};
 use crate::solver::{Answer, Budget, Method, Outcome, Solver, SolverError};
 use crate::term::{Assignment, Prop, Substitution, Term};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -78,8 +79,8 @@ pub enum Mode {
 pub enum Failure {
     /// Neither shown nor refuted.
     #[error("not shown: {0}")]
-    NotShown(String),
-    /// The goal is false: under this assignment the premises and the facts used hold and the goal does not, by evaluation.
+    NotShown(Reason),
+    /// False here: the premises and the facts used hold under this assignment and the goal does not, by evaluation.
     #[error("refuted at {0}")]
     Refuted(Assignment),
     /// A fact of another context was offered.
@@ -93,11 +94,23 @@ pub enum Failure {
 impl From<SolverError> for Failure {
     fn from(error: SolverError) -> Self {
         match error {
-            SolverError::Encode(error) => Self::NotShown(error.to_string()),
+            SolverError::Encode(error) => Self::NotShown(Reason::unsupported(error.to_string())),
             SolverError::TooOld { .. } | SolverError::NoVersion(_) | SolverError::Internal(_) => {
                 Self::Internal(error.to_string())
             }
         }
+    }
+}
+
+impl Failure {
+    /// Why there is no answer.
+    pub fn reason(&self) -> Reason {
+        let kind = match self {
+            Self::NotShown(reason) => reason.kind(),
+            Self::Refuted(_) | Self::Foreign(_) => ReasonKind::Undecided,
+            Self::Internal(_) => ReasonKind::Internal,
+        };
+        Reason::new(kind, self.to_string())
     }
 }
 
@@ -109,7 +122,7 @@ pub enum Consistency {
     /// They contradict each other: every proof of the context is vacuous.
     Vacuous,
     /// Undecided, for this reason.
-    Unknown(String),
+    Unknown(Reason),
 }
 
 /// The rule that a proof step applies.
@@ -238,7 +251,7 @@ impl Context {
             (Outcome::Proved, _) => return Ok(self.fact(goal)),
             (Outcome::Unknown(reason), Mode::Abstract) => return Err(Failure::NotShown(reason)),
             (Outcome::Refuted(_), Mode::Abstract) => {
-                return Err(Failure::NotShown(format!("{goal} does not follow without the meaning of its parts")));
+                return Err(not_shown(format!("{goal} does not follow without the meaning of its parts")));
             }
             (Outcome::Refuted(_) | Outcome::Unknown(_), Mode::Search | Mode::Exact) => {}
         }
@@ -248,7 +261,7 @@ impl Context {
             (Outcome::Unknown(reason), _) => Err(Failure::NotShown(reason)),
             (Outcome::Refuted(_), Mode::Exact) => self.refute(facts, goal),
             (Outcome::Refuted(_), Mode::Search | Mode::Abstract) => {
-                Err(Failure::NotShown(format!("{goal} does not follow from the facts tried")))
+                Err(not_shown(format!("{goal} does not follow from the facts tried")))
             }
         }
     }
@@ -258,7 +271,7 @@ impl Context {
         self.own(using)?;
         let facts: Vec<Prop> = using.iter().map(|fact| fact.prop.clone()).collect();
         let Some(width) = bits::width(&facts, goal) else {
-            return Err(Failure::NotShown(format!("{goal} cannot be stated over bit-vectors")));
+            return Err(Failure::NotShown(Reason::unsupported(format!("{goal} cannot be stated over bit-vectors"))));
         };
         match self.ask(&facts, goal, Encoding::Bits(width), self.solver.budget())? {
             Outcome::Proved => Ok(self.fact(goal.clone())),
@@ -321,7 +334,7 @@ impl Context {
         for hypothesis in theorem.hypotheses() {
             let needed = values.prop(hypothesis);
             if !contains(using, &needed) {
-                return Err(Failure::NotShown(format!("{} needs {needed}", theorem.name())));
+                return Err(not_shown(format!("{} needs {needed}", theorem.name())));
             }
         }
         let conclusion = values.prop(theorem.conclusion());
@@ -397,6 +410,11 @@ impl Context {
         let using = using.iter().map(|fact| fact.prop.clone()).collect();
         self.steps.push(Step { goal: goal.clone(), using, rule, shown, elapsed });
     }
+}
+
+/// A goal that no rule shows.
+fn not_shown(text: String) -> Failure {
+    Failure::NotShown(Reason::undecided(text))
 }
 
 /// Whether each conjunct of `goal` is a conjunct of one of the facts.

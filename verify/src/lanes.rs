@@ -22,11 +22,14 @@ use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, ForKind, IndexMap, Pr
 
 use crate::access::{Access, accesses, at_point, bindings_of, lane_of};
 use crate::concrete::{instances, tuple};
-use crate::judge::{Decision, Judge, decide};
+use crate::judge::{Decision, Judge, decide, unsupported};
 use crate::kernel::Failure;
 use crate::lockstep::{plain, reads};
 use crate::map::{self, MapClaim};
+use crate::method::Method;
+use crate::obligation::Obligation;
 use crate::path::{Path, Step, sites};
+use crate::reason::{Reason, ReasonKind};
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
@@ -252,7 +255,7 @@ impl Unread {
     /// Wherever the load reads what a lane writes, the lane has a value.
     pub(crate) fn decide(&self, judge: &Judge) -> Decision {
         if let Some(found) = self.found() {
-            return (Verdict::Refuted(found), "evaluation".into());
+            return (Verdict::Refuted(found), Method::Evaluation);
         }
         let mut names = Names::default();
         let mut prover = judge.prover(&mut names, &self.load.path.symbols);
@@ -308,7 +311,8 @@ impl Unread {
         let mut all = open.chain([&self.cond]).chain(&self.indices).chain(&self.load.indices);
         match result {
             Err(Failure::Refuted(_)) if all.any(reads) => {
-                Err(Failure::NotShown("values in memory decide whether a lane without a value is read".into()))
+                let text = "values in memory decide whether a lane without a value is read";
+                Err(Failure::NotShown(Reason::new(ReasonKind::Memory, text)))
             }
             result => result,
         }
@@ -359,7 +363,7 @@ pub(crate) fn alone(judge: &Judge, path: &Path, gathered: &Gathered) -> Decision
 
 /// Whether the map from loops (variable, first value, extent) to an index is injective.
 pub(crate) fn one_to_one(judge: &Judge, loops: &[(Var, Expr, Expr)], index: &[Expr], shape: &[Expr]) -> Decision {
-    let unknown = |reason: String| (Verdict::Unknown(reason), "structure".to_owned());
+    let unknown = |reason: String| unsupported(reason);
     let vars: Vec<Var> = loops.iter().map(|(var, ..)| var.clone()).collect();
     let depends = |expr: &Expr| expr.vars().into_iter().find(|var| vars.contains(var));
     if let Some(var) = loops.iter().flat_map(|(_, min, extent)| [min, extent]).find_map(depends) {
@@ -373,7 +377,7 @@ pub(crate) fn one_to_one(judge: &Judge, loops: &[(Var, Expr, Expr)], index: &[Ex
     let outputs = index.iter().map(|index| shifted.apply(index)).collect();
     let domain = loops.iter().map(|(.., extent)| extent.clone()).collect();
     match IndexMap::new(vars.clone(), domain, outputs, Vec::new()) {
-        Ok(injective) => map::decide(judge, "injective", MapClaim::new(&injective, &shape[..index.len()])),
+        Ok(injective) => map::decide(judge, Obligation::Injective, MapClaim::new(&injective, &shape[..index.len()])),
         Err(error) => unknown(error.to_string()),
     }
 }

@@ -22,8 +22,11 @@ use tilewright_ir::layout::Layout;
 use tilewright_ir::{Bindings, Expr, IndexMap, InverseClaim, ScalarType, SharedExpr, Var};
 
 use self::meaning::{Kind, Meaning, Stage};
-use crate::judge::{Decision, Judge, Report};
+use crate::judge::{Decision, Judge, Report, unfit};
 use crate::map::{MapClaim, decide, look};
+use crate::method::Method;
+use crate::obligation::Obligation;
+use crate::reason::Reason;
 use crate::verdict::{Counterexample, Verdict};
 
 /// A claim about the layout of an array. Both maps have the logical extents as their domain, and the same variables.
@@ -99,39 +102,42 @@ impl Judge {
     pub fn check_layout(&self, claim: &LayoutClaim<'_>) -> Vec<Report> {
         let subject = claim.flat.to_string();
         let Some(meaning) = Meaning::new(claim.layout, claim.flat.vars(), claim.flat.domain()) else {
-            return vec![Self::report("tiling", subject, no_layout)];
+            return vec![Self::report(Obligation::Tiling, subject, no_layout)];
         };
         let staged = StagedLayout::new(claim, &meaning);
         let mut reports = vec![
-            Self::report("tiling", subject.clone(), || self.tiling(claim, &meaning)),
-            Self::report("bounds", subject.clone(), || self.decide_position("bounds", &staged)),
-            Self::report("injective", subject.clone(), || self.decide_position("injective", &staged)),
-            Self::report("tight", subject.clone(), || self.allocation(claim, &meaning)),
-            Self::report("overflow", subject.clone(), || self.decide_whole("overflow", &staged)),
+            Self::report(Obligation::Tiling, subject.clone(), || self.tiling(claim, &meaning)),
+            Self::report(Obligation::Bounds, subject.clone(), || self.decide_position(Obligation::Bounds, &staged)),
+            Self::report(Obligation::Injective, subject.clone(), || {
+                self.decide_position(Obligation::Injective, &staged)
+            }),
+            Self::report(Obligation::Tight, subject.clone(), || self.allocation(claim, &meaning)),
+            Self::report(Obligation::Overflow, subject.clone(), || self.decide_whole(Obligation::Overflow, &staged)),
         ];
         if claim.inverse.is_some() {
             reports.extend(
-                ["inverse", "padding"].map(|id| Self::report(id, subject.clone(), || self.decide_inverse(id, &staged))),
+                [Obligation::Inverse, Obligation::Padding]
+                    .map(|id| Self::report(id, subject.clone(), || self.decide_inverse(id, &staged))),
             );
         }
         reports
     }
 
     /// Decides an obligation of the map to positions as for any other map.
-    fn decide_whole(&self, id: &str, staged: &StagedLayout<'_>) -> Decision {
+    fn decide_whole(&self, id: Obligation, staged: &StagedLayout<'_>) -> Decision {
         self.decide_flat(id, staged, decide)
     }
 
     /// Decides an obligation of the map to positions with the given procedure.
     fn decide_flat(
         &self,
-        id: &str,
+        id: Obligation,
         staged: &StagedLayout<'_>,
-        by: fn(&Judge, &str, MapClaim<'_>) -> Decision,
+        by: fn(&Judge, Obligation, MapClaim<'_>) -> Decision,
     ) -> Decision {
         let slots = [staged.claim.slots.clone()];
         let mut flat = MapClaim::new(staged.claim.flat, &slots).assuming(staged.claim.assumptions);
-        if matches!(id, "inverse" | "padding") {
+        if matches!(id, Obligation::Inverse | Obligation::Padding) {
             flat.inverse = staged.claim.inverse;
         }
         by(self, id, flat)
@@ -139,7 +145,7 @@ impl Judge {
 
     /// Decides an obligation of a small constant layout by its points. `None` if that is not possible, or if a certificate
     /// is recorded, which needs goals.
-    fn decide_by_points(&self, id: &str, staged: &StagedLayout<'_>) -> Option<Decision> {
+    fn decide_by_points(&self, id: Obligation, staged: &StagedLayout<'_>) -> Option<Decision> {
         if self.is_recording() {
             return None;
         }
@@ -150,44 +156,44 @@ impl Judge {
 
     /// Decides bounds or injective of the positions: if every stage has the property, so has their composition. If that is
     /// not proved, the map is judged as a whole.
-    fn decide_position(&self, id: &str, staged: &StagedLayout<'_>) -> Decision {
+    fn decide_position(&self, id: Obligation, staged: &StagedLayout<'_>) -> Decision {
         if let Some(decision) = self.decide_by_points(id, staged) {
             return decision;
         }
         match self.decide_by_stages(id, staged) {
-            (Verdict::Proved, _) => (Verdict::Proved, format!("z3, in {} stages", staged.stages.len())),
+            (Verdict::Proved, by) => (Verdict::Proved, Method::InStages(Box::new(by), staged.stages.len())),
             _ => self.decide_whole(id, staged),
         }
     }
 
     /// Decides inverse or padding of the positions, stage by stage. If that is not proved, the map and its inverse are judged
     /// as a whole.
-    fn decide_inverse(&self, id: &str, staged: &StagedLayout<'_>) -> Decision {
+    fn decide_inverse(&self, id: Obligation, staged: &StagedLayout<'_>) -> Decision {
         let Some(inverse) = staged.claim.inverse else {
-            return (Verdict::Unknown("no inverse is claimed".into()), "none".into());
+            return (Verdict::Unknown(Reason::undecided("no inverse is claimed")), Method::Nothing);
         };
         if let Some(decision) = self.decide_by_points(id, staged) {
             return decision;
         }
         match self.decide_inverse_by_stages(id, staged, inverse) {
-            (Verdict::Proved, _) => (Verdict::Proved, format!("z3, in {} stages", staged.stages.len())),
+            (Verdict::Proved, by) => (Verdict::Proved, Method::InStages(Box::new(by), staged.stages.len())),
             _ => self.decide_whole(id, staged),
         }
     }
 
     /// Shows bounds or injective for every stage, and that the stages compose to the claimed map.
-    fn decide_by_stages(&self, id: &str, staged: &StagedLayout<'_>) -> Decision {
+    fn decide_by_stages(&self, id: Obligation, staged: &StagedLayout<'_>) -> Decision {
         let (claim, assumptions) = (staged.claim, staged.claim.assumptions);
         let mut decisions = vec![staged.complete(), self.tiling(claim, staged.meaning)];
         for stage in &staged.stages {
             let claimed = MapClaim::new(&stage.map, &stage.extents).assuming(assumptions);
             decisions.push(match (&stage.kind, id) {
                 // A stage with a left inverse is injective.
-                (Kind::Numeral | Kind::Fold(_), "injective") => self.numerals(stage, assumptions),
+                (Kind::Numeral | Kind::Fold(_), Obligation::Injective) => self.numerals(stage, assumptions),
                 _ => decide(self, id, claimed),
             });
         }
-        if id == "bounds" {
+        if id == Obligation::Bounds {
             decisions.push(self.decide_tail(staged));
         }
         all(decisions)
@@ -198,15 +204,15 @@ impl Judge {
         let beyond = staged.claim.slots.clone() - staged.meaning.padded_elements();
         let tail = [staged.meaning.tail()];
         match IndexMap::new(Vec::new(), Vec::new(), vec![beyond], Vec::new()) {
-            Ok(map) => decide(self, "bounds", MapClaim::new(&map, &tail).assuming(staged.claim.assumptions)),
-            Err(error) => (Verdict::Unknown(error.to_string()), "shape".into()),
+            Ok(map) => decide(self, Obligation::Bounds, MapClaim::new(&map, &tail).assuming(staged.claim.assumptions)),
+            Err(error) => unfit(error.to_string()),
         }
     }
 
     /// Shows inverse or padding for every stage, and that the claimed inverse is the composition of the stages' inverses,
     /// from the last one to the first.
-    fn decide_inverse_by_stages(&self, id: &str, staged: &StagedLayout<'_>, inverse: &InverseClaim) -> Decision {
-        let unknown = || (Verdict::Unknown("the claim is no inverse of a position".into()), "shape".to_owned());
+    fn decide_inverse_by_stages(&self, id: Obligation, staged: &StagedLayout<'_>, inverse: &InverseClaim) -> Decision {
+        let unknown = || unfit("the claim is no inverse of a position");
         let [slot] = inverse.vars.as_slice() else { return unknown() };
         let (layout, assumptions) = (staged.claim.layout, staged.claim.assumptions);
         let padded = undo::beyond(&staged.stages, &staged.meaning.tail(), staged.ty);
@@ -235,10 +241,10 @@ impl Judge {
         let mut decisions = vec![staged.complete(), self.tiling(staged.claim, staged.meaning), allocated];
         for stage in &staged.stages {
             let inside = MapClaim::new(&stage.map, &stage.extents).assuming(assumptions);
-            decisions.push(decide(self, "bounds", inside));
+            decisions.push(decide(self, Obligation::Bounds, inside));
             decisions.push(undo::undoes(self, id, stage, assumptions, staged.ty));
         }
-        decisions.push(decide(self, "specification", equal));
+        decisions.push(decide(self, Obligation::Specification, equal));
         all(decisions)
     }
 
@@ -247,11 +253,10 @@ impl Judge {
         let (extents, rank) = (meaning.extents(), claim.shape.len());
         if rank != extents.len() || claim.tiled.outputs().len() != rank {
             let text = format!("the tiles make {} physical dimensions, {rank} are claimed", extents.len());
-            return (Verdict::Refuted(Counterexample { text, ..Counterexample::default() }), "shape".into());
+            return (Verdict::Refuted(Counterexample { text, ..Counterexample::default() }), Method::Shape);
         }
         if claim.tiled.vars() != claim.flat.vars() || claim.tiled.domain() != claim.flat.domain() {
-            let reason = "the two maps differ in their indices or extents".to_owned();
-            return (Verdict::Unknown(reason), "shape".into());
+            return unfit("the two maps differ in their indices or extents");
         }
         let ty = index_type(claim.flat);
         let indices = claim.tiled.outputs();
@@ -259,19 +264,19 @@ impl Judge {
         let (vars, domain) = (claim.flat.vars().to_vec(), claim.flat.domain().to_vec());
         let position = IndexMap::new(vars, domain, vec![position], Vec::new()).ok();
         let (Some(stated), Some(position)) = (meaning.tiled(), position) else {
-            return (Verdict::Unknown("the extents are no integers".into()), "shape".into());
+            return unfit("the extents are no integers");
         };
         let slots = [claim.slots.clone()];
         all([
             same(self, claim.shape, &extents, claim.assumptions),
             decide(
                 self,
-                "specification",
+                Obligation::Specification,
                 MapClaim::new(claim.tiled, claim.shape).assuming(claim.assumptions).meaning(&stated),
             ),
             decide(
                 self,
-                "specification",
+                Obligation::Specification,
                 MapClaim::new(claim.flat, &slots).assuming(claim.assumptions).meaning(&position),
             ),
         ])
@@ -295,13 +300,13 @@ impl Judge {
             }
             other => other,
         };
-        (verdict, format!("allocation: {method}"))
+        (verdict, Method::Allocation(Box::new(method)))
     }
 }
 
 /// The decision for a layout that does not fit the array.
 fn no_layout() -> Decision {
-    (Verdict::Unknown("the layout fits no array of this rank".into()), "shape".into())
+    unfit("the layout fits no array of this rank")
 }
 
 /// A claim, its meaning, and the stages that lead from the index of an element to its position.
@@ -325,7 +330,7 @@ impl<'a> StagedLayout<'a> {
         if self.stages.is_empty() {
             return no_layout();
         }
-        (Verdict::Proved, "stages".into())
+        (Verdict::Proved, Method::Stages)
     }
 }
 
@@ -340,15 +345,15 @@ fn same(judge: &Judge, stated: &[Expr], meant: &[Expr], assumptions: &[Expr]) ->
     match (map(stated), map(meant)) {
         (Some(stated_map), Some(meant)) => {
             let claim = MapClaim::new(&stated_map, stated).assuming(assumptions).meaning(&meant);
-            decide(judge, "specification", claim)
+            decide(judge, Obligation::Specification, claim)
         }
-        _ => (Verdict::Unknown("an extent is no integer".into()), "shape".into()),
+        _ => unfit("an extent is no integer"),
     }
 }
 
 /// The conjunction of decisions: the first one that is not proved, or proved with all methods if there is none.
 fn all(decisions: impl IntoIterator<Item = Decision>) -> Decision {
-    let mut methods: Vec<String> = Vec::new();
+    let mut methods: Vec<Method> = Vec::new();
     for (verdict, method) in decisions {
         if !verdict.is_proved() {
             return (verdict, method);
@@ -357,7 +362,7 @@ fn all(decisions: impl IntoIterator<Item = Decision>) -> Decision {
             methods.push(method);
         }
     }
-    (Verdict::Proved, methods.join(", "))
+    (Verdict::Proved, Method::Together(methods))
 }
 
 /// The values that a counterexample gives to the symbols of some expressions.

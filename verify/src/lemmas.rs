@@ -24,6 +24,7 @@ mod chain;
 mod statements;
 
 use crate::kernel::{Context, Fact, Failure, Mode, Theorem};
+use crate::reason::Reason;
 use crate::solver::{Budget, Solver};
 use crate::term::{Prop, Substitution, Term};
 use std::sync::OnceLock;
@@ -138,7 +139,7 @@ pub fn establish(context: &mut Context, goal: &Prop, using: &[&Fact]) -> Result<
 /// Derives `lhs == rhs` if both are the same polynomial over their atoms; fails without asking a solver if they are not.
 pub fn poly_identity(context: &mut Context, lhs: &Term, rhs: &Term) -> Result<Fact, Failure> {
     if !crate::poly::probably_equal(lhs, rhs) {
-        return Err(Failure::NotShown(format!("{lhs} and {rhs} differ as polynomials")));
+        return Err(Failure::NotShown(Reason::undecided(format!("{lhs} and {rhs} differ as polynomials"))));
     }
     context.derive(lhs.equals(rhs), &[], Mode::Abstract)
 }

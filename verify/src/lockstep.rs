@@ -17,12 +17,13 @@ use tilewright_ir::{Buffer, BufferClaim, Evidence, Expr, PrimFunc, Stmt, StmtKin
 use crate::access::{describe, lane_of};
 use crate::lanes::{self, Gathered, Unread};
 use crate::map::subterms;
+use crate::obligation::Obligation;
 use crate::path::{Path, Step, premises, sites_in};
 
 /// Something that has to hold, and the way to it in terms of the program before.
 #[derive(Clone, Debug)]
 pub(crate) struct Goal {
-    pub(crate) obligation: &'static str,
+    pub(crate) obligation: Obligation,
     pub(crate) subject: String,
     pub(crate) path: Path,
     pub(crate) kind: GoalKind,
@@ -154,14 +155,14 @@ impl<'a> Lockstep<'a> {
         walk.goals
     }
 
-    fn goal(&mut self, obligation: &'static str, kind: GoalKind) {
+    fn goal(&mut self, obligation: Obligation, kind: GoalKind) {
         let (subject, path) = (self.subject.clone(), self.path.clone());
         let kind = if self.is_guess { GoalKind::Guess(Box::new(kind)) } else { kind };
         self.goals.push(Goal { obligation, subject, path, kind });
     }
 
     fn stuck(&mut self, why: impl Into<String>) {
-        self.goal("simulation", GoalKind::Stuck(why.into()));
+        self.goal(Obligation::Simulation, GoalKind::Stuck(why.into()));
     }
 
     /// The calling convention: parameters correspond, and so do their buffers.
@@ -223,7 +224,7 @@ impl<'a> Lockstep<'a> {
                 if matches!(site.stmt.kind, StmtKind::Store { .. } | StmtKind::Assert { .. } | StmtKind::Evaluate(_)) {
                     let subject = describe(site.stmt);
                     self.goals.push(Goal {
-                        obligation: "simulation",
+                        obligation: Obligation::Simulation,
                         subject,
                         path: site.path,
                         kind: GoalKind::Missing,
@@ -252,7 +253,7 @@ impl<'a> Lockstep<'a> {
                 }
                 pairs.truncate(2 - usize::from(sabotage::on("lockstep-ignores-extents")));
                 self.fits(pairs.iter().filter(|(old, new)| old != new).flat_map(|(old, new)| [old, new]));
-                self.goal("iteration", GoalKind::Equal(pairs));
+                self.goal(Obligation::Iteration, GoalKind::Equal(pairs));
                 self.rename(&y.var, &x.var);
                 self.path.enter(x);
                 self.stmts(&[&x.body], &[&y.body]);
@@ -291,7 +292,7 @@ impl<'a> Lockstep<'a> {
             (StmtKind::If { cond, then_body, else_body: None }, _) => {
                 self.subject = format!("{} (which the program after does not ask)", describe(old));
                 self.fits([cond]);
-                self.goal("simulation", GoalKind::Holds(cond.clone()));
+                self.goal(Obligation::Simulation, GoalKind::Holds(cond.clone()));
                 self.stmts(&[then_body], &[new]);
             }
             (_, StmtKind::If { cond, then_body, else_body: None }) => {
@@ -299,7 +300,7 @@ impl<'a> Lockstep<'a> {
                 let cond = self.renamed(cond);
                 self.in_old_memory(&[], std::slice::from_ref(&cond));
                 self.fits([&cond]);
-                self.goal("simulation", GoalKind::Holds(cond));
+                self.goal(Obligation::Simulation, GoalKind::Holds(cond));
                 self.stmts(&[old], &[then_body]);
             }
             (StmtKind::Allocate { buffer: x, body: old }, StmtKind::Allocate { buffer: y, body: new }) => {
@@ -341,7 +342,7 @@ impl<'a> Lockstep<'a> {
         };
         let exprs: Vec<Expr> = exprs.into_iter().filter(computes).cloned().collect();
         if !exprs.is_empty() {
-            self.goal("overflow", GoalKind::Fits(exprs));
+            self.goal(Obligation::Overflow, GoalKind::Fits(exprs));
         }
     }
 
@@ -364,7 +365,7 @@ impl<'a> Lockstep<'a> {
         let new_value = self.renamed(after.2);
         let Some(image) = self.access(before.0, before.1, after.0, &new_index) else { return };
         let pair = StorePair { before: (image, before.2.clone()), after: (new_index, new_value.clone()) };
-        self.goal("simulation", GoalKind::Store(Box::new(pair)));
+        self.goal(Obligation::Simulation, GoalKind::Store(Box::new(pair)));
         self.values(before.2, &new_value);
     }
 
@@ -395,7 +396,10 @@ impl<'a> Lockstep<'a> {
         match self.relation.image(x, y, &at(old)) {
             Some(moved) => {
                 let skipped = usize::from(sabotage::on("lockstep-ignores-first-axis") && moved.len() > 1);
-                self.goal("simulation", GoalKind::Equal(moved.into_iter().zip(at(&there)).skip(skipped).collect()));
+                self.goal(
+                    Obligation::Simulation,
+                    GoalKind::Equal(moved.into_iter().zip(at(&there)).skip(skipped).collect()),
+                );
             }
             None => self.stuck(format!("the claim of `{x}` does not take its index")),
         }
@@ -434,7 +438,7 @@ impl<'a> Lockstep<'a> {
             if old != new {
                 let depth = self.path.steps.len();
                 for (old, new) in self.per_lane(ty.lanes, std::iter::once((old, new))) {
-                    self.goal("simulation", GoalKind::Same(old, new));
+                    self.goal(Obligation::Simulation, GoalKind::Same(old, new));
                 }
                 self.path.steps.truncate(depth);
             }
@@ -504,7 +508,7 @@ impl<'a> Lockstep<'a> {
     fn decided(&mut self, cond: &Expr, holds: bool, old: &Expr, new: &Expr) {
         let goal = if holds { cond.clone() } else { Expr::unary(tilewright_ir::UnaryOp::Not, cond.clone()) };
         self.fits([cond]);
-        self.goal("simulation", GoalKind::Holds(goal));
+        self.goal(Obligation::Simulation, GoalKind::Holds(goal));
         self.values(old, new);
     }
 }

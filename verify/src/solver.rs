@@ -19,6 +19,7 @@ pub mod text;
 mod worker;
 
 use crate::encode::{self, EncodeError, Encoding, Query};
+use crate::reason::Reason;
 use crate::smtlib;
 use crate::term::{Assignment, Prop};
 use memo::{Memo, Remembered};
@@ -126,7 +127,7 @@ pub enum Outcome {
     /// [`Encoding::Abstract`] it is empty and means nothing.
     Refuted(Assignment),
     /// Undecided, for this reason.
-    Unknown(String),
+    Unknown(Reason),
 }
 
 /// Where an answer came from.
@@ -242,7 +243,8 @@ fn outcome(query: &Query, remembered: Remembered) -> Outcome {
                 match (&variable.symbol, value) {
                     (Some(symbol), Some(value)) => model.set(symbol.clone(), value),
                     (Some(symbol), None) => {
-                        return Outcome::Unknown(format!("the model's value of `{symbol}` does not fit 128 bits"));
+                        let text = format!("the model's value of `{symbol}` does not fit 128 bits");
+                        return Outcome::Unknown(Reason::unsupported(text));
                     }
                     (None, _) => {}
                 }

@@ -6,7 +6,9 @@
 use tilewright_ir::{Buffer, Expr, PrimFunc, StmtKind};
 
 use crate::judge::{Decision, Judge, Report, decide};
+use crate::obligation::Obligation;
 use crate::path::Path;
+use crate::reason::Reason;
 use crate::term::Term;
 use crate::translate::Names;
 use crate::verdict::Verdict;
@@ -18,7 +20,7 @@ impl Judge {
         let report = |view: &Buffer| {
             let owner = owners.iter().find(|owner| owner.aliases(view))?;
             let subject = format!("{view} within {owner}");
-            (view != owner).then(|| Self::report("bounds", subject, || within(self, func, view, owner)))
+            (view != owner).then(|| Self::report(Obligation::Bounds, subject, || within(self, func, view, owner)))
         };
         buffers.iter().filter_map(report).collect()
     }
@@ -54,7 +56,7 @@ fn within(judge: &Judge, func: &PrimFunc, view: &Buffer, owner: &Buffer) -> Deci
         (Verdict::Proved, method) => (Verdict::Proved, method),
         (_, method) => {
             let reason = format!("{view} is not seen to lie within the memory of {owner}");
-            (Verdict::Unknown(reason), method)
+            (Verdict::Unknown(Reason::undecided(reason)), method)
         }
     }
 }

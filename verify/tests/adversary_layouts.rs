@@ -160,7 +160,7 @@ fn random_layouts_are_proved_only_with_the_right_number_of_slots() {
             ty: formula.physical_elements().dtype().scalar,
         };
         let reports = judge.check_layout(&LayoutClaim { slots: &more, ..claim });
-        let tight = reports.iter().find(|report| report.obligation == "tight").unwrap();
+        let tight = reports.iter().find(|report| report.obligation.id() == "tight").unwrap();
         assert!(matches!(tight.verdict, Verdict::Refuted(_)), "{}: {}", text(), tight.verdict);
         // In the layout with its last tile taken away, or its order turned, the formula is another one, or the same map.
         let mut other = layout.clone();

@@ -121,7 +121,7 @@ fn truth(sample: &Sample, extents: &[i128]) -> Truth {
 }
 
 fn report<'r>(reports: &'r [Report], id: &str) -> &'r Report {
-    reports.iter().find(|report| report.obligation == id).unwrap()
+    reports.iter().find(|report| report.obligation.id() == id).unwrap()
 }
 
 fn check(judge: &Judge, sample: &Sample, extents: &[i128]) -> [bool; 3] {
@@ -135,7 +135,7 @@ fn check(judge: &Judge, sample: &Sample, extents: &[i128]) -> [bool; 3] {
         let text = format!("{id} of {} on {extents:?} into {:?}: {}", sample.map, sample.shape, report.verdict);
         assert_eq!(report.verdict.word(), expected, "{text} [{}]", report.method);
         assert!(
-            report.method.starts_with("enumeration") || report.method.starts_with("intervals"),
+            report.method.to_string().starts_with("enumeration") || report.method.to_string().starts_with("intervals"),
             "{}",
             report.method
         );

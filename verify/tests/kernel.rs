@@ -10,6 +10,7 @@ use tilewright_verify::lemmas::{self, Lemma, Lemmas};
 use tilewright_verify::solver::text::{self, TextAnswer};
 use tilewright_verify::solver::{Budget, Method, Outcome, Solver};
 use tilewright_verify::term::{Prop, Substitution, Term};
+use tilewright_verify::{Reason, ReasonKind};
 
 fn solver() -> Solver {
     Solver::new().unwrap()
@@ -190,7 +191,10 @@ fn an_unknown_by_the_budget_is_remembered() {
     let (facts, goal) = hard();
     let small = solver().limited_to(Budget { rlimit: 100_000, ..Budget::default() });
     let first = small.check(&facts, &goal, Encoding::Exact).unwrap();
-    assert_eq!(first.outcome, Outcome::Unknown("the budget of 100000 is spent, or memory is".into()));
+    assert_eq!(
+        first.outcome,
+        Outcome::Unknown(Reason::new(ReasonKind::Budget, "the budget of 100000 is spent, or memory is"))
+    );
     let again = small.check(&facts, &goal, Encoding::Exact).unwrap();
     assert_eq!((again.outcome, again.method), (first.outcome, Method::Memo));
     let larger = small.limited_to(Budget { rlimit: 200_000, ..Budget::default() });
@@ -203,7 +207,7 @@ fn the_time_limit_stops_a_goal_before_the_budget_does() {
     let solver = solver().limited_to(Budget { rlimit: u32::MAX, timeout_ms: 200, ..Budget::default() });
     let start = Instant::now();
     let answer = solver.check(&facts, &goal, Encoding::Exact).unwrap();
-    assert_eq!(answer.outcome, Outcome::Unknown("timeout of 200 ms".into()));
+    assert_eq!(answer.outcome, Outcome::Unknown(Reason::new(ReasonKind::Timeout, "timeout of 200 ms")));
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
 }
 

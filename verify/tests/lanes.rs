@@ -93,7 +93,7 @@ impl Pair {
     fn is_refuted(&self, obligation: &str) -> String {
         let reports = self.judged();
         let found = reports.iter().find_map(|report| match &report.verdict {
-            Verdict::Refuted(found) if report.obligation == obligation => Some(found.to_string()),
+            Verdict::Refuted(found) if report.obligation.id() == obligation => Some(found.to_string()),
             _ => None,
         });
         found.unwrap_or_else(|| panic!("{obligation} was not refuted"))
@@ -103,7 +103,7 @@ impl Pair {
     fn is_unknown(&self) -> String {
         let reports = self.judged();
         let found = reports.iter().find_map(|report| match &report.verdict {
-            Verdict::Unknown(reason) => Some(reason.clone()),
+            Verdict::Unknown(reason) => Some(reason.to_string()),
             _ => None,
         });
         found.unwrap()

@@ -55,7 +55,7 @@ impl Parts {
 }
 
 fn verdict(reports: &[Report], obligation: &str) -> Verdict {
-    reports.iter().find(|report| report.obligation == obligation).unwrap().verdict.clone()
+    reports.iter().find(|report| report.obligation.id() == obligation).unwrap().verdict.clone()
 }
 
 fn proved(reports: &[Report]) {

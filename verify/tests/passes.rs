@@ -173,7 +173,7 @@ fn all_proved(moved: &Moved) {
 fn refuted(moved: &Moved, obligation: &str) -> String {
     let reports = judged(moved);
     let found = reports.iter().find_map(|report| match &report.verdict {
-        Verdict::Refuted(found) if report.obligation == obligation => Some(found.to_string()),
+        Verdict::Refuted(found) if report.obligation.id() == obligation => Some(found.to_string()),
         _ => None,
     });
     found.unwrap_or_else(|| panic!("{obligation} was not refuted"))

@@ -121,7 +121,7 @@ fn plan() -> MemoryPlan {
 fn check(graph: &Graph, plan: &MemoryPlan) -> Vec<Report> {
     let reports = judge().check_plan(graph, plan);
     assert_eq!(
-        reports.iter().map(|report| report.obligation).collect::<Vec<_>>(),
+        reports.iter().map(|report| report.obligation.id()).collect::<Vec<_>>(),
         ["plan-disjoint", "plan-fits", "plan-type", "plan-access"]
     );
     reports
@@ -143,7 +143,7 @@ fn broken(obligation: &str, spoil: impl FnOnce(&mut Graph, &mut MemoryPlan)) -> 
 
 fn refuted(obligation: &str, graph: &Graph, plan: &MemoryPlan) -> String {
     let reports = check(graph, plan);
-    let report = reports.iter().find(|report| report.obligation == obligation).unwrap();
+    let report = reports.iter().find(|report| report.obligation.id() == obligation).unwrap();
     match &report.verdict {
         Verdict::Refuted(found) => found.to_string(),
         other => panic!("{obligation}: {other}"),
@@ -496,9 +496,9 @@ fn a_certificate_states_every_pair_of_a_pool() {
         assert!(report.verdict.is_proved(), "{}: {}", report.obligation, report.verdict);
     }
     // x, s and y in the buffer, a and c in texture 1.
-    assert_eq!(reports[0].method, "backward walk, sweep, 4 goals to z3");
+    assert_eq!(reports[0].method.to_string(), "backward walk, sweep, 4 goals to z3");
     assert!(reports[0].proof.is_confirmed());
-    assert_eq!(reports[1].method, "evaluation, 10 goals to z3");
+    assert_eq!(reports[1].method.to_string(), "evaluation, 10 goals to z3");
     assert!(reports[1].proof.is_confirmed());
     let mut broken = plan();
     broken.places[D] = broken.places[B];

@@ -236,7 +236,7 @@ fn verdicts(case: &Case, map: &IndexMap, shape: &[Expr], seed: u32) -> Vec<(&'st
             eprintln!("{}, seed {seed}: {} is unknown: {reason}", case.name, report.obligation);
         }
     }
-    reports.iter().map(|report| (report.obligation, report.verdict.word())).collect()
+    reports.iter().map(|report| (report.obligation.id(), report.verdict.word())).collect()
 }
 
 fn expected(case: &Case) -> Vec<(&'static str, &'static str)> {

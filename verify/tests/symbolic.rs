@@ -96,7 +96,7 @@ fn verdicts_on_symbolic_maps_are_right_and_few_are_unknown() {
         let (map, shape) = random_map(&mut random, &symbols);
         let reports = judge.check_map(MapClaim::new(&map, &shape));
         for (position, id) in ["bounds", "injective", "tight"].into_iter().enumerate() {
-            let report = reports.iter().find(|report| report.obligation == id).unwrap();
+            let report = reports.iter().find(|report| report.obligation.id() == id).unwrap();
             let text = format!("{id} of {map} into {shape:?}: {} [{}]", report.verdict, report.method);
             *count.entry((id, report.verdict.word())).or_default() += 1;
             match &report.verdict {

@@ -36,7 +36,10 @@ fn symbolic_extents_are_proved_under_the_premise_that_the_launch_checks_the_limi
     let reports = lowering.judged();
     assert!(reports.iter().all(|report| report.verdict.is_proved()));
     assert!(
-        reports.iter().any(|report| report.obligation == "texture" && report.method.contains("premise: the launch"))
+        reports
+            .iter()
+            .any(|report| report.obligation.id() == "texture"
+                && report.method.to_string().contains("premise: the launch"))
     );
     let slowest = reports.iter().map(|report| report.ms).fold(0.0, f64::max);
     assert!(slowest < 5000.0, "{slowest} ms");
@@ -307,7 +310,7 @@ fn a_store_of_one_channel_is_refuted() {
     let broken = store(|| int(0), value);
     broken.is_refuted("lanes");
     let reports = broken.judged();
-    assert!(reports.iter().any(|report| report.obligation == "simulation" && !report.verdict.is_proved()));
+    assert!(reports.iter().any(|report| report.obligation.id() == "simulation" && !report.verdict.is_proved()));
 }
 
 #[test]
@@ -364,7 +367,7 @@ fn lanes_without_a_value_hold_a_constant_or_nothing_is_proved() {
         choose(guard.into_expr(), value.into_expr(), outside)
     };
     let reports = store(full, value).judged();
-    assert!(reports.iter().any(|report| report.obligation == "simulation" && !report.verdict.is_proved()));
+    assert!(reports.iter().any(|report| report.obligation.id() == "simulation" && !report.verdict.is_proved()));
 }
 
 /// Only the reports of the program after, taken by itself.
@@ -412,7 +415,7 @@ fn tiled(height: &Expr, guard: &Expr, blocks: Expr, limits: Option<TextureLimits
 }
 
 fn verdict_of<'r>(reports: &'r [Report], obligation: &str) -> &'r Verdict {
-    &reports.iter().find(|report| report.obligation == obligation).unwrap().verdict
+    &reports.iter().find(|report| report.obligation.id() == obligation).unwrap().verdict
 }
 
 #[test]

@@ -7,8 +7,8 @@
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
 use tilewright_ir::{Bindings, DigitCertificate, DigitView, Expr, IndexMap, InverseClaim, Var};
-use tilewright_verify::MapClaim;
 use tilewright_verify::digits::{OBLIGATIONS, check};
+use tilewright_verify::{MapClaim, Obligation};
 
 use crate::case::{Case, Redrawn};
 use crate::config::Config;
@@ -74,9 +74,9 @@ impl Certificate {
 }
 
 /// What the checker accepts of a certificate.
-fn shown(claim: &MapClaim<'_>, certificate: &DigitCertificate) -> Result<Vec<&'static str>, String> {
+fn shown(claim: &MapClaim<'_>, certificate: &DigitCertificate) -> Result<Vec<Obligation>, String> {
     let checked = check(claim, certificate).map_err(|reason| reason.to_string())?;
-    Ok(OBLIGATIONS.into_iter().filter(|obligation| checked.shows(obligation).is_ok()).collect())
+    Ok(OBLIGATIONS.into_iter().filter(|obligation| checked.shows(*obligation).is_ok()).collect())
 }
 
 /// Small values of the symbols.
@@ -88,14 +88,14 @@ fn bindings(built: &Generated) -> Vec<Bindings> {
     if built.symbols.is_empty() { vec![Bindings::new()] } else { [1, 2, 3, 4, 7].map(bind).to_vec() }
 }
 
-fn holds(truth: &Truth, inverse: Option<[bool; 2]>, obligation: &str) -> Option<bool> {
+fn holds(truth: &Truth, inverse: Option<[bool; 2]>, obligation: Obligation) -> Option<bool> {
     match obligation {
-        "bounds" => Some(truth.bounds),
-        "injective" => Some(truth.injective),
-        "tight" => Some(truth.tight),
-        "overflow" => Some(truth.fits),
-        "inverse" => inverse.map(|[there, _]| there),
-        "padding" => inverse.map(|[_, exact]| exact),
+        Obligation::Bounds => Some(truth.bounds),
+        Obligation::Injective => Some(truth.injective),
+        Obligation::Tight => Some(truth.tight),
+        Obligation::Overflow => Some(truth.fits),
+        Obligation::Inverse => inverse.map(|[there, _]| there),
+        Obligation::Padding => inverse.map(|[_, exact]| exact),
         _ => None,
     }
 }
@@ -208,16 +208,16 @@ fn states_the_truth(
 fn untrue(
     built: &Generated,
     inverse: Option<&InverseClaim>,
-    shown: &[&'static str],
+    shown: &[Obligation],
     tally: &mut Tally,
-) -> Option<&'static str> {
+) -> Option<Obligation> {
     if shown.is_empty() {
         return None;
     }
     for symbols in bindings(built) {
         let Some(truth) = Truth::of(&built.map, &built.shape, &symbols) else { continue };
         let way_back = inverse.and_then(|inverse| truth.of_inverse(&built.map, inverse));
-        for obligation in shown {
+        for &obligation in shown {
             if let Some(holds) = holds(&truth, way_back, obligation) {
                 tally.count("soundness checks", 1);
                 if !holds {

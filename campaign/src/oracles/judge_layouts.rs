@@ -5,7 +5,7 @@ use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
 use tilewright_ir::layout::{ArrayShape, Layout, SymbolicTiling};
 use tilewright_ir::{Bindings, Expr, IndexMap, InverseClaim};
-use tilewright_verify::{Config as Budget, Judge, LayoutClaim, PairClaim, RelayoutClaim, Report, Verdict};
+use tilewright_verify::{Config as Budget, Judge, LayoutClaim, Obligation, PairClaim, RelayoutClaim, Report, Verdict};
 
 use crate::case::Case;
 use crate::config::Config;
@@ -236,15 +236,15 @@ impl Facts {
         Some(Self { tiling, tight, truth, inverse })
     }
 
-    fn holds(&self, obligation: &str) -> Option<bool> {
+    fn holds(&self, obligation: Obligation) -> Option<bool> {
         match obligation {
-            "tiling" => Some(self.tiling),
-            "bounds" => Some(self.truth.bounds),
-            "injective" => Some(self.truth.injective),
-            "tight" => Some(self.tight),
-            "overflow" => Some(self.truth.fits),
-            "inverse" => self.inverse.map(|[there, _]| there),
-            "padding" => self.inverse.map(|[_, exact]| exact),
+            Obligation::Tiling => Some(self.tiling),
+            Obligation::Bounds => Some(self.truth.bounds),
+            Obligation::Injective => Some(self.truth.injective),
+            Obligation::Tight => Some(self.tight),
+            Obligation::Overflow => Some(self.truth.fits),
+            Obligation::Inverse => self.inverse.map(|[there, _]| there),
+            Obligation::Padding => self.inverse.map(|[_, exact]| exact),
             _ => None,
         }
     }
@@ -254,7 +254,7 @@ impl Facts {
 fn held(case: &Described, of: &str, report: &Report, holds: bool, tally: &mut Tally) -> Option<Outcome> {
     let obligation = report.obligation;
     let detail = || format!("{}: {} [{}]", case.text(), report.verdict, report.method);
-    let tier = report.method.split([' ', ':', ',']).next().unwrap_or("none");
+    let tier = report.method.tier();
     tally.saw(&format!("tier:{tier}"));
     tally.count(&format!("completeness: {of}{obligation} {}", if holds { "holds" } else { "fails" }), 1);
     match (&report.verdict, holds) {
@@ -269,7 +269,7 @@ fn held(case: &Described, of: &str, report: &Report, holds: bool, tally: &mut Ta
             tally.count(&format!("completeness: {of}{obligation} {}", report.verdict.word()), 1);
             None
         }
-        (Verdict::Unknown(reason), _) if reason.starts_with("internal") => {
+        (Verdict::Unknown(reason), _) if reason.is_internal() => {
             Some(Failure::outcome(format!("{of}{obligation} is an internal error"), detail()))
         }
         (Verdict::Unknown(_), _) => Some(Outcome::Undecided(format!("{of}{obligation} unknown"))),
@@ -369,7 +369,7 @@ impl JudgeLayouts {
         self.judge.check_relayout(&claim).iter().find_map(|report| {
             let holds = facts.holds(report.obligation)?;
             // All but the padding stand on the inverse, and on the specification: what is so by itself may fall with them.
-            let by_itself = report.obligation == "padding" || facts.specification && facts.padding;
+            let by_itself = report.obligation == Obligation::Padding || facts.specification && facts.padding;
             (by_itself || !holds).then(|| held(case, "relayout twin ", report, holds, tally)).flatten()
         })
     }
@@ -425,12 +425,12 @@ impl RelayoutFacts {
         Some(Self { specification, bounds, injective, padding })
     }
 
-    fn holds(&self, obligation: &str) -> Option<bool> {
+    fn holds(&self, obligation: Obligation) -> Option<bool> {
         match obligation {
-            "specification" => Some(self.specification),
-            "bounds" => Some(self.bounds),
-            "injective" => Some(self.injective),
-            "padding" => Some(self.padding),
+            Obligation::Specification => Some(self.specification),
+            Obligation::Bounds => Some(self.bounds),
+            Obligation::Injective => Some(self.injective),
+            Obligation::Padding => Some(self.padding),
             _ => None,
         }
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
 use tilewright_ir::{Bindings, Expr, InverseClaim};
-use tilewright_verify::{Config as Budget, Counterexample, Judge, MapClaim, Report, Verdict};
+use tilewright_verify::{Config as Budget, Counterexample, Judge, MapClaim, Obligation, Report, Verdict};
 
 use crate::case::Case;
 use crate::config::Config;
@@ -173,21 +173,21 @@ impl Facts {
         Some(Self { truth, inverse })
     }
 
-    fn holds(&self, obligation: &str) -> Option<bool> {
+    fn holds(&self, obligation: Obligation) -> Option<bool> {
         match obligation {
-            "bounds" => Some(self.truth.bounds),
-            "injective" => Some(self.truth.injective),
-            "tight" => Some(self.truth.tight),
-            "overflow" => Some(self.truth.fits),
-            "inverse" => self.inverse.map(|[there, _]| there),
-            "padding" => self.inverse.map(|[_, exact]| exact),
+            Obligation::Bounds => Some(self.truth.bounds),
+            Obligation::Injective => Some(self.truth.injective),
+            Obligation::Tight => Some(self.truth.tight),
+            Obligation::Overflow => Some(self.truth.fits),
+            Obligation::Inverse => self.inverse.map(|[there, _]| there),
+            Obligation::Padding => self.inverse.map(|[_, exact]| exact),
             _ => None,
         }
     }
 }
 
 /// Whether a counterexample about indices shows what it should, by evaluation; none if it is not about indices.
-fn shows(built: &Generated, obligation: &str, symbols: &Bindings, found: &Counterexample) -> Option<bool> {
+fn shows(built: &Generated, obligation: Obligation, symbols: &Bindings, found: &Counterexample) -> Option<bool> {
     let domain = numbers(built.map.domain(), symbols)?;
     let shape = numbers(&built.shape, symbols)?;
     let inside = |index: &[i128], extents: &[i64]| {
@@ -196,9 +196,11 @@ fn shows(built: &Generated, obligation: &str, symbols: &Bindings, found: &Counte
     };
     let image = |index: &[i128]| built.map.eval(index, symbols).ok();
     match (obligation, found.indices.as_slice()) {
-        ("bounds", [index]) => Some(inside(index, &domain) && !inside(&image(index)?, &shape)),
-        ("injective", [a, b]) => Some(a != b && inside(a, &domain) && inside(b, &domain) && image(a) == image(b)),
-        ("bounds" | "injective", _) => Some(false),
+        (Obligation::Bounds, [index]) => Some(inside(index, &domain) && !inside(&image(index)?, &shape)),
+        (Obligation::Injective, [a, b]) => {
+            Some(a != b && inside(a, &domain) && inside(b, &domain) && image(a) == image(b))
+        }
+        (Obligation::Bounds | Obligation::Injective, _) => Some(false),
         _ => None,
     }
 }
@@ -239,7 +241,7 @@ impl Look<'_> {
             return None;
         };
         let holds = truths.iter().all(|holds| *holds);
-        let tier = report.method.split([' ', ':', ',']).next().unwrap_or("none");
+        let tier = report.method.tier();
         self.tally.saw(&format!("tier:{tier}"));
         self.tally.count(&format!("completeness: {kind}{obligation} {}", if holds { "holds" } else { "fails" }), 1);
         match &report.verdict {
@@ -256,7 +258,7 @@ impl Look<'_> {
                 self.tally.count(&format!("completeness: {kind}{obligation} refuted"), 1);
                 self.refuted(report, found, holds)
             }
-            Verdict::Unknown(reason) if reason.starts_with("internal") => {
+            Verdict::Unknown(reason) if reason.is_internal() => {
                 Some(self.failure(format!("{obligation} is an internal error"), report))
             }
             Verdict::Unknown(_) => Some(Outcome::Undecided(format!("{kind}{obligation} unknown [{tier}]"))),

@@ -17,7 +17,7 @@ use std::time::Duration;
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
 use tilewright_ir::{Bindings, Evidence, PrimFunc, validate};
-use tilewright_verify::{Config as Budget, Judge, Report, Verdict};
+use tilewright_verify::{Config as Budget, Judge, Obligation, Report, Verdict};
 
 use self::runs::{Seen, Trapped, alone, both};
 use crate::case::Case;
@@ -275,7 +275,7 @@ impl Oracle for JudgePrograms {
 
 /// A program by itself: what is proved of its accesses, and refuted, against a run.
 fn on_its_own(func: &PrimFunc, symbols: &Bindings, reports: &[Report], tally: &mut Tally) -> Look {
-    let of = |id: &'static str| reports.iter().filter(move |report| report.obligation == id);
+    let of = |id: Obligation| reports.iter().filter(move |report| report.obligation == id);
     let holds = |id| of(id).all(|report| report.verdict.is_proved());
     let Some([trap, unwatched]) =
         alone(func, symbols, true).zip(alone(func, symbols, false)).map(|(one, two)| [one, two])
@@ -291,9 +291,9 @@ fn on_its_own(func: &PrimFunc, symbols: &Bindings, reports: &[Report], tally: &m
     }
     if let Some(trap) = &trap
         && trap.is_outside
-        && holds("bounds")
-        && holds("overflow")
-        && holds("lanes")
+        && holds(Obligation::Bounds)
+        && holds(Obligation::Overflow)
+        && holds(Obligation::Lanes)
     {
         return Err(Failure::outcome(
             "every access is proved to be inside, and one is not",
@@ -305,15 +305,15 @@ fn on_its_own(func: &PrimFunc, symbols: &Bindings, reports: &[Report], tally: &m
         let textures = func.buffers().into_iter().filter(|buffer| buffer.scope.is_texture());
         let mut hit = textures.filter(|texture| trap.message.starts_with(&format!("race on {texture}[")));
         let said = |texture: &tilewright_ir::Buffer| format!("texels of {texture} that are written");
-        trap.is_race && hit.any(|texture| of("race").any(|report| report.subject == said(&texture)))
+        trap.is_race && hit.any(|texture| of(Obligation::Race).any(|report| report.subject == said(&texture)))
     };
     if let Some(trap) = trap.as_ref().filter(|trap| races(trap))
-        && holds("race")
+        && holds(Obligation::Race)
     {
         return Err(Failure::outcome("texels are proved free of races, and there is one", trap.message.clone()));
     }
     // A counterexample is an iteration that is reached, unless something that is read decides.
-    let refuted = of("bounds").find(|report| matches!(report.verdict, Verdict::Refuted(_)));
+    let refuted = of(Obligation::Bounds).find(|report| matches!(report.verdict, Verdict::Refuted(_)));
     match refuted {
         Some(report) if trap.is_none() && func.symbols().is_empty() && !asks_memory(func) => {
             Err(Failure::outcome("an access is refuted, and none is outside", format!("{}\n{}", line(report), text())))
@@ -341,13 +341,13 @@ fn elsewhere(step: &Step<'_>, report: &Report, reports: &[Report], tally: &mut T
 }
 
 fn is_internal(verdict: &Verdict) -> bool {
-    matches!(verdict, Verdict::Unknown(reason) if reason.starts_with("internal"))
+    matches!(verdict, Verdict::Unknown(reason) if reason.is_internal())
 }
 
 /// Why something is open, without the names and numbers of the program.
 fn reason(verdict: &Verdict) -> String {
-    let Verdict::Unknown(text) = verdict else { return verdict.word().to_owned() };
-    let plain = text.split('`').step_by(2).collect::<Vec<_>>().join("_");
+    let Verdict::Unknown(reason) = verdict else { return verdict.word().to_owned() };
+    let plain = reason.text().split('`').step_by(2).collect::<Vec<_>>().join("_");
     let plain: String = plain.chars().filter(|letter| !letter.is_ascii_digit()).take(90).collect();
     plain.trim().to_owned()
 }

@@ -37,8 +37,8 @@ impl Planner {
         for report in &reports {
             match &report.verdict {
                 Verdict::Proved => {}
-                Verdict::Refuted(found) => return Said::Refuted(report.obligation, found.to_string()),
-                other => said = Said::Neither(report.obligation, other.to_string()),
+                Verdict::Refuted(found) => return Said::Refuted(report.obligation.id(), found.to_string()),
+                other => said = Said::Neither(report.obligation.id(), other.to_string()),
             }
         }
         if reports.len() < 4 { Said::Neither("plan", "obligations are missing".into()) } else { said }

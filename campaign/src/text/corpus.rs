@@ -6,16 +6,16 @@ use crate::oracle::Failure;
 
 /// TVMScript and TE.
 pub(super) const SCRIPTS: &[&str] = &[
-    include_str!("../../../examples/addone.py"),
-    include_str!("../../../examples/conv2d_resnet.py"),
-    include_str!("../../../examples/conv2d_texture.py"),
-    include_str!("../../../examples/nhwc_to_nchw4c_symbolic.py"),
-    include_str!("../../../examples/nhwc_to_nchwc.tvm.py"),
-    include_str!("../../../examples/rfc39_reorder.py"),
-    include_str!("../../../examples/rfc39_separators.py"),
-    include_str!("../../../examples/separators_texture.py"),
-    include_str!("../../../examples/tile_layout_padded.py"),
-    include_str!("../../../examples/wrong_map.py"),
+    include_str!("programs/addone.py"),
+    include_str!("programs/conv2d_resnet.py"),
+    include_str!("programs/conv2d_texture.py"),
+    include_str!("programs/nhwc_to_nchw4c_symbolic.py"),
+    include_str!("programs/nhwc_to_nchwc.tvm.py"),
+    include_str!("programs/rfc39_reorder.py"),
+    include_str!("programs/rfc39_separators.py"),
+    include_str!("programs/separators_texture.py"),
+    include_str!("programs/tile_layout_padded.py"),
+    include_str!("programs/wrong_map.py"),
     EVERYTHING,
 ];
 
@@ -65,9 +65,9 @@ pub(super) const LAYOUTS: &[&str] = &[
 
 /// Graphs in both forms.
 pub(super) const GRAPHS: &[&str] = &[
-    include_str!("../../../examples/graphs/block.json"),
-    include_str!("../../../examples/graphs/fire_modules.json"),
-    include_str!("../../../examples/graphs/mobilenet_block.json"),
+    include_str!("programs/graphs/block.json"),
+    include_str!("programs/graphs/fire_modules.json"),
+    include_str!("programs/graphs/mobilenet_block.json"),
     r#"{"nodes": [{"op": "null", "name": "x", "inputs": []},
  {"op": "tvm_op", "name": "relu", "attrs": {"func_name": "fused_relu", "num_inputs": "1", "num_outputs": "1",
   "flatten_data": "0"}, "inputs": [[0, 0, 0]]}],

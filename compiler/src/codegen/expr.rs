@@ -211,8 +211,8 @@ impl Writer {
         if !ty.is_scalar() {
             return if is_signed(ty.scalar) { wrapped(ty, symbol, binds, &a, &b) } else { plain };
         }
-        let (low, high) = type_range(ty.scalar);
-        let fits = self.ranges.exact(whole, mode).is_some_and(|range| low <= range.0 && range.1 <= high);
+        let full = type_range(ty.scalar);
+        let fits = self.ranges.exact(whole, mode).is_some_and(|range| full.includes(range));
         let natural = matches!(ty.scalar, ScalarType::UInt32 | ScalarType::UInt64);
         if fits || natural || mode == Mode::Index {
             return plain;
@@ -231,10 +231,10 @@ impl Writer {
         let ty = lhs.dtype();
         let floors = matches!(op, BinaryOp::FloorDiv | BinaryOp::FloorMod);
         let divides = matches!(op, BinaryOp::FloorDiv | BinaryOp::TruncDiv);
-        let (low, _) = self.ranges.of(lhs, mode);
-        let (divisor, _) = self.ranges.of(rhs, mode);
+        let dividend = self.ranges.of(lhs, mode);
+        let divisor = self.ranges.of(rhs, mode);
         let needs_sign = floors && is_signed(ty.scalar);
-        if !ty.is_scalar() || divisor < 1 || (needs_sign && low < 0) {
+        if !ty.is_scalar() || divisor.low < 1 || (needs_sign && dividend.low < 0) {
             let (a, b) = (exactly(ty, a), exactly(ty, b));
             return Code::call(&self.helpers.division(op, ty), &[&a, &b]);
         }
@@ -252,8 +252,8 @@ impl Writer {
             UnaryOp::Neg if ty.scalar.is_float() => prefix("-"),
             UnaryOp::Neg => {
                 let zero = Code::atom(if ty.is_scalar() { "0".to_owned() } else { format!("({})(0)", value_name(ty)) });
-                let (low, high) = type_range(ty.scalar);
-                let fits = self.ranges.exact(whole, mode).is_some_and(|range| low <= range.0 && range.1 <= high);
+                let full = type_range(ty.scalar);
+                let fits = self.ranges.exact(whole, mode).is_some_and(|range| full.includes(range));
                 if ty.is_scalar() && is_signed(ty.scalar) && (fits || mode == Mode::Index) {
                     prefix("-")
                 } else if ty.is_scalar() {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use tilewright_ir::{BinaryOp, Buffer, Expr, For, ForKind, Stmt, StmtKind, Var};
+use tilewright_ir::{BinaryOp, Buffer, Expr, For, ForKind, Interval, Stmt, StmtKind, Var, gcd};
 
 use super::range::{Mode, Ranges, constant};
 
@@ -93,13 +93,13 @@ fn same_geometry(a: &Buffer, b: &Buffer) -> bool {
 
 /// Whether the value of `var` can be read off the element that an access touches, in the same way for every access.
 fn decodes(var: &Var, group: &[Access<'_>], ranges: &Ranges) -> bool {
-    let (low, high) = ranges.of(&Expr::from(var), Mode::Index);
+    let is_fixed = ranges.of(&Expr::from(var), Mode::Index).constant().is_some();
     let rank = group[0].indices.len();
-    low == high || (0..rank).any(|axis| decodes_on(var, group, axis, ranges).is_some())
+    is_fixed || (0..rank).any(|axis| decodes_on(var, group, axis, ranges).is_some())
 }
 
 fn decodes_on(var: &Var, group: &[Access<'_>], axis: usize, ranges: &Ranges) -> Option<()> {
-    let (mut weight, mut first, mut period) = (None, None, 0);
+    let (mut weight, mut first, mut period) = (None, None, 0i128);
     let mut max = 0;
     for access in group {
         let (digits, start) = digits(&access.indices[axis], ranges)?;
@@ -115,15 +115,11 @@ fn decodes_on(var: &Var, group: &[Access<'_>], axis: usize, ranges: &Ranges) -> 
             return None;
         }
         for digit in others().filter(|digit| digit.weight >= own.weight) {
-            period = gcd(period, digit.weight);
+            period = i128::try_from(gcd(period.unsigned_abs(), digit.weight.unsigned_abs())).ok()?;
         }
     }
     let span = weight?.checked_mul(max.checked_add(1)?)?;
     (period == 0 || span <= period).then_some(())
-}
-
-fn gcd(a: i128, b: i128) -> i128 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// An index as a sum of digits, each from 0, and the least value; none if it is no such sum with positive weights.
@@ -136,9 +132,9 @@ fn digits(index: &Expr, ranges: &Ranges) -> Option<(Vec<Digit>, i128)> {
     }
     let mut digits = Vec::new();
     for (of, weight) in terms {
-        let (low, high) = match &of {
+        let Interval { low, high } = match &of {
             // The lanes of a vector index.
-            Expr::Ramp { lanes, .. } => (0, i128::from(*lanes) - 1),
+            Expr::Ramp { lanes, .. } => Interval { low: 0, high: i128::from(*lanes) - 1 },
             _ => ranges.of(&of, Mode::Index),
         };
         if weight < 0 {

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use tilewright_ir::sabotage;
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{Diagnostic, Expr, PrimFunc, ScalarType, SharedExpr, Stmt, StmtKind, ThreadTag, Var};
+use tilewright_ir::{Diagnostic, Expr, Interval, PrimFunc, ScalarType, SharedExpr, Stmt, StmtKind, ThreadTag, Var};
 
 use super::checked::Site;
 use super::helpers::Helpers;
@@ -19,7 +19,6 @@ use super::metadata::{Binding, HostAssert, KernelInfo, Metadata, ScalarInfo, Siz
 use super::range::type_range;
 use super::writer::Writer;
 use super::{Generated, Options};
-use tilewright_algebra::reads_memory;
 
 /// Everything that outlives a kernel.
 pub(crate) struct Program<'a> {
@@ -78,8 +77,8 @@ impl<'a> Program<'a> {
         for (var, is_symbol) in all {
             self.base.declare(var);
             self.base.known_scalars.insert(var.clone());
-            let (low, high) = type_range(var.dtype().scalar);
-            self.base.ranges.insert(var, if is_symbol { (1, high) } else { (low, high) });
+            let range = type_range(var.dtype().scalar);
+            self.base.ranges.insert(var, if is_symbol { Interval { low: 1, ..range } } else { range });
             self.metadata.scalars.push(ScalarInfo { var: var.clone(), is_symbol });
         }
     }
@@ -94,7 +93,7 @@ impl<'a> Program<'a> {
             }
             StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => self.root(body),
             StmtKind::Let { var, value, body } => {
-                if reads_memory(value) {
+                if value.reads_memory() {
                     let message = format!("`{var}` is read from memory outside of every loop");
                     self.errors.push(
                         Diagnostic::error("opencl-root-let", stmt.span, message)
@@ -120,7 +119,7 @@ impl<'a> Program<'a> {
             Substitution::new(self.lets.iter().map(|(var, _)| var), self.lets.iter().map(|(_, e)| e.clone()));
         let cond = substitution.apply(cond);
         let is_known = cond.vars().iter().all(|var| self.base.known_scalars.contains(var));
-        if reads_memory(&cond) || !is_known {
+        if cond.reads_memory() || !is_known {
             let text = format!("the kernels assume `{cond}`, which only the interpreter checks");
             self.metadata.notes.push(text);
             return;
@@ -233,7 +232,7 @@ fn sharing(nest: &Stmt, bound: &BTreeMap<ThreadTag, Expr>, writer: &Writer) -> [
 fn automatic(nest: &Stmt, writer: &mut Writer) -> (Binding, [Expr; 3], Option<[Expr; 3]>) {
     let one = || [1, 1, 1].map(Expr::int);
     let mut loops = leading_loops(nest);
-    let fixed = |expr: &Expr| !reads_memory(expr) && expr.vars().iter().all(|var| writer.known_scalars.contains(var));
+    let fixed = |expr: &Expr| !expr.reads_memory() && expr.vars().iter().all(|var| writer.known_scalars.contains(var));
     let known = loops.iter().take_while(|inner| fixed(&inner.extent) && fixed(&inner.min)).count();
     loops.truncate(known);
     let parallel = loops.iter().take_while(|inner| inner.kind == tilewright_ir::ForKind::Parallel).count();

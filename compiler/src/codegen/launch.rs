@@ -12,7 +12,6 @@ use tilewright_ir::{Diagnostic, Expr, For, ForKind, Stmt, StmtKind, ThreadTag, V
 use super::range::constant;
 use super::types::value_name;
 use super::writer::Writer;
-use tilewright_algebra::reads_memory;
 
 /// How the loops of one kernel are spread over work-items.
 #[derive(Clone, Debug, Default)]
@@ -49,7 +48,7 @@ pub(crate) fn bound_loops(stmt: &Stmt) -> Vec<(&For, ThreadTag)> {
 pub(crate) fn extents(nest: &Stmt, known: &BTreeSet<Var>) -> Result<BTreeMap<ThreadTag, Expr>, Diagnostic> {
     let mut extents: BTreeMap<ThreadTag, Expr> = BTreeMap::new();
     for (inner, tag) in bound_loops(nest) {
-        let is_known = inner.extent.vars().iter().all(|var| known.contains(var)) && !reads_memory(&inner.extent);
+        let is_known = inner.extent.vars().iter().all(|var| known.contains(var)) && !inner.extent.reads_memory();
         if !is_known {
             let message =
                 format!("the extent `{}` of `{}` on {tag} is not known at the launch", inner.extent, inner.var);
@@ -148,7 +147,7 @@ impl Writer {
 
     /// Whether work-items of a group may disagree on a value.
     pub(crate) fn may_diverge(&self, expr: &Expr) -> bool {
-        reads_memory(expr) || expr.vars().iter().any(|var| self.launch.thread_vars.contains(var))
+        expr.reads_memory() || expr.vars().iter().any(|var| self.launch.thread_vars.contains(var))
     }
 
     /// Writes something that one work-item has to do, where not every axis of the launch is bound.

@@ -7,7 +7,6 @@ use super::expr::lane_of;
 use super::range::{Mode, constant};
 use super::types::{NATIVE_LANES, storage_name, value_name};
 use super::writer::{Place, Writer, offset};
-use tilewright_algebra::reads_memory;
 
 /// Bytes of a private array, at most: work-items have little memory of their own.
 const PRIVATE_BYTES: u64 = 64 * 1024;
@@ -102,7 +101,7 @@ impl Writer {
             None if constant(&inner.min) == Some(0) => self.index(&inner.extent)?.text,
             None => self.index(&last)?.text,
         };
-        if reads_memory(&last) {
+        if last.reads_memory() {
             // The extent is evaluated once; the body may write what it was read from.
             let name = self.namer.fresh(&format!("{}_end", inner.var.name()));
             self.line(&format!("const {} {name} = {end};", value_name(inner.var.dtype())));
@@ -235,5 +234,5 @@ impl Writer {
 
 /// Guards over loop variables and extents are index arithmetic; what reads memory may wrap.
 fn condition_mode(cond: &Expr) -> Mode {
-    if reads_memory(cond) { Mode::Value } else { Mode::Index }
+    if cond.reads_memory() { Mode::Value } else { Mode::Index }
 }

@@ -14,7 +14,7 @@ use tilewright_ir::sabotage;
 use tilewright_ir::texture::is_whole_texel;
 use tilewright_ir::{BinaryOp, Buffer, Expr, For, ScalarType, SharedExpr, Span, Stmt, StmtKind, Var};
 
-use tilewright_algebra::{Ranges, conjuncts, linear_in, reads_memory, simplify};
+use tilewright_algebra::{Ranges, conjuncts, linear_in, simplify};
 
 /// Why a loop is no vector statement, in words that follow "because".
 #[derive(Clone, Debug)]
@@ -139,7 +139,7 @@ impl<'a> Lanes<'a> {
             for part in conjuncts(cond) {
                 // What follows a condition of the lanes is only known to have a value under it.
                 let behind = !own.is_empty() || !lane.is_empty();
-                if self.depends(&part) || (behind && reads_memory(&part)) { lane.push(part) } else { free.push(part) }
+                if self.depends(&part) || (behind && part.reads_memory()) { lane.push(part) } else { free.push(part) }
             }
             shared.extend(free.into_iter().reduce(Expr::and).map(|cond| (cond, *span)));
             own.extend(lane.into_iter().reduce(Expr::and));

@@ -36,11 +36,11 @@ fn undecided(reports: &[Report]) -> Vec<String> {
 }
 
 fn is_refuted(reports: &[Report], obligation: &str) -> bool {
-    reports.iter().any(|report| report.obligation == obligation && matches!(report.verdict, Verdict::Refuted(_)))
+    reports.iter().any(|report| report.obligation.id() == obligation && matches!(report.verdict, Verdict::Refuted(_)))
 }
 
 fn is_open(reports: &[Report], obligation: &str) -> bool {
-    reports.iter().any(|report| report.obligation == obligation && !report.verdict.is_proved())
+    reports.iter().any(|report| report.obligation.id() == obligation && !report.verdict.is_proved())
 }
 
 /// The position that a constant access of `x` comes to.
@@ -96,8 +96,8 @@ fn a_ragged_layout_is_proved_to_be_what_was_asked_for() {
     assert!(func.attrs.tile_layout.is_empty());
     let reports = judge().check_pass(&before, &func, &evidence);
     assert_eq!(undecided(&reports), Vec::<String>::new());
-    assert_eq!(reports.iter().filter(|report| report.obligation == "specification").count(), 2);
-    assert_eq!(reports.iter().filter(|report| report.obligation == "tiling").count(), 2);
+    assert_eq!(reports.iter().filter(|report| report.obligation.id() == "specification").count(), 2);
+    assert_eq!(reports.iter().filter(|report| report.obligation.id() == "tiling").count(), 2);
     let again = tile_layout(&func).unwrap();
     assert!(again.evidence.buffers.is_empty());
 }

@@ -12,15 +12,14 @@
 use std::time::Instant;
 
 use tilewright_interp::{Argument, Arguments, Config, Observers, RunError, TrapKind, run};
-use tilewright_ir::{
-    BinaryOp, Bindings, Buffer, Expr, For, ForKind, IndexMap, PrimFunc, Scalar, Stmt, StmtKind, Var, validate,
+use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, IndexMap, PrimFunc, Scalar, Stmt, StmtKind, Var, validate};
+use tilewright_verify::{
+    Counterexample, Judge, MapClaim, Method, Obligation, Proof, Reason, ReasonKind, Report, Verdict,
 };
-use tilewright_verify::{Counterexample, Judge, MapClaim, Proof, Report, Verdict};
 
 use crate::harness::engine::{Param, Program};
 use crate::harness::inputs::{Numbers, premises, satisfying};
 use crate::harness::layout::shape;
-use tilewright_algebra::reads_memory;
 
 /// Most iterations that are run, over all loops.
 pub const MAX_ITERATIONS: u64 = 1 << 20;
@@ -35,13 +34,13 @@ pub(super) fn check(func: &PrimFunc, judge: &Judge) -> Option<Report> {
         return None;
     }
     let start = Instant::now();
-    let (verdict, method) = if nests.iter().all(|nest| keeps_apart(nest, judge)) {
-        (Verdict::Proved, "z3, index maps".into())
-    } else {
-        observed(func)
+    let by_maps: Option<Vec<Vec<Method>>> = nests.iter().map(|nest| keeps_apart(nest, judge)).collect();
+    let (verdict, method) = match by_maps {
+        Some(methods) => (Verdict::Proved, index_maps(methods.into_iter().flatten().collect())),
+        None => observed(func),
     };
     Some(Report {
-        obligation: "race",
+        obligation: Obligation::Race,
         subject: format!("loops of `{}` whose iterations run at once", func.name),
         verdict,
         method,
@@ -50,11 +49,15 @@ pub(super) fn check(func: &PrimFunc, judge: &Judge) -> Option<Report> {
     })
 }
 
+fn index_maps(methods: Vec<Method>) -> Method {
+    if methods.is_empty() { Method::Inspection("nothing is written at once") } else { Method::IndexMaps(methods) }
+}
+
 /// A verdict and how it was found.
-type Answer = (Verdict, String);
+type Answer = (Verdict, Method);
 
 fn unknown(reason: String) -> Answer {
-    (Verdict::Unknown(reason), "interpreter".into())
+    (Verdict::Unknown(Reason::undecided(reason)), Method::Interpreter)
 }
 
 /// Whether the function has loops whose iterations may run at once.
@@ -62,17 +65,10 @@ pub fn runs_at_once(func: &PrimFunc) -> bool {
     !concurrent(&func.body).is_empty()
 }
 
-fn at_once(kind: ForKind) -> bool {
-    match kind {
-        ForKind::Serial | ForKind::Unrolled => false,
-        ForKind::Parallel | ForKind::Vectorized | ForKind::ThreadBinding(_) => true,
-    }
-}
-
 /// The outermost loops whose iterations run at once.
 fn concurrent(body: &Stmt) -> Vec<&For> {
     match &body.kind {
-        StmtKind::For(inner) if at_once(inner.kind) => vec![inner],
+        StmtKind::For(inner) if inner.kind.is_concurrent() => vec![inner],
         _ => body.children().into_iter().flat_map(concurrent).collect(),
     }
 }
@@ -86,15 +82,18 @@ struct Access<'a> {
 }
 
 /// Whether the judge proves that iterations with different values of the concurrent loops touch different elements of
-/// everything that the nest writes: all accesses of such memory have the same indices, and those are injective.
-fn keeps_apart(nest: &For, judge: &Judge) -> bool {
+/// everything that the nest writes: all accesses of such memory have the same indices, and those are injective. Returns the
+/// method of each write; none if that is not proved.
+fn keeps_apart(nest: &For, judge: &Judge) -> Option<Vec<Method>> {
     let mut found = Some(Vec::new());
     accesses(nest, &mut Vec::new(), &mut found);
-    let Some(found) = found else { return false };
-    found.iter().filter(|access| access.writes).all(|write| {
+    let found = found?;
+    let of_write = |write: &Access<'_>| {
         let mut same = found.iter().filter(|access| access.buffer.aliases(write.buffer));
-        same.all(|access| access.buffer == write.buffer && access.indices == write.indices) && apart(write, judge)
-    })
+        let is_same = same.all(|access| access.buffer == write.buffer && access.indices == write.indices);
+        if is_same { apart(write, judge) } else { None }
+    };
+    found.iter().filter(|access| access.writes).map(of_write).collect()
 }
 
 /// Every access in a loop; none if there is something that this argument does not cover.
@@ -132,17 +131,17 @@ fn statements<'a>(stmt: &'a Stmt, loops: &mut Vec<&'a For>, found: &mut Option<V
     }
 }
 
-/// Whether the judge proves the map from the loops that an access depends on, all concurrent ones among them, and from its
-/// lanes to its indices injective. Guards around it only take iterations away.
-fn apart(access: &Access<'_>, judge: &Judge) -> bool {
+/// The method by which the judge proves the map from the loops that an access depends on, all concurrent ones among them, and from its
+/// lanes to its indices injective; none if it does not. Guards around it only take iterations away.
+fn apart(access: &Access<'_>, judge: &Judge) -> Option<Method> {
     let used: Vec<Var> = access.indices.iter().flat_map(Expr::vars).collect();
     let loops: Vec<_> =
-        access.loops.iter().filter(|outer| at_once(outer.kind) || used.contains(&outer.var)).copied().collect();
+        access.loops.iter().filter(|outer| outer.kind.is_concurrent() || used.contains(&outer.var)).copied().collect();
     let all: Vec<&Var> = access.loops.iter().map(|outer| &outer.var).collect();
-    let is_fixed = |expr: &Expr| !reads_memory(expr) && expr.vars().iter().all(|var| !all.contains(&var));
+    let is_fixed = |expr: &Expr| !expr.reads_memory() && expr.vars().iter().all(|var| !all.contains(&var));
     let from_zero = |outer: &&For| outer.min.as_const_int() == Some(0) && is_fixed(&outer.extent);
-    if !loops.iter().all(from_zero) || access.indices.iter().any(reads_memory) {
-        return false;
+    if !loops.iter().all(from_zero) || access.indices.iter().any(Expr::reads_memory) {
+        return None;
     }
     let mut vars: Vec<Var> = loops.iter().map(|outer| outer.var.clone()).collect();
     let mut domain: Vec<Expr> = loops.iter().map(|outer| outer.extent.clone()).collect();
@@ -155,9 +154,10 @@ fn apart(access: &Access<'_>, judge: &Judge) -> bool {
         vars.push(lane);
         domain.push(Expr::int((*lanes).into()));
     }
-    let Ok(map) = IndexMap::new(vars, domain, indices, Vec::new()) else { return false };
+    let Ok(map) = IndexMap::new(vars, domain, indices, Vec::new()) else { return None };
     let reports = judge.check_map(MapClaim::new(&map, &access.buffer.shape));
-    reports.iter().any(|report| report.obligation == "injective" && report.verdict.is_proved())
+    let shown = |report: &Report| report.obligation == Obligation::Injective && report.verdict.is_proved();
+    reports.into_iter().find(shown).map(|report| report.method)
 }
 
 /// Runs the function and compares every access of every iteration.
@@ -182,7 +182,7 @@ fn observed(func: &PrimFunc) -> Answer {
             TrapKind::Race => {
                 let shape = symbols.iter().map(|symbol| (symbol.name().to_owned(), bindings[symbol])).collect();
                 let found = Counterexample { shape, text: trap.to_string(), ..Counterexample::default() };
-                (Verdict::Refuted(found), "interpreter".into())
+                (Verdict::Refuted(found), Method::Interpreter)
             }
             TrapKind::FuelExhausted => unknown(format!(
                 "not looked for by running: the loops have more than {MAX_ITERATIONS} iterations, and the index maps \
@@ -191,7 +191,7 @@ fn observed(func: &PrimFunc) -> Answer {
             _ => unknown(format!("the program traps before its end: {trap}")),
         },
         Ok(Ok(report)) if report.iterations == 0 => {
-            (Verdict::Vacuous("no iteration is ever run".into()), "interpreter".into())
+            (Verdict::Vacuous(Reason::new(ReasonKind::Empty, "no iteration is ever run")), Method::Interpreter)
         }
         Ok(Ok(_)) if !symbols.is_empty() => {
             unknown(format!("there is no race at {at}, and nothing says so for other extents"))
@@ -199,7 +199,7 @@ fn observed(func: &PrimFunc) -> Answer {
         Ok(Ok(_)) if data_decides(func) => {
             unknown("there is no race with the values tried, but data decides what is touched".into())
         }
-        Ok(Ok(report)) => (Verdict::Proved, format!("all {} iterations compared", report.iterations)),
+        Ok(Ok(report)) => (Verdict::Proved, Method::Iterations(report.iterations)),
     }
 }
 
@@ -231,16 +231,18 @@ fn data_decides(func: &PrimFunc) -> bool {
     let mut found = func.params.iter().any(|param| func.param_buffer(param).is_none());
     func.body.walk(&mut |stmt| {
         found |= match &stmt.kind {
-            StmtKind::Store { indices, .. } => indices.iter().any(reads_memory),
-            StmtKind::For(_) | StmtKind::If { .. } | StmtKind::Let { .. } => stmt.exprs().into_iter().any(reads_memory),
+            StmtKind::Store { indices, .. } => indices.iter().any(Expr::reads_memory),
+            StmtKind::For(_) | StmtKind::If { .. } | StmtKind::Let { .. } => {
+                stmt.exprs().into_iter().any(Expr::reads_memory)
+            }
             _ => false,
         };
         for expr in stmt.exprs() {
             expr.walk(&mut |part| {
                 found |= match part {
-                    Expr::Load { indices, .. } => indices.iter().any(reads_memory),
+                    Expr::Load { indices, .. } => indices.iter().any(Expr::reads_memory),
                     Expr::IfThenElse(cond, _, _) | Expr::Binary(BinaryOp::And | BinaryOp::Or, cond, _) => {
-                        reads_memory(cond)
+                        cond.reads_memory()
                     }
                     _ => false,
                 };

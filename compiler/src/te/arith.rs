@@ -1,12 +1,12 @@
-//! Arithmetic: Python's on plain numbers, TE's on expressions, with TE's promotion of types.
+//! Arithmetic on values: Python's on its own numbers, that of the [builder](super::build) on expressions.
 //!
-//! A plain number takes the type of the other operand (`A[i] + 1` is a `float32` sum for a `float32` tensor). Of two
-//! expressions the wider type wins, floats over integers, unsigned over signed of the same width.
+//! A Python number takes the type of the other operand: `A[i] + 1` is a `float32` sum for a `float32` tensor.
 
-use tilewright_ir::{self as ir, DataType, Diagnostic, Expr, ScalarType, SharedExpr, Span, TypeClass};
+use tilewright_ir::{self as ir, DataType, Diagnostic, Expr, ScalarType, Span, TypeClass};
 use tilewright_script::te::{BinaryOp, CompareOp, UnaryOp};
 
-use super::value::{Eval, Value, to_expr, wrong_kind};
+use super::build;
+use super::value::{Eval, Placed, Value, to_expr, wrong_kind};
 
 /// `lhs op rhs`.
 pub(super) fn binary<'a>(op: BinaryOp, lhs: &Value<'a>, rhs: &Value<'a>, span: Span) -> Eval<Value<'a>> {
@@ -130,54 +130,20 @@ pub(super) fn symbolic(op: BinaryOp, lhs: &Value<'_>, rhs: &Value<'_>, span: Spa
         BinaryOp::Div => ir::BinaryOp::Div,
         BinaryOp::FloorDiv => ir::BinaryOp::FloorDiv,
         BinaryOp::Mod => ir::BinaryOp::FloorMod,
-        BinaryOp::Pow => return call(ir::MathFn::Pow, vec![a, b], span),
+        BinaryOp::Pow => return build::call(ir::MathFn::Pow, vec![a, b]).at(span),
         BinaryOp::Shl => ir::BinaryOp::Shl,
         BinaryOp::Shr => ir::BinaryOp::Shr,
         BinaryOp::BitAnd => ir::BinaryOp::BitAnd,
         BinaryOp::BitOr => ir::BinaryOp::BitOr,
         BinaryOp::BitXor => ir::BinaryOp::BitXor,
     };
-    apply(ir_op, a, b, span)
+    build::binary(ir_op, a, b).at(span)
 }
 
 /// `lhs op rhs` of an operator of the language, operands promoted; arithmetic on `bool` is done in `int32`.
 pub(super) fn apply_values(op: ir::BinaryOp, lhs: &Value<'_>, rhs: &Value<'_>, span: Span) -> Eval<Expr> {
     let (a, b) = pair(lhs, rhs, span)?;
-    apply(op, a, b, span)
-}
-
-fn apply(op: ir::BinaryOp, a: Expr, b: Expr, span: Span) -> Eval<Expr> {
-    let arithmetic = matches!(op.info().rule, ir::op::TypeRule::Arithmetic | ir::op::TypeRule::Integer);
-    let (a, b) = if arithmetic && a.dtype().scalar == ScalarType::Bool {
-        let ty = DataType::INT32.with_lanes(a.dtype().lanes);
-        (cast(a, ty), cast(b, ty))
-    } else {
-        (a, b)
-    };
-    let divides =
-        matches!(op, ir::BinaryOp::FloorDiv | ir::BinaryOp::FloorMod | ir::BinaryOp::TruncDiv | ir::BinaryOp::TruncMod);
-    if divides && b.as_const_int() == Some(0) {
-        return Err(Diagnostic::error("division-by-zero", Some(span), "division by zero"));
-    }
-    if op.result_type(a.dtype(), b.dtype()).is_none() {
-        let info = op.info();
-        let name = info.symbol.unwrap_or(info.call);
-        let message = format!("`{name}` is not defined for {} and {}", a.dtype(), b.dtype());
-        return Err(Diagnostic::error("type", Some(span), message).with_help("convert one of them with .astype(...)"));
-    }
-    Ok(Expr::binary(op, a, b))
-}
-
-/// A math function.
-pub(super) fn call(function: ir::MathFn, args: Vec<Expr>, span: Span) -> Eval<Expr> {
-    let types: Vec<_> = args.iter().map(Expr::dtype).collect();
-    if function.result_type(&types).is_none() {
-        let (name, arity) = function.info();
-        let given: Vec<_> = types.iter().map(ToString::to_string).collect();
-        let message = format!("`{name}` takes {arity} float operand(s), not ({})", given.join(", "));
-        return Err(Diagnostic::error("type", Some(span), message).with_help("convert with .astype(\"float32\")"));
-    }
-    Ok(Expr::Call(function, args.into()))
+    build::binary(op, a, b).at(span)
 }
 
 /// `lhs op rhs`; a plain truth value for plain numbers.
@@ -216,7 +182,7 @@ pub(super) fn compare<'a>(op: CompareOp, lhs: &Value<'a>, rhs: &Value<'a>, span:
     }
     if scalar(lhs) && scalar(rhs) {
         let (a, b) = pair(lhs, rhs, span)?;
-        return apply(ir_op, a, b, span).map(Value::Expr);
+        return build::binary(ir_op, a, b).at(span).map(Value::Expr);
     }
     let equal = match (lhs, rhs) {
         (Value::Str(a), Value::Str(b)) => a == b,
@@ -265,11 +231,7 @@ pub(super) fn unary<'a>(op: UnaryOp, operand: &Value<'a>, span: Span) -> Eval<Va
                 UnaryOp::Invert if expr.dtype() == DataType::BOOL => (ir::UnaryOp::Not, expr),
                 UnaryOp::Invert => (ir::UnaryOp::BitNot, expr),
             };
-            if ir_op.result_type(expr.dtype()).is_none() {
-                let message = format!("`{}` is not defined for {}", ir_op.symbol().0.trim(), expr.dtype());
-                return Err(Diagnostic::error("type", Some(span), message));
-            }
-            Ok(Value::Expr(Expr::unary(ir_op, expr)))
+            build::unary(ir_op, expr).at(span).map(Value::Expr)
         }
     }
 }
@@ -288,7 +250,7 @@ pub(super) fn pair(lhs: &Value<'_>, rhs: &Value<'_>, span: Span) -> Eval<(Expr, 
         }
         _ => (to_expr(lhs, span)?, to_expr(rhs, span)?),
     };
-    match_types(a, b, span)
+    build::match_types(a, b).at(span)
 }
 
 /// A plain number beside an operand of type `ty`.
@@ -307,55 +269,4 @@ fn literal(value: &Value<'_>, ty: DataType, span: Span) -> Eval<Expr> {
         },
         _ => to_expr(value, span)?,
     })
-}
-
-/// Two expressions in one type.
-pub(super) fn match_types(a: Expr, b: Expr, span: Span) -> Eval<(Expr, Expr)> {
-    let (a, b) = match (a.dtype().lanes, b.dtype().lanes) {
-        (1, 1) => (a, b),
-        (1, lanes) => (Expr::Broadcast { value: SharedExpr::new(a), lanes }, b),
-        (lanes, 1) => (a, Expr::Broadcast { value: SharedExpr::new(b), lanes }),
-        _ => (a, b),
-    };
-    let (ta, tb) = (a.dtype(), b.dtype());
-    if ta == tb {
-        return Ok((a, b));
-    }
-    let (sa, sb) = (ta.scalar, tb.scalar);
-    let common = match (sa.class(), sb.class()) {
-        (TypeClass::Bool, _) => sb,
-        (_, TypeClass::Bool) => sa,
-        (TypeClass::Float, TypeClass::Float) if sa.bits() == sb.bits() => {
-            let message = format!("{sa} and {sb} have no common type");
-            return Err(Diagnostic::error("type", Some(span), message).with_help("convert one with .astype(...)"));
-        }
-        (TypeClass::Float, TypeClass::Int | TypeClass::UInt) => sa,
-        (TypeClass::Int | TypeClass::UInt, TypeClass::Float) => sb,
-        _ if sa.bits() > sb.bits() => sa,
-        _ if sa.bits() < sb.bits() => sb,
-        (TypeClass::UInt, _) => sa,
-        _ => sb,
-    };
-    let (ta, tb) = (DataType { scalar: common, ..ta }, DataType { scalar: common, ..tb });
-    Ok((cast(a, ta), cast(b, tb)))
-}
-
-/// Conversion; nothing if the type is right already, and constants are converted at once where that is exact.
-pub(super) fn cast(expr: Expr, ty: DataType) -> Expr {
-    if expr.dtype() == ty {
-        return expr;
-    }
-    match (&expr, ty.is_scalar()) {
-        (Expr::Int { value, .. }, true) => {
-            if let Some(constant) = Expr::int_of(*value, ty.scalar).filter(|_| ty.scalar.is_integer()) {
-                return constant;
-            }
-            if let Some(value) = i32::try_from(*value).ok().filter(|_| ty.scalar.is_float()) {
-                return Expr::float_of(f64::from(value), ty.scalar);
-            }
-        }
-        (Expr::Float { value, .. }, true) if ty.scalar.is_float() => return Expr::float_of(*value, ty.scalar),
-        _ => {}
-    }
-    Expr::Cast(ty, SharedExpr::new(expr))
 }

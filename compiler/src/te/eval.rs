@@ -1,23 +1,19 @@
 //! The evaluator: its state, names and statements. Expressions are in `exprs`, calls in `calls`; what the library's
-//! functions do is in `builtins`, `scalars`, `python`, `methods`, `stages` and `caches`.
+//! functions do is in `builtins`, `scalars`, `python`, `methods` and `stages`, on top of the [builder](super::build).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tilewright_ir::{self as ir, Diagnostic, Span};
 use tilewright_script::te::{Expr, Stmt, StmtKind, Target, TargetKind};
 
 use super::arith;
-use super::lower::Lowered;
-use super::schedule::Schedule;
-use super::value::{Eval, Tensor, Value, wrong_kind};
+use super::build::{Builder, Lowered, ScheduleId, Tensor, check_size};
+use super::value::{Eval, Placed, Value, wrong_kind};
 
 /// Steps that a program may take: far above any real one, and done in a second.
 const FUEL: u64 = 3_000_000;
 /// Deepest nesting of evaluation: expressions, blocks and calls together.
 const MAX_DEPTH: usize = 1_000;
-/// Most nodes of one expression, and its greatest depth.
-const MAX_NODES: u64 = 20_000;
-const MAX_EXPR_DEPTH: usize = 250;
 
 /// The state of a program that is being evaluated.
 pub(super) struct Interp<'a> {
@@ -25,14 +21,28 @@ pub(super) struct Interp<'a> {
     pub(super) frames: Vec<Frame<'a>>,
     /// The calls under way, innermost last: frame and name.
     pub(super) calls: Vec<(usize, String)>,
-    pub(super) tensors: Vec<Tensor>,
-    pub(super) schedules: Vec<Schedule>,
+    /// What the program builds.
+    pub(super) te: Builder,
+    /// Tensors whose name is settled: given, taken from an assignment, or read already.
+    pub(super) named: BTreeSet<usize>,
+    pub(super) schedules: Vec<ScheduleRecord>,
     pub(super) lowered: Vec<Lowered>,
     pub(super) warnings: Vec<Diagnostic>,
-    /// Variables made by `te.var`.
-    pub(super) symbols: Vec<ir::Var>,
     fuel: u64,
     depth: usize,
+}
+
+/// What the evaluator knows of a schedule.
+pub(super) struct ScheduleRecord {
+    pub(super) id: ScheduleId,
+    /// The call that made it.
+    pub(super) span: Span,
+    /// Frame of the call that it was made in.
+    pub(super) frame: usize,
+    /// Function that made it.
+    pub(super) function: Option<String>,
+    /// Whether a lower call used it.
+    pub(super) lowered: bool,
 }
 
 /// Variables of a call.
@@ -60,11 +70,11 @@ impl<'a> Interp<'a> {
         Self {
             frames: vec![Frame { parent: None, vars }],
             calls: Vec::new(),
-            tensors: Vec::new(),
+            te: Builder::new(),
+            named: BTreeSet::new(),
             schedules: Vec::new(),
             lowered: Vec::new(),
             warnings: Vec::new(),
-            symbols: Vec::new(),
             fuel: FUEL,
             depth: 0,
         }
@@ -91,7 +101,7 @@ impl<'a> Interp<'a> {
 
     /// The expression as a value, if it is of a reasonable size.
     pub(super) fn symbolic(&mut self, expr: ir::Expr, span: Span) -> Eval<Value<'a>> {
-        let nodes = check_size(&expr, span)?;
+        let nodes = check_size(&expr).at(span)?;
         self.burn(nodes, span)?;
         Ok(Value::Expr(expr))
     }
@@ -231,11 +241,9 @@ impl<'a> Interp<'a> {
     }
 
     /// A tensor that was given no name takes that of the first variable it is assigned to.
-    fn name_tensor(&mut self, tensor: usize, name: &str) {
-        let tensor = &mut self.tensors[tensor];
-        if !tensor.named {
-            tensor.buffer = renamed(&tensor.buffer, name);
-            tensor.named = true;
+    fn name_tensor(&mut self, tensor: Tensor, name: &str) {
+        if self.named.insert(tensor.index) {
+            self.te.rename(tensor, name);
         }
     }
 
@@ -258,27 +266,4 @@ pub(super) fn truth(value: &Value<'_>, span: Span) -> Eval<bool> {
             .with_help("inside a te.compute use te.if_then_else(condition, a, b)")),
         _ => Err(wrong_kind(span, "a truth value", value)),
     }
-}
-
-/// The buffer under another name, its data variable too.
-pub(super) fn renamed(buffer: &ir::Buffer, name: &str) -> ir::Buffer {
-    buffer.with(|info| {
-        name.clone_into(&mut info.name);
-        info.data = ir::Var::new(name, ir::DataType::HANDLE);
-    })
-}
-
-/// The number of nodes of an expression, if it is of a reasonable size.
-pub(super) fn check_size(expr: &ir::Expr, span: Span) -> Eval<u64> {
-    let mut nodes = 0;
-    if depth_of(expr, &mut nodes) > MAX_EXPR_DEPTH || nodes > MAX_NODES {
-        return Err(Diagnostic::error("expression-size", Some(span), "the expression grows too large")
-            .with_help("give parts of it a te.compute of their own"));
-    }
-    Ok(nodes)
-}
-
-fn depth_of(expr: &ir::Expr, nodes: &mut u64) -> usize {
-    *nodes += 1;
-    1 + expr.children().into_iter().map(|child| depth_of(child, nodes)).max().unwrap_or(0)
 }

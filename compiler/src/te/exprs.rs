@@ -2,13 +2,14 @@
 
 use std::rc::Rc;
 
-use tilewright_ir::{self as ir, Diagnostic, Severity, SharedExpr, Span};
+use tilewright_ir::{self as ir, Diagnostic, Severity, Span};
 use tilewright_script::te::{Expr, ExprKind, LogicOp, Target};
 
 use super::args::Arg;
 use super::arith;
+use super::build;
 use super::eval::{Interp, truth};
-use super::value::{Eval, Value, to_expr};
+use super::value::{Eval, Placed, Value, to_expr};
 
 impl<'a> Interp<'a> {
     pub(super) fn expr(&mut self, expr: &'a Expr) -> Eval<Value<'a>> {
@@ -187,12 +188,10 @@ impl<'a> Interp<'a> {
         span: Span,
     ) -> Eval<Value<'a>> {
         let test = to_expr(&test, test_span)?;
-        if test.dtype() != ir::DataType::BOOL {
-            let message = format!("a condition is a bool, not {}", test.dtype());
-            return Err(Diagnostic::error("type", Some(test_span), message));
-        }
+        build::check_condition(&test).at(test_span)?;
         let (then, other) = arith::pair(then, other, span)?;
-        self.symbolic(ir::Expr::IfThenElse(SharedExpr::new(test), SharedExpr::new(then), SharedExpr::new(other)), span)
+        let chosen = build::if_then_else(test, then, other).at(span)?;
+        self.symbolic(chosen, span)
     }
 
     fn comprehension(

@@ -4,10 +4,11 @@ use tilewright_ir::{self as ir, Diagnostic, Span};
 
 use super::args::{Arg, Args};
 use super::arith;
+use super::build;
 use super::builtins::missing;
 use super::builtins::unsupported_path;
 use super::eval::Interp;
-use super::value::{Eval, Value, to_expr, to_int, wrong_kind};
+use super::value::{Eval, Placed, Value, to_expr, to_int, wrong_kind};
 
 /// The functions of Python that are known.
 pub(super) const PYTHON: [&str; 14] = [
@@ -47,7 +48,7 @@ impl<'a> Interp<'a> {
             "len" => {
                 let count = match only()? {
                     (Value::Str(text), _) => text.len(),
-                    (Value::Tensor(tensor), _) => self.tensors[*tensor].buffer.rank(),
+                    (Value::Tensor(tensor), _) => self.te.own(*tensor).buffer.rank(),
                     _ => items(0)?.len(),
                 };
                 Ok(Value::Int(i64::try_from(count).unwrap_or(i64::MAX)))
@@ -82,7 +83,7 @@ impl<'a> Interp<'a> {
                 (Value::Float(value), _) => Ok(Value::Float(value.abs())),
                 (value, span) => {
                     let operand = to_expr(value, *span)?;
-                    self.symbolic(arith::call(ir::MathFn::Abs, vec![operand], *span)?, *span)
+                    self.symbolic(build::call(ir::MathFn::Abs, vec![operand]).at(*span)?, *span)
                 }
             },
             "int" => {

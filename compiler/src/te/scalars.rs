@@ -4,9 +4,10 @@ use tilewright_ir::{self as ir, Diagnostic, Expr, SharedExpr, Span};
 
 use super::args::{Arg, Args};
 use super::arith;
+use super::build;
 use super::builtins::unsupported_path;
 use super::eval::Interp;
-use super::value::{Eval, Value, to_dtype, to_expr};
+use super::value::{Eval, Placed, Value, to_dtype, to_expr};
 
 impl<'a> Interp<'a> {
     /// Functions on scalars: `te.exp`, `tvm.tir.if_then_else`, `tvm.tir.const` and so on.
@@ -33,7 +34,7 @@ impl<'a> Interp<'a> {
                 }
                 _ => values.iter().map(|value| to_expr(value, span)).collect::<Eval<_>>()?,
             };
-            return self.symbolic(arith::call(function, operands, span)?, span);
+            return self.symbolic(build::call(function, operands).at(span)?, span);
         }
         if let Some(op) = ir::BinaryOp::ALL.into_iter().find(|op| op.info().call == alias) {
             let ((a, _), (b, _)) = (args.need("a")?, args.need("b")?);
@@ -69,7 +70,7 @@ impl<'a> Interp<'a> {
                 let ((dtype, dtype_span), (value, value_span)) = (args.need("dtype")?, args.need("value")?);
                 args.finish()?;
                 let ty = to_dtype(&dtype, dtype_span)?;
-                self.symbolic(arith::cast(to_expr(&value, value_span)?, ty), span)
+                self.symbolic(build::cast(to_expr(&value, value_span)?, ty), span)
             }
             "min_value" | "max_value" => {
                 let (dtype, dtype_span) = args.need("dtype")?;
@@ -99,7 +100,7 @@ fn constant<'a>(value: &Value<'a>, span: Span, dtype: Option<Arg<'a>>) -> Eval<V
     let ty = to_dtype(&dtype, dtype_span)?;
     let converted = match value {
         Value::Float(float) if ty.scalar.is_float() => Expr::float_of(*float, ty.scalar),
-        _ => arith::cast(expr, ty.with_lanes(1)),
+        _ => build::cast(expr, ty.with_lanes(1)),
     };
     if matches!(converted, Expr::Cast(..)) {
         let message = format!("{} is no value of the type {}", value.describe(), ty.scalar);

@@ -21,11 +21,12 @@ use crate::encode::Encoding;
 use crate::judge::Judge;
 use crate::kernel::{Rule, Step};
 use crate::lemmas::Lemma;
+use crate::obligation::Obligation;
 use crate::solver::{Budget, Outcome, Solver};
 use crate::term::{Prop, Term};
 
 /// Asks Z3 to prove the instances of an obligation and keeps the proof; `None` if one is not proved.
-pub(super) fn confirm(judge: &Judge, checked: &Checked, obligation: &'static str) -> Option<()> {
+pub(super) fn confirm(judge: &Judge, checked: &Checked, obligation: Obligation) -> Option<bool> {
     let mut questions = Questions::new(judge, checked);
     // The instances of all obligations are asked together: the first obligation waits for the answer, the others find it in
     // the memo. Only if that fails, the obligation's own instances are asked alone.
@@ -36,7 +37,7 @@ pub(super) fn confirm(judge: &Judge, checked: &Checked, obligation: &'static str
         questions.ask(judge, &own)?;
     }
     judge.keep("map digits", &questions.steps);
-    Some(())
+    Some(questions.steps.iter().any(|step| matches!(step.rule, Rule::Solver(..))))
 }
 
 /// Whether Z3 proves the instances of all obligations.

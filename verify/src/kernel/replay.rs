@@ -5,6 +5,7 @@
 
 use super::{Consistency, Failure};
 use crate::encode::{self, Encoding};
+use crate::reason::{Reason, ReasonKind};
 use crate::term::{Assignment, EvalError, Prop, Value};
 
 /// The failure for a model in which, according to Z3, the facts hold and the goal does not.
@@ -17,7 +18,8 @@ pub(super) fn counterexample(facts: &[Prop], goal: &Prop, model: Assignment) -> 
                 return Failure::Internal(format!("a countermodel does not replay: {prop} at {model}"));
             }
             Ok(_) => {
-                return Failure::NotShown("a countermodel does not replay: bit operations are approximated".into());
+                let text = "a countermodel does not replay: bit operations are approximated";
+                return Failure::NotShown(Reason::undecided(text));
             }
             Err(error) => return Failure::NotShown(unreplayed(prop, &error, &model)),
         }
@@ -32,12 +34,12 @@ fn is_exact(facts: &[Prop], goal: &Prop) -> bool {
 }
 
 /// Why a proposition cannot be evaluated at a model.
-fn unreplayed(prop: &Prop, error: &EvalError, model: &Assignment) -> String {
-    if error.is_undefined() {
+fn unreplayed(prop: &Prop, error: &EvalError, model: &Assignment) -> Reason {
+    Reason::undecided(if error.is_undefined() {
         format!("{prop} has no meaning ({error}) at {model}")
     } else {
         format!("the countermodel cannot be replayed ({error})")
-    }
+    })
 }
 
 /// The answer for a model in which, according to Z3, all premises hold.
@@ -46,7 +48,10 @@ pub(super) fn witness(premises: &[Prop], model: Assignment, approximate: bool) -
         match premise.eval(&model) {
             Ok(true) | Err(EvalError::Uninterpreted(_)) => {}
             Ok(false) if approximate || premises.iter().any(Prop::has_applications) => {
-                return Ok(Consistency::Unknown("a model of the premises does not replay".into()));
+                return Ok(Consistency::Unknown(Reason::new(
+                    ReasonKind::Unreplayed,
+                    "a model of the premises does not replay",
+                )));
             }
             Ok(false) => {
                 return Err(Failure::Internal(format!("a model does not replay: {premise} at {model}")));

@@ -11,8 +11,10 @@ use tilewright_ir::{Bindings, Expr, IndexMap, Var};
 use super::meaning::{Meaning, numeral, product};
 use super::{all, index_type, same, symbols_of};
 use crate::concrete::tuple;
-use crate::judge::{Decision, Judge, Report};
+use crate::judge::{Decision, Judge, Report, unfit};
 use crate::map::{MapClaim, decide};
+use crate::method::Method;
+use crate::obligation::Obligation;
 use crate::verdict::{Counterexample, Verdict};
 
 /// Number of slots searched for the first one that differs.
@@ -50,23 +52,23 @@ impl Judge {
     /// Decides whether the memory of A, reinterpreted as B, holds the same data: the same number of slots of the same width,
     /// and in each slot the same element, or padding in both.
     pub fn check_bitcast(&self, claim: &PairClaim<'_>) -> Report {
-        Self::report("bitcast", claim.reindex.to_string(), || self.bitcast(claim))
+        Self::report(Obligation::Bitcast, claim.reindex.to_string(), || self.bitcast(claim))
     }
 
     /// Decides the obligation bitcast.
     fn bitcast(&self, claim: &PairClaim<'_>) -> Decision {
         let Some(pair) = claim.pair() else {
-            return (Verdict::Unknown("the layouts do not fit".into()), "shape".into());
+            return unfit("the layouts do not fit");
         };
         if let Some(text) = claim.different_element() {
-            return (Verdict::Refuted(Counterexample { text, ..Counterexample::default() }), "shape".into());
+            return (Verdict::Refuted(Counterexample { text, ..Counterexample::default() }), Method::Shape);
         }
         let slots = [pair.to.slots()];
         let placed = MapClaim::new(&pair.from_flat, &slots).meaning(&pair.to_flat_from);
         let decision = all([
             self.decide_reindex(claim),
             same(self, &[pair.from.slots()], &slots, &[]),
-            decide(self, "specification", placed),
+            decide(self, Obligation::Specification, placed),
         ]);
         match decision {
             (Verdict::Refuted(found), method) => (Verdict::Refuted(claim.in_terms_of_slots(found)), method),
@@ -88,7 +90,7 @@ impl Judge {
             sorted.sort_unstable();
             if !sorted.into_iter().eq(0..map.vars().len()) {
                 // Otherwise A and B would have different elements.
-                return (Verdict::Unknown("it is no permutation of the dimensions".into()), "shape".into());
+                return unfit("it is no permutation of the dimensions");
             }
             let moved: Option<Vec<Expr>> =
                 permutation.iter().map(|&axis| map.vars().get(axis).map(Expr::from)).collect();
@@ -96,22 +98,25 @@ impl Judge {
             let (Some(moved), Some(extents)) =
                 (moved, extents.filter(|extents| extents.len() == claim.to_extents.len()))
             else {
-                return (Verdict::Unknown("the permutation does not fit".into()), "shape".into());
+                return unfit("the permutation does not fit");
             };
             let moved = IndexMap::new(map.vars().to_vec(), map.domain().to_vec(), moved, Vec::new()).ok();
-            let Some(moved) = moved else { return (Verdict::Unknown("no index map".into()), "shape".into()) };
+            let Some(moved) = moved else { return unfit("no index map") };
             let claimed = MapClaim::new(map, claim.to_extents).meaning(&moved);
-            return all([same(self, &extents, claim.to_extents, &[]), decide(self, "specification", claimed)]);
+            return all([
+                same(self, &extents, claim.to_extents, &[]),
+                decide(self, Obligation::Specification, claimed),
+            ]);
         }
         let number = one(numeral(&vars(map.vars()), map.domain(), ty));
         let number_in_b = one(numeral(map.outputs(), claim.to_extents, ty));
         let (Some(number), Some(number_in_b)) = (number, number_in_b) else {
-            return (Verdict::Unknown("no index map".into()), "shape".into());
+            return unfit("no index map");
         };
         let size = std::slice::from_ref(from);
         let renumbered = MapClaim::new(&number_in_b, size).meaning(&number);
         let inside = MapClaim::new(map, claim.to_extents);
-        all([counted, decide(self, "bounds", inside), decide(self, "specification", renumbered)])
+        all([counted, decide(self, Obligation::Bounds, inside), decide(self, Obligation::Specification, renumbered)])
     }
 }
 
@@ -171,10 +176,13 @@ impl PairClaim<'_> {
         let scanned = slots[0].max(slots[1]).min(SCANNED);
         let first = (0..scanned).find(|&slot| in_a(slot).key() != in_b(slot).key());
         let first = first.or_else(|| Self::slot_of(found, &a)).map(|slot| {
-            let (in_a, in_b) = (in_a(slot).describe(reshaped), in_b(slot).describe(reshaped));
+            let (in_a, in_b) = (in_a(slot), in_b(slot));
             // "holds X in A and Y in B" if both hold an element.
-            let in_b = in_b.strip_prefix("holds ").filter(|_| in_a.starts_with("holds ")).unwrap_or(&in_b);
-            format!("slot {slot} {in_a} in A and {in_b} in B")
+            let in_b = match (&in_a, in_b.element(reshaped)) {
+                (SlotContent::Element(..), Some(element)) => element,
+                _ => in_b.describe(reshaped),
+            };
+            format!("slot {slot} {} in A and {in_b} in B", in_a.describe(reshaped))
         });
         let sizes = (slots[0] != slots[1]).then(|| format!("A has {} slots, B {}", slots[0], slots[1]));
         match (sizes, first) {
@@ -211,14 +219,18 @@ impl SlotContent {
 
     /// The content as the end of a sentence about the slot; with the number of the element if `numbered`.
     fn describe(&self, numbered: bool) -> String {
-        match self {
-            Self::Outside => "is no part of the allocation".into(),
-            Self::Padding => "is padding".into(),
-            Self::Element(index, number) => {
-                let index = tuple(&index.iter().map(|&at| at.into()).collect::<Vec<_>>());
-                if numbered { format!("holds {index}, which is element {number},") } else { format!("holds {index}") }
-            }
+        match (self, self.element(numbered)) {
+            (Self::Outside, _) => "is no part of the allocation".into(),
+            (Self::Padding, _) => "is padding".into(),
+            (Self::Element(..), element) => format!("holds {}", element.unwrap_or_default()),
         }
+    }
+
+    /// The element in the slot, if there is one; with its number if `numbered`.
+    fn element(&self, numbered: bool) -> Option<String> {
+        let Self::Element(index, number) = self else { return None };
+        let index = tuple(&index.iter().map(|&at| at.into()).collect::<Vec<_>>());
+        Some(if numbered { format!("{index}, which is element {number},") } else { index })
     }
 }
 

@@ -9,8 +9,9 @@ use tilewright_ir::{Expr, IndexMap, InverseClaim};
 use super::bitcast::{Pair, PairClaim};
 use super::meaning::Meaning;
 use super::{LayoutClaim, StagedLayout, all, same};
-use crate::judge::{Decision, Judge, Report};
+use crate::judge::{Decision, Judge, Report, unfit};
 use crate::map::{MapClaim, decide};
+use crate::obligation::Obligation;
 use crate::verdict::Verdict;
 
 /// A claimed relayout: `map` takes the slot of an element in A to its slot in B.
@@ -35,30 +36,30 @@ impl Judge {
         let subject = claim.map.to_string();
         let Some(pair) = claim.pair.pair() else {
             let reason = "the layouts do not fit".to_owned();
-            return vec![Self::report("specification", subject, || (Verdict::Unknown(reason), "shape".into()))];
+            return vec![Self::report(Obligation::Specification, subject, || unfit(reason))];
         };
         let arrays = [claim.pair.from, claim.pair.to].map(ArrayShape::layout_or_default);
         let owns = [OwnClaim::new(&pair.from, &pair.from_flat), OwnClaim::new(&pair.to, &pair.to_flat)];
         let [Some(from_own), Some(to_own)] = owns else {
-            return vec![Self::report("specification", subject, super::no_layout)];
+            return vec![Self::report(Obligation::Specification, subject, super::no_layout)];
         };
         let from_claim = from_own.claim(&arrays[0]).inverse(claim.inverse);
         let to_claim = to_own.claim(&arrays[1]);
         let (from, to) = (StagedLayout::new(&from_claim, &pair.from), StagedLayout::new(&to_claim, &pair.to));
         // All obligations rest on the claimed inverse.
         let inverse = OnceCell::new();
-        let given = || inverse.get_or_init(|| self.decide_inverse("inverse", &from)).clone();
+        let given = || inverse.get_or_init(|| self.decide_inverse(Obligation::Inverse, &from)).clone();
         vec![
-            Self::report("specification", subject.clone(), || {
+            Self::report(Obligation::Specification, subject.clone(), || {
                 all([given(), self.decide_relayout(claim, &pair, &from)])
             }),
-            Self::report("bounds", subject.clone(), || {
+            Self::report(Obligation::Bounds, subject.clone(), || {
                 all([given(), self.decide_relayout(claim, &pair, &from), self.decide_bounds_in_b(claim, &to)])
             }),
-            Self::report("injective", subject.clone(), || {
+            Self::report(Obligation::Injective, subject.clone(), || {
                 all([given(), self.decide_relayout(claim, &pair, &from), self.decide_injective_in_b(claim, &to)])
             }),
-            Self::report("padding", subject, || self.decide_inverse("padding", &from)),
+            Self::report(Obligation::Padding, subject, || self.decide_inverse(Obligation::Padding, &from)),
         ]
     }
 
@@ -69,28 +70,28 @@ impl Judge {
     /// again without the slots that are proved to be padding.
     fn decide_relayout(&self, claim: &RelayoutClaim<'_>, pair: &Pair, from: &StagedLayout<'_>) -> Decision {
         let composed = composition(claim, pair);
-        let Some(composed) = composed else { return (Verdict::Unknown("no index map".into()), "shape".into()) };
+        let Some(composed) = composed else { return unfit("no index map") };
         let slots = [pair.to.slots()];
-        let mut equal = decide(self, "specification", MapClaim::new(claim.map, &slots).meaning(&composed));
+        let mut equal = decide(self, Obligation::Specification, MapClaim::new(claim.map, &slots).meaning(&composed));
         if let (Verdict::Refuted(_), Some(map), Some(composed)) =
             (&equal.0, off_padding(claim, claim.map), off_padding(claim, &composed))
         {
-            let kept = decide(self, "specification", MapClaim::new(&map, &slots).meaning(&composed));
-            equal = all([self.decide_inverse("padding", from), kept]);
+            let kept = decide(self, Obligation::Specification, MapClaim::new(&map, &slots).meaning(&composed));
+            equal = all([self.decide_inverse(Obligation::Padding, from), kept]);
         }
         all([same(self, claim.map.domain(), &[pair.from.slots()], &[]), self.decide_reindex(&claim.pair), equal])
     }
 
     /// Decides whether every element has a slot in B's allocation.
     fn decide_bounds_in_b(&self, claim: &RelayoutClaim<'_>, to: &StagedLayout<'_>) -> Decision {
-        let inside = decide(self, "bounds", MapClaim::new(claim.pair.reindex, claim.pair.to_extents));
-        all([inside, self.decide_position("bounds", to)])
+        let inside = decide(self, Obligation::Bounds, MapClaim::new(claim.pair.reindex, claim.pair.to_extents));
+        all([inside, self.decide_position(Obligation::Bounds, to)])
     }
 
     /// Decides whether different elements have different slots in B.
     fn decide_injective_in_b(&self, claim: &RelayoutClaim<'_>, to: &StagedLayout<'_>) -> Decision {
-        let reindex = decide(self, "injective", MapClaim::new(claim.pair.reindex, claim.pair.to_extents));
-        all([reindex, self.decide_position("injective", to)])
+        let reindex = decide(self, Obligation::Injective, MapClaim::new(claim.pair.reindex, claim.pair.to_extents));
+        all([reindex, self.decide_position(Obligation::Injective, to)])
     }
 }
 

@@ -15,10 +15,14 @@
 use tilewright_ir::{BinaryOp, Expr, InverseClaim, ScalarType, Var};
 
 use super::meaning::{Kind, Stage, product};
-use crate::judge::{Decision, Judge, free_vars};
+use crate::judge::{Decision, Judge, attempt_of, free_vars, unfit};
+use crate::kernel::Rule;
 use crate::kernel::{Fact, Failure};
 use crate::lemmas::Lemma;
+use crate::method::Method;
+use crate::obligation::Obligation;
 use crate::prove::Prover;
+use crate::reason::Reason;
 use crate::term::{BinaryOp as TermOp, Term, TermKind};
 use crate::translate::Names;
 use crate::verdict::Verdict;
@@ -169,22 +173,32 @@ impl Judge {
             prover.assume(&prop, "assumed of the shape by the user");
         }
         let mut extents = stage.map.domain();
-        let mut count = 0;
+        let (mut count, mut asked) = (0, false);
         for length in stage.numerals() {
             let Some((group, rest)) = extents.split_at_checked(length) else { break };
             extents = rest;
             count += group.len();
             let group: Vec<Term> = group.iter().map(|extent| names.term(extent)).collect();
-            if let Err(failure) = numeral(&mut prover, &mut names, &group) {
-                return (Verdict::Unknown(failure.to_string()), "z3".into());
+            if let Err(failure) = numeral(&mut prover, &mut names, &group, &mut asked) {
+                return (Verdict::Unknown(failure.reason()), attempt_of(&prover));
             }
         }
-        (Verdict::Proved, format!("z3 lemma chain ({count} digits)"))
+        asked |= asks(&prover);
+        (Verdict::Proved, Method::Numerals { digits: count, asked })
     }
 }
 
+fn not_positive(extent: &Term) -> Reason {
+    Reason::undecided(format!("the extent {extent} is at least 1"))
+}
+
+/// Whether Z3 showed something to a prover.
+fn asks(prover: &Prover<'_>) -> bool {
+    prover.context().steps().iter().any(|step| step.shown && matches!(step.rule, Rule::Solver(..)))
+}
+
 /// Proves that division inverts one numeral `prefix * extent + digit`, digit by digit.
-fn numeral(prover: &mut Prover<'_>, names: &mut Names, extents: &[Term]) -> Result<(), Failure> {
+fn numeral(prover: &mut Prover<'_>, names: &mut Names, extents: &[Term], asked: &mut bool) -> Result<(), Failure> {
     let sizes: Vec<Term> = extents
         .iter()
         .scan(Term::int(1), |size, extent| {
@@ -196,8 +210,7 @@ fn numeral(prover: &mut Prover<'_>, names: &mut Names, extents: &[Term]) -> Resu
     for (axis, extent) in extents.iter().enumerate().rev() {
         let mut fresh = |name: &str| Term::sym(names.fresh(name));
         let [prefix, digit, rest] = ["prefix", "digit", "rest"].map(&mut fresh);
-        let positive =
-            positive(prover, extent).ok_or_else(|| Failure::NotShown(format!("the extent {extent} is at least 1")))?;
+        let positive = positive(prover, extent).ok_or_else(|| Failure::NotShown(not_positive(extent)))?;
         prover.index(digit.free_symbols().into_iter().chain(rest.free_symbols()));
         let mut fork = prover.fork();
         // Division recovers prefix and digit from the number.
@@ -226,6 +239,7 @@ fn numeral(prover: &mut Prover<'_>, names: &mut Names, extents: &[Term]) -> Resu
         }
         place = known.map_or(Some(1), |extent| place?.checked_mul(extent));
         fork.keep_proof("layout numeral");
+        *asked |= asks(&fork);
     }
     Ok(())
 }
@@ -245,12 +259,12 @@ fn positive(prover: &mut Prover<'_>, extent: &Term) -> Option<Fact> {
 }
 
 /// Decides the obligation `id` (inverse or padding) of a stage and its inverse.
-pub(super) fn undoes(judge: &Judge, id: &str, stage: &Stage, assumptions: &[Expr], ty: ScalarType) -> Decision {
+pub(super) fn undoes(judge: &Judge, id: Obligation, stage: &Stage, assumptions: &[Expr], ty: ScalarType) -> Decision {
     match &stage.kind {
         Kind::Numeral | Kind::Fold(_) => judge.numerals(stage, assumptions),
         Kind::Split(_) => {
             let Some(inverse) = stage.inverse(ty) else {
-                return (Verdict::Unknown("the stage cannot be undone".into()), "shape".into());
+                return unfit("the stage cannot be undone");
             };
             let claim = crate::map::MapClaim::new(&stage.map, &stage.extents).assuming(assumptions).inverse(&inverse);
             crate::map::decide(judge, id, claim)

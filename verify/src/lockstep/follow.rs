@@ -5,6 +5,7 @@ use tilewright_ir::{BinaryOp, Buffer, Expr, For, Stmt, StmtKind};
 use super::{Goal, GoalKind, Lockstep, plain, reads};
 use crate::access::describe;
 use crate::lanes::{self, Apart, Gathered};
+use crate::obligation::Obligation;
 use crate::path::Step;
 
 impl Lockstep<'_> {
@@ -12,7 +13,7 @@ impl Lockstep<'_> {
     pub(super) fn lanes(&mut self, outer: &For, new: &Stmt) {
         let lanes = lanes::vector_store(new).map_or(1, i64::from);
         let pairs = vec![(outer.min.clone(), outer.min.clone()), (outer.extent.clone(), Expr::int(lanes))];
-        self.goal("iteration", GoalKind::Equal(pairs));
+        self.goal(Obligation::Iteration, GoalKind::Equal(pairs));
         if outer.extent.as_const_int() != Some(lanes.into()) {
             return self
                 .stuck(format!("the loop over `{}` does not have the {lanes} iterations of the lanes", outer.var));
@@ -26,7 +27,7 @@ impl Lockstep<'_> {
                 let subject = format!("iterations of `for {}` do not see each other", outer.var);
                 for cond in goals {
                     let (path, subject, kind) = (path.clone(), subject.clone(), GoalKind::Holds(cond));
-                    self.goals.push(Goal { obligation: "simulation", subject, path, kind });
+                    self.goals.push(Goal { obligation: Obligation::Simulation, subject, path, kind });
                 }
             }
             Err(reason) => return self.stuck(reason),
@@ -113,17 +114,19 @@ impl Lockstep<'_> {
             Ok(loads) => {
                 for unread in loads {
                     let subject = format!("lanes without a value of `{statement}` in {}", unread.load.text);
-                    add("defined", subject, GoalKind::Unread(Box::new(unread)));
+                    add(Obligation::Defined, subject, GoalKind::Unread(Box::new(unread)));
                 }
             }
-            Err(reason) => add("defined", format!("lanes without a value of `{statement}`"), GoalKind::Stuck(reason)),
+            Err(reason) => {
+                add(Obligation::Defined, format!("lanes without a value of `{statement}`"), GoalKind::Stuck(reason))
+            }
         }
         let subject = format!("the texel of `{statement}` is written once");
         let kind = match lanes::other_store(func, &gathered) {
             Some(reason) => GoalKind::Stuck(reason),
             None => GoalKind::Alone(Box::new(gathered)),
         };
-        add("race", subject, kind);
+        add(Obligation::Race, subject, kind);
     }
 }
 

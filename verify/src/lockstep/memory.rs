@@ -11,6 +11,7 @@ use tilewright_ir::{Bindings, Buffer, Expr, UnaryOp};
 
 use super::{GoalKind, Lockstep, reads};
 use crate::concrete::tuple;
+use crate::obligation::Obligation;
 use crate::path::Step;
 use crate::sample;
 
@@ -32,7 +33,7 @@ impl Lockstep<'_> {
         let new = self.in_old_memory(std::slice::from_ref(old), std::slice::from_ref(new));
         let depth = self.path.steps.len();
         for (old, new) in self.per_lane(old.dtype().lanes, std::iter::once(old).zip(&new)) {
-            self.goal("simulation", GoalKind::Same(old, new));
+            self.goal(Obligation::Simulation, GoalKind::Same(old, new));
         }
         self.path.steps.truncate(depth);
         self.is_guess = outer;
@@ -147,7 +148,7 @@ impl InOldMemory<'_, '_> {
         for (cond, holds) in unmet {
             self.walk.fits([&cond]);
             let goal = if holds { cond } else { Expr::unary(UnaryOp::Not, cond) };
-            self.walk.goal("simulation", GoalKind::Holds(goal));
+            self.walk.goal(Obligation::Simulation, GoalKind::Holds(goal));
         }
         self.walk.path.steps.truncate(depth);
     }

@@ -19,7 +19,9 @@ use super::{assume_index, bounds, injective, inverse, specification, tight};
 use crate::gf2::{self, Affine, Inputs, System, Word};
 use crate::judge::Decision;
 use crate::kernel::Failure;
+use crate::method::Method;
 use crate::prove::Prover;
+use crate::reason::Reason;
 use crate::term::{BinaryOp, Prop, Term};
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
@@ -44,9 +46,9 @@ fn affine_map<'a>(case: &Case<'a>) -> Option<AffineMap<'a>> {
 fn refuted(found: Option<Counterexample>) -> Decision {
     let verdict = match found {
         Some(found) => Verdict::Refuted(found),
-        None => Verdict::Unknown("internal: what linear algebra found does not replay".into()),
+        None => Verdict::Unknown(Reason::no_replay("what linear algebra found")),
     };
-    (verdict, "gf2".into())
+    (verdict, Method::Gf2 { goals: 0 })
 }
 
 /// The decision if linear algebra has proved an obligation and Z3 is asked to confirm it by some goals.
@@ -55,16 +57,16 @@ fn confirmed(of: &'static str, prover: &mut Prover<'_>, goals: &[Prop]) -> Decis
         match prover.prove_in_bits(goal) {
             Ok(_) => {}
             Err(Failure::Refuted(model)) => {
-                let reason = format!("internal: linear algebra shows {goal}, but z3 refutes it at {model}");
-                return (Verdict::Unknown(reason), "gf2".into());
+                let found = format_args!("linear algebra shows {goal}, but z3 refutes it at {model}");
+                return (Verdict::Unknown(Reason::internal(found)), Method::Gf2 { goals: 0 });
             }
             Err(failure) => {
-                return (Verdict::Unknown(format!("gf2 is not confirmed: {failure}")), "gf2".into());
+                return (Verdict::Unknown(failure.reason().after("gf2 is not confirmed: ")), Method::Gf2 { goals: 0 });
             }
         }
     }
     prover.keep_proof(of);
-    (Verdict::Proved, format!("gf2, confirmed by z3 ({} goals)", goals.len()))
+    (Verdict::Proved, Method::Gf2 { goals: goals.len() })
 }
 
 /// Asks Z3 to confirm that each output is the affine form that was extracted.
@@ -133,7 +135,7 @@ pub(super) fn injective(case: &Case<'_>) -> Option<Decision> {
     let certificate = gf2::certificate_of(&linear.outputs, linear.inputs.total)?;
     Some(match certificate.check(case.claim.map) {
         Ok(()) => extraction(case, &linear),
-        Err(error) => (Verdict::Unknown(format!("internal: {error}")), "gf2".into()),
+        Err(error) => (Verdict::Unknown(Reason::internal(error)), Method::Gf2 { goals: 0 }),
     })
 }
 

@@ -17,6 +17,7 @@ use super::MapClaim;
 use crate::concrete::extents;
 use crate::enumerate::{Builder, NodeId, first_nonzero};
 use crate::judge::Judge;
+use crate::reason::{Reason, ReasonKind};
 use crate::verdict::Counterexample;
 
 /// Greatest number of points of a map that has to be evaluated one point at a time, because an operation may lack a value
@@ -33,7 +34,7 @@ pub(super) enum Answer {
     /// The obligation fails; the first counterexample.
     Fails(Counterexample),
     /// Undecided, for a reason such as too many points.
-    Open(String),
+    Open(Reason),
 }
 
 /// A map claim for one shape.
@@ -165,10 +166,10 @@ pub(super) fn settle(found: &Found, limit: u64, replay: impl FnOnce(&[i128]) -> 
 
 /// Undecided, because there are too many points.
 pub(super) fn too_many(limit: u64) -> Answer {
-    Answer::Open(format!("more than {limit} points would have to be enumerated"))
+    Answer::Open(Reason::new(ReasonKind::Budget, format!("more than {limit} points would have to be enumerated")))
 }
 
 /// Undecided because two evaluations of the same map differ, which is an internal error.
 pub(super) fn does_not_replay(index: &[i128]) -> Answer {
-    Answer::Open(format!("internal: what enumeration found at {} does not replay", crate::concrete::tuple(index)))
+    Answer::Open(Reason::no_replay(format_args!("what enumeration found at {}", crate::concrete::tuple(index))))
 }

@@ -18,17 +18,20 @@ use super::{MapClaim, Obligation, assume_index, at, bits, from_model, symbols_fr
 use crate::concrete::{extents, tuple};
 use crate::enumerate::{Builder, NodeId};
 use crate::judge::{Decision, decide};
+use crate::method::{Method, Points};
+use crate::obligation::Obligation as Id;
+use crate::reason::Reason;
 use crate::term::{Prop, Term};
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
 /// `inverse(map(x)) = x` on the domain, and `map(inverse(p)) = p` for every physical index that is not padding.
 pub(super) const OBLIGATION: Obligation =
-    ("inverse", exhaustive, &[empty, small, digits, bits::inverse, medium, sampled, by_z3, large]);
+    (Id::Inverse, exhaustive, &[empty, small, digits, bits::inverse, medium, sampled, by_z3, large]);
 
 /// Enumerates each component of both compositions over the axes that it depends on.
 fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
-    let Some(inverse) = instance.claim.inverse else { return Answer::Open("no inverse is claimed".into()) };
+    let Some(inverse) = instance.claim.inverse else { return Answer::Open(Reason::undecided("no inverse is claimed")) };
     let lost = |index: &[i128]| lost(instance.claim, inverse, &instance.symbols, index);
     let there = match not_back(instance, inverse) {
         Some((builder, flags)) => {
@@ -103,7 +106,7 @@ fn not_again(instance: &Instance<'_>, inverse: &InverseClaim) -> Option<(Builder
 fn sampled(case: &Case<'_>) -> Option<Decision> {
     let (instance, inverse) = (case.constant()?, case.claim.inverse?);
     let found = case.claim.sample(|point, _| lost(case.claim, inverse, &instance.symbols, point))?;
-    Some((Verdict::Refuted(found), "enumeration of some points".into()))
+    Some((Verdict::Refuted(found), Method::Enumeration(Points::Some)))
 }
 
 /// Asks Z3 about both compositions.

@@ -16,14 +16,16 @@ use crate::concrete::tuple;
 use crate::enumerate::{Builder, NodeId};
 use crate::judge::{Decision, decide};
 use crate::kernel::Failure;
+use crate::obligation::Obligation as Id;
 use crate::prove::Prover;
+use crate::reason::Reason;
 use crate::term::{Prop, Term};
 use crate::translate::Names;
 use crate::verdict::Counterexample;
 
 /// No subterm of the map leaves its type. For symbolic shapes it is assumed that both sides have at most
 /// [`MAX_SYMBOLIC_ELEMENTS`] elements, which is checked when the program is launched.
-pub(super) const OBLIGATION: Obligation = ("overflow", exhaustive, &[empty, small, digits, medium, by_z3, large]);
+pub(super) const OBLIGATION: Obligation = (Id::Overflow, exhaustive, &[empty, small, digits, medium, by_z3, large]);
 
 /// The integer operations of the map, each once.
 fn parts(claim: MapClaim<'_>) -> Vec<&Expr> {
@@ -37,7 +39,7 @@ fn parts(claim: MapClaim<'_>) -> Vec<&Expr> {
 /// Enumerates each subterm over the axes that it depends on; mostly its range decides.
 fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
     if !instance.symbols.is_empty() {
-        return Answer::Open("small extents overflow nothing".into());
+        return Answer::Open(Reason::undecided("small extents overflow nothing"));
     }
     let replay = |index: &[i128]| first_fault(instance.claim, &instance.symbols, index);
     let Some((builder, flags)) = overflows(instance) else {
@@ -135,8 +137,10 @@ fn by_z3(case: &Case<'_>) -> Option<Decision> {
         }
     }
     if has_branches(claim) && matches!(result, Err(Failure::Refuted(_))) {
+        // What is under a condition matters only where it holds; the goals do not say so.
+        let text = "an operation under a condition may not fit where it does not hold";
         // The goals ignore conditions, so the model may violate the condition of the operation that overflows.
-        result = Err(Failure::NotShown("an operation under a condition may not fit where it does not hold".into()));
+        result = Err(Failure::NotShown(Reason::undecided(text)));
     }
     Some(decide("map overflow", result, &prover, from, |model| {
         let point = from_model(model, claim.map.vars(), &vars)?;

@@ -11,10 +11,11 @@
 
 use tilewright_ir::Bindings;
 
-use super::case::{Case, SOME_PARTS, assumed, contradiction};
+use super::case::{Case, assumed, contradiction};
 use super::instance::{Answer, Instance};
 use crate::enumerate::MAX_POINTS;
 use crate::judge::Decision;
+use crate::method::{Method, Points};
 use crate::verdict::{Counterexample, Verdict};
 
 /// Greatest number of points of each smaller shape that is tried.
@@ -25,16 +26,16 @@ const PARTS: u64 = 1 << 20;
 const ROUNDS: usize = 3;
 
 /// A refutation with the smallest counterexample found, `found` itself if there is no smaller one.
-pub(super) fn smallest(case: &Case<'_>, found: Counterexample, method: String) -> Decision {
-    if method == "enumeration" && case.symbols().is_empty() {
+pub(super) fn smallest(case: &Case<'_>, found: Counterexample, method: Method) -> Decision {
+    if method == Method::Enumeration(Points::All) && case.symbols().is_empty() {
         return (Verdict::Refuted(found), method);
     }
     if let Some(instance) = case.constant() {
         // A counterexample that was found quickly is not worth a long search for a smaller one.
-        let limit = if method == SOME_PARTS { PARTS } else { MAX_POINTS };
+        let limit = if method == Method::Enumeration(Points::SomeParts) { PARTS } else { MAX_POINTS };
         return match (case.exhaustive)(instance, limit) {
             Answer::Fails(first) => (Verdict::Refuted(first), method),
-            Answer::Holds(_) => contradiction("enumeration", &method),
+            Answer::Holds(_) => contradiction(Method::Enumeration(Points::All), method),
             Answer::Open(_) => (Verdict::Refuted(smaller_indices(case, instance, found)), method),
         };
     }

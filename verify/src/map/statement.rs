@@ -13,6 +13,7 @@ use tilewright_ir::{Expr, InverseClaim, Var};
 
 use super::{MapClaim, overflow};
 use crate::judge::Report;
+use crate::obligation::Obligation;
 use crate::record::{Expected, Part};
 use crate::term::{Assignment, Prop, Term, Value};
 use crate::translate::Names;
@@ -54,17 +55,17 @@ pub(super) fn state(mut report: Report, claim: MapClaim<'_>) -> Report {
 }
 
 /// The goals that make up an obligation; empty if it has no such goals.
-fn statements(obligation: &str, claim: MapClaim<'_>) -> Vec<Statement> {
+fn statements(obligation: Obligation, claim: MapClaim<'_>) -> Vec<Statement> {
     let inverse = |goals: fn(MapClaim<'_>, &InverseClaim) -> [Statement; 2]| {
         claim.inverse.map_or_else(Vec::new, |inverse| goals(claim, inverse).into())
     };
     match obligation {
-        "bounds" => vec![bounds(claim)],
-        "injective" => vec![injective(claim)],
-        "overflow" => vec![overflow(claim)],
-        "specification" => specification(claim).into_iter().collect(),
-        "inverse" => inverse(|claim, inverse| [left(claim, inverse, false), right(claim, inverse)]),
-        "padding" => inverse(|claim, inverse| [left(claim, inverse, true), right(claim, inverse)]),
+        Obligation::Bounds => vec![bounds(claim)],
+        Obligation::Injective => vec![injective(claim)],
+        Obligation::Overflow => vec![overflow(claim)],
+        Obligation::Specification => specification(claim).into_iter().collect(),
+        Obligation::Inverse => inverse(|claim, inverse| [left(claim, inverse, false), right(claim, inverse)]),
+        Obligation::Padding => inverse(|claim, inverse| [left(claim, inverse, true), right(claim, inverse)]),
         _ => Vec::new(),
     }
 }

@@ -14,6 +14,7 @@ use tilewright_ir::{BinaryOp, Expr};
 
 use crate::kernel::Failure;
 use crate::prove::Prover;
+use crate::reason::Reason;
 use crate::term::Prop;
 use crate::translate::Names;
 
@@ -39,7 +40,9 @@ pub(super) fn shown_or_open<'e>(
     prover: &mut Prover<'_>,
 ) -> Result<(), Failure> {
     shown(exprs, names, prover).map_err(|failure| match failure {
-        Failure::Refuted(model) => Failure::NotShown(format!("an operation has no value at {model}")),
+        Failure::Refuted(model) => {
+            Failure::NotShown(Reason::undecided(format!("an operation has no value at {model}")))
+        }
         other => other,
     })
 }

@@ -14,6 +14,7 @@ use tilewright_ir::Region;
 
 use super::graph::Planned;
 use super::live::{self, Life};
+use crate::reason::{Reason, ReasonKind};
 use crate::verdict::{Counterexample, Verdict};
 
 /// Greatest number of pairs of rectangles that are compared: more than ten thousand tensors can have.
@@ -79,9 +80,8 @@ pub(super) fn sweep(planned: &Planned<'_>, lives: &[Option<Life>]) -> Verdict {
                 return replay(planned, Conflict { tensors: [other, root] }, lives);
             }
             if pairs_left == 0 {
-                return Verdict::Unknown(format!(
-                    "more than {MAX_PAIRS} pairs of rectangles would have to be looked at"
-                ));
+                let text = format!("more than {MAX_PAIRS} pairs of rectangles would have to be looked at");
+                return Verdict::Unknown(Reason::new(ReasonKind::Budget, text));
             }
         }
         for &root in end {
@@ -190,7 +190,7 @@ fn replay(planned: &Planned<'_>, conflict: Conflict, lives: &[Option<Life>]) -> 
 /// The verdict if a conflict does not replay.
 fn internal(planned: &Planned<'_>, conflict: Conflict) -> Verdict {
     let [one, other] = conflict.tensors.map(|root| planned.name(root));
-    Verdict::Unknown(format!("internal: the conflict of `{one}` and `{other}` does not replay"))
+    Verdict::Unknown(Reason::no_replay(format_args!("the conflict of `{one}` and `{other}`")))
 }
 
 /// The lifetime of a root as text.

@@ -10,6 +10,7 @@ use tilewright_ir::{Region, Room};
 use super::graph::Planned;
 use super::live::Life;
 use crate::judge::{Decision, Judge, decide};
+use crate::method::Method;
 use crate::prove::Prover;
 use crate::term::{Prop, Term};
 use crate::translate::Names;
@@ -56,7 +57,7 @@ fn range(at: &Term, start: u64, size: u64) -> [Prop; 2] {
 }
 
 /// Proves that no two boxes of a pool overlap. `swept` is the method of the sweep that has decided it.
-pub(super) fn disjoint(judge: &Judge, planned: &Planned<'_>, lives: &[Option<Life>], swept: &str) -> Decision {
+pub(super) fn disjoint(judge: &Judge, planned: &Planned<'_>, lives: &[Option<Life>], swept: Method) -> Decision {
     let boxes: Vec<(usize, Life)> =
         lives.iter().enumerate().filter_map(|(root, life)| Some((root, (*life)?))).collect();
     let mut goals = Vec::new();
@@ -66,7 +67,7 @@ pub(super) fn disjoint(judge: &Judge, planned: &Planned<'_>, lives: &[Option<Lif
         let others = boxes[position + 1..].iter().filter(|(other, _)| planned.place(*other).pool == place.pool);
         for &(other, other_life) in others {
             if goals.len() == MAX_PAIRS {
-                return (crate::Verdict::Proved, swept.to_owned());
+                return (crate::Verdict::Proved, swept);
             }
             let region = planned.place(other).region;
             let outside = Prop::all(point.during(region, other_life)).negate();
@@ -77,9 +78,9 @@ pub(super) fn disjoint(judge: &Judge, planned: &Planned<'_>, lives: &[Option<Lif
 }
 
 /// Proves that every box lies inside its pool. `evaluated` is the method of the evaluation that has decided it.
-pub(super) fn fits(judge: &Judge, planned: &Planned<'_>, evaluated: &str) -> Decision {
+pub(super) fn fits(judge: &Judge, planned: &Planned<'_>, evaluated: Method) -> Decision {
     if planned.roots.len() > MAX_PAIRS {
-        return (crate::Verdict::Proved, evaluated.to_owned());
+        return (crate::Verdict::Proved, evaluated);
     }
     let point = Point::new();
     let goal = |tensor: usize| {
@@ -96,17 +97,19 @@ pub(super) fn fits(judge: &Judge, planned: &Planned<'_>, evaluated: &str) -> Dec
 
 /// Proves goals, each from its own premises, and keeps the proofs. A goal that is not proved overrides the decision made
 /// without a solver.
-fn shown(judge: &Judge, of: &'static str, goals: &[(Vec<Prop>, Prop)], method: &str) -> Decision {
+fn shown(judge: &Judge, of: &'static str, goals: &[(Vec<Prop>, Prop)], method: Method) -> Decision {
+    let mut asked = 0;
     for (premises, goal) in goals {
         let mut prover: Prover<'_> = judge.prover(&mut Names::default(), &[]);
         for premise in premises {
             prover.assume(premise, "in the region, while the tensor lives");
         }
         let result = prover.prove(goal).map(|_| ());
-        let (verdict, asked) = decide(of, result, &prover, 0, |_| None);
+        let (verdict, by) = decide(of, result, &prover, 0, |_| None);
         if !verdict.is_proved() {
-            return (verdict, asked);
+            return (verdict, by);
         }
+        asked += usize::from(by.asks_solver());
     }
-    (crate::Verdict::Proved, format!("{method}, {} goals to z3", goals.len()))
+    (crate::Verdict::Proved, Method::Confirmed(Box::new(method), asked))
 }

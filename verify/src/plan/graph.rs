@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use tilewright_ir::{Graph, MemoryPlan, PoolPlace, TensorRole};
 
+use crate::reason::{Reason, ReasonKind};
 use crate::verdict::{Counterexample, Verdict};
 
 /// A consistent graph and plan: every tensor has a place in an existing pool, and no view is a view of itself.
@@ -29,12 +30,12 @@ impl<'a> Planned<'a> {
     /// The verdict for all obligations: unknown if the graph is malformed, since nothing is claimed about it; vacuous if it
     /// is empty; refuted if the plan does not fit it.
     pub(super) fn new(graph: &'a Graph, plan: &'a MemoryPlan) -> Result<Self, Verdict> {
-        let unknown = |reason| Verdict::Unknown(format!("the graph is malformed: {reason}"));
+        let unknown = |reason| Verdict::Unknown(Reason::unsupported(format!("the graph is malformed: {reason}")));
         names_differ(graph).map_err(unknown)?;
         let roots = roots(graph).map_err(unknown)?;
         steps_refer_to_tensors(graph).map_err(unknown)?;
         if graph.tensors.is_empty() {
-            return Err(Verdict::Vacuous("the graph has no tensors".into()));
+            return Err(Verdict::Vacuous(Reason::new(ReasonKind::Empty, "the graph has no tensors")));
         }
         places_exist(graph, plan)
             .map_err(|text| Verdict::Refuted(Counterexample { text, ..Counterexample::default() }))?;

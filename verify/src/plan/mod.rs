@@ -24,6 +24,9 @@ use tilewright_ir::{Graph, MemoryPlan, Region, Room};
 
 use self::graph::Planned;
 use crate::judge::{Decision, Judge, Report};
+use crate::method::Method;
+use crate::obligation::Obligation;
+use crate::reason::{Reason, ReasonKind};
 use crate::verdict::{Counterexample, Verdict};
 
 impl Judge {
@@ -60,33 +63,33 @@ impl Judge {
         let decide = |obligation, decide: fn(&Self, &Planned<'_>) -> Decision| {
             Self::report(obligation, Planned::subject(graph, plan), || match &planned {
                 Ok(planned) => decide(self, planned),
-                Err(verdict) => (verdict.clone(), "shape".into()),
+                Err(verdict) => (verdict.clone(), Method::Shape),
             })
         };
         vec![
-            decide("plan-disjoint", Self::plan_disjoint),
-            decide("plan-fits", Self::plan_fits),
-            decide("plan-type", |_, planned| plan_type(planned)),
-            decide("plan-access", |_, planned| plan_access(planned)),
+            decide(Obligation::PlanDisjoint, Self::plan_disjoint),
+            decide(Obligation::PlanFits, Self::plan_fits),
+            decide(Obligation::PlanType, |_, planned| plan_type(planned)),
+            decide(Obligation::PlanAccess, |_, planned| plan_access(planned)),
         ]
     }
 
     /// Decides plan-disjoint by a sweep over time; a judge that records confirms the result by Z3.
     fn plan_disjoint(&self, planned: &Planned<'_>) -> Decision {
         if let Some(found) = moved_view(planned) {
-            return (Verdict::Refuted(found), "evaluation".into());
+            return (Verdict::Refuted(found), Method::Evaluation);
         }
         if let Some(reason) = other_kind(planned) {
-            return (Verdict::Unknown(reason), "evaluation".into());
+            return (Verdict::Unknown(Reason::unsupported(reason)), Method::Evaluation);
         }
         let lives = match live::lives(planned) {
             Ok(lives) => lives,
-            Err(found) => return (Verdict::Refuted(found), "backward walk".into()),
+            Err(found) => return (Verdict::Refuted(found), Method::Inspection("backward walk")),
         };
         let verdict = disjoint::sweep(planned, &lives);
-        let method = "backward walk, sweep".to_owned();
+        let method = Method::Inspection("backward walk, sweep");
         if verdict.is_proved() && self.is_recording() {
-            return goals::disjoint(self, planned, &lives, &method);
+            return goals::disjoint(self, planned, &lives, method);
         }
         (verdict, method)
     }
@@ -97,7 +100,7 @@ impl Judge {
         let decided =
             evaluated(pools.or_else(|| (0..planned.roots.len()).find_map(|tensor| room::misfit(planned, tensor))));
         if decided.0.is_proved() && self.is_recording() {
-            return goals::fits(self, planned, &decided.1);
+            return goals::fits(self, planned, decided.1);
         }
         decided
     }
@@ -111,14 +114,14 @@ fn plan_type(planned: &Planned<'_>) -> Decision {
 /// Decides plan-access by evaluation; vacuous without steps.
 fn plan_access(planned: &Planned<'_>) -> Decision {
     if planned.graph.steps.is_empty() {
-        return (Verdict::Vacuous("the graph has no steps".into()), "evaluation".into());
+        return (Verdict::Vacuous(Reason::new(ReasonKind::Empty, "the graph has no steps")), Method::Evaluation);
     }
     evaluated((0..planned.graph.steps.len()).find_map(|step| graph::clash(planned, step)))
 }
 
 /// Refuted by a counterexample; proved if there is none.
 fn evaluated(found: Option<Counterexample>) -> Decision {
-    (found.map_or(Verdict::Proved, Verdict::Refuted), "evaluation".into())
+    (found.map_or(Verdict::Proved, Verdict::Refuted), Method::Evaluation)
 }
 
 /// The counterexample of a view that does not lie where its root lies.

@@ -2,6 +2,7 @@
 //!
 //! The key is the canonical text, so goals that differ only in the names of variables share an answer.
 
+use crate::reason::Reason;
 use crate::term::Value;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(super) enum Remembered {
     Unsat,
     Sat(Vec<Option<Value>>),
-    Unknown(String),
+    Unknown(Reason),
 }
 
 /// Answers by canonical text, each with the budget that it was given for. An unknown is remembered for budgets that are not

@@ -89,7 +89,7 @@ fn ask(text: &str, asserted: usize, budget: Budget, incremental: bool) -> Result
         Ok(match solver.check() {
             z3::SatResult::Unsat => TextAnswer::Unsat,
             z3::SatResult::Sat => TextAnswer::Sat,
-            z3::SatResult::Unknown => TextAnswer::Unknown(reason(&solver, budget, start.elapsed())),
+            z3::SatResult::Unknown => TextAnswer::Unknown(reason(&solver, budget, start.elapsed()).to_string()),
         })
     })
 }

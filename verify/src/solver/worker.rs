@@ -7,6 +7,7 @@
 use super::memo::Remembered;
 use super::{Budget, SolverError};
 use crate::encode::{Function, Node, NodeId, Op, Query, Sort};
+use crate::reason::{Reason, ReasonKind};
 use crate::smtlib::bits_of;
 use crate::term::Value;
 use std::cell::RefCell;
@@ -104,14 +105,14 @@ fn ask(solver: &z3::Solver, query: &Query, budget: Budget, model: bool) -> Resul
 }
 
 /// Why Z3 gave no answer. Z3 itself reports `canceled` for every limit.
-pub(super) fn reason(solver: &z3::Solver, budget: Budget, elapsed: Duration) -> String {
+pub(super) fn reason(solver: &z3::Solver, budget: Budget, elapsed: Duration) -> Reason {
     let reason = solver.get_reason_unknown().unwrap_or_else(|| "no reason given".to_owned());
     if !["canceled", "cancelled", "timeout"].contains(&reason.as_str()) {
-        format!("Z3: {reason}")
+        Reason::undecided(format!("Z3: {reason}"))
     } else if elapsed.as_millis() >= u128::from(budget.timeout_ms) {
-        format!("timeout of {} ms", budget.timeout_ms)
+        Reason::new(ReasonKind::Timeout, format!("timeout of {} ms", budget.timeout_ms))
     } else {
-        format!("the budget of {} is spent, or memory is", budget.rlimit)
+        Reason::new(ReasonKind::Budget, format!("the budget of {} is spent, or memory is", budget.rlimit))
     }
 }
 

@@ -18,6 +18,8 @@ use crate::access::Access;
 use crate::judge::{Decision, Judge};
 use crate::lockstep::reads;
 use crate::map::{self, MapClaim};
+use crate::method::Method;
+use crate::obligation::Obligation;
 use crate::pass::{equal, holds};
 use crate::path::{Path, Step};
 use crate::verdict::Verdict;
@@ -48,7 +50,8 @@ pub(super) fn covers(judge: &Judge, start: &Path, store: &Access) -> Option<Deci
     }
     let one_to_one = one_to_one(judge, &loops, texel, &store.buffer.shape[..2]);
     let counted = counted(judge, nowhere, &loops, &store.buffer.shape[..2]);
-    (one_to_one && counted).then(|| (Verdict::Proved, "one to one, and as many iterations as texels".into()))
+    (one_to_one && counted)
+        .then(|| (Verdict::Proved, Method::Inspection("one to one, and as many iterations as texels")))
 }
 
 fn one_to_one(judge: &Judge, loops: &Loops, texel: Vec<Expr>, shape: &[Expr]) -> bool {
@@ -56,7 +59,7 @@ fn one_to_one(judge: &Judge, loops: &Loops, texel: Vec<Expr>, shape: &[Expr]) ->
     let domain = loops.iter().map(|(_, extent)| extent.clone()).collect();
     let Ok(map) = IndexMap::new(vars, domain, texel, Vec::new()) else { return false };
     let claim = MapClaim::new(&map, shape);
-    ["injective", "bounds"].iter().all(|id| map::decide(judge, id, claim).0.is_proved())
+    [Obligation::Injective, Obligation::Bounds].iter().all(|id| map::decide(judge, *id, claim).0.is_proved())
 }
 
 /// There are as many iterations as texels; no extent is below 1, or the product would say nothing.

@@ -272,7 +272,7 @@ impl Lowering {
 
 pub fn refutation(reports: &[Report], obligation: &str) -> String {
     let found = reports.iter().find_map(|report| match &report.verdict {
-        Verdict::Refuted(found) if report.obligation == obligation => Some(found.to_string()),
+        Verdict::Refuted(found) if report.obligation.id() == obligation => Some(found.to_string()),
         _ => None,
     });
     found.unwrap_or_else(|| panic!("{obligation} was not refuted"))

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use tilewright_ir::visit::{Rewrite, Substitution};
 use tilewright_ir::{Buffer, DataType, Diagnostic, Expr, ForKind, SharedExpr, Stmt, Var};
 
-use super::maps;
-use super::schedule::{Relation, Stage};
-use super::value::Eval;
-use tilewright_algebra::{negate, reads_memory};
+use super::arith::cast;
+use super::stage::{Relation, StageData};
+use super::{Built, maps};
+use tilewright_algebra::negate;
 
 /// The loops of a stage, with the variables of those that two stores may share.
 pub(super) struct Nest<'s> {
-    stage: &'s Stage,
+    stage: &'s StageData,
     vars: Vec<Var>,
 }
 
@@ -32,13 +32,13 @@ pub(super) struct Site {
 impl<'s> Nest<'s> {
     /// # Errors
     /// A vectorized loop with another loop inside.
-    pub(super) fn new(stage: &'s Stage) -> Eval<Self> {
+    pub(super) fn new(stage: &'s StageData) -> Built<Self> {
         for (position, &leaf) in stage.leaves.iter().enumerate() {
             let run = &stage.loops[leaf];
             if run.kind == ForKind::Vectorized && position + 1 != stage.leaves.len() {
                 let inner = &stage.loops[stage.leaves[position + 1]].name;
                 let message = format!("`{}` is vectorized, but the loop `{inner}` is inside it", run.name);
-                return Err(Diagnostic::error("vectorize-inner", run.kind_span, message)
+                return Err(Diagnostic::error("vectorize-inner", run.kind_place, message)
                     .with_help("reorder the loops so that the vectorized one is innermost"));
             }
         }
@@ -117,7 +117,7 @@ impl<'s> Nest<'s> {
 }
 
 /// Values of the loops that became others, from those that they became; and the guards, outermost relation first.
-fn backward(stage: &Stage, values: &mut [Option<Expr>]) -> Vec<Expr> {
+fn backward(stage: &StageData, values: &mut [Option<Expr>]) -> Vec<Expr> {
     let mut guards = Vec::new();
     for relation in stage.relations.iter().rev() {
         match relation {
@@ -154,7 +154,7 @@ fn backward(stage: &Stage, values: &mut [Option<Expr>]) -> Vec<Expr> {
 }
 
 /// The loop variables in terms of the axes.
-fn forward(stage: &Stage, loops: &[(usize, Var)], roots: &[usize], axis_vars: &[Var]) -> Vec<(Var, Expr)> {
+fn forward(stage: &StageData, loops: &[(usize, Var)], roots: &[usize], axis_vars: &[Var]) -> Vec<(Var, Expr)> {
     let mut values: Vec<Option<Expr>> = vec![None; stage.loops.len()];
     let mut ranges = Vec::new();
     for (&root, var) in roots.iter().zip(axis_vars) {
@@ -193,7 +193,7 @@ fn forward(stage: &Stage, loops: &[(usize, Var)], roots: &[usize], axis_vars: &[
 
 /// The integer in another integer type.
 fn in_type(expr: &Expr, ty: DataType) -> Expr {
-    super::arith::cast(expr.clone(), ty)
+    cast(expr.clone(), ty)
 }
 
 impl Site {
@@ -208,18 +208,18 @@ impl Site {
     /// The value of an element here: axes replaced, every buffer by `holder`, indices and conditions simplified.
     pub(super) fn value(&self, axis_vars: &[Var], value: &Expr, holder: impl Fn(&Buffer) -> Buffer) -> Expr {
         let substitution = Substitution::new(axis_vars, self.axes.iter().cloned());
-        let Ok(result) = Place { ranges: &self.ranges, holder }.expr(&substitution.apply(value));
+        let Ok(result) = Relocation { ranges: &self.ranges, holder }.expr(&substitution.apply(value));
         result
     }
 }
 
 /// Replaces buffers and simplifies the integer parts of a value.
-struct Place<'s, F> {
+struct Relocation<'s, F> {
     ranges: &'s [(Var, Expr)],
     holder: F,
 }
 
-impl<F: Fn(&Buffer) -> Buffer> Rewrite for Place<'_, F> {
+impl<F: Fn(&Buffer) -> Buffer> Rewrite for Relocation<'_, F> {
     type Error = Infallible;
 
     fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
@@ -229,10 +229,10 @@ impl<F: Fn(&Buffer) -> Buffer> Rewrite for Place<'_, F> {
                 let indices = indices.iter().map(|index| maps::simplify(index, self.ranges)).collect();
                 Expr::Load { buffer, indices }
             }
-            Expr::IfThenElse(cond, a, b) if !reads_memory(&cond) => {
+            Expr::IfThenElse(cond, a, b) if !cond.reads_memory() => {
                 Expr::IfThenElse(SharedExpr::new(maps::simplify(&cond, self.ranges)), a, b)
             }
-            Expr::Select(cond, a, b) if !reads_memory(&cond) => {
+            Expr::Select(cond, a, b) if !cond.reads_memory() => {
                 Expr::Select(SharedExpr::new(maps::simplify(&cond, self.ranges)), a, b)
             }
             expr => expr,
