@@ -23,6 +23,7 @@ const RARE: &[(&str, &str)] = &[
     ("shared-comparison first.", "a device that computes something else"),
     ("tilewright.fuzz/1 findings[].", "a failure"),
     ("tilewright.fuzz/1 oracles[].skipped", "a machine on which an oracle cannot run"),
+    ("tilewright.fuzz/1 oracles[].invalid.*", "an invalid case"),
     ("tilewright.fuzz/1 oracles[].undecided.*", "an undecided case"),
     ("tilewright.recheck/1 damages[].", "a damaged certificate"),
 ];
@@ -93,7 +94,7 @@ const COMMANDS: &[&str] = &[
 /// Requests of batches: documents with an `id`.
 const BATCHES: &[(&str, &str)] = &[
     ("map", r#"{"id": 1, "map": "lambda i: [i]", "shape": [3]}"#),
-    ("layout", r#"{"id": "a", "shape": "f32[3]{0}"}"#),
+    ("layout", r#"{"id": "a", "layout": "f32[3]{0}"}"#),
     ("bitcast", r#"{"id": [1], "from": "f32[3]{0}", "to": "f32[3]{0}"}"#),
     ("relayout", r#"{"id": {}, "from": "f32[3]{0}", "to": "f32[3]{0}"}"#),
 ];

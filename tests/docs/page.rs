@@ -156,16 +156,24 @@ fn words(output: &str) -> Vec<String> {
             let outcome = line.rsplit_once("): ").map_or("", |(_, outcome)| outcome);
             return std::iter::once("on a device").chain(outcome.split_whitespace()).map(str::to_owned).collect();
         }
-        line.split_whitespace().map(|word| if is_time(word) { "#".to_owned() } else { word.to_owned() }).collect()
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let is_time = |at: usize| {
+            let is_unit = |unit: &&&str| ["ms", "ms)", "s", "s)"].contains(unit);
+            is_decimal(words[at]) || (is_number(words[at]) && words.get(at + 1).filter(is_unit).is_some())
+        };
+        (0..words.len()).map(|at| if is_time(at) { "#".to_owned() } else { words[at].to_owned() }).collect()
     };
     output.lines().flat_map(words).collect()
 }
 
 /// Whether a word is digits, a point and digits, perhaps in parentheses or with a comma.
-fn is_time(word: &str) -> bool {
-    let number = word.trim_matches(['(', ')', ',']);
-    let is_number = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
-    number.split_once('.').is_some_and(|(whole, rest)| is_number(whole) && is_number(rest))
+fn is_decimal(word: &str) -> bool {
+    let parts = word.trim_matches(['(', ')', ',']).split_once('.');
+    parts.is_some_and(|(whole, rest)| is_number(whole) && is_number(rest))
+}
+
+fn is_number(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(|c| c.is_ascii_digit())
 }
 
 fn first_different_word(shown: &str, real: &str) -> Option<String> {
@@ -203,6 +211,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         }),
         Trial::test("times_and_devices_are_not_compared", || {
             assert_eq!(words("  lower   12.5  z3 (0.3 ms)\n"), words("  lower  9.75\n z3 (11.0 ms)"));
+            assert_eq!(words("80 agree, 12 ms\n"), words("80 agree, 4882 ms"));
+            assert_ne!(words("80 agree, 12 ms\n"), words("81 agree, 12 ms"));
             assert_ne!(words("Z3 5.4.0.0"), words("Z3 5.4.1.0"));
             assert_ne!(words("x = T.float32(0.0)"), words("x = T.float32(1.0)"));
             assert_eq!(words("    on 0: pthread (PoCL): agrees, 9 bytes"), words(" on 1: GPU (X): agrees, 9 bytes"));

@@ -65,7 +65,7 @@ impl Ranges {
             Expr::Int { value, .. } => Some(Interval::point(*value)),
             Expr::Var(var) => self.0.get(var).copied(),
             Expr::Binary(op, lhs, rhs) => binary(*op, of(lhs), of(rhs)),
-            Expr::Unary(UnaryOp::Neg, operand) => of(operand).neg(),
+            Expr::Unary(UnaryOp::Neg, operand) => of(operand).checked_neg(),
             Expr::Call(MathFn::Abs, args) => of(args.first()?).abs(),
             Expr::Select(_, a, b) | Expr::IfThenElse(_, a, b) => Some(of(a).hull(of(b))),
             // A cast wraps in an index too, such as one of a value that is loaded.
@@ -75,7 +75,7 @@ impl Ranges {
             Expr::Broadcast { value, .. } => Some(of(value)),
             Expr::Ramp { base, stride, lanes } => {
                 let lane = Interval { low: 0, high: i128::from(*lanes) - 1 };
-                of(base).add(of(stride).mul(lane)?)
+                of(base).checked_add(of(stride).checked_mul(lane)?)
             }
             Expr::Float { .. } | Expr::Unary(..) | Expr::Call(..) | Expr::Cast(..) | Expr::Load { .. } => None,
         }
@@ -84,9 +84,9 @@ impl Ranges {
 
 fn binary(op: BinaryOp, lhs: Interval, rhs: Interval) -> Option<Interval> {
     match op {
-        BinaryOp::Add => lhs.add(rhs),
-        BinaryOp::Sub => lhs.sub(rhs),
-        BinaryOp::Mul => lhs.mul(rhs),
+        BinaryOp::Add => lhs.checked_add(rhs),
+        BinaryOp::Sub => lhs.checked_sub(rhs),
+        BinaryOp::Mul => lhs.checked_mul(rhs),
         BinaryOp::FloorDiv => lhs.floor_div(rhs),
         BinaryOp::FloorMod => lhs.floor_mod(rhs),
         BinaryOp::TruncDiv => lhs.trunc_div(rhs),
@@ -96,8 +96,8 @@ fn binary(op: BinaryOp, lhs: Interval, rhs: Interval) -> Option<Interval> {
         BinaryOp::BitAnd => lhs.bit_and(rhs),
         BinaryOp::BitOr => lhs.bit_or(rhs),
         BinaryOp::BitXor => lhs.bit_xor(rhs),
-        BinaryOp::Shl => lhs.shl(rhs),
-        BinaryOp::Shr => lhs.shr(rhs),
+        BinaryOp::Shl => lhs.checked_shl(rhs),
+        BinaryOp::Shr => lhs.checked_shr(rhs),
         BinaryOp::Eq
         | BinaryOp::Ne
         | BinaryOp::Lt

@@ -13,7 +13,7 @@
 //! input that was overwritten and an output whose memory somebody else used show then.
 //!
 //! The plan is not believed: what does not fit its pool is refused here, because a kernel would write past the end. That
-//! tensors alive at once lie apart is for the judge to say ([`tilewright_verify::Judge::check_plan`]), and where they do
+//! tensors alive at once lie apart is for the judge to say (`Judge::check_plan` of `tilewright-verify`), and where they do
 //! not the comparison fails.
 
 mod bind;
