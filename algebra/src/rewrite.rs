@@ -245,6 +245,7 @@ impl<'a> Simplifier<'a> {
         if !loads(a).is_empty() || !loads(b).is_empty() || self.may_wrap(a) || self.may_wrap(b) {
             return None;
         }
+        // Both answers need a proof: that `x < y` cannot be proved does not show `x >= y`.
         let at_least = |x: &Poly, y: &Poly| x.minus(y).is_some_and(|gap| self.ranges.prove_nonneg(&gap));
         let above = |x: &Poly, y: &Poly| {
             x.minus(y).and_then(|gap| gap.plus_const(-1)).is_some_and(|gap| self.ranges.prove_nonneg(&gap))

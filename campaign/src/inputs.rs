@@ -20,7 +20,7 @@ pub fn arguments(func: &PrimFunc, symbols: &Bindings, seed: u64) -> Result<Argum
                     Tensor::undefined(buffer.dtype, &extents(buffer, symbols)?).map_err(|error| error.to_string())?;
                 if !written.contains(&buffer.data) {
                     fill(&mut tensor, seed.wrapping_mul(31).wrapping_add(part));
-                    if stumbles(seed) {
+                    if has_special_floats(seed) {
                         stumble(&mut tensor, seed.wrapping_add(part));
                     }
                 }
@@ -31,8 +31,8 @@ pub fn arguments(func: &PrimFunc, symbols: &Bindings, seed: u64) -> Result<Argum
     Ok(Arguments { params, symbols: listed(symbols) })
 }
 
-/// Whether the floats of a case are to be such as arithmetic stumbles over.
-pub fn stumbles(seed: u64) -> bool {
+/// Whether the floats of a case are to be such as arithmetic has_special_floats over.
+pub fn has_special_floats(seed: u64) -> bool {
     seed % 4 == 2
 }
 
@@ -43,7 +43,7 @@ fn stumble(tensor: &mut Tensor, seed: u64) {
         return;
     }
     for lane in 0..tensor.lane_count() {
-        if let value @ Scalar::Float(odd) = numbers.stumbling(ty)
+        if let value @ Scalar::Float(odd) = numbers.value_or_special(ty)
             && (!odd.is_normal() || odd.abs() > 2.0)
         {
             tensor.set(lane, value);

@@ -193,14 +193,14 @@ fn from_te(lowered: Vec<te::Lowered>) -> Programs {
 
 /// Why a check has no outcome.
 #[derive(Clone, Debug)]
-pub enum Fault {
+pub enum CheckFault {
     /// All that is wrong with the input.
     Input(Vec<Diagnostic>),
     /// A fault of the machine or of Tilewright itself.
     Internal(String),
 }
 
-impl From<Vec<Diagnostic>> for Fault {
+impl From<Vec<Diagnostic>> for CheckFault {
     fn from(diagnostics: Vec<Diagnostic>) -> Self {
         Self::Input(diagnostics)
     }
@@ -210,10 +210,10 @@ impl From<Vec<Diagnostic>> for Fault {
 ///
 /// # Errors
 /// Bad input, or a fault of the machine. That something is refuted is no error: the outcome says so.
-pub fn check(text: &str, options: &Options, observe: &mut Observer<'_>) -> Result<CheckOutcome, Fault> {
+pub fn check(text: &str, options: &Options, observe: &mut Observer<'_>) -> Result<CheckOutcome, CheckFault> {
     let Programs { mut programs, warnings } = read(text, options.function.as_deref())?;
     known_symbols(&programs, &options.shapes)?;
-    let internal = |error: tilewright_verify::solver::SolverError| Fault::Internal(error.to_string());
+    let internal = |error: tilewright_verify::solver::SolverError| CheckFault::Internal(error.to_string());
     let solver = format!("Z3 {}", tilewright_verify::solver::z3_version().map_err(internal)?);
     let judge = options.judge().map_err(internal)?;
     let mut outcome = CheckOutcome { warnings, ..CheckOutcome::new(options.setting(solver)) };
@@ -261,7 +261,7 @@ pub fn lower(
     judge: &Judge,
     allow_unknown: bool,
     observe: &mut Observer<'_>,
-) -> Result<Lowering, Fault> {
+) -> Result<Lowering, CheckFault> {
     let name = &program.func.name;
     let first = if program.definition.is_some() { "lower" } else { "input" };
     observe(name, first);
@@ -310,13 +310,13 @@ impl Lowering {
     }
 
     /// Runs a pass on the last stage and proves it.
-    fn run(&mut self, pass: &Pass, judge: &Judge, allow_unknown: bool) -> Result<(), Fault> {
+    fn run(&mut self, pass: &Pass, judge: &Judge, allow_unknown: bool) -> Result<(), CheckFault> {
         let start = Instant::now();
         let before = self.last().clone();
         let after = (pass.run)(&before)?;
         if let Err(faults) = validate(&after.func) {
             let what = faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-            return Err(Fault::Internal(format!("internal: `{}` made a malformed program: {what}", pass.name)));
+            return Err(CheckFault::Internal(format!("internal: `{}` made a malformed program: {what}", pass.name)));
         }
         let reports = judge.check_pass(&before, &after.func, &after.evidence);
         self.finish(pass.name, start, reports, allow_unknown);

@@ -229,10 +229,10 @@ fn check_device(global: &Global) -> Result<(), Failure> {
 }
 
 /// Why the pipeline gave no report, as a failure of the command.
-fn pipeline_failure(source: &tilewright_script::Source, fault: pipeline::Fault) -> Failure {
+fn pipeline_failure(source: &tilewright_script::Source, fault: pipeline::CheckFault) -> Failure {
     match fault {
-        pipeline::Fault::Input(diagnostics) => Failure::input(source, diagnostics),
-        pipeline::Fault::Internal(message) => Failure::Internal(message),
+        pipeline::CheckFault::Input(diagnostics) => Failure::input(source, diagnostics),
+        pipeline::CheckFault::Internal(message) => Failure::Internal(message),
     }
 }
 

@@ -17,11 +17,11 @@ use tilewright_ir::{BinaryOp, Bindings, Diagnostic, Evidence, Expr, MathFn, Prim
 use crate::case::{Case, Redrawn};
 use crate::config::Config as Limits;
 use crate::cpu::Stopwatch;
-use crate::inputs::stumbles;
+use crate::inputs::has_special_floats;
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::program::ProgramCase;
 use tilewright_compiler::codegen::{Generated, Options, generate_with, join};
-use tilewright_compiler::harness::engine::{Engine, EngineOutcome, Fault, Program, Ran, Status};
+use tilewright_compiler::harness::engine::{Engine, EngineFault, EngineOutcome, Ran, StageProgram, Status};
 use tilewright_compiler::harness::interpreter::{Interpreter, n_iterations};
 use tilewright_compiler::harness::opencl::OpenCl;
 use tilewright_compiler::harness::stages::{Config, Stage, run_chain};
@@ -89,11 +89,14 @@ impl Devices {
         if environment.device == DeviceChoice::None {
             return Err("no device is asked for".into());
         }
-        let open = |device: Result<OpenCl, Fault>| match device {
+        let open = |device: Result<OpenCl, EngineFault>| match device {
             Ok(opencl) => Ok(Opened::new(opencl)),
-            Err(Fault::Trap { message: why, .. } | Fault::Skipped(why) | Fault::Absent(why) | Fault::Error(why)) => {
-                Err(why)
-            }
+            Err(
+                EngineFault::Trap { message: why, .. }
+                | EngineFault::Skipped(why)
+                | EngineFault::Absent(why)
+                | EngineFault::Error(why),
+            ) => Err(why),
         };
         let mut devices = engines::open(&environment.device, &DeviceHost::default())
             .into_iter()
@@ -116,10 +119,10 @@ impl Devices {
                 program.clone().map(|program| Launcher { device, case, program, micros: Cell::new(0) })
             })
             .collect();
-        let devices: Vec<Result<&dyn Engine, Fault>> =
+        let devices: Vec<Result<&dyn Engine, EngineFault>> =
             lines.iter().map(|line| line.as_ref().map(|line| line as &dyn Engine).map_err(Clone::clone)).collect();
         let stages: Vec<_> = case.funcs.iter().map(Lowered::stage).collect();
-        let config = Config { seed: case.seed, symbols: case.named(), stumbling: stumbles(case.seed) };
+        let config = Config { seed: case.seed, symbols: case.named(), special_floats: has_special_floats(case.seed) };
         let report = run_chain(&stages, &config, &interpreter(), &devices);
         for line in lines.iter().flatten() {
             tally.spent(&line.device.platform, line.micros.get());
@@ -227,7 +230,7 @@ struct Lowered {
 
 impl Lowered {
     fn stage(&self) -> Stage<'_> {
-        let program = Program::Func(&self.func);
+        let program = StageProgram::Func(&self.func);
         Stage { name: self.name, program, evidence: self.evidence.as_ref(), reassociates: false }
     }
 }
@@ -287,7 +290,7 @@ struct Opened {
 }
 
 /// The OpenCL program that holds the kernels of a case, or why there is none.
-type Compiled = Result<Rc<Built>, Fault>;
+type Compiled = Result<Rc<Built>, EngineFault>;
 
 impl Opened {
     fn new(opencl: OpenCl) -> Self {
@@ -329,7 +332,7 @@ impl Opened {
     /// A program for each case, in their order: one for all that need the same flags.
     fn build_all(&self, cases: &[&Ready]) -> Vec<Compiled> {
         let mut built: Vec<Option<Compiled>> =
-            cases.iter().map(|case| self.refuses(case).map(|why| Err(Fault::Skipped(why)))).collect();
+            cases.iter().map(|case| self.refuses(case).map(|why| Err(EngineFault::Skipped(why)))).collect();
         while let Some(first) = built.iter().position(Option::is_none) {
             let flags = self.flags(cases[first]);
             let same: Vec<_> =
@@ -356,7 +359,7 @@ impl Opened {
             },
         };
         if cases.len() == 1 {
-            return vec![Err(Fault::Error(error))];
+            return vec![Err(EngineFault::Error(error))];
         }
         let (left, right) = cases.split_at(cases.len() / 2);
         [self.build(left, flags), self.build(right, flags)].concat()
@@ -381,19 +384,24 @@ impl Engine for Launcher<'_> {
         self.device.opencl.device()
     }
 
-    fn run(&self, program: &Program<'_>, symbols: &Bindings, arguments: &mut Arguments) -> Result<Ran, Fault> {
-        let Program::Func(func) = program else {
-            return Err(Fault::Skipped("a definition has no kernels".into()));
+    fn run(
+        &self,
+        program: &StageProgram<'_>,
+        symbols: &Bindings,
+        arguments: &mut Arguments,
+    ) -> Result<Ran, EngineFault> {
+        let StageProgram::Func(func) = program else {
+            return Err(EngineFault::Skipped("a definition has no kernels".into()));
         };
         // Oclgrind does not promise it, and computes with the host's division.
         if !self.program.correctly_rounded() && self.device.platform != OCLGRIND && divides(func) {
-            return Err(Fault::Skipped(format!("{} does not divide as IEEE says", self.device.platform)));
+            return Err(EngineFault::Skipped(format!("{} does not divide as IEEE says", self.device.platform)));
         }
         let watch = Stopwatch::start();
         let ran = self.device.opencl.launch(func, &self.case.generated, &self.program, symbols, arguments);
         self.micros.set(self.micros.get() + watch.micros());
         match self.device.log.as_ref().and_then(Log::news) {
-            Some(report) => Err(Fault::Error(reported(&report))),
+            Some(report) => Err(EngineFault::Error(reported(&report))),
             None => ran,
         }
     }

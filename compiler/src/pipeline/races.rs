@@ -17,7 +17,7 @@ use tilewright_verify::{
     Counterexample, Judge, MapClaim, Method, Obligation, Proof, Reason, ReasonKind, Report, Verdict,
 };
 
-use crate::harness::engine::{Param, Program};
+use crate::harness::engine::{Param, StageProgram};
 use crate::harness::inputs::{Numbers, premises, satisfying};
 use crate::harness::layout::shape;
 
@@ -205,7 +205,7 @@ fn observed(func: &PrimFunc) -> Answer {
 
 fn arguments(func: &PrimFunc, bindings: &Bindings) -> Result<Arguments, String> {
     let mut arguments = Arguments::default();
-    for (param, part) in Program::Func(func).params().iter().zip(0u64..) {
+    for (param, part) in StageProgram::Func(func).params().iter().zip(0u64..) {
         let mut numbers = Numbers::new(0, part);
         arguments.params.push(match param {
             Param::Buffer(buffer) => {

@@ -53,7 +53,7 @@ pub enum GraphFault {
     /// Graph, plan, functions or inputs do not fit together: all that is wrong.
     Input(Vec<Diagnostic>),
     /// The device or the interpreter gave no result.
-    Engine(Fault),
+    Engine(EngineFault),
 }
 
 /// A tensor that was compared.
@@ -160,7 +160,7 @@ pub fn run_graph(network: &Network<'_>, inputs: &[Tensor], session: &Session) ->
     let programs = kernels.programs();
     let output = session.run_programs(&programs, &plan, &options).map_err(|error| device(&error))?;
     if let Some(message) = kernels.outside(&output.buffers, &bound) {
-        return Err(GraphFault::Engine(Fault::Trap { message, is_undefined_read: false }));
+        return Err(GraphFault::Engine(EngineFault::Trap { message, is_undefined_read: false }));
     }
     let read = |place: usize| bound.cut(snapshots.tensors[place], &output.snapshots[place]).map_err(one);
     let mut run = GraphRun { steps: Vec::new(), end: Vec::new(), outputs: Vec::new(), pool_bytes: bound.pool_bytes() };
@@ -225,8 +225,8 @@ fn hold(
 ) -> Result<Compared, GraphFault> {
     let name = &bound.network.graph.tensors[tensor].name;
     let tolerance = Tolerance { ulp: reference.ulp[bound.roots[tensor]] };
-    let comparison = compare::defined_of(name, expected, got, tolerance)
-        .map_err(|text| GraphFault::Engine(Fault::Error(format!("internal: {text}"))))?;
+    let comparison = compare::tensors_where_defined(name, expected, got, tolerance)
+        .map_err(|text| GraphFault::Engine(EngineFault::Error(format!("internal: {text}"))))?;
     Ok(Compared { tensor: name.clone(), comparison })
 }
 
@@ -238,5 +238,5 @@ fn one(fault: Diagnostic) -> GraphFault {
 fn device(error: &DeviceError) -> GraphFault {
     let is_lacking = error.is_absent() || matches!(error, DeviceError::Unsupported { .. });
     let text = error.to_string();
-    GraphFault::Engine(if is_lacking { Fault::Skipped(text) } else { Fault::Error(text) })
+    GraphFault::Engine(if is_lacking { EngineFault::Skipped(text) } else { EngineFault::Error(text) })
 }

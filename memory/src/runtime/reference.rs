@@ -6,7 +6,7 @@ use tilewright_ir::{Diagnostic, GraphTensor, TensorRole};
 use super::GraphFault;
 use super::bind::Bound;
 use tilewright_compiler::harness::compare::Tolerance;
-use tilewright_compiler::harness::engine::{Engine, Fault, Program};
+use tilewright_compiler::harness::engine::{Engine, EngineFault, StageProgram};
 use tilewright_compiler::harness::interpreter::Interpreter;
 
 /// What the tensors should be.
@@ -43,7 +43,9 @@ pub(super) fn run(bound: &Bound<'_>, inputs: &[Tensor]) -> Result<Reference, Gra
         }
         let symbols = &bound.symbols[number];
         let mut arguments = Arguments { params, symbols: Vec::new() };
-        Interpreter::default().run(&Program::Func(func), symbols, &mut arguments).map_err(|fault| at(step, fault))?;
+        Interpreter::default()
+            .run(&StageProgram::Func(func), symbols, &mut arguments)
+            .map_err(|fault| at(step, fault))?;
         let upstream = step.reads.iter().map(|&tensor| all.ulp[bound.roots[tensor]]).max().unwrap_or(0);
         let ulp = Tolerance::of_func(func).ulp.saturating_add(upstream);
         let mut written = Vec::new();
@@ -96,12 +98,14 @@ fn unlike(info: &GraphTensor, why: &str) -> Diagnostic {
 }
 
 /// The fault with the step that it happened in.
-fn at(step: &tilewright_ir::GraphStep, fault: Fault) -> GraphFault {
+fn at(step: &tilewright_ir::GraphStep, fault: EngineFault) -> GraphFault {
     let tell = |text: String| format!("step `{}` in the interpreter: {text}", step.name);
     GraphFault::Engine(match fault {
-        Fault::Trap { message, is_undefined_read } => Fault::Trap { message: tell(message), is_undefined_read },
-        Fault::Skipped(why) => Fault::Skipped(tell(why)),
-        Fault::Absent(why) => Fault::Absent(tell(why)),
-        Fault::Error(why) => Fault::Error(tell(why)),
+        EngineFault::Trap { message, is_undefined_read } => {
+            EngineFault::Trap { message: tell(message), is_undefined_read }
+        }
+        EngineFault::Skipped(why) => EngineFault::Skipped(tell(why)),
+        EngineFault::Absent(why) => EngineFault::Absent(tell(why)),
+        EngineFault::Error(why) => EngineFault::Error(tell(why)),
     })
 }

@@ -64,7 +64,7 @@ pub(super) fn run(request: &Request<'_>, judge: &Judge, printer: &mut Printer) -
     let Some(module) = module.filter(|_| request.summary == Summary::Proved) else {
         let stopped = all.find(|(_, summary)| *summary != Summary::Proved);
         let reason = stopped.map(|(by, summary)| Blocked { by, summary }.to_string());
-        report.devices.push(DeviceRow::fault(None, Fault::Skipped(reason.unwrap_or_default())));
+        report.devices.push(DeviceRow::fault(None, EngineFault::Skipped(reason.unwrap_or_default())));
         return Ok(report);
     };
     let network = Network::new(request.graph, request.plan, &module).map_err(of_graph)?;
