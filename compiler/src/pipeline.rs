@@ -147,6 +147,7 @@ fn select(programs: Vec<Program>, function: Option<&str>) -> Result<Vec<Program>
     if selected.is_empty() { Err(no_function(function, &names)) } else { Ok(selected) }
 }
 
+/// The error for a text without the wanted function.
 fn no_function(wanted: Option<&str>, names: &[String]) -> Diagnostic {
     match wanted {
         Some(name) if !names.is_empty() => {
@@ -158,6 +159,7 @@ fn no_function(wanted: Option<&str>, names: &[String]) -> Diagnostic {
     }
 }
 
+/// Reads the functions of a TVMScript text.
 fn read_tvmscript(text: &str, function: Option<&str>) -> Result<Programs, Vec<Diagnostic>> {
     let module: Module = tilewright_script::read_module(text)?;
     let programs = module.funcs.into_iter().map(|func| Program { func, definition: None }).collect();
@@ -181,6 +183,7 @@ fn read_te(text: &str, function: Option<&str>) -> Result<Programs, Vec<Diagnosti
     }
 }
 
+/// The programs that the TE evaluator lowered.
 fn from_te(lowered: Vec<te::Lowered>) -> Programs {
     let mut read = Programs { programs: Vec::new(), warnings: Vec::new() };
     for lowered in lowered {
@@ -206,10 +209,11 @@ impl From<Vec<Diagnostic>> for CheckFault {
     }
 }
 
-/// The main job on one text.
+/// Reads a text, lowers its functions, proves every step and runs every stage.
 ///
 /// # Errors
-/// Bad input, or a fault of the machine. That something is refuted is no error: the outcome says so.
+/// [`CheckFault::Input`] for bad input, [`CheckFault::Internal`] for a fault of the machine or of Tilewright. A
+/// refuted obligation is no error; the outcome reports it.
 pub fn check(text: &str, options: &Options, observe: &mut Observer<'_>) -> Result<CheckOutcome, CheckFault> {
     let Programs { mut programs, warnings } = read(text, options.function.as_deref())?;
     known_symbols(&programs, &options.shapes)?;
@@ -327,6 +331,7 @@ impl Lowering {
         Ok(())
     }
 
+    /// Adds the outcome of a step, and stops the lowering if the step must not go on.
     fn finish(&mut self, name: &str, start: Instant, reports: Vec<Report>, allow_unknown: bool) {
         let ms = start.elapsed().as_secs_f64() * 1e3;
         let step = StepOutcome { name: name.to_owned(), ms, reports, blocked: None };
@@ -346,7 +351,7 @@ impl Lowering {
     }
 }
 
-/// Whether a step with this verdict lets the next one run.
+/// Whether a step with this summary lets the next one run.
 fn goes_on(summary: Summary, allow_unknown: bool) -> bool {
     match summary {
         Summary::Proved => true,

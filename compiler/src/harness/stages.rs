@@ -62,7 +62,7 @@ impl ChainOutcome {
     }
 }
 
-/// How a parameter of the first stage lies in the memory of a later one.
+/// How a parameter of the first stage lies in the memory of a later stage.
 #[derive(Clone, Debug, Default)]
 struct Layout {
     /// The maps to apply, one after the other.

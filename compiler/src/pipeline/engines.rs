@@ -25,6 +25,7 @@ pub fn run(
     let symbols = symbols_of(&stages, &options.shapes);
     let config = stages::Config { seed: options.seed, symbols, special_floats: false };
     let interpreter = Interpreter { config: Config { threads: options.threads, ..Config::default() } };
+    // A program that was not proved is not run on a device: an access out of bounds could take the machine down.
     let opened = match &lowering.stopped {
         None => open(&options.device, &options.host),
         Some(blocked) => vec![Err(EngineFault::Skipped(blocked.to_string()))],

@@ -44,6 +44,7 @@ pub fn set(
     Some(ChosenLimits { limits, from, checked_at_launch })
 }
 
+/// Returns the limits and where they come from.
 fn choose(
     func: &PrimFunc,
     stated: Option<TextureLimits>,
