@@ -103,7 +103,7 @@ impl Pair {
     fn is_unknown(&self) -> String {
         let reports = self.judged();
         let found = reports.iter().find_map(|report| match &report.verdict {
-            Verdict::Unknown(reason) => Some(reason.clone()),
+            Verdict::Unknown(reason) => Some(reason.to_string()),
             _ => None,
         });
         found.unwrap()
