@@ -5,11 +5,11 @@
 
 use tilewright_ir::{BinaryOp, Bindings, Expr, IndexMap, Var};
 
-use super::bits::plain;
+use super::bits::bits_as_arithmetic;
 use super::cases::{Case, cases};
 use super::extreme::each_point;
 use super::logic::{all_of, any_of, conjuncts, negate};
-use super::physical::known_of;
+use super::physical::ranges_of_map;
 use super::ranges::Ranges;
 
 /// More places than this are not looked at one by one.
@@ -34,14 +34,14 @@ const MAX_PARTS: usize = 160;
 /// ```
 pub fn padding_of(map: &IndexMap, physical: &[Expr], vars: &[Var], outputs: &[Expr], assumptions: &[Expr]) -> Expr {
     let ranges =
-        vars.iter().zip(physical).fold(known_of(map, assumptions), |known, (var, extent)| known.with(var, extent));
+        vars.iter().zip(physical).fold(ranges_of_map(map, assumptions), |known, (var, extent)| known.with(var, extent));
     negate(&without_idle_parts(reached(map, vars, outputs, &ranges, Vec::new()), vars, physical))
 }
 
 /// Whether a place is reached: by the logical index that the inverse gives, if that is one, and `path` holds.
 pub(super) fn reached(map: &IndexMap, vars: &[Var], outputs: &[Expr], ranges: &Ranges, path: Vec<Expr>) -> Expr {
-    let images = map.apply(outputs).into_iter().map(|image| plain(&image, ranges));
-    let all: Vec<Expr> = outputs.iter().map(|output| plain(output, ranges)).chain(images).collect();
+    let images = map.apply(outputs).into_iter().map(|image| bits_as_arithmetic(&image, ranges));
+    let all: Vec<Expr> = outputs.iter().map(|output| bits_as_arithmetic(output, ranges)).chain(images).collect();
     let mut n_parts = 0;
     for expr in &all {
         expr.walk(&mut |_| n_parts += 1);

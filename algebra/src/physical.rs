@@ -4,7 +4,7 @@ use tilewright_ir::sabotage;
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{BinaryOp, Bindings, Diagnostic, Expr, IndexMap, ScalarType, Var};
 
-use super::bits::{bits_limit, plain};
+use super::bits::{bits_as_arithmetic, bits_limit};
 use super::cases::cases;
 use super::extreme::{Attained, extremes};
 use super::poly::{Atom, Key, Poly, Term};
@@ -76,7 +76,7 @@ pub fn physical_shape_above_zero(map: &IndexMap, assumptions: &[Expr]) -> Result
 
 fn shape(map: &IndexMap, assumptions: &[Expr], clipped: bool) -> Result<PhysicalShape, Diagnostic> {
     let _limit = work::limit(work::MAP);
-    let ranges = known_of(map, assumptions);
+    let ranges = ranges_of_map(map, assumptions);
     let mut shape = PhysicalShape { extents: Vec::new(), padded_axes: Vec::new() };
     for (axis, output) in map.outputs().iter().enumerate() {
         let (extent, exact) = match axis_extent(map, output, &ranges, assumptions) {
@@ -97,7 +97,7 @@ fn shape(map: &IndexMap, assumptions: &[Expr], clipped: bool) -> Result<Physical
 }
 
 /// What the domain of a map and the assumptions about symbolic extents say of the variables.
-pub(super) fn known_of(map: &IndexMap, assumptions: &[Expr]) -> Ranges {
+pub(super) fn ranges_of_map(map: &IndexMap, assumptions: &[Expr]) -> Ranges {
     let free = map.outputs().iter().flat_map(Expr::vars).filter(|var| !map.vars().contains(var));
     let known = free.fold(Ranges::new(), |known, symbol| known.with_symbol(&symbol));
     let known = assumptions.iter().fold(known, Ranges::assuming);
@@ -135,7 +135,7 @@ fn axis_extent(map: &IndexMap, output: &Expr, ranges: &Ranges, assumptions: &[Ex
     }
     let simplifier = Simplifier::new(ranges);
     // Each case of a conditional index has a bound of its own; one case alone may be the exact one.
-    let poly = simplifier.poly(&plain(output, ranges)).or_else(|| simplifier.poly(output));
+    let poly = simplifier.poly(&bits_as_arithmetic(output, ranges)).or_else(|| simplifier.poly(output));
     let nonneg = poly.as_ref().is_some_and(|poly| ranges.prove_nonneg(poly));
     let bound = poly.as_ref().and_then(|poly| ranges.greatest(poly)).and_then(|last| last.plus_const(1));
     let attained = poly.as_ref().is_some_and(|poly| attains_bounds(poly, ranges));
@@ -172,7 +172,7 @@ fn axis_extent(map: &IndexMap, output: &Expr, ranges: &Ranges, assumptions: &[Ex
 
 /// Whether an index is not negative in any of its cases.
 fn not_negative(output: &Expr, ranges: &Ranges) -> bool {
-    let Some(cases) = cases(std::slice::from_ref(&plain(output, ranges)), ranges) else { return false };
+    let Some(cases) = cases(std::slice::from_ref(&bits_as_arithmetic(output, ranges)), ranges) else { return false };
     cases.iter().all(|case| {
         let poly = case.exprs.first().and_then(|expr| Simplifier::new(&case.ranges).poly(expr));
         poly.is_some_and(|poly| case.ranges.prove_nonneg(&poly))
@@ -181,7 +181,7 @@ fn not_negative(output: &Expr, ranges: &Ranges) -> bool {
 
 /// The bound of the case that has the greatest one.
 fn bound_of_cases(output: &Expr, ranges: &Ranges) -> Option<Poly> {
-    let cases = cases(std::slice::from_ref(&plain(output, ranges)), ranges)?;
+    let cases = cases(std::slice::from_ref(&bits_as_arithmetic(output, ranges)), ranges)?;
     let mut bounds = Vec::new();
     for case in &cases {
         let poly = Simplifier::new(&case.ranges).poly(case.exprs.first()?)?;

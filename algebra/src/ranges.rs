@@ -203,7 +203,7 @@ impl Ranges {
         loop {
             // Divisions before variables, inner loops before outer ones: the order of atoms, from the back.
             let next = bound.atoms().into_iter().rev().find(|atom| self.has_bounds(atom));
-            let Some(atom) = next else { return self.out_of_multiples(bound) };
+            let Some(atom) = next else { return self.without_multiples(bound) };
             *fuel = fuel.checked_sub(1).filter(|_| work::step())?;
             let (factor, rest) = bound.by_atom(&atom);
             let positive = if self.nonneg(&factor, fuel) {

@@ -140,7 +140,7 @@ impl<'a> Simplifier<'a> {
     /// Replaces `c*k*(x // k) + c*(x % k)` by `c*x`, wherever both are there.
     fn joined(&self, mut poly: Poly) -> Option<Poly> {
         if !self.ranges.multiples.is_empty() {
-            poly = self.ranges.out_of_multiples(poly)?;
+            poly = self.ranges.without_multiples(poly)?;
         }
         // Each replacement removes a remainder; a sum without any is done.
         loop {

@@ -7,9 +7,9 @@
 
 use tilewright_ir::{Diagnostic, Expr, IndexMap, Var};
 
-use super::bits::plain;
+use super::bits::bits_as_arithmetic;
 use super::divide::split;
-use super::physical::{known_of, physical_shape};
+use super::physical::{physical_shape, ranges_of_map};
 use super::poly::Poly;
 use super::rewrite::Simplifier;
 
@@ -40,7 +40,7 @@ pub fn subspace_split(map: &IndexMap, inner: &[Var]) -> Result<(IndexMap, IndexM
         let message = format!("`{var}` is no parameter of the map `{map}`");
         return Err(Diagnostic::error("unknown-name", None, message));
     }
-    let ranges = known_of(map, &[]);
+    let ranges = ranges_of_map(map, &[]);
     let simplifier = Simplifier::new(&ranges);
     let fault = |output: &Expr, reason: &str| {
         let message = format!("the output `{output}` does not split into outer and inner indices: {reason}");
@@ -49,7 +49,7 @@ pub fn subspace_split(map: &IndexMap, inner: &[Var]) -> Result<(IndexMap, IndexM
     };
     let (mut outer_parts, mut inner_parts): (Vec<Poly>, Vec<Expr>) = (Vec::new(), Vec::new());
     for output in map.outputs() {
-        let poly = simplifier.poly(&plain(output, &ranges));
+        let poly = simplifier.poly(&bits_as_arithmetic(output, &ranges));
         let poly = poly.ok_or_else(|| fault(output, "it may have no value, or is too large a sum"))?;
         let is_inner = |var: &Var| inner.contains(var);
         let is_outer = |var: &Var| map.vars().contains(var) && !inner.contains(var);
