@@ -4,8 +4,6 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 #[path = "textures/checked.rs"]
-use std::sync::Arc;
-
 mod checked;
 #[path = "textures/choices.rs"]
 mod choices;
@@ -20,6 +18,8 @@ mod refused;
 mod textures;
 #[path = "textures/types.rs"]
 mod types;
+
+use std::sync::Arc;
 
 use textures::{Case, allocate, four, function, linear, nest, numbers, store, texel, texture};
 use tilewright_ir::{AxisSeparators, Expr, PrimFunc, ScalarType, Scope, Stmt, StmtKind, Var};

@@ -137,10 +137,10 @@ fn program(ty: ScalarType, specs: &[Spec]) -> PrimFunc {
             Some(limit) => {
                 // Every other guard has another one in it.
                 let inner = if limit % 2 == 0 { Stmt::guarded(v(&vars[0]).lt(Expr::int(2)), store) } else { store };
-                let cond = SharedExpr::new((v(&vars[1]) + v(&vars[2])).lt(Expr::int(limit)));
+                let cond = (v(&vars[1]) + v(&vars[2])).lt(Expr::int(limit));
                 let other = Stmt::store(target, vec![Expr::int(7)], Expr::load(&buffers[2], vec![v(&vars[2])]));
                 let else_body = (limit % 3 == 0).then(|| Arc::new(other));
-                Stmt::new(StmtKind::If { cond: *cond, then_body: Arc::new(inner), else_body })
+                Stmt::new(StmtKind::If { cond, then_body: Arc::new(inner), else_body })
             }
         }
     };
@@ -203,7 +203,7 @@ fn the_operands_of_a_reduction_keep_their_order() {
                 let range = |var: &Var, reads: bool, body: Stmt| {
                     let mut made = Stmt::for_loop(var, Expr::int(if reads { 1 } else { 6 }), ForKind::Serial, body);
                     if let (true, StmtKind::For(inner)) = (reads, &mut made.kind) {
-                        inner.min = Expr::int(single);
+                        Arc::make_mut(inner).min = Expr::int(single);
                     }
                     made
                 };

@@ -294,7 +294,7 @@ fn a_vector_condition_chooses_and_evaluates_each_lane_by_itself() {
     let ramp =
         Expr::Ramp { base: SharedExpr::new(v(&i) * Expr::int(4)), stride: SharedExpr::new(Expr::int(1)), lanes: 4 };
     let four = |value: Expr| SharedExpr::new(Expr::Broadcast { value: SharedExpr::new(value), lanes: 4 });
-    let inside = ramp.clone().lt(*four(Expr::int(6)));
+    let inside = ramp.clone().lt(four(Expr::int(6)).into_expr());
     let otherwise = four(Expr::float_of(-1.0, ScalarType::Float32));
     let value =
         Expr::IfThenElse(SharedExpr::new(inside), SharedExpr::new(Expr::load(&a, vec![ramp.clone()])), otherwise);

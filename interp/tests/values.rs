@@ -144,5 +144,5 @@ fn loop_parts(var: &Var, kind: ForKind, body: Stmt) -> For {
     let StmtKind::For(made) = Stmt::for_loop(var, Expr::int(1), kind, body).kind else {
         unreachable!("a loop was made")
     };
-    *made
+    Arc::unwrap_or_clone(made)
 }

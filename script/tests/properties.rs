@@ -168,7 +168,7 @@ impl Maker {
     fn scoped(&mut self, depth: usize, make: impl FnOnce(&mut Self, Arc<Stmt>) -> StmtKind) -> Stmt {
         let (vars, buffers) = (self.vars.len(), self.buffers.len());
         let body = self.stmt(depth - 1);
-        let kind = make(self, SharedExpr::new(body));
+        let kind = make(self, Arc::new(body));
         self.vars.truncate(vars.min(self.vars.len()));
         self.buffers.truncate(buffers.min(self.buffers.len()));
         Stmt::new(kind)

@@ -109,7 +109,7 @@ impl Draw {
         }
         if self.below(3) == 0 {
             let cond = self.affine(1).lt(self.affine(2));
-            let other = (self.below(2) == 0).then(|| SharedExpr::new(body.clone()));
+            let other = (self.below(2) == 0).then(|| Arc::new(body.clone()));
             body = Stmt::new(StmtKind::If { cond, then_body: Arc::new(body), else_body: other });
         }
         let mut tags = vec![ThreadTag::Thread(0), ThreadTag::Block(0), ThreadTag::Thread(1), ThreadTag::Block(2)];

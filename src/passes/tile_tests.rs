@@ -200,9 +200,9 @@ fn padding_that_is_not_written_as_claimed_is_not_proved() {
     refused(&other, &evidence);
     let short = changed(&func, |stmt| match &stmt.kind {
         StmtKind::For(inner) if inner.extent == Expr::int(4) => {
-            let mut inner = inner.clone();
+            let mut inner = tilewright_ir::For::clone(inner);
             inner.extent = Expr::int(3);
-            Some(Stmt::new(StmtKind::For(inner)))
+            Some(Stmt::new(StmtKind::For(inner.into())))
         }
         _ => None,
     });

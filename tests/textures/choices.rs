@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tilewright::codegen::Options;
-use tilewright_ir::{SharedExpr, DataType, Expr, ScalarType, Stmt, StmtKind, Var};
+use tilewright_ir::{DataType, Expr, ScalarType, SharedExpr, Stmt, StmtKind, Var};
 
 use crate::textures::{Case, broadcast, channel, four, function, linear, nest, numbers, ramp, store, texel, texture};
 

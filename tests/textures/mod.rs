@@ -8,9 +8,9 @@ use std::sync::OnceLock;
 use tilewright::codegen::{Arguments, Generated, Options, OutsideTexture, generate_with};
 use tilewright_device::{BuildOptions, LaunchPlan, RunOptions, Session, devices, select};
 use tilewright_interp::{Argument, Config, Tensor};
-use tilewright_ir::{SharedExpr, 
-    AxisSeparators, Bindings, Buffer, DataType, Expr, ForKind, FuncAttrs, PrimFunc, Scalar, ScalarType, Scope, Stmt,
-    StmtKind, ThreadTag, Var, validate,
+use tilewright_ir::{
+    AxisSeparators, Bindings, Buffer, DataType, Expr, ForKind, FuncAttrs, PrimFunc, Scalar, ScalarType, Scope,
+    SharedExpr, Stmt, StmtKind, ThreadTag, Var, validate,
 };
 
 /// The device; `make test` installs PoCL.

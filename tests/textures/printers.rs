@@ -2,7 +2,7 @@
 
 use tilewright::codegen::Options;
 use tilewright_interp::Tensor;
-use tilewright_ir::{SharedExpr, DataType, Expr, ScalarType};
+use tilewright_ir::{DataType, Expr, ScalarType, SharedExpr};
 
 use crate::textures::{Case, broadcast, channel, function, nest, numbers, store, texel, texture, values};
 

@@ -1,7 +1,7 @@
 //! Random programs over a texture and a buffer: the same bits in the interpreter and on the device.
 
 use tilewright::codegen::Options;
-use tilewright_ir::{SharedExpr, BinaryOp, Buffer, Expr, ScalarType};
+use tilewright_ir::{BinaryOp, Buffer, Expr, ScalarType, SharedExpr};
 
 use crate::textures::{Case, broadcast, channel, four, function, linear, nest, numbers, store, texel, texture, values};
 

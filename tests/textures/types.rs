@@ -1,6 +1,6 @@
 //! Every type of channel: copies, arithmetic that wraps and rounds, lanes that are known and lanes that are not.
 
-use tilewright_ir::{SharedExpr, DataType, Expr, ScalarType, Stmt};
+use tilewright_ir::{DataType, Expr, ScalarType, SharedExpr, Stmt};
 
 use crate::textures::{Case, broadcast, channel, four, function, linear, nest, store, texel, texture, values};
 

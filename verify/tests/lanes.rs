@@ -70,7 +70,7 @@ impl Pair {
             let c = Var::index("c");
             let mut nest = Stmt::for_loop(&c, int(self.extent), self.kind, (self.before)(buffers, y, Expr::from(&c)));
             if let StmtKind::For(inner) = &mut nest.kind {
-                inner.min = int(self.min);
+                std::sync::Arc::make_mut(inner).min = int(self.min);
             }
             nest
         });

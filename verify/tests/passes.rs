@@ -317,7 +317,7 @@ fn with_loop(name: &'static str, change: impl Fn(&mut tilewright_ir::For)) -> Mo
     edited(move |stmt| match &stmt.kind {
         StmtKind::For(inner) if inner.var.name() == name => {
             let mut inner = inner.clone();
-            change(&mut inner);
+            change(Arc::make_mut(&mut inner));
             Some(Stmt::new(StmtKind::For(inner)))
         }
         _ => None,

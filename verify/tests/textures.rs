@@ -10,7 +10,7 @@ use texture_programs::*;
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{
     AxisSeparators, BinaryOp, Buffer, BufferChange, BufferClaim, DataType, Evidence, Expr, ForKind, FuncAttrs,
-    IndexMap, PrimFunc, Scope, SharedExpr, Stmt, StmtKind, TextureLimits, Var,
+    IndexMap, PrimFunc, Scope, Stmt, StmtKind, TextureLimits, Var,
 };
 use tilewright_verify::{Config, Judge, Report, Verdict};
 
@@ -261,12 +261,12 @@ fn unguarded(stmt: &Stmt) -> Stmt {
             Stmt::seq(stmts.map(|(place, stmt)| if place == last { within(stmt) } else { stmt.clone() }).collect())
         }
         StmtKind::For(inner) => {
-            let mut inner = inner.clone();
+            let mut inner = tilewright_ir::For::clone(inner);
             inner.body = within(&inner.body);
             if inner.var.name() == "k" {
                 inner.kind = ForKind::Serial;
             }
-            Stmt::new(StmtKind::For(inner))
+            Stmt::new(StmtKind::For(inner.into()))
         }
         StmtKind::If { then_body, .. } => {
             let StmtKind::Store { buffer, indices, value } = &then_body.kind else { panic!() };
@@ -361,7 +361,7 @@ fn lanes_without_a_value_hold_a_constant_or_nothing_is_proved() {
     let value = |input: &Buffer, shape: &Shape, at: At<'_>| {
         let Expr::IfThenElse(guard, value, _) = gathered(input, shape, at) else { panic!() };
         let outside = Expr::load(input, vec![int(77), int(0), full()]);
-        choose(*guard, *value, outside)
+        choose(guard.into_expr(), value.into_expr(), outside)
     };
     let reports = store(full, value).judged();
     assert!(reports.iter().any(|report| report.obligation == "simulation" && !report.verdict.is_proved()));
@@ -449,7 +449,7 @@ fn a_program_of_texels_is_held_to_the_limits_of_its_device() {
 fn a_texture_read_and_written_by_one_nest_is_refuted() {
     let mut func = tiled(&int(29), &int(29), int(8), None);
     let StmtKind::Allocate { buffer, body } = &func.body.kind else { panic!() };
-    let once = SharedExpr::new(Stmt::for_loop(&Var::index("once"), int(1), ForKind::Serial, (**body).clone()));
+    let once = Arc::new(Stmt::for_loop(&Var::index("once"), int(1), ForKind::Serial, (**body).clone()));
     func.body = Stmt::new(StmtKind::Allocate { buffer: buffer.clone(), body: once });
     let text = refutation(&alone(&func), "race");
     assert!(text.contains("an image is read only or written only in a kernel"), "{text}");

@@ -99,7 +99,7 @@ fn math_cases(ty: ScalarType, a: &Expr, b: &Expr) -> Vec<Case> {
         let n_args = args.len();
         cases.push(Case {
             name: format!("{function:?} {ty}"),
-            value: Expr::Call(function, args),
+            value: Expr::Call(function, args.into()),
             out: out.scalar,
             ulp: bound(function, ty),
             expected: Box::new(move |x, y| function.eval(ty, &[x, y][..n_args]).ok()),

@@ -192,7 +192,7 @@ impl Lowering {
         };
         let Shape { blocks, height, width, .. } = self.shape.clone();
         let first = nest(["b", "y", "x"], [blocks, height.clone(), width.clone()], Box::new(producer));
-        let second = nest(["y", "x", "k"], [height, width, (self.until)(&self.shape)], SharedExpr::new(consumer));
+        let second = nest(["y", "x", "k"], [height, width, (self.until)(&self.shape)], Box::new(consumer));
         Stmt::new(StmtKind::Allocate { buffer: texture.clone(), body: Arc::new(Stmt::seq(vec![first, second])) })
     }
 
