@@ -10,6 +10,7 @@ use tilewright_ir::visit::Substitution;
 use tilewright_ir::{Diagnostic, Expr, PrimFunc, ScalarType, SharedExpr, Stmt, StmtKind, ThreadTag, Var};
 
 use super::checked::Site;
+use super::code::PREFIX;
 use super::helpers::Helpers;
 use super::independent::{leading_loops, separates, separates_in};
 use super::join::Parts;
@@ -17,12 +18,14 @@ use super::launch::{Launching, bound_loops, extents};
 use super::memory::long;
 use super::metadata::{Binding, HostAssert, KernelInfo, Metadata, ScalarInfo, Size};
 use super::range::type_range;
+use super::target::{Refusal, Target};
 use super::writer::Writer;
 use super::{Generated, Options};
 use tilewright_algebra::reads_memory;
 
 /// Everything that outlives a kernel.
-pub(crate) struct Program<'a> {
+pub(crate) struct SourceBuilder<'a> {
+    pub(crate) target: &'static Target,
     pub(crate) func: &'a PrimFunc,
     /// What every kernel starts from.
     pub(crate) base: Writer,
@@ -35,9 +38,9 @@ pub(crate) struct Program<'a> {
     pub(crate) errors: Vec<Diagnostic>,
 }
 
-impl<'a> Program<'a> {
+impl<'a> SourceBuilder<'a> {
     /// The parameters of a function.
-    pub(crate) fn new(func: &'a PrimFunc, options: Options) -> Self {
+    pub(crate) fn new(target: &'static Target, func: &'a PrimFunc, options: Options) -> Self {
         let metadata = Metadata {
             schema: "tilewright.kernels/1",
             function: func.name.clone(),
@@ -47,14 +50,15 @@ impl<'a> Program<'a> {
             asserts: Vec::new(),
             sites: Vec::new(),
             texture_limits: func.attrs.texture_limits,
-            build_options: vec!["-cl-std=CL1.2".into()],
+            build_options: target.build_options.iter().map(ToString::to_string).collect(),
             required_extensions: Vec::new(),
             nonnegative_dividends: Vec::new(),
             notes: Vec::new(),
         };
-        let mut program = Self {
+        let mut builder = Self {
+            target,
             func,
-            base: Writer { depth: 1, options, ..Writer::default() },
+            base: Writer::new(target, options),
             metadata,
             sources: Vec::new(),
             helpers: Helpers::default(),
@@ -62,12 +66,12 @@ impl<'a> Program<'a> {
             lets: Vec::new(),
             errors: Vec::new(),
         };
-        program.scalars();
+        builder.scalars();
         for (param, buffer) in &func.buffer_map {
-            let place = func.buffer_map.iter().position(|(other, _)| other == param);
-            program.device_buffer(buffer, place);
+            let position = func.buffer_map.iter().position(|(other, _)| other == param);
+            builder.device_buffer(buffer, position);
         }
-        program
+        builder
     }
 
     fn scalars(&mut self) {
@@ -96,8 +100,9 @@ impl<'a> Program<'a> {
             StmtKind::Let { var, value, body } => {
                 if reads_memory(value) {
                     let message = format!("`{var}` is read from memory outside of every loop");
+                    let code = self.target.dialect.code(Refusal::RootLet);
                     self.errors.push(
-                        Diagnostic::error("opencl-root-let", stmt.span, message)
+                        Diagnostic::error(code, stmt.span, message)
                             .with_help("read it inside of the nests that use it"),
                     );
                 }
@@ -142,7 +147,7 @@ impl<'a> Program<'a> {
 
     fn kernel(&mut self, nest: &Stmt, writer: &mut Writer) -> Result<(), Diagnostic> {
         let name = self.base.namer.fresh(&format!("{}_{}", self.func.name, self.metadata.kernels.len()));
-        let bound = extents(nest, &self.base.known_scalars)?;
+        let bound = extents(self.target, nest, &self.base.known_scalars)?;
         let (binding, global, local) = if bound.is_empty() {
             automatic(nest, writer)
         } else {
@@ -162,7 +167,8 @@ impl<'a> Program<'a> {
         writer.stmt(nest)?;
         let (params, args, begins) = self.signature(writer);
         let mut source = String::new();
-        let _ = writeln!(source, "kernel void {name}({}) {{\n{begins}{}}}", params.join(", "), writer.text);
+        let head = self.target.words.kernel;
+        let _ = writeln!(source, "{head} {name}({}) {{\n{begins}{}}}", params.join(", "), writer.text);
         self.sources.push(source);
         let [global, local] = [Some(global), local].map(|sizes| sizes.map(|sizes| sizes.map(Size)));
         let global = global.unwrap_or_else(|| [1, 1, 1].map(|one| Size(Expr::int(one))));
@@ -178,16 +184,17 @@ impl<'a> Program<'a> {
         if !self.errors.is_empty() {
             return Err(self.errors);
         }
-        if self.uses_fp64 {
-            self.metadata.required_extensions.push("cl_khr_fp64".into());
+        if let Some(extension) = self.target.fp64_extension.filter(|_| self.uses_fp64) {
+            self.metadata.required_extensions.push(extension.into());
         }
-        let parts = Parts { helpers: self.helpers, kernels: self.sources.join("\n"), uses_fp64: self.uses_fp64 };
-        let source = parts.source(&super::names::plain(&self.func.name));
+        let kernels = self.sources.join("\n");
+        let parts = Parts { target: self.target, helpers: self.helpers, kernels, uses_fp64: self.uses_fp64 };
+        let source = parts.source(&super::names::comment_text(&self.func.name));
         let unique: BTreeSet<_> = self.metadata.nonnegative_dividends.drain(..).collect();
         self.metadata.nonnegative_dividends = unique.into_iter().collect();
         let notes: BTreeSet<_> = self.metadata.notes.drain(..).collect();
         self.metadata.notes = notes.into_iter().collect();
-        Ok(Generated { source, metadata: self.metadata, parts })
+        Ok(Generated { target: self.target, source, metadata: self.metadata, parts })
     }
 }
 
@@ -250,18 +257,18 @@ fn automatic(nest: &Stmt, writer: &mut Writer) -> (Binding, [Expr; 3], Option<[E
         let axis = place.min(2);
         if place < 2 || loops.len() == 3 {
             global[axis] = inner.extent.clone();
-            axes.push((inner.var.clone(), format!("get_global_id({axis})")));
+            axes.push((inner.var.clone(), writer.target.words.global_id[axis].to_owned()));
             continue;
         }
         // The loops that are left share the last dimension, the outermost as the highest digit.
         let below: Vec<_> = loops.iter().rev().skip(2).take(place - 2).map(|inner| inner.extent.clone()).collect();
-        let mut text = "get_global_id(2)".to_owned();
+        let mut text = writer.target.words.global_id[2].to_owned();
         for extent in &below {
-            let extent = writer.index(extent).map_or_else(|_| "1".to_owned(), |code| code.within(14));
+            let extent = writer.index(extent).map_or_else(|_| "1".to_owned(), |code| code.within(PREFIX));
             text = format!("{text} / {extent}");
         }
         if place + 1 < loops.len() && !sabotage::on("kernel-id-not-reduced") {
-            let extent = writer.index(&inner.extent).map_or_else(|_| "1".to_owned(), |code| code.within(14));
+            let extent = writer.index(&inner.extent).map_or_else(|_| "1".to_owned(), |code| code.within(PREFIX));
             text = format!("{text} % {extent}");
         }
         global[2] =

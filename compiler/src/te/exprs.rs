@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use tilewright_ir::{self as ir, Diagnostic, Severity, SharedExpr, Span};
+use tilewright_ir::{self as ir, Diagnostic, Severity, Span};
 use tilewright_script::te::{Expr, ExprKind, LogicOp, Target};
 
 use super::args::Arg;

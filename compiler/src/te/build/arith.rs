@@ -3,7 +3,9 @@
 //! Of two types the wider one wins, floats over integers, unsigned over signed of the same width. A `bool` takes the other
 //! type, and arithmetic on two of them is done in `int32`. A scalar beside a vector is repeated in every lane.
 
-use tilewright_ir::{BinaryOp, DataType, Diagnostic, Expr, MathFn, ScalarType, SharedExpr, TypeClass, UnaryOp, op::TypeRule};
+use tilewright_ir::{
+    BinaryOp, DataType, Diagnostic, Expr, MathFn, ScalarType, SharedExpr, TypeClass, UnaryOp, op::TypeRule,
+};
 
 /// Most nodes of an expression.
 const MAX_NODES: u64 = 20_000;

@@ -70,7 +70,7 @@ fn the_parameters_of_a_function_follow_from_the_schedule() {
 
 #[test]
 fn layouts_and_reorders_are_the_same_from_rust() {
-    let mut build = || -> Built<Lowered> {
+    let build = || -> Built<Lowered> {
         let mut te = Builder::new();
         let shape = ints([16, 64, 128]);
         let a = te.placeholder("A", &shape, F32)?;
