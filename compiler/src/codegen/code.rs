@@ -1,4 +1,10 @@
 //! Pieces of C with the precedence of their outermost operator, put together with as few brackets as are readable.
+//!
+//! ```text
+//! infix("*", PRODUCT, a + b, c)    (a + b) * c
+//! infix("+", SUM, a * b, c)        a * b + c
+//! infix("&", BIT_AND, a + b, c)    (a + b) & c      C needs no brackets here, but readers do
+//! ```
 
 /// A piece of C and how tightly its outermost operator binds.
 #[derive(Clone, Debug)]
@@ -7,6 +13,7 @@ pub(crate) struct Code {
     pub(crate) binds: u8,
 }
 
+/// Precedence of names, constants and calls. A greater number binds tighter; the others follow C's table.
 pub(crate) const ATOM: u8 = 15;
 pub(crate) const PREFIX: u8 = 14;
 pub(crate) const PRODUCT: u8 = 13;
@@ -37,15 +44,18 @@ impl Code {
         self.within(PREFIX)
     }
 
+    /// A call of a function.
     pub(crate) fn call(function: &str, args: &[&Self]) -> Self {
         let args: Vec<_> = args.iter().map(|arg| arg.text.as_str()).collect();
         Self::atom(format!("{function}({})", args.join(", ")))
     }
 
+    /// `value` converted to a type by a cast.
     pub(crate) fn cast(ty: &str, value: &Self) -> Self {
         Self { text: format!("({ty}){}", value.operand()), binds: PREFIX }
     }
 
+    /// `lhs symbol rhs`, where `binds` is the precedence of the operator.
     pub(crate) fn infix(symbol: &str, binds: u8, lhs: &Self, rhs: &Self) -> Self {
         // Brackets also where C needs none but few people know the order.
         let (left, right) = match binds {

@@ -1,4 +1,11 @@
 //! Expressions in C. The page of each target says where its language differs.
+//!
+//! ```text
+//! (A[i] + 1) // 4      tw_floordiv_int((int)((unsigned)A[i] + 1u), 4)     a value: the sum wraps, the quotient rounds down
+//! B[i * 4 + j // 2]    B[i * 4 + j / 2]                                   an index: it does not wrap, and j is not negative
+//! ```
+//!
+//! What is known of the ranges of operands ([`Ranges`](super::range::Ranges)) decides between C's own operator and a helper.
 
 use tilewright_ir::sabotage;
 use tilewright_ir::visit::Substitution;
@@ -13,7 +20,8 @@ use super::range::{Mode, constant, type_range};
 use super::target::Refusal;
 use super::writer::Writer;
 
-/// Component `k` of a vector expression; none if the component has no expression of its own.
+/// Lane `k` of a vector expression, as an expression of one lane; none if the lane has no expression of its own: a vector
+/// variable, or an element of a buffer of vectors.
 pub(crate) fn lane_of(expr: &Expr, k: u16) -> Option<Expr> {
     if expr.dtype().is_scalar() {
         return Some(expr.clone());
@@ -48,10 +56,12 @@ pub(crate) fn lane_of(expr: &Expr, k: u16) -> Option<Expr> {
     })
 }
 
+/// Whether values of a type are held in `float` and rounded after every operation.
 fn is_narrow_float(ty: ScalarType) -> bool {
     matches!(ty, ScalarType::Float16 | ScalarType::BFloat16)
 }
 
+/// Whether a type is a signed integer type.
 fn is_signed(ty: ScalarType) -> bool {
     ty.class() == TypeClass::Int
 }
@@ -110,6 +120,8 @@ impl Writer {
         Ok(self.dialect().vector(ty, &lanes))
     }
 
+    /// `lhs op rhs`; `whole` is the same expression undivided, for its range. Each arm says what C's operator lacks: wrapping,
+    /// rounding down, a defined result for a NaN, or 0 and 1 for truth.
     fn binary(&mut self, op: BinaryOp, lhs: &Expr, rhs: &Expr, whole: &Expr, mode: Mode) -> Result<Code, Diagnostic> {
         let ty = lhs.dtype();
         let (a, b) = (self.expr(lhs, mode)?, self.expr(rhs, mode)?);
@@ -149,6 +161,9 @@ impl Writer {
     }
 
     /// `+ - * /` in the operand type: floats rounded to it, integers wrapped into it.
+    ///
+    /// Overflow of signed integers is undefined in C. The operation is written directly if the ranges rule overflow out, or if it
+    /// is index arithmetic, of which that is an obligation of its own; else it is computed in the unsigned type.
     fn arithmetic(&mut self, symbol: &str, binds: u8, (a, b): (Code, Code), whole: &Expr, mode: Mode) -> Code {
         let ty = whole.dtype();
         let direct = Code::infix(symbol, binds, &a, &b);
@@ -181,12 +196,14 @@ impl Writer {
         Code::call(&self.dialect().round(&mut self.helpers, ty), &[&code])
     }
 
+    /// Integer division. C's operators round towards zero: they are used where that makes no difference, which is remembered as a
+    /// dividend that must not be negative; else a helper of the target is called.
     fn division(&mut self, op: BinaryOp, lhs: &Expr, rhs: &Expr, (a, b): (Code, Code), mode: Mode) -> Code {
         let ty = lhs.dtype();
         let floors = matches!(op, BinaryOp::FloorDiv | BinaryOp::FloorMod);
         let divides = matches!(op, BinaryOp::FloorDiv | BinaryOp::TruncDiv);
-        let (low, _) = self.ranges.of(lhs, mode);
-        let (divisor, _) = self.ranges.of(rhs, mode);
+        let (low, _) = self.ranges.range_of(lhs, mode);
+        let (divisor, _) = self.ranges.range_of(rhs, mode);
         let needs_sign = floors && is_signed(ty.scalar);
         if !ty.is_scalar() || divisor < 1 || (needs_sign && low < 0) {
             let (a, b) = (self.exactly(ty, a), self.exactly(ty, b));
@@ -198,6 +215,7 @@ impl Writer {
         Code::infix(if divides { "/" } else { "%" }, PRODUCT, &a, &b)
     }
 
+    /// `op operand`.
     fn unary(&mut self, op: UnaryOp, operand: &Expr, whole: &Expr, mode: Mode) -> Result<Code, Diagnostic> {
         let ty = operand.dtype();
         let a = self.expr(operand, mode)?;
@@ -225,6 +243,7 @@ impl Writer {
         })
     }
 
+    /// A math function, rounded to its type.
     fn math(&mut self, function: MathFn, args: &[Expr], mode: Mode) -> Result<Code, Diagnostic> {
         let ty = args.first().map_or(DataType::INT32, Expr::dtype);
         let mut codes = args.iter().map(|arg| self.expr(arg, mode)).collect::<Result<Vec<_>, _>>()?;
@@ -280,6 +299,7 @@ impl Writer {
         substitution.apply(expr)
     }
 
+    /// A conversion. Floats to integers saturate, and narrow floats are rounded once, which may take a helper of the target.
     fn cast(&mut self, to: DataType, value: &Expr, mode: Mode) -> Result<Code, Diagnostic> {
         let from = value.dtype();
         let code = self.expr(value, mode)?;

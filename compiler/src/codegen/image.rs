@@ -80,6 +80,7 @@ impl Writer {
         Ok(Texel { image: name, origin, row, column, kind: images.kind(buffer.dtype.scalar), images })
     }
 
+    /// The error of a buffer that shares the memory of a texture and has another shape than its texels.
     fn no_texels(&self, buffer: &Buffer) -> Diagnostic {
         let message = format!("`{buffer}` reaches a texture but is not its texels, [height, width, {CHANNELS}]");
         self.error(Refusal::Texture, message).with_help("run the pass lower_texture first")

@@ -1,4 +1,14 @@
 //! From a function to kernels: the nests at the root, the memory around them, and their signatures.
+//!
+//! ```python
+//! T = T.alloc_buffer(..)                        memory of the host: Metadata::buffers
+//! for i in T.thread_binding(16, "blockIdx.x"):  kernel f_0, launched first
+//!     T[i] = A[i] + 1
+//! for i in range(16):                           kernel f_1, launched when f_0 is done; i is bound to a work-item,
+//!     B[i] = T[15 - i]                          because different iterations touch different elements of B
+//! ```
+//!
+//! One nest becomes one kernel because kernels are the only order that a device keeps between all work-items.
 
 use std::sync::Arc;
 
@@ -23,7 +33,7 @@ use super::writer::Writer;
 use super::{Generated, Options};
 use tilewright_algebra::reads_memory;
 
-/// Everything that outlives a kernel.
+/// The source under construction: everything that outlives a kernel.
 pub(crate) struct SourceBuilder<'a> {
     pub(crate) target: &'static Target,
     pub(crate) func: &'a PrimFunc,
@@ -39,7 +49,9 @@ pub(crate) struct SourceBuilder<'a> {
 }
 
 impl<'a> SourceBuilder<'a> {
-    /// The parameters of a function.
+    /// A source without kernels, with the scalars and buffers that the function's parameters are.
+    ///
+    /// Names of parameters are taken first, so that kernels call them as the program does.
     pub(crate) fn new(target: &'static Target, func: &'a PrimFunc, options: Options) -> Self {
         let metadata = Metadata {
             schema: "tilewright.kernels/1",
@@ -74,6 +86,7 @@ impl<'a> SourceBuilder<'a> {
         builder
     }
 
+    /// Declares symbolic extents and scalar parameters, which every kernel may take.
     fn scalars(&mut self) {
         let symbols = self.func.symbols();
         let params = self.func.params.iter().filter(|param| param.dtype().scalar != ScalarType::Handle);
@@ -88,7 +101,8 @@ impl<'a> SourceBuilder<'a> {
         }
     }
 
-    /// Everything at the root, in order.
+    /// Everything at the root, in order. Memory and values at the root outlive a kernel: allocations become buffers of the host,
+    /// and `let`s are repeated in every kernel, which is only right if they do not read memory.
     pub(crate) fn root(&mut self, stmt: &Stmt) {
         match &stmt.kind {
             StmtKind::Seq(stmts) => stmts.iter().for_each(|stmt| self.root(stmt)),
@@ -120,6 +134,7 @@ impl<'a> SourceBuilder<'a> {
         }
     }
 
+    /// An `assert` outside of all nests: checked by the host before the launch where it has the values, else only noted.
     fn root_assert(&mut self, cond: &Expr, message: &str) {
         let substitution =
             Substitution::new(self.lets.iter().map(|(var, _)| var), self.lets.iter().map(|(_, e)| e.clone()));
@@ -145,6 +160,8 @@ impl<'a> SourceBuilder<'a> {
         result
     }
 
+    /// Writes the kernel of a nest: geometry first, because the position of a work-item decides what the statements mean; then the
+    /// root-level `let`s, the nest, and last the signature, which has what they turned out to use.
     fn kernel(&mut self, nest: &Stmt, writer: &mut Writer) -> Result<(), Diagnostic> {
         let name = self.base.namer.fresh(&format!("{}_{}", self.func.name, self.metadata.kernels.len()));
         let bound = extents(self.target, nest, &self.base.known_scalars)?;
@@ -215,6 +232,8 @@ fn geometry(bound: &BTreeMap<ThreadTag, Expr>) -> ([Expr; 3], [Expr; 3]) {
 }
 
 /// Whether work-items of an explicit launch may touch each other's elements, and those of textures.
+///
+/// Several loops may be bound to one launch axis: they are replaced by one variable for the axis, which all of them equal.
 fn sharing(nest: &Stmt, bound: &BTreeMap<ThreadTag, Expr>, writer: &Writer) -> [bool; 2] {
     let mut ranges = writer.ranges.clone();
     let mut substitution = Substitution::default();
@@ -236,7 +255,10 @@ fn sharing(nest: &Stmt, bound: &BTreeMap<ThreadTag, Expr>, writer: &Writer) -> [
     [shares_texels || !separates(&axes, &nest, &ranges), shares_texels]
 }
 
-/// Binds the leading loops of a nest whose iterations keep to themselves.
+/// Binds the leading loops of a nest whose iterations are independent.
+///
+/// Parallel loops are bound because the program says so; serial ones only as far as [`separates`] shows that no two work-items
+/// touch the same element. As many loops as possible are bound: devices need many work-items.
 fn automatic(nest: &Stmt, writer: &mut Writer) -> (Binding, [Expr; 3], Option<[Expr; 3]>) {
     let one = || [1, 1, 1].map(Expr::int);
     let mut loops = leading_loops(nest);
@@ -253,6 +275,7 @@ fn automatic(nest: &Stmt, writer: &mut Writer) -> (Binding, [Expr; 3], Option<[E
     }
     let mut global = one();
     let mut axes = Vec::new();
+    // The innermost loop becomes dimension 0: neighbouring work-items then access neighbouring elements.
     for (place, inner) in loops.iter().rev().enumerate() {
         let axis = place.min(2);
         if place < 2 || loops.len() == 3 {

@@ -1,8 +1,8 @@
 //! Launch geometry: which loops become axes of a launch, and what has to wait for what.
 //!
-//! `blockIdx` is the work-group, `threadIdx` the work-item in it, x, y, z are dimensions 0, 1, 2. The language has no
+//! `blockIdx` is the work-group, `threadIdx` the work-item in it; x, y and z are dimensions 0, 1 and 2. The language has no
 //! barrier: statements run in order. Where work-items of one group have to wait for each other between statements, a
-//! barrier is written; where groups would have to, there is no way, and an error.
+//! barrier is written; groups cannot wait for each other, so that is an error.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,16 +51,17 @@ pub(crate) fn extents(
     nest: &Stmt,
     known: &BTreeSet<Var>,
 ) -> Result<BTreeMap<ThreadTag, Expr>, Diagnostic> {
-    let code = target.dialect.code(Refusal::LaunchExtent);
+    let code = || target.dialect.code(Refusal::LaunchExtent);
     let mut extents: BTreeMap<ThreadTag, Expr> = BTreeMap::new();
     for (inner, tag) in bound_loops(nest) {
         let is_known = inner.extent.vars().iter().all(|var| known.contains(var)) && !reads_memory(&inner.extent);
         if !is_known {
             let message =
                 format!("the extent `{}` of `{}` on {tag} is not known at the launch", inner.extent, inner.var);
-            return Err(Diagnostic::error(code, nest.span, message)
+            return Err(Diagnostic::error(code(), nest.span, message)
                 .with_help("it may use constants, symbolic extents and scalar parameters only"));
         }
+        // Two loops on one axis run in one launch: as many work-items as the longer one has, and a guard around the other.
         let Some(other) = extents.get(&tag) else {
             extents.insert(tag, inner.extent.clone());
             continue;
@@ -73,7 +74,7 @@ pub(crate) fn extents(
             _ if *other == inner.extent => {}
             _ => {
                 let message = format!("two loops on {tag} have the extents `{other}` and `{}`", inner.extent);
-                return Err(Diagnostic::error(code, nest.span, message)
+                return Err(Diagnostic::error(code(), nest.span, message)
                     .with_help("symbolic extents of loops on one axis have to be the same"));
             }
         }
@@ -175,8 +176,8 @@ impl Writer {
             return Ok(());
         }
         let missing = self.launch.extents.keys().filter(|tag| !self.bound.contains(tag));
-        let (mut missing, help) =
-            (missing, "bind the loop outside of the statements, or put them into nests of their own");
+        let mut missing = missing;
+        let help = "bind the loop outside of the statements, or put them into nests of their own";
         if missing.any(|tag| matches!(tag, ThreadTag::Block(_))) {
             let message = "work-groups would have to wait for each other between these statements";
             return Err(self.error(Refusal::Order, message).with_help(help));

@@ -2,7 +2,7 @@
 
 use tilewright_ir::ScalarType;
 
-/// A constant of an integer type or `bool`.
+/// A constant of an integer type or `bool`. The least value of a signed type has no literal in C, where `-` is an operator.
 pub(crate) fn int_literal(value: i128, ty: ScalarType) -> String {
     match ty {
         ScalarType::Int32 if value == i128::from(i32::MIN) => "(-2147483647 - 1)".into(),
@@ -10,11 +10,22 @@ pub(crate) fn int_literal(value: i128, ty: ScalarType) -> String {
         ScalarType::Int64 => format!("{value}L"),
         ScalarType::UInt32 => format!("{value}U"),
         ScalarType::UInt64 => format!("{value}UL"),
-        _ => value.to_string(),
+        ScalarType::Bool
+        | ScalarType::Int8
+        | ScalarType::Int16
+        | ScalarType::Int32
+        | ScalarType::UInt8
+        | ScalarType::UInt16
+        | ScalarType::Float16
+        | ScalarType::BFloat16
+        | ScalarType::Float32
+        | ScalarType::Float64
+        | ScalarType::Handle => value.to_string(),
     }
 }
 
-/// A float constant, exactly.
+/// A float constant, exactly: in decimal where that is short, else in C99's hexadecimal notation. NaN and infinity are macros
+/// of the language.
 pub(crate) fn float_literal(value: f64, ty: ScalarType) -> String {
     let double = ty == ScalarType::Float64;
     let cast = if double { "(double)" } else { "" };

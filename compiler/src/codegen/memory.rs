@@ -1,4 +1,10 @@
 //! The memory of a program as its kernels see it: buffers and images of the host, and the parameters that they are.
+//!
+//! | in the program | in a kernel |
+//! |---|---|
+//! | parameter or allocation at the root | pointer to global memory, one for each allocation: aliases share it |
+//! | the same, with a texel buffer as alias | image of four channels |
+//! | allocation inside of a nest | array of the work-item ([`super::stmt`]) |
 
 use tilewright_ir::{
     Buffer, DataType, Diagnostic, Expr, MAX_SYMBOLIC_ELEMENTS, ScalarType, Scope, SharedExpr, StmtKind, checked_size,
@@ -77,7 +83,8 @@ impl SourceBuilder<'_> {
         self.base.allocations.insert(buffer.data.clone(), allocation);
     }
 
-    /// A buffer with its physical axes: itself, or the first alias that has them.
+    /// A buffer with its physical axes: itself, or the first alias that has them. A program may declare a parameter in its logical
+    /// shape and access it through a flattened alias.
     fn physical(&self, buffer: &Buffer) -> Buffer {
         let fits = |buffer: &Buffer| {
             if buffer.scope.is_texture() {
@@ -98,8 +105,9 @@ impl SourceBuilder<'_> {
         found.unwrap_or_else(|| buffer.clone())
     }
 
-    /// The parameters of a kernel, in C and in the metadata, and the lines that it begins with: memory first, then
-    /// scalars.
+    /// The parameters of a kernel, in C and in the metadata, and the lines that it begins with: memory first, then scalars, then
+    /// the report. Only what the kernel uses is passed: `restrict` promises that pointers do not alias, and a device has few
+    /// arguments for images.
     pub(crate) fn signature(&mut self, writer: &Writer) -> (Vec<String>, Vec<ArgInfo>, String) {
         let (mut params, mut args, mut begins) = (Vec::new(), Vec::new(), String::new());
         let mut images = [0, 0];
@@ -167,7 +175,7 @@ fn image_of(images: &dyn Images, texels: &Buffer) -> Option<ImageInfo> {
     Some(ImageInfo { width, height, channel, channel_name: images.channel_name(channel) })
 }
 
-/// Elements that an allocation holds.
+/// Elements that an allocation holds: one past the last position that an index inside of the shape reaches.
 fn elements(buffer: &Buffer) -> Expr {
     let one = |extent: &Expr| long(extent.clone());
     let Some(strides) = &buffer.strides else {
@@ -188,6 +196,7 @@ pub(crate) fn long(expr: Expr) -> Expr {
     }
 }
 
+/// A number of elements in bytes.
 fn times(elements: Expr, bytes: u64) -> Expr {
     if bytes == 1 { elements } else { long(elements) * long(Expr::int(i64::try_from(bytes).unwrap_or(i64::MAX))) }
 }

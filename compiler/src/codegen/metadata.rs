@@ -213,6 +213,7 @@ pub struct Metadata {
     pub notes: Vec<String>,
 }
 
+/// Writes the limits of textures as `WIDTHxHEIGHT`.
 #[expect(clippy::ref_option, reason = "serde passes the field as it is")]
 fn limits<S: Serializer>(limits: &Option<TextureLimits>, serializer: S) -> Result<S::Ok, S::Error> {
     limits.map(|limits| limits.to_string()).serialize(serializer)

@@ -13,6 +13,7 @@ pub(crate) fn is_reserved(name: &str, reserved: &Reserved) -> bool {
         || reserved.macros.contains(&name)
 }
 
+/// Whether a language reserves names that begin so.
 fn has_reserved_prefix(name: &str, reserved: &Reserved) -> bool {
     reserved.prefixes.iter().any(|prefix| name.starts_with(prefix))
 }

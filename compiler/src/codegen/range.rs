@@ -1,7 +1,7 @@
 //! Ranges of integer expressions: whether a dividend can be negative and whether a sum can wrap.
 //!
-//! Nobody has to believe this: what is emitted as C's own division is listed in the metadata. Nobody proves it
-//! yet: runs on devices against the interpreter are what would show a mistake.
+//! The results are not trusted: what is emitted as C's own division is listed in the metadata. It is not proved yet either;
+//! a mistake shows when kernels run on a device against the interpreter.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use tilewright_ir::{BinaryOp, Bindings, Expr, MathFn, ScalarType, UnaryOp, Var};
 /// Least and greatest value, both included.
 pub(crate) type Range = (i128, i128);
 
-/// Which arithmetic an expression is in.
+/// The arithmetic that an expression is evaluated in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Indices, extents and guards: nothing leaves its type (obligation *overflow*).
@@ -19,16 +19,17 @@ pub(crate) enum Mode {
     Value,
 }
 
-/// Ranges of variables.
+/// Ranges of variables. A variable that was not declared may have any value of its type.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges(BTreeMap<Var, Range>);
 
-/// The value of an expression without variables.
+/// The value of an expression without variables and loads, by the evaluator of index arithmetic; none if it has some, or
+/// divides by zero.
 pub(crate) fn constant(expr: &Expr) -> Option<i128> {
     expr.eval_index(&Bindings::new()).ok()
 }
 
-/// The values of a type; none of interest for floats.
+/// The values of an integer type; for a float, which has no range here, those of `int64`.
 pub(crate) fn type_range(ty: ScalarType) -> Range {
     ty.integer_range().unwrap_or((i128::from(i64::MIN), i128::from(i64::MAX)))
 }
@@ -39,16 +40,17 @@ impl Ranges {
         self.0.insert(var.clone(), range);
     }
 
-    /// Declares the variable of a loop from `min` over `extent` values.
+    /// Declares the variable of a loop from `min` over `extent` values. An empty loop gets the range of its first value, which
+    /// its body never sees.
     pub(crate) fn insert_loop(&mut self, var: &Var, min: &Expr, extent: &Expr) {
-        let (first, extent) = (self.of(min, Mode::Index), self.of(extent, Mode::Index));
+        let (first, extent) = (self.range_of(min, Mode::Index), self.range_of(extent, Mode::Index));
         let (_, high) = type_range(var.dtype().scalar);
         let last = first.1.saturating_add(extent.1).saturating_sub(1).min(high);
         self.insert(var, (first.0, last.max(first.0)));
     }
 
     /// The range of an integer expression of any number of lanes, within its type.
-    pub(crate) fn of(&self, expr: &Expr, mode: Mode) -> Range {
+    pub(crate) fn range_of(&self, expr: &Expr, mode: Mode) -> Range {
         let full = type_range(expr.dtype().scalar);
         let (low, high) = self.exact(expr, mode).unwrap_or(full);
         let inside = full.0 <= low && high <= full.1;
@@ -59,9 +61,10 @@ impl Ranges {
         }
     }
 
-    /// The range over the integers of the last operation; none if nothing is known.
+    /// The range of an expression if its last operation is evaluated over the integers, so that the caller can see whether it
+    /// leaves its type. The operands are within theirs. None if nothing is known.
     pub(crate) fn exact(&self, expr: &Expr, mode: Mode) -> Option<Range> {
-        let of = |expr: &Expr| self.of(expr, mode);
+        let of = |expr: &Expr| self.range_of(expr, mode);
         match expr {
             Expr::Int { value, .. } => Some((*value, *value)),
             Expr::Var(var) => self.0.get(var).copied(),
@@ -91,10 +94,12 @@ impl Ranges {
     }
 }
 
+/// The smallest range that contains both.
 fn union(a: Range, b: Range) -> Range {
     (a.0.min(b.0), a.1.max(b.1))
 }
 
+/// The range of `a op b` over the integers, both operands anywhere in their ranges.
 fn binary(op: BinaryOp, (a0, a1): Range, (b0, b1): Range) -> Option<Range> {
     // Operands are within 64 bits, so only products can leave 128.
     match op {
@@ -152,16 +157,16 @@ mod tests {
         ranges.insert(&n, (1, i128::from(i32::MAX)));
         ranges.insert_loop(&i, &Expr::int(0), &Expr::from(&n));
         let product = Expr::from(&i) * Expr::int(4);
-        assert_eq!(ranges.of(&product, Mode::Index), (0, i128::from(i32::MAX)));
-        assert_eq!(ranges.of(&product, Mode::Value), (i128::from(i32::MIN), i128::from(i32::MAX)));
+        assert_eq!(ranges.range_of(&product, Mode::Index), (0, i128::from(i32::MAX)));
+        assert_eq!(ranges.range_of(&product, Mode::Value), (i128::from(i32::MIN), i128::from(i32::MAX)));
         let digit = Expr::from(&i).floor_mod(Expr::int(7));
-        assert_eq!(ranges.of(&digit, Mode::Value), (0, 6));
-        assert_eq!(ranges.of(&(Expr::from(&i) - Expr::int(3)), Mode::Index).0, -3);
+        assert_eq!(ranges.range_of(&digit, Mode::Value), (0, 6));
+        assert_eq!(ranges.range_of(&(Expr::from(&i) - Expr::int(3)), Mode::Index).0, -3);
         // What is read may be anything of its type, and a cast of it wraps wherever it stands.
         let read = Expr::load(&Buffer::compact("A", ScalarType::UInt32, vec![Expr::int(7)]), vec![Expr::from(&i)]);
         let cast = Expr::Cast(ScalarType::Int32.into(), read.into());
-        assert_eq!(ranges.of(&cast, Mode::Index).0, i128::from(i32::MIN));
+        assert_eq!(ranges.range_of(&cast, Mode::Index).0, i128::from(i32::MIN));
         let digit = Expr::Cast(ScalarType::Int64.into(), Expr::from(&i).floor_mod(Expr::int(7)).into());
-        assert_eq!(ranges.of(&digit, Mode::Index), (0, 6));
+        assert_eq!(ranges.range_of(&digit, Mode::Index), (0, 6));
     }
 }

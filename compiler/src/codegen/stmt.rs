@@ -1,4 +1,13 @@
 //! Statements in C.
+//!
+//! ```text
+//! for j in range(4):              for (int j = 0; j < 4; ++j) {
+//!     if i * 4 + j < 30:              if (i * 4 + j < 30) {
+//!         B[i * 4 + j] = ..               // B[i * 4 + j] = ..
+//!                                         B[i * 4 + j] = ..;
+//! ```
+//!
+//! Every store has the statement of the program as a comment, which is what a person compares it with.
 
 use tilewright_ir::sabotage;
 use tilewright_ir::{Buffer, Diagnostic, Expr, For, ForKind, ScalarType, Scope, Stmt, StmtKind, checked_size};
@@ -10,7 +19,7 @@ use super::writer::{Allocation, Writer, offset};
 use tilewright_algebra::reads_memory;
 
 impl Writer {
-    /// Writes a statement.
+    /// Writes a statement. Errors inside of it have its place, or that of the nearest statement around it that has one.
     pub(crate) fn stmt(&mut self, stmt: &Stmt) -> Result<(), Diagnostic> {
         let outer = self.span;
         self.span = stmt.span.or(outer);
@@ -27,7 +36,7 @@ impl Writer {
                 self.at_statement(|| format!("{var} = {value}"));
                 let code = self.expr(value, Mode::Value)?;
                 if !value.dtype().scalar.is_float() {
-                    let range = self.ranges.of(value, Mode::Value);
+                    let range = self.ranges.range_of(value, Mode::Value);
                     self.ranges.insert(var, range);
                 }
                 let name = self.declare(var);
@@ -45,6 +54,8 @@ impl Writer {
         Ok(())
     }
 
+    /// Statements one after the other. A statement that declares names gets a block of its own, and work-items wait for each other
+    /// in between where the order matters.
     fn sequence(&mut self, stmts: &[Stmt]) -> Result<(), Diagnostic> {
         for (place, stmt) in stmts.iter().enumerate() {
             let binds = matches!(stmt.kind, StmtKind::Let { .. } | StmtKind::Allocate { .. } | StmtKind::For(_));
@@ -65,6 +76,7 @@ impl Writer {
         Ok(())
     }
 
+    /// A conditional statement. Below a condition that work-items may disagree on, no barrier is allowed.
     fn branch(&mut self, cond: &Expr, then_body: &Stmt, else_body: Option<&Stmt>) -> Result<(), Diagnostic> {
         self.at_statement(|| format!("if {cond}"));
         let code = self.expr(cond, condition_mode(cond))?;
@@ -83,6 +95,7 @@ impl Writer {
         Ok(())
     }
 
+    /// A loop: one that a launch axis runs declares its variable, any other is a C loop.
     fn for_loop(&mut self, inner: &For) -> Result<(), Diagnostic> {
         if let Some(axis) = self.launch.automatic_axis(&inner.var) {
             return self.automatic_loop(inner, &axis);
@@ -124,6 +137,7 @@ impl Writer {
         Ok(())
     }
 
+    /// A store, with the statement of the program as a comment above it.
     fn store(&mut self, buffer: &Buffer, indices: &[Expr], value: &Expr) -> Result<(), Diagnostic> {
         let target = tilewright_ir::Expr::load(buffer, indices.to_vec());
         let text = format!("{target} = {value}");
@@ -155,6 +169,7 @@ impl Writer {
             writer
                 .error(Refusal::VectorIndex, format!("the lanes of `{target} = {value}` cannot be written one by one"))
         };
+        // The block keeps the names of the lanes apart from those of the next statement.
         self.open("");
         let mut names = Vec::new();
         if self.target.lanes.contains(&lanes) {
@@ -185,6 +200,8 @@ impl Writer {
     }
 
     /// Memory allocated inside a kernel: an array of the work-item's own.
+    ///
+    /// That is only right where each work-item has the allocation to itself, so every launch axis must be bound around it.
     fn private_array(&mut self, buffer: &Buffer) -> Result<(), Diagnostic> {
         if buffer.scope == Scope::Shared {
             let message =

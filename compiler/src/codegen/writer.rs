@@ -1,4 +1,7 @@
-//! The state in which kernels are written: names, ranges, memory, and the text so far.
+//! The state in which kernels are written: names, ranges, memory, and the text so far; and how elements are addressed.
+//!
+//! The position of `A[i, j]` in its allocation is `i * extent + j`, or `i * stride + j * stride` for a buffer with strides, plus
+//! its offset. Products are computed in 64 bits unless every position is known to fit an `int`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,8 +47,11 @@ pub(crate) struct Use {
 pub(crate) struct Writer {
     /// What the kernel is written for.
     pub(crate) target: &'static Target,
+    /// Names that are taken.
     pub(crate) namer: Namer,
+    /// Helpers that are defined.
     pub(crate) helpers: Helpers,
+    /// Ranges of the variables in scope.
     pub(crate) ranges: Ranges,
     pub(crate) options: super::Options,
     /// Names of variables.
@@ -62,19 +68,24 @@ pub(crate) struct Writer {
     pub(crate) dividends: BTreeSet<String>,
     /// What the reader of a report should know.
     pub(crate) notes: BTreeSet<String>,
+    /// Whether the kernel computes with `float64`.
     pub(crate) uses_fp64: bool,
     /// The statement that is written, and the accesses to textures that are checked.
     pub(crate) statement: String,
     pub(crate) sites: Vec<super::Site>,
     /// Sites of the kernels before.
     pub(crate) first_site: usize,
+    /// How its loops are spread over work-items.
     pub(crate) launch: super::launch::Launching,
     /// Axes of the launch that are bound around the current statement.
     pub(crate) bound: BTreeSet<ThreadTag>,
     /// Whether work-items of one group may disagree on whether they reach the current statement.
     pub(crate) divergent: bool,
+    /// Place of the current statement.
     pub(crate) span: Option<Span>,
+    /// The body of the kernel so far.
     pub(crate) text: String,
+    /// Depth of indentation, in steps of four blanks.
     pub(crate) depth: usize,
 }
 
@@ -169,7 +180,8 @@ impl Writer {
         }
     }
 
-    /// A pointer to the elements of a buffer.
+    /// A pointer to the elements of a buffer, cast if the allocation was declared with another type; notes the access for the
+    /// signature of the kernel.
     pub(crate) fn pointer(&mut self, buffer: &Buffer, write: bool) -> Result<String, Diagnostic> {
         let Some(allocation) = self.allocations.get(&buffer.data) else {
             return Err(self.error(Refusal::Memory, format!("buffer `{buffer}` has no memory in the kernel")));
@@ -215,13 +227,13 @@ impl Writer {
         Ok(Self::sum(&sum, &offset))
     }
 
-    /// Whether the lanes of an index are neighbours in memory.
+    /// Whether the lanes of an index are neighbours in memory, so that one vector access reaches them all.
     pub(crate) fn is_contiguous(buffer: &Buffer, indices: &[Expr]) -> bool {
         let unit = buffer.strides.as_ref().is_none_or(|strides| strides.last().and_then(constant) == Some(1));
         unit && matches!(indices.last(), Some(Expr::Ramp { stride, .. }) if constant(stride) == Some(1))
     }
 
-    /// A load.
+    /// A load. Lanes that are not neighbours are loaded one by one.
     pub(crate) fn load(&mut self, buffer: &Buffer, indices: &[Expr], mode: Mode) -> Result<Code, Diagnostic> {
         if self.image(buffer).is_some() {
             return self.image_load(buffer, indices, mode);

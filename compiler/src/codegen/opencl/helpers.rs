@@ -28,8 +28,8 @@ fn by_lanes(helpers: &mut Helpers, scalar: &str, ty: DataType, n_args: usize) ->
     })
 }
 
-/// Integer division or remainder of operands of any sign. A divisor of 0 is undefined in our language and gives 0
-/// here, because a processor device would stop the host.
+/// Integer division or remainder of operands of any sign. A division by 0 is a
+/// trap of the language; it gives 0 here, because a driver that runs kernels in the process would stop the host.
 pub(super) fn division(helpers: &mut Helpers, op: BinaryOp, ty: DataType) -> String {
     let (t, u) = (scalar_name(ty.scalar), wrapping_name(ty.scalar));
     let signed = ty.scalar.integer_range().is_some_and(|(low, _)| low < 0);
@@ -55,7 +55,28 @@ pub(super) fn division(helpers: &mut Helpers, op: BinaryOp, ty: DataType) -> Str
             ),
         ),
         BinaryOp::FloorMod | BinaryOp::TruncMod => ("mod", "", format!("    return {remainder};")),
-        _ => ("div", "", format!("    return {quotient};")),
+        // Of unsigned operands both quotients are the same; the other operators do not divide.
+        BinaryOp::FloorDiv
+        | BinaryOp::TruncDiv
+        | BinaryOp::Add
+        | BinaryOp::Sub
+        | BinaryOp::Mul
+        | BinaryOp::Div
+        | BinaryOp::Min
+        | BinaryOp::Max
+        | BinaryOp::Eq
+        | BinaryOp::Ne
+        | BinaryOp::Lt
+        | BinaryOp::Le
+        | BinaryOp::Gt
+        | BinaryOp::Ge
+        | BinaryOp::And
+        | BinaryOp::Or
+        | BinaryOp::BitAnd
+        | BinaryOp::BitOr
+        | BinaryOp::BitXor
+        | BinaryOp::Shl
+        | BinaryOp::Shr => ("div", "", format!("    return {quotient};")),
     };
     let prefix = if sabotage::on("kernel-other-names") { "twr" } else { "tw" };
     let scalar = helpers.define(format!("{prefix}_{name}_{t}"), |name| {
@@ -85,10 +106,10 @@ pub(super) fn round(helpers: &mut Helpers, ty: DataType) -> String {
     if ty.scalar == ScalarType::Float16 {
         let size = ty.lanes;
         return helpers.define(format!("tw_round_half{n}"), |name| {
-            let way = if sabotage::on("kernel-half-truncates") { "rtz" } else { "rte" };
+            let rounding = if sabotage::on("kernel-half-truncates") { "rtz" } else { "rte" };
             format!(
                 "// Rounds to half precision.\nstatic inline {t} {name}({t} x) {{\n    ushort bits[{size}];\n    \
-                 vstore_half{n}_{way}(x, 0, (private half *)bits);\n    \
+                 vstore_half{n}_{rounding}(x, 0, (private half *)bits);\n    \
                  return vload_half{n}(0, (private const half *)bits);\n}}\n"
             )
         });
@@ -188,10 +209,12 @@ pub(super) fn sigmoid(helpers: &mut Helpers, ty: DataType) -> String {
     })
 }
 
+/// The end of a helper's name: nothing for one lane.
 fn tail(lanes: u16) -> String {
     if lanes == 1 { String::new() } else { format!("_x{lanes}") }
 }
 
+/// [`tail`] of a type.
 fn lanes_tail(ty: DataType) -> String {
     tail(ty.lanes)
 }

@@ -88,6 +88,7 @@ fn origin(placed: bool) -> (&'static str, &'static str) {
 
 /// The parameters of a checked access, after the image.
 const PARAMS: &str = "global int *report, int site, long row, long column, long lane, long height, long width";
+/// The call that checks the place of an access, in a function with these parameters.
 const INSIDE: &str = "tw_inside(report, site, row, column, lane, height, width)";
 
 /// The one sampler: coordinates as they are, nothing between texels, a border of zeros around.

@@ -154,7 +154,18 @@ impl Dialect for OpenClC {
             // Every device has this, also one without arithmetic on `half`.
             ScalarType::Float16 => format!("vload_half{n}({position}, {pointer})"),
             ScalarType::BFloat16 => format!("{}({raw})", helper::load_bf16(helpers, ty.lanes)),
-            _ => raw,
+            ScalarType::Bool
+            | ScalarType::Int8
+            | ScalarType::Int16
+            | ScalarType::Int32
+            | ScalarType::Int64
+            | ScalarType::UInt8
+            | ScalarType::UInt16
+            | ScalarType::UInt32
+            | ScalarType::UInt64
+            | ScalarType::Float32
+            | ScalarType::Float64
+            | ScalarType::Handle => raw,
         }
     }
 
@@ -163,7 +174,18 @@ impl Dialect for OpenClC {
         let value = match ty.scalar {
             ScalarType::Float16 => return format!("vstore_half{n}_rte({value}, {position}, {pointer});"),
             ScalarType::BFloat16 => format!("{}({value})", helper::store_bf16(helpers, ty.lanes)),
-            _ => value.to_owned(),
+            ScalarType::Bool
+            | ScalarType::Int8
+            | ScalarType::Int16
+            | ScalarType::Int32
+            | ScalarType::Int64
+            | ScalarType::UInt8
+            | ScalarType::UInt16
+            | ScalarType::UInt32
+            | ScalarType::UInt64
+            | ScalarType::Float32
+            | ScalarType::Float64
+            | ScalarType::Handle => value.to_owned(),
         };
         if ty.is_scalar() {
             format!("{pointer}[{position}] = {value};")

@@ -40,7 +40,17 @@ pub(super) fn storage_name(ty: ScalarType) -> &'static str {
         ScalarType::Bool => "uchar",
         ScalarType::Float16 => "half",
         ScalarType::BFloat16 => "ushort",
-        _ => scalar_name(ty),
+        ScalarType::Int8
+        | ScalarType::Int16
+        | ScalarType::Int32
+        | ScalarType::Int64
+        | ScalarType::UInt8
+        | ScalarType::UInt16
+        | ScalarType::UInt32
+        | ScalarType::UInt64
+        | ScalarType::Float32
+        | ScalarType::Float64
+        | ScalarType::Handle => scalar_name(ty),
     }
 }
 
@@ -63,7 +73,19 @@ pub(super) fn wrapping_name(ty: ScalarType) -> &'static str {
 pub(super) fn helper_name(ty: DataType) -> String {
     match ty.scalar {
         ScalarType::Bool => format!("bool{}", suffix(ty.lanes)),
-        _ => value_name(ty),
+        ScalarType::Int8
+        | ScalarType::Int16
+        | ScalarType::Int32
+        | ScalarType::Int64
+        | ScalarType::UInt8
+        | ScalarType::UInt16
+        | ScalarType::UInt32
+        | ScalarType::UInt64
+        | ScalarType::Float16
+        | ScalarType::BFloat16
+        | ScalarType::Float32
+        | ScalarType::Float64
+        | ScalarType::Handle => value_name(ty),
     }
 }
 
@@ -82,6 +104,16 @@ fn value_width(ty: ScalarType) -> u32 {
     match ty {
         ScalarType::Bool => 8,
         ScalarType::Float16 | ScalarType::BFloat16 => 32,
-        _ => ty.bits(),
+        ScalarType::Int8
+        | ScalarType::Int16
+        | ScalarType::Int32
+        | ScalarType::Int64
+        | ScalarType::UInt8
+        | ScalarType::UInt16
+        | ScalarType::UInt32
+        | ScalarType::UInt64
+        | ScalarType::Float32
+        | ScalarType::Float64
+        | ScalarType::Handle => ty.bits(),
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::codegen::target::{Reserved, Words};
 
+/// Qualifiers, work-item functions and statements (OpenCL C 1.2, sections 6.5, 6.7 and 6.12).
 pub(super) const LANGUAGE: Words = Words {
     kernel: "kernel void",
     global: "global ",
@@ -14,6 +15,7 @@ pub(super) const LANGUAGE: Words = Words {
     unroll: "#pragma unroll",
 };
 
+/// Names that kernels may not use.
 pub(super) const RESERVED: Reserved = Reserved {
     words: WORDS,
     prefixes: PREFIXES,
