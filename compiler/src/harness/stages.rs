@@ -15,6 +15,7 @@ use super::compare::{self, Comparison, Tolerance};
 use super::engine::{Engine, EngineOutcome, Fault, Param, Program, Ran, Status};
 use super::inputs::{Numbers, Sampled, premises, satisfying};
 use super::layout::{pack, padding_holds, shape, unpack};
+use crate::codegen::OPENCL;
 
 /// A stage of a program.
 #[derive(Clone, Copy, Debug)]
@@ -178,7 +179,7 @@ impl Run<'_> {
         for device in devices {
             self.report.engines.push(match device {
                 Ok(engine) => EngineOutcome::fault(engine.name(), stage.name, engine.device(), skipped()),
-                Err(fault) => EngineOutcome::fault("opencl", stage.name, None, fault.clone()),
+                Err(fault) => EngineOutcome::fault(OPENCL.name, stage.name, None, fault.clone()),
             });
         }
     }
@@ -212,7 +213,7 @@ impl Run<'_> {
         };
         for device in devices {
             let line = match (device, &last) {
-                (Err(fault), _) => EngineOutcome::fault("opencl", stage.name, None, fault.clone()),
+                (Err(fault), _) => EngineOutcome::fault(OPENCL.name, stage.name, None, fault.clone()),
                 (Ok(engine), Err(why)) => {
                     EngineOutcome::fault(engine.name(), stage.name, engine.device(), Fault::Skipped(why.clone()))
                 }

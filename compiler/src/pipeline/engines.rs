@@ -5,6 +5,7 @@ use tilewright_device::DeviceHost;
 use tilewright_interp::Config;
 
 use super::{DeviceChoice, Fault, Lowering, Observer, Options, Program};
+use crate::codegen::OPENCL;
 use crate::harness::engine::{Engine, EngineOutcome, Fault as EngineFault, Program as Staged};
 use crate::harness::interpreter::Interpreter;
 use crate::harness::opencl::OpenCl;
@@ -38,7 +39,7 @@ pub fn run(
     let run = run_chain(&stages, &config, &interpreter, &devices);
     let mut run = run.map_err(|fault| Fault::Input(vec![fault]))?;
     if !asked {
-        run.engines.push(EngineOutcome::not_requested("opencl"));
+        run.engines.push(EngineOutcome::not_requested(OPENCL.name));
     }
     Ok(run)
 }
