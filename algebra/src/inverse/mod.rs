@@ -34,7 +34,7 @@ use super::padding::{reached, without_idle_parts};
 use super::physical::ranges_of_map;
 use super::ranges::Ranges;
 use super::rewrite::Simplifier;
-use super::samples::{collision, holds, instances};
+use super::samples::{collision, instances, inverse_holds};
 use super::work;
 use solve::Solver;
 
@@ -81,7 +81,7 @@ fn by_rules(map: &IndexMap, physical: &[Expr], assumptions: &[Expr], vars: &[Var
     let tried = |(outputs, reached): (Vec<Expr>, Expr)| {
         let (vars, padding) = (vars.to_vec(), negate(&reached));
         let claim = with_distinct_names(map, physical, InverseClaim { vars, outputs, padding });
-        let right = samples.iter().all(|symbols| holds(map, physical, &claim, symbols));
+        let right = samples.iter().all(|symbols| inverse_holds(map, physical, &claim, symbols));
         right.then_some(claim).ok_or_else(|| "the one that was found is wrong on a sample".to_owned())
     };
     let solved = solutions(map, physical, vars, &mut ranges).and_then(tried);
