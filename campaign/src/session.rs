@@ -1,5 +1,5 @@
-//! An oracle at work: cases are drawn from bytes, looked at, counted; a panic is a failure like any other; failures are
-//! reduced.
+//! Runs an oracle: cases are drawn from bytes, checked and counted; a panic counts as a failure;
+//! failures are reduced.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -12,43 +12,45 @@ use super::case::Case;
 use super::finding::{Finding, SCHEMA};
 use super::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 
-/// An oracle whose kind of case is forgotten: what campaigns, targets and `replay` work with.
+/// An oracle with its case type erased, for campaigns, fuzz targets and `replay`.
 pub trait Runner {
     /// The oracle's name.
     fn name(&self) -> &'static str;
 
-    /// How many inputs are best given at a time.
+    /// The number of inputs that are best run together.
     fn batch(&self) -> usize;
 
-    /// Draws a case from each input and looks at it; outcomes are counted in `tally`, failures come back with the place of
-    /// their input, not yet reduced.
+    /// Draws a case from each input and checks it. Outcomes are counted in `tally`; each failure is
+    /// returned with the index of its input, not yet reduced.
     fn run(&mut self, inputs: &[Vec<u8>], tally: &mut Tally) -> Vec<(usize, Finding)>;
 
-    /// Makes the case of a finding smaller as long as it fails in the same way, with at most `attempts` looks.
+    /// Reduces the case of a finding as long as it fails in the same way, with at most `attempts`
+    /// checks.
     fn reduce(&mut self, finding: Finding, attempts: usize) -> Finding {
         self.reduce_within(finding, attempts, None)
     }
 
-    /// As [`Runner::reduce`], and begins no look after `until`.
+    /// Like [`Runner::reduce`], but starts no check after `until`.
     fn reduce_within(&mut self, finding: Finding, attempts: usize, until: Option<Instant>) -> Finding;
 
-    /// The case of an input, as a finding's file has it, and as people read it. Nothing looks at it.
+    /// The case of an input as JSON, without checking it. `None` if no case can be drawn.
     fn draw(&self, input: &[u8]) -> Option<serde_json::Value>;
 
-    /// The case as people read it; empty if it is no case of this oracle.
+    /// The case in readable form; empty if it is not a case of this oracle.
     fn text(&self, case: &serde_json::Value) -> String;
 
-    /// Simpler cases, the boldest first; none for what is no case of this oracle.
+    /// Simpler cases, the most simplified first; none if it is not a case of this oracle.
     fn simpler(&self, case: &serde_json::Value) -> Vec<serde_json::Value>;
 
-    /// Looks at the case of a finding's file again.
+    /// Checks the case of a finding's file again.
     ///
     /// # Errors
-    /// The case is no case of this oracle.
+    /// The case is not a case of this oracle.
     fn replay(&mut self, case: &serde_json::Value) -> Result<Outcome, Diagnostic>;
 }
 
-/// A runner of an oracle; the oracle is made anew after a panic.
+/// The runner of an oracle. The oracle is created again after a panic, because its state may be
+/// inconsistent.
 pub struct Session<O, F> {
     oracle: O,
     make: F,
@@ -56,15 +58,16 @@ pub struct Session<O, F> {
 }
 
 impl<O: Oracle, F: Fn(&Environment) -> Result<O, String>> Session<O, F> {
-    /// Makes the oracle.
+    /// Creates the oracle.
     ///
     /// # Errors
-    /// It cannot be had here, such as for want of a device: in a sentence.
+    /// The oracle is not available here, for example because there is no device; as a sentence.
     pub fn new(make: F, environment: Environment) -> Result<Self, String> {
         Ok(Self { oracle: make(&environment)?, make, environment })
     }
 
-    /// One look at several cases; if there is a panic, at each by itself.
+    /// Checks several cases together. If that panics, each is checked by itself, so that the panic
+    /// is attributed to one case.
     fn look(&mut self, cases: &[O::Case], tally: &mut Tally) -> Vec<Outcome> {
         let before = tally.clone();
         match catch_unwind(AssertUnwindSafe(|| self.oracle.check_all(cases, tally))) {
@@ -87,13 +90,14 @@ impl<O: Oracle, F: Fn(&Environment) -> Result<O, String>> Session<O, F> {
         }
     }
 
-    /// The oracle may have been left in the middle of something.
+    /// Replaces the oracle after a panic, which may have interrupted it at any point.
     fn renew(&mut self) {
         if let Ok(oracle) = (self.make)(&self.environment) {
             self.oracle = oracle;
         }
     }
 
+    /// The failure of a case, if it fails.
     fn failure_of(&mut self, case: &O::Case) -> Option<Failure> {
         match self.look(std::slice::from_ref(case), &mut Tally::default()).pop()? {
             Outcome::Failed(failure) => Some(failure),
@@ -101,6 +105,7 @@ impl<O: Oracle, F: Fn(&Environment) -> Result<O, String>> Session<O, F> {
         }
     }
 
+    /// The finding for a failed case.
     fn finding(case: &O::Case, failure: Failure) -> Finding {
         Finding {
             schema: SCHEMA.to_owned(),
@@ -123,6 +128,7 @@ impl<O: Oracle, F: Fn(&Environment) -> Result<O, String>> Runner for Session<O, 
         self.oracle.batch()
     }
 
+    /// Draws, checks and counts; inputs from which no case can be drawn count as invalid.
     fn run(&mut self, inputs: &[Vec<u8>], tally: &mut Tally) -> Vec<(usize, Finding)> {
         let start = Instant::now();
         let (mut places, mut cases) = (Vec::new(), Vec::new());
@@ -150,6 +156,8 @@ impl<O: Oracle, F: Fn(&Environment) -> Result<O, String>> Runner for Session<O, 
         found
     }
 
+    /// Greedy reduction: the first simpler case with the same kind of failure replaces the case,
+    /// until none is left. At the end the case is pinned if its pinned form fails in the same way.
     fn reduce_within(&mut self, finding: Finding, attempts: usize, until: Option<Instant>) -> Finding {
         let Ok(mut case) = serde_json::from_value::<O::Case>(finding.case.clone()) else { return finding };
         let (mut failure, mut left) = (finding.failure.clone(), attempts);
@@ -196,10 +204,11 @@ impl<O: Oracle, F: Fn(&Environment) -> Result<O, String>> Runner for Session<O, 
     }
 }
 
-/// File and line of the last panic, once [`remember_panics`] was called.
+/// File and line of the last panic, recorded by the hook of [`remember_panics`].
 static LAST_PANIC: Mutex<Option<(String, u32)>> = Mutex::new(None);
 
-/// From now on panics of this process are said nowhere but in findings, which then name the file. For worker processes.
+/// Installs a panic hook that records the position of a panic for findings and prints nothing. For
+/// worker processes.
 pub fn remember_panics() {
     std::panic::set_hook(Box::new(|info| {
         let place = info.location().map(|place| (short(place.file()), place.line()));
@@ -207,11 +216,12 @@ pub fn remember_panics() {
     }));
 }
 
+/// Takes the position of the last panic.
 fn last_panic() -> Option<(String, u32)> {
     LAST_PANIC.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
 }
 
-/// The path from the crate on: `ir/src/expr.rs`, wherever it was built.
+/// The path relative to the workspace, such as `ir/src/expr.rs`, wherever it was built.
 fn short(file: &str) -> String {
     let parts: Vec<&str> = file.split(['/', '\\']).collect();
     let src = parts.iter().rposition(|&part| part == "src").unwrap_or(parts.len().saturating_sub(1));

@@ -1,4 +1,5 @@
-//! After a worker ended: which case it was, and smaller ones at which a worker ends in the same way.
+//! After a worker died: finds the case that killed it, and reduces it to a smaller case that kills
+//! a worker in the same way.
 
 use std::time::Instant;
 
@@ -11,7 +12,8 @@ use crate::finding::{Finding, Origin, SCHEMA};
 use crate::oracle::{Failure, Outcome, Tally};
 
 impl Driver<'_> {
-    /// A worker ended somewhere in a range: another goes through it case by case and says where it is.
+    /// Handles the death of a worker somewhere in a range: another worker traces the range case by
+    /// case, so that the last announced number is the case to blame.
     pub(super) fn rescue(&mut self, lane: usize, range: &Range, failure: Failure) {
         let mut last = None;
         match self.ask(&Request::Trace { range: range.clone() }, &mut |number| last = Some(number)) {
@@ -36,7 +38,8 @@ impl Driver<'_> {
                 {
                     let mut state = self.shared.state();
                     let one = Tally { runs: 1, failed: 1, ..Tally::default() };
-                    // Those before and after it were looked at by nobody who could tell.
+                    // Nobody checked the cases before and after it: the worker died before it could
+                    // report.
                     state.schedule.undone(lane, range.part(range.first, number));
                     state.schedule.undone(lane, range.part(number.saturating_add(1), range.end()));
                     state.schedule.lanes[lane].tally.merge(&one);
@@ -46,7 +49,8 @@ impl Driver<'_> {
         }
     }
 
-    /// A finding whose failure is the end of a worker. `is_all` if no single case is to blame.
+    /// Records a finding whose failure is the death of a worker. `is_all` if no single case is to
+    /// blame.
     fn report(&mut self, range: &Range, number: u64, failure: Failure, is_all: bool) {
         let mut finding = Finding {
             schema: SCHEMA.to_owned(),
@@ -67,6 +71,8 @@ impl Driver<'_> {
         {
             finding.case = case;
             finding.text = self.simpler(&finding).1;
+            // A case that fails only after others depends on state in the worker, and cannot be
+            // reduced.
             match self.look(&finding) {
                 Some(found) if found.what == finding.failure.what => finding = self.reduce_outside(finding),
                 _ => {
@@ -79,7 +85,7 @@ impl Driver<'_> {
         self.keep(finding);
     }
 
-    /// Makes a case smaller whose looks may end a worker: each is a request of its own.
+    /// Reduces a finding whose checks may kill a worker: each check is a request of its own.
     pub(super) fn reduce_outside(&mut self, mut finding: Finding) -> Finding {
         let patience = self.shared.plan.launch.patience;
         let until = Instant::now() + REDUCTION.max(patience * 2);
@@ -102,7 +108,7 @@ impl Driver<'_> {
         finding
     }
 
-    /// How a case fails, if it does.
+    /// How the case of a finding fails, if it does.
     fn look(&mut self, finding: &Finding) -> Option<Failure> {
         let request = Request::Replay { oracle: finding.oracle.clone(), case: finding.case.clone() };
         match self.ask(&request, &mut |_| {}) {
@@ -111,6 +117,7 @@ impl Driver<'_> {
         }
     }
 
+    /// The simpler cases of a finding and its text.
     fn simpler(&mut self, finding: &Finding) -> (Vec<Value>, String) {
         let request = Request::Simpler { oracle: finding.oracle.clone(), case: finding.case.clone() };
         match self.ask(&request, &mut |_| {}) {

@@ -1,8 +1,10 @@
-//! The kernels of a program, on every device present, against the interpreter.
+//! Compares the kernels of a program on every OpenCL device with the interpreter.
 //!
-//! Drivers take far longer to compile a kernel than to run it. So the kernels of several programs are one OpenCL program, and
-//! PoCL optimises one program in [`OPTIMISED`] only: its optimiser takes ten times as long as everything else it does.
-//! Oclgrind reports bad accesses and races to the file that `OCLGRIND_LOG` names; where it is set, a report is a failure.
+//! Drivers take far longer to compile a kernel than to run it, so the kernels of a whole batch are
+//! joined into one OpenCL program. PoCL optimises only one program in [`OPTIMISED`], because its
+//! optimiser takes ten times as long as everything else it does. Oclgrind reports invalid accesses
+//! and data races to the file named by `OCLGRIND_LOG`; if the variable is set, a report is a
+//! failure.
 
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -28,25 +30,28 @@ use tilewright_compiler::harness::stages::{Config, Stage, run_chain};
 use tilewright_compiler::passes::{DEFAULT_PIPELINE, pass_by_name};
 use tilewright_compiler::pipeline::{DeviceChoice, engines};
 
-/// Cases of which one OpenCL program is made.
+/// Number of cases whose kernels are joined into one OpenCL program.
 const BATCH: usize = 16;
 
-/// One case of so many is compiled by PoCL with its optimiser on.
+/// PoCL compiles one case out of this number with its optimiser.
 const OPTIMISED: u64 = 16;
 
-/// Most iterations of a program that Oclgrind is given: it does some hundred thousand in a second.
+/// Limit on the iterations of a program for Oclgrind, which executes some hundred thousand per
+/// second.
 const OCLGRIND_ITERATIONS: u128 = 1 << 13;
 
-/// One case of so many is given to Oclgrind where there is another device: it takes far longer than all else.
+/// Oclgrind runs one case out of this number if there are other devices, because it is by far the
+/// slowest.
 const SHARE_OF_OCLGRIND: u64 = 4;
 
-/// What PoCL calls its platform.
+/// The platform name of PoCL.
 pub const POCL: &str = "Portable Computing Language";
 
-/// What Oclgrind calls its platform.
+/// The platform name of Oclgrind.
 const OCLGRIND: &str = "Oclgrind";
 
-/// A program with more of what only devices have: textures, and groups of work-items that wait for each other.
+/// A program with more of the features that only devices have: textures, and work-groups with
+/// barriers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Kernels(pub ProgramCase);
@@ -60,6 +65,8 @@ impl From<ProgramCase> for Kernels {
 impl Redrawn for Kernels {
     type Of = ProgramCase;
 
+    /// Draws a program in which 40 % of the reductions are done by work-groups; in one program out
+    /// of three, 70 % of the tensors are textures.
     fn redraw(u: &mut Unstructured<'_>, config: &Limits) -> arbitrary::Result<ProgramCase> {
         let mut config = config.clone();
         config.program.group_percent = 40;
@@ -74,17 +81,17 @@ impl Redrawn for Kernels {
     }
 }
 
-/// The oracle.
+/// The oracle `device`; see the module.
 #[derive(Debug)]
 pub struct Devices {
     devices: Vec<Opened>,
 }
 
 impl Devices {
-    /// Opens the devices that are asked for.
+    /// Opens the requested devices.
     ///
     /// # Errors
-    /// There is none, or one of them does not open.
+    /// No device was requested or found, or one of them cannot be opened.
     pub fn new(environment: &Environment) -> Result<Self, String> {
         if environment.device == DeviceChoice::None {
             return Err("no device is asked for".into());
@@ -109,7 +116,8 @@ impl Devices {
         Ok(Self { devices })
     }
 
-    /// One look at a case whose kernels are built, or are not, for each device.
+    /// Runs a case on every device whose kernels were built, and compares the results with the
+    /// interpreter's.
     fn judge(&self, case: &Ready, built: &[Compiled], tally: &mut Tally) -> Outcome {
         let lines: Vec<_> = self
             .devices
@@ -131,6 +139,8 @@ impl Devices {
             Ok(report) => report,
             Err(fault) => return Outcome::Invalid(fault.code.to_owned()),
         };
+        // The passes are compared in the interpreter first, so that a difference is attributed to a
+        // pass or to the kernels.
         let (reference, lines) = report.engines.split_at(stages.len().min(report.engines.len()));
         match reference.iter().enumerate().find(|(_, line)| !line.status.is_ok()) {
             None => self.outcome(case, lines, tally),
@@ -143,7 +153,8 @@ impl Devices {
         }
     }
 
-    /// What the lines of the devices say.
+    /// The outcome that follows from the results of the devices: a failure of any of them, else
+    /// held if anything was compared.
     fn outcome(&self, case: &Ready, lines: &[EngineOutcome], tally: &mut Tally) -> Outcome {
         let mut compared = 0;
         for (device, line) in self.devices.iter().zip(lines) {
@@ -221,13 +232,14 @@ impl Oracle for Devices {
     }
 }
 
-/// A function and how it came to be.
+/// A function after a pass, with the evidence of the pass.
 struct Lowered {
     name: &'static str,
     func: PrimFunc,
     evidence: Option<Evidence>,
 }
 
+/// The function as a stage of the comparison.
 impl Lowered {
     fn stage(&self) -> Stage<'_> {
         let program = StageProgram::Func(&self.func);
@@ -235,19 +247,19 @@ impl Lowered {
     }
 }
 
-/// A case with its kernels.
+/// A case whose kernels are generated.
 struct Ready {
     seed: u64,
     symbols: Bindings,
-    /// Whether somebody wrote it down, such as in a file of findings.
+    /// Whether the case is given as text, as in a file of findings.
     is_pinned: bool,
-    /// Every stage, the last of which has the kernels.
+    /// The function after every pass; kernels are generated from the last one.
     funcs: Vec<Lowered>,
     generated: Generated,
 }
 
 impl Ready {
-    /// Lowers a program and writes its kernels, under names that no other one of its batch has.
+    /// Lowers a program and generates its kernels, with names that are unique within the batch.
     fn new(case: &ProgramCase, number: usize) -> Result<Self, Outcome> {
         let program = case.build().map_err(Outcome::Invalid)?;
         let func = PrimFunc { name: format!("p{number}"), ..program.func };
@@ -262,7 +274,8 @@ impl Ready {
                 .map_err(|found| Outcome::Undecided(format!("{name} refuses: {}", refusal(&found))))?;
             funcs.push(Lowered { name, func: after.func, evidence: Some(after.evidence) });
         }
-        // What the interpreter runs leaves no texture: kernels that do not look are right as well.
+        // A program that runs in the interpreter accesses no texel outside of a texture, so kernels
+        // without checks are right, too. Half of the cases test each kind.
         let options = Options { checked: program.seed.is_multiple_of(2), placed: false };
         let last = &funcs[funcs.len() - 1].func;
         let generated = validate(last)
@@ -272,41 +285,44 @@ impl Ready {
         Ok(Self { seed: program.seed, symbols: program.symbols, is_pinned, funcs, generated })
     }
 
-    /// The symbols by name.
+    /// The values of the symbols by name.
     fn named(&self) -> Vec<(String, i128)> {
         self.symbols.iter().map(|(var, value)| (var.name().to_owned(), *value)).collect()
     }
 }
 
-/// A device, and what is special about its driver.
+/// An opened device, with what is particular about its driver.
 #[derive(Debug)]
 struct Opened {
     opencl: OpenCl,
-    /// Name of the platform: the same on every machine that has it.
+    /// Name of the platform, which does not depend on the machine.
     platform: String,
+    /// The file of reports, for Oclgrind.
     log: Option<Log>,
-    /// Whether there is no other.
+    /// Whether it is the only device.
     is_alone: bool,
 }
 
-/// The OpenCL program that holds the kernels of a case, or why there is none.
+/// The OpenCL program that contains the kernels of a case, or why there is none.
 type Compiled = Result<Rc<Built>, EngineFault>;
 
 impl Opened {
+    /// Wraps a device.
     fn new(opencl: OpenCl) -> Self {
         let platform = opencl.session().info().platform.clone();
         let log = if platform == OCLGRIND { Log::from_environment() } else { None };
-        // Oclgrind lets accesses to guard bytes pass, and reports them where there are none.
+        // Oclgrind would allow accesses to guard bytes; without them it reports the accesses.
         let opencl = if log.is_some() { opencl.guarded_by(0) } else { opencl };
         Self { opencl, platform, log, is_alone: true }
     }
 
+    /// Whether the driver optimises the kernels of a case.
     fn is_optimised(&self, case: &Ready) -> bool {
-        // Not for 0, the seed that libFuzzer's shortest inputs have.
+        // The last residue is used because libFuzzer's shortest inputs have seed 0.
         self.platform != POCL || case.seed % OPTIMISED == OPTIMISED - 1
     }
 
-    /// Compiler flags for a case; those that have the same can be built together.
+    /// The compiler flags of a case. Cases with equal flags are built together.
     fn flags(&self, case: &Ready) -> Vec<String> {
         let mut flags = case.generated.metadata.build_options.clone();
         if !self.is_optimised(case) {
@@ -315,7 +331,7 @@ impl Opened {
         flags
     }
 
-    /// Why a case is not run here.
+    /// Why a case is skipped on this device; `None` if it is not.
     fn refuses(&self, case: &Ready) -> Option<String> {
         let is_its_turn = self.is_alone || case.is_pinned || case.seed.is_multiple_of(SHARE_OF_OCLGRIND);
         if self.platform == OCLGRIND && !is_its_turn {
@@ -329,7 +345,7 @@ impl Opened {
         self.opencl.lacks(&case.generated).map(|_| format!("{} lacks what the program needs", self.platform))
     }
 
-    /// A program for each case, in their order: one for all that need the same flags.
+    /// Builds a program for each case, in order; cases with equal flags share one.
     fn build_all(&self, cases: &[&Ready]) -> Vec<Compiled> {
         let mut built: Vec<Option<Compiled>> =
             cases.iter().map(|case| self.refuses(case).map(|why| Err(EngineFault::Skipped(why)))).collect();
@@ -345,7 +361,8 @@ impl Opened {
         built.into_iter().flatten().collect()
     }
 
-    /// One program for all; where it does not build, halves of it, down to the case at fault.
+    /// Builds one program for all cases. If that fails, each half is built by itself, recursively,
+    /// so that the failure is attributed to single cases.
     fn build(&self, cases: &[&Ready], flags: &[String]) -> Vec<Compiled> {
         let generated: Vec<_> = cases.iter().map(|case| &case.generated).collect();
         let error = match join(&generated) {
@@ -366,12 +383,12 @@ impl Opened {
     }
 }
 
-/// A device with the kernels of one case, as an engine.
+/// A device with the kernels of one case, in the role of an engine.
 struct Launcher<'a> {
     device: &'a Opened,
     case: &'a Ready,
     program: Rc<Built>,
-    /// Processor time of the launches.
+    /// Processor time of the launches in microseconds.
     micros: Cell<u64>,
 }
 
@@ -393,7 +410,7 @@ impl Engine for Launcher<'_> {
         let StageProgram::Func(func) = program else {
             return Err(EngineFault::Skipped("a definition has no kernels".into()));
         };
-        // Oclgrind does not promise it, and computes with the host's division.
+        // Oclgrind does not claim correctly rounded division, but uses the host's, which is.
         if !self.program.correctly_rounded() && self.device.platform != OCLGRIND && divides(func) {
             return Err(EngineFault::Skipped(format!("{} does not divide as IEEE says", self.device.platform)));
         }
@@ -407,22 +424,24 @@ impl Engine for Launcher<'_> {
     }
 }
 
-/// The file to which Oclgrind reports.
+/// The file of Oclgrind's reports.
 #[derive(Debug)]
 struct Log {
     path: PathBuf,
-    /// Bytes that were there before.
+    /// Number of bytes that were read before.
     seen: Cell<usize>,
 }
 
 impl Log {
+    /// Opens the file, and skips the reports that it contains already. `None` if the variable is
+    /// not set.
     fn from_environment() -> Option<Self> {
         let log = Self { path: std::env::var_os("OCLGRIND_LOG")?.into(), seen: Cell::new(0) };
         log.news();
         Some(log)
     }
 
-    /// What was written since the last time.
+    /// The text appended since the last call, if any.
     fn news(&self) -> Option<String> {
         let bytes = std::fs::read(&self.path).ok()?;
         let news = bytes.get(self.seen.replace(bytes.len())..)?;
@@ -431,7 +450,8 @@ impl Log {
     }
 }
 
-/// Oclgrind's report, with what it is about first and without what differs from case to case.
+/// The description of an Oclgrind report: its subject first, without sizes and addresses, so that
+/// reports of one kind have equal keys.
 fn reported(report: &str) -> String {
     let first = report.lines().next().unwrap_or_default();
     let what = [" of size", " at "].iter().find_map(|end| first.split_once(end)).map_or(first, |(what, _)| what);
@@ -439,12 +459,12 @@ fn reported(report: &str) -> String {
     format!("Oclgrind reports {what}: {}", excerpt.join("\n"))
 }
 
-/// What the kernels of a platform are counted as.
+/// The counter for the kernels run on a platform.
 pub fn kernels_on(platform: &str) -> String {
     format!("kernels on {platform}")
 }
 
-/// Whether a function divides floats or takes square roots, which devices may round as they like.
+/// Whether a function divides floats or takes square roots, which devices may round differently.
 fn divides(func: &PrimFunc) -> bool {
     let mut found = false;
     func.body.walk(&mut |stmt| {
@@ -462,23 +482,25 @@ fn divides(func: &PrimFunc) -> bool {
     found
 }
 
-/// What an error is about, without names and numbers.
+/// The start of an error message up to the first name or number, for counting.
 fn kind(detail: &str) -> &str {
     detail.split(|c: char| matches!(c, ':' | '`' | '(') || c.is_ascii_digit()).next().unwrap_or_default().trim()
 }
 
-/// What a program is refused for, without the names in it.
+/// The message of a refusal without names and numbers, for counting.
 fn refusal(found: &[Diagnostic]) -> String {
     let message = found.first().map_or("", |first| first.message.as_str());
     let plain: String = message.split('`').step_by(2).collect::<Vec<_>>().join("_");
     plain.chars().filter(|letter| !letter.is_ascii_digit()).collect()
 }
 
+/// The first mismatch of a comparison, or its message.
 fn detail(line: &EngineOutcome) -> String {
     line.first.as_ref().map_or_else(|| line.detail.clone(), ToString::to_string)
 }
 
-/// One thread, and only so many iterations: a program that never ends is no case.
+/// The reference engine: one thread, and a limit on the iterations, so that programs that never end
+/// are skipped.
 fn interpreter() -> Interpreter {
     let config = tilewright_interp::Config { threads: 1, fuel: Some(1 << 22), ..tilewright_interp::Config::default() };
     Interpreter { config }
@@ -507,7 +529,7 @@ def main(a: T.handle, b: T.handle):
         Kernels(ProgramCase::tvmscript(TEXT, seed))
     }
 
-    /// What comes of the case when its kernels are rewritten before they are built.
+    /// The kind of failure of a case whose kernels are rewritten before they are built.
     fn sabotaged(devices: &Devices, from: &str, to: &str) -> String {
         let ready = Ready::new(&case(1).0, 0).ok().unwrap();
         let source = join(&[&ready.generated]).unwrap();
@@ -545,7 +567,7 @@ def main(a: T.handle, b: T.handle):
     fn a_batch_that_does_not_build_is_taken_apart() {
         let Some(devices) = first() else { return };
         let ready: Vec<_> = (0..4).map(|at| Ready::new(&case(1).0, usize::from(at == 2)).ok().unwrap()).collect();
-        // Three have one name: built together they fail, and by itself each does not.
+        // Three functions have one name, which fails only if they are built together.
         let built = devices.devices[0].build_all(&ready.iter().collect::<Vec<_>>());
         assert!(built.iter().all(Result::is_ok), "{built:?}");
     }

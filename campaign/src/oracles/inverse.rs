@@ -1,4 +1,5 @@
-//! There and back: a map and its inverse at every point, tensors packed and unpacked, one layout to another and back.
+//! Round trips: a map and its inverse at every point, tensors that are packed and unpacked, and
+//! relayouts from one layout to another and back.
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
@@ -16,17 +17,18 @@ use tilewright_algebra as algebra;
 use tilewright_algebra::layouts;
 use tilewright_compiler::harness::layout::{pack, unpack};
 
-/// Something with a way back.
+/// A case: something that can be undone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum There {
-    /// A map that is injective and lies in its shape.
+    /// A map that is injective and whose images lie in its shape.
     Map(MapCase),
-    /// Two layouts of one array.
+    /// Two layouts of the same array.
     Layouts(LayoutCase, LayoutCase),
 }
 
 impl Case for There {
+    /// Draws two layouts of one shape in one case out of five, otherwise a map without mistakes.
     fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
         if u.ratio(1, 5)? {
             let from = LayoutRecipe::draw(u, config)?;
@@ -38,6 +40,7 @@ impl Case for There {
         Ok(Self::Map(MapCase::Recipe(MapRecipe::draw(u, config)?)))
     }
 
+    /// Simplifies the map, or both layouts, which keep equal extents.
     fn simpler(&self) -> Vec<Self> {
         match self {
             Self::Map(map) => map.simpler().into_iter().map(Self::Map).collect(),
@@ -75,21 +78,21 @@ impl Case for There {
     }
 }
 
-/// The oracle.
+/// The oracle `inverse`; see the module.
 #[derive(Debug, Default)]
 pub struct Inverse;
 
 impl Inverse {
-    /// It needs nothing.
+    /// Creates the oracle.
     ///
     /// # Errors
-    /// None.
+    /// Never.
     pub fn new(_: &Environment) -> Result<Self, String> {
         Ok(Self)
     }
 }
 
-/// What is wrong with a claimed way back of a map, by looking at every point.
+/// What is wrong with a claimed inverse, by evaluation at every point; `None` if it is right.
 fn way_back(truth: &Truth, map: &IndexMap, claim: &InverseClaim) -> Option<&'static str> {
     match truth.of_inverse(map, claim) {
         Some([true, true]) => None,
@@ -99,8 +102,8 @@ fn way_back(truth: &Truth, map: &IndexMap, claim: &InverseClaim) -> Option<&'sta
     }
 }
 
-/// Packed and unpacked, a tensor is the same; in the packed one each element lies where the map says and nothing else is
-/// defined.
+/// Packs a tensor and unpacks it. In the packed tensor each element has to be where the map says,
+/// and nothing else may be defined; the unpacked tensor has to equal the original one.
 fn packed(built: &Generated, truth: &Truth) -> Result<(), &'static str> {
     let none = Bindings::new();
     let shapes = (numbers(built.map.domain(), &none), numbers(&built.shape, &none));
@@ -127,6 +130,7 @@ fn packed(built: &Generated, truth: &Truth) -> Result<(), &'static str> {
     }
 }
 
+/// Checks a map: packing and unpacking, then the inverse that the algebra finds.
 fn map(case: &MapCase, tally: &mut Tally) -> Outcome {
     let built = match case.build() {
         Ok(built) => built,
@@ -147,6 +151,7 @@ fn map(case: &MapCase, tally: &mut Tally) -> Outcome {
         };
     }
     let physical = numbers(&built.shape, &Bindings::new());
+    // Padding can make the physical shape much larger than the domain.
     let small = physical.is_some_and(|shape| crate::map::table::n_points(&shape, MOST_POINTS).is_some());
     if !small {
         return Outcome::Undecided("a physical shape too large to be tried".to_owned());
@@ -166,6 +171,8 @@ fn map(case: &MapCase, tally: &mut Tally) -> Outcome {
     Outcome::Held
 }
 
+/// Checks two layouts: a relayout followed by the relayout back is the identity on all slots of
+/// elements, and the padding predicate of the first is exact.
 fn two(from: &LayoutCase, to: &LayoutCase, tally: &mut Tally) -> Outcome {
     let (from, to) = match (from.build(), to.build()) {
         (Ok(from), Ok(to)) => (from, to),

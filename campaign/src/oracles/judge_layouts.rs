@@ -1,5 +1,6 @@
-//! The judge's verdicts on tiled layouts, and on two layouts of the same data, against pad, reshape, transpose on an array of
-//! labels: right claims are proved, wrong ones refuted, and never the other way round.
+//! Compares the judge's verdicts on tiled layouts, and on pairs of layouts of the same data, with
+//! the definition: pad, reshape and transpose an array of labels. A right claim must not be
+//! refuted, a wrong one must not be proved.
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
@@ -15,20 +16,21 @@ use crate::map::truth::{MOST_POINTS, Truth, numbers};
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use tilewright_algebra::layouts;
 
-/// A layout, and what is claimed of it.
+/// A case: a layout and a claim about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Described {
     /// The layout.
     pub layout: LayoutCase,
-    /// What is wrong with the claim.
+    /// The mistake in the claim.
     pub twin: Twin,
-    /// Another layout of the same array: whether they are the same in memory, and the way from one to the other.
+    /// A second layout of the same array: whether both are the same in memory, and the relayout
+    /// between them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other: Option<LayoutCase>,
 }
 
-/// What is wrong with a claim, if the layout has a place for it.
+/// The mistake in a claim, if the layout has a place for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Twin {
@@ -51,6 +53,8 @@ pub enum Twin {
 }
 
 impl Case for Described {
+    /// Draws a layout; in one case out of four a second one with the same extents, which mostly has
+    /// the same element size; and a mistake in half of the cases.
     fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
         let recipe = LayoutRecipe::draw(u, config)?;
         let other = if u.ratio(1, 4)? {
@@ -78,6 +82,7 @@ impl Case for Described {
         Ok(Self { layout: LayoutCase::Recipe(recipe), twin, other })
     }
 
+    /// Simplifies the claim first, then both layouts together, then the second one.
     fn simpler(&self) -> Vec<Self> {
         let mut found = Vec::new();
         if self.other.is_some() {
@@ -119,24 +124,24 @@ impl Case for Described {
     }
 }
 
-/// The oracle.
+/// The oracle `judge_layouts`; see the module.
 #[derive(Debug)]
 pub struct JudgeLayouts {
     judge: Judge,
 }
 
 impl JudgeLayouts {
-    /// With a judge of its own, on one thread.
+    /// Creates the oracle with a judge of its own on one thread.
     ///
     /// # Errors
-    /// There is no solver that will do.
+    /// No suitable solver is available.
     pub fn new(_: &Environment) -> Result<Self, String> {
         let budget = Budget { threads: 1, rlimit: 1_000_000, ..Budget::default() };
         Ok(Self { judge: Judge::new(budget).map_err(|error| error.to_string())? })
     }
 }
 
-/// All that is claimed of a layout.
+/// Everything that is claimed of a layout.
 struct Claim {
     layout: Layout,
     tiled: IndexMap,
@@ -146,6 +151,8 @@ struct Claim {
     inverse: Option<InverseClaim>,
 }
 
+/// The claim with the given mistake. `None` if the layout has no formula or no place for the
+/// mistake.
 fn claim_of(array: &ArrayShape, twin: Twin) -> Option<Claim> {
     let layout = array.layout_or_default();
     let formula = array.symbolic_tiling().ok()?;
@@ -182,6 +189,7 @@ fn claim_of(array: &ArrayShape, twin: Twin) -> Option<Claim> {
     Some(claim)
 }
 
+/// The claim that follows from a formula.
 fn stated(layout: Layout, formula: &SymbolicTiling, inverse: Option<InverseClaim>) -> Option<Claim> {
     Some(Claim {
         layout,
@@ -193,15 +201,17 @@ fn stated(layout: Layout, formula: &SymbolicTiling, inverse: Option<InverseClaim
     })
 }
 
+/// A map with other outputs.
 fn with_outputs(map: &IndexMap, outputs: Vec<Expr>) -> Option<IndexMap> {
     IndexMap::new(map.vars().to_vec(), map.domain().to_vec(), outputs, Vec::new()).ok()
 }
 
+/// A positive constant changed by a number; `None` if it would not be positive.
 fn changed(expr: &Expr, by: i128) -> Option<Expr> {
     Expr::int_of(expr.as_const_int()?.checked_add(by).filter(|value| *value > 0)?, expr.dtype().scalar)
 }
 
-/// What is so of a claim.
+/// Which obligations hold of a claim, by evaluation.
 struct Facts {
     tiling: bool,
     tight: bool,
@@ -210,6 +220,7 @@ struct Facts {
 }
 
 impl Facts {
+    /// Evaluates a claim at every index; `None` if there are too many.
     fn of(claim: &Claim, cells: &Cells) -> Option<Self> {
         let none = Bindings::new();
         let places = cells.slots();
@@ -217,7 +228,7 @@ impl Facts {
         let extents = numbers(claim.flat.domain(), &none)?;
         let points = Table::of_box(claim.flat.vars(), &extents, &none, MOST_POINTS)?;
         let is_place = |values: &[i64]| values.iter().zip(&places).all(|(at, place)| i64::try_from(*place) == Ok(*at));
-        // The indices after the last tile, as a number, are the position as well.
+        // Read as a mixed-radix number, the indices after the last tile are the position, too.
         let shape = numbers(&claim.shape, &none)?;
         let mut number = vec![0i64; points.len()];
         let same_shape =
@@ -236,6 +247,7 @@ impl Facts {
         Some(Self { tiling, tight, truth, inverse })
     }
 
+    /// Whether an obligation holds; `None` if it was not evaluated.
     fn holds(&self, obligation: Obligation) -> Option<bool> {
         match obligation {
             Obligation::Tiling => Some(self.tiling),
@@ -250,7 +262,8 @@ impl Facts {
     }
 }
 
-/// Holds a verdict against what is so.
+/// Compares a verdict with the truth. Returns an outcome if they contradict each other or if there
+/// is no verdict. `of` is the prefix of counters and of the kind of failure.
 fn held(case: &Described, of: &str, report: &Report, holds: bool, tally: &mut Tally) -> Option<Outcome> {
     let obligation = report.obligation;
     let detail = || format!("{}: {} [{}]", case.text(), report.verdict, report.method);
@@ -279,7 +292,7 @@ fn held(case: &Described, of: &str, report: &Report, holds: bool, tally: &mut Ta
     }
 }
 
-/// ir's own table of positions, which every other tool of the project stands on.
+/// Checks the table of positions in `ir`, on which the rest of the project relies.
 fn positions(case: &Described, array: &ArrayShape, cells: &Cells) -> Option<Outcome> {
     let wrong = |what: &str, detail: String| Some(Failure::outcome(what, format!("{}: {detail}", case.text())));
     let tiling = match array.tiling() {
@@ -310,6 +323,8 @@ fn positions(case: &Described, array: &ArrayShape, cells: &Cells) -> Option<Outc
 }
 
 impl JudgeLayouts {
+    /// Checks the claims about two layouts: whether they are the same in memory, and the relayout
+    /// from one to the other.
     fn two(&self, case: &Described, from: &ArrayShape, cells: &Cells, tally: &mut Tally) -> Option<Outcome> {
         let other = match case.other.as_ref()?.build() {
             Ok(other) => other,
@@ -337,7 +352,7 @@ impl JudgeLayouts {
             Ok(relayout) => relayout,
             Err(why) => return Some(Failure::outcome("there is no way from one layout to the other", why)),
         };
-        // Where each slot goes, by brute force.
+        // The expected slot of each element follows from the labels of both layouts.
         let none = Bindings::new();
         let slots = Table::of_box(relayout.map.vars(), &[i64::try_from(cells.labels.len()).ok()?], &none, MOST_POINTS)?;
         let (targets, places) = (slots.eval(relayout.map.outputs().first()?), other_cells.slots());
@@ -355,7 +370,7 @@ impl JudgeLayouts {
         wrong.or_else(|| self.twin(case, &claim, [cells, &other_cells], tally))
     }
 
-    /// The same way with a mistake: nothing of it is proved that is not so.
+    /// Checks the relayout with a mistake: whatever does not hold of it must not be proved.
     fn twin(
         &self,
         case: &Described,
@@ -368,14 +383,15 @@ impl JudgeLayouts {
         let facts = RelayoutFacts::of(&claim, cells)?;
         self.judge.check_relayout(&claim).iter().find_map(|report| {
             let holds = facts.holds(report.obligation)?;
-            // All but the padding stand on the inverse, and on the specification: what is so by itself may fall with them.
+            // All obligations but the padding assume the inverse and the specification; if those
+            // fail, they may be refuted although they hold.
             let by_itself = report.obligation == Obligation::Padding || facts.specification && facts.padding;
             (by_itself || !holds).then(|| held(case, "relayout twin ", report, holds, tally)).flatten()
         })
     }
 }
 
-/// A relayout with a mistake.
+/// The relayout with a mistake; `None` if the mistake does not apply to relayouts.
 fn broken(twin: Twin, right: &RelayoutClaim<'_>) -> Option<(IndexMap, InverseClaim)> {
     let output = right.map.outputs().first()?.clone();
     let int = |value: i128| Expr::int_of(value, output.dtype().scalar);
@@ -394,7 +410,7 @@ fn broken(twin: Twin, right: &RelayoutClaim<'_>) -> Option<(IndexMap, InverseCla
     Some((with_outputs(right.map, vec![output])?, inverse))
 }
 
-/// What is so of a way from the slots of one layout to those of another.
+/// Which obligations hold of a relayout, by evaluation.
 #[expect(clippy::struct_excessive_bools, reason = "one fact for each obligation")]
 struct RelayoutFacts {
     specification: bool,
@@ -404,6 +420,7 @@ struct RelayoutFacts {
 }
 
 impl RelayoutFacts {
+    /// Evaluates a relayout at every slot; `None` if there are too many.
     fn of(claim: &RelayoutClaim<'_>, [from, to]: [&Cells; 2]) -> Option<Self> {
         let (none, n_slots) = (Bindings::new(), [i64::try_from(from.labels.len()).ok()?]);
         let slots = Table::of_box(claim.map.vars(), &n_slots, &none, MOST_POINTS)?;
@@ -425,6 +442,7 @@ impl RelayoutFacts {
         Some(Self { specification, bounds, injective, padding })
     }
 
+    /// Whether an obligation holds; `None` if it was not evaluated.
     fn holds(&self, obligation: Obligation) -> Option<bool> {
         match obligation {
             Obligation::Specification => Some(self.specification),
@@ -467,6 +485,7 @@ impl Oracle for JudgeLayouts {
             }
         }
         found.extend(self.two(case, &array, &cells, tally));
+        // A failure is reported in preference to an open obligation.
         let failed = found.iter().position(|outcome| matches!(outcome, Outcome::Failed(_)));
         found.into_iter().nth(failed.unwrap_or(0)).unwrap_or(Outcome::Held)
     }

@@ -1,8 +1,9 @@
-//! The judge's verdicts on index maps against every point tried, in both directions: what is proved must hold and what is
-//! refuted must not (soundness); what holds should be proved and what does not refuted (completeness, counted).
+//! Compares the judge's verdicts on index maps with evaluation at every point. Soundness: what is
+//! proved holds, and what is refuted does not. Completeness, which is only counted: what holds is
+//! proved, and what does not hold is refuted.
 //!
-//! Of a map with symbolic extents several small shapes are tried: what is proved has to hold on all of them, what is refuted
-//! has to fail on the one that the counterexample names.
+//! A map with symbolic extents is evaluated on several small shapes: an obligation that is proved
+//! has to hold on all of them, one that is refuted has to fail on the shape of its counterexample.
 
 use std::time::Duration;
 
@@ -18,44 +19,47 @@ use crate::map::{Generated, MapCase, MapRecipe, Op};
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use tilewright_algebra as algebra;
 
-/// A map, and what is asked of it.
+/// A case: a map, and what the judge has to decide about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
     /// The map.
     pub map: MapCase,
-    /// Whether the judge may prove by trying all points; else its other tiers have to.
+    /// Whether the judge may enumerate all points; otherwise its other tiers have to decide.
     pub points: bool,
-    /// What is claimed of the way back.
+    /// The claimed inverse.
     pub inverse: Inverse,
 }
 
-/// Which inverse and which padding are claimed.
+/// The inverse and the padding predicate of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Inverse {
     /// None.
     None,
-    /// What the algebra finds.
+    /// Those that the algebra finds.
     Found,
-    /// The same with an output that is one more.
+    /// Those with one output larger by one.
     OneMore(usize),
-    /// The same with an output that is 0.
+    /// Those with one output equal to 0.
     Zero(usize),
-    /// The same without padding.
+    /// Those with a padding predicate that is never true.
     NoPadding,
-    /// The same with the padding turned around.
+    /// Those with a negated padding predicate.
     Negated,
 }
 
 impl Case for Question {
+    /// Draws a map with the probabilities of [`MapRanges`](crate::config::MapRanges). One case in
+    /// sixteen is a map of bits, of which one in three loses a bit. An inverse is claimed in half
+    /// of the cases, a wrong one in a quarter.
     fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
         let mut map = MapCase::draw(u, config)?;
         let mut points = u.int_in_range(0..=999)? >= config.maps.pointless_permille;
         if !points && u.arbitrary()? {
             map = MapCase::Recipe(MapRecipe::draw_bits(u)?);
         } else if u.ratio(1, 16)? {
-            // Maps of bits are decided by algebra soon, also without looking at points.
+            // The judge's linear algebra over bits decides these quickly, even without enumeration.
             let mut bits = MapRecipe::draw_bits(u)?;
             if u.ratio(1, 3)? {
                 let at = u.int_in_range(0..=bits.ops.len())?;
@@ -74,6 +78,7 @@ impl Case for Question {
         Ok(Self { map, points, inverse })
     }
 
+    /// Simplifies the claim first, then the map.
     fn simpler(&self) -> Vec<Self> {
         let mut found = Vec::new();
         if self.inverse != Inverse::None {
@@ -103,31 +108,34 @@ impl Case for Question {
     }
 }
 
-/// The oracle.
+/// The oracle `judge_maps`; see the module.
 #[derive(Debug)]
 pub struct JudgeMaps {
     judge: Judge,
     pointless: Judge,
 }
 
-/// Z3's budget for one question: what it does not decide soon is counted as not decided.
+/// Z3's budget per question. Questions beyond it count as not decided, which keeps cases cheap.
 const RLIMIT: u32 = 20_000;
 
 impl JudgeMaps {
-    /// With judges of its own, on one thread.
+    /// Creates the oracle with judges of its own on one thread: one that may enumerate points and
+    /// one that may not.
     ///
     /// # Errors
-    /// There is no solver that will do.
+    /// No suitable solver is available.
     pub fn new(_: &Environment) -> Result<Self, String> {
-        // Without a clock a case is decided in the same way on every machine, and faster: Z3 has a thread for each question
-        // that has one. A worker process that hangs is the campaign's to see.
+        // Without a time limit the verdict does not depend on the machine, and questions are
+        // faster, because Z3 starts a thread for each question with a limit. A hanging worker is
+        // detected by the campaign.
         let budget = Budget { threads: 1, rlimit: RLIMIT, timeout: Duration::MAX, ..Budget::default() };
         let judge = |budget| Judge::new(budget).map_err(|error| error.to_string());
         Ok(Self { judge: judge(budget)?, pointless: judge(Budget { most_points: 0, ..budget })? })
     }
 }
 
-/// The values of the symbols that a claim is tried on: all small ones of one symbol, fewer of many.
+/// The values of the symbols for which a claim is evaluated: nine for one symbol, eighteen
+/// combinations for several.
 fn bindings(built: &Generated) -> Vec<Bindings> {
     const VALUES: [i128; 9] = [1, 2, 3, 4, 5, 7, 8, 12, 17];
     if built.symbols.is_empty() {
@@ -140,7 +148,7 @@ fn bindings(built: &Generated) -> Vec<Bindings> {
     (0..if built.symbols.len() == 1 { 9 } else { 18 }).map(bind).collect()
 }
 
-/// What is claimed of the way back.
+/// The inverse that a case claims. `None` if it claims none, or if the algebra finds none.
 fn claimed(built: &Generated, inverse: Inverse) -> Option<InverseClaim> {
     if inverse == Inverse::None {
         return None;
@@ -160,19 +168,21 @@ fn claimed(built: &Generated, inverse: Inverse) -> Option<InverseClaim> {
     Some(claim)
 }
 
-/// What is so, obligation by obligation, on one shape.
+/// Which obligations hold on one shape, by evaluation.
 struct Facts {
     truth: Truth,
     inverse: Option<[bool; 2]>,
 }
 
 impl Facts {
+    /// Evaluates a claim on one shape; `None` if there are too many points.
     fn of(built: &Generated, claim: Option<&InverseClaim>, symbols: &Bindings) -> Option<Self> {
         let truth = Truth::of(&built.map, &built.shape, symbols)?;
         let inverse = claim.and_then(|claim| truth.of_inverse(&built.map, claim));
         Some(Self { truth, inverse })
     }
 
+    /// Whether an obligation holds; `None` if it was not evaluated.
     fn holds(&self, obligation: Obligation) -> Option<bool> {
         match obligation {
             Obligation::Bounds => Some(self.truth.bounds),
@@ -186,7 +196,8 @@ impl Facts {
     }
 }
 
-/// Whether a counterexample about indices shows what it should, by evaluation; none if it is not about indices.
+/// Whether a counterexample of the obligations about indices is genuine, by evaluation; `None` for
+/// other obligations.
 fn shows(built: &Generated, obligation: Obligation, symbols: &Bindings, found: &Counterexample) -> Option<bool> {
     let domain = numbers(built.map.domain(), symbols)?;
     let shape = numbers(&built.shape, symbols)?;
@@ -205,13 +216,13 @@ fn shows(built: &Generated, obligation: Obligation, symbols: &Bindings, found: &
     }
 }
 
-/// The shape that a counterexample is about.
+/// The values of the symbols in a counterexample; `None` if one is missing.
 fn shape_of(built: &Generated, found: &Counterexample) -> Option<Bindings> {
     let value = |name: &str| found.shape.iter().find(|(other, _)| other == name).map(|(_, value)| *value);
     built.symbols.iter().map(|symbol| Some((symbol.clone(), value(symbol.name())?))).collect()
 }
 
-/// A look at all reports on one map.
+/// The state while the reports on one map are compared with the truth.
 struct Look<'a> {
     case: &'a Question,
     built: &'a Generated,
@@ -221,11 +232,12 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
+    /// A failure, with the verdict and its method.
     fn failure(&self, what: String, report: &Report) -> Outcome {
         Failure::outcome(what, format!("{}: {} [{}]", self.case.text(), report.verdict, report.method))
     }
 
-    /// What is wrong with a verdict, or that there is none.
+    /// Compares a report with the truth; returns a failure, or that the obligation is undecided.
     fn report(&mut self, report: &Report) -> Option<Outcome> {
         let obligation = report.obligation;
         let kind = if !self.built.symbols.is_empty() {
@@ -268,6 +280,8 @@ impl Look<'_> {
         }
     }
 
+    /// Checks a refutation: its counterexample is genuine, and the obligation fails on the
+    /// counterexample's shape.
     fn refuted(&mut self, report: &Report, found: &Counterexample, holds: bool) -> Option<Outcome> {
         let obligation = report.obligation;
         let Some(symbols) = shape_of(self.built, found) else {
@@ -309,7 +323,8 @@ impl Oracle for JudgeMaps {
             return Outcome::Undecided("no shape that is small enough, or no value".to_owned());
         };
         tally.count("points tried", facts.iter().map(|facts| facts.truth.n_points() as u64).sum());
-        // Found, and right, of every map that has an inverse: what the algebra is for.
+        // Every map that has an inverse should have one that the algebra finds; counted for the
+        // coverage report.
         let is_right = built.symbols.is_empty() && first.truth.injective && first.truth.bounds && first.truth.fits;
         if case.inverse == Inverse::Found && is_right {
             tally.count(if inverse.is_some() { "inverses found" } else { "inverses not found" }, 1);

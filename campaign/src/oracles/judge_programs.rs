@@ -1,14 +1,15 @@
-//! The judge's verdicts on passes against runs: what it proves must be so, also of a program or of evidence with a mistake in it;
-//! what it refutes must be wrong.
+//! Compares the judge's verdicts on passes with runs in the interpreter. What the judge proves has
+//! to hold, even of a program or of evidence with a mistake in it; what it refutes has to be wrong.
 //!
-//! | looked at | a failure is |
+//! | checked | a failure is |
 //! |---|---|
-//! | a program by itself, if somebody wrote it | an access that is proved to lie in its buffer, or a texel proved to be defined or free of races, and a trap |
-//! | a pass | a verdict of *refuted* where runs agree; of *proved* where they differ; an internal error of the judge |
-//! | the program after it with one change, or a lie in the evidence | *proved*, and runs differ or trap, or an argument has no place |
-//! | that program by itself | an access that is refuted, where there is nothing to run into it, and no trap |
+//! | a program alone, if it is given as text | every access is proved to be in bounds, or every texel to be defined or free of races, and the program traps |
+//! | a pass | *refuted* although runs agree; *proved* although they differ; an internal error of the judge |
+//! | the result of a pass with one change, or with false evidence | *proved* although runs differ or trap, or although an argument has no position |
+//! | the changed program alone | an access is refuted, nothing prevents its execution, and the run does not trap |
 //!
-//! Programs are smaller than those of other oracles, and the judge has a small budget: many programs show more than large ones.
+//! Programs are smaller than those of other oracles, and the judge's budget is small: many small
+//! programs find more than few large ones.
 
 mod runs;
 
@@ -28,24 +29,28 @@ use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::program::{Program, ProgramCase};
 use tilewright_compiler::passes::{DEFAULT_PIPELINE, pass_by_name};
 
-/// Most elements of a tensor, and the largest extent.
+/// Limit on the number of elements of a tensor.
 const ELEMENTS: i64 = 256;
+/// Limit on the extent of an axis.
 const LARGEST: i64 = 33;
-/// What Z3 may spend on a question, and for how long it may think as a safety net.
+/// Z3's budget per question.
 const RLIMIT: u32 = 200_000;
+/// Z3's time limit per question, a safety net beside the budget.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A program, and what is changed in it after its passes.
+/// A case: a program and the changes made to the results of its passes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JudgedCase {
     /// The program.
     pub program: ProgramCase,
-    /// Seeds of the changes: each is made for itself, after one of the passes.
+    /// Seeds of the changes. Each is applied by itself, to the result of one of the passes.
     pub changes: Vec<u64>,
 }
 
 impl Case for JudgedCase {
+    /// Draws four changes and a small program. In one case out of four, 60 % of the tensors are
+    /// textures and 60 % of the loops are not serial.
     fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
         let changes = (0..4).map(|_| u.arbitrary()).collect::<arbitrary::Result<_>>()?;
         let mut small = small(config);
@@ -76,7 +81,8 @@ impl Case for JudgedCase {
     }
 }
 
-/// The same ranges, but that programs stay small.
+/// The ranges with smaller limits, but more symbolic extents and more composed layouts, which only
+/// the judge can decide.
 fn small(config: &Config) -> Config {
     let mut config = config.clone();
     let least = |range: &std::ops::RangeInclusive<usize>, most: usize| {
@@ -95,13 +101,13 @@ fn small(config: &Config) -> Config {
     config
 }
 
-/// The oracle.
+/// The oracle `judge_programs`; see the module.
 #[derive(Debug)]
 pub struct JudgePrograms {
     judge: Judge,
 }
 
-/// Something that a pass, or a mistake, made of a program.
+/// A program before and after a pass, or before and after a pass with a mistake.
 struct Step<'a> {
     name: &'a str,
     before: &'a PrimFunc,
@@ -111,20 +117,21 @@ struct Step<'a> {
     seed: u64,
 }
 
-/// Nothing to say, or what ends the look at a case.
+/// `Err` if the case is decided, by a failure or by an open obligation.
 type Look = Result<(), Outcome>;
 
 impl JudgePrograms {
-    /// With a judge of its own, on one thread.
+    /// Creates the oracle with a judge of its own on one thread.
     ///
     /// # Errors
-    /// There is no solver that will do.
+    /// No suitable solver is available.
     pub fn new(_: &Environment) -> Result<Self, String> {
         let budget = Budget { threads: 1, timeout: TIMEOUT, rlimit: RLIMIT, ..Budget::default() };
         Ok(Self { judge: Judge::new(budget).map_err(|error| error.to_string())? })
     }
 
-    /// A pass as it is: the judge should prove it, and must not refute it.
+    /// Checks a pass as it is: the judge should prove it, and must not refute it. The first open
+    /// obligation is stored in `open`.
     fn unbroken(&self, step: &Step<'_>, open: &mut Option<String>, tally: &mut Tally) -> Look {
         let reports = self.judge.check_pass(step.before, step.after, step.evidence);
         let worst = Verdict::worst(reports.iter().map(|report| report.verdict.clone()));
@@ -170,7 +177,7 @@ impl JudgePrograms {
         }
     }
 
-    /// A pass with a mistake: the judge must not prove it if runs differ.
+    /// Checks a pass with a mistake: if runs differ, the judge must not prove it.
     fn mistaken(&self, step: &Step<'_>, tally: &mut Tally) -> Look {
         if validate(step.after).is_err() {
             tally.count("changes that are malformed", 1);
@@ -197,13 +204,17 @@ impl JudgePrograms {
             let what = format!("a changed {} is proved, and the result differs", step.name);
             return Err(Failure::outcome(what, format!("{how}\n{}", shown(step))));
         }
-        // What is said of claims is not said of accesses: the program is asked about by itself.
+        // A claim about the pass says nothing about single accesses, so the changed program is
+        // checked alone, too.
         on_its_own(step.after, step.symbols, &self.judge.check_program(step.after), tally)
     }
 
+    /// Checks a program: alone if it is given as text, then every pass of the pipeline, then every
+    /// pass with each of its changes.
     fn look(&self, case: &JudgedCase, program: Program, tally: &mut Tally) -> Outcome {
         let Program { func, seed, symbols } = program;
-        // What somebody wrote may have the mistake in it: then that is all there is to say.
+        // A program given as text may contain the mistake itself; if it traps, passes cannot be
+        // compared.
         if matches!(case.program, ProgramCase::Tvmscript { .. }) {
             let reports = self.judge.check_program(&func);
             if let Err(outcome) = on_its_own(&func, &symbols, &reports, tally) {
@@ -216,7 +227,8 @@ impl JudgePrograms {
             }
         }
         let (mut func, mut open, mut number) = (func, None, 0);
-        // What a pass does may make another one wanted: then some changes have no place.
+        // A pass may make another one applicable, so this count may be too low; changes beyond it
+        // are not made.
         let wanted = |name: &&&str| pass_by_name(name).is_ok_and(|pass| (pass.wanted)(&func));
         let n_passes = u64::try_from(DEFAULT_PIPELINE.iter().filter(wanted).count()).unwrap_or(1).max(1);
         for name in DEFAULT_PIPELINE {
@@ -246,7 +258,7 @@ impl JudgePrograms {
         open.map_or(Outcome::Held, Outcome::Undecided)
     }
 
-    /// One mistake of a pass: in the program, in its loops, or in what is said of it.
+    /// Checks one mistake of a pass: in its evidence, in its loops, or in its result.
     fn one_change(&self, step: &Step<'_>, change: u64, tally: &mut Tally) -> Look {
         let (mut after, mut evidence) = (step.after.clone(), step.evidence.clone());
         match change % 8 {
@@ -273,7 +285,7 @@ impl Oracle for JudgePrograms {
     }
 }
 
-/// A program by itself: what is proved of its accesses, and refuted, against a run.
+/// Checks the verdicts on a program alone against a run of it.
 fn on_its_own(func: &PrimFunc, symbols: &Bindings, reports: &[Report], tally: &mut Tally) -> Look {
     let of = |id: Obligation| reports.iter().filter(move |report| report.obligation == id);
     let holds = |id| of(id).all(|report| report.verdict.is_proved());
@@ -300,7 +312,8 @@ fn on_its_own(func: &PrimFunc, symbols: &Bindings, reports: &[Report], tally: &m
             format!("{}\n{}", trap.message, text()),
         ));
     }
-    // Only what is in texels already is asked about: another texture has no such obligation.
+    // Obligations about races exist only for textures whose contents are texels; others are not
+    // checked.
     let races = |trap: &Trapped| {
         let textures = func.buffers().into_iter().filter(|buffer| buffer.scope.is_texture());
         let mut hit = textures.filter(|texture| trap.message.starts_with(&format!("race on {texture}[")));
@@ -312,7 +325,7 @@ fn on_its_own(func: &PrimFunc, symbols: &Bindings, reports: &[Report], tally: &m
     {
         return Err(Failure::outcome("texels are proved free of races, and there is one", trap.message.clone()));
     }
-    // A counterexample is an iteration that is reached, unless something that is read decides.
+    // The iteration of a counterexample is executed unless a loaded value prevents it.
     let refuted = of(Obligation::Bounds).find(|report| matches!(report.verdict, Verdict::Refuted(_)));
     match refuted {
         Some(report) if trap.is_none() && func.symbols().is_empty() && !asks_memory(func) => {
@@ -322,8 +335,8 @@ fn on_its_own(func: &PrimFunc, symbols: &Bindings, reports: &[Report], tally: &m
     }
 }
 
-/// What runs say for the extents of a counterexample, if they agree for those of the case. Nothing where it is the map that
-/// is at fault there, which the program asked for, or the program means nothing there.
+/// Runs a refuted pass with the extents of the counterexample. `Nothing` if the program requested a
+/// map that is wrong for them, or is undefined for them.
 fn elsewhere(step: &Step<'_>, report: &Report, reports: &[Report], tally: &mut Tally) -> Seen {
     let Verdict::Refuted(found) = &report.verdict else { return Seen::Nothing };
     let value = |name: &str| found.shape.iter().find(|(shape, _)| shape == name).map(|(_, value)| *value);
@@ -340,11 +353,13 @@ fn elsewhere(step: &Step<'_>, report: &Report, reports: &[Report], tally: &mut T
     both(step.before, step.after, step.evidence, &symbols, step.seed)
 }
 
+/// Whether a verdict is an internal error of the judge.
 fn is_internal(verdict: &Verdict) -> bool {
     matches!(verdict, Verdict::Unknown(reason) if reason.is_internal())
 }
 
-/// Why something is open, without the names and numbers of the program.
+/// The reason why an obligation is open, without the names and numbers of the program, for
+/// counting.
 fn reason(verdict: &Verdict) -> String {
     let Verdict::Unknown(reason) = verdict else { return verdict.word().to_owned() };
     let plain = reason.text().split('`').step_by(2).collect::<Vec<_>>().join("_");
@@ -352,15 +367,18 @@ fn reason(verdict: &Verdict) -> String {
     plain.trim().to_owned()
 }
 
+/// A report as one line.
 fn line(report: &Report) -> String {
     format!("{} of {}: {} ({})", report.obligation, report.subject, report.verdict, report.method)
 }
 
+/// The program before and after the pass, as text.
 fn shown(step: &Step<'_>) -> String {
     let [before, after] = [step.before, step.after].map(tilewright_script::print_func);
     format!("before:\n{before}\nafter:\n{after}")
 }
 
+/// A failure with the report and the programs.
 fn fails(what: &str, step: &Step<'_>, report: &Report) -> Outcome {
     Failure::outcome(what, format!("{}\n{}", line(report), shown(step)))
 }

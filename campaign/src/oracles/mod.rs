@@ -1,4 +1,8 @@
-//! Every oracle by name: one file each.
+//! The list of all oracles, one per file.
+//!
+//! To add an oracle: a file here, an entry in [`ORACLES`], a target in `fuzz/fuzz_targets` with its
+//! name (also in `fuzz/Cargo.toml` and `scripts/fuzz.sh`), and a row in `docs/guide/fuzz.md`. Tests
+//! check that the lists agree.
 
 pub mod arithmetic;
 pub mod certificate;
@@ -21,18 +25,19 @@ mod program_tests;
 use super::oracle::{Environment, Oracle};
 use super::session::{Runner, Session};
 
-/// An oracle in the list.
+/// An entry of the list.
 #[derive(Clone, Copy)]
 pub struct Entry {
-    /// Its name.
+    /// The name, [`Oracle::NAME`].
     pub name: &'static str,
-    /// What it holds against what, in a line.
+    /// One line that says what is compared with what.
     pub summary: &'static str,
-    /// Makes it ready to run; the error says in a sentence why it cannot be had here.
+    /// Creates the oracle and its runner. The error says in a sentence why it is not available
+    /// here.
     pub make: fn(&Environment) -> Result<Box<dyn Runner>, String>,
 }
 
-/// All of them; docs/guide/fuzz.md lists them in this order.
+/// All oracles, in the order of docs/guide/fuzz.md.
 pub static ORACLES: &[Entry] = &[
     Entry {
         name: passes::Passes::NAME,
@@ -111,6 +116,7 @@ pub static ORACLES: &[Entry] = &[
     },
 ];
 
+/// The runner of an oracle.
 fn session<O: Oracle + 'static>(
     make: fn(&Environment) -> Result<O, String>,
     environment: &Environment,
@@ -118,7 +124,8 @@ fn session<O: Oracle + 'static>(
     Ok(Box::new(Session::new(make, environment.clone())?))
 }
 
-/// The oracle of that name; also those that are in no list because they fail on purpose.
+/// The oracle with this name, including those of the self-test, which are not in the list because
+/// they fail on purpose.
 pub fn by_name(name: &str) -> Option<&'static Entry> {
     ORACLES.iter().chain(self_test::ENTRIES).find(|entry| entry.name == name)
 }

@@ -1,8 +1,9 @@
-//! A program on one thread against several, and with the iterations of its loops that are not serial in other orders: the same
-//! bits. No race is reported in a program that was generated without one.
+//! Compares a run on one thread with runs on several threads and with runs in which the iterations
+//! of non-serial loops are executed in other orders: the results have to be equal bit by bit. A
+//! generated program has no races, so none may be reported.
 //!
-//! The program is looked at as it is and as the passes leave it. With a mistake in it, whether an index is outside does not
-//! depend on the order either.
+//! Checked are the program itself and the result of the passes. For the program with a mistake in
+//! it, an index out of bounds has to be reported in every order or in none.
 
 use tilewright_interp::{Arguments, Config, Observers, Order as Iterations, RunError, TrapKind, run};
 use tilewright_ir::validate;
@@ -13,15 +14,15 @@ use crate::mutate::changed;
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::program::ProgramCase;
 
-/// The oracle.
+/// The oracle `order`; see the module.
 #[derive(Debug, Default)]
 pub struct Order;
 
 impl Order {
-    /// The interpreter on one thread and on several.
+    /// Creates the oracle.
     ///
     /// # Errors
-    /// None.
+    /// Never.
     pub fn new(_: &Environment) -> Result<Self, String> {
         Ok(Self)
     }
@@ -52,8 +53,9 @@ impl Oracle for Order {
     }
 }
 
-/// The program with a mistake, where that neither reads nor writes other than what its loops say: an access outside of a
-/// buffer is one whatever the order, and whoever watches.
+/// Checks the program with a mistake, if loaded values decide neither what runs nor which elements
+/// are accessed: then the set of executed accesses does not depend on the order, so an index is out
+/// of bounds in every order or in none.
 fn wrong_in_any_order(first: &Link, seed: u64, tally: &mut Tally) -> Result<(), Outcome> {
     let wrong = changed(&first.func, seed);
     if asks_memory(&wrong) {
@@ -83,9 +85,9 @@ fn wrong_in_any_order(first: &Link, seed: u64, tally: &mut Tally) -> Result<(), 
     Ok(())
 }
 
-/// The ways to run a program that must not make a difference.
+/// The execution modes that must not change the result.
 fn ways(seed: u64) -> [(&'static str, Config); 4] {
-    // With a limit to the iterations threads are used too, as long as it is far.
+    // Threads are used despite the limit on iterations, as long as the limit is far away.
     let way = |threads, order| Config { threads, order, ..how() };
     let race = Config { observers: Observers { defined: true, race: true }, ..how() };
     [
@@ -96,6 +98,8 @@ fn ways(seed: u64) -> [(&'static str, Config); 4] {
     ]
 }
 
+/// Runs one version of a program in all modes and compares what it writes with the run on one
+/// thread.
 fn in_any_order(
     link: &Link,
     first: &Link,

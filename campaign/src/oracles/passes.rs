@@ -1,7 +1,8 @@
-//! A program in the interpreter, before and after every pass: the first pass that changes the result is named.
+//! Runs a program in the interpreter before and after every pass; the first pass that changes the
+//! result is reported.
 //!
-//! Outputs are compared bit for bit, and so is what was never written. Definedness is watched, so that reading the padding of
-//! a layout is seen. A pass that changes nothing is not counted.
+//! Outputs are compared bit by bit, and so is their definedness. Reads of undefined elements trap,
+//! so reading the padding of a layout is detected. A pass that changes nothing is not counted.
 
 use tilewright_interp::{Arguments, RunError};
 
@@ -9,15 +10,15 @@ use crate::chain::{Blank, Chain, Link, differences, how, is_written, kind_of};
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::program::ProgramCase;
 
-/// The oracle.
+/// The oracle `passes`; see the module.
 #[derive(Debug, Default)]
 pub struct Passes;
 
 impl Passes {
-    /// The interpreter on one thread.
+    /// Creates the oracle.
     ///
     /// # Errors
-    /// None.
+    /// Never.
     pub fn new(_: &Environment) -> Result<Self, String> {
         Ok(Self)
     }
@@ -40,7 +41,7 @@ impl Oracle for Passes {
     }
 }
 
-/// Every program of a chain leaves the same.
+/// Checks that every program of a chain writes the same values.
 pub(super) fn same(chain: &Chain, inputs: &Arguments, tally: &mut Tally) -> Result<(), Outcome> {
     let (input, after) = chain.links.split_first().ok_or_else(|| Outcome::Invalid("no program".into()))?;
     let is_written = is_written(&input.func);
@@ -78,6 +79,7 @@ pub(super) fn same(chain: &Chain, inputs: &Arguments, tally: &mut Tally) -> Resu
     Ok(())
 }
 
+/// The failure that a pass gives its arguments an impossible layout.
 fn wrong(link: &Link, why: String) -> Outcome {
     Failure::outcome(format!("{} moves its arguments to no place", link.pass), why)
 }

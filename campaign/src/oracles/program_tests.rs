@@ -1,4 +1,4 @@
-//! The oracles of programs: they can fail, and they look at every pass.
+//! The oracles of programs: they can fail, and they reach every pass.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use crate::inputs::arguments;
 use crate::oracle::{Environment, Oracle, Outcome, Tally};
 use crate::program::ProgramCase;
 
-/// Looks at the first cases of an oracle, as many as `FUZZ_CASES` says.
+/// Runs the first cases of an oracle, as many as `FUZZ_CASES` says.
 fn tally(name: &str, default: u64) -> Tally {
     let cases = std::env::var("FUZZ_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(default);
     let mut runner = (by_name(name).unwrap().make)(&Environment::default()).unwrap();
@@ -72,7 +72,8 @@ fn script(body: &str) -> ProgramCase {
 
 #[test]
 fn a_program_that_depends_on_the_order_is_seen() {
-    // Not generated: a race is no case then. What is left to see is that the order matters.
+    // A program given as text may have a race and is then invalid; what can be detected is that the
+    // order matters.
     let racing = script("    for i in T.parallel(6):\n        B[i // 2] = A[i]\n");
     let outcome = order::Order.check(&racing, &mut Tally::default());
     assert_eq!(outcome, Outcome::Invalid("a race".into()));
@@ -90,7 +91,7 @@ fn programs_that_have_no_meaning_are_no_cases() {
     }
 }
 
-/// A chain of one program and what a wrong pass makes of it.
+/// A chain of a program and the result of a wrong pass.
 fn broken(before: &str, after: &str) -> (Chain, Arguments) {
     let func = script(before).build().unwrap().func;
     let inputs = arguments(&func, &Bindings::new(), 1).unwrap();

@@ -80,9 +80,10 @@ impl OpenCl {
         {
             return Some(format!("{} has no images, which texture `{}` needs", info.label(), buffer.name));
         }
-        let missing = generated.metadata.required_extensions.iter().find(|name| match name.as_str() {
-            "cl_khr_fp64" => !info.fp64,
-            other => !info.extensions.iter().any(|extension| extension == other),
+        let missing = generated.metadata.required_extensions.iter().find(|name| {
+            // Devices of OpenCL 1.2 and later may have the type without naming the extension.
+            let is_fp64 = generated.target.fp64_extension == Some(name.as_str());
+            if is_fp64 { !info.fp64 } else { !info.extensions.contains(name) }
         })?;
         Some(format!("{} lacks {missing}", info.label()))
     }
@@ -144,7 +145,7 @@ impl OpenCl {
 
 impl Engine for OpenCl {
     fn name(&self) -> &'static str {
-        "opencl"
+        codegen::OPENCL.name
     }
 
     fn device(&self) -> Option<String> {

@@ -15,6 +15,7 @@ use super::compare::{self, Comparison, Tolerance};
 use super::engine::{Engine, EngineFault, EngineOutcome, Param, Ran, StageProgram, Status};
 use super::inputs::{Numbers, Sampled, premises, satisfying};
 use super::layout::{pack, padding_holds, shape, unpack};
+use crate::codegen::OPENCL;
 
 /// A stage of a program.
 #[derive(Clone, Copy, Debug)]
@@ -186,7 +187,7 @@ impl Run<'_> {
         for device in devices {
             self.report.engines.push(match device {
                 Ok(engine) => EngineOutcome::fault(engine.name(), stage.name, engine.device(), skipped()),
-                Err(fault) => EngineOutcome::fault("opencl", stage.name, None, fault.clone()),
+                Err(fault) => EngineOutcome::fault(OPENCL.name, stage.name, None, fault.clone()),
             });
         }
     }
@@ -225,7 +226,7 @@ impl Run<'_> {
         };
         for device in devices {
             let line = match (device, &last) {
-                (Err(fault), _) => EngineOutcome::fault("opencl", stage.name, None, fault.clone()),
+                (Err(fault), _) => EngineOutcome::fault(OPENCL.name, stage.name, None, fault.clone()),
                 (Ok(engine), Err(why)) => {
                     EngineOutcome::fault(engine.name(), stage.name, engine.device(), EngineFault::Skipped(why.clone()))
                 }

@@ -5,6 +5,7 @@ use tilewright_device::DeviceHost;
 use tilewright_interp::Config;
 
 use super::{CheckFault, DeviceChoice, Lowering, Observer, Options, Program};
+use crate::codegen::OPENCL;
 use crate::harness::engine::{Engine, EngineFault, EngineOutcome, StageProgram};
 use crate::harness::interpreter::Interpreter;
 use crate::harness::opencl::OpenCl;
@@ -39,7 +40,7 @@ pub fn run(
     let run = run_chain(&stages, &config, &interpreter, &devices);
     let mut run = run.map_err(|fault| CheckFault::Input(vec![fault]))?;
     if !asked {
-        run.engines.push(EngineOutcome::not_requested("opencl"));
+        run.engines.push(EngineOutcome::not_requested(OPENCL.name));
     }
     Ok(run)
 }

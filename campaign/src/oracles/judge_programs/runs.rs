@@ -1,4 +1,4 @@
-//! What runs say of two programs, or of one.
+//! Runs of two programs that should agree, and of one program alone.
 
 use tilewright_interp::{Arguments, Config as Interp, Observers, Order, RunError, TrapKind, run};
 use tilewright_ir::{Bindings, Evidence, PrimFunc, validate};
@@ -6,36 +6,38 @@ use tilewright_ir::{Bindings, Evidence, PrimFunc, validate};
 use crate::chain::{Blank, Link, differences, is_written};
 use crate::inputs::{arguments, extents};
 
-/// Iterations of a run, at most.
+/// Limit on the iterations of a run.
 const FUEL: u64 = 1 << 18;
-/// Elements of an argument, at most.
+/// Limit on the elements of an argument.
 const ELEMENTS: u64 = 1 << 18;
 
-/// What came of running two programs.
+/// The result of running two programs.
 #[derive(Debug)]
 pub(super) enum Seen {
-    /// They leave the same, in so many values.
+    /// Both leave the same values; the number of compared lanes.
     Same(u64),
-    /// How they differ; or the second one traps.
+    /// They differ, or the second one traps; the description.
     Differ(String),
-    /// The evidence takes elements of an argument to no place, or two to one.
+    /// The evidence maps elements of an argument to no position, or two of them to the same one.
     NoPlace(String),
-    /// The first has no meaning by itself, or takes too long.
+    /// Unknown: the first program is undefined by itself, or a run takes too long.
     Nothing,
 }
 
+/// The configuration of the interpreter: one thread, reads of undefined elements trap.
 fn interp(order: Order, race: bool) -> Interp {
     let observers = Observers { defined: true, race };
     Interp { threads: 1, fuel: Some(FUEL), observers, order, max_bytes: 1 << 26 }
 }
 
-/// Whether the arguments are of a size that can be run.
+/// Whether the arguments are small enough to run.
 fn fits(func: &PrimFunc, symbols: &Bindings) -> bool {
     let size = |buffer| extents(buffer, symbols).ok()?.iter().try_fold(1u64, |size, extent| size.checked_mul(*extent));
     func.buffer_map.iter().all(|(_, buffer)| size(buffer).is_some_and(|size| size <= ELEMENTS))
 }
 
-/// Runs both: in order and watching for races, then other values in another order.
+/// Runs both programs twice: in program order with the race check, then with other values in a
+/// shuffled order.
 pub(super) fn both(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence, symbols: &Bindings, seed: u64) -> Seen {
     if [before, after].into_iter().any(|func| !fits(func, symbols)) {
         return Seen::Nothing;
@@ -58,6 +60,7 @@ pub(super) fn both(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence, sym
     Seen::Same(compared)
 }
 
+/// Runs both programs once and compares what they write.
 fn once(first: &Link, second: &Link, how: &Interp, seed: u64) -> Seen {
     let Ok(inputs) = arguments(&first.func, &first.symbols, seed) else { return Seen::Nothing };
     let is_written = is_written(&first.func);
@@ -82,7 +85,7 @@ fn once(first: &Link, second: &Link, how: &Interp, seed: u64) -> Seen {
     }
 }
 
-/// What a program did that has no meaning.
+/// A trap of a program.
 #[derive(Clone, Debug)]
 pub(super) struct Trapped {
     pub(super) is_outside: bool,
@@ -90,7 +93,8 @@ pub(super) struct Trapped {
     pub(super) message: String,
 }
 
-/// Runs a program by itself, watching for races or not: none if it cannot be run here, else the trap, if there was one.
+/// Runs a program alone, with or without the race check. `None` if it cannot be run; otherwise the
+/// trap, if there was one.
 #[expect(clippy::option_option, reason = "nothing known, no trap, a trap")]
 pub(super) fn alone(func: &PrimFunc, symbols: &Bindings, watched: bool) -> Option<Option<Trapped>> {
     let mut inputs: Arguments = arguments(func, symbols, 1).ok()?;

@@ -1,4 +1,4 @@
-//! The oracle judge_programs: right passes hold, and a judge that lies is found out.
+//! The oracle `judge_programs`: right passes hold, and a judge with wrong verdicts is detected.
 
 use super::*;
 use tilewright_compiler::passes::{flatten_buffer, vectorize};
@@ -46,7 +46,8 @@ fn a_judge_that_is_asked_about_another_program_than_ran_is_found_out() {
         seed: 3,
     };
     assert!(matches!(oracle.unbroken(&step, &mut None, &mut tally), Err(Outcome::Failed(_))));
-    // The runs of two programs that differ, and the verdict on two that do not: what a judge that lies would give.
+    // The runs of two programs that differ, with the verdict on two that do not, as a wrong judge
+    // would give it.
     let reports = oracle.judge.check_pass(&before, &same.func, &same.evidence);
     assert!(reports.iter().all(|report| report.verdict.is_proved()));
     assert!(matches!(both(&before, &wrong, &same.evidence, &Bindings::new(), 3), Seen::Differ(_)));
@@ -79,7 +80,8 @@ def main(a: T.handle, b: T.handle):
 #[test]
 fn a_refutation_for_other_extents_is_run_with_those() {
     let oracle = JudgePrograms::new(&Environment::default()).unwrap();
-    // With three rows and with five both run; what is at fault in the second shows with fewer than three.
+    // Both run with three rows and with five; the mistake in the second shows with fewer than
+    // three.
     let (right, wrong) = (read(SYMBOLIC), read(&SYMBOLIC.replace("A[0, j]", "A[2, j]")));
     let look = |func: &PrimFunc, report: &Report| {
         let symbols = func.symbols().into_iter().map(|var| (var, 5)).collect();

@@ -1,4 +1,4 @@
-//! Graphs in both forms, plans, files of findings.
+//! The readers of JSON: graphs in both formats, plans, and files of findings.
 
 use tilewright_ir::Diagnostic;
 
@@ -8,7 +8,8 @@ use crate::oracle::{Failure, Tally};
 use tilewright_memory::graph;
 use tilewright_memory::planner::{Strategy, plan};
 
-/// Every reader of JSON on one text.
+/// Applies all readers of JSON to a text. A graph that is read is written and read again, and
+/// planned.
 pub(super) fn look(text: &str, tally: &mut Tally) -> Looked {
     if let Some(document) = read("graph", text, graph::read(text), tally)? {
         let written = graph::write(&document.graph, document.plan.as_ref());

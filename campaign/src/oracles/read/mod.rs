@@ -1,5 +1,6 @@
-//! The readers on texts that are right, nearly right, and nothing of the kind: no panic, no hang, no memory without end; what
-//! is refused says where and why; what is read is printed as it was meant.
+//! Applies the readers to texts that are right, nearly right, or wrong: no reader panics, hangs or
+//! needs unbounded memory; a refusal gives a position and a reason; what is read prints as a text
+//! with the same meaning.
 
 mod graph;
 mod layout;
@@ -14,10 +15,10 @@ use tilewright_script::{DiagnosticRenderer, Source};
 
 use watch::Watch;
 
-/// What holds of a text, or how it does not.
+/// `Err` with the outcome if a text violates a property.
 type Looked = Result<(), Outcome>;
 
-/// What looks at a text with all readers of a language.
+/// Applies all readers of a language to a text.
 type Look = fn(&str, &mut Tally) -> Looked;
 
 macro_rules! oracle {
@@ -29,10 +30,10 @@ macro_rules! oracle {
         }
 
         impl $name {
-            /// Every reader there is.
+            /// Creates the oracle, which applies all readers of its language.
             ///
             /// # Errors
-            /// None.
+            /// Never.
             pub fn new(_: &Environment) -> Result<Self, String> {
                 Ok(Self { look: $look })
             }
@@ -50,19 +51,21 @@ macro_rules! oracle {
     };
 }
 
+// Three oracles that differ in the language only.
 oracle!(
-    /// TVMScript and TE.
+    /// The oracle `read_script`: TVMScript and TE.
     ReadScript, "read_script", Script, script::look
 );
 oracle!(
-    /// XLA's shapes and layouts, index maps, shapes, named formats.
+    /// The oracle `read_layout`: XLA's shapes and layouts, index maps, shapes, named formats.
     ReadLayout, "read_layout", LayoutText, layout::look
 );
 oracle!(
-    /// Graphs, plans, files of findings.
+    /// The oracle `read_graph`: graphs, plans, files of findings.
     ReadGraph, "read_graph", GraphText, graph::look
 );
 
+/// Checks one text, within the limits of time and memory.
 fn check<L: Language>(look: Look, case: &TextCase<L>, tally: &mut Tally) -> Outcome {
     let text = case.read();
     let watch = Watch::begin();
@@ -72,10 +75,11 @@ fn check<L: Language>(look: Look, case: &TextCase<L>, tally: &mut Tally) -> Outc
     watch.end(text.len()).err().unwrap_or(Outcome::Held)
 }
 
-/// What a reader said: what it read, unless it refused; a refusal has to be fit to be shown.
+/// Counts the result of a reader, and checks that a refusal can be shown to a user. Returns what
+/// was read, if anything.
 ///
 /// # Errors
-/// It is not.
+/// The refusal has no diagnostic, or one that is not presentable.
 fn read<T>(
     reader: &str,
     text: &str,
@@ -101,9 +105,10 @@ fn read<T>(
     }
 }
 
-/// Diagnostics with places inside the text, that can be rendered.
+/// Checks diagnostics: spans inside the text and on character boundaries, a message, a code in
+/// kebab case, and a rendering of reasonable size.
 fn presentable(reader: &str, text: &str, found: &[Diagnostic]) -> Looked {
-    // Nobody reads more, and rendering thousands takes its time.
+    // Rendering thousands of diagnostics takes too long, and users read only the first.
     const SHOWN: usize = 20;
     let source = Source { name: "text".to_owned(), text: text.to_owned() };
     for fault in found {
@@ -136,8 +141,9 @@ fn presentable(reader: &str, text: &str, found: &[Diagnostic]) -> Looked {
     Ok(())
 }
 
-/// That what was printed reads back as the same. It may nest deeper than the text, which was as deep as may be: `a < b < c` is
-/// printed as `a < b and b < c`.
+/// Checks that a printed text reads back as the same value. The printed text may nest deeper than
+/// the original one, which may have reached the limit already: `a < b < c` is printed as `a < b and
+/// b < c`.
 fn same(reader: &str, printed: &str, is_same: Result<bool, Vec<Diagnostic>>) -> Looked {
     match is_same {
         Ok(true) => Ok(()),
@@ -173,7 +179,7 @@ mod tests {
         assert!(same("text", "printed", Ok(false)).is_err() && same("text", "printed", Ok(true)).is_ok());
     }
 
-    /// A reader that refuses every text with one diagnostic.
+    /// A reader that refuses every text with the given diagnostic.
     fn refuses(text: &str, fault: Diagnostic, tally: &mut Tally) -> Looked {
         read::<()>("reader", text, Err(vec![fault]), tally).map(drop)
     }

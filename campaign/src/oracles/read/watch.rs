@@ -1,4 +1,4 @@
-//! Watches over the time and the memory that a text takes.
+//! Limits on the time and the memory that reading a text may take.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 use super::Looked;
 use crate::oracle::Failure;
 
-/// The time that a short text may take.
+/// Limit on the time for a short text; longer texts get a multiple of it.
 const MOST_TIME: Duration = Duration::from_secs(2);
-/// A text so short.
+/// Length up to which a text is short, in bytes.
 const SHORT: usize = 4096;
-/// Memory that a text may take, in KiB, beside 10 KiB a byte.
+/// Limit on the memory for a text in KiB, in addition to 10 KiB per byte.
 const MOST_KIB: u64 = 512 << 10;
 
-/// What the process had used when a look began.
+/// The resources that the process had used before a text was read.
 pub(super) struct Watch {
     most_time: Duration,
     start: Instant,
@@ -22,11 +22,14 @@ pub(super) struct Watch {
 }
 
 impl Watch {
+    /// Starts watching.
     pub(super) fn begin() -> Self {
         Self { most_time: MOST_TIME, cpu: cpu_time(), peak: peak_kib(), start: Instant::now() }
     }
 
-    /// What this thread has computed for since, where the system says so: other processes do not count.
+    /// Processor time of this thread since the start, if the system reports it, so that the load of
+    /// the machine does not matter; otherwise wall time. The system is asked only if the wall time
+    /// exceeds the limit.
     fn time(&self) -> Duration {
         let wall = self.start.elapsed();
         if wall < self.most_time {
@@ -38,8 +41,10 @@ impl Watch {
         }
     }
 
+    /// Checks the limits for a text of this length.
+    ///
     /// # Errors
-    /// A text of so many bytes should not take so much.
+    /// The text took too much time or memory.
     pub(super) fn end(&self, bytes: usize) -> Looked {
         let time = self.time();
         let pieces = u32::try_from(bytes.div_ceil(SHORT).max(1)).unwrap_or(u32::MAX);
@@ -54,13 +59,13 @@ impl Watch {
     }
 }
 
-/// Time that this thread has computed for. None where there is no such file.
+/// Processor time of this thread; `None` if the system does not report it.
 fn cpu_time() -> Option<Duration> {
     let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }
 
-/// The most memory that the process ever had, in KiB. None where there is no such file.
+/// Peak memory of the process in KiB; `None` if the system does not report it.
 fn peak_kib() -> Option<u64> {
     let text = fs::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
