@@ -205,8 +205,8 @@ impl Place {
         for (number, step) in self.steps.iter().enumerate().rev() {
             if let Some(pad) = step.pad {
                 step.padding_holds(&tensor, pad.value)?;
-            // The layouts are undone from the last to the first; each one's padding is visible only
-            // in its own shape.
+                // The layouts are undone from the last to the first; each one's padding is visible only
+                // in its own shape.
             }
             let shape = if number == 0 { shape } else { &self.steps[number - 1].shape };
             tensor = step.unpack(&tensor, shape)?;
