@@ -1,10 +1,12 @@
-//! Evidence with one lie in it.
+//! False evidence.
 
 use tilewright_ir::{BufferChange, Evidence, Expr, IndexMap, PadFill};
 
 use super::{Choices, changed_expr, one_more};
 
-/// The evidence with one lie: another map, a claim left out, another kind of change, padding that is none.
+/// The evidence with one change: half of the time in the padding, if there is one; otherwise a
+/// claim about a buffer is left out (1/6), gets all axes padded (1/6), another kind of change (1/6)
+/// or another map (1/2).
 pub fn lied(evidence: &Evidence, seed: u64) -> Evidence {
     let mut choices = Choices::new(seed);
     let mut evidence = evidence.clone();
@@ -34,6 +36,7 @@ pub fn lied(evidence: &Evidence, seed: u64) -> Evidence {
     evidence
 }
 
+/// The map with one output changed, or exchanged with its neighbour in a third of the cases.
 fn other_map(map: &IndexMap, choices: &mut Choices) -> Option<IndexMap> {
     let mut outputs = map.outputs().to_vec();
     let at = choices.below(outputs.len());
@@ -47,6 +50,7 @@ fn other_map(map: &IndexMap, choices: &mut Choices) -> Option<IndexMap> {
     IndexMap::new(map.vars().to_vec(), map.domain().to_vec(), outputs, separators).ok()
 }
 
+/// Changes one property of a padding: who fills it, its predicate, or its inverse.
 fn lie_of_padding(fill: &mut PadFill, choices: &mut Choices) {
     match choices.below(4) {
         0 => fill.by_host = !fill.by_host,

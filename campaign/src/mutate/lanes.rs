@@ -1,11 +1,13 @@
-//! Loops turned into lanes without a thought.
+//! Turns loops into vectors without checking whether that is allowed.
 
 use std::convert::Infallible;
 
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{BinaryOp, Expr, PrimFunc, SharedExpr, Stmt, StmtKind, Var};
 
-/// Every loop of few iterations over one store becomes lanes, whether it may or not.
+/// Replaces every loop of 2, 3, 4 or 8 iterations around a single store by a vector store.
+/// Conditions become conditional values that store 0, lanes need not be neighbours, and dependences
+/// are ignored.
 pub fn thoughtless(func: &PrimFunc) -> PrimFunc {
     let Ok(body) = Thoughtless.stmt(&func.body);
     PrimFunc { body, ..func.clone() }
@@ -25,12 +27,15 @@ impl Rewrite for Thoughtless {
     }
 }
 
+/// The conversion of one loop.
 struct Vector<'a> {
     var: &'a Var,
     lanes: u16,
 }
 
 impl Vector<'_> {
+    /// The body as vector statements; `own` collects the conditions that depend on the loop
+    /// variable. `None` if it cannot be converted.
     fn body(&self, stmt: &Stmt, own: &mut Vec<Expr>) -> Option<Stmt> {
         match &stmt.kind {
             StmtKind::If { cond, then_body, else_body: None } if cond.vars().contains(self.var) => {
@@ -58,6 +63,7 @@ impl Vector<'_> {
         }
     }
 
+    /// The indices in lanes; only the last one may depend on the loop variable.
     fn indices(&self, indices: &[Expr]) -> Option<Vec<Expr>> {
         let (last, before) = indices.split_last()?;
         let plain = |index: &&Expr| !index.vars().contains(self.var);
@@ -68,10 +74,12 @@ impl Vector<'_> {
         Some(before.iter().cloned().chain([last]).collect())
     }
 
+    /// A scalar in all lanes.
     fn spread(&self, value: Expr) -> Expr {
         Expr::Broadcast { value: SharedExpr::new(value), lanes: self.lanes }
     }
 
+    /// An expression in lanes; `None` for expressions that have no vector form.
     fn wide(&self, expr: &Expr) -> Option<Expr> {
         if !expr.vars().contains(self.var) {
             return Some(self.spread(expr.clone()));

@@ -1,8 +1,9 @@
-//! Programs with one mistake in them, evidence with one lie, [`certificate`]s with one place changed: what a judge must not
-//! believe.
+//! Mutants: programs with one mistake, false evidence, and [`certificate`]s with one change. The
+//! judge must not prove them.
 //!
-//! The mistakes are those that people make: an index that is one off, operands swapped, a guard that is missing or lets one more
-//! through, a loop one longer, statements in another order, a loop that suddenly runs at once, lanes that are not neighbours.
+//! The mistakes are those that people make: an index that is off by one, exchanged operands, a
+//! guard that is missing or too weak, a loop with one iteration too many, statements in another
+//! order, a loop that becomes parallel, lanes that are not neighbours.
 
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ pub use claims::lied;
 pub use lanes::thoughtless;
 pub use names::alike;
 
-/// Choices from a seed.
+/// Pseudo-random choices from a seed.
 #[derive(Debug)]
 pub(super) struct Choices(Numbers);
 
@@ -33,21 +34,24 @@ impl Choices {
         Self(Numbers::new(seed, 0))
     }
 
-    /// A number below the bound; 0 of none.
+    /// A number below the bound; 0 if the bound is 0.
     pub(super) fn below(&mut self, bound: usize) -> usize {
         let bound = u64::try_from(bound).unwrap_or(u64::MAX).max(1);
         usize::try_from(self.0.next() % bound).unwrap_or(0)
     }
 
+    /// True once in `of` cases.
     pub(super) fn chance(&mut self, of: usize) -> bool {
         self.below(of) == 0
     }
 }
 
-/// The program with one change somewhere; mostly another program, at times the same one.
+/// The program with one change at a random statement or expression. Most changes have an effect,
+/// some do not.
 pub fn changed(func: &PrimFunc, seed: u64) -> PrimFunc {
     let mut choices = Choices::new(seed);
-    // There are many more expressions than statements.
+    // There are many more expressions than statements, so a quarter of the changes is reserved for
+    // statements.
     let statements_only = choices.chance(4);
     let mut count = 0;
     func.body.walk(&mut |stmt| {
@@ -61,7 +65,8 @@ pub fn changed(func: &PrimFunc, seed: u64) -> PrimFunc {
     PrimFunc { body, ..func.clone() }
 }
 
-/// The program with one loop that runs at once, all of whose iterations store to one place along an axis.
+/// The program with one parallel loop all of whose iterations store to the same position along an
+/// axis: a race.
 pub fn crowded(func: &PrimFunc, seed: u64) -> PrimFunc {
     let mut choices = Choices::new(seed);
     let mut loops = Vec::new();
@@ -78,7 +83,8 @@ pub fn crowded(func: &PrimFunc, seed: u64) -> PrimFunc {
     PrimFunc { body, ..func.clone() }
 }
 
-/// Makes a loop parallel, and the first index of a store in it that depends on its variable what it is in the first iteration.
+/// Makes a loop parallel, and replaces its variable by 0 in the first index of a store that depends
+/// on it.
 struct Crowd<'a> {
     var: &'a Var,
     is_found: bool,
@@ -108,7 +114,7 @@ impl Rewrite for Crowd<'_> {
     }
 }
 
-/// The expression with one change somewhere.
+/// The expression with one change at a random subexpression.
 fn changed_expr(expr: &Expr, choices: &mut Choices) -> Expr {
     let mut count = 0;
     expr.walk(&mut |_| count += 1);
@@ -117,7 +123,7 @@ fn changed_expr(expr: &Expr, choices: &mut Choices) -> Expr {
     changed
 }
 
-/// Walks to a place by its number and changes what stands there.
+/// Walks to the statement or expression with a given number and changes it.
 struct Change<'r> {
     left: usize,
     statements_only: bool,
@@ -125,6 +131,7 @@ struct Change<'r> {
 }
 
 impl Change<'_> {
+    /// Whether the walk has arrived; counts down otherwise.
     fn here(&mut self) -> bool {
         let here = self.left == 0;
         self.left = self.left.wrapping_sub(1);
@@ -147,7 +154,7 @@ impl Rewrite for Change<'_> {
     }
 }
 
-/// One more, in its type.
+/// The expression plus a constant of its type.
 fn one_more(expr: &Expr, by: i128) -> Expr {
     let ty = expr.dtype();
     let one = Expr::Int { value: by.abs(), ty: ty.scalar };
@@ -155,10 +162,13 @@ fn one_more(expr: &Expr, by: i128) -> Expr {
     Expr::binary(if by < 0 { BinaryOp::Sub } else { BinaryOp::Add }, expr.clone(), one)
 }
 
+/// Whether an expression has an integer type.
 fn is_integer(expr: &Expr) -> bool {
     matches!(expr.dtype().scalar.class(), TypeClass::Int | TypeClass::UInt)
 }
 
+/// The expression with one change of its root. Expressions without a change of their own are
+/// returned as they are.
 fn other_expr(expr: &Expr, choices: &mut Choices) -> Expr {
     match expr {
         Expr::Int { value, ty: ScalarType::Bool } => Expr::Int { value: 1 - value, ty: ScalarType::Bool },
@@ -196,7 +206,7 @@ fn other_expr(expr: &Expr, choices: &mut Choices) -> Expr {
     }
 }
 
-/// What is written in the place of an operator by mistake.
+/// The operator that is most easily confused with another one.
 fn other_operator(op: BinaryOp) -> BinaryOp {
     match op {
         BinaryOp::Add => BinaryOp::Sub,
@@ -219,7 +229,8 @@ fn other_operator(op: BinaryOp) -> BinaryOp {
     }
 }
 
-/// Indices of which one is another: one more, one less, 0, or exchanged with its neighbour.
+/// The indices with one change: one is increased, decreased, replaced by 0, or exchanged with its
+/// neighbour.
 fn other_indices(indices: &[Expr], choices: &mut Choices) -> Vec<Expr> {
     let mut indices = indices.to_vec();
     if indices.is_empty() {
@@ -236,6 +247,8 @@ fn other_indices(indices: &[Expr], choices: &mut Choices) -> Vec<Expr> {
     indices
 }
 
+/// The statement with one change of its root: statements exchanged, removed or repeated; branches
+/// exchanged or the condition removed; a loop or an index changed.
 fn other_stmt(stmt: &Stmt, choices: &mut Choices) -> Stmt {
     match &stmt.kind {
         StmtKind::Seq(stmts) if stmts.len() > 1 => {
@@ -261,6 +274,7 @@ fn other_stmt(stmt: &Stmt, choices: &mut Choices) -> Stmt {
     }
 }
 
+/// The loop with one change: its bounds (in half of the cases) or its kind.
 fn other_loop(inner: &For, choices: &mut Choices) -> For {
     let mut inner = inner.clone();
     match choices.below(6) {

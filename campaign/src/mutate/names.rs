@@ -1,4 +1,5 @@
-//! Programs that are hard to print: nested variables that all have one name, constants that need every digit.
+//! Programs that are hard to print: nested variables with equal names, constants that need all
+//! their digits.
 
 use std::sync::Arc;
 
@@ -7,8 +8,8 @@ use std::convert::Infallible;
 use tilewright_ir::visit::{Rewrite, Substitution};
 use tilewright_ir::{BinaryOp, Expr, For, PrimFunc, ScalarType, SharedExpr, Stmt, StmtKind, UnaryOp, Var};
 
-/// The program with every loop variable named `i`, with a third of every float, and with a minus before constants that are
-/// added or multiplied.
+/// The program with every loop variable named `i`, every float divided by three, and positive
+/// constants negated where they are added, subtracted or multiplied.
 pub fn alike(func: &PrimFunc) -> PrimFunc {
     let Ok(body) = Alike.stmt(&func.body);
     PrimFunc { body, ..func.clone() }

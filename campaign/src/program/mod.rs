@@ -1,8 +1,9 @@
-//! Programs: recipes from which functions are built.
+//! Programs as cases: recipes from which functions are built, or texts.
 //!
-//! - [`recipe`] is the data; `draw` draws it from bytes, `simpler` makes it smaller, `features` says what is in it.
-//! - `build` makes a function of a recipe. It never fails: an index that would leave its tensor starts again, a type that
-//!   lacks an operator takes another.
+//! - [`recipe`] is the data; `draw` draws it from bytes, `simpler` reduces it, `features` lists its
+//!   features.
+//! - `build` builds a function from a recipe. It never fails: an index that would leave its tensor
+//!   wraps around, and an operator that a type lacks is replaced by another one.
 
 mod build;
 mod draw;
@@ -27,38 +28,39 @@ pub use recipe::Recipe;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProgramCase {
-    /// As it was generated.
+    /// As generated.
     Recipe(Recipe),
-    /// As TVMScript, such as in a file that somebody wrote: exactly this program, whatever the generator becomes.
+    /// As TVMScript, as in a file written by hand: exactly this program, however the generator
+    /// changes.
     Tvmscript {
-        /// One function.
+        /// The text of one function.
         text: String,
-        /// Seed of the input values.
+        /// The seed of the input values.
         seed: u64,
-        /// Values of the symbols.
+        /// The values of the symbolic extents, by name.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         symbols: BTreeMap<String, i128>,
     },
 }
 
-/// A program ready to run.
+/// A program that is ready to run.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// The function; it validates.
+    /// The function, which validates.
     pub func: PrimFunc,
-    /// Seed of the input values.
+    /// The seed of the input values.
     pub seed: u64,
-    /// Values of the symbols.
+    /// The values of the symbolic extents.
     pub symbols: Bindings,
 }
 
 impl ProgramCase {
-    /// A program without symbols, as text.
+    /// A program given as text, without symbolic extents.
     pub fn tvmscript(text: impl Into<String>, seed: u64) -> Self {
         Self::Tvmscript { text: text.into(), seed, symbols: BTreeMap::new() }
     }
 
-    /// Seed of the input values.
+    /// The seed of the input values.
     pub fn seed(&self) -> u64 {
         match self {
             Self::Recipe(recipe) => recipe.seed,
@@ -66,10 +68,10 @@ impl ProgramCase {
         }
     }
 
-    /// The program.
+    /// Builds the function, or reads it.
     ///
     /// # Errors
-    /// It does not validate, or the text cannot be read: in a sentence.
+    /// The function does not validate, or the text cannot be read; as a sentence.
     pub fn build(&self) -> Result<Program, String> {
         let (func, symbols) = match self {
             Self::Recipe(recipe) => build::func(recipe),
@@ -89,7 +91,7 @@ impl ProgramCase {
     }
 }
 
-/// Drawn within the default ranges.
+/// Draws within the default ranges.
 impl<'a> Arbitrary<'a> for ProgramCase {
     fn arbitrary(u: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
         Self::draw(u, &Config::default())

@@ -1,10 +1,10 @@
-//! Texts that people wrote: what generated ones do not have.
+//! Texts written by hand, with features that generated texts lack.
 
 use crate::finding::{Finding, SCHEMA};
 use crate::graph::GraphCase;
 use crate::oracle::Failure;
 
-/// TVMScript and TE.
+/// Programs in TVMScript and TE.
 pub(super) const SCRIPTS: &[&str] = &[
     include_str!("programs/addone.py"),
     include_str!("programs/conv2d_resnet.py"),
@@ -19,7 +19,7 @@ pub(super) const SCRIPTS: &[&str] = &[
     EVERYTHING,
 ];
 
-/// A function with what examples do without.
+/// A function with features that the examples lack.
 const EVERYTHING: &str = r#"from tvm.script import tir as T
 
 @T.prim_func
@@ -39,7 +39,7 @@ def everything(a: T.handle, B: T.Buffer((4, 8), "float32"), n: T.int32):
             B[b, j] = T.Select(j < 4, C[j], T.float32(-1)) + T.if_then_else(j > 2, C[j - 2], T.float32(2))
 "#;
 
-/// XLA's shapes and layouts, index maps, formats, extents, tiles.
+/// XLA's shapes and layouts, index maps, formats, extents and tiles.
 pub(super) const LAYOUTS: &[&str] = &[
     "F32[3,5]{1,0:T(2,2)}",
     "{1,0:T(8,128)(2,1)}",
@@ -63,7 +63,7 @@ pub(super) const LAYOUTS: &[&str] = &[
     "float32x4",
 ];
 
-/// Graphs in both forms.
+/// Graphs in both formats.
 pub(super) const GRAPHS: &[&str] = &[
     include_str!("programs/graphs/block.json"),
     include_str!("programs/graphs/fire_modules.json"),
@@ -76,7 +76,7 @@ pub(super) const GRAPHS: &[&str] = &[
  "storage_scope": ["list_str", ["global.texture", "global"]], "storage_id": ["list_int", [0, 1]]}}"#,
 ];
 
-/// The file of a finding.
+/// The file of a finding with this case.
 pub(super) fn finding(case: &GraphCase) -> String {
     let finding = Finding {
         schema: SCHEMA.to_owned(),

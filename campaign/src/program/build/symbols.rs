@@ -1,6 +1,6 @@
-//! Extents that a program does not know: names in place of numbers, wherever such a number is an extent, or where it is in
-//! an index or a condition; products of extents become products of names. With the values that the names have, the program
-//! means what it meant.
+//! Replaces constants by symbols: wherever a given extent is a shape, a loop bound, part of an
+//! index or of a condition, it becomes a symbol, and products of extents become products of
+//! symbols. With the original values of the symbols the program has the same meaning.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -10,8 +10,9 @@ use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, ForKind, PrimFunc, ScalarT
 
 use crate::program::recipe::Premise;
 
-/// The function with those extents unknown that a parameter's shape tells, and their values. An extent that has to be known,
-/// such as that of a loop over lanes, stays as it is.
+/// Makes those of the `extents` symbolic that follow from a parameter's shape; returns the values
+/// of the symbols. Extents that have to be constant, such as that of a vectorized loop, stay as
+/// they are. The program asserts `premise` of each symbol.
 pub(super) fn unknown(func: &PrimFunc, extents: &[i64], premise: Premise) -> (PrimFunc, Bindings) {
     let mut names = Names { known: Vec::new(), buffers: Vec::new(), is_place: false };
     let mut values = Vec::new();
@@ -30,6 +31,7 @@ pub(super) fn unknown(func: &PrimFunc, extents: &[i64], premise: Premise) -> (Pr
     (renamed, values.into_iter().collect())
 }
 
+/// The assertions about a symbol with this value.
 fn asserted(var: &Var, value: i128, premise: Premise) -> Vec<Stmt> {
     let [name, value] = [Expr::from(var), Expr::Int { value, ty: ScalarType::Int32 }];
     let not_above = |a: &Expr, b: &Expr| Expr::binary(BinaryOp::Le, a.clone(), b.clone());
@@ -44,31 +46,35 @@ fn asserted(var: &Var, value: i128, premise: Premise) -> Vec<Stmt> {
     conds.into_iter().map(assert).collect()
 }
 
+/// Whether an expression is this constant.
 fn is(expr: &Expr, extent: i64) -> bool {
     expr.as_const_int() == Some(extent.into())
 }
 
-/// The axes of a buffer that need not be known: all but the channels of a texture.
+/// The axes of a buffer that may be symbolic: all but the channels of a texture.
 fn unknown_axes(buffer: &Buffer) -> impl Iterator<Item = &Expr> {
     let channels = usize::from(buffer.scope.is_texture());
     buffer.shape.iter().take(buffer.rank().saturating_sub(channels))
 }
 
+/// The replacement of constants in a function.
 struct Names {
-    /// Values, and what stands in their place.
+    /// Constants and the expressions that replace them.
     known: Vec<(i128, Expr)>,
-    /// Buffers before and after.
+    /// Buffers before and after the replacement.
     buffers: Vec<(Buffer, Buffer)>,
-    /// Whether an expression says where, or whether; a value keeps its numbers.
+    /// Whether the current expression is an index, a bound or a condition. Constants in values are
+    /// kept.
     is_place: bool,
 }
 
 impl Names {
+    /// The replacement of a constant.
     fn of(&self, value: i128) -> Option<Expr> {
         self.known.iter().find(|(known, _)| *known == value).map(|(_, name)| name.clone())
     }
 
-    /// Products of neighbouring extents: strides, and extents of views.
+    /// Adds the products of neighbouring extents, which occur as strides and as extents of views.
     fn products(&mut self, func: &PrimFunc) {
         let n_names = self.known.len();
         for (_, buffer) in &func.buffer_map {
@@ -93,6 +99,7 @@ impl Names {
         }
     }
 
+    /// Replaces constants in a function.
     fn func(&mut self, func: &PrimFunc) -> Result<PrimFunc, Infallible> {
         let mut renamed = func.clone();
         for (_, buffer) in &mut renamed.buffer_map {
@@ -102,6 +109,7 @@ impl Names {
         Ok(renamed)
     }
 
+    /// Replaces constants in an index, a bound or a condition.
     fn place(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
         let outer = std::mem::replace(&mut self.is_place, true);
         let place = self.expr(expr);
@@ -154,6 +162,7 @@ impl Rewrite for Names {
         Ok(changed)
     }
 
+    /// The buffer with symbolic extents and strides.
     fn buffer(&mut self, buffer: &Buffer) -> Result<Buffer, Infallible> {
         if let Some((_, after)) = self.buffers.iter().find(|(before, _)| before == buffer) {
             return Ok(after.clone());

@@ -1,4 +1,4 @@
-//! Buffers of the tensors of a recipe: their layouts, and other views of their memory.
+//! The buffers of a recipe's tensors: their layouts, and views of their memory.
 
 use tilewright_ir::layout::{Layout as XlaLayout, Tile, TileDim};
 use tilewright_ir::{AxisSeparators, Buffer, DataType, Expr, FuncAttrs, Scalar, TileRequest};
@@ -6,21 +6,21 @@ use tilewright_ir::{AxisSeparators, Buffer, DataType, Expr, FuncAttrs, Scalar, T
 use crate::map::{Generated, MapRecipe, Op};
 use crate::program::recipe::{Layout, Tensor, View};
 
-/// Most elements of a physical layout.
+/// Limit on the number of elements of a physical layout.
 const LARGEST: i64 = 1 << 15;
 
-/// A tensor with its buffer.
+/// A tensor together with its buffer.
 #[derive(Clone, Debug)]
 pub(super) struct Made {
     pub(super) buffer: Buffer,
     pub(super) shape: Vec<i64>,
-    /// Row-major without separators: other views of its memory mean what they seem to.
+    /// Whether it is row-major without separators, so that views of its memory are meaningful.
     pub(super) is_plain: bool,
-    /// A texture whose last axis is packed in texels.
+    /// Whether it is a texture whose last axis is packed in texels.
     pub(super) is_packed: bool,
 }
 
-/// The buffer of a tensor; what it asks for is added to `attrs`.
+/// The buffer of a tensor. The requested layout is added to `attrs`.
 pub(super) fn made(tensor: &Tensor, name: String, attrs: &mut FuncAttrs) -> Made {
     let shape = tensor.extents();
     let buffer = Buffer::compact(name, tensor.dtype, shape.iter().copied().map(Expr::int).collect());
@@ -37,6 +37,7 @@ pub(super) fn made(tensor: &Tensor, name: String, attrs: &mut FuncAttrs) -> Made
     }
 }
 
+/// Requests texels of four channels for the last axis of a texture.
 fn packed(texture: Made, attrs: &mut FuncAttrs) -> Made {
     let texels = Op::Split(texture.shape.len() - 1, 4);
     let recipe = MapRecipe { shape: texture.shape.clone(), ops: vec![texels], symbolic: Vec::new() };
@@ -47,7 +48,8 @@ fn packed(texture: Made, attrs: &mut FuncAttrs) -> Made {
     Made { buffer, is_plain: false, is_packed: true, ..texture }
 }
 
-/// A map for each part, on the layout of the one before; only the last one may have separators.
+/// The maps of the parts into which `cuts` divides the operations, each on the layout of the one
+/// before. Only the last one may have separators. `None` if a physical shape is too large.
 fn maps(shape: &[i64], ops: &[Op], cuts: &[usize]) -> Option<Vec<Generated>> {
     let mut cuts: Vec<usize> = cuts.iter().map(|&cut| cut.min(ops.len())).filter(|&cut| cut > 0).collect();
     cuts.push(ops.len());
@@ -68,6 +70,8 @@ fn maps(shape: &[i64], ops: &[Op], cuts: &[usize]) -> Option<Vec<Generated>> {
     Some(found)
 }
 
+/// Requests the layout of the longest prefix of the operations that is small enough. Operations
+/// that are not injective are left out.
 fn mapped(plain: Made, ops: &[Op], separators: &[usize], cuts: &[usize], attrs: &mut FuncAttrs) -> Made {
     let mut ops: Vec<Op> = ops.iter().copied().filter(|op| op.keeps_injective()).collect();
     let mut rank = plain.shape.len();
@@ -83,6 +87,8 @@ fn mapped(plain: Made, ops: &[Op], separators: &[usize], cuts: &[usize], attrs: 
         }
         ops.pop();
     }
+    // Separators are given twice in a recipe: by an operation and by position. The operation takes
+    // precedence.
     let mut positions: Vec<usize> =
         separators.iter().filter(|_| rank > 1 && !separated).map(|position| 1 + position % (rank - 1)).collect();
     positions.sort_unstable();
@@ -92,15 +98,18 @@ fn mapped(plain: Made, ops: &[Op], separators: &[usize], cuts: &[usize], attrs: 
     Made { buffer: plain.buffer.with(|info| info.axis_separators = separators), is_plain, ..plain }
 }
 
+/// Number of elements of a physical shape; saturates.
 fn physical_size(built: &Generated) -> i64 {
     let extents = built.shape.iter().map(|extent| extent.as_const_int().and_then(|extent| i64::try_from(extent).ok()));
     extents.fold(1i64, |size, extent| size.saturating_mul(extent.unwrap_or(i64::MAX)))
 }
 
+/// Requests a tiled layout with at most two tiles, whose sizes are limited to 1 to 16. The padding
+/// value is dropped if the type cannot represent it.
 fn tiled(plain: Made, turn: usize, tiles: &[Vec<u64>], pad: Option<i64>, attrs: &mut FuncAttrs) -> Made {
     let mut order: Vec<usize> = (0..plain.shape.len()).rev().collect();
     order.rotate_left(turn % plain.shape.len().max(1));
-    // Dimensions from major to minor, as the tiles find them.
+    // The dimensions from major to minor, in which order tiles apply.
     let mut dims: Vec<u64> = order.iter().rev().map(|&axis| plain.shape[axis].unsigned_abs()).collect();
     let mut kept = Vec::new();
     for tile in tiles.iter().take(2) {
@@ -125,7 +134,8 @@ fn tiled(plain: Made, turn: usize, tiles: &[Vec<u64>], pad: Option<i64>, attrs: 
 }
 
 impl Made {
-    /// The memory as another view has it; none where there is none, because the layout would be changed under it.
+    /// The tensor through a view. `None` if there is no such view, because a pass would change the
+    /// layout of its memory.
     pub(super) fn seen(&self, view: View) -> Option<Self> {
         let whole = |buffer: &Buffer| buffer.scope.is_texture() || !self.is_plain;
         let name = format!("{}_view", self.buffer.name);
@@ -161,7 +171,7 @@ impl Made {
         Some(Self { buffer, shape, is_plain: true, is_packed: false })
     }
 
-    /// The lanes of a tensor of vectors as elements of their own.
+    /// A tensor of vectors as a tensor of their lanes. `None` if it is not row-major.
     pub(super) fn scalars(&self) -> Option<Self> {
         let lanes = self.buffer.dtype.lanes;
         if lanes == 1 {
