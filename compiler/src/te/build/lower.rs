@@ -68,9 +68,18 @@ impl From<&Var> for Param {
     }
 }
 
+/// Most stages of a schedule: each is an allocation around those that follow, and passes walk them by recursion.
+const MAX_STAGES: usize = 4000;
+
 /// Lowers; on failure everything that is wrong.
 pub(super) fn lower(request: &Request<'_>) -> Result<Lowered, Vec<Diagnostic>> {
     let one = |error| vec![error];
+    let n_stages = request.schedule.live_stages().count();
+    if n_stages > MAX_STAGES {
+        let message = format!("the schedule has {n_stages} stages, and a function at most {MAX_STAGES}");
+        let error = Diagnostic::error("nesting", None, message);
+        return Err(vec![error.with_help("lower it as several functions")]);
+    }
     let definition = definition(request).map_err(one)?;
     let buffers = buffers(request).map_err(one)?;
     let mut lowering = Lowering { request, buffers, body: Vec::new(), evidence: LoweringEvidence::default() };
