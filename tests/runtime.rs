@@ -5,7 +5,7 @@
 use std::sync::OnceLock;
 
 use tilewright::graph::{self, GraphBuilder, NamedGraph};
-use tilewright::harness::engine::Fault;
+use tilewright::harness::engine::EngineFault;
 use tilewright::harness::inputs::Numbers;
 use tilewright::pipeline::{self, Program};
 use tilewright::planner::{Strategy, plan};

@@ -34,7 +34,7 @@ use bind::Bound;
 use kernels::Kernels;
 use reference::Reference;
 use tilewright_compiler::harness::compare::{self, Comparison, Tolerance};
-use tilewright_compiler::harness::engine::Fault;
+use tilewright_compiler::harness::engine::EngineFault;
 
 /// A graph with its plan and the lowered function of each step.
 ///

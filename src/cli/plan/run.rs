@@ -8,7 +8,7 @@ use crate::cli::failure::Failure;
 use crate::cli::input::Input;
 use crate::cli::printer::Printer;
 use crate::graph::NamedGraph;
-use crate::harness::engine::Fault;
+use crate::harness::engine::EngineFault;
 use crate::harness::inputs::Numbers;
 use crate::harness::opencl::OpenCl;
 use crate::pipeline::limits::explained;
