@@ -125,6 +125,7 @@ fn index_type(buffer: &Buffer) -> Result<ScalarType, Diagnostic> {
             }
         }
         let offset = buffer.elem_offset.as_const_int().unwrap_or(0);
+        // The largest index decides the type, and strides and the offset move it beyond the number of elements.
         let end = i128::from(size) + offset;
         if end > i128::from(i64::MAX) {
             return Err(too_large(tilewright_ir::SizeError::Overflow));

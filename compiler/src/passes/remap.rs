@@ -128,7 +128,11 @@ impl Rewrite for Remap<'_> {
                 let inside = inside(&self.ranges, inner);
                 Some(std::mem::replace(&mut self.ranges, inside))
             }
-            _ => None,
+            StmtKind::Store { .. } | StmtKind::Allocate { .. } | StmtKind::DeclBuffer { .. } | StmtKind::If { .. } => {
+                None
+            }
+            StmtKind::Let { .. } | StmtKind::Seq(_) | StmtKind::Evaluate(_) => None,
+            StmtKind::Assert { .. } | StmtKind::Attr { .. } => None,
         };
         let mut rewritten = self.stmt_children(stmt)?;
         if let (StmtKind::Store { buffer, .. }, StmtKind::Store { indices, .. }) = (&stmt.kind, &mut rewritten.kind) {
@@ -201,7 +205,8 @@ fn lane_of(vector: &Expr, lane: &Expr, ty: ScalarType) -> Option<Expr> {
         Expr::Ramp { base, stride, .. } => Some(widened(base, ty) + lane.clone() * widened(stride, ty)),
         Expr::Broadcast { value, .. } => Some(widened(value, ty)),
         Expr::Binary(op, a, b) => Some(Expr::binary(*op, lane_of(a, lane, ty)?, lane_of(b, lane, ty)?)),
-        _ => None,
+        Expr::Int { .. } | Expr::Float { .. } | Expr::Var(_) | Expr::Unary(..) | Expr::Call(..) => None,
+        Expr::Select(..) | Expr::IfThenElse(..) | Expr::Cast(..) | Expr::Load { .. } => None,
     }
 }
 
@@ -236,7 +241,8 @@ pub(super) fn retyped(expr: &Expr, ty: ScalarType, image: &impl Fn(&Var) -> Opti
         Expr::Select(c, a, b) => Expr::Select(boxed(c), boxed(a), boxed(b)),
         Expr::IfThenElse(c, a, b) => Expr::IfThenElse(boxed(c), boxed(a), boxed(b)),
         Expr::Cast(_, value) => part(value),
-        _ => cast(expr.clone(), ty),
+        // These are values of their own type, so they are converted as a whole.
+        Expr::Float { .. } | Expr::Load { .. } | Expr::Ramp { .. } | Expr::Broadcast { .. } => cast(expr.clone(), ty),
     }
 }
 

@@ -125,7 +125,8 @@ fn statements<'a>(stmt: &'a Stmt, loops: &mut Vec<&'a For>, found: &mut Option<V
         StmtKind::Store { buffer, indices, .. } => note(found, buffer, indices, true),
         // A bound name may stand for anything.
         StmtKind::Let { .. } => *found = None,
-        _ => {}
+        StmtKind::Allocate { .. } | StmtKind::DeclBuffer { .. } | StmtKind::If { .. } | StmtKind::Seq(_) => {}
+        StmtKind::Evaluate(_) | StmtKind::Assert { .. } | StmtKind::Attr { .. } => {}
     }
     for child in stmt.children() {
         statements(child, loops, found);
