@@ -6,6 +6,8 @@ use std::path::Path;
 
 use libtest_mimic::Trial;
 
+use crate::session::is_time;
+
 /// A command and the output shown below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shown {
@@ -159,13 +161,6 @@ fn words(output: &str) -> Vec<String> {
         line.split_whitespace().map(|word| if is_time(word) { "#".to_owned() } else { word.to_owned() }).collect()
     };
     output.lines().flat_map(words).collect()
-}
-
-/// Whether a word is digits, a point and digits, perhaps in parentheses or with a comma.
-fn is_time(word: &str) -> bool {
-    let number = word.trim_matches(['(', ')', ',']);
-    let is_number = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
-    number.split_once('.').is_some_and(|(whole, rest)| is_number(whole) && is_number(rest))
 }
 
 fn first_different_word(shown: &str, real: &str) -> Option<String> {
