@@ -186,9 +186,15 @@ pub(crate) fn trials() -> Vec<Trial> {
             Ok(())
         }),
         Trial::test("a_file_that_cannot_be_read_is_refused", || {
-            for bad in ["", "# About.\n", "x\n", "# A.\n# ---- exit 1\n", "# A.\n# ---- run x\n# ---- exit y\n",
-                "# A.\n# ---- run x\n# ---- exit 1\nz\n", "# A.\n# ---- run x\n# ---- file y\n"]
-            {
+            for bad in [
+                "",
+                "# About.\n",
+                "x\n",
+                "# A.\n# ---- exit 1\n",
+                "# A.\n# ---- run x\n# ---- exit y\n",
+                "# A.\n# ---- run x\n# ---- exit 1\nz\n",
+                "# A.\n# ---- run x\n# ---- file y\n",
+            ] {
                 assert!(Case::read(bad).is_err(), "{bad}");
             }
             Ok(())

@@ -88,14 +88,21 @@ pub(crate) fn trials() -> Vec<Trial> {
             "times_and_versions_become_underscores",
             &[
                 ("by z3 (12.5 ms)\n", "by z3 (_ ms)\n"),
-                ("  step  verdict     ms  x\n  a.b   proved    12.5  y 1\nend  1.5\n", "  step  verdict     ms  x\n  a.b   proved       _  y 1\nend  1.5\n"),
+                (
+                    "  step  verdict     ms  x\n  a.b   proved    12.5  y 1\nend  1.5\n",
+                    "  step  verdict     ms  x\n  a.b   proved       _  y 1\nend  1.5\n",
+                ),
                 ("{\"ms\":0.25,\"n\":1.5}", "{\"ms\":_,\"n\":1.5}"),
                 ("(seed 0, Z3 5.4.0)", "(seed 0, Z3 _)"),
             ],
         ),
         check(
             "other_numbers_stay",
-            &[("x = T.float32(0.5)\n", "x = T.float32(0.5)\n"), ("  0.5  1.5\n", "  0.5  1.5\n"), ("Z3 said", "Z3 said")],
+            &[
+                ("x = T.float32(0.5)\n", "x = T.float32(0.5)\n"),
+                ("  0.5  1.5\n", "  0.5  1.5\n"),
+                ("Z3 said", "Z3 said"),
+            ],
         ),
     ]
 }

@@ -8,13 +8,13 @@
 use rayon::prelude::*;
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{
-    Axis, Buffer, Definition, Expr, ForKind, LoweringEvidence, PrimFunc, StageBody, Stmt, StmtKind, StoreClaim,
+    Axis, Buffer, Definition, Expr, ForKind, LoweringEvidence, PrimFunc, Span, StageBody, Stmt, StmtKind, StoreClaim,
     StoreRole, Var,
 };
 
 use crate::access::{Base, at_point, describe};
 use crate::concrete::tuple;
-use crate::judge::{Decision, Judge, Report};
+use crate::judge::{Decision, Judge, Report, Side};
 use crate::lockstep::{Goal, GoalKind, Lockstep, Relation};
 use crate::pass::{equal, fit, guessed, holds, same_value};
 use crate::path::{Path, Site, Step, sites};
@@ -32,6 +32,7 @@ struct Written<'a> {
     value: &'a Expr,
     claim: &'a StoreClaim,
     subject: String,
+    span: Option<Span>,
 }
 
 impl Judge {
@@ -95,6 +96,7 @@ fn written<'a>(func: &'a PrimFunc, evidence: &'a LoweringEvidence) -> Result<Vec
                 value,
                 claim,
                 subject: describe(site.stmt),
+                span: site.stmt.span,
             }),
             _ => None,
         })
@@ -173,11 +175,13 @@ impl<'a> Lowering<'a> {
             Ok(axes) => axes,
             Err(reason) => return vec![Judge::report("iteration", store.subject.clone(), || unknown(reason))],
         };
-        vec![
+        [
             Judge::report("iteration", store.subject.clone(), || self.iteration(store, &axes)),
             Judge::report("simulation", store.subject.clone(), || self.simulation(store, &axes)),
             Judge::report("race", store.subject.clone(), || race(store)),
         ]
+        .map(|report| report.placed(Side::Before, store.span))
+        .into()
     }
 
     /// The iterations that reach the store correspond one to one to the indices of the tensor.

@@ -13,9 +13,9 @@ use std::time::Instant;
 
 use tilewright_interp::{Argument, Arguments, Config, Observers, RunError, TrapKind, run};
 use tilewright_ir::{
-    BinaryOp, Bindings, Buffer, Expr, For, ForKind, IndexMap, PrimFunc, Scalar, Stmt, StmtKind, Var, validate,
+    BinaryOp, Bindings, Buffer, Expr, For, ForKind, IndexMap, PrimFunc, Scalar, Span, Stmt, StmtKind, Var, validate,
 };
-use tilewright_verify::{Counterexample, Judge, MapClaim, Proof, Report, Verdict};
+use tilewright_verify::{Counterexample, Judge, MapClaim, Place, Proof, Report, Side, Verdict};
 
 use crate::harness::engine::{Param, Program};
 use crate::harness::inputs::{Numbers, premises, satisfying};
@@ -35,7 +35,7 @@ pub(super) fn check(func: &PrimFunc, judge: &Judge) -> Option<Report> {
         return None;
     }
     let start = Instant::now();
-    let (verdict, method) = if nests.iter().all(|nest| keeps_apart(nest, judge)) {
+    let (verdict, method) = if nests.iter().all(|(nest, _)| keeps_apart(nest, judge)) {
         (Verdict::Proved, "z3, index maps".into())
     } else {
         observed(func)
@@ -46,6 +46,7 @@ pub(super) fn check(func: &PrimFunc, judge: &Judge) -> Option<Report> {
         verdict,
         method,
         ms: start.elapsed().as_secs_f64() * 1e3,
+        place: nests.first().and_then(|(_, span)| *span).map(|span| Place { side: Side::Before, span }),
         proof: Proof::default(),
     })
 }
@@ -70,9 +71,9 @@ fn at_once(kind: ForKind) -> bool {
 }
 
 /// The outermost loops whose iterations run at once.
-fn concurrent(body: &Stmt) -> Vec<&For> {
+fn concurrent(body: &Stmt) -> Vec<(&For, Option<Span>)> {
     match &body.kind {
-        StmtKind::For(inner) if at_once(inner.kind) => vec![inner],
+        StmtKind::For(inner) if at_once(inner.kind) => vec![(inner, body.span)],
         _ => body.children().into_iter().flat_map(concurrent).collect(),
     }
 }

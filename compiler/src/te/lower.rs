@@ -188,6 +188,11 @@ impl Program<'_> {
         if let TensorKind::Cache { of } = self.request.tensors[tensor].kind { of } else { tensor }
     }
 
+    /// Where the tensor of a stage was defined.
+    fn span_of(&self, stage: &Stage) -> Option<Span> {
+        Some(self.request.tensors[stage.tensor].span)
+    }
+
     fn stage(&mut self, stage: &Stage) -> Eval<()> {
         let span = self.request.tensors[stage.tensor].span;
         let body = match stage.work {
@@ -222,7 +227,7 @@ impl Program<'_> {
         let nest = Nest::new(stage)?;
         let site = nest.all(&axis_vars);
         let value = Expr::load(self.buffer(source), site.axes.clone());
-        let store = Stmt::store(self.buffer(stage.tensor), site.axes.clone(), value);
+        let store = Stmt::store(self.buffer(stage.tensor), site.axes.clone(), value).at(self.span_of(stage));
         self.claim(stage, StoreRole::Copy, &site, axis_vars);
         Ok(nest.wrap(site.guarded(store), 0, &site))
     }
@@ -231,7 +236,7 @@ impl Program<'_> {
         let nest = Nest::new(stage)?;
         let site = nest.all(&axis_vars);
         let value = self.value(stage, &site, &axis_vars, value);
-        let store = Stmt::store(self.buffer(stage.tensor), site.axes.clone(), value);
+        let store = Stmt::store(self.buffer(stage.tensor), site.axes.clone(), value).at(self.span_of(stage));
         self.claim(stage, StoreRole::Compute, &site, axis_vars);
         Ok(nest.wrap(site.guarded(store), 0, &site))
     }
@@ -248,7 +253,8 @@ impl Program<'_> {
         let shared = nest.first_reduction();
         let target = self.buffer(stage.tensor).clone();
         let start = nest.spatial(axis_vars);
-        let init = Stmt::store(&target, start.axes.clone(), op.identity_expr(target.dtype.scalar));
+        let init =
+            Stmt::store(&target, start.axes.clone(), op.identity_expr(target.dtype.scalar)).at(self.span_of(stage));
         let init = nest.wrap(start.guarded(init), shared, &start);
         self.claim(stage, StoreRole::Init, &start, axis_vars.to_vec());
 
@@ -257,7 +263,8 @@ impl Program<'_> {
         let indices = site.axes[..axis_vars.len()].to_vec();
         let value = self.value(stage, &site, &all_vars, source);
         let combined = Expr::binary(op.combine(), Expr::load(&target, indices.clone()), value);
-        let update = nest.wrap(site.guarded(Stmt::store(&target, indices, combined)), shared, &site);
+        let update =
+            nest.wrap(site.guarded(Stmt::store(&target, indices, combined).at(self.span_of(stage))), shared, &site);
         self.claim(stage, StoreRole::Update, &site, all_vars);
         Ok(nest.wrap_shared(Stmt::seq(vec![init, update]), shared, &site))
     }
@@ -303,6 +310,9 @@ impl Program<'_> {
             if !stage.layouts.is_empty() {
                 let data = self.buffer(stage.tensor).data.clone();
                 attrs.layout_transform_map.push((data, stage.layouts.clone()));
+            }
+            if let Some(span) = stage.layout_span {
+                attrs.layout_spans.push((self.buffer(stage.tensor).data.clone(), span));
             }
             if let Some(request) = &stage.tiled {
                 attrs.tile_layout.push((self.buffer(stage.tensor).data.clone(), request.clone()));

@@ -52,6 +52,8 @@ pub(super) struct Stage {
     pub(super) layout_axes: Vec<usize>,
     /// The layouts, one after the other, without separators.
     pub(super) layouts: Vec<IndexMap>,
+    /// The last call that asked for a layout.
+    pub(super) layout_span: Option<Span>,
     pub(super) separators: Option<AxisSeparators>,
     /// The tiled layout that follows them.
     pub(super) tiled: Option<TileRequest>,
@@ -147,6 +149,7 @@ impl Stage {
             roots,
             relations: Vec::new(),
             layouts: Vec::new(),
+            layout_span: None,
             separators: None,
             tiled: None,
             scope: Scope::Global,
@@ -343,6 +346,7 @@ impl Stage {
         let axes = self.layout_axes.clone();
         self.separators = Some(map.axis_separators().clone());
         self.layouts.push(plain.clone());
+        self.layout_span = Some(span);
         if self.work == Work::Input {
             return Ok(LayoutLoops::Rewritten(Vec::new()));
         }

@@ -279,7 +279,7 @@ impl<'a> Interp<'a> {
         let separators =
             separators.map_err(|error| Diagnostic::error("axis-separators", Some(place), error.to_string()))?;
         let data = self.stage_mut(stage);
-        (data.tiled, data.separators) = (Some(request), Some(separators));
+        (data.tiled, data.separators, data.layout_span) = (Some(request), Some(separators), Some(span));
         Ok(Value::None)
     }
 }

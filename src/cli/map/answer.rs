@@ -171,6 +171,7 @@ fn undecided(obligation: &'static str, subject: &str, reason: &str) -> Report {
         verdict: Verdict::Unknown(reason.to_owned()),
         method: "none".to_owned(),
         ms: 0.0,
+        place: None,
         proof: Proof::default(),
     }
 }
