@@ -260,8 +260,10 @@ pub(super) fn to_shape(value: &Value<'_>, span: Span) -> Eval<Vec<ir::Expr>> {
 pub(super) fn check_extent(extent: &ir::Expr, span: Span) -> Eval<()> {
     match extent.as_const_int() {
         Some(value) if value < 1 => {
-            let message = format!("the extent {value} is below 1");
-            Err(Diagnostic::error("extent", Some(span), message).with_help("every axis has at least one element"))
+            let what = if value < 0 { "negative" } else { "below 1" };
+            let message = format!("the extent {value} is {what}");
+            let help = "every axis has at least one element; a size that is not known is `te.var(\"n\")`";
+            Err(Diagnostic::error("extent", Some(span), message).with_help(help))
         }
         _ => Ok(()),
     }
