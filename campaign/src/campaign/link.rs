@@ -35,14 +35,14 @@ pub enum Lost {
 
 /// A running worker.
 #[derive(Debug)]
-pub struct Link {
+pub struct WorkerLink {
     worker: Worker,
     patience: Duration,
     /// The folder of this worker's drivers, removed with it.
     _scratch: Scratch,
 }
 
-impl Link {
+impl WorkerLink {
     /// Starts a worker with an environment of [`Scratch`].
     ///
     /// # Errors

@@ -192,6 +192,6 @@ fn begins(region: Region, at: Region) -> Region {
     match (region, at) {
         (Region::Bytes { size, .. }, Region::Bytes { offset, .. }) => Region::Bytes { offset, size },
         (Region::Texels { width, height, .. }, Region::Texels { x, y, .. }) => Region::Texels { x, y, width, height },
-        _ => region,
+        (Region::Bytes { .. }, Region::Texels { .. }) | (Region::Texels { .. }, Region::Bytes { .. }) => region,
     }
 }

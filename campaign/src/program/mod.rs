@@ -45,7 +45,7 @@ pub enum ProgramCase {
 
 /// A program that is ready to run.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub struct BuiltProgram {
     /// The function, which validates.
     pub func: PrimFunc,
     /// The seed of the input values.
@@ -72,7 +72,7 @@ impl ProgramCase {
     ///
     /// # Errors
     /// The function does not validate, or the text cannot be read; as a sentence.
-    pub fn build(&self) -> Result<Program, String> {
+    pub fn build(&self) -> Result<BuiltProgram, String> {
         let (func, symbols) = match self {
             Self::Recipe(recipe) => build::func(recipe),
             Self::Tvmscript { text, symbols, .. } => {
@@ -85,7 +85,7 @@ impl ProgramCase {
             }
         };
         match tilewright_ir::validate(&func) {
-            Ok(_) => Ok(Program { func, seed: self.seed(), symbols }),
+            Ok(_) => Ok(BuiltProgram { func, seed: self.seed(), symbols }),
             Err(found) => Err(found.first().map_or_else(|| "not valid".to_owned(), ToString::to_string)),
         }
     }
@@ -110,7 +110,7 @@ impl Case for ProgramCase {
 
     fn features(&self) -> Vec<String> {
         match self {
-            Self::Recipe(recipe) => features::of(recipe),
+            Self::Recipe(recipe) => features::features(recipe),
             Self::Tvmscript { .. } => Vec::new(),
         }
     }

@@ -162,14 +162,14 @@ fn stages(stage: &Stage) -> Vec<Stage> {
         }
     }
     for (axis, how) in stage.loops.iter().enumerate() {
-        let plain = Loop::default();
+        let default_loop = Loop::default();
         let simpler = [
-            plain.clone(),
+            default_loop.clone(),
             Loop { split: None, ..how.clone() },
             Loop { min: 0, ..how.clone() },
             Loop { bind: false, ..how.clone() },
             Loop { order: 0, ..how.clone() },
-            Loop { kind: plain.kind, ..how.clone() },
+            Loop { kind: default_loop.kind, ..how.clone() },
         ];
         found.extend(simpler.into_iter().map(|how| with(&|s| s.loops[axis].clone_from(&how))));
     }
@@ -211,7 +211,13 @@ fn values(value: &Value) -> Vec<Value> {
         Value::Choose(test, lazily, values) => {
             found.extend(tests(test).into_iter().map(|test| Value::Choose(test, *lazily, values.clone())));
         }
-        _ => {}
+        Value::Constant(_)
+        | Value::Index(_)
+        | Value::Scalar(_)
+        | Value::Unary(..)
+        | Value::Binary(..)
+        | Value::Compare(..)
+        | Value::Convert(..) => {}
     }
     if !matches!(value, Value::Constant(_)) {
         found.push(Value::Constant(1));
