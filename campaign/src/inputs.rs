@@ -1,5 +1,8 @@
 //! Arguments for generated programs: inputs whose values identify their positions, and undefined
 //! outputs.
+//!
+//! Values depend on the seed, the parameter and the position, so that an element read from a wrong position is noticed.
+//! In every fourth case some floats are NaN, infinite, zero with a sign, or large.
 
 use tilewright_interp::{Argument, Arguments, Tensor, fill};
 use tilewright_ir::{Bindings, Buffer, Expr, PrimFunc, Scalar, StmtKind, TypeClass, Var};

@@ -1,5 +1,13 @@
 //! Runs an oracle: cases are drawn from bytes, checked and counted; a panic counts as a failure;
 //! failures are reduced.
+//!
+//! ```text
+//! input bytes ── draw ──> case ── check ──> held | invalid | undecided     counted in the tally
+//!                                  └──────> failed ──> finding ── reduce ──> smaller finding ── pin ──> text instead of recipe
+//! ```
+//!
+//! Reduction is greedy. It follows [`Case::simpler`] as long as [`Failure::what`] stays the same, so a finding never turns
+//! into one of another cause; its number of checks and its time are limited.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;

@@ -10,6 +10,15 @@
 //! A failure that also occurs without a fault does not count: the cases of each catch are checked
 //! again by a worker without a fault, and kinds of failure that the control knows are discarded.
 //! The control is marked as failed then.
+//!
+//! ```text
+//! round 1   control 2 s | fault A 2 s | fault B: caught by `passes` after 0.3 s | decoy 2 s | ...
+//! round 2   control 4 s | fault A: caught by `judge_maps` after 3.1 s | decoy 4 s | ...
+//! ...       until every fault is caught or the time is over
+//! ```
+//!
+//! The result does not depend on luck alone: cases depend on the seed and their numbers, so the same oracle catches the
+//! same fault at the same case. Only the order in which oracles are tried depends on the speed of the machine.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,8 @@
 //! Decides which cases come next, so that oracles share the time evenly whatever their cases cost.
+//!
+//! A slice is about a quarter of a second of one oracle. The number of its cases is estimated from the average so far, and
+//! the worker stops at the end of the time; cases it did not reach are handed out again, lowest numbers first. So every
+//! case below the highest number is checked exactly once, however many workers there are.
 
 use std::time::Duration;
 

@@ -4,6 +4,15 @@
 //! The mistakes are those that people make: an index that is off by one, exchanged operands, a
 //! guard that is missing or too weak, a loop with one iteration too many, statements in another
 //! order, a loop that becomes parallel, lanes that are not neighbours.
+//!
+//! | function | changes | what should happen |
+//! |---|---|---|
+//! | [`mutated_program`] | one statement or expression | the judge does not prove the pass, unless runs agree |
+//! | [`with_racing_loop`] | a serial loop becomes parallel, with all stores at one position | a race is reported |
+//! | [`naively_vectorized`] | loops become vectors without a check | the judge does not prove `vectorize`, unless runs agree |
+//! | [`false_evidence`] | one claim of the evidence | the judge does not prove the claim, unless it is true |
+//! | [`certificate::all`] | one number or list of a certificate | the checker rejects it, unless it is true |
+//! | [`with_equal_names`] | names and constants, not the meaning | the printed text reads back as the same program |
 
 use std::sync::Arc;
 

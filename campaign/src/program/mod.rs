@@ -4,6 +4,24 @@
 //!   features.
 //! - `build` builds a function from a recipe. It never fails: an index that would leave its tensor
 //!   wraps around, and an operator that a type lacks is replaced by another one.
+//!
+//! A recipe with one input of shape `[3, 5]`, padded and split, and one stage that sums neighbours:
+//!
+//! ```text
+//! inputs  [{dtype: float32, shape: [3, 5], layout: ops [pad 0 0 1, split 1 4]}]
+//! stages  [{target: {dtype: float32, shape: [3, 5]},
+//!           value: add (read 0 at [axis 0, axis 1]) (read 0 at [axis 0, axis 1 + 1, edge wrap]),
+//!           loops: [{kind: parallel}, {split: 4}]}]
+//!
+//! for i0 in T.parallel(3):
+//!     for i1o in range(2):
+//!         for i1i in range(4):
+//!             if i1o * 4 + i1i < 5:
+//!                 B[i0, i1o * 4 + i1i] = A[i0, i1o * 4 + i1i] + A[i0, (i1o * 4 + i1i + 1) % 5]
+//! ```
+//!
+//! The layout becomes an entry of `layout_transform_map`, which the passes apply; the text above is the program before
+//! them. Leaving out the split removes a loop and the condition, and leaves the rest as it is.
 
 mod build;
 mod draw;
