@@ -273,10 +273,8 @@ fn every_dependency_has_an_allowed_licence_and_comes_from_the_registry() {
     assert!(packages.len() > 50, "only {} packages were found", packages.len());
     let allowed = allowed_licences();
     let refused = |package: &&&cargo_metadata::Package| {
-        let is_registry =
-            |source: &cargo_metadata::Source| source.repr == "registry+https://github.com/rust-lang/crates.io-index";
         !package.license.as_ref().is_some_and(|licence| is_allowed(licence, &allowed))
-            || !package.source.as_ref().is_none_or(is_registry)
+            || !package.source.as_ref().is_none_or(cargo_metadata::Source::is_crates_io)
     };
     let found: Vec<String> = packages
         .iter()

@@ -57,7 +57,7 @@ fn a_failure_is_found_once_made_smaller_and_replayed() {
 
 #[test]
 fn a_panic_is_a_finding_that_names_the_file() {
-    is_found_and_replayed("self-test-panics", "panic in src/fuzz/oracles/self_test.rs", &[]);
+    is_found_and_replayed("self-test-panics", "panic in campaign/src/oracles/self_test.rs", &[]);
 }
 
 #[test]

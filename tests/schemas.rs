@@ -164,7 +164,7 @@ fn schemas_of_sources() -> BTreeSet<String> {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             if path.is_dir() && !name.starts_with('.') && name != "target" && name != "tests" {
                 folders.push(path);
-            } else if name.ends_with(".rs") {
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let text = fs::read_to_string(&path).unwrap();
                 found.extend(text.split("\"tilewright.").skip(1).filter_map(schema));
             }
@@ -190,7 +190,7 @@ fn every_schema_of_the_sources_has_a_table() {
     assert!(named.len() > 15, "only {named:?} were found, so the search looks at the wrong files");
     assert_eq!(named, documented);
     for name in &documented {
-        let anchor: String = name.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
+        let anchor: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
         assert!(page().contains(&format!("| [`{name}`](#{anchor}) |")), "{name} is missing in the list at the top");
     }
 }

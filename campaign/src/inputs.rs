@@ -50,7 +50,7 @@ fn insert_special_floats(tensor: &mut Tensor, seed: u64) {
     }
     for lane in 0..tensor.lane_count() {
         // Ordinary values stay those of `fill`, which identify their positions.
-        if let value @ Scalar::Float(odd) = numbers.stumbling(ty)
+        if let value @ Scalar::Float(odd) = numbers.value_or_special(ty)
             && (!odd.is_normal() || odd.abs() > 2.0)
         {
             tensor.set(lane, value);

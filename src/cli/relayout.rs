@@ -55,7 +55,8 @@ fn answer(request: &Request, judge: &Judge) -> Result<RelayoutReport, Failure> {
     // What the algebra made simpler is shown if that was proved; else what it was made from.
     let proved = |reports: &[Report]| reports.iter().all(|report| report.verdict.is_proved());
     let simple = judged(&found.map);
-    let (map, verdicts) = if proved(&simple) { (&found.map, simple) } else { (&found.plain, judged(&found.plain)) };
+    let (map, verdicts) =
+        if proved(&simple) { (&found.map, simple) } else { (&found.unsimplified, judged(&found.unsimplified)) };
     let holds = |id: Obligation| verdicts.iter().any(|report| report.obligation == id && report.verdict.is_proved());
     Ok(RelayoutReport {
         schema: "tilewright.relayout/1",

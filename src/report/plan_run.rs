@@ -17,7 +17,7 @@ use tilewright_verify::Report;
 use super::check::{advised, status, steps};
 use super::text::{Style, line, obligation, table};
 use crate::harness::compare::Mismatch;
-use crate::harness::engine::{Fault, Status};
+use crate::harness::engine::{EngineFault, Status};
 use crate::pipeline::outcome::{StepOutcome, Summary};
 use crate::runtime::{Compared, GraphRun};
 
@@ -130,7 +130,7 @@ impl DeviceRow {
     }
 
     /// A graph that did not run, or gave no result.
-    pub fn fault(device: Option<String>, fault: Fault) -> Self {
+    pub fn fault(device: Option<String>, fault: EngineFault) -> Self {
         let (status, why) = fault.into_status();
         Self { device, status, pool_bytes: 0, steps: Vec::new(), end: Vec::new(), reason: advised(status, Some(why)) }
     }

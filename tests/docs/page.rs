@@ -158,8 +158,8 @@ fn words(output: &str) -> Vec<String> {
         }
         let words: Vec<&str> = line.split_whitespace().collect();
         let is_time = |at: usize| {
-            let is_unit = |unit: &&&str| ["ms", "ms)", "s", "s)"].contains(unit);
-            is_decimal(words[at]) || (is_number(words[at]) && words.get(at + 1).filter(is_unit).is_some())
+            let is_unit = |unit: &&str| ["ms", "ms)", "s", "s)"].contains(unit);
+            is_decimal(words[at]) || (is_number(words[at]) && words.get(at + 1).is_some_and(is_unit))
         };
         (0..words.len()).map(|at| if is_time(at) { "#".to_owned() } else { words[at].to_owned() }).collect()
     };

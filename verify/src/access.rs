@@ -32,8 +32,13 @@ impl<'j> Base<'j> {
     pub(crate) fn new(judge: &'j Judge, symbols: &[Var], buffers: &[Buffer]) -> Self {
         let mut names = Names::default();
         let mut prover = judge.prover(&mut names, symbols);
+        // Buffers of one shape have one premise, which is no stronger said twice.
+        let mut shapes: Vec<&[Expr]> = Vec::new();
         for buffer in buffers {
-            assume_addressable(&mut prover, &mut names, &buffer.shape);
+            if !shapes.contains(&buffer.shape.as_slice()) {
+                shapes.push(&buffer.shape);
+                assume_addressable(&mut prover, &mut names, &buffer.shape);
+            }
         }
         Self { judge, prover, names }
     }

@@ -74,11 +74,12 @@ fn left(claim: &BufferClaim, kept: &[Buffer], evidence: &Evidence) -> Option<Str
 pub(crate) fn requested(judge: &Judge, before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Decision {
     let unknown = |reason: String| unsupported(reason);
     let still = |data: &Var| after.attrs.layout_transform_map.iter().any(|(other, _)| other == data);
+    let buffers = before.buffers();
     for (data, maps) in &before.attrs.layout_transform_map {
         if still(data) || maps.is_empty() {
             continue;
         }
-        for buffer in before.buffers().iter().filter(|buffer| buffer.data == *data) {
+        for buffer in buffers.iter().filter(|buffer| buffer.data == *data) {
             let is_move = |claim: &&BufferClaim| claim.before == *buffer && claim.change == BufferChange::Layout;
             let Some(claim) = evidence.buffers.iter().find(is_move) else {
                 return unknown(format!("a layout is asked for `{buffer}`, but no claim says that it was applied"));

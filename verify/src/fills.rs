@@ -169,6 +169,7 @@ fn writes(func: &PrimFunc, memory: &Buffer) -> bool {
 /// shape is whole tiles, and the padding is as asked for.
 pub(crate) fn requested(judge: &Judge, before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Vec<Report> {
     let mut reports = Vec::new();
+    let buffers = before.buffers();
     for (data, request) in &before.attrs.tile_layout {
         let kept = after.attrs.tile_layout.iter().find(|(other, _)| other == data);
         if let Some((_, kept)) = kept {
@@ -178,7 +179,7 @@ pub(crate) fn requested(judge: &Judge, before: &PrimFunc, after: &PrimFunc, evid
             }
             continue;
         }
-        for buffer in before.buffers().iter().filter(|buffer| buffer.data == *data) {
+        for buffer in buffers.iter().filter(|buffer| buffer.data == *data) {
             let subject = format!("`{buffer}` in the tiled layout asked for");
             let is_move = |claim: &&BufferClaim| claim.before == *buffer && claim.change == BufferChange::Layout;
             let Some(claim) = evidence.buffers.iter().find(is_move) else {

@@ -92,7 +92,7 @@ mod tests {
     fn of_loop(extent: i64) -> (Path, Var) {
         let i = Var::index("i");
         let steps = vec![Step::Loop(i.clone(), Expr::int(0), Expr::int(extent))];
-        (Path { steps, ..Path::default() }, i)
+        (Path { steps: steps.into(), ..Path::default() }, i)
     }
 
     fn below(path: &Path, expr: &Expr, most: i128) -> Option<Verdict> {
@@ -120,7 +120,7 @@ mod tests {
         let table = Buffer::compact("t", DataType::INT32, vec![Expr::int(3)]);
         let read = Expr::load(&table, vec![Expr::from(&i)]);
         assert_eq!(below(&path, &read, 1 << 40), None);
-        let with = |step: Step| Path { steps: [path.steps.clone(), vec![step]].concat(), ..Path::default() };
+        let with = |step: Step| Path { steps: path.steps.iter().cloned().chain([step]).collect(), ..Path::default() };
         assert_eq!(below(&with(Step::Guard(read.lt(Expr::int(2)), true)), &Expr::from(&i), 9), None);
         // Nothing gets there: that is no proof.
         assert_eq!(below(&with(Step::Guard(Expr::from(&i).lt(Expr::int(0)), true)), &Expr::from(&i), 9), None);
@@ -132,7 +132,7 @@ mod tests {
             assert_eq!(below(&unknown, &Expr::from(&i), 2), Some(Verdict::Proved));
         }
         let symbolic = Step::Loop(Var::index("j"), Expr::int(0), Expr::from(&n));
-        let path = Path { symbols: vec![n], steps: vec![symbolic], ..Path::default() };
+        let path = Path { symbols: vec![n], steps: vec![symbolic].into(), ..Path::default() };
         assert_eq!(below(&path, &Expr::int(1), 9), None);
     }
 }

@@ -297,7 +297,7 @@ mod tests {
         let internal = || (Verdict::Unknown(Reason::no_replay("the counterexample i = 3")), Method::Z3);
         let table = tilewright_ir::Buffer::compact("t", tilewright_ir::DataType::INT32, vec![Expr::int(3)]);
         let asks = |value: Expr| Path {
-            steps: vec![crate::path::Step::Guard(value.lt(Expr::int(3)), true)],
+            steps: vec![crate::path::Step::Guard(value.lt(Expr::int(3)), true)].into(),
             ..Path::default()
         };
         let of_memory = asks(Expr::load(&table, vec![Expr::int(0)]));

@@ -30,6 +30,7 @@ use crate::method::Method;
 use crate::obligation::Obligation;
 use crate::path::{Path, Step, sites};
 use crate::reason::{Reason, ReasonKind};
+use crate::steps::Steps;
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
@@ -228,7 +229,7 @@ pub(crate) fn unread(func: &PrimFunc, gathered: &Gathered, path: &Path) -> Resul
 /// The same way with variables of its own.
 pub(crate) fn renamed(path: &Path) -> (Path, Substitution) {
     let mut renames = Substitution::default();
-    let mut steps = Vec::new();
+    let mut steps = Steps::default();
     let fresh = |var: &Var| Var::new(format!("{}'", var.name()), var.dtype());
     for step in &path.steps {
         steps.push(match step {
@@ -303,7 +304,7 @@ impl Unread {
 
     /// Where what is read decides what is reached, a model says nothing.
     fn honest(&self, result: Result<(), Failure>) -> Result<(), Failure> {
-        let steps = self.load.path.steps.iter().chain(&self.store.steps);
+        let steps = self.load.path.steps.iter().chain(self.store.steps.iter());
         let open = steps.filter_map(|step| match step {
             Step::Guard(cond, _) | Step::Let(_, cond) => Some(cond),
             Step::Loop(..) => None,

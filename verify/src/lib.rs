@@ -46,6 +46,7 @@ mod ring;
 mod sample;
 pub mod smtlib;
 pub mod solver;
+pub mod steps;
 pub mod term;
 mod texture;
 pub mod translate;

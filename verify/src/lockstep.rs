@@ -82,16 +82,20 @@ pub(crate) struct StorePair {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Relation<'a> {
     by_after: HashMap<Buffer, &'a BufferClaim>,
+    by_before: HashMap<Buffer, &'a BufferClaim>,
 }
 
 impl<'a> Relation<'a> {
     pub(crate) fn new(evidence: &'a Evidence) -> Self {
-        Self { by_after: evidence.buffers.iter().map(|claim| (claim.after.clone(), claim)).collect() }
+        Self {
+            by_after: evidence.buffers.iter().map(|claim| (claim.after.clone(), claim)).collect(),
+            by_before: evidence.buffers.iter().map(|claim| (claim.before.clone(), claim)).collect(),
+        }
     }
 
     /// What became of a buffer of the program before, if it became another one.
     fn claim_of(&self, before: &Buffer) -> Option<&'a BufferClaim> {
-        self.by_after.values().find(|claim| claim.before == *before).copied()
+        self.by_before.get(before).copied()
     }
 
     /// The index in `after` that corresponds to an index in `before`; none if the buffers do not correspond.

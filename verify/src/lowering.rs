@@ -213,7 +213,7 @@ impl<'a> Lowering<'a> {
         let claim = store.claim;
         let steps = claim.axis_vars.iter().zip(axes);
         let steps = steps.map(|(var, axis)| Step::Loop(var.clone(), zero(&axis.extent), axis.extent.clone())).collect();
-        let domain = Path { symbols: Path::of(self.func).symbols, scalars: Path::of(self.func).scalars, steps };
+        let domain = Path { steps, ..Path::of(self.func) };
         let inverse = Substitution::new(
             claim.inverse.iter().map(|(var, _)| var),
             claim.inverse.iter().map(|(_, expr)| expr.clone()),

@@ -230,10 +230,11 @@ fn aliases(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Decision
     }
     let moved: Vec<&BufferClaim> =
         evidence.buffers.iter().filter(|claim| claim.change == BufferChange::Layout).collect();
+    let (buffers, kept) = (before.buffers(), after.buffers());
     for claim in &moved {
-        for alias in before.buffers().iter().filter(|alias| alias.aliases(&claim.before) && **alias != claim.before) {
+        for alias in buffers.iter().filter(|alias| alias.aliases(&claim.before) && **alias != claim.before) {
             match moved.iter().find(|other| other.before == *alias) {
-                None if after.buffers().contains(alias) => return left_behind(claim, alias),
+                None if kept.contains(alias) => return left_behind(claim, alias),
                 None => {}
                 Some(other) if same_move(claim, other) => {}
                 Some(_) => {

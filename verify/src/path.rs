@@ -6,6 +6,7 @@ use tilewright_ir::{BinaryOp, Bindings, Expr, For, PrimFunc, Stmt, StmtKind, Una
 use crate::concrete::instances;
 use crate::lockstep::reads;
 use crate::prove::Prover;
+use crate::steps::Steps;
 use crate::translate::Names;
 
 /// One step of the way.
@@ -26,8 +27,8 @@ pub struct Path {
     pub symbols: Vec<Var>,
     /// Parameters that are no extents: any value of their type.
     pub scalars: Vec<Var>,
-    /// The steps.
-    pub steps: Vec<Step>,
+    /// The steps, shared with the paths that begin alike.
+    pub steps: Steps,
 }
 
 impl Path {
@@ -36,7 +37,7 @@ impl Path {
         let symbols = func.symbols();
         let is_scalar = |var: &&Var| func.param_buffer(var).is_none() && !symbols.contains(var);
         let scalars = func.params.iter().filter(is_scalar).cloned().collect();
-        Self { symbols, scalars, steps: Vec::new() }
+        Self { symbols, scalars, steps: Steps::default() }
     }
 
     /// The way into a loop.
@@ -158,7 +159,7 @@ impl Path {
         let mut bindings = symbols.clone();
         self.give_scalars(&mut bindings);
         let mut walk = Walk { left: limit, complete: self.scalars.is_empty() };
-        let found = walk.steps(&self.steps, &mut bindings, visit);
+        let found = walk.steps(self.steps.iter().as_slice(), &mut bindings, visit);
         (found, walk.complete)
     }
 
@@ -213,7 +214,7 @@ impl Walk {
     /// The rest of a way.
     fn steps<T>(
         &mut self,
-        steps: &[Step],
+        steps: &[&Step],
         bindings: &mut Bindings,
         visit: &mut impl FnMut(&Bindings) -> Option<T>,
     ) -> Option<T> {

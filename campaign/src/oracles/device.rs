@@ -23,7 +23,7 @@ use crate::inputs::has_special_floats;
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::program::ProgramCase;
 use tilewright_compiler::codegen::{Generated, Options, generate_with, join};
-use tilewright_compiler::harness::engine::{Engine, EngineOutcome, Fault, Program, Ran, Status};
+use tilewright_compiler::harness::engine::{Engine, EngineFault, EngineOutcome, Ran, StageProgram, Status};
 use tilewright_compiler::harness::interpreter::{Interpreter, n_iterations};
 use tilewright_compiler::harness::opencl::OpenCl;
 use tilewright_compiler::harness::stages::{Config, Stage, run_chain};
@@ -96,11 +96,14 @@ impl Devices {
         if environment.device == DeviceChoice::None {
             return Err("no device is asked for".into());
         }
-        let open = |device: Result<OpenCl, Fault>| match device {
+        let open = |device: Result<OpenCl, EngineFault>| match device {
             Ok(opencl) => Ok(Opened::new(opencl)),
-            Err(Fault::Trap { message: why, .. } | Fault::Skipped(why) | Fault::Absent(why) | Fault::Error(why)) => {
-                Err(why)
-            }
+            Err(
+                EngineFault::Trap { message: why, .. }
+                | EngineFault::Skipped(why)
+                | EngineFault::Absent(why)
+                | EngineFault::Error(why),
+            ) => Err(why),
         };
         let mut devices = engines::open(&environment.device, &DeviceHost::default())
             .into_iter()
@@ -124,10 +127,10 @@ impl Devices {
                 program.clone().map(|program| Launcher { device, case, program, micros: Cell::new(0) })
             })
             .collect();
-        let devices: Vec<Result<&dyn Engine, Fault>> =
+        let devices: Vec<Result<&dyn Engine, EngineFault>> =
             lines.iter().map(|line| line.as_ref().map(|line| line as &dyn Engine).map_err(Clone::clone)).collect();
         let stages: Vec<_> = case.funcs.iter().map(Lowered::stage).collect();
-        let config = Config { seed: case.seed, symbols: case.named(), stumbling: has_special_floats(case.seed) };
+        let config = Config { seed: case.seed, symbols: case.named(), special_floats: has_special_floats(case.seed) };
         let report = run_chain(&stages, &config, &interpreter(), &devices);
         for line in lines.iter().flatten() {
             tally.spent(&line.device.platform, line.micros.get());
@@ -239,7 +242,7 @@ struct Lowered {
 /// The function as a stage of the comparison.
 impl Lowered {
     fn stage(&self) -> Stage<'_> {
-        let program = Program::Func(&self.func);
+        let program = StageProgram::Func(&self.func);
         Stage { name: self.name, program, evidence: self.evidence.as_ref(), reassociates: false }
     }
 }
@@ -301,7 +304,7 @@ struct Opened {
 }
 
 /// The OpenCL program that contains the kernels of a case, or why there is none.
-type Compiled = Result<Rc<Built>, Fault>;
+type Compiled = Result<Rc<Built>, EngineFault>;
 
 impl Opened {
     /// Wraps a device.
@@ -345,7 +348,7 @@ impl Opened {
     /// Builds a program for each case, in order; cases with equal flags share one.
     fn build_all(&self, cases: &[&Ready]) -> Vec<Compiled> {
         let mut built: Vec<Option<Compiled>> =
-            cases.iter().map(|case| self.skip_reason(case).map(|why| Err(Fault::Skipped(why)))).collect();
+            cases.iter().map(|case| self.skip_reason(case).map(|why| Err(EngineFault::Skipped(why)))).collect();
         while let Some(first) = built.iter().position(Option::is_none) {
             let flags = self.flags(cases[first]);
             let same: Vec<_> =
@@ -373,7 +376,7 @@ impl Opened {
             },
         };
         if cases.len() == 1 {
-            return vec![Err(Fault::Error(error))];
+            return vec![Err(EngineFault::Error(error))];
         }
         let (left, right) = cases.split_at(cases.len() / 2);
         [self.build(left, flags), self.build(right, flags)].concat()
@@ -398,19 +401,24 @@ impl Engine for Launcher<'_> {
         self.device.opencl.device()
     }
 
-    fn run(&self, program: &Program<'_>, symbols: &Bindings, arguments: &mut Arguments) -> Result<Ran, Fault> {
-        let Program::Func(func) = program else {
-            return Err(Fault::Skipped("a definition has no kernels".into()));
+    fn run(
+        &self,
+        program: &StageProgram<'_>,
+        symbols: &Bindings,
+        arguments: &mut Arguments,
+    ) -> Result<Ran, EngineFault> {
+        let StageProgram::Func(func) = program else {
+            return Err(EngineFault::Skipped("a definition has no kernels".into()));
         };
         // Oclgrind does not claim correctly rounded division, but uses the host's, which is.
         if !self.program.correctly_rounded() && self.device.platform != OCLGRIND && has_inexact_operators(func) {
-            return Err(Fault::Skipped(format!("{} does not divide as IEEE says", self.device.platform)));
+            return Err(EngineFault::Skipped(format!("{} does not divide as IEEE says", self.device.platform)));
         }
         let watch = Stopwatch::start();
         let ran = self.device.opencl.launch(func, &self.case.generated, &self.program, symbols, arguments);
         self.micros.set(self.micros.get() + watch.micros());
         match self.device.log.as_ref().and_then(Log::new_text) {
-            Some(report) => Err(Fault::Error(reported(&report))),
+            Some(report) => Err(EngineFault::Error(reported(&report))),
             None => ran,
         }
     }

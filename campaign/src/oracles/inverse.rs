@@ -191,7 +191,7 @@ fn check_layouts(from: &LayoutCase, to: &LayoutCase, tally: &mut Tally) -> Outco
     let along = |map: &IndexMap, slots: Vec<i64>| {
         Table::of_columns(map.vars(), vec![slots], &none).eval(map.outputs().first()?)
     };
-    for (there, back) in [(&there.map, &back.map), (&there.plain, &back.plain)] {
+    for (there, back) in [(&there.map, &back.map), (&there.unsimplified, &back.unsimplified)] {
         let again = along(there, slots.clone()).and_then(|moved| along(back, moved));
         if again.as_ref() != Some(&slots) {
             return Failure::outcome("a relayout and the one back are not the identity", format!("{there}; {back}"));

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use tilewright_ir::{BinaryOp, Bindings, Expr, Interval, MathFn, ScalarType, UnaryOp, Var};
 
-/// Which arithmetic an expression is in.
+/// The arithmetic that an expression is evaluated in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Indices, extents and guards: nothing leaves its type (obligation *overflow*).
@@ -17,16 +17,17 @@ pub(crate) enum Mode {
     Value,
 }
 
-/// Ranges of variables.
+/// Ranges of variables. A variable that was not declared may have any value of its type.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges(BTreeMap<Var, Interval>);
 
-/// The value of an expression without variables.
+/// The value of an expression without variables and loads, by the evaluator of index arithmetic; none if it has some, or
+/// divides by zero.
 pub(crate) fn constant(expr: &Expr) -> Option<i128> {
     expr.eval_index(&Bindings::new()).ok()
 }
 
-/// The values of an integer type; those of `int64` for a float.
+/// The values of an integer type; for a float, which has no range here, those of `int64`.
 pub(crate) fn type_range(ty: ScalarType) -> Interval {
     let (low, high) = ty.integer_range().unwrap_or((i128::from(i64::MIN), i128::from(i64::MAX)));
     Interval { low, high }
@@ -38,15 +39,16 @@ impl Ranges {
         self.0.insert(var.clone(), range);
     }
 
-    /// Declares the variable of a loop from `min` over `extent` values.
+    /// Declares the variable of a loop from `min` over `extent` values. An empty loop gets the range of its first value, which
+    /// its body never sees.
     pub(crate) fn insert_loop(&mut self, var: &Var, min: &Expr, extent: &Expr) {
-        let (first, extent) = (self.of(min, Mode::Index), self.of(extent, Mode::Index));
+        let (first, extent) = (self.range_of(min, Mode::Index), self.range_of(extent, Mode::Index));
         let last = first.high.saturating_add(extent.high).saturating_sub(1).min(type_range(var.dtype().scalar).high);
         self.insert(var, Interval { low: first.low, high: last.max(first.low) });
     }
 
     /// The range of an integer expression of any number of lanes, within its type.
-    pub(crate) fn of(&self, expr: &Expr, mode: Mode) -> Interval {
+    pub(crate) fn range_of(&self, expr: &Expr, mode: Mode) -> Interval {
         let full = type_range(expr.dtype().scalar);
         let range = self.exact(expr, mode).unwrap_or(full);
         match mode {
@@ -58,9 +60,10 @@ impl Ranges {
         }
     }
 
-    /// The range of the last operation over the integers, before its result wraps; none if nothing is known.
+    /// The range of an expression if its last operation is evaluated over the integers, so that the caller can see whether it
+    /// leaves its type. The operands are within theirs. None if nothing is known.
     pub(crate) fn exact(&self, expr: &Expr, mode: Mode) -> Option<Interval> {
-        let of = |expr: &Expr| self.of(expr, mode);
+        let of = |expr: &Expr| self.range_of(expr, mode);
         match expr {
             Expr::Int { value, .. } => Some(Interval::point(*value)),
             Expr::Var(var) => self.0.get(var).copied(),
@@ -82,6 +85,7 @@ impl Ranges {
     }
 }
 
+/// The range of `lhs op rhs` over the integers, both operands anywhere in their ranges.
 fn binary(op: BinaryOp, lhs: Interval, rhs: Interval) -> Option<Interval> {
     match op {
         BinaryOp::Add => lhs.checked_add(rhs),
@@ -123,16 +127,16 @@ mod tests {
         ranges.insert(&n, Interval { low: 1, high: i128::from(i32::MAX) });
         ranges.insert_loop(&i, &Expr::int(0), &Expr::from(&n));
         let product = Expr::from(&i) * Expr::int(4);
-        assert_eq!(ranges.of(&product, Mode::Index), Interval { low: 0, high: i128::from(i32::MAX) });
-        assert_eq!(ranges.of(&product, Mode::Value), type_range(ScalarType::Int32));
+        assert_eq!(ranges.range_of(&product, Mode::Index), Interval { low: 0, high: i128::from(i32::MAX) });
+        assert_eq!(ranges.range_of(&product, Mode::Value), type_range(ScalarType::Int32));
         let digit = Expr::from(&i).floor_mod(Expr::int(7));
-        assert_eq!(ranges.of(&digit, Mode::Value), Interval { low: 0, high: 6 });
-        assert_eq!(ranges.of(&(Expr::from(&i) - Expr::int(3)), Mode::Index).low, -3);
+        assert_eq!(ranges.range_of(&digit, Mode::Value), Interval { low: 0, high: 6 });
+        assert_eq!(ranges.range_of(&(Expr::from(&i) - Expr::int(3)), Mode::Index).low, -3);
         // What is read may be anything of its type, and a cast of it wraps wherever it stands.
         let read = Expr::load(&Buffer::compact("A", ScalarType::UInt32, vec![Expr::int(7)]), vec![Expr::from(&i)]);
         let cast = Expr::Cast(ScalarType::Int32.into(), read.into());
-        assert_eq!(ranges.of(&cast, Mode::Index).low, i128::from(i32::MIN));
+        assert_eq!(ranges.range_of(&cast, Mode::Index).low, i128::from(i32::MIN));
         let digit = Expr::Cast(ScalarType::Int64.into(), Expr::from(&i).floor_mod(Expr::int(7)).into());
-        assert_eq!(ranges.of(&digit, Mode::Index), Interval { low: 0, high: 6 });
+        assert_eq!(ranges.range_of(&digit, Mode::Index), Interval { low: 0, high: 6 });
     }
 }

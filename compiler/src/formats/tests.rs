@@ -222,7 +222,7 @@ fn letters_have_their_usual_order_whatever_the_layout_is() {
 }
 
 #[test]
-fn what_is_wrong_with_a_name_is_said_at_its_place() {
+fn errors_in_a_name_have_their_position() {
     type Case = (&'static str, &'static [i64], &'static str, (u32, u32));
     let cases: [Case; 16] = [
         ("NCHW4d", &[2, 3, 5, 7], "the axis d has a block, but there is no D", (4, 6)),
@@ -248,7 +248,7 @@ fn what_is_wrong_with_a_name_is_said_at_its_place() {
 }
 
 #[test]
-fn what_is_no_name_is_left_to_the_reader_of_lambdas() {
+fn other_texts_are_left_to_the_reader_of_lambdas() {
     for text in ["lambda i: [i]", "lambda i:[i]", "[i, j]", "T.index_map(lambda i: [i])", "i + j", "17", ""] {
         assert!(read(text, &ints(&[3])).is_none(), "{text}");
     }

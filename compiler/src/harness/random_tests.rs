@@ -7,7 +7,7 @@ use tilewright_ir::{
     UnaryOp, Var,
 };
 
-use super::engine::{Program, Status};
+use super::engine::{StageProgram, Status};
 use super::inputs::Numbers;
 use super::interpreter::Interpreter;
 use super::opencl::OpenCl;
@@ -136,8 +136,8 @@ fn random_programs_give_the_same_bits_on_the_device() {
         let input = |name, ty| Buffer::compact(name, ty, vec![Expr::int(INPUT)]);
         let inputs = [input("A", ScalarType::Int32), input("B", ScalarType::Float32)];
         let func = Draw { numbers: Numbers::new(seed, 0), vars: Vec::new(), inputs }.func();
-        let stages = [Stage { name: "input", program: Program::Func(&func), evidence: None, reassociates: false }];
-        let config = Config { seed, symbols: Vec::new(), stumbling: false };
+        let stages = [Stage { name: "input", program: StageProgram::Func(&func), evidence: None, reassociates: false }];
+        let config = Config { seed, symbols: Vec::new(), special_floats: false };
         let report = run_chain(&stages, &config, &Interpreter::default(), &[Ok(&device)]).unwrap();
         assert_eq!(report.engines[0].status, Status::Reference, "seed {seed}: {report:#?}");
         let line = &report.engines[1];

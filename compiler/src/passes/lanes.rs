@@ -16,7 +16,7 @@ use tilewright_ir::{BinaryOp, Buffer, Expr, For, ScalarType, SharedExpr, Span, S
 
 use tilewright_algebra::{Ranges, conjuncts, linear_in, simplify};
 
-/// Why a loop is no vector statement, in words that follow "because".
+/// Why a loop has no vector statement.
 #[derive(Clone, Debug)]
 pub(super) struct Obstacle {
     /// What can be done about it depends on this.
@@ -65,18 +65,18 @@ pub(super) struct Body<'a> {
 
 impl<'a> Body<'a> {
     /// The body of a loop, if it is one store, possibly under conditions without an alternative.
-    pub(super) fn of(stmt: &'a Stmt) -> Option<Self> {
+    pub(super) fn from_stmt(stmt: &'a Stmt) -> Option<Self> {
         match &stmt.kind {
             StmtKind::Store { buffer, indices, value } => {
                 Some(Self { guards: Vec::new(), buffer, indices, value, span: stmt.span })
             }
             StmtKind::If { cond, then_body, else_body: None } => {
-                let mut body = Self::of(then_body)?;
+                let mut body = Self::from_stmt(then_body)?;
                 body.guards.insert(0, (cond, stmt.span));
                 Some(body)
             }
             StmtKind::Seq(stmts) => match &**stmts {
-                [only] => Self::of(only),
+                [only] => Self::from_stmt(only),
                 _ => None,
             },
             _ => None,
@@ -109,7 +109,7 @@ pub(super) enum LaneGuards {
 
 impl<'a> Lanes<'a> {
     /// The lanes of a loop of a constant number of iterations; `ranges` is what is known around it.
-    pub(super) fn of(inner: &'a For, lanes: u16, ranges: &Ranges) -> Self {
+    pub(super) fn from_loop(inner: &'a For, lanes: u16, ranges: &Ranges) -> Self {
         Self { var: &inner.var, min: &inner.min, count: lanes, ranges: super::remap::inside(ranges, inner) }
     }
 
@@ -167,7 +167,7 @@ impl<'a> Lanes<'a> {
         body.guards.iter().any(|(cond, _)| self.depends(cond))
     }
 
-    /// No iteration reads what another one writes.
+    /// Checks that no iteration reads an element that another iteration writes.
     fn independent(&self, body: &Body<'_>, indices: &[Expr]) -> Result<(), Obstacle> {
         let target = body.buffer;
         let mut found = Ok(());
@@ -190,6 +190,7 @@ impl<'a> Lanes<'a> {
         found
     }
 
+    /// Whether an expression depends on the loop variable, so that it differs from lane to lane.
     fn depends(&self, expr: &Expr) -> bool {
         expr.vars().contains(self.var)
     }
@@ -246,6 +247,7 @@ impl<'a> Lanes<'a> {
                 Err(format!("`{expr}` is a vector already").into())
             };
         }
+        // Operands are widened one by one, so that what is equal in all lanes is computed once and broadcast.
         let wide = |expr: &Expr| self.vector(expr).map(|value| SharedExpr::new(self.widened(value)));
         Ok(match expr {
             Expr::Var(var) => {
@@ -306,7 +308,7 @@ impl<'a> Lanes<'a> {
     }
 }
 
-/// `a + b`, without a 0.
+/// `a + b`, without an addend of 0.
 fn sum(a: Expr, b: Expr) -> Expr {
     match (a.as_const_int(), b.as_const_int()) {
         (Some(0), _) => b,
@@ -315,6 +317,7 @@ fn sum(a: Expr, b: Expr) -> Expr {
     }
 }
 
+/// The constant 0 of a type.
 fn zero(ty: ScalarType) -> Expr {
     Expr::int_of(0, ty).unwrap_or_else(|| Expr::float_of(0.0, ty))
 }

@@ -46,6 +46,7 @@ impl Rewrite for Simplify {
                 let outer = self.ranges.clone();
                 let simplifier = Simplifier::new(&outer);
                 (inner.min, inner.extent) = (simplifier.simplify(&inner.min), simplifier.simplify(&inner.extent));
+                // The bounds of a loop are evaluated outside of it, so its variable is known in the body only.
                 self.ranges = inside(&outer, &inner);
                 inner.body = self.stmt(&inner.body)?;
                 self.ranges = outer;

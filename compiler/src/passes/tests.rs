@@ -180,7 +180,7 @@ fn transformations_follow_one_another_and_carry_all_aliases() {
 }
 
 #[test]
-fn what_cannot_be_transformed_is_an_error() {
+fn transformations_that_do_not_fit_are_errors() {
     let x = buffer("x", &[6, 20]);
     let turn = || map(&["i", "j"], &[6, 20], |i| vec![i[1].clone(), i[0].clone()], vec![]);
     let code = |alias: &Buffer, map: IndexMap| {
@@ -279,7 +279,7 @@ fn symbolic_shapes_flatten_to_horner_form() {
 }
 
 #[test]
-fn an_extent_that_no_argument_tells_any_more_is_refused() {
+fn a_layout_that_loses_an_extent_is_refused() {
     let (n, i) = (Var::index("n"), Var::index("i"));
     let x = Buffer::compact("x", ScalarType::Float32, vec![Expr::from(&n)]);
     let body = |extent| {

@@ -1,13 +1,12 @@
-//! Races of a function that was read as it is: nobody lowered it, so nobody claims that its parallel iterations keep
-//! to themselves.
+//! Races of a function that was read and not lowered here, so that no claim says which iterations are independent.
 //!
 //! ```text
 //! for i in T.parallel(n):        each iteration has elements of its own if i -> [i // 2] is injective: the judge is
 //!     B[i // 2] = A[i]           asked; failing that, the iterations are run and every access is compared
 //! ```
 //!
-//! Running decides where all iterations are known, so for constant extents and indices that no data decides. Elsewhere
-//! it can show a race, and finding none proves nothing.
+//! Running all iterations decides the question for constant extents, if no data decides which elements are accessed.
+//! Otherwise it can show a race, but not that there is none.
 
 use std::time::Instant;
 
@@ -17,7 +16,7 @@ use tilewright_verify::{
     Counterexample, Judge, MapClaim, Method, Obligation, Proof, Reason, ReasonKind, Report, Verdict,
 };
 
-use crate::harness::engine::{Param, Program};
+use crate::harness::engine::{Param, StageProgram};
 use crate::harness::inputs::{Numbers, premises, satisfying};
 use crate::harness::layout::shape;
 
@@ -29,15 +28,15 @@ const MAX_BYTES: u64 = 1 << 28;
 
 /// The report of the obligation; none if no iterations of the function run at once.
 pub(super) fn check(func: &PrimFunc, judge: &Judge) -> Option<Report> {
-    let nests = concurrent(&func.body);
+    let nests = concurrent_loops(&func.body);
     if nests.is_empty() {
         return None;
     }
     let start = Instant::now();
-    let by_maps: Option<Vec<Vec<Method>>> = nests.iter().map(|nest| keeps_apart(nest, judge)).collect();
+    let by_maps: Option<Vec<Vec<Method>>> = nests.iter().map(|nest| methods_if_disjoint(nest, judge)).collect();
     let (verdict, method) = match by_maps {
         Some(methods) => (Verdict::Proved, index_maps(methods.into_iter().flatten().collect())),
-        None => observed(func),
+        None => check_by_running(func),
     };
     Some(Report {
         obligation: Obligation::Race,
@@ -49,6 +48,7 @@ pub(super) fn check(func: &PrimFunc, judge: &Judge) -> Option<Report> {
     })
 }
 
+/// The method of a proof by index maps, or by inspection if nothing is written.
 fn index_maps(methods: Vec<Method>) -> Method {
     if methods.is_empty() { Method::Inspection("nothing is written at once") } else { Method::IndexMaps(methods) }
 }
@@ -56,20 +56,21 @@ fn index_maps(methods: Vec<Method>) -> Method {
 /// A verdict and how it was found.
 type Answer = (Verdict, Method);
 
+/// An undecided answer, with its reason.
 fn unknown(reason: String) -> Answer {
     (Verdict::Unknown(Reason::undecided(reason)), Method::Interpreter)
 }
 
 /// Whether the function has loops whose iterations may run at once.
 pub fn runs_at_once(func: &PrimFunc) -> bool {
-    !concurrent(&func.body).is_empty()
+    !concurrent_loops(&func.body).is_empty()
 }
 
-/// The outermost loops whose iterations run at once.
-fn concurrent(body: &Stmt) -> Vec<&For> {
+/// The outermost loops whose iterations may run at the same time.
+fn concurrent_loops(body: &Stmt) -> Vec<&For> {
     match &body.kind {
         StmtKind::For(inner) if inner.kind.is_concurrent() => vec![inner],
-        _ => body.children().into_iter().flat_map(concurrent).collect(),
+        _ => body.children().into_iter().flat_map(concurrent_loops).collect(),
     }
 }
 
@@ -84,14 +85,14 @@ struct Access<'a> {
 /// Whether the judge proves that iterations with different values of the concurrent loops touch different elements of
 /// everything that the nest writes: all accesses of such memory have the same indices, and those are injective. Returns the
 /// method of each write; none if that is not proved.
-fn keeps_apart(nest: &For, judge: &Judge) -> Option<Vec<Method>> {
+fn methods_if_disjoint(nest: &For, judge: &Judge) -> Option<Vec<Method>> {
     let mut found = Some(Vec::new());
     accesses(nest, &mut Vec::new(), &mut found);
     let found = found?;
     let of_write = |write: &Access<'_>| {
         let mut same = found.iter().filter(|access| access.buffer.aliases(write.buffer));
         let is_same = same.all(|access| access.buffer == write.buffer && access.indices == write.indices);
-        if is_same { apart(write, judge) } else { None }
+        if is_same { method_if_injective(write, judge) } else { None }
     };
     found.iter().filter(|access| access.writes).map(of_write).collect()
 }
@@ -124,7 +125,8 @@ fn statements<'a>(stmt: &'a Stmt, loops: &mut Vec<&'a For>, found: &mut Option<V
         StmtKind::Store { buffer, indices, .. } => note(found, buffer, indices, true),
         // A bound name may stand for anything.
         StmtKind::Let { .. } => *found = None,
-        _ => {}
+        StmtKind::Allocate { .. } | StmtKind::DeclBuffer { .. } | StmtKind::If { .. } | StmtKind::Seq(_) => {}
+        StmtKind::Evaluate(_) | StmtKind::Assert { .. } | StmtKind::Attr { .. } => {}
     }
     for child in stmt.children() {
         statements(child, loops, found);
@@ -133,7 +135,7 @@ fn statements<'a>(stmt: &'a Stmt, loops: &mut Vec<&'a For>, found: &mut Option<V
 
 /// The method by which the judge proves the map from the loops that an access depends on, all concurrent ones among them, and from its
 /// lanes to its indices injective; none if it does not. Guards around it only take iterations away.
-fn apart(access: &Access<'_>, judge: &Judge) -> Option<Method> {
+fn method_if_injective(access: &Access<'_>, judge: &Judge) -> Option<Method> {
     let used: Vec<Var> = access.indices.iter().flat_map(Expr::vars).collect();
     let loops: Vec<_> =
         access.loops.iter().filter(|outer| outer.kind.is_concurrent() || used.contains(&outer.var)).copied().collect();
@@ -161,12 +163,14 @@ fn apart(access: &Access<'_>, judge: &Judge) -> Option<Method> {
 }
 
 /// Runs the function and compares every access of every iteration.
-fn observed(func: &PrimFunc) -> Answer {
+fn check_by_running(func: &PrimFunc) -> Answer {
     let symbols = func.symbols();
     let bindings = match satisfying(&symbols, &[], &premises(func)) {
         Ok(found) => found.bindings,
         Err(fault) => return unknown(fault.message),
     };
+    // One thread and no other observers: the race detector compares accesses by iteration, so the order of execution
+    // does not matter.
     let ran = arguments(func, &bindings).and_then(|mut arguments| {
         let valid = validate(func).map_err(|_| "the function is malformed".to_owned())?;
         let observers = Observers { defined: false, race: true };
@@ -203,9 +207,10 @@ fn observed(func: &PrimFunc) -> Answer {
     }
 }
 
+/// Draws arguments for a run.
 fn arguments(func: &PrimFunc, bindings: &Bindings) -> Result<Arguments, String> {
     let mut arguments = Arguments::default();
-    for (param, part) in Program::Func(func).params().iter().zip(0u64..) {
+    for (param, part) in StageProgram::Func(func).params().iter().zip(0u64..) {
         let mut numbers = Numbers::new(0, part);
         arguments.params.push(match param {
             Param::Buffer(buffer) => {

@@ -78,6 +78,7 @@ fn numbers<'a>(op: BinaryOp, lhs: &Value<'a>, rhs: &Value<'a>, span: Span) -> Ev
     })
 }
 
+/// Python's arithmetic where an operand is a float, or `/` of integers.
 fn floats<'a>(op: BinaryOp, lhs: &Value<'a>, rhs: &Value<'a>, span: Span) -> Eval<Value<'a>> {
     let (a, b) = (as_float(lhs), as_float(rhs));
     let result = match op {
@@ -98,6 +99,7 @@ fn floats<'a>(op: BinaryOp, lhs: &Value<'a>, rhs: &Value<'a>, span: Span) -> Eva
     Ok(Value::Float(result))
 }
 
+/// The value of an integer or truth value of Python's.
 fn as_int(value: &Value<'_>) -> Option<i64> {
     match value {
         Value::Int(value) => Some(*value),
@@ -106,6 +108,7 @@ fn as_int(value: &Value<'_>) -> Option<i64> {
     }
 }
 
+/// The value of a number of Python's as a float.
 #[expect(clippy::cast_precision_loss, reason = "Python converts an integer to the nearest float, too")]
 pub(super) fn as_float(value: &Value<'_>) -> f64 {
     match value {
@@ -198,6 +201,7 @@ pub(super) fn compare<'a>(op: CompareOp, lhs: &Value<'a>, rhs: &Value<'a>, span:
     }
 }
 
+/// Whether a comparison is true of two numbers in this order.
 fn holds(op: ir::BinaryOp, order: std::cmp::Ordering) -> bool {
     match op {
         ir::BinaryOp::Eq => order.is_eq(),
@@ -205,7 +209,25 @@ fn holds(op: ir::BinaryOp, order: std::cmp::Ordering) -> bool {
         ir::BinaryOp::Lt => order.is_lt(),
         ir::BinaryOp::Le => order.is_le(),
         ir::BinaryOp::Gt => order.is_gt(),
-        _ => order.is_ge(),
+        ir::BinaryOp::Ge => order.is_ge(),
+        // No comparison: no order satisfies it.
+        ir::BinaryOp::Add
+        | ir::BinaryOp::Sub
+        | ir::BinaryOp::Mul
+        | ir::BinaryOp::Div
+        | ir::BinaryOp::FloorDiv
+        | ir::BinaryOp::FloorMod
+        | ir::BinaryOp::TruncDiv
+        | ir::BinaryOp::TruncMod
+        | ir::BinaryOp::Min
+        | ir::BinaryOp::Max
+        | ir::BinaryOp::And
+        | ir::BinaryOp::Or
+        | ir::BinaryOp::BitAnd
+        | ir::BinaryOp::BitOr
+        | ir::BinaryOp::BitXor
+        | ir::BinaryOp::Shl
+        | ir::BinaryOp::Shr => false,
     }
 }
 

@@ -50,6 +50,7 @@ impl<'a> Interp<'a> {
         }
     }
 
+    /// Calls a function of `tvm.te`.
     fn te(&mut self, name: &str, args: Args<'a>) -> Eval<Value<'a>> {
         match name {
             "placeholder" => self.placeholder(args),
@@ -61,7 +62,8 @@ impl<'a> Interp<'a> {
             "sum" => self.reduction(ir::ReduceOp::Sum, args),
             "prod" => self.reduction(ir::ReduceOp::Prod, args),
             "max" => self.reduction(ir::ReduceOp::Max, args),
-            _ => self.reduction(ir::ReduceOp::Min, args),
+            "min" => self.reduction(ir::ReduceOp::Min, args),
+            _ => Err(unsupported_path(&format!("te.{name}"), args.span)),
         }
     }
 
@@ -73,6 +75,7 @@ impl<'a> Interp<'a> {
         Value::Tensor(tensor)
     }
 
+    /// `te.placeholder(shape, dtype, name)`.
     fn placeholder(&mut self, mut args: Args<'a>) -> Eval<Value<'a>> {
         let (shape, shape_span) = args.need("shape")?;
         let dtype = args.take("dtype")?.filter(|(value, _)| !matches!(value, Value::None));
@@ -86,6 +89,7 @@ impl<'a> Interp<'a> {
         Ok(self.new_tensor(tensor, name.1))
     }
 
+    /// `te.var(name, dtype)`.
     fn symbol(&mut self, mut args: Args<'a>) -> Eval<Value<'a>> {
         let (name, _) = name_of(&mut args, "v")?;
         let dtype = args.take("dtype")?.map(|(value, span)| Ok((to_dtype(&value, span)?, span))).transpose()?;
@@ -96,6 +100,7 @@ impl<'a> Interp<'a> {
         Ok(Value::Expr(Expr::from(var)))
     }
 
+    /// `te.compute(shape, fcompute, name)`. Calls the function with the axes of the tensor, named after its parameters.
     fn compute(&mut self, mut args: Args<'a>) -> Eval<Value<'a>> {
         let (shape, shape_span) = args.need("shape")?;
         let (function, function_span) = args.need("fcompute")?;
@@ -175,6 +180,7 @@ fn stage_body(value: &Value<'_>, span: Span) -> Eval<ir::StageBody> {
     }
 }
 
+/// The error of a call without a required argument.
 pub(super) fn missing(name: &str, span: Span) -> Diagnostic {
     Diagnostic::error("argument", Some(span), format!("`{name}` needs an argument"))
 }

@@ -1,4 +1,8 @@
-//! The evaluator: its state, names and statements. Expressions are in `exprs`, calls in `calls`; what the library's
+//! The evaluator of TE programs: its state, names and statements.
+//!
+//! A program is Python, of which a small part is known: functions, loops, conditions on known values, lists. It is run once; what
+//! it does is to call the builder. Steps and depth are limited, because a program may be arbitrary text.
+//! Expressions are in `exprs`, calls in `calls`; what the library's
 //! functions do is in `builtins`, `scalars`, `python`, `methods` and `stages`, on top of the [builder](super::build).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,6 +64,7 @@ pub(super) enum Flow<'a> {
 }
 
 impl<'a> Interp<'a> {
+    /// The state before the first statement, with the modules that programs import.
     pub(super) fn new() -> Self {
         let mut vars = BTreeMap::new();
         // Programs printed in texts leave their imports out.
@@ -81,6 +86,9 @@ impl<'a> Interp<'a> {
     }
 
     /// Takes `cost` steps.
+    ///
+    /// # Errors
+    /// `fuel`: the program took too many.
     pub(super) fn burn(&mut self, cost: u64, span: Span) -> Eval<()> {
         self.fuel = self.fuel.checked_sub(cost).ok_or_else(|| {
             Diagnostic::error("fuel", Some(span), "the program takes too many steps")
@@ -89,6 +97,7 @@ impl<'a> Interp<'a> {
         Ok(())
     }
 
+    /// Evaluates something inside of what is evaluated now, up to a depth.
     pub(super) fn nested<T>(&mut self, span: Span, inner: impl FnOnce(&mut Self) -> Eval<T>) -> Eval<T> {
         if self.depth >= MAX_DEPTH {
             return Err(Diagnostic::error("recursion", Some(span), "calls are nested too deeply"));
@@ -116,6 +125,7 @@ impl<'a> Interp<'a> {
         self.calls.iter().rev().map(|(_, name)| name.clone()).find(|name| name != "<lambda>")
     }
 
+    /// The value of a name: in the innermost call, the functions around it, the module, and Python's own.
     pub(super) fn lookup(&self, name: &str) -> Option<Value<'a>> {
         let mut frame = Some(self.frame());
         while let Some(index) = frame {
@@ -133,11 +143,13 @@ impl<'a> Interp<'a> {
         self.frames[0].vars.get(name)
     }
 
+    /// Assigns a variable of the innermost call.
     pub(super) fn set(&mut self, name: &str, value: Value<'a>) {
         let frame = self.frame();
         self.frames[frame].vars.insert(name.to_owned(), value);
     }
 
+    /// Runs statements until one leaves the block.
     pub(super) fn block(&mut self, body: &'a [Stmt]) -> Eval<Flow<'a>> {
         for stmt in body {
             match self.nested(stmt.span, |interp| interp.stmt(stmt))? {
@@ -148,6 +160,7 @@ impl<'a> Interp<'a> {
         Ok(Flow::Next)
     }
 
+    /// Runs a statement.
     fn stmt(&mut self, stmt: &'a Stmt) -> Eval<Flow<'a>> {
         self.burn(1, stmt.span)?;
         match &stmt.kind {
@@ -199,6 +212,7 @@ impl<'a> Interp<'a> {
         Ok(Flow::Next)
     }
 
+    /// Runs the body once for each item, which are evaluated before the first one.
     fn for_loop(&mut self, target: &'a Target, iter: &'a Expr, body: &'a [Stmt]) -> Eval<Flow<'a>> {
         let items = self.iterate(iter)?;
         for item in items {
@@ -213,11 +227,13 @@ impl<'a> Interp<'a> {
         Ok(Flow::Next)
     }
 
+    /// The items of a list or a tuple.
     pub(super) fn iterate(&mut self, iter: &'a Expr) -> Eval<Vec<Value<'a>>> {
         let value = self.expr(iter)?;
         value.items().ok_or_else(|| wrong_kind(iter.span, "something to iterate over, such as range(4)", &value))
     }
 
+    /// Assigns a value to a name, or its items to several names.
     pub(super) fn assign(&mut self, target: &'a Target, value: &Value<'a>, span: Span) -> Eval<()> {
         match &target.kind {
             TargetKind::Name(name) => {
@@ -247,6 +263,7 @@ impl<'a> Interp<'a> {
         }
     }
 
+    /// The truth of a condition, which must be known while the program is evaluated.
     pub(super) fn condition(&mut self, test: &'a Expr) -> Eval<bool> {
         let value = self.expr(test)?;
         truth(&value, test.span)

@@ -1,4 +1,7 @@
 //! Attributes, items and methods of values.
+//!
+//! Each of the functions here is a table of what the dialect supports; anything else is an error that names the value and the
+//! attribute, never ignored.
 
 use tilewright_ir::{self as ir, Diagnostic, Expr, Span};
 
@@ -51,6 +54,7 @@ impl<'a> Interp<'a> {
         }
     }
 
+    /// `tensor.op.axis` and `tensor.op.reduce_axis`.
     fn definition_axes(&self, tensor: Tensor, reduce: bool, span: Span) -> Eval<Value<'a>> {
         let Some((axes, reduced)) = self.te.definition_axes(tensor).at(span)? else {
             let message = format!("{} is not computed: it has no axes", self.quoted(tensor));

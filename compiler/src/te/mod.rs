@@ -15,6 +15,13 @@
 //! The [`build`] module makes definitions and schedules from Rust; the evaluator reads arguments, calls it, and adds places to
 //! its errors.
 //!
+//! | module | |
+//! |---|---|
+//! | [`build`] | tensors, schedules, primitives, lowering |
+//! | `eval`, `exprs`, `calls`, `value`, `arith`, `python` | the Python part: statements, expressions, functions, values |
+//! | `builtins`, `scalars`, `methods`, `schedules`, `stages`, `target` | the functions and methods of `tvm` |
+//! | `run` | which functions are called, which schedules are lowered |
+//!
 //! What a program gives: one function for each lower call (`tvm.lower`, `tvm.driver.lower`, `tvm.build`), and one for
 //! each schedule that no such call used; its parameters are then the inputs in the order of their definition and the
 //! outputs of the schedule. A program that makes no schedule by itself is run by calling its functions, with their

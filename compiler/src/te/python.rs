@@ -1,4 +1,7 @@
 //! Python's own functions: `range`, `len`, `zip` and so on; and slices.
+//!
+//! They are enough for programs that build lists of axes and loop over them. `print` does nothing: the values of a program are
+//! not its result.
 
 use tilewright_ir::{self as ir, Diagnostic, Span};
 
@@ -31,6 +34,7 @@ pub(super) const PYTHON: [&str; 14] = [
 const MAX_RANGE: i64 = 100_000;
 
 impl<'a> Interp<'a> {
+    /// Calls a function of Python's. A table.
     pub(super) fn python(&mut self, name: &str, mut args: Args<'a>) -> Eval<Value<'a>> {
         let span = args.span;
         let values = args.rest();
@@ -104,6 +108,7 @@ impl<'a> Interp<'a> {
         }
     }
 
+    /// Combines the items of a list from left to right.
     fn fold(
         &mut self,
         list: &[Value<'a>],
@@ -124,6 +129,7 @@ impl<'a> Interp<'a> {
     }
 }
 
+/// The least or greatest of two values, the first one of equal numbers.
 fn extreme<'a>(op: ir::BinaryOp, a: &Value<'a>, b: &Value<'a>, span: Span) -> Eval<Value<'a>> {
     if a.is_number() && b.is_number() {
         let less = arith::as_float(a) <= arith::as_float(b);
@@ -132,6 +138,7 @@ fn extreme<'a>(op: ir::BinaryOp, a: &Value<'a>, b: &Value<'a>, span: Span) -> Ev
     arith::apply_values(op, a, b, span).map(Value::Expr)
 }
 
+/// `int(value)`, rounded towards zero.
 #[expect(clippy::cast_possible_truncation, reason = "the range is checked before")]
 fn float_to_int<'a>(value: f64, span: Span) -> Eval<Value<'a>> {
     if value.abs() < 9e15 {
@@ -140,6 +147,7 @@ fn float_to_int<'a>(value: f64, span: Span) -> Eval<Value<'a>> {
     Err(Diagnostic::error("overflow", Some(span), "the number is no integer of 64 bits"))
 }
 
+/// `range(end)`, `range(start, end)` or `range(start, end, step)`, as a list.
 fn range<'a>(values: &[Arg<'a>], span: Span) -> Eval<Value<'a>> {
     let numbers = values.iter().map(|(value, span)| to_int(value, *span)).collect::<Eval<Vec<_>>>()?;
     let (start, end, step) = match *numbers.as_slice() {

@@ -1,4 +1,7 @@
 //! Functions on scalars: `te.exp`, `tvm.tir.if_then_else`, `tvm.tir.const` and so on.
+//!
+//! The names of math functions and operators are those of the tables in `tilewright-ir`, with a few aliases that TVM has; what is
+//! in no table is in [`Interp::scalar_function`].
 
 use tilewright_ir::{self as ir, Diagnostic, Expr, SharedExpr, Span};
 
@@ -94,6 +97,7 @@ impl<'a> Interp<'a> {
     }
 }
 
+/// `tvm.tir.const(value, dtype)`: exactly the value, in every lane.
 fn constant<'a>(value: &Value<'a>, span: Span, dtype: Option<Arg<'a>>) -> Eval<Value<'a>> {
     let expr = to_expr(value, span)?;
     let Some((dtype, dtype_span)) = dtype else { return Ok(Value::Expr(expr)) };

@@ -54,6 +54,7 @@ impl<'a> Interp<'a> {
         }
     }
 
+    /// `s.cache_read(tensor, scope, readers)`.
     fn cache_read(
         &mut self,
         schedule: ScheduleId,
@@ -74,6 +75,7 @@ impl<'a> Interp<'a> {
         Ok(Value::Tensor(cache))
     }
 
+    /// `s.cache_write(tensor, scope)`.
     fn cache_write(&mut self, schedule: ScheduleId, tensor: &Arg<'a>, scope: &Arg<'a>, span: Span) -> Eval<Value<'a>> {
         let base = tensor_of(tensor)?;
         let computes = self.te.schedule(schedule).at(span)?.stage(base).at(tensor.1)?.computes();
@@ -94,6 +96,7 @@ fn tensor_of((value, span): &Arg<'_>) -> Eval<Tensor> {
     }
 }
 
+/// The scope that an argument names.
 pub(super) fn to_scope((value, span): &Arg<'_>) -> Eval<ir::Scope> {
     let text = to_str(value, *span)?;
     text.parse().map_err(|error: ir::buffer::ScopeError| {

@@ -10,6 +10,7 @@ use super::schedules::to_scope;
 use super::value::{Eval, Placed, StageRef, Value, to_index, to_int, to_items, to_str, wrong_kind};
 
 impl<'a> Interp<'a> {
+    /// Opens a stage.
     pub(super) fn stage(&mut self, stage: StageRef) -> Eval<Stage<'_>> {
         self.te.schedule(stage.schedule)?.into_stage(stage.tensor)
     }
@@ -131,6 +132,7 @@ impl<'a> Interp<'a> {
         }
     }
 
+    /// `s[B].pragma(var, pragma_type, pragma_value)`.
     fn pragma(&mut self, stage: StageRef, mut args: Args<'a>) -> Eval<Value<'a>> {
         let (run, (key, key_span)) = (args.need("var")?, args.need("pragma_type")?);
         let value = args.take("pragma_value")?;
@@ -234,6 +236,7 @@ fn split_by(mut args: Args<'_>) -> Eval<SplitBy> {
     }
 }
 
+/// A number of axes.
 fn position(value: &Value<'_>, span: ir::Span) -> Eval<usize> {
     usize::try_from(to_int(value, span)?).map_err(|_| wrong_kind(span, "a number of axes", value))
 }

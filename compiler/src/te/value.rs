@@ -131,7 +131,7 @@ impl Value<'_> {
         Self::List(Rc::new(RefCell::new(items)))
     }
 
-    /// An extent or another integer expression: a plain integer if it is a constant.
+    /// An extent or another integer expression: an integer of Python's if it is a constant, so that programs can compute with it.
     pub(super) fn of_index(expr: &ir::Expr) -> Self {
         let constant = expr.as_const_int().and_then(|value| i64::try_from(value).ok());
         constant.map_or_else(|| Self::Expr(expr.clone()), Self::Int)
@@ -157,7 +157,11 @@ pub(super) fn wrong_kind(span: Span, expected: &str, value: &Value<'_>) -> Diagn
     Diagnostic::error("type", Some(span), format!("expected {expected}, found {}", value.describe()))
 }
 
-/// The scalar that a value stands for.
+/// The scalar expression that a value stands for: `float32` for a Python float, and for an integer `int32`, or `int64` if it does
+/// not fit.
+///
+/// # Errors
+/// `type`; `reduction-inside` for a reduction, which is no value until a tensor holds it.
 pub(super) fn to_expr(value: &Value<'_>, span: Span) -> Eval<ir::Expr> {
     match value {
         Value::Int(value) => Ok(ir::Expr::int(*value)),
@@ -184,7 +188,7 @@ pub(super) fn to_index(value: &Value<'_>, span: Span) -> Eval<ir::Expr> {
     if ty.scalar.is_integer() && ty.is_scalar() { Ok(expr) } else { Err(wrong_kind(span, "an integer", value)) }
 }
 
-/// A plain integer.
+/// An integer that is known while the program is evaluated.
 pub(super) fn to_int(value: &Value<'_>, span: Span) -> Eval<i64> {
     match value {
         Value::Int(value) => Ok(*value),
@@ -202,7 +206,7 @@ pub(super) fn to_str(value: &Value<'_>, span: Span) -> Eval<Rc<str>> {
     if let Value::Str(text) = value { Ok(text.clone()) } else { Err(wrong_kind(span, "a string", value)) }
 }
 
-/// An element type.
+/// An element type, from its name.
 pub(super) fn to_dtype(value: &Value<'_>, span: Span) -> Eval<ir::DataType> {
     let text = to_str(value, span)?;
     let ty: ir::DataType =

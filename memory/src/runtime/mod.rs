@@ -34,7 +34,7 @@ use bind::Bound;
 use kernels::Kernels;
 use reference::Reference;
 use tilewright_compiler::harness::compare::{self, Comparison, Tolerance};
-use tilewright_compiler::harness::engine::Fault;
+use tilewright_compiler::harness::engine::EngineFault;
 
 /// A graph with its plan and the lowered function of each step.
 ///
@@ -56,7 +56,7 @@ pub enum GraphFault {
     /// Graph, plan, functions or inputs do not fit together; contains every error.
     Input(Vec<Diagnostic>),
     /// The device or the interpreter failed.
-    Engine(Fault),
+    Engine(EngineFault),
 }
 
 /// A tensor that was compared with the interpreter's.
@@ -166,7 +166,7 @@ pub fn run_graph(network: &Network<'_>, inputs: &[Tensor], session: &Session) ->
     let programs = kernels.programs();
     let output = session.run_programs(&programs, &plan, &options).map_err(|error| device_fault(&error))?;
     if let Some(message) = kernels.outside_access(&output.buffers, &bound) {
-        return Err(GraphFault::Engine(Fault::Trap { message, is_undefined_read: false }));
+        return Err(GraphFault::Engine(EngineFault::Trap { message, is_undefined_read: false }));
     }
     let read =
         |place: usize| bound.tensor_in_pool(snapshots.tensors[place], &output.snapshots[place]).map_err(input_fault);
@@ -239,8 +239,8 @@ fn compare_tensor(
 ) -> Result<Compared, GraphFault> {
     let name = &bound.network.graph.tensors[tensor].name;
     let tolerance = Tolerance { ulp: reference.ulp[bound.roots[tensor]] };
-    let comparison = compare::defined_of(name, expected, got, tolerance)
-        .map_err(|text| GraphFault::Engine(Fault::Error(format!("internal: {text}"))))?;
+    let comparison = compare::tensors_where_defined(name, expected, got, tolerance)
+        .map_err(|text| GraphFault::Engine(EngineFault::Error(format!("internal: {text}"))))?;
     Ok(Compared { tensor: name.clone(), comparison })
 }
 
@@ -254,5 +254,5 @@ fn input_fault(fault: Diagnostic) -> GraphFault {
 fn device_fault(error: &DeviceError) -> GraphFault {
     let is_lacking = error.is_absent() || matches!(error, DeviceError::Unsupported { .. });
     let text = error.to_string();
-    GraphFault::Engine(if is_lacking { Fault::Skipped(text) } else { Fault::Error(text) })
+    GraphFault::Engine(if is_lacking { EngineFault::Skipped(text) } else { EngineFault::Error(text) })
 }

@@ -6,7 +6,7 @@ use tilewright_ir::{Diagnostic, GraphTensor, TensorRole};
 use super::GraphFault;
 use super::bind::Bound;
 use tilewright_compiler::harness::compare::Tolerance;
-use tilewright_compiler::harness::engine::{Engine, Fault, Program};
+use tilewright_compiler::harness::engine::{Engine, EngineFault, StageProgram};
 use tilewright_compiler::harness::interpreter::Interpreter;
 
 /// The expected tensors.
@@ -48,7 +48,7 @@ pub(super) fn run(bound: &Bound<'_>, inputs: &[Tensor]) -> Result<Reference, Gra
         let symbols = &bound.symbols[number];
         let mut arguments = Arguments { params, symbols: Vec::new() };
         Interpreter::default()
-            .run(&Program::Func(func), symbols, &mut arguments)
+            .run(&StageProgram::Func(func), symbols, &mut arguments)
             .map_err(|fault| fault_in_step(step, fault))?;
         let upstream = step.reads.iter().map(|&tensor| all.ulp[bound.roots[tensor]]).max().unwrap_or(0);
         let ulp = Tolerance::of_func(func).ulp.saturating_add(upstream);
@@ -104,12 +104,14 @@ fn tensor_error(info: &GraphTensor, why: &str) -> Diagnostic {
 }
 
 /// Adds the name of the step to a fault.
-fn fault_in_step(step: &tilewright_ir::GraphStep, fault: Fault) -> GraphFault {
+fn fault_in_step(step: &tilewright_ir::GraphStep, fault: EngineFault) -> GraphFault {
     let with_step = |text: String| format!("step `{}` in the interpreter: {text}", step.name);
     GraphFault::Engine(match fault {
-        Fault::Trap { message, is_undefined_read } => Fault::Trap { message: with_step(message), is_undefined_read },
-        Fault::Skipped(why) => Fault::Skipped(with_step(why)),
-        Fault::Absent(why) => Fault::Absent(with_step(why)),
-        Fault::Error(why) => Fault::Error(with_step(why)),
+        EngineFault::Trap { message, is_undefined_read } => {
+            EngineFault::Trap { message: with_step(message), is_undefined_read }
+        }
+        EngineFault::Skipped(why) => EngineFault::Skipped(with_step(why)),
+        EngineFault::Absent(why) => EngineFault::Absent(with_step(why)),
+        EngineFault::Error(why) => EngineFault::Error(with_step(why)),
     })
 }

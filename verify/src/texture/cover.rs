@@ -39,7 +39,8 @@ pub(super) fn covers(judge: &Judge, start: &Path, store: &Access) -> Option<Deci
         return None;
     }
     let nowhere = start;
-    let steps = store.path.steps.get(start.steps.len()..store.path.steps.len() - 1)?;
+    let steps = store.path.steps.iter();
+    let steps = steps.as_slice().get(start.steps.len()..store.path.steps.len() - 1)?;
     let (loops, texel) = unguarded(judge, nowhere, steps, vec![row.clone(), column.clone()])?;
     let used = texel.iter().chain(loops.iter().map(|(_, extent)| extent)).flat_map(Expr::vars);
     let outside = |var: &Var| nowhere.symbols.contains(var) || nowhere.scalars.contains(var);
@@ -76,7 +77,7 @@ fn counted(judge: &Judge, nowhere: &Path, loops: &Loops, shape: &[Expr]) -> bool
 
 /// The loops of a way with those that were split put together again, and the texel in terms of them; none if there is a
 /// condition of another kind.
-fn unguarded(judge: &Judge, nowhere: &Path, steps: &[Step], mut texel: Vec<Expr>) -> Option<(Loops, Vec<Expr>)> {
+fn unguarded(judge: &Judge, nowhere: &Path, steps: &[&Step], mut texel: Vec<Expr>) -> Option<(Loops, Vec<Expr>)> {
     let mut loops: Loops = Vec::new();
     let mut bounds = Vec::new();
     for step in steps {

@@ -7,7 +7,7 @@ use tilewright_ir::{
 };
 
 use super::support::{contents, function, kernels, run_all, session};
-use crate::harness::compare::{bound, ulp_distance};
+use crate::harness::compare::{max_ulp_error, ulp_distance};
 
 /// One case: what is computed and the expected value for each pair of inputs.
 struct Case {
@@ -101,7 +101,7 @@ fn math_cases(ty: ScalarType, a: &Expr, b: &Expr) -> Vec<Case> {
             name: format!("{function:?} {ty}"),
             value: Expr::Call(function, args.into()),
             out: out.scalar,
-            ulp: bound(function, ty),
+            ulp: max_ulp_error(function, ty),
             expected: Box::new(move |x, y| function.eval(ty, &[x, y][..n_args]).ok()),
         });
     }

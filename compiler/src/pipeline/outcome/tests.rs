@@ -34,7 +34,7 @@ fn file(functions: Vec<FunctionOutcome>) -> CheckOutcome {
 }
 
 #[test]
-fn all_well_is_proved_and_one_flaw_anywhere_is_not() {
+fn one_flaw_anywhere_prevents_proved() {
     assert_eq!(file(vec![proved()]).summary(), Summary::Proved);
     for (verdict, summary) in [
         (Verdict::Skipped(Reason::new(ReasonKind::NotAsked, "not asked")), Summary::Skipped),

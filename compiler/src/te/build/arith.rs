@@ -25,6 +25,7 @@ pub fn check_size(expr: &Expr) -> Result<u64, Diagnostic> {
     Ok(nodes)
 }
 
+/// The depth of an expression; adds its nodes to a count.
 fn depth(expr: &Expr, nodes: &mut u64) -> usize {
     *nodes += 1;
     1 + expr.children().into_iter().map(|child| depth(child, nodes)).max().unwrap_or(0)

@@ -112,6 +112,7 @@ impl Schedule<'_> {
         }
     }
 
+    /// A new tensor that holds the values of `base`, named after the tensor that it copies and its scope.
     fn add_cache(&mut self, base: usize, source: usize, scope: ir::Scope) -> Tensor {
         let (source, place) = (&self.te.tensors[source].buffer, self.te.place);
         let name = format!("{}_{}", source.name, scope.name().replace(':', "_"));

@@ -263,6 +263,7 @@ impl Builder {
         self.tensors.iter().position(|tensor| tensor.buffer == *buffer)
     }
 
+    /// The buffer with the current place.
     fn placed(&self, buffer: ir::Buffer) -> ir::Buffer {
         match self.place {
             Some(place) => buffer.with(|info| info.span = Some(place)),

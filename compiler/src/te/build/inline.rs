@@ -46,6 +46,7 @@ pub(super) fn reads(body: &StageBody) -> Vec<Buffer> {
     buffers
 }
 
+/// Replaces loads of inlined tensors by their definitions.
 struct Inliner<'s> {
     tensors: &'s [TensorData],
     schedule: &'s ScheduleData,

@@ -68,9 +68,18 @@ impl From<&Var> for Param {
     }
 }
 
+/// Most stages of a schedule: each is an allocation around those that follow, and passes walk them by recursion.
+const MAX_STAGES: usize = 4000;
+
 /// Lowers; on failure everything that is wrong.
 pub(super) fn lower(request: &Request<'_>) -> Result<Lowered, Vec<Diagnostic>> {
     let one = |error| vec![error];
+    let n_stages = request.schedule.live_stages().count();
+    if n_stages > MAX_STAGES {
+        let message = format!("the schedule has {n_stages} stages, and a function at most {MAX_STAGES}");
+        let error = Diagnostic::error("nesting", None, message);
+        return Err(vec![error.with_help("lower it as several functions")]);
+    }
     let definition = definition(request).map_err(one)?;
     let buffers = buffers(request).map_err(one)?;
     let mut lowering = Lowering { request, buffers, body: Vec::new(), evidence: LoweringEvidence::default() };
@@ -83,7 +92,7 @@ pub(super) fn lower(request: &Request<'_>) -> Result<Lowered, Vec<Diagnostic>> {
     Ok(Lowered { definition, func, evidence, warnings: request.schedule.warnings.clone() })
 }
 
-/// The definition: the parameters, and every computed tensor of the schedule.
+/// The definition: the parameters, and every computed tensor of the schedule. Caches are no part of it, because they only copy.
 fn definition(request: &Request<'_>) -> Built<Definition> {
     let Request { tensors, schedule, params, .. } = request;
     let param_tensors: Vec<usize> = params
@@ -132,6 +141,9 @@ fn defined_here(error: Diagnostic, tensor: &TensorData) -> Diagnostic {
 }
 
 /// The buffer of the program for every tensor: with its scope, and the separators of its final layout.
+///
+/// A tensor whose scope and separators are those it was defined with keeps its buffer, so that messages about the program point
+/// to its definition.
 fn buffers(request: &Request<'_>) -> Built<HashMap<usize, Buffer>> {
     let mut buffers = HashMap::new();
     let mut names: Vec<String> = Vec::new();
@@ -198,6 +210,7 @@ struct Lowering<'s> {
 }
 
 impl Lowering<'_> {
+    /// The buffer that holds a tensor in the program.
     fn buffer(&self, tensor: usize) -> &Buffer {
         self.buffers.get(&tensor).unwrap_or(&self.request.tensors[tensor].buffer)
     }
@@ -207,6 +220,7 @@ impl Lowering<'_> {
         if let TensorKind::Cache { base } = self.request.tensors[tensor].kind { base } else { tensor }
     }
 
+    /// Adds the nest of a stage.
     fn stage(&mut self, stage: &StageData) -> Built<()> {
         let place = self.request.tensors[stage.tensor].place;
         let body = match stage.work {
@@ -230,12 +244,14 @@ impl Lowering<'_> {
         Ok(())
     }
 
+    /// Claims which element a store computes, and from which loops: evidence for the judge.
     fn claim(&mut self, stage: &StageData, role: StoreRole, site: &Site, axis_vars: Vec<Var>) {
         let tensor = self.request.tensors[self.base(stage.tensor)].buffer.clone();
         let (axes, inverse) = (site.axes.clone(), site.inverse.clone());
         self.evidence.stores.push(StoreClaim { tensor, role, axis_vars, axes, inverse });
     }
 
+    /// The nest of a cache or of a tensor that has one: copies element by element.
     fn copy(&mut self, stage: &StageData, source: usize) -> Built<Stmt> {
         let axis_vars: Vec<Var> = stage.roots.iter().filter_map(|&root| stage.loops[root].axis.clone()).collect();
         let nest = Nest::new(stage)?;
@@ -246,6 +262,7 @@ impl Lowering<'_> {
         Ok(nest.wrap(site.guarded(store), 0, &site))
     }
 
+    /// The nest of a tensor without a reduction.
     fn elementwise(&mut self, stage: &StageData, axis_vars: Vec<Var>, value: &Expr) -> Built<Stmt> {
         let nest = Nest::new(stage)?;
         let site = nest.all(&axis_vars);
@@ -255,6 +272,7 @@ impl Lowering<'_> {
         Ok(nest.wrap(site.guarded(store), 0, &site))
     }
 
+    /// The nests of a reduction: one that starts elements from the identity, one that combines, in the loops that both share.
     fn reduce(
         &mut self,
         stage: &StageData,
@@ -290,6 +308,7 @@ impl Lowering<'_> {
         })
     }
 
+    /// The function: parameters in the given order, allocations around the nests for all other tensors, layouts as attributes.
     fn finish(mut self, definition: &Definition) -> (PrimFunc, LoweringEvidence) {
         let request = self.request;
         let (mut params, mut buffer_map, mut in_params) = (Vec::new(), Vec::new(), Vec::new());
@@ -337,7 +356,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Every symbolic extent is bound by the shape of an argument, or is an argument.
+/// Checks that every symbolic extent is bound by the shape of an argument, or is an argument.
 fn check_symbols(func: &PrimFunc) -> Built<()> {
     let mut known = func.symbols();
     known.extend(func.params.iter().cloned());

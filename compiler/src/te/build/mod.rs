@@ -213,6 +213,7 @@ impl Builder {
         Tensor { builder: self.id, index }
     }
 
+    /// Adds a tensor at the current place.
     fn add_tensor(&mut self, buffer: ir::Buffer, kind: TensorKind) -> Tensor {
         self.tensors.push(TensorData { buffer, kind, place: self.place });
         self.handle(self.tensors.len() - 1)

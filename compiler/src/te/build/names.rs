@@ -33,6 +33,7 @@ pub(super) fn is_printable(name: &str) -> Built<()> {
         .with_help("call it something else: what is lowered is printed as TVMScript"))
 }
 
+/// Names are printed as identifiers; dots are TVM's.
 fn check(name: &str) -> Built<()> {
     let letter = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
     if !name.is_empty() && name.chars().all(letter) && !name.starts_with(|c: char| c.is_ascii_digit() || c == '.') {

@@ -17,7 +17,7 @@ pub(super) struct Nest<'s> {
     vars: Vec<Var>,
 }
 
-/// A place for a store.
+/// A place for a store, inside of some loops.
 pub(super) struct Site {
     /// Loop and its variable, outermost first.
     loops: Vec<(usize, Var)>,
@@ -25,7 +25,7 @@ pub(super) struct Site {
     guard: Option<Expr>,
     /// The axes in terms of the loop variables.
     pub(super) axes: Vec<Expr>,
-    /// The loop variables in terms of the axes.
+    /// The loop variables in terms of the axes: the other direction of [`backward`], as evidence that every element is visited once.
     pub(super) inverse: Vec<(Var, Expr)>,
 }
 
@@ -46,7 +46,8 @@ impl<'s> Nest<'s> {
         Ok(Self { stage, vars })
     }
 
-    /// Number of loops outside the first reduced one.
+    /// Number of loops outside the first reduced one. These are shared by the store that starts an element and the one that
+    /// combines.
     pub(super) fn first_reduction(&self) -> usize {
         let leaves = &self.stage.leaves;
         leaves.iter().position(|&leaf| self.stage.loops[leaf].reduce).unwrap_or(leaves.len())
@@ -72,6 +73,7 @@ impl<'s> Nest<'s> {
         self.site(loops, &self.stage.roots, axis_vars)
     }
 
+    /// The place of a store inside of `loops`: what the axes of `roots` are there, and under which guards they are inside.
     fn site(&self, loops: Vec<(usize, Var)>, roots: &[usize], axis_vars: &[Var]) -> Site {
         let stage = self.stage;
         let ranges: Vec<(Var, Expr)> =
@@ -104,6 +106,7 @@ impl<'s> Nest<'s> {
         self.wrap_loops(body, &site.loops[..until.min(site.loops.len())])
     }
 
+    /// Loops around a statement, the last one innermost.
     fn wrap_loops(&self, body: Stmt, loops: &[(usize, Var)]) -> Stmt {
         loops.iter().rev().fold(body, |body, (leaf, var)| {
             let run = &self.stage.loops[*leaf];
@@ -117,6 +120,9 @@ impl<'s> Nest<'s> {
 }
 
 /// Values of the loops that became others, from those that they became; and the guards, outermost relation first.
+///
+/// Relations are undone from the last to the first: the loops that are left have values, and each relation gives values to the
+/// loops that it replaced. A relation whose loops are not all there (those of a reduction, outside of it) gives none.
 fn backward(stage: &StageData, values: &mut [Option<Expr>]) -> Vec<Expr> {
     let mut guards = Vec::new();
     for relation in stage.relations.iter().rev() {

@@ -48,10 +48,12 @@ pub enum LayoutLoops {
 }
 
 impl<'s> Stage<'s> {
+    /// The stage at a position of a schedule.
     pub(super) fn open(schedule: Schedule<'s>, position: usize) -> Self {
         Self { schedule, position }
     }
 
+    /// The loops and the layout.
     fn data(&self) -> &StageData {
         &self.schedule.data().stages[self.position]
     }
@@ -62,10 +64,12 @@ impl<'s> Stage<'s> {
         Ok(&mut self.schedule.data_mut().stages[self.position])
     }
 
+    /// The tensor that the stage computes, in its logical shape.
     fn buffer(&self) -> &ir::Buffer {
         &self.schedule.te.tensors[self.data().tensor].buffer
     }
 
+    /// The handle of a loop.
     fn handle(&self, index: usize) -> Loop {
         Loop { schedule: self.schedule.id(), tensor: self.data().tensor, index }
     }
@@ -230,6 +234,7 @@ impl<'s> Stage<'s> {
         self.set_kind(run, ForKind::Unrolled)
     }
 
+    /// Says how a loop is run.
     fn set_kind(&mut self, run: Loop, kind: ForKind) -> Built<()> {
         let (run, place) = (self.own(run)?, self.schedule.te.place);
         self.edit()?.set_kind(run, kind, place)

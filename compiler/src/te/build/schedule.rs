@@ -110,6 +110,7 @@ pub(super) fn fresh_axes(buffer: &ir::Buffer, prefix: &str) -> Vec<Axis> {
 }
 
 impl<'b> Schedule<'b> {
+    /// A view of the schedule at a position.
     pub(super) fn open(te: &'b mut Builder, index: usize) -> Self {
         Self { te, index }
     }
@@ -119,10 +120,12 @@ impl<'b> Schedule<'b> {
         ScheduleId { builder: self.te.id, index: self.index }
     }
 
+    /// The stages.
     pub(super) fn data(&self) -> &ScheduleData {
         &self.te.schedules[self.index]
     }
 
+    /// The stages, to be changed.
     pub(super) fn data_mut(&mut self) -> &mut ScheduleData {
         &mut self.te.schedules[self.index]
     }

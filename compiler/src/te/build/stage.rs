@@ -98,6 +98,7 @@ fn unify(a: Expr, b: Expr) -> (Expr, Expr) {
     (cast(a, wide), cast(b, wide))
 }
 
+/// The product of two extents, in a type that both fit.
 fn product(a: &Expr, b: &Expr) -> Built<Expr> {
     let (a, b) = unify(a.clone(), b.clone());
     match (a.as_const_int(), b.as_const_int()) {
@@ -110,7 +111,7 @@ fn product(a: &Expr, b: &Expr) -> Built<Expr> {
 }
 
 impl StageData {
-    /// A stage over the axes of a tensor.
+    /// A stage over the axes of a tensor, with a serial loop for each axis and each reduced axis.
     pub(super) fn new(tensor: usize, work: Work, axes: &[Axis], reduced: &[Axis]) -> Self {
         let run = |axis: &Axis, reduce| LoopData {
             name: axis.var.name().to_owned(),
@@ -149,7 +150,7 @@ impl StageData {
             && self.loops.iter().all(|run| run.kind == ForKind::Serial)
     }
 
-    /// The holder that a tensor is read from.
+    /// The tensor that this stage loads from in place of `tensor`: a cache of it, or itself.
     pub(super) fn holder(&self, tensor: usize) -> usize {
         self.redirects.iter().find(|(base, _)| *base == tensor).map_or(tensor, |(_, holder)| *holder)
     }
@@ -172,7 +173,7 @@ impl StageData {
                 Relation::Layout { from, .. } if from.contains(&iter) => {
                     Some("was replaced by transform_layout; use the loops that it returned")
                 }
-                _ => None,
+                Relation::Split { .. } | Relation::Fuse { .. } | Relation::Layout { .. } => None,
             });
             Diagnostic::error("not-a-loop", None, format!("`{name}` is no loop of this stage any more"))
                 .with_help(format!("it {}", how.unwrap_or("was replaced")))
@@ -201,6 +202,7 @@ impl StageData {
         Ok(())
     }
 
+    /// Adds a loop that is no leaf yet.
     fn add(&mut self, name: String, extent: Expr, reduce: bool) -> Built<usize> {
         self.check_room(1)?;
         let (kind, kind_place, axis, annotations) = (ForKind::Serial, None, None, Vec::new());
@@ -208,7 +210,10 @@ impl StageData {
         Ok(self.loops.len() - 1)
     }
 
-    /// `outer, inner = split(iter, factor)`, or with the number of parts.
+    /// Splits a loop into an outer and an inner one, whose extents multiply to at least its own.
+    ///
+    /// The parent stays in `loops`, as the value that the relation defines: an axis of the definition must be computable from the
+    /// loops that are left.
     pub(super) fn split(&mut self, iter: usize, by: SplitBy) -> Built<(usize, usize)> {
         let position = self.serial_leaf(iter)?;
         self.check_room(2)?;
@@ -234,7 +239,7 @@ impl StageData {
         Ok((outer, inner))
     }
 
-    /// One loop for two neighbours.
+    /// Replaces two neighbours by one loop that runs over the pairs of their values, in the same order.
     pub(super) fn fuse(&mut self, outer: usize, inner: usize) -> Built<usize> {
         let (at, next) = (self.serial_leaf(outer)?, self.serial_leaf(inner)?);
         let (a, b) = (&self.loops[outer], &self.loops[inner]);
@@ -273,6 +278,9 @@ impl StageData {
     }
 
     /// Says how a loop is run. `place` is where this was asked for.
+    ///
+    /// What would be wrong for every later schedule is refused here: a reduction is not run at once, because its iterations write
+    /// one element; lanes and unrolled copies need a constant number; an axis of the launch is bound once.
     pub(super) fn set_kind(&mut self, iter: usize, kind: ForKind, place: Option<Span>) -> Built<()> {
         self.serial_leaf(iter)?;
         let run = &self.loops[iter];
@@ -388,6 +396,7 @@ pub enum SplitBy {
     Parts(i64),
 }
 
+/// `extent / by`, rounded up.
 fn ceil_div(extent: &Expr, by: &Expr) -> Built<Expr> {
     match (extent.as_const_int(), by.as_const_int()) {
         (Some(x), Some(y)) => constant((x + y - 1).div_euclid(y), extent),
@@ -398,6 +407,7 @@ fn ceil_div(extent: &Expr, by: &Expr) -> Built<Expr> {
     }
 }
 
+/// How a loop is run, as a predicate of messages: `bound to blockIdx.x`.
 fn kind_name(kind: ForKind) -> String {
     match kind {
         ForKind::Serial => "serial".to_owned(),

@@ -56,7 +56,7 @@ fn values_are_checked() {
     );
     assert!(te.compute("B", &ints([4]), |te, _| Ok(te.load(a, &[Expr::from(&n)])?.into())).is_ok(), "a symbol");
     let mixed = int(1) + float(1.0);
-    assert_eq!(fault(te.compute("B", &ints([4]), |_, _| Ok(mixed.into()))).0, "type-mismatch");
+    assert_eq!(fault(te.compute("B", &ints([4]), |_, _| Ok(mixed.into()))).0, "type");
     let mut deep = element.clone();
     for _ in 0..300 {
         deep = deep + float(1.0);
