@@ -1,5 +1,15 @@
 //! XLA's shapes with tiled layouts as cases, and their meaning computed by definition: pad, reshape
 //! and transpose an array of labels.
+//!
+//! `f32[3,5]{1,0:T(2,2)}` in memory: the labels are row-major numbers, `.` is padding.
+//!
+//! ```text
+//!  0  1  2  3  4           0  1 |  2  3 |  4  .
+//!  5  6  7  8  9           5  6 |  7  8 |  9  .          0 1 5 6  2 3 7 8  4 . 9 .
+//! 10 11 12 13 14    ──>   ------+-------+------   ──>    10 11 . .  12 13 . .  14 . . .
+//!                         10 11 | 12 13 | 14  .
+//!                          .  . |  .  . |  .  .
+//! ```
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};

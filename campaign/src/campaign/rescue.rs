@@ -1,5 +1,8 @@
 //! After a worker died: finds the case that killed it, and reduces it to a smaller case that kills
 //! a worker in the same way.
+//!
+//! If the second worker survives all cases of the range, the failure is recorded for the range as a whole, without a case:
+//! it may have come from memory that earlier cases left behind.
 
 use std::time::Instant;
 

@@ -1,5 +1,8 @@
 //! Reduces recipes: first without a stage, an input, a feature or an operator, then with smaller
 //! extents.
+//!
+//! Every candidate is smaller in one of these orders and not larger in those before it: number of stages, inputs, features
+//! and operators, then extents, then the seed. Reduction by them ends, because none can decrease for ever.
 
 use super::recipe::{At, Edge, Keep, Layout, Loop, Premise, Read, Recipe, Stage, Tensor, Test, Value};
 use crate::case::{smaller, without_one};
