@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 mod texels;
 
-use texels::{Random, Run, changed, runs, thoughtless};
+use texels::{Random, Run, changed, naively_vectorized, runs};
 use tilewright::passes::{Rewritten, lower_texture, vectorize};
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{
@@ -382,7 +382,7 @@ fn attack(judge: &Judge, random: &mut Random, text: &str, count: &mut Count) {
     }
     let expected: Vec<Run> = (1..3).map(|seed| runs(&func, seed)).collect();
     let traps = expected.iter().find(|run| matches!(run, Run::Trap(_)));
-    if let (Some(traps), Ok(Rewritten { func: after, .. })) = (traps, lower_texture(&thoughtless(&func)))
+    if let (Some(traps), Ok(Rewritten { func: after, .. })) = (traps, lower_texture(&naively_vectorized(&func)))
         && text_of_textures
         && validate(&after).is_ok()
         && open(&judge.check_program(&after)).is_empty()
@@ -397,7 +397,7 @@ fn attack(judge: &Judge, random: &mut Random, text: &str, count: &mut Count) {
     for round in 0..8 {
         let mutated = if round % 4 == 3 { changed(random, &func) } else { func.clone() };
         let lanes = match round % 2 {
-            0 => thoughtless(&mutated),
+            0 => naively_vectorized(&mutated),
             _ => vectorize(&mutated).unwrap().func,
         };
         let Ok(Rewritten { func: mut after, evidence }) = lower_texture(&lanes) else {

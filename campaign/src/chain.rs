@@ -22,7 +22,7 @@ pub const FUEL: u64 = 1 << 22;
 #[derive(Clone, Debug)]
 pub struct Chain {
     /// The program itself, then its version after each pass that changes it.
-    pub links: Vec<Link>,
+    pub links: Vec<ChainLink>,
     /// If a pass refuses the program: the pass and the code of its diagnostic. The chain ends
     /// before it.
     pub refused: Option<String>,
@@ -30,13 +30,13 @@ pub struct Chain {
 
 /// A version of the program.
 #[derive(Clone, Debug)]
-pub struct Link {
+pub struct ChainLink {
     /// The pass that produced it; `input` for the program itself.
     pub pass: &'static str,
     /// The program.
     pub func: PrimFunc,
     /// For each parameter the position of its elements in memory.
-    pub places: Vec<Place>,
+    pub layouts: Vec<ArgumentLayout>,
     /// The values of the symbolic extents.
     pub symbols: Bindings,
 }
@@ -47,34 +47,34 @@ pub struct Link {
 /// It follows from the evidence of the passes alone, so a pass that moves elements elsewhere than
 /// it claims gives wrong results.
 #[derive(Clone, Debug, Default)]
-pub struct Place {
+pub struct ArgumentLayout {
     /// The layout changes, in the order of the passes.
-    steps: Vec<Arc<Step>>,
+    steps: Vec<Arc<LayoutChange>>,
 }
 
 /// One change of layout.
 #[derive(Debug)]
-struct Step {
+struct LayoutChange {
     /// The shape after the change.
     shape: Vec<u64>,
     /// For each element before the change, in row-major order, its number after it.
     to: Vec<usize>,
     /// Whether the new shape has elements that correspond to no element before.
     has_padding: bool,
-    pad: Option<Pad>,
+    pad: Option<PaddingValue>,
 }
 
 /// The value that the padding elements hold.
 #[derive(Clone, Copy, Debug)]
 /// Whether the caller writes it before the program starts. Otherwise the program writes it.
-struct Pad {
+struct PaddingValue {
     value: Scalar,
     by_host: bool,
 }
 
 /// The contents of padding when a program starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Blank {
+pub enum PaddingFill {
     /// Undefined: reading it is a trap.
     Undefined,
     /// This value in every byte.
@@ -90,7 +90,7 @@ impl Chain {
     pub fn of_case(case: &ProgramCase) -> Result<(Self, Arguments), Outcome> {
         let program = case.build().map_err(Outcome::Invalid)?;
         let inputs = arguments(&program.func, &program.symbols, program.seed).map_err(Outcome::Invalid)?;
-        Ok((Self::new(Link::first(program.func, program.symbols))?, inputs))
+        Ok((Self::new(ChainLink::first(program.func, program.symbols))?, inputs))
     }
 
     /// Runs a program through the default passes. Passes that do not apply, or that change nothing,
@@ -98,7 +98,7 @@ impl Chain {
     ///
     /// # Errors
     /// [`Outcome::Failed`] if the evidence of a pass does not give the layout of an argument.
-    pub fn new(first: Link) -> Result<Self, Outcome> {
+    pub fn new(first: ChainLink) -> Result<Self, Outcome> {
         let mut chain = Self { links: vec![first], refused: None };
         for name in DEFAULT_PIPELINE {
             let last = &chain.links[chain.links.len() - 1];
@@ -125,11 +125,11 @@ impl Chain {
     }
 }
 
-impl Link {
+impl ChainLink {
     /// The first link of a chain: a program whose arguments have their own shapes.
     pub fn first(func: PrimFunc, symbols: Bindings) -> Self {
-        let places = vec![Place::default(); func.params.len()];
-        Self { pass: "input", func, places, symbols }
+        let layouts = vec![ArgumentLayout::default(); func.params.len()];
+        Self { pass: "input", func, layouts, symbols }
     }
 
     /// The link after a pass, with the layouts that the evidence of the pass claims.
@@ -137,47 +137,61 @@ impl Link {
     /// # Errors
     /// The evidence gives no position for an element, or no layout for an argument.
     pub fn then(&self, pass: &'static str, func: PrimFunc, evidence: &Evidence) -> Result<Self, String> {
-        let places = moved(self, &func, evidence)?;
-        Ok(Self { pass, func, places, symbols: self.symbols.clone() })
+        let layouts = layouts_after(self, &func, evidence)?;
+        Ok(Self { pass, func, layouts, symbols: self.symbols.clone() })
     }
 }
 
 /// The layouts of the parameters after a pass.
-fn moved(last: &Link, after: &PrimFunc, evidence: &Evidence) -> Result<Vec<Place>, String> {
+fn layouts_after(last: &ChainLink, after: &PrimFunc, evidence: &Evidence) -> Result<Vec<ArgumentLayout>, String> {
     if last.func.params.len() != after.params.len() {
         return Err(format!("{} parameters became {}", last.func.params.len(), after.params.len()));
     }
-    let mut places = Vec::new();
-    for ((before, param), place) in last.func.params.iter().zip(&after.params).zip(&last.places) {
+    let mut layouts = Vec::new();
+    for ((before, param), place) in last.func.params.iter().zip(&after.params).zip(&last.layouts) {
         let mut place = place.clone();
         if let (Some(before), Some(after)) = (last.func.param_buffer(before), after.param_buffer(param))
             && before != after
         {
-            place.steps.push(Arc::new(step(before, after, evidence, &last.symbols)?));
+            place.steps.push(Arc::new(layout_change(before, after, evidence, &last.symbols)?));
         }
-        places.push(place);
+        layouts.push(place);
     }
-    Ok(places)
+    Ok(layouts)
 }
 
 /// The change of layout that the evidence claims of one buffer.
-fn step(before: &Buffer, after: &Buffer, evidence: &Evidence, symbols: &Bindings) -> Result<Step, String> {
+fn layout_change(
+    before: &Buffer,
+    after: &Buffer,
+    evidence: &Evidence,
+    symbols: &Bindings,
+) -> Result<LayoutChange, String> {
     let claim = evidence.buffers.iter().find(|claim| claim.before == *before && claim.after == *after);
     let claim = claim.ok_or_else(|| format!("`{before}` was replaced"))?;
     let fill = evidence.fills.iter().find(|fill| fill.buffer == claim.after);
     let constant = |value: &Expr| match value {
         Expr::Int { value, .. } => Some(Scalar::Int(*value)),
         Expr::Float { value, .. } => Some(Scalar::Float(*value)),
-        _ => None,
+        Expr::Var(_)
+        | Expr::Binary(..)
+        | Expr::Unary(..)
+        | Expr::Call(..)
+        | Expr::Select(..)
+        | Expr::IfThenElse(..)
+        | Expr::Cast(..)
+        | Expr::Ramp { .. }
+        | Expr::Broadcast { .. }
+        | Expr::Load { .. } => None,
     };
-    let pad = fill.and_then(|fill| Some(Pad { value: constant(&fill.value)?, by_host: fill.by_host }));
+    let pad = fill.and_then(|fill| Some(PaddingValue { value: constant(&fill.value)?, by_host: fill.by_host }));
     let (logical, shape) = (extents(before, symbols)?, extents(after, symbols)?);
     let to = places(&claim.map, &logical, &shape, symbols)?;
     let has_padding = shape.iter().product::<u64>() > to.len() as u64;
-    Ok(Step { shape, to, has_padding, pad })
+    Ok(LayoutChange { shape, to, has_padding, pad })
 }
 
-impl Place {
+impl ArgumentLayout {
     /// Whether there is padding with unspecified contents.
     pub fn has_padding(&self) -> bool {
         self.steps.iter().any(|step| step.has_padding && step.pad.is_none())
@@ -188,7 +202,7 @@ impl Place {
     ///
     /// # Errors
     /// The tensor has another shape than the parameter.
-    pub fn pack(&self, tensor: &Tensor, blank: Blank) -> Result<Tensor, String> {
+    pub fn pack(&self, tensor: &Tensor, blank: PaddingFill) -> Result<Tensor, String> {
         let mut tensor = tensor.clone();
         for step in &self.steps {
             tensor = step.pack(&tensor, blank)?;
@@ -215,9 +229,9 @@ impl Place {
     }
 }
 
-impl Step {
+impl LayoutChange {
     /// Moves a tensor through this change, elements together with their definedness.
-    fn pack(&self, tensor: &Tensor, blank: Blank) -> Result<Tensor, String> {
+    fn pack(&self, tensor: &Tensor, blank: PaddingFill) -> Result<Tensor, String> {
         let error = |error: tilewright_interp::TensorError| error.to_string();
         let dtype = tensor.dtype();
         let count = usize::try_from(self.shape.iter().product::<u64>()).map_err(|error| error.to_string())?;
@@ -227,11 +241,11 @@ impl Step {
                 let filled = Tensor::from_fn(dtype, &self.shape, |_| pad.value).map_err(error)?;
                 (filled.bytes().to_vec(), vec![true; count * lanes])
             }
-            (None, Blank::Undefined) => (vec![0; count * size], vec![false; count * lanes]),
-            (None, Blank::Byte(byte)) if dtype.scalar == ScalarType::Bool => {
+            (None, PaddingFill::Undefined) => (vec![0; count * size], vec![false; count * lanes]),
+            (None, PaddingFill::Byte(byte)) if dtype.scalar == ScalarType::Bool => {
                 (vec![byte & 1; count * size], vec![true; count * lanes])
             }
-            (None, Blank::Byte(byte)) => (vec![byte; count * size], vec![true; count * lanes]),
+            (None, PaddingFill::Byte(byte)) => (vec![byte; count * size], vec![true; count * lanes]),
         };
         for (from, &to) in self.to.iter().enumerate() {
             bytes[to * size..(to + 1) * size].copy_from_slice(&tensor.bytes()[from * size..(from + 1) * size]);
@@ -272,7 +286,7 @@ fn sizes(tensor: &Tensor) -> (usize, usize) {
 
 /// The interpreter's configuration for all oracles: one thread, reads of undefined elements trap,
 /// and [`FUEL`] iterations at most.
-pub fn how() -> Config {
+pub fn interpreter_config() -> Config {
     Config {
         threads: 1,
         fuel: Some(FUEL),
@@ -282,10 +296,10 @@ pub fn how() -> Config {
     }
 }
 
-impl Link {
+impl ChainLink {
     /// Whether no layout maps two elements of an argument to the same position.
     pub fn is_one_to_one(&self) -> bool {
-        self.places.iter().flat_map(|place| &place.steps).all(|step| {
+        self.layouts.iter().flat_map(|place| &place.steps).all(|step| {
             let mut to = step.to.clone();
             to.sort_unstable();
             to.windows(2).all(|pair| pair[0] != pair[1])
@@ -296,12 +310,12 @@ impl Link {
     ///
     /// # Errors
     /// A tensor has another shape than its parameter.
-    pub fn pack(&self, arguments: &Arguments, blank: Blank) -> Result<Arguments, String> {
-        let one = |(argument, place): (&Argument, &Place)| match argument {
+    pub fn pack(&self, arguments: &Arguments, blank: PaddingFill) -> Result<Arguments, String> {
+        let one = |(argument, place): (&Argument, &ArgumentLayout)| match argument {
             Argument::Tensor(tensor) => place.pack(tensor, blank).map(Argument::Tensor),
             Argument::Scalar(value) => Ok(Argument::Scalar(*value)),
         };
-        let params = arguments.params.iter().zip(&self.places).map(one).collect::<Result<_, _>>()?;
+        let params = arguments.params.iter().zip(&self.layouts).map(one).collect::<Result<_, _>>()?;
         Ok(Arguments { params, symbols: listed(&self.symbols) })
     }
 
@@ -313,7 +327,7 @@ impl Link {
     /// Padding with a specified value holds another one.
     pub fn unpack(&self, after: &Arguments, before: &Arguments, is_written: &[bool]) -> Result<Outputs, String> {
         let mut outputs = Vec::with_capacity(is_written.len());
-        for (number, place) in self.places.iter().enumerate() {
+        for (number, place) in self.layouts.iter().enumerate() {
             outputs.push(match (after.params.get(number), before.params.get(number), is_written.get(number)) {
                 (Some(Argument::Tensor(tensor)), Some(Argument::Tensor(before)), Some(true)) => {
                     Some(place.unpack(tensor, before.shape())?)
@@ -362,14 +376,14 @@ pub fn differences(names: &PrimFunc, expected: &Outputs, got: &Outputs) -> (u64,
 }
 
 /// For each parameter whether the function writes it.
-pub fn is_written(func: &PrimFunc) -> Vec<bool> {
+pub fn written_params(func: &PrimFunc) -> Vec<bool> {
     let written = written(func);
     let is_written = |param| func.param_buffer(param).is_some_and(|buffer| written.contains(&buffer.data));
     func.params.iter().map(is_written).collect()
 }
 
 /// The kind of a failed run, without details: the kind of the trap or the code of the diagnostic.
-pub fn kind_of(error: &RunError) -> String {
+pub fn error_kind(error: &RunError) -> String {
     match error {
         RunError::Trap(trap) => format!("{:?}", trap.kind),
         RunError::Input(diagnostic) => diagnostic.code.to_owned(),

@@ -8,22 +8,22 @@ use std::ops::RangeInclusive;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Shapes.
-    pub extents: Extents,
+    pub extents: ExtentRanges,
     /// Layouts.
-    pub layout: Layout,
+    pub layout: LayoutRanges,
     /// Index maps that are judged.
-    pub maps: Maps,
+    pub maps: MapRanges,
     /// Programs.
-    pub program: Program,
+    pub program: ProgramRanges,
     /// Graphs.
-    pub graph: Graph,
+    pub graph: GraphRanges,
     /// Texts.
-    pub text: Text,
+    pub text: TextRanges,
 }
 
 /// Ranges of shapes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Extents {
+pub struct ExtentRanges {
     /// Number of axes.
     pub rank: RangeInclusive<usize>,
     /// Limit on the extent of an axis.
@@ -37,7 +37,7 @@ pub struct Extents {
 
 /// Ranges of tiled layouts and of the layouts of a program's buffers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Layout {
+pub struct LayoutRanges {
     /// Number of layout operations.
     pub operations: RangeInclusive<usize>,
     /// Percentage of operation lists that are cut into several maps, each applied to the layout of
@@ -49,7 +49,7 @@ pub struct Layout {
 
 /// Probabilities of the properties of index maps.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Maps {
+pub struct MapRanges {
     /// Percentage of maps with a mistake, which have to be refuted.
     pub mistake_percent: u8,
     /// Percentage of maps with symbolic extents.
@@ -61,7 +61,7 @@ pub struct Maps {
 
 /// Ranges of programs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Program {
+pub struct ProgramRanges {
     /// Number of input tensors.
     pub inputs: RangeInclusive<usize>,
     /// Number of stages, each of which computes one tensor.
@@ -95,13 +95,13 @@ pub struct Program {
     /// Limit on the number of elements of a tensor, except in one program out of `large_one_in`,
     /// which is limited by [`ExtentRanges::elements`].
     pub usual_elements: i64,
-    /// See [`Program::usual_elements`].
+    /// See [`ProgramRanges::usual_elements`].
     pub large_one_in: u8,
 }
 
 /// Ranges of graphs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Graph {
+pub struct GraphRanges {
     /// Number of steps.
     pub steps: RangeInclusive<usize>,
     /// Number of inputs.
@@ -116,7 +116,7 @@ pub struct Graph {
 
 /// Ranges of texts.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Text {
+pub struct TextRanges {
     /// Number of changes to a text, each of one word.
     pub changes: RangeInclusive<usize>,
     /// Limit on the length of a text in bytes.
@@ -126,11 +126,11 @@ pub struct Text {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            extents: Extents { rank: 1..=6, largest: 131, elements: 4096, distinct_percent: 60 },
-            layout: Layout { operations: 0..=6, cut_percent: 25, blocks: vec![2, 3, 4, 8, 16] },
-            graph: Graph { steps: 1..=24, inputs: 0..=3, kinds: 1..=6, elements: 512, changes: 0..=4 },
-            text: Text { changes: 0..=4, bytes: 4096 },
-            program: Program {
+            extents: ExtentRanges { rank: 1..=6, largest: 131, elements: 4096, distinct_percent: 60 },
+            layout: LayoutRanges { operations: 0..=6, cut_percent: 25, blocks: vec![2, 3, 4, 8, 16] },
+            graph: GraphRanges { steps: 1..=24, inputs: 0..=3, kinds: 1..=6, elements: 512, changes: 0..=4 },
+            text: TextRanges { changes: 0..=4, bytes: 4096 },
+            program: ProgramRanges {
                 inputs: 1..=3,
                 stages: 1..=3,
                 depth: 0..=3,
@@ -148,7 +148,7 @@ impl Default for Config {
                 usual_elements: 256,
                 large_one_in: 8,
             },
-            maps: Maps { mistake_percent: 30, symbolic_percent: 4, pointless_permille: 10 },
+            maps: MapRanges { mistake_percent: 30, symbolic_percent: 4, pointless_permille: 10 },
         }
     }
 }

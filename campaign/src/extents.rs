@@ -1,5 +1,9 @@
 //! Generators of ragged shapes: extents next to block sizes, primes, powers of two and their
 //! neighbours.
+//!
+//! Mistakes in layouts show where a size does not divide: one more or one less than a block, primes, single elements.
+//! Extents of one shape mostly differ, so that exchanged axes are noticed. All functions are total: bytes that are missing
+//! count as zeros, and every result is within the limits of [`Config`].
 
 use arbitrary::{Result, Unstructured};
 

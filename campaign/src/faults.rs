@@ -38,7 +38,7 @@ impl Area {
 
 /// A planted fault.
 #[derive(Clone, Copy, Debug)]
-pub struct Fault {
+pub struct PlantedFault {
     /// The name, in the sources and on the command line.
     pub name: &'static str,
     /// The component it breaks.
@@ -51,17 +51,17 @@ pub struct Fault {
 }
 
 /// An entry that has an effect.
-const fn fault(area: Area, name: &'static str, summary: &'static str) -> Fault {
-    Fault { name, area, summary, is_decoy: false }
+const fn fault(area: Area, name: &'static str, summary: &'static str) -> PlantedFault {
+    PlantedFault { name, area, summary, is_decoy: false }
 }
 
 /// An entry that has none.
-const fn decoy(area: Area, name: &'static str, summary: &'static str) -> Fault {
-    Fault { name, area, summary, is_decoy: true }
+const fn decoy(area: Area, name: &'static str, summary: &'static str) -> PlantedFault {
+    PlantedFault { name, area, summary, is_decoy: true }
 }
 
 /// All planted faults, grouped by area.
-pub static FAULTS: &[Fault] = &[
+pub static FAULTS: &[PlantedFault] = &[
     fault(Area::Passes, "flatten-swaps-strides", "flatten_buffer takes the extent of the axis before for a stride"),
     fault(Area::Passes, "flatten-forgets-offset", "flatten_buffer drops the offset of a buffer with strides"),
     fault(Area::Passes, "remap-unit-lanes", "the lanes of a vector access that is moved are taken for neighbours"),
@@ -189,7 +189,7 @@ pub static FAULTS: &[Fault] = &[
 ];
 
 /// The fault with this name.
-pub fn by_name(name: &str) -> Option<&'static Fault> {
+pub fn by_name(name: &str) -> Option<&'static PlantedFault> {
     FAULTS.iter().find(|fault| fault.name == name)
 }
 

@@ -1,4 +1,24 @@
 //! Findings: files that describe a failure completely enough to reproduce it.
+//!
+//! ```text
+//! {
+//!   "schema": "tilewright.finding/1",
+//!   "oracle": "passes",
+//!   "what": "flatten_buffer changes the result",
+//!   "detail": "3 of 15 lanes differ: ...",
+//!   "origin": {"seed": 1, "number": 4711},
+//!   "case": {"tvmscript": {"text": "...", "seed": 17}},
+//!   "text": "...",
+//!   "replay": "tilewright replay findings/passes-flatten-buffer-changes-the-result-1.json"
+//! }
+//! ```
+//!
+//! - `what` identifies the kind of failure; a campaign keeps one finding for each pair of `oracle` and `what`.
+//! - `detail` names the element and the values of this case; it changes while the case is reduced.
+//! - `origin` is the place in the campaign: the same seed and number draw the unreduced case again, as long as the
+//!   generator does not change.
+//! - `case` is all that `tilewright replay` needs. Its form depends on the oracle.
+//! - `text` and `replay` are for people.
 
 use serde::{Deserialize, Serialize};
 use tilewright_ir::Diagnostic;

@@ -1,5 +1,15 @@
 //! XLA's shapes with tiled layouts as cases, and their meaning computed by definition: pad, reshape
 //! and transpose an array of labels.
+//!
+//! `f32[3,5]{1,0:T(2,2)}` in memory: the labels are row-major numbers, `.` is padding.
+//!
+//! ```text
+//!  0  1  2  3  4           0  1 |  2  3 |  4  .
+//!  5  6  7  8  9           5  6 |  7  8 |  9  .          0 1 5 6  2 3 7 8  4 . 9 .
+//! 10 11 12 13 14    ──>   ------+-------+------   ──>    10 11 . .  12 13 . .  14 . . .
+//!                         10 11 | 12 13 | 14  .
+//!                          .  . |  .  . |  .  .
+//! ```
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
@@ -41,7 +51,7 @@ pub struct LayoutRecipe {
 }
 
 /// Limit on the number of slots of an array whose meaning is computed.
-const MOST_SLOTS: usize = 1 << 16;
+const MAX_SLOTS: usize = 1 << 16;
 
 impl LayoutRecipe {
     /// Draws a recipe: a shape of [`extents::shape`]; up to three tiles of one to three dimensions
@@ -106,18 +116,18 @@ impl LayoutRecipe {
         let fewer = without_one(&self.tiles).into_iter().map(|tiles| Self { tiles, ..self.clone() });
         let axes = without_one(&self.extents).into_iter().filter(|extents| !extents.is_empty());
         let axes = axes.map(|extents| Self { extents, ..self.clone() });
-        let mut plainer = Vec::new();
+        let mut default_attributes = Vec::new();
         if self.tail > 1 {
-            plainer.push(Self { tail: 1, ..self.clone() });
+            default_attributes.push(Self { tail: 1, ..self.clone() });
         }
         if self.bits > 0 {
-            plainer.push(Self { bits: 0, ..self.clone() });
+            default_attributes.push(Self { bits: 0, ..self.clone() });
         }
         if self.order > 0 {
-            plainer.extend([0, self.order / 2].map(|order| Self { order, ..self.clone() }));
+            default_attributes.extend([0, self.order / 2].map(|order| Self { order, ..self.clone() }));
         }
         if self.element > 0 {
-            plainer.push(Self { element: 0, ..self.clone() });
+            default_attributes.push(Self { element: 0, ..self.clone() });
         }
         let extents = self.extents.iter().enumerate().flat_map(|(axis, &extent)| {
             smaller(extent).into_iter().map(move |less| {
@@ -142,7 +152,7 @@ impl LayoutRecipe {
                 sizes.push(Self { tiles, ..self.clone() });
             }
         }
-        fewer.chain(axes).chain(plainer).chain(extents).chain(sizes).collect()
+        fewer.chain(axes).chain(default_attributes).chain(extents).chain(sizes).collect()
     }
 }
 
@@ -225,7 +235,7 @@ impl Cells {
             .iter()
             .map(|dim| dim.bound().and_then(|extent| usize::try_from(extent).ok()))
             .collect::<Option<_>>()?;
-        let size = super::map::table::n_points(&numbers(&extents)?, MOST_SLOTS)?;
+        let size = super::map::table::n_points(&numbers(&extents)?, MAX_SLOTS)?;
         let order: Vec<usize> = layout.minor_to_major.iter().rev().copied().collect();
         let mut cells = Self { extents, labels: (0..size).map(Some).collect() }.transpose(&order);
         for tile in &layout.tiles {
@@ -236,7 +246,7 @@ impl Cells {
             cells = cells.tile(&sizes.collect::<Option<Vec<_>>>()?)?;
         }
         let tail = usize::try_from(layout.tail_alignment).ok()?.max(1);
-        let rounded = cells.labels.len().div_ceil(tail).checked_mul(tail).filter(|size| *size <= MOST_SLOTS)?;
+        let rounded = cells.labels.len().div_ceil(tail).checked_mul(tail).filter(|size| *size <= MAX_SLOTS)?;
         cells.labels.resize(rounded, None);
         Some(cells)
     }
@@ -263,7 +273,7 @@ impl Cells {
 
     /// The array with larger extents; new positions are padding.
     fn pad(&self, extents: Vec<usize>) -> Option<Self> {
-        let size = super::map::table::n_points(&numbers(&extents)?, MOST_SLOTS)?;
+        let size = super::map::table::n_points(&numbers(&extents)?, MAX_SLOTS)?;
         let mut labels = vec![None; size];
         for (position, label) in self.labels.iter().enumerate() {
             labels[ravel(&unravel(position, &self.extents), &extents)] = *label;

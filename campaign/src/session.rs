@@ -1,5 +1,13 @@
 //! Runs an oracle: cases are drawn from bytes, checked and counted; a panic counts as a failure;
 //! failures are reduced.
+//!
+//! ```text
+//! input bytes ── draw ──> case ── check ──> held | invalid | undecided     counted in the tally
+//!                                  └──────> failed ──> finding ── reduce ──> smaller finding ── pin ──> text instead of recipe
+//! ```
+//!
+//! Reduction is greedy. It follows [`Case::simpler`] as long as [`Failure::what`] stays the same, so a finding never turns
+//! into one of another cause; its number of checks and its time are limited.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -68,14 +76,14 @@ impl<O: Oracle, F: Fn(&Environment) -> Result<O, String>> Session<O, F> {
 
     /// Checks several cases together. If that panics, each is checked by itself, so that the panic
     /// is attributed to one case.
-    fn look(&mut self, cases: &[O::Case], tally: &mut Tally) -> Vec<Outcome> {
+    fn check_cases(&mut self, cases: &[O::Case], tally: &mut Tally) -> Vec<Outcome> {
         let before = tally.clone();
         match catch_unwind(AssertUnwindSafe(|| self.oracle.check_all(cases, tally))) {
             Ok(outcomes) => outcomes,
             Err(_) if cases.len() > 1 => {
                 *tally = before;
                 self.renew();
-                cases.iter().flat_map(|case| self.look(std::slice::from_ref(case), tally)).collect()
+                cases.iter().flat_map(|case| self.check_cases(std::slice::from_ref(case), tally)).collect()
             }
             Err(payload) => {
                 *tally = before;
@@ -99,7 +107,7 @@ impl<O: Oracle, F: Fn(&Environment) -> Result<O, String>> Session<O, F> {
 
     /// The failure of a case, if it fails.
     fn failure_of(&mut self, case: &O::Case) -> Option<Failure> {
-        match self.look(std::slice::from_ref(case), &mut Tally::default()).pop()? {
+        match self.check_cases(std::slice::from_ref(case), &mut Tally::default()).pop()? {
             Outcome::Failed(failure) => Some(failure),
             Outcome::Held | Outcome::Invalid(_) | Outcome::Undecided(_) => None,
         }
@@ -141,7 +149,7 @@ impl<O: Oracle, F: Fn(&Environment) -> Result<O, String>> Runner for Session<O, 
                 Err(error) => tally.outcome(&Outcome::Invalid(error.to_string())),
             }
         }
-        let outcomes = self.look(&cases, tally);
+        let outcomes = self.check_cases(&cases, tally);
         let mut found = Vec::new();
         for ((place, case), outcome) in places.into_iter().zip(&cases).zip(outcomes) {
             tally.outcome(&outcome);
@@ -200,7 +208,7 @@ impl<O: Oracle, F: Fn(&Environment) -> Result<O, String>> Runner for Session<O, 
         let case = serde_json::from_value::<O::Case>(case.clone()).map_err(|error| {
             Diagnostic::error("finding-case", None, format!("the case is none of oracle `{}`: {error}", O::NAME))
         })?;
-        Ok(self.look(&[case], &mut Tally::default()).pop().unwrap_or(Outcome::Held))
+        Ok(self.check_cases(&[case], &mut Tally::default()).pop().unwrap_or(Outcome::Held))
     }
 }
 

@@ -43,7 +43,7 @@ pub fn run(oracle: &str, data: &[u8], folder: &Path) -> Result<(), Stopped> {
     RUNNERS.with_borrow_mut(|runners| {
         let made = runners.entry(oracle.to_owned()).or_insert_with(|| make(oracle));
         let runner = made.as_mut().map_err(|why| Stopped::Skipped(why.clone()))?;
-        look(runner.as_mut(), data, folder)
+        check_input(runner.as_mut(), data, folder)
     })
 }
 
@@ -54,7 +54,7 @@ fn make(oracle: &str) -> Made {
 }
 
 /// Checks an input; reduces, writes and returns its finding if it fails.
-fn look(runner: &mut dyn Runner, data: &[u8], folder: &Path) -> Result<(), Stopped> {
+fn check_input(runner: &mut dyn Runner, data: &[u8], folder: &Path) -> Result<(), Stopped> {
     let Some((_, finding)) = runner.run(&[data.to_vec()], &mut Tally::default()).pop() else { return Ok(()) };
     let finding = runner.reduce_within(finding, ATTEMPTS, Some(Instant::now() + REDUCING));
     let text = serde_json::to_string_pretty(&finding).unwrap_or_default() + "\n";

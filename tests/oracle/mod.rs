@@ -186,5 +186,5 @@ pub(crate) fn program(random: &mut Random) -> PrimFunc {
 
 /// The program with one change somewhere.
 pub(crate) fn mutated(random: &mut Random, func: &PrimFunc) -> PrimFunc {
-    tilewright::fuzz::mutate::changed(func, random.below(1 << 40) as u64)
+    tilewright::fuzz::mutate::mutated_program(func, random.below(1 << 40) as u64)
 }

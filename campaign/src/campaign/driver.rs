@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use super::files::write_finding;
-use super::link::{Link, Lost};
+use super::link::{Lost, WorkerLink};
 use super::protocol::{Range, Reply, Request};
 use super::schedule::{Next, SLICE};
 use super::{Found, Shared};
@@ -22,7 +22,7 @@ const ATTEMPTS: usize = 20_000;
 /// A thread of the coordinator together with its worker.
 pub(crate) struct Driver<'a> {
     pub(super) shared: &'a Shared<'a>,
-    link: Option<Link>,
+    link: Option<WorkerLink>,
 }
 
 impl<'a> Driver<'a> {
@@ -34,14 +34,14 @@ impl<'a> Driver<'a> {
     /// Runs slices until the schedule is exhausted or the campaign is over.
     pub(crate) fn run(mut self) {
         while !self.shared.is_over() {
-            let next = self.shared.state().schedule.hand_out();
+            let next = self.shared.state().schedule.next_slice();
             match next {
                 Next::Done => break,
                 Next::Wait => std::thread::sleep(Duration::from_millis(5)),
                 Next::Slice(lane, range) => {
                     let start = Instant::now();
                     self.slice(lane, &range);
-                    self.shared.state().schedule.back(lane, start.elapsed());
+                    self.shared.state().schedule.finish_slice(lane, start.elapsed());
                 }
             }
         }
@@ -52,7 +52,7 @@ impl<'a> Driver<'a> {
     pub(super) fn ask(&mut self, request: &Request, at: &mut dyn FnMut(u64)) -> Result<Reply, Lost> {
         let mut link = match self.link.take() {
             Some(link) => link,
-            None => Link::start(&self.shared.plan.launch).map_err(|error| {
+            None => WorkerLink::start(&self.shared.plan.launch).map_err(|error| {
                 self.shared.state().faults.push(format!("cannot start a worker process: {error}"));
                 Lost::Stopped
             })?,
@@ -81,7 +81,7 @@ impl<'a> Driver<'a> {
         let millis = u64::try_from(left.as_millis()).unwrap_or(0);
         match self.ask(&Request::Run { range: range.clone(), millis }, &mut |_| {}) {
             Ok(Reply::Ran { done, batch, tally, findings }) => {
-                self.shared.state().schedule.done(lane, range, done.min(range.count), batch, &tally);
+                self.shared.state().schedule.record(lane, range, done.min(range.count), batch, &tally);
                 for finding in findings {
                     self.found(finding);
                 }

@@ -72,8 +72,8 @@ fn slug(text: &str) -> String {
 
 /// The text as one word of a shell command, quoted if necessary.
 pub fn quoted(text: &str) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+=:,@".contains(letter);
-    if !text.is_empty() && text.chars().all(plain) {
+    let is_safe = |letter: char| letter.is_ascii_alphanumeric() || "/._-+=:,@".contains(letter);
+    if !text.is_empty() && text.chars().all(is_safe) {
         text.to_owned()
     } else {
         format!("'{}'", text.replace('\'', "'\\''"))

@@ -1,5 +1,8 @@
 //! The coordinator's view of a worker process: starting it, sending requests, and detecting that it
 //! died or hangs.
+//!
+//! A worker may die or hang at any case, because a case may contain what makes the project crash. The coordinator notices
+//! by the end of the pipe, by silence, or by the size of the process, and turns each into a [`Failure`] of the case.
 
 use std::io;
 use std::path::PathBuf;
@@ -35,14 +38,14 @@ pub enum Lost {
 
 /// A running worker.
 #[derive(Debug)]
-pub struct Link {
+pub struct WorkerLink {
     worker: Worker,
     patience: Duration,
     /// The folder of this worker's drivers, removed with it.
     _scratch: Scratch,
 }
 
-impl Link {
+impl WorkerLink {
     /// Starts a worker with an environment of [`Scratch`].
     ///
     /// # Errors

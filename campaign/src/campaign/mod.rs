@@ -32,7 +32,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use self::driver::Driver;
-use self::link::{Launch, Link};
+use self::link::{Launch, WorkerLink};
 use self::protocol::{Reply, Request};
 use self::schedule::{Lane, Schedule};
 use super::finding::Finding;
@@ -138,7 +138,8 @@ pub fn run(
     interrupted: &(dyn Fn() -> bool + Sync),
     watch: &mut dyn FnMut(&Standing),
 ) -> Result<Standing, String> {
-    let mut first = Link::start(&plan.launch).map_err(|error| format!("cannot start a worker process: {error}"))?;
+    let mut first =
+        WorkerLink::start(&plan.launch).map_err(|error| format!("cannot start a worker process: {error}"))?;
     let (solver, devices) = match first.ask(&Request::About, interrupted, &mut |_| {}) {
         Ok(Reply::About { solver, devices }) => (solver, devices),
         // Querying broken drivers may kill the worker; the campaign continues without the

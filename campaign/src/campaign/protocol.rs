@@ -1,4 +1,7 @@
 //! The messages between coordinator and worker, sent by [`tilewright_device::process`].
+//!
+//! Each request has one reply, except [`Request::Trace`], which is answered by one [`Reply::At`] for each case and a
+//! [`Reply::Ran`] at the end. A worker that cannot answer dies; there is no message for that.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,5 +1,8 @@
 //! After a worker died: finds the case that killed it, and reduces it to a smaller case that kills
 //! a worker in the same way.
+//!
+//! If the second worker survives all cases of the range, the failure is recorded for the range as a whole, without a case:
+//! it may have come from memory that earlier cases left behind.
 
 use std::time::Instant;
 
@@ -18,7 +21,7 @@ impl Driver<'_> {
         let mut last = None;
         match self.ask(&Request::Trace { range: range.clone() }, &mut |number| last = Some(number)) {
             Ok(Reply::Ran { done, batch, tally, findings }) => {
-                self.shared.state().schedule.done(lane, range, done.min(range.count), batch, &tally);
+                self.shared.state().schedule.record(lane, range, done.min(range.count), batch, &tally);
                 let (first, end) = (range.first, range.end().saturating_sub(1));
                 let detail = format!("once, somewhere in cases {first} to {end}, and not again: {}", failure.detail);
                 self.report(range, first, Failure { detail, ..failure }, true);
@@ -40,8 +43,8 @@ impl Driver<'_> {
                     let one = Tally { runs: 1, failed: 1, ..Tally::default() };
                     // Nobody checked the cases before and after it: the worker died before it could
                     // report.
-                    state.schedule.undone(lane, range.part(range.first, number));
-                    state.schedule.undone(lane, range.part(number.saturating_add(1), range.end()));
+                    state.schedule.return_cases(lane, range.part(range.first, number));
+                    state.schedule.return_cases(lane, range.part(number.saturating_add(1), range.end()));
                     state.schedule.lanes[lane].tally.merge(&one);
                 }
                 self.report(range, number, again, false);
@@ -73,7 +76,7 @@ impl Driver<'_> {
             finding.text = self.simpler(&finding).1;
             // A case that fails only after others depends on state in the worker, and cannot be
             // reduced.
-            match self.look(&finding) {
+            match self.failure_of(&finding) {
                 Some(found) if found.what == finding.failure.what => finding = self.reduce_outside(finding),
                 _ => {
                     let detail = &finding.failure.detail;
@@ -97,7 +100,7 @@ impl Driver<'_> {
                     break 'smaller;
                 }
                 let candidate = Finding { case, ..finding.clone() };
-                if let Some(failure) = self.look(&candidate).filter(|found| found.what == finding.failure.what) {
+                if let Some(failure) = self.failure_of(&candidate).filter(|found| found.what == finding.failure.what) {
                     finding = Finding { failure, ..candidate };
                     continue 'smaller;
                 }
@@ -109,7 +112,7 @@ impl Driver<'_> {
     }
 
     /// How the case of a finding fails, if it does.
-    fn look(&mut self, finding: &Finding) -> Option<Failure> {
+    fn failure_of(&mut self, finding: &Finding) -> Option<Failure> {
         let request = Request::Replay { oracle: finding.oracle.clone(), case: finding.case.clone() };
         match self.ask(&request, &mut |_| {}) {
             Ok(Reply::Outcome(Outcome::Failed(failure))) | Err(Lost::Worker(failure)) => Some(failure),

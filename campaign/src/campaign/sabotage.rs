@@ -10,38 +10,47 @@
 //! A failure that also occurs without a fault does not count: the cases of each catch are checked
 //! again by a worker without a fault, and kinds of failure that the control knows are discarded.
 //! The control is marked as failed then.
+//!
+//! ```text
+//! round 1   control 2 s | fault A 2 s | fault B: caught by `passes` after 0.3 s | decoy 2 s | ...
+//! round 2   control 4 s | fault A: caught by `judge_maps` after 3.1 s | decoy 4 s | ...
+//! ...       until every fault is caught or the time is over
+//! ```
+//!
+//! The result does not depend on luck alone: cases depend on the seed and their numbers, so the same oracle catches the
+//! same fault at the same case. Only the order in which oracles are tried depends on the speed of the machine.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::faults::Fault;
+use crate::faults::PlantedFault;
 
-use super::link::{Launch, Link, Lost};
+use super::link::{Launch, Lost, WorkerLink};
 use super::protocol::{Range, Reply, Request};
 use super::worker::REACHED;
 use crate::finding::Finding;
 use crate::oracle::Failure;
 
 /// Duration of the first turn of a trial; it doubles from turn to turn.
-const TURN: Duration = Duration::from_secs(2);
+const FIRST_TURN: Duration = Duration::from_secs(2);
 /// Duration of an oracle's first slice; it doubles from slice to slice.
-const SLICE: Duration = Duration::from_millis(60);
+const FIRST_SLICE: Duration = Duration::from_millis(60);
 /// The factor by which the time of an oracle counts more if its cases never reached the fault.
-const IMPATIENCE: u32 = 8;
+const MAX_PENALTY: u32 = 8;
 /// Number of cases after which that factor applies in full; with fewer cases it grows linearly.
-const CONVINCED: u64 = 400;
+const FULL_PENALTY_CASES: u64 = 400;
 /// Limit on the duration of a slice.
-const LONGEST: Duration = Duration::from_secs(2);
+const MAX_SLICE: Duration = Duration::from_secs(2);
 /// How long a slice may continue after the end.
 const GRACE: Duration = Duration::from_secs(10);
 /// Limit on the time for a decoy.
-const ENOUGH: Duration = Duration::from_secs(15);
+const DECOY_LIMIT: Duration = Duration::from_secs(15);
 /// Limit on the time for the control.
-const CONTROL: Duration = Duration::from_mins(1);
-/// The expected cost of an oracle's first slice where it is much more than [`SLICE`], because a
+const CONTROL_LIMIT: Duration = Duration::from_mins(1);
+/// The expected cost of an oracle's first slice where it is much more than [`FIRST_SLICE`], because a
 /// single case takes long. Later the cost of the last slice is used.
-const DEAR: &[(&str, Duration)] = &[
+const INITIAL_COSTS: &[(&str, Duration)] = &[
     ("certificate", Duration::from_millis(120)),
     ("padding", Duration::from_millis(120)),
     ("order", Duration::from_millis(120)),
@@ -57,7 +66,7 @@ pub struct Plan {
     /// Names of the oracles.
     pub oracles: Vec<&'static str>,
     /// The faults; the control is added to them.
-    pub faults: Vec<&'static Fault>,
+    pub faults: Vec<&'static PlantedFault>,
     /// Seed of all cases.
     pub seed: u64,
     /// Total duration.
@@ -72,7 +81,7 @@ pub struct Plan {
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// The fault; `None` for the control.
-    pub fault: Option<&'static Fault>,
+    pub fault: Option<&'static PlantedFault>,
     /// The first failure that counts. For the control: a failure that occurs without a fault.
     pub caught: Option<Catch>,
     /// Number of cases checked, over all oracles.
@@ -103,16 +112,16 @@ struct Lane {
 
 impl Lane {
     fn new(oracle: &'static str) -> Self {
-        let cost = DEAR.iter().find(|(name, _)| *name == oracle).map_or(SLICE, |(_, cost)| *cost);
-        Self { oracle, next: 0, absent: false, spent: Duration::ZERO, reached: 0, slice: SLICE, cost }
+        let cost = INITIAL_COSTS.iter().find(|(name, _)| *name == oracle).map_or(FIRST_SLICE, |(_, cost)| *cost);
+        Self { oracle, next: 0, absent: false, spent: Duration::ZERO, reached: 0, slice: FIRST_SLICE, cost }
     }
 
     /// The time that counts for choosing the next oracle: time spent plus expected cost, multiplied
     /// by up to [`MAX_PENALTY`] if the fault was never reached.
     fn weight(&self) -> Duration {
-        let cases = if self.reached == 0 { u32::try_from(self.next.min(CONVINCED)).unwrap_or(0) } else { 0 };
-        let all = u32::try_from(CONVINCED).unwrap_or(1);
-        (self.spent + self.cost) * (all + cases * (IMPATIENCE - 1)) / all
+        let cases = if self.reached == 0 { u32::try_from(self.next.min(FULL_PENALTY_CASES)).unwrap_or(0) } else { 0 };
+        let all = u32::try_from(FULL_PENALTY_CASES).unwrap_or(1);
+        (self.spent + self.cost) * (all + cases * (MAX_PENALTY - 1)) / all
     }
 }
 
@@ -136,15 +145,15 @@ pub struct Catch {
 }
 
 impl Catch {
-    fn way(&self) -> Way {
+    fn failure_kind(&self) -> FailureKind {
         (self.oracle, self.what.clone())
     }
 }
 
 impl Trial {
-    fn new(fault: Option<&'static Fault>, oracles: &[&'static str]) -> Self {
+    fn new(fault: Option<&'static PlantedFault>, oracles: &[&'static str]) -> Self {
         let lanes = oracles.iter().map(|oracle| Lane::new(oracle)).collect();
-        Self { fault, caught: None, runs: 0, spent: Duration::ZERO, lanes, turn: TURN, busy: false }
+        Self { fault, caught: None, runs: 0, spent: Duration::ZERO, lanes, turn: FIRST_TURN, busy: false }
     }
 
     /// Whether it has a fault that should be detected.
@@ -162,21 +171,21 @@ impl Trial {
     }
 
     fn is_finished(&self, share: Duration, all: Duration) -> bool {
-        let is_over = self.most(share, all).is_some_and(|most| self.spent >= most);
+        let is_over = self.time_limit(share, all).is_some_and(|most| self.spent >= most);
         is_over || (self.fault.is_some() && self.caught.is_some()) || self.lanes.iter().all(|lane| lane.absent)
     }
 
     /// The time limit, if nothing should be detected.
-    fn most(&self, share: Duration, all: Duration) -> Option<Duration> {
+    fn time_limit(&self, share: Duration, all: Duration) -> Option<Duration> {
         match self.fault {
-            None => Some(CONTROL.min(share * 4).min(all / 5)),
-            Some(row) => row.is_decoy.then(|| ENOUGH.min(share)),
+            None => Some(CONTROL_LIMIT.min(share * 4).min(all / 5)),
+            Some(row) => row.is_decoy.then(|| DECOY_LIMIT.min(share)),
         }
     }
 }
 
 /// A kind of failure: the oracle, and [`Failure::what`].
-type Way = (&'static str, String);
+type FailureKind = (&'static str, String);
 
 /// Tries the control and every fault. `watch` receives the trials every 100 ms.
 pub fn run(plan: &Plan, interrupted: &(dyn Fn() -> bool + Sync), watch: &mut dyn FnMut(&[Trial])) -> Outcome {
@@ -223,7 +232,7 @@ struct Bench<'a> {
     interrupted: &'a (dyn Fn() -> bool + Sync),
     trials: Mutex<Vec<Trial>>,
     /// The kinds of failure that occur without a fault.
-    known: Mutex<BTreeMap<Way, Catch>>,
+    known: Mutex<BTreeMap<FailureKind, Catch>>,
 }
 
 impl Bench<'_> {
@@ -269,13 +278,13 @@ impl Bench<'_> {
         for trial in trials {
             if trial.fault.is_none() {
                 trial.caught = trial.caught.take().or_else(|| known.values().next().cloned());
-            } else if trial.caught.as_ref().is_some_and(|catch| known.contains_key(&catch.way())) {
+            } else if trial.caught.as_ref().is_some_and(|catch| known.contains_key(&catch.failure_kind())) {
                 trial.caught = None;
             }
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, BTreeMap<Way, Catch>> {
+    fn known(&self) -> MutexGuard<'_, BTreeMap<FailureKind, Catch>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -287,9 +296,9 @@ impl Bench<'_> {
             launch.arguments.extend(["--fault".to_owned(), row.name.to_owned()]);
         }
         let limit = trial
-            .most(self.share, self.plan.duration)
+            .time_limit(self.share, self.plan.duration)
             .map_or(trial.turn, |most| trial.turn.min(most.saturating_sub(trial.spent)));
-        let Ok(mut link) = Link::start(&launch) else { return };
+        let Ok(mut link) = WorkerLink::start(&launch) else { return };
         while start.elapsed() < limit {
             if Instant::now() >= self.end || (self.interrupted)() {
                 return;
@@ -301,11 +310,11 @@ impl Bench<'_> {
             let lane = &mut trial.lanes[at];
             lane.cost = before.elapsed();
             lane.spent += lane.cost;
-            lane.slice = (lane.slice * 2).min(LONGEST);
+            lane.slice = (lane.slice * 2).min(MAX_SLICE);
             for catch in caught {
                 let catch = Catch { after: trial.spent + start.elapsed(), ..catch };
                 if trial.fault.is_none() {
-                    self.known().entry(catch.way()).or_insert(catch);
+                    self.known().entry(catch.failure_kind()).or_insert(catch);
                 } else if !self.is_without_fault(&catch) {
                     trial.caught = Some(catch);
                     return;
@@ -321,10 +330,10 @@ impl Bench<'_> {
     /// Whether a failure also occurs without a fault: its kind is known, or the same cases fail in
     /// the same way. The control is marked then.
     fn is_without_fault(&self, catch: &Catch) -> bool {
-        if self.known().contains_key(&catch.way()) {
+        if self.known().contains_key(&catch.failure_kind()) {
             return true;
         }
-        let Ok(mut link) = Link::start(&self.plan.launch) else { return false };
+        let Ok(mut link) = WorkerLink::start(&self.plan.launch) else { return false };
         let request = Request::Run { range: catch.range.clone(), millis: catch.millis };
         let is_same = match link.ask(&request, &|| (self.interrupted)(), &mut |_| {}) {
             Ok(Reply::Ran { findings, .. }) => findings.iter().any(|finding| finding.failure.what == catch.what),
@@ -332,13 +341,13 @@ impl Bench<'_> {
             Err(Lost::Stopped) | Ok(_) => false,
         };
         if is_same {
-            self.known().insert(catch.way(), catch.clone());
+            self.known().insert(catch.failure_kind(), catch.clone());
         }
         is_same
     }
 
     /// Runs a slice of an oracle; returns its failures in the order of the cases.
-    fn slice(&self, link: &mut Link, trial: &mut Trial, at: usize) -> Vec<Catch> {
+    fn slice(&self, link: &mut WorkerLink, trial: &mut Trial, at: usize) -> Vec<Catch> {
         let lane = &mut trial.lanes[at];
         let range = Range {
             oracle: lane.oracle.to_owned(),

@@ -1,4 +1,8 @@
 //! Decides which cases come next, so that oracles share the time evenly whatever their cases cost.
+//!
+//! A slice is about a quarter of a second of one oracle. The number of its cases is estimated from the average so far, and
+//! the worker stops at the end of the time; cases it did not reach are handed out again, lowest numbers first. So every
+//! case below the highest number is checked exactly once, however many workers there are.
 
 use std::time::Duration;
 
@@ -8,7 +12,7 @@ use crate::oracle::Tally;
 /// Duration of a slice.
 pub const SLICE: Duration = Duration::from_millis(250);
 /// Limit on the number of cases of a slice.
-const MOST: u64 = 1 << 16;
+const MAX_CASES: u64 = 1 << 16;
 
 /// The state of an oracle in a campaign.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +47,7 @@ impl Lane {
     fn count(&self) -> u64 {
         let known = u128::from(self.tally.runs) * SLICE.as_micros();
         let fit = known.checked_div(u128::from(self.tally.micros)).unwrap_or(0);
-        let fit = u64::try_from(fit).unwrap_or(MOST).clamp(1, MOST);
+        let fit = u64::try_from(fit).unwrap_or(MAX_CASES).clamp(1, MAX_CASES);
         // A quarter more than the estimate: the worker looks at the clock itself, and must not run
         // out of cases.
         (fit + fit / 4).next_multiple_of(self.batch.max(1))
@@ -66,7 +70,7 @@ impl Lane {
     }
 }
 
-/// The result of [`Schedule::hand_out`].
+/// The result of [`Schedule::next_slice`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
     /// The cases to check, and the index of their lane.
@@ -95,7 +99,7 @@ impl Schedule {
 
     /// Hands out the next slice, for the oracle with the least time so far. Slices that are running
     /// count with their full duration.
-    pub fn hand_out(&mut self) -> Next {
+    pub fn next_slice(&mut self) -> Next {
         let mut order: Vec<usize> = (0..self.lanes.len()).filter(|&at| self.lanes[at].skipped.is_none()).collect();
         order.sort_by_key(|&at| self.lanes[at].spent + SLICE * self.lanes[at].busy);
         for at in order {
@@ -109,7 +113,7 @@ impl Schedule {
 
     /// Records that a worker checked the first `done` cases of a range; the others will be handed
     /// out again.
-    pub fn done(&mut self, lane: usize, range: &Range, done: u64, batch: u64, tally: &Tally) {
+    pub fn record(&mut self, lane: usize, range: &Range, done: u64, batch: u64, tally: &Tally) {
         let lane = &mut self.lanes[lane];
         lane.batch = batch.max(1);
         lane.tally.merge(tally);
@@ -117,12 +121,12 @@ impl Schedule {
     }
 
     /// Records that the cases of a range were not checked; they will be handed out again.
-    pub fn undone(&mut self, lane: usize, range: Range) {
+    pub fn return_cases(&mut self, lane: usize, range: Range) {
         self.lanes[lane].give_back(range);
     }
 
     /// Records that a worker finished a slice, and the time it took.
-    pub fn back(&mut self, lane: usize, spent: Duration) {
+    pub fn finish_slice(&mut self, lane: usize, spent: Duration) {
         self.lanes[lane].busy -= 1;
         self.lanes[lane].spent += spent;
     }
@@ -152,15 +156,15 @@ mod tests {
         let mut schedule = Schedule::new(&["a"], 3, Some(1000));
         let (mut seen, mut turn) = (Vec::new(), 0);
         loop {
-            match schedule.hand_out() {
+            match schedule.next_slice() {
                 Next::Done => break,
                 Next::Wait => unreachable!("one worker"),
                 Next::Slice(lane, range) => {
                     turn += 1;
                     let done = if turn % 3 == 0 { range.count.div_ceil(2) } else { range.count };
                     seen.extend(range.first..range.first + done);
-                    schedule.done(lane, &range, done, 4, &counted(done, done * 5000));
-                    schedule.back(lane, SLICE);
+                    schedule.record(lane, &range, done, 4, &counted(done, done * 5000));
+                    schedule.finish_slice(lane, SLICE);
                 }
             }
         }
@@ -174,12 +178,12 @@ mod tests {
         schedule.lanes[2].skipped = Some("no device".into());
         let mut times = [Duration::ZERO; 3];
         for _ in 0..400 {
-            let Next::Slice(lane, range) = schedule.hand_out() else { unreachable!("no limit") };
+            let Next::Slice(lane, range) = schedule.next_slice() else { unreachable!("no limit") };
             let each = [10, 700_000, 0][lane];
             let spent = Duration::from_micros(range.count * each);
             times[lane] += spent;
-            schedule.done(lane, &range, range.count, 1, &counted(range.count, range.count * each));
-            schedule.back(lane, spent);
+            schedule.record(lane, &range, range.count, 1, &counted(range.count, range.count * each));
+            schedule.finish_slice(lane, spent);
         }
         let share = times[0].as_secs_f64() / times[1].as_secs_f64();
         assert!((0.9..1.1).contains(&share), "{times:?}");

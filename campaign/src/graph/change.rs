@@ -1,5 +1,8 @@
 //! Changes of a memory plan, one at a time. Most changed plans are wrong, some are as good as the
 //! original.
+//!
+//! Some changes can never matter (a spare pool, exchanged pool numbers), some matter depending on the plan (a shift inside
+//! of a larger pool), some always do (a region of another size). The oracle does not know which: the simulation decides.
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
@@ -192,6 +195,6 @@ fn begins(region: Region, at: Region) -> Region {
     match (region, at) {
         (Region::Bytes { size, .. }, Region::Bytes { offset, .. }) => Region::Bytes { offset, size },
         (Region::Texels { width, height, .. }, Region::Texels { x, y, .. }) => Region::Texels { x, y, width, height },
-        _ => region,
+        (Region::Bytes { .. }, Region::Texels { .. }) | (Region::Texels { .. }, Region::Bytes { .. }) => region,
     }
 }

@@ -125,7 +125,9 @@ fn view(graph: &mut GraphBuilder, of: usize, step: usize) -> usize {
     let root = &graph.graph().tensors[of];
     let (shape, separators) = match root.scope {
         Scope::Global => (vec![root.shape.iter().product()], Vec::new()),
-        _ => (root.shape.clone(), root.axis_separators.clone()),
+        Scope::Shared | Scope::Local | Scope::Texture | Scope::TextureWeight | Scope::TextureNhwc => {
+            (root.shape.clone(), root.axis_separators.clone())
+        }
     };
     let view = graph.view(format!("v{step}"), of, shape);
     graph.separators(view, separators);

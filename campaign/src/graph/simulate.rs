@@ -6,6 +6,14 @@
 //! in the tensor, so every overlap is detected.
 //!
 //! The simulation is independent of planner and judge: it computes lifetimes and sizes itself.
+//!
+//! ```text
+//! pool of 4 bytes, guard bands of 16 on either side; tensor a (2 bytes) at 0, tensor b (2 bytes) at 2
+//!
+//! G .. G  a0 a1 b0 b1  G .. G      after the step that writes b: both are intact
+//! G .. G  P  P  b0 b1  G .. G      after the last step that reads a
+//! G .. G  P  b0 b1 ..              b at 1 instead would overwrite a1, which the next reader of a detects
+//! ```
 
 use tilewright_ir::texture::is_channel_type;
 use tilewright_ir::{Graph, GraphTensor, MemoryPlan, Pool, Region, Room, Scope, TensorRole};

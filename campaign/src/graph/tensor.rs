@@ -133,13 +133,13 @@ impl TensorCase {
     /// With fewer or smaller axes, in simpler memory, or of a simpler type.
     pub(super) fn simpler(&self) -> Vec<Self> {
         let mut found = Vec::new();
-        let plain = Self { memory: Memory::Global, dtype: ScalarType::Int8.into(), extents: self.extents.clone() };
+        let simplest = Self { memory: Memory::Global, dtype: ScalarType::Int8.into(), extents: self.extents.clone() };
         if self.memory != Memory::Global {
-            found.push(plain);
+            found.push(simplest);
         } else if self.dtype.lanes > 1 {
             found.push(Self { dtype: self.dtype.scalar.into(), ..self.clone() });
-        } else if self.dtype != plain.dtype {
-            found.push(plain);
+        } else if self.dtype != simplest.dtype {
+            found.push(simplest);
         }
         if let Memory::Cut(_) = self.memory {
             found.push(Self { memory: Memory::Texture, ..self.clone() });

@@ -34,9 +34,9 @@ pub(super) fn int(value: i64) -> Expr {
 
 /// The constant result of an operation on two constants; `None` if one is not a constant or the
 /// result is too large.
-fn folded(a: &Expr, b: &Expr, of: impl Fn(i64, i64) -> Option<i64>) -> Option<Expr> {
+fn folded(a: &Expr, b: &Expr, compute: impl Fn(i64, i64) -> Option<i64>) -> Option<Expr> {
     let number = |expr: &Expr| expr.as_const_int().and_then(|value| i64::try_from(value).ok());
-    of(number(a)?, number(b)?).map(int)
+    compute(number(a)?, number(b)?).map(int)
 }
 
 /// `a + b`, folded if possible.

@@ -1,5 +1,17 @@
 //! Index maps as cases: sequences of layout operations on a shape, which are reduced by leaving out
 //! operations, or texts.
+//!
+//! ```text
+//! shape [3, 7]            x0, x1             extents 3, 7
+//! split 1 4               x0, x1//4, x1%4    extents 3, 2, 4     (rounded up: one element of padding in each row)
+//! swap 0                  x1//4, x0, x1%4    extents 2, 3, 4
+//! pad 1 0 1               x1//4, x0, x1%4    extents 2, 4, 4
+//!
+//! lambda x0, x1: [x1 // 4, x0, x1 % 4]       logical [3, 7], physical [2, 4, 4]
+//! ```
+//!
+//! - [`op`] defines the operations and the mistakes, [`MapRecipe`] lists them.
+//! - [`table`] evaluates expressions at all points of a box, [`truth`] decides every obligation by that.
 
 mod axes;
 pub mod op;

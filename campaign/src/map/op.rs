@@ -89,7 +89,7 @@ pub enum Op {
 }
 
 /// Number of axes from which on operations that add axes do nothing.
-const MOST_AXES: usize = 12;
+const MAX_AXES: usize = 12;
 
 /// Exclusive or.
 fn xor(a: Expr, b: Expr) -> Expr {
@@ -278,7 +278,28 @@ impl Op {
             Self::TurnBits(at, by) if by > 1 => vec![Self::TurnBits(at, by - 1)],
             Self::SplitBits(at, by) if by > 1 => vec![Self::SplitBits(at, by - 1)],
             Self::Before(at, by) if by > 1 => vec![Self::Before(at, by - 1)],
-            _ => Vec::new(),
+            Self::Pad(..)
+            | Self::SwizzleBits(..)
+            | Self::Gray(..)
+            | Self::TurnBits(..)
+            | Self::SplitBits(..)
+            | Self::Before(..)
+            | Self::Fuse(_)
+            | Self::Swap(_)
+            | Self::PaddedRows(_)
+            | Self::Skew(_)
+            | Self::Reverse(_)
+            | Self::Clamp(_)
+            | Self::Separator(_)
+            | Self::Drop(_)
+            | Self::WrongPitch(_)
+            | Self::WrongExtent(_)
+            | Self::Copy(_)
+            | Self::WrongSwizzle(_)
+            | Self::Less(_)
+            | Self::More(_)
+            | Self::LoseBit(..)
+            | Self::Remainders(..) => Vec::new(),
         }
     }
 
@@ -348,7 +369,7 @@ impl Op {
             | Self::Copy(_)
             | Self::WrongSwizzle(_) => {}
         }
-        if axes.len() > MOST_AXES.max(before.len()) || !axes.are_small() {
+        if axes.len() > MAX_AXES.max(before.len()) || !axes.are_small() {
             *axes = before;
         }
     }

@@ -153,9 +153,14 @@ impl Table {
                 let b = self.column(otherwise, Some(&part(false)), fits)?;
                 return Some(self.chosen(&condition, &a, &b));
             }
-            _ => return None,
+            Expr::Float { .. }
+            | Expr::Call(..)
+            | Expr::Cast(..)
+            | Expr::Ramp { .. }
+            | Expr::Broadcast { .. }
+            | Expr::Load { .. } => return None,
         };
-        look(expr, &found, active, fits);
+        check_range(expr, &found, active, fits);
         Some(found)
     }
 
@@ -175,7 +180,7 @@ impl Table {
 }
 
 /// Clears `fits` if a value at an active point exceeds the type of its expression.
-fn look(expr: &Expr, found: &Column, active: Option<&[bool]>, fits: &Cell<bool>) {
+fn check_range(expr: &Expr, found: &Column, active: Option<&[bool]>, fits: &Cell<bool>) {
     let Some((low, high)) = expr.dtype().scalar.integer_range().filter(|_| fits.get()) else { return };
     let inside = |value: i64| (low..=high).contains(&i128::from(value));
     let all = match (found, active) {
@@ -190,10 +195,10 @@ fn look(expr: &Expr, found: &Column, active: Option<&[bool]>, fits: &Cell<bool>)
 }
 
 /// Applies a function to each value.
-fn map(a: &Column, of: impl Fn(i64) -> Option<i64>) -> Option<Column> {
+fn map(a: &Column, function: impl Fn(i64) -> Option<i64>) -> Option<Column> {
     match a {
-        Column::Same(value) => of(*value).map(Column::Same),
-        Column::Each(values) => values.iter().map(|value| of(*value)).collect::<Option<_>>().map(Column::Each),
+        Column::Same(value) => function(*value).map(Column::Same),
+        Column::Each(values) => values.iter().map(|value| function(*value)).collect::<Option<_>>().map(Column::Each),
     }
 }
 
@@ -214,7 +219,22 @@ fn binary(op: BinaryOp, a: &Column, b: &Column, lhs: &Expr) -> Option<Column> {
         }),
         BinaryOp::BitXor => zip(a, b, |a, b| Some(a ^ b)),
         BinaryOp::BitAnd => zip(a, b, |a, b| Some(a & b)),
-        _ => {
+        BinaryOp::Div
+        | BinaryOp::TruncDiv
+        | BinaryOp::TruncMod
+        | BinaryOp::Min
+        | BinaryOp::Max
+        | BinaryOp::Eq
+        | BinaryOp::Ne
+        | BinaryOp::Lt
+        | BinaryOp::Le
+        | BinaryOp::Gt
+        | BinaryOp::Ge
+        | BinaryOp::And
+        | BinaryOp::Or
+        | BinaryOp::BitOr
+        | BinaryOp::Shl
+        | BinaryOp::Shr => {
             let ty = lhs.dtype().scalar;
             zip(a, b, |a, b| i64::try_from(op.eval_exact(a.into(), b.into(), ty).ok()?).ok())
         }
@@ -222,13 +242,17 @@ fn binary(op: BinaryOp, a: &Column, b: &Column, lhs: &Expr) -> Option<Column> {
 }
 
 /// Applies a function to each pair of values.
-fn zip(a: &Column, b: &Column, of: impl Fn(i64, i64) -> Option<i64>) -> Option<Column> {
+fn zip(a: &Column, b: &Column, function: impl Fn(i64, i64) -> Option<i64>) -> Option<Column> {
     match (a, b) {
-        (Column::Same(a), Column::Same(b)) => of(*a, *b).map(Column::Same),
-        (Column::Each(a), Column::Same(b)) => a.iter().map(|a| of(*a, *b)).collect::<Option<_>>().map(Column::Each),
-        (Column::Same(a), Column::Each(b)) => b.iter().map(|b| of(*a, *b)).collect::<Option<_>>().map(Column::Each),
+        (Column::Same(a), Column::Same(b)) => function(*a, *b).map(Column::Same),
+        (Column::Each(a), Column::Same(b)) => {
+            a.iter().map(|a| function(*a, *b)).collect::<Option<_>>().map(Column::Each)
+        }
+        (Column::Same(a), Column::Each(b)) => {
+            b.iter().map(|b| function(*a, *b)).collect::<Option<_>>().map(Column::Each)
+        }
         (Column::Each(a), Column::Each(b)) => {
-            a.iter().zip(b).map(|(a, b)| of(*a, *b)).collect::<Option<_>>().map(Column::Each)
+            a.iter().zip(b).map(|(a, b)| function(*a, *b)).collect::<Option<_>>().map(Column::Each)
         }
     }
 }

@@ -7,7 +7,7 @@ use tilewright_ir::{Bindings, Expr, IndexMap, InverseClaim};
 use super::table::{Table, n_points};
 
 /// Limit on the number of points on either side.
-pub const MOST_POINTS: usize = 1 << 16;
+pub const MAX_POINTS: usize = 1 << 16;
 
 /// A map with all its images, and the obligations that hold of it.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ impl Truth {
     /// image.
     pub fn of(map: &IndexMap, shape: &[Expr], symbols: &Bindings) -> Option<Self> {
         let (domain, shape) = (numbers(map.domain(), symbols)?, numbers(shape, symbols)?);
-        let points = Table::of_box(map.vars(), &domain, symbols, MOST_POINTS)?;
+        let points = Table::of_box(map.vars(), &domain, symbols, MAX_POINTS)?;
         let (mut images, mut fits) = (Vec::new(), true);
         for output in map.outputs() {
             let (values, output_fits) = points.eval_fitting(output)?;
@@ -78,7 +78,7 @@ impl Truth {
     /// x`, and `map(inverse(p)) = p` except for padding), the second whether exactly the padding is
     /// never an image. `None` if there are too many positions or an expression has no value.
     pub fn of_inverse(&self, map: &IndexMap, claim: &InverseClaim) -> Option<[bool; 2]> {
-        let n_places = n_points(&self.shape, MOST_POINTS)?;
+        let n_places = n_points(&self.shape, MAX_POINTS)?;
         // First direction: every image is mapped back to its index.
         let images = Table::of_columns(&claim.vars, self.images.clone(), &self.symbols);
         let images = if self.images.is_empty() { Table::of_box(&[], &[], &self.symbols, 1)? } else { images };
@@ -88,7 +88,7 @@ impl Truth {
         }
         exact &= images.eval(&claim.padding)?.iter().all(|is_padding| *is_padding == 0);
         // Second direction: every position that is not padding is mapped to an index and back.
-        let places = Table::of_box(&claim.vars, &self.shape, &self.symbols, MOST_POINTS)?;
+        let places = Table::of_box(&claim.vars, &self.shape, &self.symbols, MAX_POINTS)?;
         let kept: Vec<usize> =
             places.eval(&claim.padding)?.iter().enumerate().filter(|(_, is)| **is == 0).map(|(at, _)| at).collect();
         let mut reached = vec![false; n_places];

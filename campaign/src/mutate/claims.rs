@@ -2,12 +2,12 @@
 
 use tilewright_ir::{BufferChange, Evidence, Expr, IndexMap, PadFill};
 
-use super::{Choices, changed_expr, one_more};
+use super::{Choices, mutated_expr, one_more};
 
 /// The evidence with one change: half of the time in the padding, if there is one; otherwise a
 /// claim about a buffer is left out (1/6), gets all axes padded (1/6), another kind of change (1/6)
 /// or another map (1/2).
-pub fn lied(evidence: &Evidence, seed: u64) -> Evidence {
+pub fn false_evidence(evidence: &Evidence, seed: u64) -> Evidence {
     let mut choices = Choices::new(seed);
     let mut evidence = evidence.clone();
     if !evidence.fills.is_empty() && choices.chance(2) {
@@ -44,7 +44,7 @@ fn other_map(map: &IndexMap, choices: &mut Choices) -> Option<IndexMap> {
         outputs.swap(at, at + 1);
     } else {
         let output = outputs.get_mut(at)?;
-        *output = changed_expr(output, choices);
+        *output = mutated_expr(output, choices);
     }
     let separators = map.axis_separators().positions().to_vec();
     IndexMap::new(map.vars().to_vec(), map.domain().to_vec(), outputs, separators).ok()
@@ -55,7 +55,7 @@ fn lie_of_padding(fill: &mut PadFill, choices: &mut Choices) {
     match choices.below(4) {
         0 => fill.by_host = !fill.by_host,
         1 => fill.inverse.padding = Expr::bool(false),
-        2 => fill.inverse.padding = changed_expr(&fill.inverse.padding, choices),
+        2 => fill.inverse.padding = mutated_expr(&fill.inverse.padding, choices),
         _ => {
             let at = choices.below(fill.inverse.outputs.len());
             if let Some(output) = fill.inverse.outputs.get_mut(at) {

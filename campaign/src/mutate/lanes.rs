@@ -8,47 +8,48 @@ use tilewright_ir::{BinaryOp, Expr, PrimFunc, SharedExpr, Stmt, StmtKind, Var};
 /// Replaces every loop of 2, 3, 4 or 8 iterations around a single store by a vector store.
 /// Conditions become conditional values that store 0, lanes need not be neighbours, and dependences
 /// are ignored.
-pub fn thoughtless(func: &PrimFunc) -> PrimFunc {
-    let Ok(body) = Thoughtless.stmt(&func.body);
+pub fn naively_vectorized(func: &PrimFunc) -> PrimFunc {
+    let Ok(body) = NaiveVectorizer.stmt(&func.body);
     PrimFunc { body, ..func.clone() }
 }
 
-struct Thoughtless;
+struct NaiveVectorizer;
 
-impl Rewrite for Thoughtless {
+impl Rewrite for NaiveVectorizer {
     type Error = Infallible;
 
     fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Infallible> {
         let StmtKind::For(inner) = &stmt.kind else { return self.stmt_children(stmt) };
         let lanes = inner.extent.as_const_int().and_then(|extent| u16::try_from(extent).ok());
         let lanes = lanes.filter(|lanes| [2, 3, 4, 8].contains(lanes) && inner.min.as_const_int() == Some(0));
-        let vector = lanes.and_then(|lanes| Vector { var: &inner.var, lanes }.body(&inner.body, &mut Vec::new()));
+        let vector =
+            lanes.and_then(|lanes| LoopVectorizer { var: &inner.var, lanes }.body(&inner.body, &mut Vec::new()));
         vector.map_or_else(|| self.stmt_children(stmt), Ok)
     }
 }
 
 /// The conversion of one loop.
-struct Vector<'a> {
+struct LoopVectorizer<'a> {
     var: &'a Var,
     lanes: u16,
 }
 
-impl Vector<'_> {
-    /// The body as vector statements; `own` collects the conditions that depend on the loop
+impl LoopVectorizer<'_> {
+    /// The body as vector statements; `conditions` collects the conditions that depend on the loop
     /// variable. `None` if it cannot be converted.
-    fn body(&self, stmt: &Stmt, own: &mut Vec<Expr>) -> Option<Stmt> {
+    fn body(&self, stmt: &Stmt, conditions: &mut Vec<Expr>) -> Option<Stmt> {
         match &stmt.kind {
             StmtKind::If { cond, then_body, else_body: None } if cond.vars().contains(self.var) => {
-                own.push(cond.clone());
-                self.body(then_body, own)
+                conditions.push(cond.clone());
+                self.body(then_body, conditions)
             }
             StmtKind::If { cond, then_body, else_body: None } => {
-                Some(Stmt::guarded(cond.clone(), self.body(then_body, own)?))
+                Some(Stmt::guarded(cond.clone(), self.body(then_body, conditions)?))
             }
             StmtKind::Store { buffer, indices, value } => {
                 let indices = self.indices(indices)?;
                 let mut value = self.wide(value)?;
-                for cond in own.iter().rev() {
+                for cond in conditions.iter().rev() {
                     let ty = value.dtype().scalar;
                     let zero = Expr::int_of(0, ty).unwrap_or_else(|| Expr::float_of(0.0, ty));
                     value = Expr::IfThenElse(
@@ -59,18 +60,26 @@ impl Vector<'_> {
                 }
                 Some(Stmt::store(buffer, indices, value))
             }
-            _ => None,
+            StmtKind::If { .. }
+            | StmtKind::For(_)
+            | StmtKind::Allocate { .. }
+            | StmtKind::DeclBuffer { .. }
+            | StmtKind::Let { .. }
+            | StmtKind::Seq(_)
+            | StmtKind::Evaluate(_)
+            | StmtKind::Attr { .. }
+            | StmtKind::Assert { .. } => None,
         }
     }
 
     /// The indices in lanes; only the last one may depend on the loop variable.
     fn indices(&self, indices: &[Expr]) -> Option<Vec<Expr>> {
         let (last, before) = indices.split_last()?;
-        let plain = |index: &&Expr| !index.vars().contains(self.var);
-        if !before.iter().all(|index| plain(&index)) {
+        let is_uniform = |index: &&Expr| !index.vars().contains(self.var);
+        if !before.iter().all(|index| is_uniform(&index)) {
             return None;
         }
-        let last = if plain(&last) { last.clone() } else { self.wide(last)? };
+        let last = if is_uniform(&last) { last.clone() } else { self.wide(last)? };
         Some(before.iter().cloned().chain([last]).collect())
     }
 
@@ -109,7 +118,7 @@ impl Vector<'_> {
                 let indices = self.indices(indices)?;
                 Expr::load(buffer, indices)
             }
-            _ => return None,
+            Expr::Int { .. } | Expr::Float { .. } | Expr::Ramp { .. } | Expr::Broadcast { .. } => return None,
         })
     }
 }

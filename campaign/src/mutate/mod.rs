@@ -4,6 +4,15 @@
 //! The mistakes are those that people make: an index that is off by one, exchanged operands, a
 //! guard that is missing or too weak, a loop with one iteration too many, statements in another
 //! order, a loop that becomes parallel, lanes that are not neighbours.
+//!
+//! | function | changes | what should happen |
+//! |---|---|---|
+//! | [`mutated_program`] | one statement or expression | the judge does not prove the pass, unless runs agree |
+//! | [`with_racing_loop`] | a serial loop becomes parallel, with all stores at one position | a race is reported |
+//! | [`naively_vectorized`] | loops become vectors without a check | the judge does not prove `vectorize`, unless runs agree |
+//! | [`false_evidence`] | one claim of the evidence | the judge does not prove the claim, unless it is true |
+//! | [`certificate::all`] | one number or list of a certificate | the checker rejects it, unless it is true |
+//! | [`with_equal_names`] | names and constants, not the meaning | the printed text reads back as the same program |
 
 use std::sync::Arc;
 
@@ -21,9 +30,9 @@ use tilewright_ir::{
 
 use tilewright_compiler::harness::inputs::Numbers;
 
-pub use claims::lied;
-pub use lanes::thoughtless;
-pub use names::alike;
+pub use claims::false_evidence;
+pub use lanes::naively_vectorized;
+pub use names::with_equal_names;
 
 /// Pseudo-random choices from a seed.
 #[derive(Debug)]
@@ -40,15 +49,15 @@ impl Choices {
         usize::try_from(self.0.next() % bound).unwrap_or(0)
     }
 
-    /// True once in `of` cases.
-    pub(super) fn chance(&mut self, of: usize) -> bool {
-        self.below(of) == 0
+    /// True once in `n` cases.
+    pub(super) fn chance(&mut self, n: usize) -> bool {
+        self.below(n) == 0
     }
 }
 
 /// The program with one change at a random statement or expression. Most changes have an effect,
 /// some do not.
-pub fn changed(func: &PrimFunc, seed: u64) -> PrimFunc {
+pub fn mutated_program(func: &PrimFunc, seed: u64) -> PrimFunc {
     let mut choices = Choices::new(seed);
     // There are many more expressions than statements, so a quarter of the changes is reserved for
     // statements.
@@ -67,7 +76,7 @@ pub fn changed(func: &PrimFunc, seed: u64) -> PrimFunc {
 
 /// The program with one parallel loop all of whose iterations store to the same position along an
 /// axis: a race.
-pub fn crowded(func: &PrimFunc, seed: u64) -> PrimFunc {
+pub fn with_racing_loop(func: &PrimFunc, seed: u64) -> PrimFunc {
     let mut choices = Choices::new(seed);
     let mut loops = Vec::new();
     func.body.walk(&mut |stmt| {
@@ -79,18 +88,18 @@ pub fn crowded(func: &PrimFunc, seed: u64) -> PrimFunc {
         return func.clone();
     }
     let var = loops.swap_remove(choices.below(loops.len()));
-    let Ok(body) = Crowd { var: &var, is_found: false }.stmt(&func.body);
+    let Ok(body) = RaceMaker { var: &var, is_found: false }.stmt(&func.body);
     PrimFunc { body, ..func.clone() }
 }
 
 /// Makes a loop parallel, and replaces its variable by 0 in the first index of a store that depends
 /// on it.
-struct Crowd<'a> {
+struct RaceMaker<'a> {
     var: &'a Var,
     is_found: bool,
 }
 
-impl Rewrite for Crowd<'_> {
+impl Rewrite for RaceMaker<'_> {
     type Error = Infallible;
 
     fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Infallible> {
@@ -115,7 +124,7 @@ impl Rewrite for Crowd<'_> {
 }
 
 /// The expression with one change at a random subexpression.
-fn changed_expr(expr: &Expr, choices: &mut Choices) -> Expr {
+fn mutated_expr(expr: &Expr, choices: &mut Choices) -> Expr {
     let mut count = 0;
     expr.walk(&mut |_| count += 1);
     let left = choices.below(count);
@@ -202,7 +211,7 @@ fn other_expr(expr: &Expr, choices: &mut Choices) -> Expr {
             _ => Expr::Select(c.clone(), a.clone(), b.clone()),
         },
         Expr::Load { buffer, indices } => Expr::load(buffer, other_indices(indices, choices)),
-        _ => expr.clone(),
+        Expr::Unary(..) | Expr::Var(_) | Expr::Broadcast { .. } | Expr::Call(..) | Expr::Cast(..) => expr.clone(),
     }
 }
 
@@ -225,7 +234,14 @@ fn other_operator(op: BinaryOp) -> BinaryOp {
         BinaryOp::TruncDiv => BinaryOp::FloorDiv,
         BinaryOp::FloorMod => BinaryOp::TruncMod,
         BinaryOp::TruncMod => BinaryOp::FloorMod,
-        other => other,
+        // No operator is commonly confused with these.
+        BinaryOp::Mul
+        | BinaryOp::Div
+        | BinaryOp::BitAnd
+        | BinaryOp::BitOr
+        | BinaryOp::BitXor
+        | BinaryOp::Shl
+        | BinaryOp::Shr => op,
     }
 }
 
@@ -270,7 +286,13 @@ fn other_stmt(stmt: &Stmt, choices: &mut Choices) -> Stmt {
         StmtKind::Store { buffer, indices, value } => {
             Stmt::store(buffer, other_indices(indices, choices), value.clone())
         }
-        _ => stmt.clone(),
+        StmtKind::Seq(_)
+        | StmtKind::Allocate { .. }
+        | StmtKind::DeclBuffer { .. }
+        | StmtKind::Let { .. }
+        | StmtKind::Evaluate(_)
+        | StmtKind::Attr { .. }
+        | StmtKind::Assert { .. } => stmt.clone(),
     }
 }
 

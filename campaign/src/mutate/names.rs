@@ -10,14 +10,14 @@ use tilewright_ir::{BinaryOp, Expr, For, PrimFunc, ScalarType, SharedExpr, Stmt,
 
 /// The program with every loop variable named `i`, every float divided by three, and positive
 /// constants negated where they are added, subtracted or multiplied.
-pub fn alike(func: &PrimFunc) -> PrimFunc {
-    let Ok(body) = Alike.stmt(&func.body);
+pub fn with_equal_names(func: &PrimFunc) -> PrimFunc {
+    let Ok(body) = EqualNames.stmt(&func.body);
     PrimFunc { body, ..func.clone() }
 }
 
-struct Alike;
+struct EqualNames;
 
-impl Rewrite for Alike {
+impl Rewrite for EqualNames {
     type Error = Infallible;
 
     fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {

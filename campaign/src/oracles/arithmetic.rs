@@ -13,7 +13,7 @@ use tilewright_interp::{Arguments, Tensor, run};
 use tilewright_ir::{Scalar, ScalarType, TypeClass, validate};
 
 use crate::case::Case;
-use crate::chain::how;
+use crate::chain::interpreter_config;
 use crate::config::Config;
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 
@@ -35,7 +35,7 @@ const INTEGERS: [ScalarType; 7] = [
 const FLOATS: [ScalarType; 4] = [ScalarType::Float16, ScalarType::BFloat16, ScalarType::Float32, ScalarType::Float64];
 
 /// The operators on integers, as TVMScript on operands `a` and `b`.
-const OF_INTEGERS: [&str; 12] = [
+const INTEGER_OPERATORS: [&str; 12] = [
     "a + b",
     "a - b",
     "a * b",
@@ -51,7 +51,7 @@ const OF_INTEGERS: [&str; 12] = [
 ];
 
 /// The operators on floats.
-const OF_FLOATS: [&str; 7] =
+const FLOAT_OPERATORS: [&str; 7] =
     ["a + b", "a - b", "a * b", "a / b", "T.min(a, b)", "T.max(a, b)", "T.Select(a <= b, a, b)"];
 
 /// A case: an operator and the seed of its operands.
@@ -81,7 +81,7 @@ impl Operation {
     fn parts(&self) -> (ScalarType, ScalarType, &'static str) {
         let from = Self::ty(self.ty);
         let Some(to) = self.to else {
-            let all: &[&str] = if from.is_float() { &OF_FLOATS } else { &OF_INTEGERS };
+            let all: &[&str] = if from.is_float() { &FLOAT_OPERATORS } else { &INTEGER_OPERATORS };
             return (from, from, all[self.op % all.len()]);
         };
         (from, Self::ty(to), "a")
@@ -109,7 +109,7 @@ impl Case for Operation {
 
     fn text(&self) -> String {
         let (from, to, op) = self.parts();
-        let value = if self.to.is_some() { format!("T.Cast(\"{to}\", A[i])") } else { spelled(op) };
+        let value = if self.to.is_some() { format!("T.Cast(\"{to}\", A[i])") } else { on_elements(op) };
         format!(
             "from tvm.script import tir as T\n\n@T.prim_func\ndef main(A: T.Buffer(({OPERANDS},), \"{from}\"), B: \
              T.Buffer(({OPERANDS},), \"{from}\"), C: T.Buffer(({OPERANDS},), \"{to}\")):\n    for i in \
@@ -119,7 +119,7 @@ impl Case for Operation {
 }
 
 /// The operator applied to elements of the two buffers.
-fn spelled(op: &str) -> String {
+fn on_elements(op: &str) -> String {
     op.split_inclusive(|letter: char| !letter.is_ascii_alphanumeric()).fold(String::new(), |mut text, word| {
         let name = word.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric());
         let rest = &word[name.len()..];
@@ -213,7 +213,7 @@ fn converted(to: ScalarType, value: Scalar) -> Scalar {
 }
 
 /// The expected result of an operator on integers; `None` where it is undefined.
-fn of_integers(ty: ScalarType, op: &str, a: i128, b: i128) -> Option<i128> {
+fn expected_integer(ty: ScalarType, op: &str, a: i128, b: i128) -> Option<i128> {
     let floor =
         || (b != 0).then(|| (a - a.rem_euclid(b.abs()) - if b < 0 && a.rem_euclid(b.abs()) != 0 { b } else { 0 }) / b);
     let value = match op {
@@ -246,7 +246,7 @@ fn of_integers(ty: ScalarType, op: &str, a: i128, b: i128) -> Option<i128> {
 }
 
 /// The expected result of an operator on floats.
-fn of_floats(ty: ScalarType, op: &str, a: f64, b: f64) -> Option<f64> {
+fn expected_float(ty: ScalarType, op: &str, a: f64, b: f64) -> Option<f64> {
     // `min` and `max` ignore a NaN if the other operand is a number.
     let least = |a: f64, b: f64| if a.is_nan() || b < a { b } else { a };
     #[expect(clippy::cast_possible_truncation, reason = "they are of that type")]
@@ -341,7 +341,7 @@ fn results(case: &Operation, a: &[Scalar], b: &[Scalar]) -> Result<Vec<Option<Sc
     let valid = validate(func).map_err(|found| found.first().map_or_else(String::new, ToString::to_string))?;
     let empty = Tensor::undefined(to, &[OPERANDS]).map_err(|error| error.to_string())?;
     let mut arguments = Arguments::tensors(vec![tensor(from, a)?, tensor(from, b)?, empty]);
-    run(valid, &mut arguments, &how()).map_err(|error| error.to_string())?;
+    run(valid, &mut arguments, &interpreter_config()).map_err(|error| error.to_string())?;
     let result = arguments.params.last().and_then(|argument| match argument {
         tilewright_interp::Argument::Tensor(tensor) => Some(tensor),
         tilewright_interp::Argument::Scalar(_) => None,
@@ -365,8 +365,8 @@ impl Oracle for Arithmetic {
         for ((a, b), found) in a.into_iter().zip(b).zip(found) {
             let wanted = match (case.to, a, b) {
                 (Some(_), ..) => Some(converted(to, a)),
-                (None, Scalar::Int(a), Scalar::Int(b)) => of_integers(from, op, a, b).map(Scalar::Int),
-                (None, Scalar::Float(a), Scalar::Float(b)) => of_floats(from, op, a, b).map(Scalar::Float),
+                (None, Scalar::Int(a), Scalar::Int(b)) => expected_integer(from, op, a, b).map(Scalar::Int),
+                (None, Scalar::Float(a), Scalar::Float(b)) => expected_float(from, op, a, b).map(Scalar::Float),
                 _ => None,
             };
             let Some(wanted) = wanted else { continue };

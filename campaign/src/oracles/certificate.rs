@@ -22,15 +22,15 @@ use tilewright_algebra as algebra;
 /// A map whose outputs are sums of digits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Mixed(pub MapCase);
+pub struct DigitMap(pub MapCase);
 
-impl From<MapCase> for Mixed {
+impl From<MapCase> for DigitMap {
     fn from(case: MapCase) -> Self {
         Self(case)
     }
 }
 
-impl Redrawn for Mixed {
+impl Redrawn for DigitMap {
     type Of = MapCase;
 
     /// Draws a map without mistakes, and removes the operations whose results are not sums of
@@ -101,7 +101,20 @@ fn holds(truth: &Truth, inverse: Option<[bool; 2]>, obligation: Obligation) -> O
         Obligation::Overflow => Some(truth.fits),
         Obligation::Inverse => inverse.map(|[there, _]| there),
         Obligation::Padding => inverse.map(|[_, exact]| exact),
-        _ => None,
+        Obligation::Iteration
+        | Obligation::Simulation
+        | Obligation::Flatten
+        | Obligation::Tiling
+        | Obligation::Texture
+        | Obligation::Lanes
+        | Obligation::Race
+        | Obligation::Defined
+        | Obligation::Specification
+        | Obligation::Bitcast
+        | Obligation::PlanDisjoint
+        | Obligation::PlanFits
+        | Obligation::PlanType
+        | Obligation::PlanAccess => None,
     }
 }
 
@@ -112,7 +125,7 @@ fn value(expr: &Expr, symbols: &Bindings) -> Option<i128> {
 
 /// Limit on the number of points at which a view is evaluated. The generator's maps have at most so
 /// many, including padding.
-const MOST_POINTS: usize = 1 << 14;
+const MAX_POINTS: usize = 1 << 14;
 
 /// Whether each output equals the sum of digits that a view states, at every point of the domain.
 /// `None` if there are too many points or an expression has no value.
@@ -121,7 +134,7 @@ fn view_holds(vars: &[Var], extents: &[Expr], outputs: &[Expr], view: &DigitView
     if view.radices.len() != extents.len() || view.outputs.len() != outputs.len() {
         return Some(false);
     }
-    let points = crate::map::table::Table::of_box(vars, &extents, symbols, MOST_POINTS)?;
+    let points = crate::map::table::Table::of_box(vars, &extents, symbols, MAX_POINTS)?;
     let radices: Vec<Vec<i128>> = view
         .radices
         .iter()
@@ -200,20 +213,20 @@ fn states_the_truth(
     symbols: &Bindings,
 ) -> Option<bool> {
     let map = &built.map;
-    let mut so = view_holds(map.vars(), map.domain(), map.outputs(), &certificate.map, symbols)?;
+    let mut is_true = view_holds(map.vars(), map.domain(), map.outputs(), &certificate.map, symbols)?;
     if let (Some(claim), Some(view)) = (inverse, &certificate.inverse) {
-        so &= view_holds(&claim.vars, &built.shape, &claim.outputs, view, symbols)?;
+        is_true &= view_holds(&claim.vars, &built.shape, &claim.outputs, view, symbols)?;
     }
     for source in &certificate.sources {
         let place = certificate.map.outputs.get(source.output).and_then(|sum| sum.places.get(source.place));
-        so &= place.is_some_and(|place| (place.axis, place.digit) == (source.axis, source.digit));
+        is_true &= place.is_some_and(|place| (place.axis, place.digit) == (source.axis, source.digit));
     }
     for (output, witness) in certificate.witnesses.iter().enumerate() {
         if let Some(values) = witness {
-            so &= witness_holds(built, certificate, output, values, symbols)?;
+            is_true &= witness_holds(built, certificate, output, values, symbols)?;
         }
     }
-    Some(so)
+    Some(is_true)
 }
 
 /// An obligation that was accepted and does not hold.
@@ -228,9 +241,9 @@ fn untrue(
     }
     for symbols in bindings(built) {
         let Some(truth) = Truth::of(&built.map, &built.shape, &symbols) else { continue };
-        let way_back = inverse.and_then(|inverse| truth.of_inverse(&built.map, inverse));
+        let inverse_truth = inverse.and_then(|inverse| truth.of_inverse(&built.map, inverse));
         for &obligation in shown {
-            if let Some(holds) = holds(&truth, way_back, obligation) {
+            if let Some(holds) = holds(&truth, inverse_truth, obligation) {
                 tally.count("soundness checks", 1);
                 if !holds {
                     return Some(obligation);
@@ -309,13 +322,13 @@ fn seed_of(text: &str) -> usize {
 }
 
 impl Oracle for Certificate {
-    type Case = Mixed;
+    type Case = DigitMap;
 
     const NAME: &'static str = "certificate";
 
     /// Finds a certificate; checks what it states, what the checker concludes from it, and the same
     /// of its mutants.
-    fn check(&mut self, case: &Mixed, tally: &mut Tally) -> Outcome {
+    fn check(&mut self, case: &DigitMap, tally: &mut Tally) -> Outcome {
         let built = match case.0.build() {
             Ok(built) => built,
             Err(why) => return Outcome::Invalid(why),
@@ -376,15 +389,15 @@ impl Oracle for Certificate {
                 tally.count("mutants rejected", 1);
                 continue;
             }
-            let so: Vec<Option<bool>> = bindings(&built)
+            let is_true: Vec<Option<bool>> = bindings(&built)
                 .iter()
                 .map(|symbols| states_the_truth(&built, inverse.as_ref(), &mutant, symbols))
                 .collect();
-            if !so.contains(&Some(true)) && !so.contains(&Some(false)) {
+            if !is_true.contains(&Some(true)) && !is_true.contains(&Some(false)) {
                 tally.count("mutants too large to be tried", 1);
                 continue;
             }
-            if so.contains(&Some(false)) {
+            if is_true.contains(&Some(false)) {
                 return Failure::outcome(
                     "a mutated certificate is accepted",
                     format!("{}: {what}: {mutant:?}", case.text()),

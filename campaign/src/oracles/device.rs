@@ -118,7 +118,7 @@ impl Devices {
 
     /// Runs a case on every device whose kernels were built, and compares the results with the
     /// interpreter's.
-    fn judge(&self, case: &Ready, built: &[Compiled], tally: &mut Tally) -> Outcome {
+    fn compare(&self, case: &Ready, built: &[Compiled], tally: &mut Tally) -> Outcome {
         let lines: Vec<_> = self
             .devices
             .iter()
@@ -224,7 +224,7 @@ impl Oracle for Devices {
                 Ok(case) => {
                     let programs: Vec<_> = built.iter().map(|programs| programs[place].clone()).collect();
                     place += 1;
-                    self.judge(case, &programs, tally)
+                    self.compare(case, &programs, tally)
                 }
             });
         }
@@ -332,7 +332,7 @@ impl Opened {
     }
 
     /// Why a case is skipped on this device; `None` if it is not.
-    fn refuses(&self, case: &Ready) -> Option<String> {
+    fn skip_reason(&self, case: &Ready) -> Option<String> {
         let is_its_turn = self.is_alone || case.is_pinned || case.seed.is_multiple_of(SHARE_OF_OCLGRIND);
         if self.platform == OCLGRIND && !is_its_turn {
             return Some("not a case for Oclgrind".into());
@@ -348,7 +348,7 @@ impl Opened {
     /// Builds a program for each case, in order; cases with equal flags share one.
     fn build_all(&self, cases: &[&Ready]) -> Vec<Compiled> {
         let mut built: Vec<Option<Compiled>> =
-            cases.iter().map(|case| self.refuses(case).map(|why| Err(EngineFault::Skipped(why)))).collect();
+            cases.iter().map(|case| self.skip_reason(case).map(|why| Err(EngineFault::Skipped(why)))).collect();
         while let Some(first) = built.iter().position(Option::is_none) {
             let flags = self.flags(cases[first]);
             let same: Vec<_> =
@@ -411,13 +411,13 @@ impl Engine for Launcher<'_> {
             return Err(EngineFault::Skipped("a definition has no kernels".into()));
         };
         // Oclgrind does not claim correctly rounded division, but uses the host's, which is.
-        if !self.program.correctly_rounded() && self.device.platform != OCLGRIND && divides(func) {
+        if !self.program.correctly_rounded() && self.device.platform != OCLGRIND && has_inexact_operators(func) {
             return Err(EngineFault::Skipped(format!("{} does not divide as IEEE says", self.device.platform)));
         }
         let watch = Stopwatch::start();
         let ran = self.device.opencl.launch(func, &self.case.generated, &self.program, symbols, arguments);
         self.micros.set(self.micros.get() + watch.micros());
-        match self.device.log.as_ref().and_then(Log::news) {
+        match self.device.log.as_ref().and_then(Log::new_text) {
             Some(report) => Err(EngineFault::Error(reported(&report))),
             None => ran,
         }
@@ -437,12 +437,12 @@ impl Log {
     /// not set.
     fn from_environment() -> Option<Self> {
         let log = Self { path: std::env::var_os("OCLGRIND_LOG")?.into(), seen: Cell::new(0) };
-        log.news();
+        log.new_text();
         Some(log)
     }
 
     /// The text appended since the last call, if any.
-    fn news(&self) -> Option<String> {
+    fn new_text(&self) -> Option<String> {
         let bytes = std::fs::read(&self.path).ok()?;
         let news = bytes.get(self.seen.replace(bytes.len())..)?;
         let text = String::from_utf8_lossy(news).trim().to_owned();
@@ -465,7 +465,7 @@ pub fn kernels_on(platform: &str) -> String {
 }
 
 /// Whether a function divides floats or takes square roots, which devices may round differently.
-fn divides(func: &PrimFunc) -> bool {
+fn has_inexact_operators(func: &PrimFunc) -> bool {
     let mut found = false;
     func.body.walk(&mut |stmt| {
         for expr in stmt.exprs() {
@@ -473,7 +473,16 @@ fn divides(func: &PrimFunc) -> bool {
                 let inexact = match part {
                     Expr::Binary(op, _, _) => *op == BinaryOp::Div,
                     Expr::Call(function, _) => *function == MathFn::Sqrt,
-                    _ => false,
+                    Expr::Int { .. }
+                    | Expr::Float { .. }
+                    | Expr::Var(_)
+                    | Expr::Unary(..)
+                    | Expr::Select(..)
+                    | Expr::IfThenElse(..)
+                    | Expr::Cast(..)
+                    | Expr::Ramp { .. }
+                    | Expr::Broadcast { .. }
+                    | Expr::Load { .. } => false,
                 };
                 found |= inexact && part.dtype().scalar.is_float();
             });
@@ -490,8 +499,8 @@ fn kind(detail: &str) -> &str {
 /// The message of a refusal without names and numbers, for counting.
 fn refusal(found: &[Diagnostic]) -> String {
     let message = found.first().map_or("", |first| first.message.as_str());
-    let plain: String = message.split('`').step_by(2).collect::<Vec<_>>().join("_");
-    plain.chars().filter(|letter| !letter.is_ascii_digit()).collect()
+    let text: String = message.split('`').step_by(2).collect::<Vec<_>>().join("_");
+    text.chars().filter(|letter| !letter.is_ascii_digit()).collect()
 }
 
 /// The first mismatch of a comparison, or its message.
@@ -536,7 +545,7 @@ def main(a: T.handle, b: T.handle):
         assert!(source.contains(from), "{source}");
         let flags = devices.devices[0].flags(&ready);
         let program = devices.devices[0].opencl.build(&source.replace(from, to), flags).unwrap();
-        match devices.judge(&ready, &[Ok(Rc::new(program))], &mut Tally::default()) {
+        match devices.compare(&ready, &[Ok(Rc::new(program))], &mut Tally::default()) {
             Outcome::Failed(failure) => failure.what,
             other => format!("{other:?}"),
         }

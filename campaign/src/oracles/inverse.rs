@@ -10,7 +10,7 @@ use crate::case::Case;
 use crate::config::Config;
 use crate::layout::{Cells, LayoutCase, LayoutRecipe};
 use crate::map::table::Table;
-use crate::map::truth::{MOST_POINTS, Truth, numbers};
+use crate::map::truth::{MAX_POINTS, Truth, numbers};
 use crate::map::{Generated, MapCase, MapRecipe};
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use tilewright_algebra as algebra;
@@ -20,14 +20,14 @@ use tilewright_compiler::harness::layout::{pack, unpack};
 /// A case: something that can be undone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum There {
+pub enum Reversible {
     /// A map that is injective and whose images lie in its shape.
     Map(MapCase),
     /// Two layouts of the same array.
     Layouts(LayoutCase, LayoutCase),
 }
 
-impl Case for There {
+impl Case for Reversible {
     /// Draws two layouts of one shape in one case out of five, otherwise a map without mistakes.
     fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
         if u.ratio(1, 5)? {
@@ -93,7 +93,7 @@ impl Inverse {
 }
 
 /// What is wrong with a claimed inverse, by evaluation at every point; `None` if it is right.
-fn way_back(truth: &Truth, map: &IndexMap, claim: &InverseClaim) -> Option<&'static str> {
+fn inverse_error(truth: &Truth, map: &IndexMap, claim: &InverseClaim) -> Option<&'static str> {
     match truth.of_inverse(map, claim) {
         Some([true, true]) => None,
         Some([false, _]) => Some("an inverse does not lead back"),
@@ -104,7 +104,7 @@ fn way_back(truth: &Truth, map: &IndexMap, claim: &InverseClaim) -> Option<&'sta
 
 /// Packs a tensor and unpacks it. In the packed tensor each element has to be where the map says,
 /// and nothing else may be defined; the unpacked tensor has to equal the original one.
-fn packed(built: &Generated, truth: &Truth) -> Result<(), &'static str> {
+fn check_packing(built: &Generated, truth: &Truth) -> Result<(), &'static str> {
     let none = Bindings::new();
     let shapes = (numbers(built.map.domain(), &none), numbers(&built.shape, &none));
     let (Some(logical), Some(physical)) = shapes else { return Err("a shape has no value") };
@@ -131,7 +131,7 @@ fn packed(built: &Generated, truth: &Truth) -> Result<(), &'static str> {
 }
 
 /// Checks a map: packing and unpacking, then the inverse that the algebra finds.
-fn map(case: &MapCase, tally: &mut Tally) -> Outcome {
+fn check_map(case: &MapCase, tally: &mut Tally) -> Outcome {
     let built = match case.build() {
         Ok(built) => built,
         Err(why) => return Outcome::Invalid(why),
@@ -152,11 +152,11 @@ fn map(case: &MapCase, tally: &mut Tally) -> Outcome {
     }
     let physical = numbers(&built.shape, &Bindings::new());
     // Padding can make the physical shape much larger than the domain.
-    let small = physical.is_some_and(|shape| crate::map::table::n_points(&shape, MOST_POINTS).is_some());
+    let small = physical.is_some_and(|shape| crate::map::table::n_points(&shape, MAX_POINTS).is_some());
     if !small {
         return Outcome::Undecided("a physical shape too large to be tried".to_owned());
     }
-    if let Err(what) = packed(&built, &truth) {
+    if let Err(what) = check_packing(&built, &truth) {
         return Failure::outcome(what, case.text());
     }
     tally.count("elements packed and unpacked", truth.n_points() as u64);
@@ -164,7 +164,7 @@ fn map(case: &MapCase, tally: &mut Tally) -> Outcome {
         return Outcome::Undecided("no inverse was found".to_owned());
     };
     tally.count("inverses compared", 1);
-    if let Some(what) = way_back(&truth, &built.map, &claim) {
+    if let Some(what) = inverse_error(&truth, &built.map, &claim) {
         let detail = format!("{}: {}, padding {}", case.text(), claim.lambda(), claim.padding_lambda());
         return Failure::outcome(what, detail);
     }
@@ -173,7 +173,7 @@ fn map(case: &MapCase, tally: &mut Tally) -> Outcome {
 
 /// Checks two layouts: a relayout followed by the relayout back is the identity on all slots of
 /// elements, and the padding predicate of the first is exact.
-fn two(from: &LayoutCase, to: &LayoutCase, tally: &mut Tally) -> Outcome {
+fn check_layouts(from: &LayoutCase, to: &LayoutCase, tally: &mut Tally) -> Outcome {
     let (from, to) = match (from.build(), to.build()) {
         (Ok(from), Ok(to)) => (from, to),
         (Err(why), _) | (_, Err(why)) => return Outcome::Invalid(why),
@@ -181,8 +181,8 @@ fn two(from: &LayoutCase, to: &LayoutCase, tally: &mut Tally) -> Outcome {
     let (Some(cells), Some(_)) = (Cells::of(&from), Cells::of(&to)) else {
         return Outcome::Undecided("a layout too large to be tried".to_owned());
     };
-    let way = |from, to| layouts::pair(from, to, None).and_then(|pair| layouts::relayout(from, to, &pair));
-    let (there, back) = match (way(&from, &to), way(&to, &from)) {
+    let relayout = |from, to| layouts::pair(from, to, None).and_then(|pair| layouts::relayout(from, to, &pair));
+    let (there, back) = match (relayout(&from, &to), relayout(&to, &from)) {
         (Ok(there), Ok(back)) => (there, back),
         (Err(why), _) | (_, Err(why)) => return Failure::outcome("there is no way from one layout to the other", why),
     };
@@ -198,7 +198,7 @@ fn two(from: &LayoutCase, to: &LayoutCase, tally: &mut Tally) -> Outcome {
         }
     }
     let is_padding =
-        Table::of_box(&there.inverse.vars, &[i64::try_from(cells.labels.len()).unwrap_or(0)], &none, MOST_POINTS)
+        Table::of_box(&there.inverse.vars, &[i64::try_from(cells.labels.len()).unwrap_or(0)], &none, MAX_POINTS)
             .and_then(|slots| slots.eval(&there.inverse.padding));
     let exact = is_padding.is_some_and(|found| {
         found.iter().zip(&cells.labels).all(|(is_padding, label)| (*is_padding != 0) == label.is_none())
@@ -211,14 +211,14 @@ fn two(from: &LayoutCase, to: &LayoutCase, tally: &mut Tally) -> Outcome {
 }
 
 impl Oracle for Inverse {
-    type Case = There;
+    type Case = Reversible;
 
     const NAME: &'static str = "inverse";
 
-    fn check(&mut self, case: &There, tally: &mut Tally) -> Outcome {
+    fn check(&mut self, case: &Reversible, tally: &mut Tally) -> Outcome {
         match case {
-            There::Map(case) => map(case, tally),
-            There::Layouts(from, to) => two(from, to, tally),
+            Reversible::Map(case) => check_map(case, tally),
+            Reversible::Layouts(from, to) => check_layouts(from, to, tally),
         }
     }
 }

@@ -12,14 +12,14 @@ use crate::case::Case;
 use crate::config::Config;
 use crate::layout::{Cells, LayoutCase, LayoutRecipe};
 use crate::map::table::Table;
-use crate::map::truth::{MOST_POINTS, Truth, numbers};
+use crate::map::truth::{MAX_POINTS, Truth, numbers};
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use tilewright_algebra::layouts;
 
 /// A case: a layout and a claim about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Described {
+pub struct LayoutClaimCase {
     /// The layout.
     pub layout: LayoutCase,
     /// The mistake in the claim.
@@ -52,7 +52,7 @@ pub enum Twin {
     Zero,
 }
 
-impl Case for Described {
+impl Case for LayoutClaimCase {
     /// Draws a layout; in one case out of four a second one with the same extents, which mostly has
     /// the same element size; and a mistake in half of the cases.
     fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
@@ -226,7 +226,7 @@ impl Facts {
         let places = cells.slots();
         let truth = Truth::of(&claim.flat, std::slice::from_ref(&claim.slots), &none)?;
         let extents = numbers(claim.flat.domain(), &none)?;
-        let points = Table::of_box(claim.flat.vars(), &extents, &none, MOST_POINTS)?;
+        let points = Table::of_box(claim.flat.vars(), &extents, &none, MAX_POINTS)?;
         let is_place = |values: &[i64]| values.iter().zip(&places).all(|(at, place)| i64::try_from(*place) == Ok(*at));
         // Read as a mixed-radix number, the indices after the last tile are the position, too.
         let shape = numbers(&claim.shape, &none)?;
@@ -257,43 +257,61 @@ impl Facts {
             Obligation::Overflow => Some(self.truth.fits),
             Obligation::Inverse => self.inverse.map(|[there, _]| there),
             Obligation::Padding => self.inverse.map(|[_, exact]| exact),
-            _ => None,
+            Obligation::Iteration
+            | Obligation::Simulation
+            | Obligation::Flatten
+            | Obligation::Texture
+            | Obligation::Lanes
+            | Obligation::Race
+            | Obligation::Defined
+            | Obligation::Specification
+            | Obligation::Bitcast
+            | Obligation::PlanDisjoint
+            | Obligation::PlanFits
+            | Obligation::PlanType
+            | Obligation::PlanAccess => None,
         }
     }
 }
 
 /// Compares a verdict with the truth. Returns an outcome if they contradict each other or if there
 /// is no verdict. `of` is the prefix of counters and of the kind of failure.
-fn held(case: &Described, of: &str, report: &Report, holds: bool, tally: &mut Tally) -> Option<Outcome> {
+fn compare_verdict(
+    case: &LayoutClaimCase,
+    prefix: &str,
+    report: &Report,
+    holds: bool,
+    tally: &mut Tally,
+) -> Option<Outcome> {
     let obligation = report.obligation;
     let detail = || format!("{}: {} [{}]", case.text(), report.verdict, report.method);
     let tier = report.method.tier();
     tally.saw(&format!("tier:{tier}"));
-    tally.count(&format!("completeness: {of}{obligation} {}", if holds { "holds" } else { "fails" }), 1);
+    tally.count(&format!("completeness: {prefix}{obligation} {}", if holds { "holds" } else { "fails" }), 1);
     match (&report.verdict, holds) {
         (Verdict::Proved, false) => {
-            Some(Failure::outcome(format!("{of}{obligation} is proved and does not hold"), detail()))
+            Some(Failure::outcome(format!("{prefix}{obligation} is proved and does not hold"), detail()))
         }
         (Verdict::Refuted(_), true) => {
-            Some(Failure::outcome(format!("{of}{obligation} is refuted and holds"), detail()))
+            Some(Failure::outcome(format!("{prefix}{obligation} is refuted and holds"), detail()))
         }
         (Verdict::Proved | Verdict::Refuted(_), _) => {
             tally.count("soundness checks", 1);
-            tally.count(&format!("completeness: {of}{obligation} {}", report.verdict.word()), 1);
+            tally.count(&format!("completeness: {prefix}{obligation} {}", report.verdict.word()), 1);
             None
         }
         (Verdict::Unknown(reason), _) if reason.is_internal() => {
-            Some(Failure::outcome(format!("{of}{obligation} is an internal error"), detail()))
+            Some(Failure::outcome(format!("{prefix}{obligation} is an internal error"), detail()))
         }
-        (Verdict::Unknown(_), _) => Some(Outcome::Undecided(format!("{of}{obligation} unknown"))),
+        (Verdict::Unknown(_), _) => Some(Outcome::Undecided(format!("{prefix}{obligation} unknown"))),
         (Verdict::Vacuous(_) | Verdict::Skipped(_), _) => {
-            Some(Failure::outcome(format!("{of}{obligation} is vacuous or skipped"), detail()))
+            Some(Failure::outcome(format!("{prefix}{obligation} is vacuous or skipped"), detail()))
         }
     }
 }
 
 /// Checks the table of positions in `ir`, on which the rest of the project relies.
-fn positions(case: &Described, array: &ArrayShape, cells: &Cells) -> Option<Outcome> {
+fn check_positions(case: &LayoutClaimCase, array: &ArrayShape, cells: &Cells) -> Option<Outcome> {
     let wrong = |what: &str, detail: String| Some(Failure::outcome(what, format!("{}: {detail}", case.text())));
     let tiling = match array.tiling() {
         Ok(tiling) => tiling,
@@ -325,7 +343,13 @@ fn positions(case: &Described, array: &ArrayShape, cells: &Cells) -> Option<Outc
 impl JudgeLayouts {
     /// Checks the claims about two layouts: whether they are the same in memory, and the relayout
     /// from one to the other.
-    fn two(&self, case: &Described, from: &ArrayShape, cells: &Cells, tally: &mut Tally) -> Option<Outcome> {
+    fn check_pair(
+        &self,
+        case: &LayoutClaimCase,
+        from: &ArrayShape,
+        cells: &Cells,
+        tally: &mut Tally,
+    ) -> Option<Outcome> {
         let other = match case.other.as_ref()?.build() {
             Ok(other) => other,
             Err(why) => return Some(Outcome::Invalid(why)),
@@ -345,7 +369,7 @@ impl JudgeLayouts {
             PairClaim { from, to: &other, to_extents: &pair.to_extents, reindex: &pair.reindex, permutation: None };
         let same = bits(from) == bits(&other) && cells.labels == other_cells.labels;
         let report = self.judge.check_bitcast(&claim);
-        if let Some(found) = held(case, "", &report, same, tally) {
+        if let Some(found) = compare_verdict(case, "", &report, same, tally) {
             return Some(found);
         }
         let relayout = match layouts::relayout(from, &other, &pair) {
@@ -354,7 +378,7 @@ impl JudgeLayouts {
         };
         // The expected slot of each element follows from the labels of both layouts.
         let none = Bindings::new();
-        let slots = Table::of_box(relayout.map.vars(), &[i64::try_from(cells.labels.len()).ok()?], &none, MOST_POINTS)?;
+        let slots = Table::of_box(relayout.map.vars(), &[i64::try_from(cells.labels.len()).ok()?], &none, MAX_POINTS)?;
         let (targets, places) = (slots.eval(relayout.map.outputs().first()?), other_cells.slots());
         let Some(targets) = targets else { return Some(Failure::outcome("a relayout has no value", case.text())) };
         let right = |(target, label): (&i64, &Option<usize>)| {
@@ -366,14 +390,14 @@ impl JudgeLayouts {
         tally.count("slots moved", targets.len() as u64);
         let claim = RelayoutClaim { pair: claim, inverse: &relayout.inverse, map: &relayout.map };
         let reports = self.judge.check_relayout(&claim);
-        let wrong = reports.iter().find_map(|report| held(case, "relayout ", report, true, tally));
-        wrong.or_else(|| self.twin(case, &claim, [cells, &other_cells], tally))
+        let wrong = reports.iter().find_map(|report| compare_verdict(case, "relayout ", report, true, tally));
+        wrong.or_else(|| self.check_twin(case, &claim, [cells, &other_cells], tally))
     }
 
     /// Checks the relayout with a mistake: whatever does not hold of it must not be proved.
-    fn twin(
+    fn check_twin(
         &self,
-        case: &Described,
+        case: &LayoutClaimCase,
         right: &RelayoutClaim<'_>,
         cells: [&Cells; 2],
         tally: &mut Tally,
@@ -386,7 +410,7 @@ impl JudgeLayouts {
             // All obligations but the padding assume the inverse and the specification; if those
             // fail, they may be refuted although they hold.
             let by_itself = report.obligation == Obligation::Padding || facts.specification && facts.padding;
-            (by_itself || !holds).then(|| held(case, "relayout twin ", report, holds, tally)).flatten()
+            (by_itself || !holds).then(|| compare_verdict(case, "relayout twin ", report, holds, tally)).flatten()
         })
     }
 }
@@ -423,10 +447,10 @@ impl RelayoutFacts {
     /// Evaluates a relayout at every slot; `None` if there are too many.
     fn of(claim: &RelayoutClaim<'_>, [from, to]: [&Cells; 2]) -> Option<Self> {
         let (none, n_slots) = (Bindings::new(), [i64::try_from(from.labels.len()).ok()?]);
-        let slots = Table::of_box(claim.map.vars(), &n_slots, &none, MOST_POINTS)?;
+        let slots = Table::of_box(claim.map.vars(), &n_slots, &none, MAX_POINTS)?;
         let targets = slots.eval(claim.map.outputs().first()?)?;
         let is_padding =
-            Table::of_box(&claim.inverse.vars, &n_slots, &none, MOST_POINTS)?.eval(&claim.inverse.padding)?;
+            Table::of_box(&claim.inverse.vars, &n_slots, &none, MAX_POINTS)?.eval(&claim.inverse.padding)?;
         let places = to.slots();
         let mut moved: Vec<(usize, i64)> =
             from.labels.iter().zip(&targets).filter_map(|(label, target)| Some(((*label)?, *target))).collect();
@@ -449,23 +473,38 @@ impl RelayoutFacts {
             Obligation::Bounds => Some(self.bounds),
             Obligation::Injective => Some(self.injective),
             Obligation::Padding => Some(self.padding),
-            _ => None,
+            Obligation::Tight
+            | Obligation::Inverse
+            | Obligation::Overflow
+            | Obligation::Iteration
+            | Obligation::Simulation
+            | Obligation::Flatten
+            | Obligation::Tiling
+            | Obligation::Texture
+            | Obligation::Lanes
+            | Obligation::Race
+            | Obligation::Defined
+            | Obligation::Bitcast
+            | Obligation::PlanDisjoint
+            | Obligation::PlanFits
+            | Obligation::PlanType
+            | Obligation::PlanAccess => None,
         }
     }
 }
 
 impl Oracle for JudgeLayouts {
-    type Case = Described;
+    type Case = LayoutClaimCase;
 
     const NAME: &'static str = "judge_layouts";
 
-    fn check(&mut self, case: &Described, tally: &mut Tally) -> Outcome {
+    fn check(&mut self, case: &LayoutClaimCase, tally: &mut Tally) -> Outcome {
         let array = match case.layout.build() {
             Ok(array) => array,
             Err(why) => return Outcome::Invalid(why),
         };
         let Some(cells) = Cells::of(&array) else { return Outcome::Undecided("a layout too large to be tried".into()) };
-        if let Some(wrong) = positions(case, &array, &cells) {
+        if let Some(wrong) = check_positions(case, &array, &cells) {
             return wrong;
         }
         tally.count("positions compared", cells.labels.len() as u64);
@@ -480,11 +519,11 @@ impl Oracle for JudgeLayouts {
         let mut found = Vec::new();
         for report in self.judge.check_layout(&stated) {
             match facts.holds(report.obligation) {
-                Some(holds) => found.extend(held(case, "", &report, holds, tally)),
+                Some(holds) => found.extend(compare_verdict(case, "", &report, holds, tally)),
                 None => tally.count("claims too large to be tried", 1),
             }
         }
-        found.extend(self.two(case, &array, &cells, tally));
+        found.extend(self.check_pair(case, &array, &cells, tally));
         // A failure is reported in preference to an open obligation.
         let failed = found.iter().position(|outcome| matches!(outcome, Outcome::Failed(_)));
         found.into_iter().nth(failed.unwrap_or(0)).unwrap_or(Outcome::Held)

@@ -112,7 +112,7 @@ impl Case for Question {
 #[derive(Debug)]
 pub struct JudgeMaps {
     judge: Judge,
-    pointless: Judge,
+    without_points: Judge,
 }
 
 /// Z3's budget per question. Questions beyond it count as not decided, which keeps cases cheap.
@@ -130,7 +130,7 @@ impl JudgeMaps {
         // detected by the campaign.
         let budget = Budget { threads: 1, rlimit: RLIMIT, timeout: Duration::MAX, ..Budget::default() };
         let judge = |budget| Judge::new(budget).map_err(|error| error.to_string());
-        Ok(Self { judge: judge(budget)?, pointless: judge(Budget { most_points: 0, ..budget })? })
+        Ok(Self { judge: judge(budget)?, without_points: judge(Budget { most_points: 0, ..budget })? })
     }
 }
 
@@ -149,7 +149,7 @@ fn bindings(built: &Generated) -> Vec<Bindings> {
 }
 
 /// The inverse that a case claims. `None` if it claims none, or if the algebra finds none.
-fn claimed(built: &Generated, inverse: Inverse) -> Option<InverseClaim> {
+fn claimed_inverse(built: &Generated, inverse: Inverse) -> Option<InverseClaim> {
     if inverse == Inverse::None {
         return None;
     }
@@ -191,7 +191,20 @@ impl Facts {
             Obligation::Overflow => Some(self.truth.fits),
             Obligation::Inverse => self.inverse.map(|[there, _]| there),
             Obligation::Padding => self.inverse.map(|[_, exact]| exact),
-            _ => None,
+            Obligation::Iteration
+            | Obligation::Simulation
+            | Obligation::Flatten
+            | Obligation::Tiling
+            | Obligation::Texture
+            | Obligation::Lanes
+            | Obligation::Race
+            | Obligation::Defined
+            | Obligation::Specification
+            | Obligation::Bitcast
+            | Obligation::PlanDisjoint
+            | Obligation::PlanFits
+            | Obligation::PlanType
+            | Obligation::PlanAccess => None,
         }
     }
 }
@@ -223,7 +236,7 @@ fn shape_of(built: &Generated, found: &Counterexample) -> Option<Bindings> {
 }
 
 /// The state while the reports on one map are compared with the truth.
-struct Look<'a> {
+struct Comparison<'a> {
     case: &'a Question,
     built: &'a Generated,
     claim: Option<&'a InverseClaim>,
@@ -231,7 +244,7 @@ struct Look<'a> {
     tally: &'a mut Tally,
 }
 
-impl Look<'_> {
+impl Comparison<'_> {
     /// A failure, with the verdict and its method.
     fn failure(&self, what: String, report: &Report) -> Outcome {
         Failure::outcome(what, format!("{}: {} [{}]", self.case.text(), report.verdict, report.method))
@@ -316,7 +329,7 @@ impl Oracle for JudgeMaps {
             Ok(built) => built,
             Err(why) => return Outcome::Invalid(why),
         };
-        let inverse = claimed(&built, case.inverse);
+        let inverse = claimed_inverse(&built, case.inverse);
         let facts: Vec<Facts> =
             bindings(&built).iter().filter_map(|symbols| Facts::of(&built, inverse.as_ref(), symbols)).collect();
         let Some(first) = facts.first() else {
@@ -334,14 +347,14 @@ impl Oracle for JudgeMaps {
             .flatten();
         let claim =
             MapClaim { inverse: inverse.as_ref(), digits: digits.as_ref(), ..MapClaim::new(&built.map, &built.shape) };
-        let judge = if case.points { &self.judge } else { &self.pointless };
+        let judge = if case.points { &self.judge } else { &self.without_points };
         let reports = judge.check_map(claim);
         let expected = if inverse.is_some() { 6 } else { 4 };
         if reports.len() != expected {
             return Failure::outcome("obligations are not reported", format!("{}: {}", case.text(), reports.len()));
         }
-        let mut look = Look { case, built: &built, claim: inverse.as_ref(), facts, tally };
-        let found: Vec<Outcome> = reports.iter().filter_map(|report| look.report(report)).collect();
+        let mut comparison = Comparison { case, built: &built, claim: inverse.as_ref(), facts, tally };
+        let found: Vec<Outcome> = reports.iter().filter_map(|report| comparison.report(report)).collect();
         let failed = found.iter().position(|outcome| matches!(outcome, Outcome::Failed(_)));
         found.into_iter().nth(failed.unwrap_or(0)).unwrap_or(Outcome::Held)
     }

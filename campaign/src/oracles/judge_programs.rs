@@ -3,7 +3,7 @@
 //!
 //! | checked | a failure is |
 //! |---|---|
-//! | a program alone, if it is given as text | every access is proved to be in bounds, or every texel to be defined or free of races, and the program traps |
+//! | a program run_alone, if it is given as text | every access is proved to be in bounds, or every texel to be defined or free of races, and the program traps |
 //! | a pass | *refuted* although runs agree; *proved* although they differ; an internal error of the judge |
 //! | the result of a pass with one change, or with false evidence | *proved* although runs differ or trap, or although an argument has no position |
 //! | the changed program alone | an access is refuted, nothing prevents its execution, and the run does not trap |
@@ -20,13 +20,13 @@ use serde::{Deserialize, Serialize};
 use tilewright_ir::{Bindings, Evidence, PrimFunc, validate};
 use tilewright_verify::{Config as Budget, Judge, Obligation, Report, Verdict};
 
-use self::runs::{Seen, Trapped, alone, both};
+use self::runs::{RunComparison, TrapInfo, compare_runs, run_alone};
 use crate::case::Case;
 use crate::config::Config;
-use crate::inputs::asks_memory;
-use crate::mutate::{changed, crowded, lied, thoughtless};
+use crate::inputs::control_reads_memory;
+use crate::mutate::{false_evidence, mutated_program, naively_vectorized, with_racing_loop};
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
-use crate::program::{Program, ProgramCase};
+use crate::program::{BuiltProgram, ProgramCase};
 use tilewright_compiler::passes::{DEFAULT_PIPELINE, pass_by_name};
 
 /// Limit on the number of elements of a tensor.
@@ -108,7 +108,7 @@ pub struct JudgePrograms {
 }
 
 /// A program before and after a pass, or before and after a pass with a mistake.
-struct Step<'a> {
+struct Transformation<'a> {
     name: &'a str,
     before: &'a PrimFunc,
     after: &'a PrimFunc,
@@ -118,7 +118,7 @@ struct Step<'a> {
 }
 
 /// `Err` if the case is decided, by a failure or by an open obligation.
-type Look = Result<(), Outcome>;
+type CheckResult = Result<(), Outcome>;
 
 impl JudgePrograms {
     /// Creates the oracle with a judge of its own on one thread.
@@ -132,15 +132,15 @@ impl JudgePrograms {
 
     /// Checks a pass as it is: the judge should prove it, and must not refute it. The first open
     /// obligation is stored in `open`.
-    fn unbroken(&self, step: &Step<'_>, open: &mut Option<String>, tally: &mut Tally) -> Look {
+    fn check_pass_as_is(&self, step: &Transformation<'_>, open: &mut Option<String>, tally: &mut Tally) -> CheckResult {
         let reports = self.judge.check_pass(step.before, step.after, step.evidence);
         let worst = Verdict::worst(reports.iter().map(|report| report.verdict.clone()));
         tally.count(&format!("passes {}", worst.as_ref().map_or("without obligation", Verdict::word)), 1);
         for report in &reports {
             tally.count(&format!("{} {}", report.obligation, report.verdict.word()), 1);
         }
-        let seen = both(step.before, step.after, step.evidence, step.symbols, step.seed);
-        if let Seen::Same(compared) = &seen {
+        let seen = compare_runs(step.before, step.after, step.evidence, step.symbols, step.seed);
+        if let RunComparison::Same(compared) = &seen {
             tally.count("values compared", *compared);
         }
         if let Some(report) = reports.iter().find(|report| is_internal(&report.verdict)) {
@@ -149,22 +149,22 @@ impl JudgePrograms {
         let is_refuted = |report: &&Report| matches!(report.verdict, Verdict::Refuted(_));
         let is_open = |report: &&Report| !report.verdict.is_proved();
         match (reports.iter().find(is_refuted).or_else(|| reports.iter().find(is_open)), seen) {
-            (None, Seen::Differ(how) | Seen::NoPlace(how)) => {
+            (None, RunComparison::Differ(how) | RunComparison::NoPlace(how)) => {
                 let what = format!("{} is proved, and the result differs", step.name);
                 Err(Failure::outcome(what, format!("{how}\n{}", shown(step))))
             }
-            (Some(report), Seen::Same(_)) if is_refuted(&report) => {
+            (Some(report), RunComparison::Same(_)) if is_refuted(&report) => {
                 let what = format!("{} is refuted, and runs agree", step.name);
-                match elsewhere(step, report, &reports, tally) {
-                    Seen::Same(_) => Err(fails(&what, step, report)),
-                    Seen::Differ(how) => Err(Failure::outcome(
+                match compare_at_counterexample(step, report, &reports, tally) {
+                    RunComparison::Same(_) => Err(fails(&what, step, report)),
+                    RunComparison::Differ(how) => Err(Failure::outcome(
                         format!("{} changes the result, for other extents", step.name),
                         format!("{how}\n{}\n{}", line(report), shown(step)),
                     )),
-                    Seen::Nothing | Seen::NoPlace(_) => Ok(()),
+                    RunComparison::Nothing | RunComparison::NoPlace(_) => Ok(()),
                 }
             }
-            (Some(report), Seen::Differ(how)) => {
+            (Some(report), RunComparison::Differ(how)) => {
                 let what = format!("{} changes the result, and is not proved", step.name);
                 Err(Failure::outcome(what, format!("{how}; {}", line(report))))
             }
@@ -178,18 +178,18 @@ impl JudgePrograms {
     }
 
     /// Checks a pass with a mistake: if runs differ, the judge must not prove it.
-    fn mistaken(&self, step: &Step<'_>, tally: &mut Tally) -> Look {
+    fn check_mistake(&self, step: &Transformation<'_>, tally: &mut Tally) -> CheckResult {
         if validate(step.after).is_err() {
             tally.count("changes that are malformed", 1);
             return Ok(());
         }
-        let how = match both(step.before, step.after, step.evidence, step.symbols, step.seed) {
-            Seen::Differ(how) | Seen::NoPlace(how) => how,
-            Seen::Same(_) => {
+        let how = match compare_runs(step.before, step.after, step.evidence, step.symbols, step.seed) {
+            RunComparison::Differ(how) | RunComparison::NoPlace(how) => how,
+            RunComparison::Same(_) => {
                 tally.count("changes that change nothing", 1);
                 return Ok(());
             }
-            Seen::Nothing => {
+            RunComparison::Nothing => {
                 tally.count("changes that cannot be run", 1);
                 return Ok(());
             }
@@ -205,22 +205,22 @@ impl JudgePrograms {
             return Err(Failure::outcome(what, format!("{how}\n{}", shown(step))));
         }
         // A claim about the pass says nothing about single accesses, so the changed program is
-        // checked alone, too.
-        on_its_own(step.after, step.symbols, &self.judge.check_program(step.after), tally)
+        // checked run_alone, too.
+        check_alone(step.after, step.symbols, &self.judge.check_program(step.after), tally)
     }
 
     /// Checks a program: alone if it is given as text, then every pass of the pipeline, then every
     /// pass with each of its changes.
-    fn look(&self, case: &JudgedCase, program: Program, tally: &mut Tally) -> Outcome {
-        let Program { func, seed, symbols } = program;
+    fn check_program(&self, case: &JudgedCase, program: BuiltProgram, tally: &mut Tally) -> Outcome {
+        let BuiltProgram { func, seed, symbols } = program;
         // A program given as text may contain the mistake itself; if it traps, passes cannot be
         // compared.
         if matches!(case.program, ProgramCase::Tvmscript { .. }) {
             let reports = self.judge.check_program(&func);
-            if let Err(outcome) = on_its_own(&func, &symbols, &reports, tally) {
+            if let Err(outcome) = check_alone(&func, &symbols, &reports, tally) {
                 return outcome;
             }
-            if let Some(trap) = alone(&func, &symbols, true).flatten() {
+            if let Some(trap) = run_alone(&func, &symbols, true).flatten() {
                 let is_seen = reports.iter().any(|report| !report.verdict.is_proved());
                 let unseen = || Outcome::Undecided(format!("no obligation is about it: {}", trap.message));
                 return if is_seen { Outcome::Held } else { unseen() };
@@ -243,12 +243,13 @@ impl JudgePrograms {
                     return Outcome::Undecided(format!("{name} refuses: {code}"));
                 }
             };
-            let step = Step { name, before: &func, after: &after, evidence: &evidence, symbols: &symbols, seed };
-            if let Err(outcome) = self.unbroken(&step, &mut open, tally) {
+            let step =
+                Transformation { name, before: &func, after: &after, evidence: &evidence, symbols: &symbols, seed };
+            if let Err(outcome) = self.check_pass_as_is(&step, &mut open, tally) {
                 return outcome;
             }
             for change in case.changes.iter().filter(|change| **change / 8 % n_passes == number) {
-                if let Err(outcome) = self.one_change(&step, *change, tally) {
+                if let Err(outcome) = self.check_one_change(&step, *change, tally) {
                     return outcome;
                 }
             }
@@ -259,15 +260,15 @@ impl JudgePrograms {
     }
 
     /// Checks one mistake of a pass: in its evidence, in its loops, or in its result.
-    fn one_change(&self, step: &Step<'_>, change: u64, tally: &mut Tally) -> Look {
+    fn check_one_change(&self, step: &Transformation<'_>, change: u64, tally: &mut Tally) -> CheckResult {
         let (mut after, mut evidence) = (step.after.clone(), step.evidence.clone());
         match change % 8 {
-            0 | 1 if !evidence.buffers.is_empty() => evidence = lied(&evidence, change),
-            2 if step.name == "vectorize" => after = thoughtless(step.before),
-            3 => after = crowded(&after, change),
-            _ => after = changed(&after, change),
+            0 | 1 if !evidence.buffers.is_empty() => evidence = false_evidence(&evidence, change),
+            2 if step.name == "vectorize" => after = naively_vectorized(step.before),
+            3 => after = with_racing_loop(&after, change),
+            _ => after = mutated_program(&after, change),
         }
-        self.mistaken(&Step { after: &after, evidence: &evidence, ..*step }, tally)
+        self.check_mistake(&Transformation { after: &after, evidence: &evidence, ..*step }, tally)
     }
 }
 
@@ -281,22 +282,22 @@ impl Oracle for JudgePrograms {
             Ok(program) => program,
             Err(why) => return Outcome::Invalid(why),
         };
-        self.look(case, program, tally)
+        self.check_program(case, program, tally)
     }
 }
 
 /// Checks the verdicts on a program alone against a run of it.
-fn on_its_own(func: &PrimFunc, symbols: &Bindings, reports: &[Report], tally: &mut Tally) -> Look {
+fn check_alone(func: &PrimFunc, symbols: &Bindings, reports: &[Report], tally: &mut Tally) -> CheckResult {
     let of = |id: Obligation| reports.iter().filter(move |report| report.obligation == id);
     let holds = |id| of(id).all(|report| report.verdict.is_proved());
     let Some([trap, unwatched]) =
-        alone(func, symbols, true).zip(alone(func, symbols, false)).map(|(one, two)| [one, two])
+        run_alone(func, symbols, true).zip(run_alone(func, symbols, false)).map(|(one, two)| [one, two])
     else {
         return Ok(());
     };
     tally.count("programs run by themselves", 1);
     let text = || tilewright_script::print_func(func);
-    let is_outside = |trap: &Option<Trapped>| trap.as_ref().is_some_and(|trap| trap.is_outside);
+    let is_outside = |trap: &Option<TrapInfo>| trap.as_ref().is_some_and(|trap| trap.is_outside);
     if is_outside(&trap) && unwatched.is_none() {
         let what = "an access is outside only while somebody watches for races";
         return Err(Failure::outcome(what, text()));
@@ -314,7 +315,7 @@ fn on_its_own(func: &PrimFunc, symbols: &Bindings, reports: &[Report], tally: &m
     }
     // Obligations about races exist only for textures whose contents are texels; others are not
     // checked.
-    let races = |trap: &Trapped| {
+    let races = |trap: &TrapInfo| {
         let textures = func.buffers().into_iter().filter(|buffer| buffer.scope.is_texture());
         let mut hit = textures.filter(|texture| trap.message.starts_with(&format!("race on {texture}[")));
         let said = |texture: &tilewright_ir::Buffer| format!("texels of {texture} that are written");
@@ -328,7 +329,7 @@ fn on_its_own(func: &PrimFunc, symbols: &Bindings, reports: &[Report], tally: &m
     // The iteration of a counterexample is executed unless a loaded value prevents it.
     let refuted = of(Obligation::Bounds).find(|report| matches!(report.verdict, Verdict::Refuted(_)));
     match refuted {
-        Some(report) if trap.is_none() && func.symbols().is_empty() && !asks_memory(func) => {
+        Some(report) if trap.is_none() && func.symbols().is_empty() && !control_reads_memory(func) => {
             Err(Failure::outcome("an access is refuted, and none is outside", format!("{}\n{}", line(report), text())))
         }
         _ => Ok(()),
@@ -337,20 +338,25 @@ fn on_its_own(func: &PrimFunc, symbols: &Bindings, reports: &[Report], tally: &m
 
 /// Runs a refuted pass with the extents of the counterexample. `Nothing` if the program requested a
 /// map that is wrong for them, or is undefined for them.
-fn elsewhere(step: &Step<'_>, report: &Report, reports: &[Report], tally: &mut Tally) -> Seen {
-    let Verdict::Refuted(found) = &report.verdict else { return Seen::Nothing };
+fn compare_at_counterexample(
+    step: &Transformation<'_>,
+    report: &Report,
+    reports: &[Report],
+    tally: &mut Tally,
+) -> RunComparison {
+    let Verdict::Refuted(found) = &report.verdict else { return RunComparison::Nothing };
     let value = |name: &str| found.shape.iter().find(|(shape, _)| shape == name).map(|(_, value)| *value);
     let symbols = step.symbols.iter().map(|(var, known)| (var.clone(), value(var.name()).unwrap_or(*known)));
     let symbols: Bindings = symbols.collect();
     if symbols == *step.symbols {
-        return Seen::Same(0);
+        return RunComparison::Same(0);
     }
     tally.count("passes refuted for other extents", 1);
     let of_map = |report: &Report| report.subject.starts_with("lambda") && !report.verdict.is_proved();
     if reports.iter().any(of_map) {
-        return Seen::Nothing;
+        return RunComparison::Nothing;
     }
-    both(step.before, step.after, step.evidence, &symbols, step.seed)
+    compare_runs(step.before, step.after, step.evidence, &symbols, step.seed)
 }
 
 /// Whether a verdict is an internal error of the judge.
@@ -362,9 +368,9 @@ fn is_internal(verdict: &Verdict) -> bool {
 /// counting.
 fn reason(verdict: &Verdict) -> String {
     let Verdict::Unknown(reason) = verdict else { return verdict.word().to_owned() };
-    let plain = reason.text().split('`').step_by(2).collect::<Vec<_>>().join("_");
-    let plain: String = plain.chars().filter(|letter| !letter.is_ascii_digit()).take(90).collect();
-    plain.trim().to_owned()
+    let text = reason.text().split('`').step_by(2).collect::<Vec<_>>().join("_");
+    let text: String = text.chars().filter(|letter| !letter.is_ascii_digit()).take(90).collect();
+    text.trim().to_owned()
 }
 
 /// A report as one line.
@@ -373,13 +379,13 @@ fn line(report: &Report) -> String {
 }
 
 /// The program before and after the pass, as text.
-fn shown(step: &Step<'_>) -> String {
+fn shown(step: &Transformation<'_>) -> String {
     let [before, after] = [step.before, step.after].map(tilewright_script::print_func);
     format!("before:\n{before}\nafter:\n{after}")
 }
 
 /// A failure with the report and the programs.
-fn fails(what: &str, step: &Step<'_>, report: &Report) -> Outcome {
+fn fails(what: &str, step: &Transformation<'_>, report: &Report) -> Outcome {
     Failure::outcome(what, format!("{}\n{}", line(report), shown(step)))
 }
 

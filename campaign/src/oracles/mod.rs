@@ -3,6 +3,24 @@
 //! To add an oracle: a file here, an entry in [`ORACLES`], a target in `fuzz/fuzz_targets` with its
 //! name (also in `fuzz/Cargo.toml` and `scripts/fuzz.sh`), and a row in `docs/guide/fuzz.md`. Tests
 //! check that the lists agree.
+//!
+//! | oracle | compares | with |
+//! |---|---|---|
+//! | `passes` | a program after each pass, in the interpreter | the program before it |
+//! | `order` | runs on threads and in other iteration orders | a run on one thread |
+//! | `padding` | runs with arbitrary bytes in the padding | the program without padding |
+//! | `judge_maps` | verdicts on index maps | evaluation at every point |
+//! | `device` | kernels on OpenCL devices | the interpreter |
+//! | `planner` | memory plans and verdicts on them | a simulation with guard bands and poison |
+//! | `roundtrip` | a printed text, read back | the printed value |
+//! | `read_script`, `read_layout`, `read_graph` | readers on nearly right texts | the rules of diagnostics |
+//! | `judge_programs` | verdicts on passes, right and with a mistake | runs in the interpreter |
+//! | `judge_layouts` | verdicts on tiled layouts | pad, reshape, transpose on labels |
+//! | `certificate` | certificates and their mutants | evaluation at every point |
+//! | `inverse` | a map or a relayout, followed by its inverse | the identity |
+//! | `arithmetic` | the interpreter's operators | arithmetic of the oracle's own |
+//!
+//! Each oracle has tests in which a broken component is substituted, to show that it can fail at all.
 
 pub mod arithmetic;
 pub mod certificate;

@@ -10,7 +10,9 @@ use tilewright_ir::Scope;
 
 use crate::Config;
 use crate::case::{Case, Redrawn};
-use crate::chain::{Blank, Chain, Link, Outputs, Place, differences, how, is_written, kind_of};
+use crate::chain::{
+    ArgumentLayout, Chain, ChainLink, Outputs, PaddingFill, differences, error_kind, interpreter_config, written_params,
+};
 use crate::map::Op;
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::program::ProgramCase;
@@ -96,25 +98,27 @@ impl Oracle for Padding {
 /// nothing has padding.
 pub(super) fn independent(chain: &Chain, inputs: &Arguments, tally: &mut Tally) -> Result<u64, Outcome> {
     let Some(input) = chain.links.first() else { return Ok(0) };
-    let padded: Vec<&Link> = chain.links.iter().filter(|link| link.places.iter().any(Place::has_padding)).collect();
+    let padded: Vec<&ChainLink> =
+        chain.links.iter().filter(|link| link.layouts.iter().any(ArgumentLayout::has_padding)).collect();
     if padded.is_empty() {
         return Ok(0);
     }
-    let is_written = is_written(&input.func);
-    let left = |link: &Link, blank: Blank| -> Result<Outputs, (String, String)> {
+    let is_written = written_params(&input.func);
+    let left = |link: &ChainLink, blank: PaddingFill| -> Result<Outputs, (String, String)> {
         let mut packed = link.pack(inputs, blank).map_err(|why| ("arguments".to_owned(), why))?;
         // Undefined elements count as 0 here; the oracle `passes` checks that none is read.
-        let how = tilewright_interp::Config { observers: Observers { defined: false, race: false }, ..how() };
-        link.run(&mut packed, &how).map_err(|error| (kind_of(&error), error.to_string()))?;
+        let how =
+            tilewright_interp::Config { observers: Observers { defined: false, race: false }, ..interpreter_config() };
+        link.run(&mut packed, &how).map_err(|error| (error_kind(&error), error.to_string()))?;
         link.unpack(&packed, inputs, &is_written).map_err(|why| ("padding".to_owned(), why))
     };
-    let expected = left(input, Blank::Undefined);
+    let expected = left(input, PaddingFill::Undefined);
     let expected = expected.map_err(|(kind, _)| Outcome::Invalid(format!("the program stops: {kind}")))?;
     let mut runs = 0;
     for link in padded {
         let pass = link.pass;
         for byte in POISON {
-            let outputs = left(link, Blank::Byte(byte))
+            let outputs = left(link, PaddingFill::Byte(byte))
                 .map_err(|(kind, why)| Failure::outcome(format!("after {pass} poison in the padding: {kind}"), why))?;
             let (lanes, difference) = differences(&input.func, &expected, &outputs);
             tally.count("values compared", lanes);

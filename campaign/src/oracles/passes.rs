@@ -6,7 +6,7 @@
 
 use tilewright_interp::{Arguments, RunError};
 
-use crate::chain::{Blank, Chain, Link, differences, how, is_written, kind_of};
+use crate::chain::{Chain, ChainLink, PaddingFill, differences, error_kind, interpreter_config, written_params};
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::program::ProgramCase;
 
@@ -44,18 +44,18 @@ impl Oracle for Passes {
 /// Checks that every program of a chain writes the same values.
 pub(super) fn same(chain: &Chain, inputs: &Arguments, tally: &mut Tally) -> Result<(), Outcome> {
     let (input, after) = chain.links.split_first().ok_or_else(|| Outcome::Invalid("no program".into()))?;
-    let is_written = is_written(&input.func);
+    let is_written = written_params(&input.func);
     let mut left = inputs.clone();
     input
-        .run(&mut left, &how())
-        .map_err(|error| Outcome::Invalid(format!("the program stops: {}", kind_of(&error))))?;
+        .run(&mut left, &interpreter_config())
+        .map_err(|error| Outcome::Invalid(format!("the program stops: {}", error_kind(&error))))?;
     let expected = input.unpack(&left, inputs, &is_written).map_err(Outcome::Invalid)?;
     let lanes: usize = expected.iter().flatten().map(tilewright_interp::Tensor::lane_count).sum();
     tally.count("output elements", lanes as u64);
     for link in after {
         let pass = link.pass;
-        let mut packed = link.pack(inputs, Blank::Undefined).map_err(|why| wrong(link, why))?;
-        match link.run(&mut packed, &how()) {
+        let mut packed = link.pack(inputs, PaddingFill::Undefined).map_err(|why| wrong(link, why))?;
+        match link.run(&mut packed, &interpreter_config()) {
             Ok(_) => {}
             Err(RunError::Input(why)) => {
                 return Err(Failure::outcome(
@@ -80,6 +80,6 @@ pub(super) fn same(chain: &Chain, inputs: &Arguments, tally: &mut Tally) -> Resu
 }
 
 /// The failure that a pass gives its arguments an impossible layout.
-fn wrong(link: &Link, why: String) -> Outcome {
+fn wrong(link: &ChainLink, why: String) -> Outcome {
     Failure::outcome(format!("{} moves its arguments to no place", link.pass), why)
 }

@@ -32,17 +32,17 @@ impl Planner {
     }
 
     /// The judge's verdict on a plan: the worst of all obligations.
-    fn verdict(&self, graph: &Graph, plan: &MemoryPlan) -> Said {
+    fn verdict(&self, graph: &Graph, plan: &MemoryPlan) -> PlanVerdict {
         let reports = self.judge.check_plan(graph, plan);
-        let mut said = Said::Proved;
+        let mut verdict = PlanVerdict::Proved;
         for report in &reports {
             match &report.verdict {
                 Verdict::Proved => {}
-                Verdict::Refuted(found) => return Said::Refuted(report.obligation.id(), found.to_string()),
-                other => said = Said::Neither(report.obligation.id(), other.to_string()),
+                Verdict::Refuted(found) => return PlanVerdict::Refuted(report.obligation.id(), found.to_string()),
+                other => verdict = PlanVerdict::Neither(report.obligation.id(), other.to_string()),
             }
         }
-        if reports.len() < 4 { Said::Neither("plan", "obligations are missing".into()) } else { said }
+        if reports.len() < 4 { PlanVerdict::Neither("plan", "obligations are missing".into()) } else { verdict }
     }
 
     /// Makes the plan of each strategy and checks it.
@@ -78,14 +78,14 @@ impl Planner {
             };
             let name = mutation.change.name();
             match (self.verdict(graph, &changed), run) {
-                (Said::Proved, Ok(())) => tally.count("changed plans proved", 1),
-                (Said::Refuted(..), Err(_)) => tally.count("changed plans refuted", 1),
-                (Said::Neither(..), _) => tally.count("changed plans undecided", 1),
-                (Said::Proved, Err(violation)) => {
+                (PlanVerdict::Proved, Ok(())) => tally.count("changed plans proved", 1),
+                (PlanVerdict::Refuted(..), Err(_)) => tally.count("changed plans refuted", 1),
+                (PlanVerdict::Neither(..), _) => tally.count("changed plans undecided", 1),
+                (PlanVerdict::Proved, Err(violation)) => {
                     let what = format!("a plan is proved though {}", violation.what);
                     return Err(Failure::outcome(what, format!("{name}: {}: {changed:?}", violation.detail)));
                 }
-                (Said::Refuted(obligation, why), Ok(())) => {
+                (PlanVerdict::Refuted(obligation, why), Ok(())) => {
                     let what = format!("{obligation} is refuted of a plan that runs");
                     return Err(Failure::outcome(what, format!("{name}: {why}: {changed:?}")));
                 }
@@ -96,7 +96,7 @@ impl Planner {
 }
 
 /// The verdict on a plan; unless it is proved, with an obligation and the reason.
-enum Said {
+enum PlanVerdict {
     Proved,
     Refuted(&'static str, String),
     Neither(&'static str, String),
@@ -119,8 +119,8 @@ fn sound(
         }
     }
     match planner.verdict(&graph.graph, plan) {
-        Said::Proved => Ok(()),
-        Said::Refuted(obligation, why) | Said::Neither(obligation, why) => {
+        PlanVerdict::Proved => Ok(()),
+        PlanVerdict::Refuted(obligation, why) | PlanVerdict::Neither(obligation, why) => {
             let what = format!("{strategy:?}: {obligation} is not proved");
             Err(Failure::outcome(what, format!("{why}: {plan:?}")))
         }

@@ -9,7 +9,7 @@ use super::padding::independent;
 use super::passes::same;
 use super::{by_name, order, padding, passes};
 use crate::bytes;
-use crate::chain::{Chain, Link};
+use crate::chain::{Chain, ChainLink};
 use crate::inputs::arguments;
 use crate::oracle::{Environment, Oracle, Outcome, Tally};
 use crate::program::ProgramCase;
@@ -95,9 +95,9 @@ fn programs_that_have_no_meaning_are_no_cases() {
 fn broken(before: &str, after: &str) -> (Chain, Arguments) {
     let func = script(before).build().unwrap().func;
     let inputs = arguments(&func, &Bindings::new(), 1).unwrap();
-    let mut chain = Chain::new(Link::first(func, Bindings::new())).unwrap();
+    let mut chain = Chain::new(ChainLink::first(func, Bindings::new())).unwrap();
     chain.links.truncate(1);
-    chain.links.push(Link { pass: "wrong", func: script(after).build().unwrap().func, ..chain.links[0].clone() });
+    chain.links.push(ChainLink { pass: "wrong", func: script(after).build().unwrap().func, ..chain.links[0].clone() });
     (chain, inputs)
 }
 
@@ -131,7 +131,7 @@ def main(A: T.Buffer((6,), \"int32\"), B: T.Buffer((6,), \"int32\")):
     let case = ProgramCase::tvmscript(text, 1);
     let func = case.build().unwrap_or_else(|why| panic!("{why}")).func;
     let inputs = arguments(&func, &Bindings::new(), 1).unwrap();
-    let mut chain = Chain::new(Link::first(func, Bindings::new())).unwrap();
+    let mut chain = Chain::new(ChainLink::first(func, Bindings::new())).unwrap();
     assert_eq!(independent(&chain, &inputs, &mut Tally::default()), Ok(2));
     // As if the pass had forgotten the two elements in front.
     let wrong = "    for i in range(6):\n        B[i] = A[i]\n".to_owned();

@@ -14,7 +14,7 @@ use crate::case::{Case, without_one};
 use crate::config::Config;
 use crate::graph::{GraphCase, native, strategy};
 use crate::map::{Generated, MapCase, listed};
-use crate::mutate::alike;
+use crate::mutate::with_equal_names;
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::program::ProgramCase;
 use crate::text::xla_shape;
@@ -170,7 +170,7 @@ impl RoundTrip {
         let mut module = Module { funcs: Vec::with_capacity(cases.len()) };
         for (number, case) in cases.iter().enumerate() {
             let func = case.build().map_err(Outcome::Invalid)?.func;
-            let func = if is_alike { alike(&func) } else { func };
+            let func = if is_alike { with_equal_names(&func) } else { func };
             let name = if cases.len() > 1 { format!("{}_{number}", func.name) } else { func.name.clone() };
             module.funcs.push(PrimFunc { name, ..func });
         }

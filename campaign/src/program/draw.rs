@@ -3,6 +3,9 @@
 //!
 //! Bounds and percentages are those of [`ProgramRanges`](crate::config::ProgramRanges) unless a
 //! function states its own.
+//!
+//! The order in which parts are drawn is part of the format of the corpus: a new choice has to be drawn after the others,
+//! or the files in `fuzz/corpus` mean other programs.
 
 use arbitrary::{Result, Unstructured};
 use tilewright_ir::{DataType, ScalarType, Scope};

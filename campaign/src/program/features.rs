@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::recipe::{At, Edge, Kind, Layout, Read, Recipe, Stage, Tensor, Test, Value, View};
 
 /// The features of a recipe, each once, in alphabetical order.
-pub(super) fn of(recipe: &Recipe) -> Vec<String> {
+pub(super) fn features(recipe: &Recipe) -> Vec<String> {
     let mut seen = Seen(BTreeSet::new());
     recipe.inputs.iter().for_each(|tensor| seen.tensor(tensor));
     recipe.stages.iter().for_each(|stage| seen.stage(stage));

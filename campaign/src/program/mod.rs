@@ -4,6 +4,24 @@
 //!   features.
 //! - `build` builds a function from a recipe. It never fails: an index that would leave its tensor
 //!   wraps around, and an operator that a type lacks is replaced by another one.
+//!
+//! A recipe with one input of shape `[3, 5]`, padded and split, and one stage that sums neighbours:
+//!
+//! ```text
+//! inputs  [{dtype: float32, shape: [3, 5], layout: ops [pad 0 0 1, split 1 4]}]
+//! stages  [{target: {dtype: float32, shape: [3, 5]},
+//!           value: add (read 0 at [axis 0, axis 1]) (read 0 at [axis 0, axis 1 + 1, edge wrap]),
+//!           loops: [{kind: parallel}, {split: 4}]}]
+//!
+//! for i0 in T.parallel(3):
+//!     for i1o in range(2):
+//!         for i1i in range(4):
+//!             if i1o * 4 + i1i < 5:
+//!                 B[i0, i1o * 4 + i1i] = A[i0, i1o * 4 + i1i] + A[i0, (i1o * 4 + i1i + 1) % 5]
+//! ```
+//!
+//! The layout becomes an entry of `layout_transform_map`, which the passes apply; the text above is the program before
+//! them. Leaving out the split removes a loop and the condition, and leaves the rest as it is.
 
 mod build;
 mod draw;
@@ -45,7 +63,7 @@ pub enum ProgramCase {
 
 /// A program that is ready to run.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub struct BuiltProgram {
     /// The function, which validates.
     pub func: PrimFunc,
     /// The seed of the input values.
@@ -72,7 +90,7 @@ impl ProgramCase {
     ///
     /// # Errors
     /// The function does not validate, or the text cannot be read; as a sentence.
-    pub fn build(&self) -> Result<Program, String> {
+    pub fn build(&self) -> Result<BuiltProgram, String> {
         let (func, symbols) = match self {
             Self::Recipe(recipe) => build::func(recipe),
             Self::Tvmscript { text, symbols, .. } => {
@@ -85,7 +103,7 @@ impl ProgramCase {
             }
         };
         match tilewright_ir::validate(&func) {
-            Ok(_) => Ok(Program { func, seed: self.seed(), symbols }),
+            Ok(_) => Ok(BuiltProgram { func, seed: self.seed(), symbols }),
             Err(found) => Err(found.first().map_or_else(|| "not valid".to_owned(), ToString::to_string)),
         }
     }
@@ -110,7 +128,7 @@ impl Case for ProgramCase {
 
     fn features(&self) -> Vec<String> {
         match self {
-            Self::Recipe(recipe) => features::of(recipe),
+            Self::Recipe(recipe) => features::features(recipe),
             Self::Tvmscript { .. } => Vec::new(),
         }
     }

@@ -56,7 +56,7 @@ pub struct Tensor {
     /// The extents of the logical shape.
     pub shape: Vec<i64>,
     /// The requested layout.
-    #[serde(default, skip_serializing_if = "Layout::is_plain")]
+    #[serde(default, skip_serializing_if = "Layout::is_row_major")]
     pub layout: Layout,
     /// The memory scope.
     #[serde(default, skip_serializing_if = "is_global", with = "name")]
@@ -423,14 +423,14 @@ impl Premise {
 
 impl Layout {
     /// For serde: the row-major layout is the default and not written.
-    fn is_plain(&self) -> bool {
+    fn is_row_major(&self) -> bool {
         *self == Self::Plain
     }
 }
 
 impl Tensor {
     /// A row-major tensor in global memory.
-    pub fn plain(dtype: impl Into<DataType>, shape: Vec<i64>) -> Self {
+    pub fn row_major(dtype: impl Into<DataType>, shape: Vec<i64>) -> Self {
         Self { dtype: dtype.into(), shape, layout: Layout::Plain, scope: Scope::Global }
     }
 

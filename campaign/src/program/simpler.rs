@@ -1,5 +1,8 @@
 //! Reduces recipes: first without a stage, an input, a feature or an operator, then with smaller
 //! extents.
+//!
+//! Every candidate is smaller in one of these orders and not larger in those before it: number of stages, inputs, features
+//! and operators, then extents, then the seed. Reduction by them ends, because none can decrease for ever.
 
 use super::recipe::{At, Edge, Keep, Layout, Loop, Premise, Read, Recipe, Stage, Tensor, Test, Value};
 use crate::case::{smaller, without_one};
@@ -162,14 +165,14 @@ fn stages(stage: &Stage) -> Vec<Stage> {
         }
     }
     for (axis, how) in stage.loops.iter().enumerate() {
-        let plain = Loop::default();
+        let default_loop = Loop::default();
         let simpler = [
-            plain.clone(),
+            default_loop.clone(),
             Loop { split: None, ..how.clone() },
             Loop { min: 0, ..how.clone() },
             Loop { bind: false, ..how.clone() },
             Loop { order: 0, ..how.clone() },
-            Loop { kind: plain.kind, ..how.clone() },
+            Loop { kind: default_loop.kind, ..how.clone() },
         ];
         found.extend(simpler.into_iter().map(|how| with(&|s| s.loops[axis].clone_from(&how))));
     }
@@ -211,7 +214,13 @@ fn values(value: &Value) -> Vec<Value> {
         Value::Choose(test, lazily, values) => {
             found.extend(tests(test).into_iter().map(|test| Value::Choose(test, *lazily, values.clone())));
         }
-        _ => {}
+        Value::Constant(_)
+        | Value::Index(_)
+        | Value::Scalar(_)
+        | Value::Unary(..)
+        | Value::Binary(..)
+        | Value::Compare(..)
+        | Value::Convert(..) => {}
     }
     if !matches!(value, Value::Constant(_)) {
         found.push(Value::Constant(1));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use arbitrary::Unstructured;
 use tilewright_interp::{Config as How, Observers};
 
-use super::{Program, ProgramCase};
+use super::{BuiltProgram, ProgramCase};
 use crate::inputs::arguments;
 use crate::{Case, Config, bytes};
 
@@ -19,7 +19,7 @@ fn draw_of(number: u64, config: &Config) -> ProgramCase {
 }
 
 /// Why a program is undefined, with the checks of definedness and races; `None` if it is not.
-fn fault(program: &Program) -> Option<String> {
+fn fault(program: &BuiltProgram) -> Option<String> {
     let mut arguments = arguments(&program.func, &program.symbols, program.seed).unwrap();
     let how = How { threads: 1, observers: Observers { defined: true, race: true }, ..How::default() };
     let valid = tilewright_ir::validate(&program.func).unwrap();

@@ -1,4 +1,7 @@
 //! Changes of a text, by words and by bytes.
+//!
+//! A changed text is mostly near the original one, because the mistakes of readers are in what is nearly right: a number
+//! that does not fit, a bracket too many, two names exchanged. Every change of every text is a text.
 
 use arbitrary::Unstructured;
 

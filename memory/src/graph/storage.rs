@@ -138,7 +138,9 @@ fn implied_pools(graph: &Graph, rooms: &[Room], storage: &[(usize, Option<Offset
             (Room::Texels { width, height }, Room::Texels { width: w, height: h }) => {
                 Room::Texels { width: width.max(w), height: height.max(h) }
             }
-            _ => return Err(error(format!("storage_id {id} is a buffer and a texture, `{}` says", tensor.name))),
+            (Room::Bytes(_), Room::Texels { .. }) | (Room::Texels { .. }, Room::Bytes(_)) => {
+                return Err(error(format!("storage_id {id} is a buffer and a texture, `{}` says", tensor.name)));
+            }
         };
     }
     while pools.last().is_some_and(Option::is_none) {

@@ -2,7 +2,7 @@
 
 use tilewright_ir::Diagnostic;
 
-use super::{Looked, read, same};
+use super::{CheckResult, read, same};
 use crate::finding::Finding;
 use crate::oracle::{Failure, Tally};
 use tilewright_memory::graph;
@@ -10,7 +10,7 @@ use tilewright_memory::planner::{Strategy, plan};
 
 /// Applies all readers of JSON to a text. A graph that is read is written and read again, and
 /// planned.
-pub(super) fn look(text: &str, tally: &mut Tally) -> Looked {
+pub(super) fn check_text(text: &str, tally: &mut Tally) -> CheckResult {
     if let Some(document) = read("graph", text, graph::read(text), tally)? {
         let written = graph::write(&document.graph, document.plan.as_ref());
         let written =

@@ -6,7 +6,7 @@ use tilewright_script::{
     read_xla_layout, read_xla_shape,
 };
 
-use super::{Looked, read, same};
+use super::{CheckResult, read, same};
 use crate::oracle::Tally;
 use tilewright_compiler::formats;
 
@@ -14,14 +14,14 @@ use tilewright_compiler::formats;
 const RANKS: [usize; 4] = [1, 2, 3, 4];
 
 /// Applies all readers of layouts to a text.
-pub(super) fn look(text: &str, tally: &mut Tally) -> Looked {
+pub(super) fn check_text(text: &str, tally: &mut Tally) -> CheckResult {
     xla(text, tally)?;
     maps(text, tally)?;
     words(text)
 }
 
 /// Shapes and layouts in XLA's notation.
-fn xla(text: &str, tally: &mut Tally) -> Looked {
+fn xla(text: &str, tally: &mut Tally) -> CheckResult {
     if let Some(shape) = read("XLA shape", text, read_xla_shape(text), tally)? {
         let printed = print_xla_shape(&shape);
         let back = read_xla_shape(&printed);
@@ -49,7 +49,7 @@ fn xla(text: &str, tally: &mut Tally) -> Looked {
 }
 
 /// Index maps, shapes, conditions, padding predicates and named formats.
-fn maps(text: &str, tally: &mut Tally) -> Looked {
+fn maps(text: &str, tally: &mut Tally) -> CheckResult {
     let mut symbols = Symbols::default();
     if let Some(map) = read("index map", text, read_index_map(text, None, &mut symbols), tally)? {
         let printed = map.to_string();
@@ -83,8 +83,8 @@ fn same_map(a: &IndexMap, b: &IndexMap) -> bool {
 }
 
 /// Types, scopes and limits: the printed form reads back as the same value.
-fn words(text: &str) -> Looked {
-    fn word<T: std::str::FromStr + std::fmt::Display + PartialEq>(what: &str, text: &str) -> Looked {
+fn words(text: &str) -> CheckResult {
+    fn word<T: std::str::FromStr + std::fmt::Display + PartialEq>(what: &str, text: &str) -> CheckResult {
         let Ok(value) = text.parse::<T>() else { return Ok(()) };
         let printed = value.to_string();
         same(what, &printed, Ok(printed.parse::<T>().is_ok_and(|back| back == value)))

@@ -16,17 +16,17 @@ use tilewright_script::{DiagnosticRenderer, Source};
 use watch::Watch;
 
 /// `Err` with the outcome if a text violates a property.
-type Looked = Result<(), Outcome>;
+type CheckResult = Result<(), Outcome>;
 
 /// Applies all readers of a language to a text.
-type Look = fn(&str, &mut Tally) -> Looked;
+type TextCheck = fn(&str, &mut Tally) -> CheckResult;
 
 macro_rules! oracle {
-    ($(#[$doc:meta])* $name:ident, $called:literal, $language:ty, $look:path) => {
+    ($(#[$doc:meta])* $name:ident, $called:literal, $language:ty, $check:path) => {
         $(#[$doc])*
         #[derive(Debug)]
         pub struct $name {
-            look: Look,
+            check_text: TextCheck,
         }
 
         impl $name {
@@ -35,7 +35,7 @@ macro_rules! oracle {
             /// # Errors
             /// Never.
             pub fn new(_: &Environment) -> Result<Self, String> {
-                Ok(Self { look: $look })
+                Ok(Self { check_text: $check })
             }
         }
 
@@ -45,7 +45,7 @@ macro_rules! oracle {
             const NAME: &'static str = $called;
 
             fn check(&mut self, case: &Self::Case, tally: &mut Tally) -> Outcome {
-                check(self.look, case, tally)
+                check(self.check_text, case, tally)
             }
         }
     };
@@ -54,22 +54,22 @@ macro_rules! oracle {
 // Three oracles that differ in the language only.
 oracle!(
     /// The oracle `read_script`: TVMScript and TE.
-    ReadScript, "read_script", Script, script::look
+    ReadScript, "read_script", Script, script::check_text
 );
 oracle!(
     /// The oracle `read_layout`: XLA's shapes and layouts, index maps, shapes, named formats.
-    ReadLayout, "read_layout", LayoutText, layout::look
+    ReadLayout, "read_layout", LayoutText, layout::check_text
 );
 oracle!(
     /// The oracle `read_graph`: graphs, plans, files of findings.
-    ReadGraph, "read_graph", GraphText, graph::look
+    ReadGraph, "read_graph", GraphText, graph::check_text
 );
 
 /// Checks one text, within the limits of time and memory.
-fn check<L: Language>(look: Look, case: &TextCase<L>, tally: &mut Tally) -> Outcome {
+fn check<L: Language>(check_text: TextCheck, case: &TextCase<L>, tally: &mut Tally) -> Outcome {
     let text = case.read();
     let watch = Watch::begin();
-    if let Err(outcome) = look(&text, tally) {
+    if let Err(outcome) = check_text(&text, tally) {
         return outcome;
     }
     watch.end(text.len()).err().unwrap_or(Outcome::Held)
@@ -107,7 +107,7 @@ fn read<T>(
 
 /// Checks diagnostics: spans inside the text and on character boundaries, a message, a code in
 /// kebab case, and a rendering of reasonable size.
-fn presentable(reader: &str, text: &str, found: &[Diagnostic]) -> Looked {
+fn presentable(reader: &str, text: &str, found: &[Diagnostic]) -> CheckResult {
     // Rendering thousands of diagnostics takes too long, and users read only the first.
     const SHOWN: usize = 20;
     let source = Source { name: "text".to_owned(), text: text.to_owned() };
@@ -144,7 +144,7 @@ fn presentable(reader: &str, text: &str, found: &[Diagnostic]) -> Looked {
 /// Checks that a printed text reads back as the same value. The printed text may nest deeper than
 /// the original one, which may have reached the limit already: `a < b < c` is printed as `a < b and
 /// b < c`.
-fn same(reader: &str, printed: &str, is_same: Result<bool, Vec<Diagnostic>>) -> Looked {
+fn same(reader: &str, printed: &str, is_same: Result<bool, Vec<Diagnostic>>) -> CheckResult {
     match is_same {
         Ok(true) => Ok(()),
         Ok(false) => Err(Failure::outcome(format!("{reader}: what is printed reads back as another"), printed)),
@@ -162,8 +162,8 @@ mod tests {
 
     use super::*;
 
-    fn failed(look: Look, text: &str) -> Option<String> {
-        match check(look, &TextCase::<Script>::new(text), &mut Tally::default()) {
+    fn failed(check_text: TextCheck, text: &str) -> Option<String> {
+        match check(check_text, &TextCase::<Script>::new(text), &mut Tally::default()) {
             Outcome::Failed(failure) => Some(failure.what),
             _ => None,
         }
@@ -180,13 +180,13 @@ mod tests {
     }
 
     /// A reader that refuses every text with the given diagnostic.
-    fn refuses(text: &str, fault: Diagnostic, tally: &mut Tally) -> Looked {
+    fn refuses(text: &str, fault: Diagnostic, tally: &mut Tally) -> CheckResult {
         read::<()>("reader", text, Err(vec![fault]), tally).map(drop)
     }
 
     #[test]
     fn readers_that_are_broken_are_flagged() {
-        let broken: [(Look, &str); 6] = [
+        let broken: [(TextCheck, &str); 6] = [
             (|text, tally| read::<()>("reader", text, Err(Vec::new()), tally).map(drop), "without a reason"),
             (
                 |text, tally| refuses(text, Diagnostic::error("x", Some(Span::new(0, 9)), "m").with_help("h"), tally),
@@ -200,11 +200,11 @@ mod tests {
             (|text, tally| refuses(text, Diagnostic::error("internal", None, "m"), tally), "of our own"),
             (|_, _| same("reader", "b", Ok(false)), "another"),
         ];
-        for (look, wanted) in broken {
-            let what = failed(look, "éa").unwrap_or_default();
+        for (check_text, wanted) in broken {
+            let what = failed(check_text, "éa").unwrap_or_default();
             assert!(what.contains(wanted), "{wanted}: {what}");
         }
-        let fine: Look =
+        let fine: TextCheck =
             |text, tally| refuses(text, Diagnostic::error("x", Some(Span::new(0, 2)), "m").with_help("h"), tally);
         assert_eq!(failed(fine, "éa"), None);
     }

@@ -2,12 +2,12 @@
 
 use tilewright_ir::{Module, equal::modules_equal, validate};
 
-use super::{Looked, presentable, read, same};
+use super::{CheckResult, presentable, read, same};
 use crate::oracle::{Failure, Tally};
 use tilewright_compiler::{pipeline, te};
 
 /// Applies all readers of programs to a text. What is read is validated, lowered and printed.
-pub(super) fn look(text: &str, tally: &mut Tally) -> Looked {
+pub(super) fn check_text(text: &str, tally: &mut Tally) -> CheckResult {
     if let Some(module) = read("TVMScript", text, tilewright_script::read_module(text), tally)? {
         prints(&module)?;
         for func in &module.funcs {
@@ -36,7 +36,7 @@ pub(super) fn look(text: &str, tally: &mut Tally) -> Looked {
 /// Checks that a printed module reads back as the same module and prints as the same text. Names
 /// may differ from those in the original text: they are printed in ASCII, as TVM does, and with a
 /// number if an inner name shadows an outer one.
-fn prints(module: &Module) -> Looked {
+fn prints(module: &Module) -> CheckResult {
     let printed = tilewright_script::print_module(module);
     let back = tilewright_script::read_module(&printed);
     let is_same =

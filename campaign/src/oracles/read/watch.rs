@@ -3,19 +3,19 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use super::Looked;
+use super::CheckResult;
 use crate::oracle::Failure;
 
 /// Limit on the time for a short text; longer texts get a multiple of it.
-const MOST_TIME: Duration = Duration::from_secs(2);
+const MAX_TIME: Duration = Duration::from_secs(2);
 /// Length up to which a text is short, in bytes.
 const SHORT: usize = 4096;
 /// Limit on the memory for a text in KiB, in addition to 10 KiB per byte.
-const MOST_KIB: u64 = 512 << 10;
+const MAX_KIB: u64 = 512 << 10;
 
 /// The resources that the process had used before a text was read.
 pub(super) struct Watch {
-    most_time: Duration,
+    max_time: Duration,
     start: Instant,
     cpu: Option<Duration>,
     peak: Option<u64>,
@@ -24,7 +24,7 @@ pub(super) struct Watch {
 impl Watch {
     /// Starts watching.
     pub(super) fn begin() -> Self {
-        Self { most_time: MOST_TIME, cpu: cpu_time(), peak: peak_kib(), start: Instant::now() }
+        Self { max_time: MAX_TIME, cpu: cpu_time(), peak: peak_kib(), start: Instant::now() }
     }
 
     /// Processor time of this thread since the start, if the system reports it, so that the load of
@@ -32,7 +32,7 @@ impl Watch {
     /// exceeds the limit.
     fn time(&self) -> Duration {
         let wall = self.start.elapsed();
-        if wall < self.most_time {
+        if wall < self.max_time {
             return wall;
         }
         match (self.cpu, cpu_time()) {
@@ -45,14 +45,14 @@ impl Watch {
     ///
     /// # Errors
     /// The text took too much time or memory.
-    pub(super) fn end(&self, bytes: usize) -> Looked {
+    pub(super) fn end(&self, bytes: usize) -> CheckResult {
         let time = self.time();
         let pieces = u32::try_from(bytes.div_ceil(SHORT).max(1)).unwrap_or(u32::MAX);
-        if time > self.most_time.saturating_mul(pieces) {
+        if time > self.max_time.saturating_mul(pieces) {
             return Err(Failure::outcome("reading takes too long", format!("{bytes} bytes take {time:?}")));
         }
         let more = self.peak.zip(peak_kib()).map_or(0, |(before, now)| now.saturating_sub(before));
-        if more > MOST_KIB + 10 * u64::try_from(bytes).unwrap_or(u64::MAX >> 8) {
+        if more > MAX_KIB + 10 * u64::try_from(bytes).unwrap_or(u64::MAX >> 8) {
             return Err(Failure::outcome("reading takes too much memory", format!("{bytes} bytes take {more} KiB")));
         }
         Ok(())
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn computing_for_too_long_is_seen_and_waiting_is_not() {
-        let watch = Watch { most_time: Duration::from_millis(20), ..Watch::begin() };
+        let watch = Watch { max_time: Duration::from_millis(20), ..Watch::begin() };
         std::thread::sleep(Duration::from_millis(60));
         if watch.cpu.is_some() {
             assert_eq!(what(&watch, 10), None);

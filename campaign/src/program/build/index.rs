@@ -52,7 +52,7 @@ struct Affine {
 
 /// The indices of a load, and the condition under which they are within the tensor; `None` if they
 /// always are.
-pub(super) struct Place {
+pub(super) struct LoadIndices {
     pub(super) indices: Vec<Expr>,
     pub(super) inside: Option<Expr>,
 }
@@ -76,23 +76,23 @@ impl Nest {
 
     /// The indices that a load denotes. `gathers` are the integer tensors from which indices may be
     /// loaded.
-    pub(super) fn place(&self, made: &Made, at: &[At], edge: Edge, gathers: &[Made]) -> Place {
-        let mut place = Place { indices: Vec::new(), inside: None };
+    pub(super) fn load_indices(&self, made: &Made, at: &[At], edge: Edge, gathers: &[Made]) -> LoadIndices {
+        let mut load = LoadIndices { indices: Vec::new(), inside: None };
         for (position, &extent) in made.shape.iter().enumerate() {
             let default = At::Axis(position, 1, 0);
             let at = at.get(position).unwrap_or(&default);
             let is_last = position + 1 == made.shape.len();
             // A ramp is possible only along the last axis of a row-major tensor of scalars, where
             // lanes are neighbours.
-            let free = is_last && made.is_plain && made.buffer.dtype.is_scalar();
+            let free = is_last && made.is_row_major && made.buffer.dtype.is_scalar();
             let (index, inside) = self.index(at, extent, edge, gathers, free && !self.is_texel_of(made, extent, at));
-            place.indices.push(index);
-            place.inside = match (place.inside, inside) {
+            load.indices.push(index);
+            load.inside = match (load.inside, inside) {
                 (Some(a), Some(b)) => Some(a.and(b)),
                 (a, b) => a.or(b),
             };
         }
-        place
+        load
     }
 
     /// Whether the lanes would read channels of a texture other than as one whole texel in order,
@@ -185,7 +185,7 @@ impl Nest {
     fn gathered(&self, from: &Made) -> Expr {
         let axis = |axis: &Axis| Axis { full: axis.base.clone(), ..axis.clone() };
         let outer = Self { axes: self.axes.iter().map(axis).collect(), lanes: Lanes::None, ..self.clone() };
-        let load = Expr::load(&from.buffer, outer.place(from, &[], Edge::Wrap, &[]).indices);
+        let load = Expr::load(&from.buffer, outer.load_indices(from, &[], Edge::Wrap, &[]).indices);
         if load.dtype().scalar == self.ty { load } else { Expr::Cast(DataType::scalar(self.ty), SharedExpr::new(load)) }
     }
 

@@ -66,7 +66,7 @@ pub(super) fn func(recipe: &Recipe) -> (PrimFunc, Bindings) {
     for buffer in allocated.into_iter().rev() {
         body = Stmt::new(StmtKind::Allocate { buffer, body: Arc::new(body) });
     }
-    symbols::unknown(
+    symbols::with_symbols(
         &PrimFunc { name: "main".into(), params, buffer_map, attrs, body },
         &recipe.unknown,
         recipe.premise,
@@ -114,7 +114,10 @@ impl Builder<'_> {
         let last = shape.last().copied().unwrap_or(1);
         let lanes = stage.lanes.filter(|lanes| {
             let fits = [2, 3, 4, 8, 16].contains(lanes) && i64::from(*lanes) <= last;
-            fits && !is_texture && target.is_plain && target.buffer.dtype.is_scalar() && seen.buffer == target.buffer
+            fits && !is_texture
+                && target.is_row_major
+                && target.buffer.dtype.is_scalar()
+                && seen.buffer == target.buffer
         });
         let target = Target { stage, seen, shape, reduced, number: place, is_last };
         let Some(lanes) = lanes else {

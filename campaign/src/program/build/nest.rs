@@ -23,7 +23,7 @@ struct Layer {
 
 /// A statement between the loops and the body: an index bound to a variable, or a condition that
 /// skips iterations.
-enum Step {
+enum Prologue {
     Bind(Var, Expr),
     Skip(Expr),
 }
@@ -32,7 +32,7 @@ enum Step {
 pub(super) struct Loops {
     pub(super) nest: Nest,
     layers: Vec<Layer>,
-    steps: Vec<(Step, bool)>,
+    prologues: Vec<(Prologue, bool)>,
     /// The loop inside all conditions, if there is one.
     innermost: Option<Layer>,
     /// The condition inside that loop.
@@ -66,8 +66,8 @@ impl Loops {
             Part::Whole | Part::Rest(_) => Lanes::None,
         };
         let nest = Nest { axes: Vec::new(), ty, lanes, is_packed: matches!(part, Part::Packed) };
-        let (layers, steps) = (Vec::new(), Vec::new());
-        let mut loops = Self { nest, layers, steps, innermost: None, inside: None, n_targets: shape.len() };
+        let (layers, prologues) = (Vec::new(), Vec::new());
+        let mut loops = Self { nest, layers, prologues, innermost: None, inside: None, n_targets: shape.len() };
         for (number, &extent) in shape.iter().chain(reduced).enumerate() {
             let how = stage.loop_of(number);
             let name = format!("{prefix}{number}");
@@ -76,7 +76,9 @@ impl Loops {
                 Part::Rest(start) if number == last => loops.rest(&name, extent, start),
                 Part::Texels if number == last => loops.channels(&name, &how, extent),
                 Part::Packed if number == last => loops.texels(&name, &how, extent),
-                _ => loops.whole(&name, &how, extent, number),
+                Part::Whole | Part::Vectors(_) | Part::Rest(_) | Part::Texels | Part::Packed => {
+                    loops.whole(&name, &how, extent, number)
+                }
             };
             loops.nest.axes.push(axis);
         }
@@ -128,10 +130,10 @@ impl Loops {
         if how.bind {
             let var = Var::new(format!("{name}b"), self.nest.ty);
             let bound = std::mem::replace(&mut index, Expr::from(&var));
-            self.steps.push((Step::Bind(var, bound), is_reduced));
+            self.prologues.push((Prologue::Bind(var, bound), is_reduced));
         }
         if by.is_some_and(|by| extent % by != 0) {
-            self.steps.push((Step::Skip(index.clone().lt(self.nest.int(extent))), is_reduced));
+            self.prologues.push((Prologue::Skip(index.clone().lt(self.nest.int(extent))), is_reduced));
         }
         Axis { base: index.clone(), full: index, extent }
     }
@@ -156,7 +158,7 @@ impl Loops {
         let kind = match how.kind {
             Kind::Vectorized => ForKind::Vectorized,
             Kind::Unrolled => ForKind::Unrolled,
-            _ => ForKind::Serial,
+            Kind::Serial | Kind::Parallel | Kind::Block | Kind::Thread => ForKind::Serial,
         };
         let var = Var::new(name, self.nest.ty);
         let full = Expr::from(&var);
@@ -190,11 +192,11 @@ impl Loops {
                     threads += 1;
                     ForKind::ThreadBinding(ThreadTag::Thread(threads - 1))
                 }
-                _ if blocks < 3 => {
+                ThreadTag::Thread(_) | ThreadTag::Block(_) if blocks < 3 => {
                     blocks += 1;
                     ForKind::ThreadBinding(ThreadTag::Block(blocks - 1))
                 }
-                _ => ForKind::Serial,
+                ThreadTag::Thread(_) | ThreadTag::Block(_) => ForKind::Serial,
             };
         }
     }
@@ -202,8 +204,8 @@ impl Loops {
     /// Moves an innermost vectorized loop inside the conditions, where it can become lanes.
     fn pull_innermost(&mut self) {
         let used = |layer: &Layer| {
-            self.steps.iter().any(|(step, _)| match step {
-                Step::Bind(_, expr) | Step::Skip(expr) => expr.vars().contains(&layer.var),
+            self.prologues.iter().any(|(prologue, _)| match prologue {
+                Prologue::Bind(_, expr) | Prologue::Skip(expr) => expr.vars().contains(&layer.var),
             })
         };
         let can = |layer: &Layer| layer.kind == ForKind::Vectorized && !layer.is_reduced && !used(layer);
@@ -224,7 +226,7 @@ impl Loops {
         if let Some(layer) = self.innermost {
             body = layer.around(body);
         }
-        body = stepped(self.steps.into_iter().map(|(step, _)| step), body);
+        body = with_prologues(self.prologues.into_iter().map(|(prologue, _)| prologue), body);
         self.layers.into_iter().rev().fold(body, |body, layer| layer.around(body))
     }
 
@@ -232,24 +234,24 @@ impl Loops {
     /// the loops over the target.
     pub(super) fn reduced(self, inner: Stmt, around: impl FnOnce(Stmt) -> Stmt) -> Stmt {
         let (reduced, targets): (Vec<Layer>, Vec<Layer>) = self.layers.into_iter().partition(|layer| layer.is_reduced);
-        let (own, outer): (Vec<_>, Vec<_>) = self.steps.into_iter().partition(|(_, is_reduced)| *is_reduced);
-        let update = stepped(own.into_iter().map(|(step, _)| step), inner);
+        let (own, outer): (Vec<_>, Vec<_>) = self.prologues.into_iter().partition(|(_, is_reduced)| *is_reduced);
+        let update = with_prologues(own.into_iter().map(|(prologue, _)| prologue), inner);
         let update = reduced.into_iter().rev().fold(update, |body, layer| layer.around(body));
         let body = around(update);
         let body = match self.innermost {
             Some(layer) => layer.around(body),
             None => body,
         };
-        let body = stepped(outer.into_iter().map(|(step, _)| step), body);
+        let body = with_prologues(outer.into_iter().map(|(prologue, _)| prologue), body);
         targets.into_iter().rev().fold(body, |body, layer| layer.around(body))
     }
 }
 
 /// Wraps a body in bindings and conditions.
-fn stepped(steps: impl DoubleEndedIterator<Item = Step>, body: Stmt) -> Stmt {
-    steps.rev().fold(body, |body, step| match step {
-        Step::Bind(var, value) => Stmt::new(StmtKind::Let { var, value, body: Arc::new(body) }),
-        Step::Skip(cond) => Stmt::guarded(cond, body),
+fn with_prologues(prologues: impl DoubleEndedIterator<Item = Prologue>, body: Stmt) -> Stmt {
+    prologues.rev().fold(body, |body, prologue| match prologue {
+        Prologue::Bind(var, value) => Stmt::new(StmtKind::Let { var, value, body: Arc::new(body) }),
+        Prologue::Skip(cond) => Stmt::guarded(cond, body),
     })
 }
 

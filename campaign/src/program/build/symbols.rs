@@ -13,19 +13,19 @@ use crate::program::recipe::Premise;
 /// Makes those of the `extents` symbolic that follow from a parameter's shape; returns the values
 /// of the symbols. Extents that have to be constant, such as that of a vectorized loop, stay as
 /// they are. The program asserts `premise` of each symbol.
-pub(super) fn unknown(func: &PrimFunc, extents: &[i64], premise: Premise) -> (PrimFunc, Bindings) {
-    let mut names = Names { known: Vec::new(), buffers: Vec::new(), is_place: false };
+pub(super) fn with_symbols(func: &PrimFunc, extents: &[i64], premise: Premise) -> (PrimFunc, Bindings) {
+    let mut replacement = Symbols { known: Vec::new(), buffers: Vec::new(), is_place: false };
     let mut values = Vec::new();
     for (number, &extent) in extents.iter().enumerate() {
-        let is_told = func.buffer_map.iter().any(|(_, buffer)| unknown_axes(buffer).any(|axis| is(axis, extent)));
-        if extent > 1 && is_told && names.of(extent.into()).is_none() {
+        let is_determined = func.buffer_map.iter().any(|(_, buffer)| unknown_axes(buffer).any(|axis| is(axis, extent)));
+        if extent > 1 && is_determined && replacement.symbol_for(extent.into()).is_none() {
             let var = Var::new(format!("n{number}"), ScalarType::Int32);
-            names.known.push((extent.into(), Expr::from(&var)));
+            replacement.known.push((extent.into(), Expr::from(&var)));
             values.push((var, extent.into()));
         }
     }
-    names.products(func);
-    let Ok(mut renamed) = names.func(func);
+    replacement.products(func);
+    let Ok(mut renamed) = replacement.func(func);
     let asserted: Vec<Stmt> = values.iter().flat_map(|(var, value)| asserted(var, *value, premise)).collect();
     renamed.body = Stmt::seq(asserted.into_iter().chain([renamed.body]).collect());
     (renamed, values.into_iter().collect())
@@ -58,7 +58,7 @@ fn unknown_axes(buffer: &Buffer) -> impl Iterator<Item = &Expr> {
 }
 
 /// The replacement of constants in a function.
-struct Names {
+struct Symbols {
     /// Constants and the expressions that replace them.
     known: Vec<(i128, Expr)>,
     /// Buffers before and after the replacement.
@@ -68,9 +68,9 @@ struct Names {
     is_place: bool,
 }
 
-impl Names {
+impl Symbols {
     /// The replacement of a constant.
-    fn of(&self, value: i128) -> Option<Expr> {
+    fn symbol_for(&self, value: i128) -> Option<Expr> {
         self.known.iter().find(|(known, _)| *known == value).map(|(_, name)| name.clone())
     }
 
@@ -91,7 +91,7 @@ impl Names {
                         None => factor,
                     };
                     product = Some(all.clone());
-                    if !all.vars().is_empty() && self.of(value).is_none() {
+                    if !all.vars().is_empty() && self.symbol_for(value).is_none() {
                         self.known.push((value, all));
                     }
                 }
@@ -110,7 +110,7 @@ impl Names {
     }
 
     /// Replaces constants in an index, a bound or a condition.
-    fn place(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
+    fn in_place(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
         let outer = std::mem::replace(&mut self.is_place, true);
         let place = self.expr(expr);
         self.is_place = outer;
@@ -118,22 +118,22 @@ impl Names {
     }
 }
 
-impl Rewrite for Names {
+impl Rewrite for Symbols {
     type Error = Infallible;
 
     fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
         match expr {
-            Expr::Int { value, ty } if self.is_place => Ok(match (self.of(*value), *ty) {
+            Expr::Int { value, ty } if self.is_place => Ok(match (self.symbol_for(*value), *ty) {
                 (Some(name), ScalarType::Int32) => name,
                 (Some(name), ScalarType::Int64) => Expr::Cast((*ty).into(), SharedExpr::new(name)),
                 _ => expr.clone(),
             }),
             Expr::Load { buffer, indices } => {
-                let indices = indices.iter().map(|index| self.place(index)).collect::<Result<_, _>>()?;
+                let indices = indices.iter().map(|index| self.in_place(index)).collect::<Result<_, _>>()?;
                 Ok(Expr::Load { buffer: self.buffer(buffer)?, indices })
             }
             Expr::Select(cond, ..) | Expr::IfThenElse(cond, ..) => {
-                let cond = self.place(cond)?;
+                let cond = self.in_place(cond)?;
                 let mut changed = self.expr_children(expr)?;
                 if let Expr::Select(found, ..) | Expr::IfThenElse(found, ..) = &mut changed {
                     *found = cond.into();
@@ -148,14 +148,14 @@ impl Rewrite for Names {
         let mut changed = self.stmt_children(stmt)?;
         match (&stmt.kind, &mut changed.kind) {
             (StmtKind::For(before), StmtKind::For(after)) if before.kind != ForKind::Vectorized => {
-                Arc::make_mut(after).extent = self.place(&before.extent)?;
+                Arc::make_mut(after).extent = self.in_place(&before.extent)?;
             }
             (StmtKind::Store { indices: before, .. }, StmtKind::Store { indices: after, .. }) => {
-                *after = before.iter().map(|index| self.place(index)).collect::<Result<_, _>>()?;
+                *after = before.iter().map(|index| self.in_place(index)).collect::<Result<_, _>>()?;
             }
             (StmtKind::If { cond: before, .. }, StmtKind::If { cond: after, .. })
             | (StmtKind::Let { value: before, .. }, StmtKind::Let { value: after, .. }) => {
-                *after = self.place(before)?;
+                *after = self.in_place(before)?;
             }
             _ => {}
         }
@@ -168,7 +168,8 @@ impl Rewrite for Names {
             return Ok(after.clone());
         }
         let n_unknown = unknown_axes(buffer).count();
-        let name = |expr: &Expr| expr.as_const_int().and_then(|value| self.of(value)).unwrap_or_else(|| expr.clone());
+        let name =
+            |expr: &Expr| expr.as_const_int().and_then(|value| self.symbol_for(value)).unwrap_or_else(|| expr.clone());
         let after = buffer.with(|info| {
             info.shape.iter_mut().take(n_unknown).for_each(|extent| *extent = name(extent));
             info.strides.iter_mut().flatten().for_each(|stride| *stride = name(stride));

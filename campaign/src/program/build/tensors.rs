@@ -15,7 +15,7 @@ pub(super) struct Made {
     pub(super) buffer: Buffer,
     pub(super) shape: Vec<i64>,
     /// Whether it is row-major without separators, so that views of its memory are meaningful.
-    pub(super) is_plain: bool,
+    pub(super) is_row_major: bool,
     /// Whether it is a texture whose last axis is packed in texels.
     pub(super) is_packed: bool,
 }
@@ -24,16 +24,16 @@ pub(super) struct Made {
 pub(super) fn made(tensor: &Tensor, name: String, attrs: &mut FuncAttrs) -> Made {
     let shape = tensor.extents();
     let buffer = Buffer::compact(name, tensor.dtype, shape.iter().copied().map(Expr::int).collect());
-    let plain = Made { buffer, shape, is_plain: true, is_packed: false };
+    let row_major = Made { buffer, shape, is_row_major: true, is_packed: false };
     if tensor.is_texture() {
-        let buffer = plain.buffer.with(|info| info.scope = tensor.scope);
-        let texture = Made { buffer, ..plain };
+        let buffer = row_major.buffer.with(|info| info.scope = tensor.scope);
+        let texture = Made { buffer, ..row_major };
         return if tensor.is_packed() { packed(texture, attrs) } else { texture };
     }
     match &tensor.layout {
-        Layout::Plain | Layout::Packed => plain,
-        Layout::Ops { ops, separators, cuts } => mapped(plain, ops, separators, cuts, attrs),
-        Layout::Tiles { turn, tiles, pad } => tiled(plain, *turn, tiles, *pad, attrs),
+        Layout::Plain | Layout::Packed => row_major,
+        Layout::Ops { ops, separators, cuts } => mapped(row_major, ops, separators, cuts, attrs),
+        Layout::Tiles { turn, tiles, pad } => tiled(row_major, *turn, tiles, *pad, attrs),
     }
 }
 
@@ -45,7 +45,7 @@ fn packed(texture: Made, attrs: &mut FuncAttrs) -> Made {
     attrs.layout_transform_map.push((texture.buffer.data.clone(), vec![built.map]));
     let rank = texture.buffer.rank() + 1;
     let buffer = texture.buffer.with(|info| info.axis_separators = AxisSeparators::none(rank));
-    Made { buffer, is_plain: false, is_packed: true, ..texture }
+    Made { buffer, is_row_major: false, is_packed: true, ..texture }
 }
 
 /// The maps of the parts into which `cuts` divides the operations, each on the layout of the one
@@ -72,17 +72,17 @@ fn maps(shape: &[i64], ops: &[Op], cuts: &[usize]) -> Option<Vec<Generated>> {
 
 /// Requests the layout of the longest prefix of the operations that is small enough. Operations
 /// that are not injective are left out.
-fn mapped(plain: Made, ops: &[Op], separators: &[usize], cuts: &[usize], attrs: &mut FuncAttrs) -> Made {
+fn mapped(row_major: Made, ops: &[Op], separators: &[usize], cuts: &[usize], attrs: &mut FuncAttrs) -> Made {
     let mut ops: Vec<Op> = ops.iter().copied().filter(|op| op.keeps_injective()).collect();
-    let mut rank = plain.shape.len();
+    let mut rank = row_major.shape.len();
     let mut separated = false;
     while !ops.is_empty() {
-        let built = maps(&plain.shape, &ops, cuts).unwrap_or_default();
+        let built = maps(&row_major.shape, &ops, cuts).unwrap_or_default();
         if let Some(last) = built.last() {
             rank = last.shape.len();
             separated = !last.map.axis_separators().is_empty();
             let maps = built.into_iter().map(|built| built.map).collect();
-            attrs.layout_transform_map.push((plain.buffer.data.clone(), maps));
+            attrs.layout_transform_map.push((row_major.buffer.data.clone(), maps));
             break;
         }
         ops.pop();
@@ -93,9 +93,9 @@ fn mapped(plain: Made, ops: &[Op], separators: &[usize], cuts: &[usize], attrs: 
         separators.iter().filter(|_| rank > 1 && !separated).map(|position| 1 + position % (rank - 1)).collect();
     positions.sort_unstable();
     positions.dedup();
-    let is_plain = ops.is_empty() && positions.is_empty();
+    let is_row_major = ops.is_empty() && positions.is_empty();
     let separators = AxisSeparators::new(positions, rank).unwrap_or_else(|_| AxisSeparators::none(rank));
-    Made { buffer: plain.buffer.with(|info| info.axis_separators = separators), is_plain, ..plain }
+    Made { buffer: row_major.buffer.with(|info| info.axis_separators = separators), is_row_major, ..row_major }
 }
 
 /// Number of elements of a physical shape; saturates.
@@ -106,11 +106,11 @@ fn physical_size(built: &Generated) -> i64 {
 
 /// Requests a tiled layout with at most two tiles, whose sizes are limited to 1 to 16. The padding
 /// value is dropped if the type cannot represent it.
-fn tiled(plain: Made, turn: usize, tiles: &[Vec<u64>], pad: Option<i64>, attrs: &mut FuncAttrs) -> Made {
-    let mut order: Vec<usize> = (0..plain.shape.len()).rev().collect();
-    order.rotate_left(turn % plain.shape.len().max(1));
+fn tiled(row_major: Made, turn: usize, tiles: &[Vec<u64>], pad: Option<i64>, attrs: &mut FuncAttrs) -> Made {
+    let mut order: Vec<usize> = (0..row_major.shape.len()).rev().collect();
+    order.rotate_left(turn % row_major.shape.len().max(1));
     // The dimensions from major to minor, in which order tiles apply.
-    let mut dims: Vec<u64> = order.iter().rev().map(|&axis| plain.shape[axis].unsigned_abs()).collect();
+    let mut dims: Vec<u64> = order.iter().rev().map(|&axis| row_major.shape[axis].unsigned_abs()).collect();
     let mut kept = Vec::new();
     for tile in tiles.iter().take(2) {
         let sizes: Vec<u64> = tile.iter().take(dims.len()).map(|size| (*size).clamp(1, 16)).collect();
@@ -126,18 +126,18 @@ fn tiled(plain: Made, turn: usize, tiles: &[Vec<u64>], pad: Option<i64>, attrs: 
     let request = TileRequest { layout: XlaLayout::new(order).with_tiles(kept), pad_value: None };
     let pad_value = pad.map(|value| Scalar::Int(value.into()));
     let padded = TileRequest { pad_value, ..request.clone() };
-    let request = if padded.pad_expr(plain.buffer.dtype).is_some() { padded } else { request };
+    let request = if padded.pad_expr(row_major.buffer.dtype).is_some() { padded } else { request };
     let rank = request.physical_rank();
-    attrs.tile_layout.push((plain.buffer.data.clone(), request));
-    let buffer = plain.buffer.with(|info| info.axis_separators = AxisSeparators::none(rank));
-    Made { buffer, is_plain: false, ..plain }
+    attrs.tile_layout.push((row_major.buffer.data.clone(), request));
+    let buffer = row_major.buffer.with(|info| info.axis_separators = AxisSeparators::none(rank));
+    Made { buffer, is_row_major: false, ..row_major }
 }
 
 impl Made {
     /// The tensor through a view. `None` if there is no such view, because a pass would change the
     /// layout of its memory.
     pub(super) fn seen(&self, view: View) -> Option<Self> {
-        let whole = |buffer: &Buffer| buffer.scope.is_texture() || !self.is_plain;
+        let whole = |buffer: &Buffer| buffer.scope.is_texture() || !self.is_row_major;
         let name = format!("{}_view", self.buffer.name);
         if whole(&self.buffer) {
             let same = self.buffer.with(|info| info.name = name);
@@ -168,7 +168,7 @@ impl Made {
             info.strides = strides.map(|strides| strides.into_iter().map(Expr::int).collect());
             info.elem_offset = Expr::int(offset);
         });
-        Some(Self { buffer, shape, is_plain: true, is_packed: false })
+        Some(Self { buffer, shape, is_row_major: true, is_packed: false })
     }
 
     /// A tensor of vectors as a tensor of their lanes. `None` if it is not row-major.
@@ -177,7 +177,7 @@ impl Made {
         if lanes == 1 {
             return Some(self.clone());
         }
-        if !self.is_plain || self.buffer.strides.is_some() || self.buffer.elem_offset.as_const_int() != Some(0) {
+        if !self.is_row_major || self.buffer.strides.is_some() || self.buffer.elem_offset.as_const_int() != Some(0) {
             return None;
         }
         let mut shape = self.shape.clone();
@@ -191,6 +191,6 @@ impl Made {
             info.axis_separators = AxisSeparators::none(shape.len());
             info.shape = shape.iter().copied().map(Expr::int).collect();
         });
-        Some(Self { buffer, shape, is_plain: true, is_packed: false })
+        Some(Self { buffer, shape, is_row_major: true, is_packed: false })
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn constant(value: i8, ty: ScalarType) -> Expr {
     let value = match ty.class() {
         TypeClass::Bool => i128::from(value) & 1,
         TypeClass::UInt => i128::from(value.unsigned_abs()),
-        _ => value.into(),
+        TypeClass::Int | TypeClass::Float | TypeClass::Handle => value.into(),
     };
     Expr::int_of(value, ty).unwrap_or(Expr::Int { value: 0, ty })
 }
@@ -147,9 +147,9 @@ impl Values<'_> {
             self.views.push(seen.buffer.clone());
         }
         let gathers: Vec<Made> = self.tensors.iter().filter(|made| can_gather(made)).cloned().collect();
-        let place = self.nest.place(&seen, &read.at, read.edge, &gathers);
-        let load = Self::cast(Expr::load(&seen.buffer, place.indices), ty);
-        match place.inside {
+        let found = self.nest.load_indices(&seen, &read.at, read.edge, &gathers);
+        let load = Self::cast(Expr::load(&seen.buffer, found.indices), ty);
+        match found.inside {
             Some(inside) => {
                 let other = constant(0, ty);
                 self.select(inside, load, other, true)
@@ -225,7 +225,7 @@ fn unary(op: Unary, a: Expr, ty: ScalarType) -> Expr {
     }
 }
 
-/// The operator of a type. For operators that a type does not have, another one takes the place.
+/// The operator of a type. For operators that a type does not have, another one takes the load.
 pub(super) fn operator(op: Binary, class: TypeClass) -> BinaryOp {
     match (class, op) {
         (TypeClass::Bool, Binary::And | Binary::Min | Binary::Mul) => BinaryOp::And,
