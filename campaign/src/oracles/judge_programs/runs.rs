@@ -87,6 +87,8 @@ fn once(first: &Link, second: &Link, how: &Interp, seed: u64) -> Seen {
 pub(super) struct Trapped {
     pub(super) is_outside: bool,
     pub(super) is_race: bool,
+    /// The buffer of the race.
+    pub(super) buffer: Option<String>,
     pub(super) message: String,
 }
 
@@ -101,6 +103,7 @@ pub(super) fn alone(func: &PrimFunc, symbols: &Bindings, watched: bool) -> Optio
             is_outside: trap.kind == TrapKind::OutOfBounds,
             is_race: trap.kind == TrapKind::Race,
             message: trap.to_string(),
+            buffer: trap.buffer,
         })),
         Err(RunError::Input(_)) => None,
     }
