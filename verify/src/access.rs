@@ -43,7 +43,8 @@ impl<'j> Base<'j> {
         Self { judge, prover, names }
     }
 
-    /// The same at the end of a way; a decision if nothing ever gets there.
+    /// The same at the end of a path; a decision if nothing ever gets there.
+    #[allow(clippy::result_large_err, reason = "a decision is the common case, and is not propagated")]
     pub(crate) fn at(&self, path: &Path) -> Result<(Prover<'j>, Names), Decision> {
         let (mut prover, mut names) = (self.prover.fork(), self.names.clone());
         path.assume(&mut prover, &mut names);
@@ -338,7 +339,7 @@ fn index_parts(site: &Site<'_>) -> Vec<(Expr, Path)> {
             add(index, &access.path);
         }
     }
-    for (cond, path) in site.stmt.exprs().into_iter().flat_map(|expr| conditions(expr, &site.path)) {
+    for (cond, path) in site.stmt.exprs().flat_map(|expr| conditions(expr, &site.path)) {
         for (part, _) in [premises(&cond, true), premises(&cond, false)].concat() {
             add(&part, &path);
         }
@@ -378,7 +379,7 @@ fn conditions(expr: &Expr, path: &Path) -> Vec<(Expr, Path)> {
         return conditions(&one, &inner);
     }
     let Expr::IfThenElse(cond, then, otherwise) = expr else {
-        return expr.children().into_iter().flat_map(|child| conditions(child, path)).collect();
+        return expr.children().flat_map(|child| conditions(child, path)).collect();
     };
     let mut found = conditions(cond, path);
     found.push(((**cond).clone(), path.clone()));

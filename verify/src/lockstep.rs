@@ -502,7 +502,7 @@ impl<'a> Lockstep<'a> {
                 // Other operands may come to the same value.
                 let outer = std::mem::replace(&mut self.is_guess, true);
                 let n_goals = self.goals.len();
-                for (old, new) in old.children().into_iter().zip(new.children()) {
+                for (old, new) in old.children().zip(new.children()) {
                     self.values(old, new);
                 }
                 self.is_guess = outer;

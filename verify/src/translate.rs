@@ -196,7 +196,7 @@ impl Names {
             Expr::Ramp { lanes, .. } => format!("ramp {lanes}"),
             Expr::Broadcast { lanes, .. } => format!("broadcast {lanes}"),
         };
-        let operands: Vec<_> = expr.children().into_iter().map(|child| self.term(child)).collect();
+        let operands: Vec<_> = expr.children().map(|child| self.term(child)).collect();
         let term = Term::app(name.as_str(), operands);
         let (ty, is_value) = (expr.dtype(), matches!(expr, Expr::Load { .. } | Expr::Cast(..)));
         let typed = (term.clone(), ty.scalar);

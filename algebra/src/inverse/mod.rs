@@ -10,8 +10,8 @@
 //! 1. Maps whose outputs are ordinary numerals are inverted directly ([`numeral`]).
 //!
 //! 2. In all others, shifts and masks become quotients and remainders, and conditional outputs are split into cases.
-//! Each case is solved by rules ([`solve`]). If there are several cases, the inverse selects the one whose solution
-//! the map takes back to the physical index; the padding follows from the inverse ([`super::padding`]).
+//!    Each case is solved by rules ([`solve`]). If there are several cases, the inverse selects the one whose solution
+//!    the map takes back to the physical index; the padding follows from the inverse ([`super::padding`]).
 //!
 //! 3. A small constant map that no rule solves is inverted by [`table`].
 //!

@@ -19,7 +19,7 @@ fn too_long() -> String {
 /// Returns the number of iterations of all loops, ignoring guards. A loop whose extent depends on another loop counts
 /// as one iteration.
 pub fn n_iterations(stmt: &Stmt, symbols: &Bindings) -> u128 {
-    let inside = stmt.children().into_iter().map(|child| n_iterations(child, symbols));
+    let inside = stmt.children().map(|child| n_iterations(child, symbols));
     let inside = inside.fold(0u128, u128::saturating_add);
     let StmtKind::For(inner) = &stmt.kind else { return inside };
     let extent = inner.extent.eval_index(symbols).unwrap_or(1);

@@ -438,7 +438,7 @@ fn follow_params(
     for ((before, after), layout) in before.iter().zip(after).zip(layouts) {
         match (before, after) {
             (Param::Buffer(before), Param::Buffer(after)) => {
-                layout.steps.extend(layout_steps(before, after, evidence)?)
+                layout.steps.extend(layout_steps(before, after, evidence)?);
             }
             (Param::Scalar(_), Param::Scalar(_)) => {}
             (Param::Buffer(_), Param::Scalar(_)) | (Param::Scalar(_), Param::Buffer(_)) => {

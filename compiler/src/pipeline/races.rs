@@ -73,7 +73,7 @@ pub fn runs_at_once(func: &PrimFunc) -> bool {
 fn concurrent_loops(body: &Stmt) -> Vec<(&For, Option<Span>)> {
     match &body.kind {
         StmtKind::For(inner) if inner.kind.is_concurrent() => vec![(inner, body.span)],
-        _ => body.children().into_iter().flat_map(concurrent_loops).collect(),
+        _ => body.children().flat_map(concurrent_loops).collect(),
     }
 }
 

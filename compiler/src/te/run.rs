@@ -70,7 +70,9 @@ fn run(program: &SourceFile, entry: Option<&str>) -> Result<Vec<Lowered>, Vec<Di
     }
     let mut lowered = interp.lowered;
     // Warnings are about the text, not about one of its functions: each is shown once.
-    lowered.iter_mut().for_each(|item| item.warnings.clear());
+    for item in &mut lowered {
+        item.warnings.clear();
+    }
     lowered[0].warnings = interp.warnings;
     unique_names(&mut lowered);
     Ok(lowered)

@@ -125,7 +125,7 @@ impl Lockstep<'_> {
                 }
             }
             Err(reason) => {
-                add(Obligation::Defined, format!("lanes without a value of `{statement}`"), GoalKind::Stuck(reason))
+                add(Obligation::Defined, format!("lanes without a value of `{statement}`"), GoalKind::Stuck(reason));
             }
         }
         let subject = format!("the texel of `{statement}` is written once");

@@ -74,7 +74,7 @@ fn loads(exprs: &[Expr]) -> Vec<Read> {
             collect(then, &with(true), found);
             return collect(otherwise, &with(false), found);
         }
-        expr.children().into_iter().for_each(|child| collect(child, choices, found));
+        expr.children().for_each(|child| collect(child, choices, found));
     }
     let mut found = Vec::new();
     for expr in exprs {

@@ -60,7 +60,7 @@ fn has_value(expr: &Expr, names: &mut Names, prover: &mut Prover<'_>) -> Prop {
             parts.push(condition.negate().implies(otherwise));
         }
     } else {
-        parts.extend(expr.children().into_iter().map(|child| has_value(child, names, prover)));
+        parts.extend(expr.children().map(|child| has_value(child, names, prover)));
     }
     Prop::all(parts)
 }

@@ -52,7 +52,7 @@ pub(super) fn covers(judge: &Judge, start: &Path, store: &Access) -> Option<Deci
     let one_to_one = one_to_one(judge, &loops, texel, &store.buffer.shape[..2]);
     let counted = counted(judge, nowhere, &loops, &store.buffer.shape[..2]);
     (one_to_one && counted)
-        .then(|| (Verdict::Proved, Method::Inspection("one to one, and as many iterations as texels")))
+        .then_some((Verdict::Proved, Method::Inspection("one to one, and as many iterations as texels")))
 }
 
 fn one_to_one(judge: &Judge, loops: &Loops, texel: Vec<Expr>, shape: &[Expr]) -> bool {

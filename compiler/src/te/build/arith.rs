@@ -28,7 +28,7 @@ pub fn check_size(expr: &Expr) -> Result<u64, Diagnostic> {
 /// The depth of an expression; adds its nodes to a count.
 fn depth(expr: &Expr, nodes: &mut u64) -> usize {
     *nodes += 1;
-    1 + expr.children().into_iter().map(|child| depth(child, nodes)).max().unwrap_or(0)
+    1 + expr.children().map(|child| depth(child, nodes)).max().unwrap_or(0)
 }
 
 /// `lhs op rhs`, operands promoted to a common type.

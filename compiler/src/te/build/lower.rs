@@ -386,7 +386,7 @@ fn check_symbols(func: &PrimFunc) -> Built<()> {
         if let StmtKind::For(inner) = &stmt.kind {
             bound.push(inner.var.clone());
         }
-        stmt.exprs().into_iter().for_each(|expr| look(expr, &bound));
+        stmt.exprs().for_each(|expr| look(expr, &bound));
     });
     let Some(symbol) = missing else { return Ok(()) };
     let message = format!("the symbolic extent `{symbol}` is in the shape of no parameter");

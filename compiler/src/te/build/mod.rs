@@ -84,6 +84,9 @@ pub struct Tensor {
     pub(super) index: usize,
 }
 
+/// The axes of a computed tensor, and those that it reduces over.
+pub type DefinitionAxes<'a> = (&'a [ir::Axis], &'a [ir::Axis]);
+
 /// A schedule of a [`Builder`]; [`Builder::schedule`] opens it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ScheduleId {
@@ -171,7 +174,7 @@ impl Builder {
     ///
     /// # Errors
     /// `foreign-tensor`.
-    pub fn definition_axes(&self, tensor: Tensor) -> Result<Option<(&[ir::Axis], &[ir::Axis])>, Diagnostic> {
+    pub fn definition_axes(&self, tensor: Tensor) -> Result<Option<DefinitionAxes<'_>>, Diagnostic> {
         Ok(match &self.data(tensor)?.kind {
             TensorKind::Computed { axes, body } => Some((axes, reduced_axes(body))),
             TensorKind::Input | TensorKind::Cache { .. } => None,

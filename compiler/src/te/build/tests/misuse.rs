@@ -132,7 +132,7 @@ fn loops_from_before_a_cache_are_refused_and_do_not_panic() {
     let a = te.placeholder("A", &ints([7, 9]), F32).unwrap();
     let k = reduce_axis("k", &int(0), &int(9)).unwrap();
     let b = te.compute("B", &ints([7]), |te, i| {
-        reduce(ReduceOp::Sum, te.load(a, &[i[0].clone(), k.index()])?, &[k.axis.clone()])
+        reduce(ReduceOp::Sum, te.load(a, &[i[0].clone(), k.index()])?, std::slice::from_ref(&k.axis))
     });
     let b = b.unwrap();
     let mut s = te.create_schedule(&[b]).unwrap();
