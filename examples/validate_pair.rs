@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::io::{self, Write};
 
-use tilewright::pipeline::pair::{self, GivenMap};
+use tilewright::pipeline::pair::{self, GivenMap, PairFault};
 use tilewright_ir::{Diagnostic, PrimFunc};
 use tilewright_verify::{Config, Judge, Verdict};
 
@@ -36,7 +36,8 @@ pub fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
         let (before, after) = (function(BEFORE)?, function(after)?);
         // How the indices of a buffer moved is part of the claim. Without a map it is inferred, where that is possible.
         let moved = GivenMap { buffer: "B".into(), text: "lambda i, j: [i, j // 4, j % 4]".into() };
-        let (after, evidence) = pair::pair(&before, &after, &[moved]).map_err(first)?;
+        let (after, evidence) = pair::pair(&before, &after, &[moved])
+            .map_err(|faults| first(faults.into_iter().map(PairFault::diagnostic).collect()))?;
         let reports = judge.check_pass(&before, &after, &evidence);
         let worst = Verdict::worst(reports.iter().map(|report| report.verdict.clone()));
         writeln!(out, "{}: {} obligations", worst.map_or("skipped", |worst| worst.word()), reports.len())?;

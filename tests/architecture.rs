@@ -61,6 +61,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// Imports that tests alone may have: the judge's tests write programs as text.
+const TEST_ARROWS: &[(&str, &str)] = &[("tilewright-verify", "tilewright-script")];
+
 /// Libraries that only one crate may import, and why it matters: the solver belongs to the judge, the driver to the
 /// device room, the Python parser to the reader.
 const OWNED: &[(&str, &str)] =
@@ -78,12 +81,18 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Import edges (importer, imported), from `cargo metadata`, whatever the kind: normal, dev or build.
+/// Import edges (importer, imported), from `cargo metadata`, whatever the kind: normal, dev or build. Those of
+/// [`TEST_ARROWS`] are left out where they are dev.
 fn edges() -> Vec<(String, String)> {
     let metadata = MetadataCommand::new().current_dir(root()).no_deps().exec().unwrap();
     let of_package = |package: &cargo_metadata::Package| {
         let name = package.name.to_string();
-        package.dependencies.iter().map(move |import| (name.clone(), import.name.clone())).collect::<Vec<_>>()
+        let for_tests = |to: &cargo_metadata::Dependency| {
+            to.kind == cargo_metadata::DependencyKind::Development
+                && TEST_ARROWS.contains(&(package.name.as_str(), to.name.as_str()))
+        };
+        let imports = package.dependencies.iter().filter(|import| !for_tests(import));
+        imports.map(|import| (name.clone(), import.name.clone())).collect::<Vec<_>>()
     };
     metadata.packages.iter().flat_map(of_package).collect()
 }

@@ -254,18 +254,15 @@ fn an_index_outside_of_memory_is_marked() {
 #[test]
 fn what_cannot_be_drawn_is_said() {
     for (args, said) in [
-        (vec!["f32[1000,1000]"], "picture-size"),
-        (vec!["f32[3,5]{1,0:T(8,16384)}"], "picture-size"),
         (vec!["f32[4611686018427387904]"], "2^63 - 1"),
-        (vec!["f32[300,3,5]"], "at most 256 grids"),
         (vec!["f32[3,0]"], "empty-shape"),
         (vec!["f32[?]"], "unbounded"),
         (vec!["token[]"], "no-array"),
         (vec!["f32[3,5]{1,1}"], "error["),
         (vec!["f32[3,5]", "--shape", "3,5"], "two-shapes"),
         (vec!["lambda i: [i]"], "missing-shape"),
-        (vec!["lambda i: [i]", "--shape", "65537"], "picture-size"),
-        (vec!["lambda i: [i]", "--shape", "4611686018427387904"], "picture-size"),
+        (vec!["lambda i: [i * 4611686018427387904]", "--shape", "9"], "picture-size"),
+        (vec!["f32[3]", "-o", "layout.png"], "output-suffix"),
         (vec!["lambda i: [k]", "--shape", "3"], "unknown-name"),
         (vec!["lambda i: [i // (i - 1)]", "--shape", "3"], "error["),
         (vec!["neither"], "a map is `lambda"),
@@ -276,6 +273,49 @@ fn what_cannot_be_drawn_is_said() {
         assert!(run.stderr.contains(said) && run.stdout.is_empty(), "{args:?}: {run:?}");
         assert!(run.stderr.contains("help:"), "{args:?}: {run:?}");
     }
+}
+
+/// The part that is drawn: extents of the logical indices, extents of memory, number of elements.
+fn cut(args: &[&str]) -> (Vec<u64>, Vec<u64>, usize) {
+    let run = tilewright(&[&["draw", "--format", "json"], args].concat());
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let report = run.json();
+    let list = |name: &str| -> Vec<u64> {
+        report["cut"][name].as_array().unwrap().iter().map(|extent| extent.as_u64().unwrap()).collect()
+    };
+    assert_eq!(report["padding"], serde_json::json!([]));
+    (list("shape"), list("memory_shape"), report["elements"].as_array().unwrap().len())
+}
+
+#[test]
+fn what_is_too_large_is_cut_and_the_picture_says_so() {
+    for (args, shape, memory, elements) in [
+        (&["f32[1000,1000]"][..], vec![32, 64], vec![2048], 2048),
+        (&["f32[3,5]{1,0:T(8,16384)}"], vec![3, 5], vec![2048], 15),
+        (&["f32[300,3,5]"], vec![4, 3, 5], vec![2048], 60),
+        (&["f32[300,7,3,5]"], vec![1, 4, 3, 5], vec![2048], 60),
+        (&["lambda i: [i]", "--shape", "65537"], vec![2048], vec![2048], 2048),
+        (&["lambda i: [i]", "--shape", "4611686018427387904"], vec![2048], vec![2048], 2048),
+        (&["lambda i, j: [i, AXIS_SEPARATOR, j]", "--shape", "1000,2000"], vec![32, 64], vec![32, 64], 2048),
+    ] {
+        assert_eq!(cut(args), (shape, memory, elements), "{args:?}");
+        let (code, picture) = svg(args);
+        assert_eq!(code, Some(0));
+        let note = "too large for one picture";
+        assert!(parse(&picture).iter().any(|element| element.text.starts_with(note)), "{args:?}");
+        assert!(text(args).stdout.contains(note), "{args:?}");
+    }
+    assert!(!text(&["f32[256,256]{1,0:T(8,128)}"]).stdout.contains("too large"));
+}
+
+#[test]
+fn the_dark_style_has_the_same_cells_on_dark_paper() {
+    let layout = "f32[4,8]{1,0:T(2,4)(2,1)}";
+    let (light, dark) = (svg(&[layout]).1, svg(&[layout, "--style", "dark"]).1);
+    assert_eq!(svg(&[layout, "--style", "light"]).1, light);
+    assert!(light.contains("height=\"100%\" fill=\"#fff\"") && !dark.contains("#fff\""), "{dark}");
+    let names = |picture: &str| parse(picture).iter().map(|element| element.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&light), names(&dark));
 }
 
 #[test]

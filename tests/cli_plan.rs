@@ -168,6 +168,55 @@ fn the_picture_has_a_box_for_each_tensor_with_memory() {
     }
 }
 
+/// A chain of `n` steps that each read a tensor, and an input of their own.
+fn chain(n: usize) -> String {
+    let tensor = |name: String| format!("{{\"name\":\"{name}\",\"shape\":[{}],\"dtype\":\"float32\"}}", 1 + n % 7);
+    let tensors: Vec<_> =
+        (0..=n).flat_map(|k| [tensor(format!("tensor_{k}")), tensor(format!("weight_{k}"))]).collect();
+    let step = |k: usize| {
+        let reads = format!("[\"tensor_{}\",\"weight_{k}\"]", k - 1);
+        format!("{{\"name\":\"step_{k}\",\"reads\":{reads},\"writes\":[\"tensor_{k}\"]}}")
+    };
+    let steps: Vec<_> = (1..=n).map(step).collect();
+    let inputs: Vec<_> = (0..=n).map(|k| format!("\"weight_{k}\"")).collect();
+    format!(
+        "{{\"schema\":\"tilewright.graph/1\",\"tensors\":[{}],\"steps\":[{}],\"inputs\":[\"tensor_0\",{}],\"outputs\":[\"tensor_{n}\"]}}",
+        tensors.join(","),
+        steps.join(","),
+        inputs.join(",")
+    )
+}
+
+/// The picture of a graph.
+fn picture(graph: &str, more: &[&str]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("plan.svg");
+    let run = tilewright_with_input(&[&["plan", "-", "--svg", file.to_str().unwrap()], more].concat(), graph);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    std::fs::read_to_string(&file).unwrap()
+}
+
+#[test]
+fn inputs_share_a_row_and_every_name_can_be_read() {
+    let svg = picture(&chain(40), &[]);
+    assert!(svg.contains(">42 inputs<"), "{svg}");
+    assert_eq!(svg.matches("a pool for each").count(), 1);
+    for name in ["tensor_0", "weight_40", "tensor_17", "tensor_40"] {
+        assert!(svg.contains(&format!(">{name}<")) || svg.contains(&format!("  {name}: pool ")), "{name}");
+    }
+    let dark = picture(&chain(40), &["--style", "dark"]);
+    assert!(!dark.contains("#fff\"") && dark.len().abs_diff(svg.len()) < svg.len() / 10);
+}
+
+#[test]
+fn the_picture_of_a_very_large_plan_is_cut_with_a_note() {
+    let svg = picture(&chain(1500), &["--planner", "compatible"]);
+    assert!(svg.contains("too large for one picture") && svg.contains("500 steps"), "{}", &svg[svg.len() - 2000..]);
+    assert!(svg.contains("more names; --format json lists all of them"));
+    assert!(svg.len() < 2 << 20, "{} bytes", svg.len());
+    assert!(!picture(&chain(9), &[]).contains("too large"));
+}
+
 #[test]
 fn long_names_and_many_tensors_stay_legible() {
     let long = CHAIN.replace("\"a\"", &format!("\"{}\"", "a".repeat(100_000)));

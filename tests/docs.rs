@@ -21,18 +21,16 @@ mod links;
 mod options;
 #[path = "docs/page.rs"]
 mod page;
+#[path = "common/session.rs"]
+mod session;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use page::{Page, Shown};
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
+use session::{Output, UPDATE, is_update, root, workplace};
 
 /// The pages that are tested, relative to the root, sorted.
 fn pages() -> Vec<PathBuf> {
@@ -43,37 +41,12 @@ fn pages() -> Vec<PathBuf> {
     std::iter::once(PathBuf::from("README.md")).chain(relative).collect()
 }
 
-/// What a command printed on standard output, and how it ended; none if a signal ended it.
-struct Output {
-    text: String,
-    errors: String,
-    code: Option<i32>,
-}
-
-/// Runs a line in a shell. `last` is the exit code of the command before it, which `$?` gives.
+/// Runs a line, or one of the library's examples.
 fn run(line: &str, folder: &Path, last: i32) -> Output {
-    if let Some(text) = examples::output(line) {
-        return Output { text, errors: String::new(), code: Some(0) };
+    match examples::output(line) {
+        Some(text) => Output { text, errors: String::new(), code: Some(0) },
+        None => session::run(line, folder, last),
     }
-    let programs = Path::new(env!("CARGO_BIN_EXE_tilewright")).parent().unwrap();
-    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
-    let mut shell = Command::new("sh");
-    shell.arg("-c").arg(format!("(exit {last})\n{line}")).current_dir(folder).stdin(Stdio::null()).env("PATH", path);
-    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
-        shell.env_remove(name);
-    }
-    let output = shell.output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Output { text: text(&output.stdout), errors: text(&output.stderr), code: output.status.code() }
-}
-
-/// An empty folder with links to what the commands name.
-fn workplace() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    for name in ["examples", "tests"] {
-        std::os::unix::fs::symlink(root().join(name), folder.path().join(name)).unwrap();
-    }
-    folder
 }
 
 /// The page with real outputs, and the commands that were left alone because there is no device.
@@ -117,14 +90,14 @@ fn check(path: &Path, has_device: bool) -> Result<(), Failed> {
     if !skipped.is_empty() {
         eprintln!("skipped: {}: there is no OpenCL device for {skipped:?}", path.display());
     }
-    if std::env::var_os("UPDATE_EXPECT").is_some() {
+    if is_update() {
         fs::write(root().join(path), real.to_string()).unwrap();
         return Ok(());
     }
     match page.first_difference(&real) {
         None => Ok(()),
         Some(found) => {
-            Err(format!("{}: {found}\n`UPDATE_EXPECT=1 cargo test --test docs` rewrites it", path.display()).into())
+            Err(format!("{}: {found}\n`{UPDATE}=1 cargo test --test docs` rewrites it", path.display()).into())
         }
     }
 }

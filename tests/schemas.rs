@@ -79,6 +79,7 @@ const COMMANDS: &[&str] = &[
     "relayout 'f32[3,5]{1,0:T(2,2)}' 'f32[3,5]{1,0}'",
     "relayout 'f32[?,5]{1,0:T(2,2)}' 'f32[?,5]{1,0}'",
     "draw 'f32[3,8]{1,0:T(2,4)(2,1)}'",
+    "draw 'f32[1000,1000]{1,0:T(8,128)}'",
     "draw 'lambda i, j: [i * 2 + j]' --shape 3,4",
     "opt --list",
     "opt -p simplify examples/nhwc_to_nchwc.tvm.py",

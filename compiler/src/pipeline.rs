@@ -17,7 +17,9 @@ pub mod races;
 use std::time::{Duration, Instant};
 
 use tilewright_device::DeviceHost;
-use tilewright_ir::{Definition, Diagnostic, Evidence, LoweringEvidence, Module, PrimFunc, TextureLimits, validate};
+use tilewright_ir::{
+    Buffer, Definition, Diagnostic, Evidence, LoweringEvidence, Module, PrimFunc, TextureLimits, validate,
+};
 use tilewright_verify::{Config, Judge, Report};
 
 use crate::passes::{self, Pass};
@@ -132,11 +134,48 @@ pub struct Programs {
 /// # Errors
 /// All that is wrong with the text; `no-function` if there is none, or none of that name.
 pub fn read(text: &str, function: Option<&str>) -> Result<Programs, Vec<Diagnostic>> {
-    let read =
+    if let Some(fault) = tilewright_script::foreign::diagnose(text).or_else(|| empty(text)) {
+        return Err(vec![fault]);
+    }
+    let mut read =
         if tilewright_script::is_tvmscript(text) { read_tvmscript(text, function)? } else { read_te(text, function)? };
     let faults = read.programs.iter().filter_map(|program| validate(&program.func).err()).flatten();
     let faults: Vec<Diagnostic> = faults.collect();
+    read.warnings.extend(read.programs.iter().flat_map(|program| separators_beside_layouts(&program.func)));
     if faults.is_empty() { Ok(read) } else { Err(faults) }
+}
+
+/// The error of a text that has blank lines and comments only.
+fn empty(text: &str) -> Option<Diagnostic> {
+    let is_empty = text.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#'));
+    is_empty.then(|| {
+        Diagnostic::error("no-function", None, "the program is empty").with_help(
+            "write TVMScript, a function with `@T.prim_func`, or TE: `te.placeholder`, `te.compute` and \
+             `te.create_schedule`",
+        )
+    })
+}
+
+/// Notes on buffers that have axis separators of their own beside a layout map: RFC 39's text counts them from the last
+/// axis of a group, all releases of TVM count the axes in front.
+fn separators_beside_layouts(func: &PrimFunc) -> Vec<Diagnostic> {
+    let note = |buffer: &Buffer| {
+        let (_, maps) = func.attrs.layout_transform_map.iter().find(|(data, _)| *data == buffer.data)?;
+        let last = maps.last()?;
+        let positions = buffer.axis_separators.positions();
+        if positions.is_empty() || !last.axis_separators().is_empty() {
+            return None;
+        }
+        let message =
+            format!("the axis separators {positions:?} of `{buffer}` count from the front of the new layout, `{last}`");
+        let counted: Vec<usize> = positions.iter().map(|at| at - 1).collect();
+        let help = format!(
+            "a separator is the number of axes in front of it, as in every release of TVM; the text of RFC 39 writes \
+             {counted:?} for the same place"
+        );
+        Some(Diagnostic::warning("axis-separators", buffer.span, message).with_help(help))
+    };
+    func.buffers().iter().filter_map(note).collect()
 }
 
 /// The functions of that name, or all of them.

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use crate::buffer::Buffer;
+use crate::diag::Span;
 use crate::expr::Expr;
 use crate::index_map::IndexMap;
 use crate::stmt::{AttrValue, Stmt, StmtKind};
@@ -41,6 +42,8 @@ pub struct FuncAttrs {
     /// The largest texture that the target device supports (attribute `texture_limits`, such as `"16384x16384"`).
     /// `None` if the function is not tied to a device.
     pub texture_limits: Option<TextureLimits>,
+    /// Where the source text asks for the layout of a data variable. Diagnostics point there; nothing else reads it.
+    pub layout_spans: Vec<(Var, Span)>,
     /// All other attributes, in source order.
     pub other: Vec<(String, AttrValue)>,
 }
@@ -65,6 +68,13 @@ impl FuncAttrs {
 }
 
 impl PrimFunc {
+    /// Returns where the source text asks for the layout of a buffer, or else where it declares the buffer; `None` for a
+    /// buffer that no text declares.
+    pub fn layout_span(&self, buffer: &Buffer) -> Option<Span> {
+        let asked = self.attrs.layout_spans.iter().find(|(data, _)| *data == buffer.data);
+        asked.map(|(_, span)| *span).or(buffer.span)
+    }
+
     /// Returns the buffer of a handle parameter, and `None` for a scalar parameter.
     pub fn param_buffer(&self, param: &Var) -> Option<&Buffer> {
         self.buffer_map.iter().find(|(var, _)| var == param).map(|(_, buffer)| buffer)

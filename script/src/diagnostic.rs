@@ -44,6 +44,14 @@ impl Source {
         let (end_line, end_column) = line_column(&self.text, range.end);
         Region { line, column, end_line, end_column }
     }
+
+    /// Returns the part of a span that is on its first line. The statement of a loop, for example, begins with the line
+    /// that has the loop's header.
+    pub fn first_line(&self, span: Span) -> Span {
+        let range = byte_range(&self.text, span);
+        let line = self.text[range].find('\n').and_then(|length| u32::try_from(length).ok());
+        line.map_or(span, |length| Span::new(span.start, span.start.saturating_add(length)))
+    }
 }
 
 /// The style in which diagnostics are rendered.
@@ -74,6 +82,19 @@ impl DiagnosticRenderer {
         if let Some(help) = &diagnostic.help {
             group = group.element(Level::HELP.message(help.as_str()));
         }
+        let renderer = if self.color { Renderer::styled() } else { Renderer::plain() };
+        let mut text = renderer.term_width(self.width).render(&[group]);
+        text.push('\n');
+        text
+    }
+}
+
+impl DiagnosticRenderer {
+    /// Renders the place of a span: the name of the source, the line and column, and the first line of the span,
+    /// underlined. The text ends with a newline.
+    pub fn excerpt(self, source: &Source, span: Span) -> String {
+        let place = Diagnostic::error("", Some(source.first_line(span)), "");
+        let group = Group::with_level(Level::ERROR).element(snippet(source, &place));
         let renderer = if self.color { Renderer::styled() } else { Renderer::plain() };
         let mut text = renderer.term_width(self.width).render(&[group]);
         text.push('\n');

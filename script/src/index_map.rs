@@ -140,12 +140,14 @@ impl<'a> Reader<'a> {
         for (extent, part) in shape.iter().zip(parts) {
             let ty = extent.dtype();
             if !ty.scalar.is_integer() || !ty.is_scalar() || extent.as_const_int().is_some_and(|extent| extent < 0) {
-                return self.error(
-                    "extent",
-                    part.range(),
-                    format!("`{extent}` is not an extent"),
-                    "extents are integers that are at least 0",
-                );
+                let (message, help) = match extent.as_const_int() {
+                    Some(value) if value < 0 => {
+                        let help = "an extent counts the indices of an axis: 3 means the indices 0, 1 and 2";
+                        (format!("the extent {value} is negative"), help)
+                    }
+                    _ => (format!("`{extent}` is not an extent"), "extents are integers that are at least 0"),
+                };
+                return self.error("extent", part.range(), message, help);
             }
         }
         Some(shape)

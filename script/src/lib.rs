@@ -25,6 +25,7 @@
 //! ```
 
 pub mod diagnostic;
+pub mod foreign;
 pub mod index_map;
 pub(crate) mod source;
 pub mod te;
@@ -34,7 +35,7 @@ pub mod xla;
 
 pub use diagnostic::{DiagnosticRenderer, Source};
 pub use index_map::{Symbols, read_condition, read_index_map, read_predicate, read_shape};
-pub use source::is_name;
+pub use source::{is_name, nearest};
 pub use tile_layout::{print_xla_layout, read_xla_layout};
 pub use tvmscript::{is_tvmscript, print_expr, print_func, print_module, read_module};
 pub use xla::{print_xla_shape, read_xla_shape};

@@ -54,7 +54,7 @@ pub(crate) fn span(range: TextRange) -> Span {
 
 /// Returns the element of `known` that is most similar to `word`, for a "did you mean" hint. Returns `None` if the
 /// edit distance exceeds 1 plus a quarter of the length of `word`.
-pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let distance = |name: &str| strsim::damerau_levenshtein(&word.to_lowercase(), &name.to_lowercase());
     let limit = 1 + word.chars().count() / 4;
     let short = word.len() <= 64;

@@ -183,7 +183,7 @@ fn fault(failure: &Failure) -> Fault {
             Fault { row, key }
         }
         Failure::Trap { diagnostic, .. } => Fault { row: FaultRow::new(diagnostic), key: None },
-        Failure::Internal(message) => Fault { row: plain(message), key: None },
+        Failure::Internal(message) | Failure::Output(message) => Fault { row: plain(message), key: None },
     }
 }
 

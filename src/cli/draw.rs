@@ -15,7 +15,9 @@ use super::failure::Failure;
 use super::input::Input;
 use super::map::{Question, Texts, physical_shape};
 use super::options::Global;
+use super::output::{self, OutputFile};
 use super::printer::Printer;
+use crate::report::palette::PictureStyle;
 use crate::report::{draw_svg, draw_text};
 use place::Subject;
 
@@ -39,6 +41,9 @@ pub struct Args {
     /// Write an SVG picture to this file; without it the picture is text, on standard output
     #[arg(long, short, value_name = "FILE.svg")]
     output: Option<PathBuf>,
+    /// Colours of the SVG picture
+    #[arg(long, value_enum, default_value_t)]
+    style: PictureStyle,
 }
 
 /// Draws it.
@@ -46,6 +51,8 @@ pub struct Args {
 /// # Errors
 /// What cannot be read, has no places, or is too large for a picture; a file that cannot be written.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
+    let output = args.output.as_deref().map(|path| OutputFile { option: "-o", path, suffix: "svg" });
+    output::refuse_clashes(&[], output.as_slice())?;
     let source = match args.subject.as_str() {
         "-" => Input::read("-")?.source,
         text => Source { name: "<argument>".into(), text: text.to_owned() },
@@ -53,11 +60,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     let subject = if is_map(&source.text) { map(args, &source, global)? } else { layout(args, &source)? };
     let report = place::place(&subject).map_err(|fault| whole(&source, fault))?;
     if let Some(path) = &args.output {
-        std::fs::write(path, draw_svg::draw(&report)).map_err(|error| {
-            let name = path.display().to_string();
-            Failure::plain(&name, "cannot-write", format!("cannot write {name}: {error}"))
-                .with_help("give the path of a file in a folder that exists")
-        })?;
+        output::write(path, &draw_svg::draw(&report, args.style))?;
     }
     if printer.is_json() {
         printer.json(&report.to_json())?;

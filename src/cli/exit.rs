@@ -13,7 +13,7 @@ pub enum ExitStatus {
     Undecided,
     /// Refuted, or two engines disagree: 1.
     Refuted,
-    /// Bad usage or bad input: 2.
+    /// Bad usage, bad input, or an output that cannot be written: 2.
     Usage,
     /// A fault of Tilewright or of the machine: 70.
     Internal,

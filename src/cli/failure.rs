@@ -22,6 +22,8 @@ pub enum Failure {
         /// What it did, and where.
         diagnostic: Box<Diagnostic>,
     },
+    /// The machine does not take the result: a full disk, for example. In words.
+    Output(String),
     /// A fault of the machine or of Tilewright itself, in words.
     Internal(String),
 }
@@ -52,7 +54,7 @@ impl Failure {
     /// The exit status that goes with it.
     pub fn status(&self) -> ExitStatus {
         match self {
-            Self::Input { .. } => ExitStatus::Usage,
+            Self::Input { .. } | Self::Output(_) => ExitStatus::Usage,
             Self::Trap { .. } => ExitStatus::Refuted,
             Self::Internal(_) => ExitStatus::Internal,
         }

@@ -32,8 +32,8 @@ const FINDINGS: &str = "fuzz-findings";
 A campaign depends on its seed alone: case 17 of an oracle is the same on every machine. Cases run in worker processes; one \
 that ends or hangs is a finding, and another takes its place. Ctrl-C ends a campaign with a report, twice ends it at once.
 
-Exit codes: 0 nothing was found; 1 something was; 2 bad usage; 3 an oracle that was named did not hold on a single case, \
-for example because it cannot be had here.")]
+Exit codes: 0 nothing was found; 1 something was; 2 bad usage; 3 the campaign was interrupted, or an oracle that was named did not hold \
+on a single case, for example because it cannot be had here.")]
 pub struct Args {
     /// How long; 1 if neither this nor --runs is given
     #[arg(long, value_name = "M", value_parser = parse_minutes)]
@@ -151,6 +151,8 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     Ok(match report.verdict {
         "failed" => ExitStatus::Refuted,
         _ if !report.faults.is_empty() => ExitStatus::Internal,
+        // What was not tried any more is not allowed by --allow-unknown.
+        _ if report.interrupted => ExitStatus::Undecided,
         "held" => ExitStatus::Success,
         _ if global.allow_unknown => ExitStatus::Success,
         _ => ExitStatus::Undecided,

@@ -61,7 +61,13 @@ pub(super) fn run(
     } else {
         printer.result(&text(&report, printer.style()))?;
     }
-    Ok(if report.is_complete { ExitStatus::Success } else { ExitStatus::Refuted })
+    Ok(if report.interrupted {
+        ExitStatus::Undecided
+    } else if report.is_complete {
+        ExitStatus::Success
+    } else {
+        ExitStatus::Refuted
+    })
 }
 
 fn show(bar: &ProgressBar, trials: &[trials::Trial]) {

@@ -11,6 +11,30 @@ use super::failure::Failure;
 /// Longest text read, in bytes. Programs are written by people or by compilers; the largest seen have some 100 KiB.
 const MAX_BYTES: u64 = 16 << 20;
 
+/// What a command reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A program in TVMScript or TE.
+    Program,
+    /// A graph as JSON.
+    Graph,
+    /// A finding of a campaign.
+    Finding,
+}
+
+impl Kind {
+    /// What to give instead of a file that cannot be read.
+    fn help(self) -> &'static str {
+        match self {
+            Self::Program => "give the path of a TVMScript or TE file, or `-` for standard input",
+            Self::Graph => {
+                "give the path of a graph file, such as examples/graphs/block.json, or `-` for standard input"
+            }
+            Self::Finding => "give the path of a finding, the JSON file that `tilewright fuzz` writes",
+        }
+    }
+}
+
 /// A text and which of its functions is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
@@ -26,12 +50,20 @@ impl Input {
     /// # Errors
     /// A file that cannot be read, is too long or is not UTF-8.
     pub fn read(argument: &str) -> Result<Self, Failure> {
+        Self::read_as(argument, Kind::Program)
+    }
+
+    /// As [`Input::read`], for an input of another kind.
+    ///
+    /// # Errors
+    /// As [`Input::read`]; the hint names the kind.
+    pub fn read_as(argument: &str, kind: Kind) -> Result<Self, Failure> {
         let (path, function) = split(argument);
         if function == Some("") {
             let message = format!("`{argument}` names no function after `::`");
             return Err(Failure::plain(path, "missing-function-name", message));
         }
-        Ok(Self { source: read_source(path)?, function: function.map(str::to_owned) })
+        Ok(Self { source: read_source(path, kind)?, function: function.map(str::to_owned) })
     }
 }
 
@@ -43,7 +75,7 @@ fn split(argument: &str) -> (&str, Option<&str>) {
     }
 }
 
-fn read_source(path: &str) -> Result<Source, Failure> {
+fn read_source(path: &str, kind: Kind) -> Result<Source, Failure> {
     let name = if path == "-" { "<stdin>" } else { path };
     let bytes = if path == "-" {
         read_limited(io::stdin().lock())
@@ -53,8 +85,7 @@ fn read_source(path: &str) -> Result<Source, Failure> {
             .and_then(read_limited)
     };
     let bytes = bytes.map_err(|error| {
-        Failure::plain(name, "cannot-read", format!("cannot read {name}: {error}"))
-            .with_help("give the path of a TVMScript or TE file, or `-` for standard input")
+        Failure::plain(name, "cannot-read", format!("cannot read {name}: {error}")).with_help(kind.help())
     })?;
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MAX_BYTES {
         let message = format!("{name} is longer than {} MiB", MAX_BYTES >> 20);

@@ -25,6 +25,7 @@ mod man;
 pub mod map;
 pub mod opt;
 pub mod options;
+mod output;
 pub mod plan;
 pub mod printer;
 pub mod recheck;
@@ -53,7 +54,7 @@ use crate::pipeline::{self, DeviceChoice};
 #[derive(Parser, Debug)]
 #[command(name = "tilewright", version, subcommand_required = true, arg_required_else_help = true)]
 #[command(
-    after_help = "Exit codes: 0 all fine; 1 refuted or mismatch; 2 bad usage or bad input; 3 unknown, vacuous or \
+    after_help = "Exit codes: 0 all fine; 1 refuted or mismatch; 2 bad usage, bad input or an output that cannot be written; 3 unknown, vacuous or \
                         skipped where it was not allowed; 70 internal."
 )]
 struct Cli {
@@ -157,7 +158,7 @@ fn dispatch(cli: &Cli, printer: &mut Printer) -> Result<ExitStatus, Failure> {
 fn usage(error: &clap::Error, arguments: &[OsString]) -> ExitStatus {
     if error.kind() == ErrorKind::DisplayVersion {
         let printed = Printer::plain(Format::Text).result(&version::text());
-        return printed.map_or(ExitStatus::Internal, |()| ExitStatus::Success);
+        return printed.map_or_else(|failure| failure.status(), |()| ExitStatus::Success);
     }
     // Nobody is left to tell if this fails.
     let _ = error.print();

@@ -17,7 +17,7 @@ pub struct Global {
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
     pub color: Color,
     /// Threads for proving and interpreting; 0 means all cores
-    #[arg(long, global = true, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024))]
+    #[arg(long, global = true, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024), allow_hyphen_values = true)]
     pub threads: u16,
     /// OpenCL device: an index or part of a name as `tilewright devices` lists them, `all`, or `none` to do without;
     /// the first one if not given
@@ -27,10 +27,10 @@ pub struct Global {
     #[arg(skip)]
     pub host: DeviceHost,
     /// Seconds that one proof goal may take
-    #[arg(long, global = true, value_name = "SECONDS", default_value = "10", value_parser = parse_seconds)]
+    #[arg(long, global = true, value_name = "SECONDS", default_value = "10", value_parser = parse_seconds, allow_hyphen_values = true)]
     pub timeout: Duration,
     /// Seed of the input values
-    #[arg(long, global = true, value_name = "N", default_value_t = 0)]
+    #[arg(long, global = true, value_name = "N", default_value_t = 0, allow_hyphen_values = true)]
     pub seed: u64,
     /// Exit with 0 although something is unknown, vacuous or skipped; the report says so
     #[arg(long, global = true)]
@@ -92,7 +92,7 @@ fn parse_seconds(text: &str) -> Result<Duration, String> {
     if seconds > 0.0 && seconds <= limit {
         Ok(Duration::from_secs_f64(seconds))
     } else {
-        Err(format!("expected more than 0 and at most {limit} seconds"))
+        Err(format!("expected more than 0 and at most {limit} seconds; to let a goal take long, give a large number"))
     }
 }
 

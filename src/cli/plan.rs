@@ -2,7 +2,7 @@
 
 mod run;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tilewright_ir::{Diagnostic, Graph, MemoryPlan, Room, TextureLimits};
 use tilewright_script::Source;
@@ -11,12 +11,14 @@ use tilewright_verify::Report;
 use super::certificate::CertificateOption;
 use super::exit::ExitStatus;
 use super::failure::Failure;
-use super::input::Input;
+use super::input::{Input, Kind};
 use super::options::{Global, Limits, Shapes};
+use super::output::{self, OutputFile};
 use super::printer::Printer;
 use crate::certificate::Entry;
 use crate::graph::{self, Document};
 use crate::planner::{self, Strategy};
+use crate::report::palette::PictureStyle;
 use crate::report::plan::Planned;
 use crate::report::{PlanReport, plan_svg, plan_text};
 
@@ -44,6 +46,9 @@ pub struct Args {
     /// Draw the plan to this file: steps against memory
     #[arg(long, value_name = "FILE.svg")]
     svg: Option<PathBuf>,
+    /// Colours of the picture
+    #[arg(long, value_enum, default_value_t)]
+    style: PictureStyle,
     /// Prove the kernels of the graph, run them on the device in the planned memory and compare every tensor. The file is
     /// TVMScript or TE; a step is run by the function that it names, or that is called like it; its parameters are what the
     /// step reads and then what it writes
@@ -81,10 +86,17 @@ impl Planner {
 /// # Errors
 /// A graph with faults, a texture above the limits, a file that cannot be read or written.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
+    let output = args.output.iter().map(|path| OutputFile { option: "-o", path, suffix: "json" });
+    let picture = args.svg.iter().map(|path| OutputFile { option: "--svg", path, suffix: "svg" });
+    let inputs: Vec<&str> = std::iter::once(&args.graph).chain(&args.run).map(String::as_str).collect();
+    output::refuse_clashes(&inputs, &output.chain(picture).collect::<Vec<_>>())?;
     let options = super::pipeline_options(global, &Shapes::default(), None);
     let judge = args.certificate.judge(&options)?;
     let limits = args.limits.limits.unwrap_or(TextureLimits::PROMISED);
-    let source = Input::read(&args.graph)?.source;
+    let source = Input::read_as(&args.graph, Kind::Graph)?.source;
+    if let Some(fault) = tilewright_script::foreign::diagnose_graph(&source.text) {
+        return Err(Failure::input(&source, vec![fault]));
+    }
     let document = graph::read(&source.text).map_err(|faults| Failure::input(&source, faults))?;
     let graph = &document.graph.graph;
     printer.diagnostics(&source, &warnings(&document));
@@ -115,11 +127,11 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     };
     args.certificate.write(&entries(&report))?;
     if let Some(path) = &args.svg {
-        write(path, &plan_svg::draw(&report))?;
+        output::write(path, &plan_svg::draw(&report, args.style))?;
     }
     if let (Some(path), ExitStatus::Success) = (&args.output, status) {
         let text = graph::write(&document.graph, Some(&plan)).map_err(|fault| Failure::Internal(fault.to_string()))?;
-        write(path, &text)?;
+        output::write(path, &text)?;
     }
     if printer.is_json() {
         printer.json(&report.to_json())?;
@@ -134,7 +146,7 @@ fn warnings(document: &Document) -> Vec<Diagnostic> {
     if !document.graph.outputs.is_empty() {
         return Vec::new();
     }
-    let message = "the graph has no outputs: what its last steps write is nobody's";
+    let message = "the graph has no outputs: the results of its last steps are lost";
     let warning = Diagnostic::warning("graph-no-outputs", None, message);
     vec![
         warning
@@ -164,7 +176,7 @@ fn entries(report: &PlanReport) -> Vec<Entry<'_>> {
     let kernels = report.run.iter().flat_map(|run| {
         run.functions.iter().flat_map(move |function| {
             function.steps.iter().flat_map(move |step| {
-                let within = format!("{}::{} {}", run.kernels, function.name, step.name);
+                let within = format!("{}::{} {}", run.kernels.name, function.name, step.name);
                 step.reports.iter().map(move |row| (within.clone(), row))
             })
         })
@@ -195,12 +207,4 @@ fn pools_within(plan: MemoryPlan, limits: TextureLimits) -> Result<MemoryPlan, D
         }
     }
     Ok(plan)
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|error| {
-        let name = path.display().to_string();
-        Failure::plain(&name, "cannot-write", format!("cannot write {name}: {error}"))
-            .with_help("give the path of a file in a folder that exists")
-    })
 }

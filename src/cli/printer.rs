@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use terminal_size::terminal_size_of;
 use tilewright_ir::Diagnostic;
 use tilewright_script::{DiagnosticRenderer, Source};
 
@@ -31,9 +32,11 @@ impl Printer {
             Color::Never => false,
             Color::Auto => auto != ColorChoice::Never,
         };
-        let style = Style { color: colored(AutoStream::choice(&io::stdout())), verbose: options.verbose };
+        let color = colored(AutoStream::choice(&io::stdout()));
+        let style = Style { color, verbose: options.verbose, width: width(terminal_size_of(&io::stdout())) };
         let color = colored(AutoStream::choice(&io::stderr()));
-        Self { format: options.format, style, renderer: DiagnosticRenderer { color, width: 100 }, closed: false }
+        let renderer = DiagnosticRenderer { color, width: width(terminal_size_of(&io::stderr())) };
+        Self { format: options.format, style, renderer, closed: false }
     }
 
     /// A printer without colours, for what happens before the options are known.
@@ -53,7 +56,7 @@ impl Printer {
 
     /// How text goes to standard error.
     pub fn style_of_messages(&self) -> Style {
-        Style { color: self.renderer.color, verbose: self.style.verbose }
+        Style { color: self.renderer.color, width: self.renderer.width, ..self.style }
     }
 
     /// Writes a part of the result to standard output. A reader that went away is no error: the rest is dropped.
@@ -71,7 +74,7 @@ impl Printer {
                 self.closed = true;
                 Ok(())
             }
-            Err(error) => Err(Failure::Internal(format!("cannot write to standard output: {error}"))),
+            Err(error) => Err(Failure::Output(format!("cannot write to standard output: {error}"))),
         }
     }
 
@@ -102,6 +105,10 @@ impl Printer {
         let (source, diagnostics) = match failure {
             Failure::Input { source, diagnostics } => (source.clone(), diagnostics.clone()),
             Failure::Trap { source, diagnostic } => (source.clone(), vec![diagnostic.as_ref().clone()]),
+            Failure::Output(message) => {
+                let source = Source { name: "<stdout>".into(), text: String::new() };
+                (source, vec![Diagnostic::error("cannot-write", None, message.clone())])
+            }
             Failure::Internal(message) => {
                 let source = Source { name: "tilewright".into(), text: String::new() };
                 (source, vec![Diagnostic::error("internal", None, message.clone())])
@@ -122,4 +129,12 @@ impl Printer {
         bar.set_style(ProgressStyle::default_spinner());
         bar
     }
+}
+
+/// Columns of text: those that COLUMNS says, else those of the terminal, else 100. Fewer than 40 are not used, because the
+/// tables need them.
+fn width(terminal: Option<(terminal_size::Width, terminal_size::Height)>) -> usize {
+    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let known = said.or(terminal.map(|(terminal_size::Width(columns), _)| usize::from(columns)));
+    known.filter(|columns| *columns > 0).map_or(Style::WIDTH, |columns| columns.max(40))
 }

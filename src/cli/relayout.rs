@@ -1,6 +1,6 @@
 //! `tilewright relayout`: the map from the slots of one array to those of another.
 
-use tilewright_ir::InverseClaim;
+use tilewright_ir::{ArrayShape, InverseClaim};
 use tilewright_verify::{Judge, Obligation, RelayoutClaim, Report};
 
 use super::batch;
@@ -44,8 +44,26 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     Ok(status(&report.verdicts, report.summary(), global))
 }
 
+/// A relayout sends every element of A to one of B, so both have as many.
+fn refuse_other_sizes(from: &ArrayShape, to: &ArrayShape) -> Result<(), Failure> {
+    let extents = |array: &ArrayShape| array.dimensions().iter().map(|dim| dim.bound()).collect::<Option<Vec<u64>>>();
+    let (Some(from), Some(to)) = (extents(from), extents(to)) else { return Ok(()) };
+    let count = |extents: &[u64]| extents.iter().map(|&extent| u128::from(extent)).fold(1u128, u128::saturating_mul);
+    if count(&from) == count(&to) {
+        return Ok(());
+    }
+    let message = format!(
+        "A has {} elements, {from:?}, and B has {}, {to:?}: a relayout needs the same elements in both",
+        count(&from),
+        count(&to)
+    );
+    Err(Failure::plain("<A and B>", "different-sizes", message)
+        .with_help("give the logical shape of the same data twice; padding belongs to the layouts"))
+}
+
 fn answer(request: &Request, judge: &Judge) -> Result<RelayoutReport, Failure> {
     let (from, to) = request.arrays();
+    refuse_other_sizes(from, to)?;
     let found = layouts::relayout(from, to, &request.pair)
         .map_err(|message| Failure::plain("<A and B>", "no-relayout", message))?;
     let judged = |map| {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::exit::ExitStatus;
 use super::failure::Failure;
-use super::input::Input;
+use super::input::{Input, Kind};
 use super::options::Global;
 use super::printer::Printer;
 use crate::fuzz::campaign::link::{Launch, Lost, WorkerLink};
@@ -82,7 +82,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
 
 /// The finding in a file, and the file's name.
 fn read(file: &str) -> Result<(String, Finding), Failure> {
-    let source = Input::read(file)?.source;
+    let source = Input::read_as(file, Kind::Finding)?.source;
     match Finding::read(&source.text) {
         Ok(finding) => Ok((source.name, finding)),
         Err(diagnostic) => Err(Failure::input(&source, vec![*diagnostic])),

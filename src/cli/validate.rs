@@ -4,7 +4,7 @@
 //! other buffers by name; how a buffer's indices moved is given with `--map` or inferred: not at all if the shape is the
 //! same, flattened row-major if the rank says so.
 
-use tilewright_ir::{Diagnostic, PrimFunc};
+use tilewright_ir::{Diagnostic, PrimFunc, Span};
 use tilewright_script::Source;
 use tilewright_verify::Report;
 
@@ -17,8 +17,9 @@ use super::printer::Printer;
 use crate::json::to_line;
 use crate::pipeline;
 use crate::pipeline::outcome::{StepOutcome, Summary};
-use crate::pipeline::pair::{self, GivenMap};
+use crate::pipeline::pair::{self, GivenMap, PairFault};
 use crate::report::check::StepView;
+use crate::report::obligation::Texts;
 use crate::report::text;
 
 /// Prove that a function made by any compiler means what the one before means
@@ -58,7 +59,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     {
         let start = std::time::Instant::now();
         let (renamed, evidence) =
-            pair::pair(before, after_func, &maps).map_err(|faults| Failure::input(&after, faults))?;
+            pair::pair(before, after_func, &maps).map_err(|faults| unpaired(faults, &args.maps, &after))?;
         let reports = judge.check_pass(before, &renamed, &evidence);
         let ms = start.elapsed().as_secs_f64() * 1e3;
         steps.push(StepOutcome { name: before.name.clone(), ms, reports, blocked: None });
@@ -69,13 +70,14 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     let empty = steps.iter().any(|step| step.reports.is_empty()).then_some(Summary::Skipped);
     let summary = Summary::worst(steps.iter().map(StepOutcome::summary).chain(empty));
     if printer.is_json() {
+        let texts = Texts { before: Some(&before), after: Some(&after) };
         let document = serde_json::json!({
             "schema": "tilewright.validate/1", "before": before.name, "after": after.name, "verdict": summary,
-            "functions": steps.iter().map(StepView::new).collect::<Vec<_>>(),
+            "functions": steps.iter().map(|step| StepView::new(step, texts)).collect::<Vec<_>>(),
         });
         printer.json(&to_line(&document))?;
     } else {
-        printer.result(&text::validate(&before.name, &after.name, &steps, summary, printer.style()))?;
+        printer.result(&text::validate(&before, &after, &steps, summary, printer.style()))?;
     }
     if steps.iter().flat_map(|step| &step.reports).any(Report::is_internal) {
         return Ok(ExitStatus::Internal);
@@ -108,13 +110,43 @@ fn pairs<'a>(before: &'a [PrimFunc], after: &'a [PrimFunc]) -> Result<Vec<(&'a P
     before.iter().map(same).collect::<Option<Vec<_>>>().ok_or_else(unpaired)
 }
 
+/// The faults of the text that is to blame: of the first `--map` that has one, or else of the file after.
+fn unpaired(faults: Vec<PairFault>, maps: &[String], after: &Source) -> Failure {
+    let first = faults.iter().find_map(|fault| match fault {
+        PairFault::Map(position, _) => Some(*position),
+        PairFault::After(_) => None,
+    });
+    let Some((first, text)) = first.and_then(|first| Some((first, maps.get(first)?))) else {
+        return Failure::input(after, faults.into_iter().map(PairFault::diagnostic).collect());
+    };
+    let of_map = faults.into_iter().filter(|fault| matches!(fault, PairFault::Map(at, _) if *at == first));
+    Failure::input(&map_source(text), of_map.map(|fault| in_option(fault.diagnostic(), text)).collect())
+}
+
+fn map_source(text: &str) -> Source {
+    Source { name: "<--map>".into(), text: text.to_owned() }
+}
+
+/// A fault of the lambda, with its places in the whole text of the option; one without a place is about all of it.
+fn in_option(mut fault: Diagnostic, text: &str) -> Diagnostic {
+    let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+    let lambda =
+        text.split_once(':').map_or(0, |(buffer, rest)| buffer.len() + 1 + rest.len() - rest.trim_start().len());
+    for label in &mut fault.labels {
+        let (start, end) =
+            (label.span.start.saturating_add(offset(lambda)), label.span.end.saturating_add(offset(lambda)));
+        label.span = Span::new(start, end);
+    }
+    if fault.labels.is_empty() { fault.with_label(Span::new(0, offset(text.len())), "") } else { fault }
+}
+
 /// Reads `A: lambda i, j: [j, i]`.
 fn given_map(text: &str) -> Result<GivenMap, Failure> {
-    let source = Source { name: "<--map>".into(), text: text.to_owned() };
+    let source = map_source(text);
     let (buffer, map) = text.split_once(':').filter(|(buffer, _)| !buffer.contains("lambda")).ok_or_else(|| {
         let fault = Diagnostic::error("map-without-buffer", None, format!("`{text}` names no buffer"))
             .with_help("write it as 'A: lambda i, j: [j, i]'");
-        Failure::input(&source, vec![fault])
+        Failure::input(&source, vec![in_option(fault, text)])
     })?;
     Ok(GivenMap { buffer: buffer.trim().to_owned(), text: map.trim().to_owned() })
 }

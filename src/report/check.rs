@@ -15,11 +15,13 @@
 //! Fields may be added; those above stay. An extent is a number, or a text where it is symbolic.
 
 use serde::Serialize;
-use tilewright_ir::{Buffer, Expr};
+use tilewright_ir::{Buffer, Expr, Span};
 use tilewright_script::Source;
-use tilewright_verify::{Reason, Report};
+use tilewright_script::diagnostic::Region;
+use tilewright_verify::{Reason, Report, Verdict};
 
 use super::diagnostic::DiagnosticRow;
+use super::obligation::Texts;
 use crate::harness::engine::{EngineOutcome, Status};
 use crate::json::{CounterexampleView, as_map, to_line};
 use crate::pipeline::limits::ChosenLimits;
@@ -79,7 +81,9 @@ impl FileReport<'_> {
             seed: outcome.setting.seed,
             allow_unknown: outcome.setting.allow_unknown,
             functions: functions.iter().map(FunctionView::new).collect(),
-            passes: rows(functions, |function| function.steps.iter().map(StepView::new)),
+            passes: rows(functions, |function| {
+                function.steps.iter().map(|step| StepView::new(step, Texts::one(source)))
+            }),
             buffers: rows(functions, |function| function.buffers.iter().map(BufferView::new)),
             engines: rows(functions, |function| function.run.engines.iter().map(EngineView::new)),
             warnings: outcome.warnings.iter().map(|warning| DiagnosticRow::new(source, warning)).collect(),
@@ -169,11 +173,11 @@ pub(crate) struct StepView<'a> {
 
 impl<'a> StepView<'a> {
     /// The form of `step`.
-    pub(crate) fn new(step: &'a StepOutcome) -> Self {
+    pub(crate) fn new(step: &'a StepOutcome, texts: Texts<'a>) -> Self {
         Self {
             name: &step.name,
             ms: step.ms,
-            obligations: step.reports.iter().map(ObligationView::new).collect(),
+            obligations: step.reports.iter().map(|report| ObligationView::placed(report, texts)).collect(),
             skipped: step.blocked.as_ref().map(ToString::to_string),
         }
     }
@@ -189,6 +193,21 @@ pub(crate) struct ObligationView<'a> {
     ms: f64,
     counterexample: Option<CounterexampleView<'a>>,
     reason: Option<&'a str>,
+    /// The first line of what the obligation is about, if it is refuted and a text has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<PlaceView<'a>>,
+}
+
+/// A place in a source text. Lines and columns count from 1, columns in characters; the end is exclusive.
+#[derive(Serialize)]
+pub(crate) struct PlaceView<'a> {
+    file: &'a str,
+    line: usize,
+    column: usize,
+    end_line: usize,
+    end_column: usize,
+    /// The line.
+    text: &'a str,
 }
 
 impl<'a> ObligationView<'a> {
@@ -202,7 +221,25 @@ impl<'a> ObligationView<'a> {
             ms: report.ms,
             counterexample: report.verdict.counterexample().map(CounterexampleView::new),
             reason: report.verdict.reason().map(Reason::text),
+            place: None,
         }
+    }
+
+    /// The form of `report`, with the place that it points at if it is refuted.
+    fn placed(report: &'a Report, texts: Texts<'a>) -> Self {
+        let refuted = matches!(report.verdict, Verdict::Refuted(_));
+        let place = report.place.filter(|_| refuted);
+        let view = place.and_then(|place| Some(PlaceView::new(texts.of(place)?, place.span)));
+        Self { place: view, ..Self::new(report) }
+    }
+}
+
+impl<'a> PlaceView<'a> {
+    fn new(source: &'a Source, span: Span) -> Self {
+        let span = source.first_line(span);
+        let Region { line, column, end_line, end_column } = source.region(span);
+        let text = source.text.lines().nth(line - 1).unwrap_or_default();
+        Self { file: &source.name, line, column, end_line, end_column, text }
     }
 }
 
@@ -213,7 +250,7 @@ pub(super) fn obligations<S: serde::Serializer>(reports: &[Report], serializer: 
 
 /// Serializes steps as a list of [`StepView`].
 pub(super) fn steps<S: serde::Serializer>(steps: &[StepOutcome], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(steps.iter().map(StepView::new))
+    serializer.collect_seq(steps.iter().map(|step| StepView::new(step, Texts::default())))
 }
 
 /// Serializes the status of a run as its word.

@@ -25,6 +25,9 @@ pub struct DrawReport {
     pub elements: Vec<ElementRow>,
     /// The slots that hold no element, in the order of memory.
     pub padding: Vec<PaddingRow>,
+    /// What is drawn of an array that is too large for a picture; null if all of it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut: Option<CutRow>,
     /// What is wrong with the placement.
     pub counterexample: Option<MarkRow>,
 }
@@ -57,6 +60,15 @@ pub struct PaddingRow {
     pub tiles: Vec<u64>,
 }
 
+/// The part of a large array that is drawn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CutRow {
+    /// The elements have logical indices below these.
+    pub shape: Vec<u64>,
+    /// The slots have places in memory below these. Slots that no drawn element has are left blank.
+    pub memory_shape: Vec<u64>,
+}
+
 /// What is wrong, shown by one or two elements.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MarkRow {
@@ -72,17 +84,36 @@ impl DrawReport {
         to_line(self)
     }
 
+    /// The extents of the logical indices that are drawn.
+    pub(super) fn drawn_shape(&self) -> &[u64] {
+        self.cut.as_ref().map_or(&self.shape, |cut| &cut.shape)
+    }
+
+    /// The extents of memory that are drawn.
+    pub(super) fn drawn_memory(&self) -> &[u64] {
+        self.cut.as_ref().map_or(&self.memory_shape, |cut| &cut.memory_shape)
+    }
+
+    /// What a picture of a part leaves out, in words.
+    pub(super) fn cut_note(&self) -> Option<String> {
+        let cut = self.cut.as_ref()?;
+        Some(format!(
+            "too large for one picture: only indices below {:?} and memory below {:?} are drawn, without padding",
+            cut.shape, cut.memory_shape
+        ))
+    }
+
     /// The title of the picture's first part.
     pub fn summary(&self) -> String {
         let memory: Vec<_> = self.memory_shape.iter().map(ToString::to_string).collect();
         let tiles =
             if self.levels.is_empty() { String::new() } else { format!(", tiles {}", self.levels.join(" then ")) };
-        format!(
-            "{} elements of {:?} in {} slots, {} of them padding{tiles}",
-            self.elements.len(),
-            self.shape,
-            memory.join(" x "),
-            self.padding.len()
-        )
+        let (shape, slots) = (&self.shape, memory.join(" x "));
+        if self.cut.is_some() {
+            let elements = shape.iter().fold(1u128, |count, extent| count.saturating_mul((*extent).into()));
+            return format!("{elements} elements of {shape:?} in {slots} slots{tiles}");
+        }
+        let (elements, padding) = (self.elements.len(), self.padding.len());
+        format!("{elements} elements of {shape:?} in {slots} slots, {padding} of them padding{tiles}")
     }
 }

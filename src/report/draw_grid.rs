@@ -90,7 +90,7 @@ fn size(extent: u64) -> usize {
 /// The logical array: each element with its place in memory, and the padding around it.
 pub(super) fn logical(report: &DrawReport) -> Vec<Grid> {
     // With the padding around.
-    let mut shape: Vec<usize> = report.shape.iter().copied().map(size).collect();
+    let mut shape: Vec<usize> = report.drawn_shape().iter().copied().map(size).collect();
     for index in report.padding.iter().filter_map(|slot| slot.logical.as_ref()) {
         for (extent, at) in shape.iter_mut().zip(index) {
             *extent = (*extent).max(size(*at) + 1);
@@ -158,14 +158,22 @@ const WRAP: usize = 64;
 
 /// Memory: each slot with the logical index of what it holds.
 pub(super) fn memory(report: &DrawReport) -> Grid {
-    let slots: usize = report.memory_shape.iter().copied().map(size).product();
-    let columns = size(report.columns).max(1);
-    let two = report.memory_shape.len() == 2;
+    let drawn = report.drawn_memory();
+    let slots: usize = drawn.iter().copied().map(size).product();
+    let two = drawn.len() == 2;
+    let columns = if two { size(drawn[1]) } else { size(report.columns) }.max(1);
+    // Where a place in memory is among those that are drawn.
+    let position = |memory: &[i128]| {
+        let step = |flat: usize, (at, extent): (&i128, &u64)| {
+            (*at < i128::from(*extent)).then(|| usize::try_from(*at).ok())?.map(|at| flat * size(*extent) + at)
+        };
+        memory.iter().zip(drawn).try_fold(0, step)
+    };
     let mut cells: Vec<Option<Cell>> = vec![None; slots];
     let mark = report.counterexample.as_ref();
     for element in &report.elements {
-        let Some(slot) = element.slot else { continue };
-        let Some(place) = cells.get_mut(size(slot)) else { continue };
+        let (Some(slot), Some(at)) = (element.slot, position(&element.memory)) else { continue };
+        let Some(place) = cells.get_mut(at) else { continue };
         let (index, at) = (joined(&element.logical), tuple(&element.memory));
         if let Some(cell) = place {
             // Named are the two of the counterexample, or the first two.

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use super::draw::DrawReport;
 use super::draw_grid::{Cell, Grid, Kind, logical, memory};
+use super::palette::{Palette, PictureStyle};
 
 /// Width of the picture, unless one grid is wider.
 const PAGE: f64 = 1240.0;
@@ -21,26 +22,13 @@ const MEMORY: &str = "Memory: each slot with the index of its element";
 /// Cells of up to so many have numbers, large or small ones.
 const LARGE: usize = 640;
 const SMALL: usize = 8704;
-/// Colours of the first level's tiles.
-pub(super) const PALETTE: [[u32; 3]; 10] = [
-    [122, 170, 222],
-    [247, 184, 116],
-    [141, 203, 139],
-    [238, 146, 146],
-    [186, 164, 224],
-    [205, 172, 150],
-    [235, 168, 210],
-    [166, 184, 194],
-    [218, 214, 108],
-    [120, 205, 214],
-];
-/// Border of the tiles of each level: colour and width.
-const BORDERS: [(&str, &str); 3] = [("#222", "1.8"), ("#d00", "1"), ("#06c", "0.7")];
+/// Width of the borders of each level's tiles.
+const BORDERS: [&str; 3] = ["1.8", "1", "0.7"];
 
 /// The document; ends with a newline.
-pub fn draw(report: &DrawReport) -> String {
-    let (out, colors, levels) = (String::new(), Colors::new(report), report.levels.len());
-    let mut picture = Picture { out, colors, levels, width: 0.0 };
+pub fn draw(report: &DrawReport, style: PictureStyle) -> String {
+    let (out, palette, levels) = (String::new(), style.palette(), report.levels.len());
+    let mut picture = Picture { out, palette, colors: Colors::new(report), levels, width: 0.0 };
     let (grids, slots) = (logical(report), memory(report));
     let mut y = picture.heading(report);
     y = picture.caption(MARGIN, y, ARRAY);
@@ -127,29 +115,25 @@ impl Colors {
         Self { range }
     }
 
-    fn fill(&self, cell: &Cell) -> String {
+    fn fill(&self, cell: &Cell, palette: &Palette) -> String {
         match cell.kind {
             Kind::Padding => return "url(#p)".into(),
-            Kind::Marked => return "#ff4d4d".into(),
-            Kind::Collides => return "#ffc4bd".into(),
-            Kind::Outside => return "#f06bd8".into(),
+            Kind::Marked => return palette.marked[0].into(),
+            Kind::Collides => return palette.collides.into(),
+            Kind::Outside => return palette.outside.into(),
             Kind::Element => {}
         }
         let tile = cell.tiles.first().copied().unwrap_or(0);
         let (first, last) = self.range.get(&tile).copied().unwrap_or((0, 1));
-        let white = 165 - 165 * (cell.slot.saturating_sub(first)) / (last.saturating_sub(first)).max(1);
-        let white = u32::try_from(white).unwrap_or(0).min(255);
-        let base = usize::try_from(tile).ok().and_then(|tile| PALETTE.get(tile % PALETTE.len())).unwrap_or(&PALETTE[0]);
-        let mut color = String::from("#");
-        for part in base {
-            let _ = write!(color, "{:02x}", part + (255 - part) * white / 255);
-        }
-        color
+        let paper = 165 - 165 * (cell.slot.saturating_sub(first)) / (last.saturating_sub(first)).max(1);
+        let paper = u32::try_from(paper).unwrap_or(0).min(255);
+        palette.hue(usize::try_from(tile).unwrap_or(0), paper)
     }
 }
 
 struct Picture {
     out: String,
+    palette: &'static Palette,
     colors: Colors,
     levels: usize,
     /// Where the rightmost thing ends.
@@ -165,21 +149,24 @@ impl Picture {
         self.reaches(MARGIN + (9.4 * float(title)).max(6.6 * float(below)).max(7.8 * float(mark)));
         self.text(MARGIN, y, "font-size=\"16\" font-weight=\"bold\"", &report.subject);
         y += 20.0;
-        self.text(MARGIN, y, "font-size=\"12\" fill=\"#444\"", &report.summary());
+        let small = format!("font-size=\"12\" fill=\"{}\"", self.palette.text);
+        self.text(MARGIN, y, &small, &report.summary());
+        if let Some(note) = report.cut_note() {
+            y += 18.0;
+            self.reaches(MARGIN + 6.6 * float(note.chars().count()));
+            self.text(MARGIN, y, &small, &note);
+        }
         if let Some(mark) = &report.counterexample {
             y += 20.0;
-            self.text(
-                MARGIN,
-                y,
-                "font-size=\"13\" font-weight=\"bold\" fill=\"#c00\"",
-                &format!("Wrong: {}", mark.text),
-            );
+            let alarm = format!("font-size=\"13\" font-weight=\"bold\" fill=\"{}\"", self.palette.alarm);
+            self.text(MARGIN, y, &alarm, &format!("Wrong: {}", mark.text));
         }
         y + 12.0
     }
 
     fn caption(&mut self, x: f64, y: f64, text: &str) -> f64 {
-        self.text(x, y + 16.0, "font-size=\"13\" font-weight=\"bold\" fill=\"#333\"", text);
+        let bold = format!("font-size=\"13\" font-weight=\"bold\" fill=\"{}\"", self.palette.text);
+        self.text(x, y + 16.0, &bold, text);
         self.reaches(x + caption_width(text));
         y + 22.0
     }
@@ -191,12 +178,13 @@ impl Picture {
 
     fn grid(&mut self, grid: &Grid, size: &Size, x: f64, y: f64) {
         if !grid.title.is_empty() {
-            self.text(x + GUTTER, y + 14.0, "font-size=\"11\" fill=\"#333\"", &grid.title);
+            let small = format!("font-size=\"11\" fill=\"{}\"", self.palette.text);
+            self.text(x + GUTTER, y + 14.0, &small, &grid.title);
         }
         let (x, y) = (x + GUTTER, y + HEAD);
         self.axes(grid, size, x, y);
         let line = if size.font.is_some() { ".4" } else { "0" };
-        let _ = writeln!(self.out, "<g stroke=\"#8a8a8a\" stroke-width=\"{line}\">");
+        let _ = writeln!(self.out, "<g stroke=\"{}\" stroke-width=\"{line}\">", self.palette.line);
         let each = |picture: &mut Self, draw: &mut dyn FnMut(&mut Self, &Cell, f64, f64)| {
             for (position, cell) in grid.cells.iter().enumerate() {
                 if let Some(cell) = cell {
@@ -232,7 +220,7 @@ impl Picture {
         let _ = writeln!(
             self.out,
             "<path class=\"{class}\" fill=\"{}\" d=\"M{x} {y}h{w}v{h}h-{w}z\"><title>{}</title></path>",
-            self.colors.fill(cell),
+            self.colors.fill(cell, self.palette),
             escaped(&cell.title)
         );
     }
@@ -240,8 +228,9 @@ impl Picture {
     /// Cells without titles: neighbours of one colour as one rectangle.
     fn together(&mut self, grid: &Grid, size: &Size, (x, y): (f64, f64), take: impl Fn(&Cell) -> bool) {
         for row in 0..grid.rows() {
-            let fill =
-                |column: usize| grid.cell(row, column).filter(|cell| take(cell)).map(|cell| self.colors.fill(cell));
+            let fill = |column: usize| {
+                grid.cell(row, column).filter(|cell| take(cell)).map(|cell| self.colors.fill(cell, self.palette))
+            };
             let mut runs: Vec<(usize, usize, String)> = Vec::new();
             for column in 0..grid.columns {
                 let Some(fill) = fill(column) else { continue };
@@ -265,7 +254,7 @@ impl Picture {
         }
         let mut attributes = String::new();
         if cell.kind == Kind::Padding {
-            attributes.push_str(" fill=\"#999\"");
+            let _ = write!(attributes, " fill=\"{}\"", self.palette.faint);
         }
         // Two indices in one slot stand in smaller letters.
         let room = (size.width - 3.0) / (0.58 * float(cell.label.chars().count()));
@@ -280,7 +269,7 @@ impl Picture {
     fn axes(&mut self, grid: &Grid, size: &Size, x: f64, y: f64) {
         let every =
             |room: f64, wanted: f64| [1usize, 2, 4, 8, 16, 32, 64].into_iter().find(|&n| float(n) * room >= wanted);
-        self.out.push_str("<g font-size=\"9\" fill=\"#777\">\n");
+        let _ = writeln!(self.out, "<g font-size=\"9\" fill=\"{}\">", self.palette.faint);
         if !grid.column_axis.is_empty() || grid.row_step == grid.columns {
             for column in (0..grid.columns).step_by(every(size.width, 20.0).unwrap_or(64)) {
                 let at = x + (float(column) + 0.5) * size.width;
@@ -331,7 +320,9 @@ impl Picture {
                 let _ = write!(lines, "M{} {}h{}", from.0, from.1, number(float(end - start) * size.width));
             }
         }
-        if let (false, Some((color, width))) = (lines.is_empty(), BORDERS.get(level)) {
+        if let (false, Some(width), Some(color)) =
+            (lines.is_empty(), BORDERS.get(level), self.palette.borders.get(level))
+        {
             let thin = match size.font {
                 Some(font) if font > 10.0 => width,
                 Some(_) => ["1.2", "0.6", "0.4"][level],
@@ -354,7 +345,8 @@ impl Picture {
                 let (w, h) = (number(size.width), number(size.height));
                 let _ = writeln!(
                     self.out,
-                    "<path class=\"m\" fill=\"none\" stroke=\"#900\" stroke-width=\"2.6\" d=\"M{x} {y}h{w}v{h}h-{w}z\"/>"
+                    "<path class=\"m\" fill=\"none\" stroke=\"{}\" stroke-width=\"2.6\" d=\"M{x} {y}h{w}v{h}h-{w}z\"/>",
+                    self.palette.marked[1]
                 );
             }
         }
@@ -364,24 +356,25 @@ impl Picture {
     fn legend(&mut self, report: &DrawReport, y: f64) -> f64 {
         let mut entries: Vec<(String, String)> = Vec::new();
         let box_of = |fill: &str, stroke: &str| format!("fill=\"{fill}\" stroke=\"{stroke}\"");
-        for (name, (color, _)) in report.levels.iter().zip(BORDERS) {
+        let palette = self.palette;
+        for (name, color) in report.levels.iter().zip(palette.borders) {
             entries.push((box_of("none", color), format!("border of a tile {name}")));
         }
         if !report.padding.is_empty() {
-            entries.push((box_of("url(#p)", "#8a8a8a"), "padding".into()));
+            entries.push((box_of("url(#p)", palette.line), "padding".into()));
         }
         if report.counterexample.is_some() {
-            entries.push((box_of("#ff4d4d", "#900"), "the counterexample".into()));
+            entries.push((box_of(palette.marked[0], palette.marked[1]), "the counterexample".into()));
         }
         if report.elements.iter().any(|element| element.collides) {
-            entries.push((box_of("#ffc4bd", "#8a8a8a"), "shares its slot".into()));
+            entries.push((box_of(palette.collides, palette.line), "shares its slot".into()));
         }
-        entries.push((box_of("#7aaade", "#8a8a8a"), "darker is later in memory".into()));
+        entries.push((box_of(&palette.hue(0, 0), palette.line), palette.order.into()));
         let mut x = MARGIN;
         for (attributes, text) in entries {
             let (at, top) = (number(x), number(y));
             let _ = writeln!(self.out, "<path class=\"l\" {attributes} d=\"M{at} {top}h14v14h-14z\"/>");
-            self.text(x + 20.0, y + 11.0, "font-size=\"11\" fill=\"#444\"", &text);
+            self.text(x + 20.0, y + 11.0, &format!("font-size=\"11\" fill=\"{}\"", palette.text), &text);
             x += 44.0 + float(text.chars().count()) * 6.2;
             self.reaches(x - 24.0);
         }
@@ -394,12 +387,14 @@ impl Picture {
     }
 
     fn close(self, height: f64) -> String {
+        let Palette { paper, ink, hatch: [ground, stroke], .. } = self.palette;
         let (width, height) = (number(self.width + MARGIN), number(height));
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
-             font-family=\"sans-serif\">\n<defs><pattern id=\"p\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" \
-             patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"#fafafa\"/><rect width=\"1.2\" \
-             height=\"6\" fill=\"#cfcfcf\"/></pattern></defs>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{}</svg>\n",
+             font-family=\"sans-serif\" fill=\"{ink}\">\n<defs><pattern id=\"p\" width=\"6\" height=\"6\" \
+             patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" \
+             fill=\"{ground}\"/><rect width=\"1.2\" height=\"6\" fill=\"{stroke}\"/></pattern></defs>\n\
+             <rect width=\"100%\" height=\"100%\" fill=\"{paper}\"/>\n{}</svg>\n",
             self.out
         )
     }

@@ -2,16 +2,17 @@
 
 use super::draw::DrawReport;
 use super::draw_grid::{Cell, Grid, Kind, logical, memory};
-use super::text::{Style, line};
-
-/// Columns of text that a part of a picture takes at most.
-const WIDTH: usize = 110;
+use super::lines::{hanging, line};
+use super::text::Style;
 
 /// The picture; ends with a newline.
 pub fn draw(report: &DrawReport, style: Style) -> String {
     let mut out = String::new();
     line(&mut out, &style.paint("1", &report.subject));
     line(&mut out, &report.summary());
+    if let Some(note) = report.cut_note() {
+        hanging(&mut out, "note: ", &note, 6, style);
+    }
     if let Some(mark) = &report.counterexample {
         line(&mut out, &style.paint("1;31", &format!("wrong: {}", mark.text)));
     }
@@ -45,7 +46,7 @@ fn grid(out: &mut String, grid: &Grid, n_levels: usize, style: Style) {
     let last = (grid.rows() * grid.row_step).to_string().len();
     let head = last.max(grid.row_axis.chars().count()).max(3);
     let step = widest.max(last) + 2;
-    let per_part = (WIDTH.saturating_sub(head + 2) / step).max(1);
+    let per_part = (style.width.saturating_sub(head + 2) / step).max(1);
     for start in (0..grid.columns).step_by(per_part) {
         if start > 0 {
             out.push('\n');

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::fuzz_text::number;
-use super::text::{Style, line, table};
+use super::lines::{line, table};
+use super::text::Style;
 use crate::fuzz::campaign::sabotage::{Outcome, Trial};
 use crate::json::to_line;
 

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::fuzz::{FindingRow, FuzzReport, OracleRow};
-use super::text::{Style, line, table};
+use super::lines::{line, table};
+use super::text::Style;
 
 /// Width of the page.
 const WIDTH: usize = 100;

@@ -2,7 +2,9 @@
 
 use super::check::Dim;
 use super::layout::{Digits, LayoutReport, PositionRow, TileSize};
-use super::text::{Style, obligation, proved_line, table};
+use super::lines::properties;
+use super::obligation::{obligations_of, proved_line};
+use super::text::Style;
 
 /// The report; ends with a newline.
 pub fn layout(report: &LayoutReport, style: Style) -> String {
@@ -26,7 +28,7 @@ pub fn layout(report: &LayoutReport, style: Style) -> String {
         vec!["padding".to_owned(), report.padding.clone().unwrap_or_else(|| "not proved".into())],
     ];
     rows.extend(report.at.iter().map(|at| vec!["at".to_owned(), position(at)]));
-    table(&mut out, &rows);
+    properties(&mut out, &rows, style);
     if let Some(offsets) = &report.offsets {
         out.push('\n');
         let row = match report.shape.last() {
@@ -36,9 +38,7 @@ pub fn layout(report: &LayoutReport, style: Style) -> String {
         grid(&mut out, offsets, row);
         out.push('\n');
     }
-    for row in &report.verdicts {
-        obligation(&mut out, row, style);
-    }
+    obligations_of(&mut out, &report.index_map, &report.verdicts, style);
     proved_line(&mut out, &report.verdicts, style);
     out
 }

@@ -1,7 +1,9 @@
 //! The report of `tilewright map` as people read it.
 
+use super::lines::properties;
 use super::map::MapReport;
-use super::text::{Style, obligation, proved_line, shape, table};
+use super::obligation::{obligations_of, proved_line};
+use super::text::{Style, shape};
 
 /// The report; ends with a newline.
 pub fn map(report: &MapReport, style: Style) -> String {
@@ -21,10 +23,8 @@ pub fn map(report: &MapReport, style: Style) -> String {
         let flat = at.flat.as_ref().map_or_else(|| "unknown (symbolic extents)".to_owned(), |flat| format!("{flat:?}"));
         rows.push(vec!["at".to_owned(), format!("{:?} -> {:?} -> {flat}", at.logical, at.physical)]);
     }
-    table(&mut out, &rows);
-    for row in &report.verdicts {
-        obligation(&mut out, row, style);
-    }
+    properties(&mut out, &rows, style);
+    obligations_of(&mut out, &report.map, &report.verdicts, style);
     proved_line(&mut out, &report.verdicts, style);
     out
 }

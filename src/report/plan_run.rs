@@ -12,10 +12,13 @@
 //! `compared` counts values (lanes) held against the interpreter; `end` are inputs and outputs after the last step.
 
 use serde::Serialize;
+use tilewright_script::Source;
 use tilewright_verify::Report;
 
 use super::check::{advised, status, steps};
-use super::text::{Style, line, obligation, table};
+use super::lines::{line, table};
+use super::obligation::{Texts, obligation};
+use super::text::Style;
 use crate::harness::compare::Mismatch;
 use crate::harness::engine::{EngineFault, Status};
 use crate::pipeline::outcome::{StepOutcome, Summary};
@@ -24,8 +27,9 @@ use crate::runtime::{Compared, GraphRun};
 /// The kernels of a planned graph: what was proved of them, and what they computed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunReport {
-    /// The file of the kernels, as it was called.
-    pub kernels: String,
+    /// The file of the kernels; the JSON document has its name.
+    #[serde(serialize_with = "name")]
+    pub kernels: Source,
     /// Seed of the input values.
     pub seed: u64,
     /// The functions that the steps name, in the order of the file.
@@ -156,9 +160,13 @@ impl ComparedRow {
     }
 }
 
+fn name<S: serde::Serializer>(source: &Source, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&source.name)
+}
+
 /// The functions and the devices, as people read them.
 pub(super) fn text(out: &mut String, run: &RunReport, style: Style) {
-    line(out, &style.paint("1", &format!("kernels of {}", run.kernels)));
+    line(out, &style.paint("1", &format!("kernels of {}", run.kernels.name)));
     let mut rows = vec![vec!["function".to_owned(), "obligations proved".to_owned()]];
     let proved = |row: &FunctionRow| {
         let all = || row.steps.iter().flat_map(|step| &step.reports);
@@ -167,7 +175,7 @@ pub(super) fn text(out: &mut String, run: &RunReport, style: Style) {
     rows.extend(run.functions.iter().map(|row| vec![row.name.clone(), proved(row)]));
     table(out, &rows);
     for report in run.reports().filter(|report| style.verbose || !report.verdict.is_proved()) {
-        obligation(out, report, style);
+        obligation(out, report, Texts::one(&run.kernels), style);
     }
     for device in &run.devices {
         out.push('\n');

@@ -1,13 +1,15 @@
 //! The picture of a memory plan as SVG: steps from left to right, each pool from top to bottom, a box for each tensor while
 //! its memory is needed. Boxes above each other share a pool at once, boxes side by side one after the other. A pool is as
-//! high as it is large. Titles (tooltips) have what does not fit into a box.
+//! high as it is large. Inputs, which have memory of their own from the first step to the last, share one row. A tensor whose
+//! box is too small for its name has a number, and the name stands below the picture. Titles (tooltips) have the rest.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use tilewright_ir::TensorRole;
 
-use super::draw_svg::{PALETTE, escaped, float, number};
+use super::draw_svg::{escaped, float, number};
+use super::palette::{Palette, PictureStyle};
 use super::plan::{PlaceRow, PlanReport, PoolRow, TensorRow};
 use super::plan_axis::{Axis, Extent};
 
@@ -20,26 +22,37 @@ const STEPS: f64 = 1050.0;
 const HIGHEST: f64 = 230.0;
 const LOWEST: f64 = 24.0;
 const GAP: f64 = 10.0;
-/// More pools are not drawn.
+/// More pools, steps and tensors are not drawn.
 const MAX_POOLS: usize = 400;
+const MAX_STEPS: usize = 1000;
+const MAX_TENSORS: usize = 5000;
+/// Names below the picture, their columns, and the letters of each.
+const MAX_NAMES: usize = 240;
+const NAME_COLUMNS: usize = 3;
+const NAME_LETTERS: usize = 28;
+/// Height of an input in the row that inputs share, and of the row.
+const INPUT: f64 = 14.0;
+const MAX_INPUTS: f64 = 210.0;
 /// Steps up to which each has its name.
 const NAMED_STEPS: usize = 60;
 
 /// The document; ends with a newline.
-pub fn draw(report: &PlanReport) -> String {
-    let steps = float(report.steps.len().max(1));
-    let mut picture = Picture { out: String::new(), report, step: (STEPS / steps).clamp(1.0, 120.0) };
+pub fn draw(report: &PlanReport, style: PictureStyle) -> String {
+    let steps = report.steps.len().clamp(1, MAX_STEPS);
+    let step = (STEPS / float(steps)).clamp(1.0, 120.0);
+    let palette = style.palette();
+    let mut picture = Picture { out: String::new(), report, palette, steps, step, drawn: 0, keyed: Vec::new() };
     let mut y = picture.heading();
     y = picture.steps(y);
     let top = y;
     let mut pools = String::new();
     std::mem::swap(&mut pools, &mut picture.out);
-    let mut of_pool: Vec<Vec<usize>> = vec![Vec::new(); report.pools.len()];
-    for (at, tensor) in report.tensors.iter().enumerate().filter(|(_, tensor)| !tensor.is_view) {
-        of_pool[tensor.storage_id].push(at);
-    }
+    let rows = Rows::of(report);
     let largest = report.pools.iter().map(|pool| pool.bytes).max().unwrap_or(1).max(1);
-    for (pool, tensors) in report.pools.iter().zip(&of_pool).take(MAX_POOLS) {
+    if !rows.inputs.is_empty() {
+        y += picture.inputs(&rows.inputs, y) + GAP;
+    }
+    for (pool, tensors) in rows.shared.iter().take(MAX_POOLS) {
         let share = ratio(pool.bytes, largest);
         let least = if tensors.len() > 1 { 2.0 * LOWEST } else { LOWEST };
         let height = (share * HIGHEST).max(least);
@@ -49,13 +62,40 @@ pub fn draw(report: &PlanReport) -> String {
     let boxes = std::mem::replace(&mut picture.out, pools);
     picture.grid(top, y - GAP);
     picture.out.push_str(&boxes);
-    if report.pools.len() > MAX_POOLS {
-        let more = format!("and {} more pools", report.pools.len() - MAX_POOLS);
-        picture.text(MARGIN, y + 12.0, "font-size=\"12\" fill=\"#444\"", &more);
-        y += 20.0;
+    if let Some(note) = picture.cut_note(&rows) {
+        let small = format!("font-size=\"12\" fill=\"{}\"", palette.text);
+        picture.text(MARGIN, y + 12.0, &small, &note);
+        y += 22.0;
     }
-    let y = picture.legend(y + 8.0);
+    y = picture.legend(y + 8.0);
+    y = picture.names(y + 10.0);
     picture.close(y + MARGIN)
+}
+
+/// The rows of the picture.
+struct Rows<'a> {
+    /// Inputs with a pool of their own, if there are several.
+    inputs: Vec<usize>,
+    /// The other pools with their tensors.
+    shared: Vec<(&'a PoolRow, Vec<usize>)>,
+}
+
+impl<'a> Rows<'a> {
+    fn of(report: &'a PlanReport) -> Self {
+        let mut of_pool: Vec<Vec<usize>> = vec![Vec::new(); report.pools.len()];
+        for (at, tensor) in report.tensors.iter().enumerate().filter(|(_, tensor)| !tensor.is_view) {
+            of_pool[tensor.storage_id].push(at);
+        }
+        let input = |tensors: &[usize]| match tensors {
+            &[only] => (report.tensors[only].role == TensorRole::Input).then_some(only),
+            _ => None,
+        };
+        let inputs: Vec<usize> = of_pool.iter().filter_map(|tensors| input(tensors)).collect();
+        let together = inputs.len() > 1;
+        let pools = report.pools.iter().zip(of_pool);
+        let shared = pools.filter(|(_, tensors)| !together || input(tensors).is_none()).collect();
+        Self { inputs: if together { inputs } else { Vec::new() }, shared }
+    }
 }
 
 /// `part / whole`, which is at most 1.
@@ -79,8 +119,15 @@ fn grouped(value: u128) -> String {
 struct Picture<'a> {
     out: String,
     report: &'a PlanReport,
+    palette: &'static Palette,
+    /// How many steps are drawn.
+    steps: usize,
     /// Width of a step.
     step: f64,
+    /// How many tensors are drawn.
+    drawn: usize,
+    /// The tensors whose boxes have a number in the place of their name, from 1.
+    keyed: Vec<usize>,
 }
 
 impl Picture<'_> {
@@ -97,32 +144,34 @@ impl Picture<'_> {
             grouped(bytes.compatible),
             grouped(bytes.lower_bound),
         );
-        self.text(MARGIN, MARGIN + 34.0, "font-size=\"12\" fill=\"#444\"", &below);
+        let small = format!("font-size=\"12\" fill=\"{}\"", self.palette.text);
+        self.text(MARGIN, MARGIN + 34.0, &small, &below);
         MARGIN + 44.0
     }
 
     /// Numbers and names of the steps; returns where to go on.
     fn steps(&mut self, y: f64) -> f64 {
-        let report = self.report;
-        let n = report.steps.len();
+        let (report, palette, n) = (self.report, self.palette, self.steps);
         let named = n <= NAMED_STEPS && self.step >= 14.0;
         let longest = report.steps.iter().map(|name| name.chars().count().min(24)).max().unwrap_or(0);
         let height = if named { 14.0 + float(longest) * 4.2 } else { 14.0 };
         let every = (1..).map(|k| 1usize << k).take(40).find(|&k| float(k) * self.step >= 30.0).unwrap_or(1);
         let every = if self.step >= 18.0 { 1 } else { every };
-        for (at, name) in report.steps.iter().enumerate().step_by(every) {
+        for (at, name) in report.steps.iter().enumerate().take(n).step_by(every) {
             let x = self.x(at) + self.step / 2.0;
             let bottom = y + height;
             if named {
                 let name: String = name.chars().take(24).collect();
                 let turn = format!(
-                    "font-size=\"11\" fill=\"#333\" transform=\"rotate(-40 {} {})\"",
+                    "font-size=\"11\" fill=\"{}\" transform=\"rotate(-40 {} {})\"",
+                    palette.text,
                     number(x),
                     number(bottom - 12.0)
                 );
                 self.text(x, bottom - 12.0, &turn, &name);
             }
-            self.text(x, bottom, "font-size=\"10\" fill=\"#888\" text-anchor=\"middle\"", &at.to_string());
+            let small = format!("font-size=\"10\" fill=\"{}\" text-anchor=\"middle\"", palette.faint);
+            self.text(x, bottom, &small, &at.to_string());
         }
         y + height + 6.0
     }
@@ -137,22 +186,47 @@ impl Picture<'_> {
             return;
         }
         let mut lines = String::new();
-        for step in 0..=self.report.steps.len() {
+        for step in 0..=self.steps {
             let _ = write!(lines, "M{} {}V{}", number(self.x(step)), number(top - 4.0), number(bottom + 4.0));
         }
-        let _ = writeln!(self.out, "<path fill=\"none\" stroke=\"#e4e4e4\" stroke-width=\"0.7\" d=\"{lines}\"/>");
+        let color = self.palette.hairline;
+        let _ = writeln!(self.out, "<path fill=\"none\" stroke=\"{color}\" stroke-width=\"0.7\" d=\"{lines}\"/>");
     }
 
-    fn pool(&mut self, pool: &PoolRow, tensors: &[usize], y: f64, height: f64) {
-        let width = float(self.report.steps.len().max(1)) * self.step;
+    /// The area of a row.
+    fn area(&mut self, y: f64, height: f64) {
+        let width = float(self.steps) * self.step;
         let _ = writeln!(
             self.out,
-            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"url(#free)\" stroke=\"#666\" stroke-width=\"0.8\"/>",
+            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"url(#free)\" stroke=\"{}\" stroke-width=\"0.8\"/>",
             number(self.x(0)),
             number(y),
             number(width),
-            number(height)
+            number(height),
+            self.palette.faint
         );
+    }
+
+    /// The row that the inputs share, each with memory of its own; returns its height.
+    fn inputs(&mut self, inputs: &[usize], y: f64) -> f64 {
+        let height = (INPUT * float(inputs.len())).clamp(2.0 * LOWEST, MAX_INPUTS);
+        self.area(y, height);
+        let report = self.report;
+        let bytes = inputs.iter().map(|&at| report.pools[report.tensors[at].storage_id].bytes).sum();
+        let strong = format!("font-size=\"11\" fill=\"{}\" font-weight=\"bold\"", self.palette.ink);
+        self.text(MARGIN, y + 12.0, &strong, &format!("{} inputs", inputs.len()));
+        let small = format!("font-size=\"11\" fill=\"{}\"", self.palette.text);
+        self.text(MARGIN, y + 26.0, &small, &format!("{} bytes", grouped(bytes)));
+        self.text(MARGIN, y + 40.0, &small, "a pool for each");
+        for (lane, &at) in inputs.iter().enumerate() {
+            let size = 1.0 / float(inputs.len());
+            self.tensor(at, &report.tensors[at], Extent { start: float(lane) * size, size }, y, height);
+        }
+        height
+    }
+
+    fn pool(&mut self, pool: &PoolRow, tensors: &[usize], y: f64, height: f64) {
+        self.area(y, height);
         let rows: Vec<&TensorRow> = tensors.iter().map(|&at| &self.report.tensors[at]).collect();
         let axis = Axis::of(pool, &rows);
         self.caption(pool, &axis, y, height);
@@ -168,15 +242,16 @@ impl Picture<'_> {
             _ => format!("{} bytes", grouped(pool.bytes)),
         };
         let kind = if pool.shape.len() == 1 { pool.scope.to_owned() } else { format!("{} {}", pool.scope, pool.dtype) };
-        let mut lines = vec![(format!("pool {}", pool.storage_id), "#222"), (kind, "#555"), (size.clone(), "#555")];
-        lines.extend(axis.name().map(|name| (format!("{name}, from the top"), "#888")));
+        let Palette { ink, text, faint, .. } = *self.palette;
+        let mut lines = vec![(format!("pool {}", pool.storage_id), ink), (kind, text), (size.clone(), text)];
+        lines.extend(axis.name().map(|name| (format!("{name}, from the top"), faint)));
         if height < 14.0 * float(lines.len()) {
-            lines = vec![(format!("pool {}", pool.storage_id), "#222"), (size.clone(), "#555")];
+            lines = vec![(format!("pool {}", pool.storage_id), ink), (size.clone(), text)];
         }
         if height < 14.0 * float(lines.len()) {
             lines.truncate(1);
             let beside = MARGIN + 7.2 * float(lines[0].0.chars().count()) + 4.0;
-            self.text(beside, y + 12.0, "font-size=\"10\" fill=\"#666\"", &size);
+            self.text(beside, y + 12.0, &format!("font-size=\"10\" fill=\"{text}\""), &size);
         }
         for (at, (text, color)) in lines.iter().enumerate() {
             let weight = if at == 0 { " font-weight=\"bold\"" } else { "" };
@@ -186,15 +261,17 @@ impl Picture<'_> {
     }
 
     fn tensor(&mut self, at: usize, row: &TensorRow, extent: Extent, y: f64, height: f64) {
-        let (x, width) = (self.x(row.first), float(row.last + 1 - row.first) * self.step);
+        if row.first >= self.steps || self.drawn == MAX_TENSORS {
+            return;
+        }
+        self.drawn += 1;
+        let palette = self.palette;
+        let end = (row.last + 1).min(self.steps);
+        let (x, width) = (self.x(row.first), float(end - row.first) * self.step);
         let (top, high) = (y + extent.start * height, (extent.size * height).max(1.0));
         let inset = if self.step > 8.0 { 1.0 } else { 0.0 };
-        let [red, green, blue] = PALETTE[at % PALETTE.len()].map(|part| part + (255 - part) * 3 / 10);
-        let fill = match row.role {
-            TensorRole::Input => "#dde3e8".to_owned(),
-            TensorRole::Output | TensorRole::Intermediate => format!("#{red:02x}{green:02x}{blue:02x}"),
-        };
-        let border = if row.role == TensorRole::Output { ("#222", "1.8") } else { ("#777", "0.7") };
+        let fill = self.fill(at, row);
+        let border = if row.role == TensorRole::Output { (palette.ink, "1.8") } else { (palette.faint, "0.7") };
         let place = place(row);
         let _ = writeln!(
             self.out,
@@ -211,61 +288,157 @@ impl Picture<'_> {
             row.first,
             row.last,
         );
+        if !self.named(row, (x, top), (width, high)) {
+            self.keyed.push(at);
+            self.key(self.keyed.len(), (x, top), (width, high));
+        }
+    }
+
+    fn fill(&self, at: usize, row: &TensorRow) -> String {
+        match row.role {
+            TensorRole::Input => self.palette.input.to_owned(),
+            TensorRole::Output | TensorRole::Intermediate => self.palette.hue(at, 76),
+        }
+    }
+
+    /// Writes the name of a tensor into its box, and its place if there is room; whether the name fits.
+    fn named(&mut self, row: &TensorRow, (x, top): (f64, f64), (width, high): (f64, f64)) -> bool {
         let fits = |text: &str, font: f64| float(text.chars().count()) * font * 0.6 + 3.9 <= width;
         let font = (high - 3.0).min(12.0);
         if font < 6.0 {
-            return;
+            return false;
         }
+        let Palette { ink, text, .. } = *self.palette;
+        let place = place(row);
         // Smaller letters, if the name fits then.
         let narrow = (width - 4.0) / (0.6 * float(row.name.chars().count().max(1)));
         let font = if narrow >= 8.0 { font.min(narrow) } else { font };
         let middle =
-            format!("fill=\"#111\" text-anchor=\"middle\" pointer-events=\"none\" font-size=\"{}\"", number(font));
+            format!("fill=\"{ink}\" text-anchor=\"middle\" pointer-events=\"none\" font-size=\"{}\"", number(font));
         let (center, mid) = (x + width / 2.0, top + high / 2.0);
         if !fits(&row.name, font) {
-            self.upright(&row.name, center, mid, width, high);
-        } else if high >= 30.0 && fits(&place, 9.5) {
+            return self.upright(&row.name, center, mid, width, high);
+        }
+        if high >= 30.0 && fits(&place, 9.5) {
             self.text(center, mid - 1.0, &middle, &row.name);
-            let small = "fill=\"#444\" text-anchor=\"middle\" pointer-events=\"none\" font-size=\"9.5\"";
-            self.text(center, mid + 11.0, small, &place);
+            let small = format!("fill=\"{text}\" text-anchor=\"middle\" pointer-events=\"none\" font-size=\"9.5\"");
+            self.text(center, mid + 11.0, &small, &place);
         } else {
             self.text(center, mid + font * 0.35, &middle, &row.name);
         }
+        true
     }
 
-    /// A name that is too wide for its box, from the bottom to the top if that fits.
-    fn upright(&mut self, name: &str, x: f64, y: f64, width: f64, height: f64) {
+    /// Writes the number of a tensor into a box that is too small for its name, if the number fits.
+    fn key(&mut self, key: usize, (x, top): (f64, f64), (width, high): (f64, f64)) {
+        let text = key.to_string();
+        let font = (high - 1.0).min((width - 1.0) / (0.6 * float(text.len()))).min(10.0);
+        if key <= MAX_NAMES && font >= 5.0 {
+            let look = format!(
+                "fill=\"{}\" text-anchor=\"middle\" pointer-events=\"none\" font-style=\"italic\" font-size=\"{}\"",
+                self.palette.ink,
+                number(font)
+            );
+            self.text(x + width / 2.0, top + high / 2.0 + font * 0.35, &look, &text);
+        }
+    }
+
+    /// What is too much for one picture, in words.
+    fn cut_note(&self, rows: &Rows<'_>) -> Option<String> {
+        let report = self.report;
+        let holders = report.tensors.iter().filter(|tensor| !tensor.is_view).count();
+        let left_out = [
+            (rows.shared.len().saturating_sub(MAX_POOLS), "pools"),
+            (report.steps.len().saturating_sub(MAX_STEPS), "steps"),
+            (holders - self.drawn, "tensors"),
+        ];
+        let parts: Vec<String> =
+            left_out.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+        (!parts.is_empty()).then(|| {
+            format!("too large for one picture: {} are not drawn; --format json lists all of them", parts.join(", "))
+        })
+    }
+
+    /// The names of the tensors that have a number; returns where to go on.
+    fn names(&mut self, y: f64) -> f64 {
+        let keyed = std::mem::take(&mut self.keyed);
+        if keyed.is_empty() {
+            return y - 10.0;
+        }
+        let report = self.report;
+        let shown = &keyed[..keyed.len().min(MAX_NAMES)];
+        let rows = shown.len().div_ceil(NAME_COLUMNS);
+        let width = (GUTTER + STEPS) / float(NAME_COLUMNS);
+        let small = format!("font-size=\"10\" fill=\"{}\"", self.palette.text);
+        for (position, &at) in shown.iter().enumerate() {
+            let row = &report.tensors[at];
+            let (x, y) = (MARGIN + float(position / rows) * width, y + float(position % rows) * 15.0);
+            let (fill, line) = (self.fill(at, row), self.palette.faint);
+            let (left, top) = (number(x), number(y));
+            let _ = writeln!(
+                self.out,
+                "<rect x=\"{left}\" y=\"{top}\" width=\"10\" height=\"10\" fill=\"{fill}\" stroke=\"{line}\"/>"
+            );
+            let short = if row.name.chars().count() > NAME_LETTERS {
+                row.name.chars().take(NAME_LETTERS - 3).chain("...".chars()).collect()
+            } else {
+                row.name.clone()
+            };
+            let (pool, first, last) = (row.storage_id, row.first, row.last);
+            let text = format!("{}  {short}: pool {pool}, {}, steps {first} to {last}", position + 1, place(row));
+            self.text(x + 15.0, y + 9.0, &small, &text);
+        }
+        let mut y = y + float(rows) * 15.0;
+        if keyed.len() > shown.len() {
+            let more = format!("and {} more names; --format json lists all of them", keyed.len() - shown.len());
+            self.text(MARGIN, y + 10.0, &small, &more);
+            y += 15.0;
+        }
+        y
+    }
+
+    /// A name that is too wide for its box, from the bottom to the top if that fits; whether it does.
+    fn upright(&mut self, name: &str, x: f64, y: f64, width: f64, height: f64) -> bool {
         let font = (width - 4.0).min(11.0);
         if font >= 6.0 && float(name.chars().count()) * font * 0.6 + 4.0 <= height {
             let at = (number(x + font * 0.35), number(y));
             let turned = format!(
-                "fill=\"#111\" text-anchor=\"middle\" pointer-events=\"none\" font-size=\"{}\" transform=\"rotate(-90 {} {})\"",
+                "fill=\"{}\" text-anchor=\"middle\" pointer-events=\"none\" font-size=\"{}\" transform=\"rotate(-90 {} {})\"",
+                self.palette.ink,
                 number(font),
                 at.0,
                 at.1
             );
             self.text(x + font * 0.35, y, &turned, name);
+            return true;
         }
+        false
     }
 
     fn legend(&mut self, y: f64) -> f64 {
         let roles: HashSet<TensorRole> = self.report.tensors.iter().map(|tensor| tensor.role).collect();
+        let Palette { input, ink, text: dim, faint, .. } = *self.palette;
+        let tensor = self.palette.hue(0, 76);
         let entries = [
-            (TensorRole::Input, "fill=\"#dde3e8\" stroke=\"#777\"", "input: memory of its own"),
+            (TensorRole::Input, format!("fill=\"{input}\" stroke=\"{faint}\""), "input: memory of its own"),
             (
                 TensorRole::Intermediate,
-                "fill=\"#a2c3e8\" stroke=\"#777\"",
+                format!("fill=\"{tensor}\" stroke=\"{faint}\""),
                 "tensor: from the step that writes it to its last reader",
             ),
-            (TensorRole::Output, "fill=\"#a2c3e8\" stroke=\"#222\" stroke-width=\"1.8\"", "output: lives to the end"),
+            (
+                TensorRole::Output,
+                format!("fill=\"{tensor}\" stroke=\"{ink}\" stroke-width=\"1.8\""),
+                "output: lives to the end",
+            ),
         ];
         let mut x = MARGIN;
-        let free = [("fill=\"url(#free)\" stroke=\"#777\"", "free")];
-        let shown = entries.iter().filter(|(role, ..)| roles.contains(role)).map(|&(_, look, text)| (look, text));
+        let free = [(format!("fill=\"url(#free)\" stroke=\"{faint}\""), "free")];
+        let shown = entries.into_iter().filter(|(role, ..)| roles.contains(role)).map(|(_, look, text)| (look, text));
         for (look, text) in shown.chain(free) {
             let _ =
                 writeln!(self.out, "<rect x=\"{}\" y=\"{}\" width=\"14\" height=\"14\" {look}/>", number(x), number(y));
-            self.text(x + 20.0, y + 11.0, "font-size=\"11\" fill=\"#444\"", text);
+            self.text(x + 20.0, y + 11.0, &format!("font-size=\"11\" fill=\"{dim}\""), text);
             x += 44.0 + float(text.chars().count()) * 5.8;
         }
         y + 14.0
@@ -277,14 +450,16 @@ impl Picture<'_> {
     }
 
     fn close(self, height: f64) -> String {
-        let steps = self.x(self.report.steps.len().max(1)) + MARGIN;
+        let steps = self.x(self.steps) + MARGIN;
+        let Palette { paper, ink, hatch: [ground, stroke], .. } = self.palette;
         // The last name of a step leans over the end; the summary is a line of text.
         let (width, height) = (number((steps + 90.0).max(940.0)), number(height));
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
-             font-family=\"sans-serif\">\n<defs><pattern id=\"free\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" \
-             patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"#fcfcfc\"/><rect width=\"1\" height=\"6\" \
-             fill=\"#ececec\"/></pattern></defs>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{}</svg>\n",
+             font-family=\"sans-serif\" fill=\"{ink}\">\n<defs><pattern id=\"free\" width=\"6\" height=\"6\" \
+             patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" \
+             fill=\"{ground}\"/><rect width=\"1\" height=\"6\" fill=\"{stroke}\"/></pattern></defs>\n\
+             <rect width=\"100%\" height=\"100%\" fill=\"{paper}\"/>\n{}</svg>\n",
             self.out
         )
     }

@@ -4,9 +4,11 @@ use std::fmt::Write as _;
 
 use tilewright_ir::TensorRole;
 
+use super::lines::{line, table};
+use super::obligation::{Texts, obligation};
 use super::plan::{AmountsRow, PartRow, PlaceRow, PlanReport, PoolRow, TensorRow};
 use super::plan_run;
-use super::text::{Style, line, obligation, table};
+use super::text::Style;
 use crate::harness::engine::Status;
 
 /// Rows of a table, unless all are wanted.
@@ -33,7 +35,7 @@ pub fn plan(report: &PlanReport, style: Style) -> String {
     rows(&mut out, &head, parts, style);
     out.push('\n');
     for row in &report.verdicts {
-        obligation(&mut out, row, style);
+        obligation(&mut out, row, Texts::default(), style);
     }
     if let Some(run) = &report.run {
         out.push('\n');

@@ -12,7 +12,9 @@ use serde::Serialize;
 use tilewright_verify::Report;
 
 use super::check::{Dim, obligations};
-use super::text::{Style, obligation, proved_line, table};
+use super::lines::properties;
+use super::obligation::{obligations_of, proved_line};
+use super::text::Style;
 use crate::json::to_line;
 use crate::pipeline::outcome::Summary;
 
@@ -83,7 +85,7 @@ impl BitcastReport {
             None => "not decided",
         };
         rows.push(vec!["bitcast".to_owned(), legal.to_owned()]);
-        ended(&rows, &self.verdicts, style)
+        ended(&rows, &self.same_elements, &self.verdicts, style)
     }
 }
 
@@ -105,7 +107,7 @@ impl RelayoutReport {
         let shown = |lambda: &Option<String>| lambda.clone().unwrap_or_else(|| "not proved".to_owned());
         rows.push(vec!["map".to_owned(), shown(&self.map)]);
         rows.push(vec!["padding".to_owned(), shown(&self.padding)]);
-        ended(&rows, &self.verdicts, style)
+        ended(&rows, self.map.as_deref().unwrap_or_default(), &self.verdicts, style)
     }
 }
 
@@ -118,12 +120,10 @@ fn head(from: &str, to: &str, transpose: Option<&[usize]>, same_elements: &str) 
     rows
 }
 
-fn ended(rows: &[Vec<String>], verdicts: &[Report], style: Style) -> String {
+fn ended(rows: &[Vec<String>], map: &str, verdicts: &[Report], style: Style) -> String {
     let mut out = String::new();
-    table(&mut out, rows);
-    for report in verdicts {
-        obligation(&mut out, report, style);
-    }
+    properties(&mut out, rows, style);
+    obligations_of(&mut out, map, verdicts, style);
     proved_line(&mut out, verdicts, style);
     out
 }

@@ -1,4 +1,4 @@
-//! The reports as people read them, in 100 columns.
+//! The reports as people read them, within the width of the terminal; 100 columns where there is none.
 //!
 //! ```text
 //! examples/addone.py: addone
@@ -16,25 +16,38 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use tilewright_ir::Expr;
-use tilewright_verify::{Counterexample, Report};
+use tilewright_script::Source;
+use tilewright_verify::Report;
 
 use super::check::{Dim, FileReport, reason};
+use super::lines::{hanging, line, table, wrapped};
+use super::obligation::{Texts, obligation};
 use crate::harness::engine::{EngineOutcome, Status};
 use crate::pipeline::outcome::{BufferOutcome, FunctionOutcome, Setting, StepOutcome, Summary};
 
 /// How text is written.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Style {
     /// With ANSI colours.
     pub color: bool,
     /// Every obligation on a line of its own, not only those that are not proved.
     pub verbose: bool,
+    /// Columns of the terminal.
+    pub width: usize,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Self { color: false, verbose: false, width: Self::WIDTH }
+    }
 }
 
 impl Style {
+    /// The width of text that goes to no terminal.
+    pub const WIDTH: usize = 100;
+
     /// The text in a colour, if colours are wanted.
     pub(super) fn paint(self, code: &str, text: &str) -> String {
         if self.color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
@@ -62,6 +75,9 @@ impl Style {
     }
 }
 
+/// Below this many columns the obligations of a step have lines of their own.
+const NARROW: usize = 80;
+
 /// The report of `tilewright check` on one file; ends with a newline.
 pub fn check(report: &FileReport<'_>, style: Style) -> String {
     let mut out = String::new();
@@ -69,7 +85,7 @@ pub fn check(report: &FileReport<'_>, style: Style) -> String {
     for function in &outcome.functions {
         let title = format!("{file}: {}", function.name);
         line(&mut out, &style.paint("1", &title));
-        passes(&mut out, &function.steps, style);
+        passes(&mut out, &function.steps, Texts::one(report.source), style);
         if !function.buffers.is_empty() {
             out.push('\n');
             buffers(&mut out, &function.buffers);
@@ -87,12 +103,6 @@ pub fn check(report: &FileReport<'_>, style: Style) -> String {
     out
 }
 
-/// Appends a line without blanks at its end.
-pub(super) fn line(out: &mut String, text: &str) {
-    out.push_str(text.trim_end());
-    out.push('\n');
-}
-
 /// How large textures may be, who says so, and what only the launch can check.
 fn texture_limits(out: &mut String, function: &FunctionOutcome) {
     let Some(chosen) = &function.texture_limits else { return };
@@ -103,39 +113,26 @@ fn texture_limits(out: &mut String, function: &FunctionOutcome) {
     }
 }
 
-fn passes(out: &mut String, steps: &[StepOutcome], style: Style) {
+fn passes(out: &mut String, steps: &[StepOutcome], texts: Texts<'_>, style: Style) {
     line(out, &format!("  {:<26} {:<9} {:>9}  {}", "step", "verdict", "ms", "obligations"));
     for step in steps {
         let said = step.blocked.as_ref().map_or_else(|| counts(&step.reports), ToString::to_string);
         let empty = step.blocked.is_none() && step.reports.is_empty();
         let verdict = if empty { format!("{:<9}", "-") } else { style.verdict(step.summary(), 9) };
-        let mut said = wrapped(&said, 49).into_iter();
-        let first = said.next().unwrap_or_default();
+        // On a narrow terminal the obligations are below the step.
+        let indent = if style.width >= NARROW { 49 } else { 6 };
+        let mut said = wrapped(&said, indent, style.width).into_iter();
+        let first = if style.width >= NARROW { said.next().unwrap_or_default() } else { String::new() };
         line(out, &format!("  {:<26} {verdict} {:>9.1}  {first}", step.name, step.ms));
         for more in said {
-            line(out, &format!("{:49}{more}", ""));
+            line(out, &format!("{:indent$}{more}", ""));
         }
         for report in &step.reports {
             if style.verbose || !report.verdict.is_proved() {
-                obligation(out, report, style);
+                obligation(out, report, texts, style);
             }
         }
     }
-}
-
-/// Words on lines that end before column 100 when they begin at column `indent`.
-fn wrapped(text: &str, indent: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(last) if indent + last.chars().count() + 1 + word.chars().count() <= 100 => {
-                last.push(' ');
-                last.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }
 
 /// How many of each: `bounds 6, injective 2`.
@@ -146,57 +143,6 @@ fn counts(reports: &[Report]) -> String {
     }
     let each: Vec<_> = counts.iter().map(|(name, count)| format!("{name} {count}")).collect();
     if each.is_empty() { "nothing to prove".to_owned() } else { each.join(", ") }
-}
-
-/// One obligation, and why it is not proved if it is not.
-pub(super) fn obligation(out: &mut String, report: &Report, style: Style) {
-    let verdict = style.verdict(Summary::from(&report.verdict), 8);
-    let how = format!("{} ({:.1} ms)", report.method, report.ms);
-    let wide = report.subject.chars().count() + how.chars().count() > 70;
-    let (beside, below) = if wide { (String::new(), Some(how)) } else { (how, None) };
-    line(out, &format!("    {verdict} {:<11} {:<44} {beside}", report.obligation, report.subject));
-    if let Some(below) = below {
-        line(out, &format!("             by {below}"));
-    }
-    if let Some(reason) = report.verdict.reason() {
-        line(out, &format!("             because {reason}"));
-    }
-    if let Some(counterexample) = report.verdict.counterexample() {
-        counterexample_lines(out, counterexample);
-    }
-}
-
-/// How many obligations were proved: `proved: 7 of 7 obligations proved`.
-pub(super) fn proved_line(out: &mut String, reports: &[Report], style: Style) {
-    let proved = reports.iter().filter(|report| report.verdict.is_proved()).count();
-    let verdict = style.verdict(Summary::of_reports(reports), 0);
-    line(out, &format!("{verdict}: {proved} of {} obligations proved", reports.len()));
-}
-
-fn counterexample_lines(out: &mut String, counterexample: &Counterexample) {
-    line(out, &format!("             counterexample: {}", counterexample.text));
-    // The text names the indices of a map already.
-    let values = if counterexample.indices.is_empty() { counterexample.named_values() } else { Vec::new() };
-    let assigned = counterexample.shape.iter().chain(&values);
-    let assigned: Vec<_> = assigned.map(|(name, value)| format!("{name} = {value}")).collect();
-    if !assigned.is_empty() {
-        line(out, &format!("             with {}", assigned.join(", ")));
-    }
-}
-
-/// Columns as wide as their widest entry, two blanks apart.
-pub(super) fn table(out: &mut String, rows: &[Vec<String>]) {
-    let n_columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..n_columns)
-        .map(|column| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0))
-        .collect();
-    for row in rows {
-        let mut text = String::from(" ");
-        for (cell, width) in row.iter().zip(&widths) {
-            let _ = write!(text, " {cell:<width$} ");
-        }
-        line(out, &text);
-    }
 }
 
 /// `[16, n]`.
@@ -244,14 +190,14 @@ fn engines(out: &mut String, function: &FunctionOutcome, style: Style) {
         }
         let shown = !row.status.is_ok() || style.verbose;
         for said in reason(row).iter().filter(|_| shown).flat_map(|reason| reason.lines()) {
-            line(out, &format!("    {said}"));
+            hanging(out, "    ", said, 4, style);
         }
     }
     if let Some(blame) = &run.blame {
         line(out, &format!("  the first stage that went wrong is {blame}"));
     }
     for note in &run.notes {
-        line(out, &format!("  note: {note}"));
+        hanging(out, "  note: ", note, 8, style);
     }
 }
 
@@ -294,10 +240,10 @@ fn summary(out: &mut String, setting: &Setting, function: &FunctionOutcome, styl
 }
 
 /// The report of `tilewright validate`; ends with a newline.
-pub fn validate(before: &str, after: &str, steps: &[StepOutcome], verdict: Summary, style: Style) -> String {
+pub fn validate(before: &Source, after: &Source, steps: &[StepOutcome], verdict: Summary, style: Style) -> String {
     let mut out = String::new();
-    line(&mut out, &style.paint("1", &format!("{before} -> {after}")));
-    passes(&mut out, steps, style);
+    line(&mut out, &style.paint("1", &format!("{} -> {}", before.name, after.name)));
+    passes(&mut out, steps, Texts { before: Some(before), after: Some(after) }, style);
     let all = steps.iter().flat_map(|step| &step.reports);
     let (proved, count) = (all.clone().filter(|report| report.verdict.is_proved()).count(), all.count());
     line(&mut out, &format!("{}: {proved} of {count} obligations proved", style.verdict(verdict, 0)));
@@ -306,7 +252,7 @@ pub fn validate(before: &str, after: &str, steps: &[StepOutcome], verdict: Summa
 
 #[cfg(test)]
 mod tests {
-    use tilewright_verify::{Reason, ReasonKind, Verdict};
+    use tilewright_verify::{Counterexample, Reason, ReasonKind, Verdict};
 
     use super::super::check::tests::{file, proved, source};
     use super::*;
@@ -370,18 +316,11 @@ proved: 1 of 1 obligations proved, 1 of 1 engine runs agree (seed 0, Z3 5.4.0)
     }
 
     #[test]
-    fn a_long_line_of_obligations_is_wrapped() {
-        let text = "bounds 7, flatten 3, injective 3, iteration 8, overflow 5, simulation 6, tight 3";
-        let lines = wrapped(text, 49);
-        assert!(lines.iter().all(|line| 49 + line.len() <= 100));
-        assert_eq!(lines.join(" "), text);
-        assert_eq!(lines.len(), 2);
-    }
-
-    #[test]
     fn colour_is_only_where_it_is_asked_for() {
         let outcome = file(vec![proved()]);
         assert!(!text_of(&outcome, Style::default()).contains('\u{1b}'));
-        assert!(text_of(&outcome, Style { color: true, verbose: true }).contains("\u{1b}[32mproved"));
+        assert!(
+            text_of(&outcome, Style { color: true, verbose: true, ..Style::default() }).contains("\u{1b}[32mproved")
+        );
     }
 }

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use libtest_mimic::Trial;
 
+use crate::session::words_without_times;
+
 /// A command and the output shown below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shown {
@@ -156,24 +158,9 @@ fn words(output: &str) -> Vec<String> {
             let outcome = line.rsplit_once("): ").map_or("", |(_, outcome)| outcome);
             return std::iter::once("on a device").chain(outcome.split_whitespace()).map(str::to_owned).collect();
         }
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let is_time = |at: usize| {
-            let is_unit = |unit: &&str| ["ms", "ms)", "s", "s)"].contains(unit);
-            is_decimal(words[at]) || (is_number(words[at]) && words.get(at + 1).is_some_and(is_unit))
-        };
-        (0..words.len()).map(|at| if is_time(at) { "#".to_owned() } else { words[at].to_owned() }).collect()
+        words_without_times(line)
     };
     output.lines().flat_map(words).collect()
-}
-
-/// Whether a word is digits, a point and digits, perhaps in parentheses or with a comma.
-fn is_decimal(word: &str) -> bool {
-    let parts = word.trim_matches(['(', ')', ',']).split_once('.');
-    parts.is_some_and(|(whole, rest)| is_number(whole) && is_number(rest))
-}
-
-fn is_number(word: &str) -> bool {
-    !word.is_empty() && word.chars().all(|c| c.is_ascii_digit())
 }
 
 fn first_different_word(shown: &str, real: &str) -> Option<String> {

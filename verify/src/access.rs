@@ -7,7 +7,7 @@ use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, PrimFunc, SharedExpr,
 use crate::claims::not_well_formed;
 use crate::concrete::tuple;
 use crate::iterations::{Seen, mixes_bits};
-use crate::judge::{Decision, Judge, Report, decide, on_the_way, unsupported, vacuity};
+use crate::judge::{Decision, Judge, Report, Side, decide, on_the_way, unsupported, vacuity};
 use crate::lockstep::reads;
 use crate::map::{assume_addressable, fits, subterms};
 use crate::method::Method;
@@ -74,11 +74,11 @@ impl Judge {
     /// Decides `bounds` for every access of a program, and `overflow` for the indices, extents and conditions of every
     /// statement; `lanes` of every vector access, `race` and `defined` of texels.
     pub fn check_program(&self, func: &PrimFunc) -> Vec<Report> {
-        self.check_program_after(func, false)
+        self.check_program_on(Side::Before, func)
     }
 
-    /// The same of a program that is held against another one, or is not.
-    pub(crate) fn check_program_after(&self, func: &PrimFunc, simulated: bool) -> Vec<Report> {
+    /// Checks the program of one side; the accesses of the program after are also compared with those of the one before.
+    pub(crate) fn check_program_on(&self, side: Side, func: &PrimFunc) -> Vec<Report> {
         if let Some(reason) = not_well_formed(func) {
             let reason = format!("the program is not well formed: {reason}");
             return vec![Self::report(Obligation::Bounds, func.name.clone(), || unsupported(reason))];
@@ -90,29 +90,28 @@ impl Judge {
         let buffers = func.buffers();
         let base = Base::new(self, &func.symbols(), &buffers);
         let mut reports = self.check_views(func, &buffers);
-        reports.extend(
-            self.in_parallel(|| {
-                sites.par_iter().flat_map_iter(|site| self.check_site(site, &base)).collect::<Vec<_>>()
-            }),
-        );
+        reports.extend(self.in_parallel(|| {
+            sites.par_iter().flat_map_iter(|site| self.check_site(site, side, &base)).collect::<Vec<_>>()
+        }));
         reports.extend(self.check_lanes(func));
-        reports.extend(self.check_texels(func, simulated));
+        reports.extend(self.check_texels(func, side == Side::After));
         reports
     }
 
-    fn check_site(&self, site: &Site<'_>, base: &Base<'_>) -> Vec<Report> {
+    fn check_site(&self, site: &Site<'_>, side: Side, base: &Base<'_>) -> Vec<Report> {
         let mut reports = Vec::new();
         let statement = describe(site.stmt);
         for access in accesses(site) {
             let subject =
                 if access.text == statement { statement.clone() } else { format!("{} in `{statement}`", access.text) };
-            reports.push(Self::report(Obligation::Bounds, subject, || bounds(self, &access)));
+            let report = Self::report(Obligation::Bounds, subject, || bounds(self, &access));
+            reports.push(report.placed(side, site.stmt.span));
         }
         let parts = index_parts(site);
         if !parts.is_empty() {
-            reports.push(Self::report(Obligation::Overflow, format!("indices of `{statement}`"), || {
-                overflow(&parts, base)
-            }));
+            let report =
+                Self::report(Obligation::Overflow, format!("indices of `{statement}`"), || overflow(&parts, base));
+            reports.push(report.placed(side, site.stmt.span));
         }
         reports
     }

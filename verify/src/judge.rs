@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tilewright_ir::{Expr, Var};
+use tilewright_ir::{Expr, Span, Var};
 
 use crate::enumerate::MAX_POINTS;
 use crate::kernel::{Consistency, Context, Failure, Rule, Step};
@@ -59,11 +59,37 @@ pub struct Report {
     pub method: Method,
     /// The time it took, in milliseconds.
     pub ms: f64,
+    /// The statement, or the request for a layout, that the obligation is about; `None` if no text has it.
+    pub place: Option<Place>,
     /// What the verdict rests on; empty unless the judge records.
     pub proof: Proof,
 }
 
+/// The program that a place belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The program before a pass, or the only one.
+    Before,
+    /// The program after a pass.
+    After,
+}
+
+/// A place in the source text of one of the programs compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The program. After a pass of the pipeline both programs have the same text.
+    pub side: Side,
+    /// The place in its text.
+    pub span: Span,
+}
+
 impl Report {
+    /// Says where the obligation comes from.
+    #[must_use]
+    pub(crate) fn placed(self, side: Side, span: Option<Span>) -> Self {
+        Self { place: span.map(|span| Place { side, span }), ..self }
+    }
+
     /// Whether the judge itself is at fault: deciders disagree, or a counterexample does not replay.
     pub fn is_internal(&self) -> bool {
         self.verdict.reason().is_some_and(Reason::is_internal)
@@ -154,7 +180,7 @@ impl Judge {
             proof.clear();
         }
         let ms = start.elapsed().as_secs_f64() * 1e3;
-        Report { obligation, subject: subject.into(), verdict, method, ms, proof }
+        Report { obligation, subject: subject.into(), verdict, method, ms, place: None, proof }
     }
 }
 

@@ -53,7 +53,7 @@ pub mod translate;
 pub mod verdict;
 mod view;
 
-pub use judge::{Config, Judge, Report};
+pub use judge::{Config, Judge, Place, Report, Side};
 pub use layout::LayoutClaim;
 pub use layout::bitcast::PairClaim;
 pub use layout::relayout::RelayoutClaim;

@@ -12,9 +12,10 @@ use std::collections::HashMap;
 
 use tilewright_ir::sabotage;
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{Buffer, BufferClaim, Evidence, Expr, PrimFunc, Stmt, StmtKind, Var};
+use tilewright_ir::{Buffer, BufferClaim, Evidence, Expr, PrimFunc, Span, Stmt, StmtKind, Var};
 
 use crate::access::{describe, lane_of};
+use crate::judge::Side;
 use crate::lanes::{self, Gathered, Unread};
 use crate::map::subterms;
 use crate::obligation::Obligation;
@@ -25,6 +26,10 @@ use crate::path::{Path, Step, premises, sites_in};
 pub(crate) struct Goal {
     pub(crate) obligation: Obligation,
     pub(crate) subject: String,
+    /// The program that `span` belongs to.
+    pub(crate) side: Side,
+    /// The statement in the source text.
+    pub(crate) span: Option<Span>,
     pub(crate) path: Path,
     pub(crate) kind: GoalKind,
 }
@@ -41,7 +46,7 @@ impl Goal {
     /// The same place, and another question.
     pub(crate) fn of_kind(&self, kind: &GoalKind) -> Self {
         let (subject, path) = (self.subject.clone(), self.path.clone());
-        Self { obligation: self.obligation, subject, path, kind: kind.clone() }
+        Self { obligation: self.obligation, subject, side: self.side, span: self.span, path, kind: kind.clone() }
     }
 }
 
@@ -120,6 +125,9 @@ pub(crate) struct Lockstep<'a> {
     /// Variables of the program after, in terms of those before.
     renames: Substitution,
     subject: String,
+    /// The statement that is compared, in the program of `side`.
+    span: Option<Span>,
+    side: Side,
     /// The loop whose iterations are lanes after, while its body is walked.
     lane: Option<Var>,
     /// Whether what is compared corresponds by a guess, such as parts of an index that is read, of a buffer that has moved.
@@ -141,6 +149,8 @@ impl<'a> Lockstep<'a> {
             path,
             renames,
             subject: "parameters".into(),
+            span: None,
+            side: Side::Before,
             lane: None,
             is_guess: false,
         };
@@ -153,8 +163,18 @@ impl<'a> Lockstep<'a> {
     pub(crate) fn compare(before: &Expr, after: &Expr, path: Path, relation: &'a Relation<'a>) -> Vec<Goal> {
         let subject = after.to_string();
         let renames = Substitution::default();
-        let mut walk =
-            Self { relation, before: None, goals: Vec::new(), path, renames, subject, lane: None, is_guess: false };
+        let mut walk = Self {
+            relation,
+            before: None,
+            goals: Vec::new(),
+            path,
+            renames,
+            subject,
+            span: None,
+            side: Side::Before,
+            lane: None,
+            is_guess: false,
+        };
         walk.values(before, after);
         walk.goals
     }
@@ -162,7 +182,7 @@ impl<'a> Lockstep<'a> {
     fn goal(&mut self, obligation: Obligation, kind: GoalKind) {
         let (subject, path) = (self.subject.clone(), self.path.clone());
         let kind = if self.is_guess { GoalKind::Guess(Box::new(kind)) } else { kind };
-        self.goals.push(Goal { obligation, subject, path, kind });
+        self.goals.push(Goal { obligation, subject, side: self.side, span: self.span, path, kind });
     }
 
     fn stuck(&mut self, why: impl Into<String>) {
@@ -230,6 +250,8 @@ impl<'a> Lockstep<'a> {
                     self.goals.push(Goal {
                         obligation: Obligation::Simulation,
                         subject,
+                        side: Side::Before,
+                        span: site.stmt.span,
                         path: site.path,
                         kind: GoalKind::Missing,
                     });
@@ -240,6 +262,7 @@ impl<'a> Lockstep<'a> {
 
     fn stmt(&mut self, old: &Stmt, new: &Stmt) {
         self.subject = describe(old);
+        (self.side, self.span) = (Side::Before, old.span);
         let depth = self.path.steps.len();
         match (&old.kind, &new.kind) {
             (StmtKind::For(x), StmtKind::For(y)) => {
@@ -301,6 +324,7 @@ impl<'a> Lockstep<'a> {
             }
             (_, StmtKind::If { cond, then_body, else_body: None }) => {
                 self.subject = format!("{} (which the program before does not ask)", describe(new));
+                (self.side, self.span) = (Side::After, new.span);
                 let cond = self.renamed(cond);
                 self.in_old_memory(&[], std::slice::from_ref(&cond));
                 self.fits([&cond]);

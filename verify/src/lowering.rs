@@ -8,13 +8,13 @@
 use rayon::prelude::*;
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{
-    Axis, Buffer, Definition, Expr, ForKind, LoweringEvidence, PrimFunc, StageBody, Stmt, StmtKind, StoreClaim,
+    Axis, Buffer, Definition, Expr, ForKind, LoweringEvidence, PrimFunc, Span, StageBody, Stmt, StmtKind, StoreClaim,
     StoreRole, Var,
 };
 
 use crate::access::{Base, at_point, describe};
 use crate::concrete::tuple;
-use crate::judge::{Decision, Judge, Report, unsupported};
+use crate::judge::{Decision, Judge, Report, Side, unsupported};
 use crate::lockstep::{Goal, GoalKind, Lockstep, Relation};
 use crate::method::Method;
 use crate::obligation::Obligation;
@@ -34,6 +34,7 @@ struct Written<'a> {
     value: &'a Expr,
     claim: &'a StoreClaim,
     subject: String,
+    span: Option<Span>,
 }
 
 impl Judge {
@@ -97,6 +98,7 @@ fn written<'a>(func: &'a PrimFunc, evidence: &'a LoweringEvidence) -> Result<Vec
                 value,
                 claim,
                 subject: describe(site.stmt),
+                span: site.stmt.span,
             }),
             _ => None,
         })
@@ -177,11 +179,13 @@ impl<'a> Lowering<'a> {
                 return vec![Judge::report(Obligation::Iteration, store.subject.clone(), || unknown(reason))];
             }
         };
-        vec![
+        [
             Judge::report(Obligation::Iteration, store.subject.clone(), || self.iteration(store, &axes)),
             Judge::report(Obligation::Simulation, store.subject.clone(), || self.simulation(store, &axes)),
             Judge::report(Obligation::Race, store.subject.clone(), || race(store)),
         ]
+        .map(|report| report.placed(Side::Before, store.span))
+        .into()
     }
 
     /// The iterations that reach the store correspond one to one to the indices of the tensor.

@@ -10,7 +10,7 @@ use crate::claims;
 use crate::concrete::tuple;
 use crate::fills;
 use crate::iterations::{Seen, mixes_bits};
-use crate::judge::{Decision, Judge, Report, decide, free_vars, on_the_way, unsupported, vacuity, without_value};
+use crate::judge::{Decision, Judge, Report, Side, decide, free_vars, on_the_way, unsupported, vacuity, without_value};
 use crate::lanes;
 use crate::lockstep::{Goal, GoalKind, Lockstep, Relation, StorePair, reads, same_operation};
 use crate::map::{MapClaim, subterms};
@@ -47,8 +47,16 @@ impl Judge {
                 return vec![Self::report(Obligation::Padding, "claims of the pass", decide)];
             }
         };
-        let mut reports: Vec<Report> =
-            self.in_parallel(|| evidence.buffers.par_iter().flat_map_iter(|claim| self.check_claim(claim)).collect());
+        let mut reports: Vec<Report> = self.in_parallel(|| {
+            evidence
+                .buffers
+                .par_iter()
+                .flat_map_iter(|claim| {
+                    let span = before.layout_span(&claim.before);
+                    self.check_claim(claim).into_iter().map(move |report| report.placed(Side::Before, span))
+                })
+                .collect()
+        });
         reports
             .push(Self::report(Obligation::Simulation, "aliases move together", || aliases(before, after, evidence)));
         if !before.attrs.layout_transform_map.is_empty() {
@@ -64,7 +72,7 @@ impl Judge {
         buffers.extend(after.buffers());
         let base = Base::new(self, &before.symbols(), &buffers);
         reports.extend(self.in_parallel(|| self.decide_goals(evidence, &base, &goals)));
-        reports.extend(self.check_program_after(after, true));
+        reports.extend(self.check_program_on(Side::After, after));
         reports
     }
 
@@ -103,7 +111,7 @@ impl Judge {
     }
 
     fn decide_group(&self, evidence: &Evidence, base: &Base<'_>, group: &[&Goal]) -> Report {
-        Self::report(group[0].obligation, group[0].subject.clone(), || {
+        let report = Self::report(group[0].obligation, group[0].subject.clone(), || {
             let mut worst: Decision = (Verdict::Proved, Method::SameText);
             // A whole store evaluated shows more than one index of it.
             let ordered = group.iter().filter(|goal| matches!(goal.kind, GoalKind::Store(_)));
@@ -119,7 +127,8 @@ impl Judge {
                 }
             }
             worst
-        })
+        });
+        report.placed(group[0].side, group[0].span)
     }
 
     /// What is claimed of one buffer.

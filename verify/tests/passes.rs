@@ -5,6 +5,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod common;
+
 use std::sync::Arc;
 
 use std::collections::HashMap;
@@ -12,8 +14,8 @@ use std::convert::Infallible;
 
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{
-    AxisSeparators, BinaryOp, Buffer, BufferChange, BufferClaim, Evidence, Expr, ForKind, FuncAttrs, IndexMap,
-    PrimFunc, ScalarType, Stmt, StmtKind, Var,
+    AxisSeparators, BinaryOp, Buffer, BufferChange, BufferClaim, Evidence, Expr, IndexMap, PrimFunc, ScalarType, Stmt,
+    StmtKind, Var,
 };
 use tilewright_verify::{Config, Judge, Report, Verdict};
 
@@ -36,24 +38,14 @@ struct Program {
 }
 
 fn program() -> Program {
-    let (a, b) = (
-        Buffer::compact("A", ScalarType::Float32, exprs(&SHAPE)),
-        Buffer::compact("B", ScalarType::Float32, exprs(&SHAPE)),
+    let func = common::program(
+        r#"def main(A: T.Buffer((2, 7, 9, 17), "float32"), B: T.Buffer((2, 7, 9, 17), "float32")):
+    for n, h, w, c in T.grid(2, 7, 9, 17):
+        if w < 8:
+            B[n, h, w, c] = A[n, h, w, c] * T.float32(2) - A[n, h, w, 0]
+"#,
     );
-    let vars = ["n", "h", "w", "c"].map(Var::index);
-    let index: Vec<Expr> = vars.iter().map(Expr::from).collect();
-    let mut first = index.clone();
-    first[3] = Expr::int(0);
-    let value = Expr::load(&a, index.clone()) * float(2.0) - Expr::load(&a, first);
-    let guard = index[2].clone().lt(Expr::int(SHAPE[2] - 1));
-    let mut body = Stmt::guarded(guard, Stmt::store(&b, index, value));
-    for (var, extent) in vars.iter().zip(SHAPE).rev() {
-        body = Stmt::for_loop(var, Expr::int(extent), ForKind::Serial, body);
-    }
-    let params: Vec<Var> = ["a", "b"].map(|name| Var::new(name, tilewright_ir::DataType::HANDLE)).to_vec();
-    let buffer_map = vec![(params[0].clone(), a.clone()), (params[1].clone(), b.clone())];
-    let func = PrimFunc { name: "main".into(), params, buffer_map, attrs: FuncAttrs::default(), body };
-    tilewright_ir::validate(&func).unwrap();
+    let (a, b) = (common::buffer(&func, "A"), common::buffer(&func, "B"));
     Program { func, a, b }
 }
 

@@ -317,7 +317,7 @@ fn check_alone(func: &PrimFunc, symbols: &Bindings, reports: &[Report], tally: &
     // checked.
     let races = |trap: &TrapInfo| {
         let textures = func.buffers().into_iter().filter(|buffer| buffer.scope.is_texture());
-        let mut hit = textures.filter(|texture| trap.message.starts_with(&format!("race on {texture}[")));
+        let mut hit = textures.filter(|texture| trap.buffer.as_ref() == Some(&texture.name));
         let said = |texture: &tilewright_ir::Buffer| format!("texels of {texture} that are written");
         trap.is_race && hit.any(|texture| of(Obligation::Race).any(|report| report.subject == said(&texture)))
     };

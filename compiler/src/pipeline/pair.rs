@@ -19,26 +19,49 @@ pub struct GivenMap {
     pub text: String,
 }
 
+/// Why two functions cannot be paired.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PairFault {
+    /// Something in the text of the function after.
+    After(Diagnostic),
+    /// Something in the text of the map at this position of the list.
+    Map(usize, Diagnostic),
+}
+
+impl PairFault {
+    /// What is wrong, without saying in which text.
+    pub fn diagnostic(self) -> Diagnostic {
+        match self {
+            Self::After(diagnostic) | Self::Map(_, diagnostic) => diagnostic,
+        }
+    }
+}
+
 /// The function after, in terms of the symbolic extents of the function before, and the claim that relates them.
 ///
 /// # Errors
 /// A buffer that has no counterpart, a map that cannot be inferred or does not fit, a `--map` for no buffer.
-pub fn pair(before: &PrimFunc, after: &PrimFunc, maps: &[GivenMap]) -> Result<(PrimFunc, Evidence), Vec<Diagnostic>> {
+pub fn pair(before: &PrimFunc, after: &PrimFunc, maps: &[GivenMap]) -> Result<(PrimFunc, Evidence), Vec<PairFault>> {
     let after = rename_symbols(before, after);
     let mut evidence = Evidence { pass: "validate".into(), buffers: Vec::new(), ..Evidence::default() };
     let mut faults = Vec::new();
     let candidates = before.buffers();
-    for given in maps.iter().filter(|given| !candidates.iter().any(|buffer| buffer.name == given.buffer)) {
+    let unknown = |given: &GivenMap| !candidates.iter().any(|buffer| buffer.name == given.buffer);
+    for (position, given) in maps.iter().enumerate().filter(|(_, given)| unknown(given)) {
         let message = format!("--map names `{}`, which is no buffer of `{}`", given.buffer, before.name);
-        faults.push(Diagnostic::error("unknown-buffer", None, message));
+        let names: Vec<_> = candidates.iter().map(|buffer| buffer.name.as_str()).collect();
+        let help = match tilewright_script::nearest(&given.buffer, names.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("its buffers are {}", names.join(", ")),
+        };
+        faults.push(PairFault::Map(position, Diagnostic::error("unknown-buffer", None, message).with_help(help)));
     }
     for buffer in after.buffers().into_iter().filter(|buffer| !candidates.contains(buffer)) {
         let Some(old) = counterpart(before, &after, &buffer, &candidates, &evidence) else {
             let message = format!("buffer `{buffer}` of the function after has no counterpart before");
-            faults.push(
-                Diagnostic::error("unpaired-buffer", buffer.span, message)
-                    .with_help("parameters correspond by position, other buffers by name"),
-            );
+            let fault = Diagnostic::error("unpaired-buffer", buffer.span, message)
+                .with_help("parameters correspond by position, other buffers by name");
+            faults.push(PairFault::After(fault));
             continue;
         };
         match claim(&old, &buffer, maps) {
@@ -68,12 +91,17 @@ fn counterpart(
 }
 
 /// Returns the claim about a pair of buffers, with the given map or an inferred one.
-fn claim(before: &Buffer, after: &Buffer, maps: &[GivenMap]) -> Result<BufferClaim, Vec<Diagnostic>> {
-    let given = maps.iter().find(|given| given.buffer == before.name);
+fn claim(before: &Buffer, after: &Buffer, maps: &[GivenMap]) -> Result<BufferClaim, Vec<PairFault>> {
+    let given = maps.iter().enumerate().find(|(_, given)| given.buffer == before.name);
     let same_shape = before.shape == after.shape;
     let (map, change) = match given {
         // An alias with the old shape beside a moved one is not moved itself; the judge says whether that is right.
-        Some(given) => (given_map(given, before)?, BufferChange::Layout),
+        Some((position, given)) => {
+            let in_map = |faults: Vec<Diagnostic>| {
+                faults.into_iter().map(|fault| PairFault::Map(position, fault)).collect::<Vec<_>>()
+            };
+            (given_map(given, before).map_err(in_map)?, BufferChange::Layout)
+        }
         None if let Some(separators) = becomes_texels(before, after) => {
             (row_major(before, &separators), BufferChange::Texture)
         }
@@ -90,7 +118,7 @@ fn claim(before: &Buffer, after: &Buffer, maps: &[GivenMap]) -> Result<BufferCla
                 after.rank()
             );
             let help = format!("say it: --map '{before}: lambda ...: [...]'");
-            return Err(vec![Diagnostic::error("no-map", after.span, message).with_help(help)]);
+            return Err(vec![PairFault::After(Diagnostic::error("no-map", after.span, message).with_help(help))]);
         }
     };
     if map.outputs().len() != after.rank() {
@@ -99,7 +127,11 @@ fn claim(before: &Buffer, after: &Buffer, maps: &[GivenMap]) -> Result<BufferCla
             map.outputs().len(),
             after.rank()
         );
-        return Err(vec![Diagnostic::error("map-rank", after.span, message)]);
+        let fault = |span| Diagnostic::error("map-rank", span, message);
+        return Err(vec![match given {
+            Some((position, _)) => PairFault::Map(position, fault(None)),
+            None => PairFault::After(fault(after.span)),
+        }]);
     }
     let padded_axes = padded_axes(&map, after);
     Ok(BufferClaim { before: before.clone(), after: after.clone(), map, change, padded_axes })

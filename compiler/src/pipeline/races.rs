@@ -11,9 +11,11 @@
 use std::time::Instant;
 
 use tilewright_interp::{Argument, Arguments, Config, Observers, RunError, TrapKind, run};
-use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, IndexMap, PrimFunc, Scalar, Stmt, StmtKind, Var, validate};
+use tilewright_ir::{
+    BinaryOp, Bindings, Buffer, Expr, For, IndexMap, PrimFunc, Scalar, Span, Stmt, StmtKind, Var, validate,
+};
 use tilewright_verify::{
-    Counterexample, Judge, MapClaim, Method, Obligation, Proof, Reason, ReasonKind, Report, Verdict,
+    Counterexample, Judge, MapClaim, Method, Obligation, Place, Proof, Reason, ReasonKind, Report, Side, Verdict,
 };
 
 use crate::harness::engine::{Param, StageProgram};
@@ -33,7 +35,7 @@ pub(super) fn check(func: &PrimFunc, judge: &Judge) -> Option<Report> {
         return None;
     }
     let start = Instant::now();
-    let by_maps: Option<Vec<Vec<Method>>> = nests.iter().map(|nest| methods_if_disjoint(nest, judge)).collect();
+    let by_maps: Option<Vec<Vec<Method>>> = nests.iter().map(|(nest, _)| methods_if_disjoint(nest, judge)).collect();
     let (verdict, method) = match by_maps {
         Some(methods) => (Verdict::Proved, index_maps(methods.into_iter().flatten().collect())),
         None => check_by_running(func),
@@ -44,6 +46,7 @@ pub(super) fn check(func: &PrimFunc, judge: &Judge) -> Option<Report> {
         verdict,
         method,
         ms: start.elapsed().as_secs_f64() * 1e3,
+        place: nests.first().and_then(|(_, span)| *span).map(|span| Place { side: Side::Before, span }),
         proof: Proof::default(),
     })
 }
@@ -67,9 +70,9 @@ pub fn runs_at_once(func: &PrimFunc) -> bool {
 }
 
 /// The outermost loops whose iterations may run at the same time.
-fn concurrent_loops(body: &Stmt) -> Vec<&For> {
+fn concurrent_loops(body: &Stmt) -> Vec<(&For, Option<Span>)> {
     match &body.kind {
-        StmtKind::For(inner) if inner.kind.is_concurrent() => vec![inner],
+        StmtKind::For(inner) if inner.kind.is_concurrent() => vec![(inner, body.span)],
         _ => body.children().into_iter().flat_map(concurrent_loops).collect(),
     }
 }

@@ -193,8 +193,24 @@ pub(super) fn unsupported_path(path: &str, span: Span) -> Diagnostic {
         return Diagnostic::error("numpy", Some(span), message)
             .with_help("arguments are made by the tool itself; leave the code that runs the program out");
     }
-    Diagnostic::error("unsupported", Some(span), format!("`{path}` is not supported"))
+    let local = path.strip_prefix("tvm.").unwrap_or(path);
+    let known = known_paths();
+    let near = tilewright_script::nearest(local, known.iter().map(String::as_str));
+    let fault = Diagnostic::error("unsupported", Some(span), format!("`{path}` is not supported"));
+    if let Some(near) = near {
+        return fault.with_help(format!("did you mean `{near}`?"));
+    }
+    fault
         .with_help("te.placeholder, te.compute, te.reduce_axis, te.sum/max/min, te.create_schedule, tvm.lower and the scalar functions of te and tvm.tir are known")
+}
+
+/// The functions of the dialect, by the paths that programs write.
+fn known_paths() -> Vec<String> {
+    let of_te = TE.iter().map(|name| format!("te.{name}"));
+    let scalar = ir::MathFn::ALL.iter().map(|function| format!("te.{}", function.info().0));
+    let others =
+        ["te.if_then_else", "te.all", "te.any", "tir.if_then_else", "tir.const", "lower", "build", "target.Target"];
+    of_te.chain(scalar).chain(others.map(str::to_owned)).collect()
 }
 
 /// The name given, and whether one was.

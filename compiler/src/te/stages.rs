@@ -216,6 +216,7 @@ impl<'a> Interp<'a> {
             }
         };
         let request = ir::TileRequest { layout, pad_value };
+        self.te.set_place(Some(span));
         self.stage(stage)?.tile_layout(request, &positions).at(place)?;
         Ok(Value::None)
     }

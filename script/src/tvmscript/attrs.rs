@@ -67,6 +67,7 @@ impl<'a> Reader<'a> {
     /// Collects the buffers of `{A: [lambda i, j: [j, i]]}`. A single map need not be in a list.
     fn layout_transform_map(&mut self, value: &'a ast::Expr) -> Option<()> {
         for (key, maps) in self.buffer_keyed_dict(value)? {
+            let entry = maps.range();
             let maps = match maps {
                 ast::Expr::List(list) => list.elts.iter().collect(),
                 other => vec![other],
@@ -75,7 +76,7 @@ impl<'a> Reader<'a> {
                 let message = format!("`{key}` appears twice in layout_transform_map");
                 return self.error("duplicate", value.range(), message, "list its maps one after the other");
             }
-            self.maps.push(PendingMap { key, range: value.range(), maps, resolved: None });
+            self.maps.push(PendingMap { key, range: value.range(), entry, maps, resolved: None });
         }
         Some(())
     }

@@ -18,6 +18,7 @@ use tilewright_ir::{Buffer, DataType, FuncAttrs, Module, PrimFunc, Var};
 use super::buffer::{Declaration, PARAMS};
 use super::reader::{Binding, Reader, sequence};
 use crate::index_map::Symbols;
+use crate::source::span;
 
 /// Returns whether a function is decorated with `@T.prim_func` or `@T.prim_func(...)`.
 pub(super) fn is_prim_func(def: &ast::StmtFunctionDef) -> bool {
@@ -122,6 +123,9 @@ impl<'a> Reader<'a> {
                 let _: Option<()> = self.error("unknown-name", self.tiles[at].value.range(), message, help);
             }
         }
+        let tiles = self.tiles.iter().filter_map(|tile| Some((&tile.resolved.as_ref()?.0, tile.value.range())));
+        let maps = self.maps.iter().filter_map(|map| Some((&map.resolved.as_ref()?.0, map.entry)));
+        attrs.layout_spans = maps.chain(tiles).map(|(data, range)| (data.clone(), span(range))).collect();
         attrs.tile_layout = self.tiles.drain(..).filter_map(|tile| tile.resolved).collect();
         attrs.layout_transform_map = self.maps.drain(..).filter_map(|map| map.resolved).collect();
         (self.errors.len() == before).then(|| PrimFunc { name: def.name.to_string(), params, buffer_map, attrs, body })

@@ -32,6 +32,8 @@ pub(super) struct PendingMap<'a> {
     pub(super) key: String,
     /// The location of the value.
     pub(super) range: TextRange,
+    /// The location of the index maps.
+    pub(super) entry: TextRange,
     /// The index maps as syntax.
     pub(super) maps: Vec<&'a ast::Expr>,
     /// The data variable and the index maps, once they are read.

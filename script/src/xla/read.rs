@@ -120,7 +120,8 @@ impl<'a> Parser<'a> {
             let message = format!("{} is outside 64 bits", token.text);
             return Err(token.error("number", message, "numbers are at most 2^63 - 1"));
         };
-        u64::try_from(value).map_err(|_| token.error("negative", format!("{value} is not {what}"), negative))
+        let message = || format!("{value} is negative, and {what} is at least 0");
+        u64::try_from(value).map_err(|_| token.error("negative", message(), negative))
     }
 
     /// Reads a shape, one level deeper than the shape around it.

@@ -4,12 +4,18 @@ use std::collections::HashMap;
 
 use tilewright_ir::{Bindings, Diagnostic, Expr, IndexMap};
 
-use crate::report::draw::{DrawReport, ElementRow, MarkRow, PaddingRow};
+use crate::report::draw::{CutRow, DrawReport, ElementRow, MarkRow, PaddingRow};
 
 /// Most cells of a picture, logical or in memory.
 pub(super) const MAX_CELLS: u64 = 1 << 16;
 /// Most grids of a picture: indices of the leading axes.
 const MAX_PANELS: u64 = 256;
+
+/// What is drawn of an array above these limits: grids, their rows and columns, and slots of memory with one axis.
+const CUT_PANELS: u64 = 4;
+const CUT_ROWS: u64 = 32;
+const CUT_COLUMNS: u64 = 64;
+const CUT_SLOTS: u64 = 2048;
 
 /// What is drawn.
 pub(super) struct Subject {
@@ -33,34 +39,65 @@ pub(super) fn place(subject: &Subject) -> Result<DrawReport, Diagnostic> {
     let shape = shape(subject)?;
     let groups = subject.map.axis_separators().groups();
     let memory_shape = memory_shape(subject, &groups)?;
-    let slots: u64 = memory_shape.iter().product();
+    let cut = cut(&shape, &memory_shape);
     let mut placing = Placing {
         subject,
         groups,
         memory_shape: &memory_shape,
-        holder: vec![None; usize::try_from(slots).unwrap_or(0)],
+        holder: HashMap::new(),
         tiles: Tiles::new(subject.levels.len()),
     };
     let mut elements = Vec::new();
-    for index in row_major(&shape) {
+    for index in row_major(cut.as_ref().map_or(&shape, |cut| &cut.shape)) {
         elements.push(placing.element(&index, elements.len())?);
     }
     let counterexample = placing.collisions(&mut elements);
-    let padding = placing.padding(&shape);
+    // Whether a slot without an element is padding is not known where elements are left out.
+    let padding = if cut.is_some() { Vec::new() } else { placing.padding(&shape) };
     let mut report = DrawReport {
         schema: "tilewright.draw/1",
         subject: subject.text.clone(),
         shape,
         axes: subject.map.vars().iter().map(ToString::to_string).collect(),
-        columns: columns(subject, &memory_shape),
+        columns: columns(subject, cut.as_ref().map_or(&memory_shape, |cut| &cut.memory_shape)),
         levels: subject.levels.iter().map(|(name, _)| name.clone()).collect(),
         elements,
         padding,
+        cut,
         counterexample,
         memory_shape: memory_shape.clone(),
     };
     placing.tiles.in_order_of_memory(&mut report);
     Ok(report)
+}
+
+/// The part that is drawn of what is too large for one picture; none if all of it is drawn.
+fn cut(shape: &[u64], memory_shape: &[u64]) -> Option<CutRow> {
+    let count = |extents: &[u64]| extents.iter().try_fold(1u64, |count, extent| count.checked_mul(*extent));
+    let fits = |extents: &[u64]| count(extents).is_some_and(|count| count <= MAX_CELLS);
+    let panels = shape.iter().rev().skip(2).try_fold(1u64, |count, extent| count.checked_mul(*extent));
+    if fits(shape) && fits(memory_shape) && panels.is_some_and(|panels| panels <= MAX_PANELS) {
+        return None;
+    }
+    // The last two axes are the rows and columns of a grid; of the others a few indices show how it goes on.
+    let mut left = CUT_PANELS;
+    let mut part = shape.to_vec();
+    for (axis, extent) in part.iter_mut().enumerate().rev() {
+        match shape.len() - axis {
+            1 if shape.len() == 1 => *extent = (*extent).min(CUT_SLOTS),
+            1 => *extent = (*extent).min(CUT_COLUMNS),
+            2 => *extent = (*extent).min(CUT_ROWS),
+            _ => {
+                *extent = (*extent).min(left);
+                left /= *extent;
+            }
+        }
+    }
+    let memory = match memory_shape {
+        [rows, columns] => vec![(*rows).min(CUT_ROWS), (*columns).min(CUT_COLUMNS)],
+        _ => memory_shape.iter().map(|slots| (*slots).min(CUT_SLOTS)).collect(),
+    };
+    Some(CutRow { shape: part, memory_shape: memory })
 }
 
 fn too_large(message: String) -> Diagnostic {
@@ -80,15 +117,8 @@ fn shape(subject: &Subject) -> Result<Vec<u64>, Diagnostic> {
             Err(Diagnostic::error("empty-shape", None, "the shape has no elements, so there is nothing to draw")
                 .with_help("give extents of at least 1"))
         }
-        Some(count) if count <= MAX_CELLS => {
-            let panels: u64 = shape.iter().rev().skip(2).product();
-            if panels > MAX_PANELS {
-                let message = format!("the leading axes have {panels} indices; at most {MAX_PANELS} grids are drawn");
-                return Err(too_large(message));
-            }
-            Ok(shape)
-        }
-        _ => Err(too_large(format!("{shape:?} has more than {MAX_CELLS} elements"))),
+        Some(_) => Ok(shape),
+        None => Err(too_large(format!("{shape:?} has more than 2^64 elements"))),
     }
 }
 
@@ -108,11 +138,8 @@ fn memory_shape(subject: &Subject, groups: &[std::ops::Range<usize>]) -> Result<
         *only = only.saturating_add(subject.tail);
     }
     let shape: Option<Vec<u64>> = shape.into_iter().collect();
-    let shape = shape.filter(|shape| {
-        let count = shape.iter().try_fold(1u64, |count, extent| count.checked_mul(*extent));
-        count.is_some_and(|count| count <= MAX_CELLS)
-    });
-    shape.ok_or_else(|| too_large(format!("memory has more than {MAX_CELLS} slots: {:?}", subject.extents)))
+    let shape = shape.filter(|shape| shape.iter().try_fold(1u64, |count, extent| count.checked_mul(*extent)).is_some());
+    shape.ok_or_else(|| too_large(format!("memory has more than 2^64 slots: {:?}", subject.extents)))
 }
 
 /// Slots in a line: columns of memory with two axes; else a number of trailing places that makes a good rectangle.
@@ -160,8 +187,8 @@ struct Placing<'a> {
     subject: &'a Subject,
     groups: Vec<std::ops::Range<usize>>,
     memory_shape: &'a [u64],
-    /// The first element of each slot.
-    holder: Vec<Option<usize>>,
+    /// The first element of each slot that has one.
+    holder: HashMap<u64, usize>,
     tiles: Tiles,
 }
 
@@ -189,15 +216,15 @@ impl Placing<'_> {
             Diagnostic::error("no-value", None, format!("the map has no value at {index:?}: {error}"))
                 .with_help("every index of the shape needs a place")
         })?;
-        if let Some(holder) = slot.and_then(|slot| self.holder.get_mut(usize::try_from(slot).ok()?)) {
-            holder.get_or_insert(number);
+        if let Some(slot) = slot {
+            self.holder.entry(slot).or_insert(number);
         }
         let tiles = self.tiles.of(self.subject, index);
         Ok(ElementRow { logical: index.to_vec(), memory, slot, tiles, collides: false })
     }
 
     fn first(&self, slot: Option<u64>) -> Option<usize> {
-        *self.holder.get(usize::try_from(slot?).ok()?)?
+        self.holder.get(&slot?).copied()
     }
 
     /// Marks the elements that share a slot, and names what is wrong first.
@@ -238,9 +265,8 @@ impl Placing<'_> {
 
     /// The slots without an element; those that an index beyond the shape would have, with that index.
     fn padding(&mut self, shape: &[u64]) -> Vec<PaddingRow> {
-        let free = |holder: &[Option<usize>], slot: u64| {
-            usize::try_from(slot).ok().and_then(|slot| holder.get(slot)).is_some_and(Option::is_none)
-        };
+        let slots: u64 = self.memory_shape.iter().product();
+        let free = |holder: &HashMap<u64, usize>, slot: u64| slot < slots && !holder.contains_key(&slot);
         let mut beyond: HashMap<u64, Vec<u64>> = HashMap::new();
         let around = self.around(shape, &free);
         let grown = around.iter().zip(shape).any(|(outer, inner)| outer > inner);
@@ -255,7 +281,7 @@ impl Placing<'_> {
             }
         }
         let mut padding = Vec::new();
-        for slot in (0..self.holder.len() as u64).filter(|&slot| free(&self.holder, slot)) {
+        for slot in (0..slots).filter(|&slot| free(&self.holder, slot)) {
             let logical = beyond.remove(&slot);
             let tiles = logical.as_ref().map(|index| self.tiles.of(self.subject, index)).unwrap_or_default();
             let memory = match self.memory_shape {
@@ -268,7 +294,7 @@ impl Placing<'_> {
     }
 
     /// How far each axis could go on into the padding.
-    fn around(&self, shape: &[u64], free: &impl Fn(&[Option<usize>], u64) -> bool) -> Vec<u64> {
+    fn around(&self, shape: &[u64], free: &impl Fn(&HashMap<u64, usize>, u64) -> bool) -> Vec<u64> {
         let mut around = shape.to_vec();
         for axis in 0..shape.len() {
             let mut index = vec![0; shape.len()];

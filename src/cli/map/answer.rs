@@ -174,6 +174,7 @@ fn undecided(obligation: Obligation, subject: &str, reason: &str) -> Report {
         verdict: Verdict::Unknown(Reason::undecided(reason)),
         method: Method::Nothing,
         ms: 0.0,
+        place: None,
         proof: Proof::default(),
     }
 }

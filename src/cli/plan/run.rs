@@ -57,8 +57,7 @@ pub(super) fn run(request: &Request<'_>, judge: &Judge, printer: &mut Printer) -
     let wanted: Vec<&str> = network.functions.iter().map(|func| func.name.as_str()).collect();
     let programs = read.programs.into_iter().filter(|program| wanted.contains(&program.func.name.as_str()));
     let (functions, module) = lowered(programs, request, judge, &input.source, printer)?;
-    let mut report =
-        RunReport { kernels: input.source.name, seed: request.options.seed, functions, devices: Vec::new() };
+    let mut report = RunReport { kernels: input.source, seed: request.options.seed, functions, devices: Vec::new() };
     let unproved = report.functions.iter().map(|row| (format!("`{}`", row.name), row.verdict));
     let mut all = std::iter::once(("the plan".to_owned(), request.summary)).chain(unproved);
     let Some(module) = module.filter(|_| request.summary == Summary::Proved) else {

@@ -15,6 +15,7 @@ pub(crate) fn proved() -> FunctionOutcome {
         verdict: Verdict::Proved,
         method: Method::Z3,
         ms: 0.5,
+        place: None,
         proof: Proof::default(),
     };
     let step = StepOutcome { name: "apply_buffer_transforms".into(), ms: 1.5, reports: vec![report], blocked: None };

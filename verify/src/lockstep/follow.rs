@@ -27,7 +27,14 @@ impl Lockstep<'_> {
                 let subject = format!("iterations of `for {}` do not see each other", outer.var);
                 for cond in goals {
                     let (path, subject, kind) = (path.clone(), subject.clone(), GoalKind::Holds(cond));
-                    self.goals.push(Goal { obligation: Obligation::Simulation, subject, path, kind });
+                    self.goals.push(Goal {
+                        obligation: Obligation::Simulation,
+                        subject,
+                        side: self.side,
+                        span: self.span,
+                        path,
+                        kind,
+                    });
                 }
             }
             Err(reason) => return self.stuck(reason),
@@ -108,7 +115,7 @@ impl Lockstep<'_> {
         let path = self.path.clone();
         let statement = describe(&stored);
         let mut add = |obligation, subject, kind| {
-            self.goals.push(Goal { obligation, subject, path: path.clone(), kind });
+            self.goals.push(Goal { obligation, subject, side: self.side, span: self.span, path: path.clone(), kind });
         };
         match lanes::unread(func, &gathered, &path) {
             Ok(loads) => {

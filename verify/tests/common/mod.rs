@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use tilewright_ir::{Expr, IndexMap, Var};
+use tilewright_ir::{Buffer, Expr, IndexMap, PrimFunc, Var};
 use tilewright_verify::{Config, Judge};
 
 /// A constant.
@@ -19,6 +19,18 @@ pub(crate) fn vars<const N: usize>(names: [&str; N]) -> [Expr; N] {
 pub(crate) fn map(inputs: &[Expr], domain: Vec<Expr>, outputs: Vec<Expr>) -> IndexMap {
     let vars = inputs.iter().flat_map(Expr::vars).collect();
     IndexMap::new(vars, domain, outputs, Vec::new()).unwrap()
+}
+
+/// The function of a text in TVMScript, from its `def` on.
+pub(crate) fn program(text: &str) -> PrimFunc {
+    let text = format!("from tvm.script import tir as T\n\n@T.prim_func\n{text}");
+    let module = tilewright_script::read_module(&text).unwrap_or_else(|faults| panic!("{faults:#?}\n{text}"));
+    module.funcs.into_iter().next().unwrap()
+}
+
+/// The buffer of a function by its name.
+pub(crate) fn buffer(func: &PrimFunc, name: &str) -> Buffer {
+    func.buffers().into_iter().find(|buffer| buffer.name == name).unwrap()
 }
 
 /// A judge with the usual budgets.

@@ -12,6 +12,7 @@ fn proved() -> FunctionOutcome {
         verdict: Verdict::Proved,
         method: Method::Z3,
         ms: 0.5,
+        place: None,
         proof: Proof::default(),
     };
     let step = StepOutcome { name: "simplify".into(), ms: 1.5, reports: vec![report], blocked: None };

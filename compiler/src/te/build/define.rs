@@ -107,8 +107,10 @@ pub fn check_extent(extent: &Expr) -> Result<(), Diagnostic> {
     check_index(extent)?;
     match extent.as_const_int() {
         Some(value) if value < 1 => {
-            let message = format!("the extent {value} is below 1");
-            Err(Diagnostic::error("extent", None, message).with_help("every axis has at least one element"))
+            let what = if value < 0 { "negative" } else { "below 1" };
+            let message = format!("the extent {value} is {what}");
+            let help = "every axis has at least one element; a size that is not known is `te.var(\"n\")`";
+            Err(Diagnostic::error("extent", None, message).with_help(help))
         }
         _ => Ok(()),
     }

@@ -17,7 +17,7 @@ use std::collections::HashMap;
 
 use tilewright_ir::{
     AttrValue, AxisSeparators, Buffer, DataType, Definition, Diagnostic, Expr, FuncAttrs, Holder, LoweringEvidence,
-    PrimFunc, StageBody, Stmt, StmtKind, StoreClaim, StoreRole, TileRequest, Var,
+    PrimFunc, Span, StageBody, Stmt, StmtKind, StoreClaim, StoreRole, TileRequest, Var,
 };
 
 use super::inline::effective_body;
@@ -220,6 +220,11 @@ impl Lowering<'_> {
         if let TensorKind::Cache { base } = self.request.tensors[tensor].kind { base } else { tensor }
     }
 
+    /// Where the tensor of a stage was defined, if the schedule was read from text.
+    fn span_of(&self, stage: &StageData) -> Option<Span> {
+        self.request.tensors[stage.tensor].place
+    }
+
     /// Adds the nest of a stage.
     fn stage(&mut self, stage: &StageData) -> Built<()> {
         let place = self.request.tensors[stage.tensor].place;
@@ -257,7 +262,7 @@ impl Lowering<'_> {
         let nest = Nest::new(stage)?;
         let site = nest.all(&axis_vars);
         let value = Expr::load(self.buffer(source), site.axes.clone());
-        let store = Stmt::store(self.buffer(stage.tensor), site.axes.clone(), value);
+        let store = Stmt::store(self.buffer(stage.tensor), site.axes.clone(), value).at(self.span_of(stage));
         self.claim(stage, StoreRole::Copy, &site, axis_vars);
         Ok(nest.wrap(site.guarded(store), 0, &site))
     }
@@ -267,7 +272,7 @@ impl Lowering<'_> {
         let nest = Nest::new(stage)?;
         let site = nest.all(&axis_vars);
         let value = self.value(stage, &site, &axis_vars, value);
-        let store = Stmt::store(self.buffer(stage.tensor), site.axes.clone(), value);
+        let store = Stmt::store(self.buffer(stage.tensor), site.axes.clone(), value).at(self.span_of(stage));
         self.claim(stage, StoreRole::Compute, &site, axis_vars);
         Ok(nest.wrap(site.guarded(store), 0, &site))
     }
@@ -285,7 +290,8 @@ impl Lowering<'_> {
         let shared = nest.first_reduction();
         let target = self.buffer(stage.tensor).clone();
         let start = nest.spatial(axis_vars);
-        let init = Stmt::store(&target, start.axes.clone(), op.identity_expr(target.dtype.scalar));
+        let init =
+            Stmt::store(&target, start.axes.clone(), op.identity_expr(target.dtype.scalar)).at(self.span_of(stage));
         let init = nest.wrap(start.guarded(init), shared, &start);
         self.claim(stage, StoreRole::Init, &start, axis_vars.to_vec());
 
@@ -294,7 +300,8 @@ impl Lowering<'_> {
         let indices = site.axes[..axis_vars.len()].to_vec();
         let value = self.value(stage, &site, &all_vars, source);
         let combined = Expr::binary(op.combine(), Expr::load(&target, indices.clone()), value);
-        let update = nest.wrap(site.guarded(Stmt::store(&target, indices, combined)), shared, &site);
+        let update =
+            nest.wrap(site.guarded(Stmt::store(&target, indices, combined).at(self.span_of(stage))), shared, &site);
         self.claim(stage, StoreRole::Update, &site, all_vars);
         Ok(nest.wrap_shared(Stmt::seq(vec![init, update]), shared, &site))
     }
@@ -341,6 +348,9 @@ impl Lowering<'_> {
             if !stage.layouts.is_empty() {
                 let data = self.buffer(stage.tensor).data.clone();
                 attrs.layout_transform_map.push((data, stage.layouts.clone()));
+            }
+            if let Some(span) = stage.layout_span {
+                attrs.layout_spans.push((self.buffer(stage.tensor).data.clone(), span));
             }
             if let Some(request) = &stage.tiled {
                 attrs.tile_layout.push((self.buffer(stage.tensor).data.clone(), request.clone()));

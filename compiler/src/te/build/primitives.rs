@@ -336,7 +336,10 @@ impl<'s> Stage<'s> {
         if let Some(stray) = map.outputs().iter().flat_map(Expr::vars).find(|var| !known(var)) {
             return Err(Diagnostic::error("stray-axis", None, format!("`{stray}` is no index of the layout")));
         }
-        match self.edit()?.transform_layout(map, &layout_names(map))? {
+        let place = self.schedule.te.place;
+        let data = self.edit()?;
+        data.layout_span = place;
+        match data.transform_layout(map, &layout_names(map))? {
             Ok(loops) => Ok(LayoutLoops::Rewritten(loops.into_iter().map(|index| self.handle(index)).collect())),
             Err(why) => {
                 let message = format!("the loops over `{}` do not follow this layout: {why}", self.buffer().name);
@@ -383,8 +386,9 @@ impl<'s> Stage<'s> {
         }
         let separators = AxisSeparators::new(separators.to_vec(), request.physical_rank())
             .map_err(|error| Diagnostic::error("axis-separators", None, error.to_string()))?;
+        let place = self.schedule.te.place;
         let data = self.edit()?;
-        (data.tiled, data.separators) = (Some(request), Some(separators));
+        (data.tiled, data.separators, data.layout_span) = (Some(request), Some(separators), place);
         Ok(())
     }
 }

@@ -37,6 +37,8 @@ pub(super) struct StageData {
     pub(super) layout_axes: Vec<usize>,
     /// The layouts, one after the other, without separators.
     pub(super) layouts: Vec<IndexMap>,
+    /// The last call that asked for a layout.
+    pub(super) layout_span: Option<Span>,
     pub(super) separators: Option<AxisSeparators>,
     /// The tiled layout that follows them.
     pub(super) tiled: Option<TileRequest>,
@@ -135,6 +137,7 @@ impl StageData {
             roots,
             relations: Vec::new(),
             layouts: Vec::new(),
+            layout_span: None,
             separators: None,
             tiled: None,
             scope: Scope::Global,

@@ -1,0 +1,134 @@
+//! Files that a command writes: what is refused before any work is done, and what is said if the machine does not take them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::failure::Failure;
+
+/// A file that a command is to write.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OutputFile<'a> {
+    /// The option that names it.
+    pub(super) option: &'static str,
+    /// Its path.
+    pub(super) path: &'a Path,
+    /// The suffix of its format, without the point.
+    pub(super) suffix: &'static str,
+}
+
+/// Refuses outputs that would replace an input or each other, and those whose suffix is that of another format. Devices
+/// such as `/dev/stdout` are taken as they are.
+///
+/// # Errors
+/// The first output that is refused.
+pub(super) fn refuse_clashes(inputs: &[&str], outputs: &[OutputFile<'_>]) -> Result<(), Failure> {
+    let files: Vec<&OutputFile<'_>> = outputs.iter().filter(|output| !is_device(output.path)).collect();
+    for (position, output) in files.iter().enumerate() {
+        let name = output.path.display();
+        let refused = |code, message: String| Err(Failure::plain("<arguments>", code, message));
+        if let Some(input) = inputs.iter().find(|input| **input != "-" && is_same(Path::new(input), output.path)) {
+            let message = format!("{} {name} would replace the input {input}", output.option);
+            return refused("output-is-input", message).map_err(|fault| fault.with_help("give another name"));
+        }
+        if let Some(other) = files[..position].iter().find(|other| is_same(other.path, output.path)) {
+            let message = format!("{} and {} name one file, {name}", other.option, output.option);
+            return refused("outputs-clash", message).map_err(|fault| fault.with_help("give each its own name"));
+        }
+        let suffix = output.path.extension().map(|suffix| suffix.to_string_lossy().to_lowercase());
+        if let Some(found) = suffix.filter(|found| found != output.suffix) {
+            let message =
+                format!("{} {name} would be {} in a file that ends with .{found}", output.option, written(output));
+            let help = format!("let the name end with .{}", output.suffix);
+            return refused("output-suffix", message).map_err(|fault| fault.with_help(&help));
+        }
+    }
+    Ok(())
+}
+
+fn written(output: &OutputFile<'_>) -> &'static str {
+    match output.suffix {
+        "svg" => "an SVG picture",
+        "json" => "JSON",
+        _ => "another format",
+    }
+}
+
+/// Writes a file.
+///
+/// # Errors
+/// The machine does not take it.
+pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(path, text).map_err(|error| {
+        let name = path.display().to_string();
+        let failure = Failure::plain(&name, "cannot-write", format!("cannot write {name}: {error}"));
+        match error.kind() {
+            std::io::ErrorKind::StorageFull => failure.with_help("the disk is full; the file is not complete"),
+            _ => failure.with_help("give the path of a file in a folder that exists"),
+        }
+    })
+}
+
+/// Whether a path is there and is no plain file.
+fn is_device(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir())
+}
+
+/// Whether two paths are the same file, by links, too.
+fn is_same(left: &Path, right: &Path) -> bool {
+    if let (Ok(left), Ok(right)) = (fs::metadata(left), fs::metadata(right)) {
+        return is_same_inode(&left, &right);
+    }
+    matches!((absolute(left), absolute(right)), (Some(left), Some(right)) if left == right)
+}
+
+#[cfg(unix)]
+fn is_same_inode(left: &fs::Metadata, right: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (left.dev(), left.ino()) == (right.dev(), right.ino())
+}
+
+#[cfg(not(unix))]
+fn is_same_inode(_: &fs::Metadata, _: &fs::Metadata) -> bool {
+    false
+}
+
+/// The path without links and `..`. The file itself need not be there.
+fn absolute(path: &Path) -> Option<PathBuf> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // A folder that is not there yet is compared by its name.
+    let parent = parent.canonicalize().or_else(|_| std::path::absolute(parent)).ok()?;
+    Some(parent.join(path.file_name()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(inputs: &[&str], outputs: &[(&'static str, &Path, &'static str)]) -> Result<(), &'static str> {
+        let outputs: Vec<_> =
+            outputs.iter().map(|&(option, path, suffix)| OutputFile { option, path, suffix }).collect();
+        refuse_clashes(inputs, &outputs).map_err(|failure| match failure {
+            Failure::Input { diagnostics, .. } => diagnostics[0].code,
+            _ => "another failure",
+        })
+    }
+
+    #[test]
+    fn what_would_be_lost_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        fs::write(at("in.json"), "x").unwrap();
+        fs::hard_link(at("in.json"), at("link.json")).unwrap();
+        let input = at("in.json").to_str().unwrap().to_owned();
+        let inputs = [input.as_str()];
+        for name in ["in.json", "./in.json", "link.json"] {
+            assert_eq!(outcome(&inputs, &[("-o", &at(name), "json")]), Err("output-is-input"), "{name}");
+        }
+        assert_eq!(outcome(&inputs, &[("-o", &at("out.json"), "json")]), Ok(()));
+        let twice = [("-o", &*at("a"), "json"), ("--svg", &*at("./a"), "svg")];
+        assert_eq!(outcome(&inputs, &twice), Err("outputs-clash"));
+        assert_eq!(outcome(&inputs, &[("--svg", &at("a.png"), "svg")]), Err("output-suffix"));
+        assert_eq!(outcome(&inputs, &[("--svg", &at("A.SVG"), "svg"), ("-o", &at("a"), "json")]), Ok(()));
+        assert_eq!(outcome(&["-"], &[("-o", Path::new("/dev/null"), "json")]), Ok(()));
+    }
+}

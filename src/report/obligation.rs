@@ -1,0 +1,124 @@
+//! An obligation as people read it: the verdict, how it was decided, and if it is refuted the line that it is about.
+//!
+//! ```text
+//!     refuted  bounds      A[i + 1] in `B[i] = ...`                     evaluation (0.5 ms)
+//!              counterexample: `A[i + 1]` is at 8, outside A of shape 8
+//!              with i = 7
+//!               --> a.py:5:9
+//!                |
+//!              5 |         B[i] = A[i + 1]
+//!                |         ^^^^^^^^^^^^^^^
+//! ```
+
+use tilewright_script::{DiagnosticRenderer, Source};
+use tilewright_verify::{Counterexample, Place, Report, Side, Verdict};
+
+use super::lines::{hanging, line};
+use super::text::Style;
+use crate::pipeline::outcome::Summary;
+
+/// Columns in front of an obligation's subject.
+const SUBJECT_COLUMN: usize = 25;
+
+/// Columns in front of what is said below an obligation.
+const BELOW_COLUMN: usize = 13;
+
+/// Columns of a subject that has something beside it.
+const SUBJECT_COLUMNS: usize = 44;
+
+/// The source texts that obligations point into.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Texts<'a> {
+    /// The text of the program before a pass, or of the only program.
+    pub before: Option<&'a Source>,
+    /// The text of the program after.
+    pub after: Option<&'a Source>,
+}
+
+impl<'a> Texts<'a> {
+    /// The texts of programs that all come from one source.
+    pub fn one(source: &'a Source) -> Self {
+        Self { before: Some(source), after: Some(source) }
+    }
+
+    /// The text that a place belongs to.
+    pub(super) fn of(self, place: Place) -> Option<&'a Source> {
+        match place.side {
+            Side::Before => self.before,
+            Side::After => self.after,
+        }
+    }
+}
+
+/// One obligation, and why it is not proved if it is not.
+pub(super) fn obligation(out: &mut String, report: &Report, texts: Texts<'_>, style: Style) {
+    written(out, report, &report.subject, style);
+    if let (Verdict::Refuted(_), Some(place)) = (&report.verdict, report.place)
+        && let Some(source) = texts.of(place)
+    {
+        let columns = style.width.saturating_sub(BELOW_COLUMN).max(1);
+        let renderer = DiagnosticRenderer { color: style.color, width: columns };
+        for row in renderer.excerpt(source, place.span).lines() {
+            line(out, &format!("{:BELOW_COLUMN$}{row}", ""));
+        }
+    }
+}
+
+/// The obligations of `map`, whose text is above them already: a long one is not repeated.
+pub(super) fn obligations_of(out: &mut String, map: &str, reports: &[Report], style: Style) {
+    let is_long = map.chars().count() > SUBJECT_COLUMNS;
+    for report in reports {
+        let subject = if is_long && report.subject == map { "the map above" } else { &report.subject };
+        written(out, report, subject, style);
+    }
+}
+
+/// How many obligations were proved: `proved: 7 of 7 obligations proved`.
+pub(super) fn proved_line(out: &mut String, reports: &[Report], style: Style) {
+    let proved = reports.iter().filter(|report| report.verdict.is_proved()).count();
+    let verdict = style.verdict(Summary::of_reports(reports), 0);
+    line(out, &format!("{verdict}: {proved} of {} obligations proved", reports.len()));
+}
+
+fn written(out: &mut String, report: &Report, subject: &str, style: Style) {
+    let verdict = style.verdict(Summary::from(&report.verdict), 8);
+    let how = format!("{} ({:.1} ms)", report.method, report.ms);
+    let length = subject.chars().count();
+    // A time of any length fits beside, so that it does not decide the form.
+    let beside = SUBJECT_COLUMN + length.max(SUBJECT_COLUMNS) + 1 + report.method.to_string().chars().count();
+    let fits = length + how.chars().count() <= 70 && beside <= style.width.max(60);
+    let mut first = String::new();
+    let text = if fits { format!("{subject:<SUBJECT_COLUMNS$} {how}") } else { subject.to_owned() };
+    // The colour of the verdict takes no columns.
+    let head = format!("    {:<8} {:<11} ", "", report.obligation);
+    if fits {
+        line(&mut first, &format!("{head}{text}"));
+    } else {
+        hanging(&mut first, &head, &text, SUBJECT_COLUMN, style);
+    }
+    out.push_str(&first.replacen(&" ".repeat(12), &format!("    {verdict}"), 1));
+    if !fits {
+        below(out, &format!("by {how}"), style);
+    }
+    if let Some(reason) = report.verdict.reason() {
+        below(out, &format!("because {reason}"), style);
+    }
+    if let Some(counterexample) = report.verdict.counterexample() {
+        counterexample_lines(out, counterexample, style);
+    }
+}
+
+fn counterexample_lines(out: &mut String, counterexample: &Counterexample, style: Style) {
+    below(out, &format!("counterexample: {}", counterexample.text), style);
+    // The text names the indices of a map already.
+    let values = if counterexample.indices.is_empty() { counterexample.named_values() } else { Vec::new() };
+    let assigned = counterexample.shape.iter().chain(&values);
+    let assigned: Vec<_> = assigned.map(|(name, value)| format!("{name} = {value}")).collect();
+    if !assigned.is_empty() {
+        below(out, &format!("with {}", assigned.join(", ")), style);
+    }
+}
+
+fn below(out: &mut String, text: &str, style: Style) {
+    hanging(out, &" ".repeat(BELOW_COLUMN), text, BELOW_COLUMN + 2, style);
+}
