@@ -1,7 +1,8 @@
 //! The messages between coordinator and worker, sent by [`tilewright_device::process`].
 //!
 //! Each request has one reply, except [`Request::Trace`], which is answered by one [`Reply::At`] for each case and a
-//! [`Reply::Ran`] at the end. A worker that cannot answer dies; there is no message for that.
+//! [`Reply::Ran`] at the end. There is no message for a worker that dies: the coordinator notices
+//! that by itself.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

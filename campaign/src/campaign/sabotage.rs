@@ -17,8 +17,8 @@
 //! ...       until every fault is caught or the time is over
 //! ```
 //!
-//! The result does not depend on luck alone: cases depend on the seed and their numbers, so the same oracle catches the
-//! same fault at the same case. Only the order in which oracles are tried depends on the speed of the machine.
+//! Cases depend on the seed and their numbers alone, so an oracle always detects a fault at the same case. Which of several
+//! oracles comes to its case first depends on the speed of the machine.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,6 @@
 //! The worker process: it answers requests of the coordinator, and may die while checking any case.
+//!
+//! A fault that is planted is switched on for the whole process, by its command line, before the first request.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -5,6 +5,9 @@
 //! on an extent that is not a power of two) does nothing. Operations other than the
 //! [mistakes](Op::is_mistake) preserve three properties: different indices remain different, every
 //! index is within its extent, and no value exceeds `int32`.
+//!
+//! A mistake may or may not violate an obligation, depending on the axes: a dropped index of extent 1 changes nothing. So a
+//! map with a mistake is not known to be wrong; evaluation at every point decides.
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,7 @@
 //! truth, too. The truth is decided by evaluating the map at every point.
 //!
 //! A mutated certificate describes another map, another inverse or another shape than the claim. It
-//! is checked against those as well ([`Twin`]): whatever the checker accepts has to hold.
+//! is checked against those as well (`Twin`): whatever the checker accepts has to hold.
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! Compares the kernels of a program on every OpenCL device with the interpreter.
 //!
 //! Drivers take far longer to compile a kernel than to run it, so the kernels of a whole batch are
-//! joined into one OpenCL program. PoCL optimises only one program in [`OPTIMISED`], because its
+//! joined into one OpenCL program. PoCL optimises only one program in 16, because its
 //! optimiser takes ten times as long as everything else it does. Oclgrind reports invalid accesses
 //! and data races to the file named by `OCLGRIND_LOG`; if the variable is set, a report is a
 //! failure.

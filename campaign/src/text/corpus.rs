@@ -1,4 +1,6 @@
 //! Texts written by hand, with features that generated texts lack.
+//!
+//! They are examples of the documentation, in part, so they stay readable and valid; the changes are made by `change`.
 
 use crate::finding::{Finding, SCHEMA};
 use crate::graph::GraphCase;

@@ -1,6 +1,8 @@
 //! Applies the readers to texts that are right, nearly right, or wrong: no reader panics, hangs or
 //! needs unbounded memory; a refusal gives a position and a reason; what is read prints as a text
 //! with the same meaning.
+//!
+//! The three oracles share this file and differ in the language: [`ReadScript`], [`ReadLayout`] and [`ReadGraph`].
 
 mod graph;
 mod layout;
