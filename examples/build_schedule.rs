@@ -24,7 +24,7 @@ pub fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let c = te.compute("C", &[rows, columns], |te, index| {
         let (i, j) = (index[0].clone(), index[1].clone());
         let product = te.load(a, &[i, k.index()])? * te.load(b, &[k.index(), j])?;
-        reduce(ReduceOp::Sum, product, &[k.axis.clone()])
+        reduce(ReduceOp::Sum, product, std::slice::from_ref(&k.axis))
     })?;
 
     // How it is computed: C is stored in blocks of 4 columns, one group for each block and 8 work-items for each row of it.
@@ -46,7 +46,7 @@ pub fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
         writeln!(out, "error: {error}")?;
     }
 
-    let lowered = schedule.lower(&[a.into(), b.into(), c.into()], "matmul").map_err(first)?;
+    let lowered = schedule.lower(&[a.into(), b.into(), c.into()], "matmul").map_err(|faults| first(&faults))?;
     write!(out, "{}", tilewright_script::print_func(&lowered.func))?;
     let judge = Judge::new(Config::default())?;
     let mut reports = judge.check_definition(&lowered.definition);
@@ -57,6 +57,6 @@ pub fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
 }
 
 /// The first fault of a list.
-fn first(faults: Vec<Diagnostic>) -> String {
+fn first(faults: &[Diagnostic]) -> String {
     faults.first().map_or_else(String::new, ToString::to_string)
 }
