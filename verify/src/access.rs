@@ -8,7 +8,6 @@ use crate::claims::not_well_formed;
 use crate::concrete::tuple;
 use crate::iterations::{Seen, mixes_bits};
 use crate::judge::{Decision, Judge, Report, Side, decide, on_the_way, unsupported, vacuity};
-use crate::lockstep::reads;
 use crate::map::{assume_addressable, fits, subterms};
 use crate::method::Method;
 use crate::obligation::Obligation;
@@ -265,7 +264,7 @@ fn outside(access: &Access, bindings: &Bindings) -> Option<Counterexample> {
             Err(tilewright_ir::EvalError::Scalar { source, expr }) => {
                 return Some(at_point(&access.path, bindings, format!("{source} in `{expr}`")));
             }
-            Err(_) if reads(at) => "?".to_owned(),
+            Err(_) if at.reads_memory() => "?".to_owned(),
             Err(_) => return None,
         });
     }
@@ -319,7 +318,7 @@ fn bounds_proved(judge: &Judge, access: &Access) -> Decision {
         let bindings = bindings_of(&access.path, &mut names, model);
         access.path.admits(&bindings).then(|| outside(access, &bindings)).flatten()
     });
-    on_the_way(&access.path, access.indices.iter().any(reads), decision)
+    on_the_way(&access.path, access.indices.iter().any(Expr::reads_memory), decision)
 }
 
 /// Index arithmetic of a statement, each with the way to it: indices, loop bounds, integer conditions.
@@ -357,7 +356,7 @@ fn index_parts(site: &Site<'_>) -> Vec<(Expr, Path)> {
                 add(&part, &site.path);
             }
         }
-        StmtKind::Let { value, .. } | StmtKind::Evaluate(value) if !reads(value) => add(value, &site.path),
+        StmtKind::Let { value, .. } | StmtKind::Evaluate(value) if !value.reads_memory() => add(value, &site.path),
         _ => {}
     }
     found
@@ -429,7 +428,7 @@ fn part_fits<'j, 'p>(
     let result = prover.prove(&goal).map(drop);
     let decision =
         decide("overflow", result, &prover, from, |model| too_large(part, path, &bindings_of(path, &mut names, model)));
-    let decision = on_the_way(path, reads(part), decision);
+    let decision = on_the_way(path, part.reads_memory(), decision);
     if decision.0.is_proved() {
         *last = Some((prover, names, path));
     }

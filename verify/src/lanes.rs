@@ -24,7 +24,7 @@ use crate::access::{Access, accesses, at_point, bindings_of, lane_of};
 use crate::concrete::{instances, tuple};
 use crate::judge::{Decision, Judge, decide, unsupported};
 use crate::kernel::Failure;
-use crate::lockstep::{plain, reads};
+use crate::lockstep::plain;
 use crate::map::{self, MapClaim};
 use crate::method::Method;
 use crate::obligation::Obligation;
@@ -311,7 +311,7 @@ impl Unread {
         });
         let mut all = open.chain([&self.cond]).chain(&self.indices).chain(&self.load.indices);
         match result {
-            Err(Failure::Refuted(_)) if all.any(reads) => {
+            Err(Failure::Refuted(_)) if all.any(Expr::reads_memory) => {
                 let text = "values in memory decide whether a lane without a value is read";
                 Err(Failure::NotShown(Reason::new(ReasonKind::Memory, text)))
             }

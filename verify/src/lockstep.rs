@@ -462,7 +462,7 @@ impl<'a> Lockstep<'a> {
             return self.stuck(format!("`{old}` has the type {ty}, `{new}` the type {}", new.dtype()));
         }
         let is_integer = ty.scalar.integer_range().is_some();
-        if !reads(old) && !reads(new) && is_integer {
+        if !old.reads_memory() && !new.reads_memory() && is_integer {
             if old != new {
                 let depth = self.path.steps.len();
                 for (old, new) in self.per_lane(ty.lanes, std::iter::once((old, new))) {
@@ -552,21 +552,16 @@ pub(crate) fn plain(stmts: &[&Stmt]) -> Vec<Stmt> {
     for stmt in stmts {
         match &stmt.kind {
             StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => found.extend(plain(&[body])),
-            StmtKind::Let { var, value, body } if !reads(value) => {
+            StmtKind::Let { var, value, body } if !value.reads_memory() => {
                 let inlined = Substitution::new([var], [value.clone()]).apply_stmt(body);
                 found.extend(plain(&[&inlined]));
             }
             StmtKind::Seq(inner) => found.extend(plain(&inner.iter().collect::<Vec<_>>())),
-            StmtKind::Evaluate(expr) if !reads(expr) => {}
+            StmtKind::Evaluate(expr) if !expr.reads_memory() => {}
             _ => found.push((*stmt).clone()),
         }
     }
     found
-}
-
-/// Whether an expression reads memory.
-pub(crate) fn reads(expr: &Expr) -> bool {
-    expr.reads_memory()
 }
 
 /// The same operator, whatever the operands.

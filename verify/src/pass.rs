@@ -12,7 +12,7 @@ use crate::fills;
 use crate::iterations::{Seen, mixes_bits};
 use crate::judge::{Decision, Judge, Report, Side, decide, free_vars, on_the_way, unsupported, vacuity, without_value};
 use crate::lanes;
-use crate::lockstep::{Goal, GoalKind, Lockstep, Relation, StorePair, reads, same_operation};
+use crate::lockstep::{Goal, GoalKind, Lockstep, Relation, StorePair, same_operation};
 use crate::map::{MapClaim, subterms};
 use crate::method::Method;
 use crate::obligation::Obligation;
@@ -401,7 +401,7 @@ pub(crate) fn equal(judge: &Judge, path: &Path, pairs: &[(Expr, Expr)]) -> Decis
             old.equals(new)
         }))
     };
-    let read = different.iter().any(|(old, new)| reads(old) || reads(new));
+    let read = different.iter().any(|(old, new)| old.reads_memory() || new.reads_memory());
     is_partial.set(false);
     let look = |bindings: &Bindings| {
         let mut sides = different.iter().flat_map(|(old, new)| [old, new]);
@@ -469,7 +469,7 @@ pub(crate) fn holds(judge: &Judge, path: &Path, cond: &Expr) -> Decision {
         Ok(_) => fails(bindings).map_or(Seen::Holds, Seen::Fails),
         Err(_) => Seen::Unclear,
     };
-    let prove = || on_the_way(path, reads(cond), proved(judge, path, |names| names.prop(cond), fails));
+    let prove = || on_the_way(path, cond.reads_memory(), proved(judge, path, |names| names.prop(cond), fails));
     judge.proved_or_tried(path, mixes_bits([cond]), look, prove)
 }
 

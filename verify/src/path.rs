@@ -4,7 +4,6 @@ use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, Bindings, Expr, For, PrimFunc, Stmt, StmtKind, UnaryOp, Var};
 
 use crate::concrete::instances;
-use crate::lockstep::reads;
 use crate::prove::Prover;
 use crate::steps::Steps;
 use crate::translate::Names;
@@ -70,7 +69,7 @@ impl Path {
                     prover.assume(&term.at_least(&min).and(term.less(&min + &extent)), "an iteration of the loop");
                 }
                 // A value that is read may have wrapped on its way: nothing is known of it.
-                Step::Let(_, value) if reads(value) => {}
+                Step::Let(_, value) if value.reads_memory() => {}
                 Step::Let(var, value) => {
                     let value = names.term(value);
                     names.bind(var, value);
@@ -166,8 +165,8 @@ impl Path {
     /// Whether something that is read decides who gets to the end of the way, or with which values.
     pub(crate) fn asks_memory(&self) -> bool {
         self.steps.iter().any(|step| match step {
-            Step::Loop(_, min, extent) => reads(min) || reads(extent),
-            Step::Let(_, value) | Step::Guard(value, _) => reads(value),
+            Step::Loop(_, min, extent) => min.reads_memory() || extent.reads_memory(),
+            Step::Let(_, value) | Step::Guard(value, _) => value.reads_memory(),
         })
     }
 
@@ -264,7 +263,7 @@ pub(crate) fn premises(cond: &Expr, holds: bool) -> Vec<(Expr, bool)> {
         Expr::Unary(UnaryOp::Not, inner) => premises(inner, !holds),
         Expr::Binary(BinaryOp::And, a, b) if holds => [premises(a, true), premises(b, true)].concat(),
         Expr::Binary(BinaryOp::Or, a, b) if !holds => [premises(a, false), premises(b, false)].concat(),
-        _ if reads(cond) => Vec::new(),
+        _ if cond.reads_memory() => Vec::new(),
         _ => vec![(cond.clone(), holds)],
     }
 }

@@ -1,4 +1,4 @@
-//! Arithmetic on values: Python's on its own numbers, that of the [builder](super::build) on expressions.
+//! Arithmetic on values: Python's on its own numbers, that of the builder on expressions.
 //!
 //! A Python number takes the type of the other operand: `A[i] + 1` is a `float32` sum for a `float32` tensor.
 

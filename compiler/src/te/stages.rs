@@ -1,4 +1,4 @@
-//! Methods of a stage: reads the arguments, and calls the primitive of the [builder](super::build).
+//! Methods of a stage: reads the arguments, and calls the primitive of the builder.
 
 use tilewright_ir::{self as ir, AttrValue, Diagnostic, Expr};
 

@@ -2,7 +2,7 @@
 
 use tilewright_ir::{BinaryOp, Buffer, Expr, For, Stmt, StmtKind};
 
-use super::{Goal, GoalKind, Lockstep, plain, reads};
+use super::{Goal, GoalKind, Lockstep, plain};
 use crate::access::describe;
 use crate::lanes::{self, Apart, Gathered};
 use crate::obligation::Obligation;
@@ -59,7 +59,7 @@ impl Lockstep<'_> {
             for part in conjuncts(cond) {
                 let behind = !differing.is_empty() || !own.is_empty();
                 // What is read behind a condition may hold nothing where that one does not hold.
-                if part.vars().contains(lane) || (behind && reads(&part)) {
+                if part.vars().contains(lane) || (behind && part.reads_memory()) {
                     differing.push(part);
                 } else {
                     moved |= behind;
@@ -80,7 +80,7 @@ impl Lockstep<'_> {
     /// become a part of the value. One that always holds was dropped, if the value had a condition before.
     pub(super) fn is_gathered(&self, cond: &Expr, body: &Stmt, after: &Expr) -> bool {
         let Some(Stmt { kind: StmtKind::Store { buffer, value, .. }, .. }) = lanes::single(body) else { return false };
-        let differs = self.lane.as_ref().is_some_and(|lane| cond.vars().contains(lane) || reads(cond));
+        let differs = self.lane.as_ref().is_some_and(|lane| cond.vars().contains(lane) || cond.reads_memory());
         let all_are = || choices(after) > choices(&value) + lanes::conditions_of(body);
         let chosen = !matches!(value, Expr::IfThenElse(..)) || all_are() || {
             let mut never = self.path.clone();

@@ -9,7 +9,7 @@ use std::convert::Infallible;
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{Bindings, Buffer, Expr, UnaryOp};
 
-use super::{GoalKind, Lockstep, reads};
+use super::{GoalKind, Lockstep};
 use crate::concrete::tuple;
 use crate::obligation::Obligation;
 use crate::path::Step;
@@ -129,10 +129,11 @@ impl InOldMemory<'_, '_> {
         let comes_out = |(cond, holds): &Choice, bindings: &Bindings| {
             cond.eval_index(bindings).is_ok_and(|value| (value != 0) == *holds)
         };
-        let is_here =
-            |bindings: &&Bindings| self.choices.iter().all(|choice| reads(&choice.0) || comes_out(choice, bindings));
+        let is_here = |bindings: &&Bindings| {
+            self.choices.iter().all(|choice| choice.0.reads_memory() || comes_out(choice, bindings))
+        };
         let is_made = |choice: &Choice| samples.iter().filter(is_here).all(|bindings| comes_out(choice, bindings));
-        self.unmet(read).all(|choice| !reads(&choice.0) && is_made(choice))
+        self.unmet(read).all(|choice| !choice.0.reads_memory() && is_made(choice))
     }
 
     /// That a load before is made where the walk is.

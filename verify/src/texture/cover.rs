@@ -16,7 +16,6 @@ use tilewright_ir::{BinaryOp, Expr, IndexMap, Var};
 
 use crate::access::Access;
 use crate::judge::{Decision, Judge};
-use crate::lockstep::reads;
 use crate::map::{self, MapClaim};
 use crate::method::Method;
 use crate::obligation::Obligation;
@@ -89,7 +88,7 @@ fn unguarded(judge: &Judge, nowhere: &Path, steps: &[&Step], mut texel: Vec<Expr
     }
     for (index, bound) in bounds {
         let is_loop = |var: &Var| loops.iter().any(|(other, _)| other == var);
-        if reads(&bound) || bound.vars().iter().any(is_loop) {
+        if bound.reads_memory() || bound.vars().iter().any(is_loop) {
             return None;
         }
         let (digits, total) = fused(&index, &loops)?;
