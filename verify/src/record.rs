@@ -64,9 +64,15 @@ impl Proof {
         &self.parts
     }
 
-    /// Whether the proof is not empty and a solver was asked about every part.
+    /// Whether a solver was asked: every part consists of steps of the kernel, and Z3 showed one of them or the lemma that it
+    /// is an instance of. A proof from the premises alone is not confirmed.
     pub fn is_confirmed(&self) -> bool {
-        !self.parts.is_empty() && self.parts.iter().all(|part| matches!(part, Part::Steps { .. }))
+        let steps = |part: &Part| match part {
+            Part::Steps { steps, .. } => Some(steps.iter().any(is_inference)),
+            Part::Statement { .. } => None,
+        };
+        let parts: Option<Vec<bool>> = self.parts.iter().map(steps).collect();
+        parts.is_some_and(|inferred| inferred.contains(&true))
     }
 
     /// Removes all parts, which belong to attempts that decided nothing.
@@ -79,6 +85,15 @@ impl Proof {
         if !self.parts.contains(&part) {
             self.parts.push(part);
         }
+    }
+}
+
+/// Whether the solver showed the step, or the theorem that it is an instance of.
+fn is_inference(step: &Step) -> bool {
+    match &step.rule {
+        Rule::Solver(..) | Rule::Theorem(..) => true,
+        Rule::Premise(_) | Rule::Given => false,
+        Rule::Discharge(steps) => steps.iter().any(is_inference),
     }
 }
 
@@ -137,4 +152,35 @@ pub(crate) fn during<T>(decide: impl FnOnce() -> T) -> (T, Proof) {
     FRAMES.with_borrow_mut(|frames| frames.push(Proof::default()));
     let decided = decide();
     (decided, FRAMES.with_borrow_mut(Vec::pop).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::encode::Encoding;
+    use crate::solver::Method;
+
+    fn step(rule: Rule) -> Step {
+        Step { goal: Prop::bool(true), using: Vec::new(), rule, shown: true, elapsed: Duration::ZERO }
+    }
+
+    fn proof(rules: Vec<Rule>) -> Proof {
+        let steps = Arc::new(rules.into_iter().map(step).collect());
+        Proof { parts: vec![Part::Steps { of: "test", steps }] }
+    }
+
+    #[test]
+    fn a_proof_is_confirmed_only_if_the_solver_showed_a_step_of_it() {
+        let asked = || Rule::Solver(Encoding::Exact, Method::Solver);
+        let premise = || Rule::Premise("the domain".into());
+        assert!(!Proof::default().is_confirmed());
+        assert!(!proof(vec![premise(), Rule::Given]).is_confirmed());
+        assert!(proof(vec![premise(), asked()]).is_confirmed());
+        assert!(proof(vec![Rule::Discharge(vec![step(asked())])]).is_confirmed());
+        let mut stated = proof(vec![asked()]);
+        stated.push(Part::Statement { using: Vec::new(), goal: Prop::bool(true), expected: Expected::Unsat });
+        assert!(!stated.is_confirmed());
+    }
 }
