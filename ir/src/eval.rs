@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use crate::dtype::ScalarType;
 use crate::expr::Expr;
-use crate::op::{MathFn, UnaryOp};
+use crate::op::{BinaryOp, MathFn, UnaryOp};
 use crate::scalar::ScalarError;
 use crate::var::Var;
 
@@ -61,7 +61,7 @@ impl Expr {
             Self::Var(var) => bindings.get(var).copied().ok_or_else(|| EvalError::Unbound(var.name().to_owned())),
             Self::Binary(op, lhs, rhs) => {
                 let (a, b) = (lhs.eval_index(bindings)?, rhs.eval_index(bindings)?);
-                op.eval_exact(a, b, shift_type(lhs)).map_err(scalar)
+                op.eval_exact(a, b, shift_type(*op, lhs)).map_err(scalar)
             }
             Self::Unary(UnaryOp::Neg, operand) => operand.eval_index(bindings)?.checked_neg().ok_or_else(overflow),
             Self::Unary(UnaryOp::Not, operand) => Ok(i128::from(operand.eval_index(bindings)? == 0)),
@@ -96,9 +96,9 @@ impl Expr {
     }
 }
 
-/// Returns the type whose width bounds the amount of a shift of `lhs`.
-fn shift_type(lhs: &Expr) -> ScalarType {
-    lhs.dtype().scalar
+/// Returns the type whose width bounds the amount of a shift of `lhs`. The other operators ignore it, and finding it takes a walk.
+fn shift_type(op: BinaryOp, lhs: &Expr) -> ScalarType {
+    if matches!(op, BinaryOp::Shl | BinaryOp::Shr) { lhs.dtype().scalar } else { ScalarType::Int32 }
 }
 
 #[cfg(test)]
