@@ -401,7 +401,7 @@ pub(crate) fn overflow(parts: &[(Expr, Path)], base: &Base<'_>) -> Decision {
         };
         let prove = || part_fits((part, path), base, &mut last);
         match base.judge.proved_or_tried(path, mixes_bits([part]), look, prove) {
-            (Verdict::Proved, how) => method = method.then(how),
+            (Verdict::Proved, how) => method = if method.has_lemmas() { method } else { method.then(how) },
             other => return other,
         }
     }

@@ -362,7 +362,7 @@ fn all(decisions: impl IntoIterator<Item = Decision>) -> Decision {
             methods.push(method);
         }
     }
-    (Verdict::Proved, Method::Together(methods))
+    (Verdict::Proved, Method::together(methods))
 }
 
 /// The values that a counterexample gives to the symbols of some expressions.

@@ -171,6 +171,17 @@ impl Method {
         }
     }
 
+    /// Several parts of one statement; the method of the part if there is one only.
+    pub(crate) fn together(mut methods: Vec<Self>) -> Self {
+        match (methods.pop(), methods.is_empty()) {
+            (Some(only), true) => only,
+            (last, _) => {
+                methods.extend(last);
+                Self::Together(methods)
+            }
+        }
+    }
+
     /// What decided first.
     pub fn tier(&self) -> Tier {
         match self {
@@ -408,6 +419,13 @@ mod tests {
         for (method, text) in printed {
             assert_eq!(method.to_string(), text);
         }
+    }
+
+    #[test]
+    fn one_part_is_the_whole() {
+        let (one, two) = (Method::Intervals, Method::Z3);
+        assert_eq!(Method::together(vec![one.clone()]), one);
+        assert_eq!(Method::together(vec![one, two]).to_string(), "intervals, z3");
     }
 
     #[test]
