@@ -143,7 +143,8 @@ fn tiers(criterion: &mut Criterion) {
     group.sampling_mode(SamplingMode::Flat);
     group.sample_size(10).warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_secs(1));
     for tier in TIERS {
-        let of_tier = |reports: Vec<Report>| reports.into_iter().filter(|report| report.method.starts_with(tier));
+        let of_tier =
+            |reports: Vec<Report>| reports.into_iter().filter(|report| report.method.to_string().starts_with(tier));
         let counted = |case: &&Claimed| of_tier(decide(case).0).count() > 0;
         let own: Vec<&Claimed> = cases.iter().filter(counted).collect();
         let obligations: usize = own.iter().map(|case| of_tier(decide(case).0).count()).sum();
@@ -195,7 +196,7 @@ fn table(name: &str, cases: &[Claimed]) {
         let unknown: Vec<&str> = reports
             .iter()
             .filter(|report| !["proved", "refuted"].contains(&report.verdict.word()))
-            .map(|report| report.obligation)
+            .map(|report| report.obligation.id())
             .collect();
         let slowest = reports.iter().max_by(|a, b| a.ms.total_cmp(&b.ms)).unwrap();
         let (total, solver) = (median(runs.iter().map(|run| run.0)), median(runs.iter().map(|run| run.1)));

@@ -47,5 +47,5 @@ fn function(text: &str) -> Result<PrimFunc, Box<dyn Error>> {
 
 /// The first of the faults of a text.
 fn first(faults: Vec<Diagnostic>) -> String {
-    faults.first().map_or_else(String::new, ToString::to_string)
+    faults.into_iter().next().map_or_else(String::new, |fault| fault.to_string())
 }

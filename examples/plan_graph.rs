@@ -38,7 +38,7 @@ pub fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
         writeln!(out, "  {} {}", report.verdict.word(), report.obligation)?;
     }
     // `a` and `b` live at once: the second step reads one and writes the other.
-    plan.places[2] = plan.places[1].clone();
+    plan.places[2] = plan.places[1];
     writeln!(out, "with b in the place of a:")?;
     for report in judge.check_plan(&graph, &plan) {
         writeln!(out, "  {} {}", report.verdict.word(), report.obligation)?;
@@ -48,5 +48,5 @@ pub fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
 
 /// The first of the faults of a text.
 fn first(faults: Vec<Diagnostic>) -> String {
-    faults.first().map_or_else(String::new, ToString::to_string)
+    faults.into_iter().next().map_or_else(String::new, |fault| fault.to_string())
 }

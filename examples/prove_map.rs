@@ -50,5 +50,5 @@ fn prove(judge: &Judge, lambda: &str, shape: &str, out: &mut impl Write) -> Resu
 
 /// The first of the faults of a text.
 fn first(faults: Vec<Diagnostic>) -> String {
-    faults.first().map_or_else(String::new, ToString::to_string)
+    faults.into_iter().next().map_or_else(String::new, |fault| fault.to_string())
 }

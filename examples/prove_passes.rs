@@ -59,5 +59,5 @@ fn demand_proof(step: &str, reports: &[tilewright_verify::Report], out: &mut imp
 
 /// The first of the faults of a text or of a pass.
 fn first(faults: Vec<Diagnostic>) -> String {
-    faults.first().map_or_else(String::new, ToString::to_string)
+    faults.into_iter().next().map_or_else(String::new, |fault| fault.to_string())
 }

@@ -282,10 +282,8 @@ fn every_dependency_has_an_allowed_licence_and_comes_from_the_registry() {
     assert!(packages.len() > 50, "only {} packages were found", packages.len());
     let allowed = allowed_licences();
     let refused = |package: &&&cargo_metadata::Package| {
-        let is_registry =
-            |source: &cargo_metadata::Source| source.repr == "registry+https://github.com/rust-lang/crates.io-index";
         !package.license.as_ref().is_some_and(|licence| is_allowed(licence, &allowed))
-            || !package.source.as_ref().is_none_or(is_registry)
+            || !package.source.as_ref().is_none_or(cargo_metadata::Source::is_crates_io)
     };
     let found: Vec<String> = packages
         .iter()
@@ -424,4 +422,40 @@ fn no_file_is_longer_than_a_room_may_be() {
     assert!(files.len() > 50, "only {} files were found", files.len());
     let found: Vec<String> = files.iter().filter_map(too_long).collect();
     assert_eq!(found, Vec::<String>::new(), "at most {MAX_LINES}");
+}
+
+/// What is missing for the fuzz target of an oracle: its file, its entry in `fuzz/Cargo.toml`, or its name in the script.
+fn missing_target(name: &str, source: Option<&str>, manifest: &str, script: &str) -> Option<&'static str> {
+    if !source.is_some_and(|text| text.contains(&format!("look(\"{name}\", data)"))) {
+        return Some("no file in fuzz/fuzz_targets that calls it");
+    }
+    if !manifest.contains(&format!("[[bin]]\nname = \"{name}\"\npath = \"fuzz_targets/{name}.rs\"\n")) {
+        return Some("no entry in fuzz/Cargo.toml");
+    }
+    let list = script.split_once("ALL=(").and_then(|(_, rest)| rest.split_once(')')).map_or("", |(list, _)| list);
+    (!list.split_whitespace().any(|word| word == name)).then_some("not listed in scripts/fuzz.sh")
+}
+
+#[test]
+fn every_oracle_has_a_fuzz_target_and_every_target_an_oracle() {
+    let manifest = read(Path::new("fuzz/Cargo.toml"));
+    let script = read(Path::new("scripts/fuzz.sh"));
+    let folder = root().join("fuzz/fuzz_targets");
+    for entry in tilewright::fuzz::ORACLES {
+        let source = fs::read_to_string(folder.join(format!("{}.rs", entry.name))).ok();
+        assert_eq!(missing_target(entry.name, source.as_deref(), &manifest, &script), None, "oracle {}", entry.name);
+    }
+    let n_targets = fs::read_dir(&folder).unwrap().count();
+    assert_eq!(n_targets, tilewright::fuzz::ORACLES.len(), "targets without an oracle");
+}
+
+#[test]
+fn a_missing_fuzz_target_is_found() {
+    let source = Some("tilewright_fuzz::look(\"order\", data)");
+    let manifest = "[[bin]]\nname = \"order\"\npath = \"fuzz_targets/order.rs\"\n";
+    assert_eq!(missing_target("order", source, manifest, "ALL=(passes order)"), None);
+    assert!(missing_target("order", None, manifest, "ALL=(order)").is_some());
+    assert!(missing_target("order", Some("look(\"passes\", data)"), manifest, "ALL=(order)").is_some());
+    assert!(missing_target("order", source, "[[bin]]\nname = \"order\"\n", "ALL=(order)").is_some());
+    assert!(missing_target("order", source, manifest, "ALL=(passes)\norder").is_some());
 }

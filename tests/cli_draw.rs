@@ -261,7 +261,7 @@ fn what_cannot_be_drawn_is_said() {
         (vec!["f32[3,5]{1,1}"], "error["),
         (vec!["f32[3,5]", "--shape", "3,5"], "two-shapes"),
         (vec!["lambda i: [i]"], "missing-shape"),
-        (vec!["lambda i: [i * 4611686018427387904]", "--shape", "9"], "picture-size"),
+        (vec!["lambda i: [i * 4611686018427387904]", "--shape", "9"], "extent-overflow"),
         (vec!["f32[3]", "-o", "layout.png"], "output-suffix"),
         (vec!["lambda i: [k]", "--shape", "3"], "unknown-name"),
         (vec!["lambda i: [i // (i - 1)]", "--shape", "3"], "error["),

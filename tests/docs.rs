@@ -63,7 +63,11 @@ fn with_real_outputs(page: &Page, has_device: bool) -> Result<(Page, Vec<String>
             skipped.push(shown.command.clone());
             continue;
         }
-        let Output { text, errors, code } = run(&shown.command, folder.path(), last);
+        let Output { mut text, errors, code } = run(&shown.command, folder.path(), last);
+        if !text.is_empty() && !text.ends_with('\n') {
+            // The end of the fence has a line of its own.
+            text.push('\n');
+        }
         match code {
             Some(code) if asked || (code != 2 && code != 70) => last = code,
             _ => return Err(format!("`{}` ends with {code:?}:\n{text}{errors}", shown.command).into()),

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use tilewright::algebra;
 use tilewright::fuzz::map::op::single;
 use tilewright::fuzz::map::{Generated, MapRecipe, Op};
-use tilewright_ir::{Bindings, Expr, IndexMap, InverseClaim};
+use tilewright_ir::{Bindings, Expr, IndexMap, InverseClaim, SharedExpr};
 use tilewright_verify::{Config, Judge, MapClaim, Verdict};
 
 /// The map that a sequence of operations makes of a shape.
@@ -78,8 +78,13 @@ fn truths(case: &Generated) -> HashMap<&'static str, bool> {
 /// The truth about a claimed inverse and its padding.
 fn inverse_truths(case: &Generated, inverse: &InverseClaim) -> [(&'static str, bool); 2] {
     let [domain, shape] = [case.map.domain(), &case.shape].map(|extents| extents.iter().map(value).collect::<Vec<_>>());
-    let truth =
-        |expr: &Expr| vec![Expr::IfThenElse(Box::new(expr.clone()), Box::new(Expr::int(1)), Box::new(Expr::int(0)))];
+    let truth = |expr: &Expr| {
+        vec![Expr::IfThenElse(
+            SharedExpr::new(expr.clone()),
+            SharedExpr::new(Expr::int(1)),
+            SharedExpr::new(Expr::int(0)),
+        )]
+    };
     let of = |outputs| IndexMap::new(inverse.vars.clone(), case.shape.clone(), outputs, Vec::new()).unwrap();
     let (back, padding) = (of(inverse.outputs.clone()), of(truth(&inverse.padding)));
     let at = |map: &IndexMap, index: &[i128]| map.eval(index, &Bindings::new()).unwrap();
@@ -108,7 +113,7 @@ fn judged(judge: &Judge, case: &Generated, counts: &mut Counts) {
     let claim = inverse.as_ref().map_or(claim, |inverse| claim.inverse(inverse));
     for report in judge.check_map(claim) {
         let of = || format!("{} of {} into {:?}: {}", report.obligation, case.map, case.shape, report.verdict);
-        let (word, obligation) = (report.verdict.word(), report.obligation);
+        let (word, obligation) = (report.verdict.word(), report.obligation.id());
         *counts.entry((obligation, word)).or_default() += 1;
         let truth = truths[obligation];
         match &report.verdict {

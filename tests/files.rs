@@ -67,7 +67,11 @@ fn with_real_outputs(case: &Case) -> Result<Case, Failed> {
 /// Builds the kernels that the test shows.
 fn build_kernels(name: &str, case: &Case, device: Option<&DeviceInfo>) -> Result<(), Failed> {
     for step in &case.steps {
-        let Some(file) = step.command.strip_prefix("cat ").filter(|file| file.ends_with(".cl")) else { continue };
+        let Some(file) =
+            step.command.strip_prefix("cat ").filter(|file| Path::new(file).extension().is_some_and(|end| end == "cl"))
+        else {
+            continue;
+        };
         let Some(device) = device else {
             eprintln!("skipped: {name}: there is no OpenCL compiler to build {file}");
             continue;

@@ -54,7 +54,7 @@ fn facts(claim: &Claimed, symbols: &Bindings) -> [(&'static str, bool); 3] {
 }
 
 fn verdict<'r>(reports: &'r [Report], id: &str) -> &'r Verdict {
-    &reports.iter().find(|report| report.obligation == id).unwrap().verdict
+    &reports.iter().find(|report| report.obligation.id() == id).unwrap().verdict
 }
 
 /// Proved, refuted, left open.

@@ -7,7 +7,7 @@ use std::convert::Infallible;
 
 use tilewright::passes::{Rewritten, lower_texture};
 use tilewright_ir::visit::Rewrite;
-use tilewright_ir::{BinaryOp, Expr, PrimFunc, Stmt, StmtKind};
+use tilewright_ir::{BinaryOp, Expr, PrimFunc, SharedExpr, Stmt, StmtKind};
 use tilewright_verify::{Config, Judge, Verdict};
 
 /// A copy of 18 channels into texels, under conditions that are written in some way.
@@ -62,7 +62,7 @@ impl Rewrite for Change {
                 let changed = || Expr::int(i64::try_from(to).unwrap());
                 let b = match &**b {
                     Expr::Broadcast { value, lanes } if bound(value) => {
-                        Expr::Broadcast { value: Box::new(changed()), lanes: *lanes }
+                        Expr::Broadcast { value: SharedExpr::new(changed()), lanes: *lanes }
                     }
                     b if bound(b) => changed(),
                     b => b.clone(),

@@ -112,7 +112,7 @@ fn a_plan_with_one_thing_changed_is_refuted() {
         for _ in 0..16 {
             let Some((broken, obligation)) = broken(&mut random, &graph, &plan) else { continue };
             let reports = judge.check_plan(&graph.graph, &broken);
-            let report = reports.iter().find(|report| report.obligation == obligation).unwrap();
+            let report = reports.iter().find(|report| report.obligation.id() == obligation).unwrap();
             assert!(matches!(report.verdict, Verdict::Refuted(_)), "seed {seed}: {obligation}: {}", report.verdict);
             *found.entry(obligation).or_insert(0) += 1;
         }

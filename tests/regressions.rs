@@ -10,7 +10,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use tilewright::fuzz::{Environment, Finding, Outcome, by_name};
 
 /// As the command line has it: cases are trees, and trees are walked by recursion.
-const STACK_BYTES: usize = 512 << 20;
+const STACK_BYTES: usize = 64 << 20;
 
 fn main() -> ExitCode {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/regressions");

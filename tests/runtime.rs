@@ -5,7 +5,7 @@
 use std::sync::OnceLock;
 
 use tilewright::graph::{self, GraphBuilder, NamedGraph};
-use tilewright::harness::engine::Fault;
+use tilewright::harness::engine::EngineFault;
 use tilewright::harness::inputs::Numbers;
 use tilewright::pipeline::{self, Program};
 use tilewright::planner::{Strategy, plan};
@@ -305,6 +305,6 @@ fn a_function_that_traps_says_in_which_step() {
     let mut given = inputs(&graph);
     given[0] = Tensor::undefined(given[0].dtype(), given[0].shape()).unwrap();
     let fault = run_graph(&network, &given, session()).unwrap_err();
-    let GraphFault::Engine(Fault::Trap { message, is_undefined_read: true }) = fault else { panic!("{fault:?}") };
+    let GraphFault::Engine(EngineFault::Trap { message, is_undefined_read: true }) = fault else { panic!("{fault:?}") };
     assert!(message.starts_with("step `pack` in the interpreter"), "{message}");
 }

@@ -8,7 +8,7 @@
 
 use std::time::{Duration, Instant};
 
-use tilewright::fuzz::faults::{FAULTS, Fault, by_name};
+use tilewright::fuzz::faults::{FAULTS, PlantedFault, by_name};
 use tilewright::fuzz::oracles::{Entry, ORACLES};
 use tilewright::fuzz::{Environment, Tally, bytes};
 use tilewright_ir::sabotage::switch;
@@ -37,7 +37,7 @@ fn hunt(entry: &Entry, limit: Duration, seed: u64) -> (Option<Caught>, u64) {
     (None, tally.runs)
 }
 
-fn measured(row: &Fault, oracles: &[&Entry], limit: Duration) -> (Option<Caught>, u64) {
+fn measured(row: &PlantedFault, oracles: &[&Entry], limit: Duration) -> (Option<Caught>, u64) {
     switch(Some(row.name));
     let mut runs = 0;
     let mut caught = None;

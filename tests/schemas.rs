@@ -23,6 +23,7 @@ const RARE: &[(&str, &str)] = &[
     ("shared-comparison first.", "a device that computes something else"),
     ("tilewright.fuzz/1 findings[].", "a failure"),
     ("tilewright.fuzz/1 oracles[].skipped", "a machine on which an oracle cannot run"),
+    ("tilewright.fuzz/1 oracles[].invalid.*", "an invalid case"),
     ("tilewright.fuzz/1 oracles[].undecided.*", "an undecided case"),
     ("tilewright.recheck/1 damages[].", "a damaged certificate"),
 ];
@@ -94,7 +95,7 @@ const COMMANDS: &[&str] = &[
 /// Requests of batches: documents with an `id`.
 const BATCHES: &[(&str, &str)] = &[
     ("map", r#"{"id": 1, "map": "lambda i: [i]", "shape": [3]}"#),
-    ("layout", r#"{"id": "a", "shape": "f32[3]{0}"}"#),
+    ("layout", r#"{"id": "a", "layout": "f32[3]{0}"}"#),
     ("bitcast", r#"{"id": [1], "from": "f32[3]{0}", "to": "f32[3]{0}"}"#),
     ("relayout", r#"{"id": {}, "from": "f32[3]{0}", "to": "f32[3]{0}"}"#),
 ];
@@ -164,7 +165,7 @@ fn schemas_of_sources() -> BTreeSet<String> {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             if path.is_dir() && !name.starts_with('.') && name != "target" && name != "tests" {
                 folders.push(path);
-            } else if name.ends_with(".rs") {
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let text = fs::read_to_string(&path).unwrap();
                 found.extend(text.split("\"tilewright.").skip(1).filter_map(schema));
             }
@@ -190,7 +191,7 @@ fn every_schema_of_the_sources_has_a_table() {
     assert!(named.len() > 15, "only {named:?} were found, so the search looks at the wrong files");
     assert_eq!(named, documented);
     for name in &documented {
-        let anchor: String = name.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
+        let anchor: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
         assert!(page().contains(&format!("| [`{name}`](#{anchor}) |")), "{name} is missing in the list at the top");
     }
 }

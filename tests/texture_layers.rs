@@ -86,7 +86,7 @@ fn prove(layer: Layer) {
     let lowering = pipeline::lower(program, &judge, false, &mut |_, _| ()).unwrap();
     let steps: Vec<&str> = lowering.steps.iter().map(|step| step.name.as_str()).collect();
     assert!(steps.contains(&"lower_texture") && steps.contains(&"vectorize"), "{steps:?}");
-    let texture = lowering.steps.iter().flat_map(|step| &step.reports).filter(|row| row.obligation == "texture");
+    let texture = lowering.steps.iter().flat_map(|step| &step.reports).filter(|row| row.obligation.id() == "texture");
     assert!(texture.count() >= 3, "data, weights and result are textures");
     let open: Vec<_> =
         lowering.steps.iter().flat_map(|step| &step.reports).filter(|row| !row.verdict.is_proved()).collect();

@@ -6,9 +6,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+use std::sync::Arc;
+
 mod texels;
 
-use texels::{Random, Run, changed, runs, thoughtless};
+use texels::{Random, Run, changed, naively_vectorized, runs};
 use tilewright::passes::{Rewritten, lower_texture, vectorize};
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{
@@ -160,7 +162,7 @@ fn memory_that_is_allocated_anew_holds_nothing() {
     wrong.body = Stmt::seq(
         nests
             .iter()
-            .map(|nest| Stmt::new(StmtKind::Allocate { buffer: buffer.clone(), body: Box::new(nest.clone()) }))
+            .map(|nest| Stmt::new(StmtKind::Allocate { buffer: buffer.clone(), body: Arc::new(nest.clone()) }))
             .collect(),
     );
     assert_ne!(open(&judge().check_program(&wrong)), Vec::<String>::new());
@@ -380,7 +382,7 @@ fn attack(judge: &Judge, random: &mut Random, text: &str, count: &mut Count) {
     }
     let expected: Vec<Run> = (1..3).map(|seed| runs(&func, seed)).collect();
     let traps = expected.iter().find(|run| matches!(run, Run::Trap(_)));
-    if let (Some(traps), Ok(Rewritten { func: after, .. })) = (traps, lower_texture(&thoughtless(&func)))
+    if let (Some(traps), Ok(Rewritten { func: after, .. })) = (traps, lower_texture(&naively_vectorized(&func)))
         && text_of_textures
         && validate(&after).is_ok()
         && open(&judge.check_program(&after)).is_empty()
@@ -395,7 +397,7 @@ fn attack(judge: &Judge, random: &mut Random, text: &str, count: &mut Count) {
     for round in 0..8 {
         let mutated = if round % 4 == 3 { changed(random, &func) } else { func.clone() };
         let lanes = match round % 2 {
-            0 => thoughtless(&mutated),
+            0 => naively_vectorized(&mutated),
             _ => vectorize(&mutated).unwrap().func,
         };
         let Ok(Rewritten { func: mut after, evidence }) = lower_texture(&lanes) else {
@@ -498,7 +500,7 @@ fn what_does_not_write_every_texel_is_not_taken_for_the_whole_for_any_shape() {
     let defined = |nest: &str| {
         let func = tilewright_script::read_module(&text(nest)).unwrap().funcs.remove(0);
         let reports = judge.check_program(&func);
-        reports.into_iter().find(|report| report.obligation == "defined").map(|report| report.verdict).unwrap()
+        reports.into_iter().find(|report| report.obligation.id() == "defined").map(|report| report.verdict).unwrap()
     };
     for nest in whole {
         assert!(defined(nest).is_proved(), "{nest}: {}", defined(nest));

@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+use std::sync::Arc;
+
 #[path = "textures/checked.rs"]
 mod checked;
 #[path = "textures/choices.rs"]
@@ -105,7 +107,7 @@ fn parameters_keep_their_shape_and_kernels_see_their_texels() {
         let column = Expr::from(j) * Expr::int(2) + Expr::from(i).floor_div(Expr::int(3));
         store(&y, i, j, texel(&xt, i, j) * texel(&wt, row, column))
     });
-    let declare = |buffer, body| Stmt::new(StmtKind::DeclBuffer { buffer, body: Box::new(body) });
+    let declare = |buffer, body| Stmt::new(StmtKind::DeclBuffer { buffer, body: Arc::new(body) });
     let func = function("product", &[&x, &w, &y], declare(xt, declare(wt, body)));
     let generated = Case::new(func, &[numbers(ty, &[2, 3, 5, 4]), numbers(ty, &[3, 5, 2, 4])]).agrees();
     assert!(generated.source.contains("read_only image2d_t X, read_only image2d_t W, write_only image2d_t Y"));

@@ -1,4 +1,9 @@
-//! What is assumed of symbolic extents, and the condition of a branch: `c % 4 == 0`, `n <= 1024`, `i < 4`.
+//! Assumptions about symbolic extents, and conditions of branches: `c % 4 == 0`, `n <= 1024`, `i < 4`.
+//!
+//! An assumption is stored in the form in which the other modules can use it: as an interval of a variable, as a
+//! tighter end of an index, as a divisibility, as a polynomial that is not negative, or at least as a condition that
+//! can be recognised when it appears again. An assumption that fits none of these forms is lost, which makes later
+//! proofs weaker but never wrong.
 
 use tilewright_ir::{BinaryOp, Expr, UnaryOp, Var};
 
@@ -10,8 +15,9 @@ use super::ranges::{Known, Ranges};
 use super::rewrite::Simplifier;
 
 impl Ranges {
-    /// Adds a condition that holds. Bounds and divisibility are used by the rules of the simplifier, any other condition
-    /// where it is met again word for word. Variables of which nothing is known are symbolic extents, at least 1.
+    /// Adds a condition that holds. The simplifier uses bounds and divisibility; any other condition is recognised
+    /// only where it appears again in the same form. Variables of the condition about which nothing is known are taken
+    /// to be symbolic extents, which are at least 1.
     ///
     /// ```
     /// use tilewright_algebra::{Ranges, simplify};
@@ -33,40 +39,48 @@ impl Ranges {
             Expr::Binary(op, a, b) => {
                 let simplifier = Simplifier::new(&self);
                 if let Some(gap) = simplifier.poly(a).zip(simplifier.poly(b)).and_then(|(a, b)| a.minus(&b)) {
-                    self.compared(*op, &gap);
+                    self.add_comparison(*op, &gap);
                 }
             }
-            _ => {}
+            Expr::Int { .. } | Expr::Float { .. } | Expr::Var(_) | Expr::Unary(..) | Expr::Call(..) => {}
+            Expr::Select(..) | Expr::IfThenElse(..) | Expr::Cast(..) => {}
+            Expr::Ramp { .. } | Expr::Broadcast { .. } | Expr::Load { .. } => {}
         }
         self.truths.push(condition.clone());
         self
     }
 
-    /// Adds `gap op 0`.
-    fn compared(&mut self, op: BinaryOp, gap: &Poly) {
+    /// Adds the condition `gap op 0`. Operators that are not comparisons add nothing.
+    fn add_comparison(&mut self, op: BinaryOp, gap: &Poly) {
         let (up, down) = (Some(gap.clone()), gap.scaled(-1));
         let less = |poly: Option<Poly>| poly.and_then(|poly| poly.plus_const(-1));
         match op {
-            BinaryOp::Ge => self.not_negative(up),
-            BinaryOp::Le => self.not_negative(down),
-            BinaryOp::Gt => self.not_negative(less(up)),
-            BinaryOp::Lt => self.not_negative(less(down)),
+            BinaryOp::Ge => self.add_nonneg(up),
+            BinaryOp::Le => self.add_nonneg(down),
+            BinaryOp::Gt => self.add_nonneg(less(up)),
+            BinaryOp::Lt => self.add_nonneg(less(down)),
             BinaryOp::Ne => {
                 let not_zero = |poly: Option<Poly>| less(poly.clone().filter(|poly| self.prove_nonneg(poly)));
                 let (up, down) = (not_zero(up), not_zero(down));
-                self.not_negative(up);
-                self.not_negative(down);
+                self.add_nonneg(up);
+                self.add_nonneg(down);
             }
-            BinaryOp::Eq if !self.divisible(gap) && !self.replaced(gap) => {
-                self.not_negative(up);
-                self.not_negative(down);
+            BinaryOp::Eq if !self.add_divisibility(gap) && !self.add_equality(gap) => {
+                self.add_nonneg(up);
+                self.add_nonneg(down);
             }
-            _ => {}
+            // An equality that was taken as a divisibility or as a replacement says nothing more.
+            BinaryOp::Eq => {}
+            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Min | BinaryOp::Max => {}
+            BinaryOp::FloorDiv | BinaryOp::FloorMod | BinaryOp::TruncDiv | BinaryOp::TruncMod => {}
+            BinaryOp::And | BinaryOp::Or | BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor => {}
+            BinaryOp::Shl | BinaryOp::Shr => {}
         }
     }
 
-    /// `x % m == r`: `x - r` is a multiple of `m`.
-    fn divisible(&mut self, gap: &Poly) -> bool {
+    /// Adds `gap == 0` if it has the form `x % m - r == 0` with `0 <= r < m`: then `x - r` is a multiple of `m`.
+    /// Returns whether `gap` has this form.
+    fn add_divisibility(&mut self, gap: &Poly) -> bool {
         let found = gap.terms().find_map(|Term { coef, mono }| {
             let (1 | -1, [Atom::Mod(x, by)]) = (coef, mono.as_slice()) else { return None };
             let rest = gap.minus(&Term { coef, mono: mono.clone() }.into())?.scaled(-coef)?;
@@ -78,14 +92,15 @@ impl Ranges {
             x.as_atom().and_then(Atom::as_var).filter(|_| self.prove_nonneg(&x.plus_const(-1).unwrap_or_default()))
         {
             let more = Poly::from(Atom::var(atom)).minus(&by);
-            self.not_negative(more);
+            self.add_nonneg(more);
         }
         self.multiples.push((x, by));
         true
     }
 
-    /// `symbol == value`: the symbol is replaced from now on.
-    fn replaced(&mut self, gap: &Poly) -> bool {
+    /// Adds `gap == 0` if it has the form `symbol == value`, where `value` does not use the symbol: the symbol is
+    /// replaced by its value from now on. Returns whether `gap` has this form.
+    fn add_equality(&mut self, gap: &Poly) -> bool {
         let found = gap.terms().find_map(|Term { coef, mono }| {
             let (1 | -1, [atom]) = (coef, mono.as_slice()) else { return None };
             let var = atom.as_var()?;
@@ -98,17 +113,18 @@ impl Ranges {
         true
     }
 
-    /// Adds `poly >= 0`.
-    fn not_negative(&mut self, poly: Option<Poly>) {
+    /// Adds `poly >= 0`, unless it is `None` or already follows from what is known.
+    fn add_nonneg(&mut self, poly: Option<Poly>) {
         let Some(poly) = poly.filter(|poly| !self.prove_nonneg(poly)) else { return };
-        let (bounded, ended) = (self.bounded(&poly), self.ended(&poly));
-        if !bounded && !ended {
+        let (in_interval, at_index_end) = (self.tighten_interval(&poly), self.tighten_index_end(&poly));
+        if !in_interval && !at_index_end {
             self.facts.push(poly);
         }
     }
 
-    /// `a * var + b >= 0` with numbers `a` and `b` bounds the variable; whether no more is to be said.
-    fn bounded(&mut self, poly: &Poly) -> bool {
+    /// Adds `a * var + b >= 0`, for constants `a` and `b`, to the interval of the variable. Returns whether the
+    /// interval now says all that the condition does; if not, the caller keeps the condition as a fact as well.
+    fn tighten_interval(&mut self, poly: &Poly) -> bool {
         let mut terms = poly.terms().filter(|term| !term.mono.is_empty());
         let (Some(Term { coef, mono }), None) = (terms.next(), terms.next()) else { return false };
         let [atom] = mono.as_slice() else { return false };
@@ -116,6 +132,7 @@ impl Ranges {
         let (Some(offset), Some(magnitude)) = (poly.coef(&Vec::new()).checked_neg(), coef.checked_abs()) else {
             return false;
         };
+        // a * var + b >= 0 is var >= ceil(-b / a) for positive a, and var <= floor(b / -a) for negative a.
         let bound = if coef > 0 {
             let least = offset.checked_add(magnitude - 1).map(|offset| offset.div_euclid(magnitude));
             Interval { lo: least.map_or(End::Below, End::At), hi: End::Above }
@@ -148,8 +165,10 @@ impl Ranges {
         matches!(self.known.get(&var), Some(Known::Symbol(_)))
     }
 
-    /// `value - var >= 0` is the new end of an index where it is no larger than the one known; alike `var - value >= 0`.
-    fn ended(&mut self, poly: &Poly) -> bool {
+    /// Adds `value - var >= 0` or `var - value >= 0` as a new last or first value of the index `var`. The new end must
+    /// be a polynomial in symbolic extents, and provably at least as tight as the old one. Returns whether it was
+    /// taken.
+    fn tighten_index_end(&mut self, poly: &Poly) -> bool {
         let found = poly.terms().find_map(|Term { coef, mono }| {
             let (1 | -1, [atom]) = (coef, mono.as_slice()) else { return None };
             let var = atom.as_var().filter(|var| self.is_index(var))?;
@@ -168,12 +187,14 @@ impl Ranges {
         true
     }
 
-    /// Writes what is known to be a multiple as one, wherever `divisor` divides the multiple: `c` becomes `4 * (c // 4)`.
-    pub(super) fn in_multiples(&self, poly: &Poly, divisor: &Poly) -> Option<Poly> {
+    /// Replaces each value that is known to be a multiple by its quotient, wherever `divisor` divides the factor: with
+    /// `c % 4 == 0`, `c` becomes `4 * (c // 4)`. Division then sees the factor. Returns `None` if a coefficient leaves
+    /// 128 bits.
+    pub(super) fn written_in_multiples(&self, poly: &Poly, divisor: &Poly) -> Option<Poly> {
         let mut result = poly.clone();
         for (x, by) in &self.multiples {
             let Some((_, rest)) = divide::split(by, divisor) else { continue };
-            let Some(atom) = lead(x).filter(|_| rest.is_zero()) else { continue };
+            let Some(atom) = lone_variable(x).filter(|_| rest.is_zero()) else { continue };
             let (factor, others) = result.by_atom(&atom);
             if factor.is_zero() || factor.atoms().contains(&atom) {
                 continue;
@@ -186,8 +207,8 @@ impl Ranges {
         Some(result)
     }
 
-    /// `4 * (c // 4)` is `c` again.
-    pub(super) fn out_of_multiples(&self, poly: Poly) -> Option<Poly> {
+    /// Undoes [`Ranges::written_in_multiples`]: with `c % 4 == 0`, `4 * (c // 4)` becomes `c` again.
+    pub(super) fn without_multiples(&self, poly: Poly) -> Option<Poly> {
         let mut result = poly;
         for (x, by) in &self.multiples {
             let quotient = Atom::Div(x.clone().into(), by.clone().into());
@@ -202,8 +223,8 @@ impl Ranges {
     }
 }
 
-/// A variable that stands alone in `x`, once.
-fn lead(x: &Poly) -> Option<Atom> {
+/// Returns a variable that is a term of `x` by itself, with the coefficient 1.
+fn lone_variable(x: &Poly) -> Option<Atom> {
     x.terms().find_map(|Term { coef, mono }| match mono.as_slice() {
         [atom] if coef == 1 && atom.as_var().is_some() => Some(atom.clone()),
         _ => None,

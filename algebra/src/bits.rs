@@ -3,6 +3,9 @@
 //! ```text
 //! i >> 2  is  i // 4        i & 12  is  i // 4 % 4 * 4        i << 2 | j  is  i * 4 + j  for 0 <= j < 4
 //! ```
+//!
+//! Polynomials and their division know nothing of bits, so bit operations are rewritten as arithmetic wherever that is
+//! exact. The rest, such as `i ^ j` of two indices, stays an opaque atom.
 
 use std::convert::Infallible;
 
@@ -13,20 +16,22 @@ use super::poly::{Key, Poly};
 use super::ranges::Ranges;
 use super::rewrite::{Simplifier, is_index_type};
 
-/// A mask with more runs of ones than this stays a mask.
+/// A mask with more runs of ones than this is not rewritten: the sum would be longer than the mask is worth.
 const MAX_RUNS: usize = 4;
 
-/// The same value with shifts by constants, masks and combinations of disjoint bits written as arithmetic.
-pub(super) fn plain(expr: &Expr, ranges: &Ranges) -> Expr {
-    let Ok(result) = Plain { ranges }.expr(expr);
+/// Returns an equal expression in which shifts by constants, constant masks, and combinations of disjoint bits are
+/// written as arithmetic. Only signed integers of one lane are rewritten.
+pub(super) fn bits_as_arithmetic(expr: &Expr, ranges: &Ranges) -> Expr {
+    let Ok(result) = BitsAsArithmetic { ranges }.expr(expr);
     result
 }
 
-struct Plain<'a> {
+/// The rewrite of [`bits_as_arithmetic`], bottom up.
+struct BitsAsArithmetic<'a> {
     ranges: &'a Ranges,
 }
 
-impl Rewrite for Plain<'_> {
+impl Rewrite for BitsAsArithmetic<'_> {
     type Error = Infallible;
 
     fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
@@ -36,9 +41,9 @@ impl Rewrite for Plain<'_> {
         }
         let written = match &rebuilt {
             Expr::Unary(UnaryOp::BitNot, a) => Expr::int_of(-1, a.dtype().scalar).map(|ones| ones - (**a).clone()),
-            Expr::Binary(BinaryOp::Shl, a, by) => power(by, a).map(|power| (**a).clone() * power),
-            Expr::Binary(BinaryOp::Shr, a, by) => power(by, a).map(|power| (**a).clone().floor_div(power)),
-            Expr::Binary(op @ (BinaryOp::FloorDiv | BinaryOp::FloorMod), a, by) => positive(*op, a, by),
+            Expr::Binary(BinaryOp::Shl, a, by) => power_of_two(by, a).map(|power| (**a).clone() * power),
+            Expr::Binary(BinaryOp::Shr, a, by) => power_of_two(by, a).map(|power| (**a).clone().floor_div(power)),
+            Expr::Binary(op @ (BinaryOp::FloorDiv | BinaryOp::FloorMod), a, by) => with_positive_divisor(*op, a, by),
             Expr::Binary(BinaryOp::BitAnd, a, b) => masked(a, b).or_else(|| masked(b, a)),
             Expr::Binary(op @ (BinaryOp::BitOr | BinaryOp::BitXor), a, b) => {
                 self.disjoint(*op, a, b).or_else(|| self.disjoint(*op, b, a))
@@ -49,8 +54,9 @@ impl Rewrite for Plain<'_> {
     }
 }
 
-/// `a // -c` is `-a // c`, and `a % -c` is `-(-a % c)`.
-fn positive(op: BinaryOp, a: &Expr, by: &Expr) -> Option<Expr> {
+/// Rewrites a division by a negative constant: `a // -c` is `-a // c`, and `a % -c` is `-(-a % c)`. Returns `None` for
+/// any other divisor.
+fn with_positive_divisor(op: BinaryOp, a: &Expr, by: &Expr) -> Option<Expr> {
     let scalar = a.dtype().scalar;
     let by = by.as_const_int().filter(|by| *by < 0).and_then(i128::checked_neg)?;
     let (zero, by) = (Expr::int_of(0, scalar)?, Expr::int_of(by, scalar)?);
@@ -58,17 +64,19 @@ fn positive(op: BinaryOp, a: &Expr, by: &Expr) -> Option<Expr> {
     Some(if op == BinaryOp::FloorMod { zero - divided } else { divided })
 }
 
-/// 2 to the power of a constant, in the type of `like`.
-fn power(amount: &Expr, like: &Expr) -> Option<Expr> {
+/// Returns 2 to the power of a constant from 0 to 62, in the type of `like`. Returns `None` for any other amount, or
+/// if the power does not fit the type.
+fn power_of_two(amount: &Expr, like: &Expr) -> Option<Expr> {
     let amount = amount.as_const_int().filter(|amount| (0..63).contains(amount))?;
     Expr::int_of(1i128.checked_shl(u32::try_from(amount).ok()?)?, like.dtype().scalar)
 }
 
-/// `value & mask` for a constant mask, run by run.
+/// Writes `value & mask`, for a constant mask, as the sum of one quotient and remainder for each run of ones. A
+/// negative mask has infinitely many ones; the bits that it clears are subtracted instead.
 fn masked(value: &Expr, mask: &Expr) -> Option<Expr> {
     let mask = mask.as_const_int()?;
     if mask < 0 {
-        // What the complement masks is taken away.
+        // value & mask == value - (value & !mask), and !mask is not negative.
         let low = masked(value, &Expr::int_of(!mask, value.dtype().scalar)?)?;
         return Some(value.clone() - low);
     }
@@ -98,8 +106,10 @@ fn masked(value: &Expr, mask: &Expr) -> Option<Expr> {
     sum.or_else(|| Expr::int_of(0, value.dtype().scalar))
 }
 
-impl Plain<'_> {
-    /// `(high + rest) op low = high + (rest op low)`, where `2^k` divides `high`, and `rest` and `low` are below it.
+impl BitsAsArithmetic<'_> {
+    /// Writes `a op low`, for `|` or `^`, as `high + (rest op low)`, where `a = high + rest`, `2^k` divides `high`,
+    /// and `rest` and `low` are in `0..2^k`: the two operands then share no bit of `high`. Returns `None` if there is
+    /// no such `high`.
     fn disjoint(&self, op: BinaryOp, a: &Expr, low: &Expr) -> Option<Expr> {
         let simplifier = Simplifier::new(self.ranges);
         let (whole, small) = (simplifier.poly(a)?, simplifier.poly(low)?);
@@ -115,14 +125,15 @@ impl Plain<'_> {
     }
 }
 
-/// The least power of two above all values, which are not negative.
+/// Returns the least power of two above all values of a polynomial. Returns `None` if a value may be negative, or 2^62
+/// or more.
 pub(super) fn bits_limit(poly: &Poly, ranges: &Ranges) -> Option<i128> {
     let interval = ranges.interval(poly);
     let (least, greatest) = (interval.least()?, interval.greatest()?);
     (least >= 0 && greatest < 1 << 62).then(|| 1i128 << (128 - greatest.leading_zeros()))
 }
 
-/// The operands of an exclusive or of any number.
+/// Returns the operands of nested exclusive ors; the expression itself if it is none.
 pub(super) fn xor_operands(expr: &Expr) -> Vec<Expr> {
     match expr {
         Expr::Binary(BinaryOp::BitXor, a, b) => [xor_operands(a), xor_operands(b)].concat(),
@@ -130,7 +141,8 @@ pub(super) fn xor_operands(expr: &Expr) -> Vec<Expr> {
     }
 }
 
-/// Exclusive or in normal form: operands in order, those that are there twice gone, one constant at the end.
+/// Returns the exclusive or of several operands in normal form: sorted, without pairs of equal operands, and with a
+/// single constant at the end. Returns `None` without operands, or if the constant does not fit the type.
 pub(super) fn xor_of(operands: &[Expr]) -> Option<Expr> {
     let ty = operands.first()?.dtype().scalar;
     let (mut constant, mut kept) = (0, Vec::new());

@@ -1,26 +1,27 @@
-//! Maps after one another, and whether two maps are the same.
+//! Composition of maps, and equality of maps.
 
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{Bindings, Diagnostic, Expr, IndexMap};
 
-use super::bits::plain;
+use super::bits::bits_as_arithmetic;
 use super::cases::cases;
 use super::extreme::each_point;
-use super::physical::known_of;
+use super::physical::ranges_of_map;
 use super::ranges::Ranges;
 use super::rewrite::Simplifier;
 use super::samples::{instances, point};
 
-/// A constant domain of at most so many points is compared point by point.
+/// Two maps on a constant domain of at most this many points are compared at every point.
 const MAX_POINTS: i128 = 1 << 14;
-/// Points on which two maps are tried, for each choice of the symbolic extents.
+/// Points at which two maps on a larger domain are compared, for each choice of the symbolic extents.
 const SAMPLES: u64 = 256;
 
-/// The map that goes through `inner` and then through `outer`: its domain is that of `inner`, its outputs and separators
-/// are those of `outer`, simplified on that domain. That `inner` stays inside the domain of `outer` is not asked.
+/// Returns the map that applies `inner` and then `outer`. Its domain is that of `inner`; its outputs and axis
+/// separators are those of `outer`, simplified on that domain. Whether the outputs of `inner` lie in the domain of
+/// `outer` is not checked.
 ///
 /// # Errors
-/// `rank`: `outer` does not take as many indices as `inner` gives.
+/// `rank`: `outer` does not take as many indices as `inner` returns.
 ///
 /// ```
 /// use tilewright_algebra::compose;
@@ -40,18 +41,20 @@ pub fn compose(outer: &IndexMap, inner: &IndexMap) -> Result<IndexMap, Diagnosti
         let message = format!("`{inner}` gives {given} indices, but `{outer}` takes {taken}");
         return Err(Diagnostic::error("rank", None, message));
     }
-    let ranges = known_of(inner, &[]);
+    let ranges = ranges_of_map(inner, &[]);
     let simplifier = Simplifier::new(&ranges);
     let outputs = outer.apply(inner.outputs());
-    let outputs = outputs.iter().map(|output| simplifier.simplify(&plain(output, &ranges))).collect();
+    let outputs = outputs.iter().map(|output| simplifier.simplify(&bits_as_arithmetic(output, &ranges))).collect();
     let positions = outer.axis_separators().positions().to_vec();
     IndexMap::new(inner.vars().to_vec(), inner.domain().to_vec(), outputs, positions)
         .map_err(|error| Diagnostic::error("index-map", None, error.to_string()))
 }
 
-/// Whether two maps are the same: the same domain, and there the same outputs, with the same separators; whatever their
-/// variables are called. None where neither the normal form nor points decide it. A domain without any index is decided
-/// by the text of the outputs alone.
+/// Returns whether two maps are equal: they have the same domain, the same axis separators, and the same outputs at
+/// every index of the domain. The names of the indices do not matter.
+///
+/// Returns `None` if neither the normal forms nor the evaluated points decide it. On an empty domain only the normal
+/// forms of the outputs are compared.
 ///
 /// ```
 /// use tilewright_algebra::equal;
@@ -73,11 +76,11 @@ pub fn equal(a: &IndexMap, b: &IndexMap, assumptions: &[Expr]) -> Option<bool> {
     if ranks(a) != ranks(b) || a.axis_separators() != b.axis_separators() {
         return Some(false);
     }
-    let ranges = known_of(a, assumptions);
+    let ranges = ranges_of_map(a, assumptions);
     let renamed = Substitution::new(b.vars(), a.vars().iter().map(Expr::from));
     let others: Vec<Expr> = b.outputs().iter().map(|output| renamed.apply(output)).collect();
-    let domains = a.domain().iter().zip(b.domain()).all(|(x, y)| same(x, y, &ranges));
-    if domains && a.outputs().iter().zip(&others).all(|(x, y)| same(x, y, &ranges)) {
+    let domains = a.domain().iter().zip(b.domain()).all(|(x, y)| have_same_normal_form(x, y, &ranges));
+    if domains && a.outputs().iter().zip(&others).all(|(x, y)| have_same_normal_form(x, y, &ranges)) {
         return Some(true);
     }
     let b = IndexMap::new(a.vars().to_vec(), b.domain().to_vec(), others, Vec::new()).ok()?;
@@ -85,7 +88,7 @@ pub fn equal(a: &IndexMap, b: &IndexMap, assumptions: &[Expr]) -> Option<bool> {
     let free: Vec<Expr> =
         more.into_iter().filter(|expr| !expr.vars().iter().any(|var| a.vars().contains(var))).collect();
     for symbols in instances(a, &free, assumptions) {
-        match by_points(a, &b, &symbols) {
+        match compared_at_points(a, &b, &symbols) {
             Some(true) if symbols.is_empty() && domains => return Some(true),
             Some(false) => return Some(false),
             _ => {}
@@ -94,9 +97,9 @@ pub fn equal(a: &IndexMap, b: &IndexMap, assumptions: &[Expr]) -> Option<bool> {
     None
 }
 
-/// Whether two expressions have the same normal form, in every case.
-fn same(a: &Expr, b: &Expr, ranges: &Ranges) -> bool {
-    let exprs = [plain(a, ranges), plain(b, ranges)];
+/// Whether two expressions have the same normal form in every case of their conditions.
+fn have_same_normal_form(a: &Expr, b: &Expr, ranges: &Ranges) -> bool {
+    let exprs = [bits_as_arithmetic(a, ranges), bits_as_arithmetic(b, ranges)];
     cases(&exprs, ranges).is_some_and(|cases| {
         cases.iter().all(|case| {
             let simplifier = Simplifier::new(&case.ranges);
@@ -106,8 +109,9 @@ fn same(a: &Expr, b: &Expr, ranges: &Ranges) -> bool {
     })
 }
 
-/// Whether the maps agree on the points looked at: true only if that was all of them.
-fn by_points(a: &IndexMap, b: &IndexMap, symbols: &Bindings) -> Option<bool> {
+/// Compares two maps by evaluation. Returns `Some(false)` if they differ at some point, `Some(true)` only if every
+/// point of the domain was compared, otherwise `None`.
+fn compared_at_points(a: &IndexMap, b: &IndexMap, symbols: &Bindings) -> Option<bool> {
     let values = |map: &IndexMap| -> Option<Vec<i128>> {
         map.domain().iter().map(|extent| extent.eval_index(symbols).ok()).collect()
     };

@@ -5,9 +5,9 @@
 //! h = h0    c = c0 + 4*c1    outputs: h0 + 9*c1, c0
 //! ```
 //!
-//! It starts with whole indices and evaluates. Where a division cuts through a digit, the digit is split there, and
-//! everything starts again. Nothing is proved here: what is compared is compared at sample extents, and the judge looks at
-//! the result with a checker of its own.
+//! The search starts with one digit for each index and evaluates the map symbolically. Where a division cuts through a
+//! digit, the digit is split there, and the evaluation starts again. Nothing is proved here: sizes are compared at
+//! sample extents only, and the judge checks the certificate with a checker of its own.
 
 mod eval;
 mod multiples;
@@ -27,12 +27,14 @@ use super::ranges::Ranges;
 use super::rewrite::Simplifier;
 use super::work;
 
-/// How often a digit is split at most.
+/// Splits of digits before the search gives up.
 const MAX_SPLITS: usize = 64;
 
-/// A certificate for a map into a physical shape, its claimed inverse and its meaning, as far as they are sums of digits.
+/// Finds a digit certificate for a map into the physical shape `shape`. The certificate covers the claimed inverse and
+/// the meaning too, if they are sums of digits; otherwise it leaves them out.
 ///
-/// None is found where an output is not, or a digit would have to be split in two ways, as by 4 and by 6.
+/// Returns `None` if an output is no sum of digits, or if a digit would have to be split in two incompatible ways, as
+/// by 4 and by 6.
 pub fn digit_certificate(
     map: &IndexMap,
     shape: &[Expr],
@@ -41,13 +43,14 @@ pub fn digit_certificate(
     assumptions: &[Expr],
 ) -> Option<DigitCertificate> {
     let _limit = work::limit(work::MAP);
-    let multiples = Multiples::of(assumptions);
+    let multiples = Multiples::from_assumptions(assumptions);
     if !multiples.is_empty() {
         return multiples.certificate(map, shape, inverse, meaning, assumptions);
     }
     find(map, shape, inverse, meaning, assumptions)
 }
 
+/// The search of [`digit_certificate`], without assumptions about divisibility.
 fn find(
     map: &IndexMap,
     shape: &[Expr],
@@ -69,7 +72,8 @@ fn find(
     all.or_else(|| finder.run(None, meaning)).or_else(|| finder.run(None, None))
 }
 
-/// Extents to try: all small, all large, and distinct ones.
+/// Returns values of the symbolic extents to compare at, at most 16: all small, all large, pairwise distinct, and one
+/// large among small ones. Only values under which the assumptions hold.
 fn samples(symbols: &[Var], assumptions: &[Expr]) -> Vec<Bindings> {
     let patterns: [&dyn Fn(i128) -> i128; 9] = [
         &|_| 1,
@@ -89,7 +93,7 @@ fn samples(symbols: &[Var], assumptions: &[Expr]) -> Vec<Bindings> {
         assumptions.iter().all(|assumption| assumption.eval_index(symbols).is_ok_and(|value| value != 0))
     };
     let mut samples: Vec<_> = patterns.iter().map(bound).filter(holds).collect();
-    // One large among small ones.
+    // A single large extent tells a weight from a product of small ones.
     for large in 0..symbols.len().min(6) {
         let value = |position: usize| if position == large { 100_800 } else { 4 + 2 * (i128::from(position % 3 == 1)) };
         samples.extend(
@@ -100,6 +104,7 @@ fn samples(symbols: &[Var], assumptions: &[Expr]) -> Vec<Bindings> {
     samples
 }
 
+/// A map, its physical shape, and the samples at which its sums are compared.
 struct Finder<'f> {
     map: &'f IndexMap,
     shape: &'f [Expr],
@@ -107,17 +112,20 @@ struct Finder<'f> {
     samples: &'f [Bindings],
 }
 
-/// What was evaluated without a split.
-struct Found {
+/// The sums that evaluation found once no digit had to be split any more.
+struct FoundSums {
+    /// The outputs of the map, over the digits of the logical index.
     outputs: Vec<Sum>,
+    /// The outputs of the inverse, over the digits of the physical index.
     back: Option<Vec<Sum>>,
 }
 
 impl Finder<'_> {
+    /// Splits digits until everything evaluates to sums, and returns the certificate.
     fn run(&self, inverse: Option<&InverseClaim>, meaning: Option<&IndexMap>) -> Option<DigitCertificate> {
         let evaluator = Evaluator::new(Simplifier::new(self.ranges), self.samples);
-        let mut logical = Space::new(evaluator.free_all(self.map.domain())?);
-        let mut physical = Space::new(evaluator.free_all(self.shape)?);
+        let mut logical = Space::new(evaluator.as_polys(self.map.domain())?);
+        let mut physical = Space::new(evaluator.as_polys(self.shape)?);
         for _ in 0..MAX_SPLITS {
             match self.evaluate(&logical, &physical, inverse, meaning) {
                 Ok(found) => return self.certificate(&evaluator, &logical, &physical, &found),
@@ -129,36 +137,43 @@ impl Finder<'_> {
         None
     }
 
+    /// Evaluates the map, its meaning and its inverse over the digits of the two spaces. Both directions of the
+    /// inverse are evaluated, because the judge will follow them: the inverse of the map's outputs, and the map of the
+    /// inverse's.
+    ///
+    /// # Errors
+    /// The first digit that has to be split, or a failure.
     fn evaluate(
         &self,
         logical: &Space,
         physical: &Space,
         inverse: Option<&InverseClaim>,
         meaning: Option<&IndexMap>,
-    ) -> Result<Found, Stop> {
+    ) -> Result<FoundSums, Stop> {
         let evaluator = Evaluator::new(Simplifier::new(self.ranges), self.samples);
         let env = Env::indices(self.map.vars(), logical, false);
-        let outputs = evaluator.all(self.map.outputs(), &env)?;
+        let outputs = evaluator.eval_all(self.map.outputs(), &env)?;
         if let Some(meaning) = meaning {
-            evaluator.all(meaning.outputs(), &Env::indices(meaning.vars(), logical, false))?;
+            evaluator.eval_all(meaning.outputs(), &Env::indices(meaning.vars(), logical, false))?;
         }
-        let Some(inverse) = inverse else { return Ok(Found { outputs, back: None }) };
-        let image = Env::of(&inverse.vars, &outputs, logical, false);
-        evaluator.all(&inverse.outputs, &image)?;
-        evaluator.condition(&inverse.padding, &image)?;
+        let Some(inverse) = inverse else { return Ok(FoundSums { outputs, back: None }) };
+        let image = Env::with_values(&inverse.vars, &outputs, logical, false);
+        evaluator.eval_all(&inverse.outputs, &image)?;
+        evaluator.check_splits(&inverse.padding, &image)?;
         let env = Env::indices(&inverse.vars, physical, true);
-        let back = evaluator.all(&inverse.outputs, &env)?;
-        evaluator.condition(&inverse.padding, &env)?;
-        evaluator.all(self.map.outputs(), &Env::of(self.map.vars(), &back, physical, true))?;
-        Ok(Found { outputs, back: Some(back) })
+        let back = evaluator.eval_all(&inverse.outputs, &env)?;
+        evaluator.check_splits(&inverse.padding, &env)?;
+        evaluator.eval_all(self.map.outputs(), &Env::with_values(self.map.vars(), &back, physical, true))?;
+        Ok(FoundSums { outputs, back: Some(back) })
     }
 
+    /// Writes the sums that were found as a certificate; `None` if a weight is no expression of the index type.
     fn certificate(
         &self,
         evaluator: &Evaluator<'_>,
         logical: &Space,
         physical: &Space,
-        found: &Found,
+        found: &FoundSums,
     ) -> Option<DigitCertificate> {
         let ordered = |space: &Space, sums: &[Sum]| {
             sums.iter().map(|sum| evaluator.ordered(space, sum)).collect::<Option<Vec<_>>>()
@@ -179,9 +194,11 @@ impl Finder<'_> {
     }
 }
 
-/// The digits of a sum in order, and whether they are determined by it.
+/// The digits of a sum in order, and whether their values are determined by the sum: each weight exceeds all smaller
+/// digits together.
 type Ordered = (Vec<Digit>, bool);
 
+/// Writes a space and its sums with expressions for radices, weights and offsets.
 fn view(evaluator: &Evaluator<'_>, space: &Space, sums: &[Sum], orders: &[Ordered]) -> Option<DigitView> {
     let emit = |poly: &Poly| evaluator.emit(poly);
     let radices = space.radices().iter().map(|axis| axis.iter().map(emit).collect()).collect::<Option<_>>()?;
@@ -197,7 +214,7 @@ fn view(evaluator: &Evaluator<'_>, space: &Space, sums: &[Sum], orders: &[Ordere
     Some(DigitView { radices, outputs: outputs.collect::<Option<_>>()? })
 }
 
-/// Where each digit is determined first; none if one is not.
+/// Returns for each digit the first place at which an output determines it; `None` if a digit is determined nowhere.
 fn sources(space: &Space, outputs: &[Ordered]) -> Option<Vec<DigitSource>> {
     let source = |(axis, digit): Digit| {
         outputs.iter().enumerate().filter(|(_, (_, separated))| *separated).find_map(|(output, (order, _))| {
@@ -208,5 +225,5 @@ fn sources(space: &Space, outputs: &[Ordered]) -> Option<Vec<DigitSource>> {
     space.digits().into_iter().filter(|digit| !space.is_unit(*digit)).map(source).collect()
 }
 
-/// The type that weights are written in.
+/// The type in which radices and weights are written.
 const WIDE: ScalarType = ScalarType::Int64;

@@ -1,6 +1,6 @@
 //! Floor quotient and remainder of polynomials.
 //!
-//! For a divisor `d >= 1`, over the integers:
+//! For a divisor `d >= 1`, over the integers, the first rule that applies is used:
 //!
 //! | dividend | quotient | remainder | if |
 //! |---|---|---|---|
@@ -21,10 +21,12 @@ use super::poly::{Atom, Key, Poly, Term};
 use super::rewrite::Simplifier;
 use super::work;
 
+/// Quotient and remainder.
 type Pair = (Poly, Poly);
 
 impl Simplifier<'_> {
-    /// `dividend // divisor` and `dividend % divisor`; none if the divisor may be below 1.
+    /// Returns `dividend // divisor` and `dividend % divisor`. Returns `None` if the divisor cannot be proved to be at
+    /// least 1, if a coefficient leaves 128 bits, or if the steps of the question are used up.
     pub(super) fn divide(&self, dividend: &Poly, divisor: &Poly) -> Option<Pair> {
         let _limit = work::limit(work::EXPRESSION);
         if !work::step() || !self.ranges.prove_nonneg(&divisor.plus_const(-1)?) {
@@ -33,13 +35,14 @@ impl Simplifier<'_> {
         let (whole, rest) = if self.ranges.multiples.is_empty() {
             split(dividend, divisor)?
         } else {
-            let (whole, rest) = split(&self.ranges.in_multiples(dividend, divisor)?, divisor)?;
-            (self.ranges.out_of_multiples(whole)?, self.ranges.out_of_multiples(rest)?)
+            let (whole, rest) = split(&self.ranges.written_in_multiples(dividend, divisor)?, divisor)?;
+            (self.ranges.without_multiples(whole)?, self.ranges.without_multiples(rest)?)
         };
         let (quotient, remainder) = self.divide_rest(&rest, divisor)?;
         Some((whole.plus(&quotient)?, remainder))
     }
 
+    /// Divides a dividend in which no multiple of the divisor is left.
     fn divide_rest(&self, rest: &Poly, divisor: &Poly) -> Option<Pair> {
         if self.ranges.prove_below(rest, divisor) {
             return Some((Poly::default(), rest.clone()));
@@ -53,10 +56,10 @@ impl Simplifier<'_> {
             .or_else(|| self.by_common_factor(rest, divisor))
             .or_else(|| self.of_division(rest, divisor))
             .or_else(|| self.of_remainders(rest, divisor))
-            .or_else(|| Some(atoms(rest, divisor)))
+            .or_else(|| Some(as_atoms(rest, divisor)))
     }
 
-    /// All values of the dividend have the same quotient.
+    /// Divides a dividend whose values all have the same quotient.
     fn in_one_block(&self, rest: &Poly, divisor: &Poly) -> Option<Pair> {
         let by = divisor.as_const()?;
         let interval = self.ranges.interval(rest);
@@ -66,7 +69,7 @@ impl Simplifier<'_> {
         Some((Poly::constant(lo), rest.plus_const(below.checked_mul(by)?.checked_neg()?)?))
     }
 
-    /// `(g*s + b) // (g*t) = s // t` for `0 <= b < g`.
+    /// Divides by a product: `(g*s + b) // (g*t) = s // t` for `0 <= b < g`.
     fn by_common_factor(&self, rest: &Poly, divisor: &Poly) -> Option<Pair> {
         let by = divisor.as_term()?;
         let mut tried: Vec<Term> = Vec::new();
@@ -87,15 +90,15 @@ impl Simplifier<'_> {
         None
     }
 
-    /// Quotients and remainders of a quotient or a remainder.
+    /// Divides a quotient, a remainder, or a bit operation.
     fn of_division(&self, rest: &Poly, divisor: &Poly) -> Option<Pair> {
         match rest.as_atom()? {
             Atom::Div(x, by) => {
                 let (quotient, _) = self.divide(x, &by.times(divisor)?)?;
-                Some((quotient, atoms(rest, divisor).1))
+                Some((quotient, as_atoms(rest, divisor).1))
             }
             Atom::Mod(x, by) => {
-                let (times, left) = split(&self.ranges.in_multiples(by, divisor)?, divisor)?;
+                let (times, left) = split(&self.ranges.written_in_multiples(by, divisor)?, divisor)?;
                 left.is_zero().then_some(())?;
                 let (quotient, remainder) = self.divide(x, divisor)?;
                 let (_, quotient) = self.divide(&quotient, &times)?;
@@ -108,13 +111,14 @@ impl Simplifier<'_> {
         }
     }
 
-    /// `(x % d + y) % d = (x + y) % d`, where that leaves no such remainder at all.
+    /// Removes inner remainders: `(x % d + y) % d = (x + y) % d`. Only if the result holds no remainder by `d` at all;
+    /// otherwise the two forms would alternate.
     fn of_remainders(&self, rest: &Poly, divisor: &Poly) -> Option<Pair> {
         let mut opened = rest.clone();
         for atom in rest.atoms() {
             let Atom::Mod(x, by) = &atom else { continue };
             let (factor, others) = opened.by_atom(&atom);
-            let (_, left) = split(&self.ranges.in_multiples(&factor.times(by)?, divisor)?, divisor)?;
+            let (_, left) = split(&self.ranges.written_in_multiples(&factor.times(by)?, divisor)?, divisor)?;
             if left.is_zero() {
                 opened = others.plus(&factor.times(x)?)?;
             }
@@ -122,10 +126,10 @@ impl Simplifier<'_> {
         (opened != *rest).then_some(())?;
         let (_, remainder) = self.divide(&opened, divisor)?;
         let same = |atom: &Atom| matches!(atom, Atom::Mod(_, by) if **by == *divisor);
-        (!remainder.atoms().iter().any(same)).then(|| (atoms(rest, divisor).0, remainder))
+        (!remainder.atoms().iter().any(same)).then(|| (as_atoms(rest, divisor).0, remainder))
     }
 
-    /// Division by a power of two goes bit by bit.
+    /// Divides a bit operation by a power of two, operand by operand.
     fn of_bits(&self, op: BinaryOp, a: &Expr, b: &Expr, divisor: &Poly) -> Option<Pair> {
         divisor.as_const().filter(|by| *by > 1 && by.count_ones() == 1)?;
         let ty = a.dtype().scalar;
@@ -135,14 +139,15 @@ impl Simplifier<'_> {
     }
 }
 
-/// Both as they are.
-fn atoms(dividend: &Poly, divisor: &Poly) -> Pair {
+/// Returns quotient and remainder as atoms, where no rule applies.
+fn as_atoms(dividend: &Poly, divisor: &Poly) -> Pair {
     let (x, by) = (Arc::new(dividend.clone()), Arc::new(divisor.clone()));
     (Atom::Div(x.clone(), by.clone()).into(), Atom::Mod(x, by).into())
 }
 
-/// Writes `dividend` as `quotient * divisor + rest`, term by term. By one term, the constant of the rest is in
-/// `0..divisor` if both are constant.
+/// Writes `dividend` as `quotient * divisor + rest`, term by term, and returns `(quotient, rest)`. If the divisor is a
+/// constant, the constant of the rest is in `0..divisor`. Returns `None` if a coefficient leaves 128 bits, or after
+/// 256 steps.
 pub(super) fn split(dividend: &Poly, divisor: &Poly) -> Option<Pair> {
     // The term of the divisor with most factors is the one that is looked for.
     let lead = divisor.terms().max_by_key(|term| term.mono.len())?;

@@ -1,7 +1,7 @@
-//! From polynomials back to expressions that people can read.
+//! Writes polynomials as expressions that people can read.
 //!
-//! Terms come with the highest degree first, then the greatest coefficient, the constant last, and what is subtracted
-//! after what is added; symbolic extents are factored out, so that a row-major index is a Horner chain:
+//! Terms of the highest degree come first, then those with the greatest coefficient, and the constant last; what is
+//! subtracted follows what is added. Symbolic extents are factored out, so that a row-major index is a Horner chain:
 //! `((n * H + h) * W + w) * 4 + c`.
 
 use std::cmp::Reverse;
@@ -11,11 +11,11 @@ use tilewright_ir::{BinaryOp, Expr, ScalarType, UnaryOp};
 use super::poly::{Atom, Key, Poly, Term};
 use super::rewrite::Simplifier;
 
-/// An addend: whether it is subtracted, and what.
+/// An addend: whether it is subtracted, and its magnitude.
 type Addend = (bool, Expr);
 
 impl Simplifier<'_> {
-    /// The expression of the type `ty`; none if a constant does not fit it.
+    /// Returns the expression of the type `ty`; `None` if a constant does not fit the type.
     pub(super) fn emit(&self, poly: &Poly, ty: ScalarType) -> Option<Expr> {
         let mut addends = self.addends(poly, ty)?;
         let Some(first) = addends.iter().position(|(negative, _)| !negative) else {
@@ -28,6 +28,7 @@ impl Simplifier<'_> {
         }))
     }
 
+    /// Returns the addends of a polynomial in the order in which they are written.
     fn addends(&self, poly: &Poly, ty: ScalarType) -> Option<Vec<Addend>> {
         if let Some(symbol) = self.common_symbol(poly) {
             if let Some(addends) = self.numeral(poly, &symbol, ty) {
@@ -49,7 +50,9 @@ impl Simplifier<'_> {
         terms.iter().map(|term| Some((term.coef < 0, self.product(term, ty)?))).collect()
     }
 
-    /// `(outer * symbol + middle) * 4 + inner`, where 4 divides the terms with the symbol and some with an index beside.
+    /// Writes `(outer * symbol + middle) * radix + inner`, where the constant `radix` divides the terms with the
+    /// symbol and some terms with another index. Returns `None` if there is no such radix, or if a term would be
+    /// subtracted.
     fn numeral(&self, poly: &Poly, symbol: &Atom, ty: ScalarType) -> Option<Vec<Addend>> {
         let radix = poly.by_atom(symbol).0.content();
         let above = |term: &Term| {
@@ -67,7 +70,8 @@ impl Simplifier<'_> {
         Some(addends)
     }
 
-    /// The symbolic extent that most terms share, if two do and one of them has an index.
+    /// Returns the symbolic extent that most terms share, if at least two terms share it and one of them holds an
+    /// index.
     fn common_symbol(&self, poly: &Poly) -> Option<Atom> {
         let count = |atom: &Atom| poly.terms().filter(|term| term.mono.contains(atom)).count();
         let shares = |atom: &Atom| {
@@ -75,17 +79,18 @@ impl Simplifier<'_> {
                 && poly.terms().any(|term| term.mono.contains(atom) && term.mono.iter().any(|a| self.has_index(a)))
         };
         let symbols = poly.atoms().into_iter().filter(shares).map(|atom| (count(&atom), atom));
-        // Of equals the last one: the innermost extent of a row-major index.
+        // `max_by_key` returns the last of several maxima: the innermost extent of a row-major index.
         symbols.filter(|(count, _)| *count > 1).max_by_key(|(count, _)| *count).map(|(_, atom)| atom)
     }
 
+    /// Whether an atom depends on an index, as opposed to symbolic extents only.
     fn has_index(&self, atom: &Atom) -> bool {
         let mut found = false;
         atom.each_var(&mut |var| found |= self.ranges.is_index(var));
         found
     }
 
-    /// Indices first, then extents, then the magnitude of the coefficient.
+    /// Writes the magnitude of a term: indices first, then extents, then the coefficient.
     fn product(&self, term: &Term, ty: ScalarType) -> Option<Expr> {
         let (indices, symbols): (Vec<&Atom>, Vec<&Atom>) = term.mono.iter().partition(|atom| self.has_index(atom));
         let mut factors = indices.into_iter().chain(symbols).map(|atom| self.atom(atom, ty));
@@ -95,6 +100,7 @@ impl Simplifier<'_> {
         scaled(product, magnitude, ty)
     }
 
+    /// Writes an atom; a quotient by a product of known radices as one division after the other.
     fn atom(&self, atom: &Atom, ty: ScalarType) -> Option<Expr> {
         Some(match atom {
             Atom::Opaque(Key(expr)) => expr.clone(),
@@ -110,11 +116,12 @@ impl Simplifier<'_> {
     }
 }
 
+/// `product * magnitude`, without a factor of 1.
 fn scaled(product: Expr, magnitude: i128, ty: ScalarType) -> Option<Expr> {
     if magnitude == 1 { Some(product) } else { Some(product * Expr::int_of(magnitude, ty)?) }
 }
 
-/// `-a - b`, or `-3 - a` with a constant; 0 for no addends.
+/// Writes a sum in which everything is subtracted: `-a - b`, or `-3 - a` with a constant; 0 without addends.
 fn negated_sum(mut addends: Vec<Addend>, ty: ScalarType) -> Option<Expr> {
     let Some((_, last)) = addends.pop() else { return Expr::int_of(0, ty) };
     let start = match last.as_const_int() {

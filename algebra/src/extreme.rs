@@ -1,7 +1,8 @@
-//! The greatest and the least value of an index over a box of constant extents, exactly.
+//! The least and the greatest value of an index over a box of constant extents, exactly.
 //!
-//! Boxes are halved where their interval says that they may hold the greatest value, until a value that is attained is
-//! the bound of all that is left. What this does not decide is enumerated, if the points are few enough.
+//! Branch and bound: the part of the box whose interval has the greatest upper bound is halved, until a value that is
+//! attained equals the bound of everything left. If that does not decide within its limits, all points are enumerated,
+//! provided there are few enough.
 
 use std::collections::BinaryHeap;
 
@@ -9,22 +10,23 @@ use tilewright_ir::{Bindings, EvalError, Expr, Var};
 
 use super::ranges::Ranges;
 
-/// Boxes looked at before the search gives up.
+/// Parts examined before the search gives up.
 const MAX_BOXES: usize = 1500;
-/// More points than this are not enumerated.
+/// Boxes with more points than this are not enumerated.
 const MAX_POINTS: i128 = 1 << 20;
 
-/// A value and where it is attained.
+/// A value and the point at which it is attained.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Attained {
     pub(super) value: i128,
     pub(super) at: Vec<i128>,
 }
 
-/// Least and greatest value over `0 <= var < extent`, all extents at least 1; none if neither way finds them.
+/// Returns the least and the greatest value over `0 <= var < extent`, for extents of at least 1. Returns `None` if
+/// neither search nor enumeration finds them.
 ///
 /// # Errors
-/// The expression has no value somewhere.
+/// The expression has no value at some point, for example because of a division by 0.
 pub(super) fn extremes(expr: &Expr, vars: &[(Var, i128)]) -> Result<Option<(Attained, Attained)>, EvalError> {
     let greatest = search(expr, vars, false)?;
     match greatest {
@@ -36,7 +38,7 @@ pub(super) fn extremes(expr: &Expr, vars: &[(Var, i128)]) -> Result<Option<(Atta
     }
 }
 
-/// Calls `visit` on the points of a box in row-major order, until it says no; whether it never did.
+/// Calls `visit` on the points of a box in row-major order, until it returns false. Returns whether it never did.
 pub(super) fn each_point(extents: &[i128], mut visit: impl FnMut(&[i128]) -> bool) -> bool {
     if extents.iter().any(|&extent| extent < 1) {
         return true;
@@ -60,12 +62,14 @@ pub(super) fn each_point(extents: &[i128], mut visit: impl FnMut(&[i128]) -> boo
     }
 }
 
+/// The least and the greatest value by evaluation at every point; `None` if there are more than [`MAX_POINTS`].
 fn enumerated(expr: &Expr, vars: &[(Var, i128)]) -> Result<Option<(Attained, Attained)>, EvalError> {
     let extents: Vec<i128> = vars.iter().map(|(_, extent)| *extent).collect();
     let size = extents.iter().try_fold(1i128, |size, extent| size.checked_mul(*extent));
     if size.is_none_or(|size| size > MAX_POINTS) {
         return Ok(None);
     }
+    // The first point with an error ends the walk: the index has no extremes if it has no value somewhere.
     let (mut found, mut fault): (Option<(Attained, Attained)>, _) = (None, None);
     let mut bindings: Bindings = vars.iter().map(|(var, _)| (var.clone(), 0)).collect();
     each_point(&extents, |at| {
@@ -97,14 +101,15 @@ fn enumerated(expr: &Expr, vars: &[(Var, i128)]) -> Result<Option<(Attained, Att
     fault.map_or(Ok(found), Err)
 }
 
-/// A part of the box, and a bound of the values in it; ordered by the bound.
+/// A part of the box: an upper bound of the values in it, and the first and last index on each axis. Ordered by the
+/// bound, for the heap.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Part {
     bound: i128,
     ends: Vec<(i128, i128)>,
 }
 
-/// The greatest value, or the least one; values are negated for that.
+/// Branch and bound for the greatest value; for the least one with all values negated.
 fn search(expr: &Expr, vars: &[(Var, i128)], least: bool) -> Result<Option<Attained>, EvalError> {
     let sign = if least { -1 } else { 1 };
     let bound = |ends: &[(i128, i128)]| {
@@ -127,6 +132,7 @@ fn search(expr: &Expr, vars: &[(Var, i128)], least: bool) -> Result<Option<Attai
             break;
         }
         let (low, high): (Vec<i128>, Vec<i128>) = ends.iter().copied().unzip();
+        // Most indices are monotonic, so a corner attains the bound and the search ends at once.
         for at in [low, high] {
             let value = value(&at)?;
             if best.as_ref().is_none_or(|best| value > best.value) {

@@ -1,42 +1,43 @@
-//! Inverses of tiled layouts, and the ways from one layout to another: made here, believed nowhere.
+//! Inverses of tiled layouts, and maps from one layout to another. All of them are claims; the judge proves them.
 //!
-//! A tiling is undone from its last tile to its first: a position falls apart into the digits of the physical index, each
-//! tile's (count, inside) becomes `count * size + inside` again, and what is folded is unfolded. The judge proves what
-//! comes out.
+//! A tiling is undone from its last tile to its first: a linear position is split into the digits of the physical
+//! index, each tile's (count, inside) becomes `count * size + inside` again, and combined dimensions are split. The
+//! layouts are those of XLA's page on tiled layout. Sizes are in elements, positions count from 0.
 
 use tilewright_ir::layout::{ArrayShape, Layout, SymbolicTiling, TileDim};
 use tilewright_ir::{BinaryOp, Expr, IndexMap, InverseClaim, ScalarType, Var};
 
 use crate::{self as algebra, Ranges};
 
-/// Two arrays of the same data, with extents in the same symbols.
+/// Two arrays A and B of the same data, with extents in the same symbols.
 #[derive(Clone, Debug)]
 pub struct Pair {
-    /// A's extents.
+    /// The extents of A, in its logical order.
     pub from_extents: Vec<Expr>,
-    /// B's extents.
+    /// The extents of B, in its logical order.
     pub to_extents: Vec<Expr>,
-    /// From the logical index in A to that in B.
+    /// From the logical index in A to the logical index in B.
     pub reindex: IndexMap,
 }
 
-/// A map from slots to slots.
+/// A map from the slots of A to the slots of B. A slot is a position in memory, in elements; some slots are padding.
 #[derive(Clone, Debug)]
 pub struct Relayout {
-    /// From a slot of A to the logical index in A, and which slots are padding.
+    /// From a slot of A to the logical index in A, with the slots of A that are padding.
     pub inverse: InverseClaim,
-    /// From a slot of A to a slot of B.
+    /// From a slot of A to a slot of B, simplified.
     pub map: IndexMap,
-    /// The same, not simplified.
-    pub plain: IndexMap,
-    /// Slots of A.
+    /// The same map before simplification: longer, but sometimes easier to prove.
+    pub unsimplified: IndexMap,
+    /// The number of slots of A, padding included.
     pub from_slots: Expr,
-    /// Slots of B.
+    /// The number of slots of B, padding included.
     pub to_slots: Expr,
 }
 
-/// The inverse of a tiling as a map from positions, and which positions are padding. The extents are those of the tiling
-/// ([`SymbolicTiling::domain`]).
+/// Returns the inverse of a tiling from linear positions, and the condition under which a position is padding. The
+/// extents are those of the tiling ([`SymbolicTiling::domain`]). Returns `None` if the layout and the tiling do not
+/// belong together.
 pub fn inverse(layout: &Layout, tiling: &SymbolicTiling) -> Option<InverseClaim> {
     let ty = tiling.index_type();
     let slot = Var::new("p", ty);
@@ -50,8 +51,8 @@ pub fn inverse(layout: &Layout, tiling: &SymbolicTiling) -> Option<InverseClaim>
     untiled(layout, tiling, vec![slot], index, padding)
 }
 
-/// The inverse of a tiling as a map from the indices after the last tile, and which of them are padding; nothing is said
-/// of a tail's alignment.
+/// Returns the inverse of a tiling from the indices after the last tile, and the condition under which such an index
+/// is padding. Tail alignment is not considered: it appends positions to the linear array only.
 pub fn tiled_inverse(layout: &Layout, tiling: &SymbolicTiling) -> Option<InverseClaim> {
     let ty = tiling.index_type();
     let vars: Vec<Var> = (0..tiling.physical_shape().len()).map(|axis| Var::new(format!("p{axis}"), ty)).collect();
@@ -59,7 +60,7 @@ pub fn tiled_inverse(layout: &Layout, tiling: &SymbolicTiling) -> Option<Inverse
     untiled(layout, tiling, vars, index, Vec::new())
 }
 
-/// The extents after the first tiles.
+/// Returns the extents after the first `count` tiles.
 fn shape_after(count: usize, layout: &Layout, tiling: &SymbolicTiling) -> Option<Vec<Expr>> {
     let tiles = layout.tiles.get(..count)?.to_vec();
     let layout = Layout { tiles, tail_alignment: 1, split_configs: Vec::new(), ..layout.clone() };
@@ -67,7 +68,8 @@ fn shape_after(count: usize, layout: &Layout, tiling: &SymbolicTiling) -> Option
     Some(formula.physical_shape().to_vec())
 }
 
-/// All tiles undone, from the index after the last of them; `padding` is what is already known to be padding.
+/// Undoes all tiles, from the index after the last of them. `padding` lists conditions that are already known to mean
+/// padding.
 fn untiled(
     layout: &Layout,
     tiling: &SymbolicTiling,
@@ -88,7 +90,9 @@ fn untiled(
     Some(InverseClaim { vars, outputs, padding })
 }
 
-/// One tile undone: `index` is the one after it, `before` the extents before it. Says where the result is padding.
+/// Undoes one tile. `before` are the extents before the tile, and `index` is the index after it: the counts of its
+/// tiles, then the positions inside a tile. Appends to `padding` the conditions under which the result is outside of
+/// `before`.
 fn undo(
     tile: &[TileDim],
     before: &[Expr],
@@ -96,6 +100,7 @@ fn undo(
     padding: &mut Vec<Expr>,
     ty: ScalarType,
 ) -> Option<Vec<Expr>> {
+    // A tile with more dimensions than the array treats it as if it had leading dimensions of extent 1.
     let prepended = tile.len().saturating_sub(before.len());
     let extents: Vec<Expr> = std::iter::repeat_n(number(1, ty), prepended).chain(before.iter().cloned()).collect();
     let leading = extents.len() - tile.len();
@@ -103,6 +108,7 @@ fn undo(
     let mut result = index.get(..leading)?.to_vec();
     let (mut start, mut split) = (leading, 0);
     for (position, dim) in tile.iter().enumerate() {
+        // A combined dimension (`*`) belongs to the next sized one: `start..=position` fold into one number.
         let TileDim::Size(size) = *dim else { continue };
         let end = leading + position + 1;
         let (count, inside) = (index.get(leading + split)?, index.get(leading + n_splits + split)?);
@@ -118,11 +124,12 @@ fn undo(
     Some(result.split_off(prepended))
 }
 
-/// The digits of a row-major number, known to be below the product of the extents.
-fn digits(number_of: Expr, extents: &[Expr], ty: ScalarType) -> Vec<Expr> {
+/// Returns the digits of a row-major number that is below the product of the extents. Constant extents are collected
+/// in one divisor, so that a division by `4 * 8` is a division by 32.
+fn digits(value: Expr, extents: &[Expr], ty: ScalarType) -> Vec<Expr> {
     let is_one = |extent: &Expr| extent.as_const_int() == Some(1);
     let major = extents.iter().position(|extent| !is_one(extent)).unwrap_or(extents.len());
-    let mut rest = number_of;
+    let mut rest = value;
     let mut stride: u64 = 1;
     let mut found = Vec::new();
     for (axis, extent) in extents.iter().enumerate().rev() {
@@ -144,12 +151,12 @@ fn digits(number_of: Expr, extents: &[Expr], ty: ScalarType) -> Vec<Expr> {
     found
 }
 
-/// How two arrays of the same data correspond: dimension `k` of B is dimension `permutation[k]` of A, or B is a reshape of
-/// A. Dimensions without a bound have symbolic extents, `d0`, `d1`, ... by their position in A; those of B are A's, by the
-/// permutation or in their order.
+/// Relates two arrays of the same data: dimension `k` of B is dimension `permutation[k]` of A, or without a
+/// permutation B is a reshape of A. Dimensions without a bound get symbolic extents `d0`, `d1`, ..., numbered by their
+/// position in A; those of B are taken from A by the permutation, or in order.
 ///
 /// # Errors
-/// In words, why they do not.
+/// The reason why the arrays do not correspond, as a sentence.
 pub fn pair(from: &ArrayShape, to: &ArrayShape, permutation: Option<&[usize]>) -> Result<Pair, String> {
     let ty = ScalarType::Int64;
     let known = |extent: Option<u64>| extent.map(|extent| number(extent, ty));
@@ -170,6 +177,7 @@ pub fn pair(from: &ArrayShape, to: &ArrayShape, permutation: Option<&[usize]>) -
     if let Some(permutation) = permutation {
         check_permutation(permutation, from.dimensions().len(), to.dimensions().len())?;
     }
+    // Without a permutation the dimensions without a bound correspond in order: a reshape keeps them apart.
     let mut symbols = from_extents.iter().filter(|extent| extent.as_const_int().is_none());
     let mut to_extents = Vec::new();
     for (axis, dimension) in to.dimensions().iter().enumerate() {
@@ -190,6 +198,7 @@ pub fn pair(from: &ArrayShape, to: &ArrayShape, permutation: Option<&[usize]>) -
     Ok(Pair { from_extents, to_extents, reindex })
 }
 
+/// Checks that `permutation` permutes the dimensions of A, and that B has as many.
 fn check_permutation(permutation: &[usize], from: usize, to: usize) -> Result<(), String> {
     let mut sorted = permutation.to_vec();
     sorted.sort_unstable();
@@ -202,7 +211,8 @@ fn check_permutation(permutation: &[usize], from: usize, to: usize) -> Result<()
     Ok(())
 }
 
-/// The index in a reshape: dimensions of the same product are taken together, the fewest at a time.
+/// Returns the index in a reshape. Dimensions are grouped, as few as possible at a time, so that both sides of a group
+/// have the same product; each group is linearized and split again.
 fn reshaped(vars: &[Var], from: &[Expr], to: &[Expr], ty: ScalarType) -> Vec<Expr> {
     let (mut i, mut j) = (0, 0);
     let mut outputs = Vec::new();
@@ -217,13 +227,14 @@ fn reshaped(vars: &[Var], from: &[Expr], to: &[Expr], ty: ScalarType) -> Vec<Exp
     outputs
 }
 
-/// The ends of the next groups of dimensions with one product; the ends of all if there are none.
+/// Returns the ends of the next groups of dimensions, from `i` and `j` on, that have the same product; the ends of all
+/// dimensions if there are none.
 fn group(from: &[Expr], to: &[Expr], i: usize, j: usize) -> (usize, usize) {
     let (mut next_i, mut next_j) = (i, j);
     let (mut left, mut right) = (Expr::from(1), Expr::from(1));
     while next_i < from.len() || next_j < to.len() {
         let size = |product: &Expr| product.as_const_int();
-        // What is shorter grows; A's first, so that a symbolic extent meets its like.
+        // The smaller product grows. In doubt A's does, so that a symbolic extent meets the same extent in B.
         let grow_left = next_j >= to.len()
             || (next_i < from.len()
                 && match (size(&left), size(&right)) {
@@ -236,8 +247,8 @@ fn group(from: &[Expr], to: &[Expr], i: usize, j: usize) -> (usize, usize) {
         *next += 1;
         let grown = next_i > i && next_j > j;
         if grown && (left == right || zero(&(left.clone() - right.clone())).is_some()) {
-            // Extents of 1 that follow belong to nobody: they go with this group at the end only.
-            return if rest_is_one(&from[next_i..]) && rest_is_one(&to[next_j..]) {
+            // Trailing extents of 1 would form groups of their own with nothing to match: they join the last group.
+            return if are_all_one(&from[next_i..]) && are_all_one(&to[next_j..]) {
                 (from.len(), to.len())
             } else {
                 (next_i, next_j)
@@ -247,14 +258,16 @@ fn group(from: &[Expr], to: &[Expr], i: usize, j: usize) -> (usize, usize) {
     (from.len(), to.len())
 }
 
-fn rest_is_one(extents: &[Expr]) -> bool {
+/// Whether all extents are 1.
+fn are_all_one(extents: &[Expr]) -> bool {
     extents.iter().all(|extent| extent.as_const_int() == Some(1))
 }
 
-/// The relayout from A's slots to B's.
+/// Returns the map from the slots of A to the slots of B: undo A's tiling, convert the logical index, apply B's
+/// tiling.
 ///
 /// # Errors
-/// In words, why there is none.
+/// The reason why there is none, as a sentence.
 pub fn relayout(from: &ArrayShape, to: &ArrayShape, pair: &Pair) -> Result<Relayout, String> {
     let tiling = |array: &ArrayShape, extents: &[Expr]| {
         let layout = Layout { split_configs: Vec::new(), ..array.layout_or_default() };
@@ -274,18 +287,19 @@ pub fn relayout(from: &ArrayShape, to: &ArrayShape, pair: &Pair) -> Result<Relay
     let simple = placed.iter().map(|output| algebra::simplify(output, &ranges)).collect();
     Ok(Relayout {
         map: map(simple)?,
-        plain: map(placed)?,
+        unsimplified: map(placed)?,
         from_slots: first.physical_elements().clone(),
         to_slots: second.physical_elements().clone(),
         inverse,
     })
 }
 
+/// An integer constant of the type `ty`.
 fn number(value: u64, ty: ScalarType) -> Expr {
     Expr::Int { value: value.into(), ty }
 }
 
-/// `a * b` without what changes nothing.
+/// `a * b`, without factors of 1 and products with 0.
 fn times(a: Expr, b: &Expr) -> Expr {
     match (a.as_const_int(), b.as_const_int()) {
         (Some(0), _) | (_, Some(1)) => a,
@@ -299,7 +313,7 @@ fn times(a: Expr, b: &Expr) -> Expr {
     }
 }
 
-/// `a + b` without what changes nothing.
+/// `a + b`, without addends of 0.
 fn plus(a: Expr, b: Expr) -> Expr {
     match (a.as_const_int(), b.as_const_int()) {
         (Some(0), _) => b,
@@ -308,16 +322,17 @@ fn plus(a: Expr, b: Expr) -> Expr {
     }
 }
 
+/// The condition `index >= extent`.
 fn at_least(index: Expr, extent: Expr) -> Expr {
     Expr::binary(BinaryOp::Ge, index, extent)
 }
 
-/// Some if the expression is 0 as far as the algebra sees.
+/// Returns `Some(())` if the algebra shows that an expression is 0.
 fn zero(difference: &Expr) -> Option<()> {
     (algebra::simplify(difference, &Ranges::new()).as_const_int() == Some(0)).then_some(())
 }
 
-/// Whether an extent is a multiple of a size, as far as the algebra sees.
+/// Whether the algebra shows that an extent is a multiple of a size.
 fn is_multiple(extent: &Expr, size: u64, ty: ScalarType) -> bool {
     zero(&extent.clone().floor_mod(number(size, ty))).is_some()
 }

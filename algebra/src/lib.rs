@@ -1,11 +1,18 @@
 //! Index map algebra: simplification, bounds, physical shapes, inverses, tiled layouts.
 //!
-//! This is the clever, untrusted half of index maps. Nothing here is believed: the judge (`tilewright-verify`) checks every
-//! result that matters. Each function is exact or documents on which side it may err.
+//! This is the untrusted half of index maps. It may search and guess, because the judge (`tilewright-verify`) checks
+//! every result that matters. Each function is either exact or documents on which side it may err.
 //!
-//! [`simplify`] rewrites an index, [`physical_shape`] and [`n_elements`] measure what a map reaches, [`inverse`] and
-//! [`padding_of`] undo it, [`digit_certificate`] finds the mixed-radix digits that the judge checks,
-//! layouts such as `NCHW4c`, and [`layouts`] inverts XLA's tilings.
+//! | function | result |
+//! |---|---|
+//! | [`simplify`], [`Simplifier`] | an equal expression in a normal form |
+//! | [`physical_shape`], [`n_elements`] | the extents that the indices of a map need |
+//! | [`inverse`], [`padding_of`] | the logical index of a physical one, and the physical indices that no logical index reaches |
+//! | [`compose`], [`equal`], [`subspace_split`] | maps from maps |
+//! | [`digit_certificate`] | the mixed-radix digits that the judge checks |
+//! | [`layouts`] | inverses of XLA's tilings, and maps from one layout to another |
+//!
+//! Internally an index is a polynomial over atoms (`poly`), and everything known of its variables is a [`Ranges`].
 
 mod assume;
 mod bits;
@@ -34,8 +41,8 @@ mod work;
 pub use compose::{compose, equal};
 pub use digits::digit_certificate;
 pub use inverse::inverse;
+pub use logic::conjuncts;
 pub use logic::negate;
-pub use logic::{conjuncts, reads_memory};
 pub use padding::padding_of;
 pub use physical::{PhysicalShape, n_elements, physical_shape, physical_shape_above_zero};
 pub use ranges::Ranges;
@@ -44,10 +51,12 @@ pub use subspace::subspace_split;
 
 use tilewright_ir::Expr;
 
-/// The same index, extent or condition in fewer or plainer operations, canonical as far as the rules go.
+/// Returns an equal expression with fewer or simpler operations. Two expressions that the rules recognise as equal get
+/// the same result.
 ///
-/// Integers are those of mathematics with floor division ([`Expr::eval_index`]); the type stays the same, and no
-/// constant or bounded value in the result leaves it. Floats and vectors keep their operations.
+/// Arithmetic is over the integers, with floor division ([`Expr::eval_index`]). The type stays the same, and no
+/// constant or bounded value in the result leaves it. Operations on floats and vectors are kept; only their operands
+/// are simplified.
 ///
 /// ```
 /// use tilewright_algebra::{Ranges, simplify};
@@ -62,7 +71,8 @@ pub fn simplify(expr: &Expr, ranges: &Ranges) -> Expr {
     Simplifier::new(ranges).simplify(expr)
 }
 
-/// Writes an index as `base + stride * var`, with neither part using `var`; none if it is not linear in it.
+/// Writes an index as `base + stride * var` and returns `(base, stride)`, neither of which uses `var`. Returns `None`
+/// if the index is not linear in `var`, or if a constant of the result does not fit the type of the index.
 pub fn linear_in(expr: &Expr, var: &tilewright_ir::Var, ranges: &Ranges) -> Option<(Expr, Expr)> {
     let simplifier = Simplifier::new(ranges);
     let (stride, base) = simplifier.poly(expr)?.by_atom(&poly::Atom::var(var));

@@ -1,4 +1,4 @@
-//! Truth values: negation, and what follows from what stands beside it.
+//! Conditions: negation, and simplification of conjunctions and disjunctions under what else is known.
 
 use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, Expr, UnaryOp};
@@ -7,7 +7,7 @@ use super::poly::{Atom, Poly, Term};
 use super::ranges::Ranges;
 use super::rewrite::Simplifier;
 
-/// The opposite of a condition, with `not` moved inwards as far as it goes.
+/// Returns the negation of a condition, with `not` moved inwards as far as possible.
 ///
 /// ```
 /// use tilewright_algebra::negate;
@@ -26,10 +26,20 @@ pub fn negate(condition: &Expr) -> Expr {
             Some(op) => Expr::Binary(op, a.clone(), b.clone()),
             None => Expr::unary(UnaryOp::Not, condition.clone()),
         },
-        _ => Expr::unary(UnaryOp::Not, condition.clone()),
+        Expr::Float { .. }
+        | Expr::Var(_)
+        | Expr::Unary(..)
+        | Expr::Call(..)
+        | Expr::Select(..)
+        | Expr::IfThenElse(..)
+        | Expr::Cast(..)
+        | Expr::Ramp { .. }
+        | Expr::Broadcast { .. }
+        | Expr::Load { .. } => Expr::unary(UnaryOp::Not, condition.clone()),
     }
 }
 
+/// Returns the comparison that holds exactly where `op` does not; `None` for other operators.
 fn opposite(op: BinaryOp) -> Option<BinaryOp> {
     Some(match op {
         BinaryOp::Lt if sabotage::on("negation-loses-equality") => BinaryOp::Gt,
@@ -39,11 +49,15 @@ fn opposite(op: BinaryOp) -> Option<BinaryOp> {
         BinaryOp::Gt => BinaryOp::Le,
         BinaryOp::Eq => BinaryOp::Ne,
         BinaryOp::Ne => BinaryOp::Eq,
-        _ => return None,
+        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Min | BinaryOp::Max => return None,
+        BinaryOp::FloorDiv | BinaryOp::FloorMod | BinaryOp::TruncDiv | BinaryOp::TruncMod => return None,
+        BinaryOp::And | BinaryOp::Or | BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor => return None,
+        BinaryOp::Shl | BinaryOp::Shr => return None,
     })
 }
 
-/// All of the conditions, each simplified under those before it, and none that the others imply.
+/// Returns the conjunction of the conditions, each simplified under those before it, without the ones that the others
+/// imply.
 pub(super) fn all_of(conditions: &[Expr], ranges: &Ranges) -> Expr {
     let mut kept: Vec<Expr> = Vec::new();
     let mut known = ranges.clone();
@@ -58,7 +72,7 @@ pub(super) fn all_of(conditions: &[Expr], ranges: &Ranges) -> Expr {
             }
         }
     }
-    // What was kept early may follow from what came later.
+    // An early condition may follow from later ones, so each is simplified once more under all others.
     let mut position = 0;
     while position < kept.len() && kept.len() > 1 {
         let others = kept.iter().enumerate().filter(|(other, _)| *other != position);
@@ -76,7 +90,8 @@ pub(super) fn all_of(conditions: &[Expr], ranges: &Ranges) -> Expr {
     kept.into_iter().reduce(Expr::and).unwrap_or_else(|| Expr::bool(true))
 }
 
-/// Any of the conditions, each simplified where those before it do not hold; what all of them ask stands once.
+/// Returns the disjunction of the conditions. Conjuncts that all of them share are factored out; the rest are
+/// simplified as the negation of a conjunction.
 pub(super) fn any_of(conditions: &[Expr], ranges: &Ranges) -> Expr {
     let Some((first, others)) = conditions.split_first() else { return Expr::bool(false) };
     if others.is_empty() {
@@ -94,20 +109,16 @@ pub(super) fn any_of(conditions: &[Expr], ranges: &Ranges) -> Expr {
     all_of(&all, ranges)
 }
 
-/// Whether an expression depends on what a buffer holds.
-pub fn reads_memory(expr: &Expr) -> bool {
-    expr.reads_memory()
-}
-
-/// The parts of a conjunction.
+/// Returns the operands of nested conjunctions; the condition itself if it is none.
 pub fn conjuncts(condition: &Expr) -> Vec<Expr> {
     match condition {
         Expr::Binary(BinaryOp::And, a, b) => [conjuncts(a), conjuncts(b)].concat(),
-        _ => vec![condition.clone()],
+        other => vec![other.clone()],
     }
 }
 
-/// A condition as people write it: `p % 4 == 0` for `p // 4 * 4 == p`, `p >= 4` for `0 <= p - 4`.
+/// Returns an equal condition in the form in which people write it: `p % 4 == 0` for `p // 4 * 4 == p`, `p >= 4` for
+/// `0 <= p - 4`. A condition that is decided becomes a constant.
 pub(super) fn tidy(condition: &Expr, ranges: &Ranges) -> Expr {
     match condition {
         Expr::Binary(BinaryOp::And, ..) => return all_of(&conjuncts(condition), ranges),
@@ -125,16 +136,18 @@ pub(super) fn tidy(condition: &Expr, ranges: &Ranges) -> Expr {
     comparison(&simple, &simplifier).unwrap_or(simple)
 }
 
+/// Rewrites a comparison of integers: common terms cancel, the leading index is on the left, and coefficients are
+/// divided by their common factor. Returns `None` if it is no such comparison.
 fn comparison(condition: &Expr, simplifier: &Simplifier<'_>) -> Option<Expr> {
     let Expr::Binary(op, a, b) = condition else { return None };
     opposite(*op)?;
     let gap = simplifier.poly(a)?.minus(&simplifier.poly(b)?)?;
     let (op, gap) = match op {
         BinaryOp::Eq | BinaryOp::Ne => (*op, remainders(&gap)?),
-        // Of integers, two of the four comparisons are enough.
+        // Over the integers `a > b` is `a - b - 1 >= 0`, so `>=` and `<` are enough.
         BinaryOp::Gt => (BinaryOp::Ge, gap.plus_const(-1)?),
         BinaryOp::Le => (BinaryOp::Lt, gap.plus_const(-1)?),
-        _ => (*op, gap),
+        other => (*other, gap),
     };
     let index = |term: &Term| Poly::from(term.clone()).vars().iter().any(|var| simplifier.ranges.is_index(var));
     let leads = gap.terms().find(index).map_or(1, |term| term.coef);
@@ -143,12 +156,12 @@ fn comparison(condition: &Expr, simplifier: &Simplifier<'_>) -> Option<Expr> {
     let (left, right) = gap.split(|term| term.coef > 0);
     let ty = a.dtype().scalar;
     let written = Expr::binary(op, simplifier.emit(&left, ty)?, simplifier.emit(&right.scaled(-1)?, ty)?);
-    // Once more: what was moved may be decided now.
+    // After terms cancelled, the ranges may decide the comparison.
     let decided = simplifier.simplify(&written);
     Some(if decided.as_const_int().is_some() { decided } else { written })
 }
 
-/// Divides by what divides every coefficient but the constant one: `4*i < 13` is `i < 4`.
+/// Divides a comparison by the common factor of all coefficients except the constant: `4*i < 13` is `i < 4`.
 fn shortened(gap: Poly, op: BinaryOp) -> Option<(Poly, BinaryOp)> {
     let constant = gap.coef(&Vec::new());
     let moving = gap.plus_const(constant.checked_neg()?)?;
@@ -163,11 +176,12 @@ fn shortened(gap: Poly, op: BinaryOp) -> Option<(Poly, BinaryOp)> {
         _ if exact => (whole.plus_const(floor)?, op),
         BinaryOp::Ge | BinaryOp::Gt => (whole.plus_const(floor)?, BinaryOp::Ge),
         BinaryOp::Lt | BinaryOp::Le => (whole.plus_const(floor)?, BinaryOp::Lt),
+        // An equality with a constant that the factor does not divide keeps its form; other operators do not occur.
         _ => (gap, op),
     })
 }
 
-/// The same of the negated gap: `gap >= 0` is `-gap - 1 < 0`.
+/// Returns the same comparison with the negated gap: `gap >= 0` is `-gap - 1 < 0`.
 fn mirrored(op: BinaryOp, gap: &Poly) -> Option<(BinaryOp, Poly)> {
     let negated = gap.scaled(-1)?;
     Some(match op {
@@ -177,7 +191,7 @@ fn mirrored(op: BinaryOp, gap: &Poly) -> Option<(BinaryOp, Poly)> {
     })
 }
 
-/// Writes `k * (x // k) - x` as `-(x % k)`, if that leaves less.
+/// Writes `k * (x // k) - x` as `-(x % k)` if the result has fewer terms.
 fn remainders(gap: &Poly) -> Option<Poly> {
     let mut best = gap.clone();
     for Term { mono, .. } in gap.terms() {

@@ -1,25 +1,26 @@
 //! Padding: the physical indices that no logical index reaches.
 //!
-//! For any left inverse, `p` is padding exactly if `inverse(p)` is outside the domain or leads to another place than `p`.
-//! That is what is simplified here.
+//! For any left inverse of the map, `p` is padding if and only if `inverse(p)` is outside of the domain, or the map
+//! takes it to another index than `p`. The functions here simplify this condition.
 
 use tilewright_ir::{BinaryOp, Bindings, Expr, IndexMap, Var};
 
-use super::bits::plain;
+use super::bits::bits_as_arithmetic;
 use super::cases::{Case, cases};
 use super::extreme::each_point;
 use super::logic::{all_of, any_of, conjuncts, negate};
-use super::physical::known_of;
+use super::physical::ranges_of_map;
 use super::ranges::Ranges;
 
-/// More places than this are not looked at one by one.
+/// Shapes with more physical indices than this are not enumerated.
 const MAX_PLACES: i128 = 1 << 11;
 
-/// Conditions with more parts than this are not simplified.
+/// Conditions with more nodes than this are not simplified.
 const MAX_PARTS: usize = 160;
 
-/// The exact padding of a map, given any left inverse of it: `vars` are the physical indices and `outputs` the logical
-/// ones in terms of them. `False` where every physical index of the shape `physical` is reached.
+/// Returns the exact padding of a map, given any left inverse of it: `vars` are the physical indices, and `outputs`
+/// are the logical indices in terms of them. The result is `False` if every physical index of the shape `physical` is
+/// reached.
 ///
 /// ```
 /// use tilewright_algebra::padding_of;
@@ -34,14 +35,15 @@ const MAX_PARTS: usize = 160;
 /// ```
 pub fn padding_of(map: &IndexMap, physical: &[Expr], vars: &[Var], outputs: &[Expr], assumptions: &[Expr]) -> Expr {
     let ranges =
-        vars.iter().zip(physical).fold(known_of(map, assumptions), |known, (var, extent)| known.with(var, extent));
+        vars.iter().zip(physical).fold(ranges_of_map(map, assumptions), |known, (var, extent)| known.with(var, extent));
     negate(&without_idle_parts(reached(map, vars, outputs, &ranges, Vec::new()), vars, physical))
 }
 
-/// Whether a place is reached: by the logical index that the inverse gives, if that is one, and `path` holds.
+/// Returns the condition under which a physical index is reached: the inverse gives a logical index, the map takes it
+/// back to the physical index, and `path` holds.
 pub(super) fn reached(map: &IndexMap, vars: &[Var], outputs: &[Expr], ranges: &Ranges, path: Vec<Expr>) -> Expr {
-    let images = map.apply(outputs).into_iter().map(|image| plain(&image, ranges));
-    let all: Vec<Expr> = outputs.iter().map(|output| plain(output, ranges)).chain(images).collect();
+    let images = map.apply(outputs).into_iter().map(|image| bits_as_arithmetic(&image, ranges));
+    let all: Vec<Expr> = outputs.iter().map(|output| bits_as_arithmetic(output, ranges)).chain(images).collect();
     let mut n_parts = 0;
     for expr in &all {
         expr.walk(&mut |_| n_parts += 1);
@@ -77,7 +79,7 @@ pub(super) fn reached(map: &IndexMap, vars: &[Var], outputs: &[Expr], ranges: &R
     all_of(&all, ranges)
 }
 
-/// The condition without the parts that make no difference on any place of a small constant shape.
+/// Drops the conjuncts that make no difference at any physical index of a small constant shape.
 pub(super) fn without_idle_parts(condition: Expr, vars: &[Var], physical: &[Expr]) -> Expr {
     let extents: Option<Vec<i128>> = physical.iter().map(Expr::as_const_int).collect();
     let size = |extents: &[i128]| extents.iter().try_fold(1i128, |size, extent| size.checked_mul(*extent));
@@ -86,6 +88,8 @@ pub(super) fn without_idle_parts(condition: Expr, vars: &[Var], physical: &[Expr
         return condition;
     };
     let mut kept = conjuncts(&condition);
+    // A truth table: one column for each conjunct, one row for each physical index. A conjunct is idle if another one
+    // is false in every row in which it is false.
     let mut columns: Vec<Vec<bool>> = Vec::new();
     for part in &kept {
         let mut column = Vec::new();

@@ -1,10 +1,10 @@
-//! The physical shape of an index map: largest index + 1 on each axis.
+//! The physical shape of an index map: the largest index + 1 on each axis.
 
 use tilewright_ir::sabotage;
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{BinaryOp, Bindings, Diagnostic, Expr, IndexMap, ScalarType, Var};
 
-use super::bits::{bits_limit, plain};
+use super::bits::{bits_as_arithmetic, bits_limit};
 use super::cases::cases;
 use super::extreme::{Attained, extremes};
 use super::poly::{Atom, Key, Poly, Term};
@@ -13,16 +13,17 @@ use super::rewrite::Simplifier;
 use super::samples::instances;
 use super::work;
 
-/// The shape that the indices of a map need.
+/// The extents that the physical indices of a map need.
 #[derive(Clone, Debug)]
 pub struct PhysicalShape {
-    /// Largest index + 1 of each axis, or more on the padded axes.
+    /// Largest index + 1 on each axis; an upper bound of that on the padded axes.
     pub extents: Vec<Expr>,
-    /// Axes whose extent may be larger than the largest index needs, increasing.
+    /// The axes, in increasing order, whose extent may be larger than the largest index needs.
     pub padded_axes: Vec<usize>,
 }
 
-/// The number of elements as people write it: a factor an axis, in the order of the axes, neighbouring numbers as one: `n * ((c + 3) // 4) * h * 4`.
+/// Returns the number of elements of a shape: one factor for each axis, in the order of the axes, with adjacent
+/// constants multiplied: `n * ((c + 3) // 4) * h * 4`.
 pub fn n_elements(shape: &[Expr], ranges: &Ranges, ty: ScalarType) -> Expr {
     let mut factors: Vec<Expr> = Vec::new();
     for extent in shape {
@@ -43,14 +44,15 @@ pub fn n_elements(shape: &[Expr], ranges: &Ranges, ty: ScalarType) -> Expr {
     factors.into_iter().reduce(|product, factor| product * factor).unwrap_or(Expr::Int { value: 1, ty })
 }
 
-/// The physical shape of a map over its domain.
+/// Returns the physical shape of a map over its domain.
 ///
-/// With constant extents it is exact wherever digits or an enumeration of up to 2^20 points decide it. With symbolic
-/// extents it is the natural upper bound: `(C + 3) // 4` for `c // 4`, and 4 for `c % 4`, which is then listed as padded
-/// because C may be below 4.
+/// With constant extents it is exact wherever digits, or an enumeration of up to 2^20 points, decide it. With symbolic
+/// extents it is the natural upper bound: `(C + 3) // 4` for `c // 4`, and 4 for `c % 4`, whose axis is then listed as
+/// padded because C may be below 4.
 ///
 /// # Errors
-/// An index may be negative; an index has no bound; an extent does not fit the index type.
+/// `negative-index`: an index may be negative. `unbounded-index`: an index has no bound. `index-undefined`: an index
+/// has no value at some point. `extent-overflow`: an extent does not fit the index type.
 ///
 /// ```
 /// use tilewright_algebra::physical_shape;
@@ -65,23 +67,24 @@ pub fn physical_shape(map: &IndexMap, assumptions: &[Expr]) -> Result<PhysicalSh
     shape(map, assumptions, false)
 }
 
-/// The physical shape with negative indices left out, for a map whose bounds are to be refuted: an axis that none but
-/// negative indices reach has the extent 1.
+/// Returns the physical shape without the negative indices, for maps whose bounds are to be refuted by an example. An
+/// axis that only negative indices reach has the extent 1.
 ///
 /// # Errors
-/// An index has no bound; an extent does not fit the index type.
+/// Those of [`physical_shape`] except `negative-index`.
 pub fn physical_shape_above_zero(map: &IndexMap, assumptions: &[Expr]) -> Result<PhysicalShape, Diagnostic> {
     shape(map, assumptions, true)
 }
 
+/// The physical shape; with `clipped`, negative indices are left out.
 fn shape(map: &IndexMap, assumptions: &[Expr], clipped: bool) -> Result<PhysicalShape, Diagnostic> {
     let _limit = work::limit(work::MAP);
-    let ranges = known_of(map, assumptions);
+    let ranges = ranges_of_map(map, assumptions);
     let mut shape = PhysicalShape { extents: Vec::new(), padded_axes: Vec::new() };
     for (axis, output) in map.outputs().iter().enumerate() {
         let (extent, exact) = match axis_extent(map, output, &ranges, assumptions) {
-            Err(Fault::Negative { extent: Some(extent), .. }) if clipped => extent,
-            found => found.map_err(Fault::diagnostic)?,
+            Err(NoExtent::Negative { extent: Some(extent), .. }) if clipped => extent,
+            found => found.map_err(NoExtent::diagnostic)?,
         };
         let ty = output.dtype().scalar;
         let no_fit = || {
@@ -96,8 +99,8 @@ fn shape(map: &IndexMap, assumptions: &[Expr], clipped: bool) -> Result<Physical
     Ok(shape)
 }
 
-/// What the domain of a map and the assumptions about symbolic extents say of the variables.
-pub(super) fn known_of(map: &IndexMap, assumptions: &[Expr]) -> Ranges {
+/// Returns what the domain of a map and the assumptions about symbolic extents say of the variables.
+pub(super) fn ranges_of_map(map: &IndexMap, assumptions: &[Expr]) -> Ranges {
     let free = map.outputs().iter().flat_map(Expr::vars).filter(|var| !map.vars().contains(var));
     let known = free.fold(Ranges::new(), |known, symbol| known.with_symbol(&symbol));
     let known = assumptions.iter().fold(known, Ranges::assuming);
@@ -105,8 +108,8 @@ pub(super) fn known_of(map: &IndexMap, assumptions: &[Expr]) -> Ranges {
 }
 
 /// Why an axis has no extent.
-enum Fault {
-    /// An index may be negative; the extent without those that are, if it is known, and whether it is exact.
+enum NoExtent {
+    /// An index may be negative. `extent` is the one of the other indices, if it is known, and whether it is exact.
     Negative {
         message: String,
         extent: Option<(Poly, bool)>,
@@ -114,7 +117,8 @@ enum Fault {
     Other(Diagnostic),
 }
 
-impl Fault {
+impl NoExtent {
+    /// The error to report.
     fn diagnostic(self) -> Diagnostic {
         match self {
             Self::Negative { message, .. } => {
@@ -126,16 +130,17 @@ impl Fault {
     }
 }
 
-/// The extent of an axis and whether it is the smallest one.
-fn axis_extent(map: &IndexMap, output: &Expr, ranges: &Ranges, assumptions: &[Expr]) -> Result<(Poly, bool), Fault> {
+/// Returns the extent of an axis, and whether it is the smallest one.
+fn axis_extent(map: &IndexMap, output: &Expr, ranges: &Ranges, assumptions: &[Expr]) -> Result<(Poly, bool), NoExtent> {
     let used = used_vars(map, output);
     if used.iter().any(|(_, extent)| extent.as_const_int().is_some_and(|extent| extent <= 0)) {
-        // No index at all; the extent says so.
+        // The domain is empty, so no index is computed.
         return Ok((Poly::default(), true));
     }
     let simplifier = Simplifier::new(ranges);
-    // Each case of a conditional index has a bound of its own; one case alone may be the exact one.
-    let poly = simplifier.poly(&plain(output, ranges)).or_else(|| simplifier.poly(output));
+    // From the cheapest method to the most expensive: intervals of a sum whose terms are independent, search or
+    // enumeration over constant extents, then bounds that may be too large.
+    let poly = simplifier.poly(&bits_as_arithmetic(output, ranges)).or_else(|| simplifier.poly(output));
     let nonneg = poly.as_ref().is_some_and(|poly| ranges.prove_nonneg(poly));
     let bound = poly.as_ref().and_then(|poly| ranges.greatest(poly)).and_then(|last| last.plus_const(1));
     let attained = poly.as_ref().is_some_and(|poly| attains_bounds(poly, ranges));
@@ -148,7 +153,7 @@ fn axis_extent(map: &IndexMap, output: &Expr, ranges: &Ranges, assumptions: &[Ex
         if least.value < 0 {
             let at: Vec<_> = used.iter().zip(&least.at).map(|((var, _), value)| format!("{var} = {value}")).collect();
             let message = format!("the index `{output}` is {} at {}", least.value, at.join(", "));
-            return Err(Fault::Negative { message, extent: Some((Poly::constant(extent), true)) });
+            return Err(NoExtent::Negative { message, extent: Some((Poly::constant(extent), true)) });
         }
         return Ok((Poly::constant(extent), true));
     }
@@ -156,32 +161,32 @@ fn axis_extent(map: &IndexMap, output: &Expr, ranges: &Ranges, assumptions: &[Ex
         return Ok((extent, false));
     }
     match bound.or_else(|| bound_of_cases(output, ranges)) {
-        Some(extent) if nonneg || not_negative(output, ranges) => Ok((extent, false)),
+        Some(extent) if nonneg || is_nonneg_in_all_cases(output, ranges) => Ok((extent, false)),
         bound if !nonneg => {
             let shown = negative_instance(map, output, assumptions);
             let message = shown.unwrap_or_else(|| format!("the index `{output}` may be negative"));
-            Err(Fault::Negative { message, extent: bound.map(|extent| (extent, false)) })
+            Err(NoExtent::Negative { message, extent: bound.map(|extent| (extent, false)) })
         }
         _ => {
             let message = format!("no bound was found for the index `{output}`");
             let help = "use // and % with positive divisors, sums and products of the indices";
-            Err(Fault::Other(Diagnostic::error("unbounded-index", None, message).with_help(help)))
+            Err(NoExtent::Other(Diagnostic::error("unbounded-index", None, message).with_help(help)))
         }
     }
 }
 
 /// Whether an index is not negative in any of its cases.
-fn not_negative(output: &Expr, ranges: &Ranges) -> bool {
-    let Some(cases) = cases(std::slice::from_ref(&plain(output, ranges)), ranges) else { return false };
+fn is_nonneg_in_all_cases(output: &Expr, ranges: &Ranges) -> bool {
+    let Some(cases) = cases(std::slice::from_ref(&bits_as_arithmetic(output, ranges)), ranges) else { return false };
     cases.iter().all(|case| {
         let poly = case.exprs.first().and_then(|expr| Simplifier::new(&case.ranges).poly(expr));
         poly.is_some_and(|poly| case.ranges.prove_nonneg(&poly))
     })
 }
 
-/// The bound of the case that has the greatest one.
+/// Returns the largest bound of all cases, if it is provably the largest.
 fn bound_of_cases(output: &Expr, ranges: &Ranges) -> Option<Poly> {
-    let cases = cases(std::slice::from_ref(&plain(output, ranges)), ranges)?;
+    let cases = cases(std::slice::from_ref(&bits_as_arithmetic(output, ranges)), ranges)?;
     let mut bounds = Vec::new();
     for case in &cases {
         let poly = Simplifier::new(&case.ranges).poly(case.exprs.first()?)?;
@@ -193,7 +198,7 @@ fn bound_of_cases(output: &Expr, ranges: &Ranges) -> Option<Poly> {
     greatest.cloned()
 }
 
-/// The bound of `x ^ y` or `x | y` with `0 <= y < 2^k` and `0 <= x`: whole blocks of `2^k`.
+/// Returns a bound of `x ^ y` or `x | y` with `0 <= y < 2^k` and `0 <= x`: the least multiple of `2^k` above `x`.
 fn bound_of_bits(output: &Expr, ranges: &Ranges) -> Option<Poly> {
     let Expr::Binary(BinaryOp::BitXor | BinaryOp::BitOr, a, b) = output else { return None };
     let simplifier = Simplifier::new(ranges);
@@ -207,7 +212,7 @@ fn bound_of_bits(output: &Expr, ranges: &Ranges) -> Option<Poly> {
     })
 }
 
-/// A negative index for small values of the symbolic extents, in words.
+/// Describes a negative index for small values of the symbolic extents, if one is found.
 fn negative_instance(map: &IndexMap, output: &Expr, assumptions: &[Expr]) -> Option<String> {
     let used = used_vars(map, output);
     instances(map, &[], assumptions).into_iter().find_map(|symbols| {
@@ -219,41 +224,45 @@ fn negative_instance(map: &IndexMap, output: &Expr, assumptions: &[Expr]) -> Opt
         let bound = Substitution::new(symbols_in_order(&symbols), symbol_values(&symbols)).apply(output);
         let (least, _) = extremes(&bound, &used).ok()??;
         let at = used.iter().map(|(var, _)| var).zip(&least.at).map(|(var, value)| format!("{var} = {value}"));
-        let of = symbols_in_order(&symbols).zip(symbol_values(&symbols)).map(|(var, value)| format!("{var} = {value}"));
-        let (at, of): (Vec<_>, Vec<_>) = (at.collect(), of.collect());
-        let message = format!("the index `{output}` is {} at {} for {}", least.value, at.join(", "), of.join(", "));
+        let extents =
+            symbols_in_order(&symbols).zip(symbol_values(&symbols)).map(|(var, value)| format!("{var} = {value}"));
+        let (at, extents): (Vec<_>, Vec<_>) = (at.collect(), extents.collect());
+        let message =
+            format!("the index `{output}` is {} at {} for {}", least.value, at.join(", "), extents.join(", "));
         (least.value < 0).then_some(message)
     })
 }
 
+/// The symbols, sorted: the order of a hash map would change the message from run to run.
 fn symbols_in_order(symbols: &Bindings) -> impl Iterator<Item = &Var> {
     let mut vars: Vec<&Var> = symbols.keys().collect();
     vars.sort();
     vars.into_iter()
 }
 
+/// The values of the symbols, in the order of [`symbols_in_order`].
 fn symbol_values(symbols: &Bindings) -> impl Iterator<Item = Expr> {
     symbols_in_order(symbols).map(|var| Expr::Int { value: symbols[var], ty: var.dtype().scalar })
 }
 
-/// The variables of the map in an expression, with their extents.
+/// Returns the indices of the map that an expression uses, with their extents.
 fn used_vars(map: &IndexMap, output: &Expr) -> Vec<(Var, Expr)> {
     let used = output.vars();
     let pairs = map.vars().iter().zip(map.domain()).filter(|(var, _)| used.contains(var));
     pairs.map(|(var, extent)| (var.clone(), extent.clone())).collect()
 }
 
-/// The least and the greatest index, where all extents are constant and a search finds them.
-fn constant_extremes(output: &Expr, used: &[(Var, Expr)]) -> Result<Option<(Attained, Attained)>, Fault> {
+/// Returns the least and the greatest value of an output if all extents are constant and a search finds them.
+fn constant_extremes(output: &Expr, used: &[(Var, Expr)]) -> Result<Option<(Attained, Attained)>, NoExtent> {
     let constant = |(var, extent): &(Var, Expr)| Some((var.clone(), extent.as_const_int()?));
     let constant: Option<Vec<(Var, i128)>> = used.iter().map(constant).collect();
     let Some(constant) = constant.filter(|_| output.vars().len() == used.len()) else { return Ok(None) };
     extremes(output, &constant)
-        .map_err(|error| Fault::Other(Diagnostic::error("index-undefined", None, error.to_string())))
+        .map_err(|error| NoExtent::Other(Diagnostic::error("index-undefined", None, error.to_string())))
 }
 
-/// Whether a sum reaches the bounds that its atoms' bounds add up to: no variable is in two of them, and each reaches
-/// its own.
+/// Whether a sum reaches the bounds that its atoms' bounds add up to: no variable is in two atoms, and each atom
+/// reaches its own bounds.
 fn attains_bounds(poly: &Poly, ranges: &Ranges) -> bool {
     let mut seen: Vec<Var> = Vec::new();
     poly.terms().all(|Term { mono, .. }| {
@@ -266,6 +275,7 @@ fn attains_bounds(poly: &Poly, ranges: &Ranges) -> bool {
     })
 }
 
+/// Returns the indices in an atom, each once.
 fn index_vars(atom: &Atom, ranges: &Ranges) -> Vec<Var> {
     let mut vars = Vec::new();
     atom.each_var(&mut |var| {
@@ -276,6 +286,7 @@ fn index_vars(atom: &Atom, ranges: &Ranges) -> Vec<Var> {
     vars
 }
 
+/// Whether an atom reaches both of its bounds.
 fn attains(atom: &Atom, ranges: &Ranges) -> bool {
     if index_vars(atom, ranges).is_empty() {
         return true;
@@ -290,7 +301,7 @@ fn attains(atom: &Atom, ranges: &Ranges) -> bool {
     }
 }
 
-/// Whether a polynomial takes all values between its least and its greatest.
+/// Whether a polynomial takes every value between its least and its greatest one.
 fn is_contiguous(poly: &Poly, ranges: &Ranges) -> bool {
     let mut moving = poly.terms().filter(|term| term.mono.iter().any(|atom| !index_vars(atom, ranges).is_empty()));
     let Some(term) = moving.next() else { return true };
@@ -302,7 +313,7 @@ fn is_contiguous(poly: &Poly, ranges: &Ranges) -> bool {
     }
 }
 
-/// Whether a polynomial takes at least `count` neighbouring values, given that it takes all between its bounds.
+/// Whether a contiguous polynomial takes at least `count` values.
 fn spans(poly: &Poly, count: &Poly, ranges: &Ranges) -> bool {
     let span = || ranges.greatest(poly)?.minus(&ranges.least(poly)?)?.minus(count)?.plus_const(1);
     span().is_some_and(|span| ranges.prove_nonneg(&span))

@@ -1,22 +1,23 @@
 //! Polynomials with integer coefficients over atoms: the normal form of `+`, `-` and `*`.
 //!
-//! An atom is what a polynomial does not look into: a variable, a load, a `min`; or a floor quotient or remainder of two
-//! polynomials. `4*i + i*j - 4*i` and `j*i` are the same polynomial. All arithmetic is checked: a coefficient that
-//! leaves 128 bits, or a product with too many terms, gives none, and the caller leaves the expression as it was.
+//! An atom is an expression that a polynomial does not look into: a variable, a load, a `min`, or a floor quotient or
+//! remainder of two polynomials. `4*i + i*j - 4*i` and `j*i` are the same polynomial. All arithmetic is checked: if a
+//! coefficient leaves 128 bits, or a product has too many terms, the result is `None`, and the caller keeps the
+//! expression as it was.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use tilewright_ir::{Expr, Var};
 
-/// More terms than this are not worth a normal form (and are how a hostile product would grow).
+/// Terms of a polynomial: more are not worth a normal form, and products of hostile input would grow without limit.
 const MAX_TERMS: usize = 128;
 
-/// An expression with a total order of structure.
+/// An expression with a total order by structure.
 #[derive(Clone, Debug)]
 pub(super) struct Key(pub(super) Expr);
 
-/// What a polynomial does not look into. Parts are shared: proofs copy polynomials at every step.
+/// A factor of a product. Polynomials inside are shared, because proofs copy polynomials at every step.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Atom {
     /// A variable, a load, a `min`, ...: everything that is neither a sum, a product nor a division.
@@ -27,34 +28,36 @@ pub(super) enum Atom {
     Mod(Arc<Poly>, Arc<Poly>),
 }
 
-/// A product of atoms, sorted; empty is 1.
+/// A product of atoms, sorted. The empty product is 1.
 pub(super) type Mono = Vec<Atom>;
 
-/// A coefficient and a product of atoms.
+/// A coefficient times a product of atoms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Term {
     pub(super) coef: i128,
     pub(super) mono: Mono,
 }
 
-/// A sum of terms: no coefficient is 0. The constant stands apart, because most polynomials are numbers.
+/// A sum of terms. No coefficient is 0. The constant is stored separately, because most polynomials are constants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Poly {
     constant: i128,
-    /// By product, none of them empty.
+    /// Products and coefficients, sorted by product. No product is empty.
     rest: Vec<(Mono, i128)>,
 }
 
 impl Atom {
+    /// The atom of a variable.
     pub(super) fn var(var: &Var) -> Self {
         Self::Opaque(Key(Expr::from(var)))
     }
 
+    /// The variable, if the atom is one.
     pub(super) fn as_var(&self) -> Option<&Var> {
         if let Self::Opaque(Key(Expr::Var(var))) = self { Some(var) } else { None }
     }
 
-    /// Calls `visit` on every variable in it.
+    /// Calls `visit` for every occurrence of a variable.
     pub(super) fn each_var(&self, visit: &mut impl FnMut(&Var)) {
         match self {
             Self::Opaque(Key(expr)) => expr.walk(&mut |expr| {
@@ -71,14 +74,14 @@ impl Atom {
 }
 
 impl Term {
-    /// This term divided by `other`, if it divides exactly.
+    /// This term divided by `other`, if the division is exact.
     pub(super) fn divided(&self, other: &Self) -> Option<Self> {
         let coef = self.coef.checked_div(other.coef)?;
         (coef.checked_mul(other.coef)? == self.coef).then_some(())?;
         Some(Self { coef, mono: without(&self.mono, &other.mono)? })
     }
 
-    /// The greatest common factor of two terms; its coefficient is positive.
+    /// The greatest common factor of two terms, with a positive coefficient.
     pub(super) fn gcd(&self, other: &Self) -> Self {
         let mut left = other.mono.clone();
         let mut mono = Mono::new();
@@ -90,6 +93,7 @@ impl Term {
         Self { coef: gcd(self.coef, other.coef), mono }
     }
 
+    /// Whether the term is 1.
     pub(super) fn is_one(&self) -> bool {
         self.coef == 1 && self.mono.is_empty()
     }
@@ -111,7 +115,7 @@ impl From<Atom> for Poly {
     }
 }
 
-/// Term by term, the constant first.
+/// Ordered term by term, the constant first.
 impl Ord for Poly {
     fn cmp(&self, other: &Self) -> Ordering {
         self.pairs().cmp(other.pairs())
@@ -125,19 +129,22 @@ impl PartialOrd for Poly {
 }
 
 impl Poly {
+    /// A constant.
     pub(super) fn constant(coef: i128) -> Self {
         Self { constant: coef, rest: Vec::new() }
     }
 
+    /// Whether this is 0.
     pub(super) fn is_zero(&self) -> bool {
         self.constant == 0 && self.rest.is_empty()
     }
 
-    /// The constant that it is.
+    /// The value, if this is a constant.
     pub(super) fn as_const(&self) -> Option<i128> {
         self.rest.is_empty().then_some(self.constant)
     }
 
+    /// The coefficient of a product; 0 if the product does not occur.
     pub(super) fn coef(&self, mono: &Mono) -> i128 {
         if mono.is_empty() {
             return self.constant;
@@ -145,7 +152,7 @@ impl Poly {
         self.rest.binary_search_by(|(other, _)| other.cmp(mono)).map_or(0, |position| self.rest[position].1)
     }
 
-    /// The atom that it is.
+    /// The atom, if this is a single atom.
     pub(super) fn as_atom(&self) -> Option<&Atom> {
         match (self.constant, self.rest.as_slice()) {
             (0, [(mono, 1)]) if mono.len() == 1 => mono.first(),
@@ -153,7 +160,7 @@ impl Poly {
         }
     }
 
-    /// The one term that it is.
+    /// The term, if this is a single term; the term 0 has no products.
     pub(super) fn as_term(&self) -> Option<Term> {
         match (self.constant, self.rest.as_slice()) {
             (0, [(mono, coef)]) => Some(Term { coef: *coef, mono: mono.clone() }),
@@ -163,17 +170,18 @@ impl Poly {
         }
     }
 
-    /// The terms where they stand: products and coefficients.
+    /// The products and coefficients of all terms, without copying them. The constant comes first.
     pub(super) fn pairs(&self) -> impl Iterator<Item = (&[Atom], i128)> + '_ {
         let constant = (self.constant != 0).then_some((&[] as &[Atom], self.constant));
         constant.into_iter().chain(self.rest.iter().map(|(mono, coef)| (mono.as_slice(), *coef)))
     }
 
+    /// The terms, the constant first.
     pub(super) fn terms(&self) -> impl Iterator<Item = Term> + '_ {
         self.pairs().map(|(mono, coef)| Term { coef, mono: mono.to_vec() })
     }
 
-    /// Every atom in a product, each once.
+    /// All atoms, each once, sorted.
     pub(super) fn atoms(&self) -> Vec<Atom> {
         let mut atoms: Vec<Atom> = self.rest.iter().flat_map(|(mono, _)| mono).cloned().collect();
         atoms.sort();
@@ -181,13 +189,14 @@ impl Poly {
         atoms
     }
 
+    /// Calls `visit` for every occurrence of a variable.
     pub(super) fn each_var(&self, visit: &mut impl FnMut(&Var)) {
         for atom in self.rest.iter().flat_map(|(mono, _)| mono) {
             atom.each_var(visit);
         }
     }
 
-    /// The variables in it, each once, sorted.
+    /// The variables of all atoms, each once, sorted.
     pub(super) fn vars(&self) -> Vec<Var> {
         let mut vars = Vec::new();
         self.each_var(&mut |var| vars.push(var.clone()));
@@ -196,6 +205,7 @@ impl Poly {
         vars
     }
 
+    /// The sum.
     pub(super) fn plus(&self, other: &Self) -> Option<Self> {
         let mut sum = self.plus_const(other.constant)?;
         for (mono, coef) in &other.rest {
@@ -204,14 +214,17 @@ impl Poly {
         Some(sum)
     }
 
+    /// The difference.
     pub(super) fn minus(&self, other: &Self) -> Option<Self> {
         self.plus(&other.scaled(-1)?)
     }
 
+    /// The sum with a constant.
     pub(super) fn plus_const(&self, value: i128) -> Option<Self> {
         Some(Self { constant: self.constant.checked_add(value)?, rest: self.rest.clone() })
     }
 
+    /// The product with a constant.
     pub(super) fn scaled(&self, factor: i128) -> Option<Self> {
         if factor == 0 {
             return Some(Self::default());
@@ -221,6 +234,7 @@ impl Poly {
         Some(Self { constant: self.constant.checked_mul(factor)?, rest })
     }
 
+    /// The product.
     pub(super) fn times(&self, other: &Self) -> Option<Self> {
         match (self.as_const(), other.as_const()) {
             (_, Some(factor)) => return self.scaled(factor),
@@ -238,6 +252,7 @@ impl Poly {
         Some(product)
     }
 
+    /// Adds a term; `None` if the coefficient leaves 128 bits or there are too many terms.
     fn add_term(&mut self, mono: &[Atom], coef: i128) -> Option<()> {
         if mono.is_empty() {
             self.constant = self.constant.checked_add(coef)?;
@@ -258,7 +273,7 @@ impl Poly {
         (self.rest.len() < MAX_TERMS).then_some(())
     }
 
-    /// Terms in any order, all of different products.
+    /// The sum of terms with pairwise different products, in any order.
     fn of_terms(terms: impl Iterator<Item = (Mono, i128)>) -> Self {
         let (mut constant, mut rest) = (0, Vec::new());
         for (mono, coef) in terms {
@@ -272,7 +287,8 @@ impl Poly {
         Self { constant, rest }
     }
 
-    /// Writes itself as `factor * atom + rest`, with one `atom` of each product that has it in `factor`.
+    /// Writes this as `factor * atom + rest` and returns `(factor, rest)`. From each product that holds the atom, one
+    /// occurrence moves out; higher powers stay in `factor`.
     pub(super) fn by_atom(&self, atom: &Atom) -> (Self, Self) {
         let (mut factor, mut rest) = (Vec::new(), Vec::new());
         for (mono, coef) in self.pairs() {
@@ -284,14 +300,14 @@ impl Poly {
         (Self::of_terms(factor.into_iter()), Self::of_terms(rest.into_iter()))
     }
 
-    /// The terms that `keep` wants, and the others.
+    /// Splits this into the terms for which `keep` is true, and the others.
     pub(super) fn split(&self, keep: impl Fn(&Term) -> bool) -> (Self, Self) {
         let (kept, others): (Vec<Term>, Vec<Term>) = self.terms().partition(keep);
         let poly = |terms: Vec<Term>| Self::of_terms(terms.into_iter().map(|term| (term.mono, term.coef)));
         (poly(kept), poly(others))
     }
 
-    /// Divides every term by `divisor`, exactly.
+    /// Every term divided by `divisor`; `None` if a division is not exact.
     pub(super) fn divided(&self, divisor: &Term) -> Option<Self> {
         let mut quotient = Self::default();
         for term in self.terms() {
@@ -307,7 +323,7 @@ impl Poly {
     }
 }
 
-/// The product without the atoms of `part`, if it has them all.
+/// The product without the atoms of `part`, if it contains all of them.
 fn without(mono: &[Atom], part: &[Atom]) -> Option<Mono> {
     let mut left = mono.to_vec();
     for atom in part {
@@ -317,13 +333,10 @@ fn without(mono: &[Atom], part: &[Atom]) -> Option<Mono> {
     Some(left)
 }
 
-/// Greatest common divisor, not negative; of 0 and 0 it is 0. Of values so large that their magnitude is no `i128`: 1.
+/// The greatest common divisor, which is not negative; 0 for two zeros. It is 1 for values whose magnitude does not
+/// fit `i128`.
 pub(super) fn gcd(a: i128, b: i128) -> i128 {
-    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    i128::try_from(a).unwrap_or(1)
+    i128::try_from(tilewright_ir::gcd(a.unsigned_abs(), b.unsigned_abs())).unwrap_or(1)
 }
 
 impl PartialEq for Key {
@@ -346,14 +359,17 @@ impl Ord for Key {
     }
 }
 
+/// Compares two expressions: first the kind, then the operator or value, then the operands.
 fn compare(a: &Expr, b: &Expr) -> Ordering {
     kind(a).cmp(&kind(b)).then_with(|| compare_heads(a, b)).then_with(|| {
         let (left, right) = (a.children(), b.children());
-        let pairs = left.iter().zip(&right).map(|(a, b)| compare(a, b));
-        pairs.fold(Ordering::Equal, Ordering::then).then(left.len().cmp(&right.len()))
+        let lengths = left.len().cmp(&right.len());
+        let pairs = left.zip(right).map(|(a, b)| compare(a, b));
+        pairs.fold(Ordering::Equal, Ordering::then).then(lengths)
     })
 }
 
+/// Compares what two nodes of the same kind hold besides their operands.
 fn compare_heads(a: &Expr, b: &Expr) -> Ordering {
     match (a, b) {
         (Expr::Int { value: x, ty: s }, Expr::Int { value: y, ty: t }) => x.cmp(y).then(s.cmp(t)),
@@ -370,6 +386,7 @@ fn compare_heads(a: &Expr, b: &Expr) -> Ordering {
     }
 }
 
+/// The position of a kind of expression in the order: variables first, loads last.
 fn kind(expr: &Expr) -> u8 {
     match expr {
         Expr::Var(_) => 0,

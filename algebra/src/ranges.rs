@@ -1,6 +1,7 @@
-//! What is known of variables, and what follows: bounds of polynomials, constant and symbolic.
+//! Ranges of variables, and what follows from them: bounds of polynomials, constant and symbolic.
 //!
-//! `prove_nonneg` may fail to prove what is true; it never proves what is false.
+//! The proofs are sound and incomplete: [`Ranges::prove_nonneg`] may fail to prove what is true, and never proves what
+//! is false.
 
 use std::collections::HashMap;
 
@@ -14,41 +15,44 @@ use super::work;
 
 /// Replacements of an atom by its bound before a proof is given up.
 const FUEL: u32 = 48;
-/// Facts that a proof tries.
+/// Assumed polynomials that a proof tries.
 const MAX_FACTS: usize = 12;
 
-/// What is known of variables: `0 <= var < extent` for loop variables and indices, `symbol >= 1` for symbolic extents.
+/// What is known of variables: `0 <= var < extent` for loop variables and indices, `symbol >= 1` for symbolic extents,
+/// and the assumptions of [`Ranges::assuming`].
 ///
-/// Nothing is known of a variable that was never named here.
+/// Nothing is known of a variable that was never added.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges {
+    /// The range of each variable that was added.
     pub(super) known: HashMap<Var, Known>,
     /// Polynomials that are not negative.
     pub(super) facts: Vec<Poly>,
-    /// Values and what they are multiples of.
+    /// Pairs of a value and what it is a multiple of.
     pub(super) multiples: Vec<(Poly, Poly)>,
-    /// Conditions that hold, as they are written.
+    /// Conditions that hold, to be recognised where they appear again in the same form.
     pub(super) truths: Vec<Expr>,
-    /// Radices of numerals, each from the innermost: how a quotient by a product of them is written.
+    /// Radices of numerals, the innermost first. A quotient by a product of them is written as successive divisions.
     pub(super) radices: Vec<Vec<Poly>>,
 }
 
+/// The range of a variable.
 #[derive(Clone, Debug)]
 pub(super) enum Known {
-    /// A symbolic extent.
+    /// A symbolic extent, which has no upper bound in terms of other variables.
     Symbol(Interval),
     /// `min <= var <= last`.
     Index { min: Poly, last: Poly, interval: Interval },
 }
 
 impl Ranges {
-    /// Nothing is known.
+    /// Ranges of no variables.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds `0 <= var < extent`. Variables in `extent` of which nothing is known are taken as symbolic extents, at
-    /// least 1.
+    /// Adds `0 <= var < extent`. Variables in `extent` about which nothing is known are taken to be symbolic extents,
+    /// which are at least 1.
     #[must_use]
     pub fn with(mut self, var: &Var, extent: &Expr) -> Self {
         for symbol in extent.vars() {
@@ -57,7 +61,7 @@ impl Ranges {
         self.with_loop(var, &Expr::int(0), extent)
     }
 
-    /// Adds `symbol >= 1`, unless something is known of it already.
+    /// Adds `symbol >= 1`, unless something is known of the symbol already.
     #[must_use]
     pub fn with_symbol(mut self, symbol: &Var) -> Self {
         let least = if sabotage::on("symbol-is-four") { 4 } else { 1 };
@@ -65,8 +69,8 @@ impl Ranges {
         self
     }
 
-    /// Adds `min <= var < min + extent`. An extent that is a bare variable is at least 1, because `var` has a value;
-    /// nothing is assumed of other variables.
+    /// Adds `min <= var < min + extent`. An extent that is a bare variable is at least 1, because otherwise `var`
+    /// would have no value; nothing is assumed of other variables.
     #[must_use]
     pub fn with_loop(mut self, var: &Var, min: &Expr, extent: &Expr) -> Self {
         if let Expr::Var(symbol) = extent {
@@ -85,7 +89,8 @@ impl Ranges {
         self
     }
 
-    /// The radices whose product a divisor with symbols is, if there are several.
+    /// Returns the radices of a numeral whose product is `divisor`, if there are at least two and the divisor is not
+    /// constant. Adjacent constants are multiplied.
     pub(super) fn radices_of(&self, divisor: &Poly) -> Option<Vec<Poly>> {
         divisor.as_const().is_none().then_some(())?;
         let prefix = |radices: &'_ Vec<Poly>| {
@@ -99,7 +104,7 @@ impl Ranges {
             let last = prefix(radices)?;
             let mut joined: Vec<Poly> = Vec::new();
             for radix in &radices[..=last] {
-                // Neighbouring numbers as one.
+                // Dividing by 4 and then by 8 is written as one division by 32.
                 let both = joined.last().and_then(Poly::as_const).zip(radix.as_const());
                 match both.and_then(|(a, b)| a.checked_mul(b)) {
                     Some(product) => drop(joined.pop().map(|_| joined.push(Poly::constant(product)))),
@@ -118,12 +123,12 @@ impl Ranges {
         self
     }
 
-    /// Whether the variable has an upper bound: a loop variable or an index, as against a symbolic extent.
+    /// Whether a variable is a loop variable or an index, as opposed to a symbolic extent.
     pub(super) fn is_index(&self, var: &Var) -> bool {
         matches!(self.known.get(var), Some(Known::Index { .. }))
     }
 
-    /// The one value that the variable has.
+    /// The value of an index that has only one.
     pub(super) fn fixed(&self, var: &Var) -> Option<&Poly> {
         match self.known.get(var)? {
             Known::Index { min, last, .. } => (min == last && !min.vars().contains(var)).then_some(min),
@@ -131,7 +136,8 @@ impl Ranges {
         }
     }
 
-    /// Whether `poly >= 0` follows from what is known. A fact is used once; what remains has to follow from the ranges.
+    /// Proves `poly >= 0` from the ranges, or from one assumed polynomial and the ranges. False means that no proof
+    /// was found.
     pub(super) fn prove_nonneg(&self, poly: &Poly) -> bool {
         let _limit = work::limit(work::PROOF);
         let by_ranges = |poly: &Poly| self.nonneg(poly, &mut FUEL.clone());
@@ -142,25 +148,28 @@ impl Ranges {
             })
     }
 
-    /// Whether `0 <= poly < limit` follows from what is known.
+    /// Proves `0 <= poly < limit`. False means that no proof was found.
     pub(super) fn prove_below(&self, poly: &Poly, limit: &Poly) -> bool {
         let room = limit.minus(poly).and_then(|room| room.plus_const(-1));
         self.prove_nonneg(poly) && room.is_some_and(|room| self.prove_nonneg(&room))
     }
 
+    /// Proves `poly >= 0` by replacing indices and divisions with their bounds. `fuel` counts the replacements that
+    /// are left.
     fn nonneg(&self, poly: &Poly, fuel: &mut u32) -> bool {
-        if self.plainly_nonneg(poly) {
+        if self.is_nonneg_by_interval(poly) {
             return true;
         }
         if *fuel == 0 || !work::step() || self.attains_interval(poly) {
             return false;
         }
-        [false, true]
-            .into_iter()
-            .any(|relaxed| self.bound(poly, false, relaxed, fuel).is_some_and(|least| self.plainly_nonneg(&least)))
+        [false, true].into_iter().any(|relaxed| {
+            self.bound(poly, false, relaxed, fuel).is_some_and(|least| self.is_nonneg_by_interval(&least))
+        })
     }
 
-    /// Whether a polynomial takes the ends of its interval: a sum of variables, each between two numbers.
+    /// Whether a polynomial takes the ends of its interval, because it is a sum of variables with constant ranges. If
+    /// its interval holds negative values, no bound can prove it non-negative.
     fn attains_interval(&self, poly: &Poly) -> bool {
         poly.pairs().all(|(mono, _)| match mono {
             [] => true,
@@ -172,13 +181,14 @@ impl Ranges {
         })
     }
 
-    fn plainly_nonneg(&self, poly: &Poly) -> bool {
-        self.interval(poly).is_at_least(0) || self.shifted_nonneg(poly)
+    /// Whether intervals alone show `poly >= 0`.
+    fn is_nonneg_by_interval(&self, poly: &Poly) -> bool {
+        self.interval(poly).is_at_least(0) || self.is_nonneg_shifted(poly)
     }
 
-    /// Writes each atom as its least value plus something not negative: then it is enough that no coefficient is
-    /// negative.
-    fn shifted_nonneg(&self, poly: &Poly) -> bool {
+    /// Writes each atom as its least value plus a non-negative rest. The polynomial is not negative if no coefficient
+    /// is negative then.
+    fn is_nonneg_shifted(&self, poly: &Poly) -> bool {
         let mut shifted = poly.clone();
         for atom in poly.atoms() {
             let Some(least) = self.atom_interval(&atom).least() else { return false };
@@ -196,14 +206,15 @@ impl Ranges {
         shifted.pairs().all(|(_, coef)| coef >= 0)
     }
 
-    /// A lower (or upper) bound of a polynomial: indices and divisions are replaced by their bounds until only
-    /// symbolic extents are left. `relaxed` bounds `k * (x // k)` by `x - k + 1` and `x`.
+    /// Returns a lower (or upper) bound of a polynomial: indices and divisions are replaced by their bounds until only
+    /// symbolic extents are left. `relaxed` bounds `k * (x // k)` by `x - k + 1` and `x`, which keeps `x` for terms
+    /// that cancel.
     fn bound(&self, poly: &Poly, upper: bool, relaxed: bool, fuel: &mut u32) -> Option<Poly> {
         let mut bound = poly.clone();
         loop {
             // Divisions before variables, inner loops before outer ones: the order of atoms, from the back.
             let next = bound.atoms().into_iter().rev().find(|atom| self.has_bounds(atom));
-            let Some(atom) = next else { return self.out_of_multiples(bound) };
+            let Some(atom) = next else { return self.without_multiples(bound) };
             *fuel = fuel.checked_sub(1).filter(|_| work::step())?;
             let (factor, rest) = bound.by_atom(&atom);
             let positive = if self.nonneg(&factor, fuel) {
@@ -218,6 +229,7 @@ impl Ranges {
         }
     }
 
+    /// Whether an atom can be replaced by a bound.
     fn has_bounds(&self, atom: &Atom) -> bool {
         match atom {
             Atom::Opaque(Key(Expr::Var(var))) => self.is_index(var),
@@ -225,7 +237,7 @@ impl Ranges {
                 let interval = self.expr_interval(expr);
                 interval.least().is_some() && interval.greatest().is_some()
             }
-            // A quotient of symbolic extents stands for itself.
+            // A quotient of symbolic extents is a value of its own in the result.
             Atom::Div(a, _) | Atom::Mod(a, _) => {
                 let mut moves = false;
                 a.each_var(&mut |var| moves = moves || self.is_index(var));
@@ -234,6 +246,7 @@ impl Ranges {
         }
     }
 
+    /// Returns a bound of `factor * atom`.
     fn product_bound(&self, atom: &Atom, factor: &Poly, upper: bool, relaxed: bool, fuel: &mut u32) -> Option<Poly> {
         if let (true, Atom::Div(x, by)) = (relaxed, atom)
             && let Some(quotient) = by.as_term().and_then(|by| factor.divided(&by))
@@ -265,27 +278,28 @@ impl Ranges {
         }
     }
 
-    /// Whether an index that has more than one value is left in it.
-    fn moves(&self, poly: &Poly) -> bool {
+    /// Whether a polynomial still holds an index with more than one value.
+    fn holds_index(&self, poly: &Poly) -> bool {
         poly.vars().iter().any(|var| self.is_index(var) && self.fixed(var).is_none())
     }
 
-    /// The greatest value, as a polynomial in symbolic extents: an upper bound.
+    /// Returns an upper bound as a polynomial in symbolic extents.
     pub(super) fn greatest(&self, poly: &Poly) -> Option<Poly> {
         let _limit = work::limit(work::PROOF);
         let mut fuel = FUEL;
-        self.bound(poly, true, false, &mut fuel).filter(|bound| !self.moves(bound))
+        self.bound(poly, true, false, &mut fuel).filter(|bound| !self.holds_index(bound))
     }
 
-    /// The least value, as a polynomial in symbolic extents: a lower bound.
+    /// Returns a lower bound as a polynomial in symbolic extents.
     pub(super) fn least(&self, poly: &Poly) -> Option<Poly> {
         let _limit = work::limit(work::PROOF);
         let mut fuel = FUEL;
-        self.bound(poly, false, false, &mut fuel).filter(|bound| !self.moves(bound))
+        self.bound(poly, false, false, &mut fuel).filter(|bound| !self.holds_index(bound))
     }
 }
 
-/// How often `fact` goes into `poly`, as its first product that both have says.
+/// Returns how often `fact` can be subtracted from `poly`, judged by the first product that both have; `None` if not a
+/// positive number of times.
 fn multiple_of(poly: &Poly, fact: &Poly) -> Option<i128> {
     let shared = fact.terms().find(|term| !term.mono.is_empty() && poly.coef(&term.mono) != 0)?;
     let times = poly.coef(&shared.mono).checked_div(shared.coef)?;

@@ -4,30 +4,31 @@
 //! ((n*32 + (c // 4 * 4 + c % 4) // 4) * 64 + h) % 64   with h < 64   becomes   h
 //! ```
 //!
-//! An arithmetic expression becomes a polynomial ([`super::poly`]); quotients and remainders are taken apart while that
-//! is done ([`Simplifier::divide`]), and put together again where `k * (x // k) + x % k` appears. What cannot be
-//! brought into that form (floats, vectors, unsigned integers, a divisor that might be 0) keeps its structure, and only
-//! its parts are simplified.
+//! An arithmetic expression becomes a polynomial ([`super::poly`]). On the way, quotients and remainders are
+//! simplified ([`Simplifier::divide`]), and joined again where `k * (x // k) + x % k` appears. Expressions that have
+//! no such form (floats, vectors, unsigned integers, a divisor that might be 0) keep their structure, and only their
+//! operands are simplified.
 
 use std::cell::Cell;
 
 use tilewright_ir::sabotage;
-use tilewright_ir::{BinaryOp, Expr, TypeClass, UnaryOp};
+use tilewright_ir::{BinaryOp, Expr, SharedExpr, TypeClass, UnaryOp};
 
 use super::bits::xor_of;
 use super::poly::{Atom, Key, Poly, Term};
 use super::ranges::Ranges;
 use super::work;
 
-/// Steps before an expression is left as it is.
+/// Steps before an expression is returned as it is.
 const FUEL: u32 = 20_000;
 
-/// Simplifies under what is known of the variables.
+/// Simplifies expressions under the ranges of their variables.
 pub struct Simplifier<'a> {
     pub(super) ranges: &'a Ranges,
-    /// Steps left: a part may be looked at once for each level around it, and hostile nesting must end.
+    /// Steps left. A subexpression may be visited once for each level around it, so deep nesting needs a limit.
     fuel: Cell<u32>,
-    /// Integers read from memory may wrap around: arithmetic on them keeps its structure.
+    /// Whether stored values are simplified: integers read from memory may wrap around, so arithmetic on them keeps its
+    /// structure.
     values: bool,
 }
 
@@ -37,12 +38,12 @@ impl<'a> Simplifier<'a> {
         Self { ranges, values: false, fuel: Cell::new(FUEL) }
     }
 
-    /// For values that are stored, whose arithmetic on integers from memory wraps.
+    /// For values that are stored. Arithmetic on integers from memory wraps, and is left alone.
     pub fn for_values(ranges: &'a Ranges) -> Self {
         Self { ranges, values: true, fuel: Cell::new(FUEL) }
     }
 
-    /// The same value in fewer or plainer operations.
+    /// Returns an equal expression with fewer or simpler operations; the expression itself if the steps are used up.
     pub fn simplify(&self, expr: &Expr) -> Expr {
         let _limit = work::limit(work::EXPRESSION);
         if !self.step() {
@@ -64,13 +65,15 @@ impl<'a> Simplifier<'a> {
         self.structural(expr)
     }
 
+    /// Takes one step. Returns whether there was one left.
     fn step(&self) -> bool {
         let left = self.fuel.get();
         self.fuel.set(left.saturating_sub(1));
         left > 0 && work::step()
     }
 
-    /// The expression as a polynomial; none if it is no signed integer of one lane, or a division in it might trap.
+    /// Returns the expression as a polynomial; `None` if it is no signed integer of one lane, or if a division in it
+    /// might trap.
     pub(super) fn poly(&self, expr: &Expr) -> Option<Poly> {
         let _limit = work::limit(work::EXPRESSION);
         if !self.step() || !is_index_type(expr) {
@@ -82,10 +85,13 @@ impl<'a> Simplifier<'a> {
             Expr::Unary(UnaryOp::Neg, a) => self.poly(a)?.scaled(-1),
             Expr::Binary(op, a, b) => self.binary_poly(*op, a, b, expr),
             Expr::Load { .. } if self.values => None,
-            _ => self.opaque(expr),
+            Expr::Float { .. } | Expr::Unary(UnaryOp::Not | UnaryOp::BitNot, _) | Expr::Call(..) => self.opaque(expr),
+            Expr::Select(..) | Expr::IfThenElse(..) | Expr::Cast(..) | Expr::Load { .. } => self.opaque(expr),
+            Expr::Ramp { .. } | Expr::Broadcast { .. } => self.opaque(expr),
         }
     }
 
+    /// Returns the polynomial of `a op b`, which is the expression `whole`.
     fn binary_poly(&self, op: BinaryOp, a: &Expr, b: &Expr, whole: &Expr) -> Option<Poly> {
         let both = || Some((self.poly(a)?, self.poly(b)?));
         match op {
@@ -96,7 +102,8 @@ impl<'a> Simplifier<'a> {
             BinaryOp::FloorMod => both().and_then(|(a, b)| self.divide(&a, &b)).map(|(_, remainder)| remainder),
             BinaryOp::TruncDiv | BinaryOp::TruncMod => {
                 let (a, b) = both()?;
-                // Without a sign the two divisions agree; otherwise only the divisor's is needed not to trap.
+                // For a dividend that is not negative, truncating and floor division agree. Otherwise the division is kept,
+                // and `divide` only shows that the divisor is positive, so that it cannot trap.
                 let divided = self.divide(&a, &b)?;
                 if self.ranges.prove_nonneg(&a) {
                     return Some(if op == BinaryOp::TruncDiv { divided.0 } else { divided.1 });
@@ -125,7 +132,8 @@ impl<'a> Simplifier<'a> {
         }
     }
 
-    /// An expression that is no polynomial, as an atom; its parts are simplified, and it may turn out to be less.
+    /// Returns an expression that is no polynomial as an atom. Its operands are simplified first, which may turn it
+    /// into a polynomial after all.
     fn opaque(&self, expr: &Expr) -> Option<Poly> {
         let inner = self.structural(expr);
         if is_arithmetic(&inner) && !same_operator(&inner, expr) {
@@ -137,10 +145,10 @@ impl<'a> Simplifier<'a> {
         }
     }
 
-    /// Replaces `c*k*(x // k) + c*(x % k)` by `c*x`, wherever both are there.
+    /// Replaces `c*k*(x // k) + c*(x % k)` by `c*x` wherever both terms occur.
     fn joined(&self, mut poly: Poly) -> Option<Poly> {
         if !self.ranges.multiples.is_empty() {
-            poly = self.ranges.out_of_multiples(poly)?;
+            poly = self.ranges.without_multiples(poly)?;
         }
         // Each replacement removes a remainder; a sum without any is done.
         loop {
@@ -150,13 +158,13 @@ impl<'a> Simplifier<'a> {
         }
     }
 
-    /// The sum in which a remainder of `term` was joined with its quotient.
+    /// Returns the sum in which a remainder in `term` was joined with its quotient.
     fn join_term(&self, poly: &Poly, term: &Term) -> Option<Poly> {
         term.mono.iter().enumerate().find_map(|(position, atom)| {
             let Atom::Mod(x, by) = atom else { return None };
             let mut mono = term.mono.clone();
             mono.remove(position);
-            // Its quotient stands somewhere in the sum, times a multiple of this.
+            // A cheap test before the division: some other coefficient must be a multiple of this one.
             let step = term.coef.checked_mul(by.content())?;
             poly.pairs().any(|(other, coef)| other != term.mono && coef.checked_rem(step) == Some(0)).then_some(())?;
             let factor = Poly::from(Term { coef: term.coef, mono });
@@ -168,28 +176,29 @@ impl<'a> Simplifier<'a> {
         })
     }
 
-    /// The expression with its parts simplified; truth values and conditions with a known outcome are decided.
+    /// Simplifies the operands of an expression, and decides conditions whose outcome is known.
     fn structural(&self, expr: &Expr) -> Expr {
         let part = |expr: &Expr| self.simplify(expr);
-        let boxed = |expr: &Expr| Box::new(self.simplify(expr));
+        let boxed = |expr: &Expr| SharedExpr::new(self.simplify(expr));
         match expr {
             Expr::Int { .. } | Expr::Float { .. } | Expr::Var(_) => expr.clone(),
             Expr::Binary(op, a, b) => self.binary(*op, a, b),
             Expr::Unary(UnaryOp::Not, a) => match part(a) {
                 Expr::Int { value, .. } => Expr::bool(value == 0),
-                Expr::Unary(UnaryOp::Not, inner) => *inner,
+                Expr::Unary(UnaryOp::Not, inner) => inner.into_expr(),
                 other => Expr::unary(UnaryOp::Not, other),
             },
             Expr::Unary(op, a) => Expr::Unary(*op, boxed(a)),
             Expr::Call(function, args) => Expr::Call(*function, args.iter().map(part).collect()),
+            // `select` evaluates both sides, so a side that loads, and might trap, must not be dropped.
             Expr::Select(c, a, b) => match (part(c), part(a), part(b)) {
                 (Expr::Int { value: 0, .. }, a, b) if loads(&a).is_empty() => b,
                 (Expr::Int { value: 1, .. }, a, b) if loads(&b).is_empty() => a,
-                (c, a, b) => Expr::Select(Box::new(c), Box::new(a), Box::new(b)),
+                (c, a, b) => Expr::Select(SharedExpr::new(c), SharedExpr::new(a), SharedExpr::new(b)),
             },
             Expr::IfThenElse(c, a, b) => match part(c) {
                 Expr::Int { value, .. } => part(if value != 0 { a } else { b }),
-                c => Expr::IfThenElse(Box::new(c), boxed(a), boxed(b)),
+                c => Expr::IfThenElse(SharedExpr::new(c), boxed(a), boxed(b)),
             },
             Expr::Cast(ty, value) => cast(*ty, part(value)),
             Expr::Ramp { base, stride, lanes } => {
@@ -200,11 +209,13 @@ impl<'a> Simplifier<'a> {
         }
     }
 
+    /// Simplifies an operator on two operands.
     fn binary(&self, op: BinaryOp, a: &Expr, b: &Expr) -> Expr {
         if let Some(outcome) = self.decided(op, a, b) {
             return Expr::bool(outcome);
         }
         let (a, b) = (self.simplify(a), self.simplify(b));
+        // An operand that loads is not dropped, even if the other one decides the result: the load might trap.
         match (op, &a, &b) {
             (BinaryOp::And, Expr::Int { value: 1, .. }, _) => return b,
             (BinaryOp::And, _, Expr::Int { value: 1, .. }) => return a,
@@ -229,11 +240,12 @@ impl<'a> Simplifier<'a> {
         folded(op, &a, &b).unwrap_or_else(|| Expr::binary(op, a, b))
     }
 
-    /// The outcome of a comparison of indices, where the ranges decide it.
+    /// Returns the outcome of a comparison of indices if the ranges decide it.
     fn decided(&self, op: BinaryOp, a: &Expr, b: &Expr) -> Option<bool> {
         if !loads(a).is_empty() || !loads(b).is_empty() || self.may_wrap(a) || self.may_wrap(b) {
             return None;
         }
+        // Both answers need a proof: that `x < y` cannot be proved does not show `x >= y`.
         let at_least = |x: &Poly, y: &Poly| x.minus(y).is_some_and(|gap| self.ranges.prove_nonneg(&gap));
         let above = |x: &Poly, y: &Poly| {
             x.minus(y).and_then(|gap| gap.plus_const(-1)).is_some_and(|gap| self.ranges.prove_nonneg(&gap))
@@ -251,43 +263,48 @@ impl<'a> Simplifier<'a> {
             BinaryOp::Ge => both().and_then(|(x, y)| decide(at_least(&x, &y), above(&y, &x))),
             BinaryOp::Eq => both().and_then(|(x, y)| decide(x == y, differ(&x, &y))),
             BinaryOp::Ne => both().and_then(|(x, y)| decide(differ(&x, &y), x == y)),
-            _ => None,
+            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Min | BinaryOp::Max => None,
+            BinaryOp::FloorDiv | BinaryOp::FloorMod | BinaryOp::TruncDiv | BinaryOp::TruncMod => None,
+            BinaryOp::And | BinaryOp::Or | BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor => None,
+            BinaryOp::Shl | BinaryOp::Shr => None,
         }
     }
 
-    /// Whether a value leaves its type on the way, as far as is known: then it is not what the integers say. Of indices and
-    /// extents that is proved elsewhere; of a parameter, or of what was converted, which are any numbers, nobody does.
+    /// Whether a subexpression may leave its type, so that its value is not the one over the integers. For indices and
+    /// extents this is proved elsewhere (obligation `overflow`). Nothing is proved for parameters and converted
+    /// values, which may be any number of their type.
     fn may_wrap(&self, expr: &Expr) -> bool {
         let computes = |part: &Expr| matches!(part, Expr::Binary(..) | Expr::Unary(..)) && is_index_type(part);
-        let of_anything = || {
+        let wraps_somewhere = || {
             let mut found = false;
-            expr.walk(&mut |part| found |= computes(part) && self.is_anything(part) && !self.fits(part));
+            expr.walk(&mut |part| found |= computes(part) && self.has_unknown_value(part) && !self.fits(part));
             found
         };
-        self.values && (self.escapes(expr) || (self.is_anything(expr) && of_anything()))
+        self.values && (self.escapes(expr) || (self.has_unknown_value(expr) && wraps_somewhere()))
     }
 
-    /// Whether something in it may be any number of its type.
-    fn is_anything(&self, expr: &Expr) -> bool {
+    /// Whether an expression holds a value that may be any number of its type.
+    fn has_unknown_value(&self, expr: &Expr) -> bool {
         let mut found = false;
         expr.walk(&mut |part| {
             found |= match part {
                 Expr::Var(var) => !self.ranges.known.contains_key(var),
                 Expr::Cast(..) | Expr::Call(..) => !self.fits(part),
                 Expr::Load { .. } => true,
-                _ => false,
+                Expr::Int { .. } | Expr::Float { .. } | Expr::Binary(..) | Expr::Unary(..) | Expr::Select(..) => false,
+                Expr::IfThenElse(..) | Expr::Ramp { .. } | Expr::Broadcast { .. } => false,
             }
         });
         found
     }
 
-    /// Whether its bounds are known, and are within its type.
+    /// Whether the bounds of an expression are known and lie within its type.
     fn fits(&self, expr: &Expr) -> bool {
         let range = expr.dtype().scalar.integer_range();
         range.is_some_and(|(lo, hi)| self.ranges.expr_interval(expr).within(lo, hi))
     }
 
-    /// Whether a constant, or a value whose bounds are known, leaves the type of a subterm.
+    /// Whether a constant, or a value whose bounds are known, leaves the type of a subexpression.
     fn escapes(&self, expr: &Expr) -> bool {
         let mut escapes = false;
         expr.walk(&mut |part| {
@@ -302,13 +319,13 @@ impl<'a> Simplifier<'a> {
     }
 }
 
-/// A signed integer of one lane: what indices are made of.
+/// Whether an expression is a signed integer of one lane, as indices are.
 pub(super) fn is_index_type(expr: &Expr) -> bool {
     let ty = expr.dtype();
     ty.is_scalar() && ty.scalar.class() == TypeClass::Int
 }
 
-/// An operator whose normal form is a polynomial.
+/// Whether the normal form of an expression may be more than an atom.
 fn is_arithmetic(expr: &Expr) -> bool {
     match expr {
         Expr::Binary(op, ..) => !matches!(
@@ -316,10 +333,12 @@ fn is_arithmetic(expr: &Expr) -> bool {
             BinaryOp::Div | BinaryOp::And | BinaryOp::Or | BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor
         ),
         Expr::Unary(op, _) => *op == UnaryOp::Neg,
-        _ => false,
+        Expr::Int { .. } | Expr::Float { .. } | Expr::Var(_) | Expr::Call(..) | Expr::Select(..) => false,
+        Expr::IfThenElse(..) | Expr::Cast(..) | Expr::Ramp { .. } | Expr::Broadcast { .. } | Expr::Load { .. } => false,
     }
 }
 
+/// Whether two expressions have the same operator at the root.
 fn same_operator(a: &Expr, b: &Expr) -> bool {
     match (a, b) {
         (Expr::Binary(x, ..), Expr::Binary(y, ..)) => x == y,
@@ -327,7 +346,7 @@ fn same_operator(a: &Expr, b: &Expr) -> bool {
     }
 }
 
-/// The loads in an expression, each once; their indices do not count.
+/// The buffers that an expression loads from, sorted, one entry for each load.
 fn loads(expr: &Expr) -> Vec<tilewright_ir::Buffer> {
     let mut found = Vec::new();
     expr.walk(&mut |part| {
@@ -339,22 +358,22 @@ fn loads(expr: &Expr) -> Vec<tilewright_ir::Buffer> {
     found
 }
 
-/// An operator on two constants, if the result needs no wrapping.
+/// Evaluates an operator on two constants, if the result fits its type.
 fn folded(op: BinaryOp, a: &Expr, b: &Expr) -> Option<Expr> {
     let (Expr::Int { value: x, ty }, Expr::Int { value: y, .. }) = (a, b) else { return None };
     let result = op.result_type(a.dtype(), b.dtype())?;
     Expr::int_of(op.eval_exact(*x, *y, *ty).ok()?, result.scalar)
 }
 
-/// A conversion, carried out on integer constants that fit.
+/// A conversion; evaluated for integer constants that fit the new type.
 fn cast(ty: tilewright_ir::DataType, value: Expr) -> Expr {
     if value.dtype() == ty {
         return value;
     }
     match &value {
         Expr::Int { value: number, ty: from } if from.is_integer() && ty.scalar.is_integer() => {
-            Expr::int_of(*number, ty.scalar).unwrap_or_else(|| Expr::Cast(ty, Box::new(value)))
+            Expr::int_of(*number, ty.scalar).unwrap_or_else(|| Expr::Cast(ty, SharedExpr::new(value)))
         }
-        _ => Expr::Cast(ty, Box::new(value)),
+        _ => Expr::Cast(ty, SharedExpr::new(value)),
     }
 }

@@ -7,18 +7,19 @@
 
 use tilewright_ir::{Diagnostic, Expr, IndexMap, Var};
 
-use super::bits::plain;
+use super::bits::bits_as_arithmetic;
 use super::divide::split;
-use super::physical::{known_of, physical_shape};
+use super::physical::{physical_shape, ranges_of_map};
 use super::poly::Poly;
 use super::rewrite::Simplifier;
 
-/// Splits a map at its variables: the outer map takes those that are not in `inner`, the inner map those that are, each
-/// in the order of the map. On every axis the output is `outer * extent + inner`, where `extent` is the physical extent of
-/// the inner map ([`physical_shape`]): the index of a block, and the index inside it. TVM calls this `subspace_divide`.
+/// Splits a map into an outer map over the variables that are not in `inner`, and an inner map over those that are,
+/// each in the order of the map. On every axis the output of the map is `outer * extent + inner`, where `extent` is
+/// the physical extent of the inner map ([`physical_shape`]): the index of a block, and the index inside the block.
+/// TVM calls this `subspace_divide`.
 ///
-/// Required of every output: it is a sum of a part that uses only outer variables and a part that uses only inner ones;
-/// the inner part is not negative; and its extent divides the outer part, term by term.
+/// Every output must be the sum of a part that uses only outer variables and a part that uses only inner ones. The
+/// inner part must not be negative, and its extent must divide every term of the outer part.
 ///
 /// # Errors
 /// `unknown-name`: a variable of `inner` is no parameter of the map. `no-subspace`: an output is no such sum.
@@ -40,34 +41,35 @@ pub fn subspace_split(map: &IndexMap, inner: &[Var]) -> Result<(IndexMap, IndexM
         let message = format!("`{var}` is no parameter of the map `{map}`");
         return Err(Diagnostic::error("unknown-name", None, message));
     }
-    let ranges = known_of(map, &[]);
+    let ranges = ranges_of_map(map, &[]);
     let simplifier = Simplifier::new(&ranges);
-    let fault = |output: &Expr, reason: &str| {
+    let no_split = |output: &Expr, reason: &str| {
         let message = format!("the output `{output}` does not split into outer and inner indices: {reason}");
         let help = "each output is a multiple of the inner part's extent, of outer indices only, plus an inner part";
         Diagnostic::error("no-subspace", None, message).with_help(help)
     };
     let (mut outer_parts, mut inner_parts): (Vec<Poly>, Vec<Expr>) = (Vec::new(), Vec::new());
     for output in map.outputs() {
-        let poly = simplifier.poly(&plain(output, &ranges));
-        let poly = poly.ok_or_else(|| fault(output, "it may have no value, or is too large a sum"))?;
+        let poly = simplifier.poly(&bits_as_arithmetic(output, &ranges));
+        let poly = poly.ok_or_else(|| no_split(output, "it may have no value, or is too large a sum"))?;
         let is_inner = |var: &Var| inner.contains(var);
         let is_outer = |var: &Var| map.vars().contains(var) && !inner.contains(var);
-        let (of_inner, of_outer) = poly.split(|term| Poly::from(term.clone()).vars().iter().any(is_inner));
-        if of_inner.vars().iter().any(is_outer) {
-            return Err(fault(output, "an outer and an inner index meet in one of its terms"));
+        let (inner_terms, outer_terms) = poly.split(|term| Poly::from(term.clone()).vars().iter().any(is_inner));
+        if inner_terms.vars().iter().any(is_outer) {
+            return Err(no_split(output, "an outer and an inner index meet in one of its terms"));
         }
-        let emitted = simplifier.emit(&of_inner, output.dtype().scalar);
-        inner_parts.push(emitted.ok_or_else(|| fault(output, "a number does not fit the index type"))?);
-        outer_parts.push(of_outer);
+        let emitted = simplifier.emit(&inner_terms, output.dtype().scalar);
+        inner_parts.push(emitted.ok_or_else(|| no_split(output, "a number does not fit the index type"))?);
+        outer_parts.push(outer_terms);
     }
-    let of = |wanted: bool, outputs: Vec<Expr>, positions: Vec<usize>| {
+    let map_over = |wanted: bool, outputs: Vec<Expr>, positions: Vec<usize>| {
         let axes = map.vars().iter().zip(map.domain()).filter(|(var, _)| inner.contains(var) == wanted);
         let (vars, domain) = axes.map(|(var, extent)| (var.clone(), extent.clone())).unzip();
         IndexMap::new(vars, domain, outputs, positions)
             .map_err(|error| Diagnostic::error("index-map", None, error.to_string()))
     };
-    let inner_map = of(true, inner_parts, Vec::new())?;
+    let inner_map = map_over(true, inner_parts, Vec::new())?;
+    // The extent of the inner part is known only now, so the outer parts are divided in a second pass.
     let block = physical_shape(&inner_map, &[])?;
     let mut outer_outputs = Vec::new();
     for ((part, extent), output) in outer_parts.iter().zip(&block.extents).zip(map.outputs()) {
@@ -76,7 +78,7 @@ pub fn subspace_split(map: &IndexMap, inner: &[Var]) -> Result<(IndexMap, IndexM
             .filter(|(_, rest)| rest.is_zero())
             .and_then(|(whole, _)| simplifier.emit(&whole, output.dtype().scalar));
         let reason = format!("the extent {extent} of the inner part does not divide the outer part");
-        outer_outputs.push(whole.ok_or_else(|| fault(output, &reason))?);
+        outer_outputs.push(whole.ok_or_else(|| no_split(output, &reason))?);
     }
-    Ok((of(false, outer_outputs, map.axis_separators().positions().to_vec())?, inner_map))
+    Ok((map_over(false, outer_outputs, map.axis_separators().positions().to_vec())?, inner_map))
 }

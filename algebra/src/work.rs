@@ -1,32 +1,33 @@
-//! How much work a question may be: what would take more is not answered.
+//! Limits on the work that one question may take. A question that would take more is not answered.
 //!
-//! A proof divides, a division asks for proofs, and each of them begins afresh with the parts of what it was asked: nested
-//! quotients and remainders would be taken apart once for every way to them. So steps are counted across all of that, and
-//! where they are used up a proof fails and a quotient stays as it is, which is never wrong.
+//! A proof divides, a division asks for proofs, and each of them examines its operands again; nested quotients and
+//! remainders would be examined once for every path to them. So steps are counted across all of these calls. When they
+//! are used up, proofs fail and quotients stay as they are, which is always sound.
 //!
-//! The count is one of the thread, and begins with the outermost question: the same question has the same answer.
+//! The counter belongs to the thread and starts with the outermost question, so the same question always has the same
+//! answer.
 
 use std::cell::Cell;
 
-/// Steps of a single proof or bound.
+/// Steps for a single proof or bound.
 pub(super) const PROOF: u32 = 600;
-/// Steps of one expression that is simplified.
+/// Steps for the simplification of one expression.
 pub(super) const EXPRESSION: u32 = 20_000;
-/// Steps of one map: its shape, its inverse, its digits.
+/// Steps for one map: its shape, its inverse, or its digits.
 pub(super) const MAP: u32 = 60_000;
 
 thread_local! {
-    /// Steps left to the outermost question; none if nothing is asked.
+    /// Steps left for the innermost limit in force; none if there is no limit.
     static LEFT: Cell<Option<u32>> = const { Cell::new(None) };
 }
 
-/// Ends a limit.
+/// A limit in force; dropping it ends it.
 pub(super) struct Limit {
     outer: Option<u32>,
     given: u32,
 }
 
-/// At most so many steps until the result is dropped, and no more than are left of the limits around it.
+/// Limits the work to `steps`, and to what is left of the enclosing limits, until the result is dropped.
 #[must_use]
 pub(super) fn limit(steps: u32) -> Limit {
     let outer = LEFT.get();
@@ -42,7 +43,7 @@ impl Drop for Limit {
     }
 }
 
-/// One step more; whether there was one left.
+/// Takes one step. Returns whether there was one left; always true without a limit.
 pub(super) fn step() -> bool {
     let left = LEFT.get();
     LEFT.set(left.map(|left| left.saturating_sub(1)));
@@ -58,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_within_another_takes_from_it() {
+    fn an_inner_limit_counts_against_the_outer_one() {
         let outer = limit(10);
         {
             let _inner = limit(4);

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tilewright::algebra;
 use tilewright_ir::IndexMap;
 use tilewright_verify::digits::{OBLIGATIONS, check};
-use tilewright_verify::{Config, Judge, MapClaim};
+use tilewright_verify::{Config, Judge, MapClaim, Obligation};
 
 use crate::maps::{CONSTANT, Claimed, read_map};
 
@@ -43,7 +43,7 @@ fn shown(claimed: &Claimed) -> Vec<&'static str> {
         return Vec::new();
     };
     let Ok(checked) = check(&claim, &digits) else { return Vec::new() };
-    OBLIGATIONS.into_iter().filter(|obligation| checked.shows(obligation).is_ok()).collect()
+    OBLIGATIONS.into_iter().filter(|id| checked.shows(*id).is_ok()).map(Obligation::id).collect()
 }
 
 /// All times of a map.
@@ -72,7 +72,7 @@ pub(crate) fn measure(text: &str, shape: &str) -> Value {
     let reports = Judge::new(Config::default()).unwrap().check_map(claim);
     let verdicts: Vec<_> = reports
         .iter()
-        .map(|report| json!([report.obligation, report.verdict.word(), report.method, report.ms]))
+        .map(|report| json!([report.obligation.id(), report.verdict.word(), report.method.to_string(), report.ms]))
         .collect();
     json!({
         "shape_us": shape_us, "inverse_us": inverse_us, "digits_us": digits_us, "check_us": check_us,

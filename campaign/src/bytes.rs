@@ -1,10 +1,13 @@
-//! Bytes from a seed: what a campaign draws its cases from.
+//! The byte strings that a campaign draws its cases from, derived from its seed.
 
-/// Bytes that a case is drawn from: enough for every case of the default ranges.
+/// Length of the byte string of a case. It suffices for every case of the default ranges; drawing
+/// beyond its end yields zeros.
 pub const LENGTH: usize = 1024;
 
-/// The bytes of one case of a campaign: they depend on the seed, the oracle's name and the number of the case alone, so that
-/// any case can be had again without those before it.
+/// The byte string of one case of a campaign. It depends only on the seed, the oracle's name and
+/// the number of the case, so any case can be reproduced without those before it.
+///
+/// The name is hashed by FNV-1a; the three values seed a `SplitMix64` generator.
 pub fn of_case(seed: u64, oracle: &str, number: u64) -> Vec<u8> {
     let name = oracle
         .bytes()
@@ -18,7 +21,7 @@ pub fn of_case(seed: u64, oracle: &str, number: u64) -> Vec<u8> {
     bytes
 }
 
-/// Mixes 64 bits one to one (the finaliser of SplitMix64; Steele, Lea, Flood 2014).
+/// Mixes 64 bits bijectively (the finaliser of SplitMix64; Steele, Lea, Flood 2014).
 fn mix(mut bits: u64) -> u64 {
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

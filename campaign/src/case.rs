@@ -1,4 +1,4 @@
-//! What a case is: plain data, drawn from bytes, that can be made simpler and written to a file.
+//! Test cases: plain data that is drawn from bytes, reduced when it fails, and written to files.
 
 use std::fmt::Debug;
 
@@ -8,45 +8,52 @@ use serde::de::DeserializeOwned;
 
 use super::config::Config;
 
-/// Plain data from which what an oracle looks at is built.
+/// Plain data from which an oracle builds the object it checks.
 ///
-/// A case is a recipe and not the thing itself, so that making it smaller is deleting operations and shrinking numbers.
+/// A case is a recipe and not the object itself, so that it can be reduced by deleting operations
+/// and shrinking numbers.
 pub trait Case: Clone + Debug + PartialEq + Send + Serialize + DeserializeOwned + 'static {
-    /// Draws a case. Bytes that are missing count as zeros, so every byte string is a case.
+    /// Draws a case. Missing bytes count as zeros, so every byte string is a case.
+    ///
+    /// The same bytes have to give the same case in every version: the corpus in `fuzz/corpus` and
+    /// the numbers in reports refer to them.
     ///
     /// # Errors
-    /// What `arbitrary` says; not for want of bytes.
+    /// Those of `arbitrary`; never because there are too few bytes.
     fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self>;
 
-    /// Simpler cases, the boldest first: without an operation, then with smaller extents. Each is strictly smaller in some
-    /// order without infinite descent, so that reduction ends.
+    /// Simpler cases, the most simplified first: without an operation, then with smaller extents.
+    /// Each is strictly smaller in some well-founded order, so that reduction terminates.
     fn simpler(&self) -> Vec<Self>;
 
-    /// What is in it, for the table of coverage: `op:split`, `kind:window`, `dtype:float16`. Each at most once.
+    /// The features of the case for the coverage table, each at most once: `op:split`,
+    /// `kind:window`, `dtype:float16`.
     fn features(&self) -> Vec<String>;
 
-    /// The case as people read it: TVMScript, a lambda with its shape, an XLA string.
+    /// The case in readable form: TVMScript, a lambda with its shape, an XLA string.
     fn text(&self) -> String;
 
-    /// The same case in a form that does not depend on the generator, where there is one: the program's text in place of its
-    /// recipe. Findings are written in that form where it fails in the same way, so that they mean the same for ever.
+    /// The same case in a form that does not depend on the generator, if there is one: the text of
+    /// a program in place of its recipe. Findings are stored in that form if it fails in the same
+    /// way, so that they keep their meaning when the generator changes.
     fn pinned(&self) -> Option<Self> {
         None
     }
 }
 
-/// Cases of another kind that are drawn in a way of their own, and otherwise the same.
+/// A case type that wraps another one and differs from it only in the distribution it is drawn
+/// from.
 pub trait Redrawn: Clone + Debug + PartialEq + Send + Serialize + DeserializeOwned + From<Self::Of> + 'static {
-    /// The other kind.
+    /// The wrapped case type.
     type Of: Case;
 
-    /// Draws one.
+    /// Draws a wrapped case.
     ///
     /// # Errors
     /// As [`Case::draw`].
     fn redraw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self::Of>;
 
-    /// The case as one of the other kind.
+    /// The wrapped case.
     fn inner(&self) -> &Self::Of;
 }
 
@@ -72,12 +79,12 @@ impl<T: Redrawn> Case for T {
     }
 }
 
-/// Lists with one item left out, the last first.
+/// The list without one item, for each item; the last item is left out first.
 pub fn without_one<T: Clone>(items: &[T]) -> Vec<Vec<T>> {
     (0..items.len()).rev().map(|at| [&items[..at], &items[at + 1..]].concat()).collect()
 }
 
-/// Smaller numbers to try in place of an extent: the smallest first.
+/// Smaller candidates for an extent, in increasing order: 1, 2, 3, half of it, one less.
 pub fn smaller(extent: i64) -> Vec<i64> {
     let mut found: Vec<i64> =
         [1, 2, 3, extent / 2, extent - 1].into_iter().filter(|&less| less >= 1 && less < extent).collect();

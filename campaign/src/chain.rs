@@ -1,4 +1,5 @@
-//! A program after every pass, with the places where its arguments lie then: what the oracles of passes have in common.
+//! A program after every pass, with the layout of its arguments at that point. All oracles of
+//! passes build on it.
 
 use std::sync::Arc;
 
@@ -13,80 +14,91 @@ use tilewright_compiler::harness::compare::{self, Tolerance};
 use tilewright_compiler::harness::layout::places;
 use tilewright_compiler::passes::{DEFAULT_PIPELINE, pass_by_name};
 
-/// Most iterations of a program: one that never ends is no case.
+/// Limit on the iterations of a program. A case that exceeds it is invalid, so programs that never
+/// end do no harm.
 pub const FUEL: u64 = 1 << 22;
 
-/// A program and what the passes make of it.
+/// A program and its versions after the passes of the default pipeline.
 #[derive(Clone, Debug)]
 pub struct Chain {
-    /// The program itself, then the program after each pass that changes it.
-    pub links: Vec<Link>,
-    /// The pass that refuses the program, and the code of its reason.
+    /// The program itself, then its version after each pass that changes it.
+    pub links: Vec<ChainLink>,
+    /// If a pass refuses the program: the pass and the code of its diagnostic. The chain ends
+    /// before it.
     pub refused: Option<String>,
 }
 
-/// A program after a pass.
+/// A version of the program.
 #[derive(Clone, Debug)]
-pub struct Link {
-    /// The pass; `input` for the program itself.
+pub struct ChainLink {
+    /// The pass that produced it; `input` for the program itself.
     pub pass: &'static str,
     /// The program.
     pub func: PrimFunc,
-    /// Where the elements of each parameter are.
-    pub places: Vec<Place>,
-    /// Values of the symbols.
+    /// For each parameter the position of its elements in memory.
+    pub layouts: Vec<ArgumentLayout>,
+    /// The values of the symbolic extents.
     pub symbols: Bindings,
 }
 
-/// Where the elements of a parameter of the first program are in the memory of a later one.
+/// The positions of the elements of a parameter of the first program, in the memory of a later
+/// version.
+///
+/// It follows from the evidence of the passes alone, so a pass that moves elements elsewhere than
+/// it claims gives wrong results.
 #[derive(Clone, Debug, Default)]
-pub struct Place {
-    /// One layout after the other.
-    steps: Vec<Arc<Step>>,
+pub struct ArgumentLayout {
+    /// The layout changes, in the order of the passes.
+    steps: Vec<Arc<LayoutChange>>,
 }
 
+/// One change of layout.
 #[derive(Debug)]
-struct Step {
+struct LayoutChange {
+    /// The shape after the change.
     shape: Vec<u64>,
-    /// For each element before the number of the one after.
+    /// For each element before the change, in row-major order, its number after it.
     to: Vec<usize>,
-    /// Whether there are elements that nothing is taken to.
+    /// Whether the new shape has elements that correspond to no element before.
     has_padding: bool,
-    pad: Option<Pad>,
+    pad: Option<PaddingValue>,
 }
 
-/// The value of the padding.
+/// The value that the padding elements hold.
 #[derive(Clone, Copy, Debug)]
-struct Pad {
+/// Whether the caller writes it before the program starts. Otherwise the program writes it.
+struct PaddingValue {
     value: Scalar,
     by_host: bool,
 }
 
-/// What padding holds when a program starts.
+/// The contents of padding when a program starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Blank {
-    /// Nothing: reading it is a trap.
+pub enum PaddingFill {
+    /// Undefined: reading it is a trap.
     Undefined,
-    /// This byte everywhere.
+    /// This value in every byte.
     Byte(u8),
 }
 
 impl Chain {
-    /// A generated program through the default passes, and its arguments.
+    /// Runs a generated program through the default passes, and makes arguments for it.
     ///
     /// # Errors
-    /// It is no program that can be run, or a pass does not say where its arguments are.
+    /// [`Outcome::Invalid`] if the program cannot be built; [`Outcome::Failed`] if the evidence of
+    /// a pass does not give the layout of an argument.
     pub fn of_case(case: &ProgramCase) -> Result<(Self, Arguments), Outcome> {
         let program = case.build().map_err(Outcome::Invalid)?;
         let inputs = arguments(&program.func, &program.symbols, program.seed).map_err(Outcome::Invalid)?;
-        Ok((Self::new(Link::first(program.func, program.symbols))?, inputs))
+        Ok((Self::new(ChainLink::first(program.func, program.symbols))?, inputs))
     }
 
-    /// Runs the default passes.
+    /// Runs a program through the default passes. Passes that do not apply, or that change nothing,
+    /// add no link.
     ///
     /// # Errors
-    /// A pass does not say where its arguments are.
-    pub fn new(first: Link) -> Result<Self, Outcome> {
+    /// [`Outcome::Failed`] if the evidence of a pass does not give the layout of an argument.
+    pub fn new(first: ChainLink) -> Result<Self, Outcome> {
         let mut chain = Self { links: vec![first], refused: None };
         for name in DEFAULT_PIPELINE {
             let last = &chain.links[chain.links.len() - 1];
@@ -113,68 +125,84 @@ impl Chain {
     }
 }
 
-impl Link {
-    /// A program by itself.
+impl ChainLink {
+    /// The first link of a chain: a program whose arguments have their own shapes.
     pub fn first(func: PrimFunc, symbols: Bindings) -> Self {
-        let places = vec![Place::default(); func.params.len()];
-        Self { pass: "input", func, places, symbols }
+        let layouts = vec![ArgumentLayout::default(); func.params.len()];
+        Self { pass: "input", func, layouts, symbols }
     }
 
-    /// What a pass makes of this one, if the evidence is to be believed.
+    /// The link after a pass, with the layouts that the evidence of the pass claims.
     ///
     /// # Errors
-    /// The evidence takes an element to no place, or does not say where the arguments are.
+    /// The evidence gives no position for an element, or no layout for an argument.
     pub fn then(&self, pass: &'static str, func: PrimFunc, evidence: &Evidence) -> Result<Self, String> {
-        let places = moved(self, &func, evidence)?;
-        Ok(Self { pass, func, places, symbols: self.symbols.clone() })
+        let layouts = layouts_after(self, &func, evidence)?;
+        Ok(Self { pass, func, layouts, symbols: self.symbols.clone() })
     }
 }
 
-/// Follows the parameters through one pass.
-fn moved(last: &Link, after: &PrimFunc, evidence: &Evidence) -> Result<Vec<Place>, String> {
+/// The layouts of the parameters after a pass.
+fn layouts_after(last: &ChainLink, after: &PrimFunc, evidence: &Evidence) -> Result<Vec<ArgumentLayout>, String> {
     if last.func.params.len() != after.params.len() {
         return Err(format!("{} parameters became {}", last.func.params.len(), after.params.len()));
     }
-    let mut places = Vec::new();
-    for ((before, param), place) in last.func.params.iter().zip(&after.params).zip(&last.places) {
+    let mut layouts = Vec::new();
+    for ((before, param), place) in last.func.params.iter().zip(&after.params).zip(&last.layouts) {
         let mut place = place.clone();
         if let (Some(before), Some(after)) = (last.func.param_buffer(before), after.param_buffer(param))
             && before != after
         {
-            place.steps.push(Arc::new(step(before, after, evidence, &last.symbols)?));
+            place.steps.push(Arc::new(layout_change(before, after, evidence, &last.symbols)?));
         }
-        places.push(place);
+        layouts.push(place);
     }
-    Ok(places)
+    Ok(layouts)
 }
 
-fn step(before: &Buffer, after: &Buffer, evidence: &Evidence, symbols: &Bindings) -> Result<Step, String> {
+/// The change of layout that the evidence claims of one buffer.
+fn layout_change(
+    before: &Buffer,
+    after: &Buffer,
+    evidence: &Evidence,
+    symbols: &Bindings,
+) -> Result<LayoutChange, String> {
     let claim = evidence.buffers.iter().find(|claim| claim.before == *before && claim.after == *after);
     let claim = claim.ok_or_else(|| format!("`{before}` was replaced"))?;
     let fill = evidence.fills.iter().find(|fill| fill.buffer == claim.after);
     let constant = |value: &Expr| match value {
         Expr::Int { value, .. } => Some(Scalar::Int(*value)),
         Expr::Float { value, .. } => Some(Scalar::Float(*value)),
-        _ => None,
+        Expr::Var(_)
+        | Expr::Binary(..)
+        | Expr::Unary(..)
+        | Expr::Call(..)
+        | Expr::Select(..)
+        | Expr::IfThenElse(..)
+        | Expr::Cast(..)
+        | Expr::Ramp { .. }
+        | Expr::Broadcast { .. }
+        | Expr::Load { .. } => None,
     };
-    let pad = fill.and_then(|fill| Some(Pad { value: constant(&fill.value)?, by_host: fill.by_host }));
+    let pad = fill.and_then(|fill| Some(PaddingValue { value: constant(&fill.value)?, by_host: fill.by_host }));
     let (logical, shape) = (extents(before, symbols)?, extents(after, symbols)?);
     let to = places(&claim.map, &logical, &shape, symbols)?;
     let has_padding = shape.iter().product::<u64>() > to.len() as u64;
-    Ok(Step { shape, to, has_padding, pad })
+    Ok(LayoutChange { shape, to, has_padding, pad })
 }
 
-impl Place {
-    /// Whether there is padding that holds no particular value.
+impl ArgumentLayout {
+    /// Whether there is padding with unspecified contents.
     pub fn has_padding(&self) -> bool {
         self.steps.iter().any(|step| step.has_padding && step.pad.is_none())
     }
 
-    /// A tensor in its place; what is padding is `blank`, unless it is the caller who gives it a value.
+    /// Moves a tensor from the first program's shape to this layout. Padding gets `blank`, unless
+    /// the caller has to give it a value.
     ///
     /// # Errors
-    /// The tensor has another shape.
-    pub fn pack(&self, tensor: &Tensor, blank: Blank) -> Result<Tensor, String> {
+    /// The tensor has another shape than the parameter.
+    pub fn pack(&self, tensor: &Tensor, blank: PaddingFill) -> Result<Tensor, String> {
         let mut tensor = tensor.clone();
         for step in &self.steps {
             tensor = step.pack(&tensor, blank)?;
@@ -182,15 +210,17 @@ impl Place {
         Ok(tensor)
     }
 
-    /// The tensor in its place, in the shape of the first program.
+    /// Moves a tensor from this layout back to the first program's shape.
     ///
     /// # Errors
-    /// The padding does not have the value that the program says.
+    /// Padding with a specified value holds another one.
     pub fn unpack(&self, tensor: &Tensor, shape: &[u64]) -> Result<Tensor, String> {
         let mut tensor = tensor.clone();
         for (number, step) in self.steps.iter().enumerate().rev() {
             if let Some(pad) = step.pad {
                 step.padding_holds(&tensor, pad.value)?;
+                // The layouts are undone from the last to the first; each one's padding is visible only
+                // in its own shape.
             }
             let shape = if number == 0 { shape } else { &self.steps[number - 1].shape };
             tensor = step.unpack(&tensor, shape)?;
@@ -199,8 +229,9 @@ impl Place {
     }
 }
 
-impl Step {
-    fn pack(&self, tensor: &Tensor, blank: Blank) -> Result<Tensor, String> {
+impl LayoutChange {
+    /// Moves a tensor through this change, elements together with their definedness.
+    fn pack(&self, tensor: &Tensor, blank: PaddingFill) -> Result<Tensor, String> {
         let error = |error: tilewright_interp::TensorError| error.to_string();
         let dtype = tensor.dtype();
         let count = usize::try_from(self.shape.iter().product::<u64>()).map_err(|error| error.to_string())?;
@@ -210,11 +241,11 @@ impl Step {
                 let filled = Tensor::from_fn(dtype, &self.shape, |_| pad.value).map_err(error)?;
                 (filled.bytes().to_vec(), vec![true; count * lanes])
             }
-            (None, Blank::Undefined) => (vec![0; count * size], vec![false; count * lanes]),
-            (None, Blank::Byte(byte)) if dtype.scalar == ScalarType::Bool => {
+            (None, PaddingFill::Undefined) => (vec![0; count * size], vec![false; count * lanes]),
+            (None, PaddingFill::Byte(byte)) if dtype.scalar == ScalarType::Bool => {
                 (vec![byte & 1; count * size], vec![true; count * lanes])
             }
-            (None, Blank::Byte(byte)) => (vec![byte; count * size], vec![true; count * lanes]),
+            (None, PaddingFill::Byte(byte)) => (vec![byte; count * size], vec![true; count * lanes]),
         };
         for (from, &to) in self.to.iter().enumerate() {
             bytes[to * size..(to + 1) * size].copy_from_slice(&tensor.bytes()[from * size..(from + 1) * size]);
@@ -223,6 +254,7 @@ impl Step {
         Tensor::from_parts(dtype, &self.shape, bytes, defined).map_err(error)
     }
 
+    /// Undoes the change.
     fn unpack(&self, tensor: &Tensor, shape: &[u64]) -> Result<Tensor, String> {
         let (lanes, size) = sizes(tensor);
         let (mut bytes, mut defined) = (Vec::new(), Vec::new());
@@ -233,6 +265,7 @@ impl Step {
         Tensor::from_parts(tensor.dtype(), shape, bytes, defined).map_err(|error| error.to_string())
     }
 
+    /// Checks that every padding lane holds `value`.
     fn padding_holds(&self, tensor: &Tensor, value: Scalar) -> Result<(), String> {
         let (lanes, _) = sizes(tensor);
         let mut is_padding = vec![true; tensor.lane_count() / lanes];
@@ -245,14 +278,15 @@ impl Step {
     }
 }
 
-/// Lanes and bytes of an element.
+/// Number of lanes and size in bytes of an element.
 fn sizes(tensor: &Tensor) -> (usize, usize) {
     let lanes = usize::from(tensor.dtype().lanes.max(1));
     (lanes, usize::try_from(tensor.dtype().bytes()).unwrap_or(lanes))
 }
 
-/// How programs are run: on one thread, with definedness watched and a limit to the iterations.
-pub fn how() -> Config {
+/// The interpreter's configuration for all oracles: one thread, reads of undefined elements trap,
+/// and [`FUEL`] iterations at most.
+pub fn interpreter_config() -> Config {
     Config {
         threads: 1,
         fuel: Some(FUEL),
@@ -262,36 +296,38 @@ pub fn how() -> Config {
     }
 }
 
-impl Link {
-    /// Whether no two elements of an argument are in one place.
+impl ChainLink {
+    /// Whether no layout maps two elements of an argument to the same position.
     pub fn is_one_to_one(&self) -> bool {
-        self.places.iter().flat_map(|place| &place.steps).all(|step| {
+        self.layouts.iter().flat_map(|place| &place.steps).all(|step| {
             let mut to = step.to.clone();
             to.sort_unstable();
             to.windows(2).all(|pair| pair[0] != pair[1])
         })
     }
 
-    /// The arguments of the first program in their places.
+    /// Moves the arguments of the first program to the layouts of this one.
     ///
     /// # Errors
-    /// They do not fit.
-    pub fn pack(&self, arguments: &Arguments, blank: Blank) -> Result<Arguments, String> {
-        let one = |(argument, place): (&Argument, &Place)| match argument {
+    /// A tensor has another shape than its parameter.
+    pub fn pack(&self, arguments: &Arguments, blank: PaddingFill) -> Result<Arguments, String> {
+        let one = |(argument, place): (&Argument, &ArgumentLayout)| match argument {
             Argument::Tensor(tensor) => place.pack(tensor, blank).map(Argument::Tensor),
             Argument::Scalar(value) => Ok(Argument::Scalar(*value)),
         };
-        let params = arguments.params.iter().zip(&self.places).map(one).collect::<Result<_, _>>()?;
+        let params = arguments.params.iter().zip(&self.layouts).map(one).collect::<Result<_, _>>()?;
         Ok(Arguments { params, symbols: listed(&self.symbols) })
     }
 
-    /// The tensors that the first program writes, in its shapes; none for the other parameters.
+    /// The tensors that the program wrote, moved back to the first program's shapes; `None` for
+    /// other parameters. `after` are the arguments after the run, `before` those of the first
+    /// program.
     ///
     /// # Errors
-    /// The padding does not have the value that the program says.
+    /// Padding with a specified value holds another one.
     pub fn unpack(&self, after: &Arguments, before: &Arguments, is_written: &[bool]) -> Result<Outputs, String> {
         let mut outputs = Vec::with_capacity(is_written.len());
-        for (number, place) in self.places.iter().enumerate() {
+        for (number, place) in self.layouts.iter().enumerate() {
             outputs.push(match (after.params.get(number), before.params.get(number), is_written.get(number)) {
                 (Some(Argument::Tensor(tensor)), Some(Argument::Tensor(before)), Some(true)) => {
                     Some(place.unpack(tensor, before.shape())?)
@@ -302,20 +338,22 @@ impl Link {
         Ok(outputs)
     }
 
-    /// Runs the program. `arguments` are replaced by what it leaves in them.
+    /// Runs the program in the interpreter, which updates `arguments` in place.
     ///
     /// # Errors
-    /// It traps, or the arguments do not fit; or it is no program.
+    /// The program traps, the arguments do not fit, or the program does not validate.
     pub fn run(&self, arguments: &mut Arguments, how: &Config) -> Result<Report, RunError> {
         let valid = validate(&self.func).map_err(|mut found| RunError::Input(found.swap_remove(0)))?;
         run(valid, arguments, how)
     }
 }
 
-/// The tensors that a program left, one a parameter; none for what it does not write.
+/// The tensors that a program wrote, one element for each parameter; `None` for parameters that it
+/// only reads.
 pub type Outputs = Vec<Option<Tensor>>;
 
-/// Holds outputs against those expected: how many lanes, and how they differ, if they do.
+/// Compares outputs bit by bit; returns the number of compared lanes, and a description of the
+/// first tensor that differs.
 pub fn differences(names: &PrimFunc, expected: &Outputs, got: &Outputs) -> (u64, Option<String>) {
     let mut lanes = 0;
     for ((param, want), got) in names.params.iter().zip(expected).zip(got) {
@@ -337,15 +375,15 @@ pub fn differences(names: &PrimFunc, expected: &Outputs, got: &Outputs) -> (u64,
     (lanes, None)
 }
 
-/// Which parameters a function writes.
-pub fn is_written(func: &PrimFunc) -> Vec<bool> {
+/// For each parameter whether the function writes it.
+pub fn written_params(func: &PrimFunc) -> Vec<bool> {
     let written = written(func);
     let is_written = |param| func.param_buffer(param).is_some_and(|buffer| written.contains(&buffer.data));
     func.params.iter().map(is_written).collect()
 }
 
-/// What a failed run is called: the kind of a trap, the code of a diagnostic.
-pub fn kind_of(error: &RunError) -> String {
+/// The kind of a failed run, without details: the kind of the trap or the code of the diagnostic.
+pub fn error_kind(error: &RunError) -> String {
     match error {
         RunError::Trap(trap) => format!("{:?}", trap.kind),
         RunError::Input(diagnostic) => diagnostic.code.to_owned(),

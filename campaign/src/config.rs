@@ -1,129 +1,136 @@
-//! Every range that cases are drawn from, in one place.
+//! The ranges from which cases are drawn.
 
 use std::ops::RangeInclusive;
 
-/// What cases look like. The defaults are those of campaigns; whoever wants larger ones changes a field.
+/// The ranges of all generators. The defaults are those of campaigns.
+///
+/// Percentages are probabilities: 0 means never, 100 means always.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Shapes.
-    pub extents: Extents,
+    pub extents: ExtentRanges,
     /// Layouts.
-    pub layout: Layout,
+    pub layout: LayoutRanges,
     /// Index maps that are judged.
-    pub maps: Maps,
+    pub maps: MapRanges,
     /// Programs.
-    pub program: Program,
+    pub program: ProgramRanges,
     /// Graphs.
-    pub graph: Graph,
+    pub graph: GraphRanges,
     /// Texts.
-    pub text: Text,
+    pub text: TextRanges,
 }
 
 /// Ranges of shapes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Extents {
+pub struct ExtentRanges {
     /// Number of axes.
     pub rank: RangeInclusive<usize>,
-    /// Largest extent of an axis.
+    /// Limit on the extent of an axis.
     pub largest: i64,
-    /// Most elements of a tensor.
+    /// Limit on the number of elements of a tensor. Oracles look at every element, so this bounds
+    /// the cost of a case.
     pub elements: i64,
-    /// How many shapes of a hundred have pairwise distinct extents.
+    /// Percentage of shapes with pairwise distinct extents.
     pub distinct_percent: u8,
 }
 
-/// Ranges of layouts.
+/// Ranges of tiled layouts and of the layouts of a program's buffers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Layout {
-    /// Number of operations.
+pub struct LayoutRanges {
+    /// Number of layout operations.
     pub operations: RangeInclusive<usize>,
-    /// How many lists of operations of a hundred are several maps, one on the layout of the other.
+    /// Percentage of operation lists that are cut into several maps, each applied to the layout of
+    /// the one before.
     pub cut_percent: u8,
-    /// Block sizes; extents are drawn around them: b-1, b, b+1, 2b-1.
+    /// Block sizes b. Extents are drawn around them: b-1, b, b+1, 2b-1.
     pub blocks: Vec<i64>,
 }
 
-/// Shares of index maps that are judged.
+/// Probabilities of the properties of index maps.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Maps {
-    /// How many of a hundred have a mistake, to be refuted.
+pub struct MapRanges {
+    /// Percentage of maps with a mistake, which have to be refuted.
     pub mistake_percent: u8,
-    /// How many of a hundred have symbolic extents.
+    /// Percentage of maps with symbolic extents.
     pub symbolic_percent: u8,
-    /// How many of a thousand the judge has to decide without trying all points.
+    /// Share of maps, in units of 1/1000, that the judge has to decide without enumerating all
+    /// points.
     pub pointless_permille: u16,
 }
 
 /// Ranges of programs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Program {
-    /// Number of tensors that are read.
+pub struct ProgramRanges {
+    /// Number of input tensors.
     pub inputs: RangeInclusive<usize>,
-    /// Number of stages, each of which computes a tensor.
+    /// Number of stages, each of which computes one tensor.
     pub stages: RangeInclusive<usize>,
-    /// Depth of values: operators above operators.
+    /// Depth of expressions: nested operators.
     pub depth: RangeInclusive<usize>,
-    /// Extents of the axes that are reduced.
+    /// Extents of reduced axes.
     pub reduced: RangeInclusive<i64>,
-    /// How many tensors of a hundred have a layout of their own.
+    /// Percentage of tensors with a layout of their own.
     pub layout_percent: u8,
-    /// How many tensors of a hundred have elements of several lanes.
+    /// Percentage of tensors with vector elements.
     pub vector_percent: u8,
-    /// How many reads and stores of a hundred go through another view of the memory.
+    /// Percentage of loads and stores through a view of the buffer.
     pub view_percent: u8,
-    /// How many loops of a hundred are not plain serial ones.
+    /// Percentage of loops of a kind other than serial.
     pub loop_percent: u8,
-    /// How many stages of a hundred have a condition.
+    /// Percentage of stages with a guard.
     pub guard_percent: u8,
-    /// How many stages of a hundred are written in vectors.
+    /// Percentage of stages written with ramps and broadcasts.
     pub lanes_percent: u8,
-    /// How many reductions of a hundred are those of a group of work-items, of which one initialises what another one reduces:
-    /// in the order of the statements they mean something, as a launch without a barrier they are a race.
+    /// Percentage of reductions by a work-group in which one work-item initialises what another one
+    /// reduces. Executed in statement order they are well-defined; in a launch without a barrier
+    /// they are a race.
     pub group_percent: u8,
-    /// How many tensors of a hundred that are allocated, and inputs, are textures.
+    /// Percentage of textures among allocated tensors and inputs.
     pub texture_percent: u8,
-    /// How many stages of a hundred have loops over lanes of the kind that become vectors.
+    /// Percentage of stages with vectorized loops.
     pub vectorized_percent: u8,
-    /// How many programs of a hundred have extents that they do not know.
+    /// Percentage of programs with symbolic extents.
     pub symbolic_percent: u8,
-    /// Most elements of a tensor, but for one program in `large_one_in`, which has as many as shapes may have.
+    /// Limit on the number of elements of a tensor, except in one program out of `large_one_in`,
+    /// which is limited by [`ExtentRanges::elements`].
     pub usual_elements: i64,
-    /// See [`Program::usual_elements`].
+    /// See [`ProgramRanges::usual_elements`].
     pub large_one_in: u8,
 }
 
 /// Ranges of graphs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Graph {
+pub struct GraphRanges {
     /// Number of steps.
     pub steps: RangeInclusive<usize>,
     /// Number of inputs.
     pub inputs: RangeInclusive<usize>,
-    /// Kinds of tensors that most tensors are of.
+    /// Number of kinds (scope and element type) that most tensors are drawn from.
     pub kinds: RangeInclusive<usize>,
-    /// Most elements of a buffer or texels of a texture.
+    /// Limit on the elements of a buffer or the texels of a texture.
     pub elements: i64,
-    /// Plans with one thing changed.
+    /// Number of mutated plans.
     pub changes: RangeInclusive<usize>,
 }
 
 /// Ranges of texts.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Text {
-    /// Changes of a text, word by word.
+pub struct TextRanges {
+    /// Number of changes to a text, each of one word.
     pub changes: RangeInclusive<usize>,
-    /// Most bytes.
+    /// Limit on the length of a text in bytes.
     pub bytes: usize,
 }
 
 impl Default for Config {
     fn default() -> Self {
         Self {
-            extents: Extents { rank: 1..=6, largest: 131, elements: 4096, distinct_percent: 60 },
-            layout: Layout { operations: 0..=6, cut_percent: 25, blocks: vec![2, 3, 4, 8, 16] },
-            graph: Graph { steps: 1..=24, inputs: 0..=3, kinds: 1..=6, elements: 512, changes: 0..=4 },
-            text: Text { changes: 0..=4, bytes: 4096 },
-            program: Program {
+            extents: ExtentRanges { rank: 1..=6, largest: 131, elements: 4096, distinct_percent: 60 },
+            layout: LayoutRanges { operations: 0..=6, cut_percent: 25, blocks: vec![2, 3, 4, 8, 16] },
+            graph: GraphRanges { steps: 1..=24, inputs: 0..=3, kinds: 1..=6, elements: 512, changes: 0..=4 },
+            text: TextRanges { changes: 0..=4, bytes: 4096 },
+            program: ProgramRanges {
                 inputs: 1..=3,
                 stages: 1..=3,
                 depth: 0..=3,
@@ -141,7 +148,7 @@ impl Default for Config {
                 usual_elements: 256,
                 large_one_in: 8,
             },
-            maps: Maps { mistake_percent: 30, symbolic_percent: 4, pointless_permille: 10 },
+            maps: MapRanges { mistake_percent: 30, symbolic_percent: 4, pointless_permille: 10 },
         }
     }
 }

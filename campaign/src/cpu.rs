@@ -1,11 +1,13 @@
-//! Processor time of this process: what rates are measured in, so that they are the same on a busy machine.
+//! Processor time of this process, in which rates are measured, so that they do not depend on the
+//! load of the machine.
 
 use std::time::Instant;
 
-/// Microseconds of a tick of the clock in `/proc`; Linux has 100 a second for programs, whatever it has itself.
+/// Microseconds per tick of the clock in `/proc`. Linux reports 100 ticks per second to programs,
+/// whatever its own clock is.
 const TICK: u64 = 10_000;
 
-/// A point in time, of this process and of the wall.
+/// A point in time, in processor time if available and in wall time.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopwatch {
     ticks: Option<u64>,
@@ -13,13 +15,14 @@ pub struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// Starts now.
+    /// Starts measuring.
     pub fn start() -> Self {
         Self { ticks: ticks(), wall: Instant::now() }
     }
 
-    /// Microseconds of processor time since then, of all threads and of children that ended; of the wall where the system
-    /// does not say. In steps of 10 000, which add up.
+    /// Microseconds of processor time since the start, of all threads and of the children that
+    /// ended. Wall time where the system does not report processor time. The resolution is 10 000
+    /// microseconds; errors do not accumulate.
     pub fn micros(&self) -> u64 {
         match self.ticks.zip(ticks()) {
             Some((start, end)) => end.saturating_sub(start).saturating_mul(TICK),
@@ -28,12 +31,13 @@ impl Stopwatch {
     }
 }
 
-/// Ticks of this process and its children, in user mode and in the system.
+/// Ticks of this process and its ended children, in user mode and in the kernel.
 fn ticks() -> Option<u64> {
     parse(&std::fs::read_to_string("/proc/self/stat").ok()?)
 }
 
-/// The 14th to 17th field; the second is a name in brackets, which may hold anything.
+/// The sum of fields 14 to 17 of `/proc/self/stat`. Field 2 is a name in parentheses with arbitrary
+/// contents, so fields are counted from the last closing parenthesis.
 fn parse(stat: &str) -> Option<u64> {
     let (_, fields) = stat.rsplit_once(')')?;
     let times: Vec<u64> =

@@ -1,4 +1,5 @@
-//! What OpenCL drivers read from their environment, for processes that run kernels by the thousand.
+//! The environment variables with which worker processes configure OpenCL drivers, for running
+//! kernels by the thousand.
 
 use std::ffi::OsString;
 use std::io;
@@ -6,27 +7,28 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, fs};
 
-/// Where Oclgrind's package keeps its driver, which it registers with no loader.
+/// The libraries of Oclgrind's packages. The packages do not register the driver with any OpenCL
+/// loader.
 const OCLGRIND: [&str; 3] = [
     "/usr/lib/oclgrind/liboclgrind-rt-icd.so",
     "/usr/lib/x86_64-linux-gnu/oclgrind/liboclgrind-rt-icd.so",
     "/usr/local/lib/oclgrind/liboclgrind-rt-icd.so",
 ];
 
-/// Where loaders look for drivers.
+/// The folder in which OpenCL loaders look for drivers.
 const VENDORS: &str = "/etc/OpenCL/vendors";
 
-/// A folder for what the drivers of one process write; gone when this is dropped.
+/// A temporary folder for the files that the drivers of one process write. Removed when dropped.
 #[derive(Debug)]
 pub struct Scratch {
     folder: PathBuf,
 }
 
 impl Scratch {
-    /// A folder of its own among the temporary files.
+    /// Creates a folder of its own among the temporary files.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The folder cannot be created.
     pub fn new() -> io::Result<Self> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -35,10 +37,11 @@ impl Scratch {
         Ok(Self { folder })
     }
 
-    /// What to start a process with so that its kernels are compiled each once and kept nowhere, Oclgrind is there if it is
-    /// installed, looks for races, and reports to a file of this process alone, where the oracle `device` looks.
+    /// The environment variables for a worker process. Kernels are compiled once and not cached;
+    /// Oclgrind is available if it is installed, checks for data races, and writes its reports to a
+    /// file of this process alone, which the oracle `device` reads.
     ///
-    /// What is already set in the environment of this process stays as it is.
+    /// Variables that are set in the environment of this process are not changed.
     ///
     /// # Errors
     /// The folder cannot be written to.
@@ -56,7 +59,8 @@ impl Scratch {
         Ok(variables)
     }
 
-    /// A folder of all drivers of the system and Oclgrind; none if it is not installed.
+    /// Creates a folder that registers all drivers of the system and Oclgrind. `None` if Oclgrind
+    /// is not installed.
     fn vendors(&self, system: &Path, oclgrind: &[&str]) -> io::Result<Option<OsString>> {
         let Some(library) = oclgrind.iter().find(|library| Path::new(library).exists()) else { return Ok(None) };
         let folder = self.folder.join("vendors");
@@ -67,14 +71,14 @@ impl Scratch {
             }
         }
         fs::write(folder.join("oclgrind.icd"), format!("{library}\n"))?;
-        // The slash makes ocl-icd take it for a folder.
+        // The trailing slash makes ocl-icd treat the path as a folder.
         Ok(Some(folder.join("").into()))
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // A folder that stays behind among the temporary files harms nobody.
+        // A temporary folder that cannot be removed is no reason to fail.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }

@@ -1,10 +1,15 @@
-//! Ragged shapes: extents next to block sizes, primes, powers of two and their neighbours.
+//! Generators of ragged shapes: extents next to block sizes, primes, powers of two and their
+//! neighbours.
+//!
+//! Mistakes in layouts show where a size does not divide: one more or one less than a block, primes, single elements.
+//! Extents of one shape mostly differ, so that exchanged axes are noticed. All functions are total: bytes that are missing
+//! count as zeros, and every result is within the limits of [`Config`].
 
 use arbitrary::{Result, Unstructured};
 
 use super::config::Config;
 
-/// So many times of a hundred; 0 is never.
+/// True with the given probability in percent; 0 is never.
 ///
 /// # Errors
 /// Never for want of bytes.
@@ -12,25 +17,28 @@ pub fn percent(u: &mut Unstructured<'_>, percent: u8) -> Result<bool> {
     Ok(u.int_in_range(0..=99)? < percent)
 }
 
-/// A shape within the ranges of `config`.
+/// Draws a shape within the ranges of `config`.
 ///
 /// # Errors
-/// Never for want of bytes: those missing count as zeros.
+/// Never because there are too few bytes: missing ones count as zeros.
 pub fn shape(u: &mut Unstructured<'_>, config: &Config) -> Result<Vec<i64>> {
     shape_within(u, config, config.extents.elements)
 }
 
-/// A shape of at most so many elements.
+/// Draws a shape of at most `most` elements.
+///
+/// The rank is from [`Extents::rank`](super::config::ExtentRanges::rank). With probability
+/// `distinct_percent` the extents are pairwise distinct, so that exchanged axes change the result.
 ///
 /// # Errors
-/// Never for want of bytes.
+/// Never because there are too few bytes.
 pub fn shape_within(u: &mut Unstructured<'_>, config: &Config, most: i64) -> Result<Vec<i64>> {
     let rank = u.int_in_range(config.extents.rank.clone())?;
     let distinct = percent(u, config.extents.distinct_percent)?;
     let mut shape: Vec<i64> = Vec::with_capacity(rank);
     let mut elements = 1i64;
     for _ in 0..rank {
-        // The room that is left for this axis: at most what keeps the tensor small.
+        // The factor that is left for this axis without exceeding the limit.
         let room = (most / elements).min(config.extents.largest).max(1);
         let mut extent = extent(u, config, room)?;
         while distinct && shape.contains(&extent) && shape.len() < usize::try_from(room).unwrap_or(0) {
@@ -39,16 +47,17 @@ pub fn shape_within(u: &mut Unstructured<'_>, config: &Config, most: i64) -> Res
         elements *= extent;
         shape.push(extent);
     }
-    // The room shrinks from left to right; the large axes should stand anywhere.
+    // The limit on the factors decreases from left to right; the rotation puts large axes anywhere.
     let turn = u.int_in_range(0..=rank - 1)?;
     shape.rotate_left(turn);
     Ok(shape)
 }
 
-/// An extent from 1 to `room`.
+/// Draws an extent from 1 to `room`: 1, 2 or 3, a block size or its neighbours, twice a block size
+/// less one, a prime, a power of two up to 128, or a neighbour of one.
 ///
 /// # Errors
-/// Never for want of bytes.
+/// Never because there are too few bytes.
 pub fn extent(u: &mut Unstructured<'_>, config: &Config, room: i64) -> Result<i64> {
     const PRIMES: [i64; 14] = [5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 61, 97, 127];
     let block = block(u, config)?;
@@ -67,10 +76,10 @@ pub fn extent(u: &mut Unstructured<'_>, config: &Config, room: i64) -> Result<i6
     Ok(if found > room { 1 + found % room } else { found.max(1) })
 }
 
-/// A block size.
+/// Draws a block size of `config`.
 ///
 /// # Errors
-/// Never for want of bytes.
+/// Never because there are too few bytes.
 pub fn block(u: &mut Unstructured<'_>, config: &Config) -> Result<i64> {
     u.choose(&config.layout.blocks).copied().or(Ok(2))
 }

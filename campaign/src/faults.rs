@@ -1,9 +1,11 @@
-//! The list of planted faults: places where the project can be made wrong on purpose, to measure whether the oracles notice.
+//! The list of planted faults: places where the project can be made wrong on purpose, to measure
+//! which faults the oracles detect.
 //!
-//! The switch is [`tilewright_ir::sabotage`]; the branches stand in the code that they break, under the names of this list.
-//! A *decoy* changes the code and not what it does: an oracle that reports one is itself wrong.
+//! The switch is [`tilewright_ir::sabotage`]; the branches are in the code that they break, under
+//! the names of this list. A *decoy* changes the code but not its behaviour: an oracle that reports
+//! one is itself wrong.
 
-/// The part of the project that a fault breaks.
+/// The component that a fault breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Area {
     /// A pass, or the algebra that passes use.
@@ -21,7 +23,7 @@ pub enum Area {
 }
 
 impl Area {
-    /// Its name in tables.
+    /// The name shown in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Passes => "passes",
@@ -36,27 +38,30 @@ impl Area {
 
 /// A planted fault.
 #[derive(Clone, Copy, Debug)]
-pub struct Fault {
-    /// Its name, in the sources and on the command line.
+pub struct PlantedFault {
+    /// The name, in the sources and on the command line.
     pub name: &'static str,
-    /// Where it is.
+    /// The component it breaks.
     pub area: Area,
-    /// What is wrong when it is on, in a line; for a decoy, what is different and yet equivalent.
+    /// One line that says what is wrong when the fault is on; for a decoy, what is different and
+    /// yet equivalent.
     pub summary: &'static str,
-    /// Whether it changes nothing that can be observed.
+    /// Whether the change has no observable effect.
     pub is_decoy: bool,
 }
 
-const fn fault(area: Area, name: &'static str, summary: &'static str) -> Fault {
-    Fault { name, area, summary, is_decoy: false }
+/// An entry that has an effect.
+const fn fault(area: Area, name: &'static str, summary: &'static str) -> PlantedFault {
+    PlantedFault { name, area, summary, is_decoy: false }
 }
 
-const fn decoy(area: Area, name: &'static str, summary: &'static str) -> Fault {
-    Fault { name, area, summary, is_decoy: true }
+/// An entry that has none.
+const fn decoy(area: Area, name: &'static str, summary: &'static str) -> PlantedFault {
+    PlantedFault { name, area, summary, is_decoy: true }
 }
 
-/// Every planted fault, by area.
-pub static FAULTS: &[Fault] = &[
+/// All planted faults, grouped by area.
+pub static FAULTS: &[PlantedFault] = &[
     fault(Area::Passes, "flatten-swaps-strides", "flatten_buffer takes the extent of the axis before for a stride"),
     fault(Area::Passes, "flatten-forgets-offset", "flatten_buffer drops the offset of a buffer with strides"),
     fault(Area::Passes, "remap-unit-lanes", "the lanes of a vector access that is moved are taken for neighbours"),
@@ -183,8 +188,8 @@ pub static FAULTS: &[Fault] = &[
     decoy(Area::Codegen, "kernel-other-names", "helper functions of a kernel have other names"),
 ];
 
-/// The fault of that name.
-pub fn by_name(name: &str) -> Option<&'static Fault> {
+/// The fault with this name.
+pub fn by_name(name: &str) -> Option<&'static PlantedFault> {
     FAULTS.iter().find(|fault| fault.name == name)
 }
 
@@ -196,7 +201,7 @@ mod tests {
 
     use super::*;
 
-    /// The names in calls of the switch, over the sources of the whole workspace.
+    /// Collects the names in calls of the switch from all sources of the workspace.
     fn names_in_sources(folder: &Path, names: &mut BTreeSet<String>) {
         let entries: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
         for path in entries {

@@ -1,4 +1,24 @@
-//! What is written of a failure: a file that holds all that is needed to see it again.
+//! Findings: files that describe a failure completely enough to reproduce it.
+//!
+//! ```text
+//! {
+//!   "schema": "tilewright.finding/1",
+//!   "oracle": "passes",
+//!   "what": "flatten_buffer changes the result",
+//!   "detail": "3 of 15 lanes differ: ...",
+//!   "origin": {"seed": 1, "number": 4711},
+//!   "case": {"tvmscript": {"text": "...", "seed": 17}},
+//!   "text": "...",
+//!   "replay": "tilewright replay findings/passes-flatten-buffer-changes-the-result-1.json"
+//! }
+//! ```
+//!
+//! - `what` identifies the kind of failure; a campaign keeps one finding for each pair of `oracle` and `what`.
+//! - `detail` names the element and the values of this case; it changes while the case is reduced.
+//! - `origin` is the place in the campaign: the same seed and number draw the unreduced case again, as long as the
+//!   generator does not change.
+//! - `case` is all that `tilewright replay` needs. Its form depends on the oracle.
+//! - `text` and `replay` are for people.
 
 use serde::{Deserialize, Serialize};
 use tilewright_ir::Diagnostic;
@@ -6,46 +26,50 @@ use tilewright_ir::Diagnostic;
 use super::oracle::Failure;
 use super::oracles::{ORACLES, by_name};
 
-/// The schema of a finding's file.
+/// The value of `schema` in a finding's file.
 pub const SCHEMA: &str = "tilewright.finding/1";
 
-/// A failure with the case that shows it.
+/// A failure together with the case that shows it.
+///
+/// The case is stored as data and not as a seed, so the file stays valid when the generator
+/// changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// [`SCHEMA`].
     pub schema: String,
-    /// Name of the oracle.
+    /// The name of the oracle that failed.
     pub oracle: String,
-    /// What is wrong.
+    /// The description of the failure.
     #[serde(flatten)]
     pub failure: Failure,
-    /// Where the campaign came across it; none for one that somebody wrote.
+    /// The case of the campaign that failed; `None` for findings written by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
-    /// The case, as the oracle's own data.
+    /// The reduced case, in the oracle's own data format.
     pub case: serde_json::Value,
-    /// The case as people read it.
+    /// The case in readable form; not read back.
     #[serde(default)]
     pub text: String,
-    /// The command that looks at it again.
+    /// The command that checks the case again.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub replay: String,
 }
 
-/// Which case of which campaign.
+/// The origin of a case: a campaign and a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// Seed of the campaign.
     pub seed: u64,
-    /// Number of the case.
+    /// Number of the case among those of its oracle, from 0.
     pub number: u64,
 }
 
 impl Finding {
-    /// Reads a finding's file.
+    /// Parses a finding's file.
     ///
     /// # Errors
-    /// It is no JSON, of another schema, lacks something, or names an oracle that there is none of.
+    /// The text is not JSON, has another schema, lacks a field or the case, or names an unknown
+    /// oracle.
     pub fn read(text: &str) -> Result<Self, Box<Diagnostic>> {
         let fault = |message: String, help: &str| Box::new(Diagnostic::error("finding", None, message).with_help(help));
         let written = "give a file that `tilewright fuzz` wrote";

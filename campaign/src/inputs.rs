@@ -1,15 +1,20 @@
-//! Arguments for a program: values that tell where they stand, outputs that hold nothing.
+//! Arguments for generated programs: inputs whose values identify their positions, and undefined
+//! outputs.
+//!
+//! Values depend on the seed, the parameter and the position, so that an element read from a wrong position is noticed.
+//! In every fourth case some floats are NaN, infinite, zero with a sign, or large.
 
 use tilewright_interp::{Argument, Arguments, Tensor, fill};
 use tilewright_ir::{Bindings, Buffer, Expr, PrimFunc, Scalar, StmtKind, TypeClass, Var};
 
-use tilewright_algebra::reads_memory;
 use tilewright_compiler::harness::inputs::Numbers;
 
-/// The arguments of a function, with these values of its symbols. Tensors that it writes are not defined.
+/// Makes the arguments of a function for the given values of its symbolic extents. Tensors that the
+/// function writes are undefined, so that an element it forgets is noticed. Every fourth seed puts
+/// special floats in the inputs.
 ///
 /// # Errors
-/// A shape depends on something else, or is no size.
+/// A shape depends on anything but the symbols, or is negative.
 pub fn arguments(func: &PrimFunc, symbols: &Bindings, seed: u64) -> Result<Arguments, String> {
     let written = written(func);
     let mut params = Vec::with_capacity(func.params.len());
@@ -21,8 +26,8 @@ pub fn arguments(func: &PrimFunc, symbols: &Bindings, seed: u64) -> Result<Argum
                     Tensor::undefined(buffer.dtype, &extents(buffer, symbols)?).map_err(|error| error.to_string())?;
                 if !written.contains(&buffer.data) {
                     fill(&mut tensor, seed.wrapping_mul(31).wrapping_add(part));
-                    if stumbles(seed) {
-                        stumble(&mut tensor, seed.wrapping_add(part));
+                    if has_special_floats(seed) {
+                        insert_special_floats(&mut tensor, seed.wrapping_add(part));
                     }
                 }
                 Argument::Tensor(tensor)
@@ -32,19 +37,20 @@ pub fn arguments(func: &PrimFunc, symbols: &Bindings, seed: u64) -> Result<Argum
     Ok(Arguments { params, symbols: listed(symbols) })
 }
 
-/// Whether the floats of a case are to be such as arithmetic stumbles over.
-pub fn stumbles(seed: u64) -> bool {
+/// Whether the inputs of a case contain NaN, infinities and negative zeros.
+pub fn has_special_floats(seed: u64) -> bool {
     seed % 4 == 2
 }
 
-/// Makes some floats NaN, infinite, minus zero.
-fn stumble(tensor: &mut Tensor, seed: u64) {
+/// Replaces some floats by NaN, infinities, zeros and values above 2; does nothing for integers.
+fn insert_special_floats(tensor: &mut Tensor, seed: u64) {
     let (mut numbers, ty) = (Numbers::new(seed, 0), tensor.dtype().scalar);
     if !ty.is_float() {
         return;
     }
     for lane in 0..tensor.lane_count() {
-        if let value @ Scalar::Float(odd) = numbers.stumbling(ty)
+        // Ordinary values stay those of `fill`, which identify their positions.
+        if let value @ Scalar::Float(odd) = numbers.value_or_special(ty)
             && (!odd.is_normal() || odd.abs() > 2.0)
         {
             tensor.set(lane, value);
@@ -52,15 +58,15 @@ fn stumble(tensor: &mut Tensor, seed: u64) {
     }
 }
 
-/// The symbols as an argument of a run.
+/// The values of the symbols in the form that a run expects.
 pub fn listed(symbols: &Bindings) -> Vec<(Var, i128)> {
     symbols.iter().map(|(var, value)| (var.clone(), *value)).collect()
 }
 
-/// The extents of a buffer, with these values of the symbols.
+/// The extents of a buffer for the given values of the symbols.
 ///
 /// # Errors
-/// One depends on something else, or is negative.
+/// An extent depends on anything but the symbols, or is negative.
 pub fn extents(buffer: &Buffer, symbols: &Bindings) -> Result<Vec<u64>, String> {
     let one = |extent: &Expr| {
         let value = extent.as_const_int().or_else(|| extent.eval_index(symbols).ok());
@@ -69,7 +75,7 @@ pub fn extents(buffer: &Buffer, symbols: &Bindings) -> Result<Vec<u64>, String> 
     buffer.shape.iter().map(one).collect()
 }
 
-/// The memory that a function writes.
+/// The data variables of the buffers that a function stores to, each once.
 pub fn written(func: &PrimFunc) -> Vec<Var> {
     let mut written = Vec::new();
     func.body.walk(&mut |stmt| {
@@ -82,7 +88,8 @@ pub fn written(func: &PrimFunc) -> Vec<Var> {
     written
 }
 
-/// A small value of a scalar parameter.
+/// A value for a scalar parameter: 0 to 12 for unsigned integers, -6 to 6 for signed ones, -3 to 3
+/// for floats.
 fn scalar(param: &Var, seed: u64) -> Scalar {
     let small = i8::try_from(seed % 13).unwrap_or(0);
     match param.dtype().scalar.class() {
@@ -93,26 +100,40 @@ fn scalar(param: &Var, seed: u64) -> Scalar {
     }
 }
 
-/// Whether something that is read decides what runs, or where.
-pub fn asks_memory(func: &PrimFunc) -> bool {
-    let mut asks = false;
+/// Whether loaded values decide which statements run or which elements are accessed. Two programs
+/// with this property may differ in more than values if a pass reorders a float operation.
+pub fn control_reads_memory(func: &PrimFunc) -> bool {
+    let mut is_found = false;
     func.body.walk(&mut |stmt| {
-        asks |= match &stmt.kind {
-            StmtKind::If { cond, .. } | StmtKind::Assert { cond, .. } => reads_memory(cond),
-            StmtKind::For(inner) => reads_memory(&inner.min) || reads_memory(&inner.extent),
-            StmtKind::Let { value, .. } => reads_memory(value),
-            StmtKind::Store { indices, .. } => indices.iter().any(reads_memory),
-            _ => false,
+        is_found |= match &stmt.kind {
+            StmtKind::If { cond, .. } | StmtKind::Assert { cond, .. } => cond.reads_memory(),
+            StmtKind::For(inner) => inner.min.reads_memory() || inner.extent.reads_memory(),
+            StmtKind::Let { value, .. } => value.reads_memory(),
+            StmtKind::Store { indices, .. } => indices.iter().any(Expr::reads_memory),
+            StmtKind::Allocate { .. }
+            | StmtKind::DeclBuffer { .. }
+            | StmtKind::Seq(_)
+            | StmtKind::Evaluate(_)
+            | StmtKind::Attr { .. } => false,
         };
         for expr in stmt.exprs() {
             expr.walk(&mut |part| {
-                asks |= match part {
-                    Expr::Load { indices, .. } => indices.iter().any(reads_memory),
-                    Expr::IfThenElse(cond, ..) => reads_memory(cond),
-                    _ => false,
+                is_found |= match part {
+                    Expr::Load { indices, .. } => indices.iter().any(Expr::reads_memory),
+                    Expr::IfThenElse(cond, ..) => cond.reads_memory(),
+                    Expr::Int { .. }
+                    | Expr::Float { .. }
+                    | Expr::Var(_)
+                    | Expr::Binary(..)
+                    | Expr::Unary(..)
+                    | Expr::Call(..)
+                    | Expr::Select(..)
+                    | Expr::Cast(..)
+                    | Expr::Ramp { .. }
+                    | Expr::Broadcast { .. } => false,
                 };
             });
         }
     });
-    asks
+    is_found
 }

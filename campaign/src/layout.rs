@@ -1,4 +1,15 @@
-//! XLA's shapes with tiled layouts as cases, and what they mean by the page: pad, reshape, transpose, on arrays of labels.
+//! XLA's shapes with tiled layouts as cases, and their meaning computed by definition: pad, reshape
+//! and transpose an array of labels.
+//!
+//! `f32[3,5]{1,0:T(2,2)}` in memory: the labels are row-major numbers, `.` is padding.
+//!
+//! ```text
+//!  0  1  2  3  4           0  1 |  2  3 |  4  .
+//!  5  6  7  8  9           5  6 |  7  8 |  9  .          0 1 5 6  2 3 7 8  4 . 9 .
+//! 10 11 12 13 14    ──>   ------+-------+------   ──>    10 11 . .  12 13 . .  14 . . .
+//!                         10 11 | 12 13 | 14  .
+//!                          .  . |  .  . |  .  .
+//! ```
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
@@ -10,47 +21,51 @@ use super::case::{Case, smaller, without_one};
 use super::config::Config;
 use super::extents;
 
-/// A shape with a layout, as a recipe or as text.
+/// An array shape with a layout, as a recipe or as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LayoutCase {
-    /// As it was generated.
+    /// As generated.
     Recipe(LayoutRecipe),
-    /// As XLA writes it: `f32[3,5]{1,0:T(2,2)}`.
+    /// In XLA's notation: `f32[3,5]{1,0:T(2,2)}`.
     Text(String),
 }
 
-/// What a generated layout is made of.
+/// The parameters of a generated layout.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LayoutRecipe {
-    /// Which element type, modulo their number.
+    /// Index of the element type, modulo the number of types.
     pub element: u8,
-    /// Extents, in logical order.
+    /// Extents in logical order.
     pub extents: Vec<i64>,
-    /// The order of the dimensions in memory: the permutation of this number, in the factorial number system.
+    /// The order of the dimensions in memory, as the number of a permutation in the factorial
+    /// number system.
     pub order: u32,
-    /// The tiles; -1 folds a dimension into the next.
+    /// The tiles, applied from first to last; -1 combines a dimension with the next one.
     pub tiles: Vec<Vec<i64>>,
-    /// The size is rounded up to a multiple of this.
+    /// The size is rounded up to a multiple of this number of elements (`L(n)`).
     pub tail: u64,
-    /// Bits of an element, 0 for those of its type.
+    /// Size of an element in bits (`E(n)`), 0 for the default of its type.
     pub bits: u64,
 }
 
-/// Most slots of an array that is tried.
-const MOST_SLOTS: usize = 1 << 16;
+/// Limit on the number of slots of an array whose meaning is computed.
+const MAX_SLOTS: usize = 1 << 16;
 
 impl LayoutRecipe {
-    /// Draws one.
+    /// Draws a recipe: a shape of [`extents::shape`]; up to three tiles of one to three dimensions
+    /// with sizes up to 8, rarely of a rank above the array's, rarely with combined dimensions; a
+    /// tail alignment of 1, 2, 5 or 16; an element size of 4, 16 or 32 bits, or the default.
     ///
     /// # Errors
-    /// Never for want of bytes.
+    /// Never because there are too few bytes.
     pub fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
         let extents = extents::shape(u, config)?;
         let mut tiles = Vec::new();
         for count in 0..u.int_in_range(0..=3usize)? {
-            // `(2,1)` after a tile packs neighbouring rows, as for elements of fewer than 32 bits.
+            // `(2,1)` after a tile packs neighbouring rows, as XLA does for elements of fewer than
+            // 32 bits.
             tiles.push(if count > 0 && u.ratio(1, 3)? {
                 vec![*u.choose(&[2, 4])?, 1]
             } else {
@@ -81,6 +96,7 @@ impl LayoutRecipe {
         order
     }
 
+    /// The array shape.
     fn build(&self) -> Result<ArrayShape, String> {
         let tiles = self.tiles.iter().map(|tile| Tile::from_vector(tile)).collect::<Result<_, _>>();
         let layout = Layout {
@@ -95,22 +111,23 @@ impl LayoutRecipe {
         ArrayShape::new(element, dimensions, Some(layout)).map_err(|error| error.to_string())
     }
 
+    /// Fewer tiles, fewer axes, default attributes, smaller extents, smaller tiles.
     fn simpler(&self) -> Vec<Self> {
         let fewer = without_one(&self.tiles).into_iter().map(|tiles| Self { tiles, ..self.clone() });
         let axes = without_one(&self.extents).into_iter().filter(|extents| !extents.is_empty());
         let axes = axes.map(|extents| Self { extents, ..self.clone() });
-        let mut plainer = Vec::new();
+        let mut default_attributes = Vec::new();
         if self.tail > 1 {
-            plainer.push(Self { tail: 1, ..self.clone() });
+            default_attributes.push(Self { tail: 1, ..self.clone() });
         }
         if self.bits > 0 {
-            plainer.push(Self { bits: 0, ..self.clone() });
+            default_attributes.push(Self { bits: 0, ..self.clone() });
         }
         if self.order > 0 {
-            plainer.extend([0, self.order / 2].map(|order| Self { order, ..self.clone() }));
+            default_attributes.extend([0, self.order / 2].map(|order| Self { order, ..self.clone() }));
         }
         if self.element > 0 {
-            plainer.push(Self { element: 0, ..self.clone() });
+            default_attributes.push(Self { element: 0, ..self.clone() });
         }
         let extents = self.extents.iter().enumerate().flat_map(|(axis, &extent)| {
             smaller(extent).into_iter().map(move |less| {
@@ -135,15 +152,15 @@ impl LayoutRecipe {
                 sizes.push(Self { tiles, ..self.clone() });
             }
         }
-        fewer.chain(axes).chain(plainer).chain(extents).chain(sizes).collect()
+        fewer.chain(axes).chain(default_attributes).chain(extents).chain(sizes).collect()
     }
 }
 
 impl LayoutCase {
-    /// The array.
+    /// The array shape.
     ///
     /// # Errors
-    /// Its parts do not fit together, or the text cannot be read: in a sentence.
+    /// The parts do not fit together, or the text cannot be read; as a sentence.
     pub fn build(&self) -> Result<ArrayShape, String> {
         match self {
             Self::Recipe(recipe) => recipe.build(),
@@ -198,17 +215,19 @@ impl Case for LayoutCase {
     }
 }
 
-/// An array of labels in memory: the row-major number of the element that lies in each slot, none in padding.
+/// An array of labels in memory: each slot holds the row-major number of its element, or nothing if
+/// it is padding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cells {
     /// The extents after the last tile.
     pub extents: Vec<usize>,
-    /// What lies in each slot, the tail included.
+    /// The contents of the slots, including the tail.
     pub labels: Vec<Option<usize>>,
 }
 
 impl Cells {
-    /// What a layout means, by the page; none for arrays that are too large, or whose layout does more than order and tile.
+    /// The meaning of a layout by the definition on XLA's page on tiled layouts. `None` if the
+    /// array is larger than the limit, or the layout has a part other than order, tiles and tail.
     pub fn of(array: &ArrayShape) -> Option<Self> {
         let layout = array.layout_or_default();
         let extents: Vec<usize> = array
@@ -216,7 +235,7 @@ impl Cells {
             .iter()
             .map(|dim| dim.bound().and_then(|extent| usize::try_from(extent).ok()))
             .collect::<Option<_>>()?;
-        let size = super::map::table::n_points(&numbers(&extents)?, MOST_SLOTS)?;
+        let size = super::map::table::n_points(&numbers(&extents)?, MAX_SLOTS)?;
         let order: Vec<usize> = layout.minor_to_major.iter().rev().copied().collect();
         let mut cells = Self { extents, labels: (0..size).map(Some).collect() }.transpose(&order);
         for tile in &layout.tiles {
@@ -227,12 +246,12 @@ impl Cells {
             cells = cells.tile(&sizes.collect::<Option<Vec<_>>>()?)?;
         }
         let tail = usize::try_from(layout.tail_alignment).ok()?.max(1);
-        let rounded = cells.labels.len().div_ceil(tail).checked_mul(tail).filter(|size| *size <= MOST_SLOTS)?;
+        let rounded = cells.labels.len().div_ceil(tail).checked_mul(tail).filter(|size| *size <= MAX_SLOTS)?;
         cells.labels.resize(rounded, None);
         Some(cells)
     }
 
-    /// The slot of each element, by its row-major number.
+    /// The slot of each element, in the order of their row-major numbers.
     pub fn slots(&self) -> Vec<usize> {
         let mut slots: Vec<(usize, usize)> =
             self.labels.iter().enumerate().filter_map(|(slot, label)| label.map(|label| (label, slot))).collect();
@@ -240,6 +259,7 @@ impl Cells {
         slots.into_iter().map(|(_, slot)| slot).collect()
     }
 
+    /// The array with its axes in another order: axis `k` of the result is axis `order[k]`.
     fn transpose(&self, order: &[usize]) -> Self {
         let extents: Vec<usize> = order.iter().map(|&axis| self.extents[axis]).collect();
         let mut labels = vec![None; self.labels.len()];
@@ -251,8 +271,9 @@ impl Cells {
         Self { extents, labels }
     }
 
+    /// The array with larger extents; new positions are padding.
     fn pad(&self, extents: Vec<usize>) -> Option<Self> {
-        let size = super::map::table::n_points(&numbers(&extents)?, MOST_SLOTS)?;
+        let size = super::map::table::n_points(&numbers(&extents)?, MAX_SLOTS)?;
         let mut labels = vec![None; size];
         for (position, label) in self.labels.iter().enumerate() {
             labels[ravel(&unravel(position, &self.extents), &extents)] = *label;
@@ -260,7 +281,9 @@ impl Cells {
         Some(Self { extents, labels })
     }
 
-    /// One tile: fold, pad, reshape, transpose.
+    /// Applies one tile, major to minor: combine dimensions, pad to multiples of the tile, split
+    /// each dimension in (count, position in tile), and move the positions behind all counts.
+    /// `None` in `tile` combines a dimension with the next one.
     fn tile(&self, tile: &[Option<usize>]) -> Option<Self> {
         let mut extents = self.extents.clone();
         while extents.len() < tile.len() {
@@ -282,7 +305,8 @@ impl Cells {
         let apart: Vec<usize> =
             padded.extents.iter().zip(&sizes).flat_map(|(extent, &size)| [extent / size, size]).collect();
         let rank = sizes.len();
-        // Counts of all dimensions, then what is within a tile, of the tiled ones only.
+        // Axis 2k is the count of dimension k, axis 2k + 1 its position within a tile; untiled
+        // dimensions have the count only.
         let order: Vec<usize> =
             (0..rank).map(|axis| 2 * axis).chain((leading..rank).map(|axis| 2 * axis + 1)).collect();
         let kept: Vec<usize> = (0..2 * rank).filter(|axis| axis % 2 == 0 || axis / 2 >= leading).collect();
@@ -293,10 +317,12 @@ impl Cells {
     }
 }
 
+/// The extents as signed numbers.
 fn numbers(extents: &[usize]) -> Option<Vec<i64>> {
     extents.iter().map(|&extent| i64::try_from(extent).ok()).collect()
 }
 
+/// The index with the row-major number `position`.
 fn unravel(mut position: usize, extents: &[usize]) -> Vec<usize> {
     let mut index = vec![0; extents.len()];
     for (at, extent) in index.iter_mut().zip(extents).rev() {
@@ -306,6 +332,7 @@ fn unravel(mut position: usize, extents: &[usize]) -> Vec<usize> {
     index
 }
 
+/// The row-major number of an index.
 fn ravel(index: &[usize], extents: &[usize]) -> usize {
     index.iter().zip(extents).fold(0, |high, (at, extent)| high * extent + at)
 }

@@ -1,22 +1,30 @@
-//! Fuzzing: cases drawn from bytes, oracles that hold them against each other, campaigns over all of that.
+//! Fuzzing: generators draw cases from bytes, oracles check them against each other, and campaigns
+//! run many oracles in worker processes.
 //!
 //! ```text
 //! bytes ── Case::draw ──> case (plain data: a recipe) ── Oracle::check ──> held, invalid, undecided or failed
-//!                          └── Case::simpler: a failing case is made smaller until nothing can be left out ──> Finding
+//!                          └── Case::simpler: a failing case is reduced until nothing can be left out ──> Finding
 //! ```
 //!
-//! - [`inputs`] makes the arguments of a program; [`chain`] is a program after every pass, with the places of its arguments.
-//! - [`config`] holds every range that cases are drawn from; [`bytes`] makes bytes from a seed; [`extents`] draws ragged shapes.
-//! - [`case`] says what a case is: [`map`] index maps as sequences of layout operations, [`layout`] XLA's tiled layouts,
-//!   [`program`] programs, [`graph`] graphs for planners, [`text`] texts for readers.
-//! - [`oracle`] says what an oracle is and what comes of it; [`oracles`] are all of them, by name.
-//! - [`mutate`] makes one mistake in a program or in evidence: what a judge must not believe.
-//! - [`session`] runs an oracle on bytes, catches panics, counts, reduces; [`finding`] is what is written of a failure.
-//! - [`campaign`] shares time among oracles in worker processes, and measures which faults they see.
+//! - [`inputs`] makes the arguments of a program; [`chain`] is a program after every pass, with the
+//!   layouts of its arguments.
+//! - [`config`] holds the ranges of all generators; [`bytes`] derives byte strings from a seed;
+//!   [`extents`] draws ragged shapes.
+//! - [`case`] defines cases. There are five families: [`map`] index maps as sequences of layout
+//!   operations, [`layout`] XLA's tiled layouts, [`program`] programs, [`graph`] graphs for memory
+//!   planners, [`text`] texts for readers.
+//! - [`oracle`] defines oracles and their outcomes; [`oracles`] lists all of them by name.
+//! - [`mutate`] introduces one mistake in a program or in its evidence, which the judge has to
+//!   refute.
+//! - [`session`] runs an oracle on bytes, catches panics, counts outcomes and reduces failures;
+//!   [`finding`] is the file format of a failure.
+//! - [`campaign`] distributes time among oracles in worker processes, and measures which planted
+//!   [`faults`] they detect.
 //!
-//! [`strategy`](mod@strategy) has the same cases for proptest.
+//! [`strategy`](mod@strategy) offers the same cases to proptest.
 //!
-//! The same functions serve `tilewright fuzz`, the cargo-fuzz targets in `fuzz/`, the tests and `tilewright replay`.
+//! The same functions serve `tilewright fuzz`, `tilewright replay`, the cargo-fuzz targets in
+//! `fuzz/`, and the tests.
 
 pub mod bytes;
 pub mod campaign;

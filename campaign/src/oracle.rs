@@ -1,4 +1,4 @@
-//! What an oracle is, and what comes of it.
+//! The interface of oracles, their outcomes, and the counts kept while they run.
 
 use std::collections::BTreeMap;
 
@@ -8,114 +8,123 @@ use super::case::Case;
 use super::config::Config;
 use tilewright_compiler::pipeline::DeviceChoice;
 
-/// Something that says of a case whether what should hold holds.
+/// A property that has to hold of every case.
+///
+/// An oracle compares two independent ways of computing the same thing, such as a pass and the
+/// interpreter. It must not report a failure unless one of the two is wrong.
 pub trait Oracle {
-    /// What it looks at.
+    /// The cases it checks.
     type Case: Case;
 
-    /// Its name on the command line.
+    /// The name on the command line, in findings and of the fuzz target. It never changes.
     const NAME: &'static str;
 
-    /// How many cases are best looked at together.
+    /// The number of cases that are best checked together.
     fn batch(&self) -> usize {
         1
     }
 
-    /// Looks at cases together; an outcome for each, in order. The default looks at one after the other.
+    /// Checks several cases together and returns an outcome for each, in order. The default checks
+    /// them one by one.
     fn check_all(&mut self, cases: &[Self::Case], tally: &mut Tally) -> Vec<Outcome> {
         cases.iter().map(|case| self.check(case, tally)).collect()
     }
 
-    /// Looks at a case.
+    /// Checks one case. `tally` receives what is counted besides the outcome.
     fn check(&mut self, case: &Self::Case, tally: &mut Tally) -> Outcome;
 }
 
-/// What an oracle is made with.
+/// The parameters with which an oracle is created.
 #[derive(Clone, Debug)]
 pub struct Environment {
     /// The ranges of cases.
     pub config: Config,
-    /// Where kernels run.
+    /// The devices on which kernels run.
     pub device: DeviceChoice,
 }
 
 impl Default for Environment {
-    /// The default ranges, every device there is.
+    /// The default ranges and all devices.
     fn default() -> Self {
         Self { config: Config::default(), device: DeviceChoice::All }
     }
 }
 
-/// What came of a case.
+/// The result of checking a case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// What should hold was looked at and holds.
+    /// The property was checked and holds.
     Held,
-    /// The case is none: it does not validate, or the program has no meaning. The generator should not make such.
+    /// The case is not valid: it does not validate, or the program has undefined behaviour.
+    /// Generators should avoid this.
     Invalid(String),
-    /// The case is valid, and it could not be decided whether it holds: the reason in a few words, counted by them.
+    /// The case is valid, but it could not be decided whether the property holds. The reason is a
+    /// short text; outcomes are counted by it.
     Undecided(String),
-    /// It does not hold.
+    /// The property does not hold.
     Failed(Failure),
 }
 
-/// Something that should hold and does not.
+/// A violated property.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// What is wrong in a few words that are the same for all cases of one fault: reduction keeps to it. For example
-    /// `flatten_buffer changes the result`.
+    /// The kind of failure, in a few words that are the same for all cases with the same cause;
+    /// reduction keeps it constant. For example `flatten_buffer changes the result`.
     pub what: String,
-    /// The details: which element, which values.
+    /// The details: the affected element, its expected and its actual value.
     pub detail: String,
 }
 
 impl Failure {
-    /// A failed case.
+    /// The outcome of a failed case.
     pub fn outcome(what: impl Into<String>, detail: impl Into<String>) -> Outcome {
         Outcome::Failed(Self { what: what.into(), detail: detail.into() })
     }
 }
 
-/// What was counted while an oracle ran; tallies of several workers are added up.
+/// The counts of an oracle's run. The tallies of several workers are added up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
-    /// Cases looked at.
+    /// Number of cases checked.
     pub runs: u64,
-    /// Those that held.
+    /// Number of cases that held.
     pub held: u64,
-    /// Those that were no cases, by reason.
+    /// Number of invalid cases, by reason.
     pub invalid: BTreeMap<String, u64>,
-    /// Those that could not be decided, by reason.
+    /// Number of undecided cases, by reason.
     pub undecided: BTreeMap<String, u64>,
-    /// Those that failed.
+    /// Number of cases that failed.
     pub failed: u64,
-    /// How often each feature of cases occurred, and what oracles saw beside: `pass:flatten_buffer` that changed something.
+    /// How often each feature occurred: the features of cases, and those that oracles report, such
+    /// as `pass:flatten_buffer` for a pass that changed a program.
     pub coverage: BTreeMap<String, u64>,
-    /// What an oracle counts beside: `maps proved`, `maps refuted`, `values compared`.
+    /// Counters of the oracles: `maps proved`, `maps refuted`, `values compared`.
     pub counts: BTreeMap<String, u64>,
-    /// Microseconds spent drawing and checking.
+    /// Microseconds of wall time spent drawing and checking.
     pub micros: u64,
-    /// Microseconds of processor time of the workers, where the system says; what another process takes does not count.
+    /// Microseconds of processor time of the workers, if the system reports it; the time of other
+    /// processes does not count.
     #[serde(default)]
     pub cpu_micros: u64,
-    /// Microseconds of processor time spent on parts of the work: `Portable Computing Language`.
+    /// Microseconds of processor time spent on parts of the work, by name, such as `Portable
+    /// Computing Language`.
     #[serde(default)]
     pub part_micros: BTreeMap<String, u64>,
 }
 
 impl Tally {
-    /// Counts that something was seen.
+    /// Counts an occurrence of a feature.
     pub fn saw(&mut self, feature: &str) {
         add(&mut self.coverage, feature, 1);
     }
 
-    /// Adds to a count of the oracle's own.
+    /// Adds to a counter of the oracle.
     pub fn count(&mut self, what: &str, number: u64) {
         add(&mut self.counts, what, number);
     }
 
-    /// Adds the time of a part of the work.
+    /// Adds to the time of a part of the work.
     pub fn spent(&mut self, part: &str, micros: u64) {
         add(&mut self.part_micros, part, micros);
     }
@@ -131,7 +140,7 @@ impl Tally {
         }
     }
 
-    /// Adds another tally.
+    /// Adds the counts of another tally.
     pub fn merge(&mut self, other: &Self) {
         self.runs += other.runs;
         self.held += other.held;
@@ -152,7 +161,7 @@ impl Tally {
         }
     }
 
-    /// Cases that were valid, of a hundred.
+    /// Share of valid cases in percent.
     pub fn valid_percent(&self) -> f64 {
         let invalid: u64 = self.invalid.values().sum();
         #[expect(clippy::cast_precision_loss, reason = "a share for people")]
@@ -161,6 +170,7 @@ impl Tally {
     }
 }
 
+/// Adds to an entry of a map, and creates it if necessary.
 fn add(map: &mut BTreeMap<String, u64>, key: &str, number: u64) {
     match map.get_mut(key) {
         Some(count) => *count += number,

@@ -1,5 +1,13 @@
-//! An oracle at work: cases are drawn from bytes, looked at, counted; a panic is a failure like any other; failures are
-//! reduced.
+//! Runs an oracle: cases are drawn from bytes, checked and counted; a panic counts as a failure;
+//! failures are reduced.
+//!
+//! ```text
+//! input bytes ── draw ──> case ── check ──> held | invalid | undecided     counted in the tally
+//!                                  └──────> failed ──> finding ── reduce ──> smaller finding ── pin ──> text instead of recipe
+//! ```
+//!
+//! Reduction is greedy. It follows [`Case::simpler`] as long as [`Failure::what`] stays the same, so a finding never turns
+//! into one of another cause; its number of checks and its time are limited.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -12,43 +20,45 @@ use super::case::Case;
 use super::finding::{Finding, SCHEMA};
 use super::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 
-/// An oracle whose kind of case is forgotten: what campaigns, targets and `replay` work with.
+/// An oracle with its case type erased, for campaigns, fuzz targets and `replay`.
 pub trait Runner {
     /// The oracle's name.
     fn name(&self) -> &'static str;
 
-    /// How many inputs are best given at a time.
+    /// The number of inputs that are best run together.
     fn batch(&self) -> usize;
 
-    /// Draws a case from each input and looks at it; outcomes are counted in `tally`, failures come back with the place of
-    /// their input, not yet reduced.
+    /// Draws a case from each input and checks it. Outcomes are counted in `tally`; each failure is
+    /// returned with the index of its input, not yet reduced.
     fn run(&mut self, inputs: &[Vec<u8>], tally: &mut Tally) -> Vec<(usize, Finding)>;
 
-    /// Makes the case of a finding smaller as long as it fails in the same way, with at most `attempts` looks.
+    /// Reduces the case of a finding as long as it fails in the same way, with at most `attempts`
+    /// checks.
     fn reduce(&mut self, finding: Finding, attempts: usize) -> Finding {
         self.reduce_within(finding, attempts, None)
     }
 
-    /// As [`Runner::reduce`], and begins no look after `until`.
+    /// Like [`Runner::reduce`], but starts no check after `until`.
     fn reduce_within(&mut self, finding: Finding, attempts: usize, until: Option<Instant>) -> Finding;
 
-    /// The case of an input, as a finding's file has it, and as people read it. Nothing looks at it.
+    /// The case of an input as JSON, without checking it. `None` if no case can be drawn.
     fn draw(&self, input: &[u8]) -> Option<serde_json::Value>;
 
-    /// The case as people read it; empty if it is no case of this oracle.
+    /// The case in readable form; empty if it is not a case of this oracle.
     fn text(&self, case: &serde_json::Value) -> String;
 
-    /// Simpler cases, the boldest first; none for what is no case of this oracle.
+    /// Simpler cases, the most simplified first; none if it is not a case of this oracle.
     fn simpler(&self, case: &serde_json::Value) -> Vec<serde_json::Value>;
 
-    /// Looks at the case of a finding's file again.
+    /// Checks the case of a finding's file again.
     ///
     /// # Errors
-    /// The case is no case of this oracle.
+    /// The case is not a case of this oracle.
     fn replay(&mut self, case: &serde_json::Value) -> Result<Outcome, Diagnostic>;
 }
 
-/// A runner of an oracle; the oracle is made anew after a panic.
+/// The runner of an oracle. The oracle is created again after a panic, because its state may be
+/// inconsistent.
 pub struct Session<O, F> {
     oracle: O,
     make: F,
@@ -56,23 +66,24 @@ pub struct Session<O, F> {
 }
 
 impl<O: Oracle, F: Fn(&Environment) -> Result<O, String>> Session<O, F> {
-    /// Makes the oracle.
+    /// Creates the oracle.
     ///
     /// # Errors
-    /// It cannot be had here, such as for want of a device: in a sentence.
+    /// The oracle is not available here, for example because there is no device; as a sentence.
     pub fn new(make: F, environment: Environment) -> Result<Self, String> {
         Ok(Self { oracle: make(&environment)?, make, environment })
     }
 
-    /// One look at several cases; if there is a panic, at each by itself.
-    fn look(&mut self, cases: &[O::Case], tally: &mut Tally) -> Vec<Outcome> {
+    /// Checks several cases together. If that panics, each is checked by itself, so that the panic
+    /// is attributed to one case.
+    fn check_cases(&mut self, cases: &[O::Case], tally: &mut Tally) -> Vec<Outcome> {
         let before = tally.clone();
         match catch_unwind(AssertUnwindSafe(|| self.oracle.check_all(cases, tally))) {
             Ok(outcomes) => outcomes,
             Err(_) if cases.len() > 1 => {
                 *tally = before;
                 self.renew();
-                cases.iter().flat_map(|case| self.look(std::slice::from_ref(case), tally)).collect()
+                cases.iter().flat_map(|case| self.check_cases(std::slice::from_ref(case), tally)).collect()
             }
             Err(payload) => {
                 *tally = before;
@@ -87,20 +98,22 @@ impl<O: Oracle, F: Fn(&Environment) -> Result<O, String>> Session<O, F> {
         }
     }
 
-    /// The oracle may have been left in the middle of something.
+    /// Replaces the oracle after a panic, which may have interrupted it at any point.
     fn renew(&mut self) {
         if let Ok(oracle) = (self.make)(&self.environment) {
             self.oracle = oracle;
         }
     }
 
+    /// The failure of a case, if it fails.
     fn failure_of(&mut self, case: &O::Case) -> Option<Failure> {
-        match self.look(std::slice::from_ref(case), &mut Tally::default()).pop()? {
+        match self.check_cases(std::slice::from_ref(case), &mut Tally::default()).pop()? {
             Outcome::Failed(failure) => Some(failure),
             Outcome::Held | Outcome::Invalid(_) | Outcome::Undecided(_) => None,
         }
     }
 
+    /// The finding for a failed case.
     fn finding(case: &O::Case, failure: Failure) -> Finding {
         Finding {
             schema: SCHEMA.to_owned(),
@@ -123,6 +136,7 @@ impl<O: Oracle, F: Fn(&Environment) -> Result<O, String>> Runner for Session<O, 
         self.oracle.batch()
     }
 
+    /// Draws, checks and counts; inputs from which no case can be drawn count as invalid.
     fn run(&mut self, inputs: &[Vec<u8>], tally: &mut Tally) -> Vec<(usize, Finding)> {
         let start = Instant::now();
         let (mut places, mut cases) = (Vec::new(), Vec::new());
@@ -135,7 +149,7 @@ impl<O: Oracle, F: Fn(&Environment) -> Result<O, String>> Runner for Session<O, 
                 Err(error) => tally.outcome(&Outcome::Invalid(error.to_string())),
             }
         }
-        let outcomes = self.look(&cases, tally);
+        let outcomes = self.check_cases(&cases, tally);
         let mut found = Vec::new();
         for ((place, case), outcome) in places.into_iter().zip(&cases).zip(outcomes) {
             tally.outcome(&outcome);
@@ -150,6 +164,8 @@ impl<O: Oracle, F: Fn(&Environment) -> Result<O, String>> Runner for Session<O, 
         found
     }
 
+    /// Greedy reduction: the first simpler case with the same kind of failure replaces the case,
+    /// until none is left. At the end the case is pinned if its pinned form fails in the same way.
     fn reduce_within(&mut self, finding: Finding, attempts: usize, until: Option<Instant>) -> Finding {
         let Ok(mut case) = serde_json::from_value::<O::Case>(finding.case.clone()) else { return finding };
         let (mut failure, mut left) = (finding.failure.clone(), attempts);
@@ -192,14 +208,15 @@ impl<O: Oracle, F: Fn(&Environment) -> Result<O, String>> Runner for Session<O, 
         let case = serde_json::from_value::<O::Case>(case.clone()).map_err(|error| {
             Diagnostic::error("finding-case", None, format!("the case is none of oracle `{}`: {error}", O::NAME))
         })?;
-        Ok(self.look(&[case], &mut Tally::default()).pop().unwrap_or(Outcome::Held))
+        Ok(self.check_cases(&[case], &mut Tally::default()).pop().unwrap_or(Outcome::Held))
     }
 }
 
-/// File and line of the last panic, once [`remember_panics`] was called.
+/// File and line of the last panic, recorded by the hook of [`remember_panics`].
 static LAST_PANIC: Mutex<Option<(String, u32)>> = Mutex::new(None);
 
-/// From now on panics of this process are said nowhere but in findings, which then name the file. For worker processes.
+/// Installs a panic hook that records the position of a panic for findings and prints nothing. For
+/// worker processes.
 pub fn remember_panics() {
     std::panic::set_hook(Box::new(|info| {
         let place = info.location().map(|place| (short(place.file()), place.line()));
@@ -207,11 +224,12 @@ pub fn remember_panics() {
     }));
 }
 
+/// Takes the position of the last panic.
 fn last_panic() -> Option<(String, u32)> {
     LAST_PANIC.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
 }
 
-/// The path from the crate on: `ir/src/expr.rs`, wherever it was built.
+/// The path relative to the workspace, such as `ir/src/expr.rs`, wherever it was built.
 fn short(file: &str) -> String {
     let parts: Vec<&str> = file.split(['/', '\\']).collect();
     let src = parts.iter().rposition(|&part| part == "src").unwrap_or(parts.len().saturating_sub(1));

@@ -1,4 +1,4 @@
-//! Cases as proptest strategies, for whoever writes a test with them: drawn from bytes as in a campaign, made smaller as in one.
+//! Cases as proptest strategies: drawn from bytes and reduced as in a campaign.
 //!
 //! ```
 //! use proptest::prelude::*;
@@ -22,19 +22,19 @@ use super::bytes;
 use super::case::Case;
 use super::config::Config;
 
-/// Cases within the ranges of a configuration.
+/// A strategy for cases within the given ranges.
 pub fn strategy<C: Case>(config: Config) -> Cases<C> {
     Cases { config, kind: PhantomData }
 }
 
-/// The strategy of [`strategy`].
+/// The type of [`strategy()`].
 #[derive(Clone, Debug)]
 pub struct Cases<C> {
     config: Config,
     kind: PhantomData<fn() -> C>,
 }
 
-/// A case, and the simpler ones that are still to be tried.
+/// A case, and the simpler cases that have not been tried.
 #[derive(Clone, Debug)]
 pub struct Reduction<C> {
     current: C,

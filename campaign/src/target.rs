@@ -1,4 +1,5 @@
-//! What a cargo-fuzz target does with an input: an oracle looks at it, and what fails is reduced and written to a file.
+//! The body of a cargo-fuzz target: an oracle checks the input, and a failure is reduced and
+//! written to a file.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,27 +12,30 @@ use super::oracle::{Environment, Tally};
 use super::oracles::by_name;
 use super::session::Runner;
 
-/// How often a finding is looked at again to make it smaller.
+/// Limit on the number of checks for reducing a finding.
 const ATTEMPTS: usize = 500;
-/// How long at most: libFuzzer ends an input that takes long, and what was found would be lost.
+/// Limit on the time for reducing a finding: libFuzzer ends an input that takes long, and the
+/// finding would be lost.
 const REDUCING: Duration = Duration::from_secs(10);
 
-/// Why an input did not go through.
+/// Why an input did not pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stopped {
-    /// There is no such oracle, or it cannot be had here: nothing was looked at.
+    /// The oracle does not exist or is not available; nothing was checked.
     Skipped(String),
-    /// What should hold does not: the finding as text, with the path of its file.
+    /// The property does not hold: the finding as text, with the path of its file.
     Failed(String),
 }
 
-/// A runner, or why there is none.
+/// A runner, or the reason why there is none.
 type Made = Result<Box<dyn Runner>, String>;
 
-/// Gives an input to an oracle. It is made once in each thread, with the default ranges and every device there is.
+/// Checks an input with an oracle. The oracle is created once per thread, with the default ranges
+/// and all devices.
 ///
 /// # Errors
-/// See [`Stopped`]. The finding's file is written to the folder, with a name that its case alone decides.
+/// See [`Stopped`]. The finding is written to `folder`, under a name that depends on its case
+/// alone.
 pub fn run(oracle: &str, data: &[u8], folder: &Path) -> Result<(), Stopped> {
     thread_local! {
         static RUNNERS: RefCell<BTreeMap<String, Made>> = const { RefCell::new(BTreeMap::new()) };
@@ -39,16 +43,18 @@ pub fn run(oracle: &str, data: &[u8], folder: &Path) -> Result<(), Stopped> {
     RUNNERS.with_borrow_mut(|runners| {
         let made = runners.entry(oracle.to_owned()).or_insert_with(|| make(oracle));
         let runner = made.as_mut().map_err(|why| Stopped::Skipped(why.clone()))?;
-        look(runner.as_mut(), data, folder)
+        check_input(runner.as_mut(), data, folder)
     })
 }
 
+/// Creates the runner of an oracle.
 fn make(oracle: &str) -> Made {
     let entry = by_name(oracle).ok_or_else(|| format!("there is no oracle `{oracle}`"))?;
     (entry.make)(&Environment::default())
 }
 
-fn look(runner: &mut dyn Runner, data: &[u8], folder: &Path) -> Result<(), Stopped> {
+/// Checks an input; reduces, writes and returns its finding if it fails.
+fn check_input(runner: &mut dyn Runner, data: &[u8], folder: &Path) -> Result<(), Stopped> {
     let Some((_, finding)) = runner.run(&[data.to_vec()], &mut Tally::default()).pop() else { return Ok(()) };
     let finding = runner.reduce_within(finding, ATTEMPTS, Some(Instant::now() + REDUCING));
     let text = serde_json::to_string_pretty(&finding).unwrap_or_default() + "\n";
@@ -59,7 +65,7 @@ fn look(runner: &mut dyn Runner, data: &[u8], folder: &Path) -> Result<(), Stopp
     Err(Stopped::Failed(format!("{}: {what}\n{detail}\n{}\n{place}", finding.oracle, finding.text)))
 }
 
-/// A name for the file: the same for the same case.
+/// The file name of a finding: the oracle and a hash of the case (FNV-1a).
 fn file_name(finding: &Finding) -> String {
     let bytes = finding.case.to_string().into_bytes();
     let hash = bytes
@@ -68,7 +74,8 @@ fn file_name(finding: &Finding) -> String {
     format!("{}-{hash:016x}.json", finding.oracle)
 }
 
-/// Where libFuzzer was told to leave what it finds; the current folder if it was told nothing.
+/// The folder in which libFuzzer leaves its findings (`-artifact_prefix`); the current folder by
+/// default.
 pub fn artifacts() -> PathBuf {
     let prefix = env::args().find_map(|argument| argument.strip_prefix("-artifact_prefix=").map(PathBuf::from));
     prefix.unwrap_or_else(|| ".".into())

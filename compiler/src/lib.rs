@@ -5,8 +5,11 @@
 //!                                harness: runs each of these stages on each engine and compares the results
 //! ```
 //!
-//! Nothing in this crate is trusted except [`te`], which says what a TE program means. A pass returns the program after it and
-//! the evidence of what it changed; the judge (`tilewright-verify`) decides whether the two fit.
+//! [`pipeline`] is the entry: it reads a text, lowers it, proves every step and runs every stage. [`formats`] reads
+//! the names of layouts, such as `NCHW4c`.
+//!
+//! Nothing in this crate is trusted except [`te`], which defines what a TE program means. A pass returns the new
+//! program and the evidence of what it changed; the judge (`tilewright-verify`) decides whether the two fit.
 
 pub mod codegen;
 pub mod formats;

@@ -186,6 +186,7 @@ fn select(programs: Vec<Program>, function: Option<&str>) -> Result<Vec<Program>
     if selected.is_empty() { Err(no_function(function, &names)) } else { Ok(selected) }
 }
 
+/// The error for a text without the wanted function.
 fn no_function(wanted: Option<&str>, names: &[String]) -> Diagnostic {
     match wanted {
         Some(name) if !names.is_empty() => {
@@ -197,6 +198,7 @@ fn no_function(wanted: Option<&str>, names: &[String]) -> Diagnostic {
     }
 }
 
+/// Reads the functions of a TVMScript text.
 fn read_tvmscript(text: &str, function: Option<&str>) -> Result<Programs, Vec<Diagnostic>> {
     let module: Module = tilewright_script::read_module(text)?;
     let programs = module.funcs.into_iter().map(|func| Program { func, definition: None }).collect();
@@ -220,6 +222,7 @@ fn read_te(text: &str, function: Option<&str>) -> Result<Programs, Vec<Diagnosti
     }
 }
 
+/// The programs that the TE evaluator lowered.
 fn from_te(lowered: Vec<te::Lowered>) -> Programs {
     let mut read = Programs { programs: Vec::new(), warnings: Vec::new() };
     for lowered in lowered {
@@ -232,27 +235,28 @@ fn from_te(lowered: Vec<te::Lowered>) -> Programs {
 
 /// Why a check has no outcome.
 #[derive(Clone, Debug)]
-pub enum Fault {
+pub enum CheckFault {
     /// All that is wrong with the input.
     Input(Vec<Diagnostic>),
     /// A fault of the machine or of Tilewright itself.
     Internal(String),
 }
 
-impl From<Vec<Diagnostic>> for Fault {
+impl From<Vec<Diagnostic>> for CheckFault {
     fn from(diagnostics: Vec<Diagnostic>) -> Self {
         Self::Input(diagnostics)
     }
 }
 
-/// The main job on one text.
+/// Reads a text, lowers its functions, proves every step and runs every stage.
 ///
 /// # Errors
-/// Bad input, or a fault of the machine. That something is refuted is no error: the outcome says so.
-pub fn check(text: &str, options: &Options, observe: &mut Observer<'_>) -> Result<CheckOutcome, Fault> {
+/// [`CheckFault::Input`] for bad input, [`CheckFault::Internal`] for a fault of the machine or of Tilewright. A
+/// refuted obligation is no error; the outcome reports it.
+pub fn check(text: &str, options: &Options, observe: &mut Observer<'_>) -> Result<CheckOutcome, CheckFault> {
     let Programs { mut programs, warnings } = read(text, options.function.as_deref())?;
     known_symbols(&programs, &options.shapes)?;
-    let internal = |error: tilewright_verify::solver::SolverError| Fault::Internal(error.to_string());
+    let internal = |error: tilewright_verify::solver::SolverError| CheckFault::Internal(error.to_string());
     let solver = format!("Z3 {}", tilewright_verify::solver::z3_version().map_err(internal)?);
     let judge = options.judge().map_err(internal)?;
     let mut outcome = CheckOutcome { warnings, ..CheckOutcome::new(options.setting(solver)) };
@@ -300,7 +304,7 @@ pub fn lower(
     judge: &Judge,
     allow_unknown: bool,
     observe: &mut Observer<'_>,
-) -> Result<Lowering, Fault> {
+) -> Result<Lowering, CheckFault> {
     let name = &program.func.name;
     let first = if program.definition.is_some() { "lower" } else { "input" };
     observe(name, first);
@@ -349,13 +353,13 @@ impl Lowering {
     }
 
     /// Runs a pass on the last stage and proves it.
-    fn run(&mut self, pass: &Pass, judge: &Judge, allow_unknown: bool) -> Result<(), Fault> {
+    fn run(&mut self, pass: &Pass, judge: &Judge, allow_unknown: bool) -> Result<(), CheckFault> {
         let start = Instant::now();
         let before = self.last().clone();
         let after = (pass.run)(&before)?;
         if let Err(faults) = validate(&after.func) {
             let what = faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-            return Err(Fault::Internal(format!("internal: `{}` made a malformed program: {what}", pass.name)));
+            return Err(CheckFault::Internal(format!("internal: `{}` made a malformed program: {what}", pass.name)));
         }
         let reports = judge.check_pass(&before, &after.func, &after.evidence);
         self.finish(pass.name, start, reports, allow_unknown);
@@ -366,6 +370,7 @@ impl Lowering {
         Ok(())
     }
 
+    /// Adds the outcome of a step, and stops the lowering if the step must not go on.
     fn finish(&mut self, name: &str, start: Instant, reports: Vec<Report>, allow_unknown: bool) {
         let ms = start.elapsed().as_secs_f64() * 1e3;
         let step = StepOutcome { name: name.to_owned(), ms, reports, blocked: None };
@@ -385,7 +390,7 @@ impl Lowering {
     }
 }
 
-/// Whether a step with this verdict lets the next one run.
+/// Whether a step with this summary lets the next one run.
 fn goes_on(summary: Summary, allow_unknown: bool) -> bool {
     match summary {
         Summary::Proved => true,

@@ -12,7 +12,7 @@ use crate::session::Session;
 
 /// How long a build or a run may take in a process of its own, if nothing else is said: ten minutes. OpenCL cannot stop a
 /// launch that never ends, but a process can be ended.
-pub const PATIENCE: Duration = Duration::from_secs(600);
+pub const PATIENCE: Duration = Duration::from_mins(10);
 
 /// Where drivers run.
 #[derive(Clone, Debug, Default)]

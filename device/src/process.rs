@@ -273,7 +273,7 @@ mod tests {
 
     use super::*;
 
-    const SOON: Duration = Duration::from_secs(60);
+    const SOON: Duration = Duration::from_mins(1);
 
     /// A worker that is a shell script.
     fn worker(script: &str) -> Worker {

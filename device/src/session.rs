@@ -19,7 +19,7 @@ pub struct Session {
 
 #[derive(Debug)]
 enum Place {
-    Here(opencl::Session),
+    Here(Box<opencl::Session>),
     Elsewhere(remote::Session),
 }
 
@@ -31,7 +31,7 @@ impl Session {
     /// or is older than OpenCL 1.2, [`DeviceError::Driver`] when the driver fails.
     pub fn open(info: &DeviceInfo) -> Result<Self, DeviceError> {
         let (session, info) = opencl::Session::open(info)?;
-        Ok(Self { info, place: Place::Here(session) })
+        Ok(Self { info, place: Place::Here(Box::new(session)) })
     }
 
     pub(crate) fn remote(session: remote::Session, info: DeviceInfo) -> Self {

@@ -123,6 +123,8 @@ pub struct Trap {
     pub kind: TrapKind,
     /// What happened, with the values involved; one sentence without a full stop.
     pub message: String,
+    /// Name of the buffer that two iterations touched, for [`TrapKind::Race`].
+    pub buffer: Option<String>,
     /// Where the statement stands in the source text, if it was read from one.
     pub span: Option<Span>,
     /// Names and values of the enclosing loop variables, outermost first.

@@ -6,6 +6,8 @@
 //!                                                  for k in r: C[i, j] = C[i, j] + A[i, k] * B[k, j]
 //! ```
 
+use std::sync::Arc;
+
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{
     Axis, DataType, Definition, Diagnostic, Expr, ForKind, FuncAttrs, PrimFunc, Stage, StageBody, Stmt, StmtKind, Var,
@@ -39,7 +41,7 @@ pub fn as_function(definition: &Definition) -> PrimFunc {
     let mut body = Stmt::seq(definition.stages.iter().map(stage_nest).collect());
     for stage in definition.stages.iter().rev() {
         if !definition.params.contains(&stage.buffer) {
-            body = Stmt::new(StmtKind::Allocate { buffer: stage.buffer.clone(), body: Box::new(body) });
+            body = Stmt::new(StmtKind::Allocate { buffer: stage.buffer.clone(), body: Arc::new(body) });
         }
     }
     PrimFunc { name: definition.name.clone(), params, buffer_map, attrs: FuncAttrs::default(), body }

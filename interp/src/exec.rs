@@ -395,7 +395,9 @@ impl Machine<'_> {
                     verb(clash.earlier_writes),
                     verb(write),
                 );
-                return Err(self.trap(TrapKind::Race, message, site, frame));
+                let mut trap = self.trap(TrapKind::Race, message, site, frame);
+                trap.buffer = Some(self.program.buffers[access.view as usize].name.clone());
+                return Err(trap);
             }
         }
         Ok(())

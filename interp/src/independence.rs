@@ -56,7 +56,7 @@ impl Ranges {
             Expr::Int { value, .. } => Interval::point(*value),
             Expr::Var(var) => *self.0.get(var)?,
             Expr::Binary(op, a, b) => binary(*op, self.interval(a)?, self.interval(b)?)?,
-            Expr::Unary(UnaryOp::Neg, a) => self.interval(a)?.neg()?,
+            Expr::Unary(UnaryOp::Neg, a) => self.interval(a)?.checked_neg()?,
             Expr::Float { .. }
             | Expr::Unary(UnaryOp::Not | UnaryOp::BitNot, _)
             | Expr::Call(..)
@@ -80,9 +80,9 @@ pub(crate) fn fits(ty: ScalarType, interval: Interval) -> bool {
 fn binary(op: BinaryOp, a: Interval, b: Interval) -> Option<Interval> {
     let divisor = b.constant().filter(|divisor| *divisor > 0).map(Interval::point);
     match op {
-        BinaryOp::Add => a.add(b),
-        BinaryOp::Sub => a.sub(b),
-        BinaryOp::Mul => a.mul(b),
+        BinaryOp::Add => a.checked_add(b),
+        BinaryOp::Sub => a.checked_sub(b),
+        BinaryOp::Mul => a.checked_mul(b),
         BinaryOp::FloorDiv => a.floor_div(divisor?),
         BinaryOp::FloorMod => a.floor_mod(divisor?),
         BinaryOp::Min => Some(a.min(b)),
@@ -123,7 +123,7 @@ impl Linear {
         for (_, factor) in &mut self.outside {
             *factor = factor.checked_mul(by)?;
         }
-        self.inside = self.inside.mul(Interval::point(by))?;
+        self.inside = self.inside.checked_mul(Interval::point(by))?;
         Some(self)
     }
 
@@ -137,7 +137,7 @@ impl Linear {
             }
         }
         self.outside.retain(|&(_, factor)| factor != 0);
-        self.inside = self.inside.add(other.inside)?;
+        self.inside = self.inside.checked_add(other.inside)?;
         Some(self)
     }
 
@@ -269,11 +269,11 @@ impl Scan<'_> {
             | Expr::Load { .. } => (index, 0),
         };
         let mut linear = self.linear(base)?;
-        linear.inside = linear.inside.add(Interval { low: last.min(0), high: last.max(0) })?;
+        linear.inside = linear.inside.checked_add(Interval { low: last.min(0), high: last.max(0) })?;
         let var = *self.ranges.0.get(self.var)?;
-        let mut total = var.mul(Interval::point(linear.factor))?.add(linear.inside)?;
+        let mut total = var.checked_mul(Interval::point(linear.factor))?.checked_add(linear.inside)?;
         for (term, factor) in &linear.outside {
-            total = total.add(self.ranges.interval(term)?.mul(Interval::point(*factor))?)?;
+            total = total.checked_add(self.ranges.interval(term)?.checked_mul(Interval::point(*factor))?)?;
         }
         fits(base.dtype().scalar, total).then_some(linear)
     }

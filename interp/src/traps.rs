@@ -64,6 +64,7 @@ impl Machine<'_> {
         Box::new(Trap {
             kind,
             message,
+            buffer: None,
             span: site.span,
             loops: loops.map(|(var, reg)| (var.name().to_owned(), value(var.dtype().scalar, *reg))).collect(),
             statement: crate::statement_head::statement_head(site.stmt),

@@ -1,12 +1,14 @@
 //! The block engine against the one-by-one engine, which a run with the race check uses: same results, same traps.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at what it did not expect")]
 
+use std::sync::Arc;
+
 mod common;
 
 use common::{config, execute, func, racing, run_in_all_configs};
 use proptest::prelude::*;
 use tilewright_interp::{Arguments, RunError, Tensor, TrapKind, fill};
-use tilewright_ir::{BinaryOp, Buffer, DataType, Expr, ForKind, PrimFunc, ScalarType, Stmt, StmtKind, Var};
+use tilewright_ir::{BinaryOp, Buffer, DataType, Expr, ForKind, PrimFunc, ScalarType, SharedExpr, Stmt, StmtKind, Var};
 
 const EXTENTS: [i64; 3] = [3, 5, 23];
 
@@ -115,7 +117,7 @@ fn program(ty: ScalarType, specs: &[Spec]) -> PrimFunc {
     let vars = ["i", "j", "k"].map(Var::index);
     let stmt = |spec: &Spec| {
         let target = &buffers[spec.target];
-        let counter = Expr::Cast(ty.into(), Box::new(v(&vars[2])));
+        let counter = Expr::Cast(ty.into(), SharedExpr::new(v(&vars[2])));
         let value = Expr::load(&buffers[spec.from.0], vec![spec.from.1.expr(&vars)]) + counter;
         let own_read = match &spec.own_read {
             OwnRead::Nothing => None,
@@ -135,10 +137,10 @@ fn program(ty: ScalarType, specs: &[Spec]) -> PrimFunc {
             Some(limit) => {
                 // Every other guard contains a second one.
                 let inner = if limit % 2 == 0 { Stmt::guarded(v(&vars[0]).lt(Expr::int(2)), store) } else { store };
-                let cond = Box::new((v(&vars[1]) + v(&vars[2])).lt(Expr::int(limit)));
+                let cond = SharedExpr::new((v(&vars[1]) + v(&vars[2])).lt(Expr::int(limit)));
                 let other = Stmt::store(target, vec![Expr::int(7)], Expr::load(&buffers[2], vec![v(&vars[2])]));
-                let else_body = (limit % 3 == 0).then(|| Box::new(other));
-                Stmt::new(StmtKind::If { cond: *cond, then_body: Box::new(inner), else_body })
+                let else_body = (limit % 3 == 0).then(|| Arc::new(other));
+                Stmt::new(StmtKind::If { cond: cond.into_expr(), then_body: Arc::new(inner), else_body })
             }
         }
     };
@@ -201,7 +203,7 @@ fn the_operands_of_a_reduction_keep_their_order() {
                 let range = |var: &Var, reads: bool, body: Stmt| {
                     let mut made = Stmt::for_loop(var, Expr::int(if reads { 1 } else { 6 }), ForKind::Serial, body);
                     if let (true, StmtKind::For(inner)) = (reads, &mut made.kind) {
-                        inner.min = Expr::int(single);
+                        Arc::make_mut(inner).min = Expr::int(single);
                     }
                     made
                 };
@@ -252,9 +254,9 @@ fn lanes_of_vectors_and_if_then_else_run_in_blocks() {
     let target = Buffer::compact("B", vectors, vec![Expr::int(33)]);
     let i = Var::index("i");
     let inside = Expr::Int { value: 2, ty: ScalarType::Int32 }.lt(v(&i));
-    let before = Box::new(Expr::load(&source, vec![v(&i) - Expr::int(3)]));
-    let here = Box::new(Expr::load(&source, vec![v(&i)]));
-    let value = Expr::IfThenElse(Box::new(inside), before, here);
+    let before = SharedExpr::new(Expr::load(&source, vec![v(&i) - Expr::int(3)]));
+    let here = SharedExpr::new(Expr::load(&source, vec![v(&i)]));
+    let value = Expr::IfThenElse(SharedExpr::new(inside), before, here);
     let body = Stmt::for_loop(&i, Expr::int(33), ForKind::Serial, Stmt::store(&target, vec![v(&i)], value));
     let mut tensor = Tensor::undefined(vectors, &[33]).unwrap();
     fill(&mut tensor, 6);

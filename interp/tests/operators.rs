@@ -11,7 +11,8 @@ use common::{config, execute, func};
 use proptest::prelude::*;
 use tilewright_interp::{Arguments, RunError, Tensor, TrapKind};
 use tilewright_ir::{
-    BinaryOp, Buffer, DataType, Expr, ForKind, MathFn, Scalar, ScalarError, ScalarType, Stmt, UnaryOp, Var, scalar,
+    BinaryOp, Buffer, DataType, Expr, ForKind, MathFn, Scalar, ScalarError, ScalarType, SharedExpr, Stmt, UnaryOp, Var,
+    scalar,
 };
 
 fn edges(ty: ScalarType) -> Vec<Scalar> {
@@ -122,7 +123,7 @@ fn every_cast_agrees_with_the_definition_on_edges() {
     for from in ScalarType::ELEMENTS {
         for to in ScalarType::ELEMENTS {
             let pairs: Vec<_> = edges(from).into_iter().map(|a| (a, a)).collect();
-            let got = run_on(from, to, &pairs, |a, _| Expr::Cast(DataType::scalar(to), Box::new(a))).unwrap();
+            let got = run_on(from, to, &pairs, |a, _| Expr::Cast(DataType::scalar(to), SharedExpr::new(a))).unwrap();
             for (&(a, _), got) in pairs.iter().zip(got) {
                 assert!(got.same(scalar::cast(from, to, a)), "{from} to {to} of {a:?}: {got:?}");
             }

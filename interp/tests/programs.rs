@@ -5,12 +5,15 @@
     reason = "a test may stop at what it did not expect; exact equality is meant"
 )]
 
+use std::sync::Arc;
+
 mod common;
 
 use common::{buffer, config, empty, execute, filled, func, run_in_all_configs};
 use tilewright_interp::{Arguments, Tensor, as_function, fill, run_definition};
 use tilewright_ir::{
-    Axis, Buffer, DataType, Definition, Expr, ForKind, ReduceOp, ScalarType, Stage, StageBody, Stmt, StmtKind, Var,
+    Axis, Buffer, DataType, Definition, Expr, ForKind, ReduceOp, ScalarType, SharedExpr, Stage, StageBody, Stmt,
+    StmtKind, Var,
 };
 
 fn v(var: &Var) -> Expr {
@@ -136,10 +139,11 @@ fn aliases_with_other_lane_counts_see_the_same_memory() {
     });
     let target = buffer("B", &[12]);
     let i = Var::index("i");
-    let ramp = Expr::Ramp { base: Box::new(v(&i) * Expr::int(4)), stride: Box::new(Expr::int(1)), lanes: 4 };
+    let ramp =
+        Expr::Ramp { base: SharedExpr::new(v(&i) * Expr::int(4)), stride: SharedExpr::new(Expr::int(1)), lanes: 4 };
     let store = Stmt::store(&target, vec![ramp], Expr::load(&vectors, vec![v(&i)]));
     let body = Stmt::for_loop(&i, Expr::int(3), ForKind::Parallel, store);
-    let body = Stmt::new(StmtKind::DeclBuffer { buffer: vectors, body: Box::new(body) });
+    let body = Stmt::new(StmtKind::DeclBuffer { buffer: vectors, body: Arc::new(body) });
     let args = Arguments::tensors([filled(&[12], 5), empty(&[12])]);
     let result = run_in_all_configs(&func(&[&scalars, &target], body), &args);
     assert_eq!(result.tensor(0).unwrap().bytes(), result.tensor(1).unwrap().bytes());
@@ -158,7 +162,7 @@ fn aliases_of_another_type_reinterpret_the_bits() {
     let doubled = Expr::load(&floats, vec![v(&j)]) + Expr::load(&floats, vec![v(&j)]);
     let double = Stmt::for_loop(&j, Expr::int(5), ForKind::Serial, Stmt::store(&floats, vec![v(&j)], doubled));
     let body = Stmt::seq(vec![double, Stmt::for_loop(&i, Expr::int(20), ForKind::Serial, copy)]);
-    let body = Stmt::new(StmtKind::DeclBuffer { buffer: bytes, body: Box::new(body) });
+    let body = Stmt::new(StmtKind::DeclBuffer { buffer: bytes, body: Arc::new(body) });
     let input = filled(&[5], 6);
     let target_tensor = Tensor::undefined(ScalarType::UInt8, &[20]).unwrap();
     let result =
@@ -204,12 +208,13 @@ fn memory_allocated_in_a_parallel_loop_is_private_and_starts_undefined() {
     let target = buffer("B", &[40]);
     let scratch = buffer("S", &[1]);
     let i = Var::index("i");
-    let write = Stmt::store(&scratch, vec![Expr::int(0)], Expr::Cast(ScalarType::Float32.into(), Box::new(v(&i))));
+    let write =
+        Stmt::store(&scratch, vec![Expr::int(0)], Expr::Cast(ScalarType::Float32.into(), SharedExpr::new(v(&i))));
     let read = Stmt::store(&target, vec![v(&i)], Expr::load(&scratch, vec![Expr::int(0)]));
     let guarded = Stmt::guarded(v(&i).lt(Expr::int(33)), write.clone());
     let program = |first: Stmt| {
         let body = Stmt::seq(vec![first, read.clone()]);
-        let body = Stmt::new(StmtKind::Allocate { buffer: scratch.clone(), body: Box::new(body) });
+        let body = Stmt::new(StmtKind::Allocate { buffer: scratch.clone(), body: Arc::new(body) });
         func(&[&target], Stmt::for_loop(&i, Expr::int(40), ForKind::Parallel, body))
     };
     let args = Arguments::tensors([empty(&[40])]);
@@ -225,13 +230,13 @@ fn memory_allocated_in_a_parallel_loop_is_private_and_starts_undefined() {
 fn every_other_statement_kind_runs() {
     let target = buffer("B", &[6]);
     let (i, x) = (Var::index("i"), Var::index("x"));
-    let float = |expr: Expr| Expr::Cast(ScalarType::Float32.into(), Box::new(expr));
+    let float = |expr: Expr| Expr::Cast(ScalarType::Float32.into(), SharedExpr::new(expr));
     let [even, odd] = [10, 20].map(|plus| Stmt::store(&target, vec![v(&i)], float(v(&x) + Expr::int(plus))));
     let cond = Expr::binary(tilewright_ir::BinaryOp::Eq, v(&i).floor_mod(Expr::int(2)), Expr::int(0));
-    let branch = StmtKind::If { cond, then_body: Box::new(even), else_body: Some(Box::new(odd)) };
-    let body = Stmt::new(StmtKind::Let { var: x.clone(), value: v(&i) * v(&i), body: Box::new(Stmt::new(branch)) });
+    let branch = StmtKind::If { cond, then_body: Arc::new(even), else_body: Some(Arc::new(odd)) };
+    let body = Stmt::new(StmtKind::Let { var: x.clone(), value: v(&i) * v(&i), body: Arc::new(Stmt::new(branch)) });
     let hint = tilewright_ir::AttrValue::Bool(true);
-    let attr = StmtKind::Attr { node: hint.clone(), key: "pragma".into(), value: hint, body: Box::new(body) };
+    let attr = StmtKind::Attr { node: hint.clone(), key: "pragma".into(), value: hint, body: Arc::new(body) };
     let assert = StmtKind::Assert { cond: v(&i).lt(Expr::int(6)), message: "in range".into() };
     let body = Stmt::seq(vec![Stmt::new(assert), Stmt::new(attr), Stmt::new(StmtKind::Evaluate(v(&i)))]);
     let program = func(&[&target], Stmt::for_loop(&i, Expr::int(6), ForKind::Unrolled, body));
@@ -252,7 +257,7 @@ fn strides_and_offsets_address_the_allocation() {
     });
     let store = Stmt::store(&view, vec![v(&i), v(&j)], Expr::float_of(1.0, ScalarType::Float32));
     let body = nest(&[&i, &j], &[3, 2], store);
-    let body = Stmt::new(StmtKind::DeclBuffer { buffer: view, body: Box::new(body) });
+    let body = Stmt::new(StmtKind::DeclBuffer { buffer: view, body: Arc::new(body) });
     let result = run_in_all_configs(&func(&[&target], body), &Arguments::tensors([empty(&[20])]));
     let written: Vec<_> = (0..20).filter(|&lane| result.tensor(0).unwrap().defined()[lane]).collect();
     assert_eq!(written, [4, 6, 9, 11, 14, 16]);
@@ -287,11 +292,13 @@ fn independent_serial_loops_are_spread_over_threads() {
 #[test]
 fn a_vector_condition_chooses_and_evaluates_each_lane_by_itself() {
     let (a, b, i) = (buffer("A", &[6]), buffer("B", &[8]), Var::index("i"));
-    let ramp = Expr::Ramp { base: Box::new(v(&i) * Expr::int(4)), stride: Box::new(Expr::int(1)), lanes: 4 };
-    let four = |value: Expr| Box::new(Expr::Broadcast { value: Box::new(value), lanes: 4 });
-    let inside = ramp.clone().lt(*four(Expr::int(6)));
+    let ramp =
+        Expr::Ramp { base: SharedExpr::new(v(&i) * Expr::int(4)), stride: SharedExpr::new(Expr::int(1)), lanes: 4 };
+    let four = |value: Expr| SharedExpr::new(Expr::Broadcast { value: SharedExpr::new(value), lanes: 4 });
+    let inside = ramp.clone().lt(four(Expr::int(6)).into_expr());
     let otherwise = four(Expr::float_of(-1.0, ScalarType::Float32));
-    let value = Expr::IfThenElse(Box::new(inside), Box::new(Expr::load(&a, vec![ramp.clone()])), otherwise);
+    let value =
+        Expr::IfThenElse(SharedExpr::new(inside), SharedExpr::new(Expr::load(&a, vec![ramp.clone()])), otherwise);
     let program = func(&[&a, &b], nest(&[&i], &[2], Stmt::store(&b, vec![ramp], value)));
     let input = filled(&[6], 3);
     let result = run_in_all_configs(&program, &Arguments::tensors([input.clone(), empty(&[8])]));
@@ -305,13 +312,14 @@ fn a_vector_condition_chooses_and_evaluates_each_lane_by_itself() {
 #[test]
 fn a_vector_condition_may_read_memory() {
     let (a, b, i) = (buffer("A", &[40]), buffer("B", &[40]), Var::index("i"));
-    let ramp = Expr::Ramp { base: Box::new(v(&i) * Expr::int(4)), stride: Box::new(Expr::int(1)), lanes: 4 };
+    let ramp =
+        Expr::Ramp { base: SharedExpr::new(v(&i) * Expr::int(4)), stride: SharedExpr::new(Expr::int(1)), lanes: 4 };
     let four = |value: f64| {
-        let value = Box::new(Expr::float_of(value, ScalarType::Float32));
+        let value = SharedExpr::new(Expr::float_of(value, ScalarType::Float32));
         Expr::Broadcast { value, lanes: 4 }
     };
     let small = Expr::load(&a, vec![ramp.clone()]).lt(four(3.0));
-    let value = Expr::IfThenElse(Box::new(small), Box::new(four(1.0)), Box::new(four(2.0)));
+    let value = Expr::IfThenElse(SharedExpr::new(small), SharedExpr::new(four(1.0)), SharedExpr::new(four(2.0)));
     let program = func(&[&a, &b], nest(&[&i], &[10], Stmt::store(&b, vec![ramp], value)));
     let input = Tensor::from_fn(ScalarType::Float32, &[40], |k| {
         tilewright_ir::Scalar::Float(f64::from(u8::try_from(k * 3 % 7).unwrap()))

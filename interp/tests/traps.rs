@@ -6,11 +6,13 @@
     reason = "a test may stop at what it did not expect; exact equality is meant"
 )]
 
+use std::sync::Arc;
+
 mod common;
 
 use common::{buffer, config, empty, execute, filled, func, racing, trap};
 use tilewright_interp::{Arguments, Config, Observers, RunError, TrapKind};
-use tilewright_ir::{Buffer, Expr, ForKind, PrimFunc, ScalarType, Span, Stmt, StmtKind, ThreadTag, Var};
+use tilewright_ir::{Buffer, Expr, ForKind, PrimFunc, ScalarType, SharedExpr, Span, Stmt, StmtKind, ThreadTag, Var};
 
 fn v(var: &Var) -> Expr {
     Expr::from(var)
@@ -126,7 +128,7 @@ fn allocations_of_impossible_size_are_errors() {
     for extents in [vec![1 << 40, 1 << 20], vec![i64::MAX, i64::MAX], vec![1 << 33]] {
         let scratch = buffer("S", &extents);
         let body = Stmt::new(StmtKind::Evaluate(Expr::int(0)));
-        let program = func(&[&target], Stmt::new(StmtKind::Allocate { buffer: scratch, body: Box::new(body) }));
+        let program = func(&[&target], Stmt::new(StmtKind::Allocate { buffer: scratch, body: Arc::new(body) }));
         match execute(&program, &mut args.clone(), &config(1)) {
             Err(RunError::Trap(trap)) => assert_eq!(trap.kind, TrapKind::Size),
             Err(RunError::Input(diagnostic)) => assert_eq!(diagnostic.code, "bad-size"),
@@ -139,8 +141,8 @@ fn allocations_of_impossible_size_are_errors() {
 fn select_evaluates_both_operands_and_if_then_else_only_one() {
     let target = buffer("B", &[1]);
     let make = |select: bool| {
-        let outside = Box::new(Expr::load(&target, vec![Expr::int(3)]));
-        let (cond, value) = (Box::new(Expr::bool(true)), Box::new(one()));
+        let outside = SharedExpr::new(Expr::load(&target, vec![Expr::int(3)]));
+        let (cond, value) = (SharedExpr::new(Expr::bool(true)), SharedExpr::new(one()));
         let value = if select { Expr::Select(cond, value, outside) } else { Expr::IfThenElse(cond, value, outside) };
         func(&[&target], Stmt::store(&target, vec![Expr::int(0)], value))
     };

@@ -1,11 +1,13 @@
 //! Scalar arguments, views whose extents depend on loop variables, let-bound vectors, and loops over wide types.
 #![allow(clippy::unwrap_used, reason = "a test may stop at what it did not expect")]
 
+use std::sync::Arc;
+
 mod common;
 
 use common::{buffer, config, empty, execute, filled, func, run_in_all_configs, trap};
 use tilewright_interp::{Argument, Arguments, RunError, Tensor, TrapKind};
-use tilewright_ir::{Buffer, DataType, Expr, For, ForKind, Scalar, ScalarType, Stmt, StmtKind, Var};
+use tilewright_ir::{Buffer, DataType, Expr, For, ForKind, Scalar, ScalarType, SharedExpr, Stmt, StmtKind, Var};
 
 fn v(var: &Var) -> Expr {
     Expr::from(var)
@@ -16,7 +18,7 @@ fn scalar_parameters_have_the_values_passed() {
     let target = buffer("B", &[11]);
     let (count, factor) = (Var::index("count"), Var::new("factor", ScalarType::Float32));
     let i = Var::index("i");
-    let value = Expr::Cast(ScalarType::Float32.into(), Box::new(v(&i))) * v(&factor);
+    let value = Expr::Cast(ScalarType::Float32.into(), SharedExpr::new(v(&i))) * v(&factor);
     let body = Stmt::for_loop(&i, v(&count), ForKind::Serial, Stmt::store(&target, vec![v(&i)], value));
     let mut program = func(&[&target], body);
     program.params.extend([count, factor]);
@@ -54,7 +56,7 @@ fn the_extent_of_an_allocation_may_depend_on_a_loop_variable() {
         Stmt::for_loop(&j, length(), ForKind::Serial, put),
         Stmt::for_loop(&k, length(), ForKind::Serial, take),
     ]);
-    let body = Stmt::new(StmtKind::Allocate { buffer: scratch.clone(), body: Box::new(body) });
+    let body = Stmt::new(StmtKind::Allocate { buffer: scratch.clone(), body: Arc::new(body) });
     let program = func(&[&source, &target], Stmt::for_loop(&i, Expr::int(6), ForKind::Parallel, body));
     let input = filled(&[6, 7], 2);
     let result = run_in_all_configs(&program, &Arguments::tensors([input.clone(), empty(&[6, 7])]));
@@ -77,7 +79,7 @@ fn the_extents_and_strides_of_a_view_may_depend_on_a_loop_variable() {
         let one = Expr::float_of(1.0, ScalarType::Float32);
         let store = Stmt::store(&view, vec![v(&j)], one);
         let body = Stmt::for_loop(&j, v(&i) + Expr::int(reach), ForKind::Serial, store);
-        let body = Stmt::new(StmtKind::DeclBuffer { buffer: view.clone(), body: Box::new(body) });
+        let body = Stmt::new(StmtKind::DeclBuffer { buffer: view.clone(), body: Arc::new(body) });
         func(&[&memory], Stmt::for_loop(&i, Expr::int(6), ForKind::Serial, body))
     };
     let args = Arguments::tensors([empty(&[40])]);
@@ -98,15 +100,15 @@ fn a_let_bound_vector_keeps_its_value() {
     let i = Var::index("i");
     let vector = Var::new("x", DataType::scalar(ScalarType::Float32).with_lanes(4));
     let ramp = |stride: i64, plus: i64| Expr::Ramp {
-        base: Box::new(v(&i) * Expr::int(4) + Expr::int(plus)),
-        stride: Box::new(Expr::int(stride)),
+        base: SharedExpr::new(v(&i) * Expr::int(4) + Expr::int(plus)),
+        stride: SharedExpr::new(Expr::int(stride)),
         lanes: 4,
     };
     // The lanes are reversed, and the variable is read again after its source was overwritten.
     let store = |buffer: &Buffer| Stmt::store(buffer, vec![ramp(1, 0)], v(&vector) + v(&vector));
     let body = Stmt::seq(vec![store(&source), store(&target)]);
     let value = Expr::load(&source, vec![ramp(-1, 3)]);
-    let body = Stmt::new(StmtKind::Let { var: vector.clone(), value, body: Box::new(body) });
+    let body = Stmt::new(StmtKind::Let { var: vector.clone(), value, body: Arc::new(body) });
     let program = func(&[&source, &target], Stmt::for_loop(&i, Expr::int(7), ForKind::Serial, body));
     let input = filled(&[28], 8);
     let result = run_in_all_configs(&program, &Arguments::tensors([input.clone(), empty(&[28])]));
@@ -127,7 +129,7 @@ fn a_uint64_loop_may_reach_the_greatest_value_of_its_type() {
     let program = |extent: i128| {
         let store = Stmt::store(&target, vec![v(&i) - number(first)], v(&i));
         let inner = For { min: number(first), extent: number(extent), ..loop_parts(&i, ForKind::Parallel, store) };
-        func(&[&target], Stmt::new(StmtKind::For(Box::new(inner))))
+        func(&[&target], Stmt::new(StmtKind::For(Arc::new(inner))))
     };
     let args = Arguments::tensors([Tensor::undefined(ty, &[9]).unwrap()]);
     let result = run_in_all_configs(&program(9), &args);
@@ -142,5 +144,5 @@ fn loop_parts(var: &Var, kind: ForKind, body: Stmt) -> For {
     let StmtKind::For(made) = Stmt::for_loop(var, Expr::int(1), kind, body).kind else {
         unreachable!("a loop was made")
     };
-    *made
+    (*made).clone()
 }

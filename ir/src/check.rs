@@ -273,7 +273,7 @@ impl Checker {
             | Expr::Ramp { .. }
             | Expr::Broadcast { .. } => {}
         }
-        let types: Vec<_> = expr.children().into_iter().map(|child| self.type_of_expr(child)).collect();
+        let types: Vec<_> = expr.children().map(|child| self.type_of_expr(child)).collect();
         let Some(ty) = result_type(expr, &types) else {
             let given: Vec<_> = types.iter().map(ToString::to_string).collect();
             self.report("type", format!("`{expr}` is not defined for operands of the types {}", given.join(", ")));

@@ -58,6 +58,12 @@ pub enum StageBody {
     },
 }
 
+impl From<Expr> for StageBody {
+    fn from(value: Expr) -> Self {
+        Self::Elementwise(value)
+    }
+}
+
 /// The operator of a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ReduceOp {

@@ -195,8 +195,8 @@ impl Matcher {
         let (exprs, stmts) = ((a.exprs(), b.exprs()), (a.children(), b.children()));
         same_node
             && exprs.0.len() == exprs.1.len()
-            && exprs.0.into_iter().zip(exprs.1).all(|(a, b)| self.expr(a, b))
+            && exprs.0.zip(exprs.1).all(|(a, b)| self.expr(a, b))
             && stmts.0.len() == stmts.1.len()
-            && stmts.0.into_iter().zip(stmts.1).all(|(a, b)| self.stmt(a, b))
+            && stmts.0.zip(stmts.1).all(|(a, b)| self.stmt(a, b))
     }
 }

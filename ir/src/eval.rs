@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use crate::dtype::ScalarType;
 use crate::expr::Expr;
-use crate::op::{MathFn, UnaryOp};
+use crate::op::{BinaryOp, MathFn, UnaryOp};
 use crate::scalar::ScalarError;
 use crate::var::Var;
 
@@ -61,12 +61,12 @@ impl Expr {
             Self::Var(var) => bindings.get(var).copied().ok_or_else(|| EvalError::Unbound(var.name().to_owned())),
             Self::Binary(op, lhs, rhs) => {
                 let (a, b) = (lhs.eval_index(bindings)?, rhs.eval_index(bindings)?);
-                op.eval_exact(a, b, shift_type(lhs)).map_err(scalar)
+                op.eval_exact(a, b, shift_type(*op, lhs)).map_err(scalar)
             }
             Self::Unary(UnaryOp::Neg, operand) => operand.eval_index(bindings)?.checked_neg().ok_or_else(overflow),
             Self::Unary(UnaryOp::Not, operand) => Ok(i128::from(operand.eval_index(bindings)? == 0)),
             Self::Unary(UnaryOp::BitNot, operand) => Ok(!operand.eval_index(bindings)?),
-            Self::Call(MathFn::Abs, args) => match args.as_slice() {
+            Self::Call(MathFn::Abs, args) => match &**args {
                 [arg] => arg.eval_index(bindings)?.checked_abs().ok_or_else(overflow),
                 _ => Err(not_an_index()),
             },
@@ -96,14 +96,15 @@ impl Expr {
     }
 }
 
-/// Returns the type whose width bounds the amount of a shift of `lhs`.
-fn shift_type(lhs: &Expr) -> ScalarType {
-    lhs.dtype().scalar
+/// Returns the type whose width bounds the amount of a shift of `lhs`. The other operators ignore it, and finding it takes a walk.
+fn shift_type(op: BinaryOp, lhs: &Expr) -> ScalarType {
+    if matches!(op, BinaryOp::Shl | BinaryOp::Shr) { lhs.dtype().scalar } else { ScalarType::Int32 }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shared::SharedExpr;
 
     #[test]
     fn overflow_of_128_bits_is_an_error() {
@@ -115,9 +116,14 @@ mod tests {
     #[test]
     fn if_then_else_evaluates_only_the_chosen_branch() {
         let bad = Expr::int(1).floor_div(Expr::int(0));
-        let chosen = Expr::IfThenElse(Box::new(Expr::bool(false)), Box::new(bad.clone()), Box::new(Expr::int(7)));
+        let chosen = Expr::IfThenElse(
+            SharedExpr::new(Expr::bool(false)),
+            SharedExpr::new(bad.clone()),
+            SharedExpr::new(Expr::int(7)),
+        );
         assert_eq!(chosen.eval_index(&Bindings::new()), Ok(7));
-        let both = Expr::Select(Box::new(Expr::bool(false)), Box::new(bad), Box::new(Expr::int(7)));
+        let both =
+            Expr::Select(SharedExpr::new(Expr::bool(false)), SharedExpr::new(bad), SharedExpr::new(Expr::int(7)));
         assert!(both.eval_index(&Bindings::new()).is_err());
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use crate::buffer::Buffer;
 use crate::dtype::{DataType, ScalarType};
 use crate::op::{BinaryOp, MathFn, UnaryOp};
+use crate::shared::{Parts, SharedExpr, SharedExprs};
 use crate::var::Var;
 
 /// An expression. Expressions have no side effects; operands are evaluated from left to right.
@@ -30,33 +31,33 @@ pub enum Expr {
     /// The value of a variable.
     Var(Var),
     /// An operator with two operands.
-    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    Binary(BinaryOp, SharedExpr, SharedExpr),
     /// An operator with one operand.
-    Unary(UnaryOp, Box<Expr>),
+    Unary(UnaryOp, SharedExpr),
     /// A math function.
-    Call(MathFn, Vec<Expr>),
+    Call(MathFn, SharedExprs),
     /// The second operand if the first one is true, else the third. All three are evaluated. The condition has one
     /// lane, or as many as the other operands.
-    Select(Box<Expr>, Box<Expr>, Box<Expr>),
+    Select(SharedExpr, SharedExpr, SharedExpr),
     /// The second operand if the first one is true, else the third. Only the chosen operand is evaluated. The
     /// condition has one lane, or as many as the other operands; in that case each lane is chosen and evaluated
     /// separately.
-    IfThenElse(Box<Expr>, Box<Expr>, Box<Expr>),
+    IfThenElse(SharedExpr, SharedExpr, SharedExpr),
     /// A conversion to a type with the same number of lanes, see [`crate::scalar::cast`].
-    Cast(DataType, Box<Expr>),
+    Cast(DataType, SharedExpr),
     /// The vector `base, base + stride, base + 2 * stride, ...`.
     Ramp {
         /// The first lane, a scalar integer.
-        base: Box<Expr>,
+        base: SharedExpr,
         /// The difference between adjacent lanes, of the type of `base`.
-        stride: Box<Expr>,
+        stride: SharedExpr,
         /// The number of lanes, at least 2.
         lanes: u16,
     },
     /// A vector with the same value in every lane.
     Broadcast {
         /// The value, a scalar.
-        value: Box<Expr>,
+        value: SharedExpr,
         /// The number of lanes, at least 2.
         lanes: u16,
     },
@@ -66,7 +67,7 @@ pub enum Expr {
         /// The buffer.
         buffer: Buffer,
         /// The indices, one per axis.
-        indices: Vec<Expr>,
+        indices: SharedExprs,
     },
 }
 
@@ -96,12 +97,12 @@ impl Expr {
 
     /// Creates `lhs op rhs`.
     pub fn binary(op: BinaryOp, lhs: Self, rhs: Self) -> Self {
-        Self::Binary(op, Box::new(lhs), Box::new(rhs))
+        Self::Binary(op, SharedExpr::new(lhs), SharedExpr::new(rhs))
     }
 
     /// Creates `op operand`.
     pub fn unary(op: UnaryOp, operand: Self) -> Self {
-        Self::Unary(op, Box::new(operand))
+        Self::Unary(op, SharedExpr::new(operand))
     }
 
     /// Creates `self // rhs`, the quotient rounded towards minus infinity.
@@ -129,8 +130,8 @@ impl Expr {
     }
 
     /// Creates a load.
-    pub fn load(buffer: &Buffer, indices: Vec<Self>) -> Self {
-        Self::Load { buffer: buffer.clone(), indices }
+    pub fn load(buffer: &Buffer, indices: impl Into<SharedExprs>) -> Self {
+        Self::Load { buffer: buffer.clone(), indices: indices.into() }
     }
 
     /// Returns the type. A load has the lanes of the element type times those of the last index (RFC 39, "What
@@ -166,13 +167,42 @@ impl Expr {
     }
 
     /// Returns the direct operands, from left to right.
-    pub fn children(&self) -> Vec<&Self> {
+    pub fn children(&self) -> Parts<'_, Self> {
         match self {
-            Self::Int { .. } | Self::Float { .. } | Self::Var(_) => Vec::new(),
-            Self::Binary(_, a, b) | Self::Ramp { base: a, stride: b, .. } => vec![a, b],
-            Self::Unary(_, a) | Self::Cast(_, a) | Self::Broadcast { value: a, .. } => vec![a],
-            Self::Select(a, b, c) | Self::IfThenElse(a, b, c) => vec![a, b, c],
-            Self::Call(_, args) | Self::Load { indices: args, .. } => args.iter().collect(),
+            Self::Int { .. } | Self::Float { .. } | Self::Var(_) => Parts::none(),
+            Self::Binary(_, a, b) | Self::Ramp { base: a, stride: b, .. } => Parts::two(a, b),
+            Self::Unary(_, a) | Self::Cast(_, a) | Self::Broadcast { value: a, .. } => Parts::one(a),
+            Self::Select(a, b, c) | Self::IfThenElse(a, b, c) => Parts::three(a, b, c),
+            Self::Call(_, args) | Self::Load { indices: args, .. } => Parts::list(args),
+        }
+    }
+
+    /// Whether both are one node: the same operator on operands that are the same objects in memory, or the same leaf.
+    /// Then they are the same expression, whatever they contain; the converse need not hold. It takes constant time.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Int { value, ty }, Self::Int { value: other, ty: to }) => value == other && ty == to,
+            (Self::Float { value, ty }, Self::Float { value: other, ty: to }) => {
+                value.to_bits() == other.to_bits() && ty == to
+            }
+            (Self::Var(var), Self::Var(other)) => var == other,
+            (Self::Binary(op, a, b), Self::Binary(other, x, y)) => op == other && a.is_same(x) && b.is_same(y),
+            (Self::Unary(op, a), Self::Unary(other, x)) => op == other && a.is_same(x),
+            (Self::Call(function, a), Self::Call(other, x)) => function == other && a.is_same(x),
+            (Self::Select(a, b, c), Self::Select(x, y, z)) | (Self::IfThenElse(a, b, c), Self::IfThenElse(x, y, z)) => {
+                a.is_same(x) && b.is_same(y) && c.is_same(z)
+            }
+            (Self::Cast(ty, a), Self::Cast(other, x)) => ty == other && a.is_same(x),
+            (Self::Ramp { base, stride, lanes }, Self::Ramp { base: x, stride: y, lanes: other }) => {
+                lanes == other && base.is_same(x) && stride.is_same(y)
+            }
+            (Self::Broadcast { value, lanes }, Self::Broadcast { value: x, lanes: other }) => {
+                lanes == other && value.is_same(x)
+            }
+            (Self::Load { buffer, indices }, Self::Load { buffer: other, indices: x }) => {
+                buffer == other && indices.is_same(x)
+            }
+            _ => false,
         }
     }
 
@@ -360,7 +390,7 @@ mod tests {
     #[test]
     fn a_load_has_the_lanes_of_the_element_times_those_of_the_index() {
         let scalar = Buffer::compact("A", ScalarType::Float32, vec![Expr::int(64)]);
-        let ramp = Expr::Ramp { base: Box::new(Expr::int(0)), stride: Box::new(Expr::int(1)), lanes: 4 };
+        let ramp = Expr::Ramp { base: SharedExpr::new(Expr::int(0)), stride: SharedExpr::new(Expr::int(1)), lanes: 4 };
         assert_eq!(Expr::load(&scalar, vec![ramp]).dtype().to_string(), "float32x4");
         let vector = Buffer::compact("A", DataType::scalar(ScalarType::Float32).with_lanes(4), vec![Expr::int(16)]);
         assert_eq!(Expr::load(&vector, vec![Expr::int(0)]).dtype().to_string(), "float32x4");

@@ -1,7 +1,10 @@
 //! Functions, their attributes, and modules.
 
+use std::collections::HashSet;
+
 use crate::buffer::Buffer;
 use crate::diag::Span;
+use crate::expr::Expr;
 use crate::index_map::IndexMap;
 use crate::stmt::{AttrValue, Stmt, StmtKind};
 use crate::texture::TextureLimits;
@@ -80,9 +83,9 @@ impl PrimFunc {
     /// Returns every buffer once: the buffers of the parameters, then those declared, allocated or accessed in the
     /// body, in program order.
     pub fn buffers(&self) -> Vec<Buffer> {
-        let mut buffers: Vec<Buffer> = Vec::new();
+        let (mut buffers, mut known) = (Vec::new(), HashSet::new());
         let mut add = |buffer: &Buffer| {
-            if !buffers.contains(buffer) {
+            if known.insert(buffer.clone()) {
                 buffers.push(buffer.clone());
             }
         };
@@ -104,7 +107,7 @@ impl PrimFunc {
             }
             for expr in stmt.exprs() {
                 expr.walk(&mut |expr| {
-                    if let crate::expr::Expr::Load { buffer, .. } = expr {
+                    if let Expr::Load { buffer, .. } = expr {
                         add(buffer);
                     }
                 });
@@ -116,15 +119,17 @@ impl PrimFunc {
     /// Returns the variables in the shapes, strides and offsets of the buffer map, each once, in order of appearance.
     /// These are the symbolic extents, and the scalar parameters that occur there.
     pub fn symbols(&self) -> Vec<Var> {
-        let mut symbols = Vec::new();
+        let (mut symbols, mut known) = (Vec::new(), HashSet::new());
         for (_, buffer) in &self.buffer_map {
             let strides = buffer.strides.iter().flatten();
             for expr in buffer.shape.iter().chain(strides).chain(std::iter::once(&buffer.elem_offset)) {
-                for var in expr.vars() {
-                    if !symbols.contains(&var) {
-                        symbols.push(var);
+                expr.walk(&mut |part| {
+                    if let Expr::Var(var) = part
+                        && known.insert(var.clone())
+                    {
+                        symbols.push(var.clone());
                     }
-                }
+                });
             }
         }
         symbols

@@ -71,7 +71,7 @@ impl Interval {
     }
 
     /// `-a`
-    pub fn neg(self) -> Option<Self> {
+    pub fn checked_neg(self) -> Option<Self> {
         Some(Self { low: self.high.checked_neg()?, high: self.low.checked_neg()? })
     }
 
@@ -88,17 +88,17 @@ impl Interval {
     }
 
     /// `a + b`
-    pub fn add(self, other: Self) -> Option<Self> {
+    pub fn checked_add(self, other: Self) -> Option<Self> {
         Some(Self { low: self.low.checked_add(other.low)?, high: self.high.checked_add(other.high)? })
     }
 
     /// `a - b`
-    pub fn sub(self, other: Self) -> Option<Self> {
+    pub fn checked_sub(self, other: Self) -> Option<Self> {
         Some(Self { low: self.low.checked_sub(other.high)?, high: self.high.checked_sub(other.low)? })
     }
 
     /// `a * b`
-    pub fn mul(self, other: Self) -> Option<Self> {
+    pub fn checked_mul(self, other: Self) -> Option<Self> {
         self.of_corners(other, i128::checked_mul)
     }
 
@@ -203,12 +203,12 @@ impl Interval {
     }
 
     /// `a << b`, without loss of bits: `a * 2^b`; `None` if `b` may be negative or large.
-    pub fn shl(self, other: Self) -> Option<Self> {
-        self.mul(other.power_of_two()?)
+    pub fn checked_shl(self, other: Self) -> Option<Self> {
+        self.checked_mul(other.power_of_two()?)
     }
 
     /// `a >> b` with copies of the sign: `a // 2^b`; `None` if `b` may be negative or at least 127.
-    pub fn shr(self, other: Self) -> Option<Self> {
+    pub fn checked_shr(self, other: Self) -> Option<Self> {
         self.floor_div(other.power_of_two()?)
     }
 }
@@ -224,9 +224,9 @@ mod tests {
     #[test]
     fn an_interval_contains_every_result_and_is_missing_where_one_does_not_exist() {
         let operations: [(BinaryOp, Operation); 14] = [
-            (BinaryOp::Add, Interval::add),
-            (BinaryOp::Sub, Interval::sub),
-            (BinaryOp::Mul, Interval::mul),
+            (BinaryOp::Add, Interval::checked_add),
+            (BinaryOp::Sub, Interval::checked_sub),
+            (BinaryOp::Mul, Interval::checked_mul),
             (BinaryOp::FloorDiv, Interval::floor_div),
             (BinaryOp::FloorMod, Interval::floor_mod),
             (BinaryOp::TruncDiv, Interval::trunc_div),
@@ -236,8 +236,8 @@ mod tests {
             (BinaryOp::BitAnd, Interval::bit_and),
             (BinaryOp::BitOr, Interval::bit_or),
             (BinaryOp::BitXor, Interval::bit_xor),
-            (BinaryOp::Shl, Interval::shl),
-            (BinaryOp::Shr, Interval::shr),
+            (BinaryOp::Shl, Interval::checked_shl),
+            (BinaryOp::Shr, Interval::checked_shr),
         ];
         let ends = || (-7..=8i128).flat_map(|low| (low..=8).map(move |high| Interval { low, high }));
         let mut compared = 0;
@@ -269,7 +269,7 @@ mod tests {
     fn unary_results_are_contained() {
         for interval in (-5..=5i128).flat_map(|low| (low..=5).map(move |high| Interval { low, high })) {
             for value in interval.low..=interval.high {
-                assert!(interval.neg().unwrap().contains(-value));
+                assert!(interval.checked_neg().unwrap().contains(-value));
                 assert!(interval.bit_not().contains(!value));
                 assert!(interval.abs().unwrap().contains(value.abs()));
             }
@@ -279,10 +279,10 @@ mod tests {
     #[test]
     fn a_bound_beyond_128_bits_gives_none() {
         let large = Interval { low: 0, high: i128::MAX };
-        assert_eq!(large.add(Interval::point(1)), None);
-        assert_eq!(large.mul(Interval::point(2)), None);
-        assert_eq!(Interval::point(i128::MIN).neg(), None);
-        assert_eq!(Interval::point(1).shl(Interval::point(127)), None);
+        assert_eq!(large.checked_add(Interval::point(1)), None);
+        assert_eq!(large.checked_mul(Interval::point(2)), None);
+        assert_eq!(Interval::point(i128::MIN).checked_neg(), None);
+        assert_eq!(Interval::point(1).checked_shl(Interval::point(127)), None);
         assert_eq!(large.bit_xor(Interval::point(0)), None);
     }
 }

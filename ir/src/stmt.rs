@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use crate::buffer::Buffer;
 use crate::diag::Span;
 use crate::expr::Expr;
+use crate::shared::Parts;
 use crate::var::Var;
 
 /// A statement and its source location.
@@ -21,7 +23,7 @@ pub struct Stmt {
 #[derive(Clone, Debug)]
 pub enum StmtKind {
     /// Runs `body` for each value from `min` to `min + extent - 1`. An extent of 0 or below runs no iteration.
-    For(Box<For>),
+    For(Arc<For>),
     /// Writes `value` to a buffer. Only the last index may have several lanes; see [`Expr::Load`].
     Store {
         /// The buffer.
@@ -37,23 +39,23 @@ pub enum StmtKind {
         /// The buffer whose data variable becomes valid.
         buffer: Buffer,
         /// The statement in which the memory is valid.
-        body: Box<Stmt>,
+        body: Arc<Stmt>,
     },
     /// Declares a view of an existing allocation (RFC 63, "Explicit `DeclBuffer` IR construct").
     DeclBuffer {
         /// The view. Its data variable is that of a parameter or of an enclosing allocation.
         buffer: Buffer,
         /// The statement in which the view can be used.
-        body: Box<Stmt>,
+        body: Arc<Stmt>,
     },
     /// Runs `then_body` if `cond` is true, and `else_body` otherwise.
     If {
         /// A scalar `bool`.
         cond: Expr,
         /// Runs if the condition is true.
-        then_body: Box<Stmt>,
+        then_body: Arc<Stmt>,
         /// Runs if the condition is false.
-        else_body: Option<Box<Stmt>>,
+        else_body: Option<Arc<Stmt>>,
     },
     /// Binds a variable for the duration of `body`.
     Let {
@@ -62,10 +64,10 @@ pub enum StmtKind {
         /// The value, evaluated once, before the body.
         value: Expr,
         /// The statement in which the variable is bound.
-        body: Box<Stmt>,
+        body: Arc<Stmt>,
     },
     /// Runs statements one after the other. An empty sequence has no effect.
-    Seq(Vec<Stmt>),
+    Seq(Arc<[Stmt]>),
     /// Evaluates an expression and discards its value.
     Evaluate(Expr),
     /// A hint about `body` (`T.attr`). It does not change the meaning of the program.
@@ -77,7 +79,7 @@ pub enum StmtKind {
         /// The value of the hint.
         value: AttrValue,
         /// The statement that the hint applies to.
-        body: Box<Stmt>,
+        body: Arc<Stmt>,
     },
     /// Traps if `cond` is false. Later statements of the same sequence may rely on it.
     Assert {
@@ -207,12 +209,12 @@ impl Stmt {
     pub fn for_loop(var: &Var, extent: Expr, kind: ForKind, body: Self) -> Self {
         let min = Expr::Int { value: 0, ty: var.dtype().scalar };
         let annotations = Vec::new();
-        Self::new(StmtKind::For(Box::new(For { var: var.clone(), min, extent, kind, annotations, body })))
+        Self::new(StmtKind::For(Arc::new(For { var: var.clone(), min, extent, kind, annotations, body })))
     }
 
     /// Creates a statement that runs `body` only if `cond` is true.
     pub fn guarded(cond: Expr, body: Self) -> Self {
-        Self::new(StmtKind::If { cond, then_body: Box::new(body), else_body: None })
+        Self::new(StmtKind::If { cond, then_body: Arc::new(body), else_body: None })
     }
 
     /// Creates a sequence. Nested sequences are flattened, and a sequence of one statement is that statement.
@@ -220,46 +222,46 @@ impl Stmt {
         let mut flat = Vec::with_capacity(stmts.len());
         for stmt in stmts {
             match stmt.kind {
-                StmtKind::Seq(inner) => flat.extend(inner),
+                StmtKind::Seq(inner) => flat.extend(inner.iter().cloned()),
                 _ => flat.push(stmt),
             }
         }
         match flat.pop() {
             Some(only) if flat.is_empty() => only,
-            Some(last) => {
-                flat.push(last);
-                Self::new(StmtKind::Seq(flat))
+            last => {
+                flat.extend(last);
+                Self::new(StmtKind::Seq(flat.into()))
             }
-            None => Self::new(StmtKind::Seq(flat)),
         }
     }
 
     /// Returns the statements directly inside this one, in program order.
-    pub fn children(&self) -> Vec<&Self> {
+    pub fn children(&self) -> Parts<'_, Self> {
         match &self.kind {
-            StmtKind::For(inner) => vec![&inner.body],
+            StmtKind::For(inner) => Parts::one(&inner.body),
             StmtKind::Allocate { body, .. }
             | StmtKind::DeclBuffer { body, .. }
             | StmtKind::Let { body, .. }
-            | StmtKind::Attr { body, .. } => vec![body],
-            StmtKind::If { then_body, else_body, .. } => {
-                std::iter::once(&**then_body).chain(else_body.as_deref()).collect()
-            }
-            StmtKind::Seq(stmts) => stmts.iter().collect(),
-            StmtKind::Store { .. } | StmtKind::Evaluate(_) | StmtKind::Assert { .. } => Vec::new(),
+            | StmtKind::Attr { body, .. }
+            | StmtKind::If { then_body: body, else_body: None, .. } => Parts::one(body),
+            StmtKind::If { then_body, else_body: Some(else_body), .. } => Parts::two(then_body, else_body),
+            StmtKind::Seq(stmts) => Parts::list(stmts),
+            StmtKind::Store { .. } | StmtKind::Evaluate(_) | StmtKind::Assert { .. } => Parts::none(),
         }
     }
 
     /// Returns the expressions directly inside this statement, in evaluation order. Shapes, strides and offsets of
     /// declared buffers are not included.
-    pub fn exprs(&self) -> Vec<&Expr> {
+    pub fn exprs(&self) -> Parts<'_, Expr> {
         match &self.kind {
-            StmtKind::For(inner) => vec![&inner.min, &inner.extent],
-            StmtKind::Store { indices, value, .. } => indices.iter().chain(std::iter::once(value)).collect(),
-            StmtKind::If { cond, .. } | StmtKind::Assert { cond, .. } => vec![cond],
-            StmtKind::Let { value, .. } | StmtKind::Evaluate(value) => vec![value],
+            StmtKind::For(inner) => Parts::two(&inner.min, &inner.extent),
+            StmtKind::Store { indices, value, .. } => Parts::list(indices).then(value),
+            StmtKind::If { cond: expr, .. }
+            | StmtKind::Assert { cond: expr, .. }
+            | StmtKind::Let { value: expr, .. }
+            | StmtKind::Evaluate(expr) => Parts::one(expr),
             StmtKind::Allocate { .. } | StmtKind::DeclBuffer { .. } | StmtKind::Seq(_) | StmtKind::Attr { .. } => {
-                Vec::new()
+                Parts::none()
             }
         }
     }

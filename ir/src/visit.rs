@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use crate::buffer::Buffer;
 use crate::expr::Expr;
+use crate::shared::{SharedExpr, SharedExprs};
 use crate::stmt::{For, Stmt, StmtKind};
 use crate::var::Var;
 
@@ -45,26 +47,38 @@ pub trait Rewrite {
         Ok(buffer.clone())
     }
 
-    /// Returns the expression with its children rewritten.
+    /// Returns the expression with its children rewritten. Children that do not change stay shared with `expr`.
     fn expr_children(&mut self, expr: &Expr) -> Result<Expr, Self::Error> {
-        let mut boxed = |inner: &Expr| self.expr(inner).map(Box::new);
         Ok(match expr {
             Expr::Int { .. } | Expr::Float { .. } | Expr::Var(_) => expr.clone(),
-            Expr::Binary(op, a, b) => Expr::Binary(*op, boxed(a)?, boxed(b)?),
-            Expr::Unary(op, a) => Expr::Unary(*op, boxed(a)?),
-            Expr::Call(function, args) => Expr::Call(*function, self.exprs(args)?),
-            Expr::Select(c, a, b) => Expr::Select(boxed(c)?, boxed(a)?, boxed(b)?),
-            Expr::IfThenElse(c, a, b) => Expr::IfThenElse(boxed(c)?, boxed(a)?, boxed(b)?),
-            Expr::Cast(ty, value) => Expr::Cast(*ty, boxed(value)?),
+            Expr::Binary(op, a, b) => Expr::Binary(*op, self.shared(a)?, self.shared(b)?),
+            Expr::Unary(op, a) => Expr::Unary(*op, self.shared(a)?),
+            Expr::Call(function, args) => Expr::Call(*function, self.shared_list(args)?),
+            Expr::Select(c, a, b) => Expr::Select(self.shared(c)?, self.shared(a)?, self.shared(b)?),
+            Expr::IfThenElse(c, a, b) => Expr::IfThenElse(self.shared(c)?, self.shared(a)?, self.shared(b)?),
+            Expr::Cast(ty, value) => Expr::Cast(*ty, self.shared(value)?),
             Expr::Ramp { base, stride, lanes } => {
-                Expr::Ramp { base: boxed(base)?, stride: boxed(stride)?, lanes: *lanes }
+                Expr::Ramp { base: self.shared(base)?, stride: self.shared(stride)?, lanes: *lanes }
             }
-            Expr::Broadcast { value, lanes } => Expr::Broadcast { value: boxed(value)?, lanes: *lanes },
+            Expr::Broadcast { value, lanes } => Expr::Broadcast { value: self.shared(value)?, lanes: *lanes },
             Expr::Load { buffer, indices } => {
-                let indices = self.exprs(indices)?;
+                let indices = self.shared_list(indices)?;
                 Expr::Load { buffer: self.buffer(buffer)?, indices }
             }
         })
+    }
+
+    /// An operand, rewritten; the same object if nothing changes.
+    fn shared(&mut self, operand: &SharedExpr) -> Result<SharedExpr, Self::Error> {
+        let rewritten = self.expr(operand)?;
+        Ok(if rewritten.is_same(operand) { operand.clone() } else { SharedExpr::new(rewritten) })
+    }
+
+    /// A list of operands, rewritten; the same object if nothing changes.
+    fn shared_list(&mut self, operands: &SharedExprs) -> Result<SharedExprs, Self::Error> {
+        let rewritten = self.exprs(operands)?;
+        let is_same = rewritten.iter().zip(operands).all(|(new, old)| new.is_same(old));
+        Ok(if is_same { operands.clone() } else { rewritten.into() })
     }
 
     /// Rewrites expressions in order.
@@ -75,7 +89,7 @@ pub trait Rewrite {
     /// Returns the statement with its children rewritten, at the same source location.
     fn stmt_children(&mut self, stmt: &Stmt) -> Result<Stmt, Self::Error> {
         let kind = match &stmt.kind {
-            StmtKind::For(inner) => StmtKind::For(Box::new(For {
+            StmtKind::For(inner) => StmtKind::For(Arc::new(For {
                 var: inner.var.clone(),
                 min: self.expr(&inner.min)?,
                 extent: self.expr(&inner.extent)?,
@@ -89,18 +103,18 @@ pub trait Rewrite {
                 StmtKind::Store { buffer: self.buffer(buffer)?, indices, value }
             }
             StmtKind::Allocate { buffer, body } => {
-                StmtKind::Allocate { buffer: self.buffer(buffer)?, body: Box::new(self.stmt(body)?) }
+                StmtKind::Allocate { buffer: self.buffer(buffer)?, body: Arc::new(self.stmt(body)?) }
             }
             StmtKind::DeclBuffer { buffer, body } => {
-                StmtKind::DeclBuffer { buffer: self.buffer(buffer)?, body: Box::new(self.stmt(body)?) }
+                StmtKind::DeclBuffer { buffer: self.buffer(buffer)?, body: Arc::new(self.stmt(body)?) }
             }
             StmtKind::If { cond, then_body, else_body } => StmtKind::If {
                 cond: self.expr(cond)?,
-                then_body: Box::new(self.stmt(then_body)?),
-                else_body: else_body.as_ref().map(|body| self.stmt(body).map(Box::new)).transpose()?,
+                then_body: Arc::new(self.stmt(then_body)?),
+                else_body: else_body.as_ref().map(|body| self.stmt(body).map(Arc::new)).transpose()?,
             },
             StmtKind::Let { var, value, body } => {
-                StmtKind::Let { var: var.clone(), value: self.expr(value)?, body: Box::new(self.stmt(body)?) }
+                StmtKind::Let { var: var.clone(), value: self.expr(value)?, body: Arc::new(self.stmt(body)?) }
             }
             StmtKind::Seq(stmts) => StmtKind::Seq(stmts.iter().map(|stmt| self.stmt(stmt)).collect::<Result<_, _>>()?),
             StmtKind::Evaluate(expr) => StmtKind::Evaluate(self.expr(expr)?),
@@ -108,7 +122,7 @@ pub trait Rewrite {
                 node: node.clone(),
                 key: key.clone(),
                 value: value.clone(),
-                body: Box::new(self.stmt(body)?),
+                body: Arc::new(self.stmt(body)?),
             },
             StmtKind::Assert { cond, message } => StmtKind::Assert { cond: self.expr(cond)?, message: message.clone() },
         };

@@ -112,9 +112,18 @@ fn first_line(text: &str) -> Option<Span> {
     Some(Span::new(u32::try_from(start).ok()?, u32::try_from(start + trimmed.len()).ok()?))
 }
 
+/// Words that begin a Python statement, which may consist of words alone: `from tvm import te`.
+const STATEMENTS: [&str; 17] = [
+    "assert", "async", "class", "def", "del", "elif", "for", "from", "global", "if", "import", "lambda", "not",
+    "raise", "return", "while", "with",
+];
+
 /// Whether a line is a sentence: at least four words, and nothing but words and punctuation.
 fn is_prose(line: &str) -> bool {
     let words: Vec<&str> = line.split_whitespace().collect();
+    if words.first().is_some_and(|first| STATEMENTS.contains(first)) {
+        return false;
+    }
     let is_word = |word: &&str| {
         let word = word.trim_end_matches(['.', ',', ';', ':', '!', '?']);
         !word.is_empty() && word.chars().all(|c| c.is_alphabetic() || c == '\'' || c == '-')
@@ -132,8 +141,15 @@ mod tests {
 
     #[test]
     fn a_broken_program_keeps_its_own_errors() {
-        for text in ["A = (", "def f(:\n    pass", "for i in T.serial(4)\n    pass", "# kernel void\nx = = 1", "import"]
-        {
+        for text in [
+            "from tvm import te\nA = te.placeholder((3, 4)\n",
+            "for i in rows:\n x = = 1",
+            "A = (",
+            "def f(:\n    pass",
+            "for i in T.serial(4)\n    pass",
+            "# kernel void\nx = = 1",
+            "import",
+        ] {
             assert_eq!(name(text), None, "{text}");
         }
         assert_eq!(name(""), None);

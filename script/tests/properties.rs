@@ -2,11 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "the generator makes valid parts only")]
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 use tilewright_ir::equal::modules_equal;
 use tilewright_ir::{
     AttrValue, AxisSeparators, BinaryOp, Buffer, DataType, Expr, For, ForKind, FuncAttrs, IndexMap, MathFn, Module,
-    PrimFunc, ScalarType, Scope, Stmt, StmtKind, TextureLimits, ThreadTag, UnaryOp, Var, validate,
+    PrimFunc, ScalarType, Scope, SharedExpr, Stmt, StmtKind, TextureLimits, ThreadTag, UnaryOp, Var, validate,
 };
 use tilewright_script::{print_module, read_module};
 
@@ -37,10 +39,10 @@ impl Generator {
 
     fn expr(&mut self, ty: DataType, depth: usize) -> Expr {
         let scalar = DataType::scalar(ty.scalar);
-        let boxed = |generator: &mut Self, ty| Box::new(generator.expr(ty, depth - 1));
+        let boxed = |generator: &mut Self, ty| SharedExpr::new(generator.expr(ty, depth - 1));
         if depth == 0 || self.pick(6) == 0 {
             if !ty.is_scalar() {
-                return Expr::Broadcast { value: Box::new(self.expr(scalar, 0)), lanes: ty.lanes };
+                return Expr::Broadcast { value: SharedExpr::new(self.expr(scalar, 0)), lanes: ty.lanes };
             }
             let vars: Vec<_> = self.vars.iter().filter(|var| var.dtype() == ty).cloned().collect();
             if !vars.is_empty() && self.pick(2) == 0 {
@@ -115,7 +117,7 @@ impl Generator {
                 if buffer.dtype != ty {
                     indices[2] = self.lanes_of_a_texel();
                 }
-                Expr::Load { buffer, indices }
+                Expr::load(&buffer, indices)
             }
         }
     }
@@ -124,7 +126,7 @@ impl Generator {
     fn lanes_of_a_texel(&mut self) -> Expr {
         let ty = [ScalarType::Int32, ScalarType::Int64][usize::from(self.pick(5) == 4)];
         let stride = [1, 1, 1, 3][self.pick(4)];
-        let constant = |value| Box::new(Expr::int_of(value, ty).unwrap());
+        let constant = |value| SharedExpr::new(Expr::int_of(value, ty).unwrap());
         Expr::Ramp { base: constant(0), stride: constant(stride), lanes: 4 }
     }
 
@@ -163,10 +165,10 @@ impl Generator {
         }
     }
 
-    fn scoped(&mut self, depth: usize, make: impl FnOnce(&mut Self, Box<Stmt>) -> StmtKind) -> Stmt {
+    fn scoped(&mut self, depth: usize, make: impl FnOnce(&mut Self, Arc<Stmt>) -> StmtKind) -> Stmt {
         let (vars, buffers) = (self.vars.len(), self.buffers.len());
         let body = self.stmt(depth - 1);
-        let kind = make(self, Box::new(body));
+        let kind = make(self, Arc::new(body));
         self.vars.truncate(vars.min(self.vars.len()));
         self.buffers.truncate(buffers.min(self.buffers.len()));
         Stmt::new(kind)
@@ -207,12 +209,12 @@ impl Generator {
                 let annotations = if self.pick(3) == 0 { vec![("note".to_owned(), self.attr())] } else { Vec::new() };
                 self.vars.push(var.clone());
                 let body = self.stmt(depth - 1);
-                Stmt::new(StmtKind::For(Box::new(For { var, min, extent, kind, annotations, body })))
+                Stmt::new(StmtKind::For(Arc::new(For { var, min, extent, kind, annotations, body })))
             }
             1 => {
                 let cond = self.expr(DataType::BOOL, 3);
-                let then_body = Box::new(self.stmt(depth - 1));
-                let else_body = if self.pick(2) == 0 { Some(Box::new(self.stmt(depth - 1))) } else { None };
+                let then_body = Arc::new(self.stmt(depth - 1));
+                let else_body = if self.pick(2) == 0 { Some(Arc::new(self.stmt(depth - 1))) } else { None };
                 Stmt::new(StmtKind::If { cond, then_body, else_body })
             }
             2 => {

@@ -121,7 +121,7 @@ fn documented_programs(source: &str) -> Vec<String> {
         match (&mut block, line) {
             (None, "```python") => block = Some(String::new()),
             (Some(_), "```") => programs.extend(block.take().filter(|text| text.starts_with("@T.prim_func"))),
-            (Some(text), line) => *text += &format!("{line}\n"),
+            (Some(text), line) => text.extend([line, "\n"]),
             (None, _) => {}
         }
     }
@@ -139,6 +139,8 @@ fn programs_in_the_documentation_are_read_and_print_as_valid_programs() {
     for source in sources {
         let programs = documented_programs(source);
         assert!(!programs.is_empty(), "{}", source.lines().next().unwrap_or_default());
-        programs.iter().for_each(|program| drop(round_trip(program)));
+        for program in &programs {
+            round_trip(program);
+        }
     }
 }

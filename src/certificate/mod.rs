@@ -129,7 +129,7 @@ pub fn files(entries: &[Entry<'_>]) -> Result<BTreeMap<String, String>, Fault> {
     let mut certificate = Certificate::new();
     let mut rows = Vec::new();
     for (within, report) in entries {
-        rows.push((within, *report, certificate.add(report.obligation, &report.proof)?));
+        rows.push((within, *report, certificate.add(report.obligation.id(), &report.proof)?));
     }
     let mut files: BTreeMap<String, String> =
         certificate.files().map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
@@ -168,12 +168,12 @@ pub enum Fault {
 
 fn obligation<'a>(within: &str, report: &'a Report, steps: Vec<Step>) -> Obligation<CounterexampleView<'a>> {
     Obligation {
-        obligation: report.obligation.to_owned(),
+        obligation: report.obligation.id().to_owned(),
         subject: report.subject.clone(),
         within: within.to_owned(),
         verdict: Summary::from(&report.verdict),
-        method: report.method.clone(),
-        reason: report.verdict.reason().map(str::to_owned),
+        method: report.method.to_string(),
+        reason: report.verdict.reason().map(ToString::to_string),
         confirmed: report.proof.is_confirmed(),
         counterexample: report.verdict.counterexample().map(CounterexampleView::new),
         steps,

@@ -134,7 +134,7 @@ fn files(
     let stem: String = function.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '_' }).collect();
     let generated = codegen::generate_with(validate(lowering.last())?, &options)?;
     let mut outputs = vec![
-        Output { name: format!("{stem}.cl"), text: generated.source },
+        Output { name: format!("{stem}.{}", generated.target.file_suffix), text: generated.source },
         Output { name: format!("{stem}.json"), text: to_line(&generated.metadata) + "\n" },
     ];
     for (position, stage) in lowering.stages.iter().enumerate() {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{ArrayShape, Bindings, Diagnostic, Expr, IndexMap, Span, XlaShape};
 use tilewright_script::{Source, read_xla_shape};
-use tilewright_verify::{Judge, MapClaim, Verdict};
+use tilewright_verify::{Judge, MapClaim, Obligation, Verdict};
 
 use super::exit::ExitStatus;
 use super::failure::Failure;
@@ -121,7 +121,7 @@ fn constant(map: &IndexMap, physical: &[Expr], global: &Global) -> Result<(Index
     let judge = Judge::new(options.judge_config()).map_err(|error| Failure::Internal(error.to_string()))?;
     let reports = judge.check_map(MapClaim::new(map, physical));
     let refuted = reports.into_iter().find_map(|report| match report.verdict {
-        Verdict::Refuted(found) if report.obligation != "tight" => Some(found.shape),
+        Verdict::Refuted(found) if report.obligation != Obligation::Tight => Some(found.shape),
         _ => None,
     });
     let Some(shape) = refuted else { return Ok(unchanged) };

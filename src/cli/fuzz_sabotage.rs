@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use tilewright_campaign::faults::{self, FAULTS, Fault};
+use tilewright_campaign::faults::{self, FAULTS, PlantedFault};
 use tilewright_ir::sabotage;
 
 use super::exit::ExitStatus;
@@ -79,7 +79,7 @@ fn show(bar: &ProgressBar, trials: &[trials::Trial]) {
     bar.set_message(format!("{caught} of {faults} faults caught, {flagged} decoys flagged, {runs} cases"));
 }
 
-fn faults(name: &str) -> Result<Vec<&'static Fault>, Failure> {
+fn faults(name: &str) -> Result<Vec<&'static PlantedFault>, Failure> {
     let fault = |code, message: String, help: &str| Err(Failure::plain("--sabotage", code, message).with_help(help));
     let row = faults::by_name(name);
     if name != "all" && row.is_none() {

@@ -3,7 +3,7 @@
 use tilewright_ir::layout::{ArrayShape, LayoutError, SymbolicTiling, TileDim};
 use tilewright_ir::{Bindings, Diagnostic, IndexMap, InverseClaim, XlaShape};
 use tilewright_script::{Source, print_xla_shape, read_xla_shape};
-use tilewright_verify::{Judge, LayoutClaim, Report};
+use tilewright_verify::{Judge, LayoutClaim, Obligation, Report};
 
 use super::batch;
 use super::certificate::CertificateOption;
@@ -157,8 +157,8 @@ fn judged(judge: &Judge, maps: &Maps) -> (Vec<Report>, Option<InverseClaim>) {
         LayoutClaim::new(&maps.layout, &maps.tiled, formula.physical_shape(), &maps.flat, formula.physical_elements());
     let claim = inverse.as_ref().map_or(claim, |inverse| claim.inverse(inverse));
     let reports = judge.check_layout(&claim);
-    let proved = |id: &str| reports.iter().any(|report| report.obligation == id && report.verdict.is_proved());
-    let shown = proved("inverse") && proved("padding");
+    let proved = |id: Obligation| reports.iter().any(|report| report.obligation == id && report.verdict.is_proved());
+    let shown = proved(Obligation::Inverse) && proved(Obligation::Padding);
     (reports, inverse.filter(|_| shown))
 }
 

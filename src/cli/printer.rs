@@ -33,9 +33,9 @@ impl Printer {
             Color::Auto => auto != ColorChoice::Never,
         };
         let color = colored(AutoStream::choice(&io::stdout()));
-        let style = Style { color, verbose: options.verbose, width: width(terminal_size_of(&io::stdout())) };
+        let style = Style { color, verbose: options.verbose, width: width(terminal_size_of(io::stdout())) };
         let color = colored(AutoStream::choice(&io::stderr()));
-        let renderer = DiagnosticRenderer { color, width: width(terminal_size_of(&io::stderr())) };
+        let renderer = DiagnosticRenderer { color, width: width(terminal_size_of(io::stderr())) };
         Self { format: options.format, style, renderer, closed: false }
     }
 

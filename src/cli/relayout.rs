@@ -1,7 +1,7 @@
 //! `tilewright relayout`: the map from the slots of one array to those of another.
 
 use tilewright_ir::{ArrayShape, InverseClaim};
-use tilewright_verify::{Judge, RelayoutClaim, Report};
+use tilewright_verify::{Judge, Obligation, RelayoutClaim, Report};
 
 use super::batch;
 use super::bitcast::{PairArgs, Request, judge, status};
@@ -73,8 +73,9 @@ fn answer(request: &Request, judge: &Judge) -> Result<RelayoutReport, Failure> {
     // What the algebra made simpler is shown if that was proved; else what it was made from.
     let proved = |reports: &[Report]| reports.iter().all(|report| report.verdict.is_proved());
     let simple = judged(&found.map);
-    let (map, verdicts) = if proved(&simple) { (&found.map, simple) } else { (&found.plain, judged(&found.plain)) };
-    let holds = |id: &str| verdicts.iter().any(|report| report.obligation == id && report.verdict.is_proved());
+    let (map, verdicts) =
+        if proved(&simple) { (&found.map, simple) } else { (&found.unsimplified, judged(&found.unsimplified)) };
+    let holds = |id: Obligation| verdicts.iter().any(|report| report.obligation == id && report.verdict.is_proved());
     Ok(RelayoutReport {
         schema: "tilewright.relayout/1",
         from: request.text_a(),
@@ -83,8 +84,8 @@ fn answer(request: &Request, judge: &Judge) -> Result<RelayoutReport, Failure> {
         same_elements: request.pair.reindex.to_string(),
         from_slots: Dim::new(&found.from_slots),
         to_slots: Dim::new(&found.to_slots),
-        map: holds("specification").then(|| map.to_string()),
-        padding: holds("padding").then(|| InverseClaim::padding_lambda(&found.inverse)),
+        map: holds(Obligation::Specification).then(|| map.to_string()),
+        padding: holds(Obligation::Padding).then(|| InverseClaim::padding_lambda(&found.inverse)),
         verdicts,
     })
 }

@@ -9,7 +9,7 @@ use super::failure::Failure;
 use super::input::{Input, Kind};
 use super::options::Global;
 use super::printer::Printer;
-use crate::fuzz::campaign::link::{Launch, Link, Lost};
+use crate::fuzz::campaign::link::{Launch, Lost, WorkerLink};
 use crate::fuzz::campaign::protocol::{Reply, Request};
 use crate::fuzz::finding::Finding;
 use crate::fuzz::oracle::{Failure as Wrong, Outcome};
@@ -91,7 +91,7 @@ fn read(file: &str) -> Result<(String, Finding), Failure> {
 
 /// Looks at the case in a new process.
 fn look(launch: &Launch, finding: &Finding) -> Result<Reply, Failure> {
-    let mut link = Link::start(launch)
+    let mut link = WorkerLink::start(launch)
         .map_err(|error| Failure::Internal(format!("cannot start a process for the case: {error}")))?;
     let request = Request::Replay { oracle: finding.oracle.clone(), case: finding.case.clone() };
     match link.ask(&request, &|| false, &mut |_| {}) {

@@ -16,7 +16,7 @@ use super::input::Input;
 use super::options::{Global, Shapes};
 use super::printer::Printer;
 use crate::harness::compare;
-use crate::harness::engine::{Param, Program as Staged};
+use crate::harness::engine::{Param, StageProgram};
 use crate::harness::inputs::{Numbers, premises, satisfying};
 use crate::harness::interpreter::{MAX_ITERATIONS, n_iterations};
 use crate::harness::layout::shape;
@@ -209,7 +209,7 @@ fn run_one(
 /// One argument a parameter: what is only read from the seed, what is written undefined unless `outputs_too`.
 fn inputs(func: &PrimFunc, bindings: &Bindings, seed: u64, outputs_too: bool) -> Result<Arguments, Diagnostic> {
     let fault = |message: String| Diagnostic::error("input-shape", None, message);
-    let program = Staged::Func(func);
+    let program = StageProgram::Func(func);
     let mut arguments = Arguments::default();
     for (param, part) in program.params().iter().zip(0u64..) {
         let mut numbers = Numbers::new(seed, part);
@@ -234,7 +234,7 @@ fn inputs(func: &PrimFunc, bindings: &Bindings, seed: u64, outputs_too: bool) ->
 }
 
 fn outputs(func: &PrimFunc, arguments: &Arguments, print: bool) -> Vec<OutputRow> {
-    let program = Staged::Func(func);
+    let program = StageProgram::Func(func);
     let params = program.params();
     let written = params.iter().enumerate().filter_map(|(position, param)| match param {
         Param::Buffer(buffer) if program.writes(buffer) => Some((buffer, arguments.tensor(position)?)),

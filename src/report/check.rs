@@ -18,7 +18,7 @@ use serde::Serialize;
 use tilewright_ir::{Buffer, Expr, Span};
 use tilewright_script::Source;
 use tilewright_script::diagnostic::Region;
-use tilewright_verify::{Report, Verdict};
+use tilewright_verify::{Reason, Report, Verdict};
 
 use super::diagnostic::DiagnosticRow;
 use super::obligation::Texts;
@@ -186,10 +186,10 @@ impl<'a> StepView<'a> {
 /// An obligation and its answer.
 #[derive(Serialize)]
 pub(crate) struct ObligationView<'a> {
-    obligation: &'a str,
+    obligation: &'static str,
     subject: &'a str,
     verdict: &'static str,
-    method: &'a str,
+    method: String,
     ms: f64,
     counterexample: Option<CounterexampleView<'a>>,
     reason: Option<&'a str>,
@@ -214,13 +214,13 @@ impl<'a> ObligationView<'a> {
     /// The form of `report`.
     pub(crate) fn new(report: &'a Report) -> Self {
         Self {
-            obligation: report.obligation,
+            obligation: report.obligation.id(),
             subject: &report.subject,
             verdict: report.verdict.word(),
-            method: &report.method,
+            method: report.method.to_string(),
             ms: report.ms,
             counterexample: report.verdict.counterexample().map(CounterexampleView::new),
-            reason: report.verdict.reason(),
+            reason: report.verdict.reason().map(Reason::text),
             place: None,
         }
     }

@@ -85,7 +85,7 @@ fn written(out: &mut String, report: &Report, subject: &str, style: Style) {
     let how = format!("{} ({:.1} ms)", report.method, report.ms);
     let length = subject.chars().count();
     // A time of any length fits beside, so that it does not decide the form.
-    let beside = SUBJECT_COLUMN + length.max(SUBJECT_COLUMNS) + 1 + report.method.chars().count();
+    let beside = SUBJECT_COLUMN + length.max(SUBJECT_COLUMNS) + 1 + report.method.to_string().chars().count();
     let fits = length + how.chars().count() <= 70 && beside <= style.width.max(60);
     let mut first = String::new();
     let text = if fits { format!("{subject:<SUBJECT_COLUMNS$} {how}") } else { subject.to_owned() };

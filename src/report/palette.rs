@@ -85,7 +85,7 @@ const DARK: Palette = Palette {
     outside: "#8a2f7c",
     order: "brighter is later in memory",
     paper_part: [22, 25, 29],
-    strength: 6,
+    strength: 5,
 };
 
 /// Colours that tell tiles and tensors apart.

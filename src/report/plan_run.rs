@@ -20,7 +20,7 @@ use super::lines::{line, table};
 use super::obligation::{Texts, obligation};
 use super::text::Style;
 use crate::harness::compare::Mismatch;
-use crate::harness::engine::{Fault, Status};
+use crate::harness::engine::{EngineFault, Status};
 use crate::pipeline::outcome::{StepOutcome, Summary};
 use crate::runtime::{Compared, GraphRun};
 
@@ -134,7 +134,7 @@ impl DeviceRow {
     }
 
     /// A graph that did not run, or gave no result.
-    pub fn fault(device: Option<String>, fault: Fault) -> Self {
+    pub fn fault(device: Option<String>, fault: EngineFault) -> Self {
         let (status, why) = fault.into_status();
         Self { device, status, pool_bytes: 0, steps: Vec::new(), end: Vec::new(), reason: advised(status, Some(why)) }
     }

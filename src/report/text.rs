@@ -142,7 +142,7 @@ fn passes(out: &mut String, steps: &[StepOutcome], texts: Texts<'_>, style: Styl
 fn counts(reports: &[Report]) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for report in reports {
-        *counts.entry(report.obligation).or_default() += 1;
+        *counts.entry(report.obligation.id()).or_default() += 1;
     }
     let each: Vec<_> = counts.iter().map(|(name, count)| format!("{name} {count}")).collect();
     if each.is_empty() { "nothing to prove".to_owned() } else { each.join(", ") }
@@ -263,7 +263,7 @@ pub fn validate(before: &Source, after: &Source, steps: &[StepOutcome], verdict:
 
 #[cfg(test)]
 mod tests {
-    use tilewright_verify::{Counterexample, Verdict};
+    use tilewright_verify::{Counterexample, Reason, ReasonKind, Verdict};
 
     use super::super::check::tests::{file, proved, source};
     use super::*;
@@ -316,7 +316,7 @@ proved: 1 of 1 obligations proved, 1 of 1 engine runs agree (seed 0, Z3 5.4.0)
         let mut report = proved();
         report.run.engines[0].status = Status::Skipped;
         report.run.engines[0].detail = "no OpenCL device".into();
-        report.steps[0].reports[0].verdict = Verdict::Unknown("timeout after 2 s".into());
+        report.steps[0].reports[0].verdict = Verdict::Unknown(Reason::new(ReasonKind::Timeout, "timeout after 2 s"));
         let mut file = file(vec![report]);
         file.setting.allow_unknown = true;
         let text = text_of(&file, Style::default());

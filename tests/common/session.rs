@@ -60,3 +60,13 @@ pub(crate) fn is_time(word: &str) -> bool {
     let is_number = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
     number.split_once('.').is_some_and(|(whole, rest)| is_number(whole) && is_number(rest))
 }
+
+/// The words of a line, with `#` in the place of every time: a decimal number, or a whole number before a unit of time.
+pub(crate) fn words_without_times(line: &str) -> Vec<String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let is_number = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
+    let is_unit = |unit: &&str| ["ms", "ms)", "s", "s)"].contains(unit);
+    let before_unit = |at: usize| is_number(words[at]) && words.get(at + 1).is_some_and(is_unit);
+    let is_hidden = |at: usize| is_time(words[at]) || before_unit(at);
+    (0..words.len()).map(|at| if is_hidden(at) { "#".to_owned() } else { words[at].to_owned() }).collect()
+}

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use libtest_mimic::Trial;
 
+#[path = "../../examples/build_schedule.rs"]
+mod build_schedule;
 #[path = "../../examples/interpret.rs"]
 mod interpret;
 #[path = "../../examples/plan_graph.rs"]
@@ -19,7 +21,8 @@ mod validate_pair;
 
 type Run = fn(&mut Vec<u8>) -> Result<(), Box<dyn Error>>;
 
-const EXAMPLES: [(&str, Run); 5] = [
+const EXAMPLES: [(&str, Run); 6] = [
+    ("build_schedule", build_schedule::run),
     ("interpret", interpret::run),
     ("plan_graph", plan_graph::run),
     ("prove_map", prove_map::run),

@@ -164,7 +164,7 @@ pub(crate) fn diff(expected: &str, real: &str) -> String {
     let mut out = String::new();
     for (at, (mark, line)) in lines.iter().enumerate() {
         if near(at) {
-            out.push_str(&format!("{mark}{line}\n"));
+            out.extend([mark.to_string().as_str(), line, "\n"]);
         } else if at > 0 && near(at - 1) {
             out.push_str(" ...\n");
         }

@@ -1,7 +1,10 @@
 //! Random maps, programs, and mistakes in them.
 
+use std::sync::Arc;
+
 use tilewright_ir::{
-    AxisSeparators, BinaryOp, Buffer, Expr, ForKind, FuncAttrs, IndexMap, PrimFunc, ScalarType, Stmt, StmtKind, Var,
+    AxisSeparators, BinaryOp, Buffer, Expr, ForKind, FuncAttrs, IndexMap, PrimFunc, ScalarType, SharedExpr, Stmt,
+    StmtKind, Var,
 };
 
 /// Numbers from a seed.
@@ -140,11 +143,15 @@ pub(crate) fn program(random: &mut Random) -> PrimFunc {
         1 => {
             let inside = (je.clone() + int(1)).lt(int(w));
             let next = Expr::load(&a, vec![ie.clone(), je.clone() + int(1)]);
-            source * Expr::IfThenElse(Box::new(inside), Box::new(next), Box::new(int(2)))
+            source * Expr::IfThenElse(SharedExpr::new(inside), SharedExpr::new(next), SharedExpr::new(int(2)))
         }
         2 => {
             let cond = je.clone().lt(int(2));
-            Expr::Select(Box::new(cond), Box::new(source.clone()), Box::new(source - je.clone().floor_div(int(2))))
+            Expr::Select(
+                SharedExpr::new(cond),
+                SharedExpr::new(source.clone()),
+                SharedExpr::new(source - je.clone().floor_div(int(2))),
+            )
         }
         _ => source - Expr::load(&a, vec![int(h - 1) - ie.clone(), je.clone()]),
     };
@@ -154,7 +161,7 @@ pub(crate) fn program(random: &mut Random) -> PrimFunc {
         0 => {
             let body = Stmt::store(&b, vec![pe.clone(), xe.clone()], load(pe.clone(), xe));
             let value = (qe.clone() + int(1)).floor_mod(int(w));
-            Stmt::new(StmtKind::Let { var: x.clone(), value, body: Box::new(body) })
+            Stmt::new(StmtKind::Let { var: x.clone(), value, body: Arc::new(body) })
         }
         1 => {
             let guard = qe.clone().lt(int(w - 1));
@@ -168,9 +175,9 @@ pub(crate) fn program(random: &mut Random) -> PrimFunc {
     let reduce = each(&r, h, Stmt::seq(vec![Stmt::store(&c, vec![re], int(0)), each(&s, w, sum)]));
     let mut body = Stmt::seq(vec![fill, second, reduce]);
     if read_as == alias {
-        body = Stmt::new(StmtKind::DeclBuffer { buffer: alias, body: Box::new(body) });
+        body = Stmt::new(StmtKind::DeclBuffer { buffer: alias, body: Arc::new(body) });
     }
-    let body = Stmt::new(StmtKind::Allocate { buffer: t.clone(), body: Box::new(body) });
+    let body = Stmt::new(StmtKind::Allocate { buffer: t.clone(), body: Arc::new(body) });
     let handles: Vec<_> = ["a", "b", "c"].map(|name| Var::new(name, ScalarType::Handle)).to_vec();
     let buffer_map = handles.iter().cloned().zip([a.clone(), b.clone(), c.clone()]).collect();
     let attrs = FuncAttrs { layout_transform_map: layouts, ..FuncAttrs::default() };
@@ -179,5 +186,5 @@ pub(crate) fn program(random: &mut Random) -> PrimFunc {
 
 /// The program with one change somewhere.
 pub(crate) fn mutated(random: &mut Random, func: &PrimFunc) -> PrimFunc {
-    tilewright::fuzz::mutate::changed(func, random.below(1 << 40) as u64)
+    tilewright::fuzz::mutate::mutated_program(func, random.below(1 << 40) as u64)
 }

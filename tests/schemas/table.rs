@@ -120,7 +120,9 @@ impl<'a> Comparison<'a> {
             (Kind::Object, Value::Object(object)) => self.object(heading, &format!("{path}."), object),
             (Kind::Shared(shared), Value::Object(object)) => self.object(shared, "", object),
             (Kind::List(kind), Value::Array(values)) => {
-                values.iter().for_each(|value| self.below(heading, &format!("{path}[]"), kind, value));
+                for value in values {
+                    self.below(heading, &format!("{path}[]"), kind, value);
+                }
             }
             _ => {}
         }

@@ -3,11 +3,11 @@
 use tilewright_interp::{Arguments, Config, Observers, Order, RunError, Tensor, fill, run};
 use tilewright_ir::{PrimFunc, validate};
 
-pub(crate) use tilewright::fuzz::mutate::thoughtless;
+pub(crate) use tilewright::fuzz::mutate::naively_vectorized;
 
 /// The program with one change somewhere.
 pub(crate) fn changed(random: &mut Random, func: &PrimFunc) -> PrimFunc {
-    tilewright::fuzz::mutate::changed(func, random.below(1 << 40) as u64)
+    tilewright::fuzz::mutate::mutated_program(func, random.below(1 << 40) as u64)
 }
 
 /// What a run came to.

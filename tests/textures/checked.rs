@@ -1,7 +1,7 @@
 //! The checked mode: what is outside of a texture by one, and the first of several, is reported with all there is to say.
 
 use tilewright::codegen::{Access, Options};
-use tilewright::harness::engine::{Engine, Fault, Program};
+use tilewright::harness::engine::{Engine, EngineFault, StageProgram};
 use tilewright::harness::opencl::OpenCl;
 use tilewright_interp::{Argument, Tensor};
 use tilewright_ir::{Bindings, Expr, PrimFunc, Scalar, ScalarType, Stmt};
@@ -111,8 +111,8 @@ fn the_comparison_on_a_device_says_where_a_program_leaves_a_texture() {
     let output = Argument::Tensor(Tensor::undefined(ScalarType::Float32, &[5, 7, 4]).unwrap());
     let mut arguments = tilewright_interp::Arguments { params: vec![input, output], symbols: Vec::new() };
     let device = OpenCl::open(None).unwrap();
-    let fault = device.run(&Program::Func(&func), &Bindings::new(), &mut arguments).unwrap_err();
-    let Fault::Trap { message, is_undefined_read: false } = fault else { panic!("{fault:?}") };
+    let fault = device.run(&StageProgram::Func(&func), &Bindings::new(), &mut arguments).unwrap_err();
+    let EngineFault::Trap { message, is_undefined_read: false } = fault else { panic!("{fault:?}") };
     assert!(message.contains("kernel `below_0` reads texture `X` at row 5, column "), "{message}");
     assert!(message.contains("outside of its 5 rows and 7 columns"), "{message}");
     assert!(message.contains("in `Y[i, j, ramp(0, 1, 4)] = X[i + 1, j, ramp(0, 1, 4)]`"), "{message}");

@@ -1,7 +1,9 @@
 //! Conditionals evaluate the arm that they choose and no other: the other one may be out of bounds.
 
+use std::sync::Arc;
+
 use tilewright::codegen::Options;
-use tilewright_ir::{DataType, Expr, ScalarType, Stmt, StmtKind, Var};
+use tilewright_ir::{DataType, Expr, ScalarType, SharedExpr, Stmt, StmtKind, Var};
 
 use crate::textures::{Case, broadcast, channel, four, function, linear, nest, numbers, ramp, store, texel, texture};
 
@@ -9,7 +11,7 @@ use crate::textures::{Case, broadcast, channel, four, function, linear, nest, nu
 const FAR: i64 = 1 << 28;
 
 fn choose(condition: Expr, a: Expr, b: Expr) -> Expr {
-    Expr::IfThenElse(Box::new(condition), Box::new(a), Box::new(b))
+    Expr::IfThenElse(SharedExpr::new(condition), SharedExpr::new(a), SharedExpr::new(b))
 }
 
 fn zeros() -> Expr {
@@ -38,11 +40,11 @@ fn each_lane_chooses_by_itself() {
     let (a, y) = (linear("A", ty, 25), texture("Y", ty, 2, 7));
     let body = nest(2, 7, |i, j| {
         let at = |stride: i64| Expr::Ramp {
-            base: Box::new(Expr::from(j) * Expr::int(4 * stride)),
-            stride: Box::new(Expr::int(stride)),
+            base: SharedExpr::new(Expr::from(j) * Expr::int(4 * stride)),
+            stride: SharedExpr::new(Expr::int(stride)),
             lanes: 4,
         };
-        let inside = at(1).lt(Expr::Broadcast { value: Box::new(Expr::int(25)), lanes: 4 });
+        let inside = at(1).lt(Expr::Broadcast { value: SharedExpr::new(Expr::int(25)), lanes: 4 });
         let zero = zeros();
         let near = choose(inside.clone(), Expr::load(&a, vec![at(1)]), zero.clone());
         // Where a lane is not chosen its neighbours may be: the index is far out of bounds there.
@@ -65,7 +67,7 @@ fn lanes_that_choose_know_vectors_that_are_bound_to_names() {
     let body = nest(3, 5, |i, j| {
         let small = Expr::from(&v).lt(broadcast(Expr::float_of(11.0, ty)));
         let body = store(&y, i, j, choose(small, Expr::from(&v), texel(&x, i, j) + Expr::from(&v)));
-        Stmt::new(StmtKind::Let { var: v.clone(), value: texel(&x, i, j), body: Box::new(body) })
+        Stmt::new(StmtKind::Let { var: v.clone(), value: texel(&x, i, j), body: Arc::new(body) })
     });
     let generated = Case::new(function("named", &[&x, &y], body), &[numbers(ty, &[3, 5, 4])]).agrees();
     assert!(generated.source.contains("v.s1 < 11.0f ? v.s1 : "), "{}", generated.source);

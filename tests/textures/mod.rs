@@ -1,5 +1,7 @@
 //! What the tests of textures on a device share: programs written short, the device, and the interpreter beside it.
 
+use std::sync::Arc;
+
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
@@ -7,8 +9,8 @@ use tilewright::codegen::{Arguments, Generated, Options, OutsideTexture, generat
 use tilewright_device::{BuildOptions, LaunchPlan, RunOptions, Session, devices, select};
 use tilewright_interp::{Argument, Config, Tensor};
 use tilewright_ir::{
-    AxisSeparators, Bindings, Buffer, DataType, Expr, ForKind, FuncAttrs, PrimFunc, Scalar, ScalarType, Scope, Stmt,
-    StmtKind, ThreadTag, Var, validate,
+    AxisSeparators, Bindings, Buffer, DataType, Expr, ForKind, FuncAttrs, PrimFunc, Scalar, ScalarType, Scope,
+    SharedExpr, Stmt, StmtKind, ThreadTag, Var, validate,
 };
 
 /// The device; `make test` installs PoCL.
@@ -43,15 +45,15 @@ pub(crate) fn function(name: &str, params: &[&Buffer], body: Stmt) -> PrimFunc {
 }
 
 pub(crate) fn allocate(buffer: &Buffer, body: Stmt) -> Stmt {
-    Stmt::new(StmtKind::Allocate { buffer: buffer.clone(), body: Box::new(body) })
+    Stmt::new(StmtKind::Allocate { buffer: buffer.clone(), body: Arc::new(body) })
 }
 
 pub(crate) fn ramp(base: impl Into<Expr>, lanes: u16) -> Expr {
-    Expr::Ramp { base: Box::new(base.into()), stride: Box::new(Expr::int(1)), lanes }
+    Expr::Ramp { base: SharedExpr::new(base.into()), stride: SharedExpr::new(Expr::int(1)), lanes }
 }
 
 pub(crate) fn broadcast(value: Expr) -> Expr {
-    Expr::Broadcast { value: Box::new(value), lanes: 4 }
+    Expr::Broadcast { value: SharedExpr::new(value), lanes: 4 }
 }
 
 /// `texture2d_load`.

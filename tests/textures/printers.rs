@@ -2,7 +2,7 @@
 
 use tilewright::codegen::Options;
 use tilewright_interp::Tensor;
-use tilewright_ir::{DataType, Expr, ScalarType};
+use tilewright_ir::{DataType, Expr, ScalarType, SharedExpr};
 
 use crate::textures::{Case, broadcast, channel, function, nest, numbers, store, texel, texture, values};
 
@@ -93,7 +93,7 @@ fn types_that_are_wrong_are_told_from_the_right_ones() {
     assert!(short.tells(PLAIN, ", convert_int4(", ", -convert_int4("), "another value");
     let (x, y) = (texture("X", ScalarType::UInt32, 5, 7), texture("Y", ScalarType::Float32, 5, 7));
     let wide = DataType::scalar(ScalarType::Float32).with_lanes(4);
-    let body = nest(5, 7, |i, j| store(&y, i, j, Expr::Cast(wide, Box::new(texel(&x, i, j)))));
+    let body = nest(5, 7, |i, j| store(&y, i, j, Expr::Cast(wide, SharedExpr::new(texel(&x, i, j)))));
     let unsigned = Case::new(function("floats", &[&x, &y], body), &[values(ScalarType::UInt32, &[5, 7, 4])]);
     unsigned.agrees();
     assert!(unsigned.tells(PLAIN, "read_imageui", "read_imagei"), "unsigned channels read as signed ones");

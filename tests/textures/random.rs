@@ -1,7 +1,7 @@
 //! Random programs over a texture and a buffer: the same bits in the interpreter and on the device.
 
 use tilewright::codegen::Options;
-use tilewright_ir::{BinaryOp, Buffer, Expr, ScalarType};
+use tilewright_ir::{BinaryOp, Buffer, Expr, ScalarType, SharedExpr};
 
 use crate::textures::{Case, broadcast, channel, four, function, linear, nest, numbers, store, texel, texture, values};
 
@@ -53,7 +53,7 @@ impl Draw<'_> {
             return self.leaf();
         }
         let (a, b) = (self.value(depth - 1), self.value(depth - 1));
-        let boxed = |c, a, b| (Box::new(c), Box::new(a), Box::new(b));
+        let boxed = |c, a, b| (SharedExpr::new(c), SharedExpr::new(a), SharedExpr::new(b));
         match self.below(8) {
             0 => {
                 let (c, a, b) = boxed(self.affine().lt(self.affine()), a, b);

@@ -1,7 +1,9 @@
 //! What no kernel can do with a texture, and what is said about it.
 
 use tilewright::codegen::{Options, generate_with};
-use tilewright_ir::{Buffer, Diagnostic, Expr, ForKind, PrimFunc, ScalarType, Scope, Stmt, ThreadTag, Var, validate};
+use tilewright_ir::{
+    Buffer, Diagnostic, Expr, ForKind, PrimFunc, ScalarType, Scope, SharedExpr, Stmt, ThreadTag, Var, validate,
+};
 
 use crate::textures::{allocate, channel, function, linear, nest, store, texel, texture};
 
@@ -47,7 +49,8 @@ fn a_store_to_some_channels_is_refused() {
     });
     assert_eq!(errors(&function("half", &[&x, &y], half))[0].code, "opencl-channel-store");
     let turned = nest(5, 7, |i, j| {
-        let lanes = Expr::Ramp { base: Box::new(Expr::int(3)), stride: Box::new(Expr::int(-1)), lanes: 4 };
+        let lanes =
+            Expr::Ramp { base: SharedExpr::new(Expr::int(3)), stride: SharedExpr::new(Expr::int(-1)), lanes: 4 };
         Stmt::store(&y, vec![i.into(), j.into(), lanes], texel(&x, i, j))
     });
     assert_eq!(errors(&function("turned", &[&x, &y], turned))[0].code, "opencl-channel-store");

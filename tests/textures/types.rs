@@ -1,6 +1,6 @@
 //! Every type of channel: copies, arithmetic that wraps and rounds, lanes that are known and lanes that are not.
 
-use tilewright_ir::{DataType, Expr, ScalarType, Stmt};
+use tilewright_ir::{DataType, Expr, ScalarType, SharedExpr, Stmt};
 
 use crate::textures::{Case, broadcast, channel, four, function, linear, nest, store, texel, texture, values};
 
@@ -88,7 +88,7 @@ fn values_are_converted_between_channels_of_different_types() {
     ] {
         let (x, y) = (texture("X", from, 3, 11), texture("Y", to, 3, 11));
         let wide = DataType::scalar(to).with_lanes(4);
-        let body = nest(3, 11, |i, j| store(&y, i, j, Expr::Cast(wide, Box::new(texel(&x, i, j)))));
+        let body = nest(3, 11, |i, j| store(&y, i, j, Expr::Cast(wide, SharedExpr::new(texel(&x, i, j)))));
         Case::new(function("convert", &[&x, &y], body), &[values(from, &[3, 11, 4])]).agrees();
     }
 }

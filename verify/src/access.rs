@@ -2,14 +2,15 @@
 
 use rayon::prelude::*;
 use tilewright_ir::sabotage;
-use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, PrimFunc, Stmt, StmtKind, Var};
+use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, PrimFunc, SharedExpr, Stmt, StmtKind, Var};
 
 use crate::claims::not_well_formed;
 use crate::concrete::tuple;
 use crate::iterations::{Seen, mixes_bits};
-use crate::judge::{Decision, Judge, Report, Side, decide, on_the_way, vacuity};
-use crate::lockstep::reads;
+use crate::judge::{Decision, Judge, Report, Side, decide, on_the_way, unsupported, vacuity};
 use crate::map::{assume_addressable, fits, subterms};
+use crate::method::Method;
+use crate::obligation::Obligation;
 use crate::path::{Path, Site, Step, premises, sites};
 use crate::prove::Prover;
 use crate::term::{Assignment, Value};
@@ -30,13 +31,19 @@ impl<'j> Base<'j> {
     pub(crate) fn new(judge: &'j Judge, symbols: &[Var], buffers: &[Buffer]) -> Self {
         let mut names = Names::default();
         let mut prover = judge.prover(&mut names, symbols);
+        // Buffers of one shape have one premise, which is no stronger said twice.
+        let mut shapes: Vec<&[Expr]> = Vec::new();
         for buffer in buffers {
-            assume_addressable(&mut prover, &mut names, &buffer.shape);
+            if !shapes.contains(&buffer.shape.as_slice()) {
+                shapes.push(&buffer.shape);
+                assume_addressable(&mut prover, &mut names, &buffer.shape);
+            }
         }
         Self { judge, prover, names }
     }
 
-    /// The same at the end of a way; a decision if nothing ever gets there.
+    /// The same at the end of a path; a decision if nothing ever gets there.
+    #[allow(clippy::result_large_err, reason = "a decision is the common case, and is not propagated")]
     pub(crate) fn at(&self, path: &Path) -> Result<(Prover<'j>, Names), Decision> {
         let (mut prover, mut names) = (self.prover.fork(), self.names.clone());
         path.assume(&mut prover, &mut names);
@@ -74,7 +81,7 @@ impl Judge {
     pub(crate) fn check_program_on(&self, side: Side, func: &PrimFunc) -> Vec<Report> {
         if let Some(reason) = not_well_formed(func) {
             let reason = format!("the program is not well formed: {reason}");
-            return vec![Self::report("bounds", func.name.clone(), || (Verdict::Unknown(reason), "structure".into()))];
+            return vec![Self::report(Obligation::Bounds, func.name.clone(), || unsupported(reason))];
         }
         let mut sites = sites(func);
         if sabotage::on("sites-backwards") {
@@ -97,12 +104,13 @@ impl Judge {
         for access in accesses(site) {
             let subject =
                 if access.text == statement { statement.clone() } else { format!("{} in `{statement}`", access.text) };
-            let report = Self::report("bounds", subject, || bounds(self, &access));
+            let report = Self::report(Obligation::Bounds, subject, || bounds(self, &access));
             reports.push(report.placed(side, site.stmt.span));
         }
         let parts = index_parts(site);
         if !parts.is_empty() {
-            let report = Self::report("overflow", format!("indices of `{statement}`"), || overflow(&parts, base));
+            let report =
+                Self::report(Obligation::Overflow, format!("indices of `{statement}`"), || overflow(&parts, base));
             reports.push(report.placed(side, site.stmt.span));
         }
         reports
@@ -191,7 +199,7 @@ pub(crate) fn one_lane(indices: &[Expr], path: &Path) -> (Vec<Expr>, Path) {
 
 /// The value of one lane of a vector expression.
 pub(crate) fn lane_of(expr: &Expr, lane: &Expr) -> Expr {
-    let recurse = |inner: &Expr| Box::new(lane_of(inner, lane));
+    let recurse = |inner: &Expr| SharedExpr::new(lane_of(inner, lane));
     match expr {
         Expr::Ramp { base, stride, .. } => ramp_at(base, stride, lane),
         Expr::Broadcast { value, .. } => (**value).clone(),
@@ -212,7 +220,7 @@ pub(crate) fn lane_of(expr: &Expr, lane: &Expr) -> Expr {
 /// `base + lane * stride` in the type of the base; the lane itself where that is what it comes to.
 fn ramp_at(base: &Expr, stride: &Expr, lane: &Expr) -> Expr {
     let ty = base.dtype();
-    let lane = if lane.dtype() == ty { lane.clone() } else { Expr::Cast(ty, Box::new(lane.clone())) };
+    let lane = if lane.dtype() == ty { lane.clone() } else { Expr::Cast(ty, SharedExpr::new(lane.clone())) };
     let step = if stride.as_const_int() == Some(1) { lane } else { lane * stride.clone() };
     if base.as_const_int() == Some(0) { step } else { base.clone() + step }
 }
@@ -256,7 +264,7 @@ fn outside(access: &Access, bindings: &Bindings) -> Option<Counterexample> {
             Err(tilewright_ir::EvalError::Scalar { source, expr }) => {
                 return Some(at_point(&access.path, bindings, format!("{source} in `{expr}`")));
             }
-            Err(_) if reads(at) => "?".to_owned(),
+            Err(_) if at.reads_memory() => "?".to_owned(),
             Err(_) => return None,
         });
     }
@@ -272,7 +280,7 @@ fn outside(access: &Access, bindings: &Bindings) -> Option<Counterexample> {
 /// The access lies in its buffer.
 pub(crate) fn bounds(judge: &Judge, access: &Access) -> Decision {
     if let Some(found) = access.path.samples(TRIED).iter().find_map(|bindings| outside(access, bindings)) {
-        return (Verdict::Refuted(found), "evaluation".into());
+        return (Verdict::Refuted(found), Method::Evaluation);
     }
     let look = |bindings: &Bindings| {
         // An extent that has no value here is any number.
@@ -310,7 +318,7 @@ fn bounds_proved(judge: &Judge, access: &Access) -> Decision {
         let bindings = bindings_of(&access.path, &mut names, model);
         access.path.admits(&bindings).then(|| outside(access, &bindings)).flatten()
     });
-    on_the_way(&access.path, access.indices.iter().any(reads), decision)
+    on_the_way(&access.path, access.indices.iter().any(Expr::reads_memory), decision)
 }
 
 /// Index arithmetic of a statement, each with the way to it: indices, loop bounds, integer conditions.
@@ -330,7 +338,7 @@ fn index_parts(site: &Site<'_>) -> Vec<(Expr, Path)> {
             add(index, &access.path);
         }
     }
-    for (cond, path) in site.stmt.exprs().into_iter().flat_map(|expr| conditions(expr, &site.path)) {
+    for (cond, path) in site.stmt.exprs().flat_map(|expr| conditions(expr, &site.path)) {
         for (part, _) in [premises(&cond, true), premises(&cond, false)].concat() {
             add(&part, &path);
         }
@@ -348,7 +356,7 @@ fn index_parts(site: &Site<'_>) -> Vec<(Expr, Path)> {
                 add(&part, &site.path);
             }
         }
-        StmtKind::Let { value, .. } | StmtKind::Evaluate(value) if !reads(value) => add(value, &site.path),
+        StmtKind::Let { value, .. } | StmtKind::Evaluate(value) if !value.reads_memory() => add(value, &site.path),
         _ => {}
     }
     found
@@ -361,7 +369,7 @@ fn last_iteration(inner: &For) -> Option<Expr> {
         return None;
     }
     let end = Expr::binary(BinaryOp::Add, inner.min.clone(), inner.extent.clone());
-    Some(Expr::Cast(ty, Box::new(Expr::binary(BinaryOp::Sub, end, Expr::int(1)))))
+    Some(Expr::Cast(ty, SharedExpr::new(Expr::binary(BinaryOp::Sub, end, Expr::int(1)))))
 }
 
 /// The conditions of `if_then_else` in an expression, each with the way to it.
@@ -370,7 +378,7 @@ fn conditions(expr: &Expr, path: &Path) -> Vec<(Expr, Path)> {
         return conditions(&one, &inner);
     }
     let Expr::IfThenElse(cond, then, otherwise) = expr else {
-        return expr.children().into_iter().flat_map(|child| conditions(child, path)).collect();
+        return expr.children().flat_map(|child| conditions(child, path)).collect();
     };
     let mut found = conditions(cond, path);
     found.push(((**cond).clone(), path.clone()));
@@ -385,7 +393,7 @@ fn conditions(expr: &Expr, path: &Path) -> Vec<(Expr, Path)> {
 /// No part of the index arithmetic leaves its type.
 pub(crate) fn overflow(parts: &[(Expr, Path)], base: &Base<'_>) -> Decision {
     let mut last = None;
-    let mut method = String::from("z3");
+    let mut method = Method::SameText;
     for (part, path) in parts {
         let look = |bindings: &Bindings| match part.eval_index(bindings) {
             Ok(_) => too_large(part, path, bindings).map_or(Seen::Holds, Seen::Fails),
@@ -393,7 +401,7 @@ pub(crate) fn overflow(parts: &[(Expr, Path)], base: &Base<'_>) -> Decision {
         };
         let prove = || part_fits((part, path), base, &mut last);
         match base.judge.proved_or_tried(path, mixes_bits([part]), look, prove) {
-            (Verdict::Proved, how) => method = if method.contains("lemma") { method } else { how },
+            (Verdict::Proved, how) => method = method.then(how),
             other => return other,
         }
     }
@@ -420,7 +428,7 @@ fn part_fits<'j, 'p>(
     let result = prover.prove(&goal).map(drop);
     let decision =
         decide("overflow", result, &prover, from, |model| too_large(part, path, &bindings_of(path, &mut names, model)));
-    let decision = on_the_way(path, reads(part), decision);
+    let decision = on_the_way(path, part.reads_memory(), decision);
     if decision.0.is_proved() {
         *last = Some((prover, names, path));
     }

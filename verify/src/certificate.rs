@@ -1,9 +1,9 @@
-//! The proof as SMT-LIB 2 files that any solver can check again.
+//! Certificates: proofs as SMT-LIB 2 files that any solver can check again.
 //!
-//! A certificate turns the [`Proof`] of each report into lines: rule, goal and, where there is something to check, the file
-//! of the query and the answer expected of it. A lemma is proved once, in lines of its own; its instances are files that
-//! state the instantiated lemma and the facts it was applied to. What has no file is no inference: premises, and the
-//! discharge of assumptions that a fork made.
+//! A certificate turns the [`Proof`] of each report into lines, each with a rule, a goal and, for an inference, the file of
+//! the query and the expected answer. A lemma is proved once, in lines of its own; the file of an instance states the
+//! instantiated lemma and the facts that it was applied to. Lines without a file are not inferences: premises, and the
+//! discharge of the premises of a fork.
 
 use crate::encode::{self, EncodeError, Encoding};
 use crate::kernel::{Context, Rule, Step, Theorem};
@@ -15,13 +15,13 @@ use std::collections::{BTreeMap, HashMap};
 /// A line of a proof.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Line {
-    /// How the goal came about: by which rule, from which lemma, why it may be assumed.
+    /// How the goal was obtained: the rule, the lemma, or the reason of a premise.
     pub rule: String,
-    /// What is stated.
+    /// The goal.
     pub goal: String,
-    /// The file to give to a solver; none if nothing is inferred here.
+    /// The file to give to a solver; `None` if the line is not an inference.
     pub file: Option<String>,
-    /// What a solver has to answer to the file.
+    /// The answer that a solver must give.
     pub expected: &'static str,
 }
 
@@ -34,12 +34,13 @@ pub struct LemmaProof {
     pub lines: Vec<Line>,
 }
 
-/// The files of proofs by name, and the lemmas. It holds no times and is the same for the same proofs.
+/// The files of some proofs, by name, and the lemmas that they use. It contains no times: equal proofs have equal
+/// certificates.
 #[derive(Clone, Debug, Default)]
 pub struct Certificate {
     proofs: usize,
     files: BTreeMap<String, String>,
-    /// The file of each query: one that differs in names only is not written again.
+    /// The file of each query, by canonical text: a query that differs in names only is not written again.
     queries: HashMap<String, String>,
     lemmas: Vec<LemmaProof>,
 }
@@ -50,7 +51,7 @@ impl Certificate {
         Self::default()
     }
 
-    /// Adds what a verdict rests on; its number here and `name` begin the names of its files.
+    /// Adds the proof of a verdict and returns its lines. The names of its files begin with a number and `name`.
     pub fn add(&mut self, name: &str, proof: &Proof) -> Result<Vec<Line>, EncodeError> {
         let prefix = self.next(name);
         let mut lines = Vec::new();
@@ -76,7 +77,8 @@ impl Certificate {
         Ok(lines)
     }
 
-    /// All files with their texts, in the order of the names. None has a path: a name is letters, digits, `-`, `_` and `.`.
+    /// All files with their texts, in the order of their names. A name consists of letters, digits, `-`, `_` and `.`, and
+    /// has no path.
     pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().map(|(name, text)| (name.as_str(), text.as_str()))
     }
@@ -86,11 +88,13 @@ impl Certificate {
         &self.lemmas
     }
 
+    /// The number and name that the files of the next proof begin with.
     fn next(&mut self, name: &str) -> String {
         self.proofs += 1;
         format!("{:04}-{}", self.proofs, file_name(name))
     }
 
+    /// Adds the lines of all steps that were shown.
     fn steps(&mut self, name: &str, steps: &[Step], lines: &mut Vec<Line>) -> Result<(), EncodeError> {
         for (position, step) in steps.iter().enumerate().filter(|(_, step)| step.shown) {
             let file = format!("{name}-{position:04}");
@@ -116,6 +120,8 @@ impl Certificate {
         Ok(())
     }
 
+    /// The line of an instance of a lemma: the goal follows from the instantiated lemma and the facts. Adds the lemma's own
+    /// proof when it occurs first.
     fn instance(
         &mut self,
         file: &str,
@@ -125,7 +131,7 @@ impl Certificate {
     ) -> Result<Line, EncodeError> {
         let lemma = format!("lemma-{}", file_name(theorem.name()));
         if !self.lemmas.iter().any(|known| known.name == lemma) {
-            // Its own lemmas are there before it; the place is taken first, so that no lemma is its own.
+            // The position is reserved first, so that the lemmas used in the proof come after it and recursion ends.
             let place = self.lemmas.len();
             self.lemmas.push(LemmaProof { name: lemma.clone(), lines: Vec::new() });
             let mut lines = Vec::new();
@@ -140,7 +146,7 @@ impl Certificate {
         self.file(file, &rule, &using, &step.goal, Encoding::Abstract)
     }
 
-    /// The obligation itself; without a file where it is too large to be written.
+    /// The line of an obligation that no solver was asked about; without a file if it is too large to be encoded.
     fn statement(&mut self, file: &str, using: &[Prop], goal: &Prop, expected: Expected) -> Line {
         let rule = match expected {
             Expected::Unsat => "the obligation itself, not given to a solver",
@@ -155,6 +161,7 @@ impl Certificate {
         }
     }
 
+    /// The line of a goal that follows from facts, with its file.
     fn file(
         &mut self,
         file: &str,
@@ -167,6 +174,7 @@ impl Certificate {
         Ok(self.query(file, rule, using, goal, &query, Expected::Unsat))
     }
 
+    /// The line and the file of a query; a query that was written before refers to its earlier file.
     fn query(
         &mut self,
         file: &str,
@@ -196,11 +204,12 @@ fn bare(rule: &str, goal: &Prop) -> Line {
     Line { rule: one_line(rule), goal: one_line(&goal.to_string()), file: None, expected: Expected::Unsat.word() }
 }
 
+/// The text without tabs and line breaks.
 fn one_line(text: &str) -> String {
     text.replace(['\t', '\n', '\r'], " ")
 }
 
-/// `name` with what file systems dislike replaced, and not longer than they like.
+/// `name` as part of a file name: other characters than letters, digits and `-` are replaced, and at most 40 are kept.
 fn file_name(name: &str) -> String {
     let plain = |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
     name.chars().map(plain).take(40).collect()

@@ -3,7 +3,8 @@
 
 use tilewright_ir::{Buffer, BufferChange, BufferClaim, Diagnostic, Evidence, Expr, PrimFunc, Var, validate};
 
-use crate::judge::{Decision, Judge};
+use crate::judge::{Decision, Judge, unsupported};
+use crate::method::Method;
 use crate::pass::all_equal;
 use crate::verdict::Verdict;
 
@@ -71,13 +72,14 @@ fn left(claim: &BufferClaim, kept: &[Buffer], evidence: &Evidence) -> Option<Str
 
 /// Every buffer that the program before wants in another layout is in that layout in the program after.
 pub(crate) fn requested(judge: &Judge, before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Decision {
-    let unknown = |reason: String| (Verdict::Unknown(reason), "structure".to_owned());
+    let unknown = |reason: String| unsupported(reason);
     let still = |data: &Var| after.attrs.layout_transform_map.iter().any(|(other, _)| other == data);
+    let buffers = before.buffers();
     for (data, maps) in &before.attrs.layout_transform_map {
         if still(data) || maps.is_empty() {
             continue;
         }
-        for buffer in before.buffers().iter().filter(|buffer| buffer.data == *data) {
+        for buffer in buffers.iter().filter(|buffer| buffer.data == *data) {
             let is_move = |claim: &&BufferClaim| claim.before == *buffer && claim.change == BufferChange::Layout;
             let Some(claim) = evidence.buffers.iter().find(is_move) else {
                 return unknown(format!("a layout is asked for `{buffer}`, but no claim says that it was applied"));
@@ -104,7 +106,7 @@ pub(crate) fn requested(judge: &Judge, before: &PrimFunc, after: &PrimFunc, evid
             }
         }
     }
-    (Verdict::Proved, "same map".into())
+    (Verdict::Proved, Method::Inspection("same map"))
 }
 
 fn before_separators(buffer: &Buffer) -> &[usize] {

@@ -1,12 +1,17 @@
-//! Concrete points: what is tried before Z3 is asked, and what a counterexample is replayed on.
+//! Concrete points: for tests before Z3 is asked, and for checking counterexamples.
 //!
-//! Everything is evaluated by the language's own evaluation ([`Expr::eval_index`]), never by the solver's terms.
+//! Expressions are evaluated by the language's own evaluation ([`Expr::eval_index`]), never as solver terms.
+//!
+//! ```text
+//! points(&[2, 3], 6)         all 6 points
+//! points(&[64, 1021], 500)   (0, 0) to (14, 14), the four corners, and about 125 others
+//! ```
 
 use tilewright_ir::{Bindings, Expr, Var};
 
-/// Values of the symbolic extents to try, small and pairwise distinct ones among them, smallest first.
+/// Values of the symbolic extents to try, smallest first, some with pairwise different extents.
 ///
-/// Each instance binds every one of `symbols`; without symbols there is one, empty.
+/// Each instance binds all `symbols`; without symbols the only instance is empty.
 pub fn instances(symbols: &[Var]) -> Vec<Bindings> {
     if symbols.is_empty() {
         return vec![Bindings::new()];
@@ -27,13 +32,13 @@ pub fn instances(symbols: &[Var]) -> Vec<Bindings> {
         .collect()
 }
 
-/// The extents under `symbols`; none if one has no value or is negative.
+/// The values of extents; `None` if one has no value or is negative.
 pub fn extents(shape: &[Expr], symbols: &Bindings) -> Option<Vec<i128>> {
     shape.iter().map(|extent| extent.eval_index(symbols).ok().filter(|&value| value >= 0)).collect()
 }
 
-/// Points of the box `0..extents`, each once, at most about `limit`: all of them in row-major order if they are that few;
-/// else those of a corner box, the corners, and some in between.
+/// Different points of the box `0..extents`, in row-major order: all of them if there are at most `limit`; otherwise about
+/// `limit` of them, those of a smaller box at the origin, the corners, and some in between.
 pub fn points(extents: &[i128], limit: usize) -> Vec<Vec<i128>> {
     if extents.contains(&0) {
         return Vec::new();
@@ -44,7 +49,7 @@ pub fn points(extents: &[i128], limit: usize) -> Vec<Vec<i128>> {
     if fits(total) {
         return row_major(extents);
     }
-    // Even the box of side 2 is too large where there are many axes.
+    // With many axes even the box of side 2 has too many points.
     let mut side = 1;
     let box_of = |side: i128| extents.iter().map(|&extent| extent.min(side)).collect::<Vec<_>>();
     while fits(box_of(side + 1).iter().try_fold(2i128, |product, &extent| product.checked_mul(extent))) {
@@ -59,7 +64,7 @@ pub fn points(extents: &[i128], limit: usize) -> Vec<Vec<i128>> {
     found
 }
 
-/// The first and the last index of each axis, in every combination, at most `limit`.
+/// The corners of the box: combinations of first and last indices, at most `limit`.
 fn corners(extents: &[i128], limit: usize) -> Vec<Vec<i128>> {
     let bits = u32::try_from(extents.len().min(16)).unwrap_or(16);
     let count = (1usize << bits).min(limit);
@@ -67,7 +72,7 @@ fn corners(extents: &[i128], limit: usize) -> Vec<Vec<i128>> {
     (0..count).map(|mask| extents.iter().enumerate().map(|(axis, &extent)| end(mask, axis, extent)).collect()).collect()
 }
 
-/// Points spread over the box by a fixed multiplicative sequence: the same ones on every run.
+/// Pseudo-random points of the box, the same ones on every run.
 fn scattered(extents: &[i128], count: usize) -> Vec<Vec<i128>> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = || {
@@ -106,20 +111,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_points_are_all_of_them() {
+    fn all_points_of_a_small_box_are_listed() {
         assert_eq!(points(&[2, 3], 6).len(), 6);
         assert_eq!(points(&[], 6), vec![Vec::<i128>::new()]);
         assert!(points(&[3, 0], 6).is_empty());
     }
 
     #[test]
-    fn many_axes_do_not_multiply_the_points() {
+    fn the_number_of_points_is_bounded_for_many_axes() {
         let found = points(&[2; 200], 1000);
         assert!((100..5000).contains(&found.len()), "{}", found.len());
     }
 
     #[test]
-    fn of_many_points_the_corners_are_there_and_all_are_inside() {
+    fn the_points_of_a_large_box_include_the_corners_and_are_inside() {
         let extents = [64, 1023, 1021, 255];
         let found = points(&extents, 500);
         assert!(found.len() < 1000);

@@ -1,19 +1,22 @@
 //! Obligations of a definition: what it reads exists.
 
+use std::collections::HashSet;
+
 use rayon::prelude::*;
-use tilewright_ir::{Definition, Expr, ForKind, FuncAttrs, PrimFunc, Stage, StageBody, Stmt};
+use tilewright_ir::{Buffer, Definition, Expr, ForKind, FuncAttrs, PrimFunc, Stage, StageBody, Stmt};
 
 use crate::judge::{Judge, Report};
 
 impl Judge {
     /// Decides `bounds` and `overflow` for every read of a definition.
     pub fn check_definition(&self, definition: &Definition) -> Vec<Report> {
+        let tensors = Tensors::of(definition);
         self.in_parallel(|| {
-            definition.stages.par_iter().flat_map_iter(|stage| self.check_stage(stage, definition)).collect()
+            definition.stages.par_iter().flat_map_iter(|stage| self.check_stage(stage, definition, &tensors)).collect()
         })
     }
 
-    fn check_stage(&self, stage: &Stage, definition: &Definition) -> Vec<Report> {
+    fn check_stage(&self, stage: &Stage, definition: &Definition, tensors: &Tensors<'_>) -> Vec<Report> {
         let (reduced, value) = match &stage.body {
             StageBody::Elementwise(value) => (&[][..], value),
             StageBody::Reduce { axes, source, .. } => (axes.as_slice(), source),
@@ -24,10 +27,9 @@ impl Judge {
         for axis in stage.axes.iter().chain(reduced).rev() {
             body = Stmt::for_loop(&axis.var, axis.extent.clone(), ForKind::Serial, body);
         }
-        let computed = definition.stages.iter().map(|stage| &stage.buffer);
-        let temporary = computed.filter(|tensor| !definition.params.contains(tensor));
-        let tensors = definition.params.iter().chain(temporary);
-        let params: Vec<_> = tensors.map(|tensor| (tensor.data.clone(), tensor.clone())).collect();
+        let used = used(stage, value);
+        let tensors = tensors.all.iter().filter(|(tensor, is_first)| *is_first || used.contains(tensor));
+        let params: Vec<_> = tensors.map(|(tensor, _)| (tensor.data.clone(), (*tensor).clone())).collect();
         let func = PrimFunc {
             name: definition.name.clone(),
             params: params.iter().map(|(param, _)| param.clone()).collect(),
@@ -37,4 +39,46 @@ impl Judge {
         };
         self.check_program(&func)
     }
+}
+
+/// The tensors of a definition in order: its parameters, then what is computed on the way. With each, whether it is the first
+/// of its shape, strides and offset.
+///
+/// Of all tensors it is assumed that they can be addressed, also where a stage does not read them. Tensors of one shape have
+/// one premise, so a stage needs the first of each shape and those it reads; all of them would make a chain of n
+/// stages cost n squared.
+struct Tensors<'a> {
+    all: Vec<(&'a Buffer, bool)>,
+}
+
+impl<'a> Tensors<'a> {
+    fn of(definition: &'a Definition) -> Self {
+        let params: HashSet<&Buffer> = definition.params.iter().collect();
+        let computed = definition.stages.iter().map(|stage| &stage.buffer);
+        let tensors = definition.params.iter().chain(computed.filter(|tensor| !params.contains(tensor)));
+        let mut firsts: Vec<&Buffer> = Vec::new();
+        let all = tensors.map(|tensor| {
+            let known = firsts.iter().any(|first| {
+                first.shape == tensor.shape
+                    && first.strides == tensor.strides
+                    && first.elem_offset == tensor.elem_offset
+            });
+            if !known {
+                firsts.push(tensor);
+            }
+            (tensor, !known)
+        });
+        Self { all: all.collect() }
+    }
+}
+
+/// The tensors that a stage computes or reads.
+fn used<'a>(stage: &'a Stage, value: &'a Expr) -> HashSet<&'a Buffer> {
+    let mut used = HashSet::from([&stage.buffer]);
+    value.walk(&mut |part| {
+        if let Expr::Load { buffer, .. } = part {
+            used.insert(buffer);
+        }
+    });
+    used
 }

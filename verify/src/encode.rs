@@ -1,11 +1,11 @@
-//! From propositions to one query in the language of SMT-LIB, shared by the printer and by Z3.
+//! Encoding of goals as queries in the language of SMT-LIB, which the printer and Z3 share.
 //!
 //! A query asks whether the assumptions and the *negation* of the goal can hold together; `unsat` proves the goal. Variables
 //! are numbered in the order of first appearance, so goals that differ in names only give the same text.
 //!
-//! [`Encoding::Abstract`] replaces every division, remainder and bit operation by an uninterpreted function: cheap, and a
-//! generalisation, so `unsat` still proves the goal while a model shows nothing. [`Encoding::Opaque`] does so with products of
-//! two variables too: cheaper still. [`Encoding::Exact`] says what they mean:
+//! [`Encoding::Abstract`] replaces every division, remainder and bit operation by an uninterpreted function. This is cheap,
+//! and a generalisation: `unsat` still proves the goal, while a model means nothing. [`Encoding::Opaque`] also replaces
+//! products of two variables, which is cheaper still. [`Encoding::Exact`] states the meaning of all operators:
 //!
 //! | term | exact encoding |
 //! |---|---|
@@ -28,7 +28,7 @@ use crate::term::{BinaryOp, Comparison, Prop, PropKind, Symbol, Term, TermKind, 
 use std::collections::{BTreeMap, HashMap};
 use tilewright_ir::sabotage;
 
-/// How much a query says about division and bit operations; see the [module page](self).
+/// How much a query states about division and bit operations; see the [module documentation](self).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Encoding {
     /// Nothing, and nothing about products of two variables either: linear arithmetic decides what is left.
@@ -171,6 +171,7 @@ pub fn encode(assumptions: &[Prop], goal: &Prop, encoding: Encoding) -> Result<Q
     Ok(encoder.query)
 }
 
+/// Builds a query. Equal nodes, terms and propositions are encoded once.
 struct Encoder {
     query: Query,
     encoding: Encoding,
@@ -180,7 +181,7 @@ struct Encoder {
     symbols: BTreeMap<Symbol, NodeId>,
     /// By whether it stands for an operator, its name and the number of its arguments.
     functions: BTreeMap<(bool, String, usize), usize>,
-    /// What is known about the variables that the encoding introduces.
+    /// Definitions of the variables that the encoding introduces.
     definitions: Vec<NodeId>,
     exact: exact::Tables,
 }
@@ -203,6 +204,7 @@ impl Encoder {
         }
     }
 
+    /// The id of a node, shared with an equal one.
     fn intern(&mut self, node: Node, sort: Sort) -> NodeId {
         if let Some(&id) = self.interned.get(&node) {
             return id;
@@ -214,10 +216,12 @@ impl Encoder {
         id
     }
 
+    /// An integer constant.
     fn int(&mut self, value: i128) -> NodeId {
         self.intern(Node::Int(value), Sort::Int)
     }
 
+    /// An operator on nodes.
     fn op(&mut self, op: Op, operands: Vec<NodeId>) -> NodeId {
         let sort = match op {
             Op::Add | Op::Sub | Op::Mul | Op::Neg | Op::Div | Op::Mod => Sort::Int,
@@ -228,12 +232,14 @@ impl Encoder {
         self.intern(Node::Op(op, operands), sort)
     }
 
+    /// A new variable; the name is the prefix and a number.
     fn variable(&mut self, prefix: &str, sort: Sort, symbol: Option<Symbol>) -> NodeId {
         let position = self.query.variables.len();
         self.query.variables.push(Variable { name: format!("{prefix}{position}"), sort, symbol });
         self.intern(Node::Var(position), sort)
     }
 
+    /// The variable of a symbol. Fails if the symbol is used with both sorts.
     fn symbol(&mut self, symbol: &Symbol, sort: Sort) -> Result<NodeId, EncodeError> {
         if let Some(&id) = self.symbols.get(symbol) {
             let same = self.query.sorts[id] == sort;
@@ -258,6 +264,7 @@ impl Encoder {
         self.intern(Node::Apply(function, args), Sort::Int)
     }
 
+    /// Encodes a term.
     fn term(&mut self, term: &Term) -> Result<NodeId, EncodeError> {
         if let Some(&id) = self.terms.get(term) {
             return Ok(id);
@@ -289,6 +296,7 @@ impl Encoder {
         Ok(id)
     }
 
+    /// Encodes an operator with one operand.
     fn unary(&mut self, op: UnaryOp, a: NodeId) -> NodeId {
         match op {
             UnaryOp::Neg => self.op(Op::Neg, vec![a]),
@@ -305,6 +313,7 @@ impl Encoder {
         }
     }
 
+    /// Encodes an operator with two operands.
     fn binary(&mut self, op: BinaryOp, a: NodeId, b: NodeId) -> NodeId {
         match op {
             BinaryOp::Add => self.op(Op::Add, vec![a, b]),
@@ -330,10 +339,12 @@ impl Encoder {
         }
     }
 
+    /// Whether a node is an integer constant.
     fn is_const(&self, node: NodeId) -> bool {
         matches!(self.query.nodes.get(node), Some(Node::Int(_)))
     }
 
+    /// Encodes a division or bit operation, as a function or with its meaning.
     fn hard(&mut self, op: BinaryOp, name: &str, a: NodeId, b: NodeId) -> NodeId {
         match self.encoding {
             Encoding::Opaque | Encoding::Abstract => self.apply(name, true, vec![a, b]),
@@ -342,6 +353,7 @@ impl Encoder {
         }
     }
 
+    /// Encodes a proposition.
     fn prop(&mut self, prop: &Prop) -> Result<NodeId, EncodeError> {
         if let Some(&id) = self.props.get(prop) {
             return Ok(id);
@@ -374,6 +386,7 @@ impl Encoder {
         Ok(id)
     }
 
+    /// Encodes a connective.
     fn connective<'p>(&mut self, op: Op, parts: impl IntoIterator<Item = &'p Prop>) -> Result<NodeId, EncodeError> {
         let parts = parts.into_iter().map(|part| self.prop(part)).collect::<Result<_, _>>()?;
         Ok(self.op(op, parts))

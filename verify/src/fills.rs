@@ -10,6 +10,8 @@
 //! is the obligation padding. So every element of the padding is written, before anything else, and no other is touched: the
 //! program without the nest is what has to agree with the program before.
 
+use std::sync::Arc;
+
 use std::convert::Infallible;
 
 use tilewright_ir::visit::{Rewrite, Substitution};
@@ -17,10 +19,12 @@ use tilewright_ir::{
     Buffer, BufferChange, BufferClaim, Evidence, Expr, ForKind, PadFill, PrimFunc, Stmt, StmtKind, TileRequest, Var,
 };
 
-use crate::judge::{Decision, Judge, Report};
+use crate::judge::{Decision, Judge, Report, unsupported};
 use crate::layout::order_and_tiles;
 use crate::lockstep::same_operation;
 use crate::map::MapClaim;
+use crate::method::Method;
+use crate::obligation::Obligation;
 use crate::pass::all_equal;
 use crate::verdict::Verdict;
 
@@ -56,7 +60,7 @@ impl Strip<'_> {
     /// The statements without the fills of some buffers at their start.
     fn leading(&mut self, body: &Stmt, of: impl Fn(&Buffer) -> bool) -> Stmt {
         let stmts = match &body.kind {
-            StmtKind::Seq(stmts) => stmts.as_slice(),
+            StmtKind::Seq(stmts) => &**stmts,
             _ => std::slice::from_ref(body),
         };
         let mut rest = stmts;
@@ -76,7 +80,7 @@ impl Rewrite for Strip<'_> {
     fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Infallible> {
         let StmtKind::Allocate { buffer, body } = &stmt.kind else { return self.stmt_children(stmt) };
         let body = self.leading(body, |filled| filled == buffer);
-        let body = Box::new(self.stmt(&body)?);
+        let body = Arc::new(self.stmt(&body)?);
         Ok(Stmt { kind: StmtKind::Allocate { buffer: buffer.clone(), body }, span: stmt.span })
     }
 }
@@ -117,18 +121,18 @@ impl Judge {
             let subject = format!("padding of {} is {}", fill.buffer, fill.value);
             let Some(claim) = evidence.buffers.iter().find(|claim| claim.after == fill.buffer) else {
                 let reason = format!("nothing is claimed of where the elements of `{}` lie", fill.buffer);
-                reports.push(Self::report("padding", subject, || (Verdict::Unknown(reason), "structure".into())));
+                reports.push(Self::report(Obligation::Padding, subject, || unsupported(reason)));
                 continue;
             };
             let map = MapClaim::new(&claim.map, &claim.after.shape).padded(&claim.padded_axes).inverse(&fill.inverse);
-            let asked = |report: &Report| matches!(report.obligation, "inverse" | "padding");
+            let asked = |report: &Report| matches!(report.obligation, Obligation::Inverse | Obligation::Padding);
             let found = self.check_map(map);
-            if !found.iter().any(|report| report.obligation == "padding") {
+            if !found.iter().any(|report| report.obligation == Obligation::Padding) {
                 let reason = format!("the claimed padding of `{}` does not fit its shape", fill.buffer);
-                reports.push(Self::report("padding", &*subject, || (Verdict::Unknown(reason), "structure".into())));
+                reports.push(Self::report(Obligation::Padding, &*subject, || unsupported(reason)));
             }
             reports.extend(found.into_iter().filter(asked));
-            reports.push(Self::report("padding", subject, || written(before, after, claim, fill)));
+            reports.push(Self::report(Obligation::Padding, subject, || written(before, after, claim, fill)));
         }
         reports
     }
@@ -136,12 +140,12 @@ impl Judge {
 
 /// That the nest is there was seen when it was taken out; what the caller passes in is not written here.
 fn written(before: &PrimFunc, after: &PrimFunc, claim: &BufferClaim, fill: &PadFill) -> Decision {
-    let unknown = |reason: String| (Verdict::Unknown(reason), "structure".to_owned());
+    let unknown = |reason: String| unsupported(reason);
     if claim.change != BufferChange::Layout {
         return unknown(format!("the memory of `{}` was not rearranged", fill.buffer));
     }
     if !fill.by_host {
-        return (Verdict::Proved, "a nest over the whole buffer writes exactly the padding".into());
+        return (Verdict::Proved, Method::Inspection("a nest over the whole buffer writes exactly the padding"));
     }
     let is_param = |func: &PrimFunc, buffer: &Buffer| func.buffer_map.iter().any(|(_, param)| param == buffer);
     if !is_param(before, &claim.before) || !is_param(after, &claim.after) {
@@ -150,7 +154,7 @@ fn written(before: &PrimFunc, after: &PrimFunc, claim: &BufferClaim, fill: &PadF
     if writes(before, &claim.before) || writes(after, &claim.after) {
         return unknown(format!("`{}` is an output, so its padding has to be written", fill.buffer));
     }
-    (Verdict::Proved, "stated of what the caller passes in".into())
+    (Verdict::Proved, Method::Inspection("stated of what the caller passes in"))
 }
 
 fn writes(func: &PrimFunc, memory: &Buffer) -> bool {
@@ -165,25 +169,26 @@ fn writes(func: &PrimFunc, memory: &Buffer) -> bool {
 /// shape is whole tiles, and the padding is as asked for.
 pub(crate) fn requested(judge: &Judge, before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Vec<Report> {
     let mut reports = Vec::new();
+    let buffers = before.buffers();
     for (data, request) in &before.attrs.tile_layout {
         let kept = after.attrs.tile_layout.iter().find(|(other, _)| other == data);
         if let Some((_, kept)) = kept {
             if !kept.is_same(request) {
                 let reason = format!("the layout asked for `{data}` was changed into another one");
-                reports.push(Judge::report("specification", data.name(), || unknown(reason)));
+                reports.push(Judge::report(Obligation::Specification, data.name(), || unknown(reason)));
             }
             continue;
         }
-        for buffer in before.buffers().iter().filter(|buffer| buffer.data == *data) {
+        for buffer in buffers.iter().filter(|buffer| buffer.data == *data) {
             let subject = format!("`{buffer}` in the tiled layout asked for");
             let is_move = |claim: &&BufferClaim| claim.before == *buffer && claim.change == BufferChange::Layout;
             let Some(claim) = evidence.buffers.iter().find(is_move) else {
                 let reason = format!("a layout is asked for `{buffer}`, but no claim says that it was applied");
-                reports.push(Judge::report("specification", subject, || unknown(reason)));
+                reports.push(Judge::report(Obligation::Specification, subject, || unknown(reason)));
                 continue;
             };
             reports.extend(tiled(judge, claim, request, subject));
-            reports.push(Judge::report("padding", format!("padding asked of `{buffer}`"), || {
+            reports.push(Judge::report(Obligation::Padding, format!("padding asked of `{buffer}`"), || {
                 padded(claim, request, evidence)
             }));
         }
@@ -192,26 +197,26 @@ pub(crate) fn requested(judge: &Judge, before: &PrimFunc, after: &PrimFunc, evid
 }
 
 fn unknown(reason: String) -> Decision {
-    (Verdict::Unknown(reason), "structure".to_owned())
+    unsupported(reason)
 }
 
 fn tiled(judge: &Judge, claim: &BufferClaim, request: &TileRequest, subject: String) -> Vec<Report> {
     let Some((meaning, shape)) = order_and_tiles(&request.layout, claim.map.vars(), claim.map.domain()) else {
         let reason = "the layout asked for has no meaning on this shape".to_owned();
-        return vec![Judge::report("specification", subject, || unknown(reason))];
+        return vec![Judge::report(Obligation::Specification, subject, || unknown(reason))];
     };
     if shape.len() != claim.after.rank() {
         let reason = format!("`{}` has another rank than the layout asked for", claim.after);
-        return vec![Judge::report("specification", subject, || unknown(reason))];
+        return vec![Judge::report(Obligation::Specification, subject, || unknown(reason))];
     }
     let map = MapClaim::new(&claim.map, &claim.after.shape).padded(&claim.padded_axes).meaning(&meaning);
-    let found = judge.check_map(map).into_iter().filter(|report| report.obligation == "specification");
+    let found = judge.check_map(map).into_iter().filter(|report| report.obligation == Obligation::Specification);
     let mut reports: Vec<Report> = found.map(|report| Report { subject: subject.clone(), ..report }).collect();
     if reports.is_empty() {
         let reason = "the layout asked for could not be compared".to_owned();
-        reports.push(Judge::report("specification", &*subject, || unknown(reason)));
+        reports.push(Judge::report(Obligation::Specification, &*subject, || unknown(reason)));
     }
-    reports.push(Judge::report("tiling", format!("`{}` is whole tiles", claim.after), || {
+    reports.push(Judge::report(Obligation::Tiling, format!("`{}` is whole tiles", claim.after), || {
         if claim.after.axis_separators.positions() != claim.before.axis_separators.positions() {
             return unknown(format!("`{}` has other axis separators than asked for", claim.after));
         }
@@ -224,14 +229,14 @@ fn tiled(judge: &Judge, claim: &BufferClaim, request: &TileRequest, subject: Str
 fn padded(claim: &BufferClaim, request: &TileRequest, evidence: &Evidence) -> Decision {
     let fill = evidence.fills.iter().find(|fill| fill.buffer == claim.after);
     match (request.pad_value, fill) {
-        (None, None) => (Verdict::Proved, "no value is asked for, so it holds none".into()),
+        (None, None) => (Verdict::Proved, Method::Inspection("no value is asked for, so it holds none")),
         (None, Some(_)) => unknown("the padding is claimed to have a value, but none was asked for".into()),
-        (Some(_), None) if is_alias(claim, evidence) => (Verdict::Proved, "an alias fills it".into()),
+        (Some(_), None) if is_alias(claim, evidence) => (Verdict::Proved, Method::Inspection("an alias fills it")),
         (Some(_), None) => unknown("a value is asked for, but nothing is claimed to write it".into()),
         (Some(_), Some(fill))
             if request.pad_expr(claim.after.dtype).is_some_and(|value| is_same_constant(&value, &fill.value)) =>
         {
-            (Verdict::Proved, "the value asked for".into())
+            (Verdict::Proved, Method::Inspection("the value asked for"))
         }
         (Some(_), Some(fill)) => {
             unknown(format!("the padding is claimed to be {}, which was not asked for", fill.value))

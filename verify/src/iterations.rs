@@ -6,6 +6,7 @@
 use tilewright_ir::{BinaryOp, Bindings, Expr, UnaryOp};
 
 use crate::judge::{Decision, Judge};
+use crate::method::{Method, Points};
 use crate::path::Path;
 use crate::verdict::{Counterexample, Verdict};
 
@@ -39,9 +40,7 @@ impl Judge {
         }
         let decision = prove();
         match &decision.0 {
-            Verdict::Unknown(reason) if !early && !reason.starts_with("internal") => {
-                tried(path, &look).unwrap_or(decision)
-            }
+            Verdict::Unknown(reason) if !early && !reason.is_internal() => tried(path, &look).unwrap_or(decision),
             _ => decision,
         }
     }
@@ -59,7 +58,7 @@ fn tried(path: &Path, look: &impl Fn(&Bindings) -> Seen) -> Option<Decision> {
             seen => Some(seen),
         }
     };
-    let method = || "enumeration".to_owned();
+    let method = || Method::Enumeration(Points::All);
     match path.each_iteration(&Bindings::new(), MOST, &mut visit) {
         (Some(Seen::Fails(found)), _) => Some((Verdict::Refuted(found), method())),
         (None, true) if count > 0 => Some((Verdict::Proved, method())),
@@ -93,7 +92,7 @@ mod tests {
     fn of_loop(extent: i64) -> (Path, Var) {
         let i = Var::index("i");
         let steps = vec![Step::Loop(i.clone(), Expr::int(0), Expr::int(extent))];
-        (Path { steps, ..Path::default() }, i)
+        (Path { steps: steps.into(), ..Path::default() }, i)
     }
 
     fn below(path: &Path, expr: &Expr, most: i128) -> Option<Verdict> {
@@ -121,7 +120,7 @@ mod tests {
         let table = Buffer::compact("t", DataType::INT32, vec![Expr::int(3)]);
         let read = Expr::load(&table, vec![Expr::from(&i)]);
         assert_eq!(below(&path, &read, 1 << 40), None);
-        let with = |step: Step| Path { steps: [path.steps.clone(), vec![step]].concat(), ..Path::default() };
+        let with = |step: Step| Path { steps: path.steps.iter().cloned().chain([step]).collect(), ..Path::default() };
         assert_eq!(below(&with(Step::Guard(read.lt(Expr::int(2)), true)), &Expr::from(&i), 9), None);
         // Nothing gets there: that is no proof.
         assert_eq!(below(&with(Step::Guard(Expr::from(&i).lt(Expr::int(0)), true)), &Expr::from(&i), 9), None);
@@ -133,7 +132,7 @@ mod tests {
             assert_eq!(below(&unknown, &Expr::from(&i), 2), Some(Verdict::Proved));
         }
         let symbolic = Step::Loop(Var::index("j"), Expr::int(0), Expr::from(&n));
-        let path = Path { symbols: vec![n], steps: vec![symbolic], ..Path::default() };
+        let path = Path { symbols: vec![n], steps: vec![symbolic].into(), ..Path::default() };
         assert_eq!(below(&path, &Expr::int(1), 9), None);
     }
 }

@@ -6,10 +6,13 @@ use std::time::{Duration, Instant};
 use tilewright_ir::{Expr, Span, Var};
 
 use crate::enumerate::MAX_POINTS;
-use crate::kernel::{Consistency, Context, Failure};
+use crate::kernel::{Consistency, Context, Failure, Rule, Step};
 use crate::lemmas::Lemmas;
+use crate::method::Method;
+use crate::obligation::Obligation;
 use crate::path::Path;
 use crate::prove::Prover;
+use crate::reason::{Reason, ReasonKind};
 use crate::record::{self, Proof, Record};
 use crate::solver::{Budget, Solver, SolverError};
 use crate::translate::Names;
@@ -46,14 +49,14 @@ impl Default for Config {
 /// What became of one obligation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// Which one, by its id in the design: `bounds`, `injective`, ...
-    pub obligation: &'static str,
+    /// Which one.
+    pub obligation: Obligation,
     /// What it is about.
     pub subject: String,
     /// The answer.
     pub verdict: Verdict,
     /// How it was decided.
-    pub method: String,
+    pub method: Method,
     /// The time it took, in milliseconds.
     pub ms: f64,
     /// The statement, or the request for a layout, that the obligation is about; `None` if no text has it.
@@ -89,7 +92,7 @@ impl Report {
 
     /// Whether the judge itself is at fault: deciders disagree, or a counterexample does not replay.
     pub fn is_internal(&self) -> bool {
-        self.verdict.reason().is_some_and(|reason| reason.starts_with("internal"))
+        self.verdict.reason().is_some_and(Reason::is_internal)
     }
 }
 
@@ -106,7 +109,7 @@ pub struct Judge {
 }
 
 /// An answer and how it was found.
-pub(crate) type Decision = (Verdict, String);
+pub(crate) type Decision = (Verdict, Method);
 
 impl Judge {
     /// A judge with a budget.
@@ -158,7 +161,7 @@ impl Judge {
     }
 
     /// Keeps the steps of a proof for the certificate, if one is wanted.
-    pub(crate) fn keep(&self, of: &'static str, steps: &[crate::kernel::Step]) {
+    pub(crate) fn keep(&self, of: &'static str, steps: &[Step]) {
         if let Some(record) = &self.record {
             record.keep(of, steps);
         }
@@ -166,7 +169,7 @@ impl Judge {
 
     /// Runs one decision and times it.
     pub(crate) fn report(
-        obligation: &'static str,
+        obligation: Obligation,
         subject: impl Into<String>,
         decide: impl FnOnce() -> Decision,
     ) -> Report {
@@ -186,31 +189,41 @@ pub(crate) fn vacuity(prover: &Prover<'_>) -> Option<Decision> {
     let verdict = match prover.context().consistent() {
         Ok(Consistency::Satisfiable(_)) => return None,
         Ok(Consistency::Vacuous) => {
-            Verdict::Vacuous("nothing is ever executed or indexed here: the premises contradict each other".into())
+            let text = "nothing is ever executed or indexed here: the premises contradict each other";
+            Verdict::Vacuous(Reason::new(ReasonKind::Empty, text))
         }
-        Ok(Consistency::Unknown(reason)) => Verdict::Unknown(format!("whether the premises can hold: {reason}")),
-        Err(failure) => Verdict::Unknown(failure.to_string()),
+        Ok(Consistency::Unknown(reason)) => Verdict::Unknown(reason.after("whether the premises can hold: ")),
+        Err(failure) => Verdict::Unknown(failure.reason()),
     };
-    Some((verdict, "z3".into()))
+    Some((verdict, Method::Z3))
 }
 
-/// How the last goals of a prover were decided: how many steps Z3 took part in, how many lemmas.
-pub(crate) fn method_of(prover: &Prover<'_>, from: usize) -> String {
-    use crate::kernel::Rule;
-    let steps = prover.context().steps().iter().skip(from).filter(|step| step.shown);
-    let (mut asked, mut lemmas) = (0, 0);
-    for step in steps {
+/// How the goals of a prover since its step `from` were shown: how many Z3 showed, and how many instances of lemmas there
+/// are. Goals that are facts which were shown before count with those.
+pub(crate) fn method_of(prover: &Prover<'_>, from: usize) -> Method {
+    let steps = prover.context().steps();
+    match proof_of(&steps[from.min(steps.len())..]) {
+        Method::Premises => proof_of(steps),
+        proof => proof,
+    }
+}
+
+fn proof_of(steps: &[Step]) -> Method {
+    let (mut goals, mut lemmas) = (0, 0);
+    for step in steps.iter().filter(|step| step.shown) {
         match &step.rule {
-            Rule::Solver(..) => asked += 1,
+            Rule::Solver(..) => goals += 1,
             Rule::Theorem(..) => lemmas += 1,
             Rule::Premise(_) | Rule::Given | Rule::Discharge(_) => {}
         }
     }
-    match (asked, lemmas) {
-        (0 | 1, 0) => "z3".into(),
-        (_, 0) => format!("z3 ({asked} goals)"),
-        _ => format!("z3 lemma chain ({asked} goals, {lemmas} lemmas)"),
-    }
+    Method::proof(goals, lemmas)
+}
+
+/// How a prover tried what it did not show.
+pub(crate) fn attempt_of(prover: &Prover<'_>) -> Method {
+    let asked = prover.context().steps().iter().any(|step| matches!(step.rule, Rule::Solver(..)));
+    if asked { Method::Z3 } else { Method::Nothing }
 }
 
 /// The decision that a proof attempt (of what kind, `of` says) amounts to; `replay` turns Z3's model into a counterexample by evaluation.
@@ -227,10 +240,10 @@ pub(crate) fn decide(
             (Verdict::Proved, method_of(prover, from))
         }
         Err(Failure::Refuted(model)) => match replay(&model) {
-            Some(found) => (Verdict::Refuted(found), "z3 model, replayed".into()),
-            None => (Verdict::Unknown(format!("internal: the counterexample {model} {NO_REPLAY}")), "z3".into()),
+            Some(found) => (Verdict::Refuted(found), Method::Model),
+            None => (Verdict::Unknown(Reason::no_replay(format_args!("the counterexample {model}"))), Method::Z3),
         },
-        Err(failure) => (Verdict::Unknown(failure.to_string()), "z3".into()),
+        Err(failure) => (Verdict::Unknown(failure.reason()), attempt_of(prover)),
     }
 }
 
@@ -239,8 +252,8 @@ pub(crate) fn decide(
 /// So it is where the goal itself reads.
 pub(crate) fn on_the_way(path: &Path, reads: bool, decision: Decision) -> Decision {
     match decision {
-        (Verdict::Unknown(reason), method) if reason.ends_with(NO_REPLAY) && (reads || path.asks_memory()) => {
-            (Verdict::Unknown(MEMORY_DECIDES.into()), method)
+        (Verdict::Unknown(reason), method) if is_unreplayed(&reason) && (reads || path.asks_memory()) => {
+            (Verdict::Unknown(Reason::new(ReasonKind::Memory, MEMORY_DECIDES)), method)
         }
         decision => decision,
     }
@@ -250,18 +263,31 @@ pub(crate) fn on_the_way(path: &Path, reads: bool, decision: Decision) -> Decisi
 /// obligation overflow.
 pub(crate) fn without_value(decision: Decision) -> Decision {
     match decision {
-        (Verdict::Unknown(reason), method) if reason.ends_with(NO_REPLAY) => {
-            (Verdict::Unknown("a side has no value as an integer of its type where the other has".into()), method)
+        (Verdict::Unknown(reason), method) if is_unreplayed(&reason) => {
+            let text = "a side has no value as an integer of its type where the other has";
+            (Verdict::Unknown(Reason::undecided(text)), method)
         }
         decision => decision,
     }
 }
 
-/// How the reason for a counterexample that fails in evaluation ends.
-const NO_REPLAY: &str = "does not replay";
+/// Whether a model was not confirmed by evaluation.
+fn is_unreplayed(reason: &Reason) -> bool {
+    matches!(reason.kind(), ReasonKind::NoReplay | ReasonKind::Unreplayed)
+}
 
 /// Why there is no counterexample where a way depends on memory.
 const MEMORY_DECIDES: &str = "it does not hold everywhere, and whether it has to depends on what is read on the way";
+
+/// What has a form that the judge has no rule for: nothing was decided.
+pub(crate) fn unsupported(reason: impl Into<String>) -> Decision {
+    (Verdict::Unknown(Reason::unsupported(reason)), Method::Structure)
+}
+
+/// A claim whose ranks or extents do not fit: nothing was decided.
+pub(crate) fn unfit(reason: impl Into<String>) -> Decision {
+    (Verdict::Unknown(Reason::unsupported(reason)), Method::Shape)
+}
 
 /// The variables of `exprs` that are not among `bound`: symbolic extents.
 pub(crate) fn free_vars<'e>(exprs: impl IntoIterator<Item = &'e Expr>, bound: &[Var]) -> Vec<Var> {
@@ -289,15 +315,15 @@ mod tests {
     #[test]
     fn a_counterexample_that_does_not_replay_is_an_internal_error() {
         let invented = Err(Failure::Refuted(Assignment::new().with("i", 3)));
-        assert!(matches!(decided(invented), Verdict::Unknown(reason) if reason.starts_with("internal")));
+        assert!(matches!(decided(invented), Verdict::Unknown(reason) if reason.kind() == ReasonKind::NoReplay));
     }
 
     #[test]
     fn a_counterexample_beyond_a_condition_on_memory_is_no_contradiction() {
-        let internal = || (Verdict::Unknown(format!("internal: the counterexample i = 3 {NO_REPLAY}")), String::new());
+        let internal = || (Verdict::Unknown(Reason::no_replay("the counterexample i = 3")), Method::Z3);
         let table = tilewright_ir::Buffer::compact("t", tilewright_ir::DataType::INT32, vec![Expr::int(3)]);
         let asks = |value: Expr| Path {
-            steps: vec![crate::path::Step::Guard(value.lt(Expr::int(3)), true)],
+            steps: vec![crate::path::Step::Guard(value.lt(Expr::int(3)), true)].into(),
             ..Path::default()
         };
         let of_memory = asks(Expr::load(&table, vec![Expr::int(0)]));
@@ -310,8 +336,8 @@ mod tests {
     #[test]
     fn a_fault_of_the_solver_is_an_internal_error_and_no_shrug() {
         let fault = Err(Failure::Internal("a countermodel does not replay".into()));
-        assert!(matches!(decided(fault), Verdict::Unknown(reason) if reason.starts_with("internal")));
-        let shrug = Err(Failure::NotShown("timeout".into()));
-        assert!(matches!(decided(shrug), Verdict::Unknown(reason) if !reason.starts_with("internal")));
+        assert!(matches!(decided(fault), Verdict::Unknown(reason) if reason.kind() == ReasonKind::Internal));
+        let shrug = Err(Failure::NotShown(Reason::new(ReasonKind::Timeout, "timeout")));
+        assert!(matches!(decided(shrug), Verdict::Unknown(reason) if reason.kind() == ReasonKind::Timeout));
     }
 }

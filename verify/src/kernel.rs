@@ -1,9 +1,9 @@
 //! The proof kernel: the only place where facts come into being.
 //!
-//! A [`Fact`] is a proposition that follows from the premises of a [`Context`]. Its constructor is private, and each way to
-//! get one is sound by itself: a premise is assumed and listed, a goal is derived when Z3 shows that it follows from facts, a
-//! [`Theorem`] is instantiated when its hypotheses are facts. So whatever looks for proofs (strategies, lemma choosers,
-//! the passes' evidence) is untrusted: the worst it can do is not to find one.
+//! A [`Fact`] is a proposition that follows from the premises of a [`Context`]. Its constructor is private, and every
+//! operation that returns one is sound by itself: a premise is assumed and listed; a goal is derived if Z3 shows that it
+//! follows from facts; a [`Theorem`] is instantiated if its hypotheses are facts. Everything that searches for proofs
+//! (strategies, the choice of lemmas, the evidence of passes) is therefore untrusted: at worst it finds no proof.
 //!
 //! The channel digit of `NCHW4c` is in range and, with its block, determines the channel:
 //!
@@ -37,6 +37,7 @@ mod replay;
 mod theorem;
 
 use crate::encode::{Encoding, bits};
+use crate::reason::{Reason, ReasonKind};
 use crate::solver::{Answer, Budget, Method, Outcome, Solver, SolverError};
 use crate::term::{Assignment, Prop, Substitution, Term};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -61,7 +62,7 @@ impl Fact {
     }
 }
 
-/// How hard to try.
+/// How much effort a derivation may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Divisions and bit operations are opaque (equal operands give equal values). Cheap; never refutes.
@@ -78,7 +79,7 @@ pub enum Mode {
 pub enum Failure {
     /// Neither shown nor refuted.
     #[error("not shown: {0}")]
-    NotShown(String),
+    NotShown(Reason),
     /// False here: the premises and the facts used hold under this assignment and the goal does not, by evaluation.
     #[error("refuted at {0}")]
     Refuted(Assignment),
@@ -93,11 +94,23 @@ pub enum Failure {
 impl From<SolverError> for Failure {
     fn from(error: SolverError) -> Self {
         match error {
-            SolverError::Encode(error) => Self::NotShown(error.to_string()),
+            SolverError::Encode(error) => Self::NotShown(Reason::unsupported(error.to_string())),
             SolverError::TooOld { .. } | SolverError::NoVersion(_) | SolverError::Internal(_) => {
                 Self::Internal(error.to_string())
             }
         }
+    }
+}
+
+impl Failure {
+    /// Why there is no answer.
+    pub fn reason(&self) -> Reason {
+        let kind = match self {
+            Self::NotShown(reason) => reason.kind(),
+            Self::Refuted(_) | Self::Foreign(_) => ReasonKind::Undecided,
+            Self::Internal(_) => ReasonKind::Internal,
+        };
+        Reason::new(kind, self.to_string())
     }
 }
 
@@ -108,11 +121,11 @@ pub enum Consistency {
     Satisfiable(Assignment),
     /// They contradict each other: every proof of the context is vacuous.
     Vacuous,
-    /// It could not be found out, for this reason.
-    Unknown(String),
+    /// Undecided, for this reason.
+    Unknown(Reason),
 }
 
-/// By which rule a step was made.
+/// The rule that a proof step applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// Assumed, for this reason.
@@ -127,16 +140,16 @@ pub enum Rule {
     Discharge(Vec<Step>),
 }
 
-/// A line of the proof: what was asked, of what, and what came out.
+/// A step of a proof: a goal, the facts it was derived from, and the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What was to be shown.
+    /// The goal.
     pub goal: Prop,
-    /// The facts it was to be shown from.
+    /// The facts that it was to be derived from.
     pub using: Vec<Prop>,
     /// The rule.
     pub rule: Rule,
-    /// Whether it was shown.
+    /// Whether the goal was derived.
     pub shown: bool,
     /// The time it took.
     pub elapsed: Duration,
@@ -151,7 +164,7 @@ pub struct Premise {
     pub reason: String,
 }
 
-/// A set of premises and the proof that is being made from them.
+/// A set of premises, and a proof under construction from them.
 #[derive(Debug)]
 pub struct Context {
     id: u64,
@@ -177,7 +190,8 @@ impl Context {
         }
     }
 
-    /// A context with the same premises, which may have more; facts of this one hold there. It can move to another thread.
+    /// A context with the same premises, to which more can be added. Facts of this context hold there. A fork may move to
+    /// another thread.
     #[must_use]
     pub fn fork(&self) -> Self {
         let mut ancestors = self.ancestors.clone();
@@ -207,14 +221,17 @@ impl Context {
         self.steps.iter().map(|step| step.elapsed).sum()
     }
 
-    /// Assumes `prop`; `reason` says why it may be (the domain of the map, the evidence of the pass).
+    /// Assumes a premise; `reason` says why that is justified, such as the domain of a map.
     pub fn assume(&mut self, prop: Prop, reason: &str) -> Fact {
         self.premises.push(Premise { prop: prop.clone(), reason: reason.to_owned() });
         self.record(&prop, &[], Rule::Premise(reason.to_owned()), true, Duration::ZERO);
         self.fact(prop)
     }
 
-    /// Shows that `goal` follows from `using`, the cheapest way first.
+    /// Derives `goal` from the facts `using`: by lookup, then with the encodings that `mode` allows, the cheapest first.
+    ///
+    /// # Errors
+    /// The goal does not follow, a fact belongs to another context, or the solver fails.
     pub fn derive(&mut self, goal: Prop, using: &[&Fact], mode: Mode) -> Result<Fact, Failure> {
         self.own(using)?;
         if contains(using, &goal) {
@@ -234,7 +251,7 @@ impl Context {
             (Outcome::Proved, _) => return Ok(self.fact(goal)),
             (Outcome::Unknown(reason), Mode::Abstract) => return Err(Failure::NotShown(reason)),
             (Outcome::Refuted(_), Mode::Abstract) => {
-                return Err(Failure::NotShown(format!("{goal} does not follow without the meaning of its parts")));
+                return Err(not_shown(format!("{goal} does not follow without the meaning of its parts")));
             }
             (Outcome::Refuted(_) | Outcome::Unknown(_), Mode::Search | Mode::Exact) => {}
         }
@@ -244,17 +261,17 @@ impl Context {
             (Outcome::Unknown(reason), _) => Err(Failure::NotShown(reason)),
             (Outcome::Refuted(_), Mode::Exact) => self.refute(facts, goal),
             (Outcome::Refuted(_), Mode::Search | Mode::Abstract) => {
-                Err(Failure::NotShown(format!("{goal} does not follow from the facts tried")))
+                Err(not_shown(format!("{goal} does not follow from the facts tried")))
             }
         }
     }
 
-    /// Shows that `goal` follows from `using` over bit-vectors of the smallest width at which nothing can wrap.
+    /// Derives `goal` from the facts `using` over bit-vectors of the smallest width at which nothing can wrap.
     pub fn derive_in_bits(&mut self, goal: &Prop, using: &[&Fact]) -> Result<Fact, Failure> {
         self.own(using)?;
         let facts: Vec<Prop> = using.iter().map(|fact| fact.prop.clone()).collect();
         let Some(width) = bits::width(&facts, goal) else {
-            return Err(Failure::NotShown(format!("{goal} cannot be stated over bit-vectors")));
+            return Err(Failure::NotShown(Reason::unsupported(format!("{goal} cannot be stated over bit-vectors"))));
         };
         match self.ask(&facts, goal, Encoding::Bits(width), self.solver.budget())? {
             Outcome::Proved => Ok(self.fact(goal.clone())),
@@ -263,7 +280,7 @@ impl Context {
         }
     }
 
-    /// The facts used do not suffice; with all premises the goal may follow after all, else the model counts.
+    /// Asks again with all premises, after the facts used did not suffice: the goal follows after all, or it is refuted.
     fn refute(&mut self, mut facts: Vec<Prop>, goal: Prop) -> Result<Fact, Failure> {
         facts.extend(self.premises.iter().map(|premise| premise.prop.clone()));
         let mut unique = std::collections::HashSet::new();
@@ -275,17 +292,19 @@ impl Context {
         }
     }
 
+    /// Asks whether a goal follows from facts and records the step.
     fn ask(&mut self, facts: &[Prop], goal: &Prop, encoding: Encoding, budget: Budget) -> Result<Outcome, Failure> {
         let answer = self.solver.limited_to(budget).check(facts, goal, encoding)?;
         Ok(self.answered(facts, goal, encoding, answer))
     }
 
-    /// With the meaning of all parts, but without a model.
+    /// Asks with the exact meaning of all operators, without asking for a model.
     fn follows(&mut self, facts: &[Prop], goal: &Prop, budget: Budget) -> Result<Outcome, Failure> {
         let answer = self.solver.limited_to(budget).follows(facts, goal, Encoding::Exact)?;
         Ok(self.answered(facts, goal, Encoding::Exact, answer))
     }
 
+    /// Records an answer of the solver as a step.
     fn answered(&mut self, facts: &[Prop], goal: &Prop, encoding: Encoding, answer: Answer) -> Outcome {
         self.steps.push(Step {
             goal: goal.clone(),
@@ -315,7 +334,7 @@ impl Context {
         for hypothesis in theorem.hypotheses() {
             let needed = values.prop(hypothesis);
             if !contains(using, &needed) {
-                return Err(Failure::NotShown(format!("{} needs {needed}", theorem.name())));
+                return Err(not_shown(format!("{} needs {needed}", theorem.name())));
             }
         }
         let conclusion = values.prop(theorem.conclusion());
@@ -335,7 +354,7 @@ impl Context {
         Ok(self.fact(Prop::all(facts.iter().map(|fact| fact.prop.clone()))))
     }
 
-    /// What a fork of this context has shown holds here under the premises that the fork added.
+    /// A fact of a fork of this context as a fact of this one: under the premises that the fork added.
     pub fn discharge(&mut self, fork: Self, fact: &Fact) -> Result<Fact, Failure> {
         fork.own(&[fact])?;
         if fork.ancestors.last().map(|(id, _)| *id) != Some(self.id) {
@@ -369,6 +388,7 @@ impl Context {
         }
     }
 
+    /// A fact of this context: private, since this is the only constructor.
     fn fact(&self, prop: Prop) -> Fact {
         Fact { prop, owner: self.id, premises: self.premises.len() }
     }
@@ -385,10 +405,16 @@ impl Context {
         }
     }
 
+    /// Appends a step to the proof.
     fn record(&mut self, goal: &Prop, using: &[&Fact], rule: Rule, shown: bool, elapsed: Duration) {
         let using = using.iter().map(|fact| fact.prop.clone()).collect();
         self.steps.push(Step { goal: goal.clone(), using, rule, shown, elapsed });
     }
+}
+
+/// A goal that no rule shows.
+fn not_shown(text: String) -> Failure {
+    Failure::NotShown(Reason::undecided(text))
 }
 
 /// Whether each conjunct of `goal` is a conjunct of one of the facts.
@@ -397,6 +423,7 @@ fn contains(facts: &[&Fact], goal: &Prop) -> bool {
     goal.conjuncts().iter().all(known)
 }
 
+/// An id that no other context of the process has.
 fn next_id() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)

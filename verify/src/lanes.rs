@@ -22,11 +22,15 @@ use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, ForKind, IndexMap, Pr
 
 use crate::access::{Access, accesses, at_point, bindings_of, lane_of};
 use crate::concrete::{instances, tuple};
-use crate::judge::{Decision, Judge, decide};
+use crate::judge::{Decision, Judge, decide, unsupported};
 use crate::kernel::Failure;
-use crate::lockstep::{plain, reads};
+use crate::lockstep::plain;
 use crate::map::{self, MapClaim};
+use crate::method::Method;
+use crate::obligation::Obligation;
 use crate::path::{Path, Step, sites};
+use crate::reason::{Reason, ReasonKind};
+use crate::steps::Steps;
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
@@ -144,7 +148,7 @@ fn differ(a: &[Expr], b: &[Expr]) -> Expr {
     unequal.reduce(|a, b| Expr::binary(BinaryOp::Or, a, b)).unwrap_or_else(|| Expr::bool(false))
 }
 
-fn each_load(exprs: &[Expr], visit: &mut impl FnMut(&Buffer, &Vec<Expr>)) {
+fn each_load(exprs: &[Expr], visit: &mut impl FnMut(&Buffer, &[Expr])) {
     for expr in exprs {
         expr.walk(&mut |part| {
             if let Expr::Load { buffer, indices } = part {
@@ -225,7 +229,7 @@ pub(crate) fn unread(func: &PrimFunc, gathered: &Gathered, path: &Path) -> Resul
 /// The same way with variables of its own.
 pub(crate) fn renamed(path: &Path) -> (Path, Substitution) {
     let mut renames = Substitution::default();
-    let mut steps = Vec::new();
+    let mut steps = Steps::default();
     let fresh = |var: &Var| Var::new(format!("{}'", var.name()), var.dtype());
     for step in &path.steps {
         steps.push(match step {
@@ -252,7 +256,7 @@ impl Unread {
     /// Wherever the load reads what a lane writes, the lane has a value.
     pub(crate) fn decide(&self, judge: &Judge) -> Decision {
         if let Some(found) = self.found() {
-            return (Verdict::Refuted(found), "evaluation".into());
+            return (Verdict::Refuted(found), Method::Evaluation);
         }
         let mut names = Names::default();
         let mut prover = judge.prover(&mut names, &self.load.path.symbols);
@@ -300,15 +304,16 @@ impl Unread {
 
     /// Where what is read decides what is reached, a model says nothing.
     fn honest(&self, result: Result<(), Failure>) -> Result<(), Failure> {
-        let steps = self.load.path.steps.iter().chain(&self.store.steps);
+        let steps = self.load.path.steps.iter().chain(self.store.steps.iter());
         let open = steps.filter_map(|step| match step {
             Step::Guard(cond, _) | Step::Let(_, cond) => Some(cond),
             Step::Loop(..) => None,
         });
         let mut all = open.chain([&self.cond]).chain(&self.indices).chain(&self.load.indices);
         match result {
-            Err(Failure::Refuted(_)) if all.any(reads) => {
-                Err(Failure::NotShown("values in memory decide whether a lane without a value is read".into()))
+            Err(Failure::Refuted(_)) if all.any(Expr::reads_memory) => {
+                let text = "values in memory decide whether a lane without a value is read";
+                Err(Failure::NotShown(Reason::new(ReasonKind::Memory, text)))
             }
             result => result,
         }
@@ -359,7 +364,7 @@ pub(crate) fn alone(judge: &Judge, path: &Path, gathered: &Gathered) -> Decision
 
 /// Whether the map from loops (variable, first value, extent) to an index is injective.
 pub(crate) fn one_to_one(judge: &Judge, loops: &[(Var, Expr, Expr)], index: &[Expr], shape: &[Expr]) -> Decision {
-    let unknown = |reason: String| (Verdict::Unknown(reason), "structure".to_owned());
+    let unknown = |reason: String| unsupported(reason);
     let vars: Vec<Var> = loops.iter().map(|(var, ..)| var.clone()).collect();
     let depends = |expr: &Expr| expr.vars().into_iter().find(|var| vars.contains(var));
     if let Some(var) = loops.iter().flat_map(|(_, min, extent)| [min, extent]).find_map(depends) {
@@ -373,7 +378,7 @@ pub(crate) fn one_to_one(judge: &Judge, loops: &[(Var, Expr, Expr)], index: &[Ex
     let outputs = index.iter().map(|index| shifted.apply(index)).collect();
     let domain = loops.iter().map(|(.., extent)| extent.clone()).collect();
     match IndexMap::new(vars.clone(), domain, outputs, Vec::new()) {
-        Ok(injective) => map::decide(judge, "injective", MapClaim::new(&injective, &shape[..index.len()])),
+        Ok(injective) => map::decide(judge, Obligation::Injective, MapClaim::new(&injective, &shape[..index.len()])),
         Err(error) => unknown(error.to_string()),
     }
 }

@@ -1,16 +1,17 @@
-//! Obligations of XLA's tiled layouts, and of two layouts of the same data.
+//! The obligations of XLA's tiled layouts, and of two layouts of the same data.
 //!
-//! A claimed layout is held against its meaning, which the judge writes down itself tile by tile (`layout/meaning.rs`):
+//! A claimed layout is compared with its meaning, which the judge constructs itself tile by tile (`layout/meaning.rs`):
 //!
 //! | id | here |
 //! |---|---|
 //! | tiling | the claimed formula is pad, reshape, transpose: the same physical extents, indices and positions |
 //! | bounds, injective, overflow | of the map from logical indices to positions |
 //! | tight | the allocation: one more than the largest position of the padded array, rounded up to the tail alignment |
-//! | inverse, padding | from positions back to logical indices, and which positions are padding |
+//! | inverse, padding | of the map from positions back to logical indices |
 //!
-//! Dimensions are compared one by one, where the arithmetic is linear even for symbolic extents; the position is the
-//! numeral of what was compared, a polynomial identity. [`bitcast`] and [`relayout`] are about two layouts.
+//! Dimensions are compared one at a time, since the arithmetic of one dimension is linear even for symbolic extents. The
+//! position is then the numeral of the compared indices, which is a polynomial identity. [`bitcast`] and [`relayout`] are
+//! about two layouts.
 
 pub mod bitcast;
 mod meaning;
@@ -18,15 +19,17 @@ pub mod relayout;
 mod undo;
 
 use tilewright_ir::layout::Layout;
-use tilewright_ir::{Bindings, Expr, IndexMap, InverseClaim, ScalarType, Var};
+use tilewright_ir::{Bindings, Expr, IndexMap, InverseClaim, ScalarType, SharedExpr, Var};
 
 use self::meaning::{Kind, Meaning, Stage};
-use crate::judge::{Decision, Judge, Report};
+use crate::judge::{Decision, Judge, Report, unfit};
 use crate::map::{MapClaim, decide, look};
+use crate::method::Method;
+use crate::obligation::Obligation;
+use crate::reason::Reason;
 use crate::verdict::{Counterexample, Verdict};
 
-/// What is claimed of a layout of an array. The maps carry the logical extents as their domain, and have the same
-/// variables.
+/// A claim about the layout of an array. Both maps have the logical extents as their domain, and the same variables.
 ///
 /// ```
 /// use tilewright_ir::layout::{Layout, SymbolicTiling, Tile};
@@ -52,11 +55,11 @@ pub struct LayoutClaim<'a> {
     pub shape: &'a [Expr],
     /// From logical indices to positions in memory, its only output.
     pub flat: &'a IndexMap,
-    /// Elements that memory is allocated for.
+    /// The size of the allocation in elements.
     pub slots: &'a Expr,
-    /// The claimed inverse of `flat`, from a position, and which positions are padding.
+    /// The claimed inverse of `flat`, and the predicate that says which positions are padding.
     pub inverse: Option<&'a InverseClaim>,
-    /// What may be taken for granted of the symbolic extents.
+    /// Conditions on the symbolic extents that may be assumed.
     pub assumptions: &'a [Expr],
 }
 
@@ -72,22 +75,22 @@ impl<'a> LayoutClaim<'a> {
         Self { layout, tiled, shape, flat, slots, inverse: None, assumptions: &[] }
     }
 
-    /// With this inverse, and this padding.
+    /// The claim with an inverse and a padding predicate.
     #[must_use]
     pub fn inverse(self, inverse: &'a InverseClaim) -> Self {
         Self { inverse: Some(inverse), ..self }
     }
 
-    /// Only for symbolic extents of which these hold.
+    /// The claim, restricted to symbolic extents for which these conditions hold.
     #[must_use]
     pub fn assuming(self, assumptions: &'a [Expr]) -> Self {
         Self { assumptions, ..self }
     }
 }
 
-/// The map of a layout on an array of these extents, over `vars`, and the extents of its outputs: what a layout asks of the
-/// indices of a buffer. None for a layout that is no order of these dimensions, does more than order and tile them, or
-/// folds dimensions without end.
+/// The map of a layout from the indices `vars` of an array to physical indices, and the physical extents. `None` if the
+/// layout does not order these dimensions, does more than order and tile them, or folds dimensions so often that the map
+/// becomes too long.
 pub fn order_and_tiles(layout: &Layout, vars: &[Var], shape: &[Expr]) -> Option<(IndexMap, Vec<Expr>)> {
     let bare = Layout::new(layout.minor_to_major.clone()).with_tiles(layout.tiles.clone());
     let meaning = Meaning::new(layout, vars, shape).filter(|_| bare == *layout)?;
@@ -95,153 +98,165 @@ pub fn order_and_tiles(layout: &Layout, vars: &[Var], shape: &[Expr]) -> Option<
 }
 
 impl Judge {
-    /// Decides tiling, bounds, injective, tight and overflow of a layout; inverse and padding, where an inverse is claimed.
+    /// Decides tiling, bounds, injective, tight and overflow of a layout; inverse and padding if an inverse is claimed.
     pub fn check_layout(&self, claim: &LayoutClaim<'_>) -> Vec<Report> {
         let subject = claim.flat.to_string();
         let Some(meaning) = Meaning::new(claim.layout, claim.flat.vars(), claim.flat.domain()) else {
-            return vec![Self::report("tiling", subject, no_layout)];
+            return vec![Self::report(Obligation::Tiling, subject, no_layout)];
         };
-        let way = Way::new(claim, &meaning);
+        let staged = StagedLayout::new(claim, &meaning);
         let mut reports = vec![
-            Self::report("tiling", subject.clone(), || self.tiling(claim, &meaning)),
-            Self::report("bounds", subject.clone(), || self.placed("bounds", &way)),
-            Self::report("injective", subject.clone(), || self.placed("injective", &way)),
-            Self::report("tight", subject.clone(), || self.allocation(claim, &meaning)),
-            Self::report("overflow", subject.clone(), || self.whole("overflow", &way)),
+            Self::report(Obligation::Tiling, subject.clone(), || self.tiling(claim, &meaning)),
+            Self::report(Obligation::Bounds, subject.clone(), || self.decide_position(Obligation::Bounds, &staged)),
+            Self::report(Obligation::Injective, subject.clone(), || {
+                self.decide_position(Obligation::Injective, &staged)
+            }),
+            Self::report(Obligation::Tight, subject.clone(), || self.allocation(claim, &meaning)),
+            Self::report(Obligation::Overflow, subject.clone(), || self.decide_whole(Obligation::Overflow, &staged)),
         ];
         if claim.inverse.is_some() {
-            reports
-                .extend(["inverse", "padding"].map(|id| Self::report(id, subject.clone(), || self.undone(id, &way))));
+            reports.extend(
+                [Obligation::Inverse, Obligation::Padding]
+                    .map(|id| Self::report(id, subject.clone(), || self.decide_inverse(id, &staged))),
+            );
         }
         reports
     }
 
-    /// An obligation of the map to positions, taken as it is.
-    fn whole(&self, id: &str, way: &Way<'_>) -> Decision {
-        self.of_the_map(id, way, decide)
+    /// Decides an obligation of the map to positions as for any other map.
+    fn decide_whole(&self, id: Obligation, staged: &StagedLayout<'_>) -> Decision {
+        self.decide_flat(id, staged, decide)
     }
 
-    fn of_the_map(&self, id: &str, way: &Way<'_>, by: fn(&Judge, &str, MapClaim<'_>) -> Decision) -> Decision {
-        let slots = [way.claim.slots.clone()];
-        let mut flat = MapClaim::new(way.claim.flat, &slots).assuming(way.claim.assumptions);
-        if matches!(id, "inverse" | "padding") {
-            flat.inverse = way.claim.inverse;
+    /// Decides an obligation of the map to positions with the given procedure.
+    fn decide_flat(
+        &self,
+        id: Obligation,
+        staged: &StagedLayout<'_>,
+        by: fn(&Judge, Obligation, MapClaim<'_>) -> Decision,
+    ) -> Decision {
+        let slots = [staged.claim.slots.clone()];
+        let mut flat = MapClaim::new(staged.claim.flat, &slots).assuming(staged.claim.assumptions);
+        if matches!(id, Obligation::Inverse | Obligation::Padding) {
+            flat.inverse = staged.claim.inverse;
         }
         by(self, id, flat)
     }
 
-    /// A small constant layout is decided by its points; for a certificate, goals are asked for.
-    fn looked_at(&self, id: &str, way: &Way<'_>) -> Option<Decision> {
+    /// Decides an obligation of a small constant layout by its points. `None` if that is not possible, or if a certificate
+    /// is recorded, which needs goals.
+    fn decide_by_points(&self, id: Obligation, staged: &StagedLayout<'_>) -> Option<Decision> {
         if self.is_recording() {
             return None;
         }
-        let decision = self.of_the_map(id, way, look);
+        let decision = self.decide_flat(id, staged, look);
         let decided = matches!(decision.0, Verdict::Proved | Verdict::Refuted(_));
         decided.then_some(decision)
     }
 
-    /// Bounds or injective of the positions: each stage of the way to the position is shown to have it, and so has the whole.
-    /// Where that fails, the map is taken as it is.
-    fn placed(&self, id: &str, way: &Way<'_>) -> Decision {
-        if let Some(decision) = self.looked_at(id, way) {
+    /// Decides bounds or injective of the positions: if every stage has the property, so has their composition. If that is
+    /// not proved, the map is judged as a whole.
+    fn decide_position(&self, id: Obligation, staged: &StagedLayout<'_>) -> Decision {
+        if let Some(decision) = self.decide_by_points(id, staged) {
             return decision;
         }
-        match self.by_stages(id, way) {
-            (Verdict::Proved, _) => (Verdict::Proved, format!("z3, in {} stages", way.stages.len())),
-            _ => self.whole(id, way),
+        match self.decide_by_stages(id, staged) {
+            (Verdict::Proved, by) => (Verdict::Proved, Method::InStages(Box::new(by), staged.stages.len())),
+            _ => self.decide_whole(id, staged),
         }
     }
 
-    /// Inverse or padding of the positions, stage by stage; where that fails, the map and its inverse are taken as they are.
-    fn undone(&self, id: &str, way: &Way<'_>) -> Decision {
-        let Some(inverse) = way.claim.inverse else {
-            return (Verdict::Unknown("no inverse is claimed".into()), "none".into());
+    /// Decides inverse or padding of the positions, stage by stage. If that is not proved, the map and its inverse are judged
+    /// as a whole.
+    fn decide_inverse(&self, id: Obligation, staged: &StagedLayout<'_>) -> Decision {
+        let Some(inverse) = staged.claim.inverse else {
+            return (Verdict::Unknown(Reason::undecided("no inverse is claimed")), Method::Nothing);
         };
-        if let Some(decision) = self.looked_at(id, way) {
+        if let Some(decision) = self.decide_by_points(id, staged) {
             return decision;
         }
-        match self.undone_by_stages(id, way, inverse) {
-            (Verdict::Proved, _) => (Verdict::Proved, format!("z3, in {} stages", way.stages.len())),
-            _ => self.whole(id, way),
+        match self.decide_inverse_by_stages(id, staged, inverse) {
+            (Verdict::Proved, by) => (Verdict::Proved, Method::InStages(Box::new(by), staged.stages.len())),
+            _ => self.decide_whole(id, staged),
         }
     }
 
-    fn by_stages(&self, id: &str, way: &Way<'_>) -> Decision {
-        let (claim, assumptions) = (way.claim, way.claim.assumptions);
-        let mut decisions = vec![way.complete(), self.tiling(claim, way.meaning)];
-        for stage in &way.stages {
+    /// Shows bounds or injective for every stage, and that the stages compose to the claimed map.
+    fn decide_by_stages(&self, id: Obligation, staged: &StagedLayout<'_>) -> Decision {
+        let (claim, assumptions) = (staged.claim, staged.claim.assumptions);
+        let mut decisions = vec![staged.complete(), self.tiling(claim, staged.meaning)];
+        for stage in &staged.stages {
             let claimed = MapClaim::new(&stage.map, &stage.extents).assuming(assumptions);
             decisions.push(match (&stage.kind, id) {
-                // What can be undone is injective.
-                (Kind::Numeral | Kind::Fold(_), "injective") => self.numerals(stage, assumptions),
+                // A stage with a left inverse is injective.
+                (Kind::Numeral | Kind::Fold(_), Obligation::Injective) => self.numerals(stage, assumptions),
                 _ => decide(self, id, claimed),
             });
         }
-        if id == "bounds" {
-            decisions.push(self.beyond(way));
+        if id == Obligation::Bounds {
+            decisions.push(self.decide_tail(staged));
         }
         all(decisions)
     }
 
-    /// What is allocated beyond the padded array is less than the tail alignment, and no negative number.
-    fn beyond(&self, way: &Way<'_>) -> Decision {
-        let beyond = way.claim.slots.clone() - way.meaning.padded_elements();
-        let tail = [way.meaning.tail()];
+    /// Shows that the number of slots beyond the padded array is in `0..tail alignment`.
+    fn decide_tail(&self, staged: &StagedLayout<'_>) -> Decision {
+        let beyond = staged.claim.slots.clone() - staged.meaning.padded_elements();
+        let tail = [staged.meaning.tail()];
         match IndexMap::new(Vec::new(), Vec::new(), vec![beyond], Vec::new()) {
-            Ok(map) => decide(self, "bounds", MapClaim::new(&map, &tail).assuming(way.claim.assumptions)),
-            Err(error) => (Verdict::Unknown(error.to_string()), "shape".into()),
+            Ok(map) => decide(self, Obligation::Bounds, MapClaim::new(&map, &tail).assuming(staged.claim.assumptions)),
+            Err(error) => unfit(error.to_string()),
         }
     }
 
-    /// Inverse or padding of the positions: each stage is undone, and what is claimed is all of them undone, from the last
-    /// one to the first.
-    fn undone_by_stages(&self, id: &str, way: &Way<'_>, inverse: &InverseClaim) -> Decision {
-        let unknown = || (Verdict::Unknown("the claim is no inverse of a position".into()), "shape".to_owned());
+    /// Shows inverse or padding for every stage, and that the claimed inverse is the composition of the stages' inverses,
+    /// from the last one to the first.
+    fn decide_inverse_by_stages(&self, id: Obligation, staged: &StagedLayout<'_>, inverse: &InverseClaim) -> Decision {
+        let unknown = || unfit("the claim is no inverse of a position");
         let [slot] = inverse.vars.as_slice() else { return unknown() };
-        let (layout, assumptions) = (way.claim.layout, way.claim.assumptions);
-        let padded = undo::beyond(&way.stages, &way.meaning.tail(), way.ty);
-        let composed = undo::composed(&way.stages, &layout.minor_to_major, &slot.into(), padded.clone(), way.ty);
+        let (layout, assumptions) = (staged.claim.layout, staged.claim.assumptions);
+        let padded = undo::beyond(&staged.stages, &staged.meaning.tail(), staged.ty);
+        let composed = undo::composed(&staged.stages, &layout.minor_to_major, &slot.into(), padded.clone(), staged.ty);
         let Some(composed) = composed else { return unknown() };
         let truth = |padding: Expr| {
-            let [yes, no] = [1, 0].map(|value| Box::new(Expr::Int { value, ty: way.ty }));
-            Expr::IfThenElse(Box::new(padding), yes, no)
+            let [yes, no] = [1, 0].map(|value| SharedExpr::new(Expr::Int { value, ty: staged.ty }));
+            Expr::IfThenElse(SharedExpr::new(padding), yes, no)
         };
         let map = |outputs: &[Expr], padding: Expr| {
             let outputs = outputs.iter().cloned().chain([truth(padding)]).collect();
-            IndexMap::new(vec![slot.clone()], vec![way.claim.slots.clone()], outputs, Vec::new()).ok()
+            IndexMap::new(vec![slot.clone()], vec![staged.claim.slots.clone()], outputs, Vec::new()).ok()
         };
         let claimed = map(&inverse.outputs, inverse.padding.clone());
         let (Some(claimed), Some(meant)) = (claimed, map(&composed.index, undo::either(composed.padding))) else {
             return unknown();
         };
-        let shape = vec![way.claim.slots.clone(); claimed.outputs().len()];
+        let shape = vec![staged.claim.slots.clone(); claimed.outputs().len()];
         let equal = MapClaim::new(&claimed, &shape).assuming(assumptions).meaning(&meant);
         let allocated = if padded.is_some() {
-            self.beyond(way)
+            self.decide_tail(staged)
         } else {
-            // Without a condition on the position itself, every slot has to be one of the padded array.
-            same(self, std::slice::from_ref(way.claim.slots), &[way.meaning.padded_elements()], assumptions)
+            // There is no condition on the position itself, so every slot must belong to the padded array.
+            same(self, std::slice::from_ref(staged.claim.slots), &[staged.meaning.padded_elements()], assumptions)
         };
-        let mut decisions = vec![way.complete(), self.tiling(way.claim, way.meaning), allocated];
-        for stage in &way.stages {
+        let mut decisions = vec![staged.complete(), self.tiling(staged.claim, staged.meaning), allocated];
+        for stage in &staged.stages {
             let inside = MapClaim::new(&stage.map, &stage.extents).assuming(assumptions);
-            decisions.push(decide(self, "bounds", inside));
-            decisions.push(undo::undoes(self, id, stage, assumptions, way.ty));
+            decisions.push(decide(self, Obligation::Bounds, inside));
+            decisions.push(undo::undoes(self, id, stage, assumptions, staged.ty));
         }
-        decisions.push(decide(self, "specification", equal));
+        decisions.push(decide(self, Obligation::Specification, equal));
         all(decisions)
     }
 
-    /// The claimed formula is pad, reshape, transpose.
+    /// Decides whether the claimed maps are pad, reshape and transpose.
     fn tiling(&self, claim: &LayoutClaim<'_>, meaning: &Meaning) -> Decision {
         let (extents, rank) = (meaning.extents(), claim.shape.len());
         if rank != extents.len() || claim.tiled.outputs().len() != rank {
             let text = format!("the tiles make {} physical dimensions, {rank} are claimed", extents.len());
-            return (Verdict::Refuted(Counterexample { text, ..Counterexample::default() }), "shape".into());
+            return (Verdict::Refuted(Counterexample { text, ..Counterexample::default() }), Method::Shape);
         }
         if claim.tiled.vars() != claim.flat.vars() || claim.tiled.domain() != claim.flat.domain() {
-            let reason = "the two maps differ in their indices or extents".to_owned();
-            return (Verdict::Unknown(reason), "shape".into());
+            return unfit("the two maps differ in their indices or extents");
         }
         let ty = index_type(claim.flat);
         let indices = claim.tiled.outputs();
@@ -249,25 +264,26 @@ impl Judge {
         let (vars, domain) = (claim.flat.vars().to_vec(), claim.flat.domain().to_vec());
         let position = IndexMap::new(vars, domain, vec![position], Vec::new()).ok();
         let (Some(stated), Some(position)) = (meaning.tiled(), position) else {
-            return (Verdict::Unknown("the extents are no integers".into()), "shape".into());
+            return unfit("the extents are no integers");
         };
         let slots = [claim.slots.clone()];
         all([
             same(self, claim.shape, &extents, claim.assumptions),
             decide(
                 self,
-                "specification",
+                Obligation::Specification,
                 MapClaim::new(claim.tiled, claim.shape).assuming(claim.assumptions).meaning(&stated),
             ),
             decide(
                 self,
-                "specification",
+                Obligation::Specification,
                 MapClaim::new(claim.flat, &slots).assuming(claim.assumptions).meaning(&position),
             ),
         ])
     }
 
-    /// Memory is allocated for one more element than the largest position of the padded array, rounded up as stated.
+    /// Decides whether the allocation is one more than the largest position of the padded array, rounded up to the tail
+    /// alignment.
     fn allocation(&self, claim: &LayoutClaim<'_>, meaning: &Meaning) -> Decision {
         let (last, padded) = (meaning.after_last(), meaning.padded_elements());
         let needed = meaning.slots();
@@ -284,57 +300,60 @@ impl Judge {
             }
             other => other,
         };
-        (verdict, format!("allocation: {method}"))
+        (verdict, Method::Allocation(Box::new(method)))
     }
 }
 
+/// The decision for a layout that does not fit the array.
 fn no_layout() -> Decision {
-    (Verdict::Unknown("the layout fits no array of this rank".into()), "shape".into())
+    unfit("the layout fits no array of this rank")
 }
 
-/// A claim, its meaning, and the way from an element to its position.
-struct Way<'a> {
+/// A claim, its meaning, and the stages that lead from the index of an element to its position.
+struct StagedLayout<'a> {
     claim: &'a LayoutClaim<'a>,
     meaning: &'a Meaning,
     stages: Vec<Stage>,
     ty: ScalarType,
 }
 
-impl<'a> Way<'a> {
+impl<'a> StagedLayout<'a> {
+    /// The stages of a claim; none if the layout does not fit the array.
     fn new(claim: &'a LayoutClaim<'a>, meaning: &'a Meaning) -> Self {
         let ty = index_type(claim.flat);
         let stages = meaning::stages(claim.layout, claim.flat.domain(), ty).unwrap_or_default();
         Self { claim, meaning, stages, ty }
     }
 
-    /// That there are stages, the numeral at least.
+    /// Checks that there are stages: the numeral at least. They are missing if the layout does not fit the array.
     fn complete(&self) -> Decision {
         if self.stages.is_empty() {
             return no_layout();
         }
-        (Verdict::Proved, "stages".into())
+        (Verdict::Proved, Method::Stages)
     }
 }
 
+/// The type of a map's indices; `int64` if there are none.
 fn index_type(map: &IndexMap) -> ScalarType {
     map.vars().first().map_or(ScalarType::Int64, |var| var.dtype().scalar)
 }
 
-/// Whether expressions over symbolic extents are pairwise equal: as maps without indices.
+/// Decides whether expressions over symbolic extents are pairwise equal, as maps without indices.
 fn same(judge: &Judge, stated: &[Expr], meant: &[Expr], assumptions: &[Expr]) -> Decision {
     let map = |outputs: &[Expr]| IndexMap::new(Vec::new(), Vec::new(), outputs.to_vec(), Vec::new()).ok();
     match (map(stated), map(meant)) {
         (Some(stated_map), Some(meant)) => {
             let claim = MapClaim::new(&stated_map, stated).assuming(assumptions).meaning(&meant);
-            decide(judge, "specification", claim)
+            decide(judge, Obligation::Specification, claim)
         }
-        _ => (Verdict::Unknown("an extent is no integer".into()), "shape".into()),
+        _ => unfit("an extent is no integer"),
     }
 }
 
-/// The first decision that is not proved; proved, with all methods, if there is none.
+/// The conjunction of decisions: the first one that is not proved, or proved with all methods if there is none.
 fn all(decisions: impl IntoIterator<Item = Decision>) -> Decision {
-    let mut methods: Vec<String> = Vec::new();
+    let mut methods: Vec<Method> = Vec::new();
     for (verdict, method) in decisions {
         if !verdict.is_proved() {
             return (verdict, method);
@@ -343,17 +362,17 @@ fn all(decisions: impl IntoIterator<Item = Decision>) -> Decision {
             methods.push(method);
         }
     }
-    (Verdict::Proved, methods.join(", "))
+    (Verdict::Proved, Method::Together(methods))
 }
 
-/// The symbols that a counterexample gives values to.
+/// The values that a counterexample gives to the symbols of some expressions.
 fn symbols_of(found: &Counterexample, exprs: &[&Expr]) -> Bindings {
     let vars: Vec<Var> = exprs.iter().flat_map(|expr| expr.vars()).collect();
     let value = |var: &Var| found.shape.iter().find(|(name, _)| name == var.name()).map(|(_, value)| *value);
     vars.iter().filter_map(|var| Some((var.clone(), value(var)?))).collect()
 }
 
-/// The same with another text, in which expressions have their values.
+/// The counterexample with another text, made from the values of some expressions.
 fn with_values<const N: usize>(
     found: Counterexample,
     exprs: [&Expr; N],

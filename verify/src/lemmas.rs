@@ -1,8 +1,9 @@
-//! Lemmas of index arithmetic, each proved by Z3 once for all values and then only instantiated.
+//! Lemmas of index arithmetic, each proved by Z3 once for all values and instantiated afterwards.
 //!
 //! A flattened index is a Horner chain `((i0 * n1 + i1) * n2 + i2) ...` of digits `0 <= i < n`. With symbolic extents it is
-//! non-linear and a solver runs for ever on it; step by step, each digit is an instance of a lemma over five variables that
-//! Z3 proves in a millisecond. Nothing here is trusted: everything goes through the [kernel](crate::kernel).
+//! non-linear, and Z3 does not terminate on it in practice. Digit by digit, however, each step is an instance of a lemma
+//! over five variables that Z3 proves in a millisecond. Nothing here is trusted: all facts come from the
+//! [kernel](crate::kernel).
 //!
 //! ```
 //! use tilewright_verify::{kernel::Context, lemmas::{Lemma, Lemmas}, solver::Solver, term::Term};
@@ -15,11 +16,15 @@
 //! assert_eq!(parts.prop().to_string(), "x == x // b * b + x % b and 0 <= x % b and x % b < b");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! An instance costs no more than its hypotheses, which are looked up among the facts, or derived from them if they are not
+//! there; the lemma itself is not proved again.
 
 mod chain;
 mod statements;
 
 use crate::kernel::{Context, Fact, Failure, Mode, Theorem};
+use crate::reason::Reason;
 use crate::solver::{Budget, Solver};
 use crate::term::{Prop, Substitution, Term};
 use std::sync::OnceLock;
@@ -35,18 +40,19 @@ pub struct Lemmas {
 }
 
 impl Lemmas {
-    /// Proves nothing yet.
+    /// The lemmas, none of them proved yet.
     pub fn new(solver: &Solver) -> Self {
         Self { solver: solver.clone(), proved: [const { OnceLock::new() }; Lemma::ALL.len()] }
     }
 
-    /// The theorem, proved now if it is the first time.
+    /// The theorem of a lemma, proved at the first use.
     pub fn theorem(&self, lemma: Lemma) -> Result<Theorem, Failure> {
         self.proved[lemma as usize].get_or_init(|| self.once_a_process(lemma)).clone()
     }
 
-    /// A closed statement that Z3 confirmed for one judge is so for all of them. A judge with less than the usual budget proves its
-    /// own, so that its verdicts do not depend on what was asked before; so does one that may be broken on purpose.
+    /// The theorem of a lemma, proved once per process: a closed statement that Z3 proved for one judge holds for all. A
+    /// judge with less than the default budget proves its own, so that its verdicts do not depend on earlier ones; so does
+    /// a build with injectable faults.
     fn once_a_process(&self, lemma: Lemma) -> Result<Theorem, Failure> {
         static PROVED: [OnceLock<Theorem>; Lemma::ALL.len()] = [const { OnceLock::new() }; Lemma::ALL.len()];
         let known = &PROVED[lemma as usize];
@@ -118,7 +124,7 @@ impl Lemmas {
     }
 }
 
-/// `goal` as a fact: taken from `using`, or derived from those that speak of nothing else, or from all of them.
+/// Derives `goal` from those facts of `using` that contain no other symbols, or else from all of them.
 pub fn establish(context: &mut Context, goal: &Prop, using: &[&Fact]) -> Result<Fact, Failure> {
     let symbols = goal.free_symbols();
     let near: Vec<&Fact> =
@@ -130,10 +136,10 @@ pub fn establish(context: &mut Context, goal: &Prop, using: &[&Fact]) -> Result<
     context.derive(goal.clone(), using, Mode::Abstract)
 }
 
-/// `lhs == rhs` where both are the same polynomial over their atoms; says so without a solver if they are not.
+/// Derives `lhs == rhs` if both are the same polynomial over their atoms; fails without asking a solver if they are not.
 pub fn poly_identity(context: &mut Context, lhs: &Term, rhs: &Term) -> Result<Fact, Failure> {
     if !crate::poly::probably_equal(lhs, rhs) {
-        return Err(Failure::NotShown(format!("{lhs} and {rhs} differ as polynomials")));
+        return Err(Failure::NotShown(Reason::undecided(format!("{lhs} and {rhs} differ as polynomials"))));
     }
     context.derive(lhs.equals(rhs), &[], Mode::Abstract)
 }

@@ -3,7 +3,7 @@
 //! **Foundations**, bottom up: [`term`] (what is stated, free of any solver), [`encode`] and [`smtlib`] (one query, walked by
 //! Z3 and by the printer alike), [`solver`] (Z3 with budgets and a memo), [`kernel`] (facts and nothing but facts),
 //! [`lemmas`] (theorems proved once and instantiated), [`certificate`] (the proof for other solvers, from what [`record`]
-//! kept), [`verdict`] (what is reported). On them stand [`translate`] (from the language to terms) and [`prove`]
+//! kept), [`verdict`], [`obligation`], [`method`] and [`reason`] (what is reported). On them stand [`translate`] (from the language to terms) and [`prove`]
 //! (strategies, untrusted).
 //!
 //! **Tiers**, the cheaper ones first: intervals, `enumerate` (all points of a box; large boxes last), [`digits`] (a certificate that the
@@ -32,17 +32,21 @@ pub mod lemmas;
 mod lockstep;
 mod lowering;
 pub mod map;
+pub mod method;
 pub mod numeral;
+pub mod obligation;
 mod pass;
 pub mod path;
 mod plan;
 pub mod poly;
 pub mod prove;
+pub mod reason;
 pub mod record;
 mod ring;
 mod sample;
 pub mod smtlib;
 pub mod solver;
+pub mod steps;
 pub mod term;
 mod texture;
 pub mod translate;
@@ -54,5 +58,8 @@ pub use layout::LayoutClaim;
 pub use layout::bitcast::PairClaim;
 pub use layout::relayout::RelayoutClaim;
 pub use map::MapClaim;
+pub use method::Method;
+pub use obligation::Obligation;
+pub use reason::{Reason, ReasonKind};
 pub use record::Proof;
 pub use verdict::{Counterexample, Verdict};

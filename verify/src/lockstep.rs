@@ -18,12 +18,13 @@ use crate::access::{describe, lane_of};
 use crate::judge::Side;
 use crate::lanes::{self, Gathered, Unread};
 use crate::map::subterms;
+use crate::obligation::Obligation;
 use crate::path::{Path, Step, premises, sites_in};
 
 /// Something that has to hold, and the way to it in terms of the program before.
 #[derive(Clone, Debug)]
 pub(crate) struct Goal {
-    pub(crate) obligation: &'static str,
+    pub(crate) obligation: Obligation,
     pub(crate) subject: String,
     /// The program that `span` belongs to.
     pub(crate) side: Side,
@@ -86,16 +87,20 @@ pub(crate) struct StorePair {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Relation<'a> {
     by_after: HashMap<Buffer, &'a BufferClaim>,
+    by_before: HashMap<Buffer, &'a BufferClaim>,
 }
 
 impl<'a> Relation<'a> {
     pub(crate) fn new(evidence: &'a Evidence) -> Self {
-        Self { by_after: evidence.buffers.iter().map(|claim| (claim.after.clone(), claim)).collect() }
+        Self {
+            by_after: evidence.buffers.iter().map(|claim| (claim.after.clone(), claim)).collect(),
+            by_before: evidence.buffers.iter().map(|claim| (claim.before.clone(), claim)).collect(),
+        }
     }
 
     /// What became of a buffer of the program before, if it became another one.
     fn claim_of(&self, before: &Buffer) -> Option<&'a BufferClaim> {
-        self.by_after.values().find(|claim| claim.before == *before).copied()
+        self.by_before.get(before).copied()
     }
 
     /// The index in `after` that corresponds to an index in `before`; none if the buffers do not correspond.
@@ -174,14 +179,14 @@ impl<'a> Lockstep<'a> {
         walk.goals
     }
 
-    fn goal(&mut self, obligation: &'static str, kind: GoalKind) {
+    fn goal(&mut self, obligation: Obligation, kind: GoalKind) {
         let (subject, path) = (self.subject.clone(), self.path.clone());
         let kind = if self.is_guess { GoalKind::Guess(Box::new(kind)) } else { kind };
         self.goals.push(Goal { obligation, subject, side: self.side, span: self.span, path, kind });
     }
 
     fn stuck(&mut self, why: impl Into<String>) {
-        self.goal("simulation", GoalKind::Stuck(why.into()));
+        self.goal(Obligation::Simulation, GoalKind::Stuck(why.into()));
     }
 
     /// The calling convention: parameters correspond, and so do their buffers.
@@ -243,7 +248,7 @@ impl<'a> Lockstep<'a> {
                 if matches!(site.stmt.kind, StmtKind::Store { .. } | StmtKind::Assert { .. } | StmtKind::Evaluate(_)) {
                     let subject = describe(site.stmt);
                     self.goals.push(Goal {
-                        obligation: "simulation",
+                        obligation: Obligation::Simulation,
                         subject,
                         side: Side::Before,
                         span: site.stmt.span,
@@ -275,7 +280,7 @@ impl<'a> Lockstep<'a> {
                 }
                 pairs.truncate(2 - usize::from(sabotage::on("lockstep-ignores-extents")));
                 self.fits(pairs.iter().filter(|(old, new)| old != new).flat_map(|(old, new)| [old, new]));
-                self.goal("iteration", GoalKind::Equal(pairs));
+                self.goal(Obligation::Iteration, GoalKind::Equal(pairs));
                 self.rename(&y.var, &x.var);
                 self.path.enter(x);
                 self.stmts(&[&x.body], &[&y.body]);
@@ -314,7 +319,7 @@ impl<'a> Lockstep<'a> {
             (StmtKind::If { cond, then_body, else_body: None }, _) => {
                 self.subject = format!("{} (which the program after does not ask)", describe(old));
                 self.fits([cond]);
-                self.goal("simulation", GoalKind::Holds(cond.clone()));
+                self.goal(Obligation::Simulation, GoalKind::Holds(cond.clone()));
                 self.stmts(&[then_body], &[new]);
             }
             (_, StmtKind::If { cond, then_body, else_body: None }) => {
@@ -323,7 +328,7 @@ impl<'a> Lockstep<'a> {
                 let cond = self.renamed(cond);
                 self.in_old_memory(&[], std::slice::from_ref(&cond));
                 self.fits([&cond]);
-                self.goal("simulation", GoalKind::Holds(cond));
+                self.goal(Obligation::Simulation, GoalKind::Holds(cond));
                 self.stmts(&[old], &[then_body]);
             }
             (StmtKind::Allocate { buffer: x, body: old }, StmtKind::Allocate { buffer: y, body: new }) => {
@@ -365,7 +370,7 @@ impl<'a> Lockstep<'a> {
         };
         let exprs: Vec<Expr> = exprs.into_iter().filter(computes).cloned().collect();
         if !exprs.is_empty() {
-            self.goal("overflow", GoalKind::Fits(exprs));
+            self.goal(Obligation::Overflow, GoalKind::Fits(exprs));
         }
     }
 
@@ -388,7 +393,7 @@ impl<'a> Lockstep<'a> {
         let new_value = self.renamed(after.2);
         let Some(image) = self.access(before.0, before.1, after.0, &new_index) else { return };
         let pair = StorePair { before: (image, before.2.clone()), after: (new_index, new_value.clone()) };
-        self.goal("simulation", GoalKind::Store(Box::new(pair)));
+        self.goal(Obligation::Simulation, GoalKind::Store(Box::new(pair)));
         self.values(before.2, &new_value);
     }
 
@@ -419,7 +424,10 @@ impl<'a> Lockstep<'a> {
         match self.relation.image(x, y, &at(old)) {
             Some(moved) => {
                 let skipped = usize::from(sabotage::on("lockstep-ignores-first-axis") && moved.len() > 1);
-                self.goal("simulation", GoalKind::Equal(moved.into_iter().zip(at(&there)).skip(skipped).collect()));
+                self.goal(
+                    Obligation::Simulation,
+                    GoalKind::Equal(moved.into_iter().zip(at(&there)).skip(skipped).collect()),
+                );
             }
             None => self.stuck(format!("the claim of `{x}` does not take its index")),
         }
@@ -454,11 +462,11 @@ impl<'a> Lockstep<'a> {
             return self.stuck(format!("`{old}` has the type {ty}, `{new}` the type {}", new.dtype()));
         }
         let is_integer = ty.scalar.integer_range().is_some();
-        if !reads(old) && !reads(new) && is_integer {
+        if !old.reads_memory() && !new.reads_memory() && is_integer {
             if old != new {
                 let depth = self.path.steps.len();
                 for (old, new) in self.per_lane(ty.lanes, std::iter::once((old, new))) {
-                    self.goal("simulation", GoalKind::Same(old, new));
+                    self.goal(Obligation::Simulation, GoalKind::Same(old, new));
                 }
                 self.path.steps.truncate(depth);
             }
@@ -494,7 +502,7 @@ impl<'a> Lockstep<'a> {
                 // Other operands may come to the same value.
                 let outer = std::mem::replace(&mut self.is_guess, true);
                 let n_goals = self.goals.len();
-                for (old, new) in old.children().into_iter().zip(new.children()) {
+                for (old, new) in old.children().zip(new.children()) {
                     self.values(old, new);
                 }
                 self.is_guess = outer;
@@ -528,7 +536,7 @@ impl<'a> Lockstep<'a> {
     fn decided(&mut self, cond: &Expr, holds: bool, old: &Expr, new: &Expr) {
         let goal = if holds { cond.clone() } else { Expr::unary(tilewright_ir::UnaryOp::Not, cond.clone()) };
         self.fits([cond]);
-        self.goal("simulation", GoalKind::Holds(goal));
+        self.goal(Obligation::Simulation, GoalKind::Holds(goal));
         self.values(old, new);
     }
 }
@@ -544,21 +552,16 @@ pub(crate) fn plain(stmts: &[&Stmt]) -> Vec<Stmt> {
     for stmt in stmts {
         match &stmt.kind {
             StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => found.extend(plain(&[body])),
-            StmtKind::Let { var, value, body } if !reads(value) => {
+            StmtKind::Let { var, value, body } if !value.reads_memory() => {
                 let inlined = Substitution::new([var], [value.clone()]).apply_stmt(body);
                 found.extend(plain(&[&inlined]));
             }
             StmtKind::Seq(inner) => found.extend(plain(&inner.iter().collect::<Vec<_>>())),
-            StmtKind::Evaluate(expr) if !reads(expr) => {}
+            StmtKind::Evaluate(expr) if !expr.reads_memory() => {}
             _ => found.push((*stmt).clone()),
         }
     }
     found
-}
-
-/// Whether an expression reads memory.
-pub(crate) fn reads(expr: &Expr) -> bool {
-    expr.reads_memory()
 }
 
 /// The same operator, whatever the operands.

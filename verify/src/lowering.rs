@@ -14,8 +14,10 @@ use tilewright_ir::{
 
 use crate::access::{Base, at_point, describe};
 use crate::concrete::tuple;
-use crate::judge::{Decision, Judge, Report, Side};
+use crate::judge::{Decision, Judge, Report, Side, unsupported};
 use crate::lockstep::{Goal, GoalKind, Lockstep, Relation};
+use crate::method::Method;
+use crate::obligation::Obligation;
 use crate::pass::{equal, fit, guessed, holds, same_value};
 use crate::path::{Path, Site, Step, sites};
 use crate::sample;
@@ -42,15 +44,15 @@ impl Judge {
         let stores = match written(func, evidence) {
             Ok(stores) => stores,
             Err(reason) => {
-                return vec![Self::report("simulation", "claims of the lowering", || {
-                    (Verdict::Unknown(reason), "structure".into())
-                })];
+                return vec![Self::report(Obligation::Simulation, "claims of the lowering", || unsupported(reason))];
             }
         };
         let base = Base::new(self, &func.symbols(), &func.buffers());
         let whole = Lowering { judge: self, definition, func, evidence, stores: &stores, base };
         let mut reports =
-            vec![Self::report("simulation", "every tensor is computed once, before it is read", || whole.structure())];
+            vec![Self::report(Obligation::Simulation, "every tensor is computed once, before it is read", || {
+                whole.structure()
+            })];
         reports.extend(
             self.in_parallel(|| stores.par_iter().flat_map_iter(|store| whole.check_store(store)).collect::<Vec<_>>()),
         );
@@ -64,7 +66,7 @@ impl Judge {
         let check = |site: &Site<'_>| match &site.stmt.kind {
             StmtKind::Assert { cond, .. } => {
                 let decide = || holds(self, &site.path, cond);
-                Some(Self::report("simulation", describe(site.stmt), decide))
+                Some(Self::report(Obligation::Simulation, describe(site.stmt), decide))
             }
             _ => None,
         };
@@ -141,12 +143,12 @@ struct Lowering<'a> {
 }
 
 fn unknown(reason: impl Into<String>) -> Decision {
-    (Verdict::Unknown(reason.into()), "structure".into())
+    unsupported(reason)
 }
 
 /// The worse of two decisions.
 fn worse(a: Decision, b: Decision) -> Decision {
-    if b.0 > a.0 || (a.1 == "same text" && b.0 == a.0) { b } else { a }
+    if b.0 > a.0 || (b.0 == a.0 && a.1.weight() < b.1.weight()) { b } else { a }
 }
 
 impl<'a> Lowering<'a> {
@@ -173,12 +175,14 @@ impl<'a> Lowering<'a> {
     fn check_store(&self, store: &Written<'_>) -> Vec<Report> {
         let axes = match self.axes(store.claim) {
             Ok(axes) => axes,
-            Err(reason) => return vec![Judge::report("iteration", store.subject.clone(), || unknown(reason))],
+            Err(reason) => {
+                return vec![Judge::report(Obligation::Iteration, store.subject.clone(), || unknown(reason))];
+            }
         };
         [
-            Judge::report("iteration", store.subject.clone(), || self.iteration(store, &axes)),
-            Judge::report("simulation", store.subject.clone(), || self.simulation(store, &axes)),
-            Judge::report("race", store.subject.clone(), || race(store)),
+            Judge::report(Obligation::Iteration, store.subject.clone(), || self.iteration(store, &axes)),
+            Judge::report(Obligation::Simulation, store.subject.clone(), || self.simulation(store, &axes)),
+            Judge::report(Obligation::Race, store.subject.clone(), || race(store)),
         ]
         .map(|report| report.placed(Side::Before, store.span))
         .into()
@@ -193,7 +197,7 @@ impl<'a> Lowering<'a> {
             return unknown("the claim does not name the loops around the store");
         }
         // Every iteration stays in the domain, and determines itself through the axes.
-        let mut decision: Decision = (Verdict::Proved, "same text".into());
+        let mut decision: Decision = (Verdict::Proved, Method::SameText);
         for (value, axis) in claim.axes.iter().zip(axes) {
             let inside = Expr::binary(tilewright_ir::BinaryOp::Le, zero(&axis.extent), value.clone())
                 .and(value.clone().lt(axis.extent.clone()));
@@ -213,12 +217,12 @@ impl<'a> Lowering<'a> {
         let claim = store.claim;
         let steps = claim.axis_vars.iter().zip(axes);
         let steps = steps.map(|(var, axis)| Step::Loop(var.clone(), zero(&axis.extent), axis.extent.clone())).collect();
-        let domain = Path { symbols: Path::of(self.func).symbols, scalars: Path::of(self.func).scalars, steps };
+        let domain = Path { steps, ..Path::of(self.func) };
         let inverse = Substitution::new(
             claim.inverse.iter().map(|(var, _)| var),
             claim.inverse.iter().map(|(_, expr)| expr.clone()),
         );
-        let mut decision: Decision = (Verdict::Proved, "same text".into());
+        let mut decision: Decision = (Verdict::Proved, Method::SameText);
         for step in &store.path.steps {
             let needed = match step {
                 Step::Loop(var, min, extent) => {
@@ -260,7 +264,7 @@ impl<'a> Lowering<'a> {
         let mut decision = equal(self.judge, &store.path, &pairs);
         let read = self.holders_as_tensors(store.value);
         if let Some(found) = differ(store, &expected, &read) {
-            return (Verdict::Refuted(found), "evaluation".into());
+            return (Verdict::Refuted(found), Method::Evaluation);
         }
         let goals = Lockstep::compare(&expected, &read, store.path.clone(), &Relation::default());
         for goal in &goals {
@@ -353,7 +357,7 @@ impl<'a> Lowering<'a> {
                 return wrong;
             }
         }
-        (Verdict::Proved, "order of the nests".into())
+        (Verdict::Proved, Method::Inspection("order of the nests"))
     }
 
     /// A holder has the tensor's type and shape, is compact, and shares its memory with no other.
@@ -420,7 +424,7 @@ fn loaded(store: &Written<'_>) -> Vec<Buffer> {
 fn race(store: &Written<'_>) -> Decision {
     if store.claim.role != StoreRole::Update {
         // Different iterations write different elements (iteration), and read only what was complete before.
-        return (Verdict::Proved, "iteration is one to one".into());
+        return (Verdict::Proved, Method::Inspection("iteration is one to one"));
     }
     let own = store.claim.tensor.rank();
     let reduced = &store.claim.axis_vars[own.min(store.claim.axis_vars.len())..];
@@ -433,7 +437,7 @@ fn race(store: &Written<'_>) -> Decision {
             return unknown(format!("the loop over `{var}` runs at once and is part of a reduction"));
         }
     }
-    (Verdict::Proved, "no concurrent loop is reduced".into())
+    (Verdict::Proved, Method::Inspection("no concurrent loop is reduced"))
 }
 
 /// An output without a store.
@@ -441,7 +445,7 @@ fn not_written(output: &Buffer) -> Decision {
     let text = format!("output `{output}` is never written");
     let indices = vec![vec![0; output.rank()]];
     let found = Counterexample { indices, text, ..Counterexample::default() };
-    (Verdict::Refuted(found), "structure".into())
+    (Verdict::Refuted(found), Method::Structure)
 }
 
 /// The loops that an init and its update share run the same iteration for the same element, the init first.

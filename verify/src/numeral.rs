@@ -2,6 +2,11 @@
 //! radices `n, m`.
 //!
 //! This is a heuristic. The [kernel](crate::kernel) proves every decomposition before it is used.
+//!
+//! ```text
+//! ((n * H + h) * W + w) * 4 + 3 + c      digits n, h, w, c + 3        radices H, W, 4
+//! 6 * a + 4 * b                          one digit 3 * a + 2 * b      unit 2: neither place value divides the other
+//! ```
 
 use tilewright_ir::gcd;
 

@@ -10,11 +10,14 @@ use crate::claims;
 use crate::concrete::tuple;
 use crate::fills;
 use crate::iterations::{Seen, mixes_bits};
-use crate::judge::{Decision, Judge, Report, Side, decide, free_vars, on_the_way, vacuity, without_value};
+use crate::judge::{Decision, Judge, Report, Side, decide, free_vars, on_the_way, unsupported, vacuity, without_value};
 use crate::lanes;
-use crate::lockstep::{Goal, GoalKind, Lockstep, Relation, StorePair, reads, same_operation};
+use crate::lockstep::{Goal, GoalKind, Lockstep, Relation, StorePair, same_operation};
 use crate::map::{MapClaim, subterms};
+use crate::method::Method;
+use crate::obligation::Obligation;
 use crate::path::Path;
+use crate::reason::Reason;
 use crate::ring::same_polynomial;
 use crate::sample;
 use crate::term::{Prop, Term};
@@ -32,9 +35,7 @@ impl Judge {
     /// The program before is first held against itself; if that is not proved, nothing else is believed.
     pub fn check_pass(&self, before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Vec<Report> {
         if let Some(reason) = claims::wrong(before, after, evidence) {
-            return vec![Self::report("simulation", "claims of the pass", || {
-                (Verdict::Unknown(reason), "structure".into())
-            })];
+            return vec![Self::report(Obligation::Simulation, "claims of the pass", || unsupported(reason))];
         }
         if let Some(report) = self.against_itself(before) {
             return vec![report];
@@ -42,8 +43,8 @@ impl Judge {
         let unfilled = match fills::without(after, evidence) {
             Ok(unfilled) => unfilled,
             Err(reason) => {
-                let decide = || (Verdict::Unknown(reason), "structure".into());
-                return vec![Self::report("padding", "claims of the pass", decide)];
+                let decide = || unsupported(reason);
+                return vec![Self::report(Obligation::Padding, "claims of the pass", decide)];
             }
         };
         let mut reports: Vec<Report> = self.in_parallel(|| {
@@ -56,10 +57,11 @@ impl Judge {
                 })
                 .collect()
         });
-        reports.push(Self::report("simulation", "aliases move together", || aliases(before, after, evidence)));
+        reports
+            .push(Self::report(Obligation::Simulation, "aliases move together", || aliases(before, after, evidence)));
         if !before.attrs.layout_transform_map.is_empty() {
             let decide = || claims::requested(self, before, after, evidence);
-            reports.push(Self::report("simulation", "layouts asked for are applied", decide));
+            reports.push(Self::report(Obligation::Simulation, "layouts asked for are applied", decide));
         }
         reports.extend(fills::requested(self, before, after, evidence));
         reports.extend(texture::requested(self, before, after, evidence));
@@ -86,7 +88,9 @@ impl Judge {
         })?;
         let reason =
             format!("the judge cannot follow this program, not even against itself: {} at {}", wrong.1, wrong.0);
-        Some(Self::report("simulation", "the program against itself", || (Verdict::Unknown(reason), "lockstep".into())))
+        Some(Self::report(Obligation::Simulation, "the program against itself", || {
+            (Verdict::Unknown(Reason::unsupported(reason)), Method::Lockstep)
+        }))
     }
 
     /// One report for each statement and obligation: the worst of its goals.
@@ -108,14 +112,14 @@ impl Judge {
 
     fn decide_group(&self, evidence: &Evidence, base: &Base<'_>, group: &[&Goal]) -> Report {
         let report = Self::report(group[0].obligation, group[0].subject.clone(), || {
-            let mut worst: Decision = (Verdict::Proved, "same text".into());
+            let mut worst: Decision = (Verdict::Proved, Method::SameText);
             // A whole store evaluated shows more than one index of it.
             let ordered = group.iter().filter(|goal| matches!(goal.kind, GoalKind::Store(_)));
             let rest = group.iter().filter(|goal| !matches!(goal.kind, GoalKind::Store(_)));
             for goal in ordered.chain(rest) {
                 let decision = decide_goal(self, evidence, base, goal);
-                let better_method = decision.0.is_proved() && worst.0.is_proved() && decision.1 != "same text";
-                if decision.0 > worst.0 || (better_method && worst.1 == "same text") {
+                let both_proved = decision.0.is_proved() && worst.0.is_proved();
+                if decision.0 > worst.0 || (both_proved && decision.1.weight() > worst.1.weight()) {
                     worst = decision;
                 }
                 if matches!(worst.0, Verdict::Refuted(_)) {
@@ -130,11 +134,12 @@ impl Judge {
     /// What is claimed of one buffer.
     pub(crate) fn check_claim(&self, claim: &BufferClaim) -> Vec<Report> {
         let subject = format!("{} -> {}: {}", claim.before, claim.after, claim.map);
-        let mut reports = vec![Self::report("simulation", format!("claim of {subject}"), || well_formed(self, claim))];
+        let mut reports =
+            vec![Self::report(Obligation::Simulation, format!("claim of {subject}"), || well_formed(self, claim))];
         let map = MapClaim::new(&claim.map, &claim.after.shape).padded(&claim.padded_axes);
         reports.extend(self.check_map(map));
         if claim.change == BufferChange::Flatten {
-            reports.push(Self::report("flatten", subject, || flatten(self, claim)));
+            reports.push(Self::report(Obligation::Flatten, subject, || flatten(self, claim)));
         }
         reports
     }
@@ -143,7 +148,7 @@ impl Judge {
 /// The claim speaks of the buffers that it names.
 fn well_formed(judge: &Judge, claim: &BufferClaim) -> Decision {
     let (before, after) = (claim.before.info(), claim.after.info());
-    let wrong = |what: &str| (Verdict::Unknown(format!("the claim does not fit: {what}")), "structure".into());
+    let wrong = |what: &str| unsupported(format!("the claim does not fit: {what}"));
     if claim.map.domain().len() != before.shape.len() || claim.map.outputs().len() != after.shape.len() {
         return wrong("the map has another rank than the buffers");
     }
@@ -197,10 +202,9 @@ fn flatten(judge: &Judge, claim: &BufferClaim) -> Decision {
     let expected: Vec<Expr> = match (&before.strides, groups.as_slice()) {
         (Some(strides), [_]) => vec![strided(&index, strides, &before.elem_offset)],
         (strides, [_, _, ..]) if strides.is_some() || before.elem_offset.as_const_int() != Some(0) => {
-            let reason = "strides or an offset and several physical axes".into();
-            return (Verdict::Unknown(reason), "structure".into());
+            return unsupported("strides or an offset and several physical axes");
         }
-        (Some(_), _) => return (Verdict::Unknown("strides without axes".into()), "structure".into()),
+        (Some(_), _) => return unsupported("strides without axes"),
         (None, [only]) => vec![row_major(&index, &before.shape, only.clone()) + before.elem_offset.clone()],
         (None, _) => groups.iter().map(|group| row_major(&index, &before.shape, group.clone())).collect(),
     };
@@ -209,7 +213,7 @@ fn flatten(judge: &Judge, claim: &BufferClaim) -> Decision {
 }
 
 fn refuted_claim(text: String) -> Decision {
-    (Verdict::Refuted(Counterexample { text, ..Counterexample::default() }), "structure".into())
+    (Verdict::Refuted(Counterexample { text, ..Counterexample::default() }), Method::Structure)
 }
 
 fn row_major(index: &[Expr], shape: &[Expr], group: std::ops::Range<usize>) -> Expr {
@@ -231,24 +235,25 @@ fn strided(index: &[Expr], strides: &[Expr], offset: &Expr) -> Expr {
 /// Where memory is rearranged, every alias is rearranged alike.
 fn aliases(before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Decision {
     if let Some(wrong) = memory(before, after, evidence) {
-        return (Verdict::Unknown(wrong), "structure".into());
+        return unsupported(wrong);
     }
     let moved: Vec<&BufferClaim> =
         evidence.buffers.iter().filter(|claim| claim.change == BufferChange::Layout).collect();
+    let (buffers, kept) = (before.buffers(), after.buffers());
     for claim in &moved {
-        for alias in before.buffers().iter().filter(|alias| alias.aliases(&claim.before) && **alias != claim.before) {
+        for alias in buffers.iter().filter(|alias| alias.aliases(&claim.before) && **alias != claim.before) {
             match moved.iter().find(|other| other.before == *alias) {
-                None if after.buffers().contains(alias) => return left_behind(claim, alias),
+                None if kept.contains(alias) => return left_behind(claim, alias),
                 None => {}
                 Some(other) if same_move(claim, other) => {}
                 Some(_) => {
                     let reason = format!("the aliases {} and {alias} are moved by different maps", claim.before);
-                    return (Verdict::Unknown(reason), "structure".into());
+                    return unsupported(reason);
                 }
             }
         }
     }
-    (Verdict::Proved, "every alias is claimed".into())
+    (Verdict::Proved, Method::Inspection("every alias is claimed"))
 }
 
 /// Each allocation became one allocation, and no two became the same.
@@ -291,11 +296,9 @@ fn left_behind(claim: &BufferClaim, alias: &Buffer) -> Decision {
         Some((index, there)) => {
             let text = text(&index, &there);
             let found = Counterexample { text, indices: vec![index], ..Counterexample::default() };
-            (Verdict::Refuted(found), "evaluation".into())
+            (Verdict::Refuted(found), Method::Evaluation)
         }
-        None => {
-            (Verdict::Unknown(format!("{alias} was left out of a layout change of its memory")), "structure".into())
-        }
+        None => unsupported(format!("{alias} was left out of a layout change of its memory")),
     }
 }
 
@@ -329,7 +332,7 @@ fn decide_goal(judge: &Judge, evidence: &Evidence, base: &Base<'_>, goal: &Goal)
         GoalKind::Holds(cond) => holds(judge, &goal.path, cond),
         GoalKind::Fits(exprs) => fit(&goal.path, exprs, base),
         GoalKind::Store(pair) => stores(&goal.path, pair, evidence),
-        GoalKind::Stuck(reason) => (Verdict::Unknown(reason.clone()), "lockstep".into()),
+        GoalKind::Stuck(reason) => (Verdict::Unknown(Reason::unsupported(reason.clone())), Method::Lockstep),
         GoalKind::Missing => missing(judge, &goal.path),
         GoalKind::Unread(unread) => unread.decide(judge),
         GoalKind::Alone(gathered) => lanes::alone(judge, &goal.path, gathered),
@@ -339,7 +342,9 @@ fn decide_goal(judge: &Judge, evidence: &Evidence, base: &Base<'_>, goal: &Goal)
 /// Parts that correspond by a guess and are equal make a whole that is equal; those that are not say nothing of it.
 pub(crate) fn guessed(decision: Decision) -> Decision {
     match decision {
-        (Verdict::Refuted(_), method) => (Verdict::Unknown("a part is computed in another way".into()), method),
+        (Verdict::Refuted(_), method) => {
+            (Verdict::Unknown(Reason::undecided("a part is computed in another way")), method)
+        }
         decision => decision,
     }
 }
@@ -358,15 +363,15 @@ pub(crate) fn fit(path: &Path, exprs: &[Expr], base: &Base<'_>) -> Decision {
 fn missing(judge: &Judge, path: &Path) -> Decision {
     let text = "the program after does not do this".to_owned();
     if let Some(bindings) = path.samples(TRIED).first() {
-        return (Verdict::Refuted(at_point(path, bindings, text)), "evaluation".into());
+        return (Verdict::Refuted(at_point(path, bindings, text)), Method::Evaluation);
     }
     let mut names = Names::default();
     let mut prover = judge.prover(&mut names, &path.symbols);
     path.assume(&mut prover, &mut names);
     match vacuity(&prover) {
-        Some((Verdict::Vacuous(_), method)) => (Verdict::Proved, format!("never reached, {method}")),
+        Some((Verdict::Vacuous(_), method)) => (Verdict::Proved, Method::NeverReached(Box::new(method))),
         Some(undecided) => undecided,
-        None => (Verdict::Unknown(text), "lockstep".into()),
+        None => (Verdict::Unknown(Reason::undecided(text)), Method::Lockstep),
     }
 }
 
@@ -376,7 +381,7 @@ pub(crate) fn equal(judge: &Judge, path: &Path, pairs: &[(Expr, Expr)]) -> Decis
     // Whether a side had no value where it was looked at.
     let is_partial = Cell::new(false);
     if different.is_empty() {
-        return (Verdict::Proved, "same text".into());
+        return (Verdict::Proved, Method::SameText);
     }
     let differ = |bindings: &Bindings| {
         different.iter().find_map(|(old, new)| {
@@ -388,7 +393,7 @@ pub(crate) fn equal(judge: &Judge, path: &Path, pairs: &[(Expr, Expr)]) -> Decis
         })
     };
     if let Some(found) = path.samples(TRIED).iter().find_map(differ) {
-        return (Verdict::Refuted(found), "evaluation".into());
+        return (Verdict::Refuted(found), Method::Evaluation);
     }
     let goal = |names: &mut Names| {
         Prop::all(different.iter().map(|(old, new)| {
@@ -396,7 +401,7 @@ pub(crate) fn equal(judge: &Judge, path: &Path, pairs: &[(Expr, Expr)]) -> Decis
             old.equals(new)
         }))
     };
-    let read = different.iter().any(|(old, new)| reads(old) || reads(new));
+    let read = different.iter().any(|(old, new)| old.reads_memory() || new.reads_memory());
     is_partial.set(false);
     let look = |bindings: &Bindings| {
         let mut sides = different.iter().flat_map(|(old, new)| [old, new]);
@@ -415,19 +420,18 @@ pub(crate) fn equal(judge: &Judge, path: &Path, pairs: &[(Expr, Expr)]) -> Decis
 /// something may, one operation on operands that are the same is the same. Wrapping alone is no fault of a value.
 pub(crate) fn same_value(judge: &Judge, path: &Path, (old, new): (&Expr, &Expr), base: &Base<'_>) -> Decision {
     if old == new {
-        return (Verdict::Proved, "same text".into());
+        return (Verdict::Proved, Method::SameText);
     }
     let is_integer = |expr: &Expr| expr.dtype().scalar.integer_range().is_some();
     let fits = if is_integer(old) && is_integer(new) {
         fit(path, &[old.clone(), new.clone()], base)
     } else {
-        (Verdict::Unknown("it is no integer".into()), "structure".into())
+        unsupported("it is no integer")
     };
     match fits.0 {
         Verdict::Proved => {
             let (verdict, method) = equal(judge, path, &[(old.clone(), new.clone())]);
-            let method = if fits.1.contains("lemma") && !method.contains("lemma") { fits.1 } else { method };
-            return (verdict, method);
+            return (verdict, fits.1.then(method));
         }
         Verdict::Vacuous(_) => return fits,
         Verdict::Refuted(_) | Verdict::Unknown(_) | Verdict::Skipped(_) => {}
@@ -439,17 +443,17 @@ pub(crate) fn same_value(judge: &Judge, path: &Path, (old, new): (&Expr, &Expr),
     };
     if let Some(bindings) = path.samples(TRIED).iter().find_map(differ) {
         let text = format!("`{old}` became `{new}`, which is another value");
-        return (Verdict::Refuted(at_point(path, &bindings, text)), "evaluation".into());
+        return (Verdict::Refuted(at_point(path, &bindings, text)), Method::Evaluation);
     }
     let (left, right) = (old.children(), new.children());
     let part = |pair: (&Expr, &Expr)| same_value(judge, path, pair, base).0.is_proved();
     if same_polynomial(old, new) {
-        return (Verdict::Proved, "same polynomial".into());
+        return (Verdict::Proved, Method::Inspection("same polynomial"));
     }
     if same_operation(old, new) && old.dtype() == new.dtype() && left.into_iter().zip(right).all(part) {
-        return (Verdict::Proved, "part by part".into());
+        return (Verdict::Proved, Method::Inspection("part by part"));
     }
-    (Verdict::Unknown(format!("`{old}` may wrap where `{new}` does not, or otherwise")), fits.1)
+    (Verdict::Unknown(Reason::undecided(format!("`{old}` may wrap where `{new}` does not, or otherwise"))), fits.1)
 }
 
 /// A condition holds at every iteration of the way.
@@ -459,13 +463,13 @@ pub(crate) fn holds(judge: &Judge, path: &Path, cond: &Expr) -> Decision {
         (value == 0).then(|| at_point(path, bindings, format!("`{cond}` does not hold")))
     };
     if let Some(found) = path.samples(TRIED).iter().find_map(fails) {
-        return (Verdict::Refuted(found), "evaluation".into());
+        return (Verdict::Refuted(found), Method::Evaluation);
     }
     let look = |bindings: &Bindings| match cond.eval_index(bindings) {
         Ok(_) => fails(bindings).map_or(Seen::Holds, Seen::Fails),
         Err(_) => Seen::Unclear,
     };
-    let prove = || on_the_way(path, reads(cond), proved(judge, path, |names| names.prop(cond), fails));
+    let prove = || on_the_way(path, cond.reads_memory(), proved(judge, path, |names| names.prop(cond), fails));
     judge.proved_or_tried(path, mixes_bits([cond]), look, prove)
 }
 
@@ -507,10 +511,10 @@ fn stores(path: &Path, pair: &StorePair, evidence: &Evidence) -> Decision {
         let (Some(old), Some(new)) = (old, new) else { continue };
         if old.len() != new.len() || old.iter().zip(&new).any(|(x, y)| !x.same(*y)) {
             let text = format!("the value `{}` became `{}`, which is another one", pair.before.1, pair.after.1);
-            return (Verdict::Refuted(at_point(path, &bindings, text)), "evaluation".into());
+            return (Verdict::Refuted(at_point(path, &bindings, text)), Method::Evaluation);
         }
     }
-    (Verdict::Proved, "same text".into())
+    (Verdict::Proved, Method::SameText)
 }
 
 /// The name of an element of the program before: where the claims say that it is after the pass.

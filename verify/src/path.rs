@@ -4,8 +4,8 @@ use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, Bindings, Expr, For, PrimFunc, Stmt, StmtKind, UnaryOp, Var};
 
 use crate::concrete::instances;
-use crate::lockstep::reads;
 use crate::prove::Prover;
+use crate::steps::Steps;
 use crate::translate::Names;
 
 /// One step of the way.
@@ -26,8 +26,8 @@ pub struct Path {
     pub symbols: Vec<Var>,
     /// Parameters that are no extents: any value of their type.
     pub scalars: Vec<Var>,
-    /// The steps.
-    pub steps: Vec<Step>,
+    /// The steps, shared with the paths that begin alike.
+    pub steps: Steps,
 }
 
 impl Path {
@@ -36,7 +36,7 @@ impl Path {
         let symbols = func.symbols();
         let is_scalar = |var: &&Var| func.param_buffer(var).is_none() && !symbols.contains(var);
         let scalars = func.params.iter().filter(is_scalar).cloned().collect();
-        Self { symbols, scalars, steps: Vec::new() }
+        Self { symbols, scalars, steps: Steps::default() }
     }
 
     /// The way into a loop.
@@ -69,7 +69,7 @@ impl Path {
                     prover.assume(&term.at_least(&min).and(term.less(&min + &extent)), "an iteration of the loop");
                 }
                 // A value that is read may have wrapped on its way: nothing is known of it.
-                Step::Let(_, value) if reads(value) => {}
+                Step::Let(_, value) if value.reads_memory() => {}
                 Step::Let(var, value) => {
                     let value = names.term(value);
                     names.bind(var, value);
@@ -158,15 +158,15 @@ impl Path {
         let mut bindings = symbols.clone();
         self.give_scalars(&mut bindings);
         let mut walk = Walk { left: limit, complete: self.scalars.is_empty() };
-        let found = walk.steps(&self.steps, &mut bindings, visit);
+        let found = walk.steps(self.steps.iter().as_slice(), &mut bindings, visit);
         (found, walk.complete)
     }
 
     /// Whether something that is read decides who gets to the end of the way, or with which values.
     pub(crate) fn asks_memory(&self) -> bool {
         self.steps.iter().any(|step| match step {
-            Step::Loop(_, min, extent) => reads(min) || reads(extent),
-            Step::Let(_, value) | Step::Guard(value, _) => reads(value),
+            Step::Loop(_, min, extent) => min.reads_memory() || extent.reads_memory(),
+            Step::Let(_, value) | Step::Guard(value, _) => value.reads_memory(),
         })
     }
 
@@ -213,7 +213,7 @@ impl Walk {
     /// The rest of a way.
     fn steps<T>(
         &mut self,
-        steps: &[Step],
+        steps: &[&Step],
         bindings: &mut Bindings,
         visit: &mut impl FnMut(&Bindings) -> Option<T>,
     ) -> Option<T> {
@@ -263,7 +263,7 @@ pub(crate) fn premises(cond: &Expr, holds: bool) -> Vec<(Expr, bool)> {
         Expr::Unary(UnaryOp::Not, inner) => premises(inner, !holds),
         Expr::Binary(BinaryOp::And, a, b) if holds => [premises(a, true), premises(b, true)].concat(),
         Expr::Binary(BinaryOp::Or, a, b) if !holds => [premises(a, false), premises(b, false)].concat(),
-        _ if reads(cond) => Vec::new(),
+        _ if cond.reads_memory() => Vec::new(),
         _ => vec![(cond.clone(), holds)],
     }
 }
@@ -319,7 +319,7 @@ fn collect<'a>(stmt: &'a Stmt, path: &mut Path, found: &mut Vec<Site<'a>>) {
             }
         }
         StmtKind::Seq(stmts) => {
-            for stmt in stmts {
+            for stmt in stmts.iter() {
                 collect(stmt, path, found);
                 // What was asserted holds for the statements that follow.
                 if let StmtKind::Assert { cond, .. } = &stmt.kind {

@@ -1,8 +1,16 @@
-//! Strategies: how a goal about indices is led to the kernel. Nothing here is trusted.
+//! Proof strategies for goals about indices. They are untrusted: every fact comes from the kernel.
 //!
-//! A goal is tried in this order: with the facts about its own symbols, with all linear facts (Z3 decides linear
-//! arithmetic with division by constants), and, where symbolic extents are multiplied, digit by digit with the lemmas of
+//! A goal is tried in this order: with the facts about its own symbols; with all linear facts, since Z3 decides linear
+//! arithmetic with division by constants; and, if symbolic extents are multiplied, digit by digit with the lemmas of
 //! [`crate::lemmas`].
+//!
+//! ```text
+//! 0 <= (n * H + h) * W + w < N * H * W     digits n, h, w in the radices N, H, W: HornerBounds for h, then for w
+//! (c // 4 * 4 + c % 4) == c                reduction: both sides are the same polynomial after Euclid
+//! ```
+//!
+//! A fact that was proved may be kept, so that later goals use it. A fork inherits premises, facts and the results of
+//! searches, and can be given further premises.
 
 mod digits;
 mod linear;
@@ -17,7 +25,7 @@ use crate::numeral::Product;
 use crate::record::Record;
 use crate::term::{Comparison, Prop, PropKind, Symbol, Term};
 
-/// What is known, and what it was built from.
+/// The facts known so far, and the proof that they rest on.
 #[derive(Debug)]
 pub struct Prover<'a> {
     context: Context,
@@ -25,15 +33,15 @@ pub struct Prover<'a> {
     lemmas: &'a Lemmas,
     record: Option<Record>,
     indices: BTreeSet<Symbol>,
-    /// What was found out about numerals, so that a bound below and one above are one search.
+    /// Bounds of numerals found so far, so that a lower and an upper bound take one search.
     bounds: HashMap<(Term, Option<Term>), Option<Vec<Fact>>>,
-    /// Products that were shown to be at least 1.
+    /// Products shown to be at least 1 so far.
     positive: HashMap<Term, Fact>,
-    /// Terms that were made plainer.
-    plain: HashMap<Term, reduce::Plain>,
+    /// Terms reduced so far.
+    reduced: HashMap<Term, reduce::Reduced>,
 }
 
-/// A fact, and what decides whether it is of use: worked out once.
+/// A fact with the properties by which facts are selected, computed once.
 #[derive(Clone, Debug)]
 struct Known {
     fact: Fact,
@@ -42,6 +50,7 @@ struct Known {
 }
 
 impl Known {
+    /// The fact with its symbols.
     fn new(fact: Fact) -> Self {
         let (symbols, linear) = (fact.prop().free_symbols(), is_linear_prop(fact.prop()));
         Self { fact, symbols, linear }
@@ -49,12 +58,12 @@ impl Known {
 }
 
 impl<'a> Prover<'a> {
-    /// Knows nothing yet.
+    /// A prover without facts.
     pub fn new(context: Context, lemmas: &'a Lemmas) -> Self {
         Self::recorded(context, lemmas, None)
     }
 
-    /// One whose proofs are kept for a certificate.
+    /// A prover whose proofs are kept for a certificate if `record` is given.
     pub(crate) fn recorded(context: Context, lemmas: &'a Lemmas, record: Option<Record>) -> Self {
         Self {
             context,
@@ -64,11 +73,11 @@ impl<'a> Prover<'a> {
             indices: BTreeSet::new(),
             bounds: HashMap::new(),
             positive: HashMap::new(),
-            plain: HashMap::new(),
+            reduced: HashMap::new(),
         }
     }
 
-    /// One with the same premises and facts, which may have more.
+    /// A prover with the same premises and facts, to which more premises can be added.
     #[must_use]
     pub fn fork(&self) -> Self {
         let (facts, indices) = (self.facts.clone(), self.indices.clone());
@@ -80,11 +89,11 @@ impl<'a> Prover<'a> {
             indices,
             bounds: self.bounds.clone(),
             positive: self.positive.clone(),
-            plain: self.plain.clone(),
+            reduced: self.reduced.clone(),
         }
     }
 
-    /// Keeps the proof so far, of that part of the obligation, for the certificate, if one is wanted.
+    /// Keeps the proof so far as that of a part of the obligation, if a certificate is recorded.
     pub(crate) fn keep_proof(&self, of: &'static str) {
         if let Some(record) = &self.record {
             record.keep(of, self.context.steps());
@@ -96,21 +105,21 @@ impl<'a> Prover<'a> {
         &self.context
     }
 
-    /// An instance of a lemma, as a fact.
+    /// The fact of an instance of a lemma.
     pub fn lemma(&mut self, lemma: Lemma, values: &[(&str, &Term)], using: &[&Fact]) -> Result<Fact, Failure> {
         self.lemmas.apply(&mut self.context, lemma, values, using)
     }
 
-    /// Says that a symbol is an index (a loop variable or an axis), not an extent.
+    /// Declares symbols to be indices (loop variables or axes) rather than extents.
     pub fn index(&mut self, symbols: impl IntoIterator<Item = Symbol>) {
         self.indices.extend(symbols);
     }
 
-    /// Assumes a premise; conjuncts are kept apart.
+    /// Assumes a premise; each conjunct becomes a fact.
     pub fn assume(&mut self, prop: &Prop, reason: &str) {
-        // What was not found before may be found now.
+        // With the new premise, failed searches may succeed and terms may be reduced further.
         self.bounds.retain(|_, found| found.is_some());
-        self.plain.clear();
+        self.reduced.clear();
         for part in prop.conjuncts() {
             if part.as_bool() != Some(true) {
                 let fact = self.context.assume(part, reason);
@@ -124,7 +133,7 @@ impl<'a> Prover<'a> {
         self.facts.iter().find(|known| known.fact.prop() == prop).map(|known| known.fact.clone())
     }
 
-    /// Keeps `goal` as a fact if it follows from a bound on `size`, a product of which `factor` is a part.
+    /// Adds `goal`, an upper bound of `factor`, as a fact if it follows from a bound on `size`, a multiple of `factor`.
     pub fn keep_if_implied(&mut self, goal: &Prop, size: &Term, factor: &Term) {
         let PropKind::Compare(Comparison::Le, _, bound) = goal.kind() else { return };
         let bound = bound.clone();
@@ -142,7 +151,10 @@ impl<'a> Prover<'a> {
         }
     }
 
-    /// Shows a goal, conjunct by conjunct.
+    /// Proves a goal, conjunct by conjunct.
+    ///
+    /// # Errors
+    /// A conjunct is refuted by a model that was evaluated, or not proved.
     pub fn prove(&mut self, goal: &Prop) -> Result<Fact, Failure> {
         let parts = goal.conjuncts();
         if parts.len() == 1 {
@@ -155,13 +167,14 @@ impl<'a> Prover<'a> {
         self.context.join(&shown.iter().collect::<Vec<_>>())
     }
 
-    /// Shows a goal over bit-vectors, from the bounds of its variables.
+    /// Proves a goal over bit-vectors, from the bounds of its variables.
     pub(crate) fn prove_in_bits(&mut self, goal: &Prop) -> Result<Fact, Failure> {
         let near = self.near(goal);
         let using = facts(&near);
         self.context.derive_in_bits(goal, &using)
     }
 
+    /// Proves a goal that is not a conjunction.
     fn prove_one(&mut self, goal: &Prop) -> Result<Fact, Failure> {
         if goal.as_bool() == Some(true) {
             return self.context.derive(goal.clone(), &[], Mode::Abstract);
@@ -188,7 +201,7 @@ impl<'a> Prover<'a> {
         self.prove_nonlinear(goal, &near)
     }
 
-    /// The facts that share symbols with the goal, and those that share symbols with them.
+    /// The facts about symbols that the goal reaches in two steps through linear facts.
     fn near(&self, goal: &Prop) -> Vec<Known> {
         let mut reach = goal.free_symbols();
         for _ in 0..2 {
@@ -201,6 +214,7 @@ impl<'a> Prover<'a> {
         self.facts.iter().filter(|known| known.symbols.is_subset(&reach)).cloned().collect()
     }
 
+    /// Proves a goal with products of extents: digit by digit, by reduction, or with facts about its divisions.
     fn prove_nonlinear(&mut self, goal: &Prop, near: &[Known]) -> Result<Fact, Failure> {
         if let Some(result) = self.by_digits(goal) {
             return Ok(result);
@@ -214,6 +228,7 @@ impl<'a> Prover<'a> {
         self.context.derive(goal.clone(), &using, Mode::Exact)
     }
 
+    /// Proves a goal about a single digit, on a small budget.
     fn prove_digit(&mut self, goal: &Prop) -> Option<Fact> {
         let near = self.near(goal);
         if !is_linear_prop(goal) {
@@ -224,7 +239,7 @@ impl<'a> Prover<'a> {
         self.context.derive(goal.clone(), &linear, Mode::Search).ok()
     }
 
-    /// Lemmas about each division in the goal by something that is no constant.
+    /// Instances of lemmas about each division in the goal whose divisor is not a constant.
     fn division_facts(&mut self, goal: &Prop) -> Vec<Fact> {
         let mut divisions = Vec::new();
         collect_divisions_prop(goal, &mut divisions);
@@ -264,7 +279,7 @@ impl<'a> Prover<'a> {
     }
 }
 
-/// `a` as `q * b + r`, reading the monomials that `b` divides as the quotient.
+/// `a` as `q * b + r`, where `q` takes the monomials that `b` divides.
 fn split_by(a: &Term, b: &Term) -> Option<(Term, Term)> {
     let product = Product::from_term(b)?;
     let (mut q, mut r) = (Term::int(0), Term::int(0));

@@ -1,4 +1,13 @@
-//! A query as text: standalone SMT-LIB 2.
+//! Queries as text: standalone SMT-LIB 2 files.
+//!
+//! The goal that `x % 8 < 8` gives, with the exact encoding:
+//!
+//! ```text
+//! (set-logic ALL)
+//! (declare-const v0 Int)
+//! (assert (not (< (mod v0 8) 8)))
+//! (check-sat)
+//! ```
 
 use crate::encode::{Node, NodeId, Op, Query, Sort};
 use std::fmt::Write;
@@ -35,6 +44,7 @@ pub fn operator_name(op: Op, over_bits: bool) -> &'static str {
     }
 }
 
+/// The name of a sort in SMT-LIB.
 fn sort_name(sort: Sort, width: Option<u32>) -> String {
     match (sort, width) {
         (Sort::Int, None) => "Int".to_owned(),
@@ -43,7 +53,7 @@ fn sort_name(sort: Sort, width: Option<u32>) -> String {
     }
 }
 
-/// A value in two's complement of a width, as a number that is not negative.
+/// The bits of a value in two's complement of a width, as an unsigned number.
 pub(crate) fn bits_of(value: i128, width: u32) -> u128 {
     let all = u128::from_ne_bytes(value.to_ne_bytes());
     all & 1u128.checked_shl(width).map_or(u128::MAX, |power| power - 1)
@@ -65,8 +75,8 @@ pub fn canonical_text(query: &Query) -> String {
     text
 }
 
-/// The text with comments that say what was asked and what the variables were called, and with the answer expected,
-/// `unsat` or `sat`.
+/// The text of a query with comments that give the title, the names of variables and functions, and with the expected
+/// answer (`unsat` or `sat`).
 pub fn standalone(query: &Query, title: &str, expected: &str) -> String {
     let mut text = String::new();
     for line in title.lines() {
@@ -85,22 +95,26 @@ pub fn standalone(query: &Query, title: &str, expected: &str) -> String {
     text
 }
 
+/// The text without line breaks, so that it stays inside a comment.
 fn one_line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")
 }
 
+/// Appends formatted text.
 fn push(text: &mut String, args: std::fmt::Arguments<'_>) {
     // Writing to a String cannot fail.
     let _ = text.write_fmt(args);
 }
 
-/// Prints nodes used more than once as definitions, so that the text is as small as the graph.
+/// Prints the nodes of a query. A node that is used more than once becomes a definition, so that the text is no larger than
+/// the graph.
 struct Printer<'q> {
     query: &'q Query,
     uses: Vec<usize>,
 }
 
 impl<'q> Printer<'q> {
+    /// Counts the uses of all nodes.
     fn new(query: &'q Query) -> Self {
         let mut uses = vec![0; query.nodes.len()];
         for node in &query.nodes {
@@ -113,10 +127,12 @@ impl<'q> Printer<'q> {
         Self { query, uses }
     }
 
+    /// Whether a node gets a definition: it is used more than once and is not a constant or variable.
     fn is_named(&self, id: NodeId) -> bool {
         self.uses[id] > 1 && matches!(self.query.nodes[id], Node::Op(..) | Node::Apply(..))
     }
 
+    /// Prints all definitions and assertions.
     fn print(&self, text: &mut String) {
         for id in (0..self.query.nodes.len()).filter(|id| self.is_named(*id)) {
             push(text, format_args!("(define-fun t{id} () {} ", sort_name(self.query.sorts[id], self.query.width)));
@@ -130,6 +146,7 @@ impl<'q> Printer<'q> {
         }
     }
 
+    /// Prints a use of a node: its name, or its body.
     fn node(&self, text: &mut String, id: NodeId) {
         if self.is_named(id) {
             push(text, format_args!("t{id}"));
@@ -138,6 +155,7 @@ impl<'q> Printer<'q> {
         }
     }
 
+    /// Prints the body of a node.
     fn body(&self, text: &mut String, id: NodeId) {
         match &self.query.nodes[id] {
             Node::Int(value) if self.query.width.is_some() => {
@@ -153,6 +171,7 @@ impl<'q> Printer<'q> {
         }
     }
 
+    /// Prints an application.
     fn call(&self, text: &mut String, name: &str, args: &[NodeId]) {
         if args.is_empty() {
             text.push_str(name);

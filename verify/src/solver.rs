@@ -1,9 +1,9 @@
 //! Z3 behind budgets and a memo.
 //!
 //! A [`Solver`] may be shared by threads: each thread has a private Z3 context that never leaves it. The budget is Z3's own
-//! resource count, which does not depend on the machine; wall clock and memory are safety nets. An answer other than
-//! *proved* that a context gave after earlier goals is asked for again in a new context, so models and unknowns do not depend on
-//! what was asked before.
+//! resource count, which does not depend on the machine; wall clock and memory limits are safety nets. If a context that has
+//! seen other goals gives an answer other than *proved*, the goal is asked again in a new context, so that models and
+//! unknowns do not depend on earlier goals.
 //!
 //! ```
 //! use tilewright_verify::{encode::Encoding, solver::{Outcome, Solver}, term::Term};
@@ -19,6 +19,7 @@ pub mod text;
 mod worker;
 
 use crate::encode::{self, EncodeError, Encoding, Query};
+use crate::reason::Reason;
 use crate::smtlib;
 use crate::term::{Assignment, Prop};
 use memo::{Memo, Remembered};
@@ -60,7 +61,7 @@ impl Version {
     }
 }
 
-/// What is wrong with the solver itself; the judge cannot work.
+/// A failure of the solver itself, which leaves the judge without answers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SolverError {
     /// The library that was loaded is too old.
@@ -87,6 +88,7 @@ pub fn z3_version() -> Result<Version, SolverError> {
     version.clone()
 }
 
+/// The version in Z3's version string, if it is new enough.
 fn accepted(text: &str) -> Result<Version, SolverError> {
     let found = Version::parse(text).ok_or_else(|| SolverError::NoVersion(text.to_owned()))?;
     if found < MINIMUM { Err(SolverError::TooOld { found }) } else { Ok(found) }
@@ -97,7 +99,7 @@ pub fn z3_full_version() -> &'static str {
     z3::full_version()
 }
 
-/// How much a goal may cost.
+/// The resources that a goal may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Z3's resource count: the budget proper.
@@ -116,19 +118,19 @@ impl Default for Budget {
     }
 }
 
-/// What was found out about a goal.
+/// The answer to a goal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It follows from the assumptions.
     Proved,
-    /// Z3 has a model of the assumptions in which it is false. Not yet replayed; worth nothing, and empty, for
-    /// [`Encoding::Abstract`].
+    /// Z3 has a model of the assumptions in which the goal is false. The model has not been evaluated; for
+    /// [`Encoding::Abstract`] it is empty and means nothing.
     Refuted(Assignment),
-    /// Neither, for this reason.
-    Unknown(String),
+    /// Undecided, for this reason.
+    Unknown(Reason),
 }
 
-/// How an answer came about.
+/// Where an answer came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Method {
     /// Z3 answered.
@@ -197,12 +199,13 @@ impl Solver {
         self.decide(assumptions, goal, encoding, matches!(encoding, Encoding::Exact | Encoding::Bits(_)))
     }
 
-    /// Whether `goal` follows from `assumptions`; if not, the model is empty. Cheap where the answer is no, for a model has
-    /// to come from a new context.
+    /// Whether `goal` follows from `assumptions`; if not, the model is empty. A negative answer is cheaper than that of
+    /// [`Solver::check`], since a model has to come from a new context.
     pub fn follows(&self, assumptions: &[Prop], goal: &Prop, encoding: Encoding) -> Result<Answer, SolverError> {
         self.decide(assumptions, goal, encoding, false)
     }
 
+    /// Answers a goal from the memo or by Z3.
     fn decide(
         &self,
         assumptions: &[Prop],
@@ -229,7 +232,7 @@ impl Solver {
     }
 }
 
-/// Gives the values of a remembered model the names that the asker uses.
+/// The outcome of a remembered answer, with the values of a model under the names of this query.
 fn outcome(query: &Query, remembered: Remembered) -> Outcome {
     match remembered {
         Remembered::Unsat => Outcome::Proved,
@@ -240,7 +243,8 @@ fn outcome(query: &Query, remembered: Remembered) -> Outcome {
                 match (&variable.symbol, value) {
                     (Some(symbol), Some(value)) => model.set(symbol.clone(), value),
                     (Some(symbol), None) => {
-                        return Outcome::Unknown(format!("the model's value of `{symbol}` does not fit 128 bits"));
+                        let text = format!("the model's value of `{symbol}` does not fit 128 bits");
+                        return Outcome::Unknown(Reason::unsupported(text));
                     }
                     (None, _) => {}
                 }

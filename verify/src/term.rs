@@ -1,8 +1,8 @@
 //! Integer terms and propositions, free of any solver and of the language they came from.
 //!
 //! A [`Term`] denotes an integer of unbounded size, a [`Prop`] a truth value. Both are immutable trees behind an `Arc`
-//! that remember their hash, so cloning is free and comparing is nearly so. Constructors fold constants and drop neutral
-//! elements, nothing more: what is printed is what was built.
+//! that store their hash, so cloning is free and comparing is cheap. Constructors fold constants and drop neutral elements,
+//! and simplify nothing else: a term prints as it was built.
 //!
 //! ```
 //! use tilewright_verify::term::Term;
@@ -23,7 +23,7 @@
 //! | `a << k`, `a >> k` | `a * 2^k` and `a // 2^k` | negative `k` |
 //! | `f(x, ...)` | an uninterpreted function: equal arguments give equal values, nothing else is known | never |
 //!
-//! Where a term is undefined its value is *some* integer, so nothing is proved about it; evaluation reports an error.
+//! An undefined term denotes an unspecified integer, so nothing can be proved about its value; evaluation reports an error.
 //! An uninterpreted function stands for a load or a floating-point operation: any countable set of values (the bit
 //! patterns of a float) embeds into the integers, so a proof over integers holds for it, as long as only equality is used.
 //!
@@ -172,12 +172,14 @@ pub enum PropKind {
     Iff(Prop, Prop),
 }
 
+/// A shared node and its hash, which is computed once.
 #[derive(Debug)]
 struct Node<K> {
     hash: u64,
     kind: K,
 }
 
+/// A new shared node.
 fn node<K: Hash>(kind: K) -> Arc<Node<K>> {
     let mut hasher = DefaultHasher::new();
     kind.hash(&mut hasher);
@@ -195,6 +197,7 @@ pub struct Prop(Arc<Node<PropKind>>);
 macro_rules! shared_node {
     ($name:ident, $kind:ident) => {
         impl $name {
+            /// A node as it is given; nothing is folded.
             fn new(kind: $kind) -> Self {
                 Self(node(kind))
             }

@@ -21,13 +21,15 @@ mod vectors;
 use std::ops::Range;
 
 use tilewright_ir::{
-    Bindings, Buffer, BufferChange, BufferClaim, Evidence, Expr, IndexMap, PrimFunc, ScalarType, Scope, TextureLimits,
-    Var,
+    Bindings, Buffer, BufferChange, BufferClaim, Evidence, Expr, IndexMap, PrimFunc, ScalarType, Scope, SharedExpr,
+    TextureLimits, Var,
 };
 
 use crate::concrete::instances;
-use crate::judge::{Decision, Judge, Report, free_vars};
+use crate::judge::{Decision, Judge, Report, free_vars, unsupported};
 use crate::map::{MapClaim, decide};
+use crate::method::Method;
+use crate::obligation::Obligation;
 use crate::pass::all_equal;
 use crate::verdict::{Counterexample, Verdict};
 
@@ -37,9 +39,9 @@ pub(crate) fn requested(judge: &Judge, before: &PrimFunc, after: &PrimFunc, evid
     let limits = before.attrs.texture_limits.unwrap_or(TextureLimits::PROMISED);
     let mut reports = Vec::new();
     if !claims.is_empty() || before.attrs.texture_limits != after.attrs.texture_limits {
-        reports.push(Judge::report("texture", "the limits of the device stay", || {
+        reports.push(Judge::report(Obligation::Texture, "the limits of the device stay", || {
             match (before.attrs.texture_limits, after.attrs.texture_limits) {
-                (old, new) if old == new => (Verdict::Proved, "same limits".into()),
+                (old, new) if old == new => (Verdict::Proved, Method::Inspection("same limits")),
                 (old, new) => {
                     let shown =
                         |limits: Option<TextureLimits>| limits.map_or("none".to_owned(), |limits| limits.to_string());
@@ -50,18 +52,18 @@ pub(crate) fn requested(judge: &Judge, before: &PrimFunc, after: &PrimFunc, evid
     }
     for claim in claims {
         let subject = format!("{} -> {}: {}", claim.before, claim.after, claim.map);
-        reports.push(Judge::report("specification", subject.clone(), || specification(judge, claim)));
-        reports.push(Judge::report("texture", subject, || texture(judge, claim, limits)));
+        reports.push(Judge::report(Obligation::Specification, subject.clone(), || specification(judge, claim)));
+        reports.push(Judge::report(Obligation::Texture, subject, || texture(judge, claim, limits)));
     }
     reports
 }
 
 fn refuted(text: String) -> Decision {
-    (Verdict::Refuted(Counterexample { text, ..Counterexample::default() }), "structure".into())
+    (Verdict::Refuted(Counterexample { text, ..Counterexample::default() }), Method::Structure)
 }
 
 fn unknown(reason: impl Into<String>) -> Decision {
-    (Verdict::Unknown(reason.into()), "structure".into())
+    unsupported(reason)
 }
 
 /// Number of axes in the rows.
@@ -97,7 +99,7 @@ fn in_type(expr: &Expr, ty: ScalarType) -> Expr {
     match expr.as_const_int() {
         Some(value) => Expr::Int { value, ty },
         None if expr.dtype().scalar == ty => expr.clone(),
-        None => Expr::Cast(ty.into(), Box::new(expr.clone())),
+        None => Expr::Cast(ty.into(), SharedExpr::new(expr.clone())),
     }
 }
 
@@ -138,7 +140,7 @@ fn specification(judge: &Judge, claim: &BufferClaim) -> Decision {
     if !whole.0.is_proved() {
         return whole;
     }
-    decide(judge, "specification", MapClaim::new(&claim.map, &claim.after.shape).meaning(&map))
+    decide(judge, Obligation::Specification, MapClaim::new(&claim.map, &claim.after.shape).meaning(&map))
 }
 
 /// The buffer is a texture that the device can have, and everything lies in it.
@@ -153,12 +155,12 @@ fn texture(judge: &Judge, claim: &BufferClaim, limits: TextureLimits) -> Decisio
     if let Some(reason) = no_texels(after) {
         return refuted(reason);
     }
-    let inside = decide(judge, "bounds", MapClaim::new(&claim.map, &after.shape));
+    let inside = decide(judge, Obligation::Bounds, MapClaim::new(&claim.map, &after.shape));
     if !inside.0.is_proved() {
         return inside;
     }
     let within = within(after, limits);
-    if within.0.is_proved() { (Verdict::Proved, format!("{}; {}", inside.1, within.1)) } else { within }
+    if within.0.is_proved() { (Verdict::Proved, Method::Each(vec![inside.1, within.1])) } else { within }
 }
 
 /// Why a buffer does not consist of texels; none if it does.
@@ -217,16 +219,8 @@ fn within(buffer: &Buffer, limits: TextureLimits) -> Decision {
                 "`{buffer}` has the {word} {value} on the smallest shape, the limit is {limit} (limits {limits})"
             );
             let shape = symbols.iter().map(|symbol| (symbol.name().to_owned(), smallest[symbol])).collect();
-            return (
-                Verdict::Refuted(Counterexample { shape, text, ..Counterexample::default() }),
-                "evaluation".into(),
-            );
+            return (Verdict::Refuted(Counterexample { shape, text, ..Counterexample::default() }), Method::Evaluation);
         }
     }
-    let method = if symbolic {
-        format!("premise: the launch checks that height and width are within {limits} (width x height)")
-    } else {
-        format!("within {limits} (width x height)")
-    };
-    (Verdict::Proved, method)
+    (Verdict::Proved, if symbolic { Method::CheckedAtLaunch(limits) } else { Method::WithinLimits(limits) })
 }

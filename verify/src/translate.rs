@@ -1,8 +1,15 @@
-//! From the language's expressions to terms.
+//! Translation of the language's expressions to terms.
 //!
-//! Integers become terms over the mathematical integers; that nothing wraps is an obligation of its own. Everything
-//! else (loads, floats, vectors) becomes an uninterpreted function of its operands. A load is stamped with the statement
-//! that makes it: memory may change between two statements, so nothing connects their loads.
+//! Integers become terms over the mathematical integers; that no operation wraps is an obligation of its own (overflow).
+//! Everything else (loads, floats, vectors) becomes an uninterpreted function of its operands. A load is stamped with the
+//! number of its statement: memory may change between two statements, so their loads are unrelated.
+//!
+//! ```text
+//! i * 4 + j % 4            i * 4 + j % 4, over the mathematical integers
+//! i < n and j >= 0         i < n and 0 <= j
+//! A[i] (int32)             `load A at 3`(i), of which -2^31 <= .. < 2^31 may be assumed
+//! x * 2.0 (float32)        `Mul float32`(x, `float32 4000000000000000`()): equal operands give equal values, no more
+//! ```
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,19 +18,20 @@ use tilewright_ir::{BinaryOp, DataType, Expr, MathFn, ScalarType, UnaryOp, Var};
 use crate::prove::Prover;
 use crate::term::{BinaryOp as TermOp, Prop, Symbol, Term, UnaryOp as TermUnary};
 
-/// Gives each variable a symbol of its own, or the term that it was bound to.
+/// The terms of variables: each has a symbol of its own, unless it is bound to another term.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     terms: HashMap<Var, Term>,
     taken: HashSet<String>,
     stamp: usize,
-    /// Values that nobody computes here (what is read, what a float is cast to), and how many of them a prover knows the type of.
+    /// Opaque integers (loads and casts) with their types, whose ranges a prover may assume.
     typed: Vec<(Term, ScalarType)>,
+    /// Number of them that have been assumed.
     n_assumed: usize,
 }
 
 impl Names {
-    /// A new symbol that reads like `name`; followed by a number if the name is taken.
+    /// A new symbol called `name`, followed by a number if that name is taken.
     pub fn fresh(&mut self, name: &str) -> Symbol {
         let mut candidate = name.to_owned();
         let mut number = 1;
@@ -44,12 +52,12 @@ impl Names {
         term
     }
 
-    /// From now on `var` stands for `term`.
+    /// Binds a variable to a term; replaces an earlier binding.
     pub fn bind(&mut self, var: &Var, term: Term) {
         self.terms.insert(var.clone(), term);
     }
 
-    /// The same names, but that `vars` stand for `terms`.
+    /// A copy in which `vars` are bound to `terms`.
     #[must_use]
     pub fn renamed(&self, vars: &[Var], terms: &[Term]) -> Self {
         let mut names = self.clone();
@@ -59,13 +67,13 @@ impl Names {
         names
     }
 
-    /// Loads translated from now on have nothing to do with those before.
+    /// Begins a new statement: later loads are unrelated to earlier ones.
     pub fn next_statement(&mut self) {
         self.stamp += 1;
     }
 
-    /// Assumes that what was translated since the last time, and is read from memory or cast from a float, is of its type: an
-    /// `uint8` is below 256, whatever it is.
+    /// Assumes that loaded and cast integers translated since the last call are in the range of their type: a loaded `uint8`
+    /// is below 256, whatever it is.
     pub(crate) fn assume_types(&mut self, prover: &mut Prover<'_>) {
         for (term, ty) in &self.typed[self.n_assumed..] {
             if let Some((low, high)) = ty.integer_range() {
@@ -133,6 +141,7 @@ impl Names {
         }
     }
 
+    /// A binary operator as a proposition: comparisons of integers and connectives; others are opaque.
     fn binary_prop(&mut self, op: BinaryOp, lhs: &Expr, rhs: &Expr, whole: &Expr) -> Prop {
         let ty = lhs.dtype();
         let integers = ty.is_scalar() && ty.scalar.integer_range().is_some();
@@ -147,7 +156,27 @@ impl Names {
             BinaryOp::Le if integers => self.term(lhs).at_most(self.term(rhs)),
             BinaryOp::Gt if integers => self.term(lhs).more(self.term(rhs)),
             BinaryOp::Ge if integers => self.term(lhs).at_least(self.term(rhs)),
-            _ => self.opaque(whole).differs(0),
+            BinaryOp::Add
+            | BinaryOp::Sub
+            | BinaryOp::Mul
+            | BinaryOp::Div
+            | BinaryOp::FloorDiv
+            | BinaryOp::FloorMod
+            | BinaryOp::TruncDiv
+            | BinaryOp::TruncMod
+            | BinaryOp::Min
+            | BinaryOp::Max
+            | BinaryOp::Eq
+            | BinaryOp::Ne
+            | BinaryOp::Lt
+            | BinaryOp::Le
+            | BinaryOp::Gt
+            | BinaryOp::Ge
+            | BinaryOp::BitAnd
+            | BinaryOp::BitOr
+            | BinaryOp::BitXor
+            | BinaryOp::Shl
+            | BinaryOp::Shr => self.opaque(whole).differs(0),
         }
     }
 
@@ -167,7 +196,7 @@ impl Names {
             Expr::Ramp { lanes, .. } => format!("ramp {lanes}"),
             Expr::Broadcast { lanes, .. } => format!("broadcast {lanes}"),
         };
-        let operands: Vec<_> = expr.children().into_iter().map(|child| self.term(child)).collect();
+        let operands: Vec<_> = expr.children().map(|child| self.term(child)).collect();
         let term = Term::app(name.as_str(), operands);
         let (ty, is_value) = (expr.dtype(), matches!(expr, Expr::Load { .. } | Expr::Cast(..)));
         let typed = (term.clone(), ty.scalar);
@@ -178,7 +207,7 @@ impl Names {
     }
 }
 
-/// The term operator of an arithmetic operator; none for comparisons, logic and float division.
+/// The term operator of an arithmetic operator; `None` for comparisons, connectives and float division.
 fn term_op(op: BinaryOp) -> Option<TermOp> {
     Some(match op {
         BinaryOp::Add => TermOp::Add,

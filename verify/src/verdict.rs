@@ -1,5 +1,6 @@
 //! What is reported about an obligation.
 
+use crate::reason::Reason;
 use crate::term::Assignment;
 use std::fmt;
 
@@ -9,11 +10,11 @@ pub enum Verdict {
     /// It holds.
     Proved,
     /// It was not asked, for this reason.
-    Skipped(String),
+    Skipped(Reason),
     /// It holds only because its premises contradict each other, for this reason.
-    Vacuous(String),
+    Vacuous(Reason),
     /// It was neither proved nor refuted, for this reason.
-    Unknown(String),
+    Unknown(Reason),
     /// It does not hold here.
     Refuted(Counterexample),
 }
@@ -36,7 +37,7 @@ impl Verdict {
     }
 
     /// Why it is skipped, vacuous or unknown, if it is.
-    pub fn reason(&self) -> Option<&str> {
+    pub fn reason(&self) -> Option<&Reason> {
         match self {
             Self::Skipped(reason) | Self::Vacuous(reason) | Self::Unknown(reason) => Some(reason),
             Self::Proved | Self::Refuted(_) => None,
@@ -137,16 +138,17 @@ impl fmt::Display for Counterexample {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reason::ReasonKind;
 
     #[test]
     fn only_proved_is_proved_and_refuted_is_worst() {
         let refuted = Verdict::Refuted(Counterexample::default());
         let all = [
-            Verdict::Unknown("timeout".into()),
+            Verdict::Unknown(Reason::new(ReasonKind::Timeout, "timeout")),
             refuted.clone(),
             Verdict::Proved,
-            Verdict::Vacuous("empty domain".into()),
-            Verdict::Skipped("no device".into()),
+            Verdict::Vacuous(Reason::new(ReasonKind::Empty, "empty domain")),
+            Verdict::Skipped(Reason::new(ReasonKind::NotAsked, "no device")),
         ];
         assert_eq!(all.iter().filter(|verdict| verdict.is_proved()).count(), 1);
         assert_eq!(Verdict::worst(all), Some(refuted));

@@ -1,27 +1,32 @@
-//! Obligation of aliases: a view lies within the memory that it is a view of.
+//! Obligation bounds for views: a view lies within the memory of the buffer that owns it.
+//!
+//! A view `B` of `A` with offset 4 and shape (3, 5) ends at element 19 of `A`'s memory; both sizes are compared in bytes,
+//! since a view may have another element type.
 
 use tilewright_ir::{Buffer, Expr, PrimFunc, StmtKind};
 
 use crate::judge::{Decision, Judge, Report, decide};
+use crate::obligation::Obligation;
 use crate::path::Path;
+use crate::reason::Reason;
 use crate::term::Term;
 use crate::translate::Names;
 use crate::verdict::Verdict;
 
 impl Judge {
-    /// Decides `bounds` for every view of memory that another buffer owns.
+    /// Decides `bounds` for every buffer that is a view of another buffer's memory.
     pub(crate) fn check_views(&self, func: &PrimFunc, buffers: &[Buffer]) -> Vec<Report> {
         let owners = owners(func);
         let report = |view: &Buffer| {
             let owner = owners.iter().find(|owner| owner.aliases(view))?;
             let subject = format!("{view} within {owner}");
-            (view != owner).then(|| Self::report("bounds", subject, || within(self, func, view, owner)))
+            (view != owner).then(|| Self::report(Obligation::Bounds, subject, || within(self, func, view, owner)))
         };
         buffers.iter().filter_map(report).collect()
     }
 }
 
-/// The buffers that say how much memory there is: those of the parameters and of the allocations.
+/// The buffers that own memory: parameters and allocations.
 fn owners(func: &PrimFunc) -> Vec<Buffer> {
     let mut found: Vec<Buffer> = func.buffer_map.iter().map(|(_, buffer)| buffer.clone()).collect();
     func.body.walk(&mut |stmt| {
@@ -32,6 +37,7 @@ fn owners(func: &PrimFunc) -> Vec<Buffer> {
     found
 }
 
+/// Decides whether a view lies within its owner: its offset and strides are not negative, and it ends no later.
 fn within(judge: &Judge, func: &PrimFunc, view: &Buffer, owner: &Buffer) -> Decision {
     let path = Path::of(func);
     let mut names = Names::default();
@@ -50,12 +56,12 @@ fn within(judge: &Judge, func: &PrimFunc, view: &Buffer, owner: &Buffer) -> Deci
         (Verdict::Proved, method) => (Verdict::Proved, method),
         (_, method) => {
             let reason = format!("{view} is not seen to lie within the memory of {owner}");
-            (Verdict::Unknown(reason), method)
+            (Verdict::Unknown(Reason::undecided(reason)), method)
         }
     }
 }
 
-/// The last element's position in the allocation, and one.
+/// One more than the position of the last element in the allocation, in elements.
 fn end(buffer: &Buffer, names: &mut Names) -> Term {
     let offset = names.term(&buffer.elem_offset);
     let mut term = |expr: &Expr| names.term(expr);

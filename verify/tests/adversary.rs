@@ -5,13 +5,15 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 #![allow(clippy::cloned_ref_to_slice_refs, reason = "an index is written as a list of expressions")]
 
+use std::sync::Arc;
+
 mod common;
 
 use common::{int, judge};
 use tilewright_ir::{
     AxisSeparators, BinaryOp, Buffer, BufferChange, BufferClaim, DataType, Definition, Evidence, Expr, ForKind,
-    FuncAttrs, Holder, IndexMap, LoweringEvidence, PrimFunc, ScalarType, Stage, StageBody, Stmt, StmtKind, StoreClaim,
-    StoreRole, Var,
+    FuncAttrs, Holder, IndexMap, LoweringEvidence, PrimFunc, ScalarType, SharedExpr, Stage, StageBody, Stmt, StmtKind,
+    StoreClaim, StoreRole, Var,
 };
 use tilewright_verify::{MapClaim, Report, Verdict};
 
@@ -36,15 +38,15 @@ fn each(var: &Var, extent: i64, body: Stmt) -> Stmt {
 }
 
 fn bind(var: &Var, value: Expr, body: Stmt) -> Stmt {
-    Stmt::new(StmtKind::Let { var: var.clone(), value, body: Box::new(body) })
+    Stmt::new(StmtKind::Let { var: var.clone(), value, body: Arc::new(body) })
 }
 
 fn allocate(buffer: &Buffer, body: Stmt) -> Stmt {
-    Stmt::new(StmtKind::Allocate { buffer: buffer.clone(), body: Box::new(body) })
+    Stmt::new(StmtKind::Allocate { buffer: buffer.clone(), body: Arc::new(body) })
 }
 
 fn declare(buffer: &Buffer, body: Stmt) -> Stmt {
-    Stmt::new(StmtKind::DeclBuffer { buffer: buffer.clone(), body: Box::new(body) })
+    Stmt::new(StmtKind::DeclBuffer { buffer: buffer.clone(), body: Arc::new(body) })
 }
 
 /// Another view of the same memory.
@@ -208,19 +210,21 @@ fn a_value_that_wraps_where_nobody_looks_is_not_the_integer() {
     let (a, b) = (tensor("A", &[2000]), tensor("B", &[2000]));
     let (i, ie) = var("i");
     let here = Expr::binary(BinaryOp::Eq, ie.clone(), int(777));
-    let value = Expr::Select(Box::new(here), Box::new(int(65536)), Box::new(int(0)));
+    let value = Expr::Select(SharedExpr::new(here), SharedExpr::new(int(65536)), SharedExpr::new(int(0)));
     let wraps = (value.clone() * int(65536)).floor_div(int(65536));
     let body = |value: Expr| each(&i, 2000, put(&b, &[ie.clone()], value));
     let before = func(&[&a, &b], body(wraps.clone()));
     not_proved(&pass(&before, &like(&before, &[&a, &b], body(value)), Vec::new()));
     // 0 at 777, where the integers say 65536: the other branch is taken.
     let cond = Expr::binary(BinaryOp::Lt, wraps, int(1));
-    let chosen = |index: Expr| Expr::IfThenElse(Box::new(cond.clone()), Box::new(at(&a, &[index])), Box::new(int(0)));
+    let chosen = |index: Expr| {
+        Expr::IfThenElse(SharedExpr::new(cond.clone()), SharedExpr::new(at(&a, &[index])), SharedExpr::new(int(0)))
+    };
     let before = func(&[&a, &b], body(chosen(ie.clone())));
     let spared = Expr::Select(
-        Box::new(Expr::binary(BinaryOp::Eq, ie.clone(), int(777))),
-        Box::new(int(0)),
-        Box::new(ie.clone()),
+        SharedExpr::new(Expr::binary(BinaryOp::Eq, ie.clone(), int(777))),
+        SharedExpr::new(int(0)),
+        SharedExpr::new(ie.clone()),
     );
     not_proved(&pass(&before, &like(&before, &[&a, &b], body(chosen(spared))), Vec::new()));
 }
@@ -231,7 +235,8 @@ fn a_condition_that_wraps_says_nothing() {
     let (i, ie) = var("i");
     let cond = || wrapping(&ie).floor_div(int(65536)).lt(int(1));
     let body = |index: Expr| {
-        let value = Expr::IfThenElse(Box::new(cond()), Box::new(at(&a, &[index])), Box::new(int(0)));
+        let value =
+            Expr::IfThenElse(SharedExpr::new(cond()), SharedExpr::new(at(&a, &[index])), SharedExpr::new(int(0)));
         each(&i, 7, put(&b, std::slice::from_ref(&ie), value))
     };
     let before = func(&[&a, &b], body(ie.clone()));
@@ -277,7 +282,7 @@ fn an_operation_without_a_value_is_not_added() {
 fn a_loop_variable_keeps_to_its_type() {
     let b = tensor("B", &[300]);
     let i = Var::new("i", ScalarType::Int8);
-    let wide = Expr::Cast(DataType::INT32, Box::new(Expr::from(&i)));
+    let wide = Expr::Cast(DataType::INT32, SharedExpr::new(Expr::from(&i)));
     not_proved(&judge().check_program(&func(&[&b], each(&i, 300, put(&b, &[wide], int(1))))));
 }
 
@@ -436,7 +441,7 @@ fn some_instances_enumerated_prove_nothing_of_all() {
     let output = (xe * (n.clone() - int(4)) * (n.clone() - int(4)) + n.clone() * n.clone()).floor_mod(n * int(1009));
     let map = IndexMap::new(vec![x], ints(&[5]), vec![output], Vec::new()).unwrap();
     let reports = judge().check_map(MapClaim::new(&map, &[int(100_000)]).padded(&[0]));
-    assert!(reports.iter().any(|report| report.obligation == "injective" && !report.verdict.is_proved()));
+    assert!(reports.iter().any(|report| report.obligation.id() == "injective" && !report.verdict.is_proved()));
 }
 
 #[test]
@@ -445,7 +450,7 @@ fn a_tight_shape_is_not_refuted() {
     let map = IndexMap::new(vec![x], ints(&[7]), vec![xe.floor_mod(n.clone())], Vec::new()).unwrap();
     let shape = [Expr::binary(BinaryOp::Min, n, int(7))];
     let reports = judge().check_map(MapClaim::new(&map, &shape));
-    let tight = reports.iter().find(|report| report.obligation == "tight").unwrap();
+    let tight = reports.iter().find(|report| report.obligation.id() == "tight").unwrap();
     assert!(!matches!(tight.verdict, Verdict::Refuted(_)), "{tight:?}");
 }
 
@@ -454,10 +459,10 @@ fn a_truth_value_is_true_or_false() {
     let b = tensor("B", &[1]);
     let flag = Var::new("flag", ScalarType::Bool);
     let body = |value: Expr| put(&b, &[int(0)], value);
-    let select = Expr::Select(Box::new(Expr::from(&flag)), Box::new(int(1)), Box::new(int(0)));
+    let select = Expr::Select(SharedExpr::new(Expr::from(&flag)), SharedExpr::new(int(1)), SharedExpr::new(int(0)));
     let mut before = func(&[&b], body(select));
     before.params.insert(0, flag.clone());
     let mut after = before.clone();
-    after.body = body(Expr::Cast(DataType::INT32, Box::new(Expr::from(&flag))));
+    after.body = body(Expr::Cast(DataType::INT32, SharedExpr::new(Expr::from(&flag))));
     proved(&pass(&before, &after, Vec::new()));
 }

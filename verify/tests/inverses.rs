@@ -30,7 +30,7 @@ fn proved(map: &IndexMap, shape: &[Expr], inverse: &InverseClaim) {
 
 fn refuted(map: &IndexMap, shape: &[Expr], inverse: &InverseClaim, obligation: &str) {
     let reports = check(map, shape, inverse);
-    let report = reports.iter().find(|report| report.obligation == obligation).unwrap();
+    let report = reports.iter().find(|report| report.obligation.id() == obligation).unwrap();
     assert!(matches!(report.verdict, Verdict::Refuted(_)), "{obligation} of {}: {}", report.subject, report.verdict);
 }
 

@@ -1,4 +1,4 @@
-//! The kernel gives facts to whoever has a right to them and to nobody else.
+//! The kernel creates facts only by its sound rules.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -10,6 +10,7 @@ use tilewright_verify::lemmas::{self, Lemma, Lemmas};
 use tilewright_verify::solver::text::{self, TextAnswer};
 use tilewright_verify::solver::{Budget, Method, Outcome, Solver};
 use tilewright_verify::term::{Prop, Substitution, Term};
+use tilewright_verify::{Reason, ReasonKind};
 
 fn solver() -> Solver {
     Solver::new().unwrap()
@@ -34,7 +35,7 @@ fn facts_of_another_context_are_refused() {
 }
 
 #[test]
-fn a_fork_knows_what_was_known_and_gives_back_implications() {
+fn a_fork_inherits_facts_and_is_discharged_to_implications() {
     let solver = solver();
     let [x, y] = syms(["x", "y"]);
     let mut parent = Context::new(&solver);
@@ -125,7 +126,7 @@ fn refutations_satisfy_all_premises_and_replay() {
 }
 
 #[test]
-fn opaque_parts_are_equal_where_their_operands_are() {
+fn opaque_operations_on_equal_operands_are_equal() {
     let mut context = Context::new(&solver());
     let [x, y, b] = syms(["x", "y", "b"]);
     let lhs = (&x * &y + &x).floor_div(&b);
@@ -160,7 +161,7 @@ fn contradicting_premises_are_vacuous() {
 }
 
 #[test]
-fn a_goal_is_asked_once_whatever_its_names() {
+fn goals_that_differ_in_names_only_are_asked_once() {
     let solver = solver();
     let ask = |name: &str, goal: fn(&Term) -> Prop| {
         let x = Term::sym(name);
@@ -186,11 +187,14 @@ fn hard() -> (Vec<Prop>, Prop) {
 }
 
 #[test]
-fn the_budget_makes_an_unknown_that_stays_unknown() {
+fn an_unknown_by_the_budget_is_remembered() {
     let (facts, goal) = hard();
     let small = solver().limited_to(Budget { rlimit: 100_000, ..Budget::default() });
     let first = small.check(&facts, &goal, Encoding::Exact).unwrap();
-    assert_eq!(first.outcome, Outcome::Unknown("the budget of 100000 is spent, or memory is".into()));
+    assert_eq!(
+        first.outcome,
+        Outcome::Unknown(Reason::new(ReasonKind::Budget, "the budget of 100000 is spent, or memory is"))
+    );
     let again = small.check(&facts, &goal, Encoding::Exact).unwrap();
     assert_eq!((again.outcome, again.method), (first.outcome, Method::Memo));
     let larger = small.limited_to(Budget { rlimit: 200_000, ..Budget::default() });
@@ -198,17 +202,17 @@ fn the_budget_makes_an_unknown_that_stays_unknown() {
 }
 
 #[test]
-fn the_wall_clock_stops_what_the_budget_does_not() {
+fn the_time_limit_stops_a_goal_before_the_budget_does() {
     let (facts, goal) = hard();
     let solver = solver().limited_to(Budget { rlimit: u32::MAX, timeout_ms: 200, ..Budget::default() });
     let start = Instant::now();
     let answer = solver.check(&facts, &goal, Encoding::Exact).unwrap();
-    assert_eq!(answer.outcome, Outcome::Unknown("timeout of 200 ms".into()));
+    assert_eq!(answer.outcome, Outcome::Unknown(Reason::new(ReasonKind::Timeout, "timeout of 200 ms")));
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
 }
 
 #[test]
-fn polynomial_identities_and_broken_ones() {
+fn polynomial_identities_are_proved_and_wrong_ones_are_not() {
     let mut context = Context::new(&solver());
     let [a, b, c] = syms(["a", "b", "c"]);
     let q = a.floor_div(&b);
@@ -219,7 +223,7 @@ fn polynomial_identities_and_broken_ones() {
 }
 
 #[test]
-fn a_name_is_an_integer_or_a_truth_value() {
+fn a_name_used_as_integer_and_truth_value_is_an_error() {
     let mut context = Context::new(&solver());
     let goal = Prop::sym("x").implies(Term::sym("x").at_least(0));
     assert!(matches!(context.derive(goal, &[], Mode::Exact), Err(Failure::NotShown(_))));
@@ -267,7 +271,7 @@ fn the_certificate_is_checked_again_from_its_text() {
 }
 
 #[test]
-fn opaque_products_are_still_products_and_no_function_is_taken_for_one() {
+fn an_opaque_product_is_not_confused_with_a_function_of_that_name() {
     let solver = solver();
     let mut context = Context::new(&solver);
     let [x, y] = syms(["x", "y"]);

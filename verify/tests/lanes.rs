@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use tilewright_ir::{
-    BinaryOp, Buffer, DataType, Evidence, Expr, ForKind, FuncAttrs, PrimFunc, ScalarType, Stmt, StmtKind, ThreadTag,
-    Var,
+    BinaryOp, Buffer, DataType, Evidence, Expr, ForKind, FuncAttrs, PrimFunc, ScalarType, SharedExpr, Stmt, StmtKind,
+    ThreadTag, Var,
 };
 use tilewright_verify::{Config, Judge, Report, Verdict};
 
@@ -13,15 +13,15 @@ fn int(value: i64) -> Expr {
 }
 
 fn ramp(base: i64, stride: i64, lanes: u16) -> Expr {
-    Expr::Ramp { base: Box::new(int(base)), stride: Box::new(int(stride)), lanes }
+    Expr::Ramp { base: SharedExpr::new(int(base)), stride: SharedExpr::new(int(stride)), lanes }
 }
 
 fn broadcast(value: Expr) -> Expr {
-    Expr::Broadcast { value: Box::new(value), lanes: 4 }
+    Expr::Broadcast { value: SharedExpr::new(value), lanes: 4 }
 }
 
 fn choose(cond: Expr, value: Expr, other: Expr) -> Expr {
-    Expr::IfThenElse(Box::new(cond), Box::new(value), Box::new(other))
+    Expr::IfThenElse(SharedExpr::new(cond), SharedExpr::new(value), SharedExpr::new(other))
 }
 
 fn float(value: f64) -> Expr {
@@ -70,7 +70,7 @@ impl Pair {
             let c = Var::index("c");
             let mut nest = Stmt::for_loop(&c, int(self.extent), self.kind, (self.before)(buffers, y, Expr::from(&c)));
             if let StmtKind::For(inner) = &mut nest.kind {
-                inner.min = int(self.min);
+                std::sync::Arc::make_mut(inner).min = int(self.min);
             }
             nest
         });
@@ -93,7 +93,7 @@ impl Pair {
     fn is_refuted(&self, obligation: &str) -> String {
         let reports = self.judged();
         let found = reports.iter().find_map(|report| match &report.verdict {
-            Verdict::Refuted(found) if report.obligation == obligation => Some(found.to_string()),
+            Verdict::Refuted(found) if report.obligation.id() == obligation => Some(found.to_string()),
             _ => None,
         });
         found.unwrap_or_else(|| panic!("{obligation} was not refuted"))
@@ -103,7 +103,7 @@ impl Pair {
     fn is_unknown(&self) -> String {
         let reports = self.judged();
         let found = reports.iter().find_map(|report| match &report.verdict {
-            Verdict::Unknown(reason) => Some(reason.clone()),
+            Verdict::Unknown(reason) => Some(reason.to_string()),
             _ => None,
         });
         found.unwrap()
@@ -147,7 +147,7 @@ fn a_loop_that_starts_elsewhere_is_proved_and_lanes_that_do_not_are_refuted() {
 fn more_or_fewer_lanes_than_iterations_are_refuted() {
     let three = Pair::new(doubled, |b, y| {
         let value = Expr::load(&b.a, vec![y.clone(), ramp(0, 1, 3)]);
-        let two = Expr::Broadcast { value: Box::new(float(2.0)), lanes: 3 };
+        let two = Expr::Broadcast { value: SharedExpr::new(float(2.0)), lanes: 3 };
         Stmt::store(&b.b, vec![y, ramp(0, 1, 3)], value * two)
     });
     assert!(three.is_refuted("iteration").contains("`4` is 4, but `3` is 3"));

@@ -1,4 +1,4 @@
-//! Layouts are held against pad, reshape, transpose; what is wrong in one place is refuted.
+//! Layouts are compared with pad, reshape, transpose; claims with one mistake are refuted.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod common;
@@ -55,7 +55,7 @@ impl Parts {
 }
 
 fn verdict(reports: &[Report], obligation: &str) -> Verdict {
-    reports.iter().find(|report| report.obligation == obligation).unwrap().verdict.clone()
+    reports.iter().find(|report| report.obligation.id() == obligation).unwrap().verdict.clone()
 }
 
 fn proved(reports: &[Report]) {
@@ -164,14 +164,14 @@ fn an_allocation_by_the_first_tile_only_is_too_small() {
 }
 
 #[test]
-fn an_order_that_names_a_dimension_twice_is_no_layout() {
+fn an_order_with_a_repeated_dimension_is_not_a_layout() {
     let right = Parts::new(&layout(&[1, 0], &[]), &known(&[3, 5]));
     let parts = Parts { layout: layout(&[1, 1], &[]), ..right };
     assert!(matches!(parts.verdict("tiling"), Verdict::Unknown(_)));
 }
 
 #[test]
-fn slots_that_are_called_no_padding_are_reached() {
+fn every_slot_that_is_not_padding_is_reached() {
     // 35 elements in 40 slots: the tail is padding, and has to be called so.
     let extents = known(&[5, 7]);
     let parts = Parts::new(&Layout { tail_alignment: 10, ..layout(&[1, 0], &[]) }, &extents);

@@ -31,7 +31,7 @@ fn proved(map: &IndexMap, shape: &[Expr], padded: &[usize]) {
 
 fn refuted(map: &IndexMap, shape: &[Expr], obligation: &str) -> String {
     let reports = check(map, shape, &[]);
-    let report = reports.iter().find(|report| report.obligation == obligation).unwrap();
+    let report = reports.iter().find(|report| report.obligation.id() == obligation).unwrap();
     match &report.verdict {
         Verdict::Refuted(found) => found.text.clone(),
         other => panic!("{obligation} of {}: {other}", report.subject),

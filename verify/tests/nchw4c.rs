@@ -1,4 +1,4 @@
-//! The flattened map NHWC -> NCHW4c for all shapes, and its broken twins.
+//! The flattened map NHWC -> NCHW4c for all shapes, and broken variants of it.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail, and shows its times")]
 

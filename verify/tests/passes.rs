@@ -7,13 +7,15 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use std::collections::HashMap;
 use std::convert::Infallible;
 
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{
-    AxisSeparators, BinaryOp, Buffer, BufferChange, BufferClaim, Evidence, Expr, ForKind, FuncAttrs, IndexMap,
-    PrimFunc, ScalarType, Stmt, StmtKind, Var,
+    AxisSeparators, BinaryOp, Buffer, BufferChange, BufferClaim, Evidence, Expr, IndexMap, PrimFunc, ScalarType, Stmt,
+    StmtKind, Var,
 };
 use tilewright_verify::{Config, Judge, Report, Verdict};
 
@@ -163,7 +165,7 @@ fn all_proved(moved: &Moved) {
 fn refuted(moved: &Moved, obligation: &str) -> String {
     let reports = judged(moved);
     let found = reports.iter().find_map(|report| match &report.verdict {
-        Verdict::Refuted(found) if report.obligation == obligation => Some(found.to_string()),
+        Verdict::Refuted(found) if report.obligation.id() == obligation => Some(found.to_string()),
         _ => None,
     });
     found.unwrap_or_else(|| panic!("{obligation} was not refuted"))
@@ -307,7 +309,7 @@ fn with_loop(name: &'static str, change: impl Fn(&mut tilewright_ir::For)) -> Mo
     edited(move |stmt| match &stmt.kind {
         StmtKind::For(inner) if inner.var.name() == name => {
             let mut inner = inner.clone();
-            change(&mut inner);
+            change(Arc::make_mut(&mut inner));
             Some(Stmt::new(StmtKind::For(inner)))
         }
         _ => None,
@@ -370,7 +372,7 @@ fn an_alias_left_behind_is_refuted() {
         let first = Expr::load(&alias, exprs(&[1, 2, 3, 4]));
         let target = alias.clone();
         let touch = Stmt::store(&target, exprs(&[0, 0, 0, 1]), first);
-        Stmt::new(StmtKind::DeclBuffer { buffer: alias.clone(), body: Box::new(Stmt::seq(vec![body.clone(), touch])) })
+        Stmt::new(StmtKind::DeclBuffer { buffer: alias.clone(), body: Arc::new(Stmt::seq(vec![body.clone(), touch])) })
     };
     let before = PrimFunc { body: extra(&moved.before.body), ..moved.before.clone() };
     let after = PrimFunc { body: extra(&moved.after.body), ..moved.after.clone() };
@@ -408,7 +410,7 @@ fn flattened(positions: &[usize], flat: &Flat, shape: &[i64], after_positions: &
     let buffers = pairs.iter().map(|(old, new)| (old.clone(), (new.clone(), map.clone()))).collect();
     let Ok(mut body) = Move { buffers, twist: &same, seen: 0 }.stmt(&before.body);
     for (_, new) in &pairs {
-        body = Stmt::new(StmtKind::DeclBuffer { buffer: new.clone(), body: Box::new(body) });
+        body = Stmt::new(StmtKind::DeclBuffer { buffer: new.clone(), body: Arc::new(body) });
     }
     let claim = |(old, new): &(Buffer, Buffer)| BufferClaim {
         before: old.clone(),
@@ -481,7 +483,7 @@ fn a_flattened_view_of_the_wrong_memory_is_no_proof() {
     let identity = IndexMap::identity(old.shape.clone());
     let buffers = HashMap::from([(old, (wrong.clone(), identity))]);
     let Ok(body) = Move { buffers, twist: &same, seen: 0 }.stmt(&moved.after.body);
-    moved.after.body = Stmt::new(StmtKind::DeclBuffer { buffer: wrong.clone(), body: Box::new(body) });
+    moved.after.body = Stmt::new(StmtKind::DeclBuffer { buffer: wrong.clone(), body: Arc::new(body) });
     moved.evidence.buffers[1].after = wrong;
     let reports = judged(&moved);
     assert!(reports.iter().any(|report| !report.verdict.is_proved()));

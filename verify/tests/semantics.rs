@@ -1,4 +1,4 @@
-//! What the encodings say is what evaluation says.
+//! The encodings agree with evaluation.
 
 use proptest::prelude::*;
 use tilewright_verify::encode::Encoding;

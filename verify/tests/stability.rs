@@ -1,5 +1,4 @@
-//! Verdicts are facts about maps: they do not depend on Z3's random seed, nor on what variables are called and in which
-//! order they come to be.
+//! Verdicts do not depend on Z3's random seed, nor on the names of variables or the order in which they are created.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -237,7 +236,7 @@ fn verdicts(case: &Case, map: &IndexMap, shape: &[Expr], seed: u32) -> Vec<(&'st
             eprintln!("{}, seed {seed}: {} is unknown: {reason}", case.name, report.obligation);
         }
     }
-    reports.iter().map(|report| (report.obligation, report.verdict.word())).collect()
+    reports.iter().map(|report| (report.obligation.id(), report.verdict.word())).collect()
 }
 
 fn expected(case: &Case) -> Vec<(&'static str, &'static str)> {

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+use std::sync::Arc;
+
 mod texture_programs;
 
 use texture_programs::*;
@@ -34,7 +36,10 @@ fn symbolic_extents_are_proved_under_the_premise_that_the_launch_checks_the_limi
     let reports = lowering.judged();
     assert!(reports.iter().all(|report| report.verdict.is_proved()));
     assert!(
-        reports.iter().any(|report| report.obligation == "texture" && report.method.contains("premise: the launch"))
+        reports
+            .iter()
+            .any(|report| report.obligation.id() == "texture"
+                && report.method.to_string().contains("premise: the launch"))
     );
     let slowest = reports.iter().map(|report| report.ms).fold(0.0, f64::max);
     assert!(slowest < 5000.0, "{slowest} ms");
@@ -125,7 +130,7 @@ fn parameter(broken: bool) -> (PrimFunc, PrimFunc, Evidence) {
     let buffer_map = vec![(params[0].clone(), input.clone()), (params[1].clone(), output.clone())];
     let body = nest(Expr::load(&input, at.clone()));
     let before = PrimFunc { name: "main".into(), params, buffer_map, attrs: FuncAttrs::default(), body };
-    let body = Box::new(nest(Expr::load(&texels, read)));
+    let body = Arc::new(nest(Expr::load(&texels, read)));
     let body = Stmt::new(StmtKind::DeclBuffer { buffer: texels.clone(), body });
     let after = PrimFunc { body, ..before.clone() };
     let axes = ["i", "j", "k", "l"].map(Var::index);
@@ -251,7 +256,7 @@ fn unguarded(stmt: &Stmt) -> Stmt {
     let within = |stmt: &Stmt| unguarded(stmt);
     match &stmt.kind {
         StmtKind::Allocate { buffer, body } => {
-            Stmt::new(StmtKind::Allocate { buffer: buffer.clone(), body: Box::new(within(body)) })
+            Stmt::new(StmtKind::Allocate { buffer: buffer.clone(), body: Arc::new(within(body)) })
         }
         StmtKind::Seq(stmts) => {
             let last = stmts.len() - 1;
@@ -259,12 +264,12 @@ fn unguarded(stmt: &Stmt) -> Stmt {
             Stmt::seq(stmts.map(|(place, stmt)| if place == last { within(stmt) } else { stmt.clone() }).collect())
         }
         StmtKind::For(inner) => {
-            let mut inner = inner.clone();
+            let mut inner = (**inner).clone();
             inner.body = within(&inner.body);
             if inner.var.name() == "k" {
                 inner.kind = ForKind::Serial;
             }
-            Stmt::new(StmtKind::For(inner))
+            Stmt::new(StmtKind::For(Arc::new(inner)))
         }
         StmtKind::If { then_body, .. } => {
             let StmtKind::Store { buffer, indices, value } = &then_body.kind else { panic!() };
@@ -282,7 +287,7 @@ fn a_gathered_store_whose_texel_two_iterations_share_is_refuted() {
         let StmtKind::Allocate { buffer, body } = &func.body.kind else { panic!() };
         let StmtKind::Seq(stmts) = &body.kind else { panic!() };
         let again = Stmt::for_loop(&Var::index("again"), int(3), ForKind::Serial, stmts[0].clone());
-        let body = Box::new(Stmt::seq(vec![again, stmts[1].clone()]));
+        let body = Arc::new(Stmt::seq(vec![again, stmts[1].clone()]));
         PrimFunc { body: Stmt::new(StmtKind::Allocate { buffer: buffer.clone(), body }), ..func.clone() }
     };
     let (before, after) = (twice(&before), twice(&after));
@@ -305,7 +310,7 @@ fn a_store_of_one_channel_is_refuted() {
     let broken = store(|| int(0), value);
     broken.is_refuted("lanes");
     let reports = broken.judged();
-    assert!(reports.iter().any(|report| report.obligation == "simulation" && !report.verdict.is_proved()));
+    assert!(reports.iter().any(|report| report.obligation.id() == "simulation" && !report.verdict.is_proved()));
 }
 
 #[test]
@@ -359,10 +364,10 @@ fn lanes_without_a_value_hold_a_constant_or_nothing_is_proved() {
     let value = |input: &Buffer, shape: &Shape, at: At<'_>| {
         let Expr::IfThenElse(guard, value, _) = gathered(input, shape, at) else { panic!() };
         let outside = Expr::load(input, vec![int(77), int(0), full()]);
-        choose(*guard, *value, outside)
+        choose(guard.into_expr(), value.into_expr(), outside)
     };
     let reports = store(full, value).judged();
-    assert!(reports.iter().any(|report| report.obligation == "simulation" && !report.verdict.is_proved()));
+    assert!(reports.iter().any(|report| report.obligation.id() == "simulation" && !report.verdict.is_proved()));
 }
 
 /// Only the reports of the program after, taken by itself.
@@ -399,7 +404,7 @@ fn tiled(height: &Expr, guard: &Expr, blocks: Expr, limits: Option<TextureLimits
         second = Stmt::for_loop(var, extent, ForKind::Serial, second);
     }
     let param = Var::new("y", tilewright_ir::DataType::HANDLE);
-    let body = Box::new(Stmt::seq(vec![first, second]));
+    let body = Arc::new(Stmt::seq(vec![first, second]));
     PrimFunc {
         name: "tiled".into(),
         params: vec![param.clone()],
@@ -410,7 +415,7 @@ fn tiled(height: &Expr, guard: &Expr, blocks: Expr, limits: Option<TextureLimits
 }
 
 fn verdict_of<'r>(reports: &'r [Report], obligation: &str) -> &'r Verdict {
-    &reports.iter().find(|report| report.obligation == obligation).unwrap().verdict
+    &reports.iter().find(|report| report.obligation.id() == obligation).unwrap().verdict
 }
 
 #[test]
@@ -447,7 +452,7 @@ fn a_program_of_texels_is_held_to_the_limits_of_its_device() {
 fn a_texture_read_and_written_by_one_nest_is_refuted() {
     let mut func = tiled(&int(29), &int(29), int(8), None);
     let StmtKind::Allocate { buffer, body } = &func.body.kind else { panic!() };
-    let once = Box::new(Stmt::for_loop(&Var::index("once"), int(1), ForKind::Serial, (**body).clone()));
+    let once = Arc::new(Stmt::for_loop(&Var::index("once"), int(1), ForKind::Serial, (**body).clone()));
     func.body = Stmt::new(StmtKind::Allocate { buffer: buffer.clone(), body: once });
     let text = refutation(&alone(&func), "race");
     assert!(text.contains("an image is read only or written only in a kernel"), "{text}");
@@ -483,7 +488,7 @@ fn what_the_program_asserts_may_be_relied_on() {
     let StmtKind::Allocate { buffer, body } = &func.body.kind else { panic!() };
     let cond = Expr::binary(BinaryOp::Eq, height.floor_mod(int(4)), int(0));
     let assert = Stmt::new(StmtKind::Assert { cond, message: "whole blocks".into() });
-    let body = Box::new(Stmt::seq(vec![assert, (**body).clone()]));
+    let body = Arc::new(Stmt::seq(vec![assert, (**body).clone()]));
     let asserted = PrimFunc { body: Stmt::new(StmtKind::Allocate { buffer: buffer.clone(), body }), ..func.clone() };
     assert!(alone(&asserted).iter().all(|report| report.verdict.is_proved()));
     refutation(&alone(&func), "defined");

@@ -1,4 +1,6 @@
-//! Evaluation to sums of digits; where a division cuts through a digit it stops and says where to split.
+//! Symbolic evaluation to sums of digits. Where a division cuts through a digit it stops and says where to split.
+//!
+//! Every comparison of sizes is made at the sample extents only, so a result is a guess that the judge has to check.
 
 use tilewright_ir::{BinaryOp, Bindings, Expr, UnaryOp, Var};
 
@@ -7,14 +9,14 @@ use super::{Ordered, WIDE};
 use crate::poly::{Atom, Key, Poly};
 use crate::rewrite::Simplifier;
 
-/// Why evaluation came to no end.
+/// Why evaluation returned no sum.
 #[derive(Clone, Debug)]
 pub(super) enum Stop {
     /// A digit has to be split.
     Split {
         /// Whether it is one of a physical index.
         physical: bool,
-        /// Which one.
+        /// The digit.
         digit: Digit,
         /// The radix of its lower part.
         by: Poly,
@@ -23,7 +25,7 @@ pub(super) enum Stop {
     Fail,
 }
 
-/// What variables stand for.
+/// The values of variables: sums over the digits of one space. A variable that is not listed is a symbolic extent.
 pub(super) struct Env<'e> {
     vars: Vec<(&'e Var, Option<Sum>)>,
     space: &'e Space,
@@ -31,18 +33,20 @@ pub(super) struct Env<'e> {
 }
 
 impl<'e> Env<'e> {
+    /// Binds each variable to the index of one axis of `space`, in order.
     pub(super) fn indices(vars: &'e [Var], space: &'e Space, physical: bool) -> Self {
         let vars = vars.iter().enumerate().map(|(axis, var)| (var, space.index(axis))).collect();
         Self { vars, space, physical }
     }
 
-    pub(super) fn of(vars: &'e [Var], sums: &[Sum], space: &'e Space, physical: bool) -> Self {
+    /// Binds each variable to a sum over the digits of `space`, in order.
+    pub(super) fn with_values(vars: &'e [Var], sums: &[Sum], space: &'e Space, physical: bool) -> Self {
         let vars = vars.iter().zip(sums.iter().cloned().map(Some)).collect();
         Self { vars, space, physical }
     }
 }
 
-/// Evaluates, and compares at samples.
+/// Evaluates expressions to sums of digits, and compares them at the samples.
 pub(super) struct Evaluator<'f> {
     simplifier: Simplifier<'f>,
     samples: &'f [Bindings],
@@ -55,18 +59,22 @@ impl<'f> Evaluator<'f> {
         Self { simplifier, samples }
     }
 
+    /// Returns a radix or weight as an expression.
     pub(super) fn emit(&self, poly: &Poly) -> Option<Expr> {
         self.simplifier.emit(poly, WIDE)
     }
 
-    pub(super) fn free_all(&self, exprs: &[Expr]) -> Option<Vec<Poly>> {
+    /// Returns extents, which hold no digits, as polynomials.
+    pub(super) fn as_polys(&self, exprs: &[Expr]) -> Option<Vec<Poly>> {
         exprs.iter().map(|expr| self.simplifier.poly(expr)).collect()
     }
 
-    pub(super) fn all(&self, exprs: &[Expr], env: &Env<'_>) -> Result<Vec<Sum>, Stop> {
+    /// Evaluates several expressions; stops at the first that cannot be evaluated.
+    pub(super) fn eval_all(&self, exprs: &[Expr], env: &Env<'_>) -> Result<Vec<Sum>, Stop> {
         exprs.iter().map(|expr| self.eval(expr, env)).collect()
     }
 
+    /// Evaluates an expression to a sum of digits.
     fn eval(&self, expr: &Expr, env: &Env<'_>) -> Evaluated {
         match expr {
             Expr::Int { value, .. } => Ok(Sum::number(Poly::constant(*value))),
@@ -79,29 +87,32 @@ impl<'f> Evaluator<'f> {
                 self.binary(*op, &a, &b, env)
             }
             Expr::Unary(UnaryOp::Neg, operand) => self.eval(operand, env)?.times(&Poly::constant(-1)).ok_or(Stop::Fail),
+            // The judge evaluates `abs` of a sum that is not negative; a negative one fails its check later.
             Expr::Call(tilewright_ir::MathFn::Abs, args) if args.len() == 1 => self.eval(&args[0], env),
             Expr::Select(condition, a, b) | Expr::IfThenElse(condition, a, b) => {
-                self.condition(condition, env)?;
-                match self.holds(condition, env) {
+                self.check_splits(condition, env)?;
+                match self.truth_value(condition, env) {
                     Some(true) => self.eval(a, env),
                     Some(false) => self.eval(b, env),
                     None => Err(Stop::Fail),
                 }
             }
-            _ => Err(Stop::Fail),
+            Expr::Float { .. } | Expr::Unary(UnaryOp::Not | UnaryOp::BitNot, _) | Expr::Call(..) => Err(Stop::Fail),
+            Expr::Cast(..) | Expr::Ramp { .. } | Expr::Broadcast { .. } | Expr::Load { .. } => Err(Stop::Fail),
         }
     }
 
+    /// Evaluates an operator on two sums.
     fn binary(&self, op: BinaryOp, a: &Sum, b: &Sum, env: &Env<'_>) -> Evaluated {
         let power = |by: &Sum| {
-            let by = by.free().and_then(Poly::as_const).filter(|by| (0..31).contains(by));
+            let by = by.as_offset().and_then(Poly::as_const).filter(|by| (0..31).contains(by));
             by.map(|by| Poly::constant(1 << by)).ok_or(Stop::Fail)
         };
-        let divisor = || b.free().filter(|by| self.always(by, |value| value >= 1)).ok_or(Stop::Fail);
+        let divisor = || b.as_offset().filter(|by| self.always(by, |value| value >= 1)).ok_or(Stop::Fail);
         match op {
             BinaryOp::Add => a.plus(b).ok_or(Stop::Fail),
             BinaryOp::Sub => a.minus(b).ok_or(Stop::Fail),
-            BinaryOp::Mul => match (a.free(), b.free()) {
+            BinaryOp::Mul => match (a.as_offset(), b.as_offset()) {
                 (_, Some(factor)) => a.times(factor).ok_or(Stop::Fail),
                 (Some(factor), None) => b.times(factor).ok_or(Stop::Fail),
                 (None, None) => Err(Stop::Fail),
@@ -110,21 +121,26 @@ impl<'f> Evaluator<'f> {
             BinaryOp::FloorMod | BinaryOp::TruncMod => Ok(self.divide(a, divisor()?, env)?.1),
             BinaryOp::Shl => a.times(&power(b)?).ok_or(Stop::Fail),
             BinaryOp::Shr => Ok(self.divide(a, &power(b)?, env)?.0),
+            // `x & (2^k - 1)` is `x % 2^k`. That the mask has this form is left to the judge.
             BinaryOp::BitAnd => {
-                let mask = b.free().and_then(Poly::as_const).and_then(|mask| mask.checked_add(1)).ok_or(Stop::Fail)?;
+                let mask =
+                    b.as_offset().and_then(Poly::as_const).and_then(|mask| mask.checked_add(1)).ok_or(Stop::Fail)?;
                 Ok(self.divide(a, &Poly::constant(mask), env)?.1)
             }
             BinaryOp::Min | BinaryOp::Max => {
                 let difference = b.minus(a).ok_or(Stop::Fail)?;
-                let smaller = self.sign(&difference, env).ok_or(Stop::Fail)?;
+                let smaller = self.always_nonneg(&difference, env).ok_or(Stop::Fail)?;
                 Ok(if smaller == (op == BinaryOp::Min) { a.clone() } else { b.clone() })
             }
-            _ => Err(Stop::Fail),
+            BinaryOp::Div | BinaryOp::BitOr | BinaryOp::BitXor | BinaryOp::And | BinaryOp::Or => Err(Stop::Fail),
+            BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le => Err(Stop::Fail),
+            BinaryOp::Gt | BinaryOp::Ge => Err(Stop::Fail),
         }
     }
 
-    /// Whether a sum is at least 0 always, or never.
-    fn sign(&self, sum: &Sum, env: &Env<'_>) -> Option<bool> {
+    /// Returns `Some(true)` if a sum is at least 0 for all values of its digits, `Some(false)` if it is always
+    /// negative, and `None` if it may be either.
+    fn always_nonneg(&self, sum: &Sum, env: &Env<'_>) -> Option<bool> {
         let ends: Vec<_> = self.samples.iter().map(|sample| ends(sum, env.space, sample)).collect::<Option<_>>()?;
         if ends.iter().all(|(low, _)| *low >= 0) {
             return Some(true);
@@ -132,13 +148,17 @@ impl<'f> Evaluator<'f> {
         ends.iter().all(|(_, high)| *high < 0).then_some(false)
     }
 
-    /// Looks for the splits that a condition needs; what is no comparison is passed over.
-    pub(super) fn condition(&self, condition: &Expr, env: &Env<'_>) -> Result<(), Stop> {
+    /// Evaluates the sides of all comparisons in a condition, for the splits that they need. Parts that are no
+    /// comparison are ignored.
+    ///
+    /// # Errors
+    /// A digit that has to be split. A side that cannot be evaluated is no error.
+    pub(super) fn check_splits(&self, condition: &Expr, env: &Env<'_>) -> Result<(), Stop> {
         match condition {
-            Expr::Unary(UnaryOp::Not, operand) => self.condition(operand, env),
+            Expr::Unary(UnaryOp::Not, operand) => self.check_splits(operand, env),
             Expr::Binary(BinaryOp::And | BinaryOp::Or, lhs, rhs) => {
-                self.condition(lhs, env)?;
-                self.condition(rhs, env)
+                self.check_splits(lhs, env)?;
+                self.check_splits(rhs, env)
             }
             Expr::Binary(_, lhs, rhs) => {
                 for side in [lhs, rhs] {
@@ -148,15 +168,18 @@ impl<'f> Evaluator<'f> {
                 }
                 Ok(())
             }
-            _ => Ok(()),
+            Expr::Int { .. } | Expr::Float { .. } | Expr::Var(_) | Expr::Unary(..) | Expr::Call(..) => Ok(()),
+            Expr::Select(..) | Expr::IfThenElse(..) | Expr::Cast(..) => Ok(()),
+            Expr::Ramp { .. } | Expr::Broadcast { .. } | Expr::Load { .. } => Ok(()),
         }
     }
 
-    fn holds(&self, condition: &Expr, env: &Env<'_>) -> Option<bool> {
+    /// Returns the truth value of a condition, if it is the same for all values of the digits.
+    fn truth_value(&self, condition: &Expr, env: &Env<'_>) -> Option<bool> {
         match condition {
             Expr::Int { value, .. } => Some(*value != 0),
-            Expr::Unary(UnaryOp::Not, operand) => self.holds(operand, env).map(|value| !value),
-            Expr::Binary(BinaryOp::And, a, b) => match (self.holds(a, env), self.holds(b, env)) {
+            Expr::Unary(UnaryOp::Not, operand) => self.truth_value(operand, env).map(|value| !value),
+            Expr::Binary(BinaryOp::And, a, b) => match (self.truth_value(a, env), self.truth_value(b, env)) {
                 (Some(false), _) | (_, Some(false)) => Some(false),
                 (Some(true), Some(true)) => Some(true),
                 _ => None,
@@ -164,10 +187,10 @@ impl<'f> Evaluator<'f> {
             Expr::Binary(op, a, b) => {
                 let (a, b) = (self.eval(a, env).ok()?, self.eval(b, env).ok()?);
                 match op {
-                    BinaryOp::Lt => self.sign(&a.minus(&b)?, env).map(|value| !value),
-                    BinaryOp::Ge => self.sign(&a.minus(&b)?, env),
-                    BinaryOp::Le => self.sign(&b.minus(&a)?, env),
-                    BinaryOp::Gt => self.sign(&b.minus(&a)?, env).map(|value| !value),
+                    BinaryOp::Lt => self.always_nonneg(&a.minus(&b)?, env).map(|value| !value),
+                    BinaryOp::Ge => self.always_nonneg(&a.minus(&b)?, env),
+                    BinaryOp::Le => self.always_nonneg(&b.minus(&a)?, env),
+                    BinaryOp::Gt => self.always_nonneg(&b.minus(&a)?, env).map(|value| !value),
                     _ => None,
                 }
             }
@@ -175,9 +198,12 @@ impl<'f> Evaluator<'f> {
         }
     }
 
-    /// Quotient and rest.
+    /// Divides a sum by a polynomial and returns quotient and remainder.
+    ///
+    /// # Errors
+    /// The digit that the division cuts through, or a failure.
     fn divide(&self, sum: &Sum, by: &Poly, env: &Env<'_>) -> Result<(Sum, Sum), Stop> {
-        if let Some(free) = sum.free() {
+        if let Some(free) = sum.as_offset() {
             let (quotient, rest) = self.simplifier.divide(free, by).ok_or(Stop::Fail)?;
             return Ok((Sum::number(quotient), Sum::number(rest)));
         }
@@ -188,18 +214,19 @@ impl<'f> Evaluator<'f> {
             rest.places.extend((!r.is_zero()).then_some((*digit, r)));
         }
         (quotient.offset, rest.offset) = exact_part(&sum.offset, by).ok_or(Stop::Fail)?;
-        for times in self.moves(&rest, by, env) {
+        for times in self.carries(&rest, by, env) {
             let moved = by.scaled(times).and_then(|taken| rest.offset.minus(&taken)).ok_or(Stop::Fail)?;
             let rest = Sum { places: rest.places.clone(), offset: moved };
             if self.is_within(&rest, by, env) {
                 return Ok((quotient.plus_const(times).ok_or(Stop::Fail)?, rest));
             }
         }
-        Err(self.cut(&rest, by, env).unwrap_or(Stop::Fail))
+        Err(self.split_at_divisor(&rest, by, env).unwrap_or(Stop::Fail))
     }
 
-    /// How many divisors may have to be taken from the rest to the quotient.
-    fn moves(&self, rest: &Sum, by: &Poly, env: &Env<'_>) -> Vec<i128> {
+    /// Returns how many divisors may have to be moved from the remainder to the quotient, so that the remainder is in
+    /// `0..by`: the offset of a sum may be negative or too large.
+    fn carries(&self, rest: &Sum, by: &Poly, env: &Env<'_>) -> Vec<i128> {
         let sample = self.samples.first();
         let low = sample.and_then(|sample| ends(rest, env.space, sample)).map(|(low, _)| low);
         match (low, by.as_const()) {
@@ -208,6 +235,7 @@ impl<'f> Evaluator<'f> {
         }
     }
 
+    /// Whether a sum is in `0..by` at every sample, for all values of its digits.
     fn is_within(&self, rest: &Sum, by: &Poly, env: &Env<'_>) -> bool {
         self.samples.iter().all(|sample| match (ends(rest, env.space, sample), value(by, sample)) {
             (Some((low, high)), Some(by)) => low >= 0 && high < by,
@@ -215,8 +243,8 @@ impl<'f> Evaluator<'f> {
         })
     }
 
-    /// A digit that reaches over the divisor, and where.
-    fn cut(&self, rest: &Sum, by: &Poly, env: &Env<'_>) -> Option<Stop> {
+    /// Returns the split of a digit that reaches across the divisor.
+    fn split_at_divisor(&self, rest: &Sum, by: &Poly, env: &Env<'_>) -> Option<Stop> {
         rest.places.iter().find_map(|(digit, coefficient)| {
             let mut at = by.divided(&coefficient.as_term()?)?;
             if self.always(&at, |value| value < 0) {
@@ -234,11 +262,13 @@ impl<'f> Evaluator<'f> {
         })
     }
 
+    /// Whether a condition holds for the value of a polynomial at every sample.
     fn always(&self, poly: &Poly, holds: impl Fn(i128) -> bool) -> bool {
         self.samples.iter().all(|sample| value(poly, sample).is_some_and(&holds))
     }
 
-    /// The digits of a sum from the least weight up, if each leaves room for those before it; else as they come.
+    /// Returns the digits of a sum sorted by weight, with `true`, if each weight exceeds the sum of all smaller
+    /// digits; otherwise the digits in their stored order, with `false`.
     pub(super) fn ordered(&self, space: &Space, sum: &Sum) -> Option<Ordered> {
         // Over all samples together: at a single one two weights may be the same.
         let size = |weight: &Poly| {
@@ -260,14 +290,16 @@ impl<'f> Evaluator<'f> {
         Some(if separated { (order, true) } else { (sum.places.keys().copied().collect(), false) })
     }
 
-    /// The values of a sum's digits at an index that reaches the last physical one, if one is plain to see.
+    /// Returns values of a sum's digits at which it reaches the last physical index, `extent - 1`, as a proof that the
+    /// extent is tight. `None` if the obvious choice does not reach it.
     pub(super) fn witness(&self, space: &Space, sum: &Sum, order: &[Digit], extent: &Expr) -> Option<Vec<Expr>> {
         let values = order.iter().map(|digit| self.end(space, sum, *digit)).collect::<Option<Vec<_>>>()?;
         let reaches = self.samples.iter().all(|sample| reaches(space, sum, order, &values, extent, sample).is_some());
         reaches.then_some(values)
     }
 
-    /// A digit at its end: of the last index if the axis is there to its top, else the radix less 1; 0 if it counts down.
+    /// Returns the value that a digit takes at the end of its axis: the digit of the last index if the sum holds the
+    /// top digit of the axis, otherwise the radix less 1. A digit with a negative weight is 0 there.
     fn end(&self, space: &Space, sum: &Sum, digit: Digit) -> Option<Expr> {
         let (axis, number) = digit;
         if self.always(sum.places.get(&digit)?, |weight| weight < 0) {
@@ -287,8 +319,8 @@ impl<'f> Evaluator<'f> {
     }
 }
 
-/// Whether the digits' values are an index of the box, and the sum is the last index there.
-fn reaches(space: &Space, sum: &Sum, order: &[Digit], values: &[Expr], last: &Expr, sample: &Bindings) -> Option<()> {
+/// Returns `Some(())` if the values of the digits form an index inside the box, and the sum is `end - 1` there.
+fn reaches(space: &Space, sum: &Sum, order: &[Digit], values: &[Expr], end: &Expr, sample: &Bindings) -> Option<()> {
     let mut reached = value(&sum.offset, sample)?;
     let mut point = vec![0i128; space.extents().len()];
     for (digit, expr) in order.iter().zip(values) {
@@ -298,11 +330,11 @@ fn reaches(space: &Space, sum: &Sum, order: &[Digit], values: &[Expr], last: &Ex
         point[digit.0] = point[digit.0].checked_add(value(&space.stride(*digit)?, sample)?.checked_mul(at)?)?;
     }
     let inside =
-        point.iter().zip(space.extents()).all(|(at, extent)| value(extent, sample).is_some_and(|end| *at < end));
-    (inside && last.eval_index(sample).ok()? == reached + 1).then_some(())
+        point.iter().zip(space.extents()).all(|(at, extent)| value(extent, sample).is_some_and(|extent| *at < extent));
+    (inside && end.eval_index(sample).ok()? == reached + 1).then_some(())
 }
 
-/// The terms that `by` divides, divided, and the others.
+/// Splits a polynomial into the terms that `by` divides, divided, and the other terms.
 fn exact_part(poly: &Poly, by: &Poly) -> Option<(Poly, Poly)> {
     let Some(term) = by.as_term() else {
         // A sum divides as a whole or not at all.
@@ -312,7 +344,7 @@ fn exact_part(poly: &Poly, by: &Poly) -> Option<(Poly, Poly)> {
     Some((divided.divided(&term)?, rest))
 }
 
-/// The number that a polynomial is at a sample.
+/// Returns the value of a polynomial at a sample.
 fn value(poly: &Poly, sample: &Bindings) -> Option<i128> {
     poly.terms().try_fold(0i128, |sum, term| {
         let product =
@@ -321,6 +353,7 @@ fn value(poly: &Poly, sample: &Bindings) -> Option<i128> {
     })
 }
 
+/// Returns the value of an atom at a sample.
 fn atom_value(atom: &Atom, sample: &Bindings) -> Option<i128> {
     match atom {
         Atom::Opaque(Key(expr)) => expr.eval_index(sample).ok(),
@@ -329,7 +362,7 @@ fn atom_value(atom: &Atom, sample: &Bindings) -> Option<i128> {
     }
 }
 
-/// The extent of a digit at a sample.
+/// Returns the number of values of a digit at a sample.
 fn extent(space: &Space, digit: Digit, sample: &Bindings) -> Option<i128> {
     match space.radix(digit) {
         Some(radix) => value(radix, sample),
@@ -337,13 +370,16 @@ fn extent(space: &Space, digit: Digit, sample: &Bindings) -> Option<i128> {
     }
 }
 
-/// The extent of an index divided by the stride of a digit.
+/// Returns the number of values of a top digit at a sample: the extent of its axis, divided by its stride and rounded
+/// up.
 fn part_extent(space: &Space, digit: Digit, sample: &Bindings) -> Option<i128> {
     let (whole, stride) = (value(&space.extents()[digit.0], sample)?, value(&space.stride(digit)?, sample)?);
     whole.checked_add(stride)?.checked_sub(1)?.checked_div_euclid(stride)
 }
 
-/// The least and the greatest value of a sum at a sample; the upper digits of an axis count as one where they can.
+/// Returns the least and the greatest value of a sum at a sample. Digits of one axis that stand together up to the top
+/// digit count as one number: its greatest value follows from the extent of the axis, which is less than all digits at
+/// their greatest values.
 fn ends(sum: &Sum, space: &Space, sample: &Bindings) -> Option<(i128, i128)> {
     let (mut low, mut high) = (value(&sum.offset, sample)?, value(&sum.offset, sample)?);
     let mut add = |weight: i128, max: i128| {
@@ -355,20 +391,21 @@ fn ends(sum: &Sum, space: &Space, sample: &Bindings) -> Option<(i128, i128)> {
         }
         Some(())
     };
+    // From the top digit down: `above` is the lowest digit, with its weight, of a number that is not added yet.
     let mut above: Option<(Digit, i128)> = None;
     for (digit, weight) in sum.places.iter().rev() {
         let weight = value(weight, sample)?;
         let joined = match above {
-            Some((upper, of_upper)) if upper.0 == digit.0 => {
+            Some((upper, upper_weight)) if upper.0 == digit.0 => {
                 let radix = space.radix(*digit).and_then(|radix| value(radix, sample));
-                upper.1 == digit.1 + 1 && radix.and_then(|radix| radix.checked_mul(weight)) == Some(of_upper)
+                upper.1 == digit.1 + 1 && radix.and_then(|radix| radix.checked_mul(weight)) == Some(upper_weight)
             }
-            _ => space.is_top(*digit),
+            Some(_) | None => space.is_top(*digit),
         };
-        if let Some((upper, of_upper)) = above
+        if let Some((upper, upper_weight)) = above
             && !(joined && upper.0 == digit.0)
         {
-            add(of_upper, part_extent(space, upper, sample)? - 1)?;
+            add(upper_weight, part_extent(space, upper, sample)? - 1)?;
             above = None;
         }
         if joined {
@@ -377,8 +414,8 @@ fn ends(sum: &Sum, space: &Space, sample: &Bindings) -> Option<(i128, i128)> {
             add(weight, extent(space, *digit, sample)? - 1)?;
         }
     }
-    if let Some((upper, of_upper)) = above {
-        add(of_upper, part_extent(space, upper, sample)? - 1)?;
+    if let Some((upper, upper_weight)) = above {
+        add(upper_weight, part_extent(space, upper, sample)? - 1)?;
     }
     Some((low, high))
 }

@@ -1,4 +1,5 @@
-//! What is known of the map's indices at a stage of the solution: indices in terms of places, and digits of others.
+//! Substitution of what is solved already: logical indices, and digits of logical indices, in terms of the physical
+//! ones.
 //!
 //! ```text
 //! i // 4 == p   makes   i % 4 ^ i // 4 % 4 == q   to   i % 4 == q ^ p % 4
@@ -15,7 +16,8 @@ use super::super::rewrite::Simplifier;
 use super::solve::Solver;
 
 impl Solver<'_> {
-    /// An expression of known indices and digits, in terms of the physical ones; none if it holds anything unknown.
+    /// Writes an expression in terms of the physical indices, with solved indices and digits replaced by their values.
+    /// Returns `None` if it holds an index that is not solved.
     pub(super) fn substituted(&self, expr: &Expr) -> Option<Expr> {
         let with_digits =
             if self.unknowns(expr.vars()).is_empty() { expr.clone() } else { self.digits_replaced(expr)? };
@@ -23,18 +25,18 @@ impl Solver<'_> {
         let simplifier = Simplifier::new(self.ranges);
         let values = vars.iter().map(|var| simplifier.emit(self.value_of(var)?, var.dtype().scalar));
         let values: Vec<Expr> = values.collect::<Option<_>>()?;
-        // What stands in for a digit may not be taken for an index.
+        // All values are substituted at once: a physical index in a value must not be replaced in turn.
         Some(Substitution::new(&vars, values).apply(&with_digits))
     }
 
-    /// The expression with each digit that is known in terms of the physical indices; none if others remain.
+    /// Replaces each solved digit by its value. Returns `None` if another part of an unsolved index remains.
     fn digits_replaced(&self, expr: &Expr) -> Option<Expr> {
         let simplifier = Simplifier::new(self.ranges);
         let ty = expr.dtype().scalar;
         let digits = self
             .known_digits()
             .filter_map(|(atom, value)| Some((simplifier.emit(&atom.into(), ty)?, simplifier.emit(value, ty)?)));
-        let mut known = Known { digits: digits.collect() };
+        let mut known = ReplaceDigits { digits: digits.collect() };
         if known.digits.is_empty() {
             return None;
         }
@@ -42,8 +44,9 @@ impl Solver<'_> {
         self.unknowns(replaced.vars()).is_empty().then_some(replaced)
     }
 
-    /// Equations that a case's conditions say: `i % 2 == 0`, and `i % 2 == 1` where it is not 0.
-    /// `ranges` are those outside of the case, where the conditions still say something.
+    /// Adds the equations that follow from the path condition of a case: `i % 2 == 0`, and `i % 2 == 1` where it is
+    /// not 0. `ranges` are those outside of the case, because inside it the conditions are known to hold and say
+    /// nothing.
     pub(super) fn assume(&mut self, path: &[Expr], ranges: &Ranges) {
         for condition in path {
             if let Some(equation) = equation(condition, ranges) {
@@ -53,6 +56,8 @@ impl Solver<'_> {
     }
 }
 
+/// Returns the equation that a condition states: an equality, or an inequality of a value that has only two possible
+/// values.
 fn equation(condition: &Expr, ranges: &Ranges) -> Option<(Poly, Poly)> {
     let Expr::Binary(op @ (BinaryOp::Eq | BinaryOp::Ne), a, b) = condition else { return None };
     let simplifier = Simplifier::new(ranges);
@@ -68,11 +73,13 @@ fn equation(condition: &Expr, ranges: &Ranges) -> Option<(Poly, Poly)> {
     }
 }
 
-struct Known {
+/// Replaces digits by their values.
+struct ReplaceDigits {
+    /// A digit as an expression, and its value.
     digits: Vec<(Expr, Expr)>,
 }
 
-impl Rewrite for Known {
+impl Rewrite for ReplaceDigits {
     type Error = Infallible;
 
     fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
@@ -83,8 +90,8 @@ impl Rewrite for Known {
     }
 }
 
-/// `base // place`, or `base // place % modulus`.
-pub(super) fn atom(base: &Poly, place: &Poly, modulus: Option<&Poly>) -> Option<Atom> {
+/// Returns the atom `base // place`, or `base // place % modulus`. Returns `None` if it would be `base` itself.
+pub(super) fn digit_atom(base: &Poly, place: &Poly, modulus: Option<&Poly>) -> Option<Atom> {
     let whole = place.as_const() == Some(1);
     let quotient = || Atom::Div(base.clone().into(), place.clone().into());
     match modulus {

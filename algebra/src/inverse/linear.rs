@@ -1,4 +1,4 @@
-//! Sums of digits taken apart, and sums combined.
+//! Sums of digits: reading the digits off a value, and combining two sums into a simpler one.
 
 use super::super::divide::split;
 use super::super::poly::{Atom, Poly, gcd};
@@ -6,7 +6,7 @@ use super::super::ranges::Ranges;
 use super::super::rewrite::Simplifier;
 use super::solve::Solver;
 
-/// A digit of a sum: `place * digit`, where the digit is `start + d`, or `start - d` if it is reversed, for some `d` in
+/// One summand `place * digit`. The digit is `start + d`, or `start - d` if it is reversed, for some `d` in
 /// `0..=span`.
 pub(super) struct Summand {
     pub(super) atom: Atom,
@@ -16,16 +16,20 @@ pub(super) struct Summand {
     pub(super) reversed: bool,
 }
 
-type Found = (Vec<(Atom, Poly)>, Option<Vec<Poly>>);
+/// The values of digits, and the radices of the numeral, the innermost first, if each place divides the next.
+type Digits = (Vec<(Atom, Poly)>, Option<Vec<Poly>>);
 
-/// The digits of `value`, the sum of `place * digit`, with a minus where it is reversed; and the radices, the innermost
-/// first, if each place divides the next.
-pub(super) fn take_apart(ranges: &Ranges, mut places: Vec<Summand>, mut value: Poly) -> Option<Found> {
+/// Returns the digits of `value`, the sum of all `places`, and the radices of the numeral, the innermost first, if
+/// each place divides the next. A reversed digit counts with a negative sign. Returns `None` if the digits are not
+/// determined by the value.
+pub(super) fn take_apart(ranges: &Ranges, mut places: Vec<Summand>, mut value: Poly) -> Option<Digits> {
     let simplifier = Simplifier::new(ranges);
     for Summand { place, start, reversed, .. } in &places {
         let least = if *reversed { start.scaled(-1)? } else { start.clone() };
         value = value.minus(&place.times(&least)?)?;
     }
+    // Now every digit is in 0..=span. The place above all others is read off by division; if there is none, some digit
+    // may still be determined by its residue.
     let (mut found, mut order) = (Vec::new(), Vec::new());
     while !places.is_empty() {
         let (at, digit) = if let Some(top) = top_place(ranges, &places) {
@@ -36,7 +40,7 @@ pub(super) fn take_apart(ranges: &Ranges, mut places: Vec<Summand>, mut value: P
         } else {
             let constants: Vec<i128> = places.iter().map(|place| place.place.as_const()).collect::<Option<_>>()?;
             let (at, digit) = places.iter().enumerate().find_map(|(at, place)| {
-                Some((at, by_remainder(&simplifier, &constants, at, place.span.as_const()?, &value)?))
+                Some((at, digit_by_remainder(&simplifier, &constants, at, place.span.as_const()?, &value)?))
             })?;
             value = value.minus(&places[at].place.times(&digit)?)?;
             (at, digit)
@@ -47,7 +51,7 @@ pub(super) fn take_apart(ranges: &Ranges, mut places: Vec<Summand>, mut value: P
     Some((found, radices(ranges, &order)))
 }
 
-/// The one place that all others together stay below.
+/// Returns the place that exceeds the greatest value of all other places together.
 fn top_place(ranges: &Ranges, places: &[Summand]) -> Option<usize> {
     (0..places.len()).find(|&top| {
         let others = places.iter().enumerate().filter(|(position, _)| *position != top);
@@ -58,9 +62,10 @@ fn top_place(ranges: &Ranges, places: &[Summand]) -> Option<usize> {
     })
 }
 
-/// The digit at one of the places, of a span of its own, that the remainder of the value by all other places says:
-/// `2*a + 3*b` modulo 3, for `a < 3`.
-pub(super) fn by_remainder(
+/// Returns the digit at the place `at` from the remainder of the value by all other places: `2*a + 3*b` modulo 3
+/// determines `a` if `a < 3`. `span` is the greatest value of the digit. Returns `None` if the remainder does not
+/// determine it.
+pub(super) fn digit_by_remainder(
     simplifier: &Simplifier<'_>,
     places: &[i128],
     at: usize,
@@ -79,7 +84,8 @@ pub(super) fn by_remainder(
     Some(simplifier.divide(&turned, &Poly::constant(modulus))?.1)
 }
 
-/// The number whose product with `value` leaves 1 modulo `modulus`.
+/// Returns the multiplicative inverse of `value` modulo `modulus`, by the extended Euclidean algorithm; `None` if they
+/// share a factor.
 pub(super) fn reciprocal(value: i128, modulus: i128) -> Option<i128> {
     let (mut low, mut high) = ((value.rem_euclid(modulus), 1i128), (modulus, 0i128));
     while low.0 != 0 {
@@ -90,19 +96,22 @@ pub(super) fn reciprocal(value: i128, modulus: i128) -> Option<i128> {
     (high.0 == 1).then(|| high.1.rem_euclid(modulus))
 }
 
-/// Places from the outermost to the innermost as radices from the innermost, if each divides the one above.
+/// Returns the radices of places given from the outermost to the innermost, the innermost radix first; `None` if a
+/// place does not divide the one above.
 fn radices(ranges: &Ranges, order: &[Poly]) -> Option<Vec<Poly>> {
     let mut radices = vec![order.last()?.clone()];
     for pair in order.windows(2).rev() {
-        let (whole, rest) = split(&ranges.in_multiples(&pair[0], &pair[1])?, &pair[1])?;
+        let (whole, rest) = split(&ranges.written_in_multiples(&pair[0], &pair[1])?, &pair[1])?;
         rest.is_zero().then_some(())?;
         radices.push(whole);
     }
     Some(radices)
 }
 
-/// Adds an equation with fewer unknown digits, as the difference of multiples of two others.
+/// Adds an equation with a single unknown term: the difference of multiples of two open equations. Returns whether
+/// there is one.
 pub(super) fn eliminate(solver: &mut Solver<'_>) -> bool {
+    // Only differences that leave one unknown are added: each such equation solves an index, so the elimination ends.
     let combined = || {
         for (position, (first, v)) in solver.open.iter().enumerate() {
             for (second, w) in &solver.open[position + 1..] {

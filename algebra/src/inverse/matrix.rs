@@ -1,37 +1,40 @@
 //! Equations that are linear over GF(2): each bit of the value is an exclusive or of bits of the indices.
 //!
-//! The indices are bits of a box whose sides are powers of two. That an equation is linear is seen on points; the bits
-//! of the indices then follow by elimination, and come out as exclusive ors of shifted and masked values.
+//! Each index is below a power of two. Linearity is tested by evaluation at sample points; the caller tries the whole
+//! inverse afterwards. The bits of the indices follow by Gaussian elimination, and are written as exclusive ors of
+//! shifted and masked values.
 
 use tilewright_ir::{BinaryOp, Bindings, Expr, Var};
 
-use super::super::bits::{plain, xor_of};
+use super::super::bits::{bits_as_arithmetic, xor_of};
 use super::super::poly::Poly;
 use super::super::rewrite::Simplifier;
 use super::super::samples::point;
 use super::solve::Solver;
 
-/// Bits of all indices together; more are no small box.
+/// Bits of all indices together that the elimination handles; rows of the matrix are 64-bit sets.
 const MAX_BITS: usize = 48;
-/// Points on which linearity is seen.
+/// Points at which linearity is tested.
 const SAMPLES: u64 = 256;
 
-/// An equation whose left side is linear: the columns of its matrix, a bit set an index bit, and its value at 0.
+/// A linear equation: for each index bit the bits of the left side that it flips, and the right side combined with the
+/// left side at 0.
 struct Row {
     columns: Vec<i128>,
     value: Expr,
 }
 
-/// Solves what is linear among the open equations; whether an index was found.
+/// Solves the linear equations among the open ones. Returns whether an index was found.
 pub(super) fn solve(solver: &mut Solver<'_>) -> bool {
-    found(solver).is_some_and(|found| {
+    solved_indices(solver).is_some_and(|found| {
         let any = !found.is_empty();
         solver.solved.extend(found);
         any
     })
 }
 
-fn found(solver: &Solver<'_>) -> Option<Vec<(Var, Poly)>> {
+/// Returns the indices that the linear equations determine.
+fn solved_indices(solver: &Solver<'_>) -> Option<Vec<(Var, Poly)>> {
     let simplifier = Simplifier::new(solver.ranges);
     let ty = solver.map.vars().first()?.dtype().scalar;
     let mut equations: Vec<(Expr, Expr)> = Vec::new();
@@ -51,6 +54,7 @@ fn found(solver: &Solver<'_>) -> Option<Vec<(Var, Poly)>> {
             }
         }
     }
+    // An index whose extent is no power of two still has this many bits; values above the extent do not occur.
     let widths: Vec<u32> = vars.iter().map(|var| width(solver, var)).collect::<Option<_>>()?;
     let bits: Vec<(usize, u32)> =
         widths.iter().enumerate().flat_map(|(at, width)| (0..*width).map(move |bit| (at, bit))).collect();
@@ -74,14 +78,14 @@ fn found(solver: &Solver<'_>) -> Option<Vec<(Var, Poly)>> {
     Some(found)
 }
 
-/// Bits of the greatest value of an index with a constant extent.
+/// Returns the number of bits of the greatest value of an index with a constant extent.
 fn width(solver: &Solver<'_>, var: &Var) -> Option<u32> {
     let axis = solver.map.vars().iter().position(|other| other == var)?;
     let last = solver.map.domain()[axis].as_const_int()? - 1;
     (0..1 << 40).contains(&last).then(|| 128 - last.leading_zeros())
 }
 
-/// The matrix of a linear equation.
+/// Returns the matrix of an equation, or `None` if a sample shows that it is not linear.
 fn row(expr: &Expr, value: &Expr, vars: &[Var], widths: &[u32], bits: &[(usize, u32)]) -> Option<Row> {
     let at = |point: &[i128]| {
         let bindings: Bindings = vars.iter().cloned().zip(point.iter().copied()).collect();
@@ -105,12 +109,12 @@ fn row(expr: &Expr, value: &Expr, vars: &[Var], widths: &[u32], bits: &[(usize, 
     linear.then_some(Row { columns, value })
 }
 
-/// Bits of values, each an equation and a position, whose exclusive or is an index bit.
+/// Bits of right sides, each an equation and a bit position, whose exclusive or is one bit of an index.
 type Combination = Vec<(usize, u32)>;
 
-/// Each index bit as bits of the values, where they determine it.
+/// Gaussian elimination over GF(2): returns each index bit as bits of the right sides, where they determine it.
 fn eliminate(rows: &[Row], n_bits: usize) -> Vec<Option<Combination>> {
-    // A line: which index bits, and of which bits of which values it came.
+    // A line of the system: a set of index bits, and the bits of right sides whose exclusive or it equals.
     let mut lines: Vec<(u64, Combination)> = Vec::new();
     for (equation, row) in rows.iter().enumerate() {
         let used = row.columns.iter().fold(0, |used, column| used | column);
@@ -125,13 +129,13 @@ fn eliminate(rows: &[Row], n_bits: usize) -> Vec<Option<Combination>> {
         let Some(pivot) = (start..lines.len()).find(|&line| lines[line].0 >> bit & 1 == 1) else { continue };
         lines.swap(start, pivot);
         let (mask, from) = lines[start].clone();
-        for (position, (other, of)) in lines.iter_mut().enumerate() {
+        for (position, (other, sources)) in lines.iter_mut().enumerate() {
             if position != start && *other >> bit & 1 == 1 {
                 *other ^= mask;
                 for source in &from {
-                    match of.iter().position(|other| other == source) {
-                        Some(there) => drop(of.swap_remove(there)),
-                        None => of.push(*source),
+                    match sources.iter().position(|other| other == source) {
+                        Some(there) => drop(sources.swap_remove(there)),
+                        None => sources.push(*source),
                     }
                 }
             }
@@ -146,8 +150,10 @@ fn eliminate(rows: &[Row], n_bits: usize) -> Vec<Option<Combination>> {
     solution
 }
 
-/// An index from its bits, the least first: bits that move by the same distance share a shift and a mask.
+/// Writes an index, given its bits from the least significant on.
 fn written(solver: &Solver<'_>, rows: &[Row], bits: &[&Combination]) -> Option<Poly> {
+    // Bits of one right side that move by the same distance share a shift and a mask: `v ^ (v >> 1)` has two groups,
+    // however many bits it has.
     let mut groups: Vec<((usize, i64), i128)> = Vec::new();
     for (to, combination) in bits.iter().enumerate() {
         for (equation, from) in *combination {
@@ -167,10 +173,10 @@ fn written(solver: &Solver<'_>, rows: &[Row], bits: &[&Combination]) -> Option<P
         let by = Expr::int_of(1i128 << distance.unsigned_abs(), ty)?;
         let moved = if distance >= 0 { value.floor_div(by) } else { value * by };
         let masked = Expr::binary(BinaryOp::BitAnd, moved, Expr::int_of(mask, ty)?);
-        operands.push(simplifier.simplify(&plain(&masked, solver.ranges)));
+        operands.push(simplifier.simplify(&bits_as_arithmetic(&masked, solver.ranges)));
     }
     if operands.is_empty() {
         return Some(Poly::default());
     }
-    simplifier.poly(&plain(&xor_of(&operands)?, solver.ranges))
+    simplifier.poly(&bits_as_arithmetic(&xor_of(&operands)?, solver.ranges))
 }

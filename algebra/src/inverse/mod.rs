@@ -5,10 +5,17 @@
 //! inverse: lambda c_outer, c_inner: [c_outer * 4 + c_inner]   padding: c_outer * 4 + c_inner >= 17
 //! ```
 //!
-//! Plain numerals are written down directly ([`numeral`]). Of all others shifts and masks become quotients and remainders; conditions are told apart case by case; each case is solved
-//! ([`solve`]), and where there are several, the one is chosen whose solution leads back to the place it came from. The
-//! padding follows from the inverse ([`super::padding`]). A small map that no rule takes apart has its inverse by [`table`].
-//! Last, all is tried on points ([`super::samples`]).
+//! The stages, from the common case to the rare one:
+//!
+//! 1. Maps whose outputs are ordinary numerals are inverted directly ([`numeral`]).
+//!
+//! 2. In all others, shifts and masks become quotients and remainders, and conditional outputs are split into cases.
+//!    Each case is solved by rules ([`solve`]). If there are several cases, the inverse selects the one whose solution
+//!    the map takes back to the physical index; the padding follows from the inverse ([`super::padding`]).
+//!
+//! 3. A small constant map that no rule solves is inverted by [`table`].
+//!
+//! An inverse from stage 2 or 3 is tried on sample points ([`super::samples`]) before it is returned.
 
 mod known;
 mod linear;
@@ -20,25 +27,26 @@ mod table;
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{BinaryOp, Diagnostic, Expr, IndexMap, InverseClaim, Var};
 
-use super::bits::plain;
+use super::bits::bits_as_arithmetic;
 use super::cases::{Case, cases};
 use super::logic::{any_of, negate};
 use super::padding::{reached, without_idle_parts};
-use super::physical::known_of;
+use super::physical::ranges_of_map;
 use super::ranges::Ranges;
 use super::rewrite::Simplifier;
-use super::samples::{collision, holds, instances};
+use super::samples::{collision, instances, inverse_holds};
 use super::work;
 use solve::Solver;
 
-/// The inverse of a map on a physical shape, and its exact padding.
+/// Returns the inverse of a map on a physical shape, and its exact padding.
 ///
-/// Maps made of permutations, splits, fusions, offsets, reversals, rotations, skews, strides, shifts, masks and exclusive
-/// ors, by constants and by symbols, and of cases of such maps, have theirs found; see the module for how. `assumptions`
-/// are truth values on the symbolic extents.
+/// Inverted are permutations, splits, fusions, offsets, reversals, rotations, skews, strides, shifts, masks, exclusive
+/// ors, and cases of such maps, with constants and with symbolic extents; see the module for the method. `assumptions`
+/// are conditions on the symbolic extents.
 ///
 /// # Errors
-/// `not-injective`: the map takes two indices to one place, which the message names. `no-inverse`: none was found.
+/// `rank`: the shape and the map have different ranks. `not-injective`: the map takes two logical indices, which the
+/// message names, to one physical index. `no-inverse`: none was found.
 ///
 /// ```
 /// use tilewright_algebra::{inverse, physical_shape};
@@ -59,20 +67,21 @@ pub fn inverse(map: &IndexMap, physical: &[Expr], assumptions: &[Expr]) -> Resul
     let _limit = work::limit(work::MAP);
     let vars = physical_vars(map);
     if let Some((outputs, reached)) = numeral::solutions(map, physical, &vars) {
-        return Ok(named(map, physical, InverseClaim { vars, outputs, padding: negate(&reached) }));
+        return Ok(with_distinct_names(map, physical, InverseClaim { vars, outputs, padding: negate(&reached) }));
     }
     by_rules(map, physical, assumptions, &vars)
 }
 
-/// The same for maps that are not so plain.
+/// Inverts a map by the rules, or by table; the errors are those of [`inverse`].
 fn by_rules(map: &IndexMap, physical: &[Expr], assumptions: &[Expr], vars: &[Var]) -> Result<InverseClaim, Diagnostic> {
-    let known = known_of(map, assumptions);
+    let known = ranges_of_map(map, assumptions);
     let mut ranges = vars.iter().zip(physical).fold(known, |ranges, (var, extent)| ranges.with(var, extent));
+    // An inverse found by rules is a guess until it was tried: a wrong one must not be printed as a claim.
     let samples = instances(map, physical, assumptions);
     let tried = |(outputs, reached): (Vec<Expr>, Expr)| {
         let (vars, padding) = (vars.to_vec(), negate(&reached));
-        let claim = named(map, physical, InverseClaim { vars, outputs, padding });
-        let right = samples.iter().all(|symbols| holds(map, physical, &claim, symbols));
+        let claim = with_distinct_names(map, physical, InverseClaim { vars, outputs, padding });
+        let right = samples.iter().all(|symbols| inverse_holds(map, physical, &claim, symbols));
         right.then_some(claim).ok_or_else(|| "the one that was found is wrong on a sample".to_owned())
     };
     let solved = solutions(map, physical, vars, &mut ranges).and_then(tried);
@@ -89,15 +98,19 @@ fn by_rules(map: &IndexMap, physical: &[Expr], assumptions: &[Expr], vars: &[Var
     })
 }
 
-/// The logical indices in terms of the physical ones, and whether a place is reached. How quotients are best written goes
-/// into `ranges`.
+/// Returns the logical indices in terms of the physical ones, and the condition under which a physical index is
+/// reached. Adds the radices of the numerals found to `ranges`, so that quotients by them are written one after the
+/// other.
+///
+/// # Errors
+/// The reason, as part of a sentence.
 fn solutions(
     map: &IndexMap,
     physical: &[Expr],
     vars: &[Var],
     ranges: &mut Ranges,
 ) -> Result<(Vec<Expr>, Expr), String> {
-    let outputs: Vec<Expr> = map.outputs().iter().map(|output| plain(output, ranges)).collect();
+    let outputs: Vec<Expr> = map.outputs().iter().map(|output| bits_as_arithmetic(output, ranges)).collect();
     let cases = cases(&outputs, ranges).ok_or("it has too many cases")?;
     let mut solved: Vec<(Expr, Vec<Expr>)> = Vec::new();
     for case in &cases {
@@ -108,12 +121,12 @@ fn solutions(
         let simplifier = Simplifier::new(ranges);
         let emitted = map.vars().iter().zip(&values).map(|(var, value)| simplifier.emit(value, var.dtype().scalar));
         let values: Vec<Expr> = emitted.collect::<Option<_>>().ok_or("a number in it does not fit its type")?;
-        let condition = without_idle_parts(valid(map, case, vars, &values, ranges)?, vars, physical);
+        let condition = without_idle_parts(reached_by_case(map, case, vars, &values, ranges)?, vars, physical);
         if condition.as_const_int() != Some(0) {
             solved.push((condition, values));
         }
     }
-    // The case with the longest condition comes last, where it needs none.
+    // The last case needs no condition, so the one with the longest goes last.
     solved.sort_by_key(|(condition, _)| condition.to_string().len());
     let conditions: Vec<Expr> = solved.iter().map(|(condition, _)| condition.clone()).collect();
     let reached = without_idle_parts(any_of(&conditions, ranges), vars, physical);
@@ -129,8 +142,15 @@ fn solutions(
     Ok((outputs, reached))
 }
 
-/// Whether a place comes from this case: its solution is a logical index, in the case, that leads back to the place.
-fn valid(map: &IndexMap, case: &Case, vars: &[Var], values: &[Expr], ranges: &Ranges) -> Result<Expr, String> {
+/// Returns the condition under which a physical index comes from this case: its solution is a logical index, the case
+/// applies to it, and the map takes it back to the physical index.
+fn reached_by_case(
+    map: &IndexMap,
+    case: &Case,
+    vars: &[Var],
+    values: &[Expr],
+    ranges: &Ranges,
+) -> Result<Expr, String> {
     let of_case = IndexMap::new(map.vars().to_vec(), map.domain().to_vec(), case.exprs.clone(), Vec::new());
     let of_case = of_case.map_err(|error| error.to_string())?;
     let back = Substitution::new(map.vars(), values.iter().cloned());
@@ -138,11 +158,13 @@ fn valid(map: &IndexMap, case: &Case, vars: &[Var], values: &[Expr], ranges: &Ra
     Ok(reached(&of_case, vars, values, ranges, path))
 }
 
+/// The constant 0 in the type of a variable.
 fn zero(var: &Var) -> Expr {
     Expr::Int { value: 0, ty: var.dtype().scalar }
 }
 
-/// Physical indices with telling names.
+/// Returns variables for the physical indices, named after the logical indices they are made of: `c_outer`,
+/// `n_h_fused`.
 fn physical_vars(map: &IndexMap) -> Vec<Var> {
     let mut names: Vec<String> = Vec::new();
     for output in map.outputs() {
@@ -151,12 +173,13 @@ fn physical_vars(map: &IndexMap) -> Vec<Var> {
     names.into_iter().zip(map.outputs()).map(|(name, output)| Var::new(name, output.dtype())).collect()
 }
 
-/// The name, with a number if it is taken.
+/// Returns the name, with a number appended if it is taken.
 fn unused(base: &str, taken: &[String]) -> String {
     let numbered = (1..).map(|number| format!("{base}_{number}"));
     std::iter::once(base.to_owned()).chain(numbered).find(|name| !taken.contains(name)).unwrap_or_default()
 }
 
+/// Returns the name for the physical index that an output computes.
 fn physical_name(map: &IndexMap, output: &Expr) -> String {
     let used: Vec<_> = output.vars().into_iter().filter(|var| map.vars().contains(var)).collect();
     let names: Vec<_> = used.iter().map(Var::name).collect();
@@ -168,6 +191,7 @@ fn physical_name(map: &IndexMap, output: &Expr) -> String {
             Expr::Binary(BinaryOp::FloorDiv | BinaryOp::Shr, ..) => "_mid",
             _ => "_inner",
         },
+        // Only divisions are parts; other operators, of whatever kind, keep the plain name.
         _ => "",
     };
     match (names.as_slice(), used.as_slice()) {
@@ -178,8 +202,9 @@ fn physical_name(map: &IndexMap, output: &Expr) -> String {
     }
 }
 
-/// A parameter must not hide a symbolic extent that is used beside it, nor a function.
-fn named(map: &IndexMap, physical: &[Expr], claim: InverseClaim) -> InverseClaim {
+/// Renames parameters of the inverse that have the name of a symbolic extent used beside them, or of a function of the
+/// text form: the printed lambda would mean something else.
+fn with_distinct_names(map: &IndexMap, physical: &[Expr], claim: InverseClaim) -> InverseClaim {
     let mut taken: Vec<String> = ["min", "max", "abs", "if_then_else"].map(str::to_owned).to_vec();
     for expr in claim.outputs.iter().chain([&claim.padding]) {
         let symbols = expr.vars().into_iter().filter(|var| !claim.vars.contains(var));
@@ -188,6 +213,7 @@ fn named(map: &IndexMap, physical: &[Expr], claim: InverseClaim) -> InverseClaim
     if claim.vars.iter().all(|var| !taken.iter().any(|name| name == var.name())) {
         return claim;
     }
+    // New names must avoid all extents, also those that the claim does not use, and the other parameters.
     let extents = map.domain().iter().chain(physical).flat_map(Expr::vars);
     taken.extend(extents.map(|var| var.name().to_owned()));
     taken.extend(

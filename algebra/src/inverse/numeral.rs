@@ -1,4 +1,4 @@
-//! Maps whose outputs are plain numerals, written down directly: the common case, in microseconds.
+//! Maps whose outputs are ordinary numerals, inverted directly: the common case, in microseconds.
 //!
 //! ```text
 //! lambda h, c: [c // 4 * 9 + h, c % 4]   over 9, 17   in [45, 4]
@@ -6,26 +6,27 @@
 //! h == p % 9    c == p // 9 * 4 + q    padding: p // 9 * 4 + q >= 17
 //! ```
 //!
-//! All extents are numbers, and every output is a sum of digits of the indices in which the weight of each place divides
-//! that of the next one and leaves room for the digit. Each digit then stands in one place alone, is read off by one
-//! quotient and one remainder, and a place is reached exactly where each index that they come to is below its extent. What is
-//! not so plain (offsets, strides, digits that stand twice) is left to the rules. Of an index that is only ever subtracted
-//! the digits are those of its distance from the last one.
+//! All extents are constants, and every output is a sum of digits of the indices in which the weight of each place
+//! divides the weight of the next one and leaves room for the digit. Each digit then stands at exactly one place, and
+//! is read off with one quotient and one remainder. A physical index is reached if and only if every logical index
+//! computed from it is below its extent. Maps with offsets, strides or repeated digits are left to the rules. An index
+//! that is only ever subtracted is represented by the digits of its distance from the last index.
 //!
-//! Such a claim is not tried on points, as those of the rules are, because it cannot be wrong. The weights of an output begin
-//! with 1 and each divides the next, so every place below the extent is one sum of parts below the rooms; a part is the digit
-//! that stands there. All digits but the last of an index have exactly their room, so the parts that belong to an index make
-//! one number, and no two choices of parts the same one. That number is a logical index exactly where it is below the extent,
-//! and then its digits are the parts; where the parts cannot reach the extent nothing needs to be said.
+//! Unlike the results of the rules, such an inverse is not tried on sample points, because it is correct by
+//! construction: the weights of an output begin with 1 and each divides the next, so every physical index below the
+//! extent is one sum of parts, and each part is the digit at its place. All digits of an index except the top one have
+//! exactly their room, so different parts give different numbers. Such a number is a logical index if and only if it
+//! is below the extent, and its digits are then the parts. Where the parts cannot reach the extent, no condition is
+//! needed.
 
 use tilewright_ir::{BinaryOp, Expr, IndexMap, ScalarType, Var};
 
-/// How often a digit is split at most.
+/// Splits of digits before the search gives up.
 const MAX_SPLITS: usize = 32;
 
-/// An axis and one of its digits, the least being 0, and its weight.
+/// A digit of an axis, where 0 is the least significant one, times its weight.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct WeightedDigit {
     axis: usize,
     digit: usize,
     weight: i128,
@@ -34,30 +35,31 @@ struct Place {
 /// A sum of digits and an offset.
 #[derive(Clone, Default)]
 struct Sum {
-    places: Vec<Place>,
+    places: Vec<WeightedDigit>,
     offset: i128,
 }
 
-/// An extent and the radices of its digits but the last.
+/// An index: its extent, and the radices of all its digits but the top one, the least significant first.
 struct Axis {
     extent: i128,
     radices: Vec<i128>,
-    /// Whether the digits are those of `extent - 1 - index`: the index is subtracted wherever it stands.
+    /// Whether the digits are those of `extent - 1 - index`, because every output subtracts the index.
     reversed: bool,
 }
 
-/// Why there is no sum of digits yet, or at all.
+/// Why evaluation returned no sum: a digit has to be split first, or there is none.
 enum Stop {
     Split { axis: usize, digit: usize, by: i128 },
     Fail,
 }
 
 impl Axis {
+    /// The product of the radices below a digit.
     fn stride(&self, digit: usize) -> i128 {
         self.radices[..digit].iter().product()
     }
 
-    /// How many values a digit has.
+    /// The number of values of a digit.
     fn extent_of(&self, digit: usize) -> i128 {
         let rounded_up = || (self.extent - 1).div_euclid(self.stride(digit)) + 1;
         self.radices.get(digit).copied().unwrap_or_else(rounded_up)
@@ -73,12 +75,13 @@ impl Axis {
 }
 
 impl Sum {
+    /// The sum plus `times` times another; `None` if a weight leaves 128 bits.
     fn plus(mut self, other: &Self, times: i128) -> Option<Self> {
         for place in &other.places {
             let weight = place.weight.checked_mul(times)?;
             match self.places.iter_mut().find(|known| (known.axis, known.digit) == (place.axis, place.digit)) {
                 Some(known) => known.weight = known.weight.checked_add(weight)?,
-                None => self.places.push(Place { weight, ..*place }),
+                None => self.places.push(WeightedDigit { weight, ..*place }),
             }
         }
         self.places.retain(|place| place.weight != 0);
@@ -86,26 +89,30 @@ impl Sum {
         Some(self)
     }
 
+    /// The offset, if there are no digits.
     fn as_const(&self) -> Option<i128> {
         self.places.is_empty().then_some(self.offset)
     }
 }
 
+/// A map, and the digits that its indices are split into so far.
 struct Numerals<'m> {
     map: &'m IndexMap,
     axes: Vec<Axis>,
 }
 
 impl Numerals<'_> {
+    /// Evaluates an expression to a sum of digits.
     fn eval(&self, expr: &Expr) -> Result<Sum, Stop> {
         match expr {
             Expr::Int { value, .. } => Ok(Sum { places: Vec::new(), offset: *value }),
             Expr::Var(var) => {
                 let axis = self.map.vars().iter().position(|other| other == var).ok_or(Stop::Fail)?;
-                let of = &self.axes[axis];
-                let (sign, offset) = if of.reversed { (-1, of.extent - 1) } else { (1, 0) };
-                let place = |digit| Place { axis, digit, weight: sign * of.stride(digit) };
-                let places = if of.extent > 1 { (0..=of.radices.len()).map(place).collect() } else { Vec::new() };
+                let index = &self.axes[axis];
+                // A reversed index is `extent - 1 - (its digits)`.
+                let (sign, offset) = if index.reversed { (-1, index.extent - 1) } else { (1, 0) };
+                let place = |digit| WeightedDigit { axis, digit, weight: sign * index.stride(digit) };
+                let places = if index.extent > 1 { (0..=index.radices.len()).map(place).collect() } else { Vec::new() };
                 Ok(Sum { places, offset })
             }
             Expr::Binary(op, lhs, rhs) => {
@@ -120,46 +127,55 @@ impl Numerals<'_> {
                     },
                     BinaryOp::FloorDiv => return self.divide(&a, &b).map(|(quotient, _)| quotient),
                     BinaryOp::FloorMod => return self.divide(&a, &b).map(|(_, rest)| rest),
-                    _ => None,
+                    BinaryOp::Div | BinaryOp::TruncDiv | BinaryOp::TruncMod | BinaryOp::Min | BinaryOp::Max => None,
+                    BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => None,
+                    BinaryOp::And | BinaryOp::Or | BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor => None,
+                    BinaryOp::Shl | BinaryOp::Shr => None,
                 };
                 sum.ok_or(Stop::Fail)
             }
-            _ => Err(Stop::Fail),
+            Expr::Float { .. } | Expr::Unary(..) | Expr::Call(..) | Expr::Select(..) => Err(Stop::Fail),
+            Expr::IfThenElse(..) | Expr::Cast(..) => Err(Stop::Fail),
+            Expr::Ramp { .. } | Expr::Broadcast { .. } | Expr::Load { .. } => Err(Stop::Fail),
         }
     }
 
-    /// Quotient and rest, where no digit is on both sides.
+    /// Returns quotient and remainder of a division by a constant, if no digit contributes to both.
+    ///
+    /// # Errors
+    /// The split that would separate the parts of such a digit, or a failure.
     fn divide(&self, sum: &Sum, by: &Sum) -> Result<(Sum, Sum), Stop> {
         let by = by.as_const().filter(|by| *by > 0).ok_or(Stop::Fail)?;
         let mut quotient = Sum { places: Vec::new(), offset: sum.offset.div_euclid(by) };
         let mut rest = Sum { places: Vec::new(), offset: sum.offset.rem_euclid(by) };
         for place in &sum.places {
             if place.weight % by == 0 {
-                quotient.places.push(Place { weight: place.weight / by, ..*place });
+                quotient.places.push(WeightedDigit { weight: place.weight / by, ..*place });
             } else {
                 rest.places.push(*place);
             }
         }
         let mut greatest = rest.offset;
-        for Place { axis, digit, weight } in &rest.places {
+        for WeightedDigit { axis, digit, weight } in &rest.places {
             let most = (self.axes[*axis].extent_of(*digit) - 1).checked_mul(*weight).filter(|_| *weight > 0);
             greatest = most.and_then(|most| most.checked_add(greatest)).ok_or(Stop::Fail)?;
         }
         if greatest < by {
             return Ok((quotient, rest));
         }
-        // A weight that does not divide is one that may be above the divisor.
-        let cut =
-            rest.places.iter().filter(|place| by % place.weight == 0).find_map(|Place { axis, digit, weight }| {
-                let (of, at) = (&self.axes[*axis], by / weight);
-                let fits = of.radices.get(*digit).is_none_or(|radix| radix % at == 0 && *radix != at);
-                let cuts = at > 1 && fits && of.extent_of(*digit) > at;
+        // Only a digit whose weight divides the divisor can be split there.
+        let cut = rest.places.iter().filter(|place| by % place.weight == 0).find_map(
+            |WeightedDigit { axis, digit, weight }| {
+                let (index, at) = (&self.axes[*axis], by / weight);
+                let fits = index.radices.get(*digit).is_none_or(|radix| radix % at == 0 && *radix != at);
+                let cuts = at > 1 && fits && index.extent_of(*digit) > at;
                 cuts.then_some(Stop::Split { axis: *axis, digit: *digit, by: at })
-            });
+            },
+        );
         Err(cut.unwrap_or(Stop::Fail))
     }
 
-    /// The outputs as sums of digits; digits are split until they are.
+    /// Returns the outputs as sums of digits, splitting digits until they are; `None` if they are not.
     fn outputs(&mut self) -> Option<Vec<Sum>> {
         for _ in 0..MAX_SPLITS {
             match self.map.outputs().iter().map(|output| self.eval(output)).collect() {
@@ -171,7 +187,8 @@ impl Numerals<'_> {
         None
     }
 
-    /// Where each digit of each axis is read off, and how many values can be read there.
+    /// Returns for each digit of each axis the expression that reads it off a physical index, and the number of values
+    /// that can be read there. Returns `None` if the outputs are no numerals in the sense of the module.
     fn read_off(&self, sums: &[Sum], shape: &[i128], vars: &[Var], ty: ScalarType) -> Option<Vec<Vec<(Expr, i128)>>> {
         let mut found: Vec<Vec<Option<(Expr, i128)>>> =
             self.axes.iter().map(|axis| vec![None; axis.radices.len() + 1]).collect();
@@ -190,7 +207,8 @@ impl Numerals<'_> {
                     None => (extent - 1) / place.weight + 1,
                 };
                 let is_top = axis.radices.len() == place.digit;
-                // Neighbours of one index would be one number, and a lower digit with room above it a padding of its own.
+                // Two neighbouring digits of one index are a single number, and a lower digit with spare room has
+                // padding of its own: both are left to the rules.
                 let joins =
                     next.is_some_and(|next| (next.axis, next.digit) == (place.axis, place.digit + 1) && !is_top);
                 if joins || values < axis.extent_of(place.digit) || !is_top && values != axis.extent_of(place.digit) {
@@ -215,12 +233,14 @@ impl Numerals<'_> {
         self.axes.iter().zip(found).map(of_axis).collect()
     }
 
-    fn greatest(&self, places: &[Place]) -> Option<i128> {
-        let most = |place: &Place| (self.axes[place.axis].extent_of(place.digit) - 1).checked_mul(place.weight.max(0));
-        // A ragged index does not reach the end of all its digits at once.
+    /// Returns the greatest value of a sum of digits.
+    fn greatest(&self, places: &[WeightedDigit]) -> Option<i128> {
+        let most =
+            |place: &WeightedDigit| (self.axes[place.axis].extent_of(place.digit) - 1).checked_mul(place.weight.max(0));
+        // If the extent is no multiple of the stride, the digits of an index are not all at their greatest value at once.
         let mut sum = 0i128;
         for (at, axis) in self.axes.iter().enumerate() {
-            let mut own: Vec<&Place> = places.iter().filter(|place| place.axis == at).collect();
+            let mut own: Vec<&WeightedDigit> = places.iter().filter(|place| place.axis == at).collect();
             own.sort_unstable_by_key(|place| place.digit);
             let last = axis.extent - 1;
             let in_proportion = own.windows(2).all(|pair| pair[0].weight <= pair[1].weight);
@@ -235,7 +255,7 @@ impl Numerals<'_> {
     }
 }
 
-/// Whether a variable stands for itself on the right of a minus.
+/// Whether a variable appears as the right operand of a subtraction.
 fn is_subtracted(map: &IndexMap, var: &Var) -> bool {
     let mut found = false;
     let mut look = |part: &Expr| {
@@ -246,7 +266,8 @@ fn is_subtracted(map: &IndexMap, var: &Var) -> bool {
     found
 }
 
-/// The logical indices in terms of the physical ones, and whether a place is reached; none if the map is not of this kind.
+/// Returns the logical indices in terms of the physical ones, and the condition under which a physical index is
+/// reached. Returns `None` if the map is not of this kind.
 pub(super) fn solutions(map: &IndexMap, physical: &[Expr], vars: &[Var]) -> Option<(Vec<Expr>, Expr)> {
     let extents = |exprs: &[Expr]| {
         exprs
@@ -273,10 +294,10 @@ pub(super) fn solutions(map: &IndexMap, physical: &[Expr], vars: &[Var]) -> Opti
         let index = strided.map(scaled).collect::<Option<Vec<_>>>()?.into_iter().reduce(|sum, part| sum + part);
         let mut index = index.unwrap_or(Expr::int_of(0, ty)?);
         let last: i128 = values.iter().enumerate().map(|(digit, (_, count))| (count - 1) * axis.stride(digit)).sum();
-        // All that is computed at a place, reached or not, fits.
+        // Padding is computed too, so the greatest value that can be read must fit the type.
         Expr::int_of(last, ty)?;
         if last >= axis.extent {
-            // A whole number of strides would be said of the last digit alone.
+            // Here the rules find a shorter condition, on the top digit alone; both paths must print the same.
             if axis.reversed || values.len() > 1 && axis.extent % axis.stride(values.len() - 1) == 0 {
                 return None;
             }
@@ -309,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_directly_is_what_the_rules_find() {
+    fn direct_inverses_equal_those_of_the_rules() {
         for [map, shape] in [
             ["lambda n, h, w, c: [n, c // 4, h, w, c % 4]", "2,7,9,17"],
             ["lambda n, h, w, c: [(((n * 5 + c // 4) * 7 + h) * 9 + w) * 4 + c % 4]", "2,7,9,17"],
@@ -332,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_plain_is_left_to_the_rules() {
+    fn maps_that_are_no_numerals_are_left_to_the_rules() {
         for [map, shape] in [
             ["lambda i: [(i + 3) % 8]", "8"],
             ["lambda i: [(i + 3) // 4, (i + 3) % 4]", "17"],

@@ -1,12 +1,12 @@
-//! The equations `output = place` of a map without conditions, solved for the logical indices.
+//! Solves the equations `output == physical index` of a map without conditions for the logical indices.
 //!
-//! Each equation has a sum of digits (an index, a quotient, a remainder, an exclusive or) on one side and what is known,
-//! in terms of the physical indices, on the other. Until nothing moves:
+//! The left side of each equation is a sum of unknown digits (an index, a quotient, a remainder, an exclusive or); the
+//! right side is known in terms of the physical indices. The rules are applied until none makes progress:
 //!
 //! | rule | from | to |
 //! |---|---|---|
 //! | digits | `a*N + b == v`, `0 <= b < N` | `a == v // N`, `b == v % N` |
-//! | number | `x // 4 == v`, `x % 4 == w` | `x == 4*v + w`; with a remainder alone, if `x` moves in a window that wide |
+//! | number | `x // 4 == v`, `x % 4 == w` | `x == 4*v + w`; from a remainder alone if `x` stays in a window of its modulus |
 //! | xor | `x ^ g == v`, `g` known | `x == v ^ g` |
 //! | matrix | `x ^ x // 2 == v`, `x < 2^k` | each bit of `x` as an exclusive or of bits of `v` |
 //! | elimination | `i + j == v`, `i - j == w` | `2*i == v + w` |
@@ -24,10 +24,10 @@ use super::super::ranges::Ranges;
 use super::super::rewrite::Simplifier;
 use super::{known, linear, matrix};
 
-/// More steps than this no map of a sensible size takes.
+/// Rule applications before the solver gives up; maps of practical size need far fewer.
 const MAX_STEPS: usize = 400;
 
-/// `(base // place) % modulus == value`; without a modulus it is the last digit.
+/// The equation `(base // place) % modulus == value`; without a modulus the digit is the top one.
 struct Digit {
     base: Poly,
     place: Poly,
@@ -35,10 +35,15 @@ struct Digit {
     value: Poly,
 }
 
+/// The state of a solution: solved indices and digits, and the equations that are left.
 pub(super) struct Solver<'a> {
+    /// The map whose indices are solved for.
     pub(super) map: &'a IndexMap,
+    /// Ranges of logical and physical indices.
     pub(super) ranges: &'a Ranges,
+    /// Logical indices and their values in terms of the physical ones.
     pub(super) solved: Vec<(Var, Poly)>,
+    /// Digits whose values are known.
     digits: Vec<Digit>,
     /// Equations between a sum of logical digits and a physical value.
     pub(super) open: Vec<(Poly, Poly)>,
@@ -54,7 +59,10 @@ impl<'a> Solver<'a> {
         Self { map, ranges, solved, digits, open, opaque: Vec::new(), radices: Vec::new() }
     }
 
-    /// The value of each logical index in terms of the physical ones, or what is not determined.
+    /// Returns the value of each logical index in terms of the physical ones.
+    ///
+    /// # Errors
+    /// The indices that the rules did not determine, as part of a sentence.
     pub(super) fn run(&mut self, case: &Case, physical: &[Var]) -> Result<Vec<Poly>, String> {
         let simplifier = Simplifier::new(self.ranges);
         for (output, var) in case.exprs.iter().zip(physical) {
@@ -67,6 +75,7 @@ impl<'a> Solver<'a> {
                 self.solved.push((var.clone(), value.clone()));
             }
         }
+        // From the cheapest rule to the most expensive; after each success the cheap ones are tried again.
         for _ in 0..MAX_STEPS {
             let moved = self.solve_equation()
                 || self.solve_number()
@@ -86,25 +95,28 @@ impl<'a> Solver<'a> {
         Err(format!("no rule finds {} from the places alone", missing.join(", ")))
     }
 
+    /// The value of a logical index, if it is solved.
     pub(super) fn value_of(&self, var: &Var) -> Option<&Poly> {
         self.solved.iter().find(|(solved, _)| solved == var).map(|(_, value)| value)
     }
 
+    /// Whether a variable is an index of the map.
     pub(super) fn is_logical(&self, var: &Var) -> bool {
         self.map.vars().contains(var)
     }
 
-    /// The logical indices in an expression that are not known yet.
+    /// The logical indices among `vars` that are not solved.
     pub(super) fn unknowns(&self, vars: Vec<Var>) -> Vec<Var> {
         vars.into_iter().filter(|var| self.is_logical(var) && self.value_of(var).is_none()).collect()
     }
 
-    /// Digits of indices, and what they are in terms of the physical ones.
+    /// The solved digits of indices, as atoms, and their values in terms of the physical indices.
     pub(super) fn known_digits(&self) -> impl Iterator<Item = (Atom, &Poly)> {
-        let atom = |digit: &Digit| known::atom(&digit.base, &digit.place, digit.modulus.as_ref());
+        let atom = |digit: &Digit| known::digit_atom(&digit.base, &digit.place, digit.modulus.as_ref());
         self.digits.iter().filter_map(move |digit| Some((atom(digit)?, &digit.value)))
     }
 
+    /// Applies the rule "digits" to the first open equation that it solves. Returns whether there was one.
     fn solve_equation(&mut self) -> bool {
         for position in 0..self.open.len() {
             let (sum, value) = self.open[position].clone();
@@ -119,7 +131,8 @@ impl<'a> Solver<'a> {
         false
     }
 
-    /// Splits a sum into what is known already, in terms of the physical indices, and the rest.
+    /// Splits a sum into its known part, in terms of the physical indices, and its unknown terms. Returns `None` if
+    /// the known part cannot be written.
     pub(super) fn known_part(&self, sum: &Poly) -> Option<(Poly, Vec<Term>)> {
         let simplifier = Simplifier::new(self.ranges);
         let (mut known, mut unknown) = (Poly::default(), Vec::new());
@@ -135,7 +148,8 @@ impl<'a> Solver<'a> {
         Some((known, unknown))
     }
 
-    /// The digits of a sum, if they can be told apart: one by one, or all those that share an index as one number.
+    /// Returns the digits of a sum with the given value, if the value determines them: term by term, or with all terms
+    /// that share an index taken as one number.
     fn digits_of(&mut self, sum: &Poly, value: &Poly) -> Option<Vec<(Atom, Poly)>> {
         let (known, unknown) = self.known_part(sum)?;
         let value = value.minus(&known)?;
@@ -153,6 +167,7 @@ impl<'a> Solver<'a> {
         Some(found)
     }
 
+    /// Returns the summands that the terms stand for; `None` if a term has no bounds.
     fn places(&self, terms: &[Term]) -> Option<Vec<linear::Summand>> {
         let mut places: Vec<linear::Summand> = Vec::new();
         for term in terms {
@@ -177,7 +192,8 @@ impl<'a> Solver<'a> {
         Some(places)
     }
 
-    /// Terms that share an unknown index become one, a multiple of a number of its own; none if that tells nothing apart.
+    /// Joins the terms that share an unknown index into one term, a multiple of an opaque number. Returns `None` if
+    /// that changes nothing or leaves a single term.
     fn clusters(&self, terms: &[Term]) -> Option<Vec<Term>> {
         let mut clusters: Vec<(Vec<Var>, Poly)> = Vec::new();
         for term in terms {
@@ -203,7 +219,7 @@ impl<'a> Solver<'a> {
         clusters.into_iter().map(number).collect()
     }
 
-    /// The one atom of a term that is unknown, and its coefficient.
+    /// Returns the one unknown atom of a term, and its coefficient.
     pub(super) fn digit_term(&self, term: &Term) -> Option<(Atom, Term)> {
         let is_digit = |atom: &Atom| Poly::from(atom.clone()).vars().iter().any(|var| self.is_logical(var));
         let (digits, symbols): (Vec<_>, Vec<_>) = term.mono.iter().cloned().partition(is_digit);
@@ -215,6 +231,7 @@ impl<'a> Solver<'a> {
         fixed.then_some((digit, Term { coef: term.coef, mono: symbols }))
     }
 
+    /// Returns the least and the greatest value of an atom, as polynomials in symbolic extents.
     fn atom_bounds(&self, atom: &Atom) -> Option<(Poly, Poly)> {
         if let Atom::Opaque(Key(expr @ Expr::Binary(..))) = atom
             && let Some((least, greatest)) = self.exact_bounds(expr)
@@ -225,7 +242,8 @@ impl<'a> Solver<'a> {
         Some((self.ranges.least(&poly)?, self.ranges.greatest(&poly)?))
     }
 
-    /// The ends of what no interval says exactly: `x ^ 1` for `x < 9`.
+    /// Returns the exact bounds of an expression over constant extents, for which intervals are too wide: `x ^ 1` for
+    /// `x < 9`.
     fn exact_bounds(&self, expr: &Expr) -> Option<(i128, i128)> {
         let extent = |var: Var| {
             let axis = self.map.vars().iter().position(|other| *other == var)?;
@@ -236,6 +254,7 @@ impl<'a> Solver<'a> {
         Some((least.value, greatest.value))
     }
 
+    /// Stores the value of an atom: as a solved index, as a digit, or as a new equation.
     fn record(&mut self, atom: Atom, value: Poly) {
         if let Some(var) = atom.as_var() {
             if self.value_of(var).is_none() {
@@ -261,7 +280,8 @@ impl<'a> Solver<'a> {
         self.digits.push(digit);
     }
 
-    /// Puts the digits of one number together; the number is the next equation.
+    /// Applies the rule "number": puts the digits of one number together, and makes the number the next equation.
+    /// Returns whether that was possible.
     fn solve_number(&mut self) -> bool {
         let bases: Vec<Poly> = self.digits.iter().map(|digit| digit.base.clone()).collect();
         for base in bases {
@@ -276,7 +296,8 @@ impl<'a> Solver<'a> {
         residues.map(|(atom, value)| self.record(atom, value)).is_some()
     }
 
-    /// An index, or a digit of one, from the remainder of a sum: `5*i + 3*j == v` modulo 15 is `5*i == v` modulo 3.
+    /// Returns an index, or a digit of one, that the remainder of a sum determines: `5*i + 3*j == v` modulo 15 gives
+    /// `5*i == v` modulo 3.
     fn residue(&self, digit: &Digit) -> Option<(Atom, Poly)> {
         let modulus = digit.modulus.as_ref()?.as_const().filter(|_| digit.place.as_const() == Some(1))?;
         let (known, unknown) = self.known_part(&digit.base)?;
@@ -294,17 +315,18 @@ impl<'a> Solver<'a> {
         let constants: Vec<i128> = places.iter().map(|(_, place)| *place).collect();
         places.iter().enumerate().find_map(|(at, (unknown, _))| {
             let (atom, least, span) = unknown.as_ref()?;
-            // Once it is known, it is no news.
+            // A value that is recorded already would be found again and again.
             let is_news = match atom {
                 Atom::Opaque(_) => atom.as_var().is_some(),
                 _ => !self.known_digits().any(|(known, _)| known == *atom),
             };
             is_news.then_some(())?;
-            let offset = linear::by_remainder(&simplifier, &constants, at, *span, &value)?;
+            let offset = linear::digit_by_remainder(&simplifier, &constants, at, *span, &value)?;
             Some((atom.clone(), least.plus(&offset)?))
         })
     }
 
+    /// Returns the equation for `base` that its digits give together: the unknown part, and its value.
     fn assembled(&self, base: &Poly) -> Option<(Poly, Poly)> {
         let (mut total, mut place) = (Poly::default(), Some(Poly::constant(1)));
         while let Some(at) = &place {
@@ -334,8 +356,9 @@ impl<'a> Solver<'a> {
         Some((unknown, least.plus(&offset)?))
     }
 
-    /// The digit at the place `at` from a remainder by a number that has no factor in common with it: if `x % 3 == v` and
-    /// `x % 5 == w`, then `x % 15 == v + 3 * ((w - v) * 2 % 5)`.
+    /// Returns the digit at the place `at` from a remainder by a number coprime to it (the Chinese remainder theorem):
+    /// if `x % 3 == v` and `x % 5 == w`, then `x % 15 == v + 3 * ((w - v) * 2 % 5)`. `total` is the value below `at`.
+    /// Returns the digit and its modulus.
     fn by_remainders(&self, digit: &Digit, total: &Poly, at: &Poly) -> Option<(Poly, Poly)> {
         (digit.place.as_const() == Some(1)).then_some(())?;
         let modulus = digit.modulus.as_ref()?;
@@ -344,7 +367,8 @@ impl<'a> Solver<'a> {
         Some((Simplifier::new(self.ranges).divide(&turned, modulus)?.1, modulus.clone()))
     }
 
-    /// What a digit says from the place `at` upwards, if it says anything there: value and modulus.
+    /// Returns the value and the modulus that a digit has from the place `at` upwards; `None` if it says nothing
+    /// there.
     fn digit_at(&self, digit: &Digit, at: &Poly) -> Option<(Poly, Option<Poly>)> {
         if digit.place == *at {
             return Some((digit.value.clone(), digit.modulus.clone()));
@@ -362,7 +386,8 @@ impl<'a> Solver<'a> {
         Some((simplifier.divide(&digit.value, &above)?.0, modulus))
     }
 
-    /// `x ^ g == v` with `g` known is `x == v ^ g`.
+    /// Applies the rule "xor": `x ^ g == v` with a known `g` becomes `x == v ^ g`. Returns whether there was such an
+    /// equation.
     fn undo_xor(&mut self) -> bool {
         for position in 0..self.opaque.len() {
             let (expr, value) = &self.opaque[position];
@@ -397,7 +422,8 @@ impl<'a> Solver<'a> {
         false
     }
 
-    /// `x ^ g == v` with `0 <= g < 2^k` says `x // 2^k == v // 2^k`, and the same of the remainders.
+    /// Replaces `x ^ g == v` with `0 <= g < 2^k` by `x // 2^k == v // 2^k` and the equation of the remainders. Returns
+    /// whether there was such an equation.
     fn split_xor(&mut self) -> bool {
         let simplifier = Simplifier::new(self.ranges);
         for position in 0..self.opaque.len() {
@@ -406,11 +432,13 @@ impl<'a> Solver<'a> {
             let split = || {
                 let (x, y) = (simplifier.poly(a)?, simplifier.poly(b)?);
                 let (p, q) = (bits_limit(&x, self.ranges), bits_limit(&y, self.ranges));
+                // The operand with fewer bits leaves the upper bits of the other one as they are. Equal limits
+                // separate nothing.
                 let (large, small, limit) = match (p, q) {
                     (Some(p), Some(q)) if p == q => return None,
                     (p, Some(q)) if p.is_none_or(|p| p > q) => (x, y, q),
                     (Some(p), _) => (y, x, p),
-                    _ => return None,
+                    (None, _) => return None,
                 };
                 let limit = Poly::constant(limit);
                 let ((high, low), (above, below)) =
@@ -429,7 +457,7 @@ impl<'a> Solver<'a> {
     }
 }
 
-/// `rest + x // p` as `(x + rest * p) // p`: dividend and divisor.
+/// Writes `rest + x // p` as `(x + rest * p) // p`, and returns dividend and divisor.
 fn in_quotient(sum: &Poly) -> Option<(Poly, Poly)> {
     sum.terms().find_map(|term| {
         let (1, [atom @ Atom::Div(x, by)]) = (term.coef, term.mono.as_slice()) else { return None };
@@ -438,7 +466,7 @@ fn in_quotient(sum: &Poly) -> Option<(Poly, Poly)> {
     })
 }
 
-/// Whether a digit is one of `base`: their difference moves in multiples of what the digit sees.
+/// Whether a digit is one of `base`: the two differ by a multiple of `modulus * place`, which the digit does not see.
 fn same_digit(digit: &Digit, base: &Poly) -> bool {
     if digit.base == *base {
         return true;

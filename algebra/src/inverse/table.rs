@@ -1,12 +1,12 @@
-//! Inverses by table: where no rule takes a small constant map apart, its points do.
+//! Inverses by table: a small constant map that no rule solves is evaluated at all its points.
 //!
 //! ```text
 //! lambda x: [x // 2, x % 2 ^ x // 2 % 2]   over x < 8   in [4, 2]
-//! places 0 1 2 3 4 5 6 7 come from 0 1 3 2 4 5 7 6: pieces q, 5 - q, q, 13 - q of q = x_outer * 2 + x_inner
+//! physical indices 0 1 2 3 4 5 6 7 come from 0 1 3 2 4 5 7 6: pieces q, 5 - q, q, 13 - q of q = x_outer * 2 + x_inner
 //! ```
 //!
-//! Axes that share no output are looked at apart. A piece is a run of places along which the index moves evenly; the pieces are
-//! told apart by halving.
+//! Axes that share no output are handled separately. A piece is a run of physical indices along which the logical
+//! index moves in equal steps; the inverse selects the piece by binary search.
 
 use std::collections::BTreeMap;
 
@@ -17,19 +17,19 @@ use super::super::logic::{all_of, any_of};
 use super::super::ranges::Ranges;
 use super::super::rewrite::Simplifier;
 
-/// Logical points of one group of axes.
+/// Logical points of one group of axes; a larger group is refused.
 const MAX_POINTS: i128 = 1 << 12;
-/// Pieces of one index: more are no closed form.
+/// Pieces of one index; an expression with more would be a table and no closed form.
 const MAX_PIECES: usize = 64;
 
-/// Axes and outputs that depend on each other and on nothing else.
+/// Axes and outputs that depend on each other and on no other axes.
 #[derive(Debug, Default)]
 struct Group {
     axes: Vec<usize>,
     outputs: Vec<usize>,
 }
 
-/// A run of places `from..=to` along which a value is `at + step * (place - from)`.
+/// A run of physical positions `from..=to` along which a value is `at + step * (position - from)`.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     from: i128,
@@ -38,7 +38,11 @@ struct Piece {
     step: i128,
 }
 
-/// The logical indices in terms of the physical ones, and whether a place is reached.
+/// Returns the logical indices in terms of the physical ones, and the condition under which a physical index is
+/// reached.
+///
+/// # Errors
+/// The reason, as part of a sentence: the map is symbolic, too large or too irregular.
 pub(super) fn solutions(
     map: &IndexMap,
     physical: &[Expr],
@@ -53,6 +57,7 @@ pub(super) fn solutions(
     let mut conditions = Vec::new();
     for group in groups(map) {
         let places = places(map, &group, &domain, &shape)?;
+        // Pieces are found along one number, so the group's outputs are linearized first.
         let place = numeral(&group, vars, &shape);
         for (position, &axis) in group.axes.iter().enumerate() {
             let pieces = pieces(places.iter().map(|(&place, index)| (place, index[position])));
@@ -66,6 +71,7 @@ pub(super) fn solutions(
     Ok((values, all_of(&conditions, ranges)))
 }
 
+/// Returns the connected components of axes and outputs.
 fn groups(map: &IndexMap) -> Vec<Group> {
     let mut groups: Vec<Group> =
         (0..map.vars().len()).map(|axis| Group { axes: vec![axis], outputs: Vec::new() }).collect();
@@ -86,7 +92,10 @@ fn groups(map: &IndexMap) -> Vec<Group> {
     groups
 }
 
-/// The logical index, in terms of the group's axes, that each reached place comes from.
+/// Returns, for each physical position of a group that is reached, the logical index that it comes from.
+///
+/// # Errors
+/// Too many points, an index outside of the shape, or two logical indices at one position.
 fn places(map: &IndexMap, group: &Group, domain: &[i128], shape: &[i128]) -> Result<BTreeMap<i128, Vec<i128>>, String> {
     let extents: Vec<i128> = group.axes.iter().map(|&axis| domain[axis]).collect();
     let size = extents.iter().try_fold(1i128, |size, extent| size.checked_mul(*extent));
@@ -107,7 +116,7 @@ fn places(map: &IndexMap, group: &Group, domain: &[i128], shape: &[i128]) -> Res
     if complete { Ok(found) } else { Err("an index is outside of the physical shape, or shares its place".into()) }
 }
 
-/// The row-major number of a group's place.
+/// The row-major position of a group's outputs. Outputs of extent 1 are left out.
 fn numeral(group: &Group, vars: &[Var], shape: &[i128]) -> Expr {
     let digits = group.outputs.iter().filter(|&&output| shape[output] != 1);
     let number = digits.fold(None, |number: Option<Expr>, &output| {
@@ -117,12 +126,13 @@ fn numeral(group: &Group, vars: &[Var], shape: &[i128]) -> Expr {
     number.unwrap_or_else(|| int(0))
 }
 
+/// A constant: int32, or int64 if it does not fit.
 fn int(value: i128) -> Expr {
     Expr::int_of(value, tilewright_ir::ScalarType::Int32)
         .unwrap_or(Expr::Int { value, ty: tilewright_ir::ScalarType::Int64 })
 }
 
-/// As few pieces as going on evenly as long as possible gives.
+/// Splits points into pieces, each as long as possible.
 fn pieces(points: impl Iterator<Item = (i128, i128)>) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::new();
     for (place, value) in points {
@@ -146,12 +156,12 @@ fn pieces(points: impl Iterator<Item = (i128, i128)>) -> Vec<Piece> {
     pieces
 }
 
-/// The value of the piece that a place is in.
+/// Writes the value of the piece that a position is in, as nested conditions by halving.
 fn chosen(pieces: &[Piece], place: &Expr) -> Expr {
     match pieces {
         [] => int(0),
         [piece] => int(piece.at - piece.step * piece.from) + place.clone() * int(piece.step),
-        _ => {
+        [_, _, ..] => {
             let (low, high) = pieces.split_at(pieces.len() / 2);
             let below = place.clone().lt(int(high[0].from));
             Expr::IfThenElse(below.into(), chosen(low, place).into(), chosen(high, place).into())
@@ -159,7 +169,7 @@ fn chosen(pieces: &[Piece], place: &Expr) -> Expr {
     }
 }
 
-/// Whether a place is one of those that are reached: runs with even steps.
+/// Returns the condition that a position is one of those that are reached, as a disjunction of runs with equal steps.
 fn reached(
     places: &BTreeMap<i128, Vec<i128>>,
     group: &Group,
@@ -169,6 +179,7 @@ fn reached(
 ) -> Result<Expr, String> {
     let size = group.outputs.iter().try_fold(1i128, |size, &output| size.checked_mul(shape[output]));
     let numbered = places.keys().enumerate().filter_map(|(number, &place)| Some((i128::try_from(number).ok()?, place)));
+    // The same pieces, with the roles exchanged: the n-th position that is reached, as a function of n.
     let runs = pieces(numbered);
     if runs.len() > MAX_PIECES {
         return Err(format!("the places that it reaches are in more than {MAX_PIECES} runs"));

@@ -1,4 +1,5 @@
-//! Random maps of every family on ragged extents: shape, inverse and padding against enumeration of both boxes.
+//! Random maps of every family on small extents: shape, inverse and padding against enumeration of all logical and
+//! physical indices.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +12,7 @@ use super::super::{inverse, padding_of, physical_shape};
 use super::inverses::read;
 use super::{bind, points};
 
-/// What becomes of an index `x` of extent `e`, given two small numbers.
+/// Returns the outputs of an index `x` of extent `e`, given two small numbers.
 type Family = fn(x: &str, e: i64, a: i64, b: i64) -> Vec<String>;
 
 const FAMILIES: [(&str, Family); 18] = [
@@ -38,7 +39,7 @@ const FAMILIES: [(&str, Family); 18] = [
     ("with a constant", |x, _, _, b| vec![x.into(), b.to_string()]),
 ];
 
-/// What a second index `y` of extent `e` becomes beside a first one `x`.
+/// Returns the output of a second index `y` of extent `e` that is combined with a first index `x`.
 type Pair = fn(x: &str, y: &str, e: i64) -> String;
 
 const PAIRS: [(&str, Pair); 5] = [
@@ -49,7 +50,7 @@ const PAIRS: [(&str, Pair); 5] = [
     ("back and forth", |x, y, e| format!("{y} if {x} % 2 == 0 else {} - {y}", e - 1)),
 ];
 
-/// The whole of a map: shape, inverse and padding are what enumeration finds.
+/// Checks that shape, inverse and padding of a map are those found by enumeration.
 fn check(map: &IndexMap) -> Result<(), TestCaseError> {
     let constant = |shape: &[tilewright_ir::Expr]| -> Vec<i128> {
         shape.iter().map(|extent| extent.as_const_int().unwrap()).collect()
@@ -89,12 +90,12 @@ fn check(map: &IndexMap) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// An index: family, extent and two numbers.
+/// Draws an index: its family, its extent, and the two numbers.
 fn index() -> impl Strategy<Value = (usize, i64, i64, i64)> {
     (0..FAMILIES.len(), 1i64..14, 1i64..6, 1i64..5)
 }
 
-/// The outputs of a map with the names of its families.
+/// Returns the outputs of a map, and the names of its families.
 fn outputs(indices: &[(usize, i64, i64, i64)], pair: Option<usize>) -> (Vec<String>, String) {
     let (mut parts, mut names): (Vec<String>, Vec<&str>) = (Vec::new(), Vec::new());
     for (position, &(family, extent, a, b)) in indices.iter().enumerate() {
@@ -103,7 +104,7 @@ fn outputs(indices: &[(usize, i64, i64, i64)], pair: Option<usize>) -> (Vec<Stri
             parts.push(PAIRS[pair].1("x0", &name, extent));
             names.push(PAIRS[pair].0);
         } else {
-            // The index that a second one is seen beside is there as it is.
+            // The first index of a pair must be an output itself, or the pair could not be inverted.
             let family = if position == 0 && pair.is_some() { 0 } else { family };
             parts.extend(FAMILIES[family].1(&name, extent, a, b));
             names.push(FAMILIES[family].0);
@@ -119,7 +120,7 @@ fn map_of(indices: &[(usize, i64, i64, i64)], parts: &[String]) -> IndexMap {
 }
 
 #[test]
-fn maps_of_all_families_are_inverted_and_their_padding_is_exact() {
+fn random_maps_of_all_families_are_inverted_with_exact_padding() {
     let cases = AtomicUsize::new(0);
     let strategy = (prop::collection::vec(index(), 1..4), prop::option::of(0..PAIRS.len()), any::<bool>(), 0usize..6);
     let config = ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() };

@@ -1,4 +1,4 @@
-//! Every kind of map that has an inverse here, with the inverse as it is printed.
+//! Every kind of map that can be inverted, with its shape, inverse and padding as they are printed.
 
 use tilewright_ir::{Expr, IndexMap};
 use tilewright_script::{Symbols, read_index_map, read_shape};
@@ -10,7 +10,7 @@ pub(super) fn read(map: &str, shape: &str, assumptions: &str) -> (IndexMap, Vec<
     let shape = read_shape(shape, &mut symbols).unwrap();
     let map = read_index_map(map, Some(&shape), &mut symbols).unwrap();
     let truth = |text: &str| {
-        // A condition is read as that of a choice.
+        // The reader has no entry for conditions, so the condition is read inside an `if_then_else`.
         let text = format!("lambda: [T.if_then_else({text}, 1, 0)]");
         let read = read_index_map(&text, Some(&[]), &mut symbols).unwrap();
         match &read.outputs()[0] {
@@ -22,8 +22,8 @@ pub(super) fn read(map: &str, shape: &str, assumptions: &str) -> (IndexMap, Vec<
     (map, assumptions)
 }
 
-/// Physical shape, inverse and padding as text.
-pub(super) fn told(map: &str, shape: &str, assumptions: &str) -> String {
+/// Returns physical shape, inverse and padding as text, or the error message.
+pub(super) fn shape_and_inverse(map: &str, shape: &str, assumptions: &str) -> String {
     let (map, assumptions) = read(map, shape, assumptions);
     let physical = match physical_shape(&map, &assumptions) {
         Ok(physical) => physical,
@@ -37,13 +37,13 @@ pub(super) fn told(map: &str, shape: &str, assumptions: &str) -> String {
 }
 
 #[test]
-fn every_kind_of_map_has_the_inverse_that_a_person_would_write() {
+fn inverses_are_printed_as_expected() {
     let mut n_maps = 0;
     for block in include_str!("inverses.txt").split("\n\n").map(str::trim).filter(|block| !block.is_empty()) {
         let [map, over, gives] = <[&str; 3]>::try_from(block.lines().collect::<Vec<_>>()).unwrap();
         let over = over.strip_prefix("over ").unwrap();
         let (shape, assumptions) = over.split_once(" assuming ").unwrap_or((over, ""));
-        assert_eq!(told(map, shape, assumptions), gives.strip_prefix("gives ").unwrap(), "{map}");
+        assert_eq!(shape_and_inverse(map, shape, assumptions), gives.strip_prefix("gives ").unwrap(), "{map}");
         n_maps += 1;
     }
     assert!(n_maps > 70, "{n_maps}");

@@ -1,6 +1,6 @@
-//! The algebra against evaluation, point by point.
+//! The algebra compared with evaluation, point by point.
 
-use tilewright_ir::{BinaryOp, Bindings, Expr, IndexMap, InverseClaim, ScalarType, Var};
+use tilewright_ir::{BinaryOp, Bindings, Expr, IndexMap, InverseClaim, ScalarType, SharedExpr, Var};
 
 mod families;
 mod inverses;
@@ -11,7 +11,7 @@ fn int(value: i64) -> Expr {
     Expr::int(value)
 }
 
-/// A small generator of arbitrary numbers; the seed is in every failure message.
+/// A small generator of pseudo-random numbers. Failure messages name the seed.
 struct Random(u64);
 
 impl Random {
@@ -39,7 +39,7 @@ impl Random {
             12 => Expr::binary(BinaryOp::Max, a, b),
             _ => {
                 let condition = self.condition(vars, depth - 1);
-                Expr::Select(Box::new(condition), Box::new(a), Box::new(b))
+                Expr::Select(SharedExpr::new(condition), SharedExpr::new(a), SharedExpr::new(b))
             }
         }
     }
@@ -52,7 +52,7 @@ impl Random {
     }
 }
 
-/// Every point of a shape of constants.
+/// All points of a shape, in row-major order.
 fn points(extents: &[i128]) -> Vec<Vec<i128>> {
     extents.iter().fold(vec![Vec::new()], |points, &extent| {
         let extended = |point: &Vec<i128>| {
@@ -68,7 +68,7 @@ fn bind(vars: &[Var], point: &[i128]) -> Bindings {
 }
 
 #[test]
-fn simplified_expressions_have_the_same_value_everywhere() {
+fn simplification_preserves_values() {
     let vars: Vec<_> = ["i", "j", "k"].map(Var::index).to_vec();
     let extents = [5, 7, 12];
     let ranges = vars.iter().zip(extents).fold(Ranges::new(), |ranges, (var, extent)| ranges.with(var, &int(extent)));
@@ -92,7 +92,7 @@ fn simplified_expressions_have_the_same_value_everywhere() {
 }
 
 #[test]
-fn symbolic_extents_are_used_only_as_far_as_they_are_known() {
+fn simplification_holds_for_every_value_of_symbolic_extents() {
     let (n, w) = (Var::index("N"), Var::index("W"));
     let vars: Vec<_> = ["i", "j"].map(Var::index).to_vec();
     let all = [n.clone(), w.clone(), vars[0].clone(), vars[1].clone()];
@@ -118,7 +118,7 @@ fn symbolic_extents_are_used_only_as_far_as_they_are_known() {
 }
 
 #[test]
-fn results_are_readable() {
+fn simplified_indices_are_printed_in_normal_form() {
     let [n, c, h] = ["n", "c", "h"].map(Var::index);
     let (symbol_h, symbol_w) = (Var::index("H"), Var::index("W"));
     let ranges =
@@ -141,7 +141,7 @@ fn results_are_readable() {
 }
 
 #[test]
-fn types_stay_and_nothing_leaves_them() {
+fn simplification_keeps_types_and_introduces_no_overflow() {
     let i = Var::new("i", ScalarType::Int64);
     let wide = |value: i64| Expr::Int { value: value.into(), ty: ScalarType::Int64 };
     let ranges = Ranges::new().with(&i, &wide(5_000_000_000));
@@ -158,7 +158,7 @@ fn map(vars: &[Var], domain: &[Expr], outputs: Vec<Expr>) -> IndexMap {
     IndexMap::new(vars.to_vec(), domain.to_vec(), outputs, vec![]).unwrap()
 }
 
-/// The shape and the inverse of a map with constant extents, against all points.
+/// Compares shape, inverse and padding of a map with constant extents with enumeration, and returns the inverse.
 pub(super) fn check_inverse(map: &IndexMap) -> InverseClaim {
     let shape = physical_shape(map, &[]).unwrap();
     let extents: Vec<_> = shape.extents.iter().map(|extent| extent.as_const_int().unwrap()).collect();
@@ -194,7 +194,7 @@ fn shown(inverse: &InverseClaim) -> (Vec<String>, Vec<String>, String) {
 }
 
 #[test]
-fn maps_of_constant_shapes_are_inverted_on_every_point() {
+fn inverses_of_constant_maps_are_right_at_every_point() {
     let vars = ["i", "j", "k"].map(Var::index);
     let [i, j, k] = [0, 1, 2].map(|axis: usize| Expr::from(&vars[axis]));
     let domain = [int(6), int(9), int(17)];
@@ -231,7 +231,7 @@ fn maps_of_constant_shapes_are_inverted_on_every_point() {
 }
 
 #[test]
-fn names_and_guards_are_plain() {
+fn inverse_parameters_and_padding_are_named_after_the_indices() {
     let vars = ["n", "h", "c"].map(Var::index);
     let [n, h, c] = [0, 1, 2].map(|axis: usize| Expr::from(&vars[axis]));
     let blocked = vec![n.clone(), c.clone().floor_div(int(4)), h.clone(), c.clone().floor_mod(int(4))];
@@ -273,7 +273,7 @@ fn symbolic_maps_are_inverted() {
 }
 
 #[test]
-fn what_has_no_inverse_is_refused() {
+fn maps_without_inverse_are_refused() {
     let vars = ["i", "j"].map(Var::index);
     let [i, j] = [0, 1].map(|axis: usize| Expr::from(&vars[axis]));
     let domain = [int(6), int(9)];
@@ -294,7 +294,7 @@ fn what_has_no_inverse_is_refused() {
 }
 
 #[test]
-fn hostile_nesting_ends() {
+fn deep_nesting_is_simplified_in_bounded_time() {
     let i = Var::index("i");
     let ranges = Ranges::new().with(&i, &int(1000));
     let nested = |step: &dyn Fn(Expr) -> Expr| (0..40).fold(Expr::from(&i), |inner, _| step(inner));
@@ -303,7 +303,8 @@ fn hostile_nesting_ends() {
     simplify(&nested(&|x| Expr::binary(BinaryOp::Min, x.floor_mod(int(77)), Expr::from(&i))), &ranges);
     simplify(&nested(&|x| (x * int(3) + int(1)).floor_div(int(2))), &ranges);
     simplify(&nested(&|x| (x * int(3) + Expr::from(&i)).floor_mod(int(101))), &ranges);
-    let chosen = |x: Expr| Expr::Select(Box::new(x.lt(int(5))), Box::new(int(1)), Box::new(int(2)));
+    let chosen =
+        |x: Expr| Expr::Select(SharedExpr::new(x.lt(int(5))), SharedExpr::new(int(1)), SharedExpr::new(int(2)));
     simplify(&nested(&|x| chosen(x) + int(1).floor_div(unknown.clone())), &ranges);
     assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
 }

@@ -1,60 +1,64 @@
-//! The coordinator's thread for a worker: takes a slice, has it run, keeps what came of it.
+//! The coordinator's thread for one worker: it takes a slice from the schedule, lets the worker run
+//! it, and records the result.
 
 use std::time::{Duration, Instant};
 
 use super::files::write_finding;
-use super::link::{Link, Lost};
+use super::link::{Lost, WorkerLink};
 use super::protocol::{Range, Reply, Request};
 use super::schedule::{Next, SLICE};
 use super::{Found, Shared};
 use crate::finding::Finding;
 
-/// How long a slice may go on after the end of the campaign.
+/// How long a slice may continue after the end of the campaign.
 const GRACE: Duration = Duration::from_secs(10);
-/// The same after Ctrl-C.
+/// How long a slice may continue after Ctrl-C.
 const SHORT_GRACE: Duration = Duration::from_millis(1500);
-/// Most time for making a finding smaller.
+/// Limit on the time for reducing a finding.
 pub const REDUCTION: Duration = Duration::from_secs(20);
-/// Most looks for making a finding smaller.
+/// Limit on the number of checks for reducing a finding.
 const ATTEMPTS: usize = 20_000;
 
-/// A thread of the coordinator, with its worker.
+/// A thread of the coordinator together with its worker.
 pub(crate) struct Driver<'a> {
     pub(super) shared: &'a Shared<'a>,
-    link: Option<Link>,
+    link: Option<WorkerLink>,
 }
 
 impl<'a> Driver<'a> {
-    /// Without a worker yet.
+    /// Creates the thread's state; the worker is started with the first request.
     pub(crate) fn new(shared: &'a Shared<'a>) -> Self {
         Self { shared, link: None }
     }
 
-    /// Takes slices until nothing is left or the campaign is over.
+    /// Runs slices until the schedule is exhausted or the campaign is over.
     pub(crate) fn run(mut self) {
         while !self.shared.is_over() {
-            let next = self.shared.state().schedule.hand_out();
+            let next = self.shared.state().schedule.next_slice();
             match next {
                 Next::Done => break,
                 Next::Wait => std::thread::sleep(Duration::from_millis(5)),
                 Next::Slice(lane, range) => {
                     let start = Instant::now();
                     self.slice(lane, &range);
-                    self.shared.state().schedule.back(lane, start.elapsed());
+                    self.shared.state().schedule.finish_slice(lane, start.elapsed());
                 }
             }
         }
     }
 
-    /// Asks the worker; starts one where there is none. One that gives no answer is gone.
+    /// Sends a request to the worker, which is started if necessary; `at` receives the numbers of
+    /// traced cases. A worker that gives no reply is discarded.
     pub(super) fn ask(&mut self, request: &Request, at: &mut dyn FnMut(u64)) -> Result<Reply, Lost> {
         let mut link = match self.link.take() {
             Some(link) => link,
-            None => Link::start(&self.shared.plan.launch).map_err(|error| {
+            None => WorkerLink::start(&self.shared.plan.launch).map_err(|error| {
                 self.shared.state().faults.push(format!("cannot start a worker process: {error}"));
                 Lost::Stopped
             })?,
         };
+        // Without these limits a case that hangs would delay the end of the campaign by the
+        // worker's patience.
         let interrupted = std::cell::Cell::new(None);
         let stop = || {
             if self.shared.is_interrupted() && interrupted.get().is_none() {
@@ -70,12 +74,14 @@ impl<'a> Driver<'a> {
         Ok(reply)
     }
 
+    /// Runs one slice and records its tally and findings. If the worker dies, [`Driver::rescue`]
+    /// finds the case.
     fn slice(&mut self, lane: usize, range: &Range) {
         let left = self.shared.end().map_or(SLICE, |end| end.saturating_duration_since(Instant::now()).min(SLICE));
         let millis = u64::try_from(left.as_millis()).unwrap_or(0);
         match self.ask(&Request::Run { range: range.clone(), millis }, &mut |_| {}) {
             Ok(Reply::Ran { done, batch, tally, findings }) => {
-                self.shared.state().schedule.done(lane, range, done.min(range.count), batch, &tally);
+                self.shared.state().schedule.record(lane, range, done.min(range.count), batch, &tally);
                 for finding in findings {
                     self.found(finding);
                 }
@@ -87,12 +93,12 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// The oracle does not run here.
+    /// Marks the oracle as not available, with the reason.
     pub(super) fn skip(&mut self, lane: usize, why: String) {
         self.shared.state().schedule.lanes[lane].skipped.get_or_insert(why);
     }
 
-    /// A failure within a worker: the first of its kind is made smaller and written.
+    /// Handles a failure reported by a worker: the first of its kind is reduced and written.
     pub(super) fn found(&mut self, finding: Finding) {
         if !self.is_new(&finding) || self.shared.is_interrupted() {
             return;
@@ -101,14 +107,15 @@ impl<'a> Driver<'a> {
         let request = Request::Reduce { finding: finding.clone(), attempts: ATTEMPTS, millis };
         let smaller = match self.ask(&request, &mut |_| {}) {
             Ok(Reply::Reduced(smaller)) => smaller,
-            // A smaller case ends the worker: one process for each look, then.
+            // A reduced case ended the worker, so each further check needs a worker that may die.
             Err(Lost::Worker(_)) => self.reduce_outside(finding),
             Ok(_) | Err(Lost::Stopped) => finding,
         };
         self.keep(smaller);
     }
 
-    /// Counts a failure. The first of its kind is kept as it is, and is the caller's to make smaller.
+    /// Counts a failure, and returns whether it is the first of its kind, which the caller has to
+    /// reduce.
     pub(super) fn is_new(&self, finding: &Finding) -> bool {
         let key = (finding.oracle.clone(), finding.failure.what.clone());
         let mut state = self.shared.state();
@@ -120,7 +127,7 @@ impl<'a> Driver<'a> {
         true
     }
 
-    /// Keeps a finding that is as small as it gets, and writes it.
+    /// Records a reduced finding and writes it to a file.
     pub(super) fn keep(&self, finding: Finding) {
         let plan = self.shared.plan;
         let written = write_finding(&plan.out, &finding, &plan.replay_options);

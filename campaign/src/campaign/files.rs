@@ -1,4 +1,5 @@
-//! What a campaign writes: a file for each finding, and the report; each whole or not at all.
+//! Writes the files of a campaign: one for each finding, and the report. Each is written completely
+//! or not at all.
 
 use std::fs;
 use std::io;
@@ -6,37 +7,39 @@ use std::path::{Path, PathBuf};
 
 use crate::finding::Finding;
 
-/// Longest part of a file's name that comes from what is wrong.
+/// Maximal length of the part of a file name that describes the failure.
 const SLUG: usize = 60;
 
-/// Writes a text so that the file has it whole, or is as it was before.
+/// Writes a file by renaming a temporary one, so that it never has partial contents.
 ///
 /// # Errors
-/// What the system says; the file is as it was then.
+/// Those of the file system; the file is unchanged then.
 pub fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     let mut partial = path.as_os_str().to_owned();
     partial.push(format!(".{}.partial", std::process::id()));
     let partial = PathBuf::from(partial);
     let done = fs::write(&partial, text).and_then(|()| fs::rename(&partial, path));
     if done.is_err() {
-        // What is left of it is of no use; that it stays is no second error.
+        // The incomplete temporary file is useless; failing to remove it is not worth a second
+        // error.
         let _ = fs::remove_file(&partial);
     }
     done
 }
 
-/// Writes a finding to a file of its own in `folder`, which is made where it is missing: `passes-flatten-buffer-changes-1.json`.
-/// Files of campaigns before stay as they are.
+/// Writes a finding to a new file in `folder`, which is created if necessary:
+/// `passes-flatten-buffer-changes-1.json`. The number at the end is the first that is free, so
+/// files of earlier campaigns are kept. `more` is appended to the replay command.
 ///
 /// # Errors
-/// What the system says.
+/// Those of the file system.
 pub fn write_finding(folder: &Path, finding: &Finding, more: &str) -> io::Result<PathBuf> {
     fs::create_dir_all(folder)?;
     let stem = format!("{}-{}", finding.oracle, slug(&finding.failure.what));
     let mut number = 1u32;
     loop {
         let path = folder.join(format!("{stem}-{number}.json"));
-        // Another worker's thread may be at the same name: whoever makes the file has it.
+        // Creating the file reserves the name against the threads of other workers.
         match fs::OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(_) => {
                 let replay = format!("tilewright replay {}{more}", quoted(&path.to_string_lossy()));
@@ -51,7 +54,7 @@ pub fn write_finding(folder: &Path, finding: &Finding, more: &str) -> io::Result
     }
 }
 
-/// Letters, digits and dashes of a text.
+/// The text reduced to lower-case letters, digits, underscores and dashes, for a file name.
 fn slug(text: &str) -> String {
     let mut slug = String::new();
     for letter in text.chars() {
@@ -67,10 +70,10 @@ fn slug(text: &str) -> String {
     slug.trim_end_matches('-').to_owned()
 }
 
-/// A word of a shell's command line.
+/// The text as one word of a shell command, quoted if necessary.
 pub fn quoted(text: &str) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+=:,@".contains(letter);
-    if !text.is_empty() && text.chars().all(plain) {
+    let is_safe = |letter: char| letter.is_ascii_alphanumeric() || "/._-+=:,@".contains(letter);
+    if !text.is_empty() && text.chars().all(is_safe) {
         text.to_owned()
     } else {
         format!("'{}'", text.replace('\'', "'\\''"))

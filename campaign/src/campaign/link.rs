@@ -1,4 +1,8 @@
-//! A worker process as its coordinator has it: started, asked, watched, and ended.
+//! The coordinator's view of a worker process: starting it, sending requests, and detecting that it
+//! died or hangs.
+//!
+//! A worker may die or hang at any case, because a case may contain what makes the project crash. The coordinator notices
+//! by the end of the pipe, by silence, or by the size of the process, and turns each into a [`Failure`] of the case.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,39 +14,39 @@ use super::protocol::{Reply, Request};
 use crate::drivers::Scratch;
 use crate::oracle::Failure;
 
-/// How workers are started.
+/// The command line and the limits of workers.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// The program: this one.
+    /// The program, which is this one.
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// How long a worker may say nothing.
+    /// How long a worker may be silent before it counts as hanging.
     pub patience: Duration,
-    /// Most bytes of memory that a worker may have.
+    /// Limit on the memory of a worker in bytes.
     pub memory: u64,
 }
 
-/// Why there is no answer.
+/// Why there is no reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lost {
-    /// The worker is gone, or had to be ended: a failure of the case it was at.
+    /// The worker died or was killed, which is a failure of the case it was checking.
     Worker(Failure),
-    /// Nobody wants the answer any more.
+    /// The campaign ended before the reply came.
     Stopped,
 }
 
 /// A running worker.
 #[derive(Debug)]
-pub struct Link {
+pub struct WorkerLink {
     worker: Worker,
     patience: Duration,
-    /// What the drivers of this worker write: gone when it is.
+    /// The folder of this worker's drivers, removed with it.
     _scratch: Scratch,
 }
 
-impl Link {
-    /// Starts a worker.
+impl WorkerLink {
+    /// Starts a worker with an environment of [`Scratch`].
     ///
     /// # Errors
     /// The process cannot be started.
@@ -58,11 +62,12 @@ impl Link {
         Ok(Self { worker, patience: launch.patience, _scratch: scratch })
     }
 
-    /// Asks, and waits for the answer; `at` is told of the cases that a trace comes to. `stop` is asked now and then whether
-    /// to give up.
+    /// Sends a request and waits for the reply. `at` receives the number of each case that a trace
+    /// starts; `stop` is polled and ends the wait when true.
     ///
     /// # Errors
-    /// The worker ended, hangs or needs too much memory; it is gone then, and nothing can be asked any more.
+    /// The worker died, is silent for too long, or exceeded its memory. It is gone then, and
+    /// further requests fail.
     pub fn ask(&mut self, request: &Request, stop: &dyn Fn() -> bool, at: &mut dyn FnMut(u64)) -> Result<Reply, Lost> {
         self.worker.send(request).map_err(failure)?;
         loop {
@@ -73,13 +78,13 @@ impl Link {
         }
     }
 
-    /// Whether the worker has ended, so that nothing can be asked any more.
+    /// Whether the worker is gone, so that further requests would fail.
     pub fn is_gone(&self) -> bool {
         self.worker.is_gone()
     }
 }
 
-/// The end of a worker as a failure of the case it was at.
+/// Describes the end of a worker as a failure of the case it was checking.
 fn failure(lost: process::Lost) -> Lost {
     let (what, detail) = match lost {
         process::Lost::Ended { how, stderr } => (format!("the worker process ends: {how}"), stderr),

@@ -1,17 +1,21 @@
-//! Campaigns: oracles share the time of some worker processes; what fails is made smaller and written to files.
+//! Campaigns: oracles share the time of several worker processes; failures are reduced and written
+//! to files.
 //!
 //! ```text
 //! coordinator ──┬─ thread ── worker process: Request ──> Runner ──> Reply     (protocol: JSON lines over pipes)
 //!   schedule    ├─ thread ── worker process
-//!   found       └─ ...        ends, hangs, needs too much memory: the case is found, another process goes on
+//!   found       └─ ...        dies, hangs, needs too much memory: the case is found, another
+//!   process continues
 //! ```
 //!
-//! - [`schedule`] says which cases of which oracle are next: slices of a quarter of a second, of the oracle on which the least
-//!   time was spent. A case depends on the seed, the oracle and its number alone, so what is bad does not depend on the workers.
-//! - [`protocol`] is what is said, [`worker`] the worker's side, [`link`] the process as the coordinator has it.
-//! - [`driver`] is the coordinator's thread for a worker; [`rescue`] finds the case at which a worker ended, and makes such
-//!   cases smaller; [`files`] writes.
-//! - [`sabotage`] switches faults on, and measures which the oracles see.
+//! - [`schedule`] decides which cases of which oracle come next: slices of a quarter of a second,
+//!   for the oracle with the least time so far. A case depends only on the seed, the oracle and its
+//!   number, so findings do not depend on the number of workers.
+//! - [`protocol`] defines the messages, [`worker`] is the worker's side, [`link`] the coordinator's
+//!   view of the process.
+//! - [`driver`] is the coordinator's thread for a worker; [`rescue`] finds the case at which a
+//!   worker died and reduces it; [`files`] writes.
+//! - [`sabotage`] switches planted faults on, and measures which of them the oracles detect.
 
 pub mod driver;
 pub mod files;
@@ -28,63 +32,63 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use self::driver::Driver;
-use self::link::{Launch, Link};
+use self::link::{Launch, WorkerLink};
 use self::protocol::{Reply, Request};
 use self::schedule::{Lane, Schedule};
 use super::finding::Finding;
 
-/// What a campaign is to do.
+/// The parameters of a campaign.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Names of the oracles.
     pub oracles: Vec<&'static str>,
-    /// Seed of all cases.
+    /// The seed of all cases.
     pub seed: u64,
-    /// How long it lasts; without an end it needs `runs`.
+    /// The duration. Without one, `runs` has to be given.
     pub duration: Option<Duration>,
-    /// Most cases of each oracle.
+    /// Limit on the cases of each oracle.
     pub runs: Option<u64>,
-    /// How many workers.
+    /// The number of workers.
     pub jobs: usize,
-    /// How they are started.
+    /// How workers are started.
     pub launch: Launch,
-    /// Where findings are written.
+    /// The folder for findings.
     pub out: PathBuf,
-    /// What is added to the command that replays a finding.
+    /// Options appended to the replay command of a finding.
     pub replay_options: String,
 }
 
-/// A way to fail that came up.
+/// A kind of failure that occurred.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// How many slices had such a failure.
+    /// Number of slices with a failure of this kind.
     pub times: u64,
-    /// The finding, as small as it was made so far.
+    /// The finding, reduced as far as possible so far.
     pub finding: Finding,
-    /// Its file, once it is written.
+    /// The file, once it is written.
     pub file: Option<PathBuf>,
 }
 
-/// How a campaign stands, and at its end how it went.
+/// The progress of a campaign, and at its end the result.
 #[derive(Clone, Debug)]
 pub struct Standing {
-    /// One for each oracle.
+    /// One lane for each oracle.
     pub lanes: Vec<Lane>,
-    /// What fails, by oracle and by what is wrong.
+    /// The kinds of failure, by oracle and [`Failure::what`](crate::Failure::what).
     pub found: BTreeMap<(String, String), Found>,
-    /// How long it has run.
+    /// The running time so far.
     pub elapsed: Duration,
-    /// The solver, once a worker said it.
+    /// Name and version of the solver, or `unknown`.
     pub solver: String,
-    /// The devices.
+    /// Name and driver version of each device.
     pub devices: Vec<String>,
-    /// Somebody ended it.
+    /// Whether the user interrupted it.
     pub interrupted: bool,
-    /// What could not be done, such as a file that could not be written.
+    /// Errors of the campaign itself, such as a file that could not be written.
     pub faults: Vec<String>,
 }
 
-/// What the threads share.
+/// The state shared by the threads of the coordinator.
 pub(crate) struct Shared<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) start: Instant,
@@ -92,7 +96,7 @@ pub(crate) struct Shared<'a> {
     state: Mutex<State>,
 }
 
-/// What changes.
+/// The part of it that changes, guarded by a lock.
 pub(crate) struct State {
     pub(crate) schedule: Schedule,
     pub(crate) found: BTreeMap<(String, String), Found>,
@@ -100,42 +104,46 @@ pub(crate) struct State {
 }
 
 impl Shared<'_> {
+    /// Locks the state. A thread that panicked leaves it usable, so poisoning is ignored.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// When the time is over.
+    /// The end of the campaign, if it has one.
     pub(crate) fn end(&self) -> Option<Instant> {
         self.plan.duration.map(|duration| self.start + duration)
     }
 
-    /// Whether somebody wants it to end.
+    /// Whether the user interrupted the campaign.
     pub(crate) fn is_interrupted(&self) -> bool {
         (self.interrupted)()
     }
 
-    /// Whether nothing new is to be begun.
+    /// Whether no new slice may be started.
     pub(crate) fn is_over(&self) -> bool {
         self.is_interrupted() || self.end().is_some_and(|end| Instant::now() >= end)
     }
 }
 
-/// How often those who watch are told.
+/// Interval between calls of `watch`.
 const WATCH: Duration = Duration::from_millis(100);
 
-/// Runs a campaign to its end, or until `interrupted`; `watch` is told how it stands now and then.
+/// Runs a campaign to its end or until `interrupted` returns true. `watch` receives the progress
+/// every 100 ms.
 ///
 /// # Errors
-/// No worker can be started.
+/// No worker process can be started.
 pub fn run(
     plan: &Plan,
     interrupted: &(dyn Fn() -> bool + Sync),
     watch: &mut dyn FnMut(&Standing),
 ) -> Result<Standing, String> {
-    let mut first = Link::start(&plan.launch).map_err(|error| format!("cannot start a worker process: {error}"))?;
+    let mut first =
+        WorkerLink::start(&plan.launch).map_err(|error| format!("cannot start a worker process: {error}"))?;
     let (solver, devices) = match first.ask(&Request::About, interrupted, &mut |_| {}) {
         Ok(Reply::About { solver, devices }) => (solver, devices),
-        // A survey of broken drivers may end the process; that is no end of the campaign.
+        // Querying broken drivers may kill the worker; the campaign continues without the
+        // information.
         Ok(_) | Err(_) => ("unknown".to_owned(), vec!["unknown: the survey of devices gave no answer".to_owned()]),
     };
     drop(first);

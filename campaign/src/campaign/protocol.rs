@@ -1,4 +1,8 @@
-//! What coordinator and worker say to each other, as messages of [`tilewright_device::process`].
+//! The messages between coordinator and worker, sent by [`tilewright_device::process`].
+//!
+//! Each request has one reply, except [`Request::Trace`], which is answered by one [`Reply::At`] for each case and a
+//! [`Reply::Ran`] at the end. There is no message for a worker that dies: the coordinator notices
+//! that by itself.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,7 +10,7 @@ use serde_json::Value;
 use crate::finding::Finding;
 use crate::oracle::{Outcome, Tally};
 
-/// Cases of an oracle.
+/// A range of cases of an oracle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Range {
     /// The oracle.
@@ -15,63 +19,63 @@ pub struct Range {
     pub seed: u64,
     /// Number of the first case.
     pub first: u64,
-    /// How many.
+    /// Number of cases.
     pub count: u64,
 }
 
 impl Range {
-    /// The number after the last.
+    /// The number after the last case.
     pub fn end(&self) -> u64 {
         self.first.saturating_add(self.count)
     }
 
-    /// The cases from number `first` to before `end`.
+    /// The part of the range from number `first` to before `end`.
     #[must_use]
     pub fn part(&self, first: u64, end: u64) -> Self {
         Self { first, count: end.saturating_sub(first), ..self.clone() }
     }
 }
 
-/// What a worker is asked.
+/// A request to a worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// Which solver and devices there are.
+    /// Asks for the solver and the devices.
     About,
-    /// Looks at cases, at least one batch, and begins none after that many milliseconds.
+    /// Checks cases, at least one batch, and starts none after `millis` milliseconds.
     Run {
         /// The cases.
         range: Range,
-        /// The time.
+        /// The time in milliseconds.
         millis: u64,
     },
-    /// Looks at cases one by one, and says the number of each before it does.
+    /// Checks cases one by one, and announces each number before checking the case.
     Trace {
         /// The cases.
         range: Range,
     },
-    /// Makes the case of a finding smaller.
+    /// Reduces a finding.
     Reduce {
         /// The finding.
         finding: Finding,
-        /// Most looks.
+        /// Limit on the number of checks.
         attempts: usize,
-        /// Most time.
+        /// Limit on the time in milliseconds.
         millis: u64,
     },
-    /// Looks at a case.
+    /// Checks a case.
     Replay {
         /// The oracle.
         oracle: String,
         /// The case.
         case: Value,
     },
-    /// Draws the first case of a range, and looks at nothing.
+    /// Draws the first case of a range without checking it.
     Draw {
-        /// The case is the first.
+        /// The range.
         range: Range,
     },
-    /// Simpler cases, and the text of this one.
+    /// Asks for the simpler cases of a case and its text.
     Simpler {
         /// The oracle.
         oracle: String,
@@ -80,50 +84,50 @@ pub enum Request {
     },
 }
 
-/// What a worker answers.
+/// A reply of a worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
-    /// Name and version of the solver; the devices, one a line.
+    /// Name and version of the solver, and the devices.
     About {
         /// The solver.
         solver: String,
-        /// The devices.
+        /// The devices, one description each.
         devices: Vec<String>,
     },
-    /// The next case is this one; more follows.
+    /// The number of the case that is checked next; more messages follow.
     At {
         /// Its number.
         number: u64,
     },
-    /// Cases were looked at.
+    /// The result of checking a range.
     Ran {
-        /// How many of the range, from the first on.
+        /// Number of checked cases, from the first on.
         done: u64,
-        /// How many are best given at a time.
+        /// The number of cases that are best checked together.
         batch: u64,
-        /// What was counted.
+        /// The counts.
         tally: Tally,
-        /// One finding for each way to fail, with the number of failures in `tally`.
+        /// One finding for each kind of failure; `tally` has the number of failures.
         findings: Vec<Finding>,
     },
-    /// The finding, smaller.
+    /// The reduced finding.
     Reduced(Finding),
-    /// What came of a case.
+    /// The outcome of a case.
     Outcome(Outcome),
-    /// Cases, and a text.
+    /// Cases and a text.
     Cases {
         /// The cases.
         cases: Vec<Value>,
-        /// The text of the case asked about.
+        /// The text of the case in the request.
         text: String,
     },
-    /// The oracle cannot be had here.
+    /// The oracle is not available here.
     Skipped {
         /// Why, in a sentence.
         why: String,
     },
-    /// The request makes no sense.
+    /// The request is invalid.
     Refused {
         /// Why, in a sentence.
         why: String,

@@ -1,4 +1,8 @@
-//! After a worker ended: which case it was, and smaller ones at which a worker ends in the same way.
+//! After a worker died: finds the case that killed it, and reduces it to a smaller case that kills
+//! a worker in the same way.
+//!
+//! If the second worker survives all cases of the range, the failure is recorded for the range as a whole, without a case:
+//! it may have come from memory that earlier cases left behind.
 
 use std::time::Instant;
 
@@ -11,12 +15,13 @@ use crate::finding::{Finding, Origin, SCHEMA};
 use crate::oracle::{Failure, Outcome, Tally};
 
 impl Driver<'_> {
-    /// A worker ended somewhere in a range: another goes through it case by case and says where it is.
+    /// Handles the death of a worker somewhere in a range: another worker traces the range case by
+    /// case, so that the last announced number is the case to blame.
     pub(super) fn rescue(&mut self, lane: usize, range: &Range, failure: Failure) {
         let mut last = None;
         match self.ask(&Request::Trace { range: range.clone() }, &mut |number| last = Some(number)) {
             Ok(Reply::Ran { done, batch, tally, findings }) => {
-                self.shared.state().schedule.done(lane, range, done.min(range.count), batch, &tally);
+                self.shared.state().schedule.record(lane, range, done.min(range.count), batch, &tally);
                 let (first, end) = (range.first, range.end().saturating_sub(1));
                 let detail = format!("once, somewhere in cases {first} to {end}, and not again: {}", failure.detail);
                 self.report(range, first, Failure { detail, ..failure }, true);
@@ -36,9 +41,10 @@ impl Driver<'_> {
                 {
                     let mut state = self.shared.state();
                     let one = Tally { runs: 1, failed: 1, ..Tally::default() };
-                    // Those before and after it were looked at by nobody who could tell.
-                    state.schedule.undone(lane, range.part(range.first, number));
-                    state.schedule.undone(lane, range.part(number.saturating_add(1), range.end()));
+                    // Nobody checked the cases before and after it: the worker died before it could
+                    // report.
+                    state.schedule.return_cases(lane, range.part(range.first, number));
+                    state.schedule.return_cases(lane, range.part(number.saturating_add(1), range.end()));
                     state.schedule.lanes[lane].tally.merge(&one);
                 }
                 self.report(range, number, again, false);
@@ -46,7 +52,8 @@ impl Driver<'_> {
         }
     }
 
-    /// A finding whose failure is the end of a worker. `is_all` if no single case is to blame.
+    /// Records a finding whose failure is the death of a worker. `is_all` if no single case is to
+    /// blame.
     fn report(&mut self, range: &Range, number: u64, failure: Failure, is_all: bool) {
         let mut finding = Finding {
             schema: SCHEMA.to_owned(),
@@ -67,7 +74,9 @@ impl Driver<'_> {
         {
             finding.case = case;
             finding.text = self.simpler(&finding).1;
-            match self.look(&finding) {
+            // A case that fails only after others depends on state in the worker, and cannot be
+            // reduced.
+            match self.failure_of(&finding) {
                 Some(found) if found.what == finding.failure.what => finding = self.reduce_outside(finding),
                 _ => {
                     let detail = &finding.failure.detail;
@@ -79,7 +88,7 @@ impl Driver<'_> {
         self.keep(finding);
     }
 
-    /// Makes a case smaller whose looks may end a worker: each is a request of its own.
+    /// Reduces a finding whose checks may kill a worker: each check is a request of its own.
     pub(super) fn reduce_outside(&mut self, mut finding: Finding) -> Finding {
         let patience = self.shared.plan.launch.patience;
         let until = Instant::now() + REDUCTION.max(patience * 2);
@@ -91,7 +100,7 @@ impl Driver<'_> {
                     break 'smaller;
                 }
                 let candidate = Finding { case, ..finding.clone() };
-                if let Some(failure) = self.look(&candidate).filter(|found| found.what == finding.failure.what) {
+                if let Some(failure) = self.failure_of(&candidate).filter(|found| found.what == finding.failure.what) {
                     finding = Finding { failure, ..candidate };
                     continue 'smaller;
                 }
@@ -102,8 +111,8 @@ impl Driver<'_> {
         finding
     }
 
-    /// How a case fails, if it does.
-    fn look(&mut self, finding: &Finding) -> Option<Failure> {
+    /// How the case of a finding fails, if it does.
+    fn failure_of(&mut self, finding: &Finding) -> Option<Failure> {
         let request = Request::Replay { oracle: finding.oracle.clone(), case: finding.case.clone() };
         match self.ask(&request, &mut |_| {}) {
             Ok(Reply::Outcome(Outcome::Failed(failure))) | Err(Lost::Worker(failure)) => Some(failure),
@@ -111,6 +120,7 @@ impl Driver<'_> {
         }
     }
 
+    /// The simpler cases of a finding and its text.
     fn simpler(&mut self, finding: &Finding) -> (Vec<Value>, String) {
         let request = Request::Simpler { oracle: finding.oracle.clone(), case: finding.case.clone() };
         match self.ask(&request, &mut |_| {}) {

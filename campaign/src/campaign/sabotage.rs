@@ -1,44 +1,56 @@
-//! Which faults the oracles see: each fault is switched on in worker processes of its own, and the oracles go round until one
-//! finds something.
+//! Measures which planted faults the oracles detect: each fault is switched on in worker processes
+//! of its own, and the oracles take turns until one reports a failure.
 //!
-//! All faults get the same time, in turns that grow from round to round, so that what is seen easily is seen at once. Within a
-//! turn the next slice is that of the oracle with the least time spent, the cost of the slice included: cheap oracles look first,
-//! and none waits for ever; but those that never came to the broken place, and so cannot see it, get less. A trial without a
-//! fault is the control, and decoys change nothing: whoever finds something there is wrong.
+//! All faults get the same time, in turns that grow from round to round, so that easily detected
+//! faults are detected early. Within a turn the next slice goes to the oracle with the least time
+//! so far, including the expected cost of the slice: cheap oracles come first, and none starves.
+//! Oracles whose cases never reached the code of the fault get less time. A trial without a fault
+//! is the control; decoys change no behaviour. A failure in either means that an oracle is wrong.
 //!
-//! What is found without a fault too is no catch: the case of each catch is looked at again by a worker in which nothing is
-//! broken, and a way to fail that the control knows counts for nobody. The control is flagged then.
+//! A failure that also occurs without a fault does not count: the cases of each catch are checked
+//! again by a worker without a fault, and kinds of failure that the control knows are discarded.
+//! The control is marked as failed then.
+//!
+//! ```text
+//! round 1   control 2 s | fault A 2 s | fault B: caught by `passes` after 0.3 s | decoy 2 s | ...
+//! round 2   control 4 s | fault A: caught by `judge_maps` after 3.1 s | decoy 4 s | ...
+//! ...       until every fault is caught or the time is over
+//! ```
+//!
+//! Cases depend on the seed and their numbers alone, so an oracle always detects a fault at the same case. Which of several
+//! oracles comes to its case first depends on the speed of the machine.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::faults::Fault;
+use crate::faults::PlantedFault;
 
-use super::link::{Launch, Link, Lost};
+use super::link::{Launch, Lost, WorkerLink};
 use super::protocol::{Range, Reply, Request};
 use super::worker::REACHED;
 use crate::finding::Finding;
 use crate::oracle::Failure;
 
-/// The first turn of a trial; each next is twice as long.
-const TURN: Duration = Duration::from_secs(2);
-/// How long the first slice of an oracle takes; each next is twice as long.
-const SLICE: Duration = Duration::from_millis(60);
-/// How much less time an oracle gets that never came to the place of the fault, at most.
-const IMPATIENCE: u32 = 8;
-/// From so many cases on; of fewer, as many as there were.
-const CONVINCED: u64 = 400;
-/// The longest slice.
-const LONGEST: Duration = Duration::from_secs(2);
-/// How long a slice may go on after the end.
+/// Duration of the first turn of a trial; it doubles from turn to turn.
+const FIRST_TURN: Duration = Duration::from_secs(2);
+/// Duration of an oracle's first slice; it doubles from slice to slice.
+const FIRST_SLICE: Duration = Duration::from_millis(60);
+/// The factor by which the time of an oracle counts more if its cases never reached the fault.
+const MAX_PENALTY: u32 = 8;
+/// Number of cases after which that factor applies in full; with fewer cases it grows linearly.
+const FULL_PENALTY_CASES: u64 = 400;
+/// Limit on the duration of a slice.
+const MAX_SLICE: Duration = Duration::from_secs(2);
+/// How long a slice may continue after the end.
 const GRACE: Duration = Duration::from_secs(10);
-/// Most time for a decoy.
-const ENOUGH: Duration = Duration::from_secs(15);
-/// Most time for the control.
-const CONTROL: Duration = Duration::from_mins(1);
-/// What the first slice of an oracle costs, where that is much more than [`SLICE`]; after it, what the last one took.
-const DEAR: &[(&str, Duration)] = &[
+/// Limit on the time for a decoy.
+const DECOY_LIMIT: Duration = Duration::from_secs(15);
+/// Limit on the time for the control.
+const CONTROL_LIMIT: Duration = Duration::from_mins(1);
+/// The expected cost of an oracle's first slice where it is much more than [`FIRST_SLICE`], because a
+/// single case takes long. Later the cost of the last slice is used.
+const INITIAL_COSTS: &[(&str, Duration)] = &[
     ("certificate", Duration::from_millis(120)),
     ("padding", Duration::from_millis(120)),
     ("order", Duration::from_millis(120)),
@@ -48,107 +60,109 @@ const DEAR: &[(&str, Duration)] = &[
     ("device", Duration::from_millis(1200)),
 ];
 
-/// What is to be tried.
+/// The parameters of a measurement.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Names of the oracles.
     pub oracles: Vec<&'static str>,
-    /// The faults; the control is added.
-    pub faults: Vec<&'static Fault>,
+    /// The faults; the control is added to them.
+    pub faults: Vec<&'static PlantedFault>,
     /// Seed of all cases.
     pub seed: u64,
-    /// How long all of it may take.
+    /// Total duration.
     pub duration: Duration,
-    /// How many workers.
+    /// Number of workers.
     pub jobs: usize,
-    /// How they are started, without the fault.
+    /// How workers are started, without a fault.
     pub launch: Launch,
 }
 
-/// A fault, or none, and what the oracles say.
+/// One fault or the control, and the result of the oracles.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// The fault; none is the control.
-    pub fault: Option<&'static Fault>,
-    /// Who saw it. Of the control: its first finding.
+    /// The fault; `None` for the control.
+    pub fault: Option<&'static PlantedFault>,
+    /// The first failure that counts. For the control: a failure that occurs without a fault.
     pub caught: Option<Catch>,
-    /// Cases looked at, by all oracles.
+    /// Number of cases checked, over all oracles.
     pub runs: u64,
-    /// Time that was spent.
+    /// Time spent on the trial.
     pub spent: Duration,
-    /// One for each oracle that is there.
+    /// One lane for each oracle.
     lanes: Vec<Lane>,
     turn: Duration,
     busy: bool,
 }
 
-/// An oracle in a trial.
+/// The state of an oracle in a trial.
 #[derive(Clone, Debug)]
 struct Lane {
     oracle: &'static str,
     next: u64,
     absent: bool,
-    /// Time that was spent on it.
+    /// Time spent on it.
     spent: Duration,
-    /// How often it came to the place of the fault.
+    /// How often its cases reached the code of the fault.
     reached: u64,
-    /// How long its next slice is to be.
+    /// Duration of its next slice.
     slice: Duration,
-    /// How long its last slice took, or what its first one should.
+    /// Duration of its last slice, or the expected one of its first.
     cost: Duration,
 }
 
 impl Lane {
     fn new(oracle: &'static str) -> Self {
-        let cost = DEAR.iter().find(|(name, _)| *name == oracle).map_or(SLICE, |(_, cost)| *cost);
-        Self { oracle, next: 0, absent: false, spent: Duration::ZERO, reached: 0, slice: SLICE, cost }
+        let cost = INITIAL_COSTS.iter().find(|(name, _)| *name == oracle).map_or(FIRST_SLICE, |(_, cost)| *cost);
+        Self { oracle, next: 0, absent: false, spent: Duration::ZERO, reached: 0, slice: FIRST_SLICE, cost }
     }
 
-    /// The time spent on it as it counts: who never came to the place of the fault waits.
+    /// The time that counts for choosing the next oracle: time spent plus expected cost, multiplied
+    /// by up to [`MAX_PENALTY`] if the fault was never reached.
     fn weight(&self) -> Duration {
-        let cases = if self.reached == 0 { u32::try_from(self.next.min(CONVINCED)).unwrap_or(0) } else { 0 };
-        let all = u32::try_from(CONVINCED).unwrap_or(1);
-        (self.spent + self.cost) * (all + cases * (IMPATIENCE - 1)) / all
+        let cases = if self.reached == 0 { u32::try_from(self.next.min(FULL_PENALTY_CASES)).unwrap_or(0) } else { 0 };
+        let all = u32::try_from(FULL_PENALTY_CASES).unwrap_or(1);
+        (self.spent + self.cost) * (all + cases * (MAX_PENALTY - 1)) / all
     }
 }
 
-/// Who saw a fault.
+/// The detection of a fault.
 #[derive(Clone, Debug)]
 pub struct Catch {
     /// The oracle.
     pub oracle: &'static str,
-    /// What it says is wrong.
+    /// The kind of failure it reported.
     pub what: String,
     /// The details.
     pub detail: String,
-    /// How many cases of that oracle it took.
+    /// Number of cases of that oracle until then.
     pub runs: u64,
-    /// How long it took, the other oracles before included.
+    /// Time until then, including the other oracles.
     pub after: Duration,
-    /// The cases to look at again.
+    /// The cases to check again without the fault.
     range: Range,
-    /// For how long.
+    /// The time for that in milliseconds.
     millis: u64,
 }
 
 impl Catch {
-    fn way(&self) -> Way {
+    fn failure_kind(&self) -> FailureKind {
         (self.oracle, self.what.clone())
     }
 }
 
 impl Trial {
-    fn new(fault: Option<&'static Fault>, oracles: &[&'static str]) -> Self {
+    fn new(fault: Option<&'static PlantedFault>, oracles: &[&'static str]) -> Self {
         let lanes = oracles.iter().map(|oracle| Lane::new(oracle)).collect();
-        Self { fault, caught: None, runs: 0, spent: Duration::ZERO, lanes, turn: TURN, busy: false }
+        Self { fault, caught: None, runs: 0, spent: Duration::ZERO, lanes, turn: FIRST_TURN, busy: false }
     }
 
-    /// Whether something is to be found.
+    /// Whether it has a fault that should be detected.
     pub fn is_fault(&self) -> bool {
         self.fault.is_some_and(|row| !row.is_decoy)
     }
 
-    /// The oracles that came to the place of the fault: name, cases, how often; those that came most often first.
+    /// The oracles whose cases reached the fault, with the number of cases and of times it was
+    /// reached, the most frequent first.
     pub fn looks(&self) -> Vec<(&'static str, u64, u64)> {
         let there = self.lanes.iter().filter(|lane| lane.reached > 0);
         let mut looks: Vec<_> = there.map(|lane| (lane.oracle, lane.next, lane.reached)).collect();
@@ -157,23 +171,23 @@ impl Trial {
     }
 
     fn is_finished(&self, share: Duration, all: Duration) -> bool {
-        let is_over = self.most(share, all).is_some_and(|most| self.spent >= most);
+        let is_over = self.time_limit(share, all).is_some_and(|most| self.spent >= most);
         is_over || (self.fault.is_some() && self.caught.is_some()) || self.lanes.iter().all(|lane| lane.absent)
     }
 
-    /// Most time, if nothing is to be found.
-    fn most(&self, share: Duration, all: Duration) -> Option<Duration> {
+    /// The time limit, if nothing should be detected.
+    fn time_limit(&self, share: Duration, all: Duration) -> Option<Duration> {
         match self.fault {
-            None => Some(CONTROL.min(share * 4).min(all / 5)),
-            Some(row) => row.is_decoy.then(|| ENOUGH.min(share)),
+            None => Some(CONTROL_LIMIT.min(share * 4).min(all / 5)),
+            Some(row) => row.is_decoy.then(|| DECOY_LIMIT.min(share)),
         }
     }
 }
 
-/// A way to fail: the oracle, and what it says is wrong.
-type Way = (&'static str, String);
+/// A kind of failure: the oracle, and [`Failure::what`].
+type FailureKind = (&'static str, String);
 
-/// Tries the control and every fault; `watch` is told how it stands now and then.
+/// Tries the control and every fault. `watch` receives the trials every 100 ms.
 pub fn run(plan: &Plan, interrupted: &(dyn Fn() -> bool + Sync), watch: &mut dyn FnMut(&[Trial])) -> Outcome {
     let faults = std::iter::once(None).chain(plan.faults.iter().map(|row| Some(*row)));
     let trials: Vec<Trial> = faults.map(|fault| Trial::new(fault, &plan.oracles)).collect();
@@ -200,25 +214,25 @@ pub fn run(plan: &Plan, interrupted: &(dyn Fn() -> bool + Sync), watch: &mut dyn
     Outcome { trials: bench.trials.into_inner().unwrap_or_else(PoisonError::into_inner), known }
 }
 
-/// What came out.
+/// The result of a measurement.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The control first.
     pub trials: Vec<Trial>,
-    /// What is found where nothing is broken, and counts for nobody: one for each way to fail.
+    /// Failures that occur without a fault and do not count, one for each kind.
     pub known: Vec<Catch>,
 }
 
-/// What the threads share.
+/// The state shared by the threads.
 struct Bench<'a> {
     plan: &'a Plan,
-    /// Time of a trial in which nothing is to be found.
+    /// The time for a trial in which nothing should be detected.
     share: Duration,
     end: Instant,
     interrupted: &'a (dyn Fn() -> bool + Sync),
     trials: Mutex<Vec<Trial>>,
-    /// Ways to fail without a fault.
-    known: Mutex<BTreeMap<Way, Catch>>,
+    /// The kinds of failure that occur without a fault.
+    known: Mutex<BTreeMap<FailureKind, Catch>>,
 }
 
 impl Bench<'_> {
@@ -226,7 +240,7 @@ impl Bench<'_> {
         self.trials.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives turns to trials, those with the least time first, until nothing is left to try.
+    /// The loop of a thread: gives a turn to the trial with the least time, until none is left.
     fn work(&self) {
         while !(self.interrupted)() && Instant::now() < self.end {
             let taken = {
@@ -258,32 +272,33 @@ impl Bench<'_> {
         }
     }
 
-    /// What is found without a fault too is no catch.
+    /// Discards catches that also occur without a fault.
     fn withdraw(&self, trials: &mut [Trial]) {
         let known = self.known();
         for trial in trials {
             if trial.fault.is_none() {
                 trial.caught = trial.caught.take().or_else(|| known.values().next().cloned());
-            } else if trial.caught.as_ref().is_some_and(|catch| known.contains_key(&catch.way())) {
+            } else if trial.caught.as_ref().is_some_and(|catch| known.contains_key(&catch.failure_kind())) {
                 trial.caught = None;
             }
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, BTreeMap<Way, Catch>> {
+    fn known(&self) -> MutexGuard<'_, BTreeMap<FailureKind, Catch>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The oracles take turns, in a worker of their own, until the turn is over or one finds something.
+    /// One turn of a trial: its oracles run slices in a worker of their own, until the turn is over
+    /// or one of them reports a failure.
     fn turn(&self, trial: &mut Trial, start: Instant) {
         let mut launch = self.plan.launch.clone();
         if let Some(row) = trial.fault {
             launch.arguments.extend(["--fault".to_owned(), row.name.to_owned()]);
         }
         let limit = trial
-            .most(self.share, self.plan.duration)
+            .time_limit(self.share, self.plan.duration)
             .map_or(trial.turn, |most| trial.turn.min(most.saturating_sub(trial.spent)));
-        let Ok(mut link) = Link::start(&launch) else { return };
+        let Ok(mut link) = WorkerLink::start(&launch) else { return };
         while start.elapsed() < limit {
             if Instant::now() >= self.end || (self.interrupted)() {
                 return;
@@ -295,11 +310,11 @@ impl Bench<'_> {
             let lane = &mut trial.lanes[at];
             lane.cost = before.elapsed();
             lane.spent += lane.cost;
-            lane.slice = (lane.slice * 2).min(LONGEST);
+            lane.slice = (lane.slice * 2).min(MAX_SLICE);
             for catch in caught {
                 let catch = Catch { after: trial.spent + start.elapsed(), ..catch };
                 if trial.fault.is_none() {
-                    self.known().entry(catch.way()).or_insert(catch);
+                    self.known().entry(catch.failure_kind()).or_insert(catch);
                 } else if !self.is_without_fault(&catch) {
                     trial.caught = Some(catch);
                     return;
@@ -312,12 +327,13 @@ impl Bench<'_> {
         trial.turn *= 2;
     }
 
-    /// Whether this is found where nothing is broken: known already, or found in the same case. The control is flagged then.
+    /// Whether a failure also occurs without a fault: its kind is known, or the same cases fail in
+    /// the same way. The control is marked then.
     fn is_without_fault(&self, catch: &Catch) -> bool {
-        if self.known().contains_key(&catch.way()) {
+        if self.known().contains_key(&catch.failure_kind()) {
             return true;
         }
-        let Ok(mut link) = Link::start(&self.plan.launch) else { return false };
+        let Ok(mut link) = WorkerLink::start(&self.plan.launch) else { return false };
         let request = Request::Run { range: catch.range.clone(), millis: catch.millis };
         let is_same = match link.ask(&request, &|| (self.interrupted)(), &mut |_| {}) {
             Ok(Reply::Ran { findings, .. }) => findings.iter().any(|finding| finding.failure.what == catch.what),
@@ -325,13 +341,13 @@ impl Bench<'_> {
             Err(Lost::Stopped) | Ok(_) => false,
         };
         if is_same {
-            self.known().insert(catch.way(), catch.clone());
+            self.known().insert(catch.failure_kind(), catch.clone());
         }
         is_same
     }
 
-    /// A slice of an oracle, and what it found, in the order of cases.
-    fn slice(&self, link: &mut Link, trial: &mut Trial, at: usize) -> Vec<Catch> {
+    /// Runs a slice of an oracle; returns its failures in the order of the cases.
+    fn slice(&self, link: &mut WorkerLink, trial: &mut Trial, at: usize) -> Vec<Catch> {
         let lane = &mut trial.lanes[at];
         let range = Range {
             oracle: lane.oracle.to_owned(),
@@ -349,7 +365,8 @@ impl Bench<'_> {
             runs: number.saturating_add(1),
             after: Duration::ZERO,
             range,
-            // The same cases again, and twice the time for them.
+            // The same cases are run again with twice the time, because the first run may have been
+            // at its limit.
             millis: millis.saturating_mul(2),
         };
         match link.ask(&request, &stop, &mut |_| {}) {
@@ -372,7 +389,8 @@ impl Bench<'_> {
             }
             Err(Lost::Worker(failure)) => {
                 let caught = catch(failure, lane.next, range.clone());
-                // Nobody knows which case it was: if this happens without a fault too, the oracle is of no use here.
+                // The case is unknown. If the same happens without the fault, the oracle cannot be
+                // used here.
                 lane.absent = true;
                 vec![caught]
             }

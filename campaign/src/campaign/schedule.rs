@@ -1,54 +1,59 @@
-//! Who is next: oracles share the time, whatever one of their cases costs.
+//! Decides which cases come next, so that oracles share the time evenly whatever their cases cost.
+//!
+//! A slice is about a quarter of a second of one oracle. The number of its cases is estimated from the average so far, and
+//! the worker stops at the end of the time; cases it did not reach are handed out again, lowest numbers first. So every
+//! case below the highest number is checked exactly once, however many workers there are.
 
 use std::time::Duration;
 
 use super::protocol::Range;
 use crate::oracle::Tally;
 
-/// How long a worker stays with an oracle.
+/// Duration of a slice.
 pub const SLICE: Duration = Duration::from_millis(250);
-/// Most cases of a slice.
-const MOST: u64 = 1 << 16;
+/// Limit on the number of cases of a slice.
+const MAX_CASES: u64 = 1 << 16;
 
-/// What a campaign knows of an oracle.
+/// The state of an oracle in a campaign.
 #[derive(Clone, Debug, Default)]
 pub struct Lane {
     /// Its name.
     pub oracle: String,
-    /// Why it does not run here.
+    /// Why it is not available here.
     pub skipped: Option<String>,
-    /// What was counted.
+    /// The counts.
     pub tally: Tally,
     /// Time that workers spent on it.
     pub spent: Duration,
-    /// Cases that were begun when the campaign ended, and count for nothing.
+    /// Number of cases that were running when the campaign ended, and do not count.
     pub given_up: u64,
-    /// Number of the first case that nobody was given yet.
+    /// Number of the first case that was never handed out.
     next: u64,
-    /// Cases that somebody was given and did not come to.
+    /// Cases that were handed out but not checked.
     left: Vec<Range>,
-    /// Slices that workers are at.
+    /// Number of slices that workers are running.
     busy: u32,
-    /// Cases that are best given at a time, once known.
+    /// The number of cases that are best checked together, once known.
     batch: u64,
 }
 
 impl Lane {
-    /// An oracle that nothing is known of yet.
+    /// The state of an oracle before its first slice.
     pub fn new(oracle: &str) -> Self {
         Self { oracle: oracle.to_owned(), batch: 1, ..Self::default() }
     }
 
-    /// How many cases fill a slice, as far as one can know.
+    /// The estimated number of cases that fill a slice, by the average time so far.
     fn count(&self) -> u64 {
         let known = u128::from(self.tally.runs) * SLICE.as_micros();
         let fit = known.checked_div(u128::from(self.tally.micros)).unwrap_or(0);
-        let fit = u64::try_from(fit).unwrap_or(MOST).clamp(1, MOST);
-        // A little more than what fits: the worker looks at the clock itself.
+        let fit = u64::try_from(fit).unwrap_or(MAX_CASES).clamp(1, MAX_CASES);
+        // A quarter more than the estimate: the worker looks at the clock itself, and must not run
+        // out of cases.
         (fit + fit / 4).next_multiple_of(self.batch.max(1))
     }
 
-    /// The next cases, at most `limit` of all in number.
+    /// Takes the next cases; at most `limit` cases are handed out in total.
     fn take(&mut self, seed: u64, limit: u64) -> Option<Range> {
         let count = self.count();
         if let Some(left) = self.left.pop() {
@@ -65,35 +70,36 @@ impl Lane {
     }
 }
 
-/// What comes next.
+/// The result of [`Schedule::next_slice`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
-    /// These cases of that lane.
+    /// The cases to check, and the index of their lane.
     Slice(usize, Range),
-    /// Nothing, until somebody else comes back.
+    /// Nothing until another worker returns its slice.
     Wait,
-    /// Nothing any more.
+    /// Nothing: all cases are checked.
     Done,
 }
 
-/// All lanes.
+/// The lanes of all oracles.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    /// One for each oracle.
+    /// One lane for each oracle.
     pub lanes: Vec<Lane>,
     seed: u64,
     limit: u64,
 }
 
 impl Schedule {
-    /// For these oracles; each at most `limit` cases.
+    /// A schedule for these oracles, with at most `limit` cases each.
     pub fn new(oracles: &[&str], seed: u64, limit: Option<u64>) -> Self {
         let lanes = oracles.iter().map(|name| Lane::new(name)).collect();
         Self { lanes, seed, limit: limit.unwrap_or(u64::MAX) }
     }
 
-    /// The cases that are next: of the oracle on which the least time was spent.
-    pub fn hand_out(&mut self) -> Next {
+    /// Hands out the next slice, for the oracle with the least time so far. Slices that are running
+    /// count with their full duration.
+    pub fn next_slice(&mut self) -> Next {
         let mut order: Vec<usize> = (0..self.lanes.len()).filter(|&at| self.lanes[at].skipped.is_none()).collect();
         order.sort_by_key(|&at| self.lanes[at].spent + SLICE * self.lanes[at].busy);
         for at in order {
@@ -105,31 +111,33 @@ impl Schedule {
         if self.lanes.iter().any(|lane| lane.busy > 0) { Next::Wait } else { Next::Done }
     }
 
-    /// A worker looked at the first `done` cases of a range.
-    pub fn done(&mut self, lane: usize, range: &Range, done: u64, batch: u64, tally: &Tally) {
+    /// Records that a worker checked the first `done` cases of a range; the others will be handed
+    /// out again.
+    pub fn record(&mut self, lane: usize, range: &Range, done: u64, batch: u64, tally: &Tally) {
         let lane = &mut self.lanes[lane];
         lane.batch = batch.max(1);
         lane.tally.merge(tally);
         lane.give_back(range.part(range.first.saturating_add(done), range.end()));
     }
 
-    /// Nobody looked at these cases; somebody has to.
-    pub fn undone(&mut self, lane: usize, range: Range) {
+    /// Records that the cases of a range were not checked; they will be handed out again.
+    pub fn return_cases(&mut self, lane: usize, range: Range) {
         self.lanes[lane].give_back(range);
     }
 
-    /// A worker is back from a lane, after so long.
-    pub fn back(&mut self, lane: usize, spent: Duration) {
+    /// Records that a worker finished a slice, and the time it took.
+    pub fn finish_slice(&mut self, lane: usize, spent: Duration) {
         self.lanes[lane].busy -= 1;
         self.lanes[lane].spent += spent;
     }
 }
 
 impl Lane {
+    /// Adds a range to the cases to hand out again.
     fn give_back(&mut self, range: Range) {
         if range.count > 0 {
             self.left.push(range);
-            // The lowest numbers are taken first.
+            // `pop` takes the lowest numbers first.
             self.left.sort_by_key(|range| std::cmp::Reverse(range.first));
         }
     }
@@ -148,15 +156,15 @@ mod tests {
         let mut schedule = Schedule::new(&["a"], 3, Some(1000));
         let (mut seen, mut turn) = (Vec::new(), 0);
         loop {
-            match schedule.hand_out() {
+            match schedule.next_slice() {
                 Next::Done => break,
                 Next::Wait => unreachable!("one worker"),
                 Next::Slice(lane, range) => {
                     turn += 1;
                     let done = if turn % 3 == 0 { range.count.div_ceil(2) } else { range.count };
                     seen.extend(range.first..range.first + done);
-                    schedule.done(lane, &range, done, 4, &counted(done, done * 5000));
-                    schedule.back(lane, SLICE);
+                    schedule.record(lane, &range, done, 4, &counted(done, done * 5000));
+                    schedule.finish_slice(lane, SLICE);
                 }
             }
         }
@@ -170,12 +178,12 @@ mod tests {
         schedule.lanes[2].skipped = Some("no device".into());
         let mut times = [Duration::ZERO; 3];
         for _ in 0..400 {
-            let Next::Slice(lane, range) = schedule.hand_out() else { unreachable!("no limit") };
+            let Next::Slice(lane, range) = schedule.next_slice() else { unreachable!("no limit") };
             let each = [10, 700_000, 0][lane];
             let spent = Duration::from_micros(range.count * each);
             times[lane] += spent;
-            schedule.done(lane, &range, range.count, 1, &counted(range.count, range.count * each));
-            schedule.back(lane, spent);
+            schedule.record(lane, &range, range.count, 1, &counted(range.count, range.count * each));
+            schedule.finish_slice(lane, spent);
         }
         let share = times[0].as_secs_f64() / times[1].as_secs_f64();
         assert!((0.9..1.1).contains(&share), "{times:?}");

@@ -1,4 +1,6 @@
-//! A worker process: it looks at the cases it is told to, and may end at any of them.
+//! The worker process: it answers requests of the coordinator, and may die while checking any case.
+//!
+//! A fault that is planted is switched on for the whole process, by its command line, before the first request.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -15,14 +17,15 @@ use crate::oracle::{Environment, Tally};
 use crate::oracles::by_name;
 use crate::session::{Runner, remember_panics};
 
-/// What is counted in a program that has faults: how often the one that is on was asked for.
+/// The counter for how often the fault that is switched on was reached, in programs built with
+/// faults.
 pub(super) const REACHED: &str = "times that the fault was reached";
 
-/// Answers the requests on standard input until its end; then the process ends at once, whatever it does, so that no worker
-/// outlives its coordinator.
+/// Answers requests from standard input until its end. Then the process ends at once, even in the
+/// middle of a case, so that no worker outlives its coordinator.
 ///
 /// # Errors
-/// Nobody reads the answers.
+/// Standard output is closed.
 pub fn serve(environment: Environment) -> io::Result<()> {
     remember_panics();
     let mut worker = Worker { environment, runners: BTreeMap::new() };
@@ -34,12 +37,14 @@ pub fn serve(environment: Environment) -> io::Result<()> {
     Ok(())
 }
 
+/// The runners created so far, by oracle.
 struct Worker {
     environment: Environment,
     runners: BTreeMap<String, Box<dyn Runner>>,
 }
 
 impl Worker {
+    /// The reply to a request; a trace writes further messages to `out` before.
     fn answer(&mut self, request: Request, out: &mut impl Write) -> io::Result<Reply> {
         let oracle = match &request {
             Request::About => return Ok(about()),
@@ -71,6 +76,7 @@ impl Worker {
         })
     }
 
+    /// The runner of an oracle, created at its first use; the reply if there is none.
     fn runner(&mut self, name: &str) -> Result<&mut dyn Runner, Box<Reply>> {
         if !self.runners.contains_key(name) {
             let entry = by_name(name)
@@ -85,6 +91,7 @@ impl Worker {
     }
 }
 
+/// The solver and the devices of this machine.
 fn about() -> Reply {
     let solver = tilewright_verify::solver::z3_version();
     let solver = solver.map_or_else(|error| error.to_string(), |version| format!("Z3 {version}"));
@@ -93,11 +100,13 @@ fn about() -> Reply {
     Reply::About { solver, devices: devices.iter().map(device).collect() }
 }
 
+/// The byte string of a case of a range.
 fn bytes_of(range: &Range, number: u64) -> Vec<u8> {
     bytes::of_case(range.seed, &range.oracle, number)
 }
 
-/// One finding for each way to fail: that of the first case.
+/// Adds the first finding of each kind of failure to `all`, with its origin. `first` is the number
+/// of the first case of the batch.
 fn keep(all: &mut Vec<Finding>, found: Vec<(usize, Finding)>, range: &Range, first: u64) {
     for (place, finding) in found {
         if !all.iter().any(|known| known.failure.what == finding.failure.what) {
@@ -107,6 +116,8 @@ fn keep(all: &mut Vec<Finding>, found: Vec<(usize, Finding)>, range: &Range, fir
     }
 }
 
+/// Checks batches until the end of the range or of the time; at least one batch, so that every
+/// slice makes progress.
 fn run(runner: &mut dyn Runner, range: &Range, until: Instant) -> Reply {
     let batch = u64::try_from(runner.batch()).unwrap_or(1).max(1);
     let (mut tally, mut findings, mut next) = (Tally::default(), Vec::new(), range.first);
@@ -125,6 +136,7 @@ fn run(runner: &mut dyn Runner, range: &Range, until: Instant) -> Reply {
     Reply::Ran { done: next - range.first, batch, tally, findings }
 }
 
+/// Checks the cases one by one, announcing each.
 fn trace(runner: &mut dyn Runner, range: &Range, out: &mut impl Write) -> io::Result<Reply> {
     let (mut tally, mut findings) = (Tally::default(), Vec::new());
     for number in range.first..range.end() {

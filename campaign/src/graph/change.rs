@@ -1,51 +1,56 @@
-//! One thing of a plan is changed: most such plans are wrong, and some are as good as before.
+//! Changes of a memory plan, one at a time. Most changed plans are wrong, some are as good as the
+//! original.
+//!
+//! Some changes can never matter (a spare pool, exchanged pool numbers), some matter depending on the plan (a shift inside
+//! of a larger pool), some always do (a region of another size). The oracle does not know which: the simulation decides.
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
 use tilewright_ir::{MemoryPlan, Region, Room, ScalarType, Scope};
 
-/// A changed plan.
+/// A change of one plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mutation {
-    /// Which plan: [`super::strategy`].
+    /// The plan that is changed, by the number of its [strategy](super::strategy).
     pub strategy: u8,
-    /// What is changed in it.
+    /// The change.
     pub change: Change,
 }
 
-/// A change of a plan; tensors and pools are taken modulo how many there are.
+/// A change of a plan. Tensors and pools are numbers, taken modulo how many there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
-    /// A tensor and its views begin so many bytes, or columns and rows, later; earlier if negative.
+    /// Moves a tensor and its views by a number of bytes, or of columns and rows; negative numbers
+    /// move towards the origin.
     Shift(usize, i8, i8),
-    /// One tensor alone, views left where they are, begins so many bytes or columns later.
+    /// Moves one tensor alone, without its views, by a number of bytes or columns.
     ShiftAlone(usize, i8),
-    /// A pool is larger by so many bytes, or columns and rows; smaller if negative.
+    /// Enlarges a pool by a number of bytes, or of columns and rows; negative numbers shrink it.
     Resize(usize, i8, i8),
-    /// Two tensors and their views change places, each with its own size.
+    /// Exchanges the positions of two tensors and their views; each keeps its size.
     Swap(usize, usize),
-    /// A tensor and its views go where another one lies.
+    /// Moves a tensor and its views to the position of another tensor.
     Onto(usize, usize),
-    /// A tensor and its views go into another pool, at the offset that they have.
+    /// Moves a tensor and its views to another pool, at the same offset.
     Into(usize, usize),
-    /// A pool holds another element type.
+    /// Changes the element type of a pool.
     Dtype(usize, usize),
-    /// A pool is in another scope.
+    /// Changes the scope of a pool.
     Scope(usize, usize),
-    /// A region is larger by so many bytes, or columns; smaller if negative.
+    /// Enlarges a region by a number of bytes or columns; negative numbers shrink it.
     Region(usize, i8),
-    /// A tensor begins at an end of the numbers.
+    /// Moves a tensor to offset 2^64 - 1 or 2^64 - 1 - 2^62, to provoke overflows.
     Far(usize, bool),
-    /// A pool that nobody uses.
+    /// Adds a pool without tensors.
     Spare,
-    /// Two pools change their numbers.
+    /// Exchanges the numbers of two pools, which changes nothing.
     Renumber(usize, usize),
 }
 
 impl Change {
-    /// Its name in tables.
+    /// The name in the coverage table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Shift(..) => "shift",
@@ -63,13 +68,14 @@ impl Change {
         }
     }
 
-    /// The changed plan; `roots` says of each tensor which one's memory it shows.
+    /// The changed plan; `roots` gives the root of each tensor.
     pub fn apply(self, plan: &MemoryPlan, roots: &[usize]) -> MemoryPlan {
         let mut plan = plan.clone();
         let (n_tensors, n_pools) = (plan.places.len().max(1), plan.pools.len().max(1));
         if plan.places.is_empty() || plan.pools.is_empty() {
             return plan;
         }
+        // A view has to stay where its root is, so most changes move all tensors with one root.
         let same = |one: usize, other: usize| roots[one] == roots[other];
         match self {
             Self::Shift(at, x, y) => {
@@ -146,7 +152,7 @@ impl Change {
 }
 
 impl Mutation {
-    /// Draws a change.
+    /// Draws a change of one of the three plans.
     pub(super) fn draw(u: &mut Unstructured<'_>) -> arbitrary::Result<Self> {
         let strategy = u.int_in_range(0..=2)?;
         let (at, other) = (u.int_in_range(0..=60usize)?, u.int_in_range(0..=60usize)?);
@@ -168,11 +174,12 @@ impl Mutation {
     }
 }
 
-/// A little, or the alignments of buffers.
+/// Draws a small distance or an alignment of buffers.
 fn step(u: &mut Unstructured<'_>) -> arbitrary::Result<i8> {
     u.choose(&[0, 1, -1, 1, -1, 2, -2, 3, 4, -4, 8, 16, 64, -64]).copied()
 }
 
+/// Moves a region; buffers ignore `by_y`.
 fn shift(region: &mut Region, by_x: i64, by_y: i64) {
     match region {
         Region::Bytes { offset, .. } => *offset = offset.saturating_add_signed(by_x),
@@ -183,11 +190,11 @@ fn shift(region: &mut Region, by_x: i64, by_y: i64) {
     }
 }
 
-/// A region that begins where another one does, if they are of one kind.
+/// The region at the position of another one, if both are of the same kind.
 fn begins(region: Region, at: Region) -> Region {
     match (region, at) {
         (Region::Bytes { size, .. }, Region::Bytes { offset, .. }) => Region::Bytes { offset, size },
         (Region::Texels { width, height, .. }, Region::Texels { x, y, .. }) => Region::Texels { x, y, width, height },
-        _ => region,
+        (Region::Bytes { .. }, Region::Texels { .. }) | (Region::Texels { .. }, Region::Bytes { .. }) => region,
     }
 }

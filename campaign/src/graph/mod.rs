@@ -1,4 +1,4 @@
-//! Graphs for memory planners, as recipes: steps that read what was there before and write tensors of their own.
+//! Graphs for memory planners as recipes: steps that read earlier tensors and write new ones.
 //!
 //! ```text
 //! inputs [4x7 float32, texture 3x5x4 float16]
@@ -7,8 +7,8 @@
 //! outputs 0 back
 //! ```
 //!
-//! Every recipe is a graph without a fault: tensors are named by how far back they stand, modulo how many there are, so that a
-//! step can be left out and the others still read something.
+//! Every recipe is a graph without defects. Tensors are referred to by how far back they are,
+//! modulo their number, so that a step can be left out and the others still read something.
 
 mod change;
 mod native;
@@ -31,45 +31,47 @@ pub use network::network;
 pub use simulate::{Violation, simulate};
 pub use tensor::{Memory, TensorCase};
 
-/// A graph, what its device can do, and what is changed in its plans.
+/// A graph, the texture limits of its device, and changes of its plans.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GraphCase {
-    /// What the caller gives.
+    /// The inputs.
     pub inputs: Vec<TensorCase>,
     /// The steps, in order.
     pub steps: Vec<StepCase>,
-    /// What the caller takes besides the last tensor: how far back from the end each stands.
+    /// The outputs in addition to the last tensor, counted back from the last tensor.
     pub outputs: Vec<usize>,
-    /// Rows and columns by which the largest texture of the device exceeds those of the graph; none: what is promised.
+    /// The device's texture limits, as the number of columns and rows by which they exceed the
+    /// largest texture of the graph; `None` for the limits that OpenCL guarantees.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spare: Option<[u64; 2]>,
-    /// What is changed in plans of the graph, each in a plan of its own.
+    /// Changes, each applied to a plan of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Mutation>,
 }
 
-/// A step.
+/// A step of a recipe.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StepCase {
-    /// How far back each tensor that it reads stands, modulo how many there are; of inputs, views and what was written.
+    /// The tensors it reads, counted back from the newest one (modulo their number) among inputs,
+    /// views and written tensors.
     pub reads: Vec<usize>,
-    /// What it writes.
+    /// The tensors it writes.
     pub writes: Vec<TensorCase>,
-    /// A view made after it, of the tensor that stands so far back.
+    /// A view created after the step, of the tensor that is this far back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub view: Option<usize>,
-    /// Whether it says which function runs it.
+    /// Whether the step names a function.
     #[serde(default)]
     pub named: bool,
 }
 
 impl GraphCase {
-    /// The graph.
+    /// Builds the graph.
     ///
     /// # Errors
-    /// What is wrong with it; never for a recipe that was drawn.
+    /// The defects of the graph; never for a drawn recipe.
     pub fn build(&self) -> Result<NamedGraph, Vec<Diagnostic>> {
         let mut graph = GraphBuilder::new();
         let mut alive: Vec<usize> = Vec::new();
@@ -103,7 +105,7 @@ impl GraphCase {
         graph.finish()
     }
 
-    /// The largest texture of the device.
+    /// The texture limits of the device.
     pub fn limits(&self) -> TextureLimits {
         let Some([width, height]) = self.spare else { return TextureLimits::PROMISED };
         let tensors = || self.inputs.iter().chain(self.steps.iter().flat_map(|step| &step.writes));
@@ -113,17 +115,19 @@ impl GraphCase {
     }
 }
 
-/// The tensor so far behind the last one.
+/// The tensor that is `back` positions before the newest one.
 fn behind(alive: &[usize], back: usize) -> Option<usize> {
     (!alive.is_empty()).then(|| alive[alive.len() - 1 - back % alive.len()])
 }
 
-/// A view: of a buffer all of it in a row, of a texture the same once more.
+/// Adds a view: of a buffer in one dimension, of a texture in its own shape.
 fn view(graph: &mut GraphBuilder, of: usize, step: usize) -> usize {
     let root = &graph.graph().tensors[of];
     let (shape, separators) = match root.scope {
         Scope::Global => (vec![root.shape.iter().product()], Vec::new()),
-        _ => (root.shape.clone(), root.axis_separators.clone()),
+        Scope::Shared | Scope::Local | Scope::Texture | Scope::TextureWeight | Scope::TextureNhwc => {
+            (root.shape.clone(), root.axis_separators.clone())
+        }
     };
     let view = graph.view(format!("v{step}"), of, shape);
     graph.separators(view, separators);
@@ -131,19 +135,22 @@ fn view(graph: &mut GraphBuilder, of: usize, step: usize) -> usize {
 }
 
 impl StepCase {
+    /// Draws a step that reads up to three tensors, writes one or (in a third of the cases) two,
+    /// and has a view in a quarter of the cases.
     fn draw(u: &mut Unstructured<'_>, kinds: &[TensorCase], config: &Config) -> arbitrary::Result<Self> {
         let n_reads = u.int_in_range(0..=3)?;
         let reads = (0..n_reads).map(|_| back(u)).collect::<arbitrary::Result<_>>()?;
         let n_writes = if u.ratio(1, 3)? { 2 } else { 1 };
         let mut writes = Vec::with_capacity(n_writes);
         for _ in 0..n_writes {
-            // Few kinds, so that there is something to share.
+            // Tensors of few kinds, so that memory can be shared.
             writes.push(if u.ratio(2, 3)? { u.choose(kinds)?.clone() } else { TensorCase::draw(u, config)? });
         }
         let view = if u.ratio(1, 4)? { Some(back(u)?) } else { None };
         Ok(Self { reads, writes, view, named: u.arbitrary()? })
     }
 
+    /// Without the view, the name, a read or a write; with simpler tensors.
     fn simpler(&self) -> Vec<Self> {
         let mut found = Vec::new();
         if self.view.is_some() {
@@ -160,11 +167,12 @@ impl StepCase {
     }
 }
 
-/// How far back: mostly one of the last few.
+/// Draws how far back: mostly up to 3, in one case out of six up to 40.
 fn back(u: &mut Unstructured<'_>) -> arbitrary::Result<usize> {
     if u.ratio(1, 6)? { u.int_in_range(0..=40) } else { u.int_in_range(0..=3) }
 }
 
+/// The list with one tensor simplified.
 fn tensors_simpler(tensors: &[TensorCase]) -> impl Iterator<Item = Vec<TensorCase>> {
     tensors.iter().enumerate().flat_map(move |(at, tensor)| {
         tensor.simpler().into_iter().map(move |simpler| {
@@ -176,6 +184,8 @@ fn tensors_simpler(tensors: &[TensorCase]) -> impl Iterator<Item = Vec<TensorCas
 }
 
 impl Case for GraphCase {
+    /// Draws changes first, so that they do not depend on the graph; then kinds of tensors, inputs,
+    /// outputs and steps within the ranges of [`GraphRanges`](crate::config::GraphRanges).
     fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
         let n_changes = u.int_in_range(config.graph.changes.clone())?;
         let changes = (0..n_changes).map(|_| Mutation::draw(u)).collect::<arbitrary::Result<_>>()?;
@@ -191,6 +201,7 @@ impl Case for GraphCase {
         Ok(Self { inputs, steps, outputs, spare, changes })
     }
 
+    /// Half of the steps, then without a part, then with simpler steps and inputs.
     fn simpler(&self) -> Vec<Self> {
         let mut found = Vec::new();
         let half = self.steps.len() / 2;
@@ -249,12 +260,12 @@ impl Case for GraphCase {
     }
 }
 
-/// A strategy by its number.
+/// The strategy with this number, modulo three.
 pub fn strategy(number: u8) -> Strategy {
     [Strategy::Best, Strategy::Compatible, Strategy::Unshared][usize::from(number % 3)]
 }
 
-/// Smaller extents of a list, one at a time.
+/// The shape without an axis or with one smaller extent.
 fn shapes_simpler(shape: &[u64]) -> Vec<Vec<u64>> {
     let mut found: Vec<Vec<u64>> = without_one(shape);
     for (at, &extent) in shape.iter().enumerate() {

@@ -1,11 +1,11 @@
-//! A graph as `tilewright.graph/1`, the form with names.
+//! Writes a graph as `tilewright.graph/1`, the native format. The product has only a reader for it.
 
 use serde_json::{Value, json};
 use tilewright_ir::{GraphStep, GraphTensor};
 
 use tilewright_memory::graph::NamedGraph;
 
-/// The JSON of a graph; each output is listed once.
+/// The JSON of a graph. An output that is listed several times is written once.
 pub fn native(graph: &NamedGraph) -> Value {
     let tensors = &graph.graph.tensors;
     let names = |places: &[usize]| places.iter().map(|&at| tensors[at].name.clone()).collect::<Vec<_>>();
@@ -34,7 +34,7 @@ pub fn native(graph: &NamedGraph) -> Value {
     })
 }
 
-/// Each number once, at its first place.
+/// The list without repetitions, in the order of first occurrences.
 pub(super) fn once(list: &[usize]) -> Vec<usize> {
     let mut seen = Vec::new();
     for &item in list {

@@ -1,14 +1,15 @@
-//! Networks of any length, for tests and benchmarks of planners.
+//! Networks of any size, for tests and benchmarks of planners.
 
 use tilewright_ir::{Diagnostic, ScalarType, Scope};
 
 use tilewright_memory::graph::{GraphBuilder, NamedGraph};
 
-/// A network of about `n` tensors: blocks of an inverted residual (expand, depthwise, project, add) with textures in one half
-/// and buffers in the other, in stages that get smaller and deeper, and a view after each block.
+/// A network of about `n` tensors: blocks of an inverted residual (expand, depthwise, project,
+/// add), one in five of buffers and the others of textures, in stages that get smaller and deeper,
+/// with a view after each block.
 ///
 /// # Errors
-/// None for an `n` whose tensors fit into memory: the graph has no faults.
+/// None as long as the tensors fit into memory: the graph has no defects.
 pub fn network(n: usize) -> Result<NamedGraph, Vec<Diagnostic>> {
     const SCOPES: [Scope; 2] = [Scope::Texture, Scope::Global];
     let mut graph = GraphBuilder::new();

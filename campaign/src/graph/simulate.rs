@@ -1,40 +1,50 @@
-//! A plan carried out in simulated memory, cell by cell: what a device would do if the plan were believed.
+//! Executes a plan in simulated memory, cell by cell, as a device would that relies on the plan.
 //!
-//! A pool is an array of bytes or texels with guard bands around it. Each step reads all it reads, writes all it writes, and
-//! looks at both again, as a kernel whose work-items run in any order would; a tensor that nobody needs any more is poisoned
-//! at once. Each cell says whose it is and which of its cells, so that every mistake shows.
+//! A pool is an array of bytes or texels with guard bands around it. Each step reads its inputs,
+//! writes its outputs, and checks both again, which covers kernels whose work-items run in any
+//! order. A tensor is poisoned after its last use. Each cell contains its tensor and its position
+//! in the tensor, so every overlap is detected.
 //!
-//! This is a third opinion: nothing of the planner and nothing of the judge is used, lives and rooms are found here anew.
+//! The simulation is independent of planner and judge: it computes lifetimes and sizes itself.
+//!
+//! ```text
+//! pool of 4 bytes, guard bands of 16 on either side; tensor a (2 bytes) at 0, tensor b (2 bytes) at 2
+//!
+//! G .. G  a0 a1 b0 b1  G .. G      after the step that writes b: both are intact
+//! G .. G  P  P  b0 b1  G .. G      after the last step that reads a
+//! G .. G  P  b0 b1 ..              b at 1 instead would overwrite a1, which the next reader of a detects
+//! ```
 
 use tilewright_ir::texture::is_channel_type;
 use tilewright_ir::{Graph, GraphTensor, MemoryPlan, Pool, Region, Room, Scope, TensorRole};
 
-/// Cells of all pools together, at most.
+/// Limit on the number of cells of all pools.
 const MAX_CELLS: u64 = 1 << 23;
-/// Cells on either side of a row.
+/// Width of the guard bands in cells.
 const GUARD: u64 = 16;
-/// What a guard band holds.
+/// The contents of guard bands.
 const GUARDED: u64 = u64::MAX;
-/// What memory holds that is nobody's.
+/// The contents of memory that belongs to no tensor.
 const POISON: u64 = u64::MAX - 1;
 
-/// What went wrong.
+/// A violation found by the simulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// In a few words that are the same for all of its kind.
+    /// The kind of violation, in a few words.
     pub what: &'static str,
-    /// Which tensor, which step.
+    /// The tensor and the step.
     pub detail: String,
 }
 
+/// The error value of a violation.
 fn violation<T>(what: &'static str, detail: impl Into<String>) -> Result<T, Violation> {
     Err(Violation { what, detail: detail.into() })
 }
 
-/// Carries a plan out. None if it is too large for that.
+/// Executes a plan. `None` if it is too large.
 ///
 /// # Errors
-/// The first thing that goes wrong.
+/// The first violation.
 pub fn simulate(graph: &Graph, plan: &MemoryPlan) -> Option<Result<(), Violation>> {
     let extents = graph.tensors.iter().map(extents).collect::<Option<Vec<_>>>()?;
     let cells = |[width, height]: [u64; 2]| width.checked_add(2 * GUARD)?.checked_mul(height.checked_add(2 * GUARD)?);
@@ -46,13 +56,14 @@ pub fn simulate(graph: &Graph, plan: &MemoryPlan) -> Option<Result<(), Violation
     Some(run(graph, plan, &extents))
 }
 
+/// Checks the plan statically, then executes the steps in order.
 fn run(graph: &Graph, plan: &MemoryPlan, extents: &[[u64; 2]]) -> Result<(), Violation> {
     plan.pools.iter().try_for_each(can_be_had)?;
     for (at, tensor) in graph.tensors.iter().enumerate() {
         lies_well(tensor, plan, at, extents[at])?;
     }
     let roots: Vec<usize> = (0..graph.tensors.len()).map(|at| root(graph, at)).collect();
-    // One without elements holds nothing that could be wrong, and is no view there either.
+    // An empty tensor contains nothing that could be wrong, so its views are checked here.
     let moved = |(at, root): &(usize, &usize)| extents[*at].contains(&0) && plan.places[*at] != plan.places[**root];
     if let Some((at, _)) = roots.iter().enumerate().find(moved) {
         return violation("an empty view lies elsewhere", graph.tensors[at].name.clone());
@@ -64,7 +75,7 @@ fn run(graph: &Graph, plan: &MemoryPlan, extents: &[[u64; 2]]) -> Result<(), Vio
             device.write(at)?;
         }
     }
-    // A view shows what its root was given.
+    // A view of an input shows its contents from the beginning.
     let is_given = |&at: &usize| graph.tensors[root(graph, at)].role == TensorRole::Input;
     (0..graph.tensors.len()).filter(is_given).try_for_each(|at| device.is_intact(at, "the caller gives"))?;
     let dies_after = device.dies_after();
@@ -84,7 +95,7 @@ fn run(graph: &Graph, plan: &MemoryPlan, extents: &[[u64; 2]]) -> Result<(), Vio
         for &at in step.writes.iter().chain(&step.reads) {
             device.is_intact(at, &when("is done with"))?;
         }
-        // A view shows what its root was given.
+        // Views of a written tensor show its contents from now on.
         for view in (0..graph.tensors.len()).filter(|&view| step.writes.contains(&root(graph, view))) {
             device.is_intact(view, &when("makes"))?;
         }
@@ -99,7 +110,7 @@ fn run(graph: &Graph, plan: &MemoryPlan, extents: &[[u64; 2]]) -> Result<(), Vio
     device.guards_are_intact()
 }
 
-/// The tensor whose memory this one shows.
+/// The tensor at the end of the chain of views.
 fn root(graph: &Graph, mut at: usize) -> usize {
     while let Some(of) = graph.tensors[at].view_of {
         at = of;
@@ -107,7 +118,8 @@ fn root(graph: &Graph, mut at: usize) -> usize {
     at
 }
 
-/// Columns and rows in cells: bytes in one row, or texels.
+/// The extents of a tensor in cells: `[bytes, 1]` for buffers, columns and rows for textures.
+/// `None` on overflow or if the rank is too small.
 fn extents(tensor: &GraphTensor) -> Option<[u64; 2]> {
     let product = |extents: &[u64]| extents.iter().try_fold(1_u64, |product, &extent| product.checked_mul(extent));
     let shape = &tensor.shape;
@@ -124,6 +136,7 @@ fn extents(tensor: &GraphTensor) -> Option<[u64; 2]> {
     Some([product(shape.get(rows..rank.checked_sub(1)?)?)?, product(shape.get(..rows)?)?])
 }
 
+/// The extents of a pool in cells.
 fn pool_extents(pool: &Pool) -> [u64; 2] {
     match pool.room {
         Room::Bytes(bytes) => [bytes, 1],
@@ -131,7 +144,8 @@ fn pool_extents(pool: &Pool) -> [u64; 2] {
     }
 }
 
-/// A buffer, or a texture with channels of a type that there is.
+/// Checks that a device can allocate the pool: a buffer in global memory, or a texture with a
+/// scalar channel type.
 fn can_be_had(pool: &Pool) -> Result<(), Violation> {
     let can = match pool.room {
         Room::Bytes(_) => pool.scope == Scope::Global,
@@ -140,8 +154,8 @@ fn can_be_had(pool: &Pool) -> Result<(), Violation> {
     if can { Ok(()) } else { violation("no device has such a pool", format!("{pool:?}")) }
 }
 
-/// What shows before anything runs: the pool is there and of the right kind, the region is what the tensor needs, and the
-/// address of its first element is one.
+/// Checks what is visible without executing anything: the pool exists and is of the right kind, the
+/// region has the size of the tensor, and its first element is aligned and inside the pool.
 fn lies_well(tensor: &GraphTensor, plan: &MemoryPlan, at: usize, [width, height]: [u64; 2]) -> Result<(), Violation> {
     let place = plan.places[at];
     let Some(pool) = plan.pools.get(place.pool) else {
@@ -171,14 +185,15 @@ fn lies_well(tensor: &GraphTensor, plan: &MemoryPlan, at: usize, [width, height]
     Ok(())
 }
 
-/// A pool with its guard bands.
+/// The contents of a pool, with guard bands on all sides.
 struct Cells {
-    /// Of the pool, without guards.
+    /// The extents of the pool without guard bands.
     extents: [u64; 2],
     cells: Vec<u64>,
 }
 
 impl Cells {
+    /// A poisoned pool with intact guard bands.
     fn new(pool: &Pool) -> Self {
         let extents = pool_extents(pool);
         let [width, height] = extents.map(|extent| usize::try_from(extent + 2 * GUARD).unwrap_or(0));
@@ -191,7 +206,7 @@ impl Cells {
         pool
     }
 
-    /// A part of a row; none if it reaches beyond the guards.
+    /// Part of a row, which may lie in the guard bands; `None` if it reaches beyond them.
     fn row(&mut self, [x, y]: [u64; 2], width: u64) -> Option<&mut [u64]> {
         let [columns, rows] = self.extents.map(|extent| extent + 2 * GUARD);
         let (x, y) = (x.checked_add(GUARD)?, y.checked_add(GUARD)?);
@@ -201,6 +216,7 @@ impl Cells {
     }
 }
 
+/// The simulated device.
 struct Device<'a> {
     graph: &'a Graph,
     plan: &'a MemoryPlan,
@@ -210,7 +226,8 @@ struct Device<'a> {
 }
 
 impl Device<'_> {
-    /// The rows of a tensor, and the mark of each one's first cell; the marks of the others follow it.
+    /// Calls `look` for each row of a tensor with the expected contents of its first cell; those of
+    /// the others follow by counting. Stops when `look` returns false.
     fn rows(&mut self, tensor: usize, mut look: impl FnMut(&mut [u64], u64) -> bool) -> Result<bool, Violation> {
         let place = self.plan.places[tensor];
         let (x, y) = match place.region {
@@ -230,6 +247,7 @@ impl Device<'_> {
         Ok(true)
     }
 
+    /// Writes the expected contents of a tensor.
     fn write(&mut self, tensor: usize) -> Result<(), Violation> {
         self.rows(tensor, |cells, first| {
             cells.iter_mut().zip(first..).for_each(|(cell, mark)| *cell = mark);
@@ -238,21 +256,24 @@ impl Device<'_> {
         Ok(())
     }
 
+    /// Poisons the memory of a tensor.
     fn poison(&mut self, tensor: usize) {
-        // What is poisoned was written, so it can be reached.
+        // Only tensors that were written are poisoned, so the rows can be reached.
         let _ = self.rows(tensor, |cells, _| {
             cells.fill(POISON);
             true
         });
     }
 
+    /// Checks that a tensor has its expected contents; `who` begins the message.
     fn is_intact(&mut self, tensor: usize, who: &str) -> Result<(), Violation> {
         let intact = self.rows(tensor, |cells, first| cells.iter().zip(first..).all(|(&cell, mark)| cell == mark))?;
         let name = &self.graph.tensors[tensor].name;
         if intact { Ok(()) } else { violation("memory is overwritten", format!("{who} `{name}`, which is not intact")) }
     }
 
-    /// The last step that touches a root or a view of it; none for what the caller owns or takes.
+    /// The last step that reads or writes each root or a view of it; `None` for inputs and outputs,
+    /// which the caller may use at any time.
     fn dies_after(&self) -> Vec<Option<usize>> {
         let mut dies = vec![None; self.roots.len()];
         for (number, step) in self.graph.steps.iter().enumerate() {
@@ -266,6 +287,8 @@ impl Device<'_> {
         dies
     }
 
+    /// Checks the guard bands of all pools. The cells inside are overwritten for that, so this
+    /// comes last.
     fn guards_are_intact(&mut self) -> Result<(), Violation> {
         for (number, pool) in self.pools.iter_mut().enumerate() {
             let [width, height] = pool.extents;

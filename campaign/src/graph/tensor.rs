@@ -1,4 +1,4 @@
-//! Tensors of graphs: where they lie, of what type, how large.
+//! Tensors of generated graphs: memory, element type and extents.
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -8,24 +8,24 @@ use super::shapes_simpler;
 use crate::config::Config;
 use crate::extents;
 
-/// The memory that a tensor is in.
+/// The memory of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Memory {
     /// A buffer.
     Global,
-    /// A texture; all axes but the last are its rows.
+    /// A texture whose last but one axis is its columns; those before are its rows.
     Texture,
-    /// A texture; the first axis is the row.
+    /// A texture whose first axis is its rows.
     Weight,
-    /// A texture; the first two axes are rows.
+    /// A texture whose first two axes are its rows.
     Nhwc,
-    /// A texture whose columns begin at this axis, counted from 1 and modulo what there is.
+    /// A texture with an explicit axis separator, counted from 1 and modulo the possible positions.
     Cut(usize),
 }
 
 impl Memory {
-    /// Its scope.
+    /// The scope.
     pub fn scope(self) -> Scope {
         match self {
             Self::Global => Scope::Global,
@@ -36,16 +36,16 @@ impl Memory {
     }
 }
 
-/// A tensor.
+/// A tensor of a recipe.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TensorCase {
-    /// Where it lies.
+    /// The memory.
     pub memory: Memory,
-    /// Type of an element; of a texture, of a channel.
+    /// The element type; for textures, the type of a channel.
     #[serde(serialize_with = "write_dtype", deserialize_with = "read_dtype")]
     pub dtype: DataType,
-    /// Extents; those of a texture without its channels. Axes that are missing are 1.
+    /// Extents, for textures without the channels. Missing axes have extent 1.
     pub extents: Vec<u64>,
 }
 
@@ -59,7 +59,9 @@ fn read_dtype<'de, D: Deserializer<'de>>(deserializer: D) -> Result<DataType, D:
 }
 
 impl TensorCase {
-    /// Draws a tensor of any kind.
+    /// Draws a tensor: a buffer in four cases out of ten, otherwise a texture; one to four axes
+    /// with at most [`GraphRanges::elements`](crate::config::GraphRanges::elements) elements in
+    /// total. One buffer in forty is empty, one in two has vector elements.
     pub(super) fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
         use ScalarType::{Bool, Float16, Float32, Float64, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
         let memory = match u.int_in_range(0..=9)? {
@@ -80,7 +82,7 @@ impl TensorCase {
         let turn = u.int_in_range(0..=n_axes - 1)?;
         extents.rotate_left(turn);
         let dtype = if memory == Memory::Global {
-            // An empty buffer now and then.
+            // One buffer in forty has no elements.
             if u.ratio(1, 40)? {
                 extents[0] = 0;
             }
@@ -94,7 +96,7 @@ impl TensorCase {
         Ok(Self { memory, dtype, extents })
     }
 
-    /// Its shape, channels included.
+    /// The shape, including the channels.
     pub fn shape(&self) -> Vec<u64> {
         let least = match self.memory {
             Memory::Global => return self.extents.clone(),
@@ -107,7 +109,7 @@ impl TensorCase {
         shape
     }
 
-    /// Its axis separators.
+    /// The axis separators.
     pub fn separators(&self) -> Vec<usize> {
         match self.memory {
             Memory::Cut(at) => vec![1 + at % (self.shape().len() - 2)],
@@ -115,7 +117,7 @@ impl TensorCase {
         }
     }
 
-    /// Columns and rows of a texture.
+    /// Columns and rows of a texture; `None` for a buffer.
     pub fn texels(&self) -> Option<[u64; 2]> {
         let shape = self.shape();
         let rows = match self.memory {
@@ -128,16 +130,16 @@ impl TensorCase {
         Some([shape[rows..shape.len() - 1].iter().product(), shape[..rows].iter().product()])
     }
 
-    /// With fewer or smaller axes, or of a plainer kind.
+    /// With fewer or smaller axes, in simpler memory, or of a simpler type.
     pub(super) fn simpler(&self) -> Vec<Self> {
         let mut found = Vec::new();
-        let plain = Self { memory: Memory::Global, dtype: ScalarType::Int8.into(), extents: self.extents.clone() };
+        let simplest = Self { memory: Memory::Global, dtype: ScalarType::Int8.into(), extents: self.extents.clone() };
         if self.memory != Memory::Global {
-            found.push(plain);
+            found.push(simplest);
         } else if self.dtype.lanes > 1 {
             found.push(Self { dtype: self.dtype.scalar.into(), ..self.clone() });
-        } else if self.dtype != plain.dtype {
-            found.push(plain);
+        } else if self.dtype != simplest.dtype {
+            found.push(simplest);
         }
         if let Memory::Cut(_) = self.memory {
             found.push(Self { memory: Memory::Texture, ..self.clone() });

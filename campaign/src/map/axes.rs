@@ -1,42 +1,45 @@
-//! The axes that a map has while operations are applied to it.
+//! The axes of a map while operations are applied to it.
 
 use tilewright_ir::{Expr, IndexMap, Var};
 
-/// An axis: its index and its extent.
+/// An axis: its index as an expression of the logical indices, and its extent.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
     pub(super) index: Expr,
     pub(super) extent: Expr,
 }
 
-/// Axes in their order, with separators between some of them.
+/// The axes in order, with separators between some of them.
 #[derive(Clone, Debug)]
 pub(super) struct Axes {
     axes: Vec<Axis>,
     separators: Vec<usize>,
 }
 
-/// A map, and the physical shape that its operations ask for.
+/// A map together with the physical shape that follows from its operations.
 #[derive(Clone, Debug)]
 pub struct Generated {
     /// The map.
     pub map: IndexMap,
-    /// The physical shape.
+    /// The physical shape, one extent for each output.
     pub shape: Vec<Expr>,
-    /// The symbolic extents.
+    /// The variables of the symbolic extents.
     pub symbols: Vec<Var>,
 }
 
+/// An `int32` constant.
 pub(super) fn int(value: i64) -> Expr {
     Expr::int(value)
 }
 
-/// A number as it is computed, if both are constants that stay small.
-fn folded(a: &Expr, b: &Expr, of: impl Fn(i64, i64) -> Option<i64>) -> Option<Expr> {
+/// The constant result of an operation on two constants; `None` if one is not a constant or the
+/// result is too large.
+fn folded(a: &Expr, b: &Expr, compute: impl Fn(i64, i64) -> Option<i64>) -> Option<Expr> {
     let number = |expr: &Expr| expr.as_const_int().and_then(|value| i64::try_from(value).ok());
-    of(number(a)?, number(b)?).map(int)
+    compute(number(a)?, number(b)?).map(int)
 }
 
+/// `a + b`, folded if possible.
 pub(super) fn plus(a: Expr, b: i64) -> Expr {
     match folded(&a, &int(b), i64::checked_add) {
         Some(sum) => sum,
@@ -46,39 +49,42 @@ pub(super) fn plus(a: Expr, b: i64) -> Expr {
     }
 }
 
+/// `a - b`, folded if possible.
 pub(super) fn minus(a: Expr, b: &Expr) -> Expr {
     folded(&a, b, i64::checked_sub).unwrap_or_else(|| a - b.clone())
 }
 
+/// `a * b`, folded if possible.
 pub(super) fn times(a: Expr, b: &Expr) -> Expr {
     folded(&a, b, i64::checked_mul).unwrap_or_else(|| a * b.clone())
 }
 
-/// `x // by, x % by`; of a divisor of 0 or less, those of 1.
+/// `x // by` and `x % by`; divisors below 1 count as 1.
 pub(super) fn quotient_and_rest(x: &Expr, by: i64) -> (Expr, Expr) {
     let by = int(by.max(1));
     (x.clone().floor_div(by.clone()), x.clone().floor_mod(by))
 }
 
 impl Axis {
-    /// Its extent, if that is a constant.
+    /// The extent, if it is a constant.
     pub(super) fn constant(&self) -> Option<i64> {
         self.extent.as_const_int().and_then(|extent| i64::try_from(extent).ok())
     }
 
-    /// How many bits an index has, where all numbers of so many bits are indices.
+    /// The number of bits of an index, if the extent is a power of two.
     pub(super) fn bits(&self) -> Option<u32> {
         let extent = self.constant().filter(|extent| *extent > 0)?;
         let bits = extent.trailing_zeros();
         (extent == 1 << bits).then_some(bits)
     }
 
-    /// The largest power of two, up to 2^16, that divides the extent; 1 of an extent that is no constant.
+    /// The largest power of two, up to 2^16, that divides the extent; 1 if the extent is not a
+    /// constant.
     pub(super) fn power(&self) -> i64 {
         self.constant().filter(|extent| *extent > 0).map_or(1, |extent| 1 << extent.trailing_zeros().min(16))
     }
 
-    /// `x // by, x % by`.
+    /// The axes with indices `x // by` and `x % by`. The extent of the first is rounded up.
     pub(super) fn split(&self, by: i64) -> [Self; 2] {
         let by = by.max(1);
         let (outer, inner) = quotient_and_rest(&self.index, by);
@@ -91,21 +97,25 @@ impl Axis {
 }
 
 impl Axes {
+    /// Axes whose indices are the variables themselves.
     pub(super) fn new(vars: &[Var], extents: &[Expr]) -> Self {
         let axes =
             vars.iter().zip(extents).map(|(var, extent)| Axis { index: Expr::from(var), extent: extent.clone() });
         Self { axes: axes.collect(), separators: Vec::new() }
     }
 
+    /// Number of axes.
     pub(super) fn len(&self) -> usize {
         self.axes.len()
     }
 
+    /// The axis at a position.
     pub(super) fn get(&self, at: usize) -> Option<&Axis> {
         self.axes.get(at)
     }
 
-    /// Replaces so many axes by others; separators stand before the same axes as they did.
+    /// Replaces `count` axes from position `at`. A separator keeps its position relative to the
+    /// axes around it.
     pub(super) fn replace(&mut self, at: usize, count: usize, by: Vec<Axis>) {
         let (end, grown) = (at + count, by.len());
         for position in &mut self.separators {
@@ -118,11 +128,13 @@ impl Axes {
         self.axes.splice(at..end, by);
     }
 
+    /// Adds a separator before the axis at a position.
     pub(super) fn separate(&mut self, position: usize) {
         self.separators.push(position);
     }
 
-    /// The permutation of this number in the order of the factorial number system.
+    /// Permutes the axes. `number` encodes the permutation in the factorial number system, modulo
+    /// the number of permutations.
     pub(super) fn permute(&mut self, number: u32) {
         let mut left = std::mem::take(&mut self.axes);
         let mut number = usize::try_from(number).unwrap_or(0);
@@ -133,12 +145,12 @@ impl Axes {
         }
     }
 
-    /// Whether no constant extent comes near the end of `int32`.
+    /// Whether all constant extents are at most 2^30, far from the limit of `int32`.
     pub(super) fn are_small(&self) -> bool {
         self.axes.iter().all(|axis| axis.extent.as_const_int().is_none_or(|extent| extent <= 1 << 30))
     }
 
-    /// The map of it all.
+    /// The map whose outputs are the axes. `None` if it is not a valid index map.
     pub(super) fn generated(mut self, vars: Vec<Var>, domain: Vec<Expr>, symbols: Vec<Var>) -> Option<Generated> {
         let rank = self.axes.len();
         self.separators.sort_unstable();

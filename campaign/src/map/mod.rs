@@ -1,4 +1,17 @@
-//! Index maps: sequences of layout operations on a shape, so that what reduction leaves out is an operation; or as text.
+//! Index maps as cases: sequences of layout operations on a shape, which are reduced by leaving out
+//! operations, or texts.
+//!
+//! ```text
+//! shape [3, 7]            x0, x1             extents 3, 7
+//! split 1 4               x0, x1//4, x1%4    extents 3, 2, 4     (rounded up: one element of padding in each row)
+//! swap 0                  x1//4, x0, x1%4    extents 2, 3, 4
+//! pad 1 0 1               x1//4, x0, x1%4    extents 2, 4, 4
+//!
+//! lambda x0, x1: [x1 // 4, x0, x1 % 4]       logical [3, 7], physical [2, 4, 4]
+//! ```
+//!
+//! - [`op`] defines the operations and the mistakes, [`MapRecipe`] lists them.
+//! - [`table`] evaluates expressions at all points of a box, [`truth`] decides every obligation by that.
 
 mod axes;
 pub mod op;
@@ -19,13 +32,13 @@ pub use axes::Generated;
 pub use op::Op;
 pub use recipe::MapRecipe;
 
-/// An index map with the physical shape that is claimed for it, as a recipe or as text.
+/// An index map with the physical shape that is claimed for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MapCase {
-    /// As it was generated.
+    /// As generated.
     Recipe(MapRecipe),
-    /// As text, such as in a file that somebody wrote: exactly this map, whatever the generator becomes.
+    /// As text, as in a file written by hand: exactly this map, however the generator changes.
     Lambda {
         /// The map: `lambda n, c: [n, c // 4, c % 4]`.
         text: String,
@@ -37,10 +50,10 @@ pub enum MapCase {
 }
 
 impl MapCase {
-    /// The map, and the physical shape that is claimed for it.
+    /// The map and the claimed physical shape.
     ///
     /// # Errors
-    /// The text cannot be read: in a sentence.
+    /// The text cannot be read; as a sentence.
     pub fn build(&self) -> Result<Generated, String> {
         match self {
             Self::Recipe(recipe) => recipe.build().ok_or_else(|| "the operations make no map".to_owned()),
@@ -57,6 +70,7 @@ impl MapCase {
     }
 }
 
+/// Reads the three texts of a lambda; they share their symbols.
 fn read(text: &str, shape: &str, physical: &str) -> Result<Generated, Vec<tilewright_ir::Diagnostic>> {
     let mut symbols = Symbols::default();
     let domain = read_shape(shape, &mut symbols)?;
@@ -65,13 +79,15 @@ fn read(text: &str, shape: &str, physical: &str) -> Result<Generated, Vec<tilewr
     Ok(Generated { map, shape, symbols: symbols.vars().to_vec() })
 }
 
-/// Extents as they are written in a list.
+/// Extents as a list separated by commas.
 pub(crate) fn listed(extents: &[Expr]) -> String {
     let extents: Vec<String> = extents.iter().map(Expr::to_string).collect();
     extents.join(", ")
 }
 
 impl Case for MapCase {
+    /// Draws a recipe; then, with the probabilities of [`MapRanges`](crate::config::MapRanges),
+    /// inserts one mistake and makes about half of the extents symbolic.
     fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
         let mut recipe = MapRecipe::draw(u, config)?;
         if percent(u, config.maps.mistake_percent)? {
@@ -112,7 +128,7 @@ impl Case for MapCase {
     }
 }
 
-/// The extents of a map's domain, if they are constants.
+/// The extents of a map's domain, if all of them are constants.
 pub fn domain(map: &IndexMap) -> Option<Vec<i128>> {
     map.domain().iter().map(Expr::as_const_int).collect()
 }

@@ -1,19 +1,23 @@
-//! Layout operations: each takes the axes that a map has so far to others.
+//! Layout operations: each transforms the axes of a map.
 //!
-//! Every operation is total: axes are taken modulo their number, and what makes no sense of the axes there are (an operation
-//! of two axes on one, an exclusive or of an extent that is no power of two) does nothing. Operations other than the
-//! [mistakes](Op::is_mistake) keep three things: different indices stay apart, every index lies in its extent, and nothing
-//! leaves `int32`.
+//! Every operation is total: axes are numbers modulo the number of axes, and an operation that
+//! makes no sense for the axes at hand (an operation on two axes if there is one, an exclusive or
+//! on an extent that is not a power of two) does nothing. Operations other than the
+//! [mistakes](Op::is_mistake) preserve three properties: different indices remain different, every
+//! index is within its extent, and no value exceeds `int32`.
+//!
+//! A mistake may or may not violate an obligation, depending on the axes: a dropped index of extent 1 changes nothing. So a
+//! map with a mistake is not known to be wrong; evaluation at every point decides.
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
-use tilewright_ir::{BinaryOp, Expr};
+use tilewright_ir::{BinaryOp, Expr, SharedExpr};
 
 use super::axes::{Axes, Axis, int, minus, plus, quotient_and_rest, times};
 use crate::config::Config;
 use crate::extents;
 
-/// One operation on the axes that a map has so far. Axes are taken modulo their number.
+/// An operation on the axes of a map. The first number is the axis, modulo the number of axes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Op {
@@ -23,17 +27,17 @@ pub enum Op {
     Fuse(usize),
     /// `x, y` become `y, x`.
     Swap(usize),
-    /// All axes in another order: the permutation of this number, modulo how many there are.
+    /// Permutes all axes; the number of the permutation, modulo the number of permutations.
     Permute(u32),
-    /// `x` becomes `x + before`, in an extent that is larger by `before + after`.
+    /// `x` becomes `x + before`, and the extent grows by `before + after`.
     Pad(usize, i64, i64),
-    /// `x, y` become `x * (extent(y) + 1) + y`: rows with a gap behind each.
+    /// `x, y` become `x * (extent(y) + 1) + y`: rows with one element of padding.
     PaddedRows(usize),
-    /// `x` becomes `x * b`, in an extent `b` times as large.
+    /// `x` becomes `x * b`, and the extent grows by the factor `b`.
     Stride(usize, i64),
     /// `x, y` become `x // a, y // b, x % a, y % b`.
     Tile(usize, i64, i64),
-    /// As [`Op::Tile`], and what is within a tile in tiles once more: XLA's `T(a,b)(c,d)`.
+    /// Like [`Op::Tile`], with a second tiling within each tile: XLA's `T(a,b)(c,d)`.
     Nested(usize, [i64; 2], [i64; 2]),
     /// `x` becomes `(x + by) % extent`.
     Rotate(usize, i64),
@@ -45,9 +49,9 @@ pub enum Op {
     Swizzle(usize),
     /// `x, y` become `x, y ^ ((x >> s) & (p - 1))`.
     SwizzleBits(usize, u8),
-    /// `x` becomes `x ^ (x >> s)`, where its extent is a power of two.
+    /// `x` becomes `x ^ (x >> s)`, if its extent is a power of two.
     Gray(usize, u8),
-    /// The bits of `x` are rotated by `s`, where its extent is a power of two.
+    /// Rotates the bits of `x` by `s`, if its extent is a power of two.
     TurnBits(usize, u8),
     /// `x` becomes `x >> s, x & (2**s - 1)`.
     SplitBits(usize, u8),
@@ -55,17 +59,17 @@ pub enum Op {
     Again(usize, i64),
     /// `x` becomes `x + b if x < extent - b else x - (extent - b)`.
     Cases(usize, i64),
-    /// `x` becomes `min(max(x, 0), extent - 1)`, which is `x`.
+    /// `x` becomes `min(max(x, 0), extent - 1)`, which equals `x`.
     Clamp(usize),
-    /// A separator before the axis, unless it is the first one.
+    /// An axis separator before the axis, unless it is the first one.
     Separator(usize),
-    /// A mistake: an index is left out (the last axis becomes 0).
+    /// A mistake: an index is dropped (the axis becomes 0).
     Drop(usize),
     /// A mistake: `x` becomes `x // b, x % (b - 1)`.
     WrongDivisor(usize, i64),
     /// A mistake: rows overlap, `x, y` become `x * (extent(y) - 1) + y`.
     WrongPitch(usize),
-    /// A mistake: the extents are swapped, `x, y` become `x * extent(x) + y`.
+    /// A mistake: the wrong extent is the pitch, `x, y` become `x * extent(x) + y`.
     WrongExtent(usize),
     /// A mistake: `x, y` become `y, y`.
     Copy(usize),
@@ -73,38 +77,45 @@ pub enum Op {
     WrongSwizzle(usize),
     /// A mistake: `x` becomes `x - by`.
     Before(usize, i64),
-    /// A mistake of the shape: the extent is smaller by one, such as with floor for ceil.
+    /// A mistake of the shape: the extent is too small by one, as with rounding down instead of up.
     Less(usize),
-    /// A mistake of the shape: the extent is larger by one.
+    /// A mistake of the shape: the extent is too large by one.
     More(usize),
-    /// A mistake: `x` becomes `x * b // b`, which is `x` as long as nothing overflows.
+    /// A mistake: `x` becomes `x * b // b`, which equals `x` unless it overflows.
     Detour(usize, i64),
-    /// A mistake: a bit is lost, `x` becomes `x & ~(1 << s)`, with `s` modulo the bits of the extent.
+    /// A mistake: one bit is cleared, `x` becomes `x & ~(1 << s)`, with `s` modulo the number of
+    /// bits of the extent.
     LoseBit(usize, u8),
-    /// A mistake: `x` becomes `((x + e - a) % (e + b) + c) % (e + b + d)`, where `e` is its extent: all but a few remainders.
+    /// A mistake: `x` becomes `((x + e - a) % (e + b) + c) % (e + b + d)`, where `e` is its extent:
+    /// for most parameters some remainders never occur.
     Remainders(usize, [i64; 4]),
 }
 
-/// Operations that make more axes do nothing from this many on.
-const MOST_AXES: usize = 12;
+/// Number of axes from which on operations that add axes do nothing.
+const MAX_AXES: usize = 12;
 
+/// Exclusive or.
 fn xor(a: Expr, b: Expr) -> Expr {
     Expr::binary(BinaryOp::BitXor, a, b)
 }
 
+/// Shift to the right.
 fn shifted(value: Expr, by: u32) -> Expr {
     Expr::binary(BinaryOp::Shr, value, int(i64::from(by)))
 }
 
+/// Bitwise and with a constant.
 fn masked(value: Expr, mask: i64) -> Expr {
     Expr::binary(BinaryOp::BitAnd, value, int(mask))
 }
 
 impl Op {
-    /// Draws an operation that is no mistake.
+    /// Draws an operation that is not a mistake, out of 24 equally likely choices: splits, fusions
+    /// and paddings have several of them. The axis is a number from 0 to 7, parameters are block
+    /// sizes of `config` or small numbers.
     ///
     /// # Errors
-    /// Never for want of bytes.
+    /// Never because there are too few bytes.
     pub fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
         let at = u.int_in_range(0..=7usize)?;
         let by = extents::block(u, config)?;
@@ -135,10 +146,10 @@ impl Op {
         })
     }
 
-    /// Draws an operation that moves or mixes bits, of extents that are powers of two.
+    /// Draws an operation that moves or mixes bits, for extents that are powers of two.
     ///
     /// # Errors
-    /// Never for want of bytes.
+    /// Never because there are too few bytes.
     pub fn draw_bits(u: &mut Unstructured<'_>) -> arbitrary::Result<Self> {
         let at = u.int_in_range(0..=7usize)?;
         Ok(match u.int_in_range(0..=7)? {
@@ -153,10 +164,10 @@ impl Op {
         })
     }
 
-    /// Draws a mistake.
+    /// Draws a mistake, out of 13 equally likely choices; [`Op::Remainders`] has two of them.
     ///
     /// # Errors
-    /// Never for want of bytes.
+    /// Never because there are too few bytes.
     pub fn draw_mistake(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
         let at = u.int_in_range(0..=7usize)?;
         let by = extents::block(u, config)?;
@@ -179,7 +190,7 @@ impl Op {
         })
     }
 
-    /// Its name in tables.
+    /// The name in the coverage table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Split(..) => "split",
@@ -218,7 +229,8 @@ impl Op {
         }
     }
 
-    /// Whether it may break what maps should be: injective, in their shape, tight, within `int32`.
+    /// Whether it may violate an obligation of maps: injective, within the shape, tight, within
+    /// `int32`.
     pub fn is_mistake(self) -> bool {
         matches!(
             self,
@@ -237,12 +249,12 @@ impl Op {
         )
     }
 
-    /// Whether an injective map into its shape stays one.
+    /// Whether it preserves that a map is injective and within its shape.
     pub fn keeps_injective(self) -> bool {
         !self.is_mistake() || matches!(self, Self::More(_))
     }
 
-    /// The same operation with smaller numbers.
+    /// The same operation with smaller parameters, or a simpler operation in its place.
     pub fn simpler(self) -> Vec<Self> {
         let less = |by: i64| [2, 3, by / 2].into_iter().filter(move |less| *less >= 2 && *less < by);
         let first = |at: usize| at.checked_sub(1);
@@ -269,11 +281,32 @@ impl Op {
             Self::TurnBits(at, by) if by > 1 => vec![Self::TurnBits(at, by - 1)],
             Self::SplitBits(at, by) if by > 1 => vec![Self::SplitBits(at, by - 1)],
             Self::Before(at, by) if by > 1 => vec![Self::Before(at, by - 1)],
-            _ => Vec::new(),
+            Self::Pad(..)
+            | Self::SwizzleBits(..)
+            | Self::Gray(..)
+            | Self::TurnBits(..)
+            | Self::SplitBits(..)
+            | Self::Before(..)
+            | Self::Fuse(_)
+            | Self::Swap(_)
+            | Self::PaddedRows(_)
+            | Self::Skew(_)
+            | Self::Reverse(_)
+            | Self::Clamp(_)
+            | Self::Separator(_)
+            | Self::Drop(_)
+            | Self::WrongPitch(_)
+            | Self::WrongExtent(_)
+            | Self::Copy(_)
+            | Self::WrongSwizzle(_)
+            | Self::Less(_)
+            | Self::More(_)
+            | Self::LoseBit(..)
+            | Self::Remainders(..) => Vec::new(),
         }
     }
 
-    /// Applies it. Nothing is done that would take an extent beyond `int32`.
+    /// Applies the operation, unless an extent would exceed 2^30 or there would be too many axes.
     pub(super) fn apply(self, axes: &mut Axes) {
         let before = axes.clone();
         match self {
@@ -339,12 +372,12 @@ impl Op {
             | Self::Copy(_)
             | Self::WrongSwizzle(_) => {}
         }
-        if axes.len() > MOST_AXES.max(before.len()) || !axes.are_small() {
+        if axes.len() > MAX_AXES.max(before.len()) || !axes.are_small() {
             *axes = before;
         }
     }
 
-    /// What becomes of one axis.
+    /// The axes that replace one axis. Operations that do not apply to it return it unchanged.
     fn of_one(self, axis: &Axis) -> Vec<Axis> {
         let (x, extent) = (axis.index.clone(), axis.extent.clone());
         let with = |index: Expr| vec![Axis { index, extent: axis.extent.clone() }];
@@ -375,7 +408,7 @@ impl Op {
                 let by = axis.constant().map_or(int(by).floor_mod(extent.clone()), |extent| int(by % extent));
                 let edge = minus(extent, &by);
                 let (low, high) = (x.clone() + by, x.clone() - edge.clone());
-                with(Expr::IfThenElse(Box::new(x.lt(edge)), Box::new(low), Box::new(high)))
+                with(Expr::IfThenElse(SharedExpr::new(x.lt(edge)), SharedExpr::new(low), SharedExpr::new(high)))
             }
             Self::Clamp(_) => {
                 let low = Expr::binary(BinaryOp::Max, x, int(0));
@@ -409,7 +442,8 @@ impl Op {
         }
     }
 
-    /// What becomes of two axes that follow one another.
+    /// The axes that replace two neighbouring axes. Operations that do not apply to them return
+    /// them unchanged.
     fn of_two(self, x: &Axis, y: &Axis) -> Vec<Axis> {
         let fused = |pitch: Expr| {
             let index = times(x.index.clone(), &pitch) + y.index.clone();
@@ -444,6 +478,7 @@ impl Op {
     }
 }
 
+/// `a + b`, folded if `b` is a small constant.
 fn folded_sum(a: Expr, b: Expr) -> Expr {
     match b.as_const_int().and_then(|value| i64::try_from(value).ok()) {
         Some(value) => plus(a, value),
@@ -451,12 +486,13 @@ fn folded_sum(a: Expr, b: Expr) -> Expr {
     }
 }
 
+/// The axes `x // a, y // b, x % a, y % b`.
 fn tiled(x: &Axis, y: &Axis, a: i64, b: i64) -> Vec<Axis> {
     let ([outer, inner], [outer_next, inner_next]) = (x.split(a), y.split(b));
     vec![outer, outer_next, inner, inner_next]
 }
 
-/// Every operation with small numbers, on any of the first `rank` axes.
+/// Every kind of operation with small parameters, on each of the first `rank` axes.
 pub fn single(rank: usize) -> Vec<Op> {
     let mut ops = Vec::new();
     for axis in 0..rank {

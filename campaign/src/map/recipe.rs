@@ -1,4 +1,4 @@
-//! Recipes: a shape, and what is done to its axes.
+//! Recipes of index maps: a shape and operations on its axes.
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
@@ -10,43 +10,46 @@ use crate::case::{smaller, without_one};
 use crate::config::Config;
 use crate::extents;
 
-/// A map as a shape and operations on its axes.
+/// An index map as a shape and operations on its axes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MapRecipe {
-    /// Extents of the logical indices.
+    /// The extents of the logical shape.
     pub shape: Vec<i64>,
-    /// What is done, in order.
+    /// The operations, in order.
     pub ops: Vec<Op>,
-    /// Axes whose extent is a symbol; what stands in `shape` is then one of its values.
+    /// Axes with symbolic extents; `shape` contains an example value for each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub symbolic: Vec<usize>,
 }
 
 impl MapRecipe {
-    /// A recipe of constant extents without a mistake: an injective map into its shape.
+    /// Draws a recipe with constant extents and without mistakes: an injective map into its shape.
+    /// The shape is one of [`extents::shape`], the number of operations is from
+    /// [`LayoutRanges::operations`](crate::config::LayoutRanges::operations).
     ///
     /// # Errors
-    /// Never for want of bytes.
+    /// Never because there are too few bytes.
     pub fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
         let shape = extents::shape(u, config)?;
         let ops = Self::draw_ops(u, config)?;
         Ok(Self { shape, ops, symbolic: Vec::new() })
     }
 
-    /// Operations without a mistake.
+    /// Draws operations without mistakes.
     ///
     /// # Errors
-    /// Never for want of bytes.
+    /// Never because there are too few bytes.
     pub fn draw_ops(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Vec<Op>> {
         let n_ops = u.int_in_range(config.layout.operations.clone())?;
         (0..n_ops).map(|_| Op::draw(u, config)).collect()
     }
 
-    /// A recipe of powers of two and of operations that move and mix bits, which linear algebra over bits can decide.
+    /// Draws a recipe of one to four extents from 1 to 16 that are powers of two, with one to six
+    /// operations that move and mix bits. Linear algebra over bits can decide such maps.
     ///
     /// # Errors
-    /// Never for want of bytes.
+    /// Never because there are too few bytes.
     pub fn draw_bits(u: &mut Unstructured<'_>) -> arbitrary::Result<Self> {
         let rank = u.int_in_range(1..=4)?;
         let shape = (0..rank).map(|_| Ok(1 << u.int_in_range(0..=4)?)).collect::<arbitrary::Result<_>>()?;
@@ -55,7 +58,8 @@ impl MapRecipe {
         Ok(Self { shape, ops, symbolic: Vec::new() })
     }
 
-    /// The map, and the physical shape that its operations ask for.
+    /// The map and the physical shape that follows from its operations. `None` if the axes are no
+    /// valid map.
     pub fn build(&self) -> Option<Generated> {
         let vars: Vec<Var> = (0..self.shape.len()).map(|axis| Var::index(format!("x{axis}"))).collect();
         let mut symbols = Vec::new();
@@ -84,7 +88,7 @@ impl MapRecipe {
         !self.ops.iter().any(|op| op.is_mistake())
     }
 
-    /// Without an operation, without an axis, without a symbol; with smaller extents and blocks.
+    /// Without an operation, a symbol or an axis; with smaller extents; with simpler operations.
     pub fn simpler(&self) -> Vec<Self> {
         let fewer = without_one(&self.ops).into_iter().map(|ops| Self { ops, ..self.clone() });
         let constant = without_one(&self.symbolic).into_iter().map(|symbolic| Self { symbolic, ..self.clone() });
@@ -106,6 +110,7 @@ impl MapRecipe {
         fewer.chain(constant).chain(axes).chain(extents).chain(blocks).collect()
     }
 
+    /// Without an axis; the positions of symbols behind it move.
     fn without_axis(&self, gone: usize) -> Self {
         let mut shape = self.shape.clone();
         shape.remove(gone);
@@ -114,7 +119,7 @@ impl MapRecipe {
         Self { shape, symbolic, ops: self.ops.clone() }
     }
 
-    /// What is in it, for the table of coverage.
+    /// The features for the coverage table.
     pub fn features(&self) -> Vec<String> {
         let mut found = vec![format!("rank:{}", self.shape.len())];
         if !self.symbolic.is_empty() {

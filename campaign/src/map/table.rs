@@ -1,13 +1,15 @@
-//! Expressions at all points of a box at once: brute force that is fast enough to be held against everything.
+//! Evaluates expressions at all points of a box at once: brute force that is fast enough to check
+//! every verdict.
 //!
-//! It shares nothing with the judge's enumeration. What it cannot compute (a division by zero in a branch that is not
-//! chosen, a number beyond 64 bits) it leaves to ir's evaluation, point by point.
+//! The code is independent of the judge's enumeration. Expressions that it cannot evaluate
+//! column-wise (a division by zero in a branch that is not taken, a value beyond 64 bits) are
+//! evaluated point by point by `ir`.
 
 use std::cell::Cell;
 
 use tilewright_ir::{BinaryOp, Bindings, Expr, MathFn, UnaryOp, Var};
 
-/// Values of variables at a number of points.
+/// The values of variables at a number of points, column-wise.
 #[derive(Clone, Debug)]
 pub struct Table {
     vars: Vec<Var>,
@@ -16,16 +18,17 @@ pub struct Table {
     len: usize,
 }
 
-/// What an expression is at the points.
+/// The values of an expression at all points.
 #[derive(Clone, Debug)]
 enum Column {
-    /// The same everywhere.
+    /// The same value at every point.
     Same(i64),
-    /// One value a point.
+    /// One value for each point.
     Each(Vec<i64>),
 }
 
 impl Column {
+    /// The value at a point.
     fn at(&self, point: usize) -> i64 {
         match self {
             Self::Same(value) => *value,
@@ -34,14 +37,14 @@ impl Column {
     }
 }
 
-/// The number of points of a box, if there are no more than `most` and none of its extents is negative.
+/// The number of points of a box; `None` if there are more than `most` or an extent is negative.
 pub fn n_points(extents: &[i64], most: usize) -> Option<usize> {
     let count = extents.iter().try_fold(1usize, |count, &extent| count.checked_mul(usize::try_from(extent).ok()?));
     count.filter(|count| *count <= most)
 }
 
 impl Table {
-    /// All points of a box in row-major order.
+    /// All points of a box in row-major order; `None` if there are more than `most`.
     pub fn of_box(vars: &[Var], extents: &[i64], symbols: &Bindings, most: usize) -> Option<Self> {
         let len = n_points(extents, most)?;
         let mut columns = vec![vec![0; len]; extents.len()];
@@ -57,7 +60,7 @@ impl Table {
         Some(Self { vars: vars.to_vec(), columns, symbols: symbols.clone(), len })
     }
 
-    /// Points of which the values of each variable are given, all lists of the same length.
+    /// Points given by the values of each variable; all columns have the same length.
     pub fn of_columns(vars: &[Var], columns: Vec<Vec<i64>>, symbols: &Bindings) -> Self {
         let len = columns.first().map_or(1, Vec::len);
         Self { vars: vars.to_vec(), columns, symbols: symbols.clone(), len }
@@ -68,7 +71,7 @@ impl Table {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether there are no points.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -78,23 +81,25 @@ impl Table {
         self.columns.iter().map(|column| column[at]).collect()
     }
 
-    /// The values of the variables, a list each.
+    /// The values of the variables, one column each.
     pub fn columns(&self) -> &[Vec<i64>] {
         &self.columns
     }
 
-    /// The value of an expression at each point; none if it has no value somewhere.
+    /// The value of an expression at each point; `None` if it has no value at some point.
     pub fn eval(&self, expr: &Expr) -> Option<Vec<i64>> {
         self.eval_fitting(expr).map(|(values, _)| values)
     }
 
-    /// The same, and whether all that is computed on the way fits its type.
+    /// The value of an expression at each point, and whether every intermediate result fits its
+    /// type.
     pub fn eval_fitting(&self, expr: &Expr) -> Option<(Vec<i64>, bool)> {
         let fits = Cell::new(true);
         let found = self.column(expr, None, &fits).map(|column| (self.spread(column), fits.get()));
         found.or_else(|| self.one_by_one(expr))
     }
 
+    /// A column as a list.
     fn spread(&self, column: Column) -> Vec<i64> {
         match column {
             Column::Same(value) => vec![value; self.len],
@@ -102,7 +107,7 @@ impl Table {
         }
     }
 
-    /// By ir's own evaluation.
+    /// Evaluates point by point with `ir`.
     fn one_by_one(&self, expr: &Expr) -> Option<(Vec<i64>, bool)> {
         let mut bindings = self.symbols.clone();
         let (mut values, mut fits) = (Vec::with_capacity(self.len), true);
@@ -114,7 +119,8 @@ impl Table {
         Some((values, fits))
     }
 
-    /// `active` are the points where the value is wanted: outside of a branch, nobody cares whether it fits.
+    /// Evaluates column-wise. `active` marks the points at which the value is needed: overflows in
+    /// a branch that is not taken do not count.
     fn column(&self, expr: &Expr, active: Option<&[bool]>, fits: &Cell<bool>) -> Option<Column> {
         let found = match expr {
             Expr::Int { value, .. } => return i64::try_from(*value).ok().map(Column::Same),
@@ -128,7 +134,7 @@ impl Table {
                 map(&self.column(operand, active, fits)?, |value| Some(i64::from(value == 0)))?
             }
             Expr::Unary(UnaryOp::BitNot, operand) => map(&self.column(operand, active, fits)?, |value| Some(!value))?,
-            Expr::Call(MathFn::Abs, args) => match args.as_slice() {
+            Expr::Call(MathFn::Abs, args) => match &**args {
                 [arg] => map(&self.column(arg, active, fits)?, i64::checked_abs)?,
                 _ => return None,
             },
@@ -147,12 +153,18 @@ impl Table {
                 let b = self.column(otherwise, Some(&part(false)), fits)?;
                 return Some(self.chosen(&condition, &a, &b));
             }
-            _ => return None,
+            Expr::Float { .. }
+            | Expr::Call(..)
+            | Expr::Cast(..)
+            | Expr::Ramp { .. }
+            | Expr::Broadcast { .. }
+            | Expr::Load { .. } => return None,
         };
-        look(expr, &found, active, fits);
+        check_range(expr, &found, active, fits);
         Some(found)
     }
 
+    /// The values of a variable or a symbol.
     fn var(&self, var: &Var) -> Option<Column> {
         match self.vars.iter().position(|known| known == var) {
             Some(axis) => Some(Column::Each(self.columns[axis].clone())),
@@ -160,13 +172,15 @@ impl Table {
         }
     }
 
+    /// The values of a conditional.
     fn chosen(&self, condition: &Column, a: &Column, b: &Column) -> Column {
         let one = |at: usize| if condition.at(at) != 0 { a.at(at) } else { b.at(at) };
         Column::Each((0..self.len).map(one).collect())
     }
 }
 
-fn look(expr: &Expr, found: &Column, active: Option<&[bool]>, fits: &Cell<bool>) {
+/// Clears `fits` if a value at an active point exceeds the type of its expression.
+fn check_range(expr: &Expr, found: &Column, active: Option<&[bool]>, fits: &Cell<bool>) {
     let Some((low, high)) = expr.dtype().scalar.integer_range().filter(|_| fits.get()) else { return };
     let inside = |value: i64| (low..=high).contains(&i128::from(value));
     let all = match (found, active) {
@@ -180,13 +194,16 @@ fn look(expr: &Expr, found: &Column, active: Option<&[bool]>, fits: &Cell<bool>)
     fits.set(all);
 }
 
-fn map(a: &Column, of: impl Fn(i64) -> Option<i64>) -> Option<Column> {
+/// Applies a function to each value.
+fn map(a: &Column, function: impl Fn(i64) -> Option<i64>) -> Option<Column> {
     match a {
-        Column::Same(value) => of(*value).map(Column::Same),
-        Column::Each(values) => values.iter().map(|value| of(*value)).collect::<Option<_>>().map(Column::Each),
+        Column::Same(value) => function(*value).map(Column::Same),
+        Column::Each(values) => values.iter().map(|value| function(*value)).collect::<Option<_>>().map(Column::Each),
     }
 }
 
+/// Applies an operator to each pair of values. Frequent operators are written out, the others use
+/// `ir`.
 fn binary(op: BinaryOp, a: &Column, b: &Column, lhs: &Expr) -> Option<Column> {
     match op {
         BinaryOp::Add => zip(a, b, i64::checked_add),
@@ -202,25 +219,46 @@ fn binary(op: BinaryOp, a: &Column, b: &Column, lhs: &Expr) -> Option<Column> {
         }),
         BinaryOp::BitXor => zip(a, b, |a, b| Some(a ^ b)),
         BinaryOp::BitAnd => zip(a, b, |a, b| Some(a & b)),
-        _ => {
+        BinaryOp::Div
+        | BinaryOp::TruncDiv
+        | BinaryOp::TruncMod
+        | BinaryOp::Min
+        | BinaryOp::Max
+        | BinaryOp::Eq
+        | BinaryOp::Ne
+        | BinaryOp::Lt
+        | BinaryOp::Le
+        | BinaryOp::Gt
+        | BinaryOp::Ge
+        | BinaryOp::And
+        | BinaryOp::Or
+        | BinaryOp::BitOr
+        | BinaryOp::Shl
+        | BinaryOp::Shr => {
             let ty = lhs.dtype().scalar;
             zip(a, b, |a, b| i64::try_from(op.eval_exact(a.into(), b.into(), ty).ok()?).ok())
         }
     }
 }
 
-fn zip(a: &Column, b: &Column, of: impl Fn(i64, i64) -> Option<i64>) -> Option<Column> {
+/// Applies a function to each pair of values.
+fn zip(a: &Column, b: &Column, function: impl Fn(i64, i64) -> Option<i64>) -> Option<Column> {
     match (a, b) {
-        (Column::Same(a), Column::Same(b)) => of(*a, *b).map(Column::Same),
-        (Column::Each(a), Column::Same(b)) => a.iter().map(|a| of(*a, *b)).collect::<Option<_>>().map(Column::Each),
-        (Column::Same(a), Column::Each(b)) => b.iter().map(|b| of(*a, *b)).collect::<Option<_>>().map(Column::Each),
+        (Column::Same(a), Column::Same(b)) => function(*a, *b).map(Column::Same),
+        (Column::Each(a), Column::Same(b)) => {
+            a.iter().map(|a| function(*a, *b)).collect::<Option<_>>().map(Column::Each)
+        }
+        (Column::Same(a), Column::Each(b)) => {
+            b.iter().map(|b| function(*a, *b)).collect::<Option<_>>().map(Column::Each)
+        }
         (Column::Each(a), Column::Each(b)) => {
-            a.iter().zip(b).map(|(a, b)| of(*a, *b)).collect::<Option<_>>().map(Column::Each)
+            a.iter().zip(b).map(|(a, b)| function(*a, *b)).collect::<Option<_>>().map(Column::Each)
         }
     }
 }
 
-/// Whether all that is computed at one point fits its type, of a conditional the chosen branch only.
+/// Whether every intermediate result at one point fits its type; of a conditional, only the branch
+/// that is taken counts.
 fn all_fits(expr: &Expr, bindings: &Bindings) -> bool {
     if let Expr::IfThenElse(condition, then, otherwise) = expr {
         let chosen = if condition.eval_index(bindings).is_ok_and(|value| value != 0) { then } else { otherwise };
@@ -266,7 +304,7 @@ mod tests {
         let big = Expr::from(&x) * Expr::int(i64::from(i32::MAX));
         let guarded = |bad: Expr| {
             let condition = Expr::from(&x).lt(Expr::int(2));
-            Expr::IfThenElse(Box::new(condition), Box::new(Expr::from(&x)), Box::new(bad))
+            Expr::IfThenElse(condition.into(), Expr::from(&x).into(), bad.into())
         };
         let table = |extent: i64| Table::of_box(std::slice::from_ref(&x), &[extent], &Bindings::new(), 9).unwrap();
         assert_eq!(table(2).eval_fitting(&guarded(big.clone())), Some((vec![0, 1], true)));

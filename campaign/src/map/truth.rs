@@ -1,4 +1,4 @@
-//! What is true of a map, by looking at every point of both sides.
+//! Decides the obligations of a map by evaluating it at every point of its domain and of its shape.
 
 use std::collections::HashSet;
 
@@ -6,10 +6,10 @@ use tilewright_ir::{Bindings, Expr, IndexMap, InverseClaim};
 
 use super::table::{Table, n_points};
 
-/// Most points of either side that are looked at.
-pub const MOST_POINTS: usize = 1 << 16;
+/// Limit on the number of points on either side.
+pub const MAX_POINTS: usize = 1 << 16;
 
-/// A map, all of its images, and what they show.
+/// A map with all its images, and the obligations that hold of it.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "one fact for each obligation")]
 pub struct Truth {
@@ -18,27 +18,28 @@ pub struct Truth {
     domain: Vec<i64>,
     shape: Vec<i64>,
     symbols: Bindings,
-    /// Every image lies in the shape.
+    /// Every image is within the shape.
     pub bounds: bool,
     /// Different indices have different images.
     pub injective: bool,
-    /// On each axis the last place is reached.
+    /// On each axis the last position is reached.
     pub tight: bool,
-    /// Nothing that is computed on the way leaves its type.
+    /// No intermediate result exceeds its type.
     pub fits: bool,
 }
 
-/// Extents as numbers; none if one has no value, or a negative one.
+/// Extents as numbers; `None` if one has no value or is negative.
 pub fn numbers(extents: &[Expr], symbols: &Bindings) -> Option<Vec<i64>> {
     let one = |extent: &Expr| i64::try_from(extent.eval_index(symbols).ok()?).ok().filter(|extent| *extent >= 0);
     extents.iter().map(one).collect()
 }
 
 impl Truth {
-    /// By evaluating a map on its whole domain; none if there are too many points, or a point has no image.
+    /// Evaluates a map on its whole domain. `None` if there are too many points or a point has no
+    /// image.
     pub fn of(map: &IndexMap, shape: &[Expr], symbols: &Bindings) -> Option<Self> {
         let (domain, shape) = (numbers(map.domain(), symbols)?, numbers(shape, symbols)?);
-        let points = Table::of_box(map.vars(), &domain, symbols, MOST_POINTS)?;
+        let points = Table::of_box(map.vars(), &domain, symbols, MAX_POINTS)?;
         let (mut images, mut fits) = (Vec::new(), true);
         for output in map.outputs() {
             let (values, output_fits) = points.eval_fitting(output)?;
@@ -53,17 +54,18 @@ impl Truth {
         Some(Self { points, images, domain, shape, symbols, bounds, injective, tight, fits })
     }
 
-    /// How many indices the map has.
+    /// Number of indices of the map.
     pub fn n_points(&self) -> usize {
         self.points.len()
     }
 
-    /// The places that an index leads to, for each index in row-major order, as row-major numbers; none where a place is
-    /// out of bounds.
+    /// The image of each index in row-major order, as a row-major number; `None` for images out of
+    /// bounds.
     pub fn places(&self) -> Vec<Option<usize>> {
         (0..self.points.len()).map(|at| self.place(at)).collect()
     }
 
+    /// The image of one index as a row-major number.
     fn place(&self, at: usize) -> Option<usize> {
         self.images.iter().zip(&self.shape).try_fold(0usize, |place, (values, extent)| {
             let inside = (0..*extent).contains(&values[at]);
@@ -72,11 +74,12 @@ impl Truth {
         })
     }
 
-    /// Whether a claimed inverse leads back (`inverse(map(x)) = x`, and `map(inverse(p)) = p` off the padding), and whether
-    /// exactly the padding is reached by nothing; none if there are too many places, or something has no value.
+    /// Decides a claimed inverse. The first value says whether it leads back (`inverse(map(x)) =
+    /// x`, and `map(inverse(p)) = p` except for padding), the second whether exactly the padding is
+    /// never an image. `None` if there are too many positions or an expression has no value.
     pub fn of_inverse(&self, map: &IndexMap, claim: &InverseClaim) -> Option<[bool; 2]> {
-        let n_places = n_points(&self.shape, MOST_POINTS)?;
-        // From every image back.
+        let n_places = n_points(&self.shape, MAX_POINTS)?;
+        // First direction: every image is mapped back to its index.
         let images = Table::of_columns(&claim.vars, self.images.clone(), &self.symbols);
         let images = if self.images.is_empty() { Table::of_box(&[], &[], &self.symbols, 1)? } else { images };
         let (mut there, mut exact) = (true, true);
@@ -84,8 +87,8 @@ impl Truth {
             there &= images.eval(output)? == *column;
         }
         exact &= images.eval(&claim.padding)?.iter().all(|is_padding| *is_padding == 0);
-        // From every place that is no padding to an index and forth again.
-        let places = Table::of_box(&claim.vars, &self.shape, &self.symbols, MOST_POINTS)?;
+        // Second direction: every position that is not padding is mapped to an index and back.
+        let places = Table::of_box(&claim.vars, &self.shape, &self.symbols, MAX_POINTS)?;
         let kept: Vec<usize> =
             places.eval(&claim.padding)?.iter().enumerate().filter(|(_, is)| **is == 0).map(|(at, _)| at).collect();
         let mut reached = vec![false; n_places];
@@ -110,7 +113,8 @@ impl Truth {
     }
 }
 
-/// Whether no two points have the same values.
+/// Whether no two points have the same values. A point becomes one number if the ranges of the
+/// columns allow it, because a table of flags or a sort is much faster than a hash set of lists.
 fn distinct(columns: &[Vec<i64>], len: usize) -> bool {
     let ranges: Option<Vec<(i64, i64)>> =
         columns.iter().map(|column| Some((*column.iter().min()?, *column.iter().max()?))).collect();

@@ -1,11 +1,13 @@
-//! Every digit certificate that differs from a valid one in one place: none of them may be accepted in its stead.
+//! All digit certificates that differ from a valid one in one place. None of them may be accepted
+//! in its place.
 
 use tilewright_ir::{DigitCertificate, DigitSum, DigitView, Expr, Var};
 
-/// What was changed, and what came of it.
+/// Mutants, each with a description of the change.
 pub type Mutants = Vec<(String, DigitCertificate)>;
 
-/// The outputs that a view states, as expressions in these variables; none if it speaks of digits that there are not.
+/// The outputs that a view states, as expressions of the given variables. `None` if it refers to
+/// digits that do not exist.
 pub fn written(view: &DigitView, vars: &[Var]) -> Option<Vec<Expr>> {
     let digit = |axis: usize, digit: usize| -> Option<Expr> {
         let (var, radices) = (vars.get(axis)?, view.radices.get(axis)?);
@@ -22,13 +24,14 @@ pub fn written(view: &DigitView, vars: &[Var]) -> Option<Vec<Expr>> {
     view.outputs.iter().map(output).collect()
 }
 
-/// One more and one less, doubled, and a small number.
+/// Values close to an expression, its double, and small constants.
 fn numbers(expr: &Expr) -> Vec<Expr> {
     let one = || Expr::int(1);
     vec![expr.clone() + one(), expr.clone() - one(), expr.clone() * Expr::int(2), one(), Expr::int(0), Expr::int(7)]
 }
 
-/// Dropped, doubled, swapped with the next.
+/// The list with one item dropped, repeated, or swapped with the next one; with the name of the
+/// change.
 fn lists<T: Clone>(list: &[T]) -> Vec<(&'static str, Vec<T>)> {
     let mut found = Vec::new();
     for position in 0..list.len() {
@@ -47,11 +50,12 @@ fn lists<T: Clone>(list: &[T]) -> Vec<(&'static str, Vec<T>)> {
     found
 }
 
+/// Other positions: the neighbours, the first, and one that is out of range.
 fn positions(number: usize) -> Vec<usize> {
     [number.wrapping_add(1), number.wrapping_sub(1), 0, 99].into_iter().filter(|other| *other != number).collect()
 }
 
-/// All of them.
+/// All mutants of a certificate.
 pub fn all(valid: &DigitCertificate) -> Mutants {
     let mut found: Mutants = Vec::new();
     for (what, view) in views(&valid.map) {
@@ -84,6 +88,7 @@ pub fn all(valid: &DigitCertificate) -> Mutants {
     found
 }
 
+/// Mutants of the witnesses.
 fn witnesses(valid: &DigitCertificate, found: &mut Mutants) {
     for (what, witnesses) in lists(&valid.witnesses) {
         found.push((format!("witness {what}"), DigitCertificate { witnesses, ..valid.clone() }));
@@ -107,7 +112,7 @@ fn witnesses(valid: &DigitCertificate, found: &mut Mutants) {
     }
 }
 
-/// Other values; a constant that happens to be the same number is none.
+/// Other values for an expression, without those that are equal as constants.
 fn changed(expr: &Expr) -> Vec<Expr> {
     let none = tilewright_ir::Bindings::new();
     let same = |other: &Expr| {
@@ -117,6 +122,7 @@ fn changed(expr: &Expr) -> Vec<Expr> {
     numbers(expr).into_iter().filter(|other| other != expr && !same(other)).collect()
 }
 
+/// Mutants of a view: its axes, radices and outputs.
 fn views(view: &DigitView) -> Vec<(String, DigitView)> {
     let mut found = Vec::new();
     for (what, radices) in lists(&view.radices) {
@@ -154,6 +160,7 @@ fn views(view: &DigitView) -> Vec<(String, DigitView)> {
     found
 }
 
+/// Mutants of one output's sum: its offset, places, weights, axes and digits.
 fn sums(sum: &DigitSum) -> Vec<(String, DigitSum)> {
     let mut found = Vec::new();
     for offset in changed(&sum.offset) {

@@ -1,11 +1,13 @@
-//! Evidence with one lie in it.
+//! False evidence.
 
 use tilewright_ir::{BufferChange, Evidence, Expr, IndexMap, PadFill};
 
-use super::{Choices, changed_expr, one_more};
+use super::{Choices, mutated_expr, one_more};
 
-/// The evidence with one lie: another map, a claim left out, another kind of change, padding that is none.
-pub fn lied(evidence: &Evidence, seed: u64) -> Evidence {
+/// The evidence with one change: half of the time in the padding, if there is one; otherwise a
+/// claim about a buffer is left out (1/6), gets all axes padded (1/6), another kind of change (1/6)
+/// or another map (1/2).
+pub fn false_evidence(evidence: &Evidence, seed: u64) -> Evidence {
     let mut choices = Choices::new(seed);
     let mut evidence = evidence.clone();
     if !evidence.fills.is_empty() && choices.chance(2) {
@@ -34,6 +36,7 @@ pub fn lied(evidence: &Evidence, seed: u64) -> Evidence {
     evidence
 }
 
+/// The map with one output changed, or exchanged with its neighbour in a third of the cases.
 fn other_map(map: &IndexMap, choices: &mut Choices) -> Option<IndexMap> {
     let mut outputs = map.outputs().to_vec();
     let at = choices.below(outputs.len());
@@ -41,17 +44,18 @@ fn other_map(map: &IndexMap, choices: &mut Choices) -> Option<IndexMap> {
         outputs.swap(at, at + 1);
     } else {
         let output = outputs.get_mut(at)?;
-        *output = changed_expr(output, choices);
+        *output = mutated_expr(output, choices);
     }
     let separators = map.axis_separators().positions().to_vec();
     IndexMap::new(map.vars().to_vec(), map.domain().to_vec(), outputs, separators).ok()
 }
 
+/// Changes one property of a padding: who fills it, its predicate, or its inverse.
 fn lie_of_padding(fill: &mut PadFill, choices: &mut Choices) {
     match choices.below(4) {
         0 => fill.by_host = !fill.by_host,
         1 => fill.inverse.padding = Expr::bool(false),
-        2 => fill.inverse.padding = changed_expr(&fill.inverse.padding, choices),
+        2 => fill.inverse.padding = mutated_expr(&fill.inverse.padding, choices),
         _ => {
             let at = choices.below(fill.inverse.outputs.len());
             if let Some(output) = fill.inverse.outputs.get_mut(at) {

@@ -1,8 +1,20 @@
-//! Programs with one mistake in them, evidence with one lie, [`certificate`]s with one place changed: what a judge must not
-//! believe.
+//! Mutants: programs with one mistake, false evidence, and [`certificate`]s with one change. The
+//! judge must not prove them.
 //!
-//! The mistakes are those that people make: an index that is one off, operands swapped, a guard that is missing or lets one more
-//! through, a loop one longer, statements in another order, a loop that suddenly runs at once, lanes that are not neighbours.
+//! The mistakes are those that people make: an index that is off by one, exchanged operands, a
+//! guard that is missing or too weak, a loop with one iteration too many, statements in another
+//! order, a loop that becomes parallel, lanes that are not neighbours.
+//!
+//! | function | changes | what should happen |
+//! |---|---|---|
+//! | [`mutated_program`] | one statement or expression | the judge does not prove the pass, unless runs agree |
+//! | [`with_racing_loop`] | a serial loop becomes parallel, with all stores at one position | a race is reported |
+//! | [`naively_vectorized`] | loops become vectors without a check | the judge does not prove `vectorize`, unless runs agree |
+//! | [`false_evidence`] | one claim of the evidence | the judge does not prove the claim, unless it is true |
+//! | [`certificate::all`] | one number or list of a certificate | the checker rejects it, unless it is true |
+//! | [`with_equal_names`] | names and constants, not the meaning | the printed text reads back as the same program |
+
+use std::sync::Arc;
 
 pub mod certificate;
 mod claims;
@@ -12,15 +24,17 @@ mod names;
 use std::convert::Infallible;
 
 use tilewright_ir::visit::{Rewrite, Substitution};
-use tilewright_ir::{BinaryOp, Expr, For, ForKind, PrimFunc, ScalarType, Stmt, StmtKind, TypeClass, UnaryOp, Var};
+use tilewright_ir::{
+    BinaryOp, Expr, For, ForKind, PrimFunc, ScalarType, SharedExpr, Stmt, StmtKind, TypeClass, UnaryOp, Var,
+};
 
 use tilewright_compiler::harness::inputs::Numbers;
 
-pub use claims::lied;
-pub use lanes::thoughtless;
-pub use names::alike;
+pub use claims::false_evidence;
+pub use lanes::naively_vectorized;
+pub use names::with_equal_names;
 
-/// Choices from a seed.
+/// Pseudo-random choices from a seed.
 #[derive(Debug)]
 pub(super) struct Choices(Numbers);
 
@@ -29,27 +43,30 @@ impl Choices {
         Self(Numbers::new(seed, 0))
     }
 
-    /// A number below the bound; 0 of none.
+    /// A number below the bound; 0 if the bound is 0.
     pub(super) fn below(&mut self, bound: usize) -> usize {
         let bound = u64::try_from(bound).unwrap_or(u64::MAX).max(1);
         usize::try_from(self.0.next() % bound).unwrap_or(0)
     }
 
-    pub(super) fn chance(&mut self, of: usize) -> bool {
-        self.below(of) == 0
+    /// True once in `n` cases.
+    pub(super) fn chance(&mut self, n: usize) -> bool {
+        self.below(n) == 0
     }
 }
 
-/// The program with one change somewhere; mostly another program, at times the same one.
-pub fn changed(func: &PrimFunc, seed: u64) -> PrimFunc {
+/// The program with one change at a random statement or expression. Most changes have an effect,
+/// some do not.
+pub fn mutated_program(func: &PrimFunc, seed: u64) -> PrimFunc {
     let mut choices = Choices::new(seed);
-    // There are many more expressions than statements.
+    // There are many more expressions than statements, so a quarter of the changes is reserved for
+    // statements.
     let statements_only = choices.chance(4);
     let mut count = 0;
     func.body.walk(&mut |stmt| {
         count += 1;
         if !statements_only {
-            stmt.exprs().iter().for_each(|expr| expr.walk(&mut |_| count += 1));
+            stmt.exprs().for_each(|expr| expr.walk(&mut |_| count += 1));
         }
     });
     let left = choices.below(count);
@@ -57,8 +74,9 @@ pub fn changed(func: &PrimFunc, seed: u64) -> PrimFunc {
     PrimFunc { body, ..func.clone() }
 }
 
-/// The program with one loop that runs at once, all of whose iterations store to one place along an axis.
-pub fn crowded(func: &PrimFunc, seed: u64) -> PrimFunc {
+/// The program with one parallel loop all of whose iterations store to the same position along an
+/// axis: a race.
+pub fn with_racing_loop(func: &PrimFunc, seed: u64) -> PrimFunc {
     let mut choices = Choices::new(seed);
     let mut loops = Vec::new();
     func.body.walk(&mut |stmt| {
@@ -70,17 +88,18 @@ pub fn crowded(func: &PrimFunc, seed: u64) -> PrimFunc {
         return func.clone();
     }
     let var = loops.swap_remove(choices.below(loops.len()));
-    let Ok(body) = Crowd { var: &var, is_found: false }.stmt(&func.body);
+    let Ok(body) = RaceMaker { var: &var, is_found: false }.stmt(&func.body);
     PrimFunc { body, ..func.clone() }
 }
 
-/// Makes a loop parallel, and the first index of a store in it that depends on its variable what it is in the first iteration.
-struct Crowd<'a> {
+/// Makes a loop parallel, and replaces its variable by 0 in the first index of a store that depends
+/// on it.
+struct RaceMaker<'a> {
     var: &'a Var,
     is_found: bool,
 }
 
-impl Rewrite for Crowd<'_> {
+impl Rewrite for RaceMaker<'_> {
     type Error = Infallible;
 
     fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Infallible> {
@@ -88,7 +107,7 @@ impl Rewrite for Crowd<'_> {
             StmtKind::For(inner) if inner.var == *self.var => {
                 let body = self.stmt(&inner.body)?;
                 let kind = if inner.kind == ForKind::Serial { ForKind::Parallel } else { inner.kind };
-                Ok(Stmt::new(StmtKind::For(Box::new(For { body, kind, ..(**inner).clone() }))))
+                Ok(Stmt::new(StmtKind::For(Arc::new(For { body, kind, ..(**inner).clone() }))))
             }
             StmtKind::Store { buffer, indices, value } if !self.is_found => {
                 let mut indices = indices.clone();
@@ -104,8 +123,8 @@ impl Rewrite for Crowd<'_> {
     }
 }
 
-/// The expression with one change somewhere.
-fn changed_expr(expr: &Expr, choices: &mut Choices) -> Expr {
+/// The expression with one change at a random subexpression.
+fn mutated_expr(expr: &Expr, choices: &mut Choices) -> Expr {
     let mut count = 0;
     expr.walk(&mut |_| count += 1);
     let left = choices.below(count);
@@ -113,7 +132,7 @@ fn changed_expr(expr: &Expr, choices: &mut Choices) -> Expr {
     changed
 }
 
-/// Walks to a place by its number and changes what stands there.
+/// Walks to the statement or expression with a given number and changes it.
 struct Change<'r> {
     left: usize,
     statements_only: bool,
@@ -121,6 +140,7 @@ struct Change<'r> {
 }
 
 impl Change<'_> {
+    /// Whether the walk has arrived; counts down otherwise.
     fn here(&mut self) -> bool {
         let here = self.left == 0;
         self.left = self.left.wrapping_sub(1);
@@ -143,18 +163,21 @@ impl Rewrite for Change<'_> {
     }
 }
 
-/// One more, in its type.
+/// The expression plus a constant of its type.
 fn one_more(expr: &Expr, by: i128) -> Expr {
     let ty = expr.dtype();
     let one = Expr::Int { value: by.abs(), ty: ty.scalar };
-    let one = if ty.is_scalar() { one } else { Expr::Broadcast { value: Box::new(one), lanes: ty.lanes } };
+    let one = if ty.is_scalar() { one } else { Expr::Broadcast { value: SharedExpr::new(one), lanes: ty.lanes } };
     Expr::binary(if by < 0 { BinaryOp::Sub } else { BinaryOp::Add }, expr.clone(), one)
 }
 
+/// Whether an expression has an integer type.
 fn is_integer(expr: &Expr) -> bool {
     matches!(expr.dtype().scalar.class(), TypeClass::Int | TypeClass::UInt)
 }
 
+/// The expression with one change of its root. Expressions without a change of their own are
+/// returned as they are.
 fn other_expr(expr: &Expr, choices: &mut Choices) -> Expr {
     match expr {
         Expr::Int { value, ty: ScalarType::Bool } => Expr::Int { value: 1 - value, ty: ScalarType::Bool },
@@ -173,11 +196,11 @@ fn other_expr(expr: &Expr, choices: &mut Choices) -> Expr {
         Expr::Var(_) if is_integer(expr) => one_more(expr, if choices.chance(2) { 1 } else { -1 }),
         Expr::Ramp { base, stride, lanes } => match choices.below(3) {
             0 => Expr::Broadcast { value: base.clone(), lanes: *lanes },
-            1 => Expr::Ramp { base: Box::new(one_more(base, 1)), stride: stride.clone(), lanes: *lanes },
-            _ => Expr::Ramp { base: base.clone(), stride: Box::new(one_more(stride, 1)), lanes: *lanes },
+            1 => Expr::Ramp { base: SharedExpr::new(one_more(base, 1)), stride: stride.clone(), lanes: *lanes },
+            _ => Expr::Ramp { base: base.clone(), stride: SharedExpr::new(one_more(stride, 1)), lanes: *lanes },
         },
         Expr::Broadcast { value, lanes } if is_integer(value) => {
-            let stride = Box::new(Expr::Int { value: 1, ty: value.dtype().scalar });
+            let stride = SharedExpr::new(Expr::Int { value: 1, ty: value.dtype().scalar });
             Expr::Ramp { base: value.clone(), stride, lanes: *lanes }
         }
         Expr::Select(c, a, b) => Expr::Select(c.clone(), b.clone(), a.clone()),
@@ -187,14 +210,12 @@ fn other_expr(expr: &Expr, choices: &mut Choices) -> Expr {
             2 => Expr::IfThenElse(c.clone(), a.clone(), a.clone()),
             _ => Expr::Select(c.clone(), a.clone(), b.clone()),
         },
-        Expr::Load { buffer, indices } => {
-            Expr::Load { buffer: buffer.clone(), indices: other_indices(indices, choices) }
-        }
-        _ => expr.clone(),
+        Expr::Load { buffer, indices } => Expr::load(buffer, other_indices(indices, choices)),
+        Expr::Unary(..) | Expr::Var(_) | Expr::Broadcast { .. } | Expr::Call(..) | Expr::Cast(..) => expr.clone(),
     }
 }
 
-/// What is written in the place of an operator by mistake.
+/// The operator that is most easily confused with another one.
 fn other_operator(op: BinaryOp) -> BinaryOp {
     match op {
         BinaryOp::Add => BinaryOp::Sub,
@@ -213,11 +234,19 @@ fn other_operator(op: BinaryOp) -> BinaryOp {
         BinaryOp::TruncDiv => BinaryOp::FloorDiv,
         BinaryOp::FloorMod => BinaryOp::TruncMod,
         BinaryOp::TruncMod => BinaryOp::FloorMod,
-        other => other,
+        // No operator is commonly confused with these.
+        BinaryOp::Mul
+        | BinaryOp::Div
+        | BinaryOp::BitAnd
+        | BinaryOp::BitOr
+        | BinaryOp::BitXor
+        | BinaryOp::Shl
+        | BinaryOp::Shr => op,
     }
 }
 
-/// Indices of which one is another: one more, one less, 0, or exchanged with its neighbour.
+/// The indices with one change: one is increased, decreased, replaced by 0, or exchanged with its
+/// neighbour.
 fn other_indices(indices: &[Expr], choices: &mut Choices) -> Vec<Expr> {
     let mut indices = indices.to_vec();
     if indices.is_empty() {
@@ -234,10 +263,12 @@ fn other_indices(indices: &[Expr], choices: &mut Choices) -> Vec<Expr> {
     indices
 }
 
+/// The statement with one change of its root: statements exchanged, removed or repeated; branches
+/// exchanged or the condition removed; a loop or an index changed.
 fn other_stmt(stmt: &Stmt, choices: &mut Choices) -> Stmt {
     match &stmt.kind {
         StmtKind::Seq(stmts) if stmts.len() > 1 => {
-            let mut stmts = stmts.clone();
+            let mut stmts = stmts.to_vec();
             let at = choices.below(stmts.len() - 1);
             match choices.below(3) {
                 0 => stmts.swap(at, at + 1),
@@ -251,14 +282,21 @@ fn other_stmt(stmt: &Stmt, choices: &mut Choices) -> Stmt {
             Stmt::new(StmtKind::If { cond: cond.clone(), then_body, else_body })
         }
         StmtKind::If { then_body, .. } => (**then_body).clone(),
-        StmtKind::For(inner) => Stmt::new(StmtKind::For(Box::new(other_loop(inner, choices)))),
+        StmtKind::For(inner) => Stmt::new(StmtKind::For(Arc::new(other_loop(inner, choices)))),
         StmtKind::Store { buffer, indices, value } => {
             Stmt::store(buffer, other_indices(indices, choices), value.clone())
         }
-        _ => stmt.clone(),
+        StmtKind::Seq(_)
+        | StmtKind::Allocate { .. }
+        | StmtKind::DeclBuffer { .. }
+        | StmtKind::Let { .. }
+        | StmtKind::Evaluate(_)
+        | StmtKind::Attr { .. }
+        | StmtKind::Assert { .. } => stmt.clone(),
     }
 }
 
+/// The loop with one change: its bounds (in half of the cases) or its kind.
 fn other_loop(inner: &For, choices: &mut Choices) -> For {
     let mut inner = inner.clone();
     match choices.below(6) {

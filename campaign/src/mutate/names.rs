@@ -1,20 +1,23 @@
-//! Programs that are hard to print: nested variables that all have one name, constants that need every digit.
+//! Programs that are hard to print: nested variables with equal names, constants that need all
+//! their digits.
+
+use std::sync::Arc;
 
 use std::convert::Infallible;
 
 use tilewright_ir::visit::{Rewrite, Substitution};
-use tilewright_ir::{BinaryOp, Expr, For, PrimFunc, ScalarType, Stmt, StmtKind, UnaryOp, Var};
+use tilewright_ir::{BinaryOp, Expr, For, PrimFunc, ScalarType, SharedExpr, Stmt, StmtKind, UnaryOp, Var};
 
-/// The program with every loop variable named `i`, with a third of every float, and with a minus before constants that are
-/// added or multiplied.
-pub fn alike(func: &PrimFunc) -> PrimFunc {
-    let Ok(body) = Alike.stmt(&func.body);
+/// The program with every loop variable named `i`, every float divided by three, and positive
+/// constants negated where they are added, subtracted or multiplied.
+pub fn with_equal_names(func: &PrimFunc) -> PrimFunc {
+    let Ok(body) = EqualNames.stmt(&func.body);
     PrimFunc { body, ..func.clone() }
 }
 
-struct Alike;
+struct EqualNames;
 
-impl Rewrite for Alike {
+impl Rewrite for EqualNames {
     type Error = Infallible;
 
     fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
@@ -24,7 +27,7 @@ impl Rewrite for Alike {
                 if matches!(**b, Expr::Int { value: 1.., ty: ScalarType::Int32 }) =>
             {
                 let minus = Expr::Unary(UnaryOp::Neg, b.clone());
-                Ok(Expr::Binary(*op, Box::new(self.expr(a)?), Box::new(minus)))
+                Ok(Expr::Binary(*op, SharedExpr::new(self.expr(a)?), SharedExpr::new(minus)))
             }
             _ => self.expr_children(expr),
         }
@@ -36,6 +39,6 @@ impl Rewrite for Alike {
         let body = Substitution::new([&inner.var], [Expr::from(&var)]).apply_stmt(&inner.body);
         let body = self.stmt(&body)?;
         let inner = For { var, body, ..(**inner).clone() };
-        Ok(Stmt { kind: StmtKind::For(Box::new(inner)), span: stmt.span })
+        Ok(Stmt { kind: StmtKind::For(Arc::new(inner)), span: stmt.span })
     }
 }

@@ -1,7 +1,11 @@
-//! The interpreter's operators, one at a time and on whole vectors of operands, against arithmetic that is written down here
-//! and shares no code with it: extremes of every type, NaN, infinities, halves that are to be rounded, negative operands.
+//! Compares the interpreter's operators with arithmetic that is written down here and shares no
+//! code with it.
 //!
-//! Values are compared by class: a NaN is a NaN, and a zero is a zero.
+//! One case is one operator on vectors of 128 operands: extremes of the type, NaN, infinities,
+//! values half-way between two floats, negative operands. Operands for which an operator is
+//! undefined are avoided.
+//!
+//! NaNs are equal to each other whatever their bits are, and a zero is equal to a negative zero.
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
@@ -9,14 +13,14 @@ use tilewright_interp::{Arguments, Tensor, run};
 use tilewright_ir::{Scalar, ScalarType, TypeClass, validate};
 
 use crate::case::Case;
-use crate::chain::how;
+use crate::chain::interpreter_config;
 use crate::config::Config;
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 
-/// Operands of a case.
+/// Number of operands of a case.
 const OPERANDS: u64 = 128;
 
-/// Types of integers.
+/// The integer types.
 const INTEGERS: [ScalarType; 7] = [
     ScalarType::Int8,
     ScalarType::Int16,
@@ -27,11 +31,11 @@ const INTEGERS: [ScalarType; 7] = [
     ScalarType::UInt32,
 ];
 
-/// Types of floats.
+/// The float types.
 const FLOATS: [ScalarType; 4] = [ScalarType::Float16, ScalarType::BFloat16, ScalarType::Float32, ScalarType::Float64];
 
-/// What is computed of two integers, as it is written.
-const OF_INTEGERS: [&str; 12] = [
+/// The operators on integers, as TVMScript on operands `a` and `b`.
+const INTEGER_OPERATORS: [&str; 12] = [
     "a + b",
     "a - b",
     "a * b",
@@ -46,36 +50,38 @@ const OF_INTEGERS: [&str; 12] = [
     "T.Select(a < b, a, b)",
 ];
 
-/// What is computed of two floats.
-const OF_FLOATS: [&str; 7] =
+/// The operators on floats.
+const FLOAT_OPERATORS: [&str; 7] =
     ["a + b", "a - b", "a * b", "a / b", "T.min(a, b)", "T.max(a, b)", "T.Select(a <= b, a, b)"];
 
-/// An operator and its operands.
+/// A case: an operator and the seed of its operands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Operation {
-    /// Number of the type, integers first.
+    /// Index of the operands' type, integers first.
     pub ty: usize,
-    /// The type that the result is converted to; none is that of the operands.
+    /// Index of the type to which `a` is converted; `None` for an operator on two operands of one
+    /// type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<usize>,
-    /// Number of the operator.
+    /// Index of the operator, modulo the number of operators of the type.
     pub op: usize,
     /// Seed of the operands.
     pub seed: u64,
 }
 
 impl Operation {
+    /// The type with this index.
     fn ty(number: usize) -> ScalarType {
         let number = number % (INTEGERS.len() + FLOATS.len());
         INTEGERS.get(number).copied().unwrap_or_else(|| FLOATS[number - INTEGERS.len()])
     }
 
-    /// Type of the operands, that of the result, and what is computed.
+    /// The operands' type, the result's type, and the operator.
     fn parts(&self) -> (ScalarType, ScalarType, &'static str) {
         let from = Self::ty(self.ty);
         let Some(to) = self.to else {
-            let all: &[&str] = if from.is_float() { &OF_FLOATS } else { &OF_INTEGERS };
+            let all: &[&str] = if from.is_float() { &FLOAT_OPERATORS } else { &INTEGER_OPERATORS };
             return (from, from, all[self.op % all.len()]);
         };
         (from, Self::ty(to), "a")
@@ -83,6 +89,8 @@ impl Operation {
 }
 
 impl Case for Operation {
+    /// Draws a type out of 11 and an operator out of 12; one case in three is a conversion, to any
+    /// of the 11 types. The operands follow from a seed of 16 bits.
     fn draw(u: &mut Unstructured<'_>, _: &Config) -> arbitrary::Result<Self> {
         let (ty, op) = (u.int_in_range(0..=10)?, u.int_in_range(0..=11)?);
         let to = if u.ratio(1, 3)? { Some(u.int_in_range(0..=10)?) } else { None };
@@ -101,7 +109,7 @@ impl Case for Operation {
 
     fn text(&self) -> String {
         let (from, to, op) = self.parts();
-        let value = if self.to.is_some() { format!("T.Cast(\"{to}\", A[i])") } else { spelled(op) };
+        let value = if self.to.is_some() { format!("T.Cast(\"{to}\", A[i])") } else { on_elements(op) };
         format!(
             "from tvm.script import tir as T\n\n@T.prim_func\ndef main(A: T.Buffer(({OPERANDS},), \"{from}\"), B: \
              T.Buffer(({OPERANDS},), \"{from}\"), C: T.Buffer(({OPERANDS},), \"{to}\")):\n    for i in \
@@ -110,8 +118,8 @@ impl Case for Operation {
     }
 }
 
-/// An operator on the elements of two buffers.
-fn spelled(op: &str) -> String {
+/// The operator applied to elements of the two buffers.
+fn on_elements(op: &str) -> String {
     op.split_inclusive(|letter: char| !letter.is_ascii_alphanumeric()).fold(String::new(), |mut text, word| {
         let name = word.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric());
         let rest = &word[name.len()..];
@@ -125,7 +133,7 @@ fn spelled(op: &str) -> String {
     })
 }
 
-/// Numbers, one after the other (`SplitMix64`).
+/// A generator of pseudo-random numbers (`SplitMix64`).
 struct Numbers(u64);
 
 impl Numbers {
@@ -137,7 +145,7 @@ impl Numbers {
         bits ^ (bits >> 31)
     }
 
-    /// A value of a type: an extreme one, any one, or a small one.
+    /// A value of a type: with equal probability an extreme one, any one, or (twice) a small one.
     fn value(&mut self, ty: ScalarType) -> Scalar {
         let (kind, bits) = (self.next() % 4, self.next());
         let small = i8::try_from(bits % 41).unwrap_or(0) - 20;
@@ -161,7 +169,9 @@ impl Numbers {
     }
 }
 
-/// The float of a type that is nearest, of two the even one.
+/// Rounds to the nearest float of a type, ties to even. Written without the interpreter's
+/// conversion: the unit in the last place follows from the exponent, and `f64` divides by it
+/// exactly.
 fn rounded(ty: ScalarType, value: f64) -> f64 {
     let (digits, least, most) = match ty {
         ScalarType::Float16 => (11, -14, 65504.0),
@@ -179,13 +189,14 @@ fn rounded(ty: ScalarType, value: f64) -> f64 {
     if near.abs() > most { f64::INFINITY.copysign(value) } else { near }
 }
 
-/// An integer, as it stays in a type.
+/// Reduces an integer modulo the range of a type.
 fn wrapped(ty: ScalarType, value: i128) -> i128 {
     let Some((low, high)) = ty.integer_range() else { return value };
     low + (value - low).rem_euclid(high - low + 1)
 }
 
-/// A value as a value of another type.
+/// Converts a value to another type: floats to integers by truncation and saturation, NaN to 0;
+/// integers to integers by wrapping.
 #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "this is what conversion is")]
 fn converted(to: ScalarType, value: Scalar) -> Scalar {
     match (value, to.is_float()) {
@@ -201,8 +212,8 @@ fn converted(to: ScalarType, value: Scalar) -> Scalar {
     }
 }
 
-/// What an operator on integers should give; none where it has no meaning.
-fn of_integers(ty: ScalarType, op: &str, a: i128, b: i128) -> Option<i128> {
+/// The expected result of an operator on integers; `None` where it is undefined.
+fn expected_integer(ty: ScalarType, op: &str, a: i128, b: i128) -> Option<i128> {
     let floor =
         || (b != 0).then(|| (a - a.rem_euclid(b.abs()) - if b < 0 && a.rem_euclid(b.abs()) != 0 { b } else { 0 }) / b);
     let value = match op {
@@ -234,9 +245,9 @@ fn of_integers(ty: ScalarType, op: &str, a: i128, b: i128) -> Option<i128> {
     Some(wrapped(ty, value))
 }
 
-/// What an operator on floats should give.
-fn of_floats(ty: ScalarType, op: &str, a: f64, b: f64) -> Option<f64> {
-    // Where one of both is no number, the other one is the result.
+/// The expected result of an operator on floats.
+fn expected_float(ty: ScalarType, op: &str, a: f64, b: f64) -> Option<f64> {
+    // `min` and `max` ignore a NaN if the other operand is a number.
     let least = |a: f64, b: f64| if a.is_nan() || b < a { b } else { a };
     #[expect(clippy::cast_possible_truncation, reason = "they are of that type")]
     let (x, y) = (a as f32, b as f32);
@@ -264,7 +275,7 @@ fn of_floats(ty: ScalarType, op: &str, a: f64, b: f64) -> Option<f64> {
     })
 }
 
-/// Whether both are the same value, by class.
+/// Whether two values are equal, NaNs and zeros as described for the module.
 #[expect(clippy::float_cmp, reason = "the same value is meant")]
 fn is_same(a: Scalar, b: Scalar) -> bool {
     match (a, b) {
@@ -274,21 +285,22 @@ fn is_same(a: Scalar, b: Scalar) -> bool {
     }
 }
 
-/// The oracle.
+/// The oracle `arithmetic`; see the module.
 #[derive(Debug, Default)]
 pub struct Arithmetic;
 
 impl Arithmetic {
-    /// The interpreter on one thread.
+    /// Creates the oracle, which uses the interpreter on one thread.
     ///
     /// # Errors
-    /// None.
+    /// Never.
     pub fn new(_: &Environment) -> Result<Self, String> {
         Ok(Self)
     }
 }
 
-/// Operands for which the operator has a meaning.
+/// The operands of a case. Divisors are neither 0 nor -1, and shift counts are below the number of
+/// bits.
 fn operands(case: &Operation) -> (Vec<Scalar>, Vec<Scalar>) {
     let (from, to, op) = case.parts();
     let mut numbers = Numbers(case.seed);
@@ -301,7 +313,8 @@ fn operands(case: &Operation) -> (Vec<Scalar>, Vec<Scalar>) {
                 _ if y == 0 || y == -1 => 1,
                 _ => y,
             });
-            // What `f64` does not hold is rounded twice here.
+            // `f64` holds integers up to 2^53; beyond, the expected value itself would be rounded
+            // twice.
             a = Scalar::Int(if case.to.is_some() && to.is_float() { x.clamp(-(1 << 53), 1 << 53) } else { x });
         }
         (a, b)
@@ -309,6 +322,7 @@ fn operands(case: &Operation) -> (Vec<Scalar>, Vec<Scalar>) {
     (0..OPERANDS).map(|_| pair()).unzip()
 }
 
+/// A tensor with these values.
 fn tensor(ty: ScalarType, values: &[Scalar]) -> Result<Tensor, String> {
     let mut tensor = Tensor::undefined(ty, &[OPERANDS]).map_err(|error| error.to_string())?;
     for (lane, value) in values.iter().enumerate() {
@@ -317,7 +331,8 @@ fn tensor(ty: ScalarType, values: &[Scalar]) -> Result<Tensor, String> {
     Ok(tensor)
 }
 
-/// Runs it, and what comes out.
+/// Runs the program of a case in the interpreter; the value of each result, `None` if it is
+/// undefined.
 fn results(case: &Operation, a: &[Scalar], b: &[Scalar]) -> Result<Vec<Option<Scalar>>, String> {
     let (from, to, _) = case.parts();
     let module = tilewright_script::read_module(&case.text());
@@ -326,7 +341,7 @@ fn results(case: &Operation, a: &[Scalar], b: &[Scalar]) -> Result<Vec<Option<Sc
     let valid = validate(func).map_err(|found| found.first().map_or_else(String::new, ToString::to_string))?;
     let empty = Tensor::undefined(to, &[OPERANDS]).map_err(|error| error.to_string())?;
     let mut arguments = Arguments::tensors(vec![tensor(from, a)?, tensor(from, b)?, empty]);
-    run(valid, &mut arguments, &how()).map_err(|error| error.to_string())?;
+    run(valid, &mut arguments, &interpreter_config()).map_err(|error| error.to_string())?;
     let result = arguments.params.last().and_then(|argument| match argument {
         tilewright_interp::Argument::Tensor(tensor) => Some(tensor),
         tilewright_interp::Argument::Scalar(_) => None,
@@ -350,8 +365,8 @@ impl Oracle for Arithmetic {
         for ((a, b), found) in a.into_iter().zip(b).zip(found) {
             let wanted = match (case.to, a, b) {
                 (Some(_), ..) => Some(converted(to, a)),
-                (None, Scalar::Int(a), Scalar::Int(b)) => of_integers(from, op, a, b).map(Scalar::Int),
-                (None, Scalar::Float(a), Scalar::Float(b)) => of_floats(from, op, a, b).map(Scalar::Float),
+                (None, Scalar::Int(a), Scalar::Int(b)) => expected_integer(from, op, a, b).map(Scalar::Int),
+                (None, Scalar::Float(a), Scalar::Float(b)) => expected_float(from, op, a, b).map(Scalar::Float),
                 _ => None,
             };
             let Some(wanted) = wanted else { continue };

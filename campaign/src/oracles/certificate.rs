@@ -1,14 +1,15 @@
-//! Digit certificates: what is found is accepted and shows nothing but the truth, and every mutation of it is rejected, or is
-//! by evaluation at every point as true as what it was made of.
+//! Checks digit certificates in both directions: a certificate that the algebra finds is accepted
+//! by the checker and states the truth, and every mutation of it is rejected unless it states the
+//! truth, too. The truth is decided by evaluating the map at every point.
 //!
-//! A mutation states something of another map, another way back or another shape. Those are asked about as well: what the
-//! checker accepts of them must be so.
+//! A mutated certificate describes another map, another inverse or another shape than the claim. It
+//! is checked against those as well (`Twin`): whatever the checker accepts has to hold.
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
 use tilewright_ir::{Bindings, DigitCertificate, DigitView, Expr, IndexMap, InverseClaim, Var};
-use tilewright_verify::MapClaim;
 use tilewright_verify::digits::{OBLIGATIONS, check};
+use tilewright_verify::{MapClaim, Obligation};
 
 use crate::case::{Case, Redrawn};
 use crate::config::Config;
@@ -18,23 +19,25 @@ use crate::mutate::certificate as mutate;
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use tilewright_algebra as algebra;
 
-/// A map of digits.
+/// A map whose outputs are sums of digits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Mixed(pub MapCase);
+pub struct DigitMap(pub MapCase);
 
-impl From<MapCase> for Mixed {
+impl From<MapCase> for DigitMap {
     fn from(case: MapCase) -> Self {
         Self(case)
     }
 }
 
-impl Redrawn for Mixed {
+impl Redrawn for DigitMap {
     type Of = MapCase;
 
+    /// Draws a map without mistakes, and removes the operations whose results are not sums of
+    /// digits. One map in eight gets symbolic extents, on about half of its axes.
     fn redraw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<MapCase> {
         let mut recipe = MapRecipe::draw(u, config)?;
-        // What moves bits, or is said by cases, is no sum of digits.
+        // Operations on bits and case distinctions are no sums of digits.
         recipe.ops.retain(|op| {
             !matches!(
                 op,
@@ -59,27 +62,27 @@ impl Redrawn for Mixed {
     }
 }
 
-/// The oracle.
+/// The oracle `certificate`; see the module.
 #[derive(Debug, Default)]
 pub struct Certificate;
 
 impl Certificate {
-    /// It needs no solver: what the checker accepts is asked, not what Z3 confirms.
+    /// Creates the oracle. It needs no solver: certificates are checked without one.
     ///
     /// # Errors
-    /// None.
+    /// Never.
     pub fn new(_: &Environment) -> Result<Self, String> {
         Ok(Self)
     }
 }
 
-/// What the checker accepts of a certificate.
-fn shown(claim: &MapClaim<'_>, certificate: &DigitCertificate) -> Result<Vec<&'static str>, String> {
+/// The obligations that the checker accepts on the grounds of a certificate.
+fn shown(claim: &MapClaim<'_>, certificate: &DigitCertificate) -> Result<Vec<Obligation>, String> {
     let checked = check(claim, certificate).map_err(|reason| reason.to_string())?;
-    Ok(OBLIGATIONS.into_iter().filter(|obligation| checked.shows(obligation).is_ok()).collect())
+    Ok(OBLIGATIONS.into_iter().filter(|obligation| checked.shows(*obligation).is_ok()).collect())
 }
 
-/// Small values of the symbols.
+/// The values of the symbols at which a claim is evaluated: small and pairwise different.
 fn bindings(built: &Generated) -> Vec<Bindings> {
     let bind = |value: i128| {
         let values = built.symbols.iter().zip(0..).map(|(symbol, axis)| (symbol.clone(), value + axis));
@@ -88,32 +91,50 @@ fn bindings(built: &Generated) -> Vec<Bindings> {
     if built.symbols.is_empty() { vec![Bindings::new()] } else { [1, 2, 3, 4, 7].map(bind).to_vec() }
 }
 
-fn holds(truth: &Truth, inverse: Option<[bool; 2]>, obligation: &str) -> Option<bool> {
+/// Whether an obligation holds, by evaluation; `None` if it was not evaluated. `inverse` says
+/// whether the inverse leads back and whether its padding is exact.
+fn holds(truth: &Truth, inverse: Option<[bool; 2]>, obligation: Obligation) -> Option<bool> {
     match obligation {
-        "bounds" => Some(truth.bounds),
-        "injective" => Some(truth.injective),
-        "tight" => Some(truth.tight),
-        "overflow" => Some(truth.fits),
-        "inverse" => inverse.map(|[there, _]| there),
-        "padding" => inverse.map(|[_, exact]| exact),
-        _ => None,
+        Obligation::Bounds => Some(truth.bounds),
+        Obligation::Injective => Some(truth.injective),
+        Obligation::Tight => Some(truth.tight),
+        Obligation::Overflow => Some(truth.fits),
+        Obligation::Inverse => inverse.map(|[there, _]| there),
+        Obligation::Padding => inverse.map(|[_, exact]| exact),
+        Obligation::Iteration
+        | Obligation::Simulation
+        | Obligation::Flatten
+        | Obligation::Tiling
+        | Obligation::Texture
+        | Obligation::Lanes
+        | Obligation::Race
+        | Obligation::Defined
+        | Obligation::Specification
+        | Obligation::Bitcast
+        | Obligation::PlanDisjoint
+        | Obligation::PlanFits
+        | Obligation::PlanType
+        | Obligation::PlanAccess => None,
     }
 }
 
+/// The value of an expression of symbols alone.
 fn value(expr: &Expr, symbols: &Bindings) -> Option<i128> {
     expr.eval_index(symbols).ok()
 }
 
-/// Most points of a box at which a view is evaluated: as many as the generator's maps have, with their padding.
-const MOST_POINTS: usize = 1 << 14;
+/// Limit on the number of points at which a view is evaluated. The generator's maps have at most so
+/// many, including padding.
+const MAX_POINTS: usize = 1 << 14;
 
-/// Whether outputs are the sums of digits that a view states, at every point of a box.
+/// Whether each output equals the sum of digits that a view states, at every point of the domain.
+/// `None` if there are too many points or an expression has no value.
 fn view_holds(vars: &[Var], extents: &[Expr], outputs: &[Expr], view: &DigitView, symbols: &Bindings) -> Option<bool> {
     let extents = numbers(extents, symbols)?;
     if view.radices.len() != extents.len() || view.outputs.len() != outputs.len() {
         return Some(false);
     }
-    let points = crate::map::table::Table::of_box(vars, &extents, symbols, MOST_POINTS)?;
+    let points = crate::map::table::Table::of_box(vars, &extents, symbols, MAX_POINTS)?;
     let radices: Vec<Vec<i128>> = view
         .radices
         .iter()
@@ -146,7 +167,8 @@ fn view_holds(vars: &[Var], extents: &[Expr], outputs: &[Expr], view: &DigitView
     Some(true)
 }
 
-/// Whether digits that are stated to make the last index of an output are digits of an index, and do.
+/// Whether the digits of a witness are within their radices and denote an index of the domain at
+/// which an output takes its last value.
 fn witness_holds(
     built: &Generated,
     certificate: &DigitCertificate,
@@ -160,6 +182,8 @@ fn witness_holds(
     if sum.places.len() != values.len() {
         return Some(false);
     }
+    // The index with these digits, axis by axis: each digit counts for the product of the radices
+    // below it.
     let mut point = vec![0i128; domain.len()];
     for (place, digit) in sum.places.iter().zip(values) {
         let Some(radices) = view.radices.get(place.axis).filter(|radices| place.digit <= radices.len()) else {
@@ -180,7 +204,8 @@ fn witness_holds(
     Some(stated.eval_index(&bindings).ok()? + 1 == i128::from(shape[output]))
 }
 
-/// Whether what a certificate states is so on one shape; none if it cannot be tried.
+/// Whether everything that a certificate states is true for one binding of the symbols; `None` if
+/// it cannot be evaluated.
 fn states_the_truth(
     built: &Generated,
     inverse: Option<&InverseClaim>,
@@ -188,37 +213,37 @@ fn states_the_truth(
     symbols: &Bindings,
 ) -> Option<bool> {
     let map = &built.map;
-    let mut so = view_holds(map.vars(), map.domain(), map.outputs(), &certificate.map, symbols)?;
+    let mut is_true = view_holds(map.vars(), map.domain(), map.outputs(), &certificate.map, symbols)?;
     if let (Some(claim), Some(view)) = (inverse, &certificate.inverse) {
-        so &= view_holds(&claim.vars, &built.shape, &claim.outputs, view, symbols)?;
+        is_true &= view_holds(&claim.vars, &built.shape, &claim.outputs, view, symbols)?;
     }
     for source in &certificate.sources {
         let place = certificate.map.outputs.get(source.output).and_then(|sum| sum.places.get(source.place));
-        so &= place.is_some_and(|place| (place.axis, place.digit) == (source.axis, source.digit));
+        is_true &= place.is_some_and(|place| (place.axis, place.digit) == (source.axis, source.digit));
     }
     for (output, witness) in certificate.witnesses.iter().enumerate() {
         if let Some(values) = witness {
-            so &= witness_holds(built, certificate, output, values, symbols)?;
+            is_true &= witness_holds(built, certificate, output, values, symbols)?;
         }
     }
-    Some(so)
+    Some(is_true)
 }
 
-/// An obligation that was shown and does not hold.
+/// An obligation that was accepted and does not hold.
 fn untrue(
     built: &Generated,
     inverse: Option<&InverseClaim>,
-    shown: &[&'static str],
+    shown: &[Obligation],
     tally: &mut Tally,
-) -> Option<&'static str> {
+) -> Option<Obligation> {
     if shown.is_empty() {
         return None;
     }
     for symbols in bindings(built) {
         let Some(truth) = Truth::of(&built.map, &built.shape, &symbols) else { continue };
-        let way_back = inverse.and_then(|inverse| truth.of_inverse(&built.map, inverse));
-        for obligation in shown {
-            if let Some(holds) = holds(&truth, way_back, obligation) {
+        let inverse_truth = inverse.and_then(|inverse| truth.of_inverse(&built.map, inverse));
+        for &obligation in shown {
+            if let Some(holds) = holds(&truth, inverse_truth, obligation) {
                 tally.count("soundness checks", 1);
                 if !holds {
                     return Some(obligation);
@@ -229,7 +254,7 @@ fn untrue(
     None
 }
 
-/// Another claim, and a certificate that states what it says.
+/// A neighbouring claim, together with a certificate that describes it.
 struct Twin<'a> {
     what: &'a str,
     built: Generated,
@@ -237,11 +262,12 @@ struct Twin<'a> {
     certificate: &'a DigitCertificate,
 }
 
-/// How many claims are made of mutants for each case.
+/// Number of mutants per case for which a claim is made.
 const TWINS: usize = 8;
 
-/// Claims next to the right one: an axis of the physical shape one longer or one shorter; the maps and the ways back that some
-/// of the mutants state.
+/// Claims close to the original one: an axis of the physical shape is longer or shorter by one;
+/// everything is called padding; the map or the inverse is the one that a mutant states. `seed`
+/// selects the mutants.
 fn twins<'a>(
     built: &Generated,
     inverse: Option<&InverseClaim>,
@@ -278,7 +304,7 @@ fn twins<'a>(
         {
             let Some(outputs) = mutate::written(view, &claim.vars) else { continue };
             claim.outputs = outputs;
-            // Where everything is called padding, only the way back from an image counts.
+            // If everything is padding, only the condition that images are mapped back is left.
             if found.len() % 2 == 0 {
                 claim.padding = Expr::bool(true);
             }
@@ -290,17 +316,19 @@ fn twins<'a>(
     found
 }
 
-/// A number made of a text.
+/// A hash of a text, for choices that do not depend on the drawn bytes.
 fn seed_of(text: &str) -> usize {
     text.bytes().fold(7, |hash: usize, byte| hash.wrapping_mul(31).wrapping_add(usize::from(byte)))
 }
 
 impl Oracle for Certificate {
-    type Case = Mixed;
+    type Case = DigitMap;
 
     const NAME: &'static str = "certificate";
 
-    fn check(&mut self, case: &Mixed, tally: &mut Tally) -> Outcome {
+    /// Finds a certificate; checks what it states, what the checker concludes from it, and the same
+    /// of its mutants.
+    fn check(&mut self, case: &DigitMap, tally: &mut Tally) -> Outcome {
         let built = match case.0.build() {
             Ok(built) => built,
             Err(why) => return Outcome::Invalid(why),
@@ -308,7 +336,7 @@ impl Oracle for Certificate {
         let inverse = algebra::inverse(&built.map, &built.shape, &[]).ok();
         let found = algebra::digit_certificate(&built.map, &built.shape, inverse.as_ref(), None, &[]);
         let Some(valid) = found else { return Outcome::Undecided("no certificate was found".to_owned()) };
-        // What is found must be so, whatever the checker says of it.
+        // The algebra must not state anything false, even if the checker would reject it.
         for symbols in bindings(&built) {
             if states_the_truth(&built, inverse.as_ref(), &valid, &symbols) == Some(false) {
                 return Failure::outcome(
@@ -350,6 +378,7 @@ impl Oracle for Certificate {
                 );
             }
         }
+        // A mutant that is accepted for the original claim has to state the truth about it.
         for (what, mutant) in mutants {
             if mutant == valid {
                 continue;
@@ -360,15 +389,15 @@ impl Oracle for Certificate {
                 tally.count("mutants rejected", 1);
                 continue;
             }
-            let so: Vec<Option<bool>> = bindings(&built)
+            let is_true: Vec<Option<bool>> = bindings(&built)
                 .iter()
                 .map(|symbols| states_the_truth(&built, inverse.as_ref(), &mutant, symbols))
                 .collect();
-            if !so.contains(&Some(true)) && !so.contains(&Some(false)) {
+            if !is_true.contains(&Some(true)) && !is_true.contains(&Some(false)) {
                 tally.count("mutants too large to be tried", 1);
                 continue;
             }
-            if so.contains(&Some(false)) {
+            if is_true.contains(&Some(false)) {
                 return Failure::outcome(
                     "a mutated certificate is accepted",
                     format!("{}: {what}: {mutant:?}", case.text()),

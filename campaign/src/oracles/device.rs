@@ -1,8 +1,10 @@
-//! The kernels of a program, on every device present, against the interpreter.
+//! Compares the kernels of a program on every OpenCL device with the interpreter.
 //!
-//! Drivers take far longer to compile a kernel than to run it. So the kernels of several programs are one OpenCL program, and
-//! PoCL optimises one program in [`OPTIMISED`] only: its optimiser takes ten times as long as everything else it does.
-//! Oclgrind reports bad accesses and races to the file that `OCLGRIND_LOG` names; where it is set, a report is a failure.
+//! Drivers take far longer to compile a kernel than to run it, so the kernels of a whole batch are
+//! joined into one OpenCL program. PoCL optimises only one program in 16, because its
+//! optimiser takes ten times as long as everything else it does. Oclgrind reports invalid accesses
+//! and data races to the file named by `OCLGRIND_LOG`; if the variable is set, a report is a
+//! failure.
 
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -17,36 +19,39 @@ use tilewright_ir::{BinaryOp, Bindings, Diagnostic, Evidence, Expr, MathFn, Prim
 use crate::case::{Case, Redrawn};
 use crate::config::Config as Limits;
 use crate::cpu::Stopwatch;
-use crate::inputs::stumbles;
+use crate::inputs::has_special_floats;
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::program::ProgramCase;
 use tilewright_compiler::codegen::{Generated, Options, generate_with, join};
-use tilewright_compiler::harness::engine::{Engine, EngineOutcome, Fault, Program, Ran, Status};
+use tilewright_compiler::harness::engine::{Engine, EngineFault, EngineOutcome, Ran, StageProgram, Status};
 use tilewright_compiler::harness::interpreter::{Interpreter, n_iterations};
 use tilewright_compiler::harness::opencl::OpenCl;
 use tilewright_compiler::harness::stages::{Config, Stage, run_chain};
 use tilewright_compiler::passes::{DEFAULT_PIPELINE, pass_by_name};
 use tilewright_compiler::pipeline::{DeviceChoice, engines};
 
-/// Cases of which one OpenCL program is made.
+/// Number of cases whose kernels are joined into one OpenCL program.
 const BATCH: usize = 16;
 
-/// One case of so many is compiled by PoCL with its optimiser on.
+/// PoCL compiles one case out of this number with its optimiser.
 const OPTIMISED: u64 = 16;
 
-/// Most iterations of a program that Oclgrind is given: it does some hundred thousand in a second.
+/// Limit on the iterations of a program for Oclgrind, which executes some hundred thousand per
+/// second.
 const OCLGRIND_ITERATIONS: u128 = 1 << 13;
 
-/// One case of so many is given to Oclgrind where there is another device: it takes far longer than all else.
+/// Oclgrind runs one case out of this number if there are other devices, because it is by far the
+/// slowest.
 const SHARE_OF_OCLGRIND: u64 = 4;
 
-/// What PoCL calls its platform.
+/// The platform name of PoCL.
 pub const POCL: &str = "Portable Computing Language";
 
-/// What Oclgrind calls its platform.
+/// The platform name of Oclgrind.
 const OCLGRIND: &str = "Oclgrind";
 
-/// A program with more of what only devices have: textures, and groups of work-items that wait for each other.
+/// A program with more of the features that only devices have: textures, and work-groups with
+/// barriers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Kernels(pub ProgramCase);
@@ -60,6 +65,8 @@ impl From<ProgramCase> for Kernels {
 impl Redrawn for Kernels {
     type Of = ProgramCase;
 
+    /// Draws a program in which 40 % of the reductions are done by work-groups; in one program out
+    /// of three, 70 % of the tensors are textures.
     fn redraw(u: &mut Unstructured<'_>, config: &Limits) -> arbitrary::Result<ProgramCase> {
         let mut config = config.clone();
         config.program.group_percent = 40;
@@ -74,26 +81,29 @@ impl Redrawn for Kernels {
     }
 }
 
-/// The oracle.
+/// The oracle `device`; see the module.
 #[derive(Debug)]
 pub struct Devices {
     devices: Vec<Opened>,
 }
 
 impl Devices {
-    /// Opens the devices that are asked for.
+    /// Opens the requested devices.
     ///
     /// # Errors
-    /// There is none, or one of them does not open.
+    /// No device was requested or found, or one of them cannot be opened.
     pub fn new(environment: &Environment) -> Result<Self, String> {
         if environment.device == DeviceChoice::None {
             return Err("no device is asked for".into());
         }
-        let open = |device: Result<OpenCl, Fault>| match device {
+        let open = |device: Result<OpenCl, EngineFault>| match device {
             Ok(opencl) => Ok(Opened::new(opencl)),
-            Err(Fault::Trap { message: why, .. } | Fault::Skipped(why) | Fault::Absent(why) | Fault::Error(why)) => {
-                Err(why)
-            }
+            Err(
+                EngineFault::Trap { message: why, .. }
+                | EngineFault::Skipped(why)
+                | EngineFault::Absent(why)
+                | EngineFault::Error(why),
+            ) => Err(why),
         };
         let mut devices = engines::open(&environment.device, &DeviceHost::default())
             .into_iter()
@@ -106,8 +116,9 @@ impl Devices {
         Ok(Self { devices })
     }
 
-    /// One look at a case whose kernels are built, or are not, for each device.
-    fn judge(&self, case: &Ready, built: &[Compiled], tally: &mut Tally) -> Outcome {
+    /// Runs a case on every device whose kernels were built, and compares the results with the
+    /// interpreter's.
+    fn compare(&self, case: &Ready, built: &[Compiled], tally: &mut Tally) -> Outcome {
         let lines: Vec<_> = self
             .devices
             .iter()
@@ -116,10 +127,10 @@ impl Devices {
                 program.clone().map(|program| Launcher { device, case, program, micros: Cell::new(0) })
             })
             .collect();
-        let devices: Vec<Result<&dyn Engine, Fault>> =
+        let devices: Vec<Result<&dyn Engine, EngineFault>> =
             lines.iter().map(|line| line.as_ref().map(|line| line as &dyn Engine).map_err(Clone::clone)).collect();
         let stages: Vec<_> = case.funcs.iter().map(Lowered::stage).collect();
-        let config = Config { seed: case.seed, symbols: case.named(), stumbling: stumbles(case.seed) };
+        let config = Config { seed: case.seed, symbols: case.named(), special_floats: has_special_floats(case.seed) };
         let report = run_chain(&stages, &config, &interpreter(), &devices);
         for line in lines.iter().flatten() {
             tally.spent(&line.device.platform, line.micros.get());
@@ -128,6 +139,8 @@ impl Devices {
             Ok(report) => report,
             Err(fault) => return Outcome::Invalid(fault.code.to_owned()),
         };
+        // The passes are compared in the interpreter first, so that a difference is attributed to a
+        // pass or to the kernels.
         let (reference, lines) = report.engines.split_at(stages.len().min(report.engines.len()));
         match reference.iter().enumerate().find(|(_, line)| !line.status.is_ok()) {
             None => self.outcome(case, lines, tally),
@@ -140,7 +153,8 @@ impl Devices {
         }
     }
 
-    /// What the lines of the devices say.
+    /// The outcome that follows from the results of the devices: a failure of any of them, else
+    /// held if anything was compared.
     fn outcome(&self, case: &Ready, lines: &[EngineOutcome], tally: &mut Tally) -> Outcome {
         let mut compared = 0;
         for (device, line) in self.devices.iter().zip(lines) {
@@ -210,7 +224,7 @@ impl Oracle for Devices {
                 Ok(case) => {
                     let programs: Vec<_> = built.iter().map(|programs| programs[place].clone()).collect();
                     place += 1;
-                    self.judge(case, &programs, tally)
+                    self.compare(case, &programs, tally)
                 }
             });
         }
@@ -218,33 +232,34 @@ impl Oracle for Devices {
     }
 }
 
-/// A function and how it came to be.
+/// A function after a pass, with the evidence of the pass.
 struct Lowered {
     name: &'static str,
     func: PrimFunc,
     evidence: Option<Evidence>,
 }
 
+/// The function as a stage of the comparison.
 impl Lowered {
     fn stage(&self) -> Stage<'_> {
-        let program = Program::Func(&self.func);
+        let program = StageProgram::Func(&self.func);
         Stage { name: self.name, program, evidence: self.evidence.as_ref(), reassociates: false }
     }
 }
 
-/// A case with its kernels.
+/// A case whose kernels are generated.
 struct Ready {
     seed: u64,
     symbols: Bindings,
-    /// Whether somebody wrote it down, such as in a file of findings.
+    /// Whether the case is given as text, as in a file of findings.
     is_pinned: bool,
-    /// Every stage, the last of which has the kernels.
+    /// The function after every pass; kernels are generated from the last one.
     funcs: Vec<Lowered>,
     generated: Generated,
 }
 
 impl Ready {
-    /// Lowers a program and writes its kernels, under names that no other one of its batch has.
+    /// Lowers a program and generates its kernels, with names that are unique within the batch.
     fn new(case: &ProgramCase, number: usize) -> Result<Self, Outcome> {
         let program = case.build().map_err(Outcome::Invalid)?;
         let func = PrimFunc { name: format!("p{number}"), ..program.func };
@@ -259,7 +274,8 @@ impl Ready {
                 .map_err(|found| Outcome::Undecided(format!("{name} refuses: {}", refusal(&found))))?;
             funcs.push(Lowered { name, func: after.func, evidence: Some(after.evidence) });
         }
-        // What the interpreter runs leaves no texture: kernels that do not look are right as well.
+        // A program that runs in the interpreter accesses no texel outside of a texture, so kernels
+        // without checks are right, too. Half of the cases test each kind.
         let options = Options { checked: program.seed.is_multiple_of(2), placed: false };
         let last = &funcs[funcs.len() - 1].func;
         let generated = validate(last)
@@ -269,41 +285,44 @@ impl Ready {
         Ok(Self { seed: program.seed, symbols: program.symbols, is_pinned, funcs, generated })
     }
 
-    /// The symbols by name.
+    /// The values of the symbols by name.
     fn named(&self) -> Vec<(String, i128)> {
         self.symbols.iter().map(|(var, value)| (var.name().to_owned(), *value)).collect()
     }
 }
 
-/// A device, and what is special about its driver.
+/// An opened device, with what is particular about its driver.
 #[derive(Debug)]
 struct Opened {
     opencl: OpenCl,
-    /// Name of the platform: the same on every machine that has it.
+    /// Name of the platform, which does not depend on the machine.
     platform: String,
+    /// The file of reports, for Oclgrind.
     log: Option<Log>,
-    /// Whether there is no other.
+    /// Whether it is the only device.
     is_alone: bool,
 }
 
-/// The OpenCL program that holds the kernels of a case, or why there is none.
-type Compiled = Result<Rc<Built>, Fault>;
+/// The OpenCL program that contains the kernels of a case, or why there is none.
+type Compiled = Result<Rc<Built>, EngineFault>;
 
 impl Opened {
+    /// Wraps a device.
     fn new(opencl: OpenCl) -> Self {
         let platform = opencl.session().info().platform.clone();
         let log = if platform == OCLGRIND { Log::from_environment() } else { None };
-        // Oclgrind lets accesses to guard bytes pass, and reports them where there are none.
+        // Oclgrind would allow accesses to guard bytes; without them it reports the accesses.
         let opencl = if log.is_some() { opencl.guarded_by(0) } else { opencl };
         Self { opencl, platform, log, is_alone: true }
     }
 
+    /// Whether the driver optimises the kernels of a case.
     fn is_optimised(&self, case: &Ready) -> bool {
-        // Not for 0, the seed that libFuzzer's shortest inputs have.
+        // The last residue is used because libFuzzer's shortest inputs have seed 0.
         self.platform != POCL || case.seed % OPTIMISED == OPTIMISED - 1
     }
 
-    /// Compiler flags for a case; those that have the same can be built together.
+    /// The compiler flags of a case. Cases with equal flags are built together.
     fn flags(&self, case: &Ready) -> Vec<String> {
         let mut flags = case.generated.metadata.build_options.clone();
         if !self.is_optimised(case) {
@@ -312,8 +331,8 @@ impl Opened {
         flags
     }
 
-    /// Why a case is not run here.
-    fn refuses(&self, case: &Ready) -> Option<String> {
+    /// Why a case is skipped on this device; `None` if it is not.
+    fn skip_reason(&self, case: &Ready) -> Option<String> {
         let is_its_turn = self.is_alone || case.is_pinned || case.seed.is_multiple_of(SHARE_OF_OCLGRIND);
         if self.platform == OCLGRIND && !is_its_turn {
             return Some("not a case for Oclgrind".into());
@@ -326,10 +345,10 @@ impl Opened {
         self.opencl.lacks(&case.generated).map(|_| format!("{} lacks what the program needs", self.platform))
     }
 
-    /// A program for each case, in their order: one for all that need the same flags.
+    /// Builds a program for each case, in order; cases with equal flags share one.
     fn build_all(&self, cases: &[&Ready]) -> Vec<Compiled> {
         let mut built: Vec<Option<Compiled>> =
-            cases.iter().map(|case| self.refuses(case).map(|why| Err(Fault::Skipped(why)))).collect();
+            cases.iter().map(|case| self.skip_reason(case).map(|why| Err(EngineFault::Skipped(why)))).collect();
         while let Some(first) = built.iter().position(Option::is_none) {
             let flags = self.flags(cases[first]);
             let same: Vec<_> =
@@ -342,7 +361,8 @@ impl Opened {
         built.into_iter().flatten().collect()
     }
 
-    /// One program for all; where it does not build, halves of it, down to the case at fault.
+    /// Builds one program for all cases. If that fails, each half is built by itself, recursively,
+    /// so that the failure is attributed to single cases.
     fn build(&self, cases: &[&Ready], flags: &[String]) -> Vec<Compiled> {
         let generated: Vec<_> = cases.iter().map(|case| &case.generated).collect();
         let error = match join(&generated) {
@@ -356,19 +376,19 @@ impl Opened {
             },
         };
         if cases.len() == 1 {
-            return vec![Err(Fault::Error(error))];
+            return vec![Err(EngineFault::Error(error))];
         }
         let (left, right) = cases.split_at(cases.len() / 2);
         [self.build(left, flags), self.build(right, flags)].concat()
     }
 }
 
-/// A device with the kernels of one case, as an engine.
+/// A device with the kernels of one case, in the role of an engine.
 struct Launcher<'a> {
     device: &'a Opened,
     case: &'a Ready,
     program: Rc<Built>,
-    /// Processor time of the launches.
+    /// Processor time of the launches in microseconds.
     micros: Cell<u64>,
 }
 
@@ -381,41 +401,48 @@ impl Engine for Launcher<'_> {
         self.device.opencl.device()
     }
 
-    fn run(&self, program: &Program<'_>, symbols: &Bindings, arguments: &mut Arguments) -> Result<Ran, Fault> {
-        let Program::Func(func) = program else {
-            return Err(Fault::Skipped("a definition has no kernels".into()));
+    fn run(
+        &self,
+        program: &StageProgram<'_>,
+        symbols: &Bindings,
+        arguments: &mut Arguments,
+    ) -> Result<Ran, EngineFault> {
+        let StageProgram::Func(func) = program else {
+            return Err(EngineFault::Skipped("a definition has no kernels".into()));
         };
-        // Oclgrind does not promise it, and computes with the host's division.
-        if !self.program.correctly_rounded() && self.device.platform != OCLGRIND && divides(func) {
-            return Err(Fault::Skipped(format!("{} does not divide as IEEE says", self.device.platform)));
+        // Oclgrind does not claim correctly rounded division, but uses the host's, which is.
+        if !self.program.correctly_rounded() && self.device.platform != OCLGRIND && has_inexact_operators(func) {
+            return Err(EngineFault::Skipped(format!("{} does not divide as IEEE says", self.device.platform)));
         }
         let watch = Stopwatch::start();
         let ran = self.device.opencl.launch(func, &self.case.generated, &self.program, symbols, arguments);
         self.micros.set(self.micros.get() + watch.micros());
-        match self.device.log.as_ref().and_then(Log::news) {
-            Some(report) => Err(Fault::Error(reported(&report))),
+        match self.device.log.as_ref().and_then(Log::new_text) {
+            Some(report) => Err(EngineFault::Error(reported(&report))),
             None => ran,
         }
     }
 }
 
-/// The file to which Oclgrind reports.
+/// The file of Oclgrind's reports.
 #[derive(Debug)]
 struct Log {
     path: PathBuf,
-    /// Bytes that were there before.
+    /// Number of bytes that were read before.
     seen: Cell<usize>,
 }
 
 impl Log {
+    /// Opens the file, and skips the reports that it contains already. `None` if the variable is
+    /// not set.
     fn from_environment() -> Option<Self> {
         let log = Self { path: std::env::var_os("OCLGRIND_LOG")?.into(), seen: Cell::new(0) };
-        log.news();
+        log.new_text();
         Some(log)
     }
 
-    /// What was written since the last time.
-    fn news(&self) -> Option<String> {
+    /// The text appended since the last call, if any.
+    fn new_text(&self) -> Option<String> {
         let bytes = std::fs::read(&self.path).ok()?;
         let news = bytes.get(self.seen.replace(bytes.len())..)?;
         let text = String::from_utf8_lossy(news).trim().to_owned();
@@ -423,7 +450,8 @@ impl Log {
     }
 }
 
-/// Oclgrind's report, with what it is about first and without what differs from case to case.
+/// The description of an Oclgrind report: its subject first, without sizes and addresses, so that
+/// reports of one kind have equal keys.
 fn reported(report: &str) -> String {
     let first = report.lines().next().unwrap_or_default();
     let what = [" of size", " at "].iter().find_map(|end| first.split_once(end)).map_or(first, |(what, _)| what);
@@ -431,13 +459,13 @@ fn reported(report: &str) -> String {
     format!("Oclgrind reports {what}: {}", excerpt.join("\n"))
 }
 
-/// What the kernels of a platform are counted as.
+/// The counter for the kernels run on a platform.
 pub fn kernels_on(platform: &str) -> String {
     format!("kernels on {platform}")
 }
 
-/// Whether a function divides floats or takes square roots, which devices may round as they like.
-fn divides(func: &PrimFunc) -> bool {
+/// Whether a function divides floats or takes square roots, which devices may round differently.
+fn has_inexact_operators(func: &PrimFunc) -> bool {
     let mut found = false;
     func.body.walk(&mut |stmt| {
         for expr in stmt.exprs() {
@@ -445,7 +473,16 @@ fn divides(func: &PrimFunc) -> bool {
                 let inexact = match part {
                     Expr::Binary(op, _, _) => *op == BinaryOp::Div,
                     Expr::Call(function, _) => *function == MathFn::Sqrt,
-                    _ => false,
+                    Expr::Int { .. }
+                    | Expr::Float { .. }
+                    | Expr::Var(_)
+                    | Expr::Unary(..)
+                    | Expr::Select(..)
+                    | Expr::IfThenElse(..)
+                    | Expr::Cast(..)
+                    | Expr::Ramp { .. }
+                    | Expr::Broadcast { .. }
+                    | Expr::Load { .. } => false,
                 };
                 found |= inexact && part.dtype().scalar.is_float();
             });
@@ -454,23 +491,25 @@ fn divides(func: &PrimFunc) -> bool {
     found
 }
 
-/// What an error is about, without names and numbers.
+/// The start of an error message up to the first name or number, for counting.
 fn kind(detail: &str) -> &str {
     detail.split(|c: char| matches!(c, ':' | '`' | '(') || c.is_ascii_digit()).next().unwrap_or_default().trim()
 }
 
-/// What a program is refused for, without the names in it.
+/// The message of a refusal without names and numbers, for counting.
 fn refusal(found: &[Diagnostic]) -> String {
     let message = found.first().map_or("", |first| first.message.as_str());
-    let plain: String = message.split('`').step_by(2).collect::<Vec<_>>().join("_");
-    plain.chars().filter(|letter| !letter.is_ascii_digit()).collect()
+    let text: String = message.split('`').step_by(2).collect::<Vec<_>>().join("_");
+    text.chars().filter(|letter| !letter.is_ascii_digit()).collect()
 }
 
+/// The first mismatch of a comparison, or its message.
 fn detail(line: &EngineOutcome) -> String {
     line.first.as_ref().map_or_else(|| line.detail.clone(), ToString::to_string)
 }
 
-/// One thread, and only so many iterations: a program that never ends is no case.
+/// The reference engine: one thread, and a limit on the iterations, so that programs that never end
+/// are skipped.
 fn interpreter() -> Interpreter {
     let config = tilewright_interp::Config { threads: 1, fuel: Some(1 << 22), ..tilewright_interp::Config::default() };
     Interpreter { config }
@@ -499,14 +538,14 @@ def main(a: T.handle, b: T.handle):
         Kernels(ProgramCase::tvmscript(TEXT, seed))
     }
 
-    /// What comes of the case when its kernels are rewritten before they are built.
+    /// The kind of failure of a case whose kernels are rewritten before they are built.
     fn sabotaged(devices: &Devices, from: &str, to: &str) -> String {
         let ready = Ready::new(&case(1).0, 0).ok().unwrap();
         let source = join(&[&ready.generated]).unwrap();
         assert!(source.contains(from), "{source}");
         let flags = devices.devices[0].flags(&ready);
         let program = devices.devices[0].opencl.build(&source.replace(from, to), flags).unwrap();
-        match devices.judge(&ready, &[Ok(Rc::new(program))], &mut Tally::default()) {
+        match devices.compare(&ready, &[Ok(Rc::new(program))], &mut Tally::default()) {
             Outcome::Failed(failure) => failure.what,
             other => format!("{other:?}"),
         }
@@ -537,7 +576,7 @@ def main(a: T.handle, b: T.handle):
     fn a_batch_that_does_not_build_is_taken_apart() {
         let Some(devices) = first() else { return };
         let ready: Vec<_> = (0..4).map(|at| Ready::new(&case(1).0, usize::from(at == 2)).ok().unwrap()).collect();
-        // Three have one name: built together they fail, and by itself each does not.
+        // Three functions have one name, which fails only if they are built together.
         let built = devices.devices[0].build_all(&ready.iter().collect::<Vec<_>>());
         assert!(built.iter().all(Result::is_ok), "{built:?}");
     }

@@ -1,4 +1,5 @@
-//! There and back: a map and its inverse at every point, tensors packed and unpacked, one layout to another and back.
+//! Round trips: a map and its inverse at every point, tensors that are packed and unpacked, and
+//! relayouts from one layout to another and back.
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
@@ -9,24 +10,25 @@ use crate::case::Case;
 use crate::config::Config;
 use crate::layout::{Cells, LayoutCase, LayoutRecipe};
 use crate::map::table::Table;
-use crate::map::truth::{MOST_POINTS, Truth, numbers};
+use crate::map::truth::{MAX_POINTS, Truth, numbers};
 use crate::map::{Generated, MapCase, MapRecipe};
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use tilewright_algebra as algebra;
 use tilewright_algebra::layouts;
 use tilewright_compiler::harness::layout::{pack, unpack};
 
-/// Something with a way back.
+/// A case: something that can be undone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum There {
-    /// A map that is injective and lies in its shape.
+pub enum Reversible {
+    /// A map that is injective and whose images lie in its shape.
     Map(MapCase),
-    /// Two layouts of one array.
+    /// Two layouts of the same array.
     Layouts(LayoutCase, LayoutCase),
 }
 
-impl Case for There {
+impl Case for Reversible {
+    /// Draws two layouts of one shape in one case out of five, otherwise a map without mistakes.
     fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
         if u.ratio(1, 5)? {
             let from = LayoutRecipe::draw(u, config)?;
@@ -38,6 +40,7 @@ impl Case for There {
         Ok(Self::Map(MapCase::Recipe(MapRecipe::draw(u, config)?)))
     }
 
+    /// Simplifies the map, or both layouts, which keep equal extents.
     fn simpler(&self) -> Vec<Self> {
         match self {
             Self::Map(map) => map.simpler().into_iter().map(Self::Map).collect(),
@@ -75,22 +78,22 @@ impl Case for There {
     }
 }
 
-/// The oracle.
+/// The oracle `inverse`; see the module.
 #[derive(Debug, Default)]
 pub struct Inverse;
 
 impl Inverse {
-    /// It needs nothing.
+    /// Creates the oracle.
     ///
     /// # Errors
-    /// None.
+    /// Never.
     pub fn new(_: &Environment) -> Result<Self, String> {
         Ok(Self)
     }
 }
 
-/// What is wrong with a claimed way back of a map, by looking at every point.
-fn way_back(truth: &Truth, map: &IndexMap, claim: &InverseClaim) -> Option<&'static str> {
+/// What is wrong with a claimed inverse, by evaluation at every point; `None` if it is right.
+fn inverse_error(truth: &Truth, map: &IndexMap, claim: &InverseClaim) -> Option<&'static str> {
     match truth.of_inverse(map, claim) {
         Some([true, true]) => None,
         Some([false, _]) => Some("an inverse does not lead back"),
@@ -99,9 +102,9 @@ fn way_back(truth: &Truth, map: &IndexMap, claim: &InverseClaim) -> Option<&'sta
     }
 }
 
-/// Packed and unpacked, a tensor is the same; in the packed one each element lies where the map says and nothing else is
-/// defined.
-fn packed(built: &Generated, truth: &Truth) -> Result<(), &'static str> {
+/// Packs a tensor and unpacks it. In the packed tensor each element has to be where the map says,
+/// and nothing else may be defined; the unpacked tensor has to equal the original one.
+fn check_packing(built: &Generated, truth: &Truth) -> Result<(), &'static str> {
     let none = Bindings::new();
     let shapes = (numbers(built.map.domain(), &none), numbers(&built.shape, &none));
     let (Some(logical), Some(physical)) = shapes else { return Err("a shape has no value") };
@@ -127,7 +130,8 @@ fn packed(built: &Generated, truth: &Truth) -> Result<(), &'static str> {
     }
 }
 
-fn map(case: &MapCase, tally: &mut Tally) -> Outcome {
+/// Checks a map: packing and unpacking, then the inverse that the algebra finds.
+fn check_map(case: &MapCase, tally: &mut Tally) -> Outcome {
     let built = match case.build() {
         Ok(built) => built,
         Err(why) => return Outcome::Invalid(why),
@@ -147,11 +151,12 @@ fn map(case: &MapCase, tally: &mut Tally) -> Outcome {
         };
     }
     let physical = numbers(&built.shape, &Bindings::new());
-    let small = physical.is_some_and(|shape| crate::map::table::n_points(&shape, MOST_POINTS).is_some());
+    // Padding can make the physical shape much larger than the domain.
+    let small = physical.is_some_and(|shape| crate::map::table::n_points(&shape, MAX_POINTS).is_some());
     if !small {
         return Outcome::Undecided("a physical shape too large to be tried".to_owned());
     }
-    if let Err(what) = packed(&built, &truth) {
+    if let Err(what) = check_packing(&built, &truth) {
         return Failure::outcome(what, case.text());
     }
     tally.count("elements packed and unpacked", truth.n_points() as u64);
@@ -159,14 +164,16 @@ fn map(case: &MapCase, tally: &mut Tally) -> Outcome {
         return Outcome::Undecided("no inverse was found".to_owned());
     };
     tally.count("inverses compared", 1);
-    if let Some(what) = way_back(&truth, &built.map, &claim) {
+    if let Some(what) = inverse_error(&truth, &built.map, &claim) {
         let detail = format!("{}: {}, padding {}", case.text(), claim.lambda(), claim.padding_lambda());
         return Failure::outcome(what, detail);
     }
     Outcome::Held
 }
 
-fn two(from: &LayoutCase, to: &LayoutCase, tally: &mut Tally) -> Outcome {
+/// Checks two layouts: a relayout followed by the relayout back is the identity on all slots of
+/// elements, and the padding predicate of the first is exact.
+fn check_layouts(from: &LayoutCase, to: &LayoutCase, tally: &mut Tally) -> Outcome {
     let (from, to) = match (from.build(), to.build()) {
         (Ok(from), Ok(to)) => (from, to),
         (Err(why), _) | (_, Err(why)) => return Outcome::Invalid(why),
@@ -174,8 +181,8 @@ fn two(from: &LayoutCase, to: &LayoutCase, tally: &mut Tally) -> Outcome {
     let (Some(cells), Some(_)) = (Cells::of(&from), Cells::of(&to)) else {
         return Outcome::Undecided("a layout too large to be tried".to_owned());
     };
-    let way = |from, to| layouts::pair(from, to, None).and_then(|pair| layouts::relayout(from, to, &pair));
-    let (there, back) = match (way(&from, &to), way(&to, &from)) {
+    let relayout = |from, to| layouts::pair(from, to, None).and_then(|pair| layouts::relayout(from, to, &pair));
+    let (there, back) = match (relayout(&from, &to), relayout(&to, &from)) {
         (Ok(there), Ok(back)) => (there, back),
         (Err(why), _) | (_, Err(why)) => return Failure::outcome("there is no way from one layout to the other", why),
     };
@@ -184,14 +191,14 @@ fn two(from: &LayoutCase, to: &LayoutCase, tally: &mut Tally) -> Outcome {
     let along = |map: &IndexMap, slots: Vec<i64>| {
         Table::of_columns(map.vars(), vec![slots], &none).eval(map.outputs().first()?)
     };
-    for (there, back) in [(&there.map, &back.map), (&there.plain, &back.plain)] {
+    for (there, back) in [(&there.map, &back.map), (&there.unsimplified, &back.unsimplified)] {
         let again = along(there, slots.clone()).and_then(|moved| along(back, moved));
         if again.as_ref() != Some(&slots) {
             return Failure::outcome("a relayout and the one back are not the identity", format!("{there}; {back}"));
         }
     }
     let is_padding =
-        Table::of_box(&there.inverse.vars, &[i64::try_from(cells.labels.len()).unwrap_or(0)], &none, MOST_POINTS)
+        Table::of_box(&there.inverse.vars, &[i64::try_from(cells.labels.len()).unwrap_or(0)], &none, MAX_POINTS)
             .and_then(|slots| slots.eval(&there.inverse.padding));
     let exact = is_padding.is_some_and(|found| {
         found.iter().zip(&cells.labels).all(|(is_padding, label)| (*is_padding != 0) == label.is_none())
@@ -204,14 +211,14 @@ fn two(from: &LayoutCase, to: &LayoutCase, tally: &mut Tally) -> Outcome {
 }
 
 impl Oracle for Inverse {
-    type Case = There;
+    type Case = Reversible;
 
     const NAME: &'static str = "inverse";
 
-    fn check(&mut self, case: &There, tally: &mut Tally) -> Outcome {
+    fn check(&mut self, case: &Reversible, tally: &mut Tally) -> Outcome {
         match case {
-            There::Map(case) => map(case, tally),
-            There::Layouts(from, to) => two(from, to, tally),
+            Reversible::Map(case) => check_map(case, tally),
+            Reversible::Layouts(from, to) => check_layouts(from, to, tally),
         }
     }
 }

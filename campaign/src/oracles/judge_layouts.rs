@@ -1,34 +1,36 @@
-//! The judge's verdicts on tiled layouts, and on two layouts of the same data, against pad, reshape, transpose on an array of
-//! labels: right claims are proved, wrong ones refuted, and never the other way round.
+//! Compares the judge's verdicts on tiled layouts, and on pairs of layouts of the same data, with
+//! the definition: pad, reshape and transpose an array of labels. A right claim must not be
+//! refuted, a wrong one must not be proved.
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
 use tilewright_ir::layout::{ArrayShape, Layout, SymbolicTiling};
 use tilewright_ir::{Bindings, Expr, IndexMap, InverseClaim};
-use tilewright_verify::{Config as Budget, Judge, LayoutClaim, PairClaim, RelayoutClaim, Report, Verdict};
+use tilewright_verify::{Config as Budget, Judge, LayoutClaim, Obligation, PairClaim, RelayoutClaim, Report, Verdict};
 
 use crate::case::Case;
 use crate::config::Config;
 use crate::layout::{Cells, LayoutCase, LayoutRecipe};
 use crate::map::table::Table;
-use crate::map::truth::{MOST_POINTS, Truth, numbers};
+use crate::map::truth::{MAX_POINTS, Truth, numbers};
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use tilewright_algebra::layouts;
 
-/// A layout, and what is claimed of it.
+/// A case: a layout and a claim about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Described {
+pub struct LayoutClaimCase {
     /// The layout.
     pub layout: LayoutCase,
-    /// What is wrong with the claim.
+    /// The mistake in the claim.
     pub twin: Twin,
-    /// Another layout of the same array: whether they are the same in memory, and the way from one to the other.
+    /// A second layout of the same array: whether both are the same in memory, and the relayout
+    /// between them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other: Option<LayoutCase>,
 }
 
-/// What is wrong with a claim, if the layout has a place for it.
+/// The mistake in a claim, if the layout has a place for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Twin {
@@ -50,7 +52,9 @@ pub enum Twin {
     Zero,
 }
 
-impl Case for Described {
+impl Case for LayoutClaimCase {
+    /// Draws a layout; in one case out of four a second one with the same extents, which mostly has
+    /// the same element size; and a mistake in half of the cases.
     fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
         let recipe = LayoutRecipe::draw(u, config)?;
         let other = if u.ratio(1, 4)? {
@@ -78,6 +82,7 @@ impl Case for Described {
         Ok(Self { layout: LayoutCase::Recipe(recipe), twin, other })
     }
 
+    /// Simplifies the claim first, then both layouts together, then the second one.
     fn simpler(&self) -> Vec<Self> {
         let mut found = Vec::new();
         if self.other.is_some() {
@@ -119,24 +124,24 @@ impl Case for Described {
     }
 }
 
-/// The oracle.
+/// The oracle `judge_layouts`; see the module.
 #[derive(Debug)]
 pub struct JudgeLayouts {
     judge: Judge,
 }
 
 impl JudgeLayouts {
-    /// With a judge of its own, on one thread.
+    /// Creates the oracle with a judge of its own on one thread.
     ///
     /// # Errors
-    /// There is no solver that will do.
+    /// No suitable solver is available.
     pub fn new(_: &Environment) -> Result<Self, String> {
         let budget = Budget { threads: 1, rlimit: 1_000_000, ..Budget::default() };
         Ok(Self { judge: Judge::new(budget).map_err(|error| error.to_string())? })
     }
 }
 
-/// All that is claimed of a layout.
+/// Everything that is claimed of a layout.
 struct Claim {
     layout: Layout,
     tiled: IndexMap,
@@ -146,6 +151,8 @@ struct Claim {
     inverse: Option<InverseClaim>,
 }
 
+/// The claim with the given mistake. `None` if the layout has no formula or no place for the
+/// mistake.
 fn claim_of(array: &ArrayShape, twin: Twin) -> Option<Claim> {
     let layout = array.layout_or_default();
     let formula = array.symbolic_tiling().ok()?;
@@ -182,6 +189,7 @@ fn claim_of(array: &ArrayShape, twin: Twin) -> Option<Claim> {
     Some(claim)
 }
 
+/// The claim that follows from a formula.
 fn stated(layout: Layout, formula: &SymbolicTiling, inverse: Option<InverseClaim>) -> Option<Claim> {
     Some(Claim {
         layout,
@@ -193,15 +201,17 @@ fn stated(layout: Layout, formula: &SymbolicTiling, inverse: Option<InverseClaim
     })
 }
 
+/// A map with other outputs.
 fn with_outputs(map: &IndexMap, outputs: Vec<Expr>) -> Option<IndexMap> {
     IndexMap::new(map.vars().to_vec(), map.domain().to_vec(), outputs, Vec::new()).ok()
 }
 
+/// A positive constant changed by a number; `None` if it would not be positive.
 fn changed(expr: &Expr, by: i128) -> Option<Expr> {
     Expr::int_of(expr.as_const_int()?.checked_add(by).filter(|value| *value > 0)?, expr.dtype().scalar)
 }
 
-/// What is so of a claim.
+/// Which obligations hold of a claim, by evaluation.
 struct Facts {
     tiling: bool,
     tight: bool,
@@ -210,14 +220,15 @@ struct Facts {
 }
 
 impl Facts {
+    /// Evaluates a claim at every index; `None` if there are too many.
     fn of(claim: &Claim, cells: &Cells) -> Option<Self> {
         let none = Bindings::new();
         let places = cells.slots();
         let truth = Truth::of(&claim.flat, std::slice::from_ref(&claim.slots), &none)?;
         let extents = numbers(claim.flat.domain(), &none)?;
-        let points = Table::of_box(claim.flat.vars(), &extents, &none, MOST_POINTS)?;
+        let points = Table::of_box(claim.flat.vars(), &extents, &none, MAX_POINTS)?;
         let is_place = |values: &[i64]| values.iter().zip(&places).all(|(at, place)| i64::try_from(*place) == Ok(*at));
-        // The indices after the last tile, as a number, are the position as well.
+        // Read as a mixed-radix number, the indices after the last tile are the position, too.
         let shape = numbers(&claim.shape, &none)?;
         let mut number = vec![0i64; points.len()];
         let same_shape =
@@ -236,51 +247,71 @@ impl Facts {
         Some(Self { tiling, tight, truth, inverse })
     }
 
-    fn holds(&self, obligation: &str) -> Option<bool> {
+    /// Whether an obligation holds; `None` if it was not evaluated.
+    fn holds(&self, obligation: Obligation) -> Option<bool> {
         match obligation {
-            "tiling" => Some(self.tiling),
-            "bounds" => Some(self.truth.bounds),
-            "injective" => Some(self.truth.injective),
-            "tight" => Some(self.tight),
-            "overflow" => Some(self.truth.fits),
-            "inverse" => self.inverse.map(|[there, _]| there),
-            "padding" => self.inverse.map(|[_, exact]| exact),
-            _ => None,
+            Obligation::Tiling => Some(self.tiling),
+            Obligation::Bounds => Some(self.truth.bounds),
+            Obligation::Injective => Some(self.truth.injective),
+            Obligation::Tight => Some(self.tight),
+            Obligation::Overflow => Some(self.truth.fits),
+            Obligation::Inverse => self.inverse.map(|[there, _]| there),
+            Obligation::Padding => self.inverse.map(|[_, exact]| exact),
+            Obligation::Iteration
+            | Obligation::Simulation
+            | Obligation::Flatten
+            | Obligation::Texture
+            | Obligation::Lanes
+            | Obligation::Race
+            | Obligation::Defined
+            | Obligation::Specification
+            | Obligation::Bitcast
+            | Obligation::PlanDisjoint
+            | Obligation::PlanFits
+            | Obligation::PlanType
+            | Obligation::PlanAccess => None,
         }
     }
 }
 
-/// Holds a verdict against what is so.
-fn held(case: &Described, of: &str, report: &Report, holds: bool, tally: &mut Tally) -> Option<Outcome> {
+/// Compares a verdict with the truth. Returns an outcome if they contradict each other or if there
+/// is no verdict. `of` is the prefix of counters and of the kind of failure.
+fn compare_verdict(
+    case: &LayoutClaimCase,
+    prefix: &str,
+    report: &Report,
+    holds: bool,
+    tally: &mut Tally,
+) -> Option<Outcome> {
     let obligation = report.obligation;
     let detail = || format!("{}: {} [{}]", case.text(), report.verdict, report.method);
-    let tier = report.method.split([' ', ':', ',']).next().unwrap_or("none");
+    let tier = report.method.tier();
     tally.saw(&format!("tier:{tier}"));
-    tally.count(&format!("completeness: {of}{obligation} {}", if holds { "holds" } else { "fails" }), 1);
+    tally.count(&format!("completeness: {prefix}{obligation} {}", if holds { "holds" } else { "fails" }), 1);
     match (&report.verdict, holds) {
         (Verdict::Proved, false) => {
-            Some(Failure::outcome(format!("{of}{obligation} is proved and does not hold"), detail()))
+            Some(Failure::outcome(format!("{prefix}{obligation} is proved and does not hold"), detail()))
         }
         (Verdict::Refuted(_), true) => {
-            Some(Failure::outcome(format!("{of}{obligation} is refuted and holds"), detail()))
+            Some(Failure::outcome(format!("{prefix}{obligation} is refuted and holds"), detail()))
         }
         (Verdict::Proved | Verdict::Refuted(_), _) => {
             tally.count("soundness checks", 1);
-            tally.count(&format!("completeness: {of}{obligation} {}", report.verdict.word()), 1);
+            tally.count(&format!("completeness: {prefix}{obligation} {}", report.verdict.word()), 1);
             None
         }
-        (Verdict::Unknown(reason), _) if reason.starts_with("internal") => {
-            Some(Failure::outcome(format!("{of}{obligation} is an internal error"), detail()))
+        (Verdict::Unknown(reason), _) if reason.is_internal() => {
+            Some(Failure::outcome(format!("{prefix}{obligation} is an internal error"), detail()))
         }
-        (Verdict::Unknown(_), _) => Some(Outcome::Undecided(format!("{of}{obligation} unknown"))),
+        (Verdict::Unknown(_), _) => Some(Outcome::Undecided(format!("{prefix}{obligation} unknown"))),
         (Verdict::Vacuous(_) | Verdict::Skipped(_), _) => {
-            Some(Failure::outcome(format!("{of}{obligation} is vacuous or skipped"), detail()))
+            Some(Failure::outcome(format!("{prefix}{obligation} is vacuous or skipped"), detail()))
         }
     }
 }
 
-/// ir's own table of positions, which every other tool of the project stands on.
-fn positions(case: &Described, array: &ArrayShape, cells: &Cells) -> Option<Outcome> {
+/// Checks the table of positions in `ir`, on which the rest of the project relies.
+fn check_positions(case: &LayoutClaimCase, array: &ArrayShape, cells: &Cells) -> Option<Outcome> {
     let wrong = |what: &str, detail: String| Some(Failure::outcome(what, format!("{}: {detail}", case.text())));
     let tiling = match array.tiling() {
         Ok(tiling) => tiling,
@@ -310,7 +341,15 @@ fn positions(case: &Described, array: &ArrayShape, cells: &Cells) -> Option<Outc
 }
 
 impl JudgeLayouts {
-    fn two(&self, case: &Described, from: &ArrayShape, cells: &Cells, tally: &mut Tally) -> Option<Outcome> {
+    /// Checks the claims about two layouts: whether they are the same in memory, and the relayout
+    /// from one to the other.
+    fn check_pair(
+        &self,
+        case: &LayoutClaimCase,
+        from: &ArrayShape,
+        cells: &Cells,
+        tally: &mut Tally,
+    ) -> Option<Outcome> {
         let other = match case.other.as_ref()?.build() {
             Ok(other) => other,
             Err(why) => return Some(Outcome::Invalid(why)),
@@ -330,16 +369,16 @@ impl JudgeLayouts {
             PairClaim { from, to: &other, to_extents: &pair.to_extents, reindex: &pair.reindex, permutation: None };
         let same = bits(from) == bits(&other) && cells.labels == other_cells.labels;
         let report = self.judge.check_bitcast(&claim);
-        if let Some(found) = held(case, "", &report, same, tally) {
+        if let Some(found) = compare_verdict(case, "", &report, same, tally) {
             return Some(found);
         }
         let relayout = match layouts::relayout(from, &other, &pair) {
             Ok(relayout) => relayout,
             Err(why) => return Some(Failure::outcome("there is no way from one layout to the other", why)),
         };
-        // Where each slot goes, by brute force.
+        // The expected slot of each element follows from the labels of both layouts.
         let none = Bindings::new();
-        let slots = Table::of_box(relayout.map.vars(), &[i64::try_from(cells.labels.len()).ok()?], &none, MOST_POINTS)?;
+        let slots = Table::of_box(relayout.map.vars(), &[i64::try_from(cells.labels.len()).ok()?], &none, MAX_POINTS)?;
         let (targets, places) = (slots.eval(relayout.map.outputs().first()?), other_cells.slots());
         let Some(targets) = targets else { return Some(Failure::outcome("a relayout has no value", case.text())) };
         let right = |(target, label): (&i64, &Option<usize>)| {
@@ -351,14 +390,14 @@ impl JudgeLayouts {
         tally.count("slots moved", targets.len() as u64);
         let claim = RelayoutClaim { pair: claim, inverse: &relayout.inverse, map: &relayout.map };
         let reports = self.judge.check_relayout(&claim);
-        let wrong = reports.iter().find_map(|report| held(case, "relayout ", report, true, tally));
-        wrong.or_else(|| self.twin(case, &claim, [cells, &other_cells], tally))
+        let wrong = reports.iter().find_map(|report| compare_verdict(case, "relayout ", report, true, tally));
+        wrong.or_else(|| self.check_twin(case, &claim, [cells, &other_cells], tally))
     }
 
-    /// The same way with a mistake: nothing of it is proved that is not so.
-    fn twin(
+    /// Checks the relayout with a mistake: whatever does not hold of it must not be proved.
+    fn check_twin(
         &self,
-        case: &Described,
+        case: &LayoutClaimCase,
         right: &RelayoutClaim<'_>,
         cells: [&Cells; 2],
         tally: &mut Tally,
@@ -368,14 +407,15 @@ impl JudgeLayouts {
         let facts = RelayoutFacts::of(&claim, cells)?;
         self.judge.check_relayout(&claim).iter().find_map(|report| {
             let holds = facts.holds(report.obligation)?;
-            // All but the padding stand on the inverse, and on the specification: what is so by itself may fall with them.
-            let by_itself = report.obligation == "padding" || facts.specification && facts.padding;
-            (by_itself || !holds).then(|| held(case, "relayout twin ", report, holds, tally)).flatten()
+            // All obligations but the padding assume the inverse and the specification; if those
+            // fail, they may be refuted although they hold.
+            let by_itself = report.obligation == Obligation::Padding || facts.specification && facts.padding;
+            (by_itself || !holds).then(|| compare_verdict(case, "relayout twin ", report, holds, tally)).flatten()
         })
     }
 }
 
-/// A relayout with a mistake.
+/// The relayout with a mistake; `None` if the mistake does not apply to relayouts.
 fn broken(twin: Twin, right: &RelayoutClaim<'_>) -> Option<(IndexMap, InverseClaim)> {
     let output = right.map.outputs().first()?.clone();
     let int = |value: i128| Expr::int_of(value, output.dtype().scalar);
@@ -394,7 +434,7 @@ fn broken(twin: Twin, right: &RelayoutClaim<'_>) -> Option<(IndexMap, InverseCla
     Some((with_outputs(right.map, vec![output])?, inverse))
 }
 
-/// What is so of a way from the slots of one layout to those of another.
+/// Which obligations hold of a relayout, by evaluation.
 #[expect(clippy::struct_excessive_bools, reason = "one fact for each obligation")]
 struct RelayoutFacts {
     specification: bool,
@@ -404,12 +444,13 @@ struct RelayoutFacts {
 }
 
 impl RelayoutFacts {
+    /// Evaluates a relayout at every slot; `None` if there are too many.
     fn of(claim: &RelayoutClaim<'_>, [from, to]: [&Cells; 2]) -> Option<Self> {
         let (none, n_slots) = (Bindings::new(), [i64::try_from(from.labels.len()).ok()?]);
-        let slots = Table::of_box(claim.map.vars(), &n_slots, &none, MOST_POINTS)?;
+        let slots = Table::of_box(claim.map.vars(), &n_slots, &none, MAX_POINTS)?;
         let targets = slots.eval(claim.map.outputs().first()?)?;
         let is_padding =
-            Table::of_box(&claim.inverse.vars, &n_slots, &none, MOST_POINTS)?.eval(&claim.inverse.padding)?;
+            Table::of_box(&claim.inverse.vars, &n_slots, &none, MAX_POINTS)?.eval(&claim.inverse.padding)?;
         let places = to.slots();
         let mut moved: Vec<(usize, i64)> =
             from.labels.iter().zip(&targets).filter_map(|(label, target)| Some(((*label)?, *target))).collect();
@@ -425,29 +466,45 @@ impl RelayoutFacts {
         Some(Self { specification, bounds, injective, padding })
     }
 
-    fn holds(&self, obligation: &str) -> Option<bool> {
+    /// Whether an obligation holds; `None` if it was not evaluated.
+    fn holds(&self, obligation: Obligation) -> Option<bool> {
         match obligation {
-            "specification" => Some(self.specification),
-            "bounds" => Some(self.bounds),
-            "injective" => Some(self.injective),
-            "padding" => Some(self.padding),
-            _ => None,
+            Obligation::Specification => Some(self.specification),
+            Obligation::Bounds => Some(self.bounds),
+            Obligation::Injective => Some(self.injective),
+            Obligation::Padding => Some(self.padding),
+            Obligation::Tight
+            | Obligation::Inverse
+            | Obligation::Overflow
+            | Obligation::Iteration
+            | Obligation::Simulation
+            | Obligation::Flatten
+            | Obligation::Tiling
+            | Obligation::Texture
+            | Obligation::Lanes
+            | Obligation::Race
+            | Obligation::Defined
+            | Obligation::Bitcast
+            | Obligation::PlanDisjoint
+            | Obligation::PlanFits
+            | Obligation::PlanType
+            | Obligation::PlanAccess => None,
         }
     }
 }
 
 impl Oracle for JudgeLayouts {
-    type Case = Described;
+    type Case = LayoutClaimCase;
 
     const NAME: &'static str = "judge_layouts";
 
-    fn check(&mut self, case: &Described, tally: &mut Tally) -> Outcome {
+    fn check(&mut self, case: &LayoutClaimCase, tally: &mut Tally) -> Outcome {
         let array = match case.layout.build() {
             Ok(array) => array,
             Err(why) => return Outcome::Invalid(why),
         };
         let Some(cells) = Cells::of(&array) else { return Outcome::Undecided("a layout too large to be tried".into()) };
-        if let Some(wrong) = positions(case, &array, &cells) {
+        if let Some(wrong) = check_positions(case, &array, &cells) {
             return wrong;
         }
         tally.count("positions compared", cells.labels.len() as u64);
@@ -462,11 +519,12 @@ impl Oracle for JudgeLayouts {
         let mut found = Vec::new();
         for report in self.judge.check_layout(&stated) {
             match facts.holds(report.obligation) {
-                Some(holds) => found.extend(held(case, "", &report, holds, tally)),
+                Some(holds) => found.extend(compare_verdict(case, "", &report, holds, tally)),
                 None => tally.count("claims too large to be tried", 1),
             }
         }
-        found.extend(self.two(case, &array, &cells, tally));
+        found.extend(self.check_pair(case, &array, &cells, tally));
+        // A failure is reported in preference to an open obligation.
         let failed = found.iter().position(|outcome| matches!(outcome, Outcome::Failed(_)));
         found.into_iter().nth(failed.unwrap_or(0)).unwrap_or(Outcome::Held)
     }

@@ -1,15 +1,16 @@
-//! The judge's verdicts on index maps against every point tried, in both directions: what is proved must hold and what is
-//! refuted must not (soundness); what holds should be proved and what does not refuted (completeness, counted).
+//! Compares the judge's verdicts on index maps with evaluation at every point. Soundness: what is
+//! proved holds, and what is refuted does not. Completeness, which is only counted: what holds is
+//! proved, and what does not hold is refuted.
 //!
-//! Of a map with symbolic extents several small shapes are tried: what is proved has to hold on all of them, what is refuted
-//! has to fail on the one that the counterexample names.
+//! A map with symbolic extents is evaluated on several small shapes: an obligation that is proved
+//! has to hold on all of them, one that is refuted has to fail on the shape of its counterexample.
 
 use std::time::Duration;
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
 use tilewright_ir::{Bindings, Expr, InverseClaim};
-use tilewright_verify::{Config as Budget, Counterexample, Judge, MapClaim, Report, Verdict};
+use tilewright_verify::{Config as Budget, Counterexample, Judge, MapClaim, Obligation, Report, Verdict};
 
 use crate::case::Case;
 use crate::config::Config;
@@ -18,44 +19,47 @@ use crate::map::{Generated, MapCase, MapRecipe, Op};
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use tilewright_algebra as algebra;
 
-/// A map, and what is asked of it.
+/// A case: a map, and what the judge has to decide about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
     /// The map.
     pub map: MapCase,
-    /// Whether the judge may prove by trying all points; else its other tiers have to.
+    /// Whether the judge may enumerate all points; otherwise its other tiers have to decide.
     pub points: bool,
-    /// What is claimed of the way back.
+    /// The claimed inverse.
     pub inverse: Inverse,
 }
 
-/// Which inverse and which padding are claimed.
+/// The inverse and the padding predicate of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Inverse {
     /// None.
     None,
-    /// What the algebra finds.
+    /// Those that the algebra finds.
     Found,
-    /// The same with an output that is one more.
+    /// Those with one output larger by one.
     OneMore(usize),
-    /// The same with an output that is 0.
+    /// Those with one output equal to 0.
     Zero(usize),
-    /// The same without padding.
+    /// Those with a padding predicate that is never true.
     NoPadding,
-    /// The same with the padding turned around.
+    /// Those with a negated padding predicate.
     Negated,
 }
 
 impl Case for Question {
+    /// Draws a map with the probabilities of [`MapRanges`](crate::config::MapRanges). One case in
+    /// sixteen is a map of bits, of which one in three loses a bit. An inverse is claimed in half
+    /// of the cases, a wrong one in a quarter.
     fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
         let mut map = MapCase::draw(u, config)?;
         let mut points = u.int_in_range(0..=999)? >= config.maps.pointless_permille;
         if !points && u.arbitrary()? {
             map = MapCase::Recipe(MapRecipe::draw_bits(u)?);
         } else if u.ratio(1, 16)? {
-            // Maps of bits are decided by algebra soon, also without looking at points.
+            // The judge's linear algebra over bits decides these quickly, even without enumeration.
             let mut bits = MapRecipe::draw_bits(u)?;
             if u.ratio(1, 3)? {
                 let at = u.int_in_range(0..=bits.ops.len())?;
@@ -74,6 +78,7 @@ impl Case for Question {
         Ok(Self { map, points, inverse })
     }
 
+    /// Simplifies the claim first, then the map.
     fn simpler(&self) -> Vec<Self> {
         let mut found = Vec::new();
         if self.inverse != Inverse::None {
@@ -103,31 +108,34 @@ impl Case for Question {
     }
 }
 
-/// The oracle.
+/// The oracle `judge_maps`; see the module.
 #[derive(Debug)]
 pub struct JudgeMaps {
     judge: Judge,
-    pointless: Judge,
+    without_points: Judge,
 }
 
-/// Z3's budget for one question: what it does not decide soon is counted as not decided.
+/// Z3's budget per question. Questions beyond it count as not decided, which keeps cases cheap.
 const RLIMIT: u32 = 20_000;
 
 impl JudgeMaps {
-    /// With judges of its own, on one thread.
+    /// Creates the oracle with judges of its own on one thread: one that may enumerate points and
+    /// one that may not.
     ///
     /// # Errors
-    /// There is no solver that will do.
+    /// No suitable solver is available.
     pub fn new(_: &Environment) -> Result<Self, String> {
-        // Without a clock a case is decided in the same way on every machine, and faster: Z3 has a thread for each question
-        // that has one. A worker process that hangs is the campaign's to see.
+        // Without a time limit the verdict does not depend on the machine, and questions are
+        // faster, because Z3 starts a thread for each question with a limit. A hanging worker is
+        // detected by the campaign.
         let budget = Budget { threads: 1, rlimit: RLIMIT, timeout: Duration::MAX, ..Budget::default() };
         let judge = |budget| Judge::new(budget).map_err(|error| error.to_string());
-        Ok(Self { judge: judge(budget)?, pointless: judge(Budget { most_points: 0, ..budget })? })
+        Ok(Self { judge: judge(budget)?, without_points: judge(Budget { most_points: 0, ..budget })? })
     }
 }
 
-/// The values of the symbols that a claim is tried on: all small ones of one symbol, fewer of many.
+/// The values of the symbols for which a claim is evaluated: nine for one symbol, eighteen
+/// combinations for several.
 fn bindings(built: &Generated) -> Vec<Bindings> {
     const VALUES: [i128; 9] = [1, 2, 3, 4, 5, 7, 8, 12, 17];
     if built.symbols.is_empty() {
@@ -140,8 +148,8 @@ fn bindings(built: &Generated) -> Vec<Bindings> {
     (0..if built.symbols.len() == 1 { 9 } else { 18 }).map(bind).collect()
 }
 
-/// What is claimed of the way back.
-fn claimed(built: &Generated, inverse: Inverse) -> Option<InverseClaim> {
+/// The inverse that a case claims. `None` if it claims none, or if the algebra finds none.
+fn claimed_inverse(built: &Generated, inverse: Inverse) -> Option<InverseClaim> {
     if inverse == Inverse::None {
         return None;
     }
@@ -160,34 +168,50 @@ fn claimed(built: &Generated, inverse: Inverse) -> Option<InverseClaim> {
     Some(claim)
 }
 
-/// What is so, obligation by obligation, on one shape.
+/// Which obligations hold on one shape, by evaluation.
 struct Facts {
     truth: Truth,
     inverse: Option<[bool; 2]>,
 }
 
 impl Facts {
+    /// Evaluates a claim on one shape; `None` if there are too many points.
     fn of(built: &Generated, claim: Option<&InverseClaim>, symbols: &Bindings) -> Option<Self> {
         let truth = Truth::of(&built.map, &built.shape, symbols)?;
         let inverse = claim.and_then(|claim| truth.of_inverse(&built.map, claim));
         Some(Self { truth, inverse })
     }
 
-    fn holds(&self, obligation: &str) -> Option<bool> {
+    /// Whether an obligation holds; `None` if it was not evaluated.
+    fn holds(&self, obligation: Obligation) -> Option<bool> {
         match obligation {
-            "bounds" => Some(self.truth.bounds),
-            "injective" => Some(self.truth.injective),
-            "tight" => Some(self.truth.tight),
-            "overflow" => Some(self.truth.fits),
-            "inverse" => self.inverse.map(|[there, _]| there),
-            "padding" => self.inverse.map(|[_, exact]| exact),
-            _ => None,
+            Obligation::Bounds => Some(self.truth.bounds),
+            Obligation::Injective => Some(self.truth.injective),
+            Obligation::Tight => Some(self.truth.tight),
+            Obligation::Overflow => Some(self.truth.fits),
+            Obligation::Inverse => self.inverse.map(|[there, _]| there),
+            Obligation::Padding => self.inverse.map(|[_, exact]| exact),
+            Obligation::Iteration
+            | Obligation::Simulation
+            | Obligation::Flatten
+            | Obligation::Tiling
+            | Obligation::Texture
+            | Obligation::Lanes
+            | Obligation::Race
+            | Obligation::Defined
+            | Obligation::Specification
+            | Obligation::Bitcast
+            | Obligation::PlanDisjoint
+            | Obligation::PlanFits
+            | Obligation::PlanType
+            | Obligation::PlanAccess => None,
         }
     }
 }
 
-/// Whether a counterexample about indices shows what it should, by evaluation; none if it is not about indices.
-fn shows(built: &Generated, obligation: &str, symbols: &Bindings, found: &Counterexample) -> Option<bool> {
+/// Whether a counterexample of the obligations about indices is genuine, by evaluation; `None` for
+/// other obligations.
+fn shows(built: &Generated, obligation: Obligation, symbols: &Bindings, found: &Counterexample) -> Option<bool> {
     let domain = numbers(built.map.domain(), symbols)?;
     let shape = numbers(&built.shape, symbols)?;
     let inside = |index: &[i128], extents: &[i64]| {
@@ -196,21 +220,23 @@ fn shows(built: &Generated, obligation: &str, symbols: &Bindings, found: &Counte
     };
     let image = |index: &[i128]| built.map.eval(index, symbols).ok();
     match (obligation, found.indices.as_slice()) {
-        ("bounds", [index]) => Some(inside(index, &domain) && !inside(&image(index)?, &shape)),
-        ("injective", [a, b]) => Some(a != b && inside(a, &domain) && inside(b, &domain) && image(a) == image(b)),
-        ("bounds" | "injective", _) => Some(false),
+        (Obligation::Bounds, [index]) => Some(inside(index, &domain) && !inside(&image(index)?, &shape)),
+        (Obligation::Injective, [a, b]) => {
+            Some(a != b && inside(a, &domain) && inside(b, &domain) && image(a) == image(b))
+        }
+        (Obligation::Bounds | Obligation::Injective, _) => Some(false),
         _ => None,
     }
 }
 
-/// The shape that a counterexample is about.
+/// The values of the symbols in a counterexample; `None` if one is missing.
 fn shape_of(built: &Generated, found: &Counterexample) -> Option<Bindings> {
     let value = |name: &str| found.shape.iter().find(|(other, _)| other == name).map(|(_, value)| *value);
     built.symbols.iter().map(|symbol| Some((symbol.clone(), value(symbol.name())?))).collect()
 }
 
-/// A look at all reports on one map.
-struct Look<'a> {
+/// The state while the reports on one map are compared with the truth.
+struct Comparison<'a> {
     case: &'a Question,
     built: &'a Generated,
     claim: Option<&'a InverseClaim>,
@@ -218,12 +244,13 @@ struct Look<'a> {
     tally: &'a mut Tally,
 }
 
-impl Look<'_> {
+impl Comparison<'_> {
+    /// A failure, with the verdict and its method.
     fn failure(&self, what: String, report: &Report) -> Outcome {
         Failure::outcome(what, format!("{}: {} [{}]", self.case.text(), report.verdict, report.method))
     }
 
-    /// What is wrong with a verdict, or that there is none.
+    /// Compares a report with the truth; returns a failure, or that the obligation is undecided.
     fn report(&mut self, report: &Report) -> Option<Outcome> {
         let obligation = report.obligation;
         let kind = if !self.built.symbols.is_empty() {
@@ -239,7 +266,7 @@ impl Look<'_> {
             return None;
         };
         let holds = truths.iter().all(|holds| *holds);
-        let tier = report.method.split([' ', ':', ',']).next().unwrap_or("none");
+        let tier = report.method.tier();
         self.tally.saw(&format!("tier:{tier}"));
         self.tally.count(&format!("completeness: {kind}{obligation} {}", if holds { "holds" } else { "fails" }), 1);
         match &report.verdict {
@@ -256,7 +283,7 @@ impl Look<'_> {
                 self.tally.count(&format!("completeness: {kind}{obligation} refuted"), 1);
                 self.refuted(report, found, holds)
             }
-            Verdict::Unknown(reason) if reason.starts_with("internal") => {
+            Verdict::Unknown(reason) if reason.is_internal() => {
                 Some(self.failure(format!("{obligation} is an internal error"), report))
             }
             Verdict::Unknown(_) => Some(Outcome::Undecided(format!("{kind}{obligation} unknown [{tier}]"))),
@@ -266,6 +293,8 @@ impl Look<'_> {
         }
     }
 
+    /// Checks a refutation: its counterexample is genuine, and the obligation fails on the
+    /// counterexample's shape.
     fn refuted(&mut self, report: &Report, found: &Counterexample, holds: bool) -> Option<Outcome> {
         let obligation = report.obligation;
         let Some(symbols) = shape_of(self.built, found) else {
@@ -300,14 +329,15 @@ impl Oracle for JudgeMaps {
             Ok(built) => built,
             Err(why) => return Outcome::Invalid(why),
         };
-        let inverse = claimed(&built, case.inverse);
+        let inverse = claimed_inverse(&built, case.inverse);
         let facts: Vec<Facts> =
             bindings(&built).iter().filter_map(|symbols| Facts::of(&built, inverse.as_ref(), symbols)).collect();
         let Some(first) = facts.first() else {
             return Outcome::Undecided("no shape that is small enough, or no value".to_owned());
         };
         tally.count("points tried", facts.iter().map(|facts| facts.truth.n_points() as u64).sum());
-        // Found, and right, of every map that has an inverse: what the algebra is for.
+        // Every map that has an inverse should have one that the algebra finds; counted for the
+        // coverage report.
         let is_right = built.symbols.is_empty() && first.truth.injective && first.truth.bounds && first.truth.fits;
         if case.inverse == Inverse::Found && is_right {
             tally.count(if inverse.is_some() { "inverses found" } else { "inverses not found" }, 1);
@@ -317,14 +347,14 @@ impl Oracle for JudgeMaps {
             .flatten();
         let claim =
             MapClaim { inverse: inverse.as_ref(), digits: digits.as_ref(), ..MapClaim::new(&built.map, &built.shape) };
-        let judge = if case.points { &self.judge } else { &self.pointless };
+        let judge = if case.points { &self.judge } else { &self.without_points };
         let reports = judge.check_map(claim);
         let expected = if inverse.is_some() { 6 } else { 4 };
         if reports.len() != expected {
             return Failure::outcome("obligations are not reported", format!("{}: {}", case.text(), reports.len()));
         }
-        let mut look = Look { case, built: &built, claim: inverse.as_ref(), facts, tally };
-        let found: Vec<Outcome> = reports.iter().filter_map(|report| look.report(report)).collect();
+        let mut comparison = Comparison { case, built: &built, claim: inverse.as_ref(), facts, tally };
+        let found: Vec<Outcome> = reports.iter().filter_map(|report| comparison.report(report)).collect();
         let failed = found.iter().position(|outcome| matches!(outcome, Outcome::Failed(_)));
         found.into_iter().nth(failed.unwrap_or(0)).unwrap_or(Outcome::Held)
     }

@@ -1,14 +1,15 @@
-//! The judge's verdicts on passes against runs: what it proves must be so, also of a program or of evidence with a mistake in it;
-//! what it refutes must be wrong.
+//! Compares the judge's verdicts on passes with runs in the interpreter. What the judge proves has
+//! to hold, even of a program or of evidence with a mistake in it; what it refutes has to be wrong.
 //!
-//! | looked at | a failure is |
+//! | checked | a failure is |
 //! |---|---|
-//! | a program by itself, if somebody wrote it | an access that is proved to lie in its buffer, or a texel proved to be defined or free of races, and a trap |
-//! | a pass | a verdict of *refuted* where runs agree; of *proved* where they differ; an internal error of the judge |
-//! | the program after it with one change, or a lie in the evidence | *proved*, and runs differ or trap, or an argument has no place |
-//! | that program by itself | an access that is refuted, where there is nothing to run into it, and no trap |
+//! | a program run_alone, if it is given as text | every access is proved to be in bounds, or every texel to be defined or free of races, and the program traps |
+//! | a pass | *refuted* although runs agree; *proved* although they differ; an internal error of the judge |
+//! | the result of a pass with one change, or with false evidence | *proved* although runs differ or trap, or although an argument has no position |
+//! | the changed program alone | an access is refuted, nothing prevents its execution, and the run does not trap |
 //!
-//! Programs are smaller than those of other oracles, and the judge has a small budget: many programs show more than large ones.
+//! Programs are smaller than those of other oracles, and the judge's budget is small: many small
+//! programs find more than few large ones.
 
 mod runs;
 
@@ -17,35 +18,39 @@ use std::time::Duration;
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
 use tilewright_ir::{Bindings, Evidence, PrimFunc, validate};
-use tilewright_verify::{Config as Budget, Judge, Report, Verdict};
+use tilewright_verify::{Config as Budget, Judge, Obligation, Report, Verdict};
 
-use self::runs::{Seen, Trapped, alone, both};
+use self::runs::{RunComparison, TrapInfo, compare_runs, run_alone};
 use crate::case::Case;
 use crate::config::Config;
-use crate::inputs::asks_memory;
-use crate::mutate::{changed, crowded, lied, thoughtless};
+use crate::inputs::control_reads_memory;
+use crate::mutate::{false_evidence, mutated_program, naively_vectorized, with_racing_loop};
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
-use crate::program::{Program, ProgramCase};
+use crate::program::{BuiltProgram, ProgramCase};
 use tilewright_compiler::passes::{DEFAULT_PIPELINE, pass_by_name};
 
-/// Most elements of a tensor, and the largest extent.
+/// Limit on the number of elements of a tensor.
 const ELEMENTS: i64 = 256;
+/// Limit on the extent of an axis.
 const LARGEST: i64 = 33;
-/// What Z3 may spend on a question, and for how long it may think as a safety net.
+/// Z3's budget per question.
 const RLIMIT: u32 = 200_000;
+/// Z3's time limit per question, a safety net beside the budget.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A program, and what is changed in it after its passes.
+/// A case: a program and the changes made to the results of its passes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JudgedCase {
     /// The program.
     pub program: ProgramCase,
-    /// Seeds of the changes: each is made for itself, after one of the passes.
+    /// Seeds of the changes. Each is applied by itself, to the result of one of the passes.
     pub changes: Vec<u64>,
 }
 
 impl Case for JudgedCase {
+    /// Draws four changes and a small program. In one case out of four, 60 % of the tensors are
+    /// textures and 60 % of the loops are not serial.
     fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
         let changes = (0..4).map(|_| u.arbitrary()).collect::<arbitrary::Result<_>>()?;
         let mut small = small(config);
@@ -76,7 +81,8 @@ impl Case for JudgedCase {
     }
 }
 
-/// The same ranges, but that programs stay small.
+/// The ranges with smaller limits, but more symbolic extents and more composed layouts, which only
+/// the judge can decide.
 fn small(config: &Config) -> Config {
     let mut config = config.clone();
     let least = |range: &std::ops::RangeInclusive<usize>, most: usize| {
@@ -95,14 +101,14 @@ fn small(config: &Config) -> Config {
     config
 }
 
-/// The oracle.
+/// The oracle `judge_programs`; see the module.
 #[derive(Debug)]
 pub struct JudgePrograms {
     judge: Judge,
 }
 
-/// Something that a pass, or a mistake, made of a program.
-struct Step<'a> {
+/// A program before and after a pass, or before and after a pass with a mistake.
+struct Transformation<'a> {
     name: &'a str,
     before: &'a PrimFunc,
     after: &'a PrimFunc,
@@ -111,29 +117,30 @@ struct Step<'a> {
     seed: u64,
 }
 
-/// Nothing to say, or what ends the look at a case.
-type Look = Result<(), Outcome>;
+/// `Err` if the case is decided, by a failure or by an open obligation.
+type CheckResult = Result<(), Outcome>;
 
 impl JudgePrograms {
-    /// With a judge of its own, on one thread.
+    /// Creates the oracle with a judge of its own on one thread.
     ///
     /// # Errors
-    /// There is no solver that will do.
+    /// No suitable solver is available.
     pub fn new(_: &Environment) -> Result<Self, String> {
         let budget = Budget { threads: 1, timeout: TIMEOUT, rlimit: RLIMIT, ..Budget::default() };
         Ok(Self { judge: Judge::new(budget).map_err(|error| error.to_string())? })
     }
 
-    /// A pass as it is: the judge should prove it, and must not refute it.
-    fn unbroken(&self, step: &Step<'_>, open: &mut Option<String>, tally: &mut Tally) -> Look {
+    /// Checks a pass as it is: the judge should prove it, and must not refute it. The first open
+    /// obligation is stored in `open`.
+    fn check_pass_as_is(&self, step: &Transformation<'_>, open: &mut Option<String>, tally: &mut Tally) -> CheckResult {
         let reports = self.judge.check_pass(step.before, step.after, step.evidence);
         let worst = Verdict::worst(reports.iter().map(|report| report.verdict.clone()));
         tally.count(&format!("passes {}", worst.as_ref().map_or("without obligation", Verdict::word)), 1);
         for report in &reports {
             tally.count(&format!("{} {}", report.obligation, report.verdict.word()), 1);
         }
-        let seen = both(step.before, step.after, step.evidence, step.symbols, step.seed);
-        if let Seen::Same(compared) = &seen {
+        let seen = compare_runs(step.before, step.after, step.evidence, step.symbols, step.seed);
+        if let RunComparison::Same(compared) = &seen {
             tally.count("values compared", *compared);
         }
         if let Some(report) = reports.iter().find(|report| is_internal(&report.verdict)) {
@@ -142,22 +149,22 @@ impl JudgePrograms {
         let is_refuted = |report: &&Report| matches!(report.verdict, Verdict::Refuted(_));
         let is_open = |report: &&Report| !report.verdict.is_proved();
         match (reports.iter().find(is_refuted).or_else(|| reports.iter().find(is_open)), seen) {
-            (None, Seen::Differ(how) | Seen::NoPlace(how)) => {
+            (None, RunComparison::Differ(how) | RunComparison::NoPlace(how)) => {
                 let what = format!("{} is proved, and the result differs", step.name);
                 Err(Failure::outcome(what, format!("{how}\n{}", shown(step))))
             }
-            (Some(report), Seen::Same(_)) if is_refuted(&report) => {
+            (Some(report), RunComparison::Same(_)) if is_refuted(&report) => {
                 let what = format!("{} is refuted, and runs agree", step.name);
-                match elsewhere(step, report, &reports, tally) {
-                    Seen::Same(_) => Err(fails(&what, step, report)),
-                    Seen::Differ(how) => Err(Failure::outcome(
+                match compare_at_counterexample(step, report, &reports, tally) {
+                    RunComparison::Same(_) => Err(fails(&what, step, report)),
+                    RunComparison::Differ(how) => Err(Failure::outcome(
                         format!("{} changes the result, for other extents", step.name),
                         format!("{how}\n{}\n{}", line(report), shown(step)),
                     )),
-                    Seen::Nothing | Seen::NoPlace(_) => Ok(()),
+                    RunComparison::Nothing | RunComparison::NoPlace(_) => Ok(()),
                 }
             }
-            (Some(report), Seen::Differ(how)) => {
+            (Some(report), RunComparison::Differ(how)) => {
                 let what = format!("{} changes the result, and is not proved", step.name);
                 Err(Failure::outcome(what, format!("{how}; {}", line(report))))
             }
@@ -170,19 +177,19 @@ impl JudgePrograms {
         }
     }
 
-    /// A pass with a mistake: the judge must not prove it if runs differ.
-    fn mistaken(&self, step: &Step<'_>, tally: &mut Tally) -> Look {
+    /// Checks a pass with a mistake: if runs differ, the judge must not prove it.
+    fn check_mistake(&self, step: &Transformation<'_>, tally: &mut Tally) -> CheckResult {
         if validate(step.after).is_err() {
             tally.count("changes that are malformed", 1);
             return Ok(());
         }
-        let how = match both(step.before, step.after, step.evidence, step.symbols, step.seed) {
-            Seen::Differ(how) | Seen::NoPlace(how) => how,
-            Seen::Same(_) => {
+        let how = match compare_runs(step.before, step.after, step.evidence, step.symbols, step.seed) {
+            RunComparison::Differ(how) | RunComparison::NoPlace(how) => how,
+            RunComparison::Same(_) => {
                 tally.count("changes that change nothing", 1);
                 return Ok(());
             }
-            Seen::Nothing => {
+            RunComparison::Nothing => {
                 tally.count("changes that cannot be run", 1);
                 return Ok(());
             }
@@ -197,26 +204,31 @@ impl JudgePrograms {
             let what = format!("a changed {} is proved, and the result differs", step.name);
             return Err(Failure::outcome(what, format!("{how}\n{}", shown(step))));
         }
-        // What is said of claims is not said of accesses: the program is asked about by itself.
-        on_its_own(step.after, step.symbols, &self.judge.check_program(step.after), tally)
+        // A claim about the pass says nothing about single accesses, so the changed program is
+        // checked run_alone, too.
+        check_alone(step.after, step.symbols, &self.judge.check_program(step.after), tally)
     }
 
-    fn look(&self, case: &JudgedCase, program: Program, tally: &mut Tally) -> Outcome {
-        let Program { func, seed, symbols } = program;
-        // What somebody wrote may have the mistake in it: then that is all there is to say.
+    /// Checks a program: alone if it is given as text, then every pass of the pipeline, then every
+    /// pass with each of its changes.
+    fn check_program(&self, case: &JudgedCase, program: BuiltProgram, tally: &mut Tally) -> Outcome {
+        let BuiltProgram { func, seed, symbols } = program;
+        // A program given as text may contain the mistake itself; if it traps, passes cannot be
+        // compared.
         if matches!(case.program, ProgramCase::Tvmscript { .. }) {
             let reports = self.judge.check_program(&func);
-            if let Err(outcome) = on_its_own(&func, &symbols, &reports, tally) {
+            if let Err(outcome) = check_alone(&func, &symbols, &reports, tally) {
                 return outcome;
             }
-            if let Some(trap) = alone(&func, &symbols, true).flatten() {
+            if let Some(trap) = run_alone(&func, &symbols, true).flatten() {
                 let is_seen = reports.iter().any(|report| !report.verdict.is_proved());
                 let unseen = || Outcome::Undecided(format!("no obligation is about it: {}", trap.message));
                 return if is_seen { Outcome::Held } else { unseen() };
             }
         }
         let (mut func, mut open, mut number) = (func, None, 0);
-        // What a pass does may make another one wanted: then some changes have no place.
+        // A pass may make another one applicable, so this count may be too low; changes beyond it
+        // are not made.
         let wanted = |name: &&&str| pass_by_name(name).is_ok_and(|pass| (pass.wanted)(&func));
         let n_passes = u64::try_from(DEFAULT_PIPELINE.iter().filter(wanted).count()).unwrap_or(1).max(1);
         for name in DEFAULT_PIPELINE {
@@ -231,12 +243,13 @@ impl JudgePrograms {
                     return Outcome::Undecided(format!("{name} refuses: {code}"));
                 }
             };
-            let step = Step { name, before: &func, after: &after, evidence: &evidence, symbols: &symbols, seed };
-            if let Err(outcome) = self.unbroken(&step, &mut open, tally) {
+            let step =
+                Transformation { name, before: &func, after: &after, evidence: &evidence, symbols: &symbols, seed };
+            if let Err(outcome) = self.check_pass_as_is(&step, &mut open, tally) {
                 return outcome;
             }
             for change in case.changes.iter().filter(|change| **change / 8 % n_passes == number) {
-                if let Err(outcome) = self.one_change(&step, *change, tally) {
+                if let Err(outcome) = self.check_one_change(&step, *change, tally) {
                     return outcome;
                 }
             }
@@ -246,16 +259,16 @@ impl JudgePrograms {
         open.map_or(Outcome::Held, Outcome::Undecided)
     }
 
-    /// One mistake of a pass: in the program, in its loops, or in what is said of it.
-    fn one_change(&self, step: &Step<'_>, change: u64, tally: &mut Tally) -> Look {
+    /// Checks one mistake of a pass: in its evidence, in its loops, or in its result.
+    fn check_one_change(&self, step: &Transformation<'_>, change: u64, tally: &mut Tally) -> CheckResult {
         let (mut after, mut evidence) = (step.after.clone(), step.evidence.clone());
         match change % 8 {
-            0 | 1 if !evidence.buffers.is_empty() => evidence = lied(&evidence, change),
-            2 if step.name == "vectorize" => after = thoughtless(step.before),
-            3 => after = crowded(&after, change),
-            _ => after = changed(&after, change),
+            0 | 1 if !evidence.buffers.is_empty() => evidence = false_evidence(&evidence, change),
+            2 if step.name == "vectorize" => after = naively_vectorized(step.before),
+            3 => after = with_racing_loop(&after, change),
+            _ => after = mutated_program(&after, change),
         }
-        self.mistaken(&Step { after: &after, evidence: &evidence, ..*step }, tally)
+        self.check_mistake(&Transformation { after: &after, evidence: &evidence, ..*step }, tally)
     }
 }
 
@@ -269,99 +282,110 @@ impl Oracle for JudgePrograms {
             Ok(program) => program,
             Err(why) => return Outcome::Invalid(why),
         };
-        self.look(case, program, tally)
+        self.check_program(case, program, tally)
     }
 }
 
-/// A program by itself: what is proved of its accesses, and refuted, against a run.
-fn on_its_own(func: &PrimFunc, symbols: &Bindings, reports: &[Report], tally: &mut Tally) -> Look {
-    let of = |id: &'static str| reports.iter().filter(move |report| report.obligation == id);
+/// Checks the verdicts on a program alone against a run of it.
+fn check_alone(func: &PrimFunc, symbols: &Bindings, reports: &[Report], tally: &mut Tally) -> CheckResult {
+    let of = |id: Obligation| reports.iter().filter(move |report| report.obligation == id);
     let holds = |id| of(id).all(|report| report.verdict.is_proved());
     let Some([trap, unwatched]) =
-        alone(func, symbols, true).zip(alone(func, symbols, false)).map(|(one, two)| [one, two])
+        run_alone(func, symbols, true).zip(run_alone(func, symbols, false)).map(|(one, two)| [one, two])
     else {
         return Ok(());
     };
     tally.count("programs run by themselves", 1);
     let text = || tilewright_script::print_func(func);
-    let is_outside = |trap: &Option<Trapped>| trap.as_ref().is_some_and(|trap| trap.is_outside);
+    let is_outside = |trap: &Option<TrapInfo>| trap.as_ref().is_some_and(|trap| trap.is_outside);
     if is_outside(&trap) && unwatched.is_none() {
         let what = "an access is outside only while somebody watches for races";
         return Err(Failure::outcome(what, text()));
     }
     if let Some(trap) = &trap
         && trap.is_outside
-        && holds("bounds")
-        && holds("overflow")
-        && holds("lanes")
+        && holds(Obligation::Bounds)
+        && holds(Obligation::Overflow)
+        && holds(Obligation::Lanes)
     {
         return Err(Failure::outcome(
             "every access is proved to be inside, and one is not",
             format!("{}\n{}", trap.message, text()),
         ));
     }
-    // Only what is in texels already is asked about: another texture has no such obligation.
-    let races = |trap: &Trapped| {
+    // Obligations about races exist only for textures whose contents are texels; others are not
+    // checked.
+    let races = |trap: &TrapInfo| {
         let textures = func.buffers().into_iter().filter(|buffer| buffer.scope.is_texture());
-        let mut hit = textures.filter(|texture| trap.message.starts_with(&format!("race on {texture}[")));
+        let mut hit = textures.filter(|texture| trap.buffer.as_ref() == Some(&texture.name));
         let said = |texture: &tilewright_ir::Buffer| format!("texels of {texture} that are written");
-        trap.is_race && hit.any(|texture| of("race").any(|report| report.subject == said(&texture)))
+        trap.is_race && hit.any(|texture| of(Obligation::Race).any(|report| report.subject == said(&texture)))
     };
     if let Some(trap) = trap.as_ref().filter(|trap| races(trap))
-        && holds("race")
+        && holds(Obligation::Race)
     {
         return Err(Failure::outcome("texels are proved free of races, and there is one", trap.message.clone()));
     }
-    // A counterexample is an iteration that is reached, unless something that is read decides.
-    let refuted = of("bounds").find(|report| matches!(report.verdict, Verdict::Refuted(_)));
+    // The iteration of a counterexample is executed unless a loaded value prevents it.
+    let refuted = of(Obligation::Bounds).find(|report| matches!(report.verdict, Verdict::Refuted(_)));
     match refuted {
-        Some(report) if trap.is_none() && func.symbols().is_empty() && !asks_memory(func) => {
+        Some(report) if trap.is_none() && func.symbols().is_empty() && !control_reads_memory(func) => {
             Err(Failure::outcome("an access is refuted, and none is outside", format!("{}\n{}", line(report), text())))
         }
         _ => Ok(()),
     }
 }
 
-/// What runs say for the extents of a counterexample, if they agree for those of the case. Nothing where it is the map that
-/// is at fault there, which the program asked for, or the program means nothing there.
-fn elsewhere(step: &Step<'_>, report: &Report, reports: &[Report], tally: &mut Tally) -> Seen {
-    let Verdict::Refuted(found) = &report.verdict else { return Seen::Nothing };
+/// Runs a refuted pass with the extents of the counterexample. `Nothing` if the program requested a
+/// map that is wrong for them, or is undefined for them.
+fn compare_at_counterexample(
+    step: &Transformation<'_>,
+    report: &Report,
+    reports: &[Report],
+    tally: &mut Tally,
+) -> RunComparison {
+    let Verdict::Refuted(found) = &report.verdict else { return RunComparison::Nothing };
     let value = |name: &str| found.shape.iter().find(|(shape, _)| shape == name).map(|(_, value)| *value);
     let symbols = step.symbols.iter().map(|(var, known)| (var.clone(), value(var.name()).unwrap_or(*known)));
     let symbols: Bindings = symbols.collect();
     if symbols == *step.symbols {
-        return Seen::Same(0);
+        return RunComparison::Same(0);
     }
     tally.count("passes refuted for other extents", 1);
     let of_map = |report: &Report| report.subject.starts_with("lambda") && !report.verdict.is_proved();
     if reports.iter().any(of_map) {
-        return Seen::Nothing;
+        return RunComparison::Nothing;
     }
-    both(step.before, step.after, step.evidence, &symbols, step.seed)
+    compare_runs(step.before, step.after, step.evidence, &symbols, step.seed)
 }
 
+/// Whether a verdict is an internal error of the judge.
 fn is_internal(verdict: &Verdict) -> bool {
-    matches!(verdict, Verdict::Unknown(reason) if reason.starts_with("internal"))
+    matches!(verdict, Verdict::Unknown(reason) if reason.is_internal())
 }
 
-/// Why something is open, without the names and numbers of the program.
+/// The reason why an obligation is open, without the names and numbers of the program, for
+/// counting.
 fn reason(verdict: &Verdict) -> String {
-    let Verdict::Unknown(text) = verdict else { return verdict.word().to_owned() };
-    let plain = text.split('`').step_by(2).collect::<Vec<_>>().join("_");
-    let plain: String = plain.chars().filter(|letter| !letter.is_ascii_digit()).take(90).collect();
-    plain.trim().to_owned()
+    let Verdict::Unknown(reason) = verdict else { return verdict.word().to_owned() };
+    let text = reason.text().split('`').step_by(2).collect::<Vec<_>>().join("_");
+    let text: String = text.chars().filter(|letter| !letter.is_ascii_digit()).take(90).collect();
+    text.trim().to_owned()
 }
 
+/// A report as one line.
 fn line(report: &Report) -> String {
     format!("{} of {}: {} ({})", report.obligation, report.subject, report.verdict, report.method)
 }
 
-fn shown(step: &Step<'_>) -> String {
+/// The program before and after the pass, as text.
+fn shown(step: &Transformation<'_>) -> String {
     let [before, after] = [step.before, step.after].map(tilewright_script::print_func);
     format!("before:\n{before}\nafter:\n{after}")
 }
 
-fn fails(what: &str, step: &Step<'_>, report: &Report) -> Outcome {
+/// A failure with the report and the programs.
+fn fails(what: &str, step: &Transformation<'_>, report: &Report) -> Outcome {
     Failure::outcome(what, format!("{}\n{}", line(report), shown(step)))
 }
 

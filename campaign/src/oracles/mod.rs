@@ -1,4 +1,26 @@
-//! Every oracle by name: one file each.
+//! The list of all oracles, one per file.
+//!
+//! To add an oracle: a file here, an entry in [`ORACLES`], a target in `fuzz/fuzz_targets` with its
+//! name (also in `fuzz/Cargo.toml` and `scripts/fuzz.sh`), and a row in `docs/guide/fuzz.md`. Tests
+//! check that the lists agree.
+//!
+//! | oracle | compares | with |
+//! |---|---|---|
+//! | `passes` | a program after each pass, in the interpreter | the program before it |
+//! | `order` | runs on threads and in other iteration orders | a run on one thread |
+//! | `padding` | runs with arbitrary bytes in the padding | the program without padding |
+//! | `judge_maps` | verdicts on index maps | evaluation at every point |
+//! | `device` | kernels on OpenCL devices | the interpreter |
+//! | `planner` | memory plans and verdicts on them | a simulation with guard bands and poison |
+//! | `roundtrip` | a printed text, read back | the printed value |
+//! | `read_script`, `read_layout`, `read_graph` | readers on nearly right texts | the rules of diagnostics |
+//! | `judge_programs` | verdicts on passes, right and with a mistake | runs in the interpreter |
+//! | `judge_layouts` | verdicts on tiled layouts | pad, reshape, transpose on labels |
+//! | `certificate` | certificates and their mutants | evaluation at every point |
+//! | `inverse` | a map or a relayout, followed by its inverse | the identity |
+//! | `arithmetic` | the interpreter's operators | arithmetic of the oracle's own |
+//!
+//! Each oracle has tests in which a broken component is substituted, to show that it can fail at all.
 
 pub mod arithmetic;
 pub mod certificate;
@@ -21,18 +43,19 @@ mod program_tests;
 use super::oracle::{Environment, Oracle};
 use super::session::{Runner, Session};
 
-/// An oracle in the list.
+/// An entry of the list.
 #[derive(Clone, Copy)]
 pub struct Entry {
-    /// Its name.
+    /// The name, [`Oracle::NAME`].
     pub name: &'static str,
-    /// What it holds against what, in a line.
+    /// One line that says what is compared with what.
     pub summary: &'static str,
-    /// Makes it ready to run; the error says in a sentence why it cannot be had here.
+    /// Creates the oracle and its runner. The error says in a sentence why it is not available
+    /// here.
     pub make: fn(&Environment) -> Result<Box<dyn Runner>, String>,
 }
 
-/// All of them; docs/guide/fuzz.md lists them in this order.
+/// All oracles, in the order of docs/guide/fuzz.md.
 pub static ORACLES: &[Entry] = &[
     Entry {
         name: passes::Passes::NAME,
@@ -111,6 +134,7 @@ pub static ORACLES: &[Entry] = &[
     },
 ];
 
+/// The runner of an oracle.
 fn session<O: Oracle + 'static>(
     make: fn(&Environment) -> Result<O, String>,
     environment: &Environment,
@@ -118,7 +142,8 @@ fn session<O: Oracle + 'static>(
     Ok(Box::new(Session::new(make, environment.clone())?))
 }
 
-/// The oracle of that name; also those that are in no list because they fail on purpose.
+/// The oracle with this name, including those of the self-test, which are not in the list because
+/// they fail on purpose.
 pub fn by_name(name: &str) -> Option<&'static Entry> {
     ORACLES.iter().chain(self_test::ENTRIES).find(|entry| entry.name == name)
 }

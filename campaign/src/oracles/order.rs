@@ -1,27 +1,30 @@
-//! A program on one thread against several, and with the iterations of its loops that are not serial in other orders: the same
-//! bits. No race is reported in a program that was generated without one.
+//! Compares a run on one thread with runs on several threads and with runs in which the iterations
+//! of non-serial loops are executed in other orders: the results have to be equal bit by bit. A
+//! generated program has no races, so none may be reported.
 //!
-//! The program is looked at as it is and as the passes leave it. With a mistake in it, whether an index is outside does not
-//! depend on the order either.
+//! Checked are the program itself and the result of the passes. For the program with a mistake in
+//! it, an index out of bounds has to be reported in every order or in none.
 
 use tilewright_interp::{Arguments, Config, Observers, Order as Iterations, RunError, TrapKind, run};
 use tilewright_ir::validate;
 
-use crate::chain::{Blank, Chain, Link, Outputs, differences, how, is_written, kind_of};
-use crate::inputs::{arguments, asks_memory};
-use crate::mutate::changed;
+use crate::chain::{
+    Chain, ChainLink, Outputs, PaddingFill, differences, error_kind, interpreter_config, written_params,
+};
+use crate::inputs::{arguments, control_reads_memory};
+use crate::mutate::mutated_program;
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::program::ProgramCase;
 
-/// The oracle.
+/// The oracle `order`; see the module.
 #[derive(Debug, Default)]
 pub struct Order;
 
 impl Order {
-    /// The interpreter on one thread and on several.
+    /// Creates the oracle.
     ///
     /// # Errors
-    /// None.
+    /// Never.
     pub fn new(_: &Environment) -> Result<Self, String> {
         Ok(Self)
     }
@@ -39,8 +42,8 @@ impl Oracle for Order {
         };
         let Some(first) = chain.links.first() else { return Outcome::Invalid("no program".into()) };
         let last = chain.links.last().filter(|_| chain.links.len() > 1 && chain.refused.is_none());
-        let looks = [Some(first), last].into_iter().flatten();
-        for link in looks {
+        let versions = [Some(first), last].into_iter().flatten();
+        for link in versions {
             if let Err(outcome) = in_any_order(link, first, &inputs, case, tally) {
                 return outcome;
             }
@@ -52,23 +55,24 @@ impl Oracle for Order {
     }
 }
 
-/// The program with a mistake, where that neither reads nor writes other than what its loops say: an access outside of a
-/// buffer is one whatever the order, and whoever watches.
-fn wrong_in_any_order(first: &Link, seed: u64, tally: &mut Tally) -> Result<(), Outcome> {
-    let wrong = changed(&first.func, seed);
-    if asks_memory(&wrong) {
+/// Checks the program with a mistake, if loaded values decide neither what runs nor which elements
+/// are accessed: then the set of executed accesses does not depend on the order, so an index is out
+/// of bounds in every order or in none.
+fn wrong_in_any_order(first: &ChainLink, seed: u64, tally: &mut Tally) -> Result<(), Outcome> {
+    let wrong = mutated_program(&first.func, seed);
+    if control_reads_memory(&wrong) {
         return Ok(());
     }
     let Ok(valid) = validate(&wrong) else { return Ok(()) };
     let Ok(inputs) = arguments(&wrong, &first.symbols, seed) else { return Ok(()) };
     let runs = |how: &Config| run(valid, &mut inputs.clone(), how).err();
     let is_outside = |stop: &RunError| matches!(stop, RunError::Trap(trap) if trap.kind == TrapKind::OutOfBounds);
-    let unwatched = Config { observers: Observers { defined: false, race: false }, ..how() };
-    let plain = runs(&unwatched);
+    let unwatched = Config { observers: Observers { defined: false, race: false }, ..interpreter_config() };
+    let reference = runs(&unwatched);
     tally.count("programs with a mistake", 1);
     for (name, order) in [("reversed", Iterations::Reversed), ("shuffled", Iterations::Shuffled(seed))] {
         let other = runs(&Config { order, ..unwatched.clone() });
-        let (one, two) = match (&plain, &other) {
+        let (one, two) = match (&reference, &other) {
             (None, Some(stop)) if is_outside(stop) => ("the program's", name),
             (Some(stop), None) if is_outside(stop) => (name, "the program's"),
             (Some(_), _) => {
@@ -83,37 +87,40 @@ fn wrong_in_any_order(first: &Link, seed: u64, tally: &mut Tally) -> Result<(), 
     Ok(())
 }
 
-/// The ways to run a program that must not make a difference.
-fn ways(seed: u64) -> [(&'static str, Config); 4] {
-    // With a limit to the iterations threads are used too, as long as it is far.
-    let way = |threads, order| Config { threads, order, ..how() };
-    let race = Config { observers: Observers { defined: true, race: true }, ..how() };
+/// The execution modes that must not change the result.
+fn execution_modes(seed: u64) -> [(&'static str, Config); 4] {
+    // Threads are used despite the limit on iterations, as long as the limit is far away.
+    let mode = |threads, order| Config { threads, order, ..interpreter_config() };
+    let race = Config { observers: Observers { defined: true, race: true }, ..interpreter_config() };
     [
         ("with the race check", race),
-        ("on 2 threads", way(2, Iterations::Program)),
-        ("in reversed order", way(1, Iterations::Reversed)),
-        ("in shuffled order", way(1, Iterations::Shuffled(seed))),
+        ("on 2 threads", mode(2, Iterations::Program)),
+        ("in reversed order", mode(1, Iterations::Reversed)),
+        ("in shuffled order", mode(1, Iterations::Shuffled(seed))),
     ]
 }
 
+/// Runs one version of a program in all modes and compares what it writes with the run on one
+/// thread.
 fn in_any_order(
-    link: &Link,
-    first: &Link,
+    link: &ChainLink,
+    first: &ChainLink,
     inputs: &Arguments,
     case: &ProgramCase,
     tally: &mut Tally,
 ) -> Result<(), Outcome> {
     let is_generated = matches!(case, ProgramCase::Recipe(_));
-    let is_written = is_written(&first.func);
+    let is_written = written_params(&first.func);
     let left = |how: &Config| -> Result<(Outputs, u64), (String, String)> {
         let failed = |kind: &str, why: String| (kind.to_owned(), why);
-        let mut packed = link.pack(inputs, Blank::Undefined).map_err(|why| failed("arguments", why))?;
-        let report = link.run(&mut packed, how).map_err(|error| failed(&kind_of(&error), error.to_string()))?;
+        let mut packed = link.pack(inputs, PaddingFill::Undefined).map_err(|why| failed("arguments", why))?;
+        let report = link.run(&mut packed, how).map_err(|error| failed(&error_kind(&error), error.to_string()))?;
         let outputs = link.unpack(&packed, inputs, &is_written).map_err(|why| failed("padding", why))?;
         Ok((outputs, report.parallel_loops))
     };
-    let (expected, _) = left(&how()).map_err(|(kind, _)| Outcome::Invalid(format!("the program stops: {kind}")))?;
-    for (name, how) in ways(case.seed()) {
+    let (expected, _) =
+        left(&interpreter_config()).map_err(|(kind, _)| Outcome::Invalid(format!("the program stops: {kind}")))?;
+    for (name, how) in execution_modes(case.seed()) {
         let (outputs, parallel) = match left(&how) {
             Ok(left) => left,
             Err((kind, _)) if kind == "Race" && !is_generated => return Err(Outcome::Invalid("a race".into())),

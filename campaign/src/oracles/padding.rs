@@ -1,6 +1,7 @@
-//! A program after every pass, run with other values in the padding of its arguments: the result does not depend on them.
+//! Runs a program after every pass with different values in the padding of its arguments: the
+//! result must not depend on them.
 //!
-//! Programs whose layouts have no padding, or where the program gives it its value, say nothing here: they are undecided.
+//! Programs whose layouts have no padding, or whose padding has a specified value, are undecided.
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
@@ -9,16 +10,19 @@ use tilewright_ir::Scope;
 
 use crate::Config;
 use crate::case::{Case, Redrawn};
-use crate::chain::{Blank, Chain, Link, Outputs, Place, differences, how, is_written, kind_of};
+use crate::chain::{
+    ArgumentLayout, Chain, ChainLink, Outputs, PaddingFill, differences, error_kind, interpreter_config, written_params,
+};
 use crate::map::Op;
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::program::ProgramCase;
 use crate::program::recipe::Layout;
 
-/// What is put into the padding; as a float the second is no number, as an integer -1.
+/// The bytes with which padding is filled. As a float, the second is NaN; as an integer, -1.
 const POISON: [u8; 2] = [0x42, 0xFF];
 
-/// A program whose first input has a layout with padding, and whose other tensors are likely to.
+/// A program whose first input has a layout with padding; its other tensors have a layout in 90 %
+/// of the cases.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Padded(pub ProgramCase);
@@ -30,6 +34,8 @@ impl From<ProgramCase> for Padded {
 }
 
 impl Redrawn for Padded {
+    /// Draws a program, and adds a padding of 1 to 3 elements in front of an axis of its first
+    /// input.
     type Of = ProgramCase;
 
     fn redraw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<ProgramCase> {
@@ -40,7 +46,8 @@ impl Redrawn for Padded {
             && let Some(input) = recipe.inputs.first_mut()
         {
             input.scope = Scope::Global;
-            // Behind the last index there is no padding: a physical shape ends with its largest index.
+            // Padding behind the last index would not remain: a physical shape ends at the largest
+            // index.
             let pad = Op::Pad(u.int_in_range(0..=5)?, u.int_in_range(1..=3)?, u.int_in_range(0..=2)?);
             match &mut input.layout {
                 Layout::Ops { ops, .. } => ops.insert(0, pad),
@@ -55,15 +62,15 @@ impl Redrawn for Padded {
     }
 }
 
-/// The oracle.
+/// The oracle `padding`; see the module.
 #[derive(Debug, Default)]
 pub struct Padding;
 
 impl Padding {
-    /// The interpreter on one thread.
+    /// Creates the oracle.
     ///
     /// # Errors
-    /// None.
+    /// Never.
     pub fn new(_: &Environment) -> Result<Self, String> {
         Ok(Self)
     }
@@ -87,28 +94,31 @@ impl Oracle for Padding {
     }
 }
 
-/// How many runs with poison gave the result that the program gives without any.
+/// Compares runs with filled padding against the unpadded program; returns the number of runs. 0 if
+/// nothing has padding.
 pub(super) fn independent(chain: &Chain, inputs: &Arguments, tally: &mut Tally) -> Result<u64, Outcome> {
     let Some(input) = chain.links.first() else { return Ok(0) };
-    let padded: Vec<&Link> = chain.links.iter().filter(|link| link.places.iter().any(Place::has_padding)).collect();
+    let padded: Vec<&ChainLink> =
+        chain.links.iter().filter(|link| link.layouts.iter().any(ArgumentLayout::has_padding)).collect();
     if padded.is_empty() {
         return Ok(0);
     }
-    let is_written = is_written(&input.func);
-    let left = |link: &Link, blank: Blank| -> Result<Outputs, (String, String)> {
+    let is_written = written_params(&input.func);
+    let left = |link: &ChainLink, blank: PaddingFill| -> Result<Outputs, (String, String)> {
         let mut packed = link.pack(inputs, blank).map_err(|why| ("arguments".to_owned(), why))?;
-        // What was never written counts as 0 here; `passes` watches it.
-        let how = tilewright_interp::Config { observers: Observers { defined: false, race: false }, ..how() };
-        link.run(&mut packed, &how).map_err(|error| (kind_of(&error), error.to_string()))?;
+        // Undefined elements count as 0 here; the oracle `passes` checks that none is read.
+        let how =
+            tilewright_interp::Config { observers: Observers { defined: false, race: false }, ..interpreter_config() };
+        link.run(&mut packed, &how).map_err(|error| (error_kind(&error), error.to_string()))?;
         link.unpack(&packed, inputs, &is_written).map_err(|why| ("padding".to_owned(), why))
     };
-    let expected = left(input, Blank::Undefined);
+    let expected = left(input, PaddingFill::Undefined);
     let expected = expected.map_err(|(kind, _)| Outcome::Invalid(format!("the program stops: {kind}")))?;
     let mut runs = 0;
     for link in padded {
         let pass = link.pass;
         for byte in POISON {
-            let outputs = left(link, Blank::Byte(byte))
+            let outputs = left(link, PaddingFill::Byte(byte))
                 .map_err(|(kind, why)| Failure::outcome(format!("after {pass} poison in the padding: {kind}"), why))?;
             let (lanes, difference) = differences(&input.func, &expected, &outputs);
             tally.count("values compared", lanes);

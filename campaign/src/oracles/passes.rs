@@ -1,23 +1,24 @@
-//! A program in the interpreter, before and after every pass: the first pass that changes the result is named.
+//! Runs a program in the interpreter before and after every pass; the first pass that changes the
+//! result is reported.
 //!
-//! Outputs are compared bit for bit, and so is what was never written. Definedness is watched, so that reading the padding of
-//! a layout is seen. A pass that changes nothing is not counted.
+//! Outputs are compared bit by bit, and so is their definedness. Reads of undefined elements trap,
+//! so reading the padding of a layout is detected. A pass that changes nothing is not counted.
 
 use tilewright_interp::{Arguments, RunError};
 
-use crate::chain::{Blank, Chain, Link, differences, how, is_written, kind_of};
+use crate::chain::{Chain, ChainLink, PaddingFill, differences, error_kind, interpreter_config, written_params};
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::program::ProgramCase;
 
-/// The oracle.
+/// The oracle `passes`; see the module.
 #[derive(Debug, Default)]
 pub struct Passes;
 
 impl Passes {
-    /// The interpreter on one thread.
+    /// Creates the oracle.
     ///
     /// # Errors
-    /// None.
+    /// Never.
     pub fn new(_: &Environment) -> Result<Self, String> {
         Ok(Self)
     }
@@ -40,21 +41,21 @@ impl Oracle for Passes {
     }
 }
 
-/// Every program of a chain leaves the same.
+/// Checks that every program of a chain writes the same values.
 pub(super) fn same(chain: &Chain, inputs: &Arguments, tally: &mut Tally) -> Result<(), Outcome> {
     let (input, after) = chain.links.split_first().ok_or_else(|| Outcome::Invalid("no program".into()))?;
-    let is_written = is_written(&input.func);
+    let is_written = written_params(&input.func);
     let mut left = inputs.clone();
     input
-        .run(&mut left, &how())
-        .map_err(|error| Outcome::Invalid(format!("the program stops: {}", kind_of(&error))))?;
+        .run(&mut left, &interpreter_config())
+        .map_err(|error| Outcome::Invalid(format!("the program stops: {}", error_kind(&error))))?;
     let expected = input.unpack(&left, inputs, &is_written).map_err(Outcome::Invalid)?;
     let lanes: usize = expected.iter().flatten().map(tilewright_interp::Tensor::lane_count).sum();
     tally.count("output elements", lanes as u64);
     for link in after {
         let pass = link.pass;
-        let mut packed = link.pack(inputs, Blank::Undefined).map_err(|why| wrong(link, why))?;
-        match link.run(&mut packed, &how()) {
+        let mut packed = link.pack(inputs, PaddingFill::Undefined).map_err(|why| wrong(link, why))?;
+        match link.run(&mut packed, &interpreter_config()) {
             Ok(_) => {}
             Err(RunError::Input(why)) => {
                 return Err(Failure::outcome(
@@ -78,6 +79,7 @@ pub(super) fn same(chain: &Chain, inputs: &Arguments, tally: &mut Tally) -> Resu
     Ok(())
 }
 
-fn wrong(link: &Link, why: String) -> Outcome {
+/// The failure that a pass gives its arguments an impossible layout.
+fn wrong(link: &ChainLink, why: String) -> Outcome {
     Failure::outcome(format!("{} moves its arguments to no place", link.pass), why)
 }

@@ -1,5 +1,6 @@
-//! Memory plans of generated graphs: proved by the judge, carried out in simulated memory, none worse than a simpler one; and
-//! plans with one thing changed, on which the judge and the simulation have to agree.
+//! Checks memory plans of generated graphs: the judge proves each plan, a simulation executes it
+//! without a violation, no strategy is worse than a simpler one, and plans read back as written. On
+//! plans with one thing changed, the judge and the simulation have to agree.
 
 use tilewright_ir::{Graph, MemoryPlan, TextureLimits};
 use tilewright_verify::{Config as Budget, Judge, Verdict};
@@ -9,10 +10,10 @@ use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use tilewright_memory::graph::{Document, NamedGraph, check, read, write};
 use tilewright_memory::planner::{Figures, Strategy, figures, plan_within};
 
-/// How a plan is made.
+/// A planner.
 type Plan = fn(&Graph, Strategy, TextureLimits) -> Result<MemoryPlan, tilewright_ir::Diagnostic>;
 
-/// The oracle.
+/// The oracle `planner`; see the module. The planner is a field so that tests can replace it.
 #[derive(Debug)]
 pub struct Planner {
     judge: Judge,
@@ -20,30 +21,31 @@ pub struct Planner {
 }
 
 impl Planner {
-    /// A judge on one thread.
+    /// Creates the oracle with a judge on one thread.
     ///
     /// # Errors
-    /// There is no solver that will do.
+    /// No suitable solver is available.
     pub fn new(_: &Environment) -> Result<Self, String> {
         let budget = Budget { threads: 1, ..Budget::default() };
         let judge = Judge::new(budget).map_err(|error| error.to_string())?;
         Ok(Self { judge, plan: plan_within })
     }
 
-    /// What the judge says of a plan: proved, refuted, or neither.
-    fn verdict(&self, graph: &Graph, plan: &MemoryPlan) -> Said {
+    /// The judge's verdict on a plan: the worst of all obligations.
+    fn verdict(&self, graph: &Graph, plan: &MemoryPlan) -> PlanVerdict {
         let reports = self.judge.check_plan(graph, plan);
-        let mut said = Said::Proved;
+        let mut verdict = PlanVerdict::Proved;
         for report in &reports {
             match &report.verdict {
                 Verdict::Proved => {}
-                Verdict::Refuted(found) => return Said::Refuted(report.obligation, found.to_string()),
-                other => said = Said::Neither(report.obligation, other.to_string()),
+                Verdict::Refuted(found) => return PlanVerdict::Refuted(report.obligation.id(), found.to_string()),
+                other => verdict = PlanVerdict::Neither(report.obligation.id(), other.to_string()),
             }
         }
-        if reports.len() < 4 { Said::Neither("plan", "obligations are missing".into()) } else { said }
+        if reports.len() < 4 { PlanVerdict::Neither("plan", "obligations are missing".into()) } else { verdict }
     }
 
+    /// Makes the plan of each strategy and checks it.
     fn plans(&self, case: &GraphCase, graph: &NamedGraph, tally: &mut Tally) -> Result<Vec<MemoryPlan>, Outcome> {
         let limits = case.limits();
         let mut plans = Vec::new();
@@ -60,7 +62,7 @@ impl Planner {
         Ok(plans)
     }
 
-    /// The judge against the simulation on plans with one thing changed.
+    /// Compares the judge with the simulation on changed plans.
     fn changed(&self, case: &GraphCase, graph: &Graph, plans: &[MemoryPlan], tally: &mut Tally) -> Result<(), Outcome> {
         let roots = check::roots_of(graph).unwrap_or_default();
         for mutation in &case.changes {
@@ -76,14 +78,14 @@ impl Planner {
             };
             let name = mutation.change.name();
             match (self.verdict(graph, &changed), run) {
-                (Said::Proved, Ok(())) => tally.count("changed plans proved", 1),
-                (Said::Refuted(..), Err(_)) => tally.count("changed plans refuted", 1),
-                (Said::Neither(..), _) => tally.count("changed plans undecided", 1),
-                (Said::Proved, Err(violation)) => {
+                (PlanVerdict::Proved, Ok(())) => tally.count("changed plans proved", 1),
+                (PlanVerdict::Refuted(..), Err(_)) => tally.count("changed plans refuted", 1),
+                (PlanVerdict::Neither(..), _) => tally.count("changed plans undecided", 1),
+                (PlanVerdict::Proved, Err(violation)) => {
                     let what = format!("a plan is proved though {}", violation.what);
                     return Err(Failure::outcome(what, format!("{name}: {}: {changed:?}", violation.detail)));
                 }
-                (Said::Refuted(obligation, why), Ok(())) => {
+                (PlanVerdict::Refuted(obligation, why), Ok(())) => {
                     let what = format!("{obligation} is refuted of a plan that runs");
                     return Err(Failure::outcome(what, format!("{name}: {why}: {changed:?}")));
                 }
@@ -93,13 +95,14 @@ impl Planner {
     }
 }
 
-/// What the judge said of a plan: of a refutation or what is missing, the obligation and the reason.
-enum Said {
+/// The verdict on a plan; unless it is proved, with an obligation and the reason.
+enum PlanVerdict {
     Proved,
     Refuted(&'static str, String),
     Neither(&'static str, String),
 }
 
+/// Checks that the simulation finds no violation and that the judge proves the plan.
 fn sound(
     planner: &Planner,
     graph: &NamedGraph,
@@ -116,14 +119,15 @@ fn sound(
         }
     }
     match planner.verdict(&graph.graph, plan) {
-        Said::Proved => Ok(()),
-        Said::Refuted(obligation, why) | Said::Neither(obligation, why) => {
+        PlanVerdict::Proved => Ok(()),
+        PlanVerdict::Refuted(obligation, why) | PlanVerdict::Neither(obligation, why) => {
             let what = format!("{strategy:?}: {obligation} is not proved");
             Err(Failure::outcome(what, format!("{why}: {plan:?}")))
         }
     }
 }
 
+/// Checks that no texture exceeds the limits.
 fn within(plan: &MemoryPlan, limits: TextureLimits) -> Result<(), Outcome> {
     let large = plan.pools.iter().find(|pool| match pool.room {
         tilewright_ir::Room::Bytes(_) => false,
@@ -134,7 +138,7 @@ fn within(plan: &MemoryPlan, limits: TextureLimits) -> Result<(), Outcome> {
     })
 }
 
-/// Each plan takes no more than the simpler one, and none less than what has to be there at once.
+/// Checks that no plan takes more than that of the simpler strategy, nor less than the lower bound.
 fn amounts(graph: &NamedGraph, plans: &[MemoryPlan], limits: TextureLimits) -> Result<(), Outcome> {
     for (number, plan) in (0_u8..).zip(plans) {
         let all = figures(&graph.graph, plan, limits);
@@ -151,6 +155,7 @@ fn amounts(graph: &NamedGraph, plans: &[MemoryPlan], limits: TextureLimits) -> R
     Ok(())
 }
 
+/// Checks that a plan reads back as it was written.
 fn round_trip(graph: &NamedGraph, plan: &MemoryPlan) -> Result<(), Outcome> {
     let text =
         write(graph, Some(plan)).map_err(|fault| Failure::outcome("a plan is not written", fault.to_string()))?;
@@ -188,7 +193,7 @@ mod tests {
     use super::*;
     use crate::{Case, Config, bytes};
 
-    /// How many of a few graphs a planner is found wrong on.
+    /// The number of graphs, out of a few, on which a planner is found to be wrong.
     fn found(plan: Plan) -> usize {
         let mut planner = Planner::new(&Environment::default()).unwrap();
         planner.plan = plan;

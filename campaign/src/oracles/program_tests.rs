@@ -1,4 +1,4 @@
-//! The oracles of programs: they can fail, and they look at every pass.
+//! The oracles of programs: they can fail, and they reach every pass.
 
 use std::time::Instant;
 
@@ -9,12 +9,12 @@ use super::padding::independent;
 use super::passes::same;
 use super::{by_name, order, padding, passes};
 use crate::bytes;
-use crate::chain::{Chain, Link};
+use crate::chain::{Chain, ChainLink};
 use crate::inputs::arguments;
 use crate::oracle::{Environment, Oracle, Outcome, Tally};
 use crate::program::ProgramCase;
 
-/// Looks at the first cases of an oracle, as many as `FUZZ_CASES` says.
+/// Runs the first cases of an oracle, as many as `FUZZ_CASES` says.
 fn tally(name: &str, default: u64) -> Tally {
     let cases = std::env::var("FUZZ_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(default);
     let mut runner = (by_name(name).unwrap().make)(&Environment::default()).unwrap();
@@ -72,7 +72,8 @@ fn script(body: &str) -> ProgramCase {
 
 #[test]
 fn a_program_that_depends_on_the_order_is_seen() {
-    // Not generated: a race is no case then. What is left to see is that the order matters.
+    // A program given as text may have a race and is then invalid; what can be detected is that the
+    // order matters.
     let racing = script("    for i in T.parallel(6):\n        B[i // 2] = A[i]\n");
     let outcome = order::Order.check(&racing, &mut Tally::default());
     assert_eq!(outcome, Outcome::Invalid("a race".into()));
@@ -90,13 +91,13 @@ fn programs_that_have_no_meaning_are_no_cases() {
     }
 }
 
-/// A chain of one program and what a wrong pass makes of it.
+/// A chain of a program and the result of a wrong pass.
 fn broken(before: &str, after: &str) -> (Chain, Arguments) {
     let func = script(before).build().unwrap().func;
     let inputs = arguments(&func, &Bindings::new(), 1).unwrap();
-    let mut chain = Chain::new(Link::first(func, Bindings::new())).unwrap();
+    let mut chain = Chain::new(ChainLink::first(func, Bindings::new())).unwrap();
     chain.links.truncate(1);
-    chain.links.push(Link { pass: "wrong", func: script(after).build().unwrap().func, ..chain.links[0].clone() });
+    chain.links.push(ChainLink { pass: "wrong", func: script(after).build().unwrap().func, ..chain.links[0].clone() });
     (chain, inputs)
 }
 
@@ -130,7 +131,7 @@ def main(A: T.Buffer((6,), \"int32\"), B: T.Buffer((6,), \"int32\")):
     let case = ProgramCase::tvmscript(text, 1);
     let func = case.build().unwrap_or_else(|why| panic!("{why}")).func;
     let inputs = arguments(&func, &Bindings::new(), 1).unwrap();
-    let mut chain = Chain::new(Link::first(func, Bindings::new())).unwrap();
+    let mut chain = Chain::new(ChainLink::first(func, Bindings::new())).unwrap();
     assert_eq!(independent(&chain, &inputs, &mut Tally::default()), Ok(2));
     // As if the pass had forgotten the two elements in front.
     let wrong = "    for i in range(6):\n        B[i] = A[i]\n".to_owned();

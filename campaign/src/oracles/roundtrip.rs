@@ -1,5 +1,5 @@
-//! Print, then read: the identity on programs, modules, index maps, XLA's shapes and layouts, graphs and plans; and the text of
-//! what was read is the text that was read.
+//! Prints and reads back: programs, modules, index maps, XLA's shapes and layouts, graphs and plans
+//! have to be the same afterwards, and have to print as the same text again.
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
@@ -14,32 +14,36 @@ use crate::case::{Case, without_one};
 use crate::config::Config;
 use crate::graph::{GraphCase, native, strategy};
 use crate::map::{Generated, MapCase, listed};
-use crate::mutate::alike;
+use crate::mutate::with_equal_names;
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 use crate::program::ProgramCase;
 use crate::text::xla_shape;
 use tilewright_memory::graph::{Document, NamedGraph, read, write};
 use tilewright_memory::planner::plan_within;
 
-/// Something that has a text.
+/// A case: something with a text form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Printable {
     /// A function.
     Program(ProgramCase),
-    /// The same with loop variables that all have one name, and with constants that need every digit.
+    /// A function in which all loop variables have the same name, and constants need all their
+    /// digits.
     Alike(ProgramCase),
-    /// Several functions, each with a number in its name.
+    /// Several functions, with numbers in their names.
     Module(Vec<ProgramCase>),
     /// An index map.
     Map(MapCase),
-    /// A shape in exactly the words of XLA.
+    /// A shape in exactly the notation that XLA prints.
     Xla(String),
     /// A graph and one of its plans.
     Graph(GraphCase),
 }
 
 impl Case for Printable {
+    /// Draws out of 64: 4 programs, 1 with equal names, 1 module of two or three functions, 2
+    /// graphs of at most six steps, 26 maps, 30 XLA shapes. Texts that are cheap to print are drawn
+    /// more often.
     fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
         Ok(match u.int_in_range(0..=63)? {
             0..=3 => Self::Program(ProgramCase::draw(u, config)?),
@@ -105,14 +109,15 @@ impl Case for Printable {
     }
 }
 
-/// Shapes without a property, an axis or a part; whether XLA would print them so is left to who tries.
+/// Shapes without a part of their text. Kept are those that read and that print at most as long,
+/// because only XLA's own spelling has to round-trip.
 fn xla_simpler(text: &str) -> Vec<String> {
     let cuts: Vec<usize> = text.char_indices().filter(|(_, c)| !c.is_ascii_alphanumeric()).map(|(at, _)| at).collect();
     let mut found = Vec::new();
     for (k, &start) in cuts.iter().enumerate() {
         for &end in cuts[k + 1..].iter().rev() {
             let shorter = format!("{}{}", &text[..start], &text[end..]);
-            // Only what is XLA's own text once more.
+            // Other spellings of a shape are not expected to print as they are.
             if read_xla_shape(&shorter).is_ok_and(|shape| print_xla_shape(&shape).len() <= shorter.len()) {
                 found.push(shorter);
             }
@@ -123,6 +128,7 @@ fn xla_simpler(text: &str) -> Vec<String> {
     found
 }
 
+/// The features of a shape, by substrings of its text.
 fn xla_features(text: &str) -> Vec<String> {
     const PARTS: [(&str, &str); 12] = [
         ("T(", "tiles"),
@@ -141,7 +147,7 @@ fn xla_features(text: &str) -> Vec<String> {
     PARTS.iter().filter(|(part, _)| text.contains(part)).map(|(_, name)| format!("xla:{name}")).collect()
 }
 
-/// The oracle: the printers that it looks at.
+/// The oracle `roundtrip`; see the module. The printers are fields so that tests can replace them.
 #[derive(Debug)]
 pub struct RoundTrip {
     module: fn(&Module) -> String,
@@ -151,25 +157,27 @@ pub struct RoundTrip {
 }
 
 impl RoundTrip {
-    /// Our printers.
+    /// Creates the oracle with the project's printers.
     ///
     /// # Errors
-    /// None.
+    /// Never.
     pub fn new(_: &Environment) -> Result<Self, String> {
         Ok(Self { module: print_module, map: IndexMap::to_string, xla: print_xla_shape, graph: write })
     }
 
+    /// Checks functions as one module.
     fn funcs(&self, cases: &[ProgramCase], is_alike: bool, tally: &mut Tally) -> Result<(), Outcome> {
         let mut module = Module { funcs: Vec::with_capacity(cases.len()) };
         for (number, case) in cases.iter().enumerate() {
             let func = case.build().map_err(Outcome::Invalid)?.func;
-            let func = if is_alike { alike(&func) } else { func };
+            let func = if is_alike { with_equal_names(&func) } else { func };
             let name = if cases.len() > 1 { format!("{}_{number}", func.name) } else { func.name.clone() };
             module.funcs.push(PrimFunc { name, ..func });
         }
         let printed = (self.module)(&module);
         let back = read_module(&printed).map_err(|found| unread("program", &found, &printed))?;
-        // Names that are not unique are printed with a number; what names there are the texts say.
+        // Names that are not unique are printed with a number, so the comparison ignores them; the
+        // texts are compared instead.
         if !modules_equal(&module, &back, false) {
             return Err(other("program", &printed, &(self.module)(&back)));
         }
@@ -178,11 +186,12 @@ impl RoundTrip {
         Ok(())
     }
 
+    /// Checks an index map together with its domain.
     fn map(&self, case: &MapCase, tally: &mut Tally) -> Result<(), Outcome> {
         let Generated { map, symbols: extents, .. } = case.build().map_err(Outcome::Invalid)?;
         let printed = (self.map)(&map);
         let mut symbols = Symbols::default();
-        // Symbols are others once they are read: those of the domain and those of the map are one by their names.
+        // Reading creates new symbols; those of the domain and of the map are identified by name.
         let domain = if extents.is_empty() {
             map.domain().to_vec()
         } else {
@@ -199,6 +208,7 @@ impl RoundTrip {
         Ok(())
     }
 
+    /// Checks an XLA shape and its layout alone.
     fn xla(&self, text: &str, tally: &mut Tally) -> Result<(), Outcome> {
         let shape = read_xla_shape(text).map_err(|found| unread("XLA shape", &found, text))?;
         let printed = (self.xla)(&shape);
@@ -210,7 +220,7 @@ impl RoundTrip {
         tally.count("round trips of XLA shapes", 1);
         let XlaShape::Array(array) = &shape else { return Ok(()) };
         let rank = array.dimensions().len();
-        // A layout alone does not know the extents that a split or a sparse one refers to.
+        // A layout by itself lacks the extents to which splits and sparse dimensions refer.
         let Some(layout) = array.layout().filter(|layout| layout.split_configs.is_empty() && rank > 0) else {
             return Ok(());
         };
@@ -223,6 +233,7 @@ impl RoundTrip {
         Ok(())
     }
 
+    /// Checks a graph with and without a plan, in both formats.
     fn graph(&self, case: &GraphCase, tally: &mut Tally) -> Result<(), Outcome> {
         let invalid =
             |faults: &[Diagnostic]| Outcome::Invalid(faults.first().map_or("", |fault| fault.code).to_owned());
@@ -243,7 +254,7 @@ impl RoundTrip {
         }
         let text = native(&graph).to_string();
         let mut back = read(&text).map_err(|found| unread("graph", &found, &text))?.graph;
-        // That form lists each output once.
+        // The native format lists each output only once.
         back.outputs.clone_from(&graph.outputs);
         if back != graph {
             return Err(other("graph", &text, &native(&back).to_string()));
@@ -253,15 +264,18 @@ impl RoundTrip {
     }
 }
 
+/// The failure that a printed text is refused.
 fn unread(kind: &str, found: &[Diagnostic], text: &str) -> Outcome {
     let first = found.first().map(ToString::to_string).unwrap_or_default();
     Failure::outcome(format!("{kind}: what is printed is not read"), format!("{first}\n{text}"))
 }
 
+/// The failure that a printed text reads back as another value.
 fn other(kind: &str, text: &str, again: &str) -> Outcome {
     Failure::outcome(format!("{kind}: what is printed reads back as another"), format!("{text}\nis read as\n{again}"))
 }
 
+/// Checks that two texts are equal.
 fn same_text(kind: &str, text: &str, again: &str) -> Result<(), Outcome> {
     if text == again {
         return Ok(());
@@ -338,7 +352,8 @@ mod tests {
         });
     }
 
-    /// The rates of each kind apart; `cargo test --release --lib -- --ignored round_trips_a_second --nocapture`.
+    /// Measures the rate of each kind; `cargo test --release --lib -- --ignored
+    /// round_trips_a_second --nocapture`.
     #[test]
     #[ignore = "it measures"]
     fn round_trips_a_second() {

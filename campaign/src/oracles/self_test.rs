@@ -1,4 +1,5 @@
-//! Oracles that are wrong on purpose: what campaigns are tested with. They are in no list, and run if they are named.
+//! Oracles that are wrong on purpose, with which campaigns are tested. They are not in the list,
+//! and run only by name.
 
 use arbitrary::Unstructured;
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,7 @@ use crate::case::{Case, without_one};
 use crate::config::Config;
 use crate::oracle::{Environment, Failure, Oracle, Outcome, Tally};
 
-/// What goes wrong where a number from [`BAD`] on is in a case.
+/// The names, which say what happens for a case with a number of at least [`BAD`].
 const NAMES: [&str; 7] = [
     "self-test-holds",
     "self-test-fails",
@@ -19,10 +20,10 @@ const NAMES: [&str; 7] = [
     "self-test-is-absent",
 ];
 
-/// The smallest number that is bad: one of 64 numbers is.
+/// The smallest bad number: one number out of 64 is bad.
 const BAD: u16 = 64512;
 
-/// By the place in [`NAMES`].
+/// One entry for each of [`NAMES`].
 pub(super) static ENTRIES: &[Entry] = &[
     entry::<0>("holds"),
     entry::<1>("fails where a number is large"),
@@ -33,11 +34,12 @@ pub(super) static ENTRIES: &[Entry] = &[
     entry::<6>("cannot be had"),
 ];
 
+/// The entry of the oracle with this index in [`NAMES`].
 const fn entry<const N: usize>(summary: &'static str) -> Entry {
     Entry { name: NAMES[N], summary, make: |environment| session(SelfTest::<N>::new, environment) }
 }
 
-/// Some numbers.
+/// A case: some numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Numbers(Vec<u16>);
 
@@ -68,6 +70,7 @@ impl Case for Numbers {
     }
 }
 
+/// The oracle with index `N` in [`NAMES`].
 struct SelfTest<const N: usize>;
 
 impl<const N: usize> SelfTest<N> {
@@ -86,7 +89,7 @@ impl<const N: usize> Oracle for SelfTest<N> {
         let Some(bad) = case.0.iter().find(|&&number| number >= BAD) else { return Outcome::Held };
         match N {
             1 => Failure::outcome("a number is too large", bad.to_string()),
-            // An index that is out of bounds panics as the faults it stands for would.
+            // An index out of bounds panics like the mistakes that this oracle stands for.
             2 => Failure::outcome("no panic", case.0[usize::from(*bad)].to_string()),
             3 => std::process::abort(),
             4 => loop {

@@ -1,4 +1,11 @@
-//! Recipes drawn from bytes: what is likely to be interesting, not all that is possible.
+//! Draws recipes. The distributions favour what is likely to reveal mistakes over what is merely
+//! possible.
+//!
+//! Bounds and percentages are those of [`ProgramRanges`](crate::config::ProgramRanges) unless a
+//! function states its own.
+//!
+//! The order in which parts are drawn is part of the format of the corpus: a new choice has to be drawn after the others,
+//! or the files in `fuzz/corpus` mean other programs.
 
 use arbitrary::{Result, Unstructured};
 use tilewright_ir::{DataType, ScalarType, Scope};
@@ -12,19 +19,20 @@ use crate::config::Config;
 use crate::extents;
 use crate::map::Op;
 
-/// Draws the parts of a recipe.
+/// The state while a recipe is drawn.
 struct Draw<'a, 'b, 'c> {
     u: &'a mut Unstructured<'b>,
     config: &'c Config,
-    /// The tensors so far: inputs, then what stages computed.
+    /// The tensors so far: inputs, then targets of stages.
     tensors: Vec<Tensor>,
-    /// The shape that most tensors have.
+    /// The shape from which most shapes are derived, so that tensors fit together.
     shape: Vec<i64>,
-    /// The type that most tensors have.
+    /// The scalar type that most tensors have.
     ty: ScalarType,
 }
 
-/// Draws a recipe.
+/// Draws a recipe. One program in `large_one_in` may be large, one in eight has many textures, one
+/// in eight has one or two scalar parameters.
 pub(super) fn recipe(u: &mut Unstructured<'_>, config: &Config) -> Result<Recipe> {
     let seed = u64::from(u.arbitrary::<u16>()?);
     let is_large = u.ratio(1, config.program.large_one_in.max(1))?;
@@ -45,7 +53,8 @@ pub(super) fn recipe(u: &mut Unstructured<'_>, config: &Config) -> Result<Recipe
     let n_scalars = usize::from(draw.u.ratio(1u8, 8)?) * draw.u.int_in_range(1..=2usize)?;
     let scalars = (0..n_scalars).map(|_| draw.u.choose(&ELEMENTS).map(|ty| DataType::scalar(*ty)));
     let scalars = scalars.collect::<Result<_>>()?;
-    // Most programs have as few as there may be.
+    // Three programs in five have the minimal number of stages, which makes failures easy to
+    // reduce.
     let stages = config.program.stages.clone();
     let n_stages = if draw.u.ratio(3, 5)? { *stages.start() } else { draw.u.int_in_range(stages)? };
     let mut stages = Vec::new();
@@ -62,11 +71,12 @@ pub(super) fn recipe(u: &mut Unstructured<'_>, config: &Config) -> Result<Recipe
 }
 
 impl Draw<'_, '_, '_> {
+    /// True with this probability in percent.
     fn percent(&mut self, percent: u8) -> Result<bool> {
         extents::percent(self.u, percent)
     }
 
-    /// Extents of the tensors that the program does not know.
+    /// Draws up to three of the tensors' extents, which become symbolic.
     fn unknown(&mut self) -> Result<Vec<i64>> {
         if !self.percent(self.config.program.symbolic_percent)? {
             return Ok(Vec::new());
@@ -79,11 +89,13 @@ impl Draw<'_, '_, '_> {
         (0..n_unknown).map(|_| Ok(extents.swap_remove(self.below(extents.len())?))).collect()
     }
 
+    /// A number below the bound, which counts as at least 1.
     fn below(&mut self, bound: usize) -> Result<usize> {
         self.u.int_in_range(0..=bound.max(1) - 1)
     }
 
-    /// The usual shape, or one that is made of it.
+    /// The usual shape, or with equal probability (1/8 each) without an axis, rotated, reversed, or
+    /// with a new extent.
     fn variant(&mut self) -> Result<Vec<i64>> {
         let mut shape = self.shape.clone();
         match self.u.int_in_range(0..=7u8)? {
@@ -102,6 +114,7 @@ impl Draw<'_, '_, '_> {
         Ok(shape)
     }
 
+    /// Draws an element type: the usual one in two cases out of three.
     fn dtype(&mut self) -> Result<DataType> {
         let scalar = if self.u.ratio(1, 3)? { *self.u.choose(&ELEMENTS)? } else { self.ty };
         let lanes = if scalar != ScalarType::Bool && self.percent(self.config.program.vector_percent)? {
@@ -112,6 +125,8 @@ impl Draw<'_, '_, '_> {
         Ok(DataType { scalar, lanes })
     }
 
+    /// Draws an input. All but the first may have another shape, and a third of them are `int32`,
+    /// from which indices can be loaded.
     fn input(&mut self, number: usize) -> Result<Tensor> {
         let shape = if number == 0 { self.shape.clone() } else { self.variant()? };
         let dtype = if number > 0 && self.u.ratio(1, 3)? { DataType::INT32 } else { self.dtype()? };
@@ -121,10 +136,12 @@ impl Draw<'_, '_, '_> {
         Ok(Tensor { dtype, shape, layout, scope })
     }
 
+    /// Draws the scope of a texture.
     fn texture(&mut self) -> Result<Scope> {
         self.u.choose(&[Scope::Texture, Scope::TextureWeight, Scope::TextureNhwc]).copied()
     }
 
+    /// Draws a layout; half of the textures are packed.
     fn layout_in(&mut self, scope: Scope, rank: usize) -> Result<Layout> {
         if scope.is_texture() && self.u.arbitrary()? {
             return Ok(Layout::Packed);
@@ -132,6 +149,8 @@ impl Draw<'_, '_, '_> {
         self.layout(rank)
     }
 
+    /// Draws a layout: row-major, tiled (one in five) with up to two tiles and a padding value from
+    /// -9 to 9, or a list of operations with up to two separators and one cut.
     fn layout(&mut self, rank: usize) -> Result<Layout> {
         if !self.percent(self.config.program.layout_percent)? {
             return Ok(Layout::Plain);
@@ -155,11 +174,14 @@ impl Draw<'_, '_, '_> {
         Ok(Layout::Ops { ops, separators, cuts })
     }
 
+    /// Draws a tile of one to three dimensions.
     fn tile(&mut self) -> Result<Vec<u64>> {
         let rank = self.u.int_in_range(1..=3usize)?;
         (0..rank).map(|_| Ok(extents::block(self.u, self.config)?.unsigned_abs())).collect()
     }
 
+    /// Draws a stage. One stage in four reduces: an axis of the target's shape, or one or two new
+    /// axes. One in three is an output, one in twelve has `int64` indices.
     fn stage(&mut self, is_last: bool) -> Result<Stage> {
         let mut shape = self.variant()?;
         let reduce = match self.u.int_in_range(0..=3u8)? {
@@ -201,14 +223,15 @@ impl Draw<'_, '_, '_> {
         if self.percent(self.config.program.vectorized_percent)? {
             self.vectorized(&mut stage)?;
         }
+        // A texture store is a texel store only if its value reads whole texels.
         if stage.target.is_texture() && self.u.ratio(1, 2)? {
             straighten(&mut stage.value);
         }
         Ok(stage)
     }
 
-    /// Makes the last axis a loop over lanes of which a vector statement can be made, if its extent is one that vectors have
-    /// or a multiple of one.
+    /// Makes the last axis a vectorized loop, if a number of lanes divides its extent. Properties
+    /// that would prevent vectorization are removed from the stage.
     fn vectorized(&mut self, stage: &mut Stage) -> Result<()> {
         const LANES: [i64; 5] = [16, 8, 4, 3, 2];
         let Some((last, &extent)) = stage.target.shape.iter().enumerate().next_back() else { return Ok(()) };
@@ -229,14 +252,14 @@ impl Draw<'_, '_, '_> {
             let split = (lanes < extent).then_some(lanes);
             *how = Loop { kind: Kind::Vectorized, split, order: 3, ..Loop::default() };
         }
-        // Lanes are next to each other in most layouts of the kind that passes leave alone.
+        // In most layouts that passes keep, lanes are neighbours.
         if self.u.ratio(3, 4)? {
             stage.target.layout = Layout::Plain;
         }
         if self.u.ratio(3, 4)? {
             straighten(&mut stage.value);
         }
-        // The number of the lane itself, up or down.
+        // A value that depends on the lane itself, increasing or decreasing.
         if self.u.ratio(1, 4)? {
             let (op, number) = (*self.u.choose(&[Binary::Sub, Binary::Add])?, self.u.int_in_range(-9..=99)?);
             let parts = [Value::Constant(number), Value::Index(last)];
@@ -253,6 +276,7 @@ impl Draw<'_, '_, '_> {
         Ok(())
     }
 
+    /// Draws a reduction over the given extents, with an initial value from -9 to 9.
     fn reduce(&mut self, extents: Vec<i64>) -> Result<Reduce> {
         Ok(Reduce {
             extents,
@@ -266,13 +290,15 @@ impl Draw<'_, '_, '_> {
         })
     }
 
+    /// Draws how a loop runs: serial, or any kind, split in a third of the cases, with a first
+    /// value from -3 to 5 in one out of eight.
     fn axis_loop(&mut self) -> Result<Loop> {
         if !self.percent(self.config.program.loop_percent)? {
             return Ok(Loop::default());
         }
         let kinds = [Kind::Serial, Kind::Parallel, Kind::Vectorized, Kind::Unrolled, Kind::Block, Kind::Thread];
         let kind = *self.u.choose(&kinds)?;
-        // Loops over lanes are as long as vectors are more often than by chance.
+        // Vectorized loops are split more often, because only some extents are numbers of lanes.
         let splits = if kind == Kind::Vectorized { 2 } else { 1 };
         Ok(Loop {
             kind,
@@ -283,11 +309,13 @@ impl Draw<'_, '_, '_> {
         })
     }
 
+    /// Draws a guard; half of them give the other elements a value from -9 to 9.
     fn guard(&mut self, n_axes: usize) -> Result<Guard> {
         let test = self.test(1, n_axes)?;
         Ok(Guard { test, otherwise: if self.u.arbitrary()? { Some(self.u.int_in_range(-9..=9)?) } else { None } })
     }
 
+    /// Draws a condition of at most this depth.
     fn test(&mut self, depth: usize, n_axes: usize) -> Result<Test> {
         let axis = self.below(n_axes)?;
         Ok(match self.u.int_in_range(0..=if depth == 0 { 2 } else { 5u8 })? {
@@ -303,6 +331,7 @@ impl Draw<'_, '_, '_> {
         })
     }
 
+    /// Draws a view; all kinds are equally likely.
     fn view(&mut self) -> Result<View> {
         Ok(match self.u.int_in_range(0..=5u8)? {
             0 => View::Same,
@@ -314,6 +343,7 @@ impl Draw<'_, '_, '_> {
         })
     }
 
+    /// Draws a value of at most this depth. Leaves are loads in 7 cases out of 11.
     fn value(&mut self, depth: usize, n_axes: usize) -> Result<Value> {
         if depth == 0 {
             return Ok(match self.u.int_in_range(0..=10u8)? {
@@ -352,7 +382,8 @@ impl Draw<'_, '_, '_> {
         })
     }
 
-    /// Integer arithmetic on indices, as the passes simplify it.
+    /// Draws integer arithmetic on indices, which passes simplify; divisions and remainders are
+    /// frequent.
     fn arithmetic(&mut self, depth: usize, n_axes: usize) -> Result<Value> {
         if depth == 0 || self.u.ratio(1, 6)? {
             let is_index = self.u.arbitrary()?;
@@ -381,12 +412,14 @@ impl Draw<'_, '_, '_> {
         ))
     }
 
+    /// Draws a unary operator.
     fn unary(&mut self) -> Result<Unary> {
         let all =
             [Unary::Neg, Unary::Not, Unary::Abs, Unary::Sqrt, Unary::Floor, Unary::Ceil, Unary::Round, Unary::Trunc];
         self.u.choose(&all).copied()
     }
 
+    /// Draws a binary operator.
     fn binary(&mut self) -> Result<Binary> {
         let all = [
             Binary::Add,
@@ -408,11 +441,14 @@ impl Draw<'_, '_, '_> {
         self.u.choose(&all).copied()
     }
 
+    /// Draws a comparison.
     fn comparison(&mut self) -> Result<Compare> {
         let all = [Compare::Eq, Compare::Ne, Compare::Lt, Compare::Le, Compare::Gt, Compare::Ge];
         self.u.choose(&all).copied()
     }
 
+    /// Draws a load. In two cases out of five its indices are drawn, otherwise it loads the element
+    /// at the indices of the nest.
     fn read(&mut self, n_axes: usize) -> Result<Read> {
         let from = self.below(self.tensors.len())?;
         let mut at = Vec::new();
@@ -426,6 +462,8 @@ impl Draw<'_, '_, '_> {
         Ok(Read { from, at, edge, through: through.transpose()? })
     }
 
+    /// Draws an index: windows, strides, reversed axes, constants, and indices loaded from other
+    /// tensors.
     fn at(&mut self, position: usize, n_axes: usize) -> Result<At> {
         Ok(match self.u.int_in_range(0..=11u8)? {
             0 => At::Axis(self.below(n_axes)?, 1, 0),
@@ -441,7 +479,7 @@ impl Draw<'_, '_, '_> {
     }
 }
 
-/// Reads the element that is computed, everywhere.
+/// Makes every load in a value read the element at the indices of the nest, without a view.
 fn straighten(value: &mut Value) {
     if let Value::Read(read) = value {
         read.at.clear();

@@ -1,11 +1,11 @@
-//! What is in a recipe: the rows of the table of coverage.
+//! The features of a recipe: the rows of the coverage table.
 
 use std::collections::BTreeSet;
 
 use super::recipe::{At, Edge, Kind, Layout, Read, Recipe, Stage, Tensor, Test, Value, View};
 
-/// The features of a recipe, each once.
-pub(super) fn of(recipe: &Recipe) -> Vec<String> {
+/// The features of a recipe, each once, in alphabetical order.
+pub(super) fn features(recipe: &Recipe) -> Vec<String> {
     let mut seen = Seen(BTreeSet::new());
     recipe.inputs.iter().for_each(|tensor| seen.tensor(tensor));
     recipe.stages.iter().for_each(|stage| seen.stage(stage));
@@ -22,18 +22,21 @@ pub(super) fn of(recipe: &Recipe) -> Vec<String> {
     seen.0.into_iter().collect()
 }
 
+/// The features found so far.
 struct Seen(BTreeSet<String>);
 
-/// The name that an enum without fields has in files.
+/// The serialized name of an enum value without fields.
 fn name(value: &impl serde::Serialize) -> String {
     serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 impl Seen {
+    /// Adds a feature.
     fn add(&mut self, feature: impl Into<String>) {
         self.0.insert(feature.into());
     }
 
+    /// The features of a tensor: rank, type, scope and layout.
     fn tensor(&mut self, tensor: &Tensor) {
         self.add(format!("rank:{}", tensor.extents().len()));
         self.add(format!("dtype:{}", tensor.dtype.scalar));
@@ -64,6 +67,7 @@ impl Seen {
         }
     }
 
+    /// The features of a stage.
     fn stage(&mut self, stage: &Stage) {
         self.tensor(&stage.target);
         match &stage.reduce {
@@ -100,6 +104,7 @@ impl Seen {
         self.value(&stage.value);
     }
 
+    /// The features of a view.
     fn view(&mut self, view: Option<View>) {
         let Some(view) = view else { return };
         self.add("kind:view");
@@ -113,6 +118,7 @@ impl Seen {
         });
     }
 
+    /// The features of a condition.
     fn test(&mut self, test: &Test) {
         if let Test::Both(a, b) | Test::Either(a, b) = test {
             self.test(a);
@@ -128,6 +134,7 @@ impl Seen {
         });
     }
 
+    /// The features of a value.
     fn value(&mut self, value: &Value) {
         match value {
             Value::Constant(_) => self.add("expr:constant"),
@@ -159,6 +166,7 @@ impl Seen {
         }
     }
 
+    /// The features of a load.
     fn read(&mut self, read: &Read) {
         self.add("expr:load");
         self.view(read.through);

@@ -1,8 +1,27 @@
-//! Programs: recipes from which functions are built.
+//! Programs as cases: recipes from which functions are built, or texts.
 //!
-//! - [`recipe`] is the data; `draw` draws it from bytes, `simpler` makes it smaller, `features` says what is in it.
-//! - `build` makes a function of a recipe. It never fails: an index that would leave its tensor starts again, a type that
-//!   lacks an operator takes another.
+//! - [`recipe`] is the data; `draw` draws it from bytes, `simpler` reduces it, `features` lists its
+//!   features.
+//! - `build` builds a function from a recipe. It never fails: an index that would leave its tensor
+//!   wraps around, and an operator that a type lacks is replaced by another one.
+//!
+//! A recipe with one input of shape `[3, 5]`, padded and split, and one stage that sums neighbours:
+//!
+//! ```text
+//! inputs  [{dtype: float32, shape: [3, 5], layout: ops [pad 0 0 1, split 1 4]}]
+//! stages  [{target: {dtype: float32, shape: [3, 5]},
+//!           value: add (read 0 at [axis 0, axis 1]) (read 0 at [axis 0, axis 1 + 1, edge wrap]),
+//!           loops: [{kind: parallel}, {split: 4}]}]
+//!
+//! for i0 in T.parallel(3):
+//!     for i1o in range(2):
+//!         for i1i in range(4):
+//!             if i1o * 4 + i1i < 5:
+//!                 B[i0, i1o * 4 + i1i] = A[i0, i1o * 4 + i1i] + A[i0, (i1o * 4 + i1i + 1) % 5]
+//! ```
+//!
+//! The layout becomes an entry of `layout_transform_map`, which the passes apply; the text above is the program before
+//! them. Leaving out the split removes a loop and the condition, and leaves the rest as it is.
 
 mod build;
 mod draw;
@@ -27,38 +46,39 @@ pub use recipe::Recipe;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProgramCase {
-    /// As it was generated.
+    /// As generated.
     Recipe(Recipe),
-    /// As TVMScript, such as in a file that somebody wrote: exactly this program, whatever the generator becomes.
+    /// As TVMScript, as in a file written by hand: exactly this program, however the generator
+    /// changes.
     Tvmscript {
-        /// One function.
+        /// The text of one function.
         text: String,
-        /// Seed of the input values.
+        /// The seed of the input values.
         seed: u64,
-        /// Values of the symbols.
+        /// The values of the symbolic extents, by name.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         symbols: BTreeMap<String, i128>,
     },
 }
 
-/// A program ready to run.
+/// A program that is ready to run.
 #[derive(Clone, Debug)]
-pub struct Program {
-    /// The function; it validates.
+pub struct BuiltProgram {
+    /// The function, which validates.
     pub func: PrimFunc,
-    /// Seed of the input values.
+    /// The seed of the input values.
     pub seed: u64,
-    /// Values of the symbols.
+    /// The values of the symbolic extents.
     pub symbols: Bindings,
 }
 
 impl ProgramCase {
-    /// A program without symbols, as text.
+    /// A program given as text, without symbolic extents.
     pub fn tvmscript(text: impl Into<String>, seed: u64) -> Self {
         Self::Tvmscript { text: text.into(), seed, symbols: BTreeMap::new() }
     }
 
-    /// Seed of the input values.
+    /// The seed of the input values.
     pub fn seed(&self) -> u64 {
         match self {
             Self::Recipe(recipe) => recipe.seed,
@@ -66,11 +86,11 @@ impl ProgramCase {
         }
     }
 
-    /// The program.
+    /// Builds the function, or reads it.
     ///
     /// # Errors
-    /// It does not validate, or the text cannot be read: in a sentence.
-    pub fn build(&self) -> Result<Program, String> {
+    /// The function does not validate, or the text cannot be read; as a sentence.
+    pub fn build(&self) -> Result<BuiltProgram, String> {
         let (func, symbols) = match self {
             Self::Recipe(recipe) => build::func(recipe),
             Self::Tvmscript { text, symbols, .. } => {
@@ -83,13 +103,13 @@ impl ProgramCase {
             }
         };
         match tilewright_ir::validate(&func) {
-            Ok(_) => Ok(Program { func, seed: self.seed(), symbols }),
+            Ok(_) => Ok(BuiltProgram { func, seed: self.seed(), symbols }),
             Err(found) => Err(found.first().map_or_else(|| "not valid".to_owned(), ToString::to_string)),
         }
     }
 }
 
-/// Drawn within the default ranges.
+/// Draws within the default ranges.
 impl<'a> Arbitrary<'a> for ProgramCase {
     fn arbitrary(u: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
         Self::draw(u, &Config::default())
@@ -108,7 +128,7 @@ impl Case for ProgramCase {
 
     fn features(&self) -> Vec<String> {
         match self {
-            Self::Recipe(recipe) => features::of(recipe),
+            Self::Recipe(recipe) => features::features(recipe),
             Self::Tvmscript { .. } => Vec::new(),
         }
     }

@@ -1,47 +1,48 @@
-//! What a generated program is made of, as plain data: whatever these fields hold, there is a valid program of it.
+//! The data from which programs are generated. Every value of these types corresponds to a valid
+//! program.
 //!
-//! Numbers that choose one of several things are taken modulo their count, so that leaving something out never makes a
-//! recipe invalid: it makes a smaller program.
+//! Numbers that select one of several items are taken modulo the number of items. Leaving something
+//! out therefore never makes a recipe invalid; it gives a smaller program.
 
 use serde::{Deserialize, Serialize};
 use tilewright_ir::{DataType, ScalarType, Scope};
 
 use crate::map::Op;
 
-/// A program: tensors that are passed in, and stages, each of which computes one tensor from those before it. The last stage
-/// computes the output; other stages compute outputs or tensors that are allocated for the time of the program.
+/// A program: input tensors, and stages that each compute one tensor from those before it. The last
+/// stage computes an output; other stages compute outputs or temporary tensors.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
-    /// Seed of the input values.
+    /// The seed of the input values.
     pub seed: u64,
-    /// Tensors that are read.
+    /// The input tensors.
     pub inputs: Vec<Tensor>,
-    /// Types of the scalars that are passed in.
+    /// The types of the scalar parameters.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "names")]
     pub scalars: Vec<DataType>,
-    /// What is computed, in order.
+    /// The stages, in order.
     pub stages: Vec<Stage>,
-    /// Extents that the program does not know: where a tensor that is passed in has one, it is a symbol.
+    /// Extents that are symbolic wherever a parameter's shape has them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<i64>,
-    /// What the program asserts of them before anything else.
+    /// What the program asserts about the symbolic extents before anything else.
     #[serde(default, skip_serializing_if = "Premise::is_nothing")]
     pub premise: Premise,
 }
 
-/// What a program asserts of the extents that it does not know.
+/// An assertion about symbolic extents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Premise {
-    /// Nothing.
+    /// No assertion.
     #[default]
     Nothing,
-    /// They are what they are in the recipe, or less.
+    /// They are at most the values in the recipe.
     AtMost,
-    /// Or more.
+    /// They are at least the values in the recipe.
     AtLeast,
-    /// Not less and not more.
+    /// They equal the values in the recipe.
     Exactly,
 }
 
@@ -49,20 +50,20 @@ pub enum Premise {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tensor {
-    /// Type of the elements.
+    /// The type of the elements.
     #[serde(with = "name")]
     pub dtype: DataType,
-    /// Extents.
+    /// The extents of the logical shape.
     pub shape: Vec<i64>,
-    /// The layout that the program asks for.
-    #[serde(default, skip_serializing_if = "Layout::is_plain")]
+    /// The requested layout.
+    #[serde(default, skip_serializing_if = "Layout::is_row_major")]
     pub layout: Layout,
-    /// Where it lives.
+    /// The memory scope.
     #[serde(default, skip_serializing_if = "is_global", with = "name")]
     pub scope: Scope,
 }
 
-/// A layout that a program asks for.
+/// A layout that a program requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Layout {
@@ -71,54 +72,58 @@ pub enum Layout {
     Plain,
     /// An entry in `layout_transform_map`, with axis separators.
     Ops {
-        /// What is done to the axes; operations that are not one-to-one are left out.
+        /// The operations; those that are not injective are ignored.
         ops: Vec<Op>,
-        /// Positions of separators in the layout, modulo its rank.
+        /// Positions of axis separators in the layout, modulo its rank.
         separators: Vec<usize>,
-        /// Where the operations are cut: each part is a map of its own, on the layout that the one before it made.
+        /// Positions at which the operations are cut into several maps, each applied to the layout
+        /// of the one before.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         cuts: Vec<usize>,
     },
-    /// Of a texture: the last axis in texels, four channels each, the last texel padded.
+    /// For textures: the last axis in texels of four channels, with padding in the last texel.
     Packed,
     /// An entry in `tile_layout`.
     Tiles {
-        /// How far the order of the dimensions is turned.
+        /// The rotation of the dimension order.
         turn: usize,
-        /// Sizes of the tiles.
+        /// The sizes of the tiles.
         tiles: Vec<Vec<u64>>,
-        /// The value of the padding, if it is to have one.
+        /// The value of the padding; `None` leaves it unspecified.
         pad: Option<i64>,
     },
 }
 
-/// One tensor computed.
+/// The computation of one tensor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stage {
-    /// What is computed.
+    /// The tensor that is computed.
     pub target: Tensor,
-    /// Whether it is passed to the function, as every tensor of the last stage is; else it is allocated.
+    /// Whether it is a parameter of the function, as the target of the last stage always is;
+    /// otherwise it is allocated.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_output: bool,
-    /// The value of an element, or what is summed up.
+    /// The value of an element, or of a summand.
     pub value: Value,
-    /// How elements are gathered from several values.
+    /// The reduction, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduce: Option<Reduce>,
-    /// How the loops run: one for each axis of the target, then one for each axis that is reduced; serial where there is none.
+    /// How the loops run: one for each axis of the target, then one for each reduced axis; missing
+    /// ones are serial.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loops: Vec<Loop>,
-    /// Which elements are computed, where not all are.
+    /// The condition under which elements are computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guard: Option<Guard>,
-    /// The last axis in vectors of so many lanes, the rest of it one by one.
+    /// The number of lanes, if the last axis is computed in vectors; a remainder is computed
+    /// element by element.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lanes: Option<u16>,
-    /// Whether indices are `int64`.
+    /// Whether indices are `int64` instead of `int32`.
     #[serde(default, skip_serializing_if = "is_false")]
     pub wide: bool,
-    /// Through what the target is stored.
+    /// The view through which the target is stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub through: Option<View>,
 }
@@ -127,42 +132,42 @@ pub struct Stage {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reduce {
-    /// Extents of the axes that are reduced.
+    /// The extents of the reduced axes.
     pub extents: Vec<i64>,
-    /// How two values become one.
+    /// The operator.
     pub op: ReduceOp,
-    /// The first value.
+    /// The initial value.
     pub init: i8,
-    /// Where the sum is kept.
+    /// Where the accumulator is kept.
     pub keep: Keep,
 }
 
-/// Reductions.
+/// Operators of reductions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReduceOp {
-    /// Sum; of `bool`, or.
+    /// Sum; disjunction of `bool`.
     Sum,
-    /// Product; of `bool`, and.
+    /// Product; conjunction of `bool`.
     Product,
-    /// Greatest; of `bool`, or.
+    /// Maximum; disjunction of `bool`.
     Max,
-    /// Least; of `bool`, and.
+    /// Minimum; conjunction of `bool`.
     Min,
 }
 
-/// Where a sum is kept.
+/// Where the accumulator of a reduction is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Keep {
-    /// In the target, which is initialised in the same nest.
+    /// In the target, initialised in the same nest.
     Target,
-    /// In the target, which is initialised in a nest before.
+    /// In the target, initialised in a nest of its own before.
     Apart,
-    /// In the target, which is initialised in a nest before by other work-items of the same group: one group for each index
-    /// of the first axis, one work-item for each of the second.
+    /// In the target, initialised in a nest before by other work-items of the same group: one group
+    /// for each index of the first axis, one work-item for each index of the second.
     Group,
-    /// In a buffer of one element, in local memory.
+    /// In a buffer of one element in local memory.
     Local,
 }
 
@@ -170,48 +175,48 @@ pub enum Keep {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Loop {
-    /// In which way its iterations run.
+    /// The kind of the loop.
     pub kind: Kind,
-    /// Split in two by this size, with a condition where it does not divide.
+    /// The inner extent of a split; a condition is added if it does not divide the extent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<i64>,
-    /// First value of the loop variable.
+    /// The first value of the loop variable.
     #[serde(default)]
     pub min: i64,
-    /// Whether the index is bound to a variable of its own.
+    /// Whether the index is bound to a variable.
     #[serde(default)]
     pub bind: bool,
-    /// Loops are ordered by this, and by their axis where it is the same.
+    /// Loops are sorted by this number; loops with equal numbers keep the order of their axes.
     #[serde(default)]
     pub order: u8,
 }
 
-/// In which way the iterations of a loop run. An axis that is reduced is serial or unrolled whatever stands here.
+/// The kind of a loop. Reduced axes are serial or unrolled, whatever the recipe says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// In order.
+    /// Iterations run in order.
     #[default]
     Serial,
-    /// In any order.
+    /// Iterations run in any order.
     Parallel,
-    /// As lanes.
+    /// Iterations are lanes of a vector.
     Vectorized,
-    /// In order, spelled out.
+    /// Iterations run in order, unrolled.
     Unrolled,
-    /// By the work-groups of a launch, as long as there are axes.
+    /// Iterations are work-groups of a launch, as long as there are dimensions.
     Block,
-    /// By the work-items of a group, as long as there are axes.
+    /// Iterations are work-items of a group, as long as there are dimensions.
     Thread,
 }
 
-/// Which elements are computed.
+/// Restricts which elements are computed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Guard {
     /// The condition.
     pub test: Test,
-    /// What the other elements are. Without it they are not written, if nothing reads them.
+    /// The value of the other elements. `None` leaves them unwritten if no stage reads them.
     pub otherwise: Option<i8>,
 }
 
@@ -219,29 +224,29 @@ pub struct Guard {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Test {
-    /// The index is below this.
+    /// The index along the axis is below a number.
     Below(usize, i64),
-    /// The index has this remainder.
+    /// The index along the axis has this remainder: axis, divisor, remainder.
     Remainder(usize, i64, i64),
-    /// One index is not above another.
+    /// The index along the first axis does not exceed that along the second.
     Ordered(usize, usize),
-    /// Both.
+    /// Both conditions hold.
     Both(Box<Test>, Box<Test>),
-    /// One of them.
+    /// At least one condition holds.
     Either(Box<Test>, Box<Test>),
-    /// Not so.
+    /// The condition does not hold.
     Not(Box<Test>),
 }
 
-/// A value of the type that is wanted where it stands.
+/// A value, of the type that its context needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Value {
-    /// A small number.
+    /// A small constant.
     Constant(i8),
     /// The index along an axis.
     Index(usize),
-    /// A scalar that is passed in.
+    /// A scalar parameter.
     Scalar(usize),
     /// An element of a tensor.
     Read(Read),
@@ -249,37 +254,38 @@ pub enum Value {
     Unary(Unary, Box<Value>),
     /// An operator of two operands.
     Binary(Binary, Box<Value>, Box<Value>),
-    /// One of two values, by comparing two others.
+    /// A choice between two values by the comparison of two others.
     Compare(Compare, Box<[Value; 4]>),
-    /// One of two values, by the indices; the flag says that only the one that is chosen is evaluated.
+    /// A choice between two values by the indices; the flag says that only the chosen one is
+    /// evaluated.
     Choose(Test, bool, Box<[Value; 2]>),
-    /// Converted from this type.
+    /// A value computed in this type and converted.
     Convert(#[serde(with = "name")] DataType, Box<Value>),
 }
 
-/// Operators of one operand; those that a type does not have are left out.
+/// Unary operators; those that a type does not have are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unary {
-    /// Minus.
+    /// Negation.
     Neg,
-    /// Logical or bitwise not.
+    /// Logical or bitwise negation.
     Not,
     /// Absolute value.
     Abs,
     /// Square root of the absolute value.
     Sqrt,
-    /// Rounded down.
+    /// Rounding down.
     Floor,
-    /// Rounded up.
+    /// Rounding up.
     Ceil,
-    /// Rounded to the nearest.
+    /// Rounding to the nearest integer.
     Round,
-    /// Rounded towards zero.
+    /// Rounding towards zero.
     Trunc,
 }
 
-/// Operators of two operands; a type that does not have one takes another.
+/// Binary operators; a type that lacks one uses another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Binary {
@@ -289,27 +295,27 @@ pub enum Binary {
     Sub,
     /// Product.
     Mul,
-    /// Quotient; of integers rounded down, by a divisor from 1 to 8.
+    /// Quotient; for integers rounded down, with a divisor from 1 to 8.
     Div,
-    /// Remainder with the sign of the divisor, from 1 to 8.
+    /// Remainder with the sign of the divisor, which is from 1 to 8.
     Mod,
     /// Quotient rounded towards zero.
     TruncDiv,
     /// Remainder with the sign of the dividend.
     TruncMod,
-    /// Lesser.
+    /// Minimum.
     Min,
-    /// Greater.
+    /// Maximum.
     Max,
-    /// Both bits.
+    /// Bitwise and.
     And,
-    /// Either bit.
+    /// Bitwise or.
     Or,
-    /// One bit of two.
+    /// Bitwise exclusive or.
     Xor,
-    /// Shifted left by 0 to 7.
+    /// Shift left by 0 to 7.
     Shl,
-    /// Shifted right by 0 to 7.
+    /// Shift right by 0 to 7.
     Shr,
 }
 
@@ -331,96 +337,100 @@ pub enum Compare {
     Ge,
 }
 
-/// An element of a tensor.
+/// A load of one element.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Read {
-    /// Which tensor: inputs first, then the stages before this one.
+    /// The number of the tensor: inputs first, then the stages before this one.
     pub from: usize,
-    /// The indices; where there is none, the index of the target's axis of that number.
+    /// The indices; a missing one is the index along the target's axis with the same number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at: Vec<At>,
-    /// What happens with an index outside of the tensor.
+    /// The treatment of indices outside of the tensor.
     #[serde(default)]
     pub edge: Edge,
-    /// Through what it is seen.
+    /// The view through which it is loaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub through: Option<View>,
 }
 
-/// An index of a read.
+/// An index of a load.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum At {
-    /// The index along an axis of the nest, times a number, plus one.
+    /// The index along an axis of the nest, times a number, plus a number.
     Axis(usize, i64, i64),
-    /// The sum of two, plus a number: a window.
+    /// The sum of the indices along two axes, plus a number: a window.
     Sum(usize, usize, i64),
-    /// The last index minus that along an axis.
+    /// The last index minus the index along an axis.
     Reverse(usize),
-    /// A fixed place.
+    /// A constant position.
     Fixed(i64),
-    /// What stands in a tensor of `int32` at the indices of the nest.
+    /// An index loaded from an integer tensor at the indices of the nest.
     Gather(usize),
 }
 
-/// What happens with an index outside of a tensor.
+/// The treatment of an index outside of a tensor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Edge {
-    /// It starts again.
+    /// It wraps around.
     #[default]
     Wrap,
-    /// The nearest element is taken.
+    /// The nearest element is loaded.
     Clamp,
-    /// The element is not read; its value is 0.
+    /// Nothing is loaded; the value is 0.
     Guard,
 }
 
-/// Another view of a tensor's memory, for tensors in row-major layout.
+/// A view of a tensor's memory, for tensors in row-major layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum View {
-    /// The same shape: an alias.
+    /// An alias with the same shape.
     Same,
     /// One axis.
     Flat,
-    /// Two axes, the last of this extent if it divides the size.
+    /// Two axes, the last with this extent if it divides the size.
     Fold(i64),
-    /// One axis, from this element on.
+    /// One axis, starting at this element.
     Offset(i64),
-    /// One axis, of every so many-th element.
+    /// One axis, with a stride of this number of elements.
     Every(i64),
-    /// The axes the other way round, by strides.
+    /// The axes in reverse order, by strides.
     Transposed,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+/// For serde: `false` is the default and not written.
 fn is_false(value: &bool) -> bool {
     !value
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+/// For serde: global memory is the default and not written.
 fn is_global(scope: &Scope) -> bool {
     *scope == Scope::Global
 }
 
 impl Premise {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+    /// For serde: no assertion is the default and not written.
     fn is_nothing(&self) -> bool {
         *self == Self::Nothing
     }
 }
 
 impl Layout {
-    fn is_plain(&self) -> bool {
+    /// For serde: the row-major layout is the default and not written.
+    fn is_row_major(&self) -> bool {
         *self == Self::Plain
     }
 }
 
 impl Tensor {
     /// A row-major tensor in global memory.
-    pub fn plain(dtype: impl Into<DataType>, shape: Vec<i64>) -> Self {
+    pub fn row_major(dtype: impl Into<DataType>, shape: Vec<i64>) -> Self {
         Self { dtype: dtype.into(), shape, layout: Layout::Plain, scope: Scope::Global }
     }
 
@@ -429,7 +439,8 @@ impl Tensor {
         self.extents().iter().product()
     }
 
-    /// Whether it is a texture: its type has to be one that images have.
+    /// Whether it is a texture. Tensors whose type images do not support are not, whatever their
+    /// scope is.
     pub fn is_texture(&self) -> bool {
         self.scope.is_texture() && self.dtype.is_scalar() && tilewright_ir::texture::is_channel_type(self.dtype.scalar)
     }
@@ -439,7 +450,8 @@ impl Tensor {
         self.is_texture() && self.layout == Layout::Packed
     }
 
-    /// The shape; that of a texture ends with 4 channels, or with at least as many where they are packed.
+    /// The shape with extents from 1 to 4096. The shape of a texture ends with 4 channels, or at
+    /// least 4 if they are packed.
     pub fn extents(&self) -> Vec<i64> {
         let mut shape: Vec<i64> = self.shape.iter().map(|&extent| extent.clamp(1, 1 << 12)).collect();
         if shape.is_empty() {
@@ -461,22 +473,22 @@ impl Tensor {
 }
 
 impl Stage {
-    /// The loop of an axis.
+    /// The loop over an axis; serial if the recipe has none.
     pub fn loop_of(&self, axis: usize) -> Loop {
         self.loops.get(axis).cloned().unwrap_or_default()
     }
 
-    /// Extents of the axes that are reduced.
+    /// The extents of the reduced axes, limited to 1 to 64.
     pub fn reduced(&self) -> Vec<i64> {
         let extents = self.reduce.iter().flat_map(|reduce| &reduce.extents);
         extents.map(|&extent| extent.clamp(1, 64)).collect()
     }
 }
 
-/// Element types by name.
+/// The element types that are drawn.
 pub(super) const ELEMENTS: [ScalarType; 13] = ScalarType::ELEMENTS;
 
-/// Types and scopes in files are their names.
+/// Serializes types and scopes by name.
 mod name {
     use std::fmt::Display;
     use std::str::FromStr;
@@ -492,7 +504,7 @@ mod name {
     }
 }
 
-/// Lists of them.
+/// Serializes lists of types by name.
 mod names {
     use std::fmt::Display;
     use std::str::FromStr;

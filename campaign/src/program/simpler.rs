@@ -1,10 +1,15 @@
-//! Smaller recipes: first without a stage, an input, a feature, an operator, then with smaller extents.
+//! Reduces recipes: first without a stage, an input, a feature or an operator, then with smaller
+//! extents.
+//!
+//! Stages, inputs, features and operators only disappear, extents and the seed only become smaller, and element types and
+//! indices only become the default, so repeated reduction terminates. Candidates equal to the recipe are left out.
+//! The first candidates remove most: a failure that needs one stage is found in a few checks.
 
 use super::recipe::{At, Edge, Keep, Layout, Loop, Premise, Read, Recipe, Stage, Tensor, Test, Value};
 use crate::case::{smaller, without_one};
 use crate::map::Op;
 
-/// Recipes that are smaller than this one, the boldest first.
+/// Recipes simpler than this one, the most simplified first.
 pub(super) fn simpler(recipe: &Recipe) -> Vec<Recipe> {
     let mut found = Vec::new();
     let with = |change: &dyn Fn(&mut Recipe)| {
@@ -29,6 +34,8 @@ pub(super) fn simpler(recipe: &Recipe) -> Vec<Recipe> {
     for (number, input) in recipe.inputs.iter().enumerate() {
         found.extend(tensors(input).into_iter().map(|input| with(&|r| r.inputs[number].clone_from(&input))));
     }
+    // An axis is removed from all tensors at once, because tensors of different rank rarely fail in
+    // the same way.
     for axes in 0..6 {
         let mut shorter = recipe.clone();
         let all = all_tensors(&mut shorter);
@@ -49,11 +56,13 @@ pub(super) fn simpler(recipe: &Recipe) -> Vec<Recipe> {
     found
 }
 
+/// The tensors of a recipe: inputs, then targets.
 fn all_tensors(recipe: &mut Recipe) -> Vec<&mut Tensor> {
     recipe.inputs.iter_mut().chain(recipe.stages.iter_mut().map(|stage| &mut stage.target)).collect()
 }
 
-/// The same extent of all tensors at once, so that those that fit go on fitting; then of one alone.
+/// Recipes with a smaller extent: in all tensors that have it at once, so that they still fit
+/// together; then in one tensor alone.
 fn extents(recipe: &Recipe) -> Vec<Recipe> {
     let mut copy = recipe.clone();
     let mut all: Vec<i64> = all_tensors(&mut copy).iter().flat_map(|tensor| tensor.shape.clone()).collect();
@@ -85,6 +94,7 @@ fn extents(recipe: &Recipe) -> Vec<Recipe> {
     found
 }
 
+/// Simpler tensors: by layout, scope, lanes and type.
 fn tensors(tensor: &Tensor) -> Vec<Tensor> {
     let mut found = Vec::new();
     match &tensor.layout {
@@ -127,6 +137,7 @@ fn tensors(tensor: &Tensor) -> Vec<Tensor> {
     found
 }
 
+/// Simpler stages: without a property, with a simpler loop, condition, value or target.
 fn stages(stage: &Stage) -> Vec<Stage> {
     let with = |change: &dyn Fn(&mut Stage)| {
         let mut changed = stage.clone();
@@ -155,14 +166,14 @@ fn stages(stage: &Stage) -> Vec<Stage> {
         }
     }
     for (axis, how) in stage.loops.iter().enumerate() {
-        let plain = Loop::default();
+        let default_loop = Loop::default();
         let simpler = [
-            plain.clone(),
+            default_loop.clone(),
             Loop { split: None, ..how.clone() },
             Loop { min: 0, ..how.clone() },
             Loop { bind: false, ..how.clone() },
             Loop { order: 0, ..how.clone() },
-            Loop { kind: plain.kind, ..how.clone() },
+            Loop { kind: default_loop.kind, ..how.clone() },
         ];
         found.extend(simpler.into_iter().map(|how| with(&|s| s.loops[axis].clone_from(&how))));
     }
@@ -176,6 +187,7 @@ fn stages(stage: &Stage) -> Vec<Stage> {
     found
 }
 
+/// Simpler conditions: the operands.
 fn tests(test: &Test) -> Vec<Test> {
     match test {
         Test::Both(a, b) | Test::Either(a, b) => vec![(**a).clone(), (**b).clone()],
@@ -184,7 +196,8 @@ fn tests(test: &Test) -> Vec<Test> {
     }
 }
 
-/// A part in place of the whole, then the whole with a smaller part.
+/// Simpler values: an operand in place of the value, then the value with a simpler operand, then a
+/// constant.
 fn values(value: &Value) -> Vec<Value> {
     let mut found: Vec<Value> = parts(value).into_iter().cloned().collect();
     let put = |place: usize, part: Value| {
@@ -202,7 +215,13 @@ fn values(value: &Value) -> Vec<Value> {
         Value::Choose(test, lazily, values) => {
             found.extend(tests(test).into_iter().map(|test| Value::Choose(test, *lazily, values.clone())));
         }
-        _ => {}
+        Value::Constant(_)
+        | Value::Index(_)
+        | Value::Scalar(_)
+        | Value::Unary(..)
+        | Value::Binary(..)
+        | Value::Compare(..)
+        | Value::Convert(..) => {}
     }
     if !matches!(value, Value::Constant(_)) {
         found.push(Value::Constant(1));
@@ -210,6 +229,7 @@ fn values(value: &Value) -> Vec<Value> {
     found
 }
 
+/// The operands of a value.
 fn parts(value: &Value) -> Vec<&Value> {
     match value {
         Value::Constant(_) | Value::Index(_) | Value::Scalar(_) | Value::Read(_) => Vec::new(),
@@ -220,6 +240,7 @@ fn parts(value: &Value) -> Vec<&Value> {
     }
 }
 
+/// The operands of a value, mutably.
 pub(super) fn parts_mut(value: &mut Value) -> Vec<&mut Value> {
     match value {
         Value::Constant(_) | Value::Index(_) | Value::Scalar(_) | Value::Read(_) => Vec::new(),
@@ -230,6 +251,7 @@ pub(super) fn parts_mut(value: &mut Value) -> Vec<&mut Value> {
     }
 }
 
+/// Simpler loads: without indices, view or guard, from the first tensor, or with a simpler index.
 fn reads(read: &Read) -> Vec<Read> {
     let mut found = vec![
         Read { at: Vec::new(), ..read.clone() },

@@ -1,11 +1,11 @@
-//! What the generator makes: nearly everything is valid and runs without a trap, and everything there is comes up.
+//! The generator: nearly every program is valid and runs without a trap, and every feature occurs.
 
 use std::collections::BTreeMap;
 
 use arbitrary::Unstructured;
 use tilewright_interp::{Config as How, Observers};
 
-use super::{Program, ProgramCase};
+use super::{BuiltProgram, ProgramCase};
 use crate::inputs::arguments;
 use crate::{Case, Config, bytes};
 
@@ -18,8 +18,8 @@ fn draw_of(number: u64, config: &Config) -> ProgramCase {
     ProgramCase::draw(&mut Unstructured::new(&bytes), config).unwrap()
 }
 
-/// Why a program has no meaning, with definedness and races watched.
-fn fault(program: &Program) -> Option<String> {
+/// Why a program is undefined, with the checks of definedness and races; `None` if it is not.
+fn fault(program: &BuiltProgram) -> Option<String> {
     let mut arguments = arguments(&program.func, &program.symbols, program.seed).unwrap();
     let how = How { threads: 1, observers: Observers { defined: true, race: true }, ..How::default() };
     let valid = tilewright_ir::validate(&program.func).unwrap();

@@ -1,8 +1,12 @@
-//! Changes of a text, word by word and byte by byte.
+//! Changes of a text, by words and by bytes.
+//!
+//! A changed text is mostly near the original one, because the mistakes of readers are in what is nearly right: a number
+//! that does not fit, a bracket too many, two names exchanged. Every change of every text is a text.
 
 use arbitrary::Unstructured;
 
-/// What a reader may not expect.
+/// Words that a reader may not expect: numbers out of range, byte order marks, invalid UTF-8,
+/// quotes and brackets.
 const HOSTILE: [&[u8]; 34] = [
     b"4611686018427387904",
     b"-9223372036854775808",
@@ -40,27 +44,40 @@ const HOSTILE: [&[u8]; 34] = [
     b"\\ud800",
 ];
 
-/// What is repeated so often that it nests deeply or is very long.
+/// Words that are repeated up to 1500 times, to nest deeply or to give very long words.
 const REPEATED: [&str; 10] = ["(", "[", "{", "-", "x", "9", "lambda a: ", "a.", "[[0],", "\"k\": {"];
 
-/// One change; places are taken modulo the number of words or bytes.
+/// A change of a text. Positions are numbers of words or bytes, modulo how many there are.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Change {
+    /// Removes a word.
     Delete(u16),
+    /// Repeats a word.
     Twice(u16),
+    /// Exchanges two words.
     Swap(u16, u16),
+    /// Replaces a word by another word of the text.
     Copy(u16, u16),
+    /// Inserts a hostile word.
     Hostile(u16, usize),
+    /// Replaces a word by a hostile one.
     Instead(u16, usize),
+    /// Inserts a word of [`REPEATED`] many times.
     Repeat(u16, usize, u16),
+    /// Replaces a byte.
     Byte(u16, u8),
+    /// Removes a byte.
     DeleteByte(u16),
+    /// Cuts the text.
     Truncate(u16),
+    /// Ends lines with a carriage return, too.
     CarriageReturns,
+    /// Inserts a byte order mark in front.
     Mark,
 }
 
 impl Change {
+    /// Draws a change; changes of single words are the most frequent.
     pub(super) fn draw(u: &mut Unstructured<'_>) -> arbitrary::Result<Self> {
         let (at, other) = (u.arbitrary()?, u.arbitrary()?);
         Ok(match u.int_in_range(0..=20)? {
@@ -79,6 +96,7 @@ impl Change {
         })
     }
 
+    /// The changed text. An empty text stays empty.
     pub(super) fn apply(self, bytes: Vec<u8>) -> Vec<u8> {
         let mut pieces: Vec<Vec<u8>> = words(&bytes).into_iter().map(<[u8]>::to_vec).collect();
         if pieces.is_empty() {
@@ -131,6 +149,7 @@ impl Change {
     }
 }
 
+/// A line that ends with a carriage return and a line feed.
 fn with_return(line: &[u8]) -> Vec<u8> {
     match line.split_last() {
         Some((b'\n', rest)) => [rest, b"\r\n"].concat(),
@@ -138,7 +157,8 @@ fn with_return(line: &[u8]) -> Vec<u8> {
     }
 }
 
-/// The words of a text with all that stands between them: names and numbers, blanks, and every other byte by itself.
+/// The words of a text, without loss: names and numbers, runs of blanks, runs of non-ASCII bytes,
+/// and every other byte by itself.
 pub(super) fn words(bytes: &[u8]) -> Vec<&[u8]> {
     let kind = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' => 0,
@@ -149,7 +169,7 @@ pub(super) fn words(bytes: &[u8]) -> Vec<&[u8]> {
     bytes.chunk_by(|&a, &b| kind(a) == kind(b) && kind(a) != 3).collect()
 }
 
-/// The lines of a text with their ends.
+/// The lines of a text including their ends.
 pub(super) fn lines(bytes: &[u8]) -> Vec<&[u8]> {
     bytes.split_inclusive(|&byte| byte == b'\n').collect()
 }

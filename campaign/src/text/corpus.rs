@@ -1,25 +1,27 @@
-//! Texts that people wrote: what generated ones do not have.
+//! Texts written by hand, with features that generated texts lack.
+//!
+//! They are examples of the documentation, in part, so they stay readable and valid; the changes are made by `change`.
 
 use crate::finding::{Finding, SCHEMA};
 use crate::graph::GraphCase;
 use crate::oracle::Failure;
 
-/// TVMScript and TE.
+/// Programs in TVMScript and TE.
 pub(super) const SCRIPTS: &[&str] = &[
-    include_str!("../../../examples/addone.py"),
-    include_str!("../../../examples/conv2d_resnet.py"),
-    include_str!("../../../examples/conv2d_texture.py"),
-    include_str!("../../../examples/nhwc_to_nchw4c_symbolic.py"),
-    include_str!("../../../examples/nhwc_to_nchwc.tvm.py"),
-    include_str!("../../../examples/rfc39_reorder.py"),
-    include_str!("../../../examples/rfc39_separators.py"),
-    include_str!("../../../examples/separators_texture.py"),
-    include_str!("../../../examples/tile_layout_padded.py"),
-    include_str!("../../../examples/wrong_map.py"),
+    include_str!("programs/addone.py"),
+    include_str!("programs/conv2d_resnet.py"),
+    include_str!("programs/conv2d_texture.py"),
+    include_str!("programs/nhwc_to_nchw4c_symbolic.py"),
+    include_str!("programs/nhwc_to_nchwc.tvm.py"),
+    include_str!("programs/rfc39_reorder.py"),
+    include_str!("programs/rfc39_separators.py"),
+    include_str!("programs/separators_texture.py"),
+    include_str!("programs/tile_layout_padded.py"),
+    include_str!("programs/wrong_map.py"),
     EVERYTHING,
 ];
 
-/// A function with what examples do without.
+/// A function with features that the examples lack.
 const EVERYTHING: &str = r#"from tvm.script import tir as T
 
 @T.prim_func
@@ -39,7 +41,7 @@ def everything(a: T.handle, B: T.Buffer((4, 8), "float32"), n: T.int32):
             B[b, j] = T.Select(j < 4, C[j], T.float32(-1)) + T.if_then_else(j > 2, C[j - 2], T.float32(2))
 "#;
 
-/// XLA's shapes and layouts, index maps, formats, extents, tiles.
+/// XLA's shapes and layouts, index maps, formats, extents and tiles.
 pub(super) const LAYOUTS: &[&str] = &[
     "F32[3,5]{1,0:T(2,2)}",
     "{1,0:T(8,128)(2,1)}",
@@ -63,11 +65,11 @@ pub(super) const LAYOUTS: &[&str] = &[
     "float32x4",
 ];
 
-/// Graphs in both forms.
+/// Graphs in both formats.
 pub(super) const GRAPHS: &[&str] = &[
-    include_str!("../../../examples/graphs/block.json"),
-    include_str!("../../../examples/graphs/fire_modules.json"),
-    include_str!("../../../examples/graphs/mobilenet_block.json"),
+    include_str!("programs/graphs/block.json"),
+    include_str!("programs/graphs/fire_modules.json"),
+    include_str!("programs/graphs/mobilenet_block.json"),
     r#"{"nodes": [{"op": "null", "name": "x", "inputs": []},
  {"op": "tvm_op", "name": "relu", "attrs": {"func_name": "fused_relu", "num_inputs": "1", "num_outputs": "1",
   "flatten_data": "0"}, "inputs": [[0, 0, 0]]}],
@@ -76,7 +78,7 @@ pub(super) const GRAPHS: &[&str] = &[
  "storage_scope": ["list_str", ["global.texture", "global"]], "storage_id": ["list_int", [0, 1]]}}"#,
 ];
 
-/// The file of a finding.
+/// The file of a finding with this case.
 pub(super) fn finding(case: &GraphCase) -> String {
     let finding = Finding {
         schema: SCHEMA.to_owned(),

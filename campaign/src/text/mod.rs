@@ -1,12 +1,13 @@
-//! Texts for the readers: bytes as they come, and texts of a language with a few words changed.
+//! Texts as cases for the readers: arbitrary bytes, and texts of a language with a few words
+//! changed.
 //!
 //! ```text
-//! bytes ── 0 first ──> the rest is the text
-//!       └─ else ─────> a text of the language, generated or from a small corpus ── changes ──> a text that is nearly right
+//! bytes ── first is 0 ──> the rest is the text
+//!       └─ otherwise ───> a text of the language, generated or from a small corpus ── changes ──> a text that is nearly right
 //! ```
 //!
-//! A case is nothing but its text, so a finding's file says exactly what was read: as a string, or as a list of bytes
-//! where they are not UTF-8.
+//! A case consists of its text alone, so the file of a finding shows exactly what was read: as a
+//! string, or as a list of bytes if the text is not UTF-8.
 
 mod change;
 mod corpus;
@@ -30,28 +31,30 @@ use tilewright_memory::planner::plan_within;
 use change::Change;
 pub use xla::shape as xla_shape;
 
-/// What texts are written in.
+/// A language of texts.
 pub trait Language: Clone + Debug + PartialEq + Send + 'static {
-    /// A text that is right, or nearly.
+    /// Draws a valid or nearly valid text.
     ///
     /// # Errors
-    /// Never for want of bytes.
+    /// Never because there are too few bytes.
     fn valid(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<String>;
 }
 
-/// TVMScript and TE.
+/// TVMScript and TE: half of the texts are from the corpus, half are generated programs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Script;
 
-/// XLA's shapes and layouts, index maps, shapes, formats.
+/// XLA's shapes and layouts, index maps, shapes and formats: a quarter from the corpus, half XLA
+/// shapes, a quarter index maps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LayoutText;
 
-/// Graphs with and without plans, and the files of findings.
+/// Graphs in both formats, with and without plans, and files of findings; one text in eight is from
+/// the corpus.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GraphText;
 
-/// A text of a language, or what pretends to be one.
+/// A text that claims to be of a language.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TextCase<L> {
     bytes: Vec<u8>,
@@ -59,18 +62,18 @@ pub struct TextCase<L> {
 }
 
 impl<L> TextCase<L> {
-    /// A case of these bytes.
+    /// The case with these bytes.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Self { bytes: bytes.into(), language: PhantomData }
     }
 
-    /// The text; what is no UTF-8 is replaced, as in a terminal.
+    /// The text; invalid UTF-8 is replaced.
     pub fn read(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.bytes)
     }
 }
 
-/// How a text stands in a file.
+/// The serialized form of a text.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Written {
@@ -98,12 +101,13 @@ impl<'de, L> Deserialize<'de> for TextCase<L> {
 }
 
 impl<L: Language> Case for TextCase<L> {
+    /// Draws arbitrary bytes in one case out of 32, otherwise a valid text with changes.
     fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
         if u.int_in_range(0..=31_u8)? == 0 {
             let length = u.len().min(config.text.bytes);
             return Ok(Self::new(u.bytes(length)?));
         }
-        // The changes first: what is drawn for the text takes all the bytes it wants.
+        // Changes are drawn before the text, which may use up all bytes.
         let n_changes = u.int_in_range(config.text.changes.clone())?;
         let changes = (0..n_changes).map(|_| Change::draw(u)).collect::<arbitrary::Result<Vec<_>>>()?;
         let mut bytes = L::valid(u, config)?.into_bytes();
@@ -114,6 +118,8 @@ impl<L: Language> Case for TextCase<L> {
         Ok(Self::new(bytes))
     }
 
+    /// Without half of the lines or words, a quarter, and so on; without single bytes if the text
+    /// is short.
     fn simpler(&self) -> Vec<Self> {
         let mut found: Vec<Self> = Vec::new();
         for pieces in [change::lines(&self.bytes), change::words(&self.bytes)] {

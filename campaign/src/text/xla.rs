@@ -1,17 +1,20 @@
-//! XLA's notation from its grammar: exactly the text that XLA prints, written without our printer.
+//! Draws shapes in XLA's notation from its grammar, in exactly XLA's spelling. It does not use the
+//! project's printer, because it is compared with it.
 
 use arbitrary::{Result, Unstructured};
 
 use crate::config::Config;
 use crate::extents;
 
+/// The element types.
 const TYPES: [&str; 16] =
     ["f32", "f16", "bf16", "f64", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "pred", "s4", "u4", "c64"];
 
-/// A shape: mostly an array with a layout, now and then a tuple.
+/// Draws a shape: an array in 14 cases out of 16, otherwise a tuple of up to seven arrays, a token
+/// or an opaque type.
 ///
 /// # Errors
-/// Never for want of bytes.
+/// Never because there are too few bytes.
 pub fn shape(u: &mut Unstructured<'_>, config: &Config) -> Result<String> {
     match u.int_in_range(0..=15)? {
         0 => Ok(["token[]", "opaque[]"][u.choose_index(2)?].to_owned()),
@@ -31,6 +34,7 @@ pub fn shape(u: &mut Unstructured<'_>, config: &Config) -> Result<String> {
     }
 }
 
+/// Draws an array; a few extents are bounded, unbounded or 0, and one array in six has no layout.
 fn array(u: &mut Unstructured<'_>, config: &Config) -> Result<String> {
     let shape = if u.ratio(1, 20)? { Vec::new() } else { extents::shape(u, config)? };
     let mut parts = Vec::with_capacity(shape.len());
@@ -53,6 +57,8 @@ fn array(u: &mut Unstructured<'_>, config: &Config) -> Result<String> {
     Ok(text)
 }
 
+/// Draws a layout: a random order of dimensions, then properties in the order in which XLA prints
+/// them.
 fn layout(u: &mut Unstructured<'_>, config: &Config, shape: &[i64]) -> Result<String> {
     let mut order: Vec<usize> = (0..shape.len()).rev().collect();
     for at in (1..order.len()).rev() {
@@ -92,13 +98,14 @@ fn layout(u: &mut Unstructured<'_>, config: &Config, shape: &[i64]) -> Result<St
     }
     let colon = if properties.is_empty() { "" } else { ":" };
     if shape.is_empty() && properties.is_empty() {
-        // A scalar's layout is not told.
+        // The layout of a scalar without properties is not printed.
         return Ok(String::new());
     }
     let order: Vec<String> = order.iter().map(usize::to_string).collect();
     Ok(format!("{{{}{colon}{properties}}}", order.join(",")))
 }
 
+/// Draws up to three tiles, of a rank up to that of the array plus one.
 fn tiles(u: &mut Unstructured<'_>, config: &Config, rank: usize) -> Result<String> {
     let mut text = String::from("T");
     for _ in 0..u.int_in_range(1..=3)? {

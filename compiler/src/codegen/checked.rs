@@ -3,13 +3,13 @@
 //! Devices do not trap such an access: reads outside of an image give its border or an edge, writes vanish, and in a
 //! pool of several textures both reach the neighbour. Here a bad read gives 0, a bad write is left out, and the site,
 //! row, column and lane of the first one are left in a report buffer that each kernel with images takes last.
+//!
+//! The functions that check are the target's. They take the image, the report, the number of the site, the row, column and
+//! lane of the access, the height and width of the texture, its origin if the kernels are placed, and the texel to write.
 
-use tilewright_ir::{Bindings, Buffer, ScalarType};
+use tilewright_ir::{Bindings, Buffer};
 
-use super::helpers::{Helpers, lane};
-use super::image::texel_of;
 use super::metadata::{Metadata, Size};
-use super::types::{scalar_name, value_name};
 use super::writer::Writer;
 
 /// Bytes of the report: four numbers of type `int`.
@@ -117,7 +117,7 @@ impl Writer {
 
     /// The number of a new site, from 1.
     pub(crate) fn site(&mut self, buffer: &Buffer, access: Access) -> usize {
-        let name = self.places.get(&buffer.data).map(|place| place.name.clone()).unwrap_or_default();
+        let name = self.allocations.get(&buffer.data).map(|allocation| allocation.name.clone()).unwrap_or_default();
         self.sites.push(Site {
             kernel: String::new(),
             statement: self.statement.clone(),
@@ -127,96 +127,5 @@ impl Writer {
             width: Size(buffer.shape[1].clone()),
         });
         self.first_site + self.sites.len()
-    }
-}
-
-/// `, const int2 origin` and what it adds to `(int2)(column, row)`.
-fn origin(placed: bool) -> (&'static str, &'static str) {
-    if placed { (", const int2 origin", " + origin") } else { ("", "") }
-}
-
-/// The parameters of a checked access, after the image.
-const PARAMS: &str = "global int *report, int site, long row, long column, long lane, long height, long width";
-const INSIDE: &str = "tw_inside(report, site, row, column, lane, height, width)";
-
-impl Helpers {
-    /// The one sampler: coordinates as they are, nothing between texels, a border of zeros around.
-    pub(crate) fn sampler(&mut self) -> String {
-        self.define("tw_sampler".into(), |name| {
-            format!(
-                "constant sampler_t {name} = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;\n"
-            )
-        })
-    }
-
-    /// Picks the channel of a number that is known only when the kernel runs.
-    pub(crate) fn channel(&mut self, (suffix, ty): (&str, ScalarType)) -> String {
-        let t = scalar_name(ty);
-        let [a, b, c, d] = [0, 1, 2, 3].map(|k| lane("texel", k));
-        self.define(format!("tw_channel_{suffix}"), |name| {
-            format!(
-                "static inline {t} {name}({t}4 texel, long lane) {{\n    \
-                 return lane == 0 ? {a} : lane == 1 ? {b} : lane == 2 ? {c} : {d};\n}}\n"
-            )
-        })
-    }
-
-    /// Tests a place in a texture, and reports the first that is outside.
-    fn inside(&mut self) {
-        self.define("tw_inside".into(), |name| {
-            format!(
-                "// Whether a place lies in a texture; the first that does not is reported.\n\
-                 static inline int {name}({PARAMS}) {{\n    \
-                 if (row >= 0 && row < height && column >= 0 && column < width && lane >= 0 && lane < 4) {{\n        \
-                 return 1;\n    }}\n    \
-                 if (atomic_cmpxchg(report, 0, site) == 0) {{\n        \
-                 report[1] = convert_int_sat(row);\n        report[2] = convert_int_sat(column);\n        \
-                 report[3] = convert_int_sat(lane);\n    }}\n    return 0;\n}}\n"
-            )
-        });
-    }
-
-    /// A checked read of all channels.
-    pub(crate) fn checked_read(&mut self, (suffix, ty): (&str, ScalarType), placed: bool) -> String {
-        self.inside();
-        let t = value_name(texel_of(ty));
-        let (param, moved) = origin(placed);
-        self.define(format!("tw_read_{suffix}"), |name| {
-            format!(
-                "static inline {t} {name}(read_only image2d_t image, {PARAMS}{param}) {{\n    \
-                 if (!{INSIDE}) {{\n        return ({t})(0);\n    }}\n    \
-                 return read_image{suffix}(image, tw_sampler, (int2)((int)column, (int)row){moved});\n}}\n"
-            )
-        })
-    }
-
-    /// A checked read of one channel.
-    pub(crate) fn checked_channel(&mut self, kind: (&str, ScalarType), placed: bool) -> String {
-        self.inside();
-        let channel = self.channel(kind);
-        let (suffix, t) = (kind.0, scalar_name(kind.1));
-        let (param, moved) = origin(placed);
-        self.define(format!("tw_read_channel_{suffix}"), |name| {
-            format!(
-                "static inline {t} {name}(read_only image2d_t image, {PARAMS}{param}) {{\n    \
-                 if (!{INSIDE}) {{\n        return 0;\n    }}\n    \
-                 return {channel}(read_image{suffix}(image, tw_sampler, (int2)((int)column, (int)row){moved}), lane);\n\
-                 }}\n"
-            )
-        })
-    }
-
-    /// A checked write.
-    pub(crate) fn checked_write(&mut self, (suffix, ty): (&str, ScalarType), placed: bool) -> String {
-        self.inside();
-        let t = value_name(texel_of(ty));
-        let (param, moved) = origin(placed);
-        self.define(format!("tw_write_{suffix}"), |name| {
-            format!(
-                "static inline void {name}(write_only image2d_t image, {PARAMS}{param}, {t} value) {{\n    \
-                 if ({INSIDE}) {{\n        \
-                 write_image{suffix}(image, (int2)((int)column, (int)row){moved}, value);\n    }}\n}}\n"
-            )
-        })
     }
 }

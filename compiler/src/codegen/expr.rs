@@ -1,79 +1,32 @@
-//! Expressions in OpenCL C. The module page of [`super`] says where the languages differ.
+//! Expressions in C. The page of each target says where its language differs.
+//!
+//! ```text
+//! (A[i] + 1) // 4      tw_floordiv_int((int)((unsigned)A[i] + 1u), 4)     a value: the sum wraps, the quotient rounds down
+//! B[i * 4 + j // 2]    B[i * 4 + j / 2]                                   an index: it does not wrap, and j is not negative
+//! ```
+//!
+//! What is known of the ranges of operands ([`Ranges`](super::range::Ranges)) decides between C's own operator and a helper.
 
 use tilewright_ir::sabotage;
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{BinaryOp, DataType, Diagnostic, Expr, MathFn, ScalarType, TypeClass, UnaryOp, Var};
+use tilewright_ir::{BinaryOp, DataType, Diagnostic, Expr, MathFn, ScalarType, SharedExpr, TypeClass, UnaryOp, Var};
 
-use super::helpers::lane;
-use super::range::{Mode, constant, type_range};
-use super::types::{
-    NATIVE_LANES, float_literal, int_literal, scalar_name, suffix, unsigned_name, value_name, wrapping_name,
+use super::code::{
+    ATOM, BIT_AND, BIT_OR, BIT_XOR, CONDITIONAL, Code, EQUALITY, LOGICAL_AND, LOGICAL_OR, ORDER, PREFIX, PRODUCT,
+    SHIFT, SUM,
 };
+use super::literals::{float_literal, int_literal};
+use super::range::{Mode, constant, type_range};
+use super::target::Refusal;
 use super::writer::Writer;
 
-/// A piece of C and how tightly its outermost operator binds.
-#[derive(Clone, Debug)]
-pub(crate) struct Code {
-    pub(crate) text: String,
-    pub(crate) binds: u8,
-}
-
-const ATOM: u8 = 15;
-const PREFIX: u8 = 14;
-const PRODUCT: u8 = 13;
-const SUM: u8 = 12;
-const SHIFT: u8 = 11;
-const ORDER: u8 = 10;
-const EQUALITY: u8 = 9;
-const BIT_AND: u8 = 8;
-const BIT_XOR: u8 = 7;
-const BIT_OR: u8 = 6;
-const LOGICAL_AND: u8 = 5;
-const LOGICAL_OR: u8 = 4;
-const CONDITIONAL: u8 = 3;
-
-impl Code {
-    pub(crate) fn atom(text: impl Into<String>) -> Self {
-        Self { text: text.into(), binds: ATOM }
-    }
-
-    /// Where at least `binds` is needed.
-    pub(crate) fn within(&self, binds: u8) -> String {
-        if self.binds < binds { format!("({})", self.text) } else { self.text.clone() }
-    }
-
-    /// As the operand of a cast.
-    pub(crate) fn operand(&self) -> String {
-        self.within(PREFIX)
-    }
-
-    pub(crate) fn call(function: &str, args: &[&Self]) -> Self {
-        let args: Vec<_> = args.iter().map(|arg| arg.text.as_str()).collect();
-        Self::atom(format!("{function}({})", args.join(", ")))
-    }
-
-    pub(crate) fn cast(ty: &str, value: &Self) -> Self {
-        Self { text: format!("({ty}){}", value.operand()), binds: PREFIX }
-    }
-
-    fn infix(symbol: &str, binds: u8, lhs: &Self, rhs: &Self) -> Self {
-        // Brackets also where C needs none but few people know the order.
-        let (left, right) = match binds {
-            PRODUCT | SUM => (binds, binds + 1),
-            LOGICAL_AND | LOGICAL_OR => (binds, EQUALITY),
-            ORDER | EQUALITY => (SUM, SUM),
-            _ => (PREFIX, PREFIX),
-        };
-        Self { text: format!("{} {symbol} {}", lhs.within(left), rhs.within(right)), binds }
-    }
-}
-
-/// Component `k` of a vector expression; none if the component has no expression of its own.
+/// Lane `k` of a vector expression, as an expression of one lane; none if the lane has no expression of its own: a vector
+/// variable, or an element of a buffer of vectors.
 pub(crate) fn lane_of(expr: &Expr, k: u16) -> Option<Expr> {
     if expr.dtype().is_scalar() {
         return Some(expr.clone());
     }
-    let boxed = |expr: &Expr| lane_of(expr, k).map(Box::new);
+    let boxed = |expr: &Expr| lane_of(expr, k).map(SharedExpr::new);
     Some(match expr {
         Expr::Ramp { base, stride, .. } => {
             let ty = base.dtype().scalar;
@@ -103,16 +56,18 @@ pub(crate) fn lane_of(expr: &Expr, k: u16) -> Option<Expr> {
     })
 }
 
+/// Whether values of a type are held in `float` and rounded after every operation.
 fn is_narrow_float(ty: ScalarType) -> bool {
     matches!(ty, ScalarType::Float16 | ScalarType::BFloat16)
 }
 
+/// Whether a type is a signed integer type.
 fn is_signed(ty: ScalarType) -> bool {
     ty.class() == TypeClass::Int
 }
 
 impl Writer {
-    /// An expression of any number of lanes that OpenCL C has vectors of.
+    /// An expression of any number of lanes that the target has vectors of.
     pub(crate) fn expr(&mut self, expr: &Expr, mode: Mode) -> Result<Code, Diagnostic> {
         let ty = expr.dtype();
         self.check_type(ty)?;
@@ -140,31 +95,33 @@ impl Writer {
             }
             Expr::Broadcast { value, .. } => {
                 let value = self.expr(value, mode)?;
-                Ok(Code { text: format!("({})({})", value_name(ty), value.text), binds: PREFIX })
+                Ok(self.dialect().vector(ty, &[value.text]))
             }
             Expr::Load { buffer, indices } => self.load(buffer, indices, mode),
         }
     }
 
-    /// Refuses what OpenCL C has no type for, and notes what a device needs.
+    /// Refuses what the target has no type for, and notes what a device needs.
     fn check_type(&mut self, ty: DataType) -> Result<(), Diagnostic> {
         if ty.scalar == ScalarType::Float64 {
             self.uses_fp64 = true;
         }
-        if NATIVE_LANES.contains(&ty.lanes) {
+        if self.target.lanes.contains(&ty.lanes) {
             return Ok(());
         }
-        let message = format!("OpenCL C has no vectors of {} lanes, which `{ty}` asks for", ty.lanes);
-        Err(self.error("opencl-lanes", message).with_help("use 2, 3, 4, 8 or 16 lanes"))
+        let message = format!("{} has no vectors of {} lanes, which `{ty}` asks for", self.target.language, ty.lanes);
+        Err(self.error(Refusal::Lanes, message).with_help(lanes_help(self.target.lanes)))
     }
 
     /// A vector out of its components.
     pub(crate) fn vector_of(&mut self, ty: DataType, lanes: &[Expr], mode: Mode) -> Result<Code, Diagnostic> {
         let lanes = lanes.iter().map(|lane| self.expr(lane, mode).map(|code| code.text));
         let lanes = lanes.collect::<Result<Vec<_>, _>>()?;
-        Ok(Code { text: format!("({})({})", value_name(ty), lanes.join(", ")), binds: PREFIX })
+        Ok(self.dialect().vector(ty, &lanes))
     }
 
+    /// `lhs op rhs`; `whole` is the same expression undivided, for its range. Each arm says what C's operator lacks: wrapping,
+    /// rounding down, a defined result for a NaN, or 0 and 1 for truth.
     fn binary(&mut self, op: BinaryOp, lhs: &Expr, rhs: &Expr, whole: &Expr, mode: Mode) -> Result<Code, Diagnostic> {
         let ty = lhs.dtype();
         let (a, b) = (self.expr(lhs, mode)?, self.expr(rhs, mode)?);
@@ -177,66 +134,80 @@ impl Writer {
                 self.division(op, lhs, rhs, (a, b), mode)
             }
             BinaryOp::Min | BinaryOp::Max if ty.scalar.is_float() => {
-                Code::call(&self.helpers.min_max(op, ty), &[&a, &b])
+                Code::call(&self.dialect().float_min_max(&mut self.helpers, op, ty), &[&a, &b])
             }
-            BinaryOp::Min => Code::call("min", &[&exactly(ty, a), &exactly(ty, b)]),
-            BinaryOp::Max => Code::call("max", &[&exactly(ty, a), &exactly(ty, b)]),
-            BinaryOp::Eq => compare("==", EQUALITY, ty, &a, &b),
-            BinaryOp::Ne => compare("!=", EQUALITY, ty, &a, &b),
-            BinaryOp::Lt => compare("<", ORDER, ty, &a, &b),
-            BinaryOp::Le => compare("<=", ORDER, ty, &a, &b),
-            BinaryOp::Gt => compare(">", ORDER, ty, &a, &b),
-            BinaryOp::Ge => compare(">=", ORDER, ty, &a, &b),
+            BinaryOp::Min | BinaryOp::Max => {
+                let (a, b) = (self.exactly(ty, a), self.exactly(ty, b));
+                self.dialect().integer_min_max(op, ty, &a, &b)
+            }
+            BinaryOp::Eq => self.compare("==", EQUALITY, ty, &a, &b),
+            BinaryOp::Ne => self.compare("!=", EQUALITY, ty, &a, &b),
+            BinaryOp::Lt => self.compare("<", ORDER, ty, &a, &b),
+            BinaryOp::Le => self.compare("<=", ORDER, ty, &a, &b),
+            BinaryOp::Gt => self.compare(">", ORDER, ty, &a, &b),
+            BinaryOp::Ge => self.compare(">=", ORDER, ty, &a, &b),
             BinaryOp::And if ty.is_scalar() => Code::infix("&&", LOGICAL_AND, &a, &b),
             BinaryOp::Or if ty.is_scalar() => Code::infix("||", LOGICAL_OR, &a, &b),
             BinaryOp::And | BinaryOp::BitAnd => Code::infix("&", BIT_AND, &a, &b),
             BinaryOp::Or | BinaryOp::BitOr => Code::infix("|", BIT_OR, &a, &b),
             BinaryOp::BitXor => Code::infix("^", BIT_XOR, &a, &b),
             BinaryOp::Shl if ty.is_scalar() => {
-                let wide = Code::cast(wrapping_name(ty.scalar), &a);
-                Code::cast(scalar_name(ty.scalar), &Code::infix("<<", SHIFT, &wide, &b))
+                let wide = Code::cast(self.dialect().wrapping_name(ty.scalar), &a);
+                Code::cast(self.dialect().scalar_name(ty.scalar), &Code::infix("<<", SHIFT, &wide, &b))
             }
-            BinaryOp::Shl => wrapped(ty, "<<", SHIFT, &a, &b),
+            BinaryOp::Shl => self.dialect().wrapping_vector(ty, "<<", SHIFT, &a, &b),
             BinaryOp::Shr => Code::infix(">>", SHIFT, &a, &b),
         })
     }
 
     /// `+ - * /` in the operand type: floats rounded to it, integers wrapped into it.
+    ///
+    /// Overflow of signed integers is undefined in C. The operation is written directly if the ranges rule overflow out, or if it
+    /// is index arithmetic, of which that is an obligation of its own; else it is computed in the unsigned type.
     fn arithmetic(&mut self, symbol: &str, binds: u8, (a, b): (Code, Code), whole: &Expr, mode: Mode) -> Code {
         let ty = whole.dtype();
-        let plain = Code::infix(symbol, binds, &a, &b);
+        let direct = Code::infix(symbol, binds, &a, &b);
         if ty.scalar.is_float() {
-            return self.rounded(ty, plain);
+            return self.rounded(ty, direct);
         }
         if !ty.is_scalar() {
-            return if is_signed(ty.scalar) { wrapped(ty, symbol, binds, &a, &b) } else { plain };
+            return if is_signed(ty.scalar) {
+                self.dialect().wrapping_vector(ty, symbol, binds, &a, &b)
+            } else {
+                direct
+            };
         }
-        let (low, high) = type_range(ty.scalar);
-        let fits = self.ranges.exact(whole, mode).is_some_and(|range| low <= range.0 && range.1 <= high);
+        let full = type_range(ty.scalar);
+        let fits = self.ranges.exact(whole, mode).is_some_and(|range| full.includes(range));
         let natural = matches!(ty.scalar, ScalarType::UInt32 | ScalarType::UInt64);
         if fits || natural || mode == Mode::Index {
-            return plain;
+            return direct;
         }
-        let unsigned = wrapping_name(ty.scalar);
+        let unsigned = self.dialect().wrapping_name(ty.scalar);
         let wide = Code::infix(symbol, binds, &Code::cast(unsigned, &a), &Code::cast(unsigned, &b));
-        Code::cast(scalar_name(ty.scalar), &wide)
+        Code::cast(self.dialect().scalar_name(ty.scalar), &wide)
     }
 
     /// A float result rounded to its type, where it was computed in a wider one.
     fn rounded(&mut self, ty: DataType, code: Code) -> Code {
-        if is_narrow_float(ty.scalar) { Code::call(&self.helpers.round(ty), &[&code]) } else { code }
+        if !is_narrow_float(ty.scalar) {
+            return code;
+        }
+        Code::call(&self.dialect().round(&mut self.helpers, ty), &[&code])
     }
 
+    /// Integer division. C's operators round towards zero: they are used where that makes no difference, which is remembered as a
+    /// dividend that must not be negative; else a helper of the target is called.
     fn division(&mut self, op: BinaryOp, lhs: &Expr, rhs: &Expr, (a, b): (Code, Code), mode: Mode) -> Code {
         let ty = lhs.dtype();
         let floors = matches!(op, BinaryOp::FloorDiv | BinaryOp::FloorMod);
         let divides = matches!(op, BinaryOp::FloorDiv | BinaryOp::TruncDiv);
-        let (low, _) = self.ranges.of(lhs, mode);
-        let (divisor, _) = self.ranges.of(rhs, mode);
+        let dividend = self.ranges.range_of(lhs, mode);
+        let divisor = self.ranges.range_of(rhs, mode);
         let needs_sign = floors && is_signed(ty.scalar);
-        if !ty.is_scalar() || divisor < 1 || (needs_sign && low < 0) {
-            let (a, b) = (exactly(ty, a), exactly(ty, b));
-            return Code::call(&self.helpers.division(op, ty), &[&a, &b]);
+        if !ty.is_scalar() || divisor.low < 1 || (needs_sign && dividend.low < 0) {
+            let (a, b) = (self.exactly(ty, a), self.exactly(ty, b));
+            return Code::call(&self.dialect().division(&mut self.helpers, op, ty), &[&a, &b]);
         }
         if needs_sign {
             self.note_dividend(lhs);
@@ -244,6 +215,7 @@ impl Writer {
         Code::infix(if divides { "/" } else { "%" }, PRODUCT, &a, &b)
     }
 
+    /// `op operand`.
     fn unary(&mut self, op: UnaryOp, operand: &Expr, whole: &Expr, mode: Mode) -> Result<Code, Diagnostic> {
         let ty = operand.dtype();
         let a = self.expr(operand, mode)?;
@@ -251,70 +223,39 @@ impl Writer {
         Ok(match op {
             UnaryOp::Neg if ty.scalar.is_float() => prefix("-"),
             UnaryOp::Neg => {
-                let zero = Code::atom(if ty.is_scalar() { "0".to_owned() } else { format!("({})(0)", value_name(ty)) });
-                let (low, high) = type_range(ty.scalar);
-                let fits = self.ranges.exact(whole, mode).is_some_and(|range| low <= range.0 && range.1 <= high);
+                let zero = self.zero(ty);
+                let full = type_range(ty.scalar);
+                let fits = self.ranges.exact(whole, mode).is_some_and(|range| full.includes(range));
                 if ty.is_scalar() && is_signed(ty.scalar) && (fits || mode == Mode::Index) {
                     prefix("-")
                 } else if ty.is_scalar() {
-                    let unsigned = wrapping_name(ty.scalar);
+                    let unsigned = self.dialect().wrapping_name(ty.scalar);
                     let wide = Code::infix("-", SUM, &zero, &Code::cast(unsigned, &a));
-                    Code::cast(scalar_name(ty.scalar), &wide)
+                    Code::cast(self.dialect().scalar_name(ty.scalar), &wide)
                 } else {
-                    wrapped(ty, "-", SUM, &zero, &a)
+                    self.dialect().wrapping_vector(ty, "-", SUM, &zero, &a)
                 }
             }
             UnaryOp::Not if ty.is_scalar() => prefix("!"),
-            UnaryOp::Not => Code::infix("^", BIT_XOR, &a, &Code::atom(format!("({})(1)", value_name(ty)))),
-            UnaryOp::BitNot if ty.is_scalar() => Code::cast(scalar_name(ty.scalar), &prefix("~")),
+            UnaryOp::Not => Code::infix("^", BIT_XOR, &a, &self.dialect().vector(ty, &["1".to_owned()])),
+            UnaryOp::BitNot if ty.is_scalar() => Code::cast(self.dialect().scalar_name(ty.scalar), &prefix("~")),
             UnaryOp::BitNot => prefix("~"),
         })
     }
 
+    /// A math function, rounded to its type.
     fn math(&mut self, function: MathFn, args: &[Expr], mode: Mode) -> Result<Code, Diagnostic> {
         let ty = args.first().map_or(DataType::INT32, Expr::dtype);
-        let codes = args.iter().map(|arg| self.expr(arg, mode)).collect::<Result<Vec<_>, _>>()?;
-        let codes: Vec<_> = codes.iter().collect();
-        let builtin = |name: &str| Code::call(name, &codes);
-        let exact = match function {
-            MathFn::Abs if ty.scalar.is_float() => builtin("fabs"),
-            MathFn::Abs => return Ok(integer_abs(ty, codes[0])),
-            MathFn::Floor => builtin("floor"),
-            MathFn::Ceil => builtin("ceil"),
-            MathFn::Round => builtin("rint"),
-            MathFn::Trunc => builtin("trunc"),
-            MathFn::IsNan => return Ok(predicate("isnan", ty, codes[0])),
-            MathFn::IsInf => return Ok(predicate("isinf", ty, codes[0])),
-            MathFn::Sigmoid => {
-                let helper = self.helpers.sigmoid(ty);
-                let code = Code::call(&helper, &codes);
-                return Ok(self.rounded(ty, code));
+        let mut codes = args.iter().map(|arg| self.expr(arg, mode)).collect::<Result<Vec<_>, _>>()?;
+        if function == MathFn::Abs && !ty.scalar.is_float() {
+            // An unsigned integer is its own magnitude; of a narrow one C would take the widened value's.
+            if !is_signed(ty.scalar) {
+                return Ok(codes.swap_remove(0));
             }
-            MathFn::Exp
-            | MathFn::Exp2
-            | MathFn::Exp10
-            | MathFn::Log
-            | MathFn::Log2
-            | MathFn::Log10
-            | MathFn::Sqrt
-            | MathFn::Rsqrt
-            | MathFn::Sin
-            | MathFn::Cos
-            | MathFn::Tan
-            | MathFn::Sinh
-            | MathFn::Cosh
-            | MathFn::Tanh
-            | MathFn::Asin
-            | MathFn::Acos
-            | MathFn::Atan
-            | MathFn::Atan2
-            | MathFn::Pow
-            | MathFn::Erf => {
-                let code = builtin(function.info().0);
-                return Ok(self.rounded(ty, code));
-            }
-        };
-        Ok(exact)
+            codes = codes.into_iter().map(|code| self.exactly(ty, code)).collect();
+        }
+        let code = self.dialect().math(&mut self.helpers, function, ty, &codes.iter().collect::<Vec<_>>());
+        Ok(if is_exact(function) { code } else { self.rounded(ty, code) })
     }
 
     /// One arm or the other. Of a condition of one lane C evaluates the chosen arm only, also where it is a vector.
@@ -325,10 +266,7 @@ impl Writer {
             let (c, a, b) = (c.within(CONDITIONAL + 1), a.within(CONDITIONAL + 1), b.within(CONDITIONAL + 1));
             return Ok(Code { text: format!("{c} ? {a} : {b}"), binds: CONDITIONAL });
         }
-        // `select` looks at the most significant bit of a mask as wide as the values.
-        let mask_type = format!("{}{}", signed_name(ty.scalar), suffix(ty.lanes));
-        let mask = format!("-convert_{mask_type}({})", c.text);
-        Ok(Code::atom(format!("select({}, {}, {mask})", b.text, a.text)))
+        Ok(self.dialect().select(ty, &c, &a, &b))
     }
 
     /// A conditional whose lanes choose by themselves: each evaluates its own arm only, so no vector operation does.
@@ -339,7 +277,7 @@ impl Writer {
             let apart = self.vector_vars_apart(whole, k);
             let Some(lane) = lane_of(&apart, k) else {
                 let message = format!("the lanes of `{whole}` cannot be written one by one");
-                return Err(self.error("opencl-lane-choice", message).with_help(
+                return Err(self.error(Refusal::LaneChoice, message).with_help(
                     "each lane evaluates one arm only; load single lanes in the arms, not elements that are vectors",
                 ));
             };
@@ -352,15 +290,16 @@ impl Writer {
     fn vector_vars_apart(&mut self, expr: &Expr, k: u16) -> Expr {
         let mut substitution = Substitution::default();
         for var in expr.vars().iter().filter(|var| !var.dtype().is_scalar() && k < var.dtype().lanes) {
-            let Some(name) = self.vars.get(var).map(|name| lane(name, k)) else { continue };
+            let Some(name) = self.vars.get(var).map(|name| self.dialect().lane(name, k)) else { continue };
             let single = Var::new(var.name(), var.dtype().with_lanes(1));
             self.vars.insert(single.clone(), name);
-            let value = Box::new(Expr::from(&single));
+            let value = SharedExpr::new(Expr::from(&single));
             substitution.insert(var, Expr::Broadcast { value, lanes: var.dtype().lanes });
         }
         substitution.apply(expr)
     }
 
+    /// A conversion. Floats to integers saturate, and narrow floats are rounded once, which may take a helper of the target.
     fn cast(&mut self, to: DataType, value: &Expr, mode: Mode) -> Result<Code, Diagnostic> {
         let from = value.dtype();
         let code = self.expr(value, mode)?;
@@ -369,36 +308,34 @@ impl Writer {
         }
         // A bool in memory is a byte: where it is an `int` for itself, overloaded builtins take it for another type.
         let is_byte = from == DataType::scalar(ScalarType::Bool) && matches!(value, Expr::Load { .. });
-        let plain = if to.is_scalar() {
-            if value_name(from) == value_name(to) && !is_byte {
-                code.clone()
-            } else {
-                Code::cast(scalar_name(to.scalar), &code)
-            }
-        } else if value_name(from) == value_name(to) {
+        let same_type = self.dialect().value_name(from) == self.dialect().value_name(to);
+        let converted = if to.is_scalar() {
+            if same_type && !is_byte { code.clone() } else { Code::cast(self.dialect().scalar_name(to.scalar), &code) }
+        } else if same_type {
             code.clone()
         } else {
-            Code::call(&format!("convert_{}", value_name(to)), &[&code])
+            self.dialect().convert(to, &code)
         };
         Ok(match (from.scalar, to.scalar) {
             (_, ScalarType::Bool) => {
-                let zero =
-                    Code::atom(if to.is_scalar() { "0".to_owned() } else { format!("({})(0)", value_name(from)) });
-                compare("!=", EQUALITY, from, &code, &zero)
+                let zero = self.zero(from);
+                self.compare("!=", EQUALITY, from, &code, &zero)
             }
-            (f, t) if f.is_float() && !t.is_float() => Code::call(&self.helpers.saturate(from, to), &[&code]),
+            (f, t) if f.is_float() && !t.is_float() => {
+                Code::call(&self.dialect().saturate(&mut self.helpers, from, to), &[&code])
+            }
             (ScalarType::BFloat16 | ScalarType::Float16 | ScalarType::Float32, t) if t.is_float() => {
-                if t == ScalarType::Float64 || t == ScalarType::Float32 { plain } else { self.rounded(to, code) }
+                if t == ScalarType::Float64 || t == ScalarType::Float32 { converted } else { self.rounded(to, code) }
             }
             (ScalarType::Float64, ScalarType::Float16) => {
-                Code::call(&self.helpers.half_from_double(to.lanes), &[&code])
+                Code::call(&self.dialect().half_from_double(&mut self.helpers, to.lanes), &[&code])
             }
             (f, ScalarType::BFloat16) if f.bits() >= 32 => {
-                let odd = Code::call(&self.helpers.float_to_odd(from), &[&code]);
+                let odd = Code::call(&self.dialect().float_to_odd(&mut self.helpers, from), &[&code]);
                 self.rounded(to, odd)
             }
-            (_, t) if is_narrow_float(t) => self.rounded(to, plain),
-            _ => plain,
+            (_, t) if is_narrow_float(t) => self.rounded(to, converted),
+            _ => converted,
         })
     }
 
@@ -421,73 +358,71 @@ impl Writer {
     }
 
     /// A product of index terms, computed in `long` if `wide`.
-    pub(crate) fn product(lhs: &Code, rhs: &Code, wide: bool) -> Code {
+    pub(crate) fn product(&self, lhs: &Code, rhs: &Code, wide: bool) -> Code {
         match (lhs.text.as_str(), rhs.text.as_str()) {
             ("0", _) | (_, "1") => lhs.clone(),
             ("1", _) | (_, "0") => rhs.clone(),
-            _ if wide => Code::infix("*", PRODUCT, &Code::cast("long", lhs), rhs),
+            _ if wide => {
+                Code::infix("*", PRODUCT, &Code::cast(self.dialect().scalar_name(ScalarType::Int64), lhs), rhs)
+            }
             _ => Code::infix("*", PRODUCT, lhs, rhs),
         }
     }
-}
 
-/// `a op b` on unsigned vectors of the same width, which wrap.
-fn wrapped(ty: DataType, symbol: &str, binds: u8, a: &Code, b: &Code) -> Code {
-    let n = suffix(ty.lanes);
-    let unsigned = |code: &Code| Code::call(&format!("as_{}{n}", unsigned_name(ty.scalar)), &[code]);
-    let result = Code::infix(symbol, binds, &unsigned(a), &unsigned(b));
-    Code::call(&format!("as_{}", value_name(ty)), &[&result])
-}
-
-/// In exactly its type: C widens operands of less than 32 bits, and overloaded builtins want one type.
-fn exactly(ty: DataType, code: Code) -> Code {
-    if ty.is_scalar() && ty.scalar.bits() < 32 { Code::cast(scalar_name(ty.scalar), &code) } else { code }
-}
-
-/// A comparison; OpenCL's on vectors gives -1 for true.
-fn compare(symbol: &str, binds: u8, operands: DataType, a: &Code, b: &Code) -> Code {
-    let result = Code::infix(symbol, binds, a, b);
-    if operands.is_scalar() {
-        return result;
+    /// 0 in every lane.
+    fn zero(&self, ty: DataType) -> Code {
+        if ty.is_scalar() { Code::atom("0") } else { self.dialect().vector(ty, &["0".to_owned()]) }
     }
-    Code::atom(format!("convert_uchar{}(-({}))", operands.lanes, result.text))
-}
 
-fn predicate(name: &str, operand: DataType, a: &Code) -> Code {
-    let call = Code::call(name, &[a]);
-    if operand.is_scalar() {
-        return call;
+    /// The value in exactly its type: C widens operands of less than 32 bits, and overloaded builtins want one type.
+    fn exactly(&self, ty: DataType, code: Code) -> Code {
+        let is_widened = ty.is_scalar() && ty.scalar.bits() < 32;
+        if is_widened { Code::cast(self.dialect().scalar_name(ty.scalar), &code) } else { code }
     }
-    Code::atom(format!("convert_uchar{}(-{})", operand.lanes, call.text))
-}
 
-/// OpenCL's `abs` gives an unsigned result, so the least value comes back as itself.
-fn integer_abs(ty: DataType, a: &Code) -> Code {
-    if !is_signed(ty.scalar) {
-        return a.clone();
-    }
-    let call = Code::call("abs", &[&exactly(ty, a.clone())]);
-    if ty.is_scalar() {
-        Code::cast(scalar_name(ty.scalar), &call)
-    } else {
-        Code::call(&format!("as_{}", value_name(ty)), &[&call])
+    /// A comparison: 0 or 1 in every lane.
+    fn compare(&self, symbol: &str, binds: u8, operands: DataType, a: &Code, b: &Code) -> Code {
+        let result = Code::infix(symbol, binds, a, b);
+        if operands.is_scalar() { result } else { self.dialect().truth(operands.lanes, &result) }
     }
 }
 
-/// The signed type as wide as a value of the type in a vector.
-fn signed_name(ty: ScalarType) -> &'static str {
-    match value_width(ty) {
-        8 => "char",
-        16 => "short",
-        64 => "long",
-        _ => "int",
+/// Whether the result of a function on a narrow float, computed in `float`, is a value of the narrow type already.
+fn is_exact(function: MathFn) -> bool {
+    match function {
+        MathFn::Abs | MathFn::Floor | MathFn::Ceil | MathFn::Round | MathFn::Trunc | MathFn::IsNan | MathFn::IsInf => {
+            true
+        }
+        MathFn::Exp
+        | MathFn::Exp2
+        | MathFn::Exp10
+        | MathFn::Log
+        | MathFn::Log2
+        | MathFn::Log10
+        | MathFn::Sqrt
+        | MathFn::Rsqrt
+        | MathFn::Sin
+        | MathFn::Cos
+        | MathFn::Tan
+        | MathFn::Sinh
+        | MathFn::Cosh
+        | MathFn::Tanh
+        | MathFn::Asin
+        | MathFn::Acos
+        | MathFn::Atan
+        | MathFn::Atan2
+        | MathFn::Pow
+        | MathFn::Erf
+        | MathFn::Sigmoid => false,
     }
 }
 
-fn value_width(ty: ScalarType) -> u32 {
-    match ty {
-        ScalarType::Bool => 8,
-        ScalarType::Float16 | ScalarType::BFloat16 => 32,
-        _ => ty.bits(),
+/// `use 2, 3, 4, 8 or 16 lanes`.
+fn lanes_help(lanes: &[u16]) -> String {
+    let vectors: Vec<_> = lanes.iter().filter(|&&lanes| lanes > 1).map(ToString::to_string).collect();
+    match vectors.split_last() {
+        None => "use one lane".to_owned(),
+        Some((last, [])) => format!("use {last} lanes"),
+        Some((last, rest)) => format!("use {} or {last} lanes", rest.join(", ")),
     }
 }

@@ -1,4 +1,4 @@
-//! Textures as images: texel buffers are `image2d_t`, read through one sampler and written a whole texel at a time.
+//! Textures as images: texel buffers are images of four channels, read by texels or channels and written by whole texels.
 
 use tilewright_device::ChannelType;
 use tilewright_ir::sabotage;
@@ -6,12 +6,13 @@ use tilewright_ir::texture::is_whole_texel;
 use tilewright_ir::{Buffer, CHANNELS, DataType, Diagnostic, Expr, ScalarType};
 
 use super::checked::Access;
-use super::expr::{Code, lane_of};
+use super::code::Code;
+use super::expr::lane_of;
 use super::range::{Mode, constant};
-use super::types::{scalar_name, value_name};
-use super::writer::{Place, Writer};
+use super::target::{ChannelKind, Dialect, Images, Refusal};
+use super::writer::{Allocation, Writer};
 
-/// The channels of an image that holds a type; none for a type that no channel has.
+/// The type of the channels of an image that holds elements of a type; none if channels have no such type.
 pub fn channel_type(ty: ScalarType) -> Option<ChannelType> {
     Some(match ty {
         ScalarType::Float32 => ChannelType::F32,
@@ -31,17 +32,6 @@ pub fn channel_type(ty: ScalarType) -> Option<ChannelType> {
     })
 }
 
-/// Which of the builtins accesses channels of a type: `f`, `i` or `ui`, and the type of a channel there.
-pub(crate) fn builtin(ty: ScalarType) -> (&'static str, ScalarType) {
-    if ty.is_float() {
-        ("f", ScalarType::Float32)
-    } else if ty.integer_range().is_some_and(|(low, _)| low < 0) {
-        ("i", ScalarType::Int32)
-    } else {
-        ("ui", ScalarType::UInt32)
-    }
-}
-
 /// Where a texel is: its row and column in the buffer, and the image that holds it.
 struct Texel {
     image: String,
@@ -49,20 +39,23 @@ struct Texel {
     origin: String,
     row: Code,
     column: Code,
-    /// The builtin's suffix and its type of a channel.
-    kind: (&'static str, ScalarType),
+    kind: ChannelKind,
+    /// How the target accesses it.
+    images: &'static dyn Images,
 }
 
 impl Writer {
     /// The image that holds a buffer, if one does.
-    pub(crate) fn image(&self, buffer: &Buffer) -> Option<&Place> {
-        self.places.get(&buffer.data).filter(|place| place.texels.is_some())
+    pub(crate) fn image(&self, buffer: &Buffer) -> Option<&Allocation> {
+        self.allocations.get(&buffer.data).filter(|allocation| allocation.texels.is_some())
     }
 
     /// Notes an access to an image and gives its place.
     fn texel(&mut self, buffer: &Buffer, indices: &[Expr], write: bool) -> Result<Texel, Diagnostic> {
-        let Some(Place { name, origin, texels: Some(texels), .. }) = self.image(buffer).cloned() else {
-            return Err(self.error("opencl-memory", format!("buffer `{buffer}` has no image in the kernel")));
+        let (Some(Allocation { name, origin, texels: Some(texels), .. }), Some(images)) =
+            (self.image(buffer).cloned(), self.target.images)
+        else {
+            return Err(self.error(Refusal::Memory, format!("buffer `{buffer}` has no image in the kernel")));
         };
         let [row, column, _] = indices else {
             return Err(self.no_texels(buffer));
@@ -75,30 +68,35 @@ impl Writer {
         used.read |= !write;
         used.written |= write;
         if used.read && used.written {
-            let message =
-                format!("one kernel reads and writes texture `{buffer}`, which no image of OpenCL 1.2 allows");
+            let message = format!(
+                "one kernel reads and writes texture `{buffer}`, which no image of {} allows",
+                self.target.version
+            );
             let help = "put the statements that write it and those that read it into nests of their own, \
                         or read a copy of it";
-            return Err(self.error("opencl-image-access", message).with_help(help));
+            return Err(self.error(Refusal::ImageAccess, message).with_help(help));
         }
         let (row, column) = (self.coordinate(row)?, self.coordinate(column)?);
-        Ok(Texel { image: name, origin, row, column, kind: builtin(buffer.dtype.scalar) })
+        Ok(Texel { image: name, origin, row, column, kind: images.kind(buffer.dtype.scalar), images })
     }
 
+    /// The error of a buffer that shares the memory of a texture and has another shape than its texels.
     fn no_texels(&self, buffer: &Buffer) -> Diagnostic {
         let message = format!("`{buffer}` reaches a texture but is not its texels, [height, width, {CHANNELS}]");
-        self.error("opencl-texture", message).with_help("run the pass lower_texture first")
+        self.error(Refusal::Texture, message).with_help("run the pass lower_texture first")
     }
 
     /// A row or column, as an `int` or for a check.
     fn coordinate(&mut self, index: &Expr) -> Result<Code, Diagnostic> {
         let code = self.index(index)?;
-        let plain = index.dtype().scalar == ScalarType::Int32 || self.options.checked;
-        Ok(if plain || constant(index).is_some() { code } else { Code::cast("int", &code) })
+        // A check takes 64 bits; the builtins of images take `int32`.
+        let as_it_is = index.dtype().scalar == ScalarType::Int32 || self.options.checked || constant(index).is_some();
+        Ok(if as_it_is { code } else { Code::cast(self.dialect().scalar_name(ScalarType::Int32), &code) })
     }
 
-    /// `(int2)(column, row)`, moved to where the texture begins in its image.
+    /// The place of a texel, moved to where the texture begins in its image.
     fn coordinates(&self, texel: &Texel) -> String {
+        let origin = texel.images.origin();
         let moved = |at: &Code, axis: &str| {
             if self.options.placed {
                 Self::sum(at, &Code::atom(format!("{}.{axis}", texel.origin))).text
@@ -107,9 +105,9 @@ impl Writer {
             }
         };
         if sabotage::on("kernel-image-transposed") {
-            return format!("(int2)({}, {})", moved(&texel.row, "y"), moved(&texel.column, "x"));
+            return texel.images.coordinates(&moved(&texel.row, origin.row), &moved(&texel.column, origin.column));
         }
-        format!("(int2)({}, {})", moved(&texel.column, "x"), moved(&texel.row, "y"))
+        texel.images.coordinates(&moved(&texel.column, origin.column), &moved(&texel.row, origin.row))
     }
 
     /// The arguments of a checked access, up to the origin: image, report, site, row, column, lane, height, width.
@@ -130,33 +128,35 @@ impl Writer {
         if is_whole_texel(channel) {
             let texel = self.texel(buffer, indices, false)?;
             let code = self.read_texel(buffer, &texel)?;
-            return Ok(narrowed(texel_of(ty), texel.kind.1, code));
+            return Ok(narrowed(self.dialect(), texel_of(ty), texel.kind.ty, code));
         }
         if lanes > 1 {
             let whole = Expr::load(buffer, indices.to_vec());
             let parts: Option<Vec<_>> = (0..lanes).map(|k| lane_of(&whole, k)).collect();
             let Some(parts) = parts else {
                 let message = format!("the lanes of the index in `{whole}` are not known");
-                return Err(self.error("opencl-vector-index", message));
+                return Err(self.error(Refusal::VectorIndex, message));
             };
             return self.vector_of(whole.dtype(), &parts, mode);
         }
         let texel = self.texel(buffer, indices, false)?;
         let code = match constant(channel) {
-            Some(lane @ 0..=3) => Code::atom(format!("{}.s{lane}", self.read_texel(buffer, &texel)?.text)),
+            Some(lane @ 0..=3) => {
+                let all = self.read_texel(buffer, &texel)?;
+                Code::atom(self.dialect().lane(&all.text, u16::try_from(lane).unwrap_or(0)))
+            }
             _ => self.read_channel(buffer, &texel, channel)?,
         };
-        Ok(narrowed(ty.into(), texel.kind.1, code))
+        Ok(narrowed(self.dialect(), ty.into(), texel.kind.ty, code))
     }
 
     /// All four channels, as wide as the builtin gives them.
     fn read_texel(&mut self, buffer: &Buffer, texel: &Texel) -> Result<Code, Diagnostic> {
-        let sampler = self.helpers.sampler();
         if !self.options.checked {
-            let at = self.coordinates(texel);
-            return Ok(Code::atom(format!("read_image{}({}, {sampler}, {at})", texel.kind.0, texel.image)));
+            let place = self.coordinates(texel);
+            return Ok(Code::atom(texel.images.read(&mut self.helpers, texel.kind, &texel.image, &place)));
         }
-        let helper = self.helpers.checked_read(texel.kind, self.options.placed);
+        let helper = texel.images.checked_read(&mut self.helpers, texel.kind, self.options.placed);
         let args = self.checked(buffer, texel, &Code::atom("0"), Access::Read)?;
         Ok(Code::atom(format!("{helper}({args})")))
     }
@@ -166,11 +166,10 @@ impl Writer {
         let lane = self.index(lane)?;
         if !self.options.checked {
             let all = self.read_texel(buffer, texel)?;
-            let helper = self.helpers.channel(texel.kind);
+            let helper = texel.images.channel(&mut self.helpers, texel.kind);
             return Ok(Code::atom(format!("{helper}({}, {})", all.text, lane.text)));
         }
-        self.helpers.sampler();
-        let helper = self.helpers.checked_channel(texel.kind, self.options.placed);
+        let helper = texel.images.checked_channel(&mut self.helpers, texel.kind, self.options.placed);
         let args = self.checked(buffer, texel, &lane, Access::Read)?;
         Ok(Code::atom(format!("{helper}({args})")))
     }
@@ -180,37 +179,37 @@ impl Writer {
         if !indices.last().is_some_and(is_whole_texel) {
             let message = format!("a store to some channels of texture `{buffer}` would lose the others");
             let help = "store all four channels at once: the pass lower_texture gathers them where it can";
-            return Err(self.error("opencl-channel-store", message).with_help(help));
+            return Err(self.error(Refusal::ChannelStore, message).with_help(help));
         }
         let value = self.expr(value, Mode::Value)?;
         let texel = self.texel(buffer, indices, true)?;
-        let (suffix, wide) = texel.kind;
-        let (stored, wide) = (value_name(texel_of(buffer.dtype.scalar)), value_name(texel_of(wide)));
-        let value = if stored == wide { value.text } else { format!("convert_{wide}({})", value.text) };
+        let (stored, wide) = (texel_of(buffer.dtype.scalar), texel_of(texel.kind.ty));
+        let same_type = self.dialect().value_name(stored) == self.dialect().value_name(wide);
+        let value = if same_type { value.text } else { self.dialect().convert(wide, &value).text };
         if self.options.checked {
-            let helper = self.helpers.checked_write(texel.kind, self.options.placed);
+            let helper = texel.images.checked_write(&mut self.helpers, texel.kind, self.options.placed);
             let args = self.checked(buffer, &texel, &Code::atom("0"), Access::Write)?;
             self.line(&format!("{helper}({args}, {value});"));
         } else {
-            let at = self.coordinates(&texel);
-            self.line(&format!("write_image{suffix}({}, {at}, {value});", texel.image));
+            let place = self.coordinates(&texel);
+            self.line(&texel.images.write(texel.kind, &texel.image, &place, &value));
         }
         Ok(())
     }
 }
 
 /// Four channels of a type.
-pub(crate) fn texel_of(ty: ScalarType) -> DataType {
+fn texel_of(ty: ScalarType) -> DataType {
     DataType::scalar(ty).with_lanes(CHANNELS)
 }
 
 /// A value as wide as the builtin gives it, in the type that it is of. Nothing is lost: no channel holds more.
-fn narrowed(ty: DataType, wide: ScalarType, code: Code) -> Code {
-    if value_name(ty) == value_name(DataType::scalar(wide).with_lanes(ty.lanes)) {
+fn narrowed(dialect: &dyn Dialect, ty: DataType, wide: ScalarType, code: Code) -> Code {
+    if dialect.value_name(ty) == dialect.value_name(DataType::scalar(wide).with_lanes(ty.lanes)) {
         code
     } else if ty.is_scalar() {
-        Code::cast(scalar_name(ty.scalar), &code)
+        Code::cast(dialect.scalar_name(ty.scalar), &code)
     } else {
-        Code::call(&format!("convert_{}", value_name(ty)), &[&code])
+        dialect.convert(ty, &code)
     }
 }

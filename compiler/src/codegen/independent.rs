@@ -1,27 +1,35 @@
-//! Whether work-items keep to themselves: every element that a nest writes is touched by one work-item only.
+//! Whether work-items are independent: every element that a nest writes is touched by one work-item only.
 //!
-//! The answer is yes only in a simple case: in every access, the indices are sums of variables with constant factors,
-//! read as the digits of a number, and the work-item's variables are the same digits of it everywhere.
+//! The answer is conservative. It is yes if in every access the index is a number in mixed radix, whose digits are variables
+//! with constant weights, and the work-item's variables are the same digits of it everywhere:
+//!
+//! ```text
+//! B[i * 9 + j] = A[i * 9 + j]     i in 0..7, j in 0..9     i and j are digits: iterations are independent
+//! B[i * 8 + j] = A[i * 8 + j]                              (0, 8) and (1, 0) write the same element: they are not
+//! ```
 
 use std::collections::BTreeMap;
 
-use tilewright_ir::{BinaryOp, Buffer, Expr, For, ForKind, Stmt, StmtKind, Var};
+use tilewright_ir::{BinaryOp, Buffer, Expr, For, ForKind, Interval, Stmt, StmtKind, Var, gcd};
 
 use super::range::{Mode, Ranges, constant};
 
-/// An access of a nest.
+/// A load or a store of a nest.
 #[derive(Clone, Debug)]
-struct Access<'a> {
+struct ElementAccess<'a> {
     buffer: &'a Buffer,
     indices: &'a [Expr],
     written: bool,
 }
 
-/// A digit of an index: what it counts, its weight, and its greatest value.
+/// A digit of an index, from 0.
 #[derive(Clone, Debug)]
 struct Digit {
-    of: Expr,
+    /// What it counts.
+    term: Expr,
+    /// The factor that it is multiplied by.
     weight: i128,
+    /// Its greatest value.
     max: i128,
 }
 
@@ -32,16 +40,23 @@ pub(crate) fn separates(vars: &[Var], nest: &Stmt, ranges: &Ranges) -> bool {
     separates_in(vars, nest, ranges, |_| true)
 }
 
-/// The same for those buffers that `counts` is true of.
+/// [`separates`] for the buffers that `counts` accepts; accesses of others are ignored.
 pub(crate) fn separates_in(vars: &[Var], nest: &Stmt, ranges: &Ranges, counts: impl Fn(&Buffer) -> bool) -> bool {
     let mut ranges = ranges.clone();
     let mut private = Vec::new();
     nest.walk(&mut |stmt| match &stmt.kind {
         StmtKind::For(inner) => ranges.insert_loop(&inner.var, &inner.min, &inner.extent),
         StmtKind::Allocate { buffer, .. } => private.push(buffer.data.clone()),
-        _ => {}
+        StmtKind::Store { .. }
+        | StmtKind::DeclBuffer { .. }
+        | StmtKind::Attr { .. }
+        | StmtKind::If { .. }
+        | StmtKind::Let { .. }
+        | StmtKind::Seq(_)
+        | StmtKind::Evaluate(_)
+        | StmtKind::Assert { .. } => {}
     });
-    let mut allocations: BTreeMap<&Var, Vec<Access<'_>>> = BTreeMap::new();
+    let mut allocations: BTreeMap<&Var, Vec<ElementAccess<'_>>> = BTreeMap::new();
     for access in accesses(nest) {
         if !private.contains(&access.buffer.data) && counts(access.buffer) {
             allocations.entry(&access.buffer.data).or_default().push(access);
@@ -65,21 +80,30 @@ pub(crate) fn leading_loops(nest: &Stmt) -> Vec<&For> {
                 stmt = &inner.body;
             }
             StmtKind::Attr { body, .. } | StmtKind::DeclBuffer { body, .. } => stmt = body,
-            _ => return loops,
+            // A vectorized loop runs as lanes, and a bound one is no loop of the kernel.
+            StmtKind::For(_)
+            | StmtKind::Store { .. }
+            | StmtKind::Allocate { .. }
+            | StmtKind::If { .. }
+            | StmtKind::Let { .. }
+            | StmtKind::Seq(_)
+            | StmtKind::Evaluate(_)
+            | StmtKind::Assert { .. } => return loops,
         }
     }
 }
 
-fn accesses(nest: &Stmt) -> Vec<Access<'_>> {
+/// The loads and stores of a nest, those in conditions and extents too.
+fn accesses(nest: &Stmt) -> Vec<ElementAccess<'_>> {
     let mut found = Vec::new();
     nest.walk(&mut |stmt| {
         if let StmtKind::Store { buffer, indices, .. } = &stmt.kind {
-            found.push(Access { buffer, indices, written: true });
+            found.push(ElementAccess { buffer, indices, written: true });
         }
         for expr in stmt.exprs() {
             expr.walk(&mut |expr| {
                 if let Expr::Load { buffer, indices } = expr {
-                    found.push(Access { buffer, indices, written: false });
+                    found.push(ElementAccess { buffer, indices, written: false });
                 }
             });
         }
@@ -87,43 +111,43 @@ fn accesses(nest: &Stmt) -> Vec<Access<'_>> {
     found
 }
 
+/// Whether equal indices mean the same element in both buffers, which share their memory.
 fn same_geometry(a: &Buffer, b: &Buffer) -> bool {
     a == b || (a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides && a.elem_offset == b.elem_offset)
 }
 
 /// Whether the value of `var` can be read off the element that an access touches, in the same way for every access.
-fn decodes(var: &Var, group: &[Access<'_>], ranges: &Ranges) -> bool {
-    let (low, high) = ranges.of(&Expr::from(var), Mode::Index);
+fn decodes(var: &Var, group: &[ElementAccess<'_>], ranges: &Ranges) -> bool {
+    let is_fixed = ranges.range_of(&Expr::from(var), Mode::Index).constant().is_some();
     let rank = group[0].indices.len();
-    low == high || (0..rank).any(|axis| decodes_on(var, group, axis, ranges).is_some())
+    is_fixed || (0..rank).any(|axis| decodes_on(var, group, axis, ranges).is_some())
 }
 
-fn decodes_on(var: &Var, group: &[Access<'_>], axis: usize, ranges: &Ranges) -> Option<()> {
+/// [`decodes`] on one axis of the indices.
+fn decodes_on(var: &Var, group: &[ElementAccess<'_>], axis: usize, ranges: &Ranges) -> Option<()> {
     let (mut weight, mut first, mut period) = (None, None, 0);
     let mut max = 0;
     for access in group {
         let (digits, start) = digits(&access.indices[axis], ranges)?;
-        let own = digits.iter().find(|digit| digit.of == Expr::from(var))?;
+        let own = digits.iter().find(|digit| digit.term == Expr::from(var))?;
         if *weight.get_or_insert(own.weight) != own.weight || *first.get_or_insert(start) != start {
             return None;
         }
         max = own.max;
-        let others = || digits.iter().filter(|digit| digit.of != own.of);
+        let others = || digits.iter().filter(|digit| digit.term != own.term);
         let mut low = others().filter(|digit| digit.weight < own.weight);
         let low = low.try_fold(0i128, |sum, digit| sum.checked_add(digit.weight.checked_mul(digit.max)?))?;
+        // The lower digits may not carry into this one.
         if low >= own.weight {
             return None;
         }
+        // This digit may not carry into the higher ones: their weights are multiples of the period.
         for digit in others().filter(|digit| digit.weight >= own.weight) {
-            period = gcd(period, digit.weight);
+            period = gcd(period, digit.weight.unsigned_abs());
         }
     }
     let span = weight?.checked_mul(max.checked_add(1)?)?;
-    (period == 0 || span <= period).then_some(())
-}
-
-fn gcd(a: i128, b: i128) -> i128 {
-    if b == 0 { a } else { gcd(b, a % b) }
+    (period == 0 || span.unsigned_abs() <= period).then_some(())
 }
 
 /// An index as a sum of digits, each from 0, and the least value; none if it is no such sum with positive weights.
@@ -135,18 +159,18 @@ fn digits(index: &Expr, ranges: &Ranges) -> Option<(Vec<Digit>, i128)> {
         collect(&whole, weight, &mut terms, &mut start)?;
     }
     let mut digits = Vec::new();
-    for (of, weight) in terms {
-        let (low, high) = match &of {
+    for (term, weight) in terms {
+        let Interval { low, high } = match &term {
             // The lanes of a vector index.
-            Expr::Ramp { lanes, .. } => (0, i128::from(*lanes) - 1),
-            _ => ranges.of(&of, Mode::Index),
+            Expr::Ramp { lanes, .. } => Interval { low: 0, high: i128::from(*lanes) - 1 },
+            _ => ranges.range_of(&term, Mode::Index),
         };
         if weight < 0 {
             return None;
         }
         start += weight.checked_mul(low)?;
         if weight > 0 && high > low {
-            digits.push(Digit { of, weight, max: high - low });
+            digits.push(Digit { term, weight, max: high - low });
         }
     }
     Some((digits, start))
@@ -177,6 +201,7 @@ fn take_pair(terms: &mut Vec<(Expr, i128)>) -> Option<(Expr, i128)> {
     None
 }
 
+/// Adds `expr * factor` to a sum of terms with weights and a constant; none if a weight is no constant or overflows.
 fn collect(expr: &Expr, factor: i128, terms: &mut Vec<(Expr, i128)>, start: &mut i128) -> Option<()> {
     if let Some(value) = constant(expr) {
         *start = start.checked_add(value.checked_mul(factor)?)?;
@@ -203,7 +228,7 @@ fn collect(expr: &Expr, factor: i128, terms: &mut Vec<(Expr, i128)>, start: &mut
         }
         _ if !expr.dtype().is_scalar() => None,
         _ => {
-            match terms.iter_mut().find(|(of, _)| of == expr) {
+            match terms.iter_mut().find(|(term, _)| term == expr) {
                 Some((_, weight)) => *weight = weight.checked_add(factor)?,
                 None => terms.push((expr.clone(), factor)),
             }

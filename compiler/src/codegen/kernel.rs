@@ -1,13 +1,26 @@
 //! From a function to kernels: the nests at the root, the memory around them, and their signatures.
+//!
+//! ```python
+//! T = T.alloc_buffer(..)                        memory of the host: Metadata::buffers
+//! for i in T.thread_binding(16, "blockIdx.x"):  kernel f_0, launched first
+//!     T[i] = A[i] + 1
+//! for i in range(16):                           kernel f_1, launched when f_0 is done; i is bound to a work-item,
+//!     B[i] = T[15 - i]                          because different iterations touch different elements of B
+//! ```
+//!
+//! One nest becomes one kernel because kernels are the only order that a device keeps between all work-items.
+
+use std::sync::Arc;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use tilewright_ir::sabotage;
 use tilewright_ir::visit::Substitution;
-use tilewright_ir::{Diagnostic, Expr, PrimFunc, ScalarType, Stmt, StmtKind, ThreadTag, Var};
+use tilewright_ir::{Diagnostic, Expr, Interval, PrimFunc, ScalarType, SharedExpr, Stmt, StmtKind, ThreadTag, Var};
 
 use super::checked::Site;
+use super::code::PREFIX;
 use super::helpers::Helpers;
 use super::independent::{leading_loops, separates, separates_in};
 use super::join::Parts;
@@ -15,12 +28,13 @@ use super::launch::{Launching, bound_loops, extents};
 use super::memory::long;
 use super::metadata::{Binding, HostAssert, KernelInfo, Metadata, ScalarInfo, Size};
 use super::range::type_range;
+use super::target::{Refusal, Target};
 use super::writer::Writer;
 use super::{Generated, Options};
-use tilewright_algebra::reads_memory;
 
-/// Everything that outlives a kernel.
-pub(crate) struct Program<'a> {
+/// The source under construction: everything that outlives a kernel.
+pub(crate) struct SourceBuilder<'a> {
+    pub(crate) target: &'static Target,
     pub(crate) func: &'a PrimFunc,
     /// What every kernel starts from.
     pub(crate) base: Writer,
@@ -33,9 +47,11 @@ pub(crate) struct Program<'a> {
     pub(crate) errors: Vec<Diagnostic>,
 }
 
-impl<'a> Program<'a> {
-    /// The parameters of a function.
-    pub(crate) fn new(func: &'a PrimFunc, options: Options) -> Self {
+impl<'a> SourceBuilder<'a> {
+    /// A source without kernels, with the scalars and buffers that the function's parameters are.
+    ///
+    /// Names of parameters are taken first, so that kernels call them as the program does.
+    pub(crate) fn new(target: &'static Target, func: &'a PrimFunc, options: Options) -> Self {
         let metadata = Metadata {
             schema: "tilewright.kernels/1",
             function: func.name.clone(),
@@ -45,14 +61,15 @@ impl<'a> Program<'a> {
             asserts: Vec::new(),
             sites: Vec::new(),
             texture_limits: func.attrs.texture_limits,
-            build_options: vec!["-cl-std=CL1.2".into()],
+            build_options: target.build_options.iter().map(ToString::to_string).collect(),
             required_extensions: Vec::new(),
             nonnegative_dividends: Vec::new(),
             notes: Vec::new(),
         };
-        let mut program = Self {
+        let mut builder = Self {
+            target,
             func,
-            base: Writer { depth: 1, options, ..Writer::default() },
+            base: Writer::new(target, options),
             metadata,
             sources: Vec::new(),
             helpers: Helpers::default(),
@@ -60,14 +77,15 @@ impl<'a> Program<'a> {
             lets: Vec::new(),
             errors: Vec::new(),
         };
-        program.scalars();
+        builder.scalars();
         for (param, buffer) in &func.buffer_map {
-            let place = func.buffer_map.iter().position(|(other, _)| other == param);
-            program.device_buffer(buffer, place);
+            let position = func.buffer_map.iter().position(|(other, _)| other == param);
+            builder.device_buffer(buffer, position);
         }
-        program
+        builder
     }
 
+    /// Declares symbolic extents and scalar parameters, which every kernel may take.
     fn scalars(&mut self) {
         let symbols = self.func.symbols();
         let params = self.func.params.iter().filter(|param| param.dtype().scalar != ScalarType::Handle);
@@ -76,13 +94,14 @@ impl<'a> Program<'a> {
         for (var, is_symbol) in all {
             self.base.declare(var);
             self.base.known_scalars.insert(var.clone());
-            let (low, high) = type_range(var.dtype().scalar);
-            self.base.ranges.insert(var, if is_symbol { (1, high) } else { (low, high) });
+            let range = type_range(var.dtype().scalar);
+            self.base.ranges.insert(var, if is_symbol { Interval { low: 1, ..range } } else { range });
             self.metadata.scalars.push(ScalarInfo { var: var.clone(), is_symbol });
         }
     }
 
-    /// Everything at the root, in order.
+    /// Everything at the root, in order. Memory and values at the root outlive a kernel: allocations become buffers of the host,
+    /// and `let`s are repeated in every kernel, which is only right if they do not read memory.
     pub(crate) fn root(&mut self, stmt: &Stmt) {
         match &stmt.kind {
             StmtKind::Seq(stmts) => stmts.iter().for_each(|stmt| self.root(stmt)),
@@ -92,10 +111,11 @@ impl<'a> Program<'a> {
             }
             StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => self.root(body),
             StmtKind::Let { var, value, body } => {
-                if reads_memory(value) {
+                if value.reads_memory() {
                     let message = format!("`{var}` is read from memory outside of every loop");
+                    let code = self.target.dialect.code(Refusal::RootLet);
                     self.errors.push(
-                        Diagnostic::error("opencl-root-let", stmt.span, message)
+                        Diagnostic::error(code, stmt.span, message)
                             .with_help("read it inside of the nests that use it"),
                     );
                 }
@@ -113,12 +133,13 @@ impl<'a> Program<'a> {
         }
     }
 
+    /// An `assert` outside of all nests: checked by the host before the launch where it has the values, else only noted.
     fn root_assert(&mut self, cond: &Expr, message: &str) {
         let substitution =
             Substitution::new(self.lets.iter().map(|(var, _)| var), self.lets.iter().map(|(_, e)| e.clone()));
         let cond = substitution.apply(cond);
         let is_known = cond.vars().iter().all(|var| self.base.known_scalars.contains(var));
-        if reads_memory(&cond) || !is_known {
+        if cond.reads_memory() || !is_known {
             let text = format!("the kernels assume `{cond}`, which only the interpreter checks");
             self.metadata.notes.push(text);
             return;
@@ -138,9 +159,11 @@ impl<'a> Program<'a> {
         result
     }
 
+    /// Writes the kernel of a nest: geometry first, because the position of a work-item decides what the statements mean; then the
+    /// root-level `let`s, the nest, and last the signature, which has what they turned out to use.
     fn kernel(&mut self, nest: &Stmt, writer: &mut Writer) -> Result<(), Diagnostic> {
         let name = self.base.namer.fresh(&format!("{}_{}", self.func.name, self.metadata.kernels.len()));
-        let bound = extents(nest, &self.base.known_scalars)?;
+        let bound = extents(self.target, nest, &self.base.known_scalars)?;
         let (binding, global, local) = if bound.is_empty() {
             automatic(nest, writer)
         } else {
@@ -153,14 +176,15 @@ impl<'a> Program<'a> {
             let stmt = Stmt::new(StmtKind::Let {
                 var: var.clone(),
                 value: value.clone(),
-                body: Box::new(Stmt::new(StmtKind::Seq(Vec::new()))),
+                body: Arc::new(Stmt::new(StmtKind::Seq([].into()))),
             });
             writer.stmt(&stmt)?;
         }
         writer.stmt(nest)?;
         let (params, args, begins) = self.signature(writer);
         let mut source = String::new();
-        let _ = writeln!(source, "kernel void {name}({}) {{\n{begins}{}}}", params.join(", "), writer.text);
+        let head = self.target.words.kernel;
+        let _ = writeln!(source, "{head} {name}({}) {{\n{begins}{}}}", params.join(", "), writer.text);
         self.sources.push(source);
         let [global, local] = [Some(global), local].map(|sizes| sizes.map(|sizes| sizes.map(Size)));
         let global = global.unwrap_or_else(|| [1, 1, 1].map(|one| Size(Expr::int(one))));
@@ -176,16 +200,17 @@ impl<'a> Program<'a> {
         if !self.errors.is_empty() {
             return Err(self.errors);
         }
-        if self.uses_fp64 {
-            self.metadata.required_extensions.push("cl_khr_fp64".into());
+        if let Some(extension) = self.target.fp64_extension.filter(|_| self.uses_fp64) {
+            self.metadata.required_extensions.push(extension.into());
         }
-        let parts = Parts { helpers: self.helpers, kernels: self.sources.join("\n"), uses_fp64: self.uses_fp64 };
-        let source = parts.source(&super::names::plain(&self.func.name));
+        let kernels = self.sources.join("\n");
+        let parts = Parts { target: self.target, helpers: self.helpers, kernels, uses_fp64: self.uses_fp64 };
+        let source = parts.source(&super::names::comment_text(&self.func.name));
         let unique: BTreeSet<_> = self.metadata.nonnegative_dividends.drain(..).collect();
         self.metadata.nonnegative_dividends = unique.into_iter().collect();
         let notes: BTreeSet<_> = self.metadata.notes.drain(..).collect();
         self.metadata.notes = notes.into_iter().collect();
-        Ok(Generated { source, metadata: self.metadata, parts })
+        Ok(Generated { target: self.target, source, metadata: self.metadata, parts })
     }
 }
 
@@ -206,6 +231,8 @@ fn geometry(bound: &BTreeMap<ThreadTag, Expr>) -> ([Expr; 3], [Expr; 3]) {
 }
 
 /// Whether work-items of an explicit launch may touch each other's elements, and those of textures.
+///
+/// Several loops may be bound to one launch axis: they are replaced by one variable for the axis, which all of them equal.
 fn sharing(nest: &Stmt, bound: &BTreeMap<ThreadTag, Expr>, writer: &Writer) -> [bool; 2] {
     let mut ranges = writer.ranges.clone();
     let mut substitution = Substitution::default();
@@ -215,7 +242,7 @@ fn sharing(nest: &Stmt, bound: &BTreeMap<ThreadTag, Expr>, writer: &Writer) -> [
         ranges.insert_loop(&axis, &Expr::int(0), extent);
         for (inner, other) in bound_loops(nest) {
             if other == *tag {
-                let value = Expr::Cast(inner.var.dtype(), Box::new(Expr::from(&axis)));
+                let value = Expr::Cast(inner.var.dtype(), SharedExpr::new(Expr::from(&axis)));
                 let value = if inner.var.dtype() == axis.dtype() { Expr::from(&axis) } else { value };
                 substitution.insert(&inner.var, value + inner.min.clone());
             }
@@ -227,11 +254,14 @@ fn sharing(nest: &Stmt, bound: &BTreeMap<ThreadTag, Expr>, writer: &Writer) -> [
     [shares_texels || !separates(&axes, &nest, &ranges), shares_texels]
 }
 
-/// Binds the leading loops of a nest whose iterations keep to themselves.
+/// Binds the leading loops of a nest whose iterations are independent.
+///
+/// Parallel loops are bound because the program says so; serial ones only as far as [`separates`] shows that no two work-items
+/// touch the same element. As many loops as possible are bound: devices need many work-items.
 fn automatic(nest: &Stmt, writer: &mut Writer) -> (Binding, [Expr; 3], Option<[Expr; 3]>) {
     let one = || [1, 1, 1].map(Expr::int);
     let mut loops = leading_loops(nest);
-    let fixed = |expr: &Expr| !reads_memory(expr) && expr.vars().iter().all(|var| writer.known_scalars.contains(var));
+    let fixed = |expr: &Expr| !expr.reads_memory() && expr.vars().iter().all(|var| writer.known_scalars.contains(var));
     let known = loops.iter().take_while(|inner| fixed(&inner.extent) && fixed(&inner.min)).count();
     loops.truncate(known);
     let parallel = loops.iter().take_while(|inner| inner.kind == tilewright_ir::ForKind::Parallel).count();
@@ -244,22 +274,23 @@ fn automatic(nest: &Stmt, writer: &mut Writer) -> (Binding, [Expr; 3], Option<[E
     }
     let mut global = one();
     let mut axes = Vec::new();
+    // The innermost loop becomes dimension 0: neighbouring work-items then access neighbouring elements.
     for (place, inner) in loops.iter().rev().enumerate() {
         let axis = place.min(2);
         if place < 2 || loops.len() == 3 {
             global[axis] = inner.extent.clone();
-            axes.push((inner.var.clone(), format!("get_global_id({axis})")));
+            axes.push((inner.var.clone(), writer.target.words.global_id[axis].to_owned()));
             continue;
         }
         // The loops that are left share the last dimension, the outermost as the highest digit.
         let below: Vec<_> = loops.iter().rev().skip(2).take(place - 2).map(|inner| inner.extent.clone()).collect();
-        let mut text = "get_global_id(2)".to_owned();
+        let mut text = writer.target.words.global_id[2].to_owned();
         for extent in &below {
-            let extent = writer.index(extent).map_or_else(|_| "1".to_owned(), |code| code.within(14));
+            let extent = writer.index(extent).map_or_else(|_| "1".to_owned(), |code| code.within(PREFIX));
             text = format!("{text} / {extent}");
         }
         if place + 1 < loops.len() && !sabotage::on("kernel-id-not-reduced") {
-            let extent = writer.index(&inner.extent).map_or_else(|_| "1".to_owned(), |code| code.within(14));
+            let extent = writer.index(&inner.extent).map_or_else(|_| "1".to_owned(), |code| code.within(PREFIX));
             text = format!("{text} % {extent}");
         }
         global[2] =

@@ -1,8 +1,8 @@
 //! Launch geometry: which loops become axes of a launch, and what has to wait for what.
 //!
-//! `blockIdx` is the work-group, `threadIdx` the work-item in it, x, y, z are dimensions 0, 1, 2. The language has no
+//! `blockIdx` is the work-group, `threadIdx` the work-item in it; x, y and z are dimensions 0, 1 and 2. The language has no
 //! barrier: statements run in order. Where work-items of one group have to wait for each other between statements, a
-//! barrier is written; where groups would have to, there is no way, and an error.
+//! barrier is written; groups cannot wait for each other, so that is an error.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,9 +10,8 @@ use tilewright_ir::sabotage;
 use tilewright_ir::{Diagnostic, Expr, For, ForKind, Stmt, StmtKind, ThreadTag, Var};
 
 use super::range::constant;
-use super::types::value_name;
+use super::target::{Refusal, Target, Words};
 use super::writer::Writer;
-use tilewright_algebra::reads_memory;
 
 /// How the loops of one kernel are spread over work-items.
 #[derive(Clone, Debug, Default)]
@@ -23,7 +22,7 @@ pub(crate) struct Launching {
     pub(crate) automatic: Vec<(Var, String)>,
     /// Whether work-items may touch each other's elements, so that the order of statements matters between them.
     pub(crate) is_ordered: bool,
-    /// Whether work-items may write the same texel: no barrier of OpenCL 1.2 orders that.
+    /// Whether work-items may write the same texel: no barrier orders that.
     pub(crate) shares_texels: bool,
     /// Variables that differ between the work-items of a group.
     pub(crate) thread_vars: BTreeSet<Var>,
@@ -46,16 +45,22 @@ pub(crate) fn bound_loops(stmt: &Stmt) -> Vec<(&For, ThreadTag)> {
 ///
 /// # Errors
 /// Extents that are not known at the launch, or symbolic ones that differ.
-pub(crate) fn extents(nest: &Stmt, known: &BTreeSet<Var>) -> Result<BTreeMap<ThreadTag, Expr>, Diagnostic> {
+pub(crate) fn extents(
+    target: &Target,
+    nest: &Stmt,
+    known: &BTreeSet<Var>,
+) -> Result<BTreeMap<ThreadTag, Expr>, Diagnostic> {
+    let code = || target.dialect.code(Refusal::LaunchExtent);
     let mut extents: BTreeMap<ThreadTag, Expr> = BTreeMap::new();
     for (inner, tag) in bound_loops(nest) {
-        let is_known = inner.extent.vars().iter().all(|var| known.contains(var)) && !reads_memory(&inner.extent);
+        let is_known = inner.extent.vars().iter().all(|var| known.contains(var)) && !inner.extent.reads_memory();
         if !is_known {
             let message =
                 format!("the extent `{}` of `{}` on {tag} is not known at the launch", inner.extent, inner.var);
-            return Err(Diagnostic::error("opencl-launch-extent", nest.span, message)
+            return Err(Diagnostic::error(code(), nest.span, message)
                 .with_help("it may use constants, symbolic extents and scalar parameters only"));
         }
+        // Two loops on one axis run in one launch: as many work-items as the longer one has, and a guard around the other.
         let Some(other) = extents.get(&tag) else {
             extents.insert(tag, inner.extent.clone());
             continue;
@@ -68,7 +73,7 @@ pub(crate) fn extents(nest: &Stmt, known: &BTreeSet<Var>) -> Result<BTreeMap<Thr
             _ if *other == inner.extent => {}
             _ => {
                 let message = format!("two loops on {tag} have the extents `{other}` and `{}`", inner.extent);
-                return Err(Diagnostic::error("opencl-launch-extent", nest.span, message)
+                return Err(Diagnostic::error(code(), nest.span, message)
                     .with_help("symbolic extents of loops on one axis have to be the same"));
             }
         }
@@ -93,11 +98,11 @@ impl Launching {
     }
 }
 
-/// The C expression of a launch axis.
-fn axis_id(tag: ThreadTag) -> String {
+/// The C expression of a launch axis. There are three of each kind.
+fn axis_id(words: &Words, tag: ThreadTag) -> &'static str {
     match tag {
-        ThreadTag::Block(axis) => format!("get_group_id({axis})"),
-        ThreadTag::Thread(axis) => format!("get_local_id({axis})"),
+        ThreadTag::Block(axis) => words.group_id[usize::from(axis)],
+        ThreadTag::Thread(axis) => words.local_id[usize::from(axis)],
     }
 }
 
@@ -106,10 +111,10 @@ impl Writer {
     pub(crate) fn bound_loop(&mut self, inner: &For, tag: ThreadTag) -> Result<(), Diagnostic> {
         if !self.bound.insert(tag) {
             return Err(
-                self.error("opencl-bound-twice", format!("`{}` binds {tag}, which a loop around it binds", inner.var))
+                self.error(Refusal::BoundTwice, format!("`{}` binds {tag}, which a loop around it binds", inner.var))
             );
         }
-        self.iteration(inner, &axis_id(tag))?;
+        self.iteration(inner, axis_id(&self.target.words, tag))?;
         if matches!(tag, ThreadTag::Thread(_)) {
             self.launch.thread_vars.insert(inner.var.clone());
         }
@@ -118,7 +123,7 @@ impl Writer {
         if is_partial {
             self.divergent |= matches!(tag, ThreadTag::Thread(_));
             let extent = self.index(&inner.extent)?;
-            self.open(&format!("if ({} < {})", axis_id(tag), extent.text));
+            self.open(&format!("if ({} < {})", axis_id(&self.target.words, tag), extent.text));
         }
         self.stmt(&inner.body)?;
         if is_partial {
@@ -140,7 +145,7 @@ impl Writer {
         let min = self.index(&inner.min)?;
         self.ranges.insert_loop(&inner.var, &inner.min, &inner.extent);
         let name = self.declare(&inner.var);
-        let ty = value_name(inner.var.dtype());
+        let ty = self.dialect().value_name(inner.var.dtype());
         let start = if min.text == "0" { String::new() } else { format!("{} + ", min.within(12)) };
         self.line(&format!("const {ty} {name} = {start}({ty}){axis};"));
         Ok(())
@@ -148,7 +153,7 @@ impl Writer {
 
     /// Whether work-items of a group may disagree on a value.
     pub(crate) fn may_diverge(&self, expr: &Expr) -> bool {
-        reads_memory(expr) || expr.vars().iter().any(|var| self.launch.thread_vars.contains(var))
+        expr.reads_memory() || expr.vars().iter().any(|var| self.launch.thread_vars.contains(var))
     }
 
     /// Writes something that one work-item has to do, where not every axis of the launch is bound.
@@ -157,7 +162,7 @@ impl Writer {
         if missing.is_empty() {
             return write(self);
         }
-        let first: Vec<_> = missing.iter().map(|&tag| format!("{} == 0", axis_id(tag))).collect();
+        let first: Vec<_> = missing.iter().map(|&tag| format!("{} == 0", axis_id(&self.target.words, tag))).collect();
         self.open(&format!("if ({})", first.join(" && ")));
         write(self)?;
         self.close();
@@ -170,23 +175,25 @@ impl Writer {
             return Ok(());
         }
         let missing = self.launch.extents.keys().filter(|tag| !self.bound.contains(tag));
-        let (mut missing, help) =
-            (missing, "bind the loop outside of the statements, or put them into nests of their own");
+        let mut missing = missing;
+        let help = "bind the loop outside of the statements, or put them into nests of their own";
         if missing.any(|tag| matches!(tag, ThreadTag::Block(_))) {
             let message = "work-groups would have to wait for each other between these statements";
-            return Err(self.error("opencl-order", message).with_help(help));
+            return Err(self.error(Refusal::Order, message).with_help(help));
         }
         if self.divergent {
             let message = "work-items would have to wait for others that do not reach this place";
-            return Err(self.error("opencl-order", message).with_help(help));
+            return Err(self.error(Refusal::Order, message).with_help(help));
         }
         if self.launch.shares_texels {
-            let message =
-                "work-items would write the same texel one after the other, and OpenCL 1.2 keeps no such order";
-            return Err(self.error("opencl-order", message).with_help(help));
+            let message = format!(
+                "work-items would write the same texel one after the other, and {} keeps no such order",
+                self.target.version
+            );
+            return Err(self.error(Refusal::Order, message).with_help(help));
         }
         if !sabotage::on("kernel-forgets-barrier") {
-            self.line("barrier(CLK_GLOBAL_MEM_FENCE);");
+            self.line(self.target.words.barrier);
         }
         Ok(())
     }

@@ -1,20 +1,26 @@
 //! The memory of a program as its kernels see it: buffers and images of the host, and the parameters that they are.
+//!
+//! | in the program | in a kernel |
+//! |---|---|
+//! | parameter or allocation at the root | pointer to global memory, one for each allocation: aliases share it |
+//! | the same, with a texel buffer as alias | image of four channels |
+//! | allocation inside of a nest | array of the work-item ([`super::stmt`]) |
 
 use tilewright_ir::{
-    Buffer, DataType, Diagnostic, Expr, MAX_SYMBOLIC_ELEMENTS, ScalarType, Scope, StmtKind, checked_size,
+    Buffer, DataType, Diagnostic, Expr, MAX_SYMBOLIC_ELEMENTS, ScalarType, Scope, SharedExpr, StmtKind, checked_size,
 };
 
 use super::image::channel_type;
-use super::kernel::Program;
+use super::kernel::SourceBuilder;
 use super::metadata::{ArgInfo, BufferInfo, ImageInfo, Size};
 use super::range::constant;
-use super::types::{storage_name, value_name};
-use super::writer::{Place, Use, Writer};
+use super::target::{Images, Refusal, Space};
+use super::writer::{Allocation, Use, Writer};
 
-impl Program<'_> {
+impl SourceBuilder<'_> {
     /// Memory that the host provides: of a parameter, or of an allocation around all nests.
     pub(crate) fn device_buffer(&mut self, buffer: &Buffer, param: Option<usize>) {
-        if self.base.places.contains_key(&buffer.data) {
+        if self.base.allocations.contains_key(&buffer.data) {
             return;
         }
         let name = self.base.namer.fresh(&buffer.name);
@@ -23,22 +29,27 @@ impl Program<'_> {
         let elements = elements(buffer);
         let scalars = constant(&elements).and_then(|count| checked_size(&[count, buffer.dtype.lanes.into()]).ok());
         let bytes = times(elements, buffer.dtype.bytes());
-        let image = image_of(&physical);
+        let image = self.target.images.and_then(|images| image_of(images, &physical));
         let row_pitch = (physical.rank() > 1 && image.is_none())
             .then(|| physical.shape.last().map(|extent| Size(times(extent.clone(), physical.dtype.bytes()))))
             .flatten();
         if buffer.scope.is_texture() && image.is_none() {
-            let message = format!("`{buffer}` is in scope `{}` but has no texels, [height, width, 4]", buffer.scope);
-            self.errors.push(
-                Diagnostic::error("opencl-texture", buffer.span, message)
-                    .with_help("run the pass lower_texture first; elsewhere a texture has no meaning for a kernel"),
-            );
+            let code = self.target.dialect.code(Refusal::Texture);
+            self.errors.push(if self.target.images.is_some() {
+                let message =
+                    format!("`{buffer}` is in scope `{}` but has no texels, [height, width, 4]", buffer.scope);
+                Diagnostic::error(code, buffer.span, message)
+                    .with_help("run the pass lower_texture first; elsewhere a texture has no meaning for a kernel")
+            } else {
+                let message = format!("`{buffer}` is a texture, but kernels in {} have none", self.target.language);
+                Diagnostic::error(code, buffer.span, message)
+            });
         } else if buffer.scope != Scope::Global && image.is_none() {
             let scope = buffer.scope;
             let note = format!("`{name}` is in scope `{scope}` and is held in ordinary global memory");
             self.metadata.notes.push(note);
         }
-        self.place(buffer, &name, scalars, image.is_some().then(|| physical.clone()));
+        self.allocate(buffer, &name, scalars, image.is_some().then(|| physical.clone()));
         self.metadata.buffers.push(BufferInfo {
             name,
             data: buffer.data.clone(),
@@ -55,8 +66,8 @@ impl Program<'_> {
         });
     }
 
-    /// Where kernels find a buffer, and the names of the parameters that say so.
-    fn place(&mut self, buffer: &Buffer, name: &str, scalars: Option<u64>, texels: Option<Buffer>) {
+    /// Records where kernels find a buffer, and the names of the parameters that say so.
+    fn allocate(&mut self, buffer: &Buffer, name: &str, scalars: Option<u64>, texels: Option<Buffer>) {
         let (mut origin, mut pool) = (String::new(), name.to_owned());
         if self.base.options.placed {
             let tail = if texels.is_some() { "origin" } else { "offset" };
@@ -66,13 +77,14 @@ impl Program<'_> {
             }
         }
         let small = scalars.is_some_and(|count| count <= u64::from(i32::MAX.unsigned_abs()));
-        let space = if texels.is_some() { "image" } else { "global" };
+        let space = if texels.is_some() { Space::Image } else { Space::Global };
         let name = name.to_owned();
-        let place = Place { name, space, scalar: buffer.dtype.scalar, small, texels, origin, pool };
-        self.base.places.insert(buffer.data.clone(), place);
+        let allocation = Allocation { name, space, scalar: buffer.dtype.scalar, small, texels, origin, pool };
+        self.base.allocations.insert(buffer.data.clone(), allocation);
     }
 
-    /// A buffer with its physical axes: itself, or the first alias that has them.
+    /// A buffer with its physical axes: itself, or the first alias that has them. A program may declare a parameter in its logical
+    /// shape and access it through a flattened alias.
     fn physical(&self, buffer: &Buffer) -> Buffer {
         let fits = |buffer: &Buffer| {
             if buffer.scope.is_texture() {
@@ -93,73 +105,77 @@ impl Program<'_> {
         found.unwrap_or_else(|| buffer.clone())
     }
 
-    /// The parameters of a kernel, in C and in the metadata, and the lines that it begins with: memory first, then
-    /// scalars.
+    /// The parameters of a kernel, in C and in the metadata, and the lines that it begins with: memory first, then scalars, then
+    /// the report. Only what the kernel uses is passed: `restrict` promises that pointers do not alias, and a device has few
+    /// arguments for images.
     pub(crate) fn signature(&mut self, writer: &Writer) -> (Vec<String>, Vec<ArgInfo>, String) {
         let (mut params, mut args, mut begins) = (Vec::new(), Vec::new(), String::new());
         let mut images = [0, 0];
+        let dialect = self.target.dialect;
+        let (global, restrict) = (self.target.words.global, self.target.words.restrict);
         for (number, info) in self.metadata.buffers.iter_mut().enumerate() {
-            let (Some(&Use { read, written }), Some(place)) =
-                (writer.uses.get(&info.data), self.base.places.get(&info.data))
+            let (Some(&Use { read, written }), Some(allocation)) =
+                (writer.uses.get(&info.data), self.base.allocations.get(&info.data))
             else {
                 continue;
             };
             info.read |= read;
             info.written |= written;
             let constness = if written { "" } else { "const " };
-            let element = storage_name(info.dtype.scalar);
-            let Place { name, origin, pool, texels, .. } = place;
-            if texels.is_some() {
+            let element = dialect.storage_name(info.dtype.scalar);
+            let Allocation { name, origin, pool, texels, .. } = allocation;
+            let image = self.target.images.filter(|_| texels.is_some());
+            if let Some(access) = image {
                 images[usize::from(written)] += 1;
-                params.push(format!("{} image2d_t {name}", if written { "write_only" } else { "read_only" }));
+                params.push(access.param(written, name));
             } else {
-                params.push(format!("global {constness}{element} *restrict {pool}"));
+                params.push(format!("{global}{constness}{element} *{restrict} {pool}"));
             }
             args.push(ArgInfo::Buffer(number));
             if writer.options.placed {
-                params.push(format!("const {} {origin}", if texels.is_some() { "int2" } else { "long" }));
+                let ty = image.map_or_else(|| dialect.scalar_name(ScalarType::Int64), |access| access.origin().ty);
+                params.push(format!("const {ty} {origin}"));
                 args.push(ArgInfo::Origin(number));
                 if texels.is_none() {
                     let line = format!(
-                        "    global {constness}{element} *{name} = \
-                         (global {constness}{element} *)((global {constness}char *){pool} + {origin});\n"
+                        "    {global}{constness}{element} *{name} = \
+                         ({global}{constness}{element} *)(({global}{constness}char *){pool} + {origin});\n"
                     );
                     begins.push_str(&line);
                 }
             }
         }
-        for (count, (least, what)) in
-            images.into_iter().zip(PROMISED_IMAGES).filter(|(count, (least, _))| count > least)
-        {
-            let note = format!("a kernel {what} {count} textures; OpenCL promises {least} of every device");
+        let limits = &self.target.limits;
+        let least = [(limits.read_images, "reads"), (limits.written_images, "writes")];
+        for (count, (least, verb)) in images.into_iter().zip(least).filter(|(count, (least, _))| count > least) {
+            let api = self.target.api;
+            let note = format!("a kernel {verb} {count} textures; {api} promises {least} of every device");
             self.metadata.notes.push(note);
         }
         for (number, info) in self.metadata.scalars.iter().enumerate() {
             if writer.scalars.contains(&info.var)
                 && let Some(name) = self.base.vars.get(&info.var)
             {
-                params.push(format!("const {} {name}", value_name(info.var.dtype())));
+                params.push(format!("const {} {name}", dialect.value_name(info.var.dtype())));
                 args.push(ArgInfo::Scalar(number));
             }
         }
         if !writer.sites.is_empty() {
-            params.push("global int *tw_report".into());
+            params.push(format!("{global}{} *tw_report", dialect.scalar_name(ScalarType::Int32)));
             args.push(ArgInfo::Report);
         }
         (params, args, begins)
     }
 }
 
-/// How many images a kernel may read and write on every device (`CL_DEVICE_MAX_READ_IMAGE_ARGS`, `_WRITE_`).
-const PROMISED_IMAGES: [(usize, &str); 2] = [(128, "reads"), (8, "writes")];
-
 /// The image that a texel buffer is held in.
-fn image_of(texels: &Buffer) -> Option<ImageInfo> {
+fn image_of(images: &dyn Images, texels: &Buffer) -> Option<ImageInfo> {
     let channel = channel_type(texels.dtype.scalar).filter(|_| texels.is_texel_buffer())?;
-    Some(ImageInfo { width: Size(texels.shape[1].clone()), height: Size(texels.shape[0].clone()), channel })
+    let (width, height) = (Size(texels.shape[1].clone()), Size(texels.shape[0].clone()));
+    Some(ImageInfo { width, height, channel, channel_name: images.channel_name(channel) })
 }
 
-/// Elements that an allocation holds.
+/// Elements that an allocation holds: one past the last position that an index inside of the shape reaches.
 fn elements(buffer: &Buffer) -> Expr {
     let one = |extent: &Expr| long(extent.clone());
     let Some(strides) = &buffer.strides else {
@@ -176,10 +192,11 @@ pub(crate) fn long(expr: Expr) -> Expr {
     match constant(&expr) {
         Some(value) => Expr::Int { value, ty: ScalarType::Int64 },
         None if expr.dtype() == DataType::scalar(ScalarType::Int64) => expr,
-        None => Expr::Cast(DataType::scalar(ScalarType::Int64), Box::new(expr)),
+        None => Expr::Cast(DataType::scalar(ScalarType::Int64), SharedExpr::new(expr)),
     }
 }
 
+/// A number of elements in bytes.
 fn times(elements: Expr, bytes: u64) -> Expr {
     if bytes == 1 { elements } else { long(elements) * long(Expr::int(i64::try_from(bytes).unwrap_or(i64::MAX))) }
 }

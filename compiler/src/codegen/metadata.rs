@@ -61,22 +61,8 @@ pub struct ImageInfo {
     pub height: Size,
     /// Type of each channel.
     pub channel: ChannelType,
-}
-
-impl ImageInfo {
-    /// OpenCL's name for the type of the channels.
-    pub fn channel_name(&self) -> &'static str {
-        match self.channel {
-            ChannelType::F32 => "CL_FLOAT",
-            ChannelType::F16 => "CL_HALF_FLOAT",
-            ChannelType::I8 => "CL_SIGNED_INT8",
-            ChannelType::I16 => "CL_SIGNED_INT16",
-            ChannelType::I32 => "CL_SIGNED_INT32",
-            ChannelType::U8 => "CL_UNSIGNED_INT8",
-            ChannelType::U16 => "CL_UNSIGNED_INT16",
-            ChannelType::U32 => "CL_UNSIGNED_INT32",
-        }
-    }
+    /// The host's name for that type: `CL_FLOAT`.
+    pub channel_name: &'static str,
 }
 
 /// A device buffer or image.
@@ -123,7 +109,7 @@ impl Serialize for BufferInfo {
         out.serialize_field("held_in", if self.image.is_some() { "image2d" } else { "global" })?;
         out.serialize_field("width", &self.image.as_ref().map(|image| &image.width))?;
         out.serialize_field("height", &self.image.as_ref().map(|image| &image.height))?;
-        out.serialize_field("channel_type", &self.image.as_ref().map(ImageInfo::channel_name))?;
+        out.serialize_field("channel_type", &self.image.as_ref().map(|image| image.channel_name))?;
         out.serialize_field(
             "access",
             match (self.read, self.written) {
@@ -217,7 +203,7 @@ pub struct Metadata {
     /// The largest texture that the program is lowered for: a launch with a larger one is refused.
     #[serde(serialize_with = "limits")]
     pub texture_limits: Option<TextureLimits>,
-    /// Options for the OpenCL compiler.
+    /// Options for the compiler of the target.
     pub build_options: Vec<String>,
     /// Extensions that the device must have.
     pub required_extensions: Vec<String>,
@@ -227,6 +213,7 @@ pub struct Metadata {
     pub notes: Vec<String>,
 }
 
+/// Writes the limits of textures as `WIDTHxHEIGHT`.
 #[expect(clippy::ref_option, reason = "serde passes the field as it is")]
 fn limits<S: Serializer>(limits: &Option<TextureLimits>, serializer: S) -> Result<S::Ok, S::Error> {
     limits.map(|limits| limits.to_string()).serialize(serializer)

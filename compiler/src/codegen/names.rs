@@ -1,255 +1,42 @@
-//! Legal, unique names for OpenCL C.
+//! Legal, unique names for a dialect of C.
 
 use std::collections::BTreeSet;
 
-/// Words that C99 or OpenCL C takes for itself, builtin functions that a kernel may call, and macros that compilers
-/// define; prefixes and vector types are recognised by [`is_reserved`].
-const RESERVED: &[&str] = &[
-    "abs",
-    "abs_diff",
-    "acos",
-    "acosh",
-    "acospi",
-    "add_sat",
-    "all",
-    "any",
-    "asin",
-    "asinh",
-    "asinpi",
-    "atan",
-    "atan2",
-    "atanh",
-    "atanpi",
-    "auto",
-    "barrier",
-    "bitselect",
-    "bool",
-    "break",
-    "case",
-    "cbrt",
-    "ceil",
-    "char",
-    "clamp",
-    "clz",
-    "complex",
-    "const",
-    "constant",
-    "continue",
-    "copysign",
-    "cos",
-    "cosh",
-    "cospi",
-    "cross",
-    "default",
-    "degrees",
-    "distance",
-    "do",
-    "dot",
-    "double",
-    "else",
-    "enum",
-    "erf",
-    "erfc",
-    "event_t",
-    "exp",
-    "exp10",
-    "exp2",
-    "expm1",
-    "extern",
-    "fabs",
-    "false",
-    "fdim",
-    "float",
-    "floor",
-    "fma",
-    "fmax",
-    "fmin",
-    "fmod",
-    "for",
-    "fract",
-    "frexp",
-    "generic",
-    "global",
-    "goto",
-    "hadd",
-    "half",
-    "hypot",
-    "i386",
-    "if",
-    "ilogb",
-    "image1d_t",
-    "image2d_t",
-    "image3d_t",
-    "imaginary",
-    "inline",
-    "int",
-    "intptr_t",
-    "isequal",
-    "isfinite",
-    "isgreater",
-    "isinf",
-    "isless",
-    "isnan",
-    "isnormal",
-    "isordered",
-    "kernel",
-    "ldexp",
-    "length",
-    "lgamma",
-    "linux",
-    "local",
-    "log",
-    "log10",
-    "log1p",
-    "log2",
-    "logb",
-    "long",
-    "mad",
-    "mad24",
-    "mad_hi",
-    "mad_sat",
-    "max",
-    "maxmag",
-    "mem_fence",
-    "min",
-    "minmag",
-    "mix",
-    "modf",
-    "mul24",
-    "mul_hi",
-    "nan",
-    "nextafter",
-    "normalize",
-    "pipe",
-    "popcount",
-    "pow",
-    "pown",
-    "powr",
-    "prefetch",
-    "printf",
-    "private",
-    "ptrdiff_t",
-    "quad",
-    "radians",
-    "read_only",
-    "read_write",
-    "register",
-    "remainder",
-    "remquo",
-    "restrict",
-    "return",
-    "rhadd",
-    "rint",
-    "rootn",
-    "rotate",
-    "round",
-    "rsqrt",
-    "sampler_t",
-    "select",
-    "short",
-    "shuffle",
-    "shuffle2",
-    "sign",
-    "signbit",
-    "signed",
-    "sin",
-    "sincos",
-    "sinh",
-    "sinpi",
-    "size_t",
-    "sizeof",
-    "smoothstep",
-    "sqrt",
-    "static",
-    "step",
-    "struct",
-    "sub_sat",
-    "switch",
-    "tan",
-    "tanh",
-    "tanpi",
-    "tgamma",
-    "this",
-    "true",
-    "trunc",
-    "typedef",
-    "typeof",
-    "uchar",
-    "uint",
-    "uintptr_t",
-    "uniform",
-    "union",
-    "unix",
-    "unsigned",
-    "upsample",
-    "ushort",
-    "ulong",
-    "vec_step",
-    "void",
-    "volatile",
-    "wait_group_events",
-    "while",
-    "write_only",
-];
+use super::target::Reserved;
 
-/// Beginnings of builtin functions, macros and our own helpers.
-const RESERVED_PREFIXES: &[&str] = &[
-    "__",
-    "as_",
-    "async_",
-    "atom_",
-    "atomic_",
-    "CHAR_",
-    "CL_",
-    "CLK_",
-    "convert_",
-    "DBL_",
-    "FLT_",
-    "FP_",
-    "get_",
-    "half_",
-    "HALF_",
-    "INT_",
-    "LONG_",
-    "M_",
-    "native_",
-    "read_image",
-    "read_mem_fence",
-    "SCHAR_",
-    "SHRT_",
-    "tw_",
-    "UCHAR_",
-    "UINT_",
-    "ULONG_",
-    "USHRT_",
-    "vload",
-    "vstore",
-    "work_group_",
-    "write_image",
-    "write_mem_fence",
-];
-
-/// Whether an identifier may not be used for something of ours.
-pub(crate) fn is_reserved(name: &str) -> bool {
+/// Whether a language takes an identifier for itself.
+pub(crate) fn is_reserved(name: &str, reserved: &Reserved) -> bool {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    RESERVED.contains(&name)
-        || (stem != name && RESERVED.contains(&stem))
-        || RESERVED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-        || ["INFINITY", "NAN", "MAXFLOAT", "HUGE_VAL", "HUGE_VALF", "NULL", "ATOMIC_VAR_INIT"].contains(&name)
+    reserved.words.contains(&name)
+        || (stem != name && reserved.words.contains(&stem))
+        || has_reserved_prefix(name, reserved)
+        || reserved.macros.contains(&name)
 }
 
-/// A name for a comment: it can neither end nor continue it.
-pub(crate) fn plain(text: &str) -> String {
+/// Whether a language reserves names that begin so.
+fn has_reserved_prefix(name: &str, reserved: &Reserved) -> bool {
+    reserved.prefixes.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// The text as part of a `//` comment, which it can neither end nor continue: characters other than printable ASCII, and
+/// backslashes, become question marks.
+pub(crate) fn comment_text(text: &str) -> String {
     text.chars().map(|c| if c == '\\' || (!c.is_ascii_graphic() && c != ' ') { '?' } else { c }).collect()
 }
 
 /// Gives every name once.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Namer {
+    reserved: Reserved,
     used: BTreeSet<String>,
 }
 
 impl Namer {
+    /// A namer for a language that takes some names for itself.
+    pub(crate) fn new(reserved: Reserved) -> Self {
+        Self { reserved, used: BTreeSet::new() }
+    }
+
     /// A fresh name, as near to `wanted` as C allows.
     pub(crate) fn fresh(&mut self, wanted: &str) -> String {
         let mut base: String =
@@ -257,10 +44,10 @@ impl Namer {
         if !base.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
             base.insert(0, 'v');
         }
-        if base.starts_with('_') || RESERVED_PREFIXES.iter().any(|prefix| base.starts_with(prefix)) {
+        if base.starts_with('_') || has_reserved_prefix(&base, &self.reserved) {
             base.insert(0, 'v');
         }
-        if is_reserved(&base) {
+        if is_reserved(&base, &self.reserved) {
             base.push('_');
         }
         let mut name = base.clone();
@@ -280,7 +67,8 @@ mod tests {
 
     #[test]
     fn names_are_legal_and_unique() {
-        let mut namer = Namer::default();
+        let reserved = crate::codegen::OPENCL.reserved;
+        let mut namer = Namer::new(reserved);
         let wanted = ["A", "A", "float", "float4", "i.outer", "0", "", "convert_x", "__x", "tw_f", "linux", "min", "é"];
         let names: Vec<_> = wanted.iter().map(|name| namer.fresh(name)).collect();
         let expected = [
@@ -299,6 +87,6 @@ mod tests {
             "v_",
         ];
         assert_eq!(names, expected);
-        assert!(names.iter().all(|name| !is_reserved(name)));
+        assert!(names.iter().all(|name| !is_reserved(name, &reserved)));
     }
 }

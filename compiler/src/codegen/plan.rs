@@ -1,4 +1,5 @@
-//! From metadata and arguments to a launch plan.
+//! From metadata and arguments to a launch plan for the OpenCL host of `tilewright-device`: which memory to allocate and fill,
+//! which kernels to launch, in which order and with which arguments.
 
 use std::collections::BTreeMap;
 
@@ -45,6 +46,7 @@ pub enum Origin {
     },
 }
 
+/// An error of the arguments or the placement.
 fn fault(message: impl Into<String>) -> Diagnostic {
     Diagnostic::error("opencl-arguments", None, message)
 }
@@ -133,6 +135,7 @@ impl Generated {
         Ok(())
     }
 
+    /// The launch of one kernel: its geometry for given extents, and its arguments in order.
     fn launch(
         &self,
         info: &KernelInfo,
@@ -166,7 +169,7 @@ impl Generated {
     }
 }
 
-/// The memory that launches use.
+/// The memory that launches use: where each buffer of the metadata lies, and the report.
 struct Memory<'a> {
     placements: &'a [Placement],
     report: Option<usize>,
@@ -220,6 +223,7 @@ fn image(
     Ok(BufferSpec::image2d(&info.name, width, height, image.channel))
 }
 
+/// The memory of one buffer, with its contents if there are any.
 fn spec(
     info: &BufferInfo,
     bindings: &Bindings,
@@ -273,6 +277,22 @@ fn scalar(ty: ScalarType, value: Scalar) -> Option<DeviceScalar> {
             Some(DeviceScalar::F32(x as f32))
         }
         (ScalarType::Float64, Scalar::Float(x)) => Some(DeviceScalar::F64(x)),
-        _ => None,
+        (
+            ScalarType::Bool
+            | ScalarType::Int8
+            | ScalarType::Int16
+            | ScalarType::Int32
+            | ScalarType::Int64
+            | ScalarType::UInt8
+            | ScalarType::UInt16
+            | ScalarType::UInt32
+            | ScalarType::UInt64
+            | ScalarType::Handle,
+            Scalar::Float(_),
+        )
+        | (
+            ScalarType::Float16 | ScalarType::BFloat16 | ScalarType::Float32 | ScalarType::Float64 | ScalarType::Handle,
+            Scalar::Int(_),
+        ) => None,
     }
 }

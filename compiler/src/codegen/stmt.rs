@@ -1,19 +1,24 @@
-//! Statements in OpenCL C.
+//! Statements in C.
+//!
+//! ```text
+//! for j in range(4):              for (int j = 0; j < 4; ++j) {
+//!     if i * 4 + j < 30:              if (i * 4 + j < 30) {
+//!         B[i * 4 + j] = ..               // B[i * 4 + j] = ..
+//!                                         B[i * 4 + j] = ..;
+//! ```
+//!
+//! Every store has the statement of the program as a comment, which is what a person compares it with.
 
 use tilewright_ir::sabotage;
 use tilewright_ir::{Buffer, Diagnostic, Expr, For, ForKind, ScalarType, Scope, Stmt, StmtKind, checked_size};
 
 use super::expr::lane_of;
 use super::range::{Mode, constant};
-use super::types::{NATIVE_LANES, storage_name, value_name};
-use super::writer::{Place, Writer, offset};
-use tilewright_algebra::reads_memory;
-
-/// Bytes of a private array, at most: work-items have little memory of their own.
-const PRIVATE_BYTES: u64 = 64 * 1024;
+use super::target::{Refusal, Space};
+use super::writer::{Allocation, Writer, offset};
 
 impl Writer {
-    /// Writes a statement.
+    /// Writes a statement. Errors inside of it have its place, or that of the nearest statement around it that has one.
     pub(crate) fn stmt(&mut self, stmt: &Stmt) -> Result<(), Diagnostic> {
         let outer = self.span;
         self.span = stmt.span.or(outer);
@@ -30,11 +35,11 @@ impl Writer {
                 self.at_statement(|| format!("{var} = {value}"));
                 let code = self.expr(value, Mode::Value)?;
                 if !value.dtype().scalar.is_float() {
-                    let range = self.ranges.of(value, Mode::Value);
+                    let range = self.ranges.range_of(value, Mode::Value);
                     self.ranges.insert(var, range);
                 }
                 let name = self.declare(var);
-                self.line(&format!("const {} {name} = {};", value_name(var.dtype()), code.text));
+                self.line(&format!("const {} {name} = {};", self.dialect().value_name(var.dtype()), code.text));
                 self.stmt(body)?;
             }
             StmtKind::Seq(stmts) => self.sequence(stmts)?,
@@ -48,6 +53,8 @@ impl Writer {
         Ok(())
     }
 
+    /// Statements one after the other. A statement that declares names gets a block of its own, and work-items wait for each other
+    /// in between where the order matters.
     fn sequence(&mut self, stmts: &[Stmt]) -> Result<(), Diagnostic> {
         for (place, stmt) in stmts.iter().enumerate() {
             let binds = matches!(stmt.kind, StmtKind::Let { .. } | StmtKind::Allocate { .. } | StmtKind::For(_));
@@ -68,6 +75,7 @@ impl Writer {
         Ok(())
     }
 
+    /// A conditional statement. Below a condition that work-items may disagree on, no barrier is allowed.
     fn branch(&mut self, cond: &Expr, then_body: &Stmt, else_body: Option<&Stmt>) -> Result<(), Diagnostic> {
         self.at_statement(|| format!("if {cond}"));
         let code = self.expr(cond, condition_mode(cond))?;
@@ -86,6 +94,7 @@ impl Writer {
         Ok(())
     }
 
+    /// A loop: one that a launch axis runs declares its variable, any other is a C loop.
     fn for_loop(&mut self, inner: &For) -> Result<(), Diagnostic> {
         if let Some(axis) = self.launch.automatic_axis(&inner.var) {
             return self.automatic_loop(inner, &axis);
@@ -102,21 +111,21 @@ impl Writer {
             None if constant(&inner.min) == Some(0) => self.index(&inner.extent)?.text,
             None => self.index(&last)?.text,
         };
-        if reads_memory(&last) {
+        if last.reads_memory() {
             // The extent is evaluated once; the body may write what it was read from.
             let name = self.namer.fresh(&format!("{}_end", inner.var.name()));
-            self.line(&format!("const {} {name} = {end};", value_name(inner.var.dtype())));
+            self.line(&format!("const {} {name} = {end};", self.dialect().value_name(inner.var.dtype())));
             end = name;
         }
         self.ranges.insert_loop(&inner.var, &inner.min, &inner.extent);
         let outer = self.divergent;
         self.divergent |= self.may_diverge(&last);
         let name = self.declare(&inner.var);
-        // So many times as nobody knows cannot be spelled out; and PoCL 3.1 dies of it next to a barrier.
+        // A loop of unknown extent cannot be unrolled, and PoCL 3.1 crashes on the request next to a barrier.
         if matches!(inner.kind, ForKind::Unrolled | ForKind::Vectorized) && constant(&inner.extent).is_some() {
-            self.line("#pragma unroll");
+            self.line(self.target.words.unroll);
         }
-        let ty = value_name(inner.var.dtype());
+        let ty = self.dialect().value_name(inner.var.dtype());
         self.open(&format!("for ({ty} {name} = {}; {name} < {end}; ++{name})", min.text));
         self.stmt(&inner.body)?;
         if self.launch.binds_inside(&inner.body) && constant(&inner.extent) != Some(1) {
@@ -127,6 +136,7 @@ impl Writer {
         Ok(())
     }
 
+    /// A store, with the statement of the program as a comment above it.
     fn store(&mut self, buffer: &Buffer, indices: &[Expr], value: &Expr) -> Result<(), Diagnostic> {
         let target = tilewright_ir::Expr::load(buffer, indices.to_vec());
         let text = format!("{target} = {value}");
@@ -136,7 +146,7 @@ impl Writer {
             return self.image_store(buffer, indices, value);
         }
         let ty = value.dtype();
-        let native = NATIVE_LANES.contains(&ty.lanes);
+        let native = self.target.lanes.contains(&ty.lanes);
         let is_vector_index = indices.last().is_some_and(|index| !index.dtype().is_scalar());
         if is_vector_index && !(native && Self::is_contiguous(buffer, indices)) {
             return self.scatter(buffer, &target, value);
@@ -156,21 +166,22 @@ impl Writer {
         let lanes = value.dtype().lanes;
         let unknown = |writer: &Self| {
             writer
-                .error("opencl-vector-index", format!("the lanes of `{target} = {value}` cannot be written one by one"))
+                .error(Refusal::VectorIndex, format!("the lanes of `{target} = {value}` cannot be written one by one"))
         };
+        // The block keeps the names of the lanes apart from those of the next statement.
         self.open("");
         let mut names = Vec::new();
-        if NATIVE_LANES.contains(&lanes) {
+        if self.target.lanes.contains(&lanes) {
             let code = self.expr(value, Mode::Value)?;
             let name = self.namer.fresh("lanes");
-            self.line(&format!("const {} {name} = {};", value_name(value.dtype()), code.text));
-            names.extend((0..lanes).map(|k| super::helpers::lane(&name, k)));
+            self.line(&format!("const {} {name} = {};", self.dialect().value_name(value.dtype()), code.text));
+            names.extend((0..lanes).map(|k| self.dialect().lane(&name, k)));
         } else {
             for k in 0..lanes {
                 let part = lane_of(value, k).ok_or_else(|| unknown(self))?;
                 let code = self.expr(&part, Mode::Value)?;
                 let name = self.namer.fresh(&format!("lane{k}"));
-                self.line(&format!("const {} {name} = {};", value_name(part.dtype()), code.text));
+                self.line(&format!("const {} {name} = {};", self.dialect().value_name(part.dtype()), code.text));
                 names.push(name);
             }
         }
@@ -188,52 +199,55 @@ impl Writer {
     }
 
     /// Memory allocated inside a kernel: an array of the work-item's own.
+    ///
+    /// That is only right where each work-item has the allocation to itself, so every launch axis must be bound around it.
     fn private_array(&mut self, buffer: &Buffer) -> Result<(), Diagnostic> {
         if buffer.scope == Scope::Shared {
             let message =
                 format!("`{buffer}` is shared by the work-items of a group, which this back end does not support");
             let help = "allocate it around the launch, where it is held in global memory, or in scope `local`";
-            return Err(self.error("opencl-shared", message).with_help(help));
+            return Err(self.error(Refusal::Shared, message).with_help(help));
         }
         if buffer.scope.is_texture() {
             let message = format!("texture `{buffer}` is allocated inside a kernel, which has no images of its own");
-            return Err(self.error("opencl-texture", message).with_help("allocate it around the loops"));
+            return Err(self.error(Refusal::Texture, message).with_help("allocate it around the loops"));
         }
         if !self.launch.all_bound(&self.bound) {
             let message = format!("`{buffer}` is allocated between the loops of a launch: work-items would share it");
             let help = "allocate it around all bound loops, or inside of them";
-            return Err(self.error("opencl-shared", message).with_help(help));
+            return Err(self.error(Refusal::Shared, message).with_help(help));
         }
         let extents: Option<Vec<i128>> = buffer.shape.iter().map(constant).collect();
         let Some(extents) = extents else {
             let message = format!("`{buffer}` is allocated inside a kernel with a size that is no constant");
-            return Err(self.error("opencl-private-size", message).with_help("allocate it around the loops"));
+            return Err(self.error(Refusal::PrivateSize, message).with_help("allocate it around the loops"));
         };
         let bytes = checked_size(&extents).ok().and_then(|size| size.checked_mul(buffer.dtype.bytes()));
-        let Some(bytes) = bytes.filter(|&bytes| bytes <= PRIVATE_BYTES) else {
-            let message = format!("`{buffer}` is larger than the {PRIVATE_BYTES} bytes that a work-item may allocate");
-            return Err(self.error("opencl-private-size", message).with_help("allocate it around the loops"));
+        let most = self.target.limits.private_bytes;
+        let Some(bytes) = bytes.filter(|&bytes| bytes <= most) else {
+            let message = format!("`{buffer}` is larger than the {most} bytes that a work-item may allocate");
+            return Err(self.error(Refusal::PrivateSize, message).with_help("allocate it around the loops"));
         };
         // Arrays of `half` need an extension; their bits do not.
         let scalar = if buffer.dtype.scalar == ScalarType::Float16 { ScalarType::UInt16 } else { buffer.dtype.scalar };
         let name = self.namer.fresh(&buffer.name);
         let count = (bytes / scalar.bytes()).max(1);
-        self.line(&format!("{} {name}[{count}];", storage_name(scalar)));
-        let place = Place {
+        self.line(&format!("{} {name}[{count}];", self.dialect().storage_name(scalar)));
+        let allocation = Allocation {
             name,
-            space: "private",
+            space: Space::Private,
             scalar,
             small: true,
             texels: None,
             origin: String::new(),
             pool: String::new(),
         };
-        self.places.insert(buffer.data.clone(), place);
+        self.allocations.insert(buffer.data.clone(), allocation);
         Ok(())
     }
 }
 
 /// Guards over loop variables and extents are index arithmetic; what reads memory may wrap.
 fn condition_mode(cond: &Expr) -> Mode {
-    if reads_memory(cond) { Mode::Value } else { Mode::Index }
+    if cond.reads_memory() { Mode::Value } else { Mode::Index }
 }

@@ -1,22 +1,26 @@
-//! The state in which kernels are written: names, ranges, memory, and the text so far.
+//! The state in which kernels are written: names, ranges, memory, and the text so far; and how elements are addressed.
+//!
+//! The position of `A[i, j]` in its allocation is `i * extent + j`, or `i * stride + j * stride` for a buffer with strides, plus
+//! its offset. Products are computed in 64 bits unless every position is known to fit an `int`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use tilewright_ir::{Buffer, DataType, Diagnostic, Expr, ScalarType, Span, ThreadTag, Var};
 
-use super::expr::{Code, lane_of};
+use super::code::{Code, SUM};
+use super::expr::lane_of;
 use super::helpers::Helpers;
 use super::names::Namer;
 use super::range::{Mode, Ranges, constant};
-use super::types::{storage_name, suffix};
+use super::target::{Dialect, Refusal, Space, Target};
 
-/// Where an allocation is, as a kernel sees it.
+/// An allocation, as a kernel sees it.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct Allocation {
     /// The pointer or array.
     pub(crate) name: String,
-    /// `global` or `private`.
-    pub(crate) space: &'static str,
+    /// The memory that it is in.
+    pub(crate) space: Space,
     /// Type of the elements that the pointer points to, lanes apart.
     pub(crate) scalar: ScalarType,
     /// Whether every position in it is known to fit an `int`.
@@ -39,16 +43,21 @@ pub(crate) struct Use {
 }
 
 /// Everything that is known while one kernel is written. What outlives the kernel is taken out by `super::kernel`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Writer {
+    /// What the kernel is written for.
+    pub(crate) target: &'static Target,
+    /// Names that are taken.
     pub(crate) namer: Namer,
+    /// Helpers that are defined.
     pub(crate) helpers: Helpers,
+    /// Ranges of the variables in scope.
     pub(crate) ranges: Ranges,
     pub(crate) options: super::Options,
     /// Names of variables.
     pub(crate) vars: BTreeMap<Var, String>,
     /// Allocations by their data variable.
-    pub(crate) places: BTreeMap<Var, Place>,
+    pub(crate) allocations: BTreeMap<Var, Allocation>,
     /// Global allocations that the kernel uses.
     pub(crate) uses: BTreeMap<Var, Use>,
     /// Symbols and scalar parameters that the kernel uses.
@@ -59,26 +68,64 @@ pub(crate) struct Writer {
     pub(crate) dividends: BTreeSet<String>,
     /// What the reader of a report should know.
     pub(crate) notes: BTreeSet<String>,
+    /// Whether the kernel computes with `float64`.
     pub(crate) uses_fp64: bool,
     /// The statement that is written, and the accesses to textures that are checked.
     pub(crate) statement: String,
     pub(crate) sites: Vec<super::Site>,
     /// Sites of the kernels before.
     pub(crate) first_site: usize,
+    /// How its loops are spread over work-items.
     pub(crate) launch: super::launch::Launching,
     /// Axes of the launch that are bound around the current statement.
     pub(crate) bound: BTreeSet<ThreadTag>,
     /// Whether work-items of one group may disagree on whether they reach the current statement.
     pub(crate) divergent: bool,
+    /// Place of the current statement.
     pub(crate) span: Option<Span>,
+    /// The body of the kernel so far.
     pub(crate) text: String,
+    /// Depth of indentation, in steps of four blanks.
     pub(crate) depth: usize,
 }
 
 impl Writer {
+    /// A writer at the beginning of a kernel.
+    pub(crate) fn new(target: &'static Target, options: super::Options) -> Self {
+        Self {
+            target,
+            namer: Namer::new(target.reserved),
+            helpers: Helpers::default(),
+            ranges: Ranges::default(),
+            options,
+            vars: BTreeMap::new(),
+            allocations: BTreeMap::new(),
+            uses: BTreeMap::new(),
+            scalars: BTreeSet::new(),
+            known_scalars: BTreeSet::new(),
+            dividends: BTreeSet::new(),
+            notes: BTreeSet::new(),
+            uses_fp64: false,
+            statement: String::new(),
+            sites: Vec::new(),
+            first_site: 0,
+            launch: super::launch::Launching::default(),
+            bound: BTreeSet::new(),
+            divergent: false,
+            span: None,
+            text: String::new(),
+            depth: 1,
+        }
+    }
+
+    /// How the language of the target writes types, values and memory.
+    pub(crate) fn dialect(&self) -> &'static dyn Dialect {
+        self.target.dialect
+    }
+
     /// An error at the current statement.
-    pub(crate) fn error(&self, code: &'static str, message: impl Into<String>) -> Diagnostic {
-        Diagnostic::error(code, self.span, message)
+    pub(crate) fn error(&self, refusal: Refusal, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::error(self.dialect().code(refusal), self.span, message)
     }
 
     /// Adds a line at the current depth.
@@ -92,8 +139,8 @@ impl Writer {
 
     /// Adds a comment; the names in it cannot end or continue it.
     pub(crate) fn comment(&mut self, text: &str) {
-        let plain = super::names::plain(text);
-        self.line(&format!("// {plain}"));
+        let text = super::names::comment_text(text);
+        self.line(&format!("// {text}"));
     }
 
     /// Opens a block.
@@ -129,30 +176,31 @@ impl Writer {
         }
         match self.vars.get(var) {
             Some(name) => Ok(Code::atom(name.clone())),
-            None => Err(self.error("opencl-unbound", format!("variable `{var}` has no value in the kernel"))),
+            None => Err(self.error(Refusal::Unbound, format!("variable `{var}` has no value in the kernel"))),
         }
     }
 
-    /// A pointer to the elements of a buffer.
+    /// A pointer to the elements of a buffer, cast if the allocation was declared with another type; notes the access for the
+    /// signature of the kernel.
     pub(crate) fn pointer(&mut self, buffer: &Buffer, write: bool) -> Result<String, Diagnostic> {
-        let Some(place) = self.places.get(&buffer.data) else {
-            return Err(self.error("opencl-memory", format!("buffer `{buffer}` has no memory in the kernel")));
+        let Some(allocation) = self.allocations.get(&buffer.data) else {
+            return Err(self.error(Refusal::Memory, format!("buffer `{buffer}` has no memory in the kernel")));
         };
-        if place.texels.is_some() {
+        if allocation.texels.is_some() {
             let message = format!("`{buffer}` reaches a texture but is not its texels, [height, width, 4]");
-            return Err(self.error("opencl-texture", message).with_help("run the pass lower_texture first"));
+            return Err(self.error(Refusal::Texture, message).with_help("run the pass lower_texture first"));
         }
-        if place.space == "global" {
+        if allocation.space == Space::Global {
             let used = self.uses.entry(buffer.data.clone()).or_default();
             used.read |= !write;
             used.written |= write;
         }
-        let wanted = storage_name(buffer.dtype.scalar);
-        if wanted == storage_name(place.scalar) {
-            return Ok(place.name.clone());
+        let wanted = self.dialect().storage_name(buffer.dtype.scalar);
+        if wanted == self.dialect().storage_name(allocation.scalar) {
+            return Ok(allocation.name.clone());
         }
         let constness = if write { "" } else { "const " };
-        Ok(format!("(({} {constness}{wanted} *){})", place.space, place.name))
+        Ok(format!("(({}{constness}{wanted} *){})", self.target.words.space(allocation.space), allocation.name))
     }
 
     /// The position of an element in its allocation, in elements of the buffer's type; of a vector index the first.
@@ -160,32 +208,32 @@ impl Writer {
         if buffer.rank() > 1 && !buffer.axis_separators.is_flat() {
             let message = format!("buffer `{buffer}` has {} axes that are not flattened", buffer.rank());
             let help = "run the pass flatten_buffer first; axes that are to stay apart need an axis separator";
-            return Err(self.error("opencl-unflattened", message).with_help(help));
+            return Err(self.error(Refusal::Unflattened, message).with_help(help));
         }
-        let wide = self.places.get(&buffer.data).is_none_or(|place| !place.small);
+        let wide = self.allocations.get(&buffer.data).is_none_or(|allocation| !allocation.small);
         let mut sum = Code::atom("0");
         for (axis, index) in indices.iter().enumerate() {
             let first = if let Expr::Ramp { base, .. } = index { base } else { index };
             let index = self.index(first)?;
             if let Some(strides) = &buffer.strides {
                 let stride = self.index(&strides[axis])?;
-                sum = Self::sum(&sum, &Self::product(&index, &stride, wide));
+                sum = Self::sum(&sum, &self.product(&index, &stride, wide));
             } else {
                 let extent = self.index(&buffer.shape[axis])?;
-                sum = Self::sum(&Self::product(&sum, &extent, wide), &index);
+                sum = Self::sum(&self.product(&sum, &extent, wide), &index);
             }
         }
         let offset = self.index(&buffer.elem_offset)?;
         Ok(Self::sum(&sum, &offset))
     }
 
-    /// Whether the lanes of an index are neighbours in memory.
+    /// Whether the lanes of an index are neighbours in memory, so that one vector access reaches them all.
     pub(crate) fn is_contiguous(buffer: &Buffer, indices: &[Expr]) -> bool {
         let unit = buffer.strides.as_ref().is_none_or(|strides| strides.last().and_then(constant) == Some(1));
         unit && matches!(indices.last(), Some(Expr::Ramp { stride, .. }) if constant(stride) == Some(1))
     }
 
-    /// A load.
+    /// A load. Lanes that are not neighbours are loaded one by one.
     pub(crate) fn load(&mut self, buffer: &Buffer, indices: &[Expr], mode: Mode) -> Result<Code, Diagnostic> {
         if self.image(buffer).is_some() {
             return self.image_load(buffer, indices, mode);
@@ -196,7 +244,7 @@ impl Writer {
             let parts: Option<Vec<_>> = (0..lanes).map(|k| lane_of(&whole, k)).collect();
             let Some(parts) = parts else {
                 return Err(
-                    self.error("opencl-vector-index", format!("the lanes of the index in `{whole}` are not known"))
+                    self.error(Refusal::VectorIndex, format!("the lanes of the index in `{whole}` are not known"))
                 );
             };
             return self.vector_of(whole.dtype(), &parts, mode);
@@ -206,37 +254,16 @@ impl Writer {
         let ty = buffer.dtype.with_lanes(buffer.dtype.lanes.max(lanes));
         let (position, pointer) =
             if lanes > 1 { ("0".to_owned(), offset(&pointer, &position)) } else { (position.text, pointer) };
-        Ok(Code::atom(self.read(ty, &position, &pointer)))
-    }
-
-    fn read(&mut self, ty: DataType, position: &str, pointer: &str) -> String {
-        let n = suffix(ty.lanes);
-        let raw =
-            if ty.is_scalar() { format!("{pointer}[{position}]") } else { format!("vload{n}({position}, {pointer})") };
-        match ty.scalar {
-            ScalarType::Float16 => format!("vload_half{n}({position}, {pointer})"),
-            ScalarType::BFloat16 => format!("{}({raw})", self.helpers.load_bf16(ty.lanes)),
-            _ => raw,
-        }
+        Ok(Code::atom(self.dialect().read(&mut self.helpers, ty, &position, &pointer)))
     }
 
     /// The statement that writes `value` at a position.
     pub(crate) fn write(&mut self, ty: DataType, position: &str, pointer: &str, value: &str) -> String {
-        let n = suffix(ty.lanes);
-        let value = match ty.scalar {
-            ScalarType::Float16 => return format!("vstore_half{n}_rte({value}, {position}, {pointer});"),
-            ScalarType::BFloat16 => format!("{}({value})", self.helpers.store_bf16(ty.lanes)),
-            _ => value.to_owned(),
-        };
-        if ty.is_scalar() {
-            format!("{pointer}[{position}] = {value};")
-        } else {
-            format!("vstore{n}({value}, {position}, {pointer});")
-        }
+        self.dialect().write(&mut self.helpers, ty, position, pointer, value)
     }
 }
 
 /// `pointer + position`.
 pub(crate) fn offset(pointer: &str, position: &Code) -> String {
-    if position.text == "0" { pointer.to_owned() } else { format!("{pointer} + {}", position.within(12)) }
+    if position.text == "0" { pointer.to_owned() } else { format!("{pointer} + {}", position.within(SUM)) }
 }

@@ -6,7 +6,7 @@
 use tilewright_ir::{Diagnostic, Expr, IndexMap, ScalarType};
 
 use super::index_map;
-use super::name::{Format, Place};
+use super::name::{AxisPart, Format};
 use tilewright_algebra::{Ranges, simplify};
 
 /// A number in a type that it fits.
@@ -27,7 +27,7 @@ fn value(format: &Format, axis: usize, parts: &[Expr], ty: ScalarType) -> Expr {
 }
 
 /// The digit that stands at a place, of an axis that is `x`.
-fn digit(format: &Format, place: Place, x: Expr, ty: ScalarType) -> Expr {
+fn digit(format: &Format, place: AxisPart, x: Expr, ty: ScalarType) -> Expr {
     let axis = &format.axes[place.axis];
     let above = match axis.weight(place.level) {
         1 => x,

@@ -25,7 +25,7 @@ mod tiles;
 
 use tilewright_ir::{Diagnostic, Expr, IndexMap};
 
-pub use name::{Axis, Format, Place};
+pub use name::{Axis, AxisPart, Format};
 pub use tiles::{Tiled, tiled};
 
 /// A format on a shape: the map, and its meaning.
@@ -65,7 +65,8 @@ pub fn read(text: &str, shape: &[Expr]) -> Option<Result<Named, Vec<Diagnostic>>
     Some(named.map_err(|fault| vec![fault]))
 }
 
-/// Letters and numbers, two of them with an arrow between, or tiles; anything else is left to the reader of lambdas.
+/// Whether a text may be a format name: letters and numbers, two such words with an arrow between them, or tiles. Any
+/// other text is left to the reader of lambdas.
 fn looks_like_a_name(text: &str) -> bool {
     let text = text.trim();
     let is_tiles = |c: char| c.is_ascii_digit() || "(),*- \t".contains(c);
@@ -79,11 +80,12 @@ fn looks_like_a_name(text: &str) -> bool {
     text.split("->").all(word) && !text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+/// Reads `NCHW4c` or `NHWC->NCHW4c`.
 fn read_letters(text: &str, shape: &[Expr]) -> Result<Named, Diagnostic> {
     let (source, target) = match text.split_once("->") {
         None => {
             let target = name::read(text, 0)?;
-            (target.plain(), target)
+            (target.without_blocks(), target)
         }
         Some((source, target)) => {
             let source = name::read(source, 0)?;
@@ -98,7 +100,7 @@ fn read_letters(text: &str, shape: &[Expr]) -> Result<Named, Diagnostic> {
     Ok(Named { map, meaning, shape, padded_axes })
 }
 
-/// A fault without a place is about all of the text.
+/// Labels the whole text in a fault that has no position.
 fn at_whole(mut fault: Diagnostic, text: &str) -> Diagnostic {
     if fault.labels.is_empty()
         && let Ok(end) = u32::try_from(text.len())
@@ -108,7 +110,7 @@ fn at_whole(mut fault: Diagnostic, text: &str) -> Diagnostic {
     fault
 }
 
-/// An index map of parts that are known to fit.
+/// Converts the error of an index map to a diagnostic.
 fn index_map(map: Result<IndexMap, tilewright_ir::IndexMapError>) -> Result<IndexMap, Diagnostic> {
     map.map_err(|error| Diagnostic::error("index-map", None, error.to_string()))
 }

@@ -11,13 +11,13 @@ const MAX_BLOCK: i64 = i32::MAX as i64;
 /// of another family.
 const FAMILIES: [(&str, &str); 5] = [("NCDHW", ""), ("GOIDHW", "OI"), ("TNC", "T"), ("LDNC", "L"), ("LDIGO", "L")];
 
-/// A format: its axes in their logical order, and what stands at each physical place.
+/// A format: its axes in logical order, and the part of an axis that stands at each physical position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Format {
     /// The logical axes.
     pub axes: Vec<Axis>,
     /// The physical places, from major to minor.
-    pub places: Vec<Place>,
+    pub places: Vec<AxisPart>,
 }
 
 /// A logical axis.
@@ -29,9 +29,9 @@ pub struct Axis {
     pub blocks: Vec<i64>,
 }
 
-/// What stands at a physical place.
+/// The part of an axis that stands at a physical position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct AxisPart {
     /// The position of the axis.
     pub axis: usize,
     /// Which part of it: 0 is the outer part, `k` the block `blocks[k - 1]`.
@@ -39,7 +39,7 @@ pub struct Place {
 }
 
 impl Axis {
-    /// The product of the blocks from a level on, that level's own not counted: what one step of that level counts for.
+    /// The product of the blocks after `level`: how far one step of this part moves the index.
     pub(super) fn weight(&self, level: usize) -> i64 {
         self.blocks[level..].iter().product()
     }
@@ -47,9 +47,9 @@ impl Axis {
 
 impl Format {
     /// The same axes without blocks, in logical order.
-    pub(super) fn plain(&self) -> Self {
+    pub(super) fn without_blocks(&self) -> Self {
         let axes = self.axes.iter().map(|axis| Axis { letter: axis.letter, blocks: Vec::new() }).collect();
-        let places = (0..self.axes.len()).map(|axis| Place { axis, level: 0 }).collect();
+        let places = (0..self.axes.len()).map(|axis| AxisPart { axis, level: 0 }).collect();
         Self { axes, places }
     }
 
@@ -65,7 +65,7 @@ impl Format {
             return Err(Diagnostic::error("format-axes", None, message).with_help(help));
         }
         let position = |axis: usize| others.iter().position(|letter| *letter == own[axis]).unwrap_or(axis);
-        let places = self.places.iter().map(|place| Place { axis: position(place.axis), ..*place }).collect();
+        let places = self.places.iter().map(|place| AxisPart { axis: position(place.axis), ..*place }).collect();
         let own_axis = |letter: &char| self.axes.iter().find(|axis| axis.letter == *letter).cloned();
         Ok(Self { axes: others.iter().filter_map(own_axis).collect(), places })
     }
@@ -78,11 +78,15 @@ struct Part {
     span: Span,
 }
 
+/// An error in a format name, at `span` in the text.
 fn error(span: Span, message: String, help: &str) -> Diagnostic {
     Diagnostic::error("format-name", Some(span), message).with_help(help)
 }
 
-/// Reads a name, which stands `offset` bytes into its text.
+/// Reads a name that starts `offset` bytes into its text.
+///
+/// # Errors
+/// What is wrong with the name, with its position in the text.
 pub(super) fn read(text: &str, offset: usize) -> Result<Format, Diagnostic> {
     let name = text.trim();
     let start = offset + (text.len() - text.trim_start().len());
@@ -101,6 +105,8 @@ pub(super) fn read(text: &str, offset: usize) -> Result<Format, Diagnostic> {
     let mut places = Vec::new();
     for Part { letter, block, span } in &letters {
         let Some(position) = order.iter().position(|axis| *axis == letter.to_ascii_uppercase()) else { continue };
+        // Blocks of one axis are listed from left to right, the most significant first, so a new block gets the next
+        // level.
         let level = block.map_or(0, |block| {
             axes[position].blocks.push(block);
             axes[position].blocks.len()
@@ -110,13 +116,15 @@ pub(super) fn read(text: &str, offset: usize) -> Result<Format, Diagnostic> {
             let message = format!("the blocks of {letter} have more than {MAX_BLOCK} elements");
             return Err(error(*span, message, "use smaller blocks"));
         }
-        places.push(Place { axis: position, level });
+        places.push(AxisPart { axis: position, level });
     }
     Ok(Format { axes, places })
 }
 
+/// Splits a name into letters with their block sizes.
 fn letters(name: &str, span: &impl Fn(usize, usize) -> Span) -> Result<Vec<Part>, Diagnostic> {
     let mut found = Vec::new();
+    // A block size is written before its letter, so digits are kept until the letter comes.
     let mut digits: Option<usize> = None;
     for (at, c) in name.char_indices() {
         let end = at + c.len_utf8();
@@ -144,6 +152,7 @@ fn letters(name: &str, span: &impl Fn(usize, usize) -> Span) -> Result<Vec<Part>
     }
 }
 
+/// Reads a block size, from 1 to 2^31 - 1.
 fn block_size(digits: &str, span: Span) -> Result<i64, Diagnostic> {
     match digits.parse::<i64>() {
         Ok(size) if (1..=MAX_BLOCK).contains(&size) => Ok(size),
@@ -160,6 +169,7 @@ fn block_size(digits: &str, span: Span) -> Result<i64, Diagnostic> {
 /// axes that have blocks. Otherwise all axes are capitals, as in TVM's.
 fn check_style(letters: &[Part]) -> Result<Vec<char>, Diagnostic> {
     let outer: Vec<&Part> = letters.iter().filter(|letter| letter.block.is_none()).collect();
+    // One small letter without a block decides the notation of the whole name.
     let is_onednn = outer.iter().any(|letter| letter.letter.is_ascii_lowercase());
     let mut axes: Vec<char> = Vec::new();
     for &Part { letter, span, .. } in &outer {
@@ -204,13 +214,13 @@ fn check_style(letters: &[Part]) -> Result<Vec<char>, Diagnostic> {
     Ok(axes)
 }
 
-/// The usual order of the axes.
+/// Returns the usual logical order of the axes; the order of appearance for letters of no known family.
 fn logical_order(letters: &[char]) -> Vec<char> {
     let in_order = |order: &str| order.chars().filter(|letter| letters.contains(letter)).collect::<Vec<char>>();
     for (order, needed) in FAMILIES {
         let known = letters.iter().all(|letter| order.contains(*letter));
-        let told = needed.is_empty() || letters.iter().any(|letter| needed.contains(*letter));
-        if known && told {
+        let is_marked = needed.is_empty() || letters.iter().any(|letter| needed.contains(*letter));
+        if known && is_marked {
             return in_order(order);
         }
     }

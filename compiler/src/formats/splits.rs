@@ -1,11 +1,11 @@
 //! The map of a format, made as a schedule would make it: parts are fused into their axes, and each axis is split by its
 //! innermost block, then what is left by the next one.
 
-use tilewright_ir::{Diagnostic, Expr, IndexMap, ScalarType, Var};
+use tilewright_ir::{Diagnostic, Expr, IndexMap, ScalarType, SharedExpr, Var};
 
 use super::digits::number;
 use super::index_map;
-use super::name::{Format, Place};
+use super::name::{AxisPart, Format};
 use tilewright_algebra::{Ranges, simplify};
 
 /// The map from the indices of `source` to those of `target`, whose axes are the same and numbered alike.
@@ -32,11 +32,11 @@ pub(super) fn map(source: &Format, target: &Format, shape: &[Expr]) -> Result<In
     index_map(IndexMap::new(vars, domain, outputs, Vec::new()))
 }
 
-/// An axis in terms of its parts, the outermost first.
+/// Writes an axis in terms of its parts in the source, the outermost first.
 fn fused(source: &Format, axis: usize, vars: &[Var], ty: ScalarType) -> Expr {
     let mut fused: Option<Expr> = None;
     for (level, block) in [1].iter().chain(&source.axes[axis].blocks).enumerate() {
-        let position = source.places.iter().position(|place| *place == Place { axis, level });
+        let position = source.places.iter().position(|place| *place == AxisPart { axis, level });
         let part = position.map_or_else(|| number(0, ty), |position| Expr::from(&vars[position]));
         fused = Some(match fused {
             None => part,
@@ -52,10 +52,11 @@ pub(super) fn typed(extent: &Expr, ty: ScalarType) -> Expr {
     match constant {
         Some(constant) => constant,
         None if extent.dtype().scalar == ty => extent.clone(),
-        None => Expr::Cast(ty.into(), Box::new(extent.clone())),
+        None => Expr::Cast(ty.into(), SharedExpr::new(extent.clone())),
     }
 }
 
+/// Checks that a shape has one extent for each part of the format, and that blocks have their size.
 fn check_shape(source: &Format, shape: &[Expr]) -> Result<(), Diagnostic> {
     let spelled: String = source.places.iter().map(|place| spelled(source, *place)).collect();
     if shape.len() != source.places.len() {
@@ -78,12 +79,13 @@ fn check_shape(source: &Format, shape: &[Expr]) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-fn spelled_part(block: i64, source: &Format, place: Place) -> String {
+/// A block in TVM's notation, such as `4c`.
+fn spelled_part(block: i64, source: &Format, place: AxisPart) -> String {
     format!("{block}{}", source.axes[place.axis].letter.to_ascii_lowercase())
 }
 
-/// A place as it is written in TVM's notation.
-fn spelled(source: &Format, place: Place) -> String {
+/// A part of an axis in TVM's notation.
+fn spelled(source: &Format, place: AxisPart) -> String {
     match place.level.checked_sub(1).map(|at| source.axes[place.axis].blocks[at]) {
         None => source.axes[place.axis].letter.to_string(),
         Some(block) => spelled_part(block, source, place),
@@ -91,7 +93,7 @@ fn spelled(source: &Format, place: Place) -> String {
 }
 
 /// `c` for an axis without blocks; `c_outer`, `c_inner`, or with several blocks `c_inner1`, `c_inner2`.
-fn var_name(source: &Format, place: Place) -> String {
+fn var_name(source: &Format, place: AxisPart) -> String {
     let axis = &source.axes[place.axis];
     let small = axis.letter.to_ascii_lowercase();
     match (axis.blocks.len(), place.level) {

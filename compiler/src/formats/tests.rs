@@ -56,10 +56,10 @@ fn undecided(judge: &Judge, text: &str, by_hand: &str, shape: &[Expr]) -> Vec<St
     let claim = MapClaim::new(&map, &physical).padded(&padded_axes);
     let mut reports = judge.check_map(claim.meaning(&meaning));
     reports.extend(
-        judge.check_map(claim.meaning(&lambda)).into_iter().filter(|report| report.obligation == "specification"),
+        judge.check_map(claim.meaning(&lambda)).into_iter().filter(|report| report.obligation.id() == "specification"),
     );
     reports.extend(judge.check_map(MapClaim::new(&lambda, &physical).padded(&padded_axes).meaning(&meaning)));
-    assert_eq!(reports.iter().filter(|report| report.obligation == "specification").count(), 3);
+    assert_eq!(reports.iter().filter(|report| report.obligation.id() == "specification").count(), 3);
     let wrong = reports.iter().filter(|report| !report.verdict.is_proved());
     wrong.map(|report| format!("{text}: {} {} by {}", report.obligation, report.verdict, report.method)).collect()
 }
@@ -92,7 +92,7 @@ fn a_name_with_its_blocks_swapped_is_refuted() {
         let found = named(text, &shape);
         let meaning = read_index_map(wrong, Some(&shape), &mut Symbols::default()).unwrap();
         let reports = judge.check_map(MapClaim::new(&found.map, &found.shape).meaning(&meaning));
-        let report = reports.iter().find(|report| report.obligation == "specification").unwrap();
+        let report = reports.iter().find(|report| report.obligation.id() == "specification").unwrap();
         assert!(matches!(report.verdict, tilewright_verify::Verdict::Refuted(_)), "{text}: {}", report.verdict);
     }
 }
@@ -222,7 +222,7 @@ fn letters_have_their_usual_order_whatever_the_layout_is() {
 }
 
 #[test]
-fn what_is_wrong_with_a_name_is_said_at_its_place() {
+fn errors_in_a_name_have_their_position() {
     type Case = (&'static str, &'static [i64], &'static str, (u32, u32));
     let cases: [Case; 16] = [
         ("NCHW4d", &[2, 3, 5, 7], "the axis d has a block, but there is no D", (4, 6)),
@@ -248,7 +248,7 @@ fn what_is_wrong_with_a_name_is_said_at_its_place() {
 }
 
 #[test]
-fn what_is_no_name_is_left_to_the_reader_of_lambdas() {
+fn other_texts_are_left_to_the_reader_of_lambdas() {
     for text in ["lambda i: [i]", "lambda i:[i]", "[i, j]", "T.index_map(lambda i: [i])", "i + j", "17", ""] {
         assert!(read(text, &ints(&[3])).is_none(), "{text}");
     }

@@ -60,14 +60,15 @@ pub fn tiled(layout: &Layout, shape: &[Expr]) -> Result<Tiled, Diagnostic> {
     let ty = index_type(shape, least_elements(layout, shape)?);
     let domain: Vec<Expr> = shape.iter().map(|extent| typed(extent, ty)).collect();
     let tiling = SymbolicTiling::with_index_type(layout, &domain, ty).map_err(fault)?;
-    let plain = tiling.to_tiled_map().map_err(fault)?;
+    let tiled_map = tiling.to_tiled_map().map_err(fault)?;
     let symbols = domain.iter().flat_map(Expr::vars).fold(Ranges::new(), |ranges, var| ranges.with_symbol(&var));
     let within = |vars: &[Var], extents: &[Expr]| {
         vars.iter().zip(extents).fold(symbols.clone(), |ranges, (var, extent)| ranges.with(var, extent))
     };
-    let inside = within(plain.vars(), &domain);
-    let outputs = plain.outputs().iter().map(|output| simplify(output, &inside)).collect();
-    let map = index_map(IndexMap::new(plain.vars().to_vec(), domain, outputs, Vec::new()))?;
+    // Map and inverse are simplified on their own domains: neither range is known to the other.
+    let inside = within(tiled_map.vars(), &domain);
+    let outputs = tiled_map.outputs().iter().map(|output| simplify(output, &inside)).collect();
+    let map = index_map(IndexMap::new(tiled_map.vars().to_vec(), domain, outputs, Vec::new()))?;
     let shape: Vec<Expr> = tiling.physical_shape().iter().map(|extent| simplify(extent, &symbols)).collect();
     let undone = layouts::tiled_inverse(layout, &tiling);
     let InverseClaim { vars, outputs, padding } =
@@ -84,7 +85,7 @@ pub fn tiled(layout: &Layout, shape: &[Expr]) -> Result<Tiled, Diagnostic> {
     Ok(Tiled { map, inverse, shape, padded_axes })
 }
 
-/// `int64` where an extent is, or the number of elements needs it.
+/// Returns `int64` if an extent has this type, or if the number of elements needs it; otherwise `int32`.
 fn index_type(shape: &[Expr], elements: u64) -> ScalarType {
     let wide = shape.iter().any(|extent| extent.dtype().scalar != ScalarType::Int32);
     if wide || i32::try_from(elements).is_err() { ScalarType::Int64 } else { ScalarType::Int32 }
@@ -107,7 +108,7 @@ fn only_order_and_tiles(layout: &Layout) -> Result<(), Diagnostic> {
     Err(Diagnostic::error("layout", None, message).with_help("give the order and the tiles only"))
 }
 
-/// The elements with padding where every symbolic extent is 1.
+/// Returns the number of elements, padding included, if every symbolic extent is 1.
 fn least_elements(layout: &Layout, shape: &[Expr]) -> Result<u64, Diagnostic> {
     let bound = |extent: &Expr| {
         let known = extent.as_const_int().map_or(Ok(1), u64::try_from);
@@ -120,6 +121,7 @@ fn least_elements(layout: &Layout, shape: &[Expr]) -> Result<u64, Diagnostic> {
     Ok(array.tiling().map_err(fault)?.physical_elements())
 }
 
+/// The diagnostic of a layout error.
 fn fault(error: LayoutError) -> Diagnostic {
     Diagnostic::error(error.code, None, error.message).with_help(error.help)
 }

@@ -1,7 +1,7 @@
-//! Comparison of results: bit for bit, or within units in the last place where a function is not exact.
+//! Comparison of results: bit for bit, or within units in the last place (ULP) where a function is not exact.
 //!
-//! `+ - * /`, minimum, maximum, conversions, square root and all integer work are exact. The other functions may be off
-//! by as much as the OpenCL C specification allows (section 7.4, "Relative Error as ULPs", full profile).
+//! `+ - * /`, minimum, maximum, conversions, square root and all integer arithmetic are exact. For the other functions
+//! the OpenCL C specification allows an error (section 7.4, "Relative Error as ULPs", full profile).
 
 use std::fmt;
 
@@ -9,14 +9,14 @@ use serde::Serialize;
 use tilewright_interp::Tensor;
 use tilewright_ir::{Expr, MathFn, PrimFunc, Scalar, ScalarType};
 
-/// A distance that stands for "not comparable": a NaN beside a number, an infinity beside a finite value.
+/// A distance that means "not comparable": NaN and a number, or an infinity and a finite value.
 pub const FAR: u64 = u64::MAX;
 
-/// Units in the last place that a function may be off, in the type; 0 for the exact ones.
+/// Returns the error, in units in the last place, that a function may have in a type; 0 for exact functions.
 ///
-/// `float16` and `bfloat16` are computed in `float32` and rounded: that result may be off by one where the exact value
-/// lies near a tie. The reference itself is rounded once, which the bounds of the wider types allow one unit for.
-pub fn bound(function: MathFn, ty: ScalarType) -> u64 {
+/// `float16` and `bfloat16` are computed in `float32` and rounded: the result may be off by one where the exact value
+/// lies near a tie. In the wider types one unit is added for the reference, which is rounded once itself.
+pub fn max_ulp_error(function: MathFn, ty: ScalarType) -> u64 {
     let single = match function {
         MathFn::Abs | MathFn::Floor | MathFn::Ceil | MathFn::Round | MathFn::Trunc => 0,
         MathFn::IsNan | MathFn::IsInf | MathFn::Sqrt => 0,
@@ -36,8 +36,9 @@ pub fn bound(function: MathFn, ty: ScalarType) -> u64 {
     }
 }
 
-/// How far apart two values of one type are: 0 if they are the same (NaN equals NaN, -0.0 differs from 0.0), for floats
-/// the number of steps between neighbours, for integers the difference.
+/// Returns the distance of two values of one type: 0 if they are the same (NaN equals NaN, -0.0 differs from 0.0); for
+/// floats the number of steps between neighbouring values; for integers the difference; [`FAR`] if they are not
+/// comparable.
 pub fn ulp_distance(ty: ScalarType, a: Scalar, b: Scalar) -> u64 {
     match (a, b) {
         _ if a.same(b) => 0,
@@ -46,14 +47,14 @@ pub fn ulp_distance(ty: ScalarType, a: Scalar, b: Scalar) -> u64 {
         (Scalar::Float(x), Scalar::Float(y)) if x.is_infinite() != y.is_infinite() => FAR,
         (Scalar::Float(x), Scalar::Float(y)) => {
             let distance = (ordinal(ty, x) - ordinal(ty, y)).unsigned_abs();
-            // The zeros have one place in the order, but are not the same.
+            // 0.0 and -0.0 have the same ordinal, but are different values.
             u64::try_from(distance).unwrap_or(FAR).max(1)
         }
         (Scalar::Int(_), Scalar::Float(_)) | (Scalar::Float(_), Scalar::Int(_)) => FAR,
     }
 }
 
-/// The place of a float in the order of all values of its type.
+/// Returns the position of a float in the order of all values of its type; 0 for both zeros.
 fn ordinal(ty: ScalarType, x: f64) -> i128 {
     let magnitude = match ty {
         ScalarType::Float16 => half::f16::from_f64(x.abs()).to_bits().into(),
@@ -65,10 +66,10 @@ fn ordinal(ty: ScalarType, x: f64) -> i128 {
     if x < 0.0 { -magnitude } else { magnitude }
 }
 
-/// How far results may be apart.
+/// The distance up to which results agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Tolerance {
-    /// Units in the last place; 0 asks for the same bits.
+    /// In units in the last place; 0 demands the same bits.
     pub ulp: u64,
 }
 
@@ -76,8 +77,8 @@ impl Tolerance {
     /// The same bits.
     pub const EXACT: Self = Self { ulp: 0 };
 
-    /// What a program's functions allow: nothing if all are exact, else the sum of their bounds, each one counted for
-    /// every place where it is called.
+    /// Returns what the functions in a program allow: nothing if all are exact, otherwise the sum of their errors,
+    /// once for each place where one is called.
     pub fn of_func(func: &PrimFunc) -> Self {
         let mut ulp = 0;
         func.body.walk(&mut |stmt| {
@@ -88,28 +89,28 @@ impl Tolerance {
         Self { ulp }
     }
 
-    /// What the functions in an expression allow.
+    /// Returns what the functions in an expression allow.
     pub fn of_expr(expr: &Expr) -> Self {
         let mut ulp = 0;
         expr.walk(&mut |expr| {
             if let Expr::Call(function, args) = expr {
-                ulp += bound(*function, args.first().map_or(ScalarType::Float32, |arg| arg.dtype().scalar));
+                ulp += max_ulp_error(*function, args.first().map_or(ScalarType::Float32, |arg| arg.dtype().scalar));
             }
         });
         Self { ulp }
     }
 }
 
-/// Two elements that differ.
+/// The first two elements that differ by more than the tolerance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Mismatch {
-    /// Which tensor.
+    /// The name of the tensor.
     pub tensor: String,
-    /// Logical index of the element.
+    /// The logical index of the element.
     pub index: Vec<u64>,
-    /// What the reference has.
+    /// The value in the reference.
     pub expected: String,
-    /// What the other one has.
+    /// The value in the other result.
     pub got: String,
 }
 
@@ -119,21 +120,21 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// What came of a comparison.
+/// The result of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Comparison {
     /// Number of lanes compared.
     pub compared: u64,
-    /// Number of those that are too far apart.
+    /// Number of lanes that differ by more than the tolerance.
     pub mismatches: u64,
-    /// Greatest distance in units in the last place; [`FAR`] where there is none.
+    /// The greatest distance, in units in the last place; [`FAR`] if some lanes are not comparable.
     pub max_ulp: u64,
-    /// The first that is too far apart, in row-major order.
+    /// The first lane that differs by more than the tolerance, in row-major order.
     pub first: Option<Mismatch>,
 }
 
 impl Comparison {
-    /// Adds what came of comparing another tensor.
+    /// Adds the result of comparing another tensor.
     pub fn merge(&mut self, other: Self) {
         self.compared += other.compared;
         self.mismatches += other.mismatches;
@@ -144,16 +145,17 @@ impl Comparison {
     }
 }
 
-/// Compares two tensors of one type and shape, lane by lane. An undefined lane equals only an undefined one.
+/// Compares two tensors of one type and shape, lane by lane. An undefined lane agrees only with an undefined lane.
 ///
 /// # Errors
-/// Types or shapes differ; the text says how.
+/// The types or the shapes differ; the text names both.
 pub fn tensors(name: &str, expected: &Tensor, got: &Tensor, tolerance: Tolerance) -> Result<Comparison, String> {
     if expected.dtype() != got.dtype() || expected.shape() != got.shape() {
         let (a, b) = (expected.dtype(), got.dtype());
         return Err(format!("`{name}` is {a}{:?} in one and {b}{:?} in the other", expected.shape(), got.shape()));
     }
     let mut result = Comparison { compared: expected.lane_count() as u64, ..Comparison::default() };
+    // The common case, without decoding every lane.
     if expected.bytes() == got.bytes() && expected.defined() == got.defined() {
         return Ok(result);
     }
@@ -163,7 +165,7 @@ pub fn tensors(name: &str, expected: &Tensor, got: &Tensor, tolerance: Tolerance
         let distance = match (a, b) {
             (Some(a), Some(b)) => ulp_distance(ty, a, b),
             (None, None) => 0,
-            _ => FAR,
+            (Some(_), None) | (None, Some(_)) => FAR,
         };
         result.max_ulp = result.max_ulp.max(distance);
         if distance > tolerance.ulp {
@@ -179,11 +181,17 @@ pub fn tensors(name: &str, expected: &Tensor, got: &Tensor, tolerance: Tolerance
     Ok(result)
 }
 
-/// As [`tensors`], but only where `expected` is defined: for engines that do not know what was never written.
+/// Compares two tensors as [`tensors`] does, but only in the lanes that are defined in `expected`: a device does not
+/// track which elements were written.
 ///
 /// # Errors
-/// Types or shapes differ; the text says how.
-pub fn defined_of(name: &str, expected: &Tensor, got: &Tensor, tolerance: Tolerance) -> Result<Comparison, String> {
+/// The types or the shapes differ; the text names both.
+pub fn tensors_where_defined(
+    name: &str,
+    expected: &Tensor,
+    got: &Tensor,
+    tolerance: Tolerance,
+) -> Result<Comparison, String> {
     if expected.is_all_defined() || expected.shape() != got.shape() || expected.dtype() != got.dtype() {
         return tensors(name, expected, got, tolerance);
     }
@@ -198,7 +206,7 @@ pub fn defined_of(name: &str, expected: &Tensor, got: &Tensor, tolerance: Tolera
     tensors(name, expected, &masked, tolerance).map(|result| Comparison { compared, ..result })
 }
 
-/// A value as text, undefined ones included.
+/// Returns a value as text; `undefined` for none.
 pub fn show(value: Option<Scalar>) -> String {
     match value {
         None => "undefined".into(),
@@ -207,7 +215,7 @@ pub fn show(value: Option<Scalar>) -> String {
     }
 }
 
-/// The row-major index of an element by its number.
+/// Returns the index of the element at a row-major position.
 pub(crate) fn index_of(mut element: usize, shape: &[u64]) -> Vec<u64> {
     let mut index = vec![0; shape.len()];
     for (axis, &extent) in shape.iter().enumerate().rev() {

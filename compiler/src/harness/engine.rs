@@ -1,4 +1,4 @@
-//! What runs programs, and what is said about a run.
+//! Engines, which run programs, and the outcome of a run.
 
 use tilewright_interp::Arguments;
 use tilewright_ir::{Bindings, Buffer, Definition, Expr, PrimFunc, StmtKind, Var};
@@ -7,8 +7,8 @@ use super::compare::{Comparison, Mismatch};
 
 /// A program in one of its stages.
 #[derive(Clone, Copy, Debug)]
-pub enum Program<'a> {
-    /// What a TE program computes.
+pub enum StageProgram<'a> {
+    /// The definition of a TE program, before it is lowered.
     Definition(&'a Definition),
     /// A function, before or after a pass.
     Func(&'a PrimFunc),
@@ -23,8 +23,8 @@ pub enum Param {
     Scalar(Var),
 }
 
-impl Program<'_> {
-    /// The parameters in order.
+impl StageProgram<'_> {
+    /// The parameters, in order.
     pub fn params(&self) -> Vec<Param> {
         match self {
             Self::Definition(definition) => definition.params.iter().cloned().map(Param::Buffer).collect(),
@@ -36,7 +36,7 @@ impl Program<'_> {
         }
     }
 
-    /// The symbolic extents, in order of appearance.
+    /// The symbolic extents, each once, in order of appearance.
     pub fn symbols(&self) -> Vec<Var> {
         match self {
             Self::Func(func) => func.symbols(),
@@ -52,7 +52,7 @@ impl Program<'_> {
         }
     }
 
-    /// Whether a parameter's memory is written.
+    /// Whether the program writes the memory of a parameter.
     pub fn writes(&self, buffer: &Buffer) -> bool {
         match self {
             Self::Definition(definition) => definition.stage_of(buffer).is_some(),
@@ -67,52 +67,58 @@ impl Program<'_> {
     }
 }
 
-/// Why an engine gave no result.
+/// Why an engine returned no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// The program did what has no meaning.
+pub enum EngineFault {
+    /// The program did something undefined, such as an access out of bounds.
     Trap {
-        /// What it did.
+        /// What it did, as a sentence.
         message: String,
-        /// It read something that was never written.
+        /// Whether it read an element that was never written.
         is_undefined_read: bool,
     },
-    /// The engine cannot run such a program.
+    /// The engine cannot run a program of this kind, or this machine cannot run one so large.
     Skipped(String),
     /// There is no such engine on this machine: no driver, no device of that name.
     Absent(String),
-    /// Something is wrong: a driver, the arguments, the generator.
+    /// A driver, the arguments or the code generator failed.
     Error(String),
 }
 
 /// Something that runs programs.
 pub trait Engine {
-    /// Its name, such as `interpreter`.
+    /// The name of the engine, such as `interpreter`.
     fn name(&self) -> &'static str;
 
-    /// The device it runs on, if it is one of several.
+    /// The device that it runs on; `None` for an engine without devices.
     fn device(&self) -> Option<String>;
 
-    /// Runs a program; outputs are left in `arguments`, one a parameter, in the layout that the program says.
+    /// Runs a program. `arguments` holds one argument for each parameter, in the layout that the program declares; the
+    /// outputs are left there.
     ///
     /// # Errors
-    /// No result; the arguments are then not to be looked at.
-    fn run(&self, program: &Program<'_>, symbols: &Bindings, arguments: &mut Arguments) -> Result<Ran, Fault>;
+    /// The program did not run to its end. The contents of `arguments` are then unspecified.
+    fn run(
+        &self,
+        program: &StageProgram<'_>,
+        symbols: &Bindings,
+        arguments: &mut Arguments,
+    ) -> Result<Ran, EngineFault>;
 }
 
-/// What is worth knowing of a run that went well.
+/// Remarks on a run that succeeded.
 #[derive(Clone, Debug, Default)]
 pub struct Ran {
     /// One sentence for the report; may be empty.
     pub detail: String,
-    /// What is not as the program says; everybody should see it.
+    /// Deviations from the program that every reader of the report should see.
     pub notes: Vec<String>,
 }
 
 /// How a run of one stage on one engine ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It ran first: the other runs are compared with it.
+    /// It ran first; the other runs are compared with it.
     Reference,
     /// It ran, and its outputs are those of the reference.
     Agrees,
@@ -120,18 +126,18 @@ pub enum Status {
     Mismatch,
     /// The program trapped: an access out of bounds, a read of a value never written, a race.
     Trap,
-    /// It could not be run though it should have been: a kernel that does not build, a driver's error.
+    /// It should have run and could not: a kernel does not build, or a driver fails.
     Failed,
     /// It was not run; the detail says why.
     Skipped,
     /// There was no engine to run it on; the detail says why.
     Absent,
-    /// It was not to be run: the caller asked for no device.
+    /// The caller asked for no device.
     NotRequested,
 }
 
 impl Status {
-    /// The word for it in reports: an engine that is absent was skipped.
+    /// The word for reports. An engine that is absent is reported as skipped.
     pub fn word(self) -> &'static str {
         match self {
             Self::Reference => "reference",
@@ -144,7 +150,7 @@ impl Status {
         }
     }
 
-    /// Whether the stage ran to its end and nothing speaks against its outputs.
+    /// Whether the stage ran to its end, and its outputs agree if they were compared.
     pub fn is_ok(self) -> bool {
         matches!(self, Self::Reference | Self::Agrees)
     }
@@ -155,50 +161,51 @@ impl Status {
 pub struct EngineOutcome {
     /// Name of the engine.
     pub engine: String,
-    /// Name of the stage: `definition`, or the pass after which the program was run; none if no stage was to be run.
+    /// The name of the stage: `definition`, or the pass after which the program was run; `None` if no stage was to be
+    /// run.
     pub stage: Option<String>,
-    /// The device, if it is one of several.
+    /// The device; `None` for an engine without devices.
     pub device: Option<String>,
     /// How the run ended.
     pub status: Status,
-    /// Lanes of outputs compared with the reference; 0 for the reference itself.
+    /// Number of lanes of the outputs that were compared; 0 for the reference itself.
     pub compared: u64,
-    /// Lanes that are too far apart.
+    /// Number of lanes that differ by more than the tolerance.
     pub mismatches: u64,
-    /// Greatest distance in units in the last place.
+    /// The greatest distance, in units in the last place.
     pub max_ulp: u64,
-    /// Wall clock in milliseconds, without packing and comparison.
+    /// Wall-clock time of the run in milliseconds, without packing and comparison.
     pub ms: f64,
-    /// What else there is to say, such as why it did not run; may be empty.
+    /// Anything else to report, such as why it did not run; may be empty.
     pub detail: String,
     /// The first difference.
     pub first: Option<Mismatch>,
 }
 
 impl EngineOutcome {
-    /// A run of `stage` with a status and nothing compared.
+    /// The outcome of a run in which nothing was compared.
     pub fn new(engine: &str, stage: Option<&str>, device: Option<String>, status: Status, detail: String) -> Self {
         let (engine, stage) = (engine.to_owned(), stage.map(str::to_owned));
         Self { engine, stage, device, status, compared: 0, mismatches: 0, max_ulp: 0, ms: 0.0, detail, first: None }
     }
 
-    /// A run that gave no result.
-    pub fn fault(engine: &str, stage: &str, device: Option<String>, fault: Fault) -> Self {
+    /// The outcome of a run without a result.
+    pub fn fault(engine: &str, stage: &str, device: Option<String>, fault: EngineFault) -> Self {
         let (status, detail) = fault.into_status();
         Self::new(engine, Some(stage), device, status, detail)
     }
 
-    /// An engine that was not to be used.
+    /// The outcome of an engine that the caller did not ask for.
     pub fn not_requested(engine: &str) -> Self {
         Self::new(engine, None, None, Status::NotRequested, String::new())
     }
 
-    /// Adds the result of the comparison with the reference.
+    /// Adds the comparison with the reference. If no lane was compared the run counts as skipped.
     #[must_use]
     pub fn compared(mut self, comparison: Comparison) -> Self {
         self.status = if comparison.mismatches > 0 { Status::Mismatch } else { Status::Agrees };
         if comparison.compared == 0 {
-            // Nothing was looked at: that is no agreement.
+            // Without a compared lane there is no evidence of agreement.
             self.status = Status::Skipped;
             "nothing to compare: no output has a defined element".clone_into(&mut self.detail);
         }
@@ -210,8 +217,8 @@ impl EngineOutcome {
     }
 }
 
-impl Fault {
-    /// How the run ended, and why.
+impl EngineFault {
+    /// The status of the run, and the reason.
     pub fn into_status(self) -> (Status, String) {
         match self {
             Self::Trap { message, .. } => (Status::Trap, message),

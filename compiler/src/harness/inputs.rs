@@ -1,32 +1,34 @@
-//! Inputs by seed, and sample values for symbolic extents.
+//! Pseudo-random inputs, reproducible by seed, and sample values of symbolic extents.
 
 use tilewright_interp::Tensor;
 use tilewright_ir::{
     Bindings, DataType, Diagnostic, Expr, PrimFunc, Scalar, ScalarType, Stmt, StmtKind, TypeClass, Var,
 };
 
-/// Values for symbolic extents that nobody gave: small, ragged and pairwise distinct.
+/// Values of symbolic extents that the caller did not give: small and pairwise distinct, and most of them no multiples
+/// of a block size.
 const DEFAULT_EXTENTS: [i128; 12] = [2, 7, 9, 17, 5, 11, 13, 19, 23, 3, 29, 31];
 
-/// How many extents are tried for the sake of a program's assertions.
-const TRIES: u64 = 1 << 14;
+/// Choices of extents that are tried to satisfy the assertions of a program.
+const MAX_TRIES: u64 = 1 << 14;
 
-/// The largest `float16`.
-const LARGE: f64 = 65504.0;
+/// The largest finite `float16`.
+const MAX_FLOAT16: f64 = 65504.0;
 
-/// A reproducible stream of numbers (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
+/// A reproducible stream of pseudo-random numbers: SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom
+/// number generators", OOPSLA 2014).
 #[derive(Clone, Debug)]
 pub struct Numbers(u64);
 
 impl Numbers {
-    /// The stream of a seed; streams of different parts are unrelated.
+    /// The stream of a seed. Each `part`, such as a parameter, has an independent stream.
     pub fn new(seed: u64, part: u64) -> Self {
         let mut numbers = Self(seed ^ part.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let start = numbers.next();
         Self(start ^ part)
     }
 
-    /// The next number.
+    /// The next number, uniform over all 64-bit values.
     #[expect(clippy::should_implement_trait, reason = "it never ends")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -36,7 +38,8 @@ impl Numbers {
         z ^ (z >> 31)
     }
 
-    /// A value of a type: floats between -2 and 2, integers between -100 and 100 as far as they fit.
+    /// Draws a value of a type: floats from -2 up to 2, signed integers from -100 to 100, unsigned integers from 0 to
+    /// 100.
     pub fn value(&mut self, ty: ScalarType) -> Scalar {
         let bits = self.next();
         match ty.class() {
@@ -51,32 +54,33 @@ impl Numbers {
         }
     }
 
-    /// As [`Numbers::value`], but that one float in eight is one of those that arithmetic stumbles over: NaN, an infinity,
-    /// minus zero, a large one.
-    pub fn stumbling(&mut self, ty: ScalarType) -> Scalar {
+    /// Draws a value as [`Numbers::value`] does, except that one float in eight is NaN, an infinity, -0.0, or of the
+    /// largest `float16` magnitude.
+    pub fn value_or_special(&mut self, ty: ScalarType) -> Scalar {
         let bits = self.next();
         if !ty.is_float() || !bits.is_multiple_of(8) {
             return self.value(ty);
         }
-        let large = tilewright_ir::scalar::round_float(ty, LARGE);
+        let large = tilewright_ir::scalar::round_float(ty, MAX_FLOAT16);
         let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, large, -large];
         let at = usize::try_from(bits >> 32).unwrap_or(0) % odd.len();
         Scalar::Float(odd[at])
     }
 
-    /// A tensor of values.
+    /// Draws a tensor of values.
     ///
     /// # Errors
-    /// The shape is no size.
+    /// The shape has too many elements.
     pub fn tensor(&mut self, dtype: DataType, shape: &[u64]) -> Result<Tensor, String> {
         Tensor::from_fn(dtype, shape, |_| self.value(dtype.scalar)).map_err(|error| error.to_string())
     }
 }
 
-/// Values for symbolic extents: those given by name, else small numbers that differ from each other and from those.
+/// Returns values for symbolic extents: the given ones by name, and for the others small numbers that differ from each
+/// other and from the given ones.
 ///
 /// # Errors
-/// A name is given that is no symbol, or a value below 1.
+/// `unknown-symbol`: a given name is no symbol. `symbol-value`: a given value is below 1.
 pub fn sample_symbols(symbols: &[Var], given: &[(String, i128)]) -> Result<Bindings, Diagnostic> {
     for (name, value) in given {
         if !symbols.iter().any(|var| var.name() == name) {
@@ -94,6 +98,7 @@ pub fn sample_symbols(symbols: &[Var], given: &[(String, i128)]) -> Result<Bindi
             return Err(Diagnostic::error("symbol-value", None, message));
         }
     }
+    // Symbols of one name in different stages are the same extent, so values belong to names.
     let mut by_name: Vec<(String, i128)> = given.to_vec();
     let mut bindings = Bindings::new();
     for var in symbols {
@@ -111,16 +116,17 @@ pub fn sample_symbols(symbols: &[Var], given: &[(String, i128)]) -> Result<Bindi
     Ok(bindings)
 }
 
-/// Extents to run with, and whether the program's assertions about them hold.
+/// Extents to run with, and whether the assertions of the program hold for them.
 #[derive(Clone, Debug)]
 pub struct Sampled {
     /// A value for each symbol.
     pub bindings: Bindings,
-    /// An assertion that no extents tried make true together with the others.
+    /// An assertion that does not hold; `None` if all hold. All extents that were tried violate some assertion then.
     pub unmet: Option<Expr>,
 }
 
-/// What a function asserts of its symbolic extents before anything else is done.
+/// Returns the assertions about symbolic extents that a function makes unconditionally. Assertions that read memory
+/// are left out.
 pub fn premises(func: &PrimFunc) -> Vec<Expr> {
     let symbols = func.symbols();
     let mut found = Vec::new();
@@ -134,7 +140,7 @@ pub fn premises(func: &PrimFunc) -> Vec<Expr> {
     found
 }
 
-/// The assertions that are reached whatever the extents are.
+/// Collects the assertions that are reached for all extents: those outside of loops, conditions and bindings.
 fn collect(stmt: &Stmt, found: &mut Vec<Expr>) {
     match &stmt.kind {
         StmtKind::Assert { cond, .. } => found.push(cond.clone()),
@@ -150,17 +156,18 @@ fn collect(stmt: &Stmt, found: &mut Vec<Expr>) {
     }
 }
 
-/// Like [`sample_symbols`], with values that make `premises` true where such are found: small ones are tried first.
+/// Returns values for symbolic extents as [`sample_symbols`] does, but such that `premises` hold, if such values are
+/// found. Small values are tried first.
 ///
 /// # Errors
-/// As [`sample_symbols`].
+/// Those of [`sample_symbols`].
 pub fn satisfying(symbols: &[Var], given: &[(String, i128)], premises: &[Expr]) -> Result<Sampled, Diagnostic> {
     let bindings = sample_symbols(symbols, given)?;
     let unmet = |bindings: &Bindings| premises.iter().find(|cond| cond.eval_index(bindings) == Ok(0)).cloned();
     let Some(first) = unmet(&bindings) else { return Ok(Sampled { bindings, unmet: None }) };
     let mut numbers = Numbers::new(0, 0);
-    for attempt in 0..TRIES {
-        let most = 8 << (attempt * 7 / TRIES);
+    for attempt in 0..MAX_TRIES {
+        let most = 8 << (attempt * 7 / MAX_TRIES);
         let mut tried: Vec<(String, i128)> = given.to_vec();
         for var in symbols {
             if tried.iter().all(|(name, _)| name != var.name()) {
@@ -190,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn extents_obey_the_premises_or_the_one_that_cannot_hold_is_named() {
+    fn extents_satisfy_the_premises_or_an_unmet_premise_is_returned() {
         let symbols = ["n", "m"].map(Var::index);
         let [n, m] = symbols.each_ref().map(Expr::from);
         let whole = Expr::binary(tilewright_ir::BinaryOp::Eq, n.clone().floor_mod(Expr::int(12)), Expr::int(0));

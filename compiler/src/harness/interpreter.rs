@@ -1,20 +1,25 @@
 //! The reference interpreter as an engine.
+//!
+//! A program with very many loop iterations is skipped instead of run for hours: the number of iterations is computed
+//! first where extents are known, and limited by the fuel of the configuration otherwise.
 
 use tilewright_interp::{Arguments, Config, RunError, TrapKind, run, run_definition};
 use tilewright_ir::{Bindings, Stmt, StmtKind, validate};
 
-use super::engine::{Engine, Fault, Program, Ran};
+use super::engine::{Engine, EngineFault, Ran, StageProgram};
 
-/// Most loop iterations of a program that is run, over all loops: minutes of work.
+/// The most loop iterations that are run, over all loops. More take longer than some minutes.
 pub const MAX_ITERATIONS: u64 = 1 << 33;
 
+/// The reason for skipping a program that is too large.
 fn too_long() -> String {
     format!("the loops have more than {MAX_ITERATIONS} iterations; smaller extents can be run")
 }
 
-/// How many iterations the loops have, guards apart; loops whose extents depend on others count as one.
+/// Returns the number of iterations of all loops, ignoring guards. A loop whose extent depends on another loop counts
+/// as one iteration.
 pub fn n_iterations(stmt: &Stmt, symbols: &Bindings) -> u128 {
-    let inside = stmt.children().into_iter().map(|child| n_iterations(child, symbols));
+    let inside = stmt.children().map(|child| n_iterations(child, symbols));
     let inside = inside.fold(0u128, u128::saturating_add);
     let StmtKind::For(inner) = &stmt.kind else { return inside };
     let extent = inner.extent.eval_index(symbols).unwrap_or(1);
@@ -24,7 +29,7 @@ pub fn n_iterations(stmt: &Stmt, symbols: &Bindings) -> u128 {
 /// The interpreter with a configuration: threads, fuel, observers.
 #[derive(Clone, Debug, Default)]
 pub struct Interpreter {
-    /// How programs are run.
+    /// The configuration of every run.
     pub config: Config,
 }
 
@@ -37,19 +42,24 @@ impl Engine for Interpreter {
         None
     }
 
-    fn run(&self, program: &Program<'_>, symbols: &Bindings, arguments: &mut Arguments) -> Result<Ran, Fault> {
-        if let Program::Func(func) = program
+    fn run(
+        &self,
+        program: &StageProgram<'_>,
+        symbols: &Bindings,
+        arguments: &mut Arguments,
+    ) -> Result<Ran, EngineFault> {
+        if let StageProgram::Func(func) = program
             && n_iterations(&func.body, symbols) > u128::from(MAX_ITERATIONS)
         {
-            return Err(Fault::Skipped(too_long()));
+            return Err(EngineFault::Skipped(too_long()));
         }
         let result = match program {
-            Program::Definition(definition) => run_definition(definition, arguments, &self.config),
-            Program::Func(func) => match validate(func) {
+            StageProgram::Definition(definition) => run_definition(definition, arguments, &self.config),
+            StageProgram::Func(func) => match validate(func) {
                 Ok(valid) => run(valid, arguments, &self.config),
                 Err(found) => {
                     let all: Vec<_> = found.iter().map(ToString::to_string).collect();
-                    return Err(Fault::Error(all.join("; ")));
+                    return Err(EngineFault::Error(all.join("; ")));
                 }
             },
         };
@@ -58,11 +68,13 @@ impl Engine for Interpreter {
                 detail: format!("{} iterations, {} threads", report.iterations, report.threads),
                 notes: Vec::new(),
             }),
-            Err(RunError::Trap(trap)) if trap.kind == TrapKind::FuelExhausted => Err(Fault::Skipped(too_long())),
-            Err(RunError::Trap(trap)) => {
-                Err(Fault::Trap { message: trap.to_string(), is_undefined_read: trap.kind == TrapKind::Undefined })
-            }
-            Err(RunError::Input(error)) => Err(Fault::Error(error.to_string())),
+            // Running out of fuel says nothing about the program, so it is no trap in the report.
+            Err(RunError::Trap(trap)) if trap.kind == TrapKind::FuelExhausted => Err(EngineFault::Skipped(too_long())),
+            Err(RunError::Trap(trap)) => Err(EngineFault::Trap {
+                message: trap.to_string(),
+                is_undefined_read: trap.kind == TrapKind::Undefined,
+            }),
+            Err(RunError::Input(error)) => Err(EngineFault::Error(error.to_string())),
         }
     }
 }

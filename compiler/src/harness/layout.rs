@@ -1,47 +1,54 @@
-//! Tensors from one layout to another: what the host does with the arguments of a function whose layout was changed.
+//! Conversion of tensors between layouts: what the host does with the arguments of a function whose parameters were
+//! moved to another layout.
+//!
+//! An [`IndexMap`] is evaluated once for every element, so its outputs are compiled first: an expression over a single
+//! index becomes a table.
 
 use tilewright_interp::Tensor;
 use tilewright_ir::{BinaryOp, Bindings, EvalError, Expr, IndexMap, Scalar};
 
-/// An index expression made ready for many evaluations. It means what [`Expr::eval_index`] means.
-enum Node {
-    /// A number.
+/// A compiled index expression, with the meaning of [`Expr::eval_index`].
+enum CompiledExpr {
+    /// A constant.
     Constant(i128),
-    /// The index at this position.
+    /// The index of this axis.
     Index(usize),
-    /// Every value of an expression over one index.
+    /// The values of an expression over one index: its axis, and a value for each position.
     Table(usize, Vec<i128>),
-    Binary(BinaryOp, tilewright_ir::ScalarType, Box<Node>, Box<Node>),
-    /// Anything else, evaluated as it stands.
+    /// An operator on two expressions, with the type that bounds shift amounts.
+    Binary(BinaryOp, tilewright_ir::ScalarType, Box<CompiledExpr>, Box<CompiledExpr>),
+    /// Any other expression, evaluated by [`Expr::eval_index`].
     Other(Expr),
 }
 
-/// A map whose indices can be computed fast.
-struct Compiled<'a> {
+/// A map with compiled outputs.
+struct CompiledMap<'a> {
     map: &'a IndexMap,
     symbols: &'a Bindings,
-    outputs: Vec<Node>,
+    outputs: Vec<CompiledExpr>,
 }
 
-impl<'a> Compiled<'a> {
+impl<'a> CompiledMap<'a> {
+    /// Compiles the outputs of a map for the given extents and symbols.
     fn new(map: &'a IndexMap, symbols: &'a Bindings, shape: &[u64]) -> Result<Self, EvalError> {
-        let outputs = map.outputs().iter().map(|output| node(output, map, symbols, shape));
+        let outputs = map.outputs().iter().map(|output| compile(output, map, symbols, shape));
         Ok(Self { map, symbols, outputs: outputs.collect::<Result<_, _>>()? })
     }
 
-    fn eval(&self, node: &Node, index: &[u64]) -> Result<i128, EvalError> {
+    /// Evaluates a compiled expression at an index.
+    fn eval(&self, node: &CompiledExpr, index: &[u64]) -> Result<i128, EvalError> {
         match node {
-            Node::Constant(value) => Ok(*value),
-            Node::Index(axis) => Ok(index[*axis].into()),
-            Node::Table(axis, values) => {
+            CompiledExpr::Constant(value) => Ok(*value),
+            CompiledExpr::Index(axis) => Ok(index[*axis].into()),
+            CompiledExpr::Table(axis, values) => {
                 let place = usize::try_from(index[*axis]).unwrap_or(usize::MAX);
                 values.get(place).copied().ok_or_else(|| EvalError::Unbound(self.map.vars()[*axis].name().to_owned()))
             }
-            Node::Binary(op, ty, a, b) => {
+            CompiledExpr::Binary(op, ty, a, b) => {
                 let (a, b) = (self.eval(a, index)?, self.eval(b, index)?);
                 op.eval_exact(a, b, *ty).map_err(|source| EvalError::Scalar { source, expr: self.map.to_string() })
             }
-            Node::Other(expr) => {
+            CompiledExpr::Other(expr) => {
                 let mut bindings = self.symbols.clone();
                 bindings.extend(self.map.vars().iter().cloned().zip(index.iter().map(|&at| i128::from(at))));
                 expr.eval_index(&bindings)
@@ -50,37 +57,38 @@ impl<'a> Compiled<'a> {
     }
 }
 
-/// Tables are made for axes up to this long.
-const LONGEST_TABLE: u64 = 1 << 20;
+/// The longest axis for which tables are made.
+const MAX_TABLE_LEN: u64 = 1 << 20;
 
-fn node(expr: &Expr, map: &IndexMap, symbols: &Bindings, shape: &[u64]) -> Result<Node, EvalError> {
+/// Compiles an expression over the indices of a map.
+fn compile(expr: &Expr, map: &IndexMap, symbols: &Bindings, shape: &[u64]) -> Result<CompiledExpr, EvalError> {
     let vars = expr.vars();
     let axes: Vec<_> = (0..map.vars().len()).filter(|&axis| vars.contains(&map.vars()[axis])).collect();
     match (axes.as_slice(), expr) {
-        ([], _) => expr.eval_index(symbols).map(Node::Constant),
-        (&[axis], Expr::Var(_)) => Ok(Node::Index(axis)),
-        (&[axis], _) if shape[axis] <= LONGEST_TABLE => {
+        ([], _) => expr.eval_index(symbols).map(CompiledExpr::Constant),
+        (&[axis], Expr::Var(_)) => Ok(CompiledExpr::Index(axis)),
+        (&[axis], _) if shape[axis] <= MAX_TABLE_LEN => {
             let mut bindings = symbols.clone();
             let values = (0..shape[axis]).map(|at| {
                 bindings.insert(map.vars()[axis].clone(), at.into());
                 expr.eval_index(&bindings)
             });
-            Ok(Node::Table(axis, values.collect::<Result<_, _>>()?))
+            Ok(CompiledExpr::Table(axis, values.collect::<Result<_, _>>()?))
         }
         (_, Expr::Binary(op, a, b)) => {
-            let (a, b) = (node(a, map, symbols, shape)?, node(b, map, symbols, shape)?);
-            Ok(Node::Binary(*op, expr_type(expr), Box::new(a), Box::new(b)))
+            let (a, b) = (compile(a, map, symbols, shape)?, compile(b, map, symbols, shape)?);
+            Ok(CompiledExpr::Binary(*op, expr_type(expr), Box::new(a), Box::new(b)))
         }
-        _ => Ok(Node::Other(expr.clone())),
+        _ => Ok(CompiledExpr::Other(expr.clone())),
     }
 }
 
-/// The type that bounds shift amounts.
+/// The type of the left operand, which bounds shift amounts.
 fn expr_type(expr: &Expr) -> tilewright_ir::ScalarType {
-    expr.children().first().map_or(tilewright_ir::ScalarType::Int32, |lhs| lhs.dtype().scalar)
+    expr.children().next().map_or(tilewright_ir::ScalarType::Int32, |lhs| lhs.dtype().scalar)
 }
 
-/// Extents under given symbols.
+/// Returns the values of extents.
 ///
 /// # Errors
 /// A symbol has no value, or an extent is negative.
@@ -92,8 +100,9 @@ pub fn shape(extents: &[Expr], symbols: &Bindings) -> Result<Vec<u64>, String> {
     extents.iter().map(one).collect()
 }
 
-/// Calls `visit` with the number of each logical element and that of the physical element it lies in.
-fn each_place(
+/// Calls `visit` with the row-major position of each logical element, and of the physical element that the map takes
+/// it to.
+fn each_element(
     map: &IndexMap,
     logical: &[u64],
     physical: &[u64],
@@ -103,7 +112,7 @@ fn each_place(
     if logical.len() != map.vars().len() {
         return Err(format!("`{map}` does not take {} indices", logical.len()));
     }
-    let compiled = Compiled::new(map, symbols, logical).map_err(|error| error.to_string())?;
+    let compiled = CompiledMap::new(map, symbols, logical).map_err(|error| error.to_string())?;
     if logical.contains(&0) {
         return Ok(());
     }
@@ -115,6 +124,7 @@ fn each_place(
             let value = compiled.eval(node, &index).map_err(|error| error.to_string())?;
             *at = u64::try_from(value).map_err(|_| format!("`{map}` takes {index:?} to the negative index {value}"))?;
         }
+        // A map that leaves the shape is an error and not a panic: it may be the very bug that is being looked for.
         let inside = place.len() == physical.len() && place.iter().zip(physical).all(|(at, extent)| at < extent);
         if !inside {
             return Err(format!("`{map}` takes {index:?} to {place:?}, outside of {physical:?}"));
@@ -128,17 +138,17 @@ fn each_place(
     }
 }
 
-/// For each logical element in row-major order the number of the physical one that it lies in.
+/// Returns, for each logical element in row-major order, the row-major position of its physical element.
 ///
 /// # Errors
 /// The map leads outside of the physical shape.
 pub fn places(map: &IndexMap, logical: &[u64], physical: &[u64], symbols: &Bindings) -> Result<Vec<usize>, String> {
     let mut places = Vec::new();
-    each_place(map, logical, physical, symbols, |_, at| places.push(at))?;
+    each_element(map, logical, physical, symbols, |_, at| places.push(at))?;
     Ok(places)
 }
 
-/// The next index in row-major order; false after the last.
+/// Advances an index in row-major order. Returns false after the last one.
 fn advance(index: &mut [u64], shape: &[u64]) -> bool {
     for axis in (0..index.len()).rev() {
         index[axis] += 1;
@@ -150,7 +160,8 @@ fn advance(index: &mut [u64], shape: &[u64]) -> bool {
     false
 }
 
-/// The physical tensor of a logical one; what no logical element reaches is padding, and has the value `pad` or none.
+/// Returns the physical tensor of a logical one. Physical elements that no logical element reaches are padding: they
+/// have the value `pad`, or are undefined.
 ///
 /// # Errors
 /// The map leads outside of the physical shape.
@@ -172,17 +183,17 @@ pub fn pack(
     defined.extend_from_slice(blank.defined());
     let lanes = usize::from(logical.dtype().lanes.max(1));
     let size = logical.bytes().len() / logical.lane_count().max(1) * lanes;
-    each_place(map, logical.shape(), physical_shape, symbols, |from, to| {
+    each_element(map, logical.shape(), physical_shape, symbols, |from, to| {
         bytes[to * size..(to + 1) * size].copy_from_slice(&logical.bytes()[from * size..(from + 1) * size]);
         defined[to * lanes..(to + 1) * lanes].copy_from_slice(&logical.defined()[from * lanes..(from + 1) * lanes]);
     })?;
     with_defined(blank.dtype(), physical_shape, bytes, &defined)
 }
 
-/// Whether everything that no logical element reaches has the value `pad`, as the program says.
+/// Checks that every padding element of a physical tensor has the value `pad`.
 ///
 /// # Errors
-/// It has not, or the map leads outside of the physical tensor.
+/// The first padding element with another value, or a map that leads outside of the physical tensor.
 pub fn padding_holds(
     physical: &Tensor,
     map: &IndexMap,
@@ -192,7 +203,7 @@ pub fn padding_holds(
 ) -> Result<(), String> {
     let lanes = usize::from(physical.dtype().lanes.max(1));
     let mut is_padding = vec![true; physical.lane_count() / lanes];
-    each_place(map, logical_shape, physical.shape(), symbols, |_, at| is_padding[at] = false)?;
+    each_element(map, logical_shape, physical.shape(), symbols, |_, at| is_padding[at] = false)?;
     let holds = |lane: usize| physical.get(lane).is_some_and(|value| value.same(pad));
     let wrong = (0..physical.lane_count()).find(|lane| is_padding[lane / lanes] && !holds(*lane));
     match wrong.map(|lane| (lane, physical.get(lane))) {
@@ -202,7 +213,7 @@ pub fn padding_holds(
     }
 }
 
-/// The logical tensor in a physical one.
+/// Returns the logical tensor of a physical one, without its padding.
 ///
 /// # Errors
 /// The map leads outside of the physical tensor.
@@ -211,14 +222,14 @@ pub fn unpack(physical: &Tensor, map: &IndexMap, logical_shape: &[u64], symbols:
     let (mut bytes, mut defined) = (blank.bytes().to_vec(), blank.defined().to_vec());
     let lanes = usize::from(physical.dtype().lanes.max(1));
     let size = physical.bytes().len() / physical.lane_count().max(1) * lanes;
-    each_place(map, logical_shape, physical.shape(), symbols, |to, from| {
+    each_element(map, logical_shape, physical.shape(), symbols, |to, from| {
         bytes[to * size..(to + 1) * size].copy_from_slice(&physical.bytes()[from * size..(from + 1) * size]);
         defined[to * lanes..(to + 1) * lanes].copy_from_slice(&physical.defined()[from * lanes..(from + 1) * lanes]);
     })?;
     with_defined(blank.dtype(), logical_shape, bytes, &defined)
 }
 
-/// A tensor of given bytes of which some lanes are not defined.
+/// Returns a tensor of the given bytes in which only the lanes marked in `defined` are defined.
 fn with_defined(
     dtype: tilewright_ir::DataType,
     shape: &[u64],
@@ -257,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn packing_puts_every_element_where_the_map_says_and_leaves_padding_undefined() {
+    fn pack_follows_the_map_and_leaves_padding_undefined() {
         let map = nchw4c();
         let logical = Tensor::from_fn(ScalarType::Int32, &[2, 7, 9, 17], |k| Scalar::Int(k as i128)).unwrap();
         let physical = pack(&logical, &map, &[2, 5, 7, 9, 4], &Bindings::new(), None).unwrap();
@@ -271,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_is_packed_with_its_value_and_missed_where_it_is_lost() {
+    fn pack_writes_the_pad_value_and_padding_holds_checks_it() {
         let (map, none) = (nchw4c(), Bindings::new());
         let logical = Tensor::from_fn(ScalarType::Int32, &[2, 7, 9, 17], |k| Scalar::Int(k as i128)).unwrap();
         let packed = |pad| pack(&logical, &map, &[2, 5, 7, 9, 4], &none, pad).unwrap();

@@ -1,8 +1,14 @@
-//! Runs programs and compares: the definition, the program after each pass, and the kernels on a device.
+//! Runs programs and compares the results: the definition, the program after each pass, and the kernels on a device.
 //!
-//! Engines know nothing of stages and stages nothing of engines: [`engine`] says what an engine is and what is reported,
-//! [`interpreter`] and [`opencl`] are two, [`stages`] runs a chain of programs on the same inputs ([`inputs`], packed by
-//! [`layout`]) and [`compare`] holds the results against each other.
+//! | module | content |
+//! |---|---|
+//! | [`engine`] | what an engine is, and the outcome of a run |
+//! | [`interpreter`], [`opencl`] | the two engines |
+//! | [`stages`] | runs a chain of programs on the same inputs and names the first stage that differs |
+//! | [`inputs`], [`layout`] | makes the inputs, and packs them into the layout of a stage |
+//! | [`compare`] | compares two results |
+//!
+//! Engines know nothing of stages, and stages nothing of particular engines.
 
 pub mod compare;
 pub mod engine;

@@ -1,10 +1,13 @@
 //! Random programs in the interpreter and on the device: the same bits.
 
+use std::sync::Arc;
+
 use tilewright_ir::{
-    BinaryOp, Buffer, DataType, Expr, ForKind, FuncAttrs, PrimFunc, ScalarType, Stmt, StmtKind, ThreadTag, UnaryOp, Var,
+    BinaryOp, Buffer, DataType, Expr, ForKind, FuncAttrs, PrimFunc, ScalarType, SharedExpr, Stmt, StmtKind, ThreadTag,
+    UnaryOp, Var,
 };
 
-use super::engine::{Program, Status};
+use super::engine::{StageProgram, Status};
 use super::inputs::Numbers;
 use super::interpreter::Interpreter;
 use super::opencl::OpenCl;
@@ -68,16 +71,20 @@ impl Draw {
         match self.below(9) {
             op @ 0..5 => Expr::binary(arithmetic[op], a, b),
             5 => Expr::unary(UnaryOp::Neg, a),
-            6 => Expr::Select(Box::new(Expr::binary(BinaryOp::Le, a.clone(), b.clone())), Box::new(a), Box::new(b)),
+            6 => Expr::Select(
+                SharedExpr::new(Expr::binary(BinaryOp::Le, a.clone(), b.clone())),
+                SharedExpr::new(a),
+                SharedExpr::new(b),
+            ),
             7 => {
                 let cond = self.affine(1).lt(self.affine(1));
-                Expr::IfThenElse(Box::new(cond), Box::new(a), Box::new(b))
+                Expr::IfThenElse(SharedExpr::new(cond), SharedExpr::new(a), SharedExpr::new(b))
             }
             _ if ty == ScalarType::Int32 => {
                 let divisor = [-7, -2, 3, 1000][self.below(4)];
                 a.floor_div(Expr::int(divisor))
             }
-            _ => Expr::Cast(ty.into(), Box::new(self.value(0, depth - 1))),
+            _ => Expr::Cast(ty.into(), SharedExpr::new(self.value(0, depth - 1))),
         }
     }
 
@@ -102,8 +109,8 @@ impl Draw {
         }
         if self.below(3) == 0 {
             let cond = self.affine(1).lt(self.affine(2));
-            let other = (self.below(2) == 0).then(|| Box::new(body.clone()));
-            body = Stmt::new(StmtKind::If { cond, then_body: Box::new(body), else_body: other });
+            let other = (self.below(2) == 0).then(|| Arc::new(body.clone()));
+            body = Stmt::new(StmtKind::If { cond, then_body: Arc::new(body), else_body: other });
         }
         let mut tags = vec![ThreadTag::Thread(0), ThreadTag::Block(0), ThreadTag::Thread(1), ThreadTag::Block(2)];
         for (var, &extent) in self.vars.clone().iter().zip(&extents).rev() {
@@ -129,8 +136,8 @@ fn random_programs_give_the_same_bits_on_the_device() {
         let input = |name, ty| Buffer::compact(name, ty, vec![Expr::int(INPUT)]);
         let inputs = [input("A", ScalarType::Int32), input("B", ScalarType::Float32)];
         let func = Draw { numbers: Numbers::new(seed, 0), vars: Vec::new(), inputs }.func();
-        let stages = [Stage { name: "input", program: Program::Func(&func), evidence: None, reassociates: false }];
-        let config = Config { seed, symbols: Vec::new(), stumbling: false };
+        let stages = [Stage { name: "input", program: StageProgram::Func(&func), evidence: None, reassociates: false }];
+        let config = Config { seed, symbols: Vec::new(), special_floats: false };
         let report = run_chain(&stages, &config, &Interpreter::default(), &[Ok(&device)]).unwrap();
         assert_eq!(report.engines[0].status, Status::Reference, "seed {seed}: {report:#?}");
         let line = &report.engines[1];

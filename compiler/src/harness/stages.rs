@@ -1,8 +1,8 @@
-//! A program in all its stages on the same inputs: the first stage that differs names the pass to blame.
+//! Runs a program in all its stages on the same inputs. The first stage that differs names the pass to blame.
 //!
-//! Inputs are made in the layout of the first stage. A pass that moved a parameter's memory says so in its evidence, and
-//! the host does what a caller would have to do: it packs the inputs into the new layout, with nothing in the padding, and
-//! reads the outputs back out of it. So every stage is compared in the layout of the first.
+//! Inputs are made in the layout of the first stage. A pass that moved a parameter to another layout says so in its
+//! evidence, and the harness does what a caller would have to do: it packs the inputs into the new layout, and unpacks
+//! the outputs from it. So every stage is compared in the layout of the first one.
 
 use std::time::Instant;
 
@@ -12,20 +12,21 @@ use tilewright_ir::{BinaryOp, DataType, MAX_SYMBOLIC_ELEMENTS, StageBody, StoreR
 use tilewright_ir::{Bindings, Buffer, Definition, Diagnostic, Evidence, Expr, IndexMap, LoweringEvidence, Scalar};
 
 use super::compare::{self, Comparison, Tolerance};
-use super::engine::{Engine, EngineOutcome, Fault, Param, Program, Ran, Status};
+use super::engine::{Engine, EngineFault, EngineOutcome, Param, Ran, StageProgram, Status};
 use super::inputs::{Numbers, Sampled, premises, satisfying};
 use super::layout::{pack, padding_holds, shape, unpack};
+use crate::codegen::OPENCL;
 
 /// A stage of a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Stage<'a> {
-    /// `definition`, or the pass that made it.
+    /// `definition`, or the name of the step that made the program.
     pub name: &'a str,
     /// The program.
-    pub program: Program<'a>,
-    /// What the pass says of the step from the stage before; none for a lowering, which keeps the parameters.
+    pub program: StageProgram<'a>,
+    /// What the pass claims about the step from the stage before; `None` for a lowering, which keeps the parameters.
     pub evidence: Option<&'a Evidence>,
-    /// Whether the step sums in another order than the stage before.
+    /// Whether the step may sum in another order than the stage before.
     pub reassociates: bool,
 }
 
@@ -34,61 +35,62 @@ pub struct Stage<'a> {
 pub struct Config {
     /// Seed of the inputs.
     pub seed: u64,
-    /// Values of symbolic extents by name; the others get small numbers.
+    /// Values of symbolic extents by name; other extents get small values.
     pub symbols: Vec<(String, i128)>,
-    /// Whether some floats are such as arithmetic stumbles over, see [`Numbers::stumbling`].
-    pub stumbling: bool,
+    /// Whether some floats are NaN, infinite, -0.0 or large ([`Numbers::value_or_special`]).
+    pub special_floats: bool,
 }
 
-/// The outcome of running all stages; the default is that of none.
+/// The outcome of running all stages; by default the outcome of no stages.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChainOutcome {
     /// Seed of the inputs.
     pub seed: u64,
     /// Values of the symbolic extents.
     pub symbols: Vec<(String, i128)>,
-    /// One line a run: the reference on each stage, then the devices on the last.
+    /// One outcome for each run: the reference on each stage, then each device on the last stage.
     pub engines: Vec<EngineOutcome>,
-    /// The first stage that differs from the stages before it.
+    /// The first stage whose run differs from the first stage, traps or fails.
     pub blame: Option<String>,
-    /// What else is to be known, such as unusual inputs.
+    /// Remarks, such as unusual inputs.
     pub notes: Vec<String>,
 }
 
 impl ChainOutcome {
-    /// Everything ran and agrees; nothing was skipped.
+    /// Whether every engine ran and agrees, and none was skipped.
     pub fn is_ok(&self) -> bool {
         !self.engines.is_empty() && self.engines.iter().all(|line| line.status.is_ok())
     }
 }
 
-/// How a parameter of the first stage lies in the memory of a later one.
+/// How a parameter of the first stage lies in the memory of a later stage.
 #[derive(Clone, Debug, Default)]
 struct Layout {
     /// The maps to apply, one after the other.
-    steps: Vec<Step>,
+    steps: Vec<LayoutStep>,
 }
 
-/// One map from a shape to the next.
+/// The map of one pass, and the physical shape after it.
 #[derive(Clone, Debug)]
-struct Step {
+struct LayoutStep {
     map: IndexMap,
     shape: Vec<Expr>,
-    /// The value of its padding, and whether it is the caller who writes it.
+    /// The value of the padding, and whether the caller has to write it; `None` if the padding has no value.
     pad: Option<(Scalar, bool)>,
 }
 
-/// Runs every stage with `reference` and the last one with each of `devices`, and compares all with the first.
+/// Runs every stage on `reference` and the last stage on each of `devices`, and compares all of them with the first
+/// run.
 ///
-/// A device that is not there is given as the fault that says why, and becomes a line of the report.
+/// A device that could not be opened is passed as the fault that says why, and is reported as such.
 ///
 /// # Errors
-/// Symbols or shapes that make no sense.
+/// `no-stages`, symbols that do not exist, or shapes that are too large.
 pub fn run_chain(
     stages: &[Stage<'_>],
     config: &Config,
     reference: &dyn Engine,
-    devices: &[Result<&dyn Engine, Fault>],
+    devices: &[Result<&dyn Engine, EngineFault>],
 ) -> Result<ChainOutcome, Diagnostic> {
     let Some(first) = stages.first() else {
         return Err(Diagnostic::error("no-stages", None, "there is no program to run"));
@@ -99,9 +101,10 @@ pub fn run_chain(
             symbols.push(var);
         }
     }
+    // The extents must satisfy what the program asserts: any other extents only show that the assertion fails.
     let asserted = stages.iter().find_map(|stage| match stage.program {
-        Program::Func(func) => Some(premises(func)),
-        Program::Definition(_) => None,
+        StageProgram::Func(func) => Some(premises(func)),
+        StageProgram::Definition(_) => None,
     });
     let Sampled { bindings, unmet } = satisfying(&symbols, &config.symbols, &asserted.unwrap_or_default())?;
     let mut named: Vec<(String, i128)> = Vec::new();
@@ -119,7 +122,7 @@ pub fn run_chain(
         report,
         seed: config.seed,
         exact,
-        stumbling: config.stumbling,
+        special_floats: config.special_floats,
         tolerance: tolerance(stages),
     };
     if exact {
@@ -134,43 +137,49 @@ pub fn run_chain(
             reference,
             devices,
         );
-    } else if let Err(why) = run.all(&layouts, reference, devices) {
+    } else if let Err(why) = run.run_stages(&layouts, reference, devices) {
         run.skip(&why.message, reference, devices);
     }
     Ok(run.report)
 }
 
+/// The state of [`run_chain`].
 struct Run<'a> {
     stages: &'a [Stage<'a>],
     bindings: Bindings,
     report: ChainOutcome,
+    /// Seed of the inputs.
     seed: u64,
+    /// Whether inputs are small whole numbers, whose sums are exact in any order.
     exact: bool,
-    stumbling: bool,
+    /// See [`Config::special_floats`].
+    special_floats: bool,
+    /// The tolerance for devices; the reference is compared exactly.
     tolerance: Tolerance,
 }
 
-/// The arguments after a run, in the layout of the first stage.
+/// The outputs of a run by name, in the layout of the first stage.
 type Outputs = Vec<(String, Tensor)>;
 
 impl Run<'_> {
-    /// The layout of each parameter in each stage; none for a stage whose evidence does not explain its parameters.
+    /// Returns the layout of each parameter in each stage, or why the evidence of a stage does not explain its
+    /// parameters.
     fn layouts(&self, first: &Stage<'_>) -> Vec<Result<Vec<Layout>, String>> {
         let mut params = first.program.params();
         let mut layouts = vec![Layout::default(); params.len()];
         let mut all = vec![Ok(layouts.clone())];
         for stage in &self.stages[1..] {
             let after = stage.program.params();
-            let step = step(&params, &after, stage.evidence, &mut layouts);
+            let step = follow_params(&params, &after, stage.evidence, &mut layouts);
             all.push(step.map(|()| layouts.clone()));
             params = after;
         }
         all
     }
 
-    /// A line for each run that there would have been.
-    fn skip(&mut self, why: &str, reference: &dyn Engine, devices: &[Result<&dyn Engine, Fault>]) {
-        let skipped = || Fault::Skipped(why.to_owned());
+    /// Records every run of the chain as skipped.
+    fn skip(&mut self, why: &str, reference: &dyn Engine, devices: &[Result<&dyn Engine, EngineFault>]) {
+        let skipped = || EngineFault::Skipped(why.to_owned());
         for stage in self.stages {
             self.report.engines.push(EngineOutcome::fault(reference.name(), stage.name, reference.device(), skipped()));
         }
@@ -178,16 +187,17 @@ impl Run<'_> {
         for device in devices {
             self.report.engines.push(match device {
                 Ok(engine) => EngineOutcome::fault(engine.name(), stage.name, engine.device(), skipped()),
-                Err(fault) => EngineOutcome::fault("opencl", stage.name, None, fault.clone()),
+                Err(fault) => EngineOutcome::fault(OPENCL.name, stage.name, None, fault.clone()),
             });
         }
     }
 
-    fn all(
+    /// Runs the reference on every stage, then each device on the last one.
+    fn run_stages(
         &mut self,
         layouts: &[Result<Vec<Layout>, String>],
         reference: &dyn Engine,
-        devices: &[Result<&dyn Engine, Fault>],
+        devices: &[Result<&dyn Engine, EngineFault>],
     ) -> Result<(), Diagnostic> {
         let inputs = self.inputs(false)?;
         let mut inputs = (inputs, false);
@@ -195,31 +205,35 @@ impl Run<'_> {
         let mut last = Ok(());
         let stages = self.stages;
         for (stage, layouts) in stages.iter().zip(layouts) {
-            let mut outcome = self.one(stage, layouts, reference, &inputs.0, expected.as_ref(), Tolerance::EXACT);
-            if let (Err(Fault::Trap { is_undefined_read: true, .. }), None, false) = (&outcome, &expected, inputs.1) {
+            let mut outcome = self.run_stage(stage, layouts, reference, &inputs.0, expected.as_ref(), Tolerance::EXACT);
+            // A program that accumulates into its output reads it first. Its outputs then get input values, once for
+            // the whole chain, because all stages must see the same inputs.
+            if let (Err(EngineFault::Trap { is_undefined_read: true, .. }), None, false) =
+                (&outcome, &expected, inputs.1)
+            {
                 inputs = (self.inputs(true)?, true);
-                outcome = self.one(stage, layouts, reference, &inputs.0, None, Tolerance::EXACT);
+                outcome = self.run_stage(stage, layouts, reference, &inputs.0, None, Tolerance::EXACT);
                 if outcome.is_ok() {
                     self.report
                         .notes
                         .push("outputs are read before they are written: they are given as inputs too".into());
                 }
             }
-            last = self.line(stage, reference, outcome, &mut expected);
+            last = self.record_reference(stage, reference, outcome, &mut expected);
         }
         let (Some(stage), Some(layouts)) = (self.stages.last(), layouts.last()) else {
             return Ok(());
         };
         for device in devices {
             let line = match (device, &last) {
-                (Err(fault), _) => EngineOutcome::fault("opencl", stage.name, None, fault.clone()),
+                (Err(fault), _) => EngineOutcome::fault(OPENCL.name, stage.name, None, fault.clone()),
                 (Ok(engine), Err(why)) => {
-                    EngineOutcome::fault(engine.name(), stage.name, engine.device(), Fault::Skipped(why.clone()))
+                    EngineOutcome::fault(engine.name(), stage.name, engine.device(), EngineFault::Skipped(why.clone()))
                 }
                 (Ok(engine), Ok(())) => {
-                    match self.one(stage, layouts, *engine, &inputs.0, expected.as_ref(), self.tolerance) {
+                    match self.run_stage(stage, layouts, *engine, &inputs.0, expected.as_ref(), self.tolerance) {
                         Ok((line, _, notes)) => {
-                            self.note(notes);
+                            self.add_notes(notes);
                             line
                         }
                         Err(fault) => EngineOutcome::fault(engine.name(), stage.name, engine.device(), fault),
@@ -231,12 +245,15 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Adds the line of a reference run; whether devices may run the stage, too.
-    fn line(
+    /// Records a run of the reference; the first one becomes the one to compare with.
+    ///
+    /// # Errors
+    /// Why devices cannot run the stage.
+    fn record_reference(
         &mut self,
         stage: &Stage<'_>,
         engine: &dyn Engine,
-        outcome: Result<(EngineOutcome, Outputs, Vec<String>), Fault>,
+        outcome: Result<(EngineOutcome, Outputs, Vec<String>), EngineFault>,
         expected: &mut Option<Outputs>,
     ) -> Result<(), String> {
         let line = match outcome {
@@ -245,12 +262,13 @@ impl Run<'_> {
                     line.status = Status::Reference;
                 }
                 expected.get_or_insert(outputs);
-                self.note(notes);
+                self.add_notes(notes);
                 line
             }
             Err(fault) => EngineOutcome::fault(engine.name(), stage.name, engine.device(), fault),
         };
         let (status, why) = (line.status, line.detail.clone());
+        // Later stages usually inherit the difference, so only the first one is blamed.
         let wrong = matches!(status, Status::Mismatch | Status::Trap | Status::Failed);
         if wrong && self.report.blame.is_none() {
             self.report.blame = Some(stage.name.to_owned());
@@ -264,7 +282,8 @@ impl Run<'_> {
         }
     }
 
-    fn note(&mut self, notes: Vec<String>) {
+    /// Adds notes that the report does not hold yet.
+    fn add_notes(&mut self, notes: Vec<String>) {
         for note in notes {
             if !self.report.notes.contains(&note) {
                 self.report.notes.push(note);
@@ -272,7 +291,8 @@ impl Run<'_> {
         }
     }
 
-    /// Inputs in the layout of the first stage; outputs are undefined unless `outputs_too`.
+    /// Makes the inputs in the layout of the first stage. Tensors that the program writes are undefined, unless
+    /// `outputs_too`.
     fn inputs(&self, outputs_too: bool) -> Result<Vec<Argument>, Diagnostic> {
         let program = self.stages[0].program;
         let fault = |message: String| Diagnostic::error("input-shape", None, message);
@@ -282,6 +302,8 @@ impl Run<'_> {
             arguments.push(match param {
                 Param::Buffer(buffer) => {
                     let extents = shape(&buffer.shape, &self.bindings).map_err(fault)?;
+                    // A proof for symbolic shapes covers buffers up to this size, so a larger run could show an
+                    // overflow that was never excluded.
                     let count = extents.iter().try_fold(1u64, |count, &extent| count.checked_mul(extent));
                     if buffer.const_shape().is_none() && count.is_none_or(|count| count > MAX_SYMBOLIC_ELEMENTS) {
                         let text = format!("`{buffer}` has more than {MAX_SYMBOLIC_ELEMENTS} elements");
@@ -303,21 +325,23 @@ impl Run<'_> {
         Ok(arguments)
     }
 
+    /// Draws an input tensor.
     fn tensor(&self, numbers: &mut Numbers, dtype: DataType, extents: &[u64]) -> Result<Tensor, String> {
-        if self.stumbling {
-            let made = Tensor::from_fn(dtype, extents, |_| numbers.stumbling(dtype.scalar));
+        if self.special_floats {
+            let made = Tensor::from_fn(dtype, extents, |_| numbers.value_or_special(dtype.scalar));
             return made.map_err(|error| error.to_string());
         }
         if !self.exact || !dtype.scalar.is_float() {
             return numbers.tensor(dtype, extents);
         }
-        // From -2 to 2.
+        // Whole numbers from -2 to 2.
         let small = |numbers: &mut Numbers| f64::from(u8::try_from(numbers.next() % 5).unwrap_or(0)) - 2.0;
         Tensor::from_fn(dtype, extents, |_| Scalar::Float(small(numbers))).map_err(|error| error.to_string())
     }
 
-    /// Packs, runs, unpacks, compares.
-    fn one(
+    /// Packs the inputs, runs a stage, unpacks its outputs and compares them with `expected`. Returns the outcome, the
+    /// outputs and the notes of the engine.
+    fn run_stage(
         &self,
         stage: &Stage<'_>,
         layouts: &Result<Vec<Layout>, String>,
@@ -325,12 +349,12 @@ impl Run<'_> {
         inputs: &[Argument],
         expected: Option<&Outputs>,
         tolerance: Tolerance,
-    ) -> Result<(EngineOutcome, Outputs, Vec<String>), Fault> {
-        let layouts = layouts.as_ref().map_err(|why| Fault::Error(why.clone()))?;
+    ) -> Result<(EngineOutcome, Outputs, Vec<String>), EngineFault> {
+        let layouts = layouts.as_ref().map_err(|why| EngineFault::Error(why.clone()))?;
         let mut arguments = Arguments::default();
         for (argument, layout) in inputs.iter().zip(layouts) {
             arguments.params.push(match argument {
-                Argument::Tensor(tensor) => Argument::Tensor(self.pack(tensor, layout).map_err(Fault::Error)?),
+                Argument::Tensor(tensor) => Argument::Tensor(self.pack(tensor, layout).map_err(EngineFault::Error)?),
                 Argument::Scalar(value) => Argument::Scalar(*value),
             });
         }
@@ -338,7 +362,7 @@ impl Run<'_> {
         let start = Instant::now();
         let Ran { detail, notes } = engine.run(&stage.program, &self.bindings, &mut arguments)?;
         let ms = start.elapsed().as_secs_f64() * 1e3;
-        let outputs = self.outputs(inputs, &arguments, layouts).map_err(Fault::Error)?;
+        let outputs = self.outputs(inputs, &arguments, layouts).map_err(EngineFault::Error)?;
         let mut line = EngineOutcome::new(engine.name(), Some(stage.name), engine.device(), Status::Agrees, detail);
         line.ms = ms;
         let Some(expected) = expected else {
@@ -347,28 +371,30 @@ impl Run<'_> {
         let mut comparison = Comparison::default();
         let is_reference = engine.device().is_none();
         for ((name, want), (_, got)) in expected.iter().zip(&outputs) {
-            // A device does not know what was never written.
+            // A device does not track which elements were written.
             let result = if is_reference {
                 compare::tensors(name, want, got, tolerance)
             } else {
-                compare::defined_of(name, want, got, tolerance)
+                compare::tensors_where_defined(name, want, got, tolerance)
             };
-            comparison.merge(result.map_err(Fault::Error)?);
+            comparison.merge(result.map_err(EngineFault::Error)?);
         }
         let line = line.compared(comparison);
         Ok((line, outputs, notes))
     }
 
+    /// Packs a tensor into the layout of a stage.
     fn pack(&self, tensor: &Tensor, layout: &Layout) -> Result<Tensor, String> {
         let mut tensor = tensor.clone();
-        for Step { map, shape: after, pad } in &layout.steps {
+        for LayoutStep { map, shape: after, pad } in &layout.steps {
             let pad = pad.filter(|(_, by_host)| *by_host).map(|(value, _)| value);
             tensor = pack(&tensor, map, &shape(after, &self.bindings)?, &self.bindings, pad)?;
         }
         Ok(tensor)
     }
 
-    /// The tensors that the first stage writes, in its layout.
+    /// Returns the tensors that the first stage writes, in its layout. Checks on the way that padding with a stated
+    /// value has it.
     fn outputs(&self, inputs: &[Argument], after: &Arguments, layouts: &[Layout]) -> Result<Outputs, String> {
         let program = self.stages[0].program;
         let mut outputs = Vec::new();
@@ -380,12 +406,13 @@ impl Run<'_> {
                 continue;
             }
             let Some(Argument::Tensor(before)) = inputs.get(place) else { continue };
+            // Unpacking goes backwards and needs the shape before each step.
             let mut shapes = vec![before.shape().to_vec()];
             for step in &layout.steps {
                 shapes.push(shape(&step.shape, &self.bindings)?);
             }
             let mut tensor = tensor.clone();
-            for (Step { map, pad, .. }, shape) in layout.steps.iter().zip(&shapes).rev() {
+            for (LayoutStep { map, pad, .. }, shape) in layout.steps.iter().zip(&shapes).rev() {
                 if let Some((value, _)) = pad {
                     padding_holds(&tensor, map, shape, &self.bindings, *value)
                         .map_err(|why| format!("`{}`: {why}", buffer.name))?;
@@ -398,23 +425,32 @@ impl Run<'_> {
     }
 }
 
-/// Follows the parameters through one pass.
-fn step(before: &[Param], after: &[Param], evidence: Option<&Evidence>, layouts: &mut [Layout]) -> Result<(), String> {
+/// Appends to the layouts what a pass did with each parameter.
+fn follow_params(
+    before: &[Param],
+    after: &[Param],
+    evidence: Option<&Evidence>,
+    layouts: &mut [Layout],
+) -> Result<(), String> {
     if before.len() != after.len() {
         return Err(format!("{} parameters became {}", before.len(), after.len()));
     }
     for ((before, after), layout) in before.iter().zip(after).zip(layouts) {
         match (before, after) {
-            (Param::Buffer(before), Param::Buffer(after)) => layout.steps.extend(moves(before, after, evidence)?),
+            (Param::Buffer(before), Param::Buffer(after)) => {
+                layout.steps.extend(layout_steps(before, after, evidence)?);
+            }
             (Param::Scalar(_), Param::Scalar(_)) => {}
-            _ => return Err("a parameter changed between buffer and scalar".into()),
+            (Param::Buffer(_), Param::Scalar(_)) | (Param::Scalar(_), Param::Buffer(_)) => {
+                return Err("a parameter changed between buffer and scalar".into());
+            }
         }
     }
     Ok(())
 }
 
-/// The maps from a parameter before a pass to the same one after it.
-fn moves(before: &Buffer, after: &Buffer, evidence: Option<&Evidence>) -> Result<Vec<Step>, String> {
+/// Returns the maps from a parameter before a pass to the same parameter after it, by following the claims.
+fn layout_steps(before: &Buffer, after: &Buffer, evidence: Option<&Evidence>) -> Result<Vec<LayoutStep>, String> {
     let mut steps = Vec::new();
     let mut current = before.clone();
     let claims = evidence.map_or(&[][..], |evidence| &evidence.buffers);
@@ -430,32 +466,36 @@ fn moves(before: &Buffer, after: &Buffer, evidence: Option<&Evidence>) -> Result
         let fills = evidence.map_or(&[][..], |evidence| &evidence.fills);
         let fill = fills.iter().find(|fill| fill.buffer == claim.after);
         let pad = fill.and_then(|fill| Some((constant(&fill.value)?, fill.by_host)));
-        steps.push(Step { map: claim.map.clone(), shape: claim.after.shape.clone(), pad });
+        steps.push(LayoutStep { map: claim.map.clone(), shape: claim.after.shape.clone(), pad });
         current = claim.after.clone();
     }
     Ok(steps)
 }
 
+/// The value of a constant.
 fn constant(value: &Expr) -> Option<Scalar> {
     match value {
         Expr::Int { value, .. } => Some(Scalar::Int(*value)),
         Expr::Float { value, .. } => Some(Scalar::Float(*value)),
-        _ => None,
+        Expr::Var(_) | Expr::Binary(..) | Expr::Unary(..) | Expr::Call(..) | Expr::Select(..) => None,
+        Expr::IfThenElse(..) | Expr::Cast(..) => None,
+        Expr::Ramp { .. } | Expr::Broadcast { .. } | Expr::Load { .. } => None,
     }
 }
 
-/// What the functions in the stages allow a device to be off.
+/// Returns the tolerance for devices: what the functions in the last stage allow.
 fn tolerance(stages: &[Stage<'_>]) -> Tolerance {
     let funcs = stages.iter().rev().filter_map(|stage| match stage.program {
-        Program::Func(func) => Some(Tolerance::of_func(func)),
-        Program::Definition(_) => None,
+        StageProgram::Func(func) => Some(Tolerance::of_func(func)),
+        StageProgram::Definition(_) => None,
     });
     funcs.into_iter().next().unwrap_or(Tolerance::EXACT)
 }
 
-/// Whether a lowering may sum in another order than the definition does, which takes row-major order.
+/// Whether a lowering may sum in another order than the definition, which sums in row-major order of the reduction
+/// axes.
 ///
-/// It says yes where it does not know; then the inputs are such that the order does not matter.
+/// It returns true in doubt; the inputs are then chosen so that the order does not matter.
 pub fn reassociates(definition: &Definition, evidence: &LoweringEvidence) -> bool {
     evidence.stores.iter().filter(|claim| claim.role == StoreRole::Update).any(|claim| {
         let Some(stage) = definition.stage_of(&claim.tensor) else { return true };

@@ -46,7 +46,7 @@ pub fn apply_buffer_transforms(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnos
     Ok(Rewritten { func: after, evidence })
 }
 
-/// The claims for all buffers on one memory.
+/// Returns the claims for all buffers on one memory.
 fn transformed(func: &PrimFunc, data: &Var, maps: &[IndexMap]) -> Result<Vec<BufferClaim>, Vec<Diagnostic>> {
     let aliases: Vec<_> = func.buffers().into_iter().filter(|buffer| buffer.data == *data).collect();
     let Some(first) = aliases.first() else {
@@ -90,7 +90,7 @@ pub(super) fn agrees(first: &Buffer, alias: &Buffer) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// What several maps after one another come to.
+/// The composition of several maps.
 struct Layout {
     /// From the logical indices to the last physical ones.
     map: IndexMap,
@@ -99,6 +99,7 @@ struct Layout {
 }
 
 impl Layout {
+    /// Composes the maps of a buffer, and computes the physical shape after each of them.
     fn new(buffer: &Buffer, maps: &[IndexMap]) -> Result<Self, Diagnostic> {
         let wrong = |code, message: String| Diagnostic::error(code, buffer.span, message);
         let mut shape = buffer.shape.clone();
@@ -118,6 +119,8 @@ impl Layout {
                     format!("transformation {position} of `{buffer}` has separators, but is not the last one");
                 return Err(wrong("axis-separators", message));
             }
+            // Each map is applied to whole blocks, so its domain is the physical shape of the map before it, padding
+            // included.
             let placed = placed(map.vars(), &shape, map.outputs()).map_err(|error| wrong("index-map", error))?;
             outputs = if vars.is_some() { map.apply(&outputs) } else { map.outputs().to_vec() };
             vars.get_or_insert_with(|| map.vars().to_vec());

@@ -43,12 +43,12 @@ pub fn flatten_buffer(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
     Ok(regrouped(func, body, moves, "flatten_buffer", BufferChange::Flatten))
 }
 
-/// Buffers that the body mentions; a parameter that is never used needs no alias.
+/// The buffers that the body mentions. A parameter that is never used needs no alias.
 fn used_buffers(func: &PrimFunc) -> Vec<Buffer> {
     PrimFunc { buffer_map: Vec::new(), ..func.clone() }.buffers()
 }
 
-/// The flat buffer and the way there; none if the buffer is flat.
+/// Returns the flat buffer and the map to it; `None` if the buffer is flat already.
 fn flattened(buffer: &Buffer, is_param: bool, ranges: &Ranges) -> Result<Option<Move>, Diagnostic> {
     let at_origin = buffer.elem_offset.as_const_int() == Some(0);
     let plain = buffer.strides.is_none() && at_origin;
@@ -79,6 +79,7 @@ pub(super) fn grouped(
     let plain = buffer.strides.is_none() && buffer.elem_offset.as_const_int() == Some(0);
     let groups = separators.groups();
     let ty = index_type(buffer)?;
+    // All parts get the index type before they are multiplied: an int32 product could overflow on the way.
     let exact = |expr: &Expr| retyped(expr, ty, &|_| None);
     let shape: Vec<_> = buffer.shape.iter().map(exact).collect();
     let vars: Vec<_> = (0..buffer.rank()).map(|axis| Var::new(format!("i{axis}"), ty)).collect();
@@ -124,6 +125,7 @@ fn index_type(buffer: &Buffer) -> Result<ScalarType, Diagnostic> {
             }
         }
         let offset = buffer.elem_offset.as_const_int().unwrap_or(0);
+        // The largest index decides the type, and strides and the offset move it beyond the number of elements.
         let end = i128::from(size) + offset;
         if end > i128::from(i64::MAX) {
             return Err(too_large(tilewright_ir::SizeError::Overflow));

@@ -12,11 +12,11 @@
 
 use tilewright_ir::sabotage;
 use tilewright_ir::texture::is_whole_texel;
-use tilewright_ir::{BinaryOp, Buffer, Expr, For, ScalarType, Span, Stmt, StmtKind, Var};
+use tilewright_ir::{BinaryOp, Buffer, Expr, For, ScalarType, SharedExpr, Span, Stmt, StmtKind, Var};
 
-use tilewright_algebra::{Ranges, conjuncts, linear_in, reads_memory, simplify};
+use tilewright_algebra::{Ranges, conjuncts, linear_in, simplify};
 
-/// Why a loop is no vector statement, in words that follow "because".
+/// Why a loop has no vector statement.
 #[derive(Clone, Debug)]
 pub(super) struct Obstacle {
     /// What can be done about it depends on this.
@@ -65,18 +65,18 @@ pub(super) struct Body<'a> {
 
 impl<'a> Body<'a> {
     /// The body of a loop, if it is one store, possibly under conditions without an alternative.
-    pub(super) fn of(stmt: &'a Stmt) -> Option<Self> {
+    pub(super) fn from_stmt(stmt: &'a Stmt) -> Option<Self> {
         match &stmt.kind {
             StmtKind::Store { buffer, indices, value } => {
                 Some(Self { guards: Vec::new(), buffer, indices, value, span: stmt.span })
             }
             StmtKind::If { cond, then_body, else_body: None } => {
-                let mut body = Self::of(then_body)?;
+                let mut body = Self::from_stmt(then_body)?;
                 body.guards.insert(0, (cond, stmt.span));
                 Some(body)
             }
-            StmtKind::Seq(stmts) => match stmts.as_slice() {
-                [only] => Self::of(only),
+            StmtKind::Seq(stmts) => match &**stmts {
+                [only] => Self::from_stmt(only),
                 _ => None,
             },
             _ => None,
@@ -109,7 +109,7 @@ pub(super) enum LaneGuards {
 
 impl<'a> Lanes<'a> {
     /// The lanes of a loop of a constant number of iterations; `ranges` is what is known around it.
-    pub(super) fn of(inner: &'a For, lanes: u16, ranges: &Ranges) -> Self {
+    pub(super) fn from_loop(inner: &'a For, lanes: u16, ranges: &Ranges) -> Self {
         Self { var: &inner.var, min: &inner.min, count: lanes, ranges: super::remap::inside(ranges, inner) }
     }
 
@@ -139,7 +139,7 @@ impl<'a> Lanes<'a> {
             for part in conjuncts(cond) {
                 // What follows a condition of the lanes is only known to have a value under it.
                 let behind = !own.is_empty() || !lane.is_empty();
-                if self.depends(&part) || (behind && reads_memory(&part)) { lane.push(part) } else { free.push(part) }
+                if self.depends(&part) || (behind && part.reads_memory()) { lane.push(part) } else { free.push(part) }
             }
             shared.extend(free.into_iter().reduce(Expr::and).map(|cond| (cond, *span)));
             own.extend(lane.into_iter().reduce(Expr::and));
@@ -155,7 +155,7 @@ impl<'a> Lanes<'a> {
         for cond in own.iter().rev() {
             let cond = self.widened(self.vector(cond)?);
             let zero = self.widened(zero(value.dtype().scalar));
-            value = Expr::IfThenElse(Box::new(cond), Box::new(value), Box::new(zero));
+            value = Expr::IfThenElse(SharedExpr::new(cond), SharedExpr::new(value), SharedExpr::new(zero));
         }
         let store = Stmt::store(buffer, indices, value).at(body.span);
         let wrap = |inner: Stmt, (cond, span): (Expr, Option<Span>)| Stmt::guarded(cond, inner).at(span);
@@ -167,7 +167,7 @@ impl<'a> Lanes<'a> {
         body.guards.iter().any(|(cond, _)| self.depends(cond))
     }
 
-    /// No iteration reads what another one writes.
+    /// Checks that no iteration reads an element that another iteration writes.
     fn independent(&self, body: &Body<'_>, indices: &[Expr]) -> Result<(), Obstacle> {
         let target = body.buffer;
         let mut found = Ok(());
@@ -190,6 +190,7 @@ impl<'a> Lanes<'a> {
         found
     }
 
+    /// Whether an expression depends on the loop variable, so that it differs from lane to lane.
     fn depends(&self, expr: &Expr) -> bool {
         expr.vars().contains(self.var)
     }
@@ -234,7 +235,7 @@ impl<'a> Lanes<'a> {
         let start = Expr::int_of(first.unwrap_or(0), ty).ok_or_else(uneven)?;
         let base = simplify(&(base + stride.clone() * start), &self.ranges);
         let stride = if sabotage::on("vectorize-unit-stride") { Expr::Int { value: 1, ty } } else { stride };
-        Ok(Expr::Ramp { base: Box::new(base), stride: Box::new(stride), lanes: self.count })
+        Ok(Expr::Ramp { base: SharedExpr::new(base), stride: SharedExpr::new(stride), lanes: self.count })
     }
 
     /// The lanes of a value; scalar if it is the same in all of them.
@@ -246,21 +247,22 @@ impl<'a> Lanes<'a> {
                 Err(format!("`{expr}` is a vector already").into())
             };
         }
-        let wide = |expr: &Expr| self.vector(expr).map(|value| Box::new(self.widened(value)));
+        // Operands are widened one by one, so that what is equal in all lanes is computed once and broadcast.
+        let wide = |expr: &Expr| self.vector(expr).map(|value| SharedExpr::new(self.widened(value)));
         Ok(match expr {
             Expr::Var(var) => {
                 let ty = var.dtype().scalar;
                 let one = Expr::Int { value: 1, ty };
-                Expr::Ramp { base: Box::new(self.min.clone()), stride: Box::new(one), lanes: self.count }
+                Expr::Ramp { base: SharedExpr::new(self.min.clone()), stride: SharedExpr::new(one), lanes: self.count }
             }
             Expr::Binary(op, a, b) => self.binary(*op, self.vector(a)?, self.vector(b)?),
             Expr::Unary(op, a) => Expr::Unary(*op, wide(a)?),
             Expr::Call(function, args) => {
-                let args = args.iter().map(|arg| Ok(*wide(arg)?)).collect::<Result<_, Obstacle>>()?;
+                let args = args.iter().map(|arg| Ok(wide(arg)?.into_expr())).collect::<Result<_, Obstacle>>()?;
                 Expr::Call(*function, args)
             }
-            Expr::Select(c, a, b) => Expr::Select(Box::new(self.vector(c)?), wide(a)?, wide(b)?),
-            Expr::IfThenElse(c, a, b) => Expr::IfThenElse(Box::new(self.vector(c)?), wide(a)?, wide(b)?),
+            Expr::Select(c, a, b) => Expr::Select(SharedExpr::new(self.vector(c)?), wide(a)?, wide(b)?),
+            Expr::IfThenElse(c, a, b) => Expr::IfThenElse(SharedExpr::new(self.vector(c)?), wide(a)?, wide(b)?),
             Expr::Cast(ty, value) => Expr::Cast(ty.with_lanes(self.count), wide(value)?),
             Expr::Load { buffer, indices } => {
                 let indices = self.indices(buffer, indices)?;
@@ -271,7 +273,7 @@ impl<'a> Lanes<'a> {
                     let reason = format!("`{expr}` reads neither one channel nor the whole texel in order");
                     return Err(Obstacle { kind: ObstacleKind::PartOfTexel, reason });
                 }
-                Expr::Load { buffer: buffer.clone(), indices }
+                Expr::load(buffer, indices)
             }
             Expr::Int { .. } | Expr::Float { .. } => expr.clone(),
             Expr::Ramp { .. } | Expr::Broadcast { .. } => return Err(format!("`{expr}` is a vector already").into()),
@@ -282,15 +284,15 @@ impl<'a> Lanes<'a> {
     fn binary(&self, op: BinaryOp, a: Expr, b: Expr) -> Expr {
         let scalar = |expr: &Expr| expr.dtype().is_scalar();
         let ramp =
-            |base: Expr, stride: Expr| Expr::Ramp { base: Box::new(base), stride: Box::new(stride), lanes: self.count };
+            |base: Expr, stride: SharedExpr| Expr::Ramp { base: SharedExpr::new(base), stride, lanes: self.count };
         match (op, a, b) {
-            (BinaryOp::Add, Expr::Ramp { base, stride, .. }, b) if scalar(&b) => ramp(sum(*base, b), *stride),
-            (BinaryOp::Add, a, Expr::Ramp { base, stride, .. }) if scalar(&a) => ramp(sum(a, *base), *stride),
-            (BinaryOp::Sub, Expr::Ramp { base, stride, .. }, b) if scalar(&b) => ramp(*base - b, *stride),
+            (BinaryOp::Add, Expr::Ramp { base, stride, .. }, b) if scalar(&b) => ramp(sum(base.into_expr(), b), stride),
+            (BinaryOp::Add, a, Expr::Ramp { base, stride, .. }) if scalar(&a) => ramp(sum(a, base.into_expr()), stride),
+            (BinaryOp::Sub, Expr::Ramp { base, stride, .. }, b) if scalar(&b) => ramp(base.into_expr() - b, stride),
             (BinaryOp::Sub, a, Expr::Ramp { base, stride, .. })
                 if scalar(&a) && sabotage::on("vectorize-reversed-lanes") =>
             {
-                ramp(a - *base, *stride)
+                ramp(a - base.into_expr(), stride)
             }
             (op, a, b) => Expr::binary(op, self.widened(a), self.widened(b)),
         }
@@ -298,11 +300,15 @@ impl<'a> Lanes<'a> {
 
     /// A value in all lanes.
     fn widened(&self, value: Expr) -> Expr {
-        if value.dtype().is_scalar() { Expr::Broadcast { value: Box::new(value), lanes: self.count } } else { value }
+        if value.dtype().is_scalar() {
+            Expr::Broadcast { value: SharedExpr::new(value), lanes: self.count }
+        } else {
+            value
+        }
     }
 }
 
-/// `a + b`, without a 0.
+/// `a + b`, without an addend of 0.
 fn sum(a: Expr, b: Expr) -> Expr {
     match (a.as_const_int(), b.as_const_int()) {
         (Some(0), _) => b,
@@ -311,6 +317,7 @@ fn sum(a: Expr, b: Expr) -> Expr {
     }
 }
 
+/// The constant 0 of a type.
 fn zero(ty: ScalarType) -> Expr {
     Expr::int_of(0, ty).unwrap_or_else(|| Expr::float_of(0.0, ty))
 }

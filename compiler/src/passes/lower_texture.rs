@@ -61,10 +61,12 @@ pub(super) fn is_wanted(func: &PrimFunc) -> bool {
     !textures(func).is_empty()
 }
 
+/// The buffers in texture scopes.
 fn textures(func: &PrimFunc) -> Vec<Buffer> {
     func.buffers().into_iter().filter(|buffer| buffer.scope.is_texture()).collect()
 }
 
+/// Whether a buffer is a parameter of the function.
 fn is_param(func: &PrimFunc, buffer: &Buffer) -> bool {
     func.buffer_map.iter().any(|(_, param)| param == buffer)
 }
@@ -107,20 +109,23 @@ fn within_limits(change: &Move, stated: Option<TextureLimits>) -> Result<(), Dia
 
 /// Textures in a place where they cannot be: allocated by threads, or views of other memory.
 fn misplaced(func: &PrimFunc) -> Vec<Diagnostic> {
-    let mut places =
-        Places { roots: func.buffer_map.iter().map(|(_, buffer)| buffer.clone()).collect(), ..Places::default() };
+    let mut places = MisplacedTextures {
+        roots: func.buffer_map.iter().map(|(_, buffer)| buffer.clone()).collect(),
+        ..MisplacedTextures::default()
+    };
     places.stmt(&func.body, None, None);
     places.found
 }
 
+/// Walks a body and collects textures that are misplaced.
 #[derive(Default)]
-struct Places {
+struct MisplacedTextures {
     /// Buffers that memory was made for, here and around.
     roots: Vec<Buffer>,
     found: Vec<Diagnostic>,
 }
 
-impl Places {
+impl MisplacedTextures {
     fn stmt(&mut self, stmt: &Stmt, thread: Option<&str>, span: Option<Span>) {
         let span = stmt.span.or(span);
         let mut here = None;
@@ -136,7 +141,8 @@ impl Places {
             }
             StmtKind::DeclBuffer { buffer, .. } => self.view(buffer, span),
             StmtKind::For(inner) if matches!(inner.kind, ForKind::ThreadBinding(_)) => here = Some(inner.var.name()),
-            _ => {}
+            StmtKind::For(_) | StmtKind::Store { .. } | StmtKind::If { .. } | StmtKind::Let { .. } => {}
+            StmtKind::Seq(_) | StmtKind::Evaluate(_) | StmtKind::Assert { .. } | StmtKind::Attr { .. } => {}
         }
         for child in stmt.children() {
             self.stmt(child, thread.or(here), span);

@@ -25,7 +25,7 @@ pub use simplify::simplify;
 pub use tile_layout::tile_layout;
 pub use vectorize::vectorize;
 
-/// What a pass gives: the new program, and the claim that the judge checks.
+/// The result of a pass: the new program, and the claim that the judge checks.
 #[derive(Clone, Debug)]
 pub struct Rewritten {
     /// The program after the pass.
@@ -34,7 +34,7 @@ pub struct Rewritten {
     pub evidence: Evidence,
 }
 
-/// Adds what a text asks for to a function.
+/// Adds the request in a text, such as `A:{1,0:T(8,128)}`, to the attributes of a function.
 pub type Request = fn(&mut PrimFunc, &str) -> Result<(), Diagnostic>;
 
 /// A pass by name.
@@ -46,13 +46,13 @@ pub struct Pass {
     pub summary: &'static str,
     /// The pass.
     pub run: fn(&PrimFunc) -> Result<Rewritten, Vec<Diagnostic>>,
-    /// Whether the pipeline runs it on a function that comes to it; passes that only some functions ask for say no to the
-    /// others.
+    /// Whether the pipeline runs the pass on a function.
     pub wanted: fn(&PrimFunc) -> bool,
-    /// Adds a request to a function, for `opt -p PASS=TEXT`; none for a pass that takes none.
+    /// Adds a request to a function, for `opt -p PASS=TEXT`; `None` for a pass that takes no requests.
     pub request: Option<Request>,
 }
 
+/// The `wanted` of passes that run on every function.
 fn always(_: &PrimFunc) -> bool {
     true
 }
@@ -103,15 +103,15 @@ pub static PASSES: &[Pass] = &[
     },
 ];
 
-/// The passes that `check` and `compile` run, in order. Buffers are flat before loops become lanes: the channels of an NCHW
-/// buffer are evenly spaced in flat memory, but no ramp in its last axis.
+/// The passes that `check` and `compile` run, in order. Buffers are flattened before loops are vectorized: the
+/// channels of an NCHW buffer are evenly spaced in flat memory, but are no ramp in its last axis.
 pub static DEFAULT_PIPELINE: &[&str] =
     &["apply_buffer_transforms", "tile_layout", "flatten_buffer", "vectorize", "lower_texture", "simplify"];
 
-/// The pass of that name.
+/// Returns the pass of that name.
 ///
 /// # Errors
-/// There is none; the help names the nearest.
+/// `unknown-pass`; the help names the nearest pass.
 pub fn pass_by_name(name: &str) -> Result<&'static Pass, Diagnostic> {
     if let Some(pass) = PASSES.iter().find(|pass| pass.name == name) {
         return Ok(pass);

@@ -1,29 +1,42 @@
-//! Moves the accesses of buffers through index maps: what `apply_buffer_transforms`, `tile_layout` and `flatten_buffer` share.
+//! Moves the accesses of buffers through index maps: shared by `apply_buffer_transforms`, `tile_layout`,
+//! `flatten_buffer` and `lower_texture`.
+//!
+//! ```text
+//! A[i, j]   with the map lambda i, j: [j // 4, i, j % 4]   becomes   A'[j // 4, i, j % 4]
+//! ```
+
+use std::sync::Arc;
 
 use tilewright_ir::sabotage;
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{
-    Buffer, BufferChange, BufferClaim, DataType, Diagnostic, Evidence, Expr, For, IndexMap, PrimFunc, ScalarType, Span,
-    Stmt, StmtKind, Var, validate,
+    Buffer, BufferChange, BufferClaim, DataType, Diagnostic, Evidence, Expr, For, IndexMap, PrimFunc, ScalarType,
+    SharedExpr, Span, Stmt, StmtKind, Var, validate,
 };
 
 use super::Rewritten;
 use tilewright_algebra::{Ranges, linear_in, simplify};
 
-/// A buffer that is replaced, and where its indices go.
+/// A buffer that is replaced, and the map from its indices to those of the new buffer.
 #[derive(Clone, Debug)]
 pub(super) struct Move {
+    /// The buffer that is replaced.
     pub(super) before: Buffer,
+    /// The buffer that replaces it.
     pub(super) after: Buffer,
+    /// From the old indices to the new ones.
     pub(super) map: IndexMap,
 }
 
-/// The body of `func` with every use of a buffer in `moves` replaced.
+/// Returns the body of `func` with every use of a buffer in `moves` replaced.
+///
+/// # Errors
+/// A vector access whose lanes are not evenly spaced in the new layout, or an access with the wrong number of indices.
 pub(super) fn remap(func: &PrimFunc, moves: &[Move]) -> Result<Stmt, Diagnostic> {
     Remap { moves, ranges: symbol_ranges(func), span: None }.stmt(&func.body)
 }
 
-/// The function with its buffers in the layouts that are claimed, those of its parameters included.
+/// Returns the function with its buffers in the claimed layouts, parameters included.
 pub(super) fn relaid(func: &PrimFunc, claims: &[BufferClaim]) -> Result<PrimFunc, Diagnostic> {
     let as_move =
         |claim: &BufferClaim| Move { before: claim.before.clone(), after: claim.after.clone(), map: claim.map.clone() };
@@ -35,14 +48,14 @@ pub(super) fn relaid(func: &PrimFunc, claims: &[BufferClaim]) -> Result<PrimFunc
             *buffer = change.after.clone();
         }
     }
-    still_told(func, &after)?;
+    check_symbols_bound(func, &after)?;
     Ok(after)
 }
 
-/// Every symbol that the function needs must be told by the shape of an argument in its new layout.
-fn still_told(before: &PrimFunc, after: &PrimFunc) -> Result<(), Diagnostic> {
-    let told = after.symbols();
-    if before.symbols().iter().all(|var| told.contains(var)) || sabotage::on("layout-loses-extent") {
+/// Checks that the shapes of the arguments in their new layouts still determine every symbol that the function uses.
+fn check_symbols_bound(before: &PrimFunc, after: &PrimFunc) -> Result<(), Diagnostic> {
+    let bound = after.symbols();
+    if before.symbols().iter().all(|var| bound.contains(var)) || sabotage::on("layout-loses-extent") {
         return Ok(());
     }
     let unbound = validate(after).err().into_iter().flatten().find(|found| found.code == "unbound");
@@ -53,8 +66,9 @@ fn still_told(before: &PrimFunc, after: &PrimFunc) -> Result<(), Diagnostic> {
     })
 }
 
-/// The function with a body in which buffers have other axes, and the claim of it. Parameters stay what the caller passes
-/// (RFC 63, "Removing pre-flattened buffer"): their other axes are declared in front of the body.
+/// Returns the function with a body in which buffers have other axes, and the claim about it. Parameters keep the
+/// layout that the caller passes (RFC 63, "Removing pre-flattened buffer"): their new axes are declared as aliases in
+/// front of the body.
 pub(super) fn regrouped(
     func: &PrimFunc,
     mut body: Stmt,
@@ -64,7 +78,7 @@ pub(super) fn regrouped(
 ) -> Rewritten {
     let is_param = |buffer: &Buffer| func.buffer_map.iter().any(|(_, param)| param == buffer);
     for moved in moves.iter().rev().filter(|moved| is_param(&moved.before)) {
-        body = Stmt::new(StmtKind::DeclBuffer { buffer: moved.after.clone(), body: Box::new(body) });
+        body = Stmt::new(StmtKind::DeclBuffer { buffer: moved.after.clone(), body: Arc::new(body) });
     }
     let claim = |Move { before, after, map }| BufferClaim { before, after, map, change, padded_axes: Vec::new() };
     let buffers = moves.into_iter().map(claim).collect();
@@ -72,16 +86,17 @@ pub(super) fn regrouped(
     Rewritten { func: PrimFunc { body, ..func.clone() }, evidence }
 }
 
-/// The symbolic extents of a function are at least 1.
+/// The ranges of the symbolic extents of a function: at least 1.
 pub(super) fn symbol_ranges(func: &PrimFunc) -> Ranges {
     func.symbols().iter().fold(Ranges::new(), Ranges::with_symbol)
 }
 
-/// Ranges inside a loop.
+/// The ranges inside a loop.
 pub(super) fn inside(ranges: &Ranges, inner: &For) -> Ranges {
     ranges.clone().with_loop(&inner.var, &inner.min, &inner.extent)
 }
 
+/// The rewrite of [`remap`], with the ranges and the source position at the current statement.
 struct Remap<'a> {
     moves: &'a [Move],
     ranges: Ranges,
@@ -99,7 +114,7 @@ impl Rewrite for Remap<'_> {
         let rewritten = self.expr_children(expr)?;
         match (expr, rewritten) {
             (Expr::Load { buffer, .. }, Expr::Load { buffer: after, indices }) => {
-                Ok(Expr::Load { indices: self.indices(buffer, indices)?, buffer: after })
+                Ok(Expr::load(&after, self.indices(buffer, indices.to_vec())?))
             }
             (_, rewritten) => Ok(rewritten),
         }
@@ -113,7 +128,11 @@ impl Rewrite for Remap<'_> {
                 let inside = inside(&self.ranges, inner);
                 Some(std::mem::replace(&mut self.ranges, inside))
             }
-            _ => None,
+            StmtKind::Store { .. } | StmtKind::Allocate { .. } | StmtKind::DeclBuffer { .. } | StmtKind::If { .. } => {
+                None
+            }
+            StmtKind::Let { .. } | StmtKind::Seq(_) | StmtKind::Evaluate(_) => None,
+            StmtKind::Assert { .. } | StmtKind::Attr { .. } => None,
         };
         let mut rewritten = self.stmt_children(stmt)?;
         if let (StmtKind::Store { buffer, .. }, StmtKind::Store { indices, .. }) = (&stmt.kind, &mut rewritten.kind) {
@@ -128,6 +147,7 @@ impl Rewrite for Remap<'_> {
 }
 
 impl Remap<'_> {
+    /// The move of a buffer, if it is replaced.
     fn find(&self, buffer: &Buffer) -> Option<&Move> {
         self.moves.iter().find(|candidate| candidate.before == *buffer)
     }
@@ -153,7 +173,8 @@ impl Remap<'_> {
         })
     }
 
-    /// The lanes are a variable while the map is applied: the last index must be linear in it, the others free of it.
+    /// Maps the indices of a vector access, with the lane as a variable: the last new index must be linear in the
+    /// lane, and the others must not depend on it.
     fn vector_indices(&self, found: &Move, indices: &[Expr], lanes: u16) -> Option<Vec<Expr>> {
         let (vector, scalars) = indices.split_last()?;
         let ty = common_type(&found.map, indices);
@@ -170,9 +191,9 @@ impl Remap<'_> {
         let (base, stride) = linear_in(&last, &lane, &ranges)?;
         let stride = if sabotage::on("remap-unit-lanes") { Expr::int_of(1, ty)? } else { stride };
         let last = if stride.as_const_int() == Some(0) {
-            Expr::Broadcast { value: Box::new(base), lanes }
+            Expr::Broadcast { value: SharedExpr::new(base), lanes }
         } else {
-            Expr::Ramp { base: Box::new(base), stride: Box::new(stride), lanes }
+            Expr::Ramp { base: SharedExpr::new(base), stride: SharedExpr::new(stride), lanes }
         };
         Some(moved.into_iter().chain([last]).collect())
     }
@@ -184,7 +205,8 @@ fn lane_of(vector: &Expr, lane: &Expr, ty: ScalarType) -> Option<Expr> {
         Expr::Ramp { base, stride, .. } => Some(widened(base, ty) + lane.clone() * widened(stride, ty)),
         Expr::Broadcast { value, .. } => Some(widened(value, ty)),
         Expr::Binary(op, a, b) => Some(Expr::binary(*op, lane_of(a, lane, ty)?, lane_of(b, lane, ty)?)),
-        _ => None,
+        Expr::Int { .. } | Expr::Float { .. } | Expr::Var(_) | Expr::Unary(..) | Expr::Call(..) => None,
+        Expr::Select(..) | Expr::IfThenElse(..) | Expr::Cast(..) | Expr::Load { .. } => None,
     }
 }
 
@@ -208,7 +230,7 @@ fn instantiate(map: &IndexMap, indices: &[Expr]) -> Vec<Expr> {
 /// An integer expression in another integer type, with variables replaced.
 pub(super) fn retyped(expr: &Expr, ty: ScalarType, image: &impl Fn(&Var) -> Option<Expr>) -> Expr {
     let part = |expr: &Expr| retyped(expr, ty, image);
-    let boxed = |expr: &Expr| Box::new(part(expr));
+    let boxed = |expr: &Expr| SharedExpr::new(part(expr));
     match expr {
         Expr::Var(var) => image(var).map_or_else(|| cast(expr.clone(), ty), |index| widened(&index, ty)),
         Expr::Int { ty: ScalarType::Bool, .. } => expr.clone(),
@@ -219,7 +241,8 @@ pub(super) fn retyped(expr: &Expr, ty: ScalarType, image: &impl Fn(&Var) -> Opti
         Expr::Select(c, a, b) => Expr::Select(boxed(c), boxed(a), boxed(b)),
         Expr::IfThenElse(c, a, b) => Expr::IfThenElse(boxed(c), boxed(a), boxed(b)),
         Expr::Cast(_, value) => part(value),
-        _ => cast(expr.clone(), ty),
+        // These are values of their own type, so they are converted as a whole.
+        Expr::Float { .. } | Expr::Load { .. } | Expr::Ramp { .. } | Expr::Broadcast { .. } => cast(expr.clone(), ty),
     }
 }
 
@@ -229,5 +252,5 @@ fn widened(index: &Expr, ty: ScalarType) -> Expr {
 }
 
 fn cast(expr: Expr, ty: ScalarType) -> Expr {
-    if expr.dtype().scalar == ty { expr } else { Expr::Cast(DataType::scalar(ty), Box::new(expr)) }
+    if expr.dtype().scalar == ty { expr } else { Expr::Cast(DataType::scalar(ty), SharedExpr::new(expr)) }
 }

@@ -13,7 +13,7 @@ use std::convert::Infallible;
 
 use tilewright_ir::sabotage;
 use tilewright_ir::visit::Rewrite;
-use tilewright_ir::{Diagnostic, Evidence, Expr, PrimFunc, Stmt, StmtKind};
+use tilewright_ir::{Diagnostic, Evidence, Expr, For, PrimFunc, Stmt, StmtKind};
 
 use super::Rewritten;
 use super::remap::{inside, symbol_ranges};
@@ -42,14 +42,15 @@ impl Rewrite for Simplify {
     fn stmt(&mut self, stmt: &Stmt) -> Result<Stmt, Infallible> {
         match &stmt.kind {
             StmtKind::For(inner) => {
-                let mut inner = inner.clone();
+                let mut inner = For::clone(inner);
                 let outer = self.ranges.clone();
                 let simplifier = Simplifier::new(&outer);
                 (inner.min, inner.extent) = (simplifier.simplify(&inner.min), simplifier.simplify(&inner.extent));
+                // The bounds of a loop are evaluated outside of it, so its variable is known in the body only.
                 self.ranges = inside(&outer, &inner);
                 inner.body = self.stmt(&inner.body)?;
                 self.ranges = outer;
-                Ok(Stmt { kind: StmtKind::For(inner), span: stmt.span })
+                Ok(Stmt { kind: StmtKind::For(inner.into()), span: stmt.span })
             }
             StmtKind::Store { buffer, indices, value } => {
                 let simplifier = Simplifier::new(&self.ranges);
@@ -59,7 +60,7 @@ impl Rewrite for Simplify {
             }
             StmtKind::If { cond, then_body, else_body } => match (self.expr(cond)?, else_body) {
                 (Expr::Int { value: 0, .. }, Some(body)) => self.stmt(body),
-                (Expr::Int { value: 0, .. }, None) => Ok(Stmt { kind: StmtKind::Seq(Vec::new()), span: stmt.span }),
+                (Expr::Int { value: 0, .. }, None) => Ok(Stmt { kind: StmtKind::Seq([].into()), span: stmt.span }),
                 (Expr::Int { .. }, _) => self.stmt(then_body),
                 _ => self.stmt_children(stmt),
             },

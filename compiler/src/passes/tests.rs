@@ -1,8 +1,10 @@
 //! The passes on the programs of RFC 39 and RFC 63, with the numbers that they print.
 
+use std::sync::Arc;
+
 use tilewright_ir::{
-    AxisSeparators, Buffer, Expr, ForKind, IndexMap, PrimFunc, ScalarType, Stmt, StmtKind, Var, equal::funcs_equal,
-    validate,
+    AxisSeparators, Buffer, Expr, ForKind, IndexMap, PrimFunc, ScalarType, SharedExpr, Stmt, StmtKind, Var,
+    equal::funcs_equal, validate,
 };
 
 use super::{PASSES, Rewritten, apply_buffer_transforms, flatten_buffer, pass_by_name, simplify};
@@ -178,7 +180,7 @@ fn transformations_follow_one_another_and_carry_all_aliases() {
 }
 
 #[test]
-fn what_cannot_be_transformed_is_an_error() {
+fn transformations_that_do_not_fit_are_errors() {
     let x = buffer("x", &[6, 20]);
     let turn = || map(&["i", "j"], &[6, 20], |i| vec![i[1].clone(), i[0].clone()], vec![]);
     let code = |alias: &Buffer, map: IndexMap| {
@@ -219,7 +221,7 @@ fn rank_zero_becomes_one_element_and_allocations_are_replaced() {
         Stmt::store(&scratch, ints(&[2, 4]), Expr::load(&x, vec![])),
         Stmt::store(&x, vec![], Expr::load(&scratch, ints(&[2, 4]))),
     ]);
-    let body = Stmt::new(StmtKind::Allocate { buffer: scratch, body: Box::new(body) });
+    let body = Stmt::new(StmtKind::Allocate { buffer: scratch, body: Arc::new(body) });
     let flat = run("flatten_buffer", &func(&[&x], body));
     assert_eq!(accesses(&flat.func), ["x_flattened[0]", "scratch[14]", "scratch[14]", "x_flattened[0]"]);
 }
@@ -228,8 +230,8 @@ fn rank_zero_becomes_one_element_and_allocations_are_replaced() {
 fn a_ramp_stays_a_ramp() {
     let x = buffer("x", &[9, 16]);
     let i = Var::index("i");
-    let base = Box::new(Expr::from(&i) * int(4));
-    let ramp = Expr::Ramp { base, stride: Box::new(int(1)), lanes: 4 };
+    let base = SharedExpr::new(Expr::from(&i) * int(4));
+    let ramp = Expr::Ramp { base, stride: SharedExpr::new(int(1)), lanes: 4 };
     let load = Expr::load(&x, vec![int(2), ramp.clone()]);
     let body = Stmt::for_loop(&i, int(4), ForKind::Serial, Stmt::store(&x, vec![int(1), ramp], load));
     let flat = run("flatten_buffer", &func(&[&x], body.clone()));
@@ -277,7 +279,7 @@ fn symbolic_shapes_flatten_to_horner_form() {
 }
 
 #[test]
-fn an_extent_that_no_argument_tells_any_more_is_refused() {
+fn a_layout_that_loses_an_extent_is_refused() {
     let (n, i) = (Var::index("n"), Var::index("i"));
     let x = Buffer::compact("x", ScalarType::Float32, vec![Expr::from(&n)]);
     let body = |extent| {

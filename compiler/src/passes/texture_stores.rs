@@ -63,7 +63,7 @@ impl Rewrite for Stores<'_> {
 
 impl Stores<'_> {
     fn run(&mut self, stmt: &Stmt, inner: &For) -> Result<Stmt, std::convert::Infallible> {
-        if let Some(body) = Body::of(&inner.body).filter(|body| is_channel_loop(inner, body)) {
+        if let Some(body) = Body::from_stmt(&inner.body).filter(|body| is_channel_loop(inner, body)) {
             return Ok(self.channels(inner, &body).unwrap_or_else(|reason| {
                 self.refuse(body.buffer, &reason);
                 stmt.clone()
@@ -83,7 +83,7 @@ impl Stores<'_> {
         if let ForKind::ThreadBinding(tag) = inner.kind {
             return Err(format!("its four channels are stored by different work-items ({tag})").into());
         }
-        let lanes = Lanes::of(inner, CHANNELS, &self.ranges);
+        let lanes = Lanes::from_loop(inner, CHANNELS, &self.ranges);
         if lanes.has_lane_guards(body) {
             self.may_gather(body)?;
         }

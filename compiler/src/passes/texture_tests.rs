@@ -162,7 +162,7 @@ fn a_parameter_keeps_its_declaration() {
 }
 
 #[test]
-fn a_parameter_that_nobody_reads_is_lowered_too() {
+fn an_unused_parameter_is_lowered_too() {
     let func = program(
         "X: T.Buffer((3, 5, 4), \"float32\", scope=\"texture\"), Y: T.Buffer((7,), \"float32\")",
         &["for a in range(7):", "    Y[a] = T.float32(2)"],

@@ -11,6 +11,8 @@
 //! parameter that is only read it is the caller who packs it so. Without one the padding holds nothing, and nothing reads it.
 //! The attribute is removed, so a second run changes nothing. Cost: one walk.
 
+use std::sync::Arc;
+
 use tilewright_ir::sabotage;
 use tilewright_ir::visit::{Rewrite, Substitution};
 use tilewright_ir::{
@@ -69,6 +71,7 @@ pub(super) fn request(func: &mut PrimFunc, text: &str) -> Result<(), Diagnostic>
     };
     let rank = func.attrs.final_rank(&buffer.data, buffer.rank());
     let read = tilewright_script::read_xla_layout(layout, rank);
+    // The reader sees only the layout, so its positions are shifted by the name and the colon.
     let shift = u32::try_from(name.len() + 1).unwrap_or(0);
     let layout = read.map_err(|found| {
         let mut fault = found.into_iter().next().unwrap_or_else(|| wrong(format!("`{layout}` is no layout")));
@@ -80,28 +83,30 @@ pub(super) fn request(func: &mut PrimFunc, text: &str) -> Result<(), Diagnostic>
     let (data, request) = (buffer.data.clone(), TileRequest { layout, pad_value: None });
     let rank = request.physical_rank();
     func.attrs.tile_layout.push((data.clone(), request));
-    respread(func, &data, rank);
+    reset_separators(func, &data, rank);
     Ok(())
 }
 
-/// The buffers on some memory without separators, which belong to the last layout.
-fn respread(func: &mut PrimFunc, data: &Var, rank: usize) {
+/// Removes the axis separators of all buffers on some memory: separators belong to the axes of the last layout.
+fn reset_separators(func: &mut PrimFunc, data: &Var, rank: usize) {
     let all: Vec<Buffer> = func.buffers().into_iter().filter(|buffer| buffer.data == *data).collect();
     let none = |buffer: &Buffer| buffer.with(|info| info.axis_separators = AxisSeparators::none(rank));
     let mut renamed = Replace { pairs: all.iter().map(|buffer| (buffer.clone(), none(buffer))).collect() };
     for (_, buffer) in &mut func.buffer_map {
-        *buffer = renamed.of(buffer);
+        *buffer = renamed.replacement_for(buffer);
     }
     let Ok(body) = renamed.stmt(&func.body);
     func.body = body;
 }
 
+/// Replaces buffers by others.
 struct Replace {
     pairs: Vec<(Buffer, Buffer)>,
 }
 
 impl Replace {
-    fn of(&self, buffer: &Buffer) -> Buffer {
+    /// The buffer that replaces `buffer`; itself if there is none.
+    fn replacement_for(&self, buffer: &Buffer) -> Buffer {
         self.pairs.iter().find(|(old, _)| old == buffer).map_or_else(|| buffer.clone(), |(_, new)| new.clone())
     }
 }
@@ -110,11 +115,11 @@ impl Rewrite for Replace {
     type Error = std::convert::Infallible;
 
     fn buffer(&mut self, buffer: &Buffer) -> Result<Buffer, Self::Error> {
-        Ok(self.of(buffer))
+        Ok(self.replacement_for(buffer))
     }
 }
 
-/// One request for each memory, and nothing to be done before it.
+/// Checks that the memory has one request only, and no layout transformation that has to be applied first.
 fn check_request(func: &PrimFunc, data: &Var, earlier: &[(Var, TileRequest)]) -> Result<(), Diagnostic> {
     if earlier.iter().any(|(other, _)| other == data) {
         let message = format!("`{data}` appears twice in tile_layout");
@@ -127,7 +132,7 @@ fn check_request(func: &PrimFunc, data: &Var, earlier: &[(Var, TileRequest)]) ->
     Ok(())
 }
 
-/// The claims for all buffers on one memory, and the padding's value where one is asked for.
+/// Returns the claims for all buffers on one memory, and the claim about the padding if it has a value.
 fn moved(
     func: &PrimFunc,
     data: &Var,
@@ -154,6 +159,7 @@ fn moved(
     Ok((claims, fill))
 }
 
+/// Returns the claim that a buffer moves to its tiled layout.
 fn claim(buffer: &Buffer, tiled: &Tiled) -> Result<BufferClaim, Diagnostic> {
     if buffer.elem_offset.as_const_int() != Some(0) || !is_compact(buffer) {
         let message = format!("`{buffer}` has strides or an offset, so its layout cannot be changed");
@@ -175,7 +181,7 @@ fn claim(buffer: &Buffer, tiled: &Tiled) -> Result<BufferClaim, Diagnostic> {
     Ok(BufferClaim { before: buffer.clone(), after, map, change: BufferChange::Layout, padded_axes })
 }
 
-/// What is claimed of the padding of a buffer.
+/// Returns the claim about the value of the padding of a buffer.
 fn fill(
     func: &PrimFunc,
     aliases: &[Buffer],
@@ -199,6 +205,7 @@ fn fill(
         return Err(wrong(message, "give a number that the element type has"));
     };
     let is_param = func.buffer_map.iter().any(|(_, param)| param == buffer);
+    // A parameter that the function only reads arrives with its padding filled by the caller.
     let mut is_written = false;
     func.body.walk(&mut |stmt| {
         is_written |= matches!(&stmt.kind, StmtKind::Store { buffer: stored, .. } if stored.data == buffer.data);
@@ -206,7 +213,7 @@ fn fill(
     Ok(PadFill { buffer: claim.after.clone(), inverse: tiled.inverse, value, by_host: is_param && !is_written })
 }
 
-/// The body with a nest for each padding that is to be written.
+/// Returns the body with a loop nest for each padding that the function has to write.
 fn filled(func: &PrimFunc, fills: &[PadFill]) -> Stmt {
     let has_padding = |fill: &&PadFill| !matches!(fill.inverse.padding, Expr::Int { value: 0, .. });
     let wanted: Vec<&PadFill> = fills.iter().filter(|fill| !fill.by_host).filter(has_padding).collect();
@@ -219,6 +226,7 @@ fn filled(func: &PrimFunc, fills: &[PadFill]) -> Stmt {
     Stmt::seq(at_start.into_iter().map(nest).chain([body]).collect())
 }
 
+/// Inserts the loop nests behind the allocations of their buffers.
 struct Insert<'a> {
     fills: &'a [&'a PadFill],
 }
@@ -230,12 +238,12 @@ impl Rewrite for Insert<'_> {
         let rewritten = self.stmt_children(stmt)?;
         let StmtKind::Allocate { buffer, body } = rewritten.kind else { return Ok(rewritten) };
         let fills = self.fills.iter().filter(|fill| fill.buffer == buffer).map(|fill| nest(fill));
-        let body = Box::new(Stmt::seq(fills.chain([*body]).collect()));
+        let body = Arc::new(Stmt::seq(fills.chain([Arc::unwrap_or_clone(body)]).collect()));
         Ok(Stmt { kind: StmtKind::Allocate { buffer, body }, span: rewritten.span })
     }
 }
 
-/// Loops over the whole buffer that write the value where the padding is.
+/// Returns loops over the whole buffer that store the pad value under the padding condition.
 fn nest(fill: &PadFill) -> Stmt {
     let typed = |(axis, var): (usize, &Var)| Var::new(format!("p{axis}"), var.dtype());
     let vars: Vec<Var> = fill.inverse.vars.iter().enumerate().map(typed).collect();

@@ -36,11 +36,11 @@ fn undecided(reports: &[Report]) -> Vec<String> {
 }
 
 fn is_refuted(reports: &[Report], obligation: &str) -> bool {
-    reports.iter().any(|report| report.obligation == obligation && matches!(report.verdict, Verdict::Refuted(_)))
+    reports.iter().any(|report| report.obligation.id() == obligation && matches!(report.verdict, Verdict::Refuted(_)))
 }
 
 fn is_open(reports: &[Report], obligation: &str) -> bool {
-    reports.iter().any(|report| report.obligation == obligation && !report.verdict.is_proved())
+    reports.iter().any(|report| report.obligation.id() == obligation && !report.verdict.is_proved())
 }
 
 /// The position that a constant access of `x` comes to.
@@ -96,8 +96,8 @@ fn a_ragged_layout_is_proved_to_be_what_was_asked_for() {
     assert!(func.attrs.tile_layout.is_empty());
     let reports = judge().check_pass(&before, &func, &evidence);
     assert_eq!(undecided(&reports), Vec::<String>::new());
-    assert_eq!(reports.iter().filter(|report| report.obligation == "specification").count(), 2);
-    assert_eq!(reports.iter().filter(|report| report.obligation == "tiling").count(), 2);
+    assert_eq!(reports.iter().filter(|report| report.obligation.id() == "specification").count(), 2);
+    assert_eq!(reports.iter().filter(|report| report.obligation.id() == "tiling").count(), 2);
     let again = tile_layout(&func).unwrap();
     assert!(again.evidence.buffers.is_empty());
 }
@@ -201,7 +201,7 @@ fn padding_that_is_not_written_as_claimed_is_not_proved() {
     let short = changed(&func, |stmt| match &stmt.kind {
         StmtKind::For(inner) if inner.extent == Expr::int(4) => {
             let mut inner = inner.clone();
-            inner.extent = Expr::int(3);
+            std::sync::Arc::make_mut(&mut inner).extent = Expr::int(3);
             Some(Stmt::new(StmtKind::For(inner)))
         }
         _ => None,
@@ -279,7 +279,7 @@ fn a_request_on_the_command_line_names_a_buffer_and_a_layout() {
         ("A", "names no buffer"),
         ("X:{1,0}", "has no buffer `X`"),
         ("A:{1,0,2}", "orders 3 dimensions"),
-        ("A:T(2,4)", "no layout"),
+        ("A:T(2,4)", "not a layout"),
     ] {
         let fault = super::tile_layout::request(&mut func, text).unwrap_err();
         assert!(fault.message.contains(said), "{text}: {}", fault.message);

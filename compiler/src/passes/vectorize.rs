@@ -67,6 +67,6 @@ fn vector_statement(inner: &For, ranges: &Ranges) -> Option<Stmt> {
     if inner.kind != ForKind::Vectorized || inner.min.as_const_int().is_none() {
         return None;
     }
-    let body = Body::of(&inner.body)?;
-    Lanes::of(inner, lanes, ranges).statement(&body, LaneGuards::Refuse).ok()
+    let body = Body::from_stmt(&inner.body)?;
+    Lanes::from_loop(inner, lanes, ranges).statement(&body, LaneGuards::Refuse).ok()
 }

@@ -4,8 +4,9 @@
 use tilewright_device::DeviceHost;
 use tilewright_interp::Config;
 
-use super::{DeviceChoice, Fault, Lowering, Observer, Options, Program};
-use crate::harness::engine::{Engine, EngineOutcome, Fault as EngineFault, Program as Staged};
+use super::{CheckFault, DeviceChoice, Lowering, Observer, Options, Program};
+use crate::codegen::OPENCL;
+use crate::harness::engine::{Engine, EngineFault, EngineOutcome, StageProgram};
 use crate::harness::interpreter::Interpreter;
 use crate::harness::opencl::OpenCl;
 use crate::harness::stages::{self, ChainOutcome, Stage, run_chain};
@@ -19,12 +20,13 @@ pub fn run(
     lowering: &Lowering,
     options: &Options,
     observe: &mut Observer<'_>,
-) -> Result<ChainOutcome, Fault> {
+) -> Result<ChainOutcome, CheckFault> {
     observe(&program.func.name, "engines");
     let stages = stages_of(program, lowering);
     let symbols = symbols_of(&stages, &options.shapes);
-    let config = stages::Config { seed: options.seed, symbols, stumbling: false };
+    let config = stages::Config { seed: options.seed, symbols, special_floats: false };
     let interpreter = Interpreter { config: Config { threads: options.threads, ..Config::default() } };
+    // A program that was not proved is not run on a device: an access out of bounds could take the machine down.
     let opened = match &lowering.stopped {
         None => open(&options.device, &options.host),
         Some(blocked) => vec![Err(EngineFault::Skipped(blocked.to_string()))],
@@ -36,9 +38,9 @@ pub fn run(
         .map(|device| device.as_ref().map(|device| device as &dyn Engine).map_err(Clone::clone))
         .collect();
     let run = run_chain(&stages, &config, &interpreter, &devices);
-    let mut run = run.map_err(|fault| Fault::Input(vec![fault]))?;
+    let mut run = run.map_err(|fault| CheckFault::Input(vec![fault]))?;
     if !asked {
-        run.engines.push(EngineOutcome::not_requested("opencl"));
+        run.engines.push(EngineOutcome::not_requested(OPENCL.name));
     }
     Ok(run)
 }
@@ -47,7 +49,7 @@ pub fn run(
 fn stages_of<'a>(program: &'a Program, lowering: &'a Lowering) -> Vec<Stage<'a>> {
     let mut stages = Vec::new();
     if let Some((definition, _)) = &program.definition {
-        let program = Staged::Definition(definition);
+        let program = StageProgram::Definition(definition);
         stages.push(Stage { name: "definition", program, evidence: None, reassociates: false });
     }
     let reassociates = |first: bool| match &program.definition {
@@ -57,7 +59,7 @@ fn stages_of<'a>(program: &'a Program, lowering: &'a Lowering) -> Vec<Stage<'a>>
     for (position, stage) in lowering.stages.iter().enumerate() {
         stages.push(Stage {
             name: &stage.name,
-            program: Staged::Func(&stage.func),
+            program: StageProgram::Func(&stage.func),
             evidence: stage.evidence.as_ref(),
             reassociates: reassociates(position == 0),
         });

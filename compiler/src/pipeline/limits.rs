@@ -3,7 +3,7 @@
 use tilewright_device::{DeviceHost, DeviceInfo};
 use tilewright_ir::{Expr, PrimFunc, TextureLimits};
 
-use super::{DeviceChoice, Fault, Program};
+use super::{CheckFault, DeviceChoice, Program};
 
 /// The limits that a function is lowered and proved against.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,8 +17,8 @@ pub struct ChosenLimits {
 }
 
 /// Adds where the limits come from to the diagnostics of a pass, which does not know it.
-pub fn explained(limits: Option<&ChosenLimits>, mut fault: Fault) -> Fault {
-    if let Fault::Input(found) = &mut fault {
+pub fn explained(limits: Option<&ChosenLimits>, mut fault: CheckFault) -> CheckFault {
+    if let CheckFault::Input(found) = &mut fault {
         for diagnostic in found.iter_mut().filter(|diagnostic| diagnostic.code == "texture-limits") {
             diagnostic.help = limits.map(|chosen| format!("the limits {} are those of {}", chosen.limits, chosen.from));
         }
@@ -44,6 +44,7 @@ pub fn set(
     Some(ChosenLimits { limits, from, checked_at_launch })
 }
 
+/// Returns the limits and where they come from.
 fn choose(
     func: &PrimFunc,
     stated: Option<TextureLimits>,

@@ -1,4 +1,5 @@
-//! Two functions that nobody related, made one evidence: which buffers correspond, and how their indices moved.
+//! Relates two functions for translation validation: finds which buffers correspond, and how their indices moved, and
+//! states it as evidence that the judge checks.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -9,7 +10,7 @@ use tilewright_ir::{
 };
 use tilewright_script::{Symbols, read_index_map};
 
-/// A map that the user gave for a buffer.
+/// A map that the user gave for a buffer with `--map`.
 #[derive(Clone, Debug)]
 pub struct GivenMap {
     /// Name of the buffer in the function before.
@@ -91,6 +92,7 @@ fn counterpart(
     named.or_else(on_same_memory).or_else(of_same_param).cloned()
 }
 
+/// Returns the claim about a pair of buffers, with the given map or an inferred one.
 fn claim(before: &Buffer, after: &Buffer, maps: &[GivenMap]) -> Result<BufferClaim, Vec<PairFault>> {
     let given = maps.iter().enumerate().find(|(_, given)| given.buffer == before.name);
     let same_shape = before.shape == after.shape;
@@ -137,6 +139,7 @@ fn claim(before: &Buffer, after: &Buffer, maps: &[GivenMap]) -> Result<BufferCla
     Ok(BufferClaim { before: before.clone(), after: after.clone(), map, change, padded_axes })
 }
 
+/// Reads a map that the user gave, as a format name or as a lambda, in terms of the symbolic extents of the buffer.
 fn given_map(given: &GivenMap, before: &Buffer) -> Result<IndexMap, Vec<Diagnostic>> {
     if let Some(named) = crate::formats::read(&given.text, &before.shape) {
         return named.map(|named| named.map);
@@ -180,7 +183,7 @@ fn row_major(buffer: &Buffer, separators: &AxisSeparators) -> IndexMap {
         .unwrap_or_else(|error| unreachable!("numerals of indices are integers: {error}"))
 }
 
-/// Axes that are longer than the map needs: what is stated beyond it is padding on purpose.
+/// Returns the axes of `after` that are longer than the map needs; the rest of them is padding on purpose.
 fn padded_axes(map: &IndexMap, after: &Buffer) -> Vec<usize> {
     let Ok(needed) = tilewright_algebra::physical_shape(map, &[]) else { return Vec::new() };
     let longer = |axis: &usize| match (after.shape[*axis].as_const_int(), needed.extents[*axis].as_const_int()) {

@@ -1,26 +1,26 @@
-//! Races of a function that was read as it is: nobody lowered it, so nobody claims that its parallel iterations keep
-//! to themselves.
+//! Races of a function that was read and not lowered here, so that no claim says which iterations are independent.
 //!
 //! ```text
 //! for i in T.parallel(n):        each iteration has elements of its own if i -> [i // 2] is injective: the judge is
 //!     B[i // 2] = A[i]           asked; failing that, the iterations are run and every access is compared
 //! ```
 //!
-//! Running decides where all iterations are known, so for constant extents and indices that no data decides. Elsewhere
-//! it can show a race, and finding none proves nothing.
+//! Running all iterations decides the question for constant extents, if no data decides which elements are accessed.
+//! Otherwise it can show a race, but not that there is none.
 
 use std::time::Instant;
 
 use tilewright_interp::{Argument, Arguments, Config, Observers, RunError, TrapKind, run};
 use tilewright_ir::{
-    BinaryOp, Bindings, Buffer, Expr, For, ForKind, IndexMap, PrimFunc, Scalar, Span, Stmt, StmtKind, Var, validate,
+    BinaryOp, Bindings, Buffer, Expr, For, IndexMap, PrimFunc, Scalar, Span, Stmt, StmtKind, Var, validate,
 };
-use tilewright_verify::{Counterexample, Judge, MapClaim, Place, Proof, Report, Side, Verdict};
+use tilewright_verify::{
+    Counterexample, Judge, MapClaim, Method, Obligation, Place, Proof, Reason, ReasonKind, Report, Side, Verdict,
+};
 
-use crate::harness::engine::{Param, Program};
+use crate::harness::engine::{Param, StageProgram};
 use crate::harness::inputs::{Numbers, premises, satisfying};
 use crate::harness::layout::shape;
-use tilewright_algebra::reads_memory;
 
 /// Most iterations that are run, over all loops.
 pub const MAX_ITERATIONS: u64 = 1 << 20;
@@ -30,18 +30,18 @@ const MAX_BYTES: u64 = 1 << 28;
 
 /// The report of the obligation; none if no iterations of the function run at once.
 pub(super) fn check(func: &PrimFunc, judge: &Judge) -> Option<Report> {
-    let nests = concurrent(&func.body);
+    let nests = concurrent_loops(&func.body);
     if nests.is_empty() {
         return None;
     }
     let start = Instant::now();
-    let (verdict, method) = if nests.iter().all(|(nest, _)| keeps_apart(nest, judge)) {
-        (Verdict::Proved, "z3, index maps".into())
-    } else {
-        observed(func)
+    let by_maps: Option<Vec<Vec<Method>>> = nests.iter().map(|(nest, _)| methods_if_disjoint(nest, judge)).collect();
+    let (verdict, method) = match by_maps {
+        Some(methods) => (Verdict::Proved, index_maps(methods.into_iter().flatten().collect())),
+        None => check_by_running(func),
     };
     Some(Report {
-        obligation: "race",
+        obligation: Obligation::Race,
         subject: format!("loops of `{}` whose iterations run at once", func.name),
         verdict,
         method,
@@ -51,30 +51,29 @@ pub(super) fn check(func: &PrimFunc, judge: &Judge) -> Option<Report> {
     })
 }
 
-/// A verdict and how it was found.
-type Answer = (Verdict, String);
+/// The method of a proof by index maps, or by inspection if nothing is written.
+fn index_maps(methods: Vec<Method>) -> Method {
+    if methods.is_empty() { Method::Inspection("nothing is written at once") } else { Method::IndexMaps(methods) }
+}
 
+/// A verdict and how it was found.
+type Answer = (Verdict, Method);
+
+/// An undecided answer, with its reason.
 fn unknown(reason: String) -> Answer {
-    (Verdict::Unknown(reason), "interpreter".into())
+    (Verdict::Unknown(Reason::undecided(reason)), Method::Interpreter)
 }
 
 /// Whether the function has loops whose iterations may run at once.
 pub fn runs_at_once(func: &PrimFunc) -> bool {
-    !concurrent(&func.body).is_empty()
+    !concurrent_loops(&func.body).is_empty()
 }
 
-fn at_once(kind: ForKind) -> bool {
-    match kind {
-        ForKind::Serial | ForKind::Unrolled => false,
-        ForKind::Parallel | ForKind::Vectorized | ForKind::ThreadBinding(_) => true,
-    }
-}
-
-/// The outermost loops whose iterations run at once.
-fn concurrent(body: &Stmt) -> Vec<(&For, Option<Span>)> {
+/// The outermost loops whose iterations may run at the same time.
+fn concurrent_loops(body: &Stmt) -> Vec<(&For, Option<Span>)> {
     match &body.kind {
-        StmtKind::For(inner) if at_once(inner.kind) => vec![(inner, body.span)],
-        _ => body.children().into_iter().flat_map(concurrent).collect(),
+        StmtKind::For(inner) if inner.kind.is_concurrent() => vec![(inner, body.span)],
+        _ => body.children().flat_map(concurrent_loops).collect(),
     }
 }
 
@@ -87,15 +86,18 @@ struct Access<'a> {
 }
 
 /// Whether the judge proves that iterations with different values of the concurrent loops touch different elements of
-/// everything that the nest writes: all accesses of such memory have the same indices, and those are injective.
-fn keeps_apart(nest: &For, judge: &Judge) -> bool {
+/// everything that the nest writes: all accesses of such memory have the same indices, and those are injective. Returns the
+/// method of each write; none if that is not proved.
+fn methods_if_disjoint(nest: &For, judge: &Judge) -> Option<Vec<Method>> {
     let mut found = Some(Vec::new());
     accesses(nest, &mut Vec::new(), &mut found);
-    let Some(found) = found else { return false };
-    found.iter().filter(|access| access.writes).all(|write| {
+    let found = found?;
+    let of_write = |write: &Access<'_>| {
         let mut same = found.iter().filter(|access| access.buffer.aliases(write.buffer));
-        same.all(|access| access.buffer == write.buffer && access.indices == write.indices) && apart(write, judge)
-    })
+        let is_same = same.all(|access| access.buffer == write.buffer && access.indices == write.indices);
+        if is_same { method_if_injective(write, judge) } else { None }
+    };
+    found.iter().filter(|access| access.writes).map(of_write).collect()
 }
 
 /// Every access in a loop; none if there is something that this argument does not cover.
@@ -126,24 +128,25 @@ fn statements<'a>(stmt: &'a Stmt, loops: &mut Vec<&'a For>, found: &mut Option<V
         StmtKind::Store { buffer, indices, .. } => note(found, buffer, indices, true),
         // A bound name may stand for anything.
         StmtKind::Let { .. } => *found = None,
-        _ => {}
+        StmtKind::Allocate { .. } | StmtKind::DeclBuffer { .. } | StmtKind::If { .. } | StmtKind::Seq(_) => {}
+        StmtKind::Evaluate(_) | StmtKind::Assert { .. } | StmtKind::Attr { .. } => {}
     }
     for child in stmt.children() {
         statements(child, loops, found);
     }
 }
 
-/// Whether the judge proves the map from the loops that an access depends on, all concurrent ones among them, and from its
-/// lanes to its indices injective. Guards around it only take iterations away.
-fn apart(access: &Access<'_>, judge: &Judge) -> bool {
+/// The method by which the judge proves the map from the loops that an access depends on, all concurrent ones among them, and from its
+/// lanes to its indices injective; none if it does not. Guards around it only take iterations away.
+fn method_if_injective(access: &Access<'_>, judge: &Judge) -> Option<Method> {
     let used: Vec<Var> = access.indices.iter().flat_map(Expr::vars).collect();
     let loops: Vec<_> =
-        access.loops.iter().filter(|outer| at_once(outer.kind) || used.contains(&outer.var)).copied().collect();
+        access.loops.iter().filter(|outer| outer.kind.is_concurrent() || used.contains(&outer.var)).copied().collect();
     let all: Vec<&Var> = access.loops.iter().map(|outer| &outer.var).collect();
-    let is_fixed = |expr: &Expr| !reads_memory(expr) && expr.vars().iter().all(|var| !all.contains(&var));
+    let is_fixed = |expr: &Expr| !expr.reads_memory() && expr.vars().iter().all(|var| !all.contains(&var));
     let from_zero = |outer: &&For| outer.min.as_const_int() == Some(0) && is_fixed(&outer.extent);
-    if !loops.iter().all(from_zero) || access.indices.iter().any(reads_memory) {
-        return false;
+    if !loops.iter().all(from_zero) || access.indices.iter().any(Expr::reads_memory) {
+        return None;
     }
     let mut vars: Vec<Var> = loops.iter().map(|outer| outer.var.clone()).collect();
     let mut domain: Vec<Expr> = loops.iter().map(|outer| outer.extent.clone()).collect();
@@ -156,18 +159,21 @@ fn apart(access: &Access<'_>, judge: &Judge) -> bool {
         vars.push(lane);
         domain.push(Expr::int((*lanes).into()));
     }
-    let Ok(map) = IndexMap::new(vars, domain, indices, Vec::new()) else { return false };
+    let Ok(map) = IndexMap::new(vars, domain, indices, Vec::new()) else { return None };
     let reports = judge.check_map(MapClaim::new(&map, &access.buffer.shape));
-    reports.iter().any(|report| report.obligation == "injective" && report.verdict.is_proved())
+    let shown = |report: &Report| report.obligation == Obligation::Injective && report.verdict.is_proved();
+    reports.into_iter().find(shown).map(|report| report.method)
 }
 
 /// Runs the function and compares every access of every iteration.
-fn observed(func: &PrimFunc) -> Answer {
+fn check_by_running(func: &PrimFunc) -> Answer {
     let symbols = func.symbols();
     let bindings = match satisfying(&symbols, &[], &premises(func)) {
         Ok(found) => found.bindings,
         Err(fault) => return unknown(fault.message),
     };
+    // One thread and no other observers: the race detector compares accesses by iteration, so the order of execution
+    // does not matter.
     let ran = arguments(func, &bindings).and_then(|mut arguments| {
         let valid = validate(func).map_err(|_| "the function is malformed".to_owned())?;
         let observers = Observers { defined: false, race: true };
@@ -183,7 +189,7 @@ fn observed(func: &PrimFunc) -> Answer {
             TrapKind::Race => {
                 let shape = symbols.iter().map(|symbol| (symbol.name().to_owned(), bindings[symbol])).collect();
                 let found = Counterexample { shape, text: trap.to_string(), ..Counterexample::default() };
-                (Verdict::Refuted(found), "interpreter".into())
+                (Verdict::Refuted(found), Method::Interpreter)
             }
             TrapKind::FuelExhausted => unknown(format!(
                 "not looked for by running: the loops have more than {MAX_ITERATIONS} iterations, and the index maps \
@@ -192,7 +198,7 @@ fn observed(func: &PrimFunc) -> Answer {
             _ => unknown(format!("the program traps before its end: {trap}")),
         },
         Ok(Ok(report)) if report.iterations == 0 => {
-            (Verdict::Vacuous("no iteration is ever run".into()), "interpreter".into())
+            (Verdict::Vacuous(Reason::new(ReasonKind::Empty, "no iteration is ever run")), Method::Interpreter)
         }
         Ok(Ok(_)) if !symbols.is_empty() => {
             unknown(format!("there is no race at {at}, and nothing says so for other extents"))
@@ -200,13 +206,14 @@ fn observed(func: &PrimFunc) -> Answer {
         Ok(Ok(_)) if data_decides(func) => {
             unknown("there is no race with the values tried, but data decides what is touched".into())
         }
-        Ok(Ok(report)) => (Verdict::Proved, format!("all {} iterations compared", report.iterations)),
+        Ok(Ok(report)) => (Verdict::Proved, Method::Iterations(report.iterations)),
     }
 }
 
+/// Draws arguments for a run.
 fn arguments(func: &PrimFunc, bindings: &Bindings) -> Result<Arguments, String> {
     let mut arguments = Arguments::default();
-    for (param, part) in Program::Func(func).params().iter().zip(0u64..) {
+    for (param, part) in StageProgram::Func(func).params().iter().zip(0u64..) {
         let mut numbers = Numbers::new(0, part);
         arguments.params.push(match param {
             Param::Buffer(buffer) => {
@@ -232,16 +239,18 @@ fn data_decides(func: &PrimFunc) -> bool {
     let mut found = func.params.iter().any(|param| func.param_buffer(param).is_none());
     func.body.walk(&mut |stmt| {
         found |= match &stmt.kind {
-            StmtKind::Store { indices, .. } => indices.iter().any(reads_memory),
-            StmtKind::For(_) | StmtKind::If { .. } | StmtKind::Let { .. } => stmt.exprs().into_iter().any(reads_memory),
+            StmtKind::Store { indices, .. } => indices.iter().any(Expr::reads_memory),
+            StmtKind::For(_) | StmtKind::If { .. } | StmtKind::Let { .. } => {
+                stmt.exprs().into_iter().any(Expr::reads_memory)
+            }
             _ => false,
         };
         for expr in stmt.exprs() {
             expr.walk(&mut |part| {
                 found |= match part {
-                    Expr::Load { indices, .. } => indices.iter().any(reads_memory),
+                    Expr::Load { indices, .. } => indices.iter().any(Expr::reads_memory),
                     Expr::IfThenElse(cond, _, _) | Expr::Binary(BinaryOp::And | BinaryOp::Or, cond, _) => {
-                        reads_memory(cond)
+                        cond.reads_memory()
                     }
                     _ => false,
                 };

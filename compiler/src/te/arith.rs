@@ -1,12 +1,12 @@
-//! Arithmetic: Python's on plain numbers, TE's on expressions, with TE's promotion of types.
+//! Arithmetic on values: Python's on its own numbers, that of the builder on expressions.
 //!
-//! A plain number takes the type of the other operand (`A[i] + 1` is a `float32` sum for a `float32` tensor). Of two
-//! expressions the wider type wins, floats over integers, unsigned over signed of the same width.
+//! A Python number takes the type of the other operand: `A[i] + 1` is a `float32` sum for a `float32` tensor.
 
 use tilewright_ir::{self as ir, DataType, Diagnostic, Expr, ScalarType, Span, TypeClass};
 use tilewright_script::te::{BinaryOp, CompareOp, UnaryOp};
 
-use super::value::{Eval, Value, to_expr, wrong_kind};
+use super::build;
+use super::value::{Eval, Placed, Value, to_expr, wrong_kind};
 
 /// `lhs op rhs`.
 pub(super) fn binary<'a>(op: BinaryOp, lhs: &Value<'a>, rhs: &Value<'a>, span: Span) -> Eval<Value<'a>> {
@@ -78,6 +78,7 @@ fn numbers<'a>(op: BinaryOp, lhs: &Value<'a>, rhs: &Value<'a>, span: Span) -> Ev
     })
 }
 
+/// Python's arithmetic where an operand is a float, or `/` of integers.
 fn floats<'a>(op: BinaryOp, lhs: &Value<'a>, rhs: &Value<'a>, span: Span) -> Eval<Value<'a>> {
     let (a, b) = (as_float(lhs), as_float(rhs));
     let result = match op {
@@ -98,6 +99,7 @@ fn floats<'a>(op: BinaryOp, lhs: &Value<'a>, rhs: &Value<'a>, span: Span) -> Eva
     Ok(Value::Float(result))
 }
 
+/// The value of an integer or truth value of Python's.
 fn as_int(value: &Value<'_>) -> Option<i64> {
     match value {
         Value::Int(value) => Some(*value),
@@ -106,6 +108,7 @@ fn as_int(value: &Value<'_>) -> Option<i64> {
     }
 }
 
+/// The value of a number of Python's as a float.
 #[expect(clippy::cast_precision_loss, reason = "Python converts an integer to the nearest float, too")]
 pub(super) fn as_float(value: &Value<'_>) -> f64 {
     match value {
@@ -130,54 +133,20 @@ pub(super) fn symbolic(op: BinaryOp, lhs: &Value<'_>, rhs: &Value<'_>, span: Spa
         BinaryOp::Div => ir::BinaryOp::Div,
         BinaryOp::FloorDiv => ir::BinaryOp::FloorDiv,
         BinaryOp::Mod => ir::BinaryOp::FloorMod,
-        BinaryOp::Pow => return call(ir::MathFn::Pow, vec![a, b], span),
+        BinaryOp::Pow => return build::call(ir::MathFn::Pow, vec![a, b]).at(span),
         BinaryOp::Shl => ir::BinaryOp::Shl,
         BinaryOp::Shr => ir::BinaryOp::Shr,
         BinaryOp::BitAnd => ir::BinaryOp::BitAnd,
         BinaryOp::BitOr => ir::BinaryOp::BitOr,
         BinaryOp::BitXor => ir::BinaryOp::BitXor,
     };
-    apply(ir_op, a, b, span)
+    build::binary(ir_op, a, b).at(span)
 }
 
 /// `lhs op rhs` of an operator of the language, operands promoted; arithmetic on `bool` is done in `int32`.
 pub(super) fn apply_values(op: ir::BinaryOp, lhs: &Value<'_>, rhs: &Value<'_>, span: Span) -> Eval<Expr> {
     let (a, b) = pair(lhs, rhs, span)?;
-    apply(op, a, b, span)
-}
-
-fn apply(op: ir::BinaryOp, a: Expr, b: Expr, span: Span) -> Eval<Expr> {
-    let arithmetic = matches!(op.info().rule, ir::op::TypeRule::Arithmetic | ir::op::TypeRule::Integer);
-    let (a, b) = if arithmetic && a.dtype().scalar == ScalarType::Bool {
-        let ty = DataType::INT32.with_lanes(a.dtype().lanes);
-        (cast(a, ty), cast(b, ty))
-    } else {
-        (a, b)
-    };
-    let divides =
-        matches!(op, ir::BinaryOp::FloorDiv | ir::BinaryOp::FloorMod | ir::BinaryOp::TruncDiv | ir::BinaryOp::TruncMod);
-    if divides && b.as_const_int() == Some(0) {
-        return Err(Diagnostic::error("division-by-zero", Some(span), "division by zero"));
-    }
-    if op.result_type(a.dtype(), b.dtype()).is_none() {
-        let info = op.info();
-        let name = info.symbol.unwrap_or(info.call);
-        let message = format!("`{name}` is not defined for {} and {}", a.dtype(), b.dtype());
-        return Err(Diagnostic::error("type", Some(span), message).with_help("convert one of them with .astype(...)"));
-    }
-    Ok(Expr::binary(op, a, b))
-}
-
-/// A math function.
-pub(super) fn call(function: ir::MathFn, args: Vec<Expr>, span: Span) -> Eval<Expr> {
-    let types: Vec<_> = args.iter().map(Expr::dtype).collect();
-    if function.result_type(&types).is_none() {
-        let (name, arity) = function.info();
-        let given: Vec<_> = types.iter().map(ToString::to_string).collect();
-        let message = format!("`{name}` takes {arity} float operand(s), not ({})", given.join(", "));
-        return Err(Diagnostic::error("type", Some(span), message).with_help("convert with .astype(\"float32\")"));
-    }
-    Ok(Expr::Call(function, args))
+    build::binary(op, a, b).at(span)
 }
 
 /// `lhs op rhs`; a plain truth value for plain numbers.
@@ -216,7 +185,7 @@ pub(super) fn compare<'a>(op: CompareOp, lhs: &Value<'a>, rhs: &Value<'a>, span:
     }
     if scalar(lhs) && scalar(rhs) {
         let (a, b) = pair(lhs, rhs, span)?;
-        return apply(ir_op, a, b, span).map(Value::Expr);
+        return build::binary(ir_op, a, b).at(span).map(Value::Expr);
     }
     let equal = match (lhs, rhs) {
         (Value::Str(a), Value::Str(b)) => a == b,
@@ -232,6 +201,7 @@ pub(super) fn compare<'a>(op: CompareOp, lhs: &Value<'a>, rhs: &Value<'a>, span:
     }
 }
 
+/// Whether a comparison is true of two numbers in this order.
 fn holds(op: ir::BinaryOp, order: std::cmp::Ordering) -> bool {
     match op {
         ir::BinaryOp::Eq => order.is_eq(),
@@ -239,7 +209,25 @@ fn holds(op: ir::BinaryOp, order: std::cmp::Ordering) -> bool {
         ir::BinaryOp::Lt => order.is_lt(),
         ir::BinaryOp::Le => order.is_le(),
         ir::BinaryOp::Gt => order.is_gt(),
-        _ => order.is_ge(),
+        ir::BinaryOp::Ge => order.is_ge(),
+        // No comparison: no order satisfies it.
+        ir::BinaryOp::Add
+        | ir::BinaryOp::Sub
+        | ir::BinaryOp::Mul
+        | ir::BinaryOp::Div
+        | ir::BinaryOp::FloorDiv
+        | ir::BinaryOp::FloorMod
+        | ir::BinaryOp::TruncDiv
+        | ir::BinaryOp::TruncMod
+        | ir::BinaryOp::Min
+        | ir::BinaryOp::Max
+        | ir::BinaryOp::And
+        | ir::BinaryOp::Or
+        | ir::BinaryOp::BitAnd
+        | ir::BinaryOp::BitOr
+        | ir::BinaryOp::BitXor
+        | ir::BinaryOp::Shl
+        | ir::BinaryOp::Shr => false,
     }
 }
 
@@ -265,11 +253,7 @@ pub(super) fn unary<'a>(op: UnaryOp, operand: &Value<'a>, span: Span) -> Eval<Va
                 UnaryOp::Invert if expr.dtype() == DataType::BOOL => (ir::UnaryOp::Not, expr),
                 UnaryOp::Invert => (ir::UnaryOp::BitNot, expr),
             };
-            if ir_op.result_type(expr.dtype()).is_none() {
-                let message = format!("`{}` is not defined for {}", ir_op.symbol().0.trim(), expr.dtype());
-                return Err(Diagnostic::error("type", Some(span), message));
-            }
-            Ok(Value::Expr(Expr::unary(ir_op, expr)))
+            build::unary(ir_op, expr).at(span).map(Value::Expr)
         }
     }
 }
@@ -288,7 +272,7 @@ pub(super) fn pair(lhs: &Value<'_>, rhs: &Value<'_>, span: Span) -> Eval<(Expr, 
         }
         _ => (to_expr(lhs, span)?, to_expr(rhs, span)?),
     };
-    match_types(a, b, span)
+    build::match_types(a, b).at(span)
 }
 
 /// A plain number beside an operand of type `ty`.
@@ -307,55 +291,4 @@ fn literal(value: &Value<'_>, ty: DataType, span: Span) -> Eval<Expr> {
         },
         _ => to_expr(value, span)?,
     })
-}
-
-/// Two expressions in one type.
-pub(super) fn match_types(a: Expr, b: Expr, span: Span) -> Eval<(Expr, Expr)> {
-    let (a, b) = match (a.dtype().lanes, b.dtype().lanes) {
-        (1, 1) => (a, b),
-        (1, lanes) => (Expr::Broadcast { value: Box::new(a), lanes }, b),
-        (lanes, 1) => (a, Expr::Broadcast { value: Box::new(b), lanes }),
-        _ => (a, b),
-    };
-    let (ta, tb) = (a.dtype(), b.dtype());
-    if ta == tb {
-        return Ok((a, b));
-    }
-    let (sa, sb) = (ta.scalar, tb.scalar);
-    let common = match (sa.class(), sb.class()) {
-        (TypeClass::Bool, _) => sb,
-        (_, TypeClass::Bool) => sa,
-        (TypeClass::Float, TypeClass::Float) if sa.bits() == sb.bits() => {
-            let message = format!("{sa} and {sb} have no common type");
-            return Err(Diagnostic::error("type", Some(span), message).with_help("convert one with .astype(...)"));
-        }
-        (TypeClass::Float, TypeClass::Int | TypeClass::UInt) => sa,
-        (TypeClass::Int | TypeClass::UInt, TypeClass::Float) => sb,
-        _ if sa.bits() > sb.bits() => sa,
-        _ if sa.bits() < sb.bits() => sb,
-        (TypeClass::UInt, _) => sa,
-        _ => sb,
-    };
-    let (ta, tb) = (DataType { scalar: common, ..ta }, DataType { scalar: common, ..tb });
-    Ok((cast(a, ta), cast(b, tb)))
-}
-
-/// Conversion; nothing if the type is right already, and constants are converted at once where that is exact.
-pub(super) fn cast(expr: Expr, ty: DataType) -> Expr {
-    if expr.dtype() == ty {
-        return expr;
-    }
-    match (&expr, ty.is_scalar()) {
-        (Expr::Int { value, .. }, true) => {
-            if let Some(constant) = Expr::int_of(*value, ty.scalar).filter(|_| ty.scalar.is_integer()) {
-                return constant;
-            }
-            if let Some(value) = i32::try_from(*value).ok().filter(|_| ty.scalar.is_float()) {
-                return Expr::float_of(f64::from(value), ty.scalar);
-            }
-        }
-        (Expr::Float { value, .. }, true) if ty.scalar.is_float() => return Expr::float_of(*value, ty.scalar),
-        _ => {}
-    }
-    Expr::Cast(ty, Box::new(expr))
 }

@@ -6,10 +6,10 @@ use tilewright_ir::{self as ir, Diagnostic, Expr, ScalarType, Span};
 
 use super::args::{Arg, Args};
 use super::arith;
+use super::build::{self, Tensor, check_reduce_axes, tensor_name};
 use super::eval::Interp;
 use super::value::{
-    AxisValue, Closure, Eval, Reduction, Tensor, TensorKind, Value, to_dtype, to_expr, to_index, to_items, to_shape,
-    to_str, wrong_kind,
+    AxisValue, Closure, Eval, Placed, Value, to_dtype, to_expr, to_index, to_items, to_shape, to_str, wrong_kind,
 };
 
 /// The functions of `tvm.te` that are no functions on scalars.
@@ -50,6 +50,7 @@ impl<'a> Interp<'a> {
         }
     }
 
+    /// Calls a function of `tvm.te`.
     fn te(&mut self, name: &str, args: Args<'a>) -> Eval<Value<'a>> {
         match name {
             "placeholder" => self.placeholder(args),
@@ -61,16 +62,20 @@ impl<'a> Interp<'a> {
             "sum" => self.reduction(ir::ReduceOp::Sum, args),
             "prod" => self.reduction(ir::ReduceOp::Prod, args),
             "max" => self.reduction(ir::ReduceOp::Max, args),
-            _ => self.reduction(ir::ReduceOp::Min, args),
+            "min" => self.reduction(ir::ReduceOp::Min, args),
+            _ => Err(unsupported_path(&format!("te.{name}"), args.span)),
         }
     }
 
-    fn add_tensor(&mut self, buffer: &ir::Buffer, kind: TensorKind, named: bool, span: Span) -> Value<'a> {
-        let buffer = buffer.with(|info| info.span = Some(span));
-        self.tensors.push(Tensor { buffer, kind, named, span });
-        Value::Tensor(self.tensors.len() - 1)
+    /// The value of a new tensor; a tensor without a name takes that of its variable.
+    fn new_tensor(&mut self, tensor: Tensor, named: bool) -> Value<'a> {
+        if named {
+            self.named.insert(tensor.index);
+        }
+        Value::Tensor(tensor)
     }
 
+    /// `te.placeholder(shape, dtype, name)`.
     fn placeholder(&mut self, mut args: Args<'a>) -> Eval<Value<'a>> {
         let (shape, shape_span) = args.need("shape")?;
         let dtype = args.take("dtype")?.filter(|(value, _)| !matches!(value, Value::None));
@@ -79,24 +84,23 @@ impl<'a> Interp<'a> {
         let span = args.span;
         args.finish()?;
         let shape = to_shape(&shape, shape_span)?;
-        let buffer = ir::Buffer::compact(name.0, dtype, shape);
-        Ok(self.add_tensor(&buffer, TensorKind::Input, name.1, span))
+        self.te.set_place(Some(span));
+        let tensor = self.te.placeholder(&name.0, &shape, dtype).at(span)?;
+        Ok(self.new_tensor(tensor, name.1))
     }
 
+    /// `te.var(name, dtype)`.
     fn symbol(&mut self, mut args: Args<'a>) -> Eval<Value<'a>> {
         let (name, _) = name_of(&mut args, "v")?;
         let dtype = args.take("dtype")?.map(|(value, span)| Ok((to_dtype(&value, span)?, span))).transpose()?;
+        let span = args.span;
         args.finish()?;
-        if let Some((ty, span)) = dtype
-            && !(ty.scalar.is_integer() && ty.is_scalar())
-        {
-            return Err(Diagnostic::error("dtype", Some(span), format!("an extent is an integer, not {ty}")));
-        }
-        let var = ir::Var::new(name, dtype.map_or(ir::DataType::INT32, |(ty, _)| ty));
-        self.symbols.push(var.clone());
+        let (ty, span) = dtype.unwrap_or((ir::DataType::INT32, span));
+        let var = self.te.symbol(&name, ty).at(span)?;
         Ok(Value::Expr(Expr::from(var)))
     }
 
+    /// `te.compute(shape, fcompute, name)`. Calls the function with the axes of the tensor, named after its parameters.
     fn compute(&mut self, mut args: Args<'a>) -> Eval<Value<'a>> {
         let (shape, shape_span) = args.need("shape")?;
         let (function, function_span) = args.need("fcompute")?;
@@ -118,40 +122,11 @@ impl<'a> Interp<'a> {
             .collect();
         let values = axes.iter().map(|axis| Value::Expr(Expr::from(&axis.var))).collect();
         let value = self.apply(&closure, values, span)?;
-        let body = self.stage_body(&value, &axes, closure.function.span)?;
-        let (ir::StageBody::Elementwise(expr) | ir::StageBody::Reduce { source: expr, .. }) = &body;
-        let buffer = ir::Buffer::compact(name.0, expr.dtype(), shape);
-        Ok(self.add_tensor(&buffer, TensorKind::Computed { axes, body }, name.1, span))
-    }
-
-    /// The body of a tensor, with nothing in it but its axes and symbolic extents.
-    fn stage_body(&self, value: &Value<'a>, axes: &[ir::Axis], span: Span) -> Eval<ir::StageBody> {
-        let (body, reduced) = match value {
-            Value::Reduction(reduction) => {
-                let Reduction { op, axes, source } = &**reduction;
-                let body = ir::StageBody::Reduce { op: *op, axes: axes.clone(), source: source.clone() };
-                (body, axes.clone())
-            }
-            Value::List(_) | Value::Tuple(_) => {
-                let message = "a te.compute with several results is not supported";
-                return Err(Diagnostic::error("several-results", Some(span), message)
-                    .with_help("write one te.compute for each tensor"));
-            }
-            _ => (ir::StageBody::Elementwise(to_expr(value, span)?), Vec::new()),
-        };
-        let (ir::StageBody::Elementwise(expr) | ir::StageBody::Reduce { source: expr, .. }) = &body;
-        ir::check::type_of(expr).map_err(|mut error| {
-            error.labels = vec![ir::Label { span, message: String::new() }];
-            error
-        })?;
-        let known =
-            |var: &ir::Var| axes.iter().chain(&reduced).any(|axis| axis.var == *var) || self.symbols.contains(var);
-        if let Some(stray) = expr.vars().into_iter().find(|var| !known(var)) {
-            let message = format!("the axis `{stray}` is neither an index of this tensor nor reduced over");
-            return Err(Diagnostic::error("stray-axis", Some(span), message)
-                .with_help(format!("reduce over it: te.sum(..., axis={stray})")));
-        }
-        Ok(body)
+        let body = stage_body(&value, closure.function.span)?;
+        // The function may define tensors of its own, at other places.
+        self.te.set_place(Some(span));
+        let tensor = self.te.define(&name.0, axes, body).at(closure.function.span)?;
+        Ok(self.new_tensor(tensor, name.1))
     }
 
     /// `te.sum(source, axis=...)`; `te.max(a, b)` is the greater of two values.
@@ -165,7 +140,7 @@ impl<'a> Interp<'a> {
         let mut axes = Vec::new();
         for item in to_items(&axis) {
             match item {
-                Value::Axis(axis) if axis.reduce => axes.push(ir::Axis { var: axis.var, extent: axis.extent }),
+                Value::Axis(axis) if axis.reduce => axes.push(axis.range.axis),
                 _ if two_values && axis.items().is_none() => {
                     let result = arith::apply_values(op.combine(), &source, &axis, span)?;
                     return self.symbolic(result, span);
@@ -176,42 +151,36 @@ impl<'a> Interp<'a> {
                 }
             }
         }
-        if axes.is_empty() {
-            return Err(Diagnostic::error("reduction", Some(axis_span), "a reduction needs at least one axis"));
-        }
-        let twice = axes.iter().enumerate().find(|(at, axis)| axes[..*at].iter().any(|other| other.var == axis.var));
-        if let Some((_, axis)) = twice {
-            let message = format!("the axis `{}` is reduced twice", axis.var);
-            return Err(Diagnostic::error("reduction", Some(axis_span), message));
-        }
+        check_reduce_axes(&axes).at(axis_span)?;
         let source = to_expr(&source, source_span)?;
-        let ty = source.dtype();
-        if !ty.is_scalar() || op.combine().result_type(ty, ty).is_none() {
-            let message = format!("elements of type {ty} cannot be reduced so");
-            return Err(Diagnostic::error("type", Some(source_span), message));
-        }
-        Ok(Value::Reduction(Rc::new(Reduction { op, axes, source })))
+        Ok(Value::Reduction(Rc::new(build::reduce(op, source, &axes).at(source_span)?)))
     }
 
     /// Reads an element: `A[i, j]` and `A(i, j)`.
-    pub(super) fn load(&mut self, tensor: usize, indices: &[Arg<'a>], span: Span) -> Eval<Value<'a>> {
-        let entry = &mut self.tensors[tensor];
-        if let TensorKind::Cache { .. } = entry.kind {
-            let message = "a cache of a schedule cannot be read by a definition";
-            return Err(Diagnostic::error("cache-read", Some(span), message).with_help("read the tensor itself"));
-        }
-        let rank = entry.buffer.rank();
-        if indices.len() != rank {
-            let message = format!("`{}` has {rank} axes, but {} indices are given", entry.buffer, indices.len());
-            return Err(Diagnostic::error("rank", Some(span), message).with_label(entry.span, "defined here"));
-        }
-        entry.named = true;
-        let buffer = entry.buffer.clone();
+    pub(super) fn load(&mut self, tensor: Tensor, indices: &[Arg<'a>], span: Span) -> Eval<Value<'a>> {
+        self.te.check_load(tensor, indices.len()).at(span)?;
+        // The expression holds the buffer under the name that it has now.
+        self.named.insert(tensor.index);
         let indices = indices.iter().map(|(index, span)| to_index(index, *span)).collect::<Eval<Vec<_>>>()?;
-        self.symbolic(Expr::load(&buffer, indices), span)
+        let element = self.te.load(tensor, &indices).at(span)?;
+        self.symbolic(element, span)
     }
 }
 
+/// The body of a tensor, from the value of its function.
+fn stage_body(value: &Value<'_>, span: Span) -> Eval<ir::StageBody> {
+    match value {
+        Value::Reduction(reduction) => Ok((**reduction).clone()),
+        Value::List(_) | Value::Tuple(_) => {
+            let message = "a te.compute with several results is not supported";
+            Err(Diagnostic::error("several-results", Some(span), message)
+                .with_help("write one te.compute for each tensor"))
+        }
+        _ => Ok(ir::StageBody::Elementwise(to_expr(value, span)?)),
+    }
+}
+
+/// The error of a call without a required argument.
 pub(super) fn missing(name: &str, span: Span) -> Diagnostic {
     Diagnostic::error("argument", Some(span), format!("`{name}` needs an argument"))
 }
@@ -249,32 +218,10 @@ fn name_of(args: &mut Args<'_>, default: &str) -> Eval<(String, bool)> {
     match args.take("name")? {
         Some((value, span)) => {
             let name = to_str(&value, span)?;
-            check_name(&name, span)?;
-            Ok((name.replace('.', "_"), true))
+            Ok((tensor_name(&name).at(span)?, true))
         }
         None => Ok((default.to_owned(), false)),
     }
-}
-
-/// Names of buffers and functions are printed as identifiers; TVM's dots are allowed.
-fn check_name(name: &str, span: Span) -> Eval<()> {
-    let letter = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
-    if !name.is_empty() && name.chars().all(letter) && !name.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
-        return Ok(());
-    }
-    Err(Diagnostic::error("name", Some(span), format!("`{name}` is no name"))
-        .with_help("names are letters, digits and underscores, not starting with a digit"))
-}
-
-/// The name of a function, as it is printed.
-pub(super) fn function_name(name: &str, span: Span) -> Eval<String> {
-    check_name(name, span)?;
-    let name = name.replace('.', "_");
-    if tilewright_script::is_name(&name) {
-        return Ok(name);
-    }
-    Err(Diagnostic::error("name", Some(span), format!("`{name}` is a word of Python's, and names no function"))
-        .with_help("call it something else: what is lowered is printed as TVMScript"))
 }
 
 /// Names of the indices that a function of `rank` indices takes: its parameters, `*i` giving `i0`, `i1` and so on.
@@ -307,16 +254,8 @@ fn reduce_axis(mut args: Args<'_>) -> Eval<Value<'_>> {
     let [begin, end] = bounds.as_slice() else {
         return Err(wrong_kind(span, "a range such as (0, k)", &dom));
     };
-    let (min, end) = arith::match_types(to_index(begin, span)?, to_index(end, span)?, span)?;
-    let extent = match (min.as_const_int(), end.as_const_int()) {
-        (Some(0), _) => end,
-        (Some(low), Some(high)) => Expr::int_of(high - low, end.dtype().scalar)
-            .ok_or_else(|| Diagnostic::error("extent", Some(span), "the range is too large"))?,
-        _ => end - min.clone(),
-    };
-    super::value::check_extent(&extent, span)?;
-    let var = ir::Var::new(name, extent.dtype());
-    Ok(Value::Axis(AxisValue { var, min, extent, reduce: true }))
+    let range = build::reduce_axis(&name, &to_index(begin, span)?, &to_index(end, span)?).at(span)?;
+    Ok(Value::Axis(AxisValue { range, reduce: true }))
 }
 
 /// `te.thread_axis("blockIdx.x")`, `te.thread_axis((0, 32), "threadIdx.x")`.

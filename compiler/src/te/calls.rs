@@ -1,4 +1,7 @@
 //! Functions of a program: how they are made and called.
+//!
+//! A function remembers the frame that it was defined in, so that a `te.compute` in a function can use its variables. Frames are
+//! never dropped: there are as many as there were calls, which the limit on steps bounds.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -11,6 +14,7 @@ use super::eval::{Flow, Frame, Interp};
 use super::value::{Closure, Eval, Value, wrong_kind};
 
 impl<'a> Interp<'a> {
+    /// A function value: defaults are evaluated where the function is defined, as in Python.
     pub(super) fn closure(&mut self, function: &'a Function) -> Eval<Value<'a>> {
         let mut defaults = Vec::with_capacity(function.params.len());
         for Parameter { default, .. } in &function.params {
@@ -22,6 +26,8 @@ impl<'a> Interp<'a> {
         Ok(Value::Closure(Rc::new(Closure { function, frame: self.frame(), defaults })))
     }
 
+    /// `func(args, keywords)`: a method of a value, a function of a library, a function of the program, or a tensor, of which a
+    /// call reads an element.
     pub(super) fn call(
         &mut self,
         func: &'a Expr,
@@ -56,6 +62,7 @@ impl<'a> Interp<'a> {
         }
     }
 
+    /// Evaluates arguments in the order in which they are written; `*list` gives one for each item.
     fn arguments(&mut self, callee: &str, args: &'a [Argument], keywords: &'a [Keyword], span: Span) -> Eval<Args<'a>> {
         let mut positional = std::collections::VecDeque::new();
         for arg in args {

@@ -1,23 +1,23 @@
-//! The evaluator: its state, names and statements. Expressions are in `exprs`, calls in `calls`; what the library's
-//! functions do is in `builtins`, `scalars`, `python`, `methods`, `stages` and `caches`.
+//! The evaluator of TE programs: its state, names and statements.
+//!
+//! A program is Python, of which a small part is known: functions, loops, conditions on known values, lists. It is run once; what
+//! it does is to call the builder. Steps and depth are limited, because a program may be arbitrary text.
+//! Expressions are in `exprs`, calls in `calls`; what the library's
+//! functions do is in `builtins`, `scalars`, `python`, `methods` and `stages`, on top of the [builder](super::build).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tilewright_ir::{self as ir, Diagnostic, Span};
 use tilewright_script::te::{Expr, Stmt, StmtKind, Target, TargetKind};
 
 use super::arith;
-use super::lower::Lowered;
-use super::schedule::Schedule;
-use super::value::{Eval, Tensor, Value, wrong_kind};
+use super::build::{Builder, Lowered, ScheduleId, Tensor, check_size};
+use super::value::{Eval, Placed, Value, wrong_kind};
 
 /// Steps that a program may take: far above any real one, and done in a second.
 const FUEL: u64 = 3_000_000;
 /// Deepest nesting of evaluation: expressions, blocks and calls together.
 const MAX_DEPTH: usize = 1_000;
-/// Most nodes of one expression, and its greatest depth.
-const MAX_NODES: u64 = 20_000;
-const MAX_EXPR_DEPTH: usize = 250;
 
 /// The state of a program that is being evaluated.
 pub(super) struct Interp<'a> {
@@ -25,14 +25,28 @@ pub(super) struct Interp<'a> {
     pub(super) frames: Vec<Frame<'a>>,
     /// The calls under way, innermost last: frame and name.
     pub(super) calls: Vec<(usize, String)>,
-    pub(super) tensors: Vec<Tensor>,
-    pub(super) schedules: Vec<Schedule>,
+    /// What the program builds.
+    pub(super) te: Builder,
+    /// Tensors whose name is settled: given, taken from an assignment, or read already.
+    pub(super) named: BTreeSet<usize>,
+    pub(super) schedules: Vec<ScheduleRecord>,
     pub(super) lowered: Vec<Lowered>,
     pub(super) warnings: Vec<Diagnostic>,
-    /// Variables made by `te.var`.
-    pub(super) symbols: Vec<ir::Var>,
     fuel: u64,
     depth: usize,
+}
+
+/// What the evaluator knows of a schedule.
+pub(super) struct ScheduleRecord {
+    pub(super) id: ScheduleId,
+    /// The call that made it.
+    pub(super) span: Span,
+    /// Frame of the call that it was made in.
+    pub(super) frame: usize,
+    /// Function that made it.
+    pub(super) function: Option<String>,
+    /// Whether a lower call used it.
+    pub(super) lowered: bool,
 }
 
 /// Variables of a call.
@@ -50,6 +64,7 @@ pub(super) enum Flow<'a> {
 }
 
 impl<'a> Interp<'a> {
+    /// The state before the first statement, with the modules that programs import.
     pub(super) fn new() -> Self {
         let mut vars = BTreeMap::new();
         // Programs printed in texts leave their imports out.
@@ -60,17 +75,20 @@ impl<'a> Interp<'a> {
         Self {
             frames: vec![Frame { parent: None, vars }],
             calls: Vec::new(),
-            tensors: Vec::new(),
+            te: Builder::new(),
+            named: BTreeSet::new(),
             schedules: Vec::new(),
             lowered: Vec::new(),
             warnings: Vec::new(),
-            symbols: Vec::new(),
             fuel: FUEL,
             depth: 0,
         }
     }
 
     /// Takes `cost` steps.
+    ///
+    /// # Errors
+    /// `fuel`: the program took too many.
     pub(super) fn burn(&mut self, cost: u64, span: Span) -> Eval<()> {
         self.fuel = self.fuel.checked_sub(cost).ok_or_else(|| {
             Diagnostic::error("fuel", Some(span), "the program takes too many steps")
@@ -79,6 +97,7 @@ impl<'a> Interp<'a> {
         Ok(())
     }
 
+    /// Evaluates something inside of what is evaluated now, up to a depth.
     pub(super) fn nested<T>(&mut self, span: Span, inner: impl FnOnce(&mut Self) -> Eval<T>) -> Eval<T> {
         if self.depth >= MAX_DEPTH {
             return Err(Diagnostic::error("recursion", Some(span), "calls are nested too deeply"));
@@ -91,7 +110,7 @@ impl<'a> Interp<'a> {
 
     /// The expression as a value, if it is of a reasonable size.
     pub(super) fn symbolic(&mut self, expr: ir::Expr, span: Span) -> Eval<Value<'a>> {
-        let nodes = check_size(&expr, span)?;
+        let nodes = check_size(&expr).at(span)?;
         self.burn(nodes, span)?;
         Ok(Value::Expr(expr))
     }
@@ -106,6 +125,7 @@ impl<'a> Interp<'a> {
         self.calls.iter().rev().map(|(_, name)| name.clone()).find(|name| name != "<lambda>")
     }
 
+    /// The value of a name: in the innermost call, the functions around it, the module, and Python's own.
     pub(super) fn lookup(&self, name: &str) -> Option<Value<'a>> {
         let mut frame = Some(self.frame());
         while let Some(index) = frame {
@@ -123,11 +143,13 @@ impl<'a> Interp<'a> {
         self.frames[0].vars.get(name)
     }
 
+    /// Assigns a variable of the innermost call.
     pub(super) fn set(&mut self, name: &str, value: Value<'a>) {
         let frame = self.frame();
         self.frames[frame].vars.insert(name.to_owned(), value);
     }
 
+    /// Runs statements until one leaves the block.
     pub(super) fn block(&mut self, body: &'a [Stmt]) -> Eval<Flow<'a>> {
         for stmt in body {
             match self.nested(stmt.span, |interp| interp.stmt(stmt))? {
@@ -138,6 +160,7 @@ impl<'a> Interp<'a> {
         Ok(Flow::Next)
     }
 
+    /// Runs a statement.
     fn stmt(&mut self, stmt: &'a Stmt) -> Eval<Flow<'a>> {
         self.burn(1, stmt.span)?;
         match &stmt.kind {
@@ -189,6 +212,7 @@ impl<'a> Interp<'a> {
         Ok(Flow::Next)
     }
 
+    /// Runs the body once for each item, which are evaluated before the first one.
     fn for_loop(&mut self, target: &'a Target, iter: &'a Expr, body: &'a [Stmt]) -> Eval<Flow<'a>> {
         let items = self.iterate(iter)?;
         for item in items {
@@ -203,11 +227,13 @@ impl<'a> Interp<'a> {
         Ok(Flow::Next)
     }
 
+    /// The items of a list or a tuple.
     pub(super) fn iterate(&mut self, iter: &'a Expr) -> Eval<Vec<Value<'a>>> {
         let value = self.expr(iter)?;
         value.items().ok_or_else(|| wrong_kind(iter.span, "something to iterate over, such as range(4)", &value))
     }
 
+    /// Assigns a value to a name, or its items to several names.
     pub(super) fn assign(&mut self, target: &'a Target, value: &Value<'a>, span: Span) -> Eval<()> {
         match &target.kind {
             TargetKind::Name(name) => {
@@ -231,14 +257,13 @@ impl<'a> Interp<'a> {
     }
 
     /// A tensor that was given no name takes that of the first variable it is assigned to.
-    fn name_tensor(&mut self, tensor: usize, name: &str) {
-        let tensor = &mut self.tensors[tensor];
-        if !tensor.named {
-            tensor.buffer = renamed(&tensor.buffer, name);
-            tensor.named = true;
+    fn name_tensor(&mut self, tensor: Tensor, name: &str) {
+        if self.named.insert(tensor.index) {
+            self.te.rename(tensor, name);
         }
     }
 
+    /// The truth of a condition, which must be known while the program is evaluated.
     pub(super) fn condition(&mut self, test: &'a Expr) -> Eval<bool> {
         let value = self.expr(test)?;
         truth(&value, test.span)
@@ -258,27 +283,4 @@ pub(super) fn truth(value: &Value<'_>, span: Span) -> Eval<bool> {
             .with_help("inside a te.compute use te.if_then_else(condition, a, b)")),
         _ => Err(wrong_kind(span, "a truth value", value)),
     }
-}
-
-/// The buffer under another name, its data variable too.
-pub(super) fn renamed(buffer: &ir::Buffer, name: &str) -> ir::Buffer {
-    buffer.with(|info| {
-        name.clone_into(&mut info.name);
-        info.data = ir::Var::new(name, ir::DataType::HANDLE);
-    })
-}
-
-/// The number of nodes of an expression, if it is of a reasonable size.
-pub(super) fn check_size(expr: &ir::Expr, span: Span) -> Eval<u64> {
-    let mut nodes = 0;
-    if depth_of(expr, &mut nodes) > MAX_EXPR_DEPTH || nodes > MAX_NODES {
-        return Err(Diagnostic::error("expression-size", Some(span), "the expression grows too large")
-            .with_help("give parts of it a te.compute of their own"));
-    }
-    Ok(nodes)
-}
-
-fn depth_of(expr: &ir::Expr, nodes: &mut u64) -> usize {
-    *nodes += 1;
-    1 + expr.children().into_iter().map(|child| depth_of(child, nodes)).max().unwrap_or(0)
 }

@@ -1,4 +1,7 @@
 //! Expressions of a program.
+//!
+//! Operators and conditions on known values are evaluated as Python does; where an operand is symbolic, they make an expression:
+//! `h >= 1` of an axis `h` is a `bool` expression, which `te.if_then_else` takes and `if` refuses.
 
 use std::rc::Rc;
 
@@ -7,19 +10,23 @@ use tilewright_script::te::{Expr, ExprKind, LogicOp, Target};
 
 use super::args::Arg;
 use super::arith;
+use super::build;
 use super::eval::{Interp, truth};
-use super::value::{Eval, Value, to_expr};
+use super::value::{Eval, Placed, Value, to_expr};
 
 impl<'a> Interp<'a> {
+    /// The value of an expression.
     pub(super) fn expr(&mut self, expr: &'a Expr) -> Eval<Value<'a>> {
         self.burn(1, expr.span)?;
         self.nested(expr.span, |interp| interp.expr_kind(expr))
     }
 
+    /// The values of expressions, from left to right.
     fn exprs(&mut self, exprs: &'a [Expr]) -> Eval<Vec<Value<'a>>> {
         exprs.iter().map(|expr| self.expr(expr)).collect()
     }
 
+    /// The value, if it is a number or an expression of a reasonable size.
     pub(super) fn sized(&mut self, value: Value<'a>, span: Span) -> Eval<Value<'a>> {
         match value {
             Value::Expr(expr) => self.symbolic(expr, span),
@@ -27,6 +34,7 @@ impl<'a> Interp<'a> {
         }
     }
 
+    /// The value of an expression, by its kind. A table.
     fn expr_kind(&mut self, expr: &'a Expr) -> Eval<Value<'a>> {
         let span = expr.span;
         match &expr.kind {
@@ -75,6 +83,7 @@ impl<'a> Interp<'a> {
         }
     }
 
+    /// The value of a variable.
     pub(super) fn name(&mut self, name: &str, span: Span) -> Eval<Value<'a>> {
         self.lookup(name).ok_or_else(|| {
             let help =
@@ -104,6 +113,7 @@ impl<'a> Interp<'a> {
         self.attribute(&value, name, span)
     }
 
+    /// `value[index]`, or a slice of a list.
     fn subscript(&mut self, value: &'a Expr, index: &'a Expr, span: Span) -> Eval<Value<'a>> {
         let value = self.expr(value)?;
         if let (ExprKind::Slice(lower, upper, step), Some(items)) = (&index.kind, value.items()) {
@@ -121,6 +131,7 @@ impl<'a> Interp<'a> {
         self.item(&value, &index_value, span)
     }
 
+    /// `a < b < c`: the conjunction of its links, each operand evaluated once.
     fn comparison(
         &mut self,
         first: &'a Expr,
@@ -187,14 +198,13 @@ impl<'a> Interp<'a> {
         span: Span,
     ) -> Eval<Value<'a>> {
         let test = to_expr(&test, test_span)?;
-        if test.dtype() != ir::DataType::BOOL {
-            let message = format!("a condition is a bool, not {}", test.dtype());
-            return Err(Diagnostic::error("type", Some(test_span), message));
-        }
+        build::check_condition(&test).at(test_span)?;
         let (then, other) = arith::pair(then, other, span)?;
-        self.symbolic(ir::Expr::IfThenElse(Box::new(test), Box::new(then), Box::new(other)), span)
+        let chosen = build::if_then_else(test, then, other).at(span)?;
+        self.symbolic(chosen, span)
     }
 
+    /// `[item for target in iter if test]`, for each clause inside of the ones before.
     fn comprehension(
         &mut self,
         item: &'a Expr,

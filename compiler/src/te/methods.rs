@@ -1,15 +1,19 @@
 //! Attributes, items and methods of values.
+//!
+//! Each of the functions here is a table of what the dialect supports; anything else is an error that names the value and the
+//! attribute, never ignored.
 
 use tilewright_ir::{self as ir, Diagnostic, Expr, Span};
 
 use super::args::Args;
 use super::arith;
+use super::build::{ReduceAxis, Tensor, cast};
 use super::builtins::unsupported_path;
 use super::eval::Interp;
-use super::value::{AxisValue, Eval, IterRef, StageRef, TensorKind, Value, to_dtype, to_int, to_items, wrong_kind};
+use super::value::{AxisValue, Eval, Placed, StageRef, Value, to_dtype, to_int, to_items, wrong_kind};
 
 impl<'a> Interp<'a> {
-    /// `value.name`.
+    /// `value.name`. A table: the attributes of each kind of value.
     pub(super) fn attribute(&mut self, value: &Value<'a>, name: &str, span: Span) -> Eval<Value<'a>> {
         let unknown = || {
             let message = format!("{} has no attribute `{name}` that is supported", value.describe());
@@ -24,44 +28,40 @@ impl<'a> Interp<'a> {
             }
             (Value::Path(path), _) => Ok(Value::Path(format!("{path}.{name}").into())),
             (Value::Tensor(tensor), "shape") => {
-                let shape = &self.tensors[*tensor].buffer.shape;
+                let shape = &self.te.own(*tensor).buffer.shape;
                 Ok(Value::list(shape.iter().map(Value::of_index).collect()))
             }
-            (Value::Tensor(tensor), "dtype") => Ok(Value::Str(self.tensors[*tensor].buffer.dtype.to_string().into())),
+            (Value::Tensor(tensor), "dtype") => Ok(Value::Str(self.te.own(*tensor).buffer.dtype.to_string().into())),
             (Value::Tensor(tensor) | Value::Op(tensor), "name") => {
-                Ok(Value::Str(self.tensors[*tensor].buffer.name.as_str().into()))
+                Ok(Value::Str(self.te.own(*tensor).buffer.name.as_str().into()))
             }
             (Value::Tensor(tensor), "ndim") => {
-                Ok(Value::Int(i64::try_from(self.tensors[*tensor].buffer.rank()).unwrap_or(i64::MAX)))
+                Ok(Value::Int(i64::try_from(self.te.own(*tensor).buffer.rank()).unwrap_or(i64::MAX)))
             }
             (Value::Tensor(tensor), "op") => Ok(Value::Op(*tensor)),
             (Value::Op(tensor), "axis" | "reduce_axis") => self.definition_axes(*tensor, name == "reduce_axis", span),
             (Value::Stage(stage), "op") => Ok(Value::StageOp(*stage)),
             (Value::StageOp(stage), "axis" | "reduce_axis") => {
-                let stage_data = self.stage(*stage);
-                let loops = if name == "axis" { &stage_data.roots } else { &stage_data.reduced };
-                let stage = *stage;
-                Ok(Value::list(loops.iter().map(|&iter| Value::Iter(IterRef { stage, iter })).collect()))
+                let stage = self.stage(*stage).at(span)?;
+                let loops = if name == "axis" { stage.axes() } else { stage.reduce_axes() };
+                Ok(Value::list(loops.into_iter().map(Value::Iter).collect()))
             }
-            (Value::StageOp(stage), "name") => Ok(Value::Str(self.tensors[stage.tensor].buffer.name.as_str().into())),
-            (Value::Axis(axis), "var") => Ok(Value::Expr(axis.expr())),
+            (Value::StageOp(stage), "name") => Ok(Value::Str(self.te.own(stage.tensor).buffer.name.as_str().into())),
+            (Value::Axis(axis), "var") => Ok(Value::Expr(axis.range.index())),
             (Value::Expr(expr), "dtype") => Ok(Value::Str(expr.dtype().to_string().into())),
-            (Value::Axis(axis), "dtype") => Ok(Value::Str(axis.var.dtype().to_string().into())),
+            (Value::Axis(axis), "dtype") => Ok(Value::Str(axis.range.axis.var.dtype().to_string().into())),
             _ => unknown(),
         }
     }
 
-    fn definition_axes(&self, tensor: usize, reduce: bool, span: Span) -> Eval<Value<'a>> {
-        let TensorKind::Computed { axes, body } = &self.tensors[tensor].kind else {
-            let message = format!("`{}` is not computed: it has no axes", self.tensors[tensor].buffer);
+    /// `tensor.op.axis` and `tensor.op.reduce_axis`.
+    fn definition_axes(&self, tensor: Tensor, reduce: bool, span: Span) -> Eval<Value<'a>> {
+        let Some((axes, reduced)) = self.te.definition_axes(tensor).at(span)? else {
+            let message = format!("{} is not computed: it has no axes", self.quoted(tensor));
             return Err(Diagnostic::error("attribute", Some(span), message));
         };
-        let reduced: &[ir::Axis] = match body {
-            ir::StageBody::Reduce { axes, .. } => axes,
-            ir::StageBody::Elementwise(_) => &[],
-        };
         let value = |axis: &ir::Axis| {
-            Value::Axis(AxisValue { var: axis.var.clone(), min: Expr::int(0), extent: axis.extent.clone(), reduce })
+            Value::Axis(AxisValue { range: ReduceAxis { axis: axis.clone(), min: Expr::int(0) }, reduce })
         };
         Ok(Value::list(if reduce { reduced } else { axes }.iter().map(value).collect()))
     }
@@ -77,13 +77,9 @@ impl<'a> Interp<'a> {
                 let (Value::Tensor(tensor) | Value::Op(tensor)) = index else {
                     return Err(wrong_kind(span, "a tensor", index));
                 };
-                let (schedule, tensor) = (*schedule, *tensor);
-                if self.schedules[schedule].position(tensor).is_none() {
-                    let message = format!("the schedule has no stage of `{}`", self.tensors[tensor].buffer);
-                    return Err(Diagnostic::error("no-stage", Some(span), message)
-                        .with_help("a schedule has the tensors that its outputs need, and the caches made in it"));
-                }
-                Ok(Value::Stage(StageRef { schedule, tensor }))
+                let stage = StageRef { schedule: *schedule, tensor: *tensor };
+                self.stage(stage).at(span)?;
+                Ok(Value::Stage(stage))
             }
             Value::List(_) | Value::Tuple(_) => {
                 let items = value.items().unwrap_or_default();
@@ -145,7 +141,7 @@ impl<'a> Interp<'a> {
                     return Err(Diagnostic::error("type", Some(span), message));
                 }
                 let ty = ty.with_lanes(expr.dtype().lanes);
-                self.symbolic(arith::cast(expr, ty), span)
+                self.symbolic(cast(expr, ty), span)
             }
             (Value::Expr(_) | Value::Axis(_), "equal") => {
                 let (other, _) = args.need("other")?;

@@ -12,6 +12,16 @@
 //! # Ok::<(), Vec<tilewright_ir::Diagnostic>>(())
 //! ```
 //!
+//! The [`build`] module makes definitions and schedules from Rust; the evaluator reads arguments, calls it, and adds places to
+//! its errors.
+//!
+//! | module | |
+//! |---|---|
+//! | [`build`] | tensors, schedules, primitives, lowering |
+//! | `eval`, `exprs`, `calls`, `value`, `arith`, `python` | the Python part: statements, expressions, functions, values |
+//! | `builtins`, `scalars`, `methods`, `schedules`, `stages`, `target` | the functions and methods of `tvm` |
+//! | `run` | which functions are called, which schedules are lowered |
+//!
 //! What a program gives: one function for each lower call (`tvm.lower`, `tvm.driver.lower`, `tvm.build`), and one for
 //! each schedule that no such call used; its parameters are then the inputs in the order of their definition and the
 //! outputs of the schedule. A program that makes no schedule by itself is run by calling its functions, with their
@@ -19,20 +29,16 @@
 
 mod args;
 mod arith;
+pub mod build;
 mod builtins;
-mod caches;
 mod calls;
 mod eval;
 mod exprs;
-mod inline;
-mod lower;
-mod maps;
 mod methods;
-mod nest;
 mod python;
 mod run;
 mod scalars;
-mod schedule;
+mod schedules;
 mod stages;
 mod target;
 mod value;
@@ -40,5 +46,5 @@ mod value;
 #[cfg(test)]
 mod tests;
 
-pub use lower::Lowered;
+pub use build::Lowered;
 pub use run::evaluate;

@@ -1,13 +1,17 @@
 //! Python's own functions: `range`, `len`, `zip` and so on; and slices.
+//!
+//! They are enough for programs that build lists of axes and loop over them. `print` does nothing: the values of a program are
+//! not its result.
 
 use tilewright_ir::{self as ir, Diagnostic, Span};
 
 use super::args::{Arg, Args};
 use super::arith;
+use super::build;
 use super::builtins::missing;
 use super::builtins::unsupported_path;
 use super::eval::Interp;
-use super::value::{Eval, Value, to_expr, to_int, wrong_kind};
+use super::value::{Eval, Placed, Value, to_expr, to_int, wrong_kind};
 
 /// The functions of Python that are known.
 pub(super) const PYTHON: [&str; 14] = [
@@ -30,6 +34,7 @@ pub(super) const PYTHON: [&str; 14] = [
 const MAX_RANGE: i64 = 100_000;
 
 impl<'a> Interp<'a> {
+    /// Calls a function of Python's. A table.
     pub(super) fn python(&mut self, name: &str, mut args: Args<'a>) -> Eval<Value<'a>> {
         let span = args.span;
         let values = args.rest();
@@ -47,7 +52,7 @@ impl<'a> Interp<'a> {
             "len" => {
                 let count = match only()? {
                     (Value::Str(text), _) => text.len(),
-                    (Value::Tensor(tensor), _) => self.tensors[*tensor].buffer.rank(),
+                    (Value::Tensor(tensor), _) => self.te.own(*tensor).buffer.rank(),
                     _ => items(0)?.len(),
                 };
                 Ok(Value::Int(i64::try_from(count).unwrap_or(i64::MAX)))
@@ -82,7 +87,7 @@ impl<'a> Interp<'a> {
                 (Value::Float(value), _) => Ok(Value::Float(value.abs())),
                 (value, span) => {
                     let operand = to_expr(value, *span)?;
-                    self.symbolic(arith::call(ir::MathFn::Abs, vec![operand], *span)?, *span)
+                    self.symbolic(build::call(ir::MathFn::Abs, vec![operand]).at(*span)?, *span)
                 }
             },
             "int" => {
@@ -103,6 +108,7 @@ impl<'a> Interp<'a> {
         }
     }
 
+    /// Combines the items of a list from left to right.
     fn fold(
         &mut self,
         list: &[Value<'a>],
@@ -123,6 +129,7 @@ impl<'a> Interp<'a> {
     }
 }
 
+/// The least or greatest of two values, the first one of equal numbers.
 fn extreme<'a>(op: ir::BinaryOp, a: &Value<'a>, b: &Value<'a>, span: Span) -> Eval<Value<'a>> {
     if a.is_number() && b.is_number() {
         let less = arith::as_float(a) <= arith::as_float(b);
@@ -131,6 +138,7 @@ fn extreme<'a>(op: ir::BinaryOp, a: &Value<'a>, b: &Value<'a>, span: Span) -> Ev
     arith::apply_values(op, a, b, span).map(Value::Expr)
 }
 
+/// `int(value)`, rounded towards zero.
 #[expect(clippy::cast_possible_truncation, reason = "the range is checked before")]
 fn float_to_int<'a>(value: f64, span: Span) -> Eval<Value<'a>> {
     if value.abs() < 9e15 {
@@ -139,6 +147,7 @@ fn float_to_int<'a>(value: f64, span: Span) -> Eval<Value<'a>> {
     Err(Diagnostic::error("overflow", Some(span), "the number is no integer of 64 bits"))
 }
 
+/// `range(end)`, `range(start, end)` or `range(start, end, step)`, as a list.
 fn range<'a>(values: &[Arg<'a>], span: Span) -> Eval<Value<'a>> {
     let numbers = values.iter().map(|(value, span)| to_int(value, *span)).collect::<Eval<Vec<_>>>()?;
     let (start, end, step) = match *numbers.as_slice() {

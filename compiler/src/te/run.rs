@@ -1,4 +1,7 @@
 //! Running a whole program: which functions are called, which schedules are lowered with which parameters.
+//!
+//! Schedules that the program lowers itself come first, in the order of the calls; then those that are left, in the order in
+//! which they were made.
 
 use std::rc::Rc;
 
@@ -6,13 +9,12 @@ use tilewright_ir::{Diagnostic, Span};
 use tilewright_script::te::{SourceFile, StmtKind};
 
 use super::args::Args;
-use super::builtins::function_name;
+use super::build::{Lowered, Param, ScheduleId, function_name};
 use super::eval::Interp;
-use super::lower::{self, Lowered, Param, Request};
-use super::value::{Closure, Eval, TensorKind, Value, to_items, to_str, wrong_kind};
+use super::value::{Closure, Eval, Placed, Value, to_items, to_str, wrong_kind};
 
-/// Stack of the evaluator's thread: programs may nest deeper than a small stack bears.
-const STACK: usize = 128 << 20;
+/// Stack of the evaluator's thread, in bytes. Recursion close to the limit touches 1.1 MiB of it in a release build.
+const STACK: usize = 16 << 20;
 
 /// Evaluates a program and lowers its schedules, in order; `entry` names a function of it to be called with its
 /// defaults, and then only its schedules count.
@@ -29,6 +31,7 @@ pub fn evaluate(program: &SourceFile, entry: Option<&str>) -> Result<Vec<Lowered
     })
 }
 
+/// [`evaluate`] on a stack that is large enough.
 fn run(program: &SourceFile, entry: Option<&str>) -> Result<Vec<Lowered>, Vec<Diagnostic>> {
     let mut interp = Interp::new();
     if let Err(error) = interp.block(&program.body) {
@@ -66,6 +69,10 @@ fn run(program: &SourceFile, entry: Option<&str>) -> Result<Vec<Lowered>, Vec<Di
         )]);
     }
     let mut lowered = interp.lowered;
+    // Warnings are about the text, not about one of its functions: each is shown once.
+    for item in &mut lowered {
+        item.warnings.clear();
+    }
     lowered[0].warnings = interp.warnings;
     unique_names(&mut lowered);
     Ok(lowered)
@@ -96,6 +103,7 @@ fn unique_names(lowered: &mut [Lowered]) {
 }
 
 impl<'a> Interp<'a> {
+    /// The function that a name of the module stands for, if it is one.
     fn global(&self, name: &str) -> Option<Rc<Closure<'a>>> {
         match self.global_value(name) {
             Some(Value::Closure(closure)) => Some(closure.clone()),
@@ -130,72 +138,26 @@ impl<'a> Interp<'a> {
         closures.filter(|closure| closure.defaults.iter().all(Option::is_some)).collect()
     }
 
+    /// Calls a function with its defaults; an error does not stop the others.
     fn call_entry(&mut self, closure: &Closure<'a>, errors: &mut Vec<Diagnostic>) {
         let (callee, span) = (closure.function.name.clone(), closure.function.span);
         let args = Args { callee, span, positional: std::collections::VecDeque::new(), keywords: Vec::new() };
         errors.extend(self.invoke(closure, args).err());
     }
 
-    /// Lowers the schedules that no lower call used.
+    /// Lowers the schedules that no lower call used, with the parameters that the builder proposes.
     fn lower_rest(&mut self, errors: &mut Vec<Diagnostic>) {
-        for index in 0..self.schedules.len() {
-            let schedule = &self.schedules[index];
-            if schedule.lowered {
-                continue;
-            }
-            let inputs = schedule.stages.iter().map(|stage| stage.tensor);
-            let inputs = inputs.filter(|&tensor| matches!(self.tensors[tensor].kind, TensorKind::Input));
-            let mut tensors: Vec<usize> = inputs.collect();
-            tensors.sort_unstable();
-            tensors.extend(&schedule.outputs);
-            let mut params: Vec<Param> = tensors.iter().map(|&tensor| Param::Tensor(tensor)).collect();
-            // Symbolic extents that no shape binds are arguments of their own.
-            params.extend(self.loose_symbols(&tensors, index).into_iter().map(Param::Scalar));
-            let (name, span) = (schedule.function.clone().unwrap_or_else(|| "main".to_owned()), schedule.span);
-            match self.lower_schedule(index, &params, name, span) {
+        for record in self.schedules.iter().filter(|record| !record.lowered) {
+            let name = record.function.as_deref().unwrap_or("main");
+            let lowered = self.te.schedule(record.id).map_err(|error| vec![error]).and_then(|schedule| {
+                let params = schedule.default_params();
+                schedule.lower(&params, name)
+            });
+            match lowered {
                 Ok(lowered) => self.lowered.push(lowered),
-                Err(found) => errors.extend(found),
+                Err(found) => errors.extend(found.into_iter().map(|error| error.at(record.span))),
             }
         }
-    }
-
-    /// Symbols that the definitions of a schedule use and the shapes of its parameters do not bind.
-    fn loose_symbols(&self, params: &[usize], schedule: usize) -> Vec<tilewright_ir::Var> {
-        let mut used = Vec::new();
-        for stage in &self.schedules[schedule].stages {
-            let tensor = &self.tensors[stage.tensor];
-            used.extend(tensor.buffer.shape.iter().flat_map(tilewright_ir::Expr::vars));
-            if let TensorKind::Computed { body, .. } = &tensor.kind {
-                use tilewright_ir::StageBody::{Elementwise, Reduce};
-                let (Elementwise(expr) | Reduce { source: expr, .. }) = body;
-                used.extend(expr.vars());
-                if let Reduce { axes, .. } = body {
-                    used.extend(axes.iter().flat_map(|axis| axis.extent.vars()));
-                }
-            }
-        }
-        let bound: Vec<_> = params
-            .iter()
-            .flat_map(|&tensor| self.tensors[tensor].buffer.shape.iter().flat_map(tilewright_ir::Expr::vars))
-            .collect();
-        let mut loose: Vec<tilewright_ir::Var> = Vec::new();
-        for var in used {
-            if self.symbols.contains(&var) && !bound.contains(&var) && !loose.contains(&var) {
-                loose.push(var);
-            }
-        }
-        loose
-    }
-
-    fn lower_schedule(
-        &self,
-        schedule: usize,
-        params: &[Param],
-        name: String,
-        span: Span,
-    ) -> Result<Lowered, Vec<Diagnostic>> {
-        let schedule = &self.schedules[schedule];
-        lower::lower(&Request { tensors: &self.tensors, schedule, params, name, span })
     }
 
     /// `tvm.lower(s, [A, B], name=...)`; without a schedule, as `tvm.driver.lower([A, B])`, the function's only one.
@@ -225,44 +187,38 @@ impl<'a> Interp<'a> {
         let name = match name {
             Some((value, span)) => {
                 let name = to_str(&value, span)?;
-                function_name(&name, span)?
+                function_name(&name).at(span)?
             }
             None => self.function_name().unwrap_or_else(|| "main".to_owned()),
         };
         let mut params = Vec::new();
-        let mut tensors = Vec::new();
         for item in to_items(&list) {
             params.push(match item {
-                Value::Tensor(tensor) if tensors.contains(&tensor) => {
-                    let message = format!("`{}` is given twice", self.tensors[tensor].buffer);
-                    return Err(Diagnostic::error("parameters", Some(list_span), message));
-                }
-                Value::Tensor(tensor) => {
-                    tensors.push(tensor);
-                    Param::Tensor(tensor)
-                }
-                Value::Expr(tilewright_ir::Expr::Var(var)) if self.symbols.contains(&var) => Param::Scalar(var),
+                Value::Tensor(tensor) => Param::Tensor(tensor),
+                Value::Expr(tilewright_ir::Expr::Var(var)) if self.te.is_symbol(&var) => Param::Scalar(var),
                 other => return Err(wrong_kind(list_span, "tensors and te.var's", &other)),
             });
         }
-        self.schedules[schedule].lowered = true;
-        // Every error of a lowering has its place; the first one stands for all here.
-        let lowered = self.lower_schedule(schedule, &params, name, span).map_err(|mut errors| {
-            if errors.is_empty() {
-                Diagnostic::error("lowering", Some(span), "lowering failed")
-            } else {
-                errors.remove(0)
-            }
+        for record in self.schedules.iter_mut().filter(|record| record.id == schedule) {
+            record.lowered = true;
+        }
+        let schedule = self.te.schedule(schedule).at(span)?;
+        schedule.check_params(&params).at(list_span)?;
+        // A call ends at its first error.
+        let lowered = schedule.lower(&params, &name).map_err(|errors| {
+            let first = errors.into_iter().next();
+            first.unwrap_or_else(|| Diagnostic::error("lowering", None, "lowering failed")).at(span)
         })?;
         self.lowered.push(lowered);
         Ok(Value::Opaque("a lowered function"))
     }
 
-    fn only_schedule(&self, span: Span) -> Eval<usize> {
+    /// The schedule that the innermost call made, if it is the only one.
+    fn only_schedule(&self, span: Span) -> Eval<ScheduleId> {
         let frame = self.frame();
-        let mut here = (0..self.schedules.len()).filter(|&index| self.schedules[index].frame == frame);
+        let mut here = self.schedules.iter().filter(|record| record.frame == frame);
         match (here.next(), here.next()) {
-            (Some(only), None) => Ok(only),
+            (Some(only), None) => Ok(only.id),
             (None, _) => Err(Diagnostic::error("no-schedule", Some(span), "there is no schedule to lower")
                 .with_help("make one by te.create_schedule(B.op)")),
             (Some(_), Some(_)) => Err(Diagnostic::error("which-schedule", Some(span), "which schedule is meant?")
@@ -271,6 +227,7 @@ impl<'a> Interp<'a> {
     }
 }
 
+/// The names of the functions that the text defines, in order.
 fn defined(program: &SourceFile) -> impl Iterator<Item = &str> {
     program.body.iter().filter_map(|stmt| match &stmt.kind {
         StmtKind::Def(function) => Some(function.name.as_str()),

@@ -1,12 +1,16 @@
 //! Functions on scalars: `te.exp`, `tvm.tir.if_then_else`, `tvm.tir.const` and so on.
+//!
+//! The names of math functions and operators are those of the tables in `tilewright-ir`, with a few aliases that TVM has; what is
+//! in no table is in [`Interp::scalar_function`].
 
-use tilewright_ir::{self as ir, Diagnostic, Expr, Span};
+use tilewright_ir::{self as ir, Diagnostic, Expr, SharedExpr, Span};
 
 use super::args::{Arg, Args};
 use super::arith;
+use super::build;
 use super::builtins::unsupported_path;
 use super::eval::Interp;
-use super::value::{Eval, Value, to_dtype, to_expr};
+use super::value::{Eval, Placed, Value, to_dtype, to_expr};
 
 impl<'a> Interp<'a> {
     /// Functions on scalars: `te.exp`, `tvm.tir.if_then_else`, `tvm.tir.const` and so on.
@@ -33,7 +37,7 @@ impl<'a> Interp<'a> {
                 }
                 _ => values.iter().map(|value| to_expr(value, span)).collect::<Eval<_>>()?,
             };
-            return self.symbolic(arith::call(function, operands, span)?, span);
+            return self.symbolic(build::call(function, operands).at(span)?, span);
         }
         if let Some(op) = ir::BinaryOp::ALL.into_iter().find(|op| op.info().call == alias) {
             let ((a, _), (b, _)) = (args.need("a")?, args.need("b")?);
@@ -69,7 +73,7 @@ impl<'a> Interp<'a> {
                 let ((dtype, dtype_span), (value, value_span)) = (args.need("dtype")?, args.need("value")?);
                 args.finish()?;
                 let ty = to_dtype(&dtype, dtype_span)?;
-                self.symbolic(arith::cast(to_expr(&value, value_span)?, ty), span)
+                self.symbolic(build::cast(to_expr(&value, value_span)?, ty), span)
             }
             "min_value" | "max_value" => {
                 let (dtype, dtype_span) = args.need("dtype")?;
@@ -93,18 +97,23 @@ impl<'a> Interp<'a> {
     }
 }
 
+/// `tvm.tir.const(value, dtype)`: exactly the value, in every lane.
 fn constant<'a>(value: &Value<'a>, span: Span, dtype: Option<Arg<'a>>) -> Eval<Value<'a>> {
     let expr = to_expr(value, span)?;
     let Some((dtype, dtype_span)) = dtype else { return Ok(Value::Expr(expr)) };
     let ty = to_dtype(&dtype, dtype_span)?;
     let converted = match value {
         Value::Float(float) if ty.scalar.is_float() => Expr::float_of(*float, ty.scalar),
-        _ => arith::cast(expr, ty.with_lanes(1)),
+        _ => build::cast(expr, ty.with_lanes(1)),
     };
     if matches!(converted, Expr::Cast(..)) {
         let message = format!("{} is no value of the type {}", value.describe(), ty.scalar);
         return Err(Diagnostic::error("constant", Some(span), message));
     }
     let lanes = ty.lanes;
-    Ok(Value::Expr(if ty.is_scalar() { converted } else { Expr::Broadcast { value: Box::new(converted), lanes } }))
+    Ok(Value::Expr(if ty.is_scalar() {
+        converted
+    } else {
+        Expr::Broadcast { value: SharedExpr::new(converted), lanes }
+    }))
 }

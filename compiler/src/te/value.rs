@@ -3,13 +3,37 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use tilewright_ir::{self as ir, Diagnostic, Span};
+use tilewright_ir::{self as ir, Diagnostic, Label, Span};
 use tilewright_script::te::Function;
+
+use super::build::{Loop, ReduceAxis, ScheduleId, Tensor, check_extent, check_shape};
 
 /// A result, or the first thing that is wrong.
 pub(super) type Eval<T> = Result<T, Diagnostic>;
 
-/// A value. `'a` is the life of the syntax tree.
+/// Adds places to errors of the builder, which knows none.
+pub(super) trait Placed {
+    /// The same result, the error with its main place.
+    fn at(self, span: Span) -> Self;
+}
+
+impl Placed for Diagnostic {
+    fn at(mut self, span: Span) -> Self {
+        // A main place has no text of its own: a label with one is secondary, such as "defined here".
+        if self.labels.first().is_none_or(|label| !label.message.is_empty()) {
+            self.labels.insert(0, Label { span, message: String::new() });
+        }
+        self
+    }
+}
+
+impl<T> Placed for Eval<T> {
+    fn at(self, span: Span) -> Self {
+        self.map_err(|error| error.at(span))
+    }
+}
+
+/// A value. `'a` is the lifetime of the syntax tree.
 #[derive(Clone)]
 pub(super) enum Value<'a> {
     None,
@@ -26,26 +50,24 @@ pub(super) enum Value<'a> {
     /// An axis of a definition: of a computed tensor or a reduction.
     Axis(AxisValue),
     /// A reduction that is not a tensor yet.
-    Reduction(Rc<Reduction>),
-    /// An index into the evaluator's tensors.
-    Tensor(usize),
+    Reduction(Rc<ir::StageBody>),
+    Tensor(Tensor),
     /// `tensor.op`.
-    Op(usize),
-    /// An index into the evaluator's schedules.
-    Schedule(usize),
+    Op(Tensor),
+    Schedule(ScheduleId),
     /// `schedule[tensor]`.
     Stage(StageRef),
     /// `schedule[tensor].op`.
     StageOp(StageRef),
     /// A loop of a stage.
-    Iter(IterRef),
+    Iter(Loop),
     /// `te.thread_axis(...)`.
     Thread {
         tag: ir::ThreadTag,
         extent: Option<ir::Expr>,
     },
     AxisSeparator,
-    /// `te.reduce_axis` and friends take no part in arithmetic; a function of the program does.
+    /// A function of the program.
     Closure(Rc<Closure<'a>>),
     /// A dotted path into a library, such as `tvm.te.compute`; `builtins.` holds Python's own.
     Path(Rc<str>),
@@ -56,40 +78,16 @@ pub(super) enum Value<'a> {
 /// A stage of a schedule, named by its tensor.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct StageRef {
-    pub(super) schedule: usize,
-    pub(super) tensor: usize,
+    pub(super) schedule: ScheduleId,
+    pub(super) tensor: Tensor,
 }
 
-/// A loop of a stage, by its position among the stage's loops.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct IterRef {
-    pub(super) stage: StageRef,
-    pub(super) iter: usize,
-}
-
-/// An axis and the range `min..min + extent` that it runs over.
+/// An axis of a definition, and the range that it runs over.
 #[derive(Clone)]
 pub(super) struct AxisValue {
-    /// Runs from 0.
-    pub(super) var: ir::Var,
-    pub(super) min: ir::Expr,
-    pub(super) extent: ir::Expr,
+    pub(super) range: ReduceAxis,
+    /// Whether a reduction may run over it; the axes of a tensor are no such axes.
     pub(super) reduce: bool,
-}
-
-impl AxisValue {
-    /// Its value in an expression.
-    pub(super) fn expr(&self) -> ir::Expr {
-        let var = ir::Expr::from(&self.var);
-        if self.min.as_const_int() == Some(0) { var } else { var + self.min.clone() }
-    }
-}
-
-/// `te.sum(source, axis=axes)` and the like.
-pub(super) struct Reduction {
-    pub(super) op: ir::ReduceOp,
-    pub(super) axes: Vec<ir::Axis>,
-    pub(super) source: ir::Expr,
 }
 
 /// A function, the frame it was made in and the values of its defaults.
@@ -97,29 +95,6 @@ pub(super) struct Closure<'a> {
     pub(super) function: &'a Function,
     pub(super) frame: usize,
     pub(super) defaults: Vec<Option<Value<'a>>>,
-}
-
-/// A tensor of the program.
-pub(super) struct Tensor {
-    /// In its logical shape.
-    pub(super) buffer: ir::Buffer,
-    pub(super) kind: TensorKind,
-    /// Whether the name is settled: given, taken from an assignment, or the tensor was read already.
-    pub(super) named: bool,
-    pub(super) span: Span,
-}
-
-/// Where a tensor comes from.
-pub(super) enum TensorKind {
-    Input,
-    Computed {
-        axes: Vec<ir::Axis>,
-        body: ir::StageBody,
-    },
-    /// Made by `cache_read` or `cache_write`: holds the same values as the tensor `of`, which is no cache.
-    Cache {
-        of: usize,
-    },
 }
 
 impl Value<'_> {
@@ -136,7 +111,7 @@ impl Value<'_> {
             Self::Tuple(_) => "a tuple".to_owned(),
             Self::Dict(_) => "a dictionary".to_owned(),
             Self::Expr(expr) => format!("an expression of type {}", expr.dtype()),
-            Self::Axis(axis) => format!("the axis `{}`", axis.var),
+            Self::Axis(axis) => format!("the axis `{}`", axis.range.axis.var),
             Self::Reduction(_) => "a reduction".to_owned(),
             Self::Tensor(_) => "a tensor".to_owned(),
             Self::Op(_) | Self::StageOp(_) => "an operation".to_owned(),
@@ -156,7 +131,7 @@ impl Value<'_> {
         Self::List(Rc::new(RefCell::new(items)))
     }
 
-    /// An extent or another integer expression: a plain integer if it is a constant.
+    /// An extent or another integer expression: an integer of Python's if it is a constant, so that programs can compute with it.
     pub(super) fn of_index(expr: &ir::Expr) -> Self {
         let constant = expr.as_const_int().and_then(|value| i64::try_from(value).ok());
         constant.map_or_else(|| Self::Expr(expr.clone()), Self::Int)
@@ -182,14 +157,18 @@ pub(super) fn wrong_kind(span: Span, expected: &str, value: &Value<'_>) -> Diagn
     Diagnostic::error("type", Some(span), format!("expected {expected}, found {}", value.describe()))
 }
 
-/// The scalar that a value stands for.
+/// The scalar expression that a value stands for: `float32` for a Python float, and for an integer `int32`, or `int64` if it does
+/// not fit.
+///
+/// # Errors
+/// `type`; `reduction-inside` for a reduction, which is no value until a tensor holds it.
 pub(super) fn to_expr(value: &Value<'_>, span: Span) -> Eval<ir::Expr> {
     match value {
         Value::Int(value) => Ok(ir::Expr::int(*value)),
         Value::Float(value) => Ok(ir::Expr::float_of(*value, ir::ScalarType::Float32)),
         Value::Bool(value) => Ok(ir::Expr::bool(*value)),
         Value::Expr(expr) => Ok(expr.clone()),
-        Value::Axis(axis) => Ok(axis.expr()),
+        Value::Axis(axis) => Ok(axis.range.index()),
         Value::Reduction(_) => {
             let message = "a reduction must be the whole value of a te.compute";
             Err(Diagnostic::error("reduction-inside", Some(span), message)
@@ -209,7 +188,7 @@ pub(super) fn to_index(value: &Value<'_>, span: Span) -> Eval<ir::Expr> {
     if ty.scalar.is_integer() && ty.is_scalar() { Ok(expr) } else { Err(wrong_kind(span, "an integer", value)) }
 }
 
-/// A plain integer.
+/// An integer that is known while the program is evaluated.
 pub(super) fn to_int(value: &Value<'_>, span: Span) -> Eval<i64> {
     match value {
         Value::Int(value) => Ok(*value),
@@ -227,7 +206,7 @@ pub(super) fn to_str(value: &Value<'_>, span: Span) -> Eval<Rc<str>> {
     if let Value::Str(text) = value { Ok(text.clone()) } else { Err(wrong_kind(span, "a string", value)) }
 }
 
-/// An element type.
+/// An element type, from its name.
 pub(super) fn to_dtype(value: &Value<'_>, span: Span) -> Eval<ir::DataType> {
     let text = to_str(value, span)?;
     let ty: ir::DataType =
@@ -243,28 +222,14 @@ pub(super) fn to_items<'a>(value: &Value<'a>) -> Vec<Value<'a>> {
     value.items().unwrap_or_else(|| vec![value.clone()])
 }
 
-/// A shape: extents of at least 1, whose product is a size.
+/// A shape. An extent below 1 is reported before an item further on that is no integer.
 pub(super) fn to_shape(value: &Value<'_>, span: Span) -> Eval<Vec<ir::Expr>> {
     let mut shape = Vec::new();
     for item in to_items(value) {
         let extent = to_index(&item, span)?;
-        check_extent(&extent, span)?;
+        check_extent(&extent).at(span)?;
         shape.push(extent);
     }
-    let constants: Vec<i128> = shape.iter().filter_map(ir::Expr::as_const_int).collect();
-    ir::checked_size(&constants).map_err(|error| Diagnostic::error("size", Some(span), error.to_string()))?;
+    check_shape(&shape).at(span)?;
     Ok(shape)
-}
-
-/// A constant extent is at least 1 and fits its type.
-pub(super) fn check_extent(extent: &ir::Expr, span: Span) -> Eval<()> {
-    match extent.as_const_int() {
-        Some(value) if value < 1 => {
-            let what = if value < 0 { "negative" } else { "below 1" };
-            let message = format!("the extent {value} is {what}");
-            let help = "every axis has at least one element; a size that is not known is `te.var(\"n\")`";
-            Err(Diagnostic::error("extent", Some(span), message).with_help(help))
-        }
-        _ => Ok(()),
-    }
 }

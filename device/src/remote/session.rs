@@ -13,7 +13,7 @@ use crate::process::{Launch, Lost, Worker};
 use crate::program::BuildOptions;
 
 /// How long finding and opening devices may take: no driver needs more, and a hanging one should be known soon.
-const START_UP: Duration = Duration::from_secs(60);
+const START_UP: Duration = Duration::from_mins(1);
 
 /// A worker that has devices, shared by what was made in it.
 #[derive(Clone, Debug)]

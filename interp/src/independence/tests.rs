@@ -78,7 +78,7 @@ fn build(spec: &Spec, kind: ForKind) -> (PrimFunc, For, Var) {
     let params = ["a", "b", "c"].map(|name| Var::new(name, DataType::HANDLE)).to_vec();
     let buffer_map = params.iter().cloned().zip(buffers).collect();
     let [k, ..] = vars;
-    (PrimFunc { name: "f".into(), params, buffer_map, attrs: FuncAttrs::default(), body }, *inner, k)
+    (PrimFunc { name: "f".into(), params, buffer_map, attrs: FuncAttrs::default(), body }, (*inner).clone(), k)
 }
 
 /// The contents of the buffers after a run.

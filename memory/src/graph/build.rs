@@ -1,10 +1,10 @@
-//! Building a graph step by step, in the order in which the steps run.
+//! A builder that creates a graph step by step, in the order in which the steps run.
 
 use tilewright_ir::{DataType, Diagnostic, Graph, GraphStep, GraphTensor, Scope, TensorRole};
 
 use super::{NamedGraph, check};
 
-/// A graph that is being built. Tensors and steps are numbered from 0 in the order in which they are added.
+/// A graph under construction. Tensors and steps are numbered from 0 in the order in which they are added.
 ///
 /// ```
 /// use tilewright_memory::graph::GraphBuilder;
@@ -34,12 +34,13 @@ pub struct GraphBuilder {
 }
 
 impl GraphBuilder {
-    /// A graph without tensors.
+    /// Creates a builder for a graph without tensors and steps.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a tensor that steps write and read; `shape` in elements.
+    /// Adds an intermediate tensor, which one step writes and later steps read, and returns its number; `shape` in
+    /// elements.
     pub fn tensor(
         &mut self,
         name: impl Into<String>,
@@ -59,7 +60,7 @@ impl GraphBuilder {
         self.graph.graph.tensors.len() - 1
     }
 
-    /// Adds a tensor that the caller gives.
+    /// Adds a tensor whose contents the caller supplies, and returns its number.
     pub fn input(
         &mut self,
         name: impl Into<String>,
@@ -73,7 +74,8 @@ impl GraphBuilder {
         at
     }
 
-    /// Adds a view: the memory of tensor `of` in another shape. Type, scope and separators are those of `of`.
+    /// Adds a view, which shows the memory of tensor `of` in another shape, and returns its number. The view has the
+    /// element type and the scope of `of`; whether it fits is checked by [`finish`](Self::finish).
     pub fn view(&mut self, name: impl Into<String>, of: usize, shape: impl Into<Vec<u64>>) -> usize {
         let root = self.graph.graph.tensors.get(of);
         let (dtype, scope) = root
@@ -85,14 +87,15 @@ impl GraphBuilder {
         at
     }
 
-    /// Says where the columns of a texture begin; tells nothing of a tensor that is not there.
+    /// Sets the axis separators of a texture: the axes at which its columns begin. Has no effect if there is no such
+    /// tensor.
     pub fn separators(&mut self, tensor: usize, positions: impl Into<Vec<usize>>) {
         if let Some(tensor) = self.graph.graph.tensors.get_mut(tensor) {
             tensor.axis_separators = positions.into();
         }
     }
 
-    /// Adds the step that runs after those added so far.
+    /// Adds a step, which runs after all steps added so far, and returns its number.
     pub fn step(
         &mut self,
         name: impl Into<String>,
@@ -104,14 +107,14 @@ impl GraphBuilder {
         self.graph.functions.len() - 1
     }
 
-    /// Says what runs a step.
+    /// Names the function that executes a step. Has no effect if there is no such step.
     pub fn function(&mut self, step: usize, name: impl Into<String>) {
         if let Some(function) = self.graph.functions.get_mut(step) {
             *function = Some(name.into());
         }
     }
 
-    /// Makes a tensor an output.
+    /// Declares a tensor an output of the graph; an input may be an output, too.
     pub fn output(&mut self, tensor: usize) {
         self.graph.outputs.push(tensor);
         if let Some(tensor) = self.graph.graph.tensors.get_mut(tensor)
@@ -121,15 +124,14 @@ impl GraphBuilder {
         }
     }
 
-    /// The graph so far, unchecked.
+    /// The graph built so far, unchecked.
     pub fn graph(&self) -> &Graph {
         &self.graph.graph
     }
 
-    /// The graph.
+    /// Checks the graph and returns it.
     ///
-    /// # Errors
-    /// All that [`check::check`] finds; an output that is no tensor (`graph-index`).
+    /// All defects that [`check::check`] finds, and each output that is not a tensor (`graph-index`).
     pub fn finish(self) -> Result<NamedGraph, Vec<Diagnostic>> {
         let mut faults: Vec<Diagnostic> =
             check::check(&self.graph.graph).into_iter().map(|fault| fault.diagnostic).collect();

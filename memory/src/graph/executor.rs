@@ -1,4 +1,4 @@
-//! Reads the JSON of TVM's graph executor, with a plan if it has one.
+//! Reads the JSON of TVM's graph executor, including the memory plan if there is one.
 //!
 //! ```json
 //! {"nodes": [{"op": "null", "name": "x", "inputs": []},
@@ -9,8 +9,8 @@
 //!            "storage_id": ["list_int", [0, 1]], "storage_scope": ["list_str", ["global", "global"]]}}
 //! ```
 //!
-//! The lists in `attrs` have one element for each output of each node, in order; `node_row_ptr` says where those of a node
-//! begin.
+//! The lists in `attrs` have one element for each output of each node, in order; `node_row_ptr[n]` is the position of
+//! the first output of node `n`. Such a position is called an *entry* below.
 
 use std::collections::HashSet;
 
@@ -18,13 +18,14 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use tilewright_ir::{DataType, Diagnostic, GraphStep, GraphTensor, Scope, Span, TensorRole};
 
-use super::check::{self, Place};
-use super::json::{Strict, Text, parse, told, unreadable};
+use super::check::{self, Site};
+use super::json::{Strict, Text, parse, sorted_and_truncated, unreadable};
 use super::{Document, NamedGraph, storage};
 
-/// The function of a node that only shows its input in another shape.
+/// The `func_name` of a node that only gives its input another shape.
 pub(super) const VIEW: &str = "__nop";
 
+/// The top-level object.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FileText<'a> {
@@ -37,6 +38,7 @@ pub(super) struct FileText<'a> {
     storage_pool: Option<Vec<Strict<storage::PoolText<'a>>>>,
 }
 
+/// An element of `nodes`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NodeText<'a> {
@@ -49,7 +51,7 @@ struct NodeText<'a> {
     _control_deps: Option<IgnoredAny>,
 }
 
-/// TVM and its users put more here, which is nothing to a planner.
+/// Attributes of a node. Unknown attributes are allowed, because TVM and its users add their own.
 #[derive(Deserialize)]
 struct NodeAttrs<'a> {
     #[serde(borrow)]
@@ -57,10 +59,10 @@ struct NodeAttrs<'a> {
     num_outputs: Option<Text<'a>>,
 }
 
-/// A list with the word for its kind before it.
+/// A list of `attrs`: a tag that names the type of its elements, then the elements.
 type Tagged<'a, T> = (Text<'a>, Vec<T>);
 
-/// As [`NodeAttrs`]: there may be more.
+/// The object `attrs`, whose lists have one element for each entry. Unknown attributes are allowed.
 #[derive(Deserialize)]
 pub(super) struct AttrsText<'a> {
     #[serde(borrow)]
@@ -90,14 +92,19 @@ pub(super) fn read(text: &str) -> Result<Document, Vec<Diagnostic>> {
     if !faults.is_empty() {
         let mut entry_of = vec![0; index.len()];
         index.iter().enumerate().for_each(|(entry, &tensor)| entry_of[tensor] = entry);
-        return Err(told(faults.into_iter().map(|fault| reader.placed(fault, &graph, &entry_of)).collect()));
+        return Err(sorted_and_truncated(
+            faults.into_iter().map(|defect| reader.with_span(defect, &graph, &entry_of)).collect(),
+        ));
     }
     let Strict(attrs) = &file.attrs;
     let plan = storage::plan(attrs, file.storage_pool.as_deref(), &graph.graph, &index, text);
     Ok(Document { plan: plan.map_err(|fault| vec![fault])?, graph })
 }
 
-/// How many outputs all nodes have, if the tables fit together.
+/// The number of entries.
+///
+/// # Errors
+/// The tables do not agree with one another (`graph-json`).
 fn entries(file: &FileText<'_>, text: &str) -> Result<usize, Diagnostic> {
     let rows = &file.node_row_ptr;
     let n_nodes = file.nodes.len();
@@ -106,9 +113,9 @@ fn entries(file: &FileText<'_>, text: &str) -> Result<usize, Diagnostic> {
         return Err(error(message).with_help("it begins with 0 and has one more number than there are nodes"));
     }
     for (Strict(node), row) in file.nodes.iter().zip(rows.windows(2)) {
-        let said = node.attrs.as_ref().and_then(|Strict(attrs)| attrs.num_outputs.as_ref());
+        let declared = node.attrs.as_ref().and_then(|Strict(attrs)| attrs.num_outputs.as_ref());
         let found = row[1].checked_sub(row[0]);
-        let fits = said.is_none_or(|said| said.as_str().parse().ok() == found);
+        let fits = declared.is_none_or(|declared| declared.as_str().parse().ok() == found);
         if found.is_none() || !fits || (node.op.as_str() == "null" && found != Some(1)) {
             let message = format!("`node_row_ptr` goes from {} to {} at node `{}`", row[0], row[1], node.name.as_str());
             let help = "the difference is the number of the node's outputs; an input has one";
@@ -128,16 +135,17 @@ fn entries(file: &FileText<'_>, text: &str) -> Result<usize, Diagnostic> {
         ("tensor_name", "list_str", attrs.tensor_name.as_ref().map(|list| (&list.0, list.1.len()))),
     ];
     for (name, kind, list) in lists {
-        let Some((said, len)) = list else { continue };
-        if said.as_str() != kind || len != n {
-            let message = format!("attribute `{name}` is a `{}` of {len}, not a `{kind}` of {n}", said.as_str());
+        let Some((declared, len)) = list else { continue };
+        if declared.as_str() != kind || len != n {
+            let message = format!("attribute `{name}` is a `{}` of {len}, not a `{kind}` of {n}", declared.as_str());
             let help = "it has one element for each output of each node";
-            return Err(Diagnostic::error("graph-json", said.span(text), message).with_help(help));
+            return Err(Diagnostic::error("graph-json", declared.span(text), message).with_help(help));
         }
     }
     Ok(n)
 }
 
+/// The file after [`entries`] has checked the lengths of its tables.
 struct Reader<'a> {
     text: &'a str,
     file: &'a FileText<'a>,
@@ -145,7 +153,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The graph, and for each output of a node which tensor it is.
+    /// The graph, and the number of the tensor of each entry.
     fn graph(&self) -> Result<(NamedGraph, Vec<usize>), Vec<Diagnostic>> {
         let index = self.index().map_err(|fault| vec![fault])?;
         let mut faults = Vec::new();
@@ -161,6 +169,7 @@ impl Reader<'_> {
             }
             let writes: Vec<usize> = self.outputs(at).map(|entry| index[entry]).collect();
             let function = node.attrs.as_ref().and_then(|Strict(attrs)| attrs.func_name.as_ref()).map(Text::as_str);
+            // Inputs, views and steps share one list in this format; only the op and the function tell them apart.
             match (node.op.as_str(), function) {
                 ("null", _) => writes.iter().for_each(|&input| tensors[input].role = TensorRole::Input),
                 ("tvm_op", Some(VIEW)) => {
@@ -195,26 +204,29 @@ impl Reader<'_> {
             }
         }
         named.graph.tensors = tensors;
-        if faults.is_empty() { Ok((named, index)) } else { Err(told(faults)) }
+        if faults.is_empty() { Ok((named, index)) } else { Err(sorted_and_truncated(faults)) }
     }
 
-    /// The outputs of a node among those of all nodes.
+    /// The entries of a node's outputs.
     fn outputs(&self, node: usize) -> std::ops::Range<usize> {
         self.file.node_row_ptr[node]..self.file.node_row_ptr[node + 1]
     }
 
-    /// The output that `[node, output, version]` means, of a node before `before`.
+    /// The entry that `[node, output, version]` denotes. `None` if there is none, or if the node is not before node
+    /// `before`.
     fn entry(&self, place: &[usize], before: usize) -> Option<usize> {
         let ([node, output] | [node, output, _]) = *place else { return None };
         (node < before).then(|| self.outputs(node).nth(output)).flatten()
     }
 
+    /// The error that `place` denotes no earlier output; `who` names the part of the file that mentions it.
     fn no_entry(&self, who: &str, place: &[usize], before: usize) -> Diagnostic {
         let span = self.file.nodes.get(before).and_then(|Strict(node)| node.name.span(self.text));
         let message = format!("{who} {place:?}, which is no output of a node before");
         Diagnostic::error("graph-unknown-name", span, message).with_help("an output is [node, output, version]")
     }
 
+    /// The number of the tensor of each entry: `tensor_index` if the file has it, otherwise the entries' order.
     fn index(&self) -> Result<Vec<usize>, Diagnostic> {
         let Strict(attrs) = &self.file.attrs;
         let Some((_, index)) = &attrs.tensor_index else { return Ok((0..self.n_entries).collect()) };
@@ -226,6 +238,8 @@ impl Reader<'_> {
         Ok(index.clone())
     }
 
+    /// The tensors in the order of their numbers. An unreadable type or scope is reported and replaced, so that
+    /// reading goes on and later errors are found, too.
     fn tensors(&self, index: &[usize], faults: &mut Vec<Diagnostic>) -> Vec<GraphTensor> {
         let Strict(attrs) = &self.file.attrs;
         let names = self.names();
@@ -260,7 +274,9 @@ impl Reader<'_> {
         tensors.into_iter().map(|(_, tensor)| tensor).collect()
     }
 
-    /// The name of each output: the node's, with a number if that has several; TVM calls all views the same.
+    /// The name of each entry's tensor: `tensor_name` if the file has it, otherwise the node's name, with the
+    /// output's number if the node has several outputs. TVM gives all views one name, so the number of the entry is
+    /// appended to a name that is taken.
     fn names(&self) -> Vec<String> {
         let Strict(attrs) = &self.file.attrs;
         if let Some((_, names)) = &attrs.tensor_name {
@@ -272,9 +288,10 @@ impl Reader<'_> {
             let name = node.name.as_str();
             let outputs = self.outputs(at);
             for (k, entry) in outputs.clone().enumerate() {
-                let plain = if outputs.len() == 1 { name.to_owned() } else { format!("{name}:{k}") };
-                // The number of the output is unique, so this is tried once or twice.
-                let unique = if seen.contains(&plain) { format!("{plain}.{entry}") } else { plain };
+                let base = if outputs.len() == 1 { name.to_owned() } else { format!("{name}:{k}") };
+                // No two entries have one number, so a collision with a name that ends like this is the only one
+                // left.
+                let unique = if seen.contains(&base) { format!("{base}.{entry}") } else { base };
                 seen.insert(unique.clone());
                 names.push(unique);
             }
@@ -282,7 +299,7 @@ impl Reader<'_> {
         names
     }
 
-    /// The inputs in the order of `arg_nodes`, which has all of them and nothing else.
+    /// The inputs in the order of `arg_nodes`, which has to list each `null` node once and nothing else.
     fn arguments(&self, index: &[usize], faults: &mut Vec<Diagnostic>) -> Vec<usize> {
         let nodes = &self.file.nodes;
         let mut given = HashSet::new();
@@ -304,26 +321,26 @@ impl Reader<'_> {
         inputs
     }
 
-    /// A fault at the node that it is about; `entry_of` says which output each tensor is.
-    fn placed(&self, fault: check::Fault, graph: &NamedGraph, entry_of: &[usize]) -> Diagnostic {
+    /// Adds to a defect the span of the node that it concerns; `entry_of` gives the entry of each tensor.
+    fn with_span(&self, defect: check::Defect, graph: &NamedGraph, entry_of: &[usize]) -> Diagnostic {
         let node_of_tensor = |tensor: usize| {
             let entry = *entry_of.get(tensor)?;
             Some(self.file.node_row_ptr.partition_point(|&first| first <= entry) - 1)
         };
         let node_of_step = |step: usize| node_of_tensor(*graph.graph.steps.get(step)?.writes.first()?);
-        let node = match fault.place {
-            Place::Graph => None,
-            Place::Tensor(at) | Place::ViewOf(at) => node_of_tensor(at),
-            Place::Step(at) | Place::Read(at, _) | Place::Write(at, _) => node_of_step(at),
+        let node = match defect.site {
+            Site::Graph => None,
+            Site::Tensor(at) | Site::ViewOf(at) => node_of_tensor(at),
+            Site::Step(at) | Site::Read(at, _) | Site::Write(at, _) => node_of_step(at),
         };
         match node.and_then(|node| self.file.nodes.get(node)).and_then(|Strict(node)| node.name.span(self.text)) {
-            Some(span) => fault.diagnostic.with_label(span, ""),
-            None => fault.diagnostic,
+            Some(span) => defect.diagnostic.with_label(span, ""),
+            None => defect.diagnostic,
         }
     }
 }
 
-/// Where the name of the node that gives a tensor stands.
+/// The span of the name of the node that produces a tensor.
 pub(super) fn place_of(text: &str, tensor: usize) -> Option<Span> {
     let Strict(file) = parse::<Strict<FileText<'_>>>(text).ok()?;
     let reader = Reader { text, file: &file, n_entries: entries(&file, text).ok()? };

@@ -1,4 +1,4 @@
-//! What both readers share: JSON by serde, texts that know where they stand, faults with their places.
+//! What both readers share: deserialization by serde, strings with spans, and the limit on reported errors.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,13 +9,13 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use tilewright_ir::{Diagnostic, Span};
 
-/// Faults told of one file, at most.
+/// Maximal number of errors that are reported for one file.
 pub(super) const MAX_FAULTS: usize = 20;
 
-/// What some editors write before the first character.
+/// U+FEFF, which some editors write before the first character of a file.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Which form a file has.
+/// The two formats that [`super::read`] accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// `tilewright.graph/1`.
@@ -24,13 +24,14 @@ pub(super) enum Form {
     Executor,
 }
 
+/// The two fields that distinguish the formats.
 #[derive(Deserialize)]
 struct Probe {
     schema: Option<IgnoredAny>,
     nodes: Option<IgnoredAny>,
 }
 
-/// Which form a text has, told by its fields.
+/// The format of a text, decided by the presence of `schema` or `nodes`.
 pub(super) fn form(text: &str) -> Result<Form, Diagnostic> {
     let Strict(probe) = parse::<Strict<Probe>>(text)?;
     match (probe.schema, probe.nodes) {
@@ -41,7 +42,7 @@ pub(super) fn form(text: &str) -> Result<Form, Diagnostic> {
     }
 }
 
-/// Reads JSON; what serde says of a fault goes to its place.
+/// Deserializes JSON; an error of serde becomes a diagnostic with its span.
 pub(super) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Diagnostic> {
     if text.starts_with(BYTE_ORDER_MARK) {
         let message = "the text begins with a byte order mark, which is no part of JSON";
@@ -57,7 +58,7 @@ pub(super) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Diagnost
     })
 }
 
-/// The character at a line and a column that serde counts from 1, columns in bytes.
+/// The span of the character at a line and a column as serde counts them: from 1, columns in bytes.
 fn place_of(text: &str, line: usize, column: usize) -> Span {
     let before: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
     let at = text.floor_char_boundary((before + column.saturating_sub(1)).min(text.len()));
@@ -65,12 +66,12 @@ fn place_of(text: &str, line: usize, column: usize) -> Span {
     span(at, at + width)
 }
 
-/// A range of bytes; texts are shorter than 4 GiB.
+/// The span from byte `start` to byte `end`. Positions are 32 bits wide; texts are shorter than 4 GiB.
 pub(super) fn span(start: usize, end: usize) -> Span {
     Span::new(u32::try_from(start).unwrap_or(u32::MAX), u32::try_from(end).unwrap_or(u32::MAX))
 }
 
-/// An object, where serde alone would take a list of the fields' values, too.
+/// A value that has to be a JSON object. Serde alone would also accept a list of the fields' values.
 #[derive(Debug)]
 pub(super) struct Strict<T>(pub(super) T);
 
@@ -90,17 +91,17 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Strict<T> {
     }
 }
 
-/// A text of the file. Unless it has escapes it is a part of the file, and so knows where it stands.
+/// A string of the file. It borrows from the file unless it contains escapes, so its span follows from its address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Text<'a>(Cow<'a, str>);
 
 impl Text<'_> {
-    /// What it says.
+    /// The contents.
     pub(super) fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Where it stands in `file`, quotes included.
+    /// Its span in `file`, including the quotes; `None` if the string contains escapes.
     pub(super) fn span(&self, file: &str) -> Option<Span> {
         let Cow::Borrowed(text) = self.0 else { return None };
         let start = text.as_ptr().addr().checked_sub(file.as_ptr().addr())?;
@@ -128,18 +129,18 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
-/// Faults as they are told: in the order of the file, not endlessly many.
-pub(super) fn told(mut faults: Vec<Diagnostic>) -> Vec<Diagnostic> {
+/// Sorts errors by position and cuts them after [`MAX_FAULTS`], with a note about how many were left out.
+pub(super) fn sorted_and_truncated(mut faults: Vec<Diagnostic>) -> Vec<Diagnostic> {
     faults.sort_by_key(|fault| fault.labels.first().map(|label| label.span));
     let more = faults.len().saturating_sub(MAX_FAULTS);
     if more > 0 {
         faults.truncate(MAX_FAULTS);
-        faults.push(Diagnostic::error("graph-json", None, format!("{more} more faults are not told")));
+        faults.push(Diagnostic::error("graph-json", None, format!("{more} more errors are not shown")));
     }
     faults
 }
 
-/// The faults of an element type or a scope that is none.
+/// The error for an element type or a scope that cannot be parsed.
 pub(super) fn unreadable(text: &Text<'_>, file: &str, code: &'static str, error: &dyn fmt::Display) -> Diagnostic {
     Diagnostic::error(code, text.span(file), error.to_string())
 }

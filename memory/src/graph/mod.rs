@@ -1,6 +1,7 @@
-//! Graphs of tensors and the steps that write and read them, as text: what a memory planner is given, and the plan it makes.
+//! Graphs of tensors and of the steps that write and read them: the input of a memory planner, and its text forms.
 //!
-//! Two forms are read, told apart by their first fields. Ours has names only:
+//! Two formats are read; the fields of the outermost object distinguish them. The native format refers to tensors by
+//! name:
 //!
 //! ```json
 //! {"schema": "tilewright.graph/1",
@@ -21,16 +22,17 @@
 //! | `name` | unique among the tensors |
 //! | `shape` | extents in elements, one an axis |
 //! | `dtype` | `float16`, `int8`, `float32x4`, ... |
-//! | `scope` | `global` if not given, or `texture`, `texture:weight`, `texture:nhwc`; TVM's `global.texture` and its kin are the same |
-//! | `axis_separators` | where the columns of a texture begin, if its scope does not say it: a number of axes |
-//! | `view_of` | the tensor whose memory it shows in another shape |
+//! | `scope` | `global` (default), `texture`, `texture:weight` or `texture:nhwc`; TVM's `global.texture` and its variants mean the same |
+//! | `axis_separators` | the axes at which the columns of a texture begin, if its scope does not decide it |
+//! | `view_of` | the tensor whose memory this one shows in another shape |
 //!
-//! Steps run in the order of the list. A tensor that is no input and no view is written by exactly one step, and read by
-//! later ones only; accumulating into a tensor is not possible, because what a step reads and what it writes may not share
-//! memory. Names of steps are unique; `function` is what a runtime calls. Nothing else is allowed in the file.
+//! Steps run in the order of the list. A tensor that is neither an input nor a view is written by exactly one step,
+//! and read only by later ones. Accumulating into a tensor is not possible, because what a step reads and what it
+//! writes may not share memory. Names of steps are unique; `function` is the function that a runtime calls. Unknown
+//! fields are errors.
 //!
-//! The other form is the JSON of TVM's graph executor, as the texture RFC extends it ("Graph Runtime Codegen"); see
-//! [`read`]. It is also what a plan is written as: [`write()`].
+//! The other format is the JSON of TVM's graph executor, as the texture RFC extends it ("Graph Runtime Codegen"); see
+//! [`read`]. Plans are written in that format, too: [`write()`].
 
 pub mod build;
 pub mod check;
@@ -46,37 +48,37 @@ pub use build::GraphBuilder;
 pub(crate) use storage::BYTE;
 pub use write::write;
 
-/// A graph with what a runtime needs besides.
+/// A graph together with what a runtime needs to execute it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NamedGraph {
     /// Tensors and steps.
     pub graph: Graph,
-    /// What runs each step, one for each; none if it was not said.
+    /// The name of the function that executes each step, one for each step; `None` if the file does not name one.
     pub functions: Vec<Option<String>>,
-    /// The inputs in the caller's order, as places in `graph.tensors`.
+    /// The inputs in the caller's order, as indices into `graph.tensors`.
     pub inputs: Vec<usize>,
-    /// The outputs in the caller's order; an input may be one, too.
+    /// The outputs in the caller's order, as indices into `graph.tensors`; an input may be an output, too.
     pub outputs: Vec<usize>,
 }
 
-/// What a file holds.
+/// The contents of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Document {
     /// The graph.
     pub graph: NamedGraph,
-    /// Where its tensors lie, if the file says it.
+    /// The memory plan, if the file contains one.
     pub plan: Option<MemoryPlan>,
 }
 
-/// Reads a graph in either form.
+/// Reads a graph in either format.
 ///
-/// In the form of TVM's graph executor, nodes of op `null` are inputs and those of op `tvm_op` steps; the function `__nop` is
-/// a view. A `storage_id` without a list of pools is TVM's own plan: each pool is as large as its largest tensor, a texture in
-/// each direction.
+/// In the format of TVM's graph executor, nodes of op `null` are inputs and nodes of op `tvm_op` are steps, except
+/// those with the function `__nop`, which are views. A `storage_id` without a list of pools is a plan by TVM's rule:
+/// each pool is as large as its largest tensor, for textures in each direction separately.
 ///
 /// # Errors
-/// All that is wrong, each with its place: what is no JSON, a field that is missing or unknown (`graph-json`), names that
-/// are unknown or used twice, and what [`check::check`] finds.
+/// Every error with its span: text that is not JSON, missing and unknown fields (`graph-json`), unknown and duplicate
+/// names, and the defects that [`check::check`] finds.
 pub fn read(text: &str) -> Result<Document, Vec<Diagnostic>> {
     match json::form(text).map_err(|fault| vec![fault])? {
         json::Form::Native => native::read(text).map(|graph| Document { graph, plan: None }),
@@ -84,7 +86,8 @@ pub fn read(text: &str) -> Result<Document, Vec<Diagnostic>> {
     }
 }
 
-/// Where a text that [`read`] takes names a tensor, for who finds fault with it later; none if it is written with escapes.
+/// The span of a tensor's name in a text that [`read`] accepts, for diagnostics of later stages. `None` if the name
+/// is written with escapes.
 pub fn place_of(text: &str, tensor: usize) -> Option<Span> {
     match json::form(text).ok()? {
         json::Form::Native => native::place_of(text, tensor),

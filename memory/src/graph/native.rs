@@ -1,4 +1,4 @@
-//! Reads `tilewright.graph/1`: tensors and steps by name.
+//! Reads `tilewright.graph/1`, which refers to tensors by name.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,11 +6,13 @@ use serde::Deserialize;
 use tilewright_ir::{DataType, Diagnostic, Graph, GraphStep, GraphTensor, Scope, Span, TensorRole};
 
 use super::NamedGraph;
-use super::check::{self, Place};
-use super::json::{Strict, Text, parse, told, unreadable};
+use super::check::{self, Site};
+use super::json::{Strict, Text, parse, sorted_and_truncated, unreadable};
 
+/// The only supported value of `schema`.
 const SCHEMA: &str = "tilewright.graph/1";
 
+/// The top-level object.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileText<'a> {
@@ -22,6 +24,7 @@ struct FileText<'a> {
     outputs: Vec<Text<'a>>,
 }
 
+/// An element of `tensors`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TensorText<'a> {
@@ -35,6 +38,7 @@ struct TensorText<'a> {
     view_of: Option<Text<'a>>,
 }
 
+/// An element of `steps`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StepText<'a> {
@@ -45,7 +49,7 @@ struct StepText<'a> {
     writes: Vec<Text<'a>>,
 }
 
-/// Names to places, and what is wrong so far.
+/// The tensor numbers by name, and the errors found so far.
 struct Reader<'a> {
     text: &'a str,
     places: HashMap<String, usize>,
@@ -68,15 +72,17 @@ pub(super) fn read(text: &str) -> Result<NamedGraph, Vec<Diagnostic>> {
     let mut reader = Reader { text, places, faults: Vec::new() };
     let graph = reader.graph(&file);
     if reader.faults.is_empty() {
-        let at = |fault: check::Fault| placed(fault, &file, text);
+        let at = |defect: check::Defect| with_span(defect, &file, text);
         reader.faults.extend(check::check(&graph.graph).into_iter().map(at));
     }
-    if reader.faults.is_empty() { Ok(graph) } else { Err(told(reader.faults)) }
+    if reader.faults.is_empty() { Ok(graph) } else { Err(sorted_and_truncated(reader.faults)) }
 }
 
 impl Reader<'_> {
+    /// The graph. Names that cannot be resolved are reported and left out.
     fn graph(&mut self, file: &FileText<'_>) -> NamedGraph {
         let mut tensors: Vec<GraphTensor> = file.tensors.iter().map(|Strict(tensor)| self.tensor(tensor)).collect();
+        // An input that is listed as an output, too, keeps the role of an input: outputs come first.
         let inputs = self.list(&file.inputs, "inputs");
         let outputs = self.list(&file.outputs, "outputs");
         for &output in &outputs {
@@ -92,6 +98,7 @@ impl Reader<'_> {
         NamedGraph { graph: Graph { tensors, steps }, functions, inputs, outputs }
     }
 
+    /// A tensor; an unreadable type or scope is reported and replaced, so that reading goes on.
     fn tensor(&mut self, tensor: &TensorText<'_>) -> GraphTensor {
         let text = self.text;
         let dtype = tensor.dtype.as_str().parse::<DataType>().unwrap_or_else(|error| {
@@ -118,12 +125,13 @@ impl Reader<'_> {
         }
     }
 
+    /// A step with its reads and writes resolved.
     fn step(&mut self, step: &StepText<'_>) -> GraphStep {
         let mut all = |names: &[Text<'_>]| names.iter().filter_map(|name| self.named(name)).collect();
         GraphStep { name: step.name.as_str().to_owned(), reads: all(&step.reads), writes: all(&step.writes) }
     }
 
-    /// The place of the tensor with this name.
+    /// The number of the tensor with this name; reports an unknown name.
     fn named(&mut self, name: &Text<'_>) -> Option<usize> {
         let found = self.places.get(name.as_str()).copied();
         if found.is_none() {
@@ -134,7 +142,7 @@ impl Reader<'_> {
         found
     }
 
-    /// Tensors by name, each at most once.
+    /// The numbers of the tensors with these names; reports names that occur twice. `what` is the field.
     fn list(&mut self, names: &[Text<'_>], what: &str) -> Vec<usize> {
         let mut seen = HashSet::new();
         let mut places = Vec::new();
@@ -150,26 +158,26 @@ impl Reader<'_> {
     }
 }
 
-/// A fault at its place in the text.
-fn placed(fault: check::Fault, file: &FileText<'_>, text: &str) -> Diagnostic {
+/// Adds to a defect the span of the text that it concerns.
+fn with_span(defect: check::Defect, file: &FileText<'_>, text: &str) -> Diagnostic {
     let tensor = |at: usize| file.tensors.get(at).map(|Strict(tensor)| tensor);
     let step = |at: usize| file.steps.get(at).map(|Strict(step)| step);
-    let word: Option<&Text<'_>> = match fault.place {
-        Place::Graph => None,
-        Place::Tensor(at) => tensor(at).map(|tensor| &tensor.name),
-        Place::ViewOf(at) => tensor(at).and_then(|tensor| tensor.view_of.as_ref()),
-        Place::Step(at) => step(at).map(|step| &step.name),
-        Place::Read(at, k) => step(at).and_then(|step| step.reads.get(k)),
-        Place::Write(at, k) => step(at).and_then(|step| step.writes.get(k)),
+    let word: Option<&Text<'_>> = match defect.site {
+        Site::Graph => None,
+        Site::Tensor(at) => tensor(at).map(|tensor| &tensor.name),
+        Site::ViewOf(at) => tensor(at).and_then(|tensor| tensor.view_of.as_ref()),
+        Site::Step(at) => step(at).map(|step| &step.name),
+        Site::Read(at, k) => step(at).and_then(|step| step.reads.get(k)),
+        Site::Write(at, k) => step(at).and_then(|step| step.writes.get(k)),
     };
     let at: Option<Span> = word.and_then(|word| word.span(text));
     match at {
-        Some(span) => fault.diagnostic.with_label(span, ""),
-        None => fault.diagnostic,
+        Some(span) => defect.diagnostic.with_label(span, ""),
+        None => defect.diagnostic,
     }
 }
 
-/// Where the name of a tensor stands.
+/// The span of a tensor's name.
 pub(super) fn place_of(text: &str, tensor: usize) -> Option<Span> {
     let Strict(file) = parse::<Strict<FileText<'_>>>(text).ok()?;
     let Strict(tensor) = file.tensors.get(tensor)?;

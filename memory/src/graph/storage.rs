@@ -1,4 +1,5 @@
-//! Plans in the JSON of TVM's graph executor: `storage_id`, `storage_scope` and the shapes of the pools.
+//! Reads memory plans from the JSON of TVM's graph executor: `storage_id`, `storage_scope`, and the shapes of the
+//! pools.
 
 use serde::{Deserialize, Serialize};
 use tilewright_ir::{
@@ -9,18 +10,18 @@ use super::check::roots_of;
 use super::executor::AttrsText;
 use super::json::{Strict, Text, unreadable};
 
-/// Where a tensor begins in its pool.
+/// The position of a tensor in its pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(untagged)]
 pub(super) enum Offset {
-    /// In bytes.
+    /// For buffers, in bytes.
     Byte(u64),
-    /// Column and row of a texel.
+    /// For textures: column and row, in texels.
     Texel([u64; 2]),
 }
 
-/// A pool: `{"storage_id": 0, "storage_scope": "global", "dtype": "uint8", "shape": [4096]}`, of a texture
-/// `[width, height, 4]`.
+/// A pool: `{"storage_id": 0, "storage_scope": "global", "dtype": "uint8", "shape": [4096]}`. The shape is `[bytes]`
+/// for buffers and `[width, height, 4]` for textures.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PoolText<'a> {
@@ -35,7 +36,10 @@ fn error(message: impl Into<String>) -> Diagnostic {
     Diagnostic::error("graph-storage", None, message)
 }
 
-/// The plan that a file has, if it has one; `index` says which tensor each output is.
+/// Reads the plan of a file; `None` if it has none. `index` gives the tensor of each entry.
+///
+/// # Errors
+/// Pools, ids and offsets do not agree with one another or with the graph (`graph-storage`).
 pub(super) fn plan(
     attrs: &AttrsText<'_>,
     pools: Option<&[Strict<PoolText<'_>>]>,
@@ -44,8 +48,8 @@ pub(super) fn plan(
     text: &str,
 ) -> Result<Option<MemoryPlan>, Diagnostic> {
     let Some((_, ids)) = &attrs.storage_id else {
-        let lonely = pools.is_some() || attrs.storage_offset.is_some();
-        return if lonely { Err(error("pools or offsets are given, but no `storage_id`")) } else { Ok(None) };
+        let has_places = pools.is_some() || attrs.storage_offset.is_some();
+        return if has_places { Err(error("pools or offsets are given, but no `storage_id`")) } else { Ok(None) };
     };
     let offsets = attrs.storage_offset.as_ref().map(|(_, offsets)| offsets.as_slice());
     let mut storage: Vec<(usize, Option<Offset>)> = vec![(0, None); ids.len()];
@@ -54,14 +58,15 @@ pub(super) fn plan(
     }
     let roots = roots_of(graph).unwrap_or_default();
     let rooms = graph.tensors.iter().map(tilewright_ir::GraphTensor::room).collect::<Result<Vec<_>, _>>()?;
+    // A view shares its root's memory by definition, so a place of its own would contradict the graph.
     if let Some((at, &root)) = roots.iter().enumerate().find(|&(at, &root)| storage[at] != storage[root]) {
         let (view, root) = (&graph.tensors[at].name, &graph.tensors[root].name);
         let fault = error(format!("view `{view}` does not lie where `{root}` lies"));
         return Err(fault.with_help("a view has the storage_id and the offset of its root"));
     }
     let pools = match pools {
-        Some(pools) => given_pools(pools, text)?,
-        None => grown_pools(graph, &rooms, &storage)?,
+        Some(pools) => explicit_pools(pools, text)?,
+        None => implied_pools(graph, &rooms, &storage)?,
     };
     let place =
         |((&(pool, offset), room), tensor): ((&(usize, Option<Offset>), &Room), &tilewright_ir::GraphTensor)| {
@@ -78,6 +83,8 @@ pub(super) fn plan(
     Ok(Some(MemoryPlan { pools, places }))
 }
 
+/// The region that a tensor occupies at an offset, which defaults to the origin. `None` if the offset is of the wrong
+/// kind.
 fn region(room: Room, offset: Option<Offset>) -> Option<Region> {
     match (room, offset) {
         (Room::Bytes(size), None) => Some(Region::Bytes { offset: 0, size }),
@@ -88,7 +95,8 @@ fn region(room: Room, offset: Option<Offset>) -> Option<Region> {
     }
 }
 
-fn given_pools(pools: &[Strict<PoolText<'_>>], text: &str) -> Result<Vec<Pool>, Diagnostic> {
+/// The pools as the file lists them.
+fn explicit_pools(pools: &[Strict<PoolText<'_>>], text: &str) -> Result<Vec<Pool>, Diagnostic> {
     let pool = |(at, Strict(pool)): (usize, &Strict<PoolText<'_>>)| {
         let wrong = |message: String| Diagnostic::error("graph-storage", pool.storage_scope.span(text), message);
         if pool.storage_id != at {
@@ -113,8 +121,9 @@ fn given_pools(pools: &[Strict<PoolText<'_>>], text: &str) -> Result<Vec<Pool>, 
     pools.iter().enumerate().map(pool).collect()
 }
 
-/// TVM's rule: a pool is as large as its largest tensor, a texture in each direction, and has the type of the first.
-fn grown_pools(graph: &Graph, rooms: &[Room], storage: &[(usize, Option<Offset>)]) -> Result<Vec<Pool>, Diagnostic> {
+/// The pools that follow from the tensors by TVM's rule: a pool is as large as its largest tensor, for textures in
+/// each direction separately, and has the scope and element type of its first tensor.
+fn implied_pools(graph: &Graph, rooms: &[Room], storage: &[(usize, Option<Offset>)]) -> Result<Vec<Pool>, Diagnostic> {
     let mut pools: Vec<Option<Pool>> = vec![None; storage.len()];
     for ((tensor, room), &(id, _)) in graph.tensors.iter().zip(rooms).zip(storage) {
         let n = pools.len();
@@ -129,7 +138,9 @@ fn grown_pools(graph: &Graph, rooms: &[Room], storage: &[(usize, Option<Offset>)
             (Room::Texels { width, height }, Room::Texels { width: w, height: h }) => {
                 Room::Texels { width: width.max(w), height: height.max(h) }
             }
-            _ => return Err(error(format!("storage_id {id} is a buffer and a texture, `{}` says", tensor.name))),
+            (Room::Bytes(_), Room::Texels { .. }) | (Room::Texels { .. }, Room::Bytes(_)) => {
+                return Err(error(format!("storage_id {id} is a buffer and a texture, `{}` says", tensor.name)));
+            }
         };
     }
     while pools.last().is_some_and(Option::is_none) {
@@ -142,5 +153,5 @@ fn grown_pools(graph: &Graph, rooms: &[Room], storage: &[(usize, Option<Offset>)
     }
 }
 
-/// The type of pools of bytes.
+/// The element type of pools of buffers, whose sizes are in bytes.
 pub(crate) const BYTE: DataType = DataType::scalar(ScalarType::UInt8);

@@ -1,9 +1,9 @@
 //! Writes a graph and its plan as the JSON of TVM's graph executor, with the fields of the texture RFC.
 //!
-//! `storage_id`, `storage_scope` and `shape` are TVM's. What that form has no word for stands beside: `storage_offset` (a
-//! number of bytes, or `[x, y]` in texels), `storage_pool` (the pools: `[bytes]`, or `[width, height, 4]`),
-//! `axis_separators`, and `tensor_name` and `tensor_index`, because tensors here have names and an order of their own. What is
-//! written reads back as the same graph and plan.
+//! `storage_id`, `storage_scope` and `shape` are TVM's. Extensions express what the format lacks: `storage_offset`
+//! (bytes, or `[x, y]` in texels), `storage_pool` (the pools: `[bytes]`, or `[width, height, 4]`), `axis_separators`,
+//! and `tensor_name` and `tensor_index`, because tensors of a [`NamedGraph`] have names and an order of their own.
+//! The output reads back as the same graph and plan.
 
 use std::fmt::Write as _;
 
@@ -14,10 +14,11 @@ use tilewright_ir::{CHANNELS, Diagnostic, GraphTensor, MemoryPlan, Pool, Region,
 use super::storage::Offset;
 use super::{NamedGraph, check, executor};
 
-/// The JSON of a graph and its plan: a line for each node and each pool, ends with a newline.
+/// The JSON of a graph and its plan, with one line for each node and each pool, and a newline at the end.
 ///
 /// # Errors
-/// A graph with a fault ([`check::check`]); a plan that does not have one place for each tensor.
+/// A graph with a defect ([`check::check`]); a plan whose number of places differs from the number of tensors
+/// (`graph-storage`).
 pub fn write(graph: &NamedGraph, plan: Option<&MemoryPlan>) -> Result<String, Diagnostic> {
     if let Some(fault) = check::check(&graph.graph).into_iter().next() {
         return Err(fault.diagnostic);
@@ -41,6 +42,7 @@ pub fn write(graph: &NamedGraph, plan: Option<&MemoryPlan>) -> Result<String, Di
             json!({"op": "tvm_op", "name": step.name, "inputs": inputs, "attrs": attrs})
         });
     }
+    // The lists in `attrs` follow the order of the nodes' outputs, not the order of the tensors.
     let order = &nodes.order;
     let all = |value: &dyn Fn(&GraphTensor) -> Value| order.iter().map(|&at| value(&tensors[at])).collect::<Value>();
     let mut attrs = vec![
@@ -71,16 +73,18 @@ pub fn write(graph: &NamedGraph, plan: Option<&MemoryPlan>) -> Result<String, Di
     Ok(out)
 }
 
-/// TVM's word for a scope.
+/// TVM's name of a scope, such as `global.texture-weight`.
 fn scope(scope: Scope) -> String {
     if scope.is_texture() { format!("global.{}", scope.name().replace(':', "-")) } else { scope.name().to_owned() }
 }
 
+/// A JSON list with one element per line.
 fn lines<T: Serialize>(rows: &[T]) -> String {
     let rows: Vec<String> = rows.iter().map(|row| json!(row).to_string()).collect();
     if rows.is_empty() { "[]".to_owned() } else { format!("[\n  {}]", rows.join(",\n  ")) }
 }
 
+/// The lists `storage_id` and `storage_offset`, for tensors in this order.
 fn storage(plan: &MemoryPlan, order: &[usize], n: usize) -> Result<(Vec<usize>, Vec<Offset>), Diagnostic> {
     if plan.places.len() != n {
         let message = format!("the plan has {} places for {n} tensors", plan.places.len());
@@ -94,6 +98,7 @@ fn storage(plan: &MemoryPlan, order: &[usize], n: usize) -> Result<(Vec<usize>, 
     Ok((places().map(|place| place.pool).collect(), places().map(|place| offset(place.region)).collect()))
 }
 
+/// An element of `storage_pool`.
 fn pool((id, pool): (usize, &Pool)) -> Value {
     let shape = match pool.room {
         Room::Bytes(bytes) => vec![bytes],
@@ -104,17 +109,17 @@ fn pool((id, pool): (usize, &Pool)) -> Value {
     })
 }
 
-/// The nodes so far, and where each tensor comes from.
+/// The nodes written so far, and the node that produces each tensor.
 struct Nodes<'a> {
     graph: &'a NamedGraph,
     written: Vec<Value>,
     rows: Vec<usize>,
     arguments: Vec<usize>,
-    /// The tensors in the order in which nodes give them.
+    /// The tensors in the order of the outputs of the nodes.
     order: Vec<usize>,
-    /// Node and output of each tensor.
+    /// The node and the number of the output that produce each tensor.
     places: Vec<Option<(usize, usize)>>,
-    /// The views of each tensor.
+    /// The views that refer directly to each tensor.
     views: Vec<Vec<usize>>,
 }
 
@@ -131,18 +136,18 @@ impl<'a> Nodes<'a> {
         Self { graph, written: nodes, rows: vec![0], arguments, order, places: vec![None; n], views }
     }
 
-    /// `[node, output, version]` of a tensor.
+    /// `[node, output, version]` of a tensor; the version is always 0.
     fn place(&self, tensor: usize) -> Value {
         let (node, output) = self.places[tensor].unwrap_or_default();
         json!([node, output, 0])
     }
 
-    /// Adds a node that gives these tensors, and after it their views.
-    fn add(&mut self, gives: &[usize], node: impl FnOnce(&Self) -> Value) {
+    /// Adds a node that produces these tensors, followed by a node for each of their views, direct and indirect.
+    fn add(&mut self, outputs: &[usize], node: impl FnOnce(&Self) -> Value) {
         let node = node(self);
-        self.push(gives, node);
-        let mut waiting: Vec<usize> = gives.iter().rev().copied().collect();
-        while let Some(of) = waiting.pop() {
+        self.push(outputs, node);
+        let mut pending: Vec<usize> = outputs.iter().rev().copied().collect();
+        while let Some(of) = pending.pop() {
             let views = self.views[of].clone();
             for &view in &views {
                 let attrs =
@@ -151,13 +156,14 @@ impl<'a> Nodes<'a> {
                 let node = json!({"op": "tvm_op", "name": name, "inputs": [self.place(of)], "attrs": attrs});
                 self.push(&[view], node);
             }
-            waiting.extend(views.into_iter().rev());
+            pending.extend(views.into_iter().rev());
         }
     }
 
-    fn push(&mut self, gives: &[usize], node: Value) {
+    /// Adds one node and numbers its outputs.
+    fn push(&mut self, outputs: &[usize], node: Value) {
         let at = self.written.len();
-        for (output, &tensor) in gives.iter().enumerate() {
+        for (output, &tensor) in outputs.iter().enumerate() {
             self.places[tensor] = Some((at, output));
             self.order.push(tensor);
             if self.graph.graph.tensors[tensor].role == TensorRole::Input {

@@ -1,8 +1,8 @@
-//! The best of several planners, on one group of tensors.
+//! Runs several planners on one group of tensors and keeps the smallest packing.
 //!
-//! Greedy planners depend on the order in which they place tensors. The usual orders are tried first: largest, longest-lived, in
-//! order of time; then the same with a grain of chance, from a seed that is always the same. It ends early where nothing
-//! smaller is possible.
+//! The result of a greedy planner depends on the order in which it places tensors. The usual orders are tried first:
+//! largest first, longest-lived first, by time. Random perturbations of them follow, from a fixed seed, so that the
+//! result is deterministic. The search ends early when a packing reaches the lower bound.
 
 use tilewright_ir::TextureLimits;
 
@@ -12,24 +12,28 @@ use super::packing::{Packing, area, largest_live_set};
 use super::rectangles::Sheets;
 use super::tokens;
 
-/// Orders with a grain of chance, at most.
-const MOST_TRIES: usize = 64;
-/// Tensors placed in such orders, all together, at most about.
-const TRIED_SLOTS: usize = 20_000;
+/// Maximal number of perturbed orders.
+const MAX_PERTURBED_ORDERS: usize = 64;
+/// Approximate limit on the number of tensors placed in perturbed orders, over all of them: large groups get fewer
+/// orders.
+const MAX_PERTURBED_SLOTS: usize = 20_000;
 
-/// The smallest packing of a group; of equal ones the first that was tried, the compatible one first of all.
+/// The smallest packing of a group. Of equally small ones the first that was tried wins; the compatible planner is
+/// tried first.
+///
+/// The result never depends on time: the number of orders follows from the number of slots alone.
 pub(super) fn pack(group: &Group, limits: TextureLimits) -> Packing {
     let slots = &group.slots;
     let mut best = Best::new(tokens::pack(slots), group);
-    let n_tries = (TRIED_SLOTS / slots.len().max(1)).min(MOST_TRIES);
-    let mut orders = orders(group);
-    orders.extend(perturbed(group, n_tries));
+    let n_tries = (MAX_PERTURBED_SLOTS / slots.len().max(1)).min(MAX_PERTURBED_ORDERS);
+    let mut orders = standard_orders(group);
+    orders.extend(perturbed_orders(group, n_tries));
     if let Some(packing) = offsets::in_time(slots, group.alignment) {
         best.offer(packing);
     }
     if let Some(greedy) = Greedy::new(slots, group.alignment) {
         for order in &orders {
-            if best.is_least() {
+            if best.is_optimal() {
                 break;
             }
             best.offer(greedy.pack(order));
@@ -37,7 +41,7 @@ pub(super) fn pack(group: &Group, limits: TextureLimits) -> Packing {
     }
     if let Some(sheets) = Sheets::new(group, limits) {
         for (order, prefer_new) in orders.iter().flat_map(|order| [(order, false), (order, true)]) {
-            if best.is_least() {
+            if best.is_optimal() {
                 break;
             }
             sheets.pack(order, prefer_new).into_iter().for_each(|packing| best.offer(packing));
@@ -46,20 +50,21 @@ pub(super) fn pack(group: &Group, limits: TextureLimits) -> Packing {
     best.packing
 }
 
-/// The smallest packing so far.
+/// The smallest packing so far, with its size in bytes or texels.
 struct Best {
     packing: Packing,
     size: u128,
-    /// No packing is smaller.
-    least: u128,
+    /// The largest live set: no packing is smaller.
+    lower_bound: u128,
 }
 
 impl Best {
     fn new(packing: Packing, group: &Group) -> Self {
         let lives = group.slots.iter().map(|slot| (slot.first, slot.last, area(slot.room)));
-        Self { size: packing.size(), packing, least: largest_live_set(lives) }
+        Self { size: packing.size(), packing, lower_bound: largest_live_set(lives) }
     }
 
+    /// Replaces the packing if the new one is smaller.
     fn offer(&mut self, packing: Packing) {
         let size = packing.size();
         if size < self.size {
@@ -67,19 +72,21 @@ impl Best {
         }
     }
 
-    fn is_least(&self) -> bool {
-        self.size <= self.least
+    /// Whether no smaller packing exists.
+    fn is_optimal(&self) -> bool {
+        self.size <= self.lower_bound
     }
 }
 
-/// Bytes or texels times steps.
+/// The size of a slot in bytes or texels, multiplied by the number of steps of its lifetime.
 fn volume(group: &Group, at: usize) -> u128 {
     let slot = &group.slots[at];
     let steps = u128::try_from(slot.last - slot.first + 1).unwrap_or(u128::MAX);
     area(slot.room).saturating_mul(steps)
 }
 
-fn orders(group: &Group) -> Vec<Vec<usize>> {
+/// The unperturbed orders: by time, by size, by volume, by lifetime, and from the last to the first.
+fn standard_orders(group: &Group) -> Vec<Vec<usize>> {
     let n = group.slots.len();
     let slot = |at: usize| &group.slots[at];
     let size = |at: usize| area(slot(at).room);
@@ -93,8 +100,9 @@ fn orders(group: &Group) -> Vec<Vec<usize>> {
     ]
 }
 
-/// Orders by size, by volume and by time in turn, each key moved by chance.
-fn perturbed(group: &Group, n_tries: usize) -> impl Iterator<Item = Vec<usize>> {
+/// Orders by size, by volume and by time in round. The first two multiply each key by a random factor from 1 to 5 (in
+/// units of 1/256), the third moves each tensor by up to eight places.
+fn perturbed_orders(group: &Group, n_tries: usize) -> impl Iterator<Item = Vec<usize>> {
     let n = group.slots.len();
     let mut random = 0x9E37_79B9_7F4A_7C15_u64;
     let mut below = move |end: u64| {
@@ -104,9 +112,9 @@ fn perturbed(group: &Group, n_tries: usize) -> impl Iterator<Item = Vec<usize>> 
         random ^= random << 17;
         (random >> 33) % end
     };
-    (0..n_tries).map(move |turn| {
+    (0..n_tries).map(move |round| {
         let keys: Vec<u128> = (0..n)
-            .map(|at| match turn % 3 {
+            .map(|at| match round % 3 {
                 0 => area(group.slots[at].room).saturating_mul((256 + below(1024)).into()),
                 1 => volume(group, at).saturating_mul((256 + below(1024)).into()),
                 _ => u128::try_from(n - at).unwrap_or(0) * 8 + u128::from(below(64)),

@@ -1,4 +1,4 @@
-//! When each tensor's memory is needed, and which tensors may share a pool at all.
+//! The lifetimes of tensors' memory, and the groups of tensors that may share pools.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,17 @@ use super::ALIGNMENT;
 use super::packing::Packing;
 use crate::graph::check;
 
-/// The steps during which a tensor's memory is needed, both included.
+/// The range of steps, both ends included, during which a tensor's memory is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lifetime {
-    /// The step that writes it; 0 for an input.
+    /// The step that writes the tensor; 0 for an input.
     pub first: usize,
-    /// The last step that reads it or a view of it, or writes it; of inputs and outputs the last step of all.
+    /// The last step that reads or writes the tensor or a view of it; for inputs and outputs the last step of the
+    /// graph.
     pub last: usize,
 }
 
-/// A tensor that needs a place: neither an input nor a view.
+/// A tensor that needs a place: neither an input nor a view. `first` and `last` are its lifetime.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
     pub(super) first: usize,
@@ -28,49 +29,52 @@ pub(super) struct Slot {
     pub(super) room: Room,
 }
 
-/// What may share pools: all buffers, or the textures of one scope and element type.
+/// The tensors that may share pools: all buffers, or the textures of one scope and element type.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
-    /// In the order in which steps write them.
+    /// In the order in which steps write the tensors.
     pub(super) slots: Vec<Slot>,
-    /// What divides the offsets of buffers that share a pool.
+    /// Offsets of buffers that share a pool are multiples of this number of bytes.
     pub(super) alignment: u64,
     /// The tensor of each slot.
     tensors: Vec<usize>,
-    /// The steps that read each slot, increasing, each once.
+    /// The steps that read each slot or a view of it, in increasing order without repetition.
     pub(super) readers: Vec<Vec<usize>>,
 }
 
-/// Scope and type; none for buffers.
-pub(super) type Kind = Option<(Scope, DataType)>;
+/// Tensors share pools only with tensors of the same kind: scope and element type for textures, `None` for buffers.
+pub(super) type PoolKind = Option<(Scope, DataType)>;
 
-/// A graph as planners see it.
+/// A graph with everything that planners derive from it; the vectors have one element for each tensor.
 #[derive(Debug)]
 pub(super) struct Problem<'a> {
     graph: &'a Graph,
     roots: Vec<usize>,
     lifetimes: Vec<Lifetime>,
     rooms: Vec<Room>,
-    /// Inputs first, then by step: the order in which storage ids are given.
+    /// The tensors that own memory, inputs first, then by step. Pools are numbered in this order.
     order: Vec<usize>,
     pub(super) groups: Vec<Group>,
 }
 
-/// What may share pools with a tensor.
-pub(super) fn kind(scope: Scope, dtype: DataType) -> Kind {
+/// The kind of a tensor or a pool.
+pub(super) fn pool_kind(scope: Scope, dtype: DataType) -> PoolKind {
     scope.is_texture().then_some((scope, dtype))
 }
 
 impl<'a> Problem<'a> {
-    /// Lifetimes and groups of a graph without faults, whose textures keep the limits.
+    /// Computes lifetimes and groups.
+    ///
+    /// # Errors
+    /// The first defect of the graph, or the first texture that exceeds the limits.
     pub(super) fn new(graph: &'a Graph, limits: TextureLimits) -> Result<Self, Diagnostic> {
         if let Some(fault) = check::check(graph).into_iter().next() {
             return Err(fault.diagnostic);
         }
-        // The check has seen that neither fails.
+        // A graph without defects has roots, and each of its tensors has a size.
         let roots = check::roots_of(graph).unwrap_or_default();
         let rooms = graph.tensors.iter().map(|tensor| room_within(tensor, limits)).collect::<Result<Vec<_>, _>>()?;
-        let (lifetimes, readers) = live(graph, &roots);
+        let (lifetimes, readers) = lifetimes_and_readers(graph, &roots);
         let mut order: Vec<usize> = (0..graph.tensors.len()).filter(|&at| is_input(graph, at)).collect();
         order.extend(graph.steps.iter().flat_map(|step| step.writes.iter().copied()));
         let mut problem = Self { graph, roots, lifetimes, rooms, order, groups: Vec::new() };
@@ -78,12 +82,13 @@ impl<'a> Problem<'a> {
         Ok(problem)
     }
 
+    /// The slots of each kind.
     fn groups(&self, mut readers: Vec<Vec<usize>>) -> Vec<Group> {
-        let mut groups: BTreeMap<Kind, Group> = BTreeMap::new();
+        let mut groups: BTreeMap<PoolKind, Group> = BTreeMap::new();
         for &at in self.order.iter().filter(|&&at| !is_input(self.graph, at)) {
             let tensor = &self.graph.tensors[at];
             let empty = || Group { slots: Vec::new(), alignment: ALIGNMENT, tensors: Vec::new(), readers: Vec::new() };
-            let group = groups.entry(kind(tensor.scope, tensor.dtype)).or_insert_with(empty);
+            let group = groups.entry(pool_kind(tensor.scope, tensor.dtype)).or_insert_with(empty);
             let Lifetime { first, last } = self.lifetimes[at];
             group.alignment = group.alignment.max(tensor.dtype.bytes().next_power_of_two());
             group.slots.push(Slot { first, last, room: self.rooms[at] });
@@ -93,22 +98,22 @@ impl<'a> Problem<'a> {
         groups.into_values().collect()
     }
 
-    /// The lifetime of each tensor's memory.
+    /// The lifetime of each tensor's memory; that of a view is its root's.
     pub(super) fn lifetimes(&self) -> Vec<Lifetime> {
         self.roots.iter().map(|&root| self.lifetimes[root]).collect()
     }
 
-    /// The room of each tensor.
+    /// The size of a tensor.
     pub(super) fn room(&self, tensor: usize) -> Room {
         self.rooms[tensor]
     }
 
-    /// The tensors that have memory of their own.
+    /// The tensors that own memory.
     pub(super) fn holders(&self) -> impl Iterator<Item = usize> {
         self.order.iter().copied()
     }
 
-    /// A plan from a packing of each group; pools are numbered in the order in which they come into being.
+    /// Builds a plan from the packing of each group. Pools are numbered in the order of their first tensors.
     pub(super) fn assemble(&self, packings: &[Packing]) -> MemoryPlan {
         let mut packed: Vec<Option<(usize, usize)>> = vec![None; self.graph.tensors.len()];
         for (g, group) in self.groups.iter().enumerate() {
@@ -116,6 +121,7 @@ impl<'a> Problem<'a> {
                 packed[tensor] = Some((g, slot));
             }
         }
+        // A pool of a packing gets its number when its first tensor is placed; the order of groups has no influence.
         let mut pools: Vec<Pool> = Vec::new();
         let mut numbers: Vec<Vec<Option<usize>>> =
             packings.iter().map(|packing| vec![None; packing.pools.len()]).collect();
@@ -128,7 +134,7 @@ impl<'a> Problem<'a> {
                 pools.len() - 1
             };
             places[at] = match packed[at] {
-                None => PoolPlace { pool: add(self.rooms[at]), region: whole(self.rooms[at]) },
+                None => PoolPlace { pool: add(self.rooms[at]), region: whole_region(self.rooms[at]) },
                 Some((g, slot)) => {
                     let (pool, region) = packings[g].places[slot];
                     let number = *numbers[g][pool].get_or_insert_with(|| add(packings[g].pools[pool]));
@@ -141,8 +147,8 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// All of a room.
-pub(super) fn whole(room: Room) -> Region {
+/// The region that covers a whole pool.
+pub(super) fn whole_region(room: Room) -> Region {
     match room {
         Room::Bytes(size) => Region::Bytes { offset: 0, size },
         Room::Texels { width, height } => Region::Texels { x: 0, y: 0, width, height },
@@ -153,6 +159,7 @@ fn is_input(graph: &Graph, at: usize) -> bool {
     graph.tensors[at].role == TensorRole::Input
 }
 
+/// The size of a tensor, or an error if it is a texture larger than the limits.
 fn room_within(tensor: &tilewright_ir::GraphTensor, limits: TextureLimits) -> Result<Room, Diagnostic> {
     let room = tensor.room()?;
     match room {
@@ -166,8 +173,9 @@ fn room_within(tensor: &tilewright_ir::GraphTensor, limits: TextureLimits) -> Re
     }
 }
 
-/// The lifetime of each tensor that is no view, and the steps that read it or a view of it.
-fn live(graph: &Graph, roots: &[usize]) -> (Vec<Lifetime>, Vec<Vec<usize>>) {
+/// The lifetime of each root, and the steps that read it or a view of it. Values at the indices of views are
+/// meaningless.
+fn lifetimes_and_readers(graph: &Graph, roots: &[usize]) -> (Vec<Lifetime>, Vec<Vec<usize>>) {
     let end = graph.steps.len().saturating_sub(1);
     let mut lifetimes = vec![Lifetime { first: 0, last: 0 }; roots.len()];
     let mut readers: Vec<Vec<usize>> = vec![Vec::new(); roots.len()];
@@ -185,6 +193,7 @@ fn live(graph: &Graph, roots: &[usize]) -> (Vec<Lifetime>, Vec<Vec<usize>>) {
             lifetimes[at] = Lifetime { first: step, last: step };
         }
     }
+    // The caller may read inputs and outputs after the last step.
     for (tensor, &root) in graph.tensors.iter().zip(roots) {
         match tensor.role {
             TensorRole::Intermediate => {}

@@ -1,4 +1,4 @@
-//! Memory planners: where the tensors of a graph lie, so that those never alive at once share memory.
+//! Memory planners: they assign tensors to pools so that tensors that are never alive at the same time share memory.
 //!
 //! ```text
 //! step     0     1     2     3
@@ -8,34 +8,39 @@
 //! c                   written..read
 //! ```
 //!
-//! Nothing here is trusted: the judge proves of each plan that nothing overlaps and everything fits.
+//! The planners are not trusted: the judge proves of each plan that no two live tensors overlap and that everything
+//! fits.
 //!
 //! # Compatible
-//! [`Strategy::Compatible`] is the storage token allocation of the texture RFC's addendum with the rules that TVM's releases
-//! add. Steps are taken in order; what a step writes asks for memory, then what nobody reads any more gives its memory back.
+//! [`Strategy::Compatible`] is the storage token allocation of the texture RFC's addendum, with the rules that TVM's
+//! releases add. Steps are processed in order: first the tensors that a step writes request memory, then the tensors
+//! whose last reader has run release theirs.
 //!
-//! *Buffers.* A request takes a free pool of 1/16 (rounded down to bytes) to 16 times its size: the smallest of those at
-//! least as large; if there is none, the largest of the smaller ones, which grows to the request.
+//! *Buffers.* A request considers the free pools of 1/16 (rounded down to bytes) to 16 times its size. It takes the
+//! smallest of those that are large enough; if there is none, it takes the largest of the smaller ones, which grows
+//! to the size of the request.
 //!
-//! *Textures.* A request looks at the free pools of its scope and element type, except those more than 5 times as wide or as
-//! high, or the other way round, dividing integers: 29 to 5 is near enough, 30 to 5 is not. It takes the one that has the least
-//! area to be added, then the one with the least area left over. A pool grows only if the area added does not exceed that of
-//! the request, else there is a new pool. (TVM compares the directions one by one, so that its choice depends on the
-//! order in which pools became free; an order that everybody can state was preferred.)
+//! *Textures.* A request considers the free pools of its scope and element type, except those more than 5 times
+//! wider, higher, narrower or lower, with integer division: 29 to 5 is within the limit, 30 to 5 is not. It takes the
+//! pool that needs the least additional area, and of equal ones the pool with the least unused area. A pool grows
+//! only if the additional area does not exceed the area of the request; otherwise a new pool is created. (TVM
+//! compares the directions one by one, so its choice depends on the order in which pools were released. The rule here
+//! depends only on the extents.)
 //!
-//! *Ties* go to the lowest storage id; pools are numbered as they come into being: those of the inputs, then by step and
-//! by the order of a step's writes. Inputs have pools of their own, outputs never give theirs back, views lie where their
-//! roots lie.
+//! *Ties* go to the lowest storage id. Pools are numbered in the order of their creation: those of the inputs, then
+//! by step and by the order of a step's writes. Inputs have pools of their own, outputs never release theirs, views
+//! share the place of their roots.
 //!
 //! # Best
-//! [`Strategy::Best`] tries several planners, in several orders, on each part and keeps the smallest, so that it is nowhere larger than
-//! the compatible plan: buffers are one part, the textures of one scope and type are one part each. Buffers are put at
-//! offsets of one pool, multiples of [`ALIGNMENT`] bytes (of the largest vector, if one is larger); textures side by side in one texture. Since no image of
-//! OpenCL 1.2 can be read and written by one kernel, what a step reads and what it writes are never put into the same texture.
+//! [`Strategy::Best`] runs several planners in several orders on each part and keeps the smallest result, so no part
+//! is larger than in the compatible plan. All buffers are one part; the textures of each scope and element type are
+//! one part. Buffers share one pool at offsets that are multiples of [`ALIGNMENT`] bytes, or of the largest vector if
+//! that is larger; textures lie side by side in one texture. No image of OpenCL 1.2 can be read and written by the
+//! same kernel, so what a step reads and what it writes are never placed in the same texture.
 //!
 //! # Cost
-//! Near-linear in tensors and steps. Planners that compare pairs of tensors alive at once give up when there are too many pairs
-//! for that; how many is counted, so the result does not depend on the machine.
+//! Near-linear in tensors and steps. Planners that compare pairs of live tensors give up if there are too many pairs.
+//! The limit is a count, not a time, so the result does not depend on the machine.
 
 mod best;
 mod figures;
@@ -51,22 +56,22 @@ use tilewright_ir::{Diagnostic, Graph, MemoryPlan, TextureLimits};
 pub use figures::{Amounts, Figures, Part, figures};
 pub use live::Lifetime;
 
-/// Buffers that share a pool begin at multiples of so many bytes at least: a cache line.
+/// Alignment of buffers that share a pool, in bytes: one cache line.
 pub const ALIGNMENT: u64 = 64;
 
-/// How memory is shared.
+/// The sharing strategy of a planner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Strategy {
-    /// Not at all: each tensor has a pool of its own.
+    /// No sharing: each tensor has a pool of its own.
     Unshared,
-    /// As TVM does.
+    /// TVM's rules, see the [module page](self#compatible).
     Compatible,
-    /// The smallest plan that any of our planners finds.
+    /// The smallest plan that any of the planners finds, see the [module page](self#best).
     #[default]
     Best,
 }
 
-/// Plans a graph for a device with the texture limits that every device keeps ([`TextureLimits::PROMISED`]).
+/// Plans a graph for a device with the texture limits that OpenCL guarantees ([`TextureLimits::PROMISED`]).
 ///
 /// # Errors
 /// As [`plan_within`].
@@ -74,10 +79,11 @@ pub fn plan(graph: &Graph, strategy: Strategy) -> Result<MemoryPlan, Diagnostic>
     plan_within(graph, strategy, TextureLimits::PROMISED)
 }
 
-/// Plans a graph for a device with these texture limits; no pool is larger.
+/// Plans a graph for a device with the given texture limits; no pool exceeds them.
 ///
 /// # Errors
-/// A graph with a fault ([`crate::graph::check::check`], the first is told), a texture above the limits (`texture-limits`).
+/// The first defect of the graph ([`crate::graph::check::check`]), or a texture that exceeds the limits
+/// (`texture-limits`).
 pub fn plan_within(graph: &Graph, strategy: Strategy, limits: TextureLimits) -> Result<MemoryPlan, Diagnostic> {
     let problem = live::Problem::new(graph, limits)?;
     let packings = problem.groups.iter().map(|group| match strategy {
@@ -88,10 +94,10 @@ pub fn plan_within(graph: &Graph, strategy: Strategy, limits: TextureLimits) -> 
     Ok(problem.assemble(&packings.collect::<Vec<_>>()))
 }
 
-/// When each tensor's memory is needed; a view has the lifetime of its root, which it prolongs.
+/// The lifetime of each tensor's memory. A view has the lifetime of its root, which its readers extend.
 ///
 /// # Errors
-/// A graph with a fault.
+/// The first defect of the graph.
 pub fn lifetimes(graph: &Graph) -> Result<Vec<Lifetime>, Diagnostic> {
     Ok(live::Problem::new(graph, TextureLimits { width: u64::MAX, height: u64::MAX })?.lifetimes())
 }

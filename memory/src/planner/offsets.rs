@@ -1,10 +1,10 @@
-//! Buffers at offsets of one pool.
+//! Planners that place buffers at offsets of one pool.
 //!
-//! *In order of time*: blocks of the pool are taken and given back step by step; a request takes the smallest free block that is
-//! large enough, else the pool grows. Logarithmic for each tensor.
+//! *In order of time*: blocks of the pool are allocated and released step by step. A request takes the smallest free
+//! block that is large enough; if there is none, the pool grows. Costs a logarithmic number of steps for each tensor.
 //!
-//! *Greedy*: tensors are placed one after the other, the largest (longest-lived, or largest in bytes times steps) first, each
-//! into the smallest gap between those already placed that are alive in one of its steps. Costs a look at each pair alive at once.
+//! *Greedy*: tensors are placed in a given order, such as largest first, each in the smallest gap between the placed
+//! tensors whose lifetimes overlap its own. Costs one look at each pair of overlapping lifetimes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ use super::live::Slot;
 use super::overlaps::Overlaps;
 use super::packing::Packing;
 
-/// The greedy planner of a group of buffers.
+/// The greedy planner of a group of buffers, with the sizes in bytes, unpadded and padded to the alignment.
 #[derive(Debug)]
 pub(super) struct Greedy {
     sizes: Vec<u64>,
@@ -25,25 +25,26 @@ pub(super) struct Greedy {
 }
 
 impl Greedy {
-    /// None of a group of textures, or where too many are alive at once.
+    /// Prepares the planner. `None` for a group of textures, or if too many lifetimes overlap.
     pub(super) fn new(slots: &[Slot], alignment: u64) -> Option<Self> {
         let (sizes, padded) = sizes(slots, alignment)?;
         Some(Self { sizes, padded, overlaps: Overlaps::new(slots)? })
     }
 
-    /// Places all in this order.
+    /// Places the slots in the given order.
     pub(super) fn pack(&self, order: &[usize]) -> Packing {
         packing(&self.sizes, &greedy(&self.padded, &self.overlaps, order))
     }
 }
 
-/// The planner in order of time; nothing of textures.
+/// Plans a group of buffers in order of time; `None` for a group of textures.
 pub(super) fn in_time(slots: &[Slot], alignment: u64) -> Option<Packing> {
     let (sizes, padded) = sizes(slots, alignment)?;
     Some(packing(&sizes, &time_ordered(slots, &padded)))
 }
 
-/// Sizes, and as they count where another tensor may follow. The sum of all is far below 2^64.
+/// The sizes of buffers in bytes, and the sizes rounded up to the alignment. Their sum is far below 2^64
+/// ([`MAX_BYTES`](crate::graph::check::MAX_BYTES)). `None` for textures.
 fn sizes(slots: &[Slot], alignment: u64) -> Option<(Vec<u64>, Vec<u64>)> {
     let sizes = slots.iter().map(|slot| bytes(slot.room)).collect::<Option<Vec<u64>>>()?;
     let alignment = if sabotage::on("planner-unaligned") { 1 } else { alignment };
@@ -51,7 +52,7 @@ fn sizes(slots: &[Slot], alignment: u64) -> Option<(Vec<u64>, Vec<u64>)> {
     Some((sizes, padded))
 }
 
-/// The places with the greatest key first; of equal ones the first.
+/// The indices below `n` by decreasing key; equal keys keep the order of the indices.
 pub(super) fn ordered<K: Ord>(n: usize, key: impl Fn(usize) -> K) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).collect();
     if sabotage::on("planner-other-ties") {
@@ -61,6 +62,7 @@ pub(super) fn ordered<K: Ord>(n: usize, key: impl Fn(usize) -> K) -> Vec<usize> 
     order
 }
 
+/// The size of a buffer; `None` for a texture.
 fn bytes(room: Room) -> Option<u64> {
     match room {
         Room::Bytes(bytes) => Some(bytes),
@@ -68,13 +70,14 @@ fn bytes(room: Room) -> Option<u64> {
     }
 }
 
-/// One pool that reaches to the end of the last tensor.
+/// A packing with one pool, which ends with the last tensor. It is not padded, because nothing follows.
 fn packing(sizes: &[u64], offsets: &[u64]) -> Packing {
     let places = offsets.iter().zip(sizes).map(|(&offset, &size)| (0, Region::Bytes { offset, size }));
     let end = offsets.iter().zip(sizes).map(|(offset, size)| offset + size).max();
     Packing { pools: end.into_iter().map(Room::Bytes).collect(), places: places.collect() }
 }
 
+/// The offset of each slot, allocated in order of time.
 fn time_ordered(slots: &[Slot], sizes: &[u64]) -> Vec<u64> {
     let mut ending = ordered(slots.len(), |at| Reverse(slots[at].last)).into_iter().peekable();
     let mut offsets = vec![0; slots.len()];
@@ -88,7 +91,7 @@ fn time_ordered(slots: &[Slot], sizes: &[u64]) -> Vec<u64> {
     offsets
 }
 
-/// A pool whose free blocks are known by place and by size; free blocks that touch are one.
+/// A pool whose free blocks are indexed by offset and by size. Adjacent free blocks are merged.
 #[derive(Debug, Default)]
 struct Arena {
     end: u64,
@@ -97,6 +100,7 @@ struct Arena {
 }
 
 impl Arena {
+    /// Allocates `size` bytes and returns their offset. Empty tensors get offset 0 and occupy nothing.
     fn take(&mut self, size: u64) -> u64 {
         if size == 0 {
             return 0;
@@ -109,7 +113,7 @@ impl Arena {
             }
             return offset;
         }
-        // A free block at the end needs only the rest.
+        // A free block at the end of the pool is extended, so the pool grows only by what is missing.
         let last = self.by_offset.last_key_value().map(|(&offset, &size)| (offset, size));
         let offset = match last.filter(|(offset, size)| offset + size == self.end) {
             Some((offset, size)) => {
@@ -122,6 +126,7 @@ impl Arena {
         offset
     }
 
+    /// Releases a block, and merges it with the free blocks before and after it.
     fn give_back(&mut self, mut offset: u64, mut size: u64) {
         if size == 0 {
             return;
@@ -138,23 +143,26 @@ impl Arena {
         self.insert(offset, size);
     }
 
+    /// Enters a free block in both indices.
     fn insert(&mut self, offset: u64, size: u64) {
         self.by_offset.insert(offset, size);
         self.by_size.insert((size, offset));
     }
 
+    /// Removes a free block from both indices.
     fn remove(&mut self, offset: u64, size: u64) {
         self.by_offset.remove(&offset);
         self.by_size.remove(&(size, offset));
     }
 }
 
+/// The offset of each slot, placed in the given order.
 fn greedy(sizes: &[u64], overlaps: &Overlaps, order: &[usize]) -> Vec<u64> {
     let mut placed: Vec<Option<u64>> = vec![None; sizes.len()];
     let mut taken: Vec<(u64, u64)> = Vec::new();
     for &at in order {
         taken.clear();
-        let others = overlaps.of(at).iter().filter(|&&other| sizes[other] > 0);
+        let others = overlaps.overlapping(at).iter().filter(|&&other| sizes[other] > 0);
         taken.extend(others.filter_map(|&other| Some((placed[other]?, placed[other]? + sizes[other]))));
         taken.sort_unstable();
         placed[at] = Some(if sizes[at] == 0 { 0 } else { smallest_gap(&taken, sizes[at]) });
@@ -162,7 +170,8 @@ fn greedy(sizes: &[u64], overlaps: &Overlaps, order: &[usize]) -> Vec<u64> {
     placed.into_iter().flatten().collect()
 }
 
-/// Where the smallest gap begins that is large enough; the last one has no end. `taken` is sorted.
+/// The offset of the smallest gap of at least `size` bytes between blocks `(start, end)`, which are sorted by start.
+/// If there is none, the end of the last block.
 fn smallest_gap(taken: &[(u64, u64)], size: u64) -> u64 {
     let mut free_from = 0;
     let mut best: Option<(u64, u64)> = None;
@@ -171,6 +180,8 @@ fn smallest_gap(taken: &[(u64, u64)], size: u64) -> u64 {
         if gap >= size && best.is_none_or(|(smallest, _)| gap < smallest) {
             best = Some((gap, free_from));
         }
+        // Blocks may overlap, because their tensors need not be alive at the same time: a later block may end
+        // earlier.
         free_from = if sabotage::on("gap-forgets-longer") { end } else { free_from.max(end) };
     }
     best.map_or(free_from, |(_, offset)| offset)
@@ -198,7 +209,7 @@ mod tests {
         arena.give_back(192, 192);
         arena.give_back(64, 128);
         assert_eq!(arena.by_size.iter().copied().collect::<Vec<_>>(), [(384, 0)]);
-        // What is free at the end counts towards a larger request.
+        // The free block at the end counts towards a larger request.
         assert_eq!((arena.take(448), arena.end), (0, 448));
     }
 

@@ -1,10 +1,10 @@
-//! A packing: pools, and where in them the tensors of one group lie.
+//! Packings: the pools of one group of tensors, and the tensors' places in them.
 
 use tilewright_ir::{Region, Room};
 
-use super::live::{Slot, whole};
+use super::live::{Slot, whole_region};
 
-/// Pools, and for each slot of a group its pool and its region there.
+/// The sizes of the pools of a group, and for each slot its pool and its region there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Packing {
     pub(super) pools: Vec<Room>,
@@ -12,13 +12,13 @@ pub(super) struct Packing {
 }
 
 impl Packing {
-    /// Bytes or texels of all pools.
+    /// Total size of the pools, in bytes or texels.
     pub(super) fn size(&self) -> u128 {
         self.pools.iter().map(|&pool| area(pool)).sum()
     }
 }
 
-/// Bytes or texels.
+/// Size in bytes or texels.
 pub(super) fn area(room: Room) -> u128 {
     match room {
         Room::Bytes(bytes) => bytes.into(),
@@ -26,11 +26,12 @@ pub(super) fn area(room: Room) -> u128 {
     }
 }
 
-/// The largest sum of sizes that are alive in one step; each has its first and its last one.
+/// The largest sum of sizes that are alive in one step, given the first step, the last step and the size of each
+/// tensor.
 pub(super) fn largest_live_set(lives: impl Iterator<Item = (usize, usize, u128)>) -> u128 {
     let mut changes: Vec<(usize, bool, u128)> =
         lives.flat_map(|(first, last, size)| [(first, true, size), (last + 1, false, size)]).collect();
-    // Of one step, what dies comes first.
+    // In one step, tensors whose lifetime has ended are subtracted before new ones are added.
     changes.sort_unstable();
     let (mut now, mut most) = (0u128, 0);
     for (_, begins, size) in changes {
@@ -40,8 +41,8 @@ pub(super) fn largest_live_set(lives: impl Iterator<Item = (usize, usize, u128)>
     most
 }
 
-/// A pool for each.
+/// A packing in which each slot has a pool of its own.
 pub(super) fn unshared(slots: &[Slot]) -> Packing {
-    let places = slots.iter().enumerate().map(|(pool, slot)| (pool, whole(slot.room)));
+    let places = slots.iter().enumerate().map(|(pool, slot)| (pool, whole_region(slot.room)));
     Packing { pools: slots.iter().map(|slot| slot.room).collect(), places: places.collect() }
 }

@@ -1,8 +1,8 @@
-//! Textures side by side: rectangles of one sheet, which may lie on top of each other if they are not alive at once.
+//! Places textures side by side: as rectangles of a sheet, which may overlap if they are not alive at the same time.
 //!
-//! Tensors are placed one after the other in several orders. Each looks at every sheet that no step would both read and
-//! write because of it, at the corners of the rectangles there that are alive with it, and takes the place that adds the least
-//! area to its sheet; a new sheet if that would add less.
+//! Tensors are placed in a given order. Each considers the sheets in which its presence would not make a step read
+//! and write the same sheet. In each of them it tries the corners of the rectangles that are alive at the same time,
+//! and takes the position that adds the least area to its sheet. It starts a new sheet if that adds less.
 
 use std::collections::HashSet;
 
@@ -13,16 +13,17 @@ use super::live::Group;
 use super::overlaps::Overlaps;
 use super::packing::Packing;
 
-/// A sheet with more rectangles alive at once takes no more: looking for a place costs the square of their number.
+/// Number of live rectangles beyond which a sheet takes no more: the search for a position costs the square of their
+/// number.
 const MAX_ALIVE: usize = 40;
-/// Rectangles up to which every crossing of their edges is tried, not only their corners.
-const FEW_ALIVE: usize = 8;
-/// Comparisons for each tensor, on average, after which an order is given up.
+/// Number of live rectangles up to which every crossing of their edges is tried, and not only their corners.
+const ALL_CROSSINGS_MAX: usize = 8;
+/// Limit on the comparisons per tensor, on average, beyond which an order is given up.
 const WORK_PER_SLOT: usize = 4000;
-/// Comparisons that are always made.
-const SOME_WORK: usize = 1 << 20;
+/// Number of comparisons that is always allowed.
+const MIN_WORK_LIMIT: usize = 1 << 20;
 
-/// The planner of a group of textures.
+/// The planner of a group of textures, with the extent of each slot.
 #[derive(Debug)]
 pub(super) struct Sheets<'a> {
     group: &'a Group,
@@ -32,24 +33,27 @@ pub(super) struct Sheets<'a> {
 }
 
 impl<'a> Sheets<'a> {
-    /// None of a group of buffers, or where too many are alive at once.
+    /// Prepares the planner. `None` for a group of buffers, or if too many lifetimes overlap.
     pub(super) fn new(group: &'a Group, limits: TextureLimits) -> Option<Self> {
         let extents = group.slots.iter().map(|slot| texels(slot.room)).collect::<Option<Vec<_>>>()?;
         Some(Self { group, extents, overlaps: Overlaps::new(&group.slots)?, limits })
     }
 
-    /// Places all in this order; none if that is too much work. `prefer_new` begins a new sheet where growing one adds as much.
+    /// Places the slots in the given order; `None` if that takes too many comparisons. `prefer_new` starts a new
+    /// sheet if growing an old one adds the same area.
     pub(super) fn pack(&self, order: &[usize], prefer_new: bool) -> Option<Packing> {
-        Packer { of: self, prefer_new, work: 0 }.pack(order)
+        Packer { planner: self, prefer_new, work: 0 }.pack(order)
     }
 }
 
+/// Width and height in texels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Extent {
     width: u64,
     height: u64,
 }
 
+/// An extent at a position of a sheet; `x` and `y` in texels.
 #[derive(Clone, Copy, Debug)]
 struct Rectangle {
     x: u64,
@@ -58,21 +62,25 @@ struct Rectangle {
 }
 
 impl Rectangle {
+    /// The first column to the right of it.
     fn right(&self) -> u64 {
         self.x + self.extent.width
     }
 
+    /// The first row below it.
     fn bottom(&self) -> u64 {
         self.y + self.extent.height
     }
 
-    fn meets(&self, other: &Self) -> bool {
+    /// Whether two rectangles have a texel in common.
+    fn intersects(&self, other: &Self) -> bool {
         let shared = u64::from(sabotage::on("rectangles-meet-by-one"));
         let columns = self.x < other.right() && other.x < self.right();
         columns && self.y + shared < other.bottom() && other.y + shared < self.bottom()
     }
 }
 
+/// The extent of a texture; `None` for a buffer.
 fn texels(room: Room) -> Option<Extent> {
     match room {
         Room::Texels { width, height } => Some(Extent { width, height }),
@@ -80,14 +88,15 @@ fn texels(room: Room) -> Option<Extent> {
     }
 }
 
-/// A texture that is being filled.
+/// A texture that is being filled; its extent grows with its rectangles.
 #[derive(Debug, Default)]
 struct Sheet {
     extent: Extent,
-    /// The steps that read something in it, and those that write something.
+    /// The steps that read a tensor in it.
+    /// The steps that write a tensor in it.
     read: HashSet<usize>,
     written: HashSet<usize>,
-    /// Those placed that are alive with the one that is looking.
+    /// The placed rectangles that are alive at the same time as the slot that is being placed.
     alive: Vec<Rectangle>,
 }
 
@@ -97,17 +106,18 @@ impl Sheet {
     }
 }
 
+/// One run of the planner; `work` counts comparisons.
 struct Packer<'a> {
-    of: &'a Sheets<'a>,
+    planner: &'a Sheets<'a>,
     prefer_new: bool,
     work: usize,
 }
 
-/// A place and what it costs; the least is the best.
+/// A candidate position and its cost. Candidates are compared field by field, and the least is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Choice {
     added: u128,
-    /// Of the sheet as it is: a tensor that needs little room leaves the large sheets alone.
+    /// Area of the sheet before the placement: a small tensor prefers the smaller of two sheets that need not grow.
     area: u128,
     bottom: u64,
     right: u64,
@@ -115,7 +125,7 @@ struct Choice {
 }
 
 impl Packer<'_> {
-    /// Places all; none if that is too much work.
+    /// Places the slots in the given order; `None` if that takes too many comparisons.
     fn pack(mut self, order: &[usize]) -> Option<Packing> {
         let mut sheets: Vec<Sheet> = Vec::new();
         let mut placed: Vec<Option<(usize, Rectangle)>> = vec![None; order.len()];
@@ -123,22 +133,23 @@ impl Packer<'_> {
             for sheet in &mut sheets {
                 sheet.alive.clear();
             }
-            for (sheet, rectangle) in self.of.overlaps.of(slot).iter().filter_map(|&other| placed[other]) {
+            for (sheet, rectangle) in self.planner.overlaps.overlapping(slot).iter().filter_map(|&other| placed[other])
+            {
                 sheets[sheet].alive.push(rectangle);
             }
-            let extent = self.of.extents[slot];
-            let own = u128::from(extent.width) * u128::from(extent.height);
+            let extent = self.planner.extents[slot];
+            let own_area = u128::from(extent.width) * u128::from(extent.height);
             let mut best: Option<Choice> = None;
             for (at, sheet) in sheets.iter().enumerate() {
                 if self.may_lie(slot, sheet) {
                     best = best.into_iter().chain(self.choose(extent, sheet, at)).min();
                 }
             }
-            self.work += sheets.len() + self.of.overlaps.of(slot).len();
-            if self.work > SOME_WORK + WORK_PER_SLOT * order.len() {
+            self.work += sheets.len() + self.planner.overlaps.overlapping(slot).len();
+            if self.work > MIN_WORK_LIMIT + WORK_PER_SLOT * order.len() {
                 return None;
             }
-            let best = best.filter(|choice| choice.added < own || (choice.added == own && !self.prefer_new));
+            let best = best.filter(|choice| choice.added < own_area || (choice.added == own_area && !self.prefer_new));
             let (at, x, y) = if let Some(Choice { sheet, right, bottom, .. }) = best {
                 (sheet, right - extent.width, bottom - extent.height)
             } else {
@@ -157,23 +168,24 @@ impl Packer<'_> {
         Some(Packing { pools, places: placed.into_iter().flatten().map(region).collect() })
     }
 
-    /// Whether no step would read and write the sheet if the slot lay there.
+    /// Whether no step would both read and write the sheet if the slot lay there.
     fn may_lie(&mut self, slot: usize, sheet: &Sheet) -> bool {
-        let readers = &self.of.group.readers[slot];
+        let readers = &self.planner.group.readers[slot];
         self.work += readers.len();
         let allowed = sabotage::on("sheet-read-and-written");
-        !sheet.read.contains(&self.of.group.slots[slot].first)
+        !sheet.read.contains(&self.planner.group.slots[slot].first)
             && (allowed || !readers.iter().any(|step| sheet.written.contains(step)))
     }
 
+    /// Enters a rectangle, and the steps that read and write its slot, in a sheet.
     fn put(&self, slot: usize, rectangle: Rectangle, sheet: &mut Sheet) {
         sheet.extent.width = sheet.extent.width.max(rectangle.right());
         sheet.extent.height = sheet.extent.height.max(rectangle.bottom());
-        sheet.written.insert(self.of.group.slots[slot].first);
-        sheet.read.extend(self.of.group.readers[slot].iter().copied());
+        sheet.written.insert(self.planner.group.slots[slot].first);
+        sheet.read.extend(self.planner.group.readers[slot].iter().copied());
     }
 
-    /// The best place in one sheet.
+    /// The best position in one sheet; `None` if the sheet is too crowded or would exceed the texture limits.
     fn choose(&mut self, extent: Extent, sheet: &Sheet, at: usize) -> Option<Choice> {
         let alive = &sheet.alive;
         if alive.len() > MAX_ALIVE {
@@ -186,18 +198,19 @@ impl Packer<'_> {
                 width: sheet.extent.width.max(rectangle.right()),
                 height: sheet.extent.height.max(rectangle.bottom()),
             };
-            if grown.width > self.of.limits.width || grown.height > self.of.limits.height {
+            if grown.width > self.planner.limits.width || grown.height > self.planner.limits.height {
                 return;
             }
             let added = u128::from(grown.width) * u128::from(grown.height) - sheet.area();
             let choice =
                 Choice { added, area: sheet.area(), bottom: rectangle.bottom(), right: rectangle.right(), sheet: at };
             self.work += 1;
+            // Comparing costs is cheaper than testing for overlaps, so the tests are made only for better positions.
             if best.is_some_and(|best| best < choice) {
                 return;
             }
             self.work += alive.len();
-            if !alive.iter().any(|other| rectangle.meets(other)) {
+            if !alive.iter().any(|other| rectangle.intersects(other)) {
                 best = Some(choice);
             }
         };
@@ -205,7 +218,7 @@ impl Packer<'_> {
         for one in alive {
             consider(one.right(), 0);
             consider(0, one.bottom());
-            if alive.len() <= FEW_ALIVE {
+            if alive.len() <= ALL_CROSSINGS_MAX {
                 for other in alive {
                     consider(one.right(), other.bottom());
                 }

@@ -1,23 +1,23 @@
-//! The compatible planner: storage tokens that are asked for, given back and taken again (texture RFC, "Addendum: Storage
+//! The compatible planner: storage tokens that are requested, released and reused (texture RFC, "Addendum: Storage
 //! scope based memory planning", with the rules of TVM's releases; [`super`] states them).
 //!
-//! Costs a search among the free pools for each tensor: logarithmic for buffers; for textures a look at each extent that
-//! free pools have.
+//! Costs one search among the free pools for each tensor: logarithmic for buffers; for textures linear in the number
+//! of different extents among the free pools.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use tilewright_ir::Room;
 use tilewright_ir::sabotage;
 
-use super::live::{Slot, whole};
+use super::live::{Slot, whole_region};
 use super::packing::Packing;
 
-/// A free buffer is looked at if it is so many times larger or smaller.
+/// A free buffer is considered if its size differs from the request by at most this factor.
 const MATCH_RANGE: u64 = 16;
-/// A free texture is passed over if it is more times wider or higher, or the other way round.
+/// A free texture is not considered if a quotient of widths or heights exceeds this number.
 const MAX_RATIO: u64 = 5;
 
-/// Gives each slot a token; slots come in the order in which they ask.
+/// Assigns each slot a token; slots are in the order of their requests.
 pub(super) fn pack(slots: &[Slot]) -> Packing {
     let mut by_end: Vec<usize> = (0..slots.len()).collect();
     by_end.sort_by_key(|&slot| slots[slot].last);
@@ -25,7 +25,7 @@ pub(super) fn pack(slots: &[Slot]) -> Packing {
     let mut packing = Packing::default();
     let mut free = Free::default();
     for slot in slots {
-        // What a step writes is asked for before what it reads is given back.
+        // The tensors that a step reads are released only after those that it writes have memory.
         while let Some(ended) = ending.next_if(|&ended| slots[ended].last < slot.first) {
             let (pool, _) = packing.places[ended];
             free.insert(pool, packing.pools[pool]);
@@ -39,21 +39,22 @@ pub(super) fn pack(slots: &[Slot]) -> Packing {
             packing.pools.push(slot.room);
             packing.pools.len() - 1
         };
-        packing.places.push((pool, whole(slot.room)));
+        packing.places.push((pool, whole_region(slot.room)));
     }
     packing
 }
 
-/// The pools that nobody has.
+/// The free pools.
 #[derive(Debug, Default)]
 struct Free {
-    /// Size and number.
+    /// Size in bytes and number of each free buffer.
     buffers: BTreeSet<(u64, usize)>,
-    /// Numbers by width and height.
+    /// Numbers of the free textures, by width and height.
     textures: BTreeMap<(u64, u64), BTreeSet<usize>>,
 }
 
 impl Free {
+    /// Adds a pool of this size.
     fn insert(&mut self, pool: usize, room: Room) {
         match room {
             Room::Bytes(bytes) => {
@@ -65,7 +66,7 @@ impl Free {
         }
     }
 
-    /// Takes a pool for a request, and says how large it is from now on.
+    /// Takes a pool for a request, and returns its number and its size from now on. `None` if a new pool is needed.
     fn take(&mut self, request: Room) -> Option<(usize, Room)> {
         match request {
             Room::Bytes(bytes) => self.take_buffer(bytes),
@@ -73,10 +74,12 @@ impl Free {
         }
     }
 
+    /// Takes the smallest pool that is large enough, otherwise the largest that is smaller.
     fn take_buffer(&mut self, request: u64) -> Option<(usize, Room)> {
         let (least, most) = (request / MATCH_RANGE, request.saturating_mul(MATCH_RANGE));
         let enough = self.buffers.range((request, 0)..=(most, usize::MAX)).next().copied();
         let taken = enough.or_else(|| {
+            // Of equally large pools the one with the lowest number is taken.
             let &(largest, _) = self.buffers.range((least, 0)..(request, 0)).next_back()?;
             self.buffers.range((largest, 0)..).next().copied()
         })?;
@@ -84,18 +87,19 @@ impl Free {
         Some((taken.1, Room::Bytes(taken.0.max(request))))
     }
 
+    /// Takes the pool that needs the least additional area, provided that does not exceed the area of the request.
     fn take_texture(&mut self, width: u64, height: u64) -> Option<(usize, Room)> {
-        let far = |one: u64, other: u64| one / other > MAX_RATIO || other / one > MAX_RATIO;
+        let is_far = |one: u64, other: u64| one / other > MAX_RATIO || other / one > MAX_RATIO;
         let area = |width: u64, height: u64| u128::from(width) * u128::from(height);
         let request = area(width, height);
-        let near = self.textures.iter().filter(|&(&(w, h), _)| !far(width, w) && !far(height, h));
-        let judged = near.filter_map(|(&(w, h), pools)| {
+        let near = self.textures.iter().filter(|&(&(w, h), _)| !is_far(width, w) && !is_far(height, h));
+        let candidates = near.filter_map(|(&(w, h), pools)| {
             let grown = (w.max(width), h.max(height));
             let added = area(grown.0, grown.1) - area(w, h);
             let waste = area(grown.0, grown.1) - request;
             Some((added, waste, *pools.first()?, (w, h), grown))
         });
-        let (added, _, pool, extents, grown) = judged.min()?;
+        let (added, _, pool, extents, grown) = candidates.min()?;
         if added > request {
             return None;
         }
@@ -201,7 +205,7 @@ mod tests {
         assert_eq!(texture(&[(7, 29)], (7, 5)), Some((0, 7, 29)));
         assert_eq!(texture(&[(7, 30)], (7, 5)), None);
         assert_eq!(texture(&[(15, 7)], (29, 7)), Some((0, 29, 7)));
-        // Both extents count: a long and a wide texture of the same area are not near.
+        // Both extents count: a wide and a high texture of the same area are not compatible.
         assert_eq!(texture(&[(60, 1)], (1, 60)), None);
     }
 
@@ -217,7 +221,7 @@ mod tests {
         // A chain of equal tensors needs two pools, not one.
         let chain = pack(&[slot(0, 1, 8), slot(1, 2, 8), slot(2, 3, 8), slot(3, 3, 8)]);
         assert_eq!(chain.places.iter().map(|place| place.0).collect::<Vec<_>>(), [0, 1, 0, 1]);
-        // What nobody reads is given back after the step that writes it.
+        // A tensor without readers is released after the step that writes it.
         let unread = pack(&[slot(0, 0, 8), slot(0, 2, 8), slot(1, 2, 8)]);
         assert_eq!(unread.places.iter().map(|place| place.0).collect::<Vec<_>>(), [0, 1, 0]);
     }

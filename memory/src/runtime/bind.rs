@@ -1,4 +1,4 @@
-//! Whether graph, plan, functions and inputs fit together, before anything runs.
+//! Checks, before anything runs, that graph, plan, functions and inputs fit together.
 
 use tilewright_interp::Tensor;
 use tilewright_ir::{
@@ -8,13 +8,13 @@ use tilewright_ir::{
 use super::Network;
 use crate::graph::check;
 
-/// A network whose parts fit together.
+/// A network that passed the checks.
 #[derive(Debug)]
 pub(super) struct Bound<'a> {
     pub(super) network: &'a Network<'a>,
-    /// The tensor whose memory each shows.
+    /// The root of each tensor, which owns its memory.
     pub(super) roots: Vec<usize>,
-    /// The values of each step's symbolic extents.
+    /// For each step the values of the symbolic extents of its function.
     pub(super) symbols: Vec<Bindings>,
 }
 
@@ -22,14 +22,15 @@ fn fault(code: &'static str, message: String) -> Diagnostic {
     Diagnostic::error(code, None, message)
 }
 
-/// Holds every part against the others.
+/// Checks every part against the others.
 ///
 /// # Errors
-/// All that is wrong.
+/// Everything that does not fit.
 pub(super) fn bind<'a>(network: &'a Network<'a>, inputs: &[Tensor]) -> Result<Bound<'a>, Vec<Diagnostic>> {
     let graph = network.graph;
-    let ill: Vec<_> = check::check(graph).into_iter().map(|found| found.diagnostic).collect();
-    let roots = check::roots_of(graph).filter(|_| ill.is_empty()).ok_or(ill)?;
+    // Without roots nothing else can be checked, so the defects of the graph are returned alone.
+    let defects: Vec<_> = check::check(graph).into_iter().map(|found| found.diagnostic).collect();
+    let roots = check::roots_of(graph).filter(|_| defects.is_empty()).ok_or(defects)?;
     let mut faults = unplaced(graph, network.plan);
     if graph.steps.is_empty() {
         faults.push(fault("graph-steps", "the graph has no steps, so there is nothing to run".into()));
@@ -51,18 +52,19 @@ pub(super) fn bind<'a>(network: &'a Network<'a>, inputs: &[Tensor]) -> Result<Bo
 }
 
 impl Bound<'_> {
-    /// The tensors that a step's parameters stand for, in their order.
+    /// The tensors that the parameters of a step's function stand for, in order.
     pub(super) fn arguments(&self, step: usize) -> Vec<usize> {
         arguments(self.network.graph, step)
     }
 }
 
+/// What a step reads, then what it writes.
 fn arguments(graph: &Graph, step: usize) -> Vec<usize> {
     let step = &graph.steps[step];
     step.reads.iter().chain(&step.writes).copied().collect()
 }
 
-/// The tensors whose place is none: what a kernel would write past the end of a pool.
+/// Tensors without a valid place in the plan. A kernel would access memory beyond the end of a pool.
 fn unplaced(graph: &Graph, plan: &MemoryPlan) -> Vec<Diagnostic> {
     let (n_tensors, n_places) = (graph.tensors.len(), plan.places.len());
     if n_tensors != n_places {
@@ -102,6 +104,7 @@ fn unplaced(graph: &Graph, plan: &MemoryPlan) -> Vec<Diagnostic> {
     faults
 }
 
+/// Inputs whose number, element type or shape differs from the graph's.
 fn wrong_inputs(graph: &Graph, inputs: &[Tensor]) -> Vec<Diagnostic> {
     let wanted: Vec<&GraphTensor> = graph.tensors.iter().filter(|tensor| tensor.role == TensorRole::Input).collect();
     if wanted.len() != inputs.len() {
@@ -118,7 +121,8 @@ fn wrong_inputs(graph: &Graph, inputs: &[Tensor]) -> Vec<Diagnostic> {
     wanted.iter().zip(inputs).filter(differs).map(told).collect()
 }
 
-/// Views of another type, whose elements would have to be read as bits.
+/// Views whose element type differs from their root's. Their elements would have to be reinterpreted, which the
+/// interpreter cannot do.
 fn other_types(graph: &Graph, roots: &[usize]) -> Vec<Diagnostic> {
     let differs = |(tensor, root): &(&GraphTensor, &usize)| tensor.dtype != graph.tensors[**root].dtype;
     let told = |(tensor, root): (&GraphTensor, &usize)| {
@@ -129,7 +133,8 @@ fn other_types(graph: &Graph, roots: &[usize]) -> Vec<Diagnostic> {
     graph.tensors.iter().zip(roots).filter(differs).map(told).collect()
 }
 
-/// Binds a function's parameters to what its step reads and writes; the values of its symbolic extents.
+/// Matches the parameters of a function with the tensors that its step reads and writes; returns the values of its
+/// symbolic extents.
 fn bind_step(graph: &Graph, number: usize, func: &PrimFunc) -> Result<Bindings, Diagnostic> {
     let tensors = arguments(graph, number);
     let at = format!("step {number} `{}`, function `{}`", graph.steps[number].name, func.name);
@@ -150,7 +155,9 @@ fn bind_step(graph: &Graph, number: usize, func: &PrimFunc) -> Result<Bindings, 
     Ok(bindings)
 }
 
-/// Whether a parameter is what the tensor is.
+/// Checks that a parameter has the element type, scope, shape and texture columns of its tensor.
+///
+/// A symbolic extent is bound at its first occurrence, and compared at the others.
 fn matches(buffer: &Buffer, tensor: &GraphTensor, bindings: &mut Bindings) -> Result<(), String> {
     let name = &tensor.name;
     if buffer.dtype != tensor.dtype {

@@ -1,4 +1,4 @@
-//! The kernels of all steps, on parts of the pools.
+//! Builds the kernels of all steps and binds them to regions of the pools.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -7,50 +7,50 @@ use tilewright_device::{BufferSpec, BuildOptions, Launch, Program, Session};
 use tilewright_ir::{Diagnostic, PrimFunc, Region, validate};
 
 use super::bind::Bound;
-use super::{GraphFault, device, one};
+use super::{GraphFault, device_fault, input_fault};
 use tilewright_compiler::codegen::{Arguments, Generated, Options, Origin, Placement, REPORT_BYTES, generate_with};
 
-/// A function's kernels, built.
+/// The generated code of a function, and the program built from it.
 #[derive(Debug)]
 struct Built {
     generated: Generated,
     program: Program,
 }
 
-/// The launches of all steps.
+/// The kernel launches of all steps.
 #[derive(Debug)]
 pub(super) struct Kernels {
     built: Vec<Built>,
-    /// In the order in which they run.
+    /// In execution order.
     pub(super) launches: Vec<Launch>,
-    steps: Vec<Step>,
+    steps: Vec<StepKernels>,
 }
 
-/// What a step is on the device.
+/// The kernels of one step.
 #[derive(Debug)]
-struct Step {
-    /// Its function, as a place among those built.
+struct StepKernels {
+    /// Index of the function's program in `built`.
     built: usize,
-    /// Its launches.
+    /// Its launches, as a range of [`Kernels::launches`].
     launches: Range<usize>,
-    /// The place of its report in the memory, if it has one.
+    /// Index of the memory object that receives its report of accesses outside of textures, if it has one.
     report: Option<usize>,
 }
 
 impl Kernels {
     /// The program of each launch.
     pub(super) fn programs(&self) -> Vec<&Program> {
-        let of_step = |step: &Step| vec![&self.built[step.built].program; step.launches.len()];
+        let of_step = |step: &StepKernels| vec![&self.built[step.built].program; step.launches.len()];
         self.steps.iter().flat_map(of_step).collect()
     }
 
-    /// The launches of a step.
-    pub(super) fn of_step(&self, number: usize) -> Range<usize> {
+    /// The range of launches of a step.
+    pub(super) fn launches_of(&self, number: usize) -> Range<usize> {
         self.steps[number].launches.clone()
     }
 
-    /// The first access outside of a texture that a step reports.
-    pub(super) fn outside(&self, contents: &[Option<Vec<u8>>], bound: &Bound<'_>) -> Option<String> {
+    /// The first access outside of a texture that a step reports, as a message.
+    pub(super) fn outside_access(&self, contents: &[Option<Vec<u8>>], bound: &Bound<'_>) -> Option<String> {
         self.steps.iter().enumerate().find_map(|(number, step)| {
             let report = contents.get(step.report?)?.as_ref()?;
             let metadata = &self.built[step.built].generated.metadata;
@@ -60,13 +60,15 @@ impl Kernels {
     }
 }
 
-/// Generates and builds the kernels and places them; `memory` holds the pools, and gets what kernels need besides.
+/// Generates, builds and places the kernels of all steps. `memory` holds the pools, and receives the temporary
+/// buffers and reports that the kernels need besides.
 pub(super) fn prepare(
     bound: &Bound<'_>,
     memory: &mut Vec<BufferSpec>,
     session: &Session,
 ) -> Result<Kernels, GraphFault> {
     let mut all = Kernels { built: Vec::new(), launches: Vec::new(), steps: Vec::new() };
+    // Steps that run the same function share one program: building is what takes time.
     let mut known: BTreeMap<*const PrimFunc, usize> = BTreeMap::new();
     for number in 0..bound.network.graph.steps.len() {
         let func = bound.network.functions[number];
@@ -77,31 +79,33 @@ pub(super) fn prepare(
             all.built.push(build(func, session)?);
             all.built.len() - 1
         };
-        let (own, report) = place_step(bound, number, &all.built[place].generated, memory).map_err(one)?;
+        let (own, report) = place_step(bound, number, &all.built[place].generated, memory).map_err(input_fault)?;
         let start = all.launches.len();
         all.launches.extend(own);
         let launches = start..all.launches.len();
         if launches.is_empty() {
             let name = &bound.network.graph.steps[number].name;
             let message = format!("step {number} `{name}`: function `{}` has no kernels", func.name);
-            return Err(one(Diagnostic::error("graph-function", None, message)));
+            return Err(input_fault(Diagnostic::error("graph-function", None, message)));
         }
-        all.steps.push(Step { built: place, launches, report });
+        all.steps.push(StepKernels { built: place, launches, report });
     }
     Ok(all)
 }
 
-/// The kernels of a function, each of its buffers anywhere in memory, every texel tested.
+/// Builds the kernels of a function. Each of its buffers may lie anywhere in a pool (`placed`), and every texel
+/// access is checked (`checked`).
 fn build(func: &PrimFunc, session: &Session) -> Result<Built, GraphFault> {
     let valid = validate(func).map_err(GraphFault::Input)?;
     let options = Options { checked: true, placed: true };
     let generated = generate_with(valid, &options).map_err(GraphFault::Input)?;
     let options = BuildOptions { flags: generated.metadata.build_options.clone(), ..BuildOptions::default() };
-    let program = session.build(&generated.source, &options).map_err(|error| device(&error))?;
+    let program = session.build(&generated.source, &options).map_err(|error| device_fault(&error))?;
     Ok(Built { generated, program })
 }
 
-/// The launches of a step: its parameters where the plan puts them, everything else in memory of its own.
+/// The launches of a step, and the index of its report in `memory`. Parameters lie where the plan places them; other
+/// buffers get memory of their own.
 fn place_step(
     bound: &Bound<'_>,
     number: usize,

@@ -1,4 +1,4 @@
-//! Pools as memory of a device, and tensors cut out of them.
+//! Pools as device memory, and the tensors read back from them.
 
 use tilewright_device::{BufferSpec, MemoryKind, POISON};
 use tilewright_interp::Tensor;
@@ -11,11 +11,11 @@ fn fault(message: impl Into<String>) -> Diagnostic {
     Diagnostic::error("graph-pool", None, message)
 }
 
-/// Most bytes of a pool that inputs are laid into: what the host holds a copy of.
+/// Limit on the size of a pool that contains inputs, in bytes: the host holds a copy of it.
 const MAX_BYTES: u64 = 1 << 33;
 
-/// The memory of each pool. Inputs lie in their places, everything else is poisoned; a pool of texels without inputs is
-/// lent by the session.
+/// The memory object of each pool. Inputs are copied to their places and everything else is poisoned. A texture
+/// without inputs is scratch memory, which the session may reuse.
 pub(super) fn specs(bound: &Bound<'_>, inputs: &[Tensor]) -> Result<Vec<BufferSpec>, Diagnostic> {
     let plan = bound.network.plan;
     let mut specs: Vec<BufferSpec> =
@@ -27,7 +27,7 @@ pub(super) fn specs(bound: &Bound<'_>, inputs: &[Tensor]) -> Result<Vec<BufferSp
         if specs[place.pool].bytes > MAX_BYTES {
             return Err(fault(format!("pool {} has {} bytes", place.pool, specs[place.pool].bytes)));
         }
-        let pool = contents[place.pool].get_or_insert_with(|| vec![POISON; host(specs[place.pool].bytes)]);
+        let pool = contents[place.pool].get_or_insert_with(|| vec![POISON; host_size(specs[place.pool].bytes)]);
         for (row, (start, length)) in rows(&plan.pools[place.pool], place.region).enumerate() {
             pool[start..start + length].copy_from_slice(&input.bytes()[row * length..(row + 1) * length]);
         }
@@ -43,15 +43,15 @@ pub(super) fn specs(bound: &Bound<'_>, inputs: &[Tensor]) -> Result<Vec<BufferSp
 }
 
 impl Bound<'_> {
-    /// A tensor out of the contents of its pool.
-    pub(super) fn cut(&self, tensor: usize, contents: &[u8]) -> Result<Tensor, Diagnostic> {
+    /// The tensor whose place is in a pool with these contents.
+    pub(super) fn tensor_in_pool(&self, tensor: usize, contents: &[u8]) -> Result<Tensor, Diagnostic> {
         let (info, place) = (&self.network.graph.tensors[tensor], self.network.plan.places[tensor]);
         let parts = rows(&self.network.plan.pools[place.pool], place.region);
         let bytes = parts.flat_map(|(start, length)| contents[start..start + length].iter().copied()).collect();
         Tensor::from_bytes(info.dtype, &info.shape, bytes).map_err(|error| fault(format!("`{}`: {error}", info.name)))
     }
 
-    /// Bytes of all pools.
+    /// Total size of the pools in bytes; saturates.
     pub(super) fn pool_bytes(&self) -> u64 {
         let bytes = |pool: &Pool| match pool.room {
             Room::Bytes(bytes) => bytes,
@@ -61,6 +61,7 @@ impl Bound<'_> {
     }
 }
 
+/// The memory object of a pool, without contents.
 fn spec(number: usize, pool: &Pool) -> Result<BufferSpec, Diagnostic> {
     let name = format!("pool {number}");
     match pool.room {
@@ -73,13 +74,14 @@ fn spec(number: usize, pool: &Pool) -> Result<BufferSpec, Diagnostic> {
     }
 }
 
+/// Size of a texel in bytes.
 fn texel_bytes(pool: &Pool) -> u64 {
     u64::from(tilewright_ir::CHANNELS) * pool.dtype.scalar.bytes()
 }
 
-/// Where the rows of a region lie in its pool: first byte and number of bytes each; the bytes of a buffer are one row.
+/// The rows of a region of a pool, as offset and length in bytes; a buffer is a single row.
 ///
-/// The region was held against the pool before.
+/// The region fits the pool: [`super::bind`] has checked it.
 fn rows(pool: &Pool, region: Region) -> impl Iterator<Item = (usize, usize)> {
     let (first, pitch, length, n_rows) = match (region, pool.room) {
         (Region::Texels { x, y, width, height }, Room::Texels { width: columns, .. }) => {
@@ -89,10 +91,10 @@ fn rows(pool: &Pool, region: Region) -> impl Iterator<Item = (usize, usize)> {
         (Region::Bytes { offset, size }, _) => (offset, 0, size, 1),
         (Region::Texels { .. }, Room::Bytes(_)) => (0, 0, 0, 0),
     };
-    (0..n_rows).map(move |row| (host(first + row * pitch), host(length)))
+    (0..n_rows).map(move |row| (host_size(first + row * pitch), host_size(length)))
 }
 
-/// A size of what the host holds.
-fn host(size: u64) -> usize {
+/// A size that fits into the memory of the host.
+fn host_size(size: u64) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX)
 }

@@ -17,7 +17,7 @@
 
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
-use tilewright_ir::{BinaryOp, DataType, Expr, MathFn, ScalarType, UnaryOp};
+use tilewright_ir::{BinaryOp, DataType, Expr, MathFn, ScalarType, SharedExpr, UnaryOp};
 
 use super::promote::Value;
 use super::reader::{Reader, string};
@@ -115,7 +115,7 @@ impl<'a> Reader<'a> {
             "Cast" => {
                 let args = self.bind_args(call, "Cast", &["dtype", "value"], 2)?;
                 let ty = self.dtype(args.get(0)?);
-                Expr::Cast(ty?, Box::new(round_literal(self.value(args.get(1)?)?)))
+                Expr::Cast(ty?, SharedExpr::new(round_literal(self.value(args.get(1)?)?)))
             }
             "if_then_else" | "Select" => {
                 let args = self.bind_args(call, &name, &["condition", "true_value", "false_value"], 3)?;
@@ -127,13 +127,13 @@ impl<'a> Reader<'a> {
                 let (base, stride) = (self.value(args.get(0)?), self.value(args.get(1)?));
                 let lanes = self.lanes(args.get(2)?);
                 let (base, stride) = self.unify(base?, stride?, range)?;
-                Expr::Ramp { base: Box::new(base), stride: Box::new(stride), lanes: lanes? }
+                Expr::Ramp { base: SharedExpr::new(base), stride: SharedExpr::new(stride), lanes: lanes? }
             }
             "broadcast" | "Broadcast" => {
                 let args = self.bind_args(call, &name, &["value", "lanes"], 2)?;
                 let value = self.value(args.get(0)?);
                 let lanes = self.lanes(args.get(1)?)?;
-                Expr::Broadcast { value: Box::new(round_literal(value?)), lanes }
+                Expr::Broadcast { value: SharedExpr::new(round_literal(value?)), lanes }
             }
             "Not" | "bitwise_not" => {
                 let args = self.bind_args(call, &name, &["value"], 1)?;
@@ -219,7 +219,7 @@ impl<'a> Reader<'a> {
             return adapted.or_else(|| self.error("constant", arg.range(), message, help));
         }
         let same = value.expr.dtype() == ty;
-        if same { Some(value.expr) } else { Some(Expr::Cast(ty, Box::new(value.expr))) }
+        if same { Some(value.expr) } else { Some(Expr::Cast(ty, SharedExpr::new(value.expr))) }
     }
 
     /// Reads an operator in the form of a call. More than two operands are combined from the left, as in
@@ -256,7 +256,7 @@ impl<'a> Reader<'a> {
             let message = format!("`{name}` is not defined for the type {}", types[0]);
             return self.error("type", call.range(), message, "convert the argument: `T.cast(x, \"float32\")`");
         }
-        Some(Expr::Call(function, exprs))
+        Some(Expr::Call(function, exprs.into()))
     }
 
     /// Reads a number of lanes, a constant from 2 to 65535.
@@ -305,7 +305,7 @@ fn cast(value: Value, ty: DataType) -> Expr {
     match adapted {
         Some(constant) => constant,
         None if value.expr.dtype() == ty => round_literal(value),
-        None => Expr::Cast(ty, Box::new(round_literal(value))),
+        None => Expr::Cast(ty, SharedExpr::new(round_literal(value))),
     }
 }
 

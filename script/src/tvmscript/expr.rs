@@ -14,7 +14,7 @@
 
 use ruff_python_ast as ast;
 use ruff_text_size::{Ranged, TextRange};
-use tilewright_ir::{BinaryOp, Buffer, Expr, ScalarType, UnaryOp};
+use tilewright_ir::{BinaryOp, Buffer, Expr, ScalarType, SharedExpr, UnaryOp};
 
 use super::promote::Value;
 use super::reader::{Binding, Reader, sequence};
@@ -196,11 +196,11 @@ impl<'a> Reader<'a> {
         body: &'a ast::Expr,
         orelse: &'a ast::Expr,
         range: TextRange,
-        make: impl FnOnce(Box<Expr>, Box<Expr>, Box<Expr>) -> Expr,
+        make: impl FnOnce(SharedExpr, SharedExpr, SharedExpr) -> Expr,
     ) -> Option<Expr> {
         let (test, body, orelse) = (self.condition(test), self.value(body), self.value(orelse));
         let (body, orelse) = self.unify(body?, orelse?, range)?;
-        Some(make(Box::new(test?), Box::new(body), Box::new(orelse)))
+        Some(make(SharedExpr::new(test?), SharedExpr::new(body), SharedExpr::new(orelse)))
     }
 
     /// A `bool`.
@@ -244,7 +244,7 @@ impl<'a> Reader<'a> {
         let indices = self.indices(&subscript.slice);
         let (buffer, indices) = (buffer?, indices?);
         self.check_rank(&buffer, &indices, subscript.range())?;
-        Some(Expr::Load { buffer, indices })
+        Some(Expr::load(&buffer, indices))
     }
 
     /// Returns the index at a constant position of `*indices`. As in Python, a negative position counts from the end.
@@ -302,7 +302,7 @@ impl<'a> Reader<'a> {
         let lanes = length.zip(stride).map(|(length, stride)| (length + stride - 1) / stride);
         match lanes.and_then(|lanes| u16::try_from(lanes).ok()).filter(|lanes| *lanes > 0) {
             Some(1) => Some(base),
-            Some(lanes) => Some(Expr::Ramp { base: Box::new(base), stride: Box::new(step), lanes }),
+            Some(lanes) => Some(Expr::Ramp { base: SharedExpr::new(base), stride: SharedExpr::new(step), lanes }),
             None => self.error("slice", slice.range(), "the slice has no constant number of elements", unbounded),
         }
     }

@@ -11,6 +11,8 @@
 //!
 //! The loop variable has the type of the extent, unless `dtype` states another one. `annotations={...}` adds hints.
 
+use std::sync::Arc;
+
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
 use tilewright_ir::sabotage;
@@ -66,7 +68,7 @@ impl<'a> Reader<'a> {
         let place = Some(span(stmt.range()));
         Some(vars.into_iter().zip(headers).rev().fold(body, |body, (var, header)| {
             let LoopHeader { min, extent, kind, annotations, .. } = header;
-            Stmt::new(StmtKind::For(Box::new(For { var, min, extent, kind, annotations, body }))).at(place)
+            Stmt::new(StmtKind::For(Arc::new(For { var, min, extent, kind, annotations, body }))).at(place)
         }))
     }
 
@@ -134,7 +136,7 @@ impl<'a> Reader<'a> {
                     None => return self.error("loop", start.range(), "the loop has too many iterations", "shorten it"),
                 }
             }
-            (min, Expr::Binary(BinaryOp::Add, base, extent)) if *base == *min => *extent,
+            (min, Expr::Binary(BinaryOp::Add, base, extent)) if *base == *min => extent.into_expr(),
             (min, stop) => stop - min.clone(),
         };
         Some(LoopHeader { min, extent, kind, ty, annotations: Vec::new() })

@@ -34,7 +34,7 @@
 //! Unlike Python, a name that is bound in a block is not visible after the block.
 //!
 //! # Organisation
-//! Each module of the reader extends [`reader::Reader`] by one syntactic category: functions, statements, scopes, loops,
+//! Each module of the reader extends `reader::Reader` by one syntactic category: functions, statements, scopes, loops,
 //! expressions, calls, buffers and attributes.
 
 mod args;

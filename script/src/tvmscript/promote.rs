@@ -7,7 +7,7 @@
 //! - Everything else is an error, such as `int32 + float32`, so that no implicit conversion loses a value.
 
 use ruff_text_size::TextRange;
-use tilewright_ir::{BinaryOp, DataType, Expr, ScalarType, TypeClass};
+use tilewright_ir::{BinaryOp, DataType, Expr, ScalarType, SharedExpr, TypeClass};
 
 use super::reader::Reader;
 
@@ -100,12 +100,12 @@ impl Reader<'_> {
         } else if value.is_literal {
             literal_as(&value.expr, ty.scalar)
         } else {
-            let cast = || Expr::Cast(ty.with_lanes(from.lanes), Box::new(value.expr.clone()));
+            let cast = || Expr::Cast(ty.with_lanes(from.lanes), SharedExpr::new(value.expr.clone()));
             is_lossless(from.scalar, ty.scalar).then(cast)
         };
         match scalar {
             Some(expr) if from.lanes == ty.lanes => Some(expr),
-            Some(expr) if from.is_scalar() => Some(Expr::Broadcast { value: Box::new(expr), lanes: ty.lanes }),
+            Some(expr) if from.is_scalar() => Some(Expr::Broadcast { value: SharedExpr::new(expr), lanes: ty.lanes }),
             _ => {
                 let message = format!("`{}` has the type {from}, but {ty} is needed", value.expr);
                 self.error("type", range, message, format!("convert it: `T.cast(..., \"{ty}\")`"))

@@ -15,6 +15,8 @@
 //!
 //! Blocks of S-TIR (`T.block`) are not supported.
 
+use std::sync::Arc;
+
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
 use tilewright_ir::{AttrValue, Buffer, Expr, ForKind, Stmt, StmtKind, Var};
@@ -224,15 +226,15 @@ impl<'a> Reader<'a> {
 
 /// Returns the scope of an allocation.
 fn allocate(buffer: Buffer) -> ScopeWrapper {
-    Box::new(move |body| Stmt::new(StmtKind::Allocate { buffer, body: Box::new(body) }))
+    Box::new(move |body| Stmt::new(StmtKind::Allocate { buffer, body: Arc::new(body) }))
 }
 
 /// Returns the scope of a declared view.
 fn declare(buffer: Buffer) -> ScopeWrapper {
-    Box::new(move |body| Stmt::new(StmtKind::DeclBuffer { buffer, body: Box::new(body) }))
+    Box::new(move |body| Stmt::new(StmtKind::DeclBuffer { buffer, body: Arc::new(body) }))
 }
 
 /// Returns the scope of a hint.
 fn attr(node: AttrValue, key: String, value: AttrValue) -> ScopeWrapper {
-    Box::new(move |body| Stmt::new(StmtKind::Attr { node, key, value, body: Box::new(body) }))
+    Box::new(move |body| Stmt::new(StmtKind::Attr { node, key, value, body: Arc::new(body) }))
 }

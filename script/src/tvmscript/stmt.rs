@@ -3,6 +3,8 @@
 //! A statement that opens a scope without a `with`, such as `A = T.alloc_buffer(...)`, contains all later statements
 //! of its block.
 
+use std::sync::Arc;
+
 use ruff_python_ast as ast;
 use ruff_text_size::{Ranged, TextRange};
 use tilewright_ir::{Buffer, DataType, Expr, FuncAttrs, Stmt, StmtKind, Var};
@@ -291,7 +293,7 @@ impl<'a> Reader<'a> {
     pub(super) fn bind_let(&mut self, name: &str, value: Expr) -> ScopeWrapper {
         let var = Var::new(name, value.dtype());
         self.bind(name, Binding::Value(Expr::from(&var)));
-        Box::new(move |body| Stmt::new(StmtKind::Let { var, value, body: Box::new(body) }))
+        Box::new(move |body| Stmt::new(StmtKind::Let { var, value, body: Arc::new(body) }))
     }
 
     /// Reads `A[i, j] = value`. The value is converted to the type of the element.
@@ -412,5 +414,5 @@ impl<'a> Reader<'a> {
 
 /// Creates an `if` statement.
 fn branch(cond: Expr, then_body: Stmt, else_body: Option<Stmt>) -> Stmt {
-    Stmt::new(StmtKind::If { cond, then_body: Box::new(then_body), else_body: else_body.map(Box::new) })
+    Stmt::new(StmtKind::If { cond, then_body: Arc::new(then_body), else_body: else_body.map(Arc::new) })
 }

@@ -14,7 +14,7 @@
 use ruff_python_ast as ast;
 use ruff_text_size::{Ranged, TextRange};
 use tilewright_ir::texture::{CHANNELS, is_channel_type};
-use tilewright_ir::{AxisSeparators, Buffer, BufferInfo, DataType, Expr, Scope, Stmt, StmtKind, Var};
+use tilewright_ir::{AxisSeparators, Buffer, BufferInfo, DataType, Expr, Scope, SharedExpr, Stmt, StmtKind, Var};
 
 use super::args::BoundArgs;
 use super::reader::Reader;
@@ -33,7 +33,7 @@ impl<'a> Reader<'a> {
             None => whole_texel(),
             Some(lane) => self.scalar_index(lane, "lane")?,
         });
-        Some(Expr::Load { buffer, indices })
+        Some(Expr::load(&buffer, indices))
     }
 
     /// Reads `T.texture2d_store(Xt, row=i, column=j, value=v)`. The value has four lanes.
@@ -143,5 +143,5 @@ impl<'a> Reader<'a> {
 
 /// Returns the index of all four channels.
 pub(super) fn whole_texel() -> Expr {
-    Expr::Ramp { base: Box::new(Expr::int(0)), stride: Box::new(Expr::int(1)), lanes: CHANNELS }
+    Expr::Ramp { base: SharedExpr::new(Expr::int(0)), stride: SharedExpr::new(Expr::int(1)), lanes: CHANNELS }
 }

@@ -2,7 +2,7 @@
 
 use tilewright_ir::{AxisSeparators, Bindings, Expr, IndexMap, InverseClaim, ScalarType, Var};
 use tilewright_script::Source;
-use tilewright_verify::{Judge, MapClaim, Proof, Report, Verdict};
+use tilewright_verify::{Judge, MapClaim, Method, Obligation, Proof, Reason, Report, Verdict};
 
 use super::super::failure::Failure;
 use super::inverse;
@@ -75,14 +75,15 @@ impl Claims<'_> {
             (None, Err(_)) => None,
         };
         let mut rows = self.check(first.as_ref());
-        let mut asked = |obligation: &str| Some((first.clone()?, take(&mut rows, obligation)?));
-        let (inverse, padding) = (asked("inverse"), asked("padding"));
+        let mut asked = |obligation: Obligation| Some((first.clone()?, take(&mut rows, obligation)?));
+        let (inverse, padding) = (asked(Obligation::Inverse), asked(Obligation::Padding));
         let inverse = self.inverse_of(inverse);
         let padding = self.padding_of(is_proved(&inverse), &inverse, padding);
-        let collides =
-            rows.iter().any(|row| row.obligation == "injective" && matches!(row.verdict, Verdict::Refuted(_)));
+        let collides = rows
+            .iter()
+            .any(|row| row.obligation == Obligation::Injective && matches!(row.verdict, Verdict::Refuted(_)));
         let reason = self.reason(collides, &inverse);
-        let said = |asked: &Asked, stated: bool, obligation: &'static str| {
+        let said = |asked: &Asked, stated: bool, obligation: Obligation| {
             let row = asked.as_ref().map(|(_, row)| row.clone());
             // That what was found is wrong, or undecided where there can be none, says nothing of the map.
             let speaks = |row: &Report| match row.verdict {
@@ -92,9 +93,11 @@ impl Claims<'_> {
             };
             row.filter(speaks).unwrap_or_else(|| undecided(obligation, &self.claim.map.to_string(), &reason))
         };
-        let both =
-            [said(&inverse, self.inverse.is_some(), "inverse"), said(&padding, self.padding.is_some(), "padding")];
-        let at = rows.iter().position(|row| row.obligation == "specification").unwrap_or(rows.len());
+        let both = [
+            said(&inverse, self.inverse.is_some(), Obligation::Inverse),
+            said(&padding, self.padding.is_some(), Obligation::Padding),
+        ];
+        let at = rows.iter().position(|row| row.obligation == Obligation::Specification).unwrap_or(rows.len());
         rows.splice(at..at, both);
         let proved = |asked: Asked| asked.filter(|(_, row)| row.verdict.is_proved()).map(|(claim, _)| claim);
         Judged { rows, inverse: proved(inverse), padding: proved(padding) }
@@ -108,7 +111,7 @@ impl Claims<'_> {
         self.judge.check_map(claim)
     }
 
-    fn ask(&self, claim: InverseClaim, obligation: &str) -> Asked {
+    fn ask(&self, claim: InverseClaim, obligation: Obligation) -> Asked {
         let row = take(&mut self.check(Some(&claim)), obligation)?;
         Some((claim, row))
     }
@@ -117,7 +120,7 @@ impl Claims<'_> {
     fn inverse_of(&self, first: Asked) -> Asked {
         match (self.inverse, self.found) {
             (Some(inverse), Ok(_)) if !is_proved(&first) => self
-                .ask(inverse::with_own_padding(self.claim.map, inverse, self.claim.assumptions), "inverse")
+                .ask(inverse::with_own_padding(self.claim.map, inverse, self.claim.assumptions), Obligation::Inverse)
                 .or(first),
             _ => first,
         }
@@ -132,14 +135,14 @@ impl Claims<'_> {
                 let base = base?;
                 let shape = self.claim.shape.to_vec();
                 let map = IndexMap::new(base.vars.clone(), shape, base.outputs.clone(), Vec::new()).ok()?;
-                self.ask(inverse::with_padding(&map, vars, padding), "padding")
+                self.ask(inverse::with_padding(&map, vars, padding), Obligation::Padding)
             }
             None if has_inverse => match inverse {
-                Some((claim, _)) if !is_proved(&first) => self.ask(claim.clone(), "padding").or(first),
+                Some((claim, _)) if !is_proved(&first) => self.ask(claim.clone(), Obligation::Padding).or(first),
                 _ => first,
             },
             None if self.inverse.is_none() => first,
-            None => self.ask(base?.clone(), "padding"),
+            None => self.ask(base?.clone(), Obligation::Padding),
         }
     }
 
@@ -154,7 +157,7 @@ impl Claims<'_> {
     }
 }
 
-fn take(rows: &mut Vec<Report>, obligation: &str) -> Option<Report> {
+fn take(rows: &mut Vec<Report>, obligation: Obligation) -> Option<Report> {
     let at = rows.iter().position(|row| row.obligation == obligation)?;
     Some(rows.remove(at))
 }
@@ -164,12 +167,12 @@ fn is_proved(asked: &Asked) -> bool {
 }
 
 /// An obligation that nobody was asked about, or whose answer says nothing of the map.
-fn undecided(obligation: &'static str, subject: &str, reason: &str) -> Report {
+fn undecided(obligation: Obligation, subject: &str, reason: &str) -> Report {
     Report {
         obligation,
         subject: subject.to_owned(),
-        verdict: Verdict::Unknown(reason.to_owned()),
-        method: "none".to_owned(),
+        verdict: Verdict::Unknown(Reason::undecided(reason)),
+        method: Method::Nothing,
         ms: 0.0,
         place: None,
         proof: Proof::default(),
@@ -180,7 +183,7 @@ fn undecided(obligation: &'static str, subject: &str, reason: &str) -> Report {
 fn why_not(row: &Report) -> String {
     match &row.verdict {
         Verdict::Refuted(found) => format!("the inverse that was found is wrong: {}", found.text),
-        Verdict::Skipped(reason) | Verdict::Vacuous(reason) | Verdict::Unknown(reason) => reason.clone(),
+        Verdict::Skipped(reason) | Verdict::Vacuous(reason) | Verdict::Unknown(reason) => reason.to_string(),
         Verdict::Proved => "no inverse was found".to_owned(),
     }
 }

@@ -64,7 +64,7 @@ impl Rewrite for Plain {
 
     fn expr(&mut self, expr: &Expr) -> Result<Expr, Self::Error> {
         Ok(match self.expr_children(expr)? {
-            Expr::Cast(ty, value) if ty.scalar.is_integer() && value.dtype().scalar.is_integer() => *value,
+            Expr::Cast(ty, value) if ty.scalar.is_integer() && value.dtype().scalar.is_integer() => value.into_expr(),
             Expr::Select(c, a, b) => Expr::IfThenElse(c, a, b),
             other => other,
         })

@@ -8,7 +8,7 @@ use crate::cli::failure::Failure;
 use crate::cli::input::Input;
 use crate::cli::printer::Printer;
 use crate::graph::NamedGraph;
-use crate::harness::engine::Fault;
+use crate::harness::engine::EngineFault;
 use crate::harness::inputs::Numbers;
 use crate::harness::opencl::OpenCl;
 use crate::pipeline::limits::explained;
@@ -63,7 +63,7 @@ pub(super) fn run(request: &Request<'_>, judge: &Judge, printer: &mut Printer) -
     let Some(module) = module.filter(|_| request.summary == Summary::Proved) else {
         let stopped = all.find(|(_, summary)| *summary != Summary::Proved);
         let reason = stopped.map(|(by, summary)| Blocked { by, summary }.to_string());
-        report.devices.push(DeviceRow::fault(None, Fault::Skipped(reason.unwrap_or_default())));
+        report.devices.push(DeviceRow::fault(None, EngineFault::Skipped(reason.unwrap_or_default())));
         return Ok(report);
     };
     let network = Network::new(request.graph, request.plan, &module).map_err(of_graph)?;

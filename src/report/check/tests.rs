@@ -1,7 +1,7 @@
 //! The document has the promised fields.
 
 use tilewright_ir::{AxisSeparators, Buffer, ScalarType, Var};
-use tilewright_verify::{Counterexample, Proof, Verdict};
+use tilewright_verify::{Counterexample, Method, Obligation, Proof, Verdict};
 
 use super::*;
 use crate::harness::stages::ChainOutcome;
@@ -10,10 +10,10 @@ use crate::pipeline::outcome::Setting;
 /// An outcome in which everything is well; tests spoil it.
 pub(crate) fn proved() -> FunctionOutcome {
     let report = Report {
-        obligation: "injective",
+        obligation: Obligation::Injective,
         subject: "B: lambda i, j: [j, i]".into(),
         verdict: Verdict::Proved,
-        method: "z3".into(),
+        method: Method::Z3,
         ms: 0.5,
         place: None,
         proof: Proof::default(),

@@ -4,6 +4,11 @@
 //! written in the amounts by which the atoms exceed their bounds; it is non-negative if no coefficient is negative.
 //! Otherwise multiples of known facts are subtracted first: `d*q <= n` and `n <= d*q + d - 1` for `q = n // d`, and the
 //! user's assumptions.
+//!
+//! ```text
+//! n * c - n             with n = 1 + s, c = 1 + t:   t + s * t               no negative coefficient: non-negative
+//! n - (n // 4) * 4      with q = n // 4:             n - 4 * q               non-negative by the fact 4 * q <= n
+//! ```
 
 use tilewright_ir::{BinaryOp, Expr, Var, gcd};
 
@@ -260,7 +265,24 @@ fn bounds_of(assumption: &Expr) -> Option<(&Var, Option<i128>, Option<i128>)> {
         BinaryOp::Gt => (var, Some(value.checked_add(1)?), None),
         BinaryOp::Ge => (var, Some(value), None),
         BinaryOp::Eq => (var, Some(value), Some(value)),
-        _ => return None,
+        BinaryOp::Add
+        | BinaryOp::Sub
+        | BinaryOp::Mul
+        | BinaryOp::Div
+        | BinaryOp::FloorDiv
+        | BinaryOp::FloorMod
+        | BinaryOp::TruncDiv
+        | BinaryOp::TruncMod
+        | BinaryOp::Min
+        | BinaryOp::Max
+        | BinaryOp::Ne
+        | BinaryOp::And
+        | BinaryOp::Or
+        | BinaryOp::BitAnd
+        | BinaryOp::BitOr
+        | BinaryOp::BitXor
+        | BinaryOp::Shl
+        | BinaryOp::Shr => return None,
     })
 }
 
@@ -272,6 +294,23 @@ fn mirrored(op: BinaryOp) -> Option<BinaryOp> {
         BinaryOp::Gt => BinaryOp::Lt,
         BinaryOp::Ge => BinaryOp::Le,
         BinaryOp::Eq => BinaryOp::Eq,
-        _ => return None,
+        BinaryOp::Add
+        | BinaryOp::Sub
+        | BinaryOp::Mul
+        | BinaryOp::Div
+        | BinaryOp::FloorDiv
+        | BinaryOp::FloorMod
+        | BinaryOp::TruncDiv
+        | BinaryOp::TruncMod
+        | BinaryOp::Min
+        | BinaryOp::Max
+        | BinaryOp::Ne
+        | BinaryOp::And
+        | BinaryOp::Or
+        | BinaryOp::BitAnd
+        | BinaryOp::BitOr
+        | BinaryOp::BitXor
+        | BinaryOp::Shl
+        | BinaryOp::Shr => return None,
     })
 }

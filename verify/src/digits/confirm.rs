@@ -5,6 +5,12 @@
 //! digit, whose bounds follow from Monotone; there is one such query for each pattern of signs. A polynomial is shown to
 //! be non-negative in terms of the amounts by which its symbols exceed their least values, which leaves no subtraction.
 //! All queries go through the memo.
+//!
+//! ```text
+//! window of a constant map      0 <= d0 <= 3, 0 <= d1 <= 4            implies  0 <= d0 + 4 * d1 < 20
+//! window with symbolic weights  0 <= t0 <= u0, o >= 0, o + u0 < b     implies  0 <= o + t0 < b
+//! non-negative polynomial       s0 >= 0, s1 >= 0                      implies  (s0 + 1) * (s1 + 1) - 1 >= 0
+//! ```
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -15,11 +21,12 @@ use crate::encode::Encoding;
 use crate::judge::Judge;
 use crate::kernel::{Rule, Step};
 use crate::lemmas::Lemma;
+use crate::obligation::Obligation;
 use crate::solver::{Budget, Outcome, Solver};
 use crate::term::{Prop, Term};
 
 /// Asks Z3 to prove the instances of an obligation and keeps the proof; `None` if one is not proved.
-pub(super) fn confirm(judge: &Judge, checked: &Checked, obligation: &'static str) -> Option<()> {
+pub(super) fn confirm(judge: &Judge, checked: &Checked, obligation: Obligation) -> Option<bool> {
     let mut questions = Questions::new(judge, checked);
     // The instances of all obligations are asked together: the first obligation waits for the answer, the others find it in
     // the memo. Only if that fails, the obligation's own instances are asked alone.
@@ -30,7 +37,7 @@ pub(super) fn confirm(judge: &Judge, checked: &Checked, obligation: &'static str
         questions.ask(judge, &own)?;
     }
     judge.keep("map digits", &questions.steps);
-    Some(())
+    Some(questions.steps.iter().any(|step| matches!(step.rule, Rule::Solver(..))))
 }
 
 /// Whether Z3 proves the instances of all obligations.

@@ -3,6 +3,13 @@
 //! There are few rules, each resting on a lemma: sums, and products with factors that contain no digits, are linear;
 //! `(b*q + r) // b` is `q` and `(b*q + r) % b` is `r` if `0 <= r < b` (*HornerInverse*); shifts and masks by powers of two
 //! are such divisions. Everything else is rejected.
+//!
+//! ```text
+//! c                            c0 + 4 * c1                          with c0 = c % 4, c1 = c // 4
+//! c // 4                       c1                                   4 divides 4 * c1, and 0 <= c0 < 4
+//! (n * 5 + c // 4) * 4 + c % 4   c0 + 4 * c1 + 20 * n0
+//! c // 3                       rejected: the division cuts through a digit
+//! ```
 
 use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, Expr, MathFn, ScalarType, UnaryOp, Var};
@@ -315,7 +322,17 @@ impl Checker {
                 let op = if wanted { Some(*op) } else { negated(*op) };
                 self.comparison(op.ok_or(NO_COMPARISON)?, &a, &b, env.space)
             }
-            _ => Err(NO_COMPARISON),
+            Expr::Int { .. }
+            | Expr::Float { .. }
+            | Expr::Var(_)
+            | Expr::Unary(UnaryOp::Neg | UnaryOp::BitNot, _)
+            | Expr::Call(..)
+            | Expr::Select(..)
+            | Expr::IfThenElse(..)
+            | Expr::Cast(..)
+            | Expr::Ramp { .. }
+            | Expr::Broadcast { .. }
+            | Expr::Load { .. } => Err(NO_COMPARISON),
         }
     }
 
@@ -332,7 +349,17 @@ impl Checker {
                 checker.eval(lhs, env)?;
                 checker.eval(rhs, env).map(drop)
             }
-            _ => Err(NO_COMPARISON),
+            Expr::Float { .. }
+            | Expr::Var(_)
+            | Expr::Unary(UnaryOp::Neg | UnaryOp::BitNot, _)
+            | Expr::Call(..)
+            | Expr::Select(..)
+            | Expr::IfThenElse(..)
+            | Expr::Cast(..)
+            | Expr::Ramp { .. }
+            | Expr::Broadcast { .. }
+            | Expr::Binary(..)
+            | Expr::Load { .. } => Err(NO_COMPARISON),
         })
     }
 
@@ -356,7 +383,39 @@ impl Checker {
                 }
                 Expr::Cast(..) | Expr::Load { .. } | Expr::Float { .. } => return Err(PARTIAL),
                 Expr::Call(function, _) if *function != MathFn::Abs => return Err(PARTIAL),
-                _ => {}
+                Expr::Int { .. }
+                | Expr::Var(_)
+                | Expr::Unary(..)
+                | Expr::Call(..)
+                | Expr::Select(..)
+                | Expr::IfThenElse(..)
+                | Expr::Ramp { .. }
+                | Expr::Broadcast { .. } => {}
+                // Division by a constant that is not 0 is listed here too.
+                Expr::Binary(
+                    BinaryOp::Add
+                    | BinaryOp::Sub
+                    | BinaryOp::Mul
+                    | BinaryOp::Div
+                    | BinaryOp::FloorDiv
+                    | BinaryOp::FloorMod
+                    | BinaryOp::TruncDiv
+                    | BinaryOp::TruncMod
+                    | BinaryOp::Min
+                    | BinaryOp::Max
+                    | BinaryOp::Eq
+                    | BinaryOp::Ne
+                    | BinaryOp::Lt
+                    | BinaryOp::Le
+                    | BinaryOp::Gt
+                    | BinaryOp::Ge
+                    | BinaryOp::And
+                    | BinaryOp::Or
+                    | BinaryOp::BitAnd
+                    | BinaryOp::BitOr
+                    | BinaryOp::BitXor,
+                    ..,
+                ) => {}
             }
             expr.children().into_iter().try_for_each(|child| checker.total(child, env))
         })
@@ -379,7 +438,23 @@ impl Checker {
                 }
                 above(b, a, 1)
             }
-            _ => return Err(NO_COMPARISON),
+            BinaryOp::Add
+            | BinaryOp::Sub
+            | BinaryOp::Mul
+            | BinaryOp::Div
+            | BinaryOp::FloorDiv
+            | BinaryOp::FloorMod
+            | BinaryOp::TruncDiv
+            | BinaryOp::TruncMod
+            | BinaryOp::Min
+            | BinaryOp::Max
+            | BinaryOp::And
+            | BinaryOp::Or
+            | BinaryOp::BitAnd
+            | BinaryOp::BitOr
+            | BinaryOp::BitXor
+            | BinaryOp::Shl
+            | BinaryOp::Shr => return Err(NO_COMPARISON),
         };
         self.window(space, &difference.ok_or(TOO_LARGE)?, None)
     }
@@ -405,6 +480,22 @@ pub(super) fn negated(op: BinaryOp) -> Option<BinaryOp> {
         BinaryOp::Ge => BinaryOp::Lt,
         BinaryOp::Eq => BinaryOp::Ne,
         BinaryOp::Ne => BinaryOp::Eq,
-        _ => return None,
+        BinaryOp::Add
+        | BinaryOp::Sub
+        | BinaryOp::Mul
+        | BinaryOp::Div
+        | BinaryOp::FloorDiv
+        | BinaryOp::FloorMod
+        | BinaryOp::TruncDiv
+        | BinaryOp::TruncMod
+        | BinaryOp::Min
+        | BinaryOp::Max
+        | BinaryOp::And
+        | BinaryOp::Or
+        | BinaryOp::BitAnd
+        | BinaryOp::BitOr
+        | BinaryOp::BitXor
+        | BinaryOp::Shl
+        | BinaryOp::Shr => return None,
     })
 }

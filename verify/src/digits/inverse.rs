@@ -1,4 +1,8 @@
 //! The obligations inverse and padding, from the digits of the claimed inverse.
+//!
+//! For the inverse `lambda p, q: [p * 4 + q]` of `lambda c: [c // 4, c % 4]` evaluation gives `4 * c1 + c0`, which is `c`. In
+//! the other direction `p * 4 + q` is `4 * p0 + q0`, and the map takes it to `[p0, q0]`. That it lies in the domain `0..17`
+//! follows from the negation of the padding predicate `p * 4 + q > 16`.
 
 use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, Expr, InverseClaim, UnaryOp, Var};
@@ -132,7 +136,17 @@ fn gather(
                 facts.add(op, &a, &b);
             }
         }
-        _ => {}
+        Expr::Int { .. }
+        | Expr::Float { .. }
+        | Expr::Var(_)
+        | Expr::Unary(UnaryOp::Neg | UnaryOp::BitNot, _)
+        | Expr::Call(..)
+        | Expr::Select(..)
+        | Expr::IfThenElse(..)
+        | Expr::Cast(..)
+        | Expr::Ramp { .. }
+        | Expr::Broadcast { .. }
+        | Expr::Load { .. } => {}
     }
     Ok(())
 }
@@ -152,7 +166,24 @@ impl Facts {
                 self.at_least_zero.extend(more);
                 self.at_least_zero.extend(less);
             }
-            _ => {}
+            BinaryOp::Add
+            | BinaryOp::Sub
+            | BinaryOp::Mul
+            | BinaryOp::Div
+            | BinaryOp::FloorDiv
+            | BinaryOp::FloorMod
+            | BinaryOp::TruncDiv
+            | BinaryOp::TruncMod
+            | BinaryOp::Min
+            | BinaryOp::Max
+            | BinaryOp::Ne
+            | BinaryOp::And
+            | BinaryOp::Or
+            | BinaryOp::BitAnd
+            | BinaryOp::BitOr
+            | BinaryOp::BitXor
+            | BinaryOp::Shl
+            | BinaryOp::Shr => {}
         }
     }
 }

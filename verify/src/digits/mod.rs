@@ -28,6 +28,8 @@ use tilewright_ir::{DigitCertificate, DigitSum, DigitView, Expr, IndexMap, Var};
 use crate::judge::{Decision, Judge};
 use crate::lemmas::Lemma;
 use crate::map::MapClaim;
+use crate::method::Method;
+use crate::obligation::Obligation;
 use crate::verdict::Verdict;
 use atoms::TOO_LARGE;
 use eval::{Checker, Env};
@@ -56,7 +58,15 @@ pub enum Instance {
 }
 
 /// The obligations that a certificate can show.
-pub const OBLIGATIONS: [&str; 7] = ["bounds", "injective", "tight", "overflow", "inverse", "padding", "specification"];
+pub const OBLIGATIONS: [Obligation; 7] = [
+    Obligation::Bounds,
+    Obligation::Injective,
+    Obligation::Tight,
+    Obligation::Overflow,
+    Obligation::Inverse,
+    Obligation::Padding,
+    Obligation::Specification,
+];
 
 /// The result of checking a certificate: what it shows, provided that Z3 confirms the instances.
 #[derive(Debug)]
@@ -79,7 +89,7 @@ impl Checked {
     ///
     /// # Errors
     /// The certificate does not show the obligation.
-    pub fn shows(&self, obligation: &str) -> Result<usize, Rejected> {
+    pub fn shows(&self, obligation: Obligation) -> Result<usize, Rejected> {
         self.own_instances(obligation).map(|own| self.base.len() + own.len())
     }
 
@@ -89,7 +99,7 @@ impl Checked {
     }
 
     /// The instances of one obligation, without those that all of them rest on.
-    fn own_instances(&self, obligation: &str) -> Result<&[Instance], Rejected> {
+    fn own_instances(&self, obligation: Obligation) -> Result<&[Instance], Rejected> {
         let position = OBLIGATIONS.iter().position(|known| *known == obligation);
         match position.and_then(|position| self.shown.get(position)) {
             Some(Ok(own)) => Ok(own),
@@ -240,15 +250,15 @@ fn eval_map(checker: &mut Checker, map: &IndexMap, space: &Space) -> Result<Vec<
 
 /// Proves an obligation by the claim's certificate, if it has one that shows it and Z3 confirms the instances. `None`
 /// otherwise, and for small constant maps, which enumeration decides faster.
-pub(crate) fn decide(judge: &Judge, claim: &MapClaim<'_>, obligation: &'static str) -> Option<Decision> {
+pub(crate) fn decide(judge: &Judge, claim: &MapClaim<'_>, obligation: Obligation) -> Option<Decision> {
     let certificate = claim.digits?;
     if !is_large(claim, judge.most_points) || !can_hold(claim) {
         return None;
     }
     let checked = check(claim, certificate).ok()?;
     let count = checked.shows(obligation).ok()?;
-    confirm::confirm(judge, &checked, obligation)?;
-    Some((Verdict::Proved, format!("digits: {count} lemma instances, confirmed by z3")))
+    let confirmed = confirm::confirm(judge, &checked, obligation)?;
+    Some((Verdict::Proved, Method::Digits { instances: count, confirmed }))
 }
 
 /// Whether the domain is symbolic or has too many points for enumeration.

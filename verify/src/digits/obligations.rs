@@ -1,4 +1,13 @@
 //! The obligations bounds, injective, tight, overflow and specification, from the digits of the map.
+//!
+//! For `lambda n, c: [(n * 5 + c // 4) * 4 + c % 4]` on (2, 17) the output is the sum `c0 + 4 * c1 + 20 * n0` of the digits
+//! `c0 = c % 4` below 4, `c1 = c // 4` below 5 and `n0 = n` below 2:
+//!
+//! ```text
+//! bounds       0 <= c0 + 4 * c1 + 20 * n0 < 40
+//! injective    c0 < 4, c0 + 4 * c1 < 20: each weight exceeds everything below it, so the digits can be read off
+//! tight        c0 = 0, c1 = 4, n0 = 1 reaches 36: an extent of 37 is tight, one of 40 is padded
+//! ```
 
 use std::cmp::Ordering;
 

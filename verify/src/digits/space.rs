@@ -2,6 +2,9 @@
 //!
 //! With radices `[4, 8]` (minor first) an axis `0 <= x < n` has the digits `x % 4`, `x // 4 % 8` and `x // 32`, with the
 //! strides 1, 4 and 32. The parts `x`, `x // 4` and `x // 32` are bounded by `n`, `ceil(n / 4)` and `ceil(n / 32)`.
+//!
+//! A sum is bounded by its digits one by one, or with the upper digits of an axis taken together as a part. The latter is
+//! sharper: for `n = 17` the digits of `x` allow `x % 4 + 4 * (x // 4) <= 19`, the axis itself only `x <= 16`.
 
 use super::atoms::{Atoms, TOO_LARGE};
 use super::{Instance, Poly, Rejected};

@@ -4,6 +4,10 @@
 //! bound every variable, and the interval of every term that follows from these bounds fits the width. Divisors must be
 //! positive constants, and powers of two if the dividend may be negative; shift amounts must be constants. A query uses
 //! either integers or bit-vectors, never both.
+//!
+//! ```text
+//! 0 <= i < 64, 0 <= j < 8    implies    j ^ (i % 8) < 8        7 bits for i, 4 for j, 8 for the constant 64: width 8
+//! ```
 
 use super::{Encoder, NodeId, Op};
 use crate::term::{BinaryOp, Comparison, Prop, PropKind, Symbol, Term, TermKind, UnaryOp};
@@ -94,7 +98,7 @@ impl Intervals {
             TermKind::Unary(op, a) => {
                 let a = self.term(a)?;
                 match op {
-                    UnaryOp::Neg => a.neg()?,
+                    UnaryOp::Neg => a.checked_neg()?,
                     UnaryOp::Not => a.bit_not(),
                     UnaryOp::Abs => a.abs()?,
                 }
@@ -125,9 +129,9 @@ fn binary(op: BinaryOp, a: Interval, b: Interval) -> Option<Interval> {
     let encodable = divisor.filter(|divisor| a.low >= 0 || divisor.count_ones() == 1);
     let amount = b.constant().filter(|amount| (0..i128::from(MAX_WIDTH)).contains(amount));
     match op {
-        BinaryOp::Add => a.add(b),
-        BinaryOp::Sub => a.sub(b),
-        BinaryOp::Mul => a.mul(b),
+        BinaryOp::Add => a.checked_add(b),
+        BinaryOp::Sub => a.checked_sub(b),
+        BinaryOp::Mul => a.checked_mul(b),
         BinaryOp::FloorDiv => encodable.and_then(|_| a.floor_div(b)),
         BinaryOp::FloorMod => encodable.and_then(|_| a.floor_mod(b)),
         BinaryOp::TruncDiv => by_positive.and_then(|_| a.trunc_div(b)),
@@ -137,8 +141,8 @@ fn binary(op: BinaryOp, a: Interval, b: Interval) -> Option<Interval> {
         BinaryOp::BitAnd => a.bit_and(b),
         BinaryOp::BitOr => a.bit_or(b),
         BinaryOp::BitXor => a.bit_xor(b),
-        BinaryOp::Shl => amount.and_then(|_| a.shl(b)),
-        BinaryOp::Shr => amount.and_then(|_| a.shr(b)),
+        BinaryOp::Shl => amount.and_then(|_| a.checked_shl(b)),
+        BinaryOp::Shr => amount.and_then(|_| a.checked_shr(b)),
     }
 }
 

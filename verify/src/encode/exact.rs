@@ -1,4 +1,14 @@
 //! The exact encodings of division and of bit operations.
+//!
+//! ```text
+//! a % 8                 (mod a 8)
+//! a & 6                 (- (mod a 8) (mod (mod a 8) 2))       bits 1 and 2, in place
+//! a & -8                (- a (mod a 8))                       clears bits 0 to 2
+//! a | b                 a + b - (a & b)                       in two's complement of any width
+//! a // b, b a term      k0 with a = b * k0 + k1, 0 <= k1 < b  stated for b > 0; for b < 0 likewise, for b = 0 nothing
+//! ```
+//!
+//! Equal operands share their quotient, remainder and bits, which keeps queries small and lets Z3 match them.
 
 use super::{Encoder, Node, NodeId, Op, Sort};
 use crate::term::{BinaryOp, Prop, PropKind, Term, TermKind};
@@ -15,6 +25,7 @@ pub(super) struct Tables {
 }
 
 impl Tables {
+    /// Empty tables; bit operations on two terms use `bit_width` bits.
     pub(super) fn new(bit_width: u32) -> Self {
         Self {
             bit_width,
@@ -37,13 +48,15 @@ struct Bits {
 /// Shifts by a term are stated for amounts below this.
 const SHIFTS: u32 = 64;
 
-/// Bits that cover every constant of the query, between 4 and 32. Any width is sound; a small one misses proofs.
+/// The number of bits that every constant of the query fits, between 4 and 32. Any width is sound, but a smaller one proves
+/// less.
 pub(super) fn bit_width(assumptions: &[Prop], goal: &Prop) -> u32 {
     let mut largest = Largest { value: 0, seen: HashSet::new() };
     largest.props(assumptions.iter().chain([goal]));
     (u128::BITS - largest.value.leading_zeros()).clamp(4, 32)
 }
 
+/// Finds the largest magnitude of a constant, visiting shared terms once.
 struct Largest {
     value: u128,
     seen: HashSet<Term>,
@@ -93,11 +106,13 @@ impl Largest {
     }
 }
 
+/// `2^exponent`, if it fits.
 fn power_of_two(exponent: u32) -> Option<i128> {
     1_i128.checked_shl(exponent).filter(|power| *power > 0)
 }
 
 impl Encoder {
+    /// The value of a constant node.
     fn constant(&self, node: NodeId) -> Option<i128> {
         match self.query.nodes.get(node) {
             Some(Node::Int(value)) => Some(*value),
@@ -105,6 +120,7 @@ impl Encoder {
         }
     }
 
+    /// Encodes a division or bit operation with its meaning.
     pub(super) fn exact_binary(&mut self, op: BinaryOp, a: NodeId, b: NodeId) -> NodeId {
         match op {
             BinaryOp::FloorDiv => self.floor(a, b).0,
@@ -217,6 +233,7 @@ impl Encoder {
         self.op(Op::Add, vec![rest, b])
     }
 
+    /// `a & b`
     fn bit_and(&mut self, a: NodeId, b: NodeId) -> NodeId {
         if a == b {
             return a;
@@ -263,6 +280,7 @@ impl Encoder {
         if low == 0 { cut } else { self.op(Op::Sub, vec![cut, dropped]) }
     }
 
+    /// The low bits of a node as boolean variables, and the number above them.
     fn bits(&mut self, value: NodeId) -> Bits {
         if let Some(bits) = self.exact.bits.get(&value) {
             return bits.clone();
@@ -279,6 +297,7 @@ impl Encoder {
         bits
     }
 
+    /// The number with these low bits and this number above them.
     fn weighted(&mut self, low: &[NodeId], high: NodeId) -> NodeId {
         let zero = self.int(0);
         let scale = self.int(1 << self.exact.bit_width);
@@ -290,6 +309,7 @@ impl Encoder {
         self.op(Op::Add, parts)
     }
 
+    /// `a & b` of two terms: exact on the low bits. Of the numbers above them it is known only that 0 clears and -1 keeps.
     fn bitwise_and(&mut self, a: NodeId, b: NodeId) -> NodeId {
         if let Some(&known) = self.exact.ands.get(&(a, b)) {
             return known;
@@ -312,6 +332,7 @@ impl Encoder {
         result
     }
 
+    /// A shift. By a term, it is a case for each amount below [`SHIFTS`], and unknown beyond.
     fn shift(&mut self, a: NodeId, by: NodeId, left: bool) -> NodeId {
         if let Some(power) = self.constant(by).and_then(|by| u32::try_from(by).ok()).and_then(power_of_two) {
             return self.shifted(a, power, left);
@@ -333,6 +354,7 @@ impl Encoder {
         result
     }
 
+    /// `a * power` or `a // power`
     fn shifted(&mut self, a: NodeId, power: i128, left: bool) -> NodeId {
         if left {
             let power = self.int(power);

@@ -2,6 +2,12 @@
 //!
 //! Equal operations share a node, and an operation whose range is a single value becomes a constant. The graph is built in
 //! checked arithmetic: an expression that may lack a value, or leave 64 bits, at some point of the box has no node.
+//!
+//! ```text
+//! (i * 4 + j) // 4 on (8, 4)     n0 = axis 0 in 0..=7         n3 = n0 * n2 in 0..=28
+//!                                n1 = axis 1 in 0..=3         n4 = n3 + n1 in 0..=31
+//!                                n2 = 4                       n5 = n4 // n2 in 0..=7
+//! ```
 
 use std::collections::HashMap;
 

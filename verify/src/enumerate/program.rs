@@ -3,6 +3,11 @@
 //! The trailing axes with at most [`BLOCK`] points together form a block; a longer last axis is cut into pieces. A value
 //! that depends on no axis of the block is computed once per block, one that depends only on axes of the block once for
 //! all blocks, and the others at every point.
+//!
+//! ```text
+//! (16, 100, 20)     blocks of 100 * 20 = 2000 points; there are 16
+//! (16, 5000)        5000 points are too many: the last axis is cut into 3 pieces of 2048, 2048 and 904 points
+//! ```
 
 use super::builder::{Instr, Node, NodeId};
 use super::lanes::{Lanes, Size, apply};

@@ -4,6 +4,13 @@
 //! divisor that may be 0, a shift that may be too far), has no range, and everything that depends on it is evaluated point
 //! by point by the language's own evaluation. The density gives the largest index of most outputs without looking at any
 //! point.
+//!
+//! ```text
+//! i            on 0..8         0..=7, gap 1        every value is taken
+//! i * 4        on 0..8         0..=28, gap 4
+//! i * 4 + j    j on 0..4       0..=31, gap 1       the gaps of the one are filled by the other
+//! i * 4 + i    on 0..8         0..=35, unknown     both operands depend on i
+//! ```
 
 use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, Interval};
@@ -156,7 +163,7 @@ fn compare(no: bool, yes: bool, a: Range, b: Range, same: bool) -> Option<Range>
 
 /// `a + b`. If no axis occurs in both operands, every sum of a value of each is a value.
 fn add(a: Range, b: Range, disjoint: bool) -> Option<Range> {
-    let sum = Range::within(a.interval().add(b.interval())?)?;
+    let sum = Range::within(a.interval().checked_add(b.interval())?)?;
     if !disjoint && a.constant().is_none() && b.constant().is_none() && !sabotage::on("ends-of-shared-axes") {
         return Some(sum);
     }
@@ -178,7 +185,7 @@ fn add(a: Range, b: Range, disjoint: bool) -> Option<Range> {
 
 /// `a * b`
 fn mul(a: Range, b: Range, disjoint: bool) -> Option<Range> {
-    let product = Range::within(a.interval().mul(b.interval())?)?;
+    let product = Range::within(a.interval().checked_mul(b.interval())?)?;
     let by = |x: Range, k: i64| Some(product.reached(x.ends).dense(x.gap.and_then(|gap| gap.checked_mul(k.abs()))));
     match (a.constant(), b.constant()) {
         (_, Some(k)) => by(a, k),
@@ -236,6 +243,6 @@ fn shift(op: BinaryOp, a: Range, b: Range, bits: u32) -> Option<Range> {
         return None;
     }
     // By a power of two, so that a constant amount keeps the density.
-    let power = Range::within(Interval::point(1).shl(b.interval())?)?;
+    let power = Range::within(Interval::point(1).checked_shl(b.interval())?)?;
     if op == BinaryOp::Shl { mul(a, power, false) } else { floor_div(a, power) }
 }

@@ -2,6 +2,9 @@
 //!
 //! Every search returns the first result in row-major order, for any number of threads, so that reports are reproducible
 //! and counterexamples small.
+//!
+//! Collisions are the costly search: all images have to be remembered. If the images are few numbers, a table with a bit for
+//! each is enough and is filled by all threads; only if it finds a collision, a second pass in order finds the first one.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,6 @@
 //! The small shapes on which a symbolic claim is tried: values of the symbols that satisfy the assumptions, smallest first.
+//!
+//! For `n` and `c` with the assumption `c % 4 == 0` the first shapes are (1, 4), (2, 4), (3, 4), (4, 4) and (1, 8).
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use tilewright_ir::{BinaryOp, Bindings, DataType, Expr, MathFn, ScalarType, UnaryOp, Var};
+use tilewright_ir::{BinaryOp, Bindings, DataType, Expr, MathFn, ScalarType, SharedExpr, UnaryOp, Var};
 
 use super::program::PointProgram;
 use super::search::Collision;
@@ -45,12 +45,12 @@ fn expression(vars: Vec<Var>) -> impl Strategy<Value = Expr> {
             8 => (int_op, inner.clone(), inner.clone()).prop_map(|(op, a, b)| Expr::binary(op, a, b)),
             1 => inner.clone().prop_map(|a| Expr::unary(UnaryOp::Neg, a)),
             1 => inner.clone().prop_map(|a| Expr::unary(UnaryOp::BitNot, a)),
-            1 => inner.clone().prop_map(|a| Expr::Call(MathFn::Abs, vec![a])),
-            1 => inner.clone().prop_map(|a| Expr::Cast(DataType::scalar(ScalarType::Int32), Box::new(a))),
+            1 => inner.clone().prop_map(|a| Expr::Call(MathFn::Abs, [a].into())),
+            1 => inner.clone().prop_map(|a| Expr::Cast(DataType::scalar(ScalarType::Int32), SharedExpr::new(a))),
             1 => (condition.clone(), inner.clone(), inner.clone())
-                .prop_map(|(c, a, b)| Expr::Select(Box::new(c), Box::new(a), Box::new(b))),
+                .prop_map(|(c, a, b)| Expr::Select(SharedExpr::new(c), SharedExpr::new(a), SharedExpr::new(b))),
             1 => (condition, inner.clone(), inner)
-                .prop_map(|(c, a, b)| Expr::IfThenElse(Box::new(c), Box::new(a), Box::new(b))),
+                .prop_map(|(c, a, b)| Expr::IfThenElse(SharedExpr::new(c), SharedExpr::new(a), SharedExpr::new(b))),
         ]
     })
 }
@@ -130,7 +130,11 @@ fn an_expression_that_may_lack_a_value_or_leave_64_bits_has_no_node() {
     let mut builder = Builder::new(&[4, 1 << 40], &Bindings::new()).unwrap();
     builder.bind_axes(&vars[..2]).unwrap();
     let by_zero = j.clone().floor_div(i.clone());
-    let guarded = Expr::IfThenElse(Box::new(Expr::bool(true)), Box::new(i.clone()), Box::new(by_zero.clone()));
+    let guarded = Expr::IfThenElse(
+        SharedExpr::new(Expr::bool(true)),
+        SharedExpr::new(i.clone()),
+        SharedExpr::new(by_zero.clone()),
+    );
     let far = Expr::binary(BinaryOp::Shl, Expr::int(1), j.clone());
     assert!(builder.expr(&by_zero).is_none());
     assert!(builder.expr(&guarded).is_some());

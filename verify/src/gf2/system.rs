@@ -1,4 +1,8 @@
 //! Systems of affine equations over GF(2) in reduced row echelon form.
+//!
+//! ```text
+//! x0 ^ x1 = 0, x1 ^ x2 = 1      rows x0 ^ x1 and x0 ^ x2 ^ 1: x0 is free and determines x1 and x2
+//! ```
 
 use super::word::{Affine, Word};
 use tilewright_ir::sabotage;

@@ -1,10 +1,14 @@
-//! A model is believed only after evaluation agrees.
+//! Evaluation of Z3's models: a model counts only if evaluation confirms it.
+//!
+//! Z3 may give a wrong model where the encoding approximates (bit operations on two terms) or where the goal contains
+//! uninterpreted functions. Elsewhere a model that does not replay is an internal error: Z3 or the encoding is wrong.
 
 use super::{Consistency, Failure};
 use crate::encode::{self, Encoding};
+use crate::reason::{Reason, ReasonKind};
 use crate::term::{Assignment, EvalError, Prop, Value};
 
-/// The failure that `model`, in which Z3 takes the facts to hold and the goal not to, amounts to.
+/// The failure for a model in which, according to Z3, the facts hold and the goal does not.
 pub(super) fn counterexample(facts: &[Prop], goal: &Prop, model: Assignment) -> Failure {
     let holds = facts.iter().map(|fact| (fact, true)).chain([(goal, false)]);
     for (prop, expected) in holds {
@@ -14,7 +18,8 @@ pub(super) fn counterexample(facts: &[Prop], goal: &Prop, model: Assignment) -> 
                 return Failure::Internal(format!("a countermodel does not replay: {prop} at {model}"));
             }
             Ok(_) => {
-                return Failure::NotShown("a countermodel does not replay: bit operations are approximated".into());
+                let text = "a countermodel does not replay: bit operations are approximated";
+                return Failure::NotShown(Reason::undecided(text));
             }
             Err(error) => return Failure::NotShown(unreplayed(prop, &error, &model)),
         }
@@ -22,26 +27,31 @@ pub(super) fn counterexample(facts: &[Prop], goal: &Prop, model: Assignment) -> 
     Failure::Refuted(model)
 }
 
+/// Whether the exact encoding of a goal approximates nothing, so that its models must replay.
 fn is_exact(facts: &[Prop], goal: &Prop) -> bool {
     let opaque = facts.iter().chain([goal]).any(Prop::has_applications);
     !opaque && encode::encode(facts, goal, Encoding::Exact).is_ok_and(|query| !query.approximate)
 }
 
-fn unreplayed(prop: &Prop, error: &EvalError, model: &Assignment) -> String {
-    if error.is_undefined() {
+/// Why a proposition cannot be evaluated at a model.
+fn unreplayed(prop: &Prop, error: &EvalError, model: &Assignment) -> Reason {
+    Reason::undecided(if error.is_undefined() {
         format!("{prop} has no meaning ({error}) at {model}")
     } else {
         format!("the countermodel cannot be replayed ({error})")
-    }
+    })
 }
 
-/// The same for the question whether premises can hold together.
+/// The answer for a model in which, according to Z3, all premises hold.
 pub(super) fn witness(premises: &[Prop], model: Assignment, approximate: bool) -> Result<Consistency, Failure> {
     for premise in premises {
         match premise.eval(&model) {
             Ok(true) | Err(EvalError::Uninterpreted(_)) => {}
             Ok(false) if approximate || premises.iter().any(Prop::has_applications) => {
-                return Ok(Consistency::Unknown("a model of the premises does not replay".into()));
+                return Ok(Consistency::Unknown(Reason::new(
+                    ReasonKind::Unreplayed,
+                    "a model of the premises does not replay",
+                )));
             }
             Ok(false) => {
                 return Err(Failure::Internal(format!("a model does not replay: {premise} at {model}")));
@@ -52,7 +62,7 @@ pub(super) fn witness(premises: &[Prop], model: Assignment, approximate: bool) -
     Ok(Consistency::Satisfiable(model))
 }
 
-/// A small point at which the premises hold, if one of a few does: shapes of 1, 2, 3, ragged and rising ones, zeros.
+/// A point at which the premises hold, if one of a few fixed ones does: all variables 1, 0 or 2, or different ones.
 pub(super) fn small_witness(premises: &[Prop]) -> Option<Assignment> {
     let mut integers = std::collections::BTreeSet::new();
     let mut booleans = std::collections::BTreeSet::new();

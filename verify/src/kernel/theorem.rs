@@ -1,4 +1,4 @@
-//! Theorems: what is proved once for all values of the variables and instantiated without asking a solver.
+//! Theorems: statements that are proved once for all values of their variables and instantiated without a solver.
 
 use super::{Context, Failure, Mode, Step};
 use crate::solver::Solver;
@@ -19,26 +19,27 @@ struct Inner {
 }
 
 impl Theorem {
+    /// Private to the kernel: the conclusion must have been derived from the hypotheses.
     pub(super) fn new(name: &str, hypotheses: Vec<Prop>, conclusion: Prop, steps: Vec<Step>) -> Self {
         Self(Arc::new(Inner { name: name.to_owned(), hypotheses, conclusion, steps }))
     }
 
-    /// What it is called in reports and certificates.
+    /// The name in reports and certificates.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// What has to hold.
+    /// The propositions that the conclusion follows from.
     pub fn hypotheses(&self) -> &[Prop] {
         &self.0.hypotheses
     }
 
-    /// What follows.
+    /// The proposition that follows.
     pub fn conclusion(&self) -> &Prop {
         &self.0.conclusion
     }
 
-    /// Its proof.
+    /// The proof.
     pub fn steps(&self) -> &[Step] {
         &self.0.steps
     }
@@ -46,7 +47,7 @@ impl Theorem {
 
 /// `0 < b` gives `a == a // b * b + a % b`, `0 <= a % b` and `a % b < b`.
 ///
-/// Proved anew by each caller, in the solver's memo after the first time.
+/// Each caller proves it again; after the first time Z3's answer is in the memo.
 pub(crate) fn euclid(solver: &Solver) -> Result<Theorem, Failure> {
     let (a, b) = (Term::sym("a"), Term::sym("b"));
     let (quotient, rest) = (a.floor_div(&b), a.floor_mod(&b));

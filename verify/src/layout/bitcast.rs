@@ -1,4 +1,9 @@
-//! Obligation bitcast: two layouts put the same element, or padding, into every slot of the same memory.
+//! Obligation bitcast: two layouts hold the same element, or both padding, in every slot of the same memory.
+//!
+//! ```text
+//! A = f32[6,4]{1,0}   B = f32[24]{0}      the same memory: element (i, j) of A is element i * 4 + j of B
+//! A = f32[6,4]{1,0}   B = f32[4,6]{1,0}   permuted: slot 1 holds (0, 1) in A and (0, 1), the element (1, 0) of A, in B
+//! ```
 
 use tilewright_ir::layout::{ArrayShape, Dimension, Layout, Tiling};
 use tilewright_ir::{Bindings, Expr, IndexMap, Var};
@@ -6,11 +11,13 @@ use tilewright_ir::{Bindings, Expr, IndexMap, Var};
 use super::meaning::{Meaning, numeral, product};
 use super::{all, index_type, same, symbols_of};
 use crate::concrete::tuple;
-use crate::judge::{Decision, Judge, Report};
+use crate::judge::{Decision, Judge, Report, unfit};
 use crate::map::{MapClaim, decide};
+use crate::method::Method;
+use crate::obligation::Obligation;
 use crate::verdict::{Counterexample, Verdict};
 
-/// Slots looked at for the first one that differs.
+/// Number of slots searched for the first one that differs.
 const SCANNED: u64 = 1 << 18;
 
 /// Two arrays that hold the same data.
@@ -29,47 +36,48 @@ pub struct PairClaim<'a> {
     pub permutation: Option<&'a [usize]>,
 }
 
-/// What the judge knows of a claimed pair: the positions in both, from A's logical index.
+/// The meanings of both layouts, and the positions in both as functions of A's logical index.
 #[derive(Debug)]
 pub(super) struct Pair {
     pub(super) from: Meaning,
     pub(super) to: Meaning,
     pub(super) from_flat: IndexMap,
-    /// From B's own logical index.
+    /// Position in B of B's logical index.
     pub(super) to_flat: IndexMap,
-    /// From A's.
+    /// Position in B of A's logical index.
     pub(super) to_flat_from: IndexMap,
 }
 
 impl Judge {
-    /// Decides whether the memory of A, taken as B, holds the same: the same number of slots of the same bits, and in each
-    /// the same element, or padding in both.
+    /// Decides whether the memory of A, reinterpreted as B, holds the same data: the same number of slots of the same width,
+    /// and in each slot the same element, or padding in both.
     pub fn check_bitcast(&self, claim: &PairClaim<'_>) -> Report {
-        Self::report("bitcast", claim.reindex.to_string(), || self.bitcast(claim))
+        Self::report(Obligation::Bitcast, claim.reindex.to_string(), || self.bitcast(claim))
     }
 
+    /// Decides the obligation bitcast.
     fn bitcast(&self, claim: &PairClaim<'_>) -> Decision {
         let Some(pair) = claim.pair() else {
-            return (Verdict::Unknown("the layouts do not fit".into()), "shape".into());
+            return unfit("the layouts do not fit");
         };
         if let Some(text) = claim.different_element() {
-            return (Verdict::Refuted(Counterexample { text, ..Counterexample::default() }), "shape".into());
+            return (Verdict::Refuted(Counterexample { text, ..Counterexample::default() }), Method::Shape);
         }
         let slots = [pair.to.slots()];
         let placed = MapClaim::new(&pair.from_flat, &slots).meaning(&pair.to_flat_from);
         let decision = all([
-            self.reindexed(claim),
+            self.decide_reindex(claim),
             same(self, &[pair.from.slots()], &slots, &[]),
-            decide(self, "specification", placed),
+            decide(self, Obligation::Specification, placed),
         ]);
         match decision {
-            (Verdict::Refuted(found), method) => (Verdict::Refuted(claim.shown(found)), method),
+            (Verdict::Refuted(found), method) => (Verdict::Refuted(claim.in_terms_of_slots(found)), method),
             other => other,
         }
     }
 
-    /// That B has as many elements as A, and that the claimed index in B is that of the same element.
-    pub(super) fn reindexed(&self, claim: &PairClaim<'_>) -> Decision {
+    /// Decides whether B has as many elements as A, and `reindex` gives the index in B of the same element.
+    pub(super) fn decide_reindex(&self, claim: &PairClaim<'_>) -> Decision {
         let (map, ty) = (claim.reindex, index_type(claim.reindex));
         let counts = [map.domain(), claim.to_extents].map(|extents| product(extents, ty));
         let vars = |vars: &[Var]| vars.iter().map(Expr::from).collect::<Vec<_>>();
@@ -81,8 +89,8 @@ impl Judge {
             let mut sorted = permutation.to_vec();
             sorted.sort_unstable();
             if !sorted.into_iter().eq(0..map.vars().len()) {
-                // Else A and B have different elements.
-                return (Verdict::Unknown("it is no permutation of the dimensions".into()), "shape".into());
+                // Otherwise A and B would have different elements.
+                return unfit("it is no permutation of the dimensions");
             }
             let moved: Option<Vec<Expr>> =
                 permutation.iter().map(|&axis| map.vars().get(axis).map(Expr::from)).collect();
@@ -90,27 +98,30 @@ impl Judge {
             let (Some(moved), Some(extents)) =
                 (moved, extents.filter(|extents| extents.len() == claim.to_extents.len()))
             else {
-                return (Verdict::Unknown("the permutation does not fit".into()), "shape".into());
+                return unfit("the permutation does not fit");
             };
             let moved = IndexMap::new(map.vars().to_vec(), map.domain().to_vec(), moved, Vec::new()).ok();
-            let Some(moved) = moved else { return (Verdict::Unknown("no index map".into()), "shape".into()) };
+            let Some(moved) = moved else { return unfit("no index map") };
             let claimed = MapClaim::new(map, claim.to_extents).meaning(&moved);
-            return all([same(self, &extents, claim.to_extents, &[]), decide(self, "specification", claimed)]);
+            return all([
+                same(self, &extents, claim.to_extents, &[]),
+                decide(self, Obligation::Specification, claimed),
+            ]);
         }
         let number = one(numeral(&vars(map.vars()), map.domain(), ty));
         let number_in_b = one(numeral(map.outputs(), claim.to_extents, ty));
         let (Some(number), Some(number_in_b)) = (number, number_in_b) else {
-            return (Verdict::Unknown("no index map".into()), "shape".into());
+            return unfit("no index map");
         };
         let size = std::slice::from_ref(from);
         let renumbered = MapClaim::new(&number_in_b, size).meaning(&number);
         let inside = MapClaim::new(map, claim.to_extents);
-        all([counted, decide(self, "bounds", inside), decide(self, "specification", renumbered)])
+        all([counted, decide(self, Obligation::Bounds, inside), decide(self, Obligation::Specification, renumbered)])
     }
 }
 
 impl PairClaim<'_> {
-    /// The meaning of both layouts.
+    /// The meanings of both layouts; `None` if a layout does not fit its array.
     pub(super) fn pair(&self) -> Option<Pair> {
         let (vars, domain) = (self.reindex.vars(), self.reindex.domain());
         let ty = index_type(self.reindex);
@@ -123,7 +134,7 @@ impl PairClaim<'_> {
         Some(Pair { from, to, from_flat, to_flat, to_flat_from })
     }
 
-    /// What differs for every element.
+    /// Why no element of A is one of B: their widths or metadata prefixes differ.
     fn different_element(&self) -> Option<String> {
         let bits = |array: &ArrayShape| match array.layout().map_or(0, |layout| layout.element_bits) {
             0 => array.element_type().storage_bits(),
@@ -142,32 +153,36 @@ impl PairClaim<'_> {
         })
     }
 
-    /// A counterexample in terms of slots: the first one that differs, if it is among the first so many.
-    fn shown(&self, found: Counterexample) -> Counterexample {
+    /// The counterexample, described by the first slot that differs if there is one among the first [`SCANNED`].
+    fn in_terms_of_slots(&self, found: Counterexample) -> Counterexample {
         let text = self.difference(&found);
         Counterexample { text: text.unwrap_or_else(|| found.text.clone()), ..found }
     }
 
+    /// How the two memories differ for the extents of a counterexample.
     fn difference(&self, found: &Counterexample) -> Option<String> {
         let extents: Vec<&Expr> = self.reindex.domain().iter().chain(self.to_extents).collect();
         let symbols = symbols_of(found, &extents);
-        let a = Placed::new(self.from, self.reindex.domain(), &symbols)?;
-        let b = Placed::new(self.to, self.to_extents, &symbols)?;
+        let a = PlacedArray::new(self.from, self.reindex.domain(), &symbols)?;
+        let b = PlacedArray::new(self.to, self.to_extents, &symbols)?;
         let reshaped = a.extents != b.extents && self.permutation.is_none();
         let number_in_b = |index: &[u64]| match self.permutation {
             Some(permutation) => number(&moved_back(index, permutation, a.extents.len()), &a.extents),
             None => number(index, &b.extents),
         };
-        let in_a = |slot: u64| a.held(slot, |index| number(index, &a.extents));
-        let in_b = |slot: u64| b.held(slot, number_in_b);
+        let in_a = |slot: u64| a.content(slot, |index| number(index, &a.extents));
+        let in_b = |slot: u64| b.content(slot, number_in_b);
         let slots = [&a, &b].map(|placed| placed.tiling.physical_elements());
         let scanned = slots[0].max(slots[1]).min(SCANNED);
         let first = (0..scanned).find(|&slot| in_a(slot).key() != in_b(slot).key());
         let first = first.or_else(|| Self::slot_of(found, &a)).map(|slot| {
-            let (in_a, in_b) = (in_a(slot).said(reshaped), in_b(slot).said(reshaped));
-            // One verb does for two elements.
-            let in_b = in_b.strip_prefix("holds ").filter(|_| in_a.starts_with("holds ")).unwrap_or(&in_b);
-            format!("slot {slot} {in_a} in A and {in_b} in B")
+            let (in_a, in_b) = (in_a(slot), in_b(slot));
+            // "holds X in A and Y in B" if both hold an element.
+            let in_b = match (&in_a, in_b.element(reshaped)) {
+                (SlotContent::Element(..), Some(element)) => element,
+                _ => in_b.describe(reshaped),
+            };
+            format!("slot {slot} {} in A and {in_b} in B", in_a.describe(reshaped))
         });
         let sizes = (slots[0] != slots[1]).then(|| format!("A has {} slots, B {}", slots[0], slots[1]));
         match (sizes, first) {
@@ -177,23 +192,23 @@ impl PairClaim<'_> {
     }
 
     /// The slot in A of the element that the counterexample is about.
-    fn slot_of(found: &Counterexample, a: &Placed) -> Option<u64> {
+    fn slot_of(found: &Counterexample, a: &PlacedArray) -> Option<u64> {
         let index: Option<Vec<u64>> = found.indices.first()?.iter().map(|&at| u64::try_from(at).ok()).collect();
         a.tiling.linear_index(&index?)
     }
 }
 
-/// What a slot holds.
+/// The content of a slot.
 #[derive(Clone, Debug)]
-enum Held {
+enum SlotContent {
     Outside,
     Padding,
-    /// The logical index, and the number by which an element is known in both arrays.
+    /// An element: its logical index, and a number that identifies it in both arrays.
     Element(Vec<u64>, u64),
 }
 
-impl Held {
-    /// What is compared.
+impl SlotContent {
+    /// Equal keys mean equal contents.
     fn key(&self) -> (u8, u64) {
         match self {
             Self::Outside => (0, 0),
@@ -202,15 +217,20 @@ impl Held {
         }
     }
 
-    fn said(&self, numbered: bool) -> String {
-        match self {
-            Self::Outside => "is no part of the allocation".into(),
-            Self::Padding => "is padding".into(),
-            Self::Element(index, number) => {
-                let index = tuple(&index.iter().map(|&at| at.into()).collect::<Vec<_>>());
-                if numbered { format!("holds {index}, which is element {number},") } else { format!("holds {index}") }
-            }
+    /// The content as the end of a sentence about the slot; with the number of the element if `numbered`.
+    fn describe(&self, numbered: bool) -> String {
+        match (self, self.element(numbered)) {
+            (Self::Outside, _) => "is no part of the allocation".into(),
+            (Self::Padding, _) => "is padding".into(),
+            (Self::Element(..), element) => format!("holds {}", element.unwrap_or_default()),
         }
+    }
+
+    /// The element in the slot, if there is one; with its number if `numbered`.
+    fn element(&self, numbered: bool) -> Option<String> {
+        let Self::Element(index, number) = self else { return None };
+        let index = tuple(&index.iter().map(|&at| at.into()).collect::<Vec<_>>());
+        Some(if numbered { format!("{index}, which is element {number},") } else { index })
     }
 }
 
@@ -225,20 +245,21 @@ fn moved_back(index: &[u64], permutation: &[usize], rank: usize) -> Vec<u64> {
     back
 }
 
+/// The row-major number of an index.
 fn number(index: &[u64], extents: &[u64]) -> u64 {
     index.iter().zip(extents).fold(0, |high, (at, extent)| high.saturating_mul(*extent).saturating_add(*at))
 }
 
 /// An array with known extents.
-struct Placed {
+struct PlacedArray {
     tiling: Tiling,
     extents: Vec<u64>,
 }
 
-impl Placed {
+impl PlacedArray {
     fn new(array: &ArrayShape, extents: &[Expr], symbols: &Bindings) -> Option<Self> {
         let value = |expr: &Expr| {
-            // What the counterexample does not name does not matter.
+            // The value of a symbol that the counterexample does not mention does not matter.
             let mut symbols = symbols.clone();
             for var in expr.vars() {
                 symbols.entry(var).or_insert(1);
@@ -253,13 +274,14 @@ impl Placed {
         Some(Self { tiling, extents })
     }
 
-    fn held(&self, slot: u64, number: impl Fn(&[u64]) -> u64) -> Held {
+    /// The content of a slot; `number` gives the number of an element.
+    fn content(&self, slot: u64, number: impl Fn(&[u64]) -> u64) -> SlotContent {
         match self.tiling.element_at(slot) {
-            _ if slot >= self.tiling.physical_elements() => Held::Outside,
-            None => Held::Padding,
+            _ if slot >= self.tiling.physical_elements() => SlotContent::Outside,
+            None => SlotContent::Padding,
             Some(index) => {
                 let number = number(&index);
-                Held::Element(index, number)
+                SlotContent::Element(index, number)
             }
         }
     }

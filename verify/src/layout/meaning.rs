@@ -1,4 +1,4 @@
-//! What a tiled layout means, said by the judge itself: each tile pads, reshapes and transposes (XLA's page).
+//! The meaning of a tiled layout, stated by the judge itself: each tile pads, reshapes and transposes (XLA's page).
 //!
 //! ```text
 //! f32[3,5]{1,0:T(2,2)}    axes (i0 of 3, i1 of 5)
@@ -7,16 +7,16 @@
 //!   transpose                  (i0 // 2 of 2, i1 // 2 of 3, i0 % 2 of 2, i1 % 2 of 2)
 //! ```
 //!
-//! It is written without a look at the formula that is judged, and simplifies nothing but constants.
+//! It is constructed without reference to the formula that is judged, and simplifies only constants.
 
 use tilewright_ir::layout::{Layout, Tile, TileDim};
 use tilewright_ir::sabotage;
 use tilewright_ir::{Bindings, Expr, IndexMap, ScalarType, Var};
 
-/// Longest that all indices of a layout together may be: folding the same dimensions again and again doubles them.
+/// Greatest number of nodes in all index expressions of a layout: folding the same dimensions repeatedly doubles them.
 const MAX_PARTS: usize = 1 << 14;
 
-/// An axis of the array as it is now: where the element stands on it, and how long it is.
+/// An axis of the array after some tiles: the index of the element on it, and its extent.
 #[derive(Clone, Debug)]
 struct Axis {
     index: Expr,
@@ -38,12 +38,12 @@ fn number(value: u64, ty: ScalarType) -> Expr {
     Expr::Int { value: value.into(), ty }
 }
 
-/// How many tiles of this size cover an extent.
+/// The number of tiles of a size that cover an extent.
 fn ceiling(extent: Expr, size: u64, ty: ScalarType) -> Expr {
     evaluated((extent + number(size - 1, ty)).floor_div(number(size, ty)))
 }
 
-/// The constant that an expression without symbols is.
+/// The value of an expression without symbols as a constant; other expressions stay as they are.
 fn evaluated(extent: Expr) -> Expr {
     let value = if extent.vars().is_empty() { extent.eval_index(&Bindings::new()).ok() } else { None };
     let ty = extent.dtype().scalar;
@@ -51,7 +51,7 @@ fn evaluated(extent: Expr) -> Expr {
 }
 
 impl Meaning {
-    /// The meaning of a layout of an array with these indices and extents; none if it fits no such array.
+    /// The meaning of a layout for an array with these indices and extents; `None` if the layout does not fit the array.
     pub(super) fn new(layout: &Layout, vars: &[Var], domain: &[Expr]) -> Option<Self> {
         let ty = vars.first().map_or(ScalarType::Int64, |var| var.dtype().scalar);
         if layout.is_sparse() || layout.minor_to_major.len() != vars.len() || layout.tail_alignment == 0 {
@@ -59,7 +59,7 @@ impl Meaning {
         }
         let mut sorted = layout.minor_to_major.clone();
         sorted.sort_unstable();
-        // Every dimension once, or different elements share a place.
+        // Every dimension exactly once; otherwise different elements would share a position.
         if !sorted.into_iter().eq(0..vars.len()) {
             return None;
         }
@@ -84,36 +84,36 @@ impl Meaning {
         self.axes.iter().map(|axis| axis.extent.clone()).collect()
     }
 
-    /// From logical indices to those after the last tile.
+    /// The map from logical indices to the indices after the last tile.
     pub(super) fn tiled(&self) -> Option<IndexMap> {
         let outputs = self.axes.iter().map(|axis| axis.index.clone()).collect();
         IndexMap::new(self.vars.clone(), self.domain.clone(), outputs, Vec::new()).ok()
     }
 
-    /// From logical indices to positions in memory.
+    /// The map from logical indices to positions in memory.
     pub(super) fn flat(&self) -> Option<IndexMap> {
         let indices: Vec<Expr> = self.axes.iter().map(|axis| axis.index.clone()).collect();
         let position = numeral(&indices, &self.extents(), self.ty);
         IndexMap::new(self.vars.clone(), self.domain.clone(), vec![position], Vec::new()).ok()
     }
 
-    /// One more than the largest position of the padded array: that of its last element.
+    /// One more than the largest position of the padded array, which is that of its last element.
     pub(super) fn after_last(&self) -> Expr {
         let last: Vec<Expr> = self.axes.iter().map(|axis| axis.extent.clone() - number(1, self.ty)).collect();
         numeral(&last, &self.extents(), self.ty) + number(1, self.ty)
     }
 
-    /// The elements of the padded array.
+    /// The number of elements of the padded array.
     pub(super) fn padded_elements(&self) -> Expr {
         product(&self.extents(), self.ty)
     }
 
-    /// What the number of slots is a multiple of.
+    /// The tail alignment: the number of slots is a multiple of it.
     pub(super) fn tail(&self) -> Expr {
         self.tail.clone()
     }
 
-    /// The elements that memory is allocated for: those of the padded array, rounded up to the tail alignment.
+    /// The number of slots: the elements of the padded array, rounded up to the tail alignment.
     pub(super) fn slots(&self) -> Expr {
         let padded = self.padded_elements();
         if self.tail.as_const_int() == Some(1) {
@@ -124,7 +124,7 @@ impl Meaning {
     }
 }
 
-/// The row-major numeral of indices.
+/// The row-major position of indices in a box, in Horner form.
 pub(super) fn numeral(indices: &[Expr], extents: &[Expr], ty: ScalarType) -> Expr {
     let mut value = number(0, ty);
     for (index, extent) in indices.iter().zip(extents) {
@@ -138,12 +138,12 @@ pub(super) fn product(extents: &[Expr], ty: ScalarType) -> Expr {
     extents.iter().cloned().reduce(|product, extent| product * extent).unwrap_or_else(|| number(1, ty))
 }
 
-/// One tile: fold, pad, reshape, transpose.
+/// Applies one tile: fold, pad, reshape, transpose.
 fn tiled(axes: Vec<Axis>, tile: &Tile, ty: ScalarType) -> Option<Vec<Axis>> {
     split(folded(axes, tile, ty)?, &sizes(tile)?, ty)
 }
 
-/// The sizes of a tile without its `*`, each at least 1.
+/// The sizes of a tile without its `*`; `None` if the tile ends with `*` or a size is 0 or above 2^63 - 1.
 fn sizes(tile: &Tile) -> Option<Vec<u64>> {
     if tile.0.last() == Some(&TileDim::Combine) {
         return None;
@@ -153,8 +153,8 @@ fn sizes(tile: &Tile) -> Option<Vec<u64>> {
     sizes.iter().all(|&size| size > 0 && i64::try_from(size).is_ok()).then_some(sizes)
 }
 
-/// Extents of 1 in front where the tile has more dimensions; then each `*` takes its dimension out of both the shape and
-/// the tile, and the next more minor one grows by it.
+/// Prepends extents of 1 if the tile has more dimensions than the array; then combines the dimension of each `*` with the
+/// next more minor one.
 fn folded(mut axes: Vec<Axis>, tile: &Tile, ty: ScalarType) -> Option<Vec<Axis>> {
     while axes.len() < tile.0.len() {
         axes.insert(0, Axis { index: number(0, ty), extent: number(1, ty) });
@@ -177,8 +177,8 @@ fn folded(mut axes: Vec<Axis>, tile: &Tile, ty: ScalarType) -> Option<Vec<Axis>>
     Some(axes)
 }
 
-/// Padded to a multiple of its size, each axis is split into (count, size); the padding moves no element. The in-tile
-/// dimensions move to the minor end, in their order.
+/// Splits each of the last axes, padded to a multiple of its tile size, into (count, size). Padding moves no element. The
+/// in-tile dimensions move to the minor end, in their order.
 fn split(mut axes: Vec<Axis>, sizes: &[u64], ty: ScalarType) -> Option<Vec<Axis>> {
     let touched = axes.split_off(axes.len().checked_sub(sizes.len())?);
     let mut inside = Vec::new();
@@ -193,29 +193,28 @@ fn split(mut axes: Vec<Axis>, sizes: &[u64], ty: ScalarType) -> Option<Vec<Axis>
     Some(axes)
 }
 
-/// One step of the way from a logical index to its position, on its own.
+/// One step from a logical index to its position, as a map of its own.
 #[derive(Clone, Debug)]
 pub(super) struct Stage {
-    /// What it does.
     pub(super) kind: Kind,
-    /// From the indices before the step, whose extents are its domain.
+    /// From the indices before the step, whose extents are the domain, to those after it.
     pub(super) map: IndexMap,
-    /// The extents after it.
+    /// The extents after the step.
     pub(super) extents: Vec<Expr>,
 }
 
-/// What a stage does.
+/// The kind of a stage.
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
-    /// Groups of so many adjacent dimensions become one each; a group of none is an extent of 1.
+    /// Combines groups of adjacent dimensions, given by their lengths; an empty group makes an extent of 1.
     Fold(Vec<usize>),
-    /// The last dimensions are split by these sizes.
+    /// Splits the last dimensions by these sizes.
     Split(Vec<u64>),
-    /// All dimensions become one, the position.
+    /// Combines all dimensions to the position.
     Numeral,
 }
 
-/// How many dimensions go into each dimension after a tile's folds.
+/// The number of dimensions that each dimension after a tile's folds consists of.
 fn groups(tile: &Tile, rank: usize) -> Vec<usize> {
     let prepended = tile.0.len().saturating_sub(rank);
     let mut groups = vec![1; (rank + prepended).saturating_sub(tile.0.len())];
@@ -230,6 +229,7 @@ fn groups(tile: &Tile, rank: usize) -> Vec<usize> {
 }
 
 impl Stage {
+    /// The stage that `step` performs on axes with the extents `before`.
     fn new(
         kind: Kind,
         before: &[Expr],
@@ -244,8 +244,8 @@ impl Stage {
     }
 }
 
-/// The way from an element's index in physical order to its position, step by step: for each tile what it folds and what
-/// it splits, then the numeral.
+/// The stages from an element's index, in physical order of the dimensions, to its position: for each tile a fold (if it has
+/// one) and a split, then the numeral.
 pub(super) fn stages(layout: &Layout, domain: &[Expr], ty: ScalarType) -> Option<Vec<Stage>> {
     let ordered: Option<Vec<Expr>> =
         layout.minor_to_major.iter().rev().map(|&axis| domain.get(axis).cloned()).collect();

@@ -8,9 +8,10 @@ use tilewright_ir::{Expr, IndexMap, InverseClaim};
 
 use super::bitcast::{Pair, PairClaim};
 use super::meaning::Meaning;
-use super::{LayoutClaim, Way, all, same};
-use crate::judge::{Decision, Judge, Report};
+use super::{LayoutClaim, StagedLayout, all, same};
+use crate::judge::{Decision, Judge, Report, unfit};
 use crate::map::{MapClaim, decide};
+use crate::obligation::Obligation;
 use crate::verdict::Verdict;
 
 /// A claimed relayout: `map` takes the slot of an element in A to its slot in B.
@@ -25,90 +26,96 @@ pub struct RelayoutClaim<'a> {
 }
 
 impl Judge {
-    /// Decides, of a map from A's slots to B's:
+    /// Decides the obligations of a map from A's slots to B's:
     ///
-    /// - specification: it takes the slot of every element in A to its slot in B;
-    /// - bounds: off the padding it leads into B's allocation;
-    /// - injective: off the padding it takes different slots to different ones;
-    /// - padding: exactly the slots that hold no element are called padding.
+    /// - specification: the slot of every element in A is mapped to its slot in B;
+    /// - bounds: slots of A that are not padding are mapped into B's allocation;
+    /// - injective: different slots of A that are not padding are mapped to different slots;
+    /// - padding: the padding predicate holds exactly for the slots of A that hold no element.
     pub fn check_relayout(&self, claim: &RelayoutClaim<'_>) -> Vec<Report> {
         let subject = claim.map.to_string();
         let Some(pair) = claim.pair.pair() else {
             let reason = "the layouts do not fit".to_owned();
-            return vec![Self::report("specification", subject, || (Verdict::Unknown(reason), "shape".into()))];
+            return vec![Self::report(Obligation::Specification, subject, || unfit(reason))];
         };
         let arrays = [claim.pair.from, claim.pair.to].map(ArrayShape::layout_or_default);
-        let owns = [Own::new(&pair.from, &pair.from_flat), Own::new(&pair.to, &pair.to_flat)];
+        let owns = [OwnClaim::new(&pair.from, &pair.from_flat), OwnClaim::new(&pair.to, &pair.to_flat)];
         let [Some(from_own), Some(to_own)] = owns else {
-            return vec![Self::report("specification", subject, super::no_layout)];
+            return vec![Self::report(Obligation::Specification, subject, super::no_layout)];
         };
         let from_claim = from_own.claim(&arrays[0]).inverse(claim.inverse);
         let to_claim = to_own.claim(&arrays[1]);
-        let (from, to) = (Way::new(&from_claim, &pair.from), Way::new(&to_claim, &pair.to));
-        // All of them stand on this: off the padding, the inverse is one.
+        let (from, to) = (StagedLayout::new(&from_claim, &pair.from), StagedLayout::new(&to_claim, &pair.to));
+        // All obligations rest on the claimed inverse.
         let inverse = OnceCell::new();
-        let given = || inverse.get_or_init(|| self.undone("inverse", &from)).clone();
+        let given = || inverse.get_or_init(|| self.decide_inverse(Obligation::Inverse, &from)).clone();
         vec![
-            Self::report("specification", subject.clone(), || all([given(), self.relaid(claim, &pair, &from)])),
-            Self::report("bounds", subject.clone(), || {
-                all([given(), self.relaid(claim, &pair, &from), self.lands(claim, &to)])
+            Self::report(Obligation::Specification, subject.clone(), || {
+                all([given(), self.decide_relayout(claim, &pair, &from)])
             }),
-            Self::report("injective", subject.clone(), || {
-                all([given(), self.relaid(claim, &pair, &from), self.one_to_one(claim, &to)])
+            Self::report(Obligation::Bounds, subject.clone(), || {
+                all([given(), self.decide_relayout(claim, &pair, &from), self.decide_bounds_in_b(claim, &to)])
             }),
-            Self::report("padding", subject, || self.undone("padding", &from)),
+            Self::report(Obligation::Injective, subject.clone(), || {
+                all([given(), self.decide_relayout(claim, &pair, &from), self.decide_injective_in_b(claim, &to)])
+            }),
+            Self::report(Obligation::Padding, subject, || self.decide_inverse(Obligation::Padding, &from)),
         ]
     }
 
-    /// The map is: back to A's index, over to B's, and to its slot. Where the inverse takes every element's slot back, it
-    /// takes the slot of every element to its slot in B.
+    /// Decides whether the map is the composition of A's inverse, `reindex` and B's layout. Since the inverse maps every
+    /// element's slot back to its index, the composition maps the slot of every element in A to its slot in B.
     ///
-    /// Slots that hold no element may go anywhere: where the two differ on all slots, those that are proved to be padding
-    /// are left out.
-    fn relaid(&self, claim: &RelayoutClaim<'_>, pair: &Pair, from: &Way<'_>) -> Decision {
+    /// Slots without an element may be mapped anywhere. If the two maps differ on some slot, they are therefore compared
+    /// again without the slots that are proved to be padding.
+    fn decide_relayout(&self, claim: &RelayoutClaim<'_>, pair: &Pair, from: &StagedLayout<'_>) -> Decision {
         let composed = composition(claim, pair);
-        let Some(composed) = composed else { return (Verdict::Unknown("no index map".into()), "shape".into()) };
+        let Some(composed) = composed else { return unfit("no index map") };
         let slots = [pair.to.slots()];
-        let mut equal = decide(self, "specification", MapClaim::new(claim.map, &slots).meaning(&composed));
+        let mut equal = decide(self, Obligation::Specification, MapClaim::new(claim.map, &slots).meaning(&composed));
         if let (Verdict::Refuted(_), Some(map), Some(composed)) =
             (&equal.0, off_padding(claim, claim.map), off_padding(claim, &composed))
         {
-            let kept = decide(self, "specification", MapClaim::new(&map, &slots).meaning(&composed));
-            equal = all([self.undone("padding", from), kept]);
+            let kept = decide(self, Obligation::Specification, MapClaim::new(&map, &slots).meaning(&composed));
+            equal = all([self.decide_inverse(Obligation::Padding, from), kept]);
         }
-        all([same(self, claim.map.domain(), &[pair.from.slots()], &[]), self.reindexed(&claim.pair), equal])
+        all([same(self, claim.map.domain(), &[pair.from.slots()], &[]), self.decide_reindex(&claim.pair), equal])
     }
 
-    fn lands(&self, claim: &RelayoutClaim<'_>, to: &Way<'_>) -> Decision {
-        let inside = decide(self, "bounds", MapClaim::new(claim.pair.reindex, claim.pair.to_extents));
-        all([inside, self.placed("bounds", to)])
+    /// Decides whether every element has a slot in B's allocation.
+    fn decide_bounds_in_b(&self, claim: &RelayoutClaim<'_>, to: &StagedLayout<'_>) -> Decision {
+        let inside = decide(self, Obligation::Bounds, MapClaim::new(claim.pair.reindex, claim.pair.to_extents));
+        all([inside, self.decide_position(Obligation::Bounds, to)])
     }
 
-    fn one_to_one(&self, claim: &RelayoutClaim<'_>, to: &Way<'_>) -> Decision {
-        let reindex = decide(self, "injective", MapClaim::new(claim.pair.reindex, claim.pair.to_extents));
-        all([reindex, self.placed("injective", to)])
+    /// Decides whether different elements have different slots in B.
+    fn decide_injective_in_b(&self, claim: &RelayoutClaim<'_>, to: &StagedLayout<'_>) -> Decision {
+        let reindex = decide(self, Obligation::Injective, MapClaim::new(claim.pair.reindex, claim.pair.to_extents));
+        all([reindex, self.decide_position(Obligation::Injective, to)])
     }
 }
 
-/// The judge's own meaning of a layout, as a claim.
-struct Own {
+/// The judge's own meaning of a layout, in the form of a claim.
+struct OwnClaim {
     tiled: IndexMap,
     shape: Vec<Expr>,
     flat: IndexMap,
     slots: Expr,
 }
 
-impl Own {
+impl OwnClaim {
+    /// The claim parts of a meaning whose map to positions is `flat`.
     fn new(meaning: &Meaning, flat: &IndexMap) -> Option<Self> {
         Some(Self { tiled: meaning.tiled()?, shape: meaning.extents(), flat: flat.clone(), slots: meaning.slots() })
     }
 
+    /// The claim that the layout has this meaning.
     fn claim<'a>(&'a self, layout: &'a Layout) -> LayoutClaim<'a> {
         LayoutClaim::new(layout, &self.tiled, &self.shape, &self.flat, &self.slots)
     }
 }
 
-/// The map with 0 for the slots that the claim says are padding.
+/// The map with the value 0 for slots that are padding according to the claim.
 fn off_padding(claim: &RelayoutClaim<'_>, map: &IndexMap) -> Option<IndexMap> {
     let ([slot], [output]) = (map.vars(), map.outputs()) else { return None };
     let padding = Substitution::new(&claim.inverse.vars, [Expr::from(slot)]).apply(&claim.inverse.padding);
@@ -117,7 +124,7 @@ fn off_padding(claim: &RelayoutClaim<'_>, map: &IndexMap) -> Option<IndexMap> {
     IndexMap::new(vec![slot.clone()], map.domain().to_vec(), vec![kept], Vec::new()).ok()
 }
 
-/// From a slot of A over the logical indices to a slot of B.
+/// The map from a slot of A to a slot of B by way of the logical indices.
 fn composition(claim: &RelayoutClaim<'_>, pair: &Pair) -> Option<IndexMap> {
     let [slot] = claim.map.vars() else { return None };
     let back =

@@ -1,38 +1,51 @@
-//! A layout undone stage by stage, from the position back to the logical index.
+//! The inverse of a layout, stage by stage from the position back to the logical index.
 //!
-//! A split stage is undone by `count * size + inside`, and what is not below the extent before it is padding. A fold, and
-//! the position itself, is a row-major numeral, which is undone by division: `rest % extent` is the last digit and
-//! `rest // extent` what is before it. That this undoes a numeral is shown by an instance of a lemma for each digit:
-//! HornerInverse for the one direction, Euclid, DivNonNegative and DivBelow for the other, DivDiv where two divisions by
-//! constants are one.
+//! The inverse of a split is `count * size + inside`; an index that is not below the extent before the split is padding. A
+//! fold, and the position itself, is a row-major numeral, whose inverse is division: `rest % extent` is the last digit and
+//! `rest // extent` the number before it. Each digit takes instances of some lemmas: HornerInverse for one direction,
+//! Euclid, DivNonNegative and DivBelow for the other, and DivDiv where two divisions by constants are combined.
+//!
+//! ```text
+//! f32[3,5]{1,0:T(2,2)}    position s in 0..24
+//!   numeral    (s // 12, s // 4 % 3, s // 2 % 2, s % 2)      in (2, 3, 2, 2)
+//!   split      i0 = (s // 12) * 2 + s // 2 % 2               padding if i0 >= 3
+//!              i1 = (s // 4 % 3) * 2 + s % 2                 padding if i1 >= 5
+//! ```
 
 use tilewright_ir::{BinaryOp, Expr, InverseClaim, ScalarType, Var};
 
 use super::meaning::{Kind, Stage, product};
-use crate::judge::{Decision, Judge, free_vars};
+use crate::judge::{Decision, Judge, attempt_of, free_vars, unfit};
+use crate::kernel::Rule;
 use crate::kernel::{Fact, Failure};
 use crate::lemmas::Lemma;
+use crate::method::Method;
+use crate::obligation::Obligation;
 use crate::prove::Prover;
+use crate::reason::Reason;
 use crate::term::{BinaryOp as TermOp, Term, TermKind};
 use crate::translate::Names;
 use crate::verdict::Verdict;
 
-/// Indices before a stage in terms of those after it, and the conditions under which there are none.
+/// The indices before a stage as functions of those after it, and the conditions under which the position is padding.
 #[derive(Clone, Debug)]
 pub(super) struct Undone {
     pub(super) index: Vec<Expr>,
     pub(super) padding: Vec<Expr>,
 }
 
+/// A constant.
 fn number(value: u64, ty: ScalarType) -> Expr {
     Expr::Int { value: value.into(), ty }
 }
 
+/// Whether an extent is the constant 1.
 fn is_one(extent: &Expr) -> bool {
     extent.as_const_int() == Some(1)
 }
 
-/// The digits of a number below the product of the extents.
+/// The digits of a number below the product of the extents, which are their radices. Divisions by constants that follow one
+/// another are combined.
 fn digits(value: Expr, extents: &[Expr], ty: ScalarType) -> Vec<Expr> {
     let major = extents.iter().position(|extent| !is_one(extent)).unwrap_or(0);
     let (mut rest, mut place) = (value, 1u64);
@@ -57,7 +70,7 @@ fn digits(value: Expr, extents: &[Expr], ty: ScalarType) -> Vec<Expr> {
     found
 }
 
-/// Whether an extent is a multiple of a size because a constant factor of it is.
+/// Whether an extent is a multiple of a size because it has a constant factor that is. False may mean that it is not known.
 fn is_multiple(extent: &Expr, size: u64) -> bool {
     match extent {
         Expr::Int { value, .. } => value.rem_euclid(i128::from(size)) == 0,
@@ -67,7 +80,7 @@ fn is_multiple(extent: &Expr, size: u64) -> bool {
 }
 
 impl Stage {
-    /// The index before the stage.
+    /// The inverse of the stage, applied to the indices `after`.
     pub(super) fn undo(&self, after: &[Expr], ty: ScalarType) -> Option<Undone> {
         let before = self.map.domain();
         match &self.kind {
@@ -77,7 +90,7 @@ impl Stage {
                 let mut extents = before;
                 for (value, &length) in after.iter().zip(groups) {
                     let (group, rest) = extents.split_at_checked(length)?;
-                    // A group of none is an extent of 1 put in front.
+                    // An empty group is an extent of 1 that the tile prepended.
                     index.extend(digits(value.clone(), group, ty));
                     extents = rest;
                 }
@@ -100,7 +113,7 @@ impl Stage {
         }
     }
 
-    /// The stage undone, as a claim of its own.
+    /// The inverse of the stage as a claim.
     pub(super) fn inverse(&self, ty: ScalarType) -> Option<InverseClaim> {
         let vars: Vec<Var> = (0..self.extents.len()).map(|axis| Var::new(format!("q{axis}"), ty)).collect();
         let after: Vec<Expr> = vars.iter().map(Expr::from).collect();
@@ -108,7 +121,7 @@ impl Stage {
         Some(InverseClaim { vars, outputs: undone.index, padding: either(undone.padding) })
     }
 
-    /// The lengths of the numerals that the stage is made of; none of a split.
+    /// The numbers of digits of the numerals that the stage computes; none for a split.
     fn numerals(&self) -> Vec<usize> {
         match &self.kind {
             Kind::Numeral => vec![self.map.domain().len()],
@@ -118,7 +131,8 @@ impl Stage {
     }
 }
 
-/// The whole way back: the position to the logical index by dimension, and the conditions under which it is padding.
+/// The composition of all inverses: from a position to the logical index, by dimension, and the conditions under which the
+/// position is padding.
 pub(super) fn composed(
     stages: &[Stage],
     order: &[usize],
@@ -141,14 +155,15 @@ pub(super) fn composed(
     Some(Undone { index: logical, padding })
 }
 
-/// Any of the conditions.
+/// The disjunction of conditions.
 pub(super) fn either(conditions: Vec<Expr>) -> Expr {
     let or = |a: Expr, b: Expr| Expr::binary(BinaryOp::Or, a, b);
     conditions.into_iter().reduce(or).unwrap_or_else(|| Expr::bool(false))
 }
 
 impl Judge {
-    /// That division undoes the numerals that a stage is made of, on all indices and on all numbers below the product.
+    /// Proves that division inverts the numerals of a stage, for all indices and for all numbers below the product of the
+    /// extents.
     pub(super) fn numerals(&self, stage: &Stage, assumptions: &[Expr]) -> Decision {
         let mut names = Names::default();
         let symbols = free_vars(stage.map.domain().iter().chain(assumptions), &[]);
@@ -158,22 +173,32 @@ impl Judge {
             prover.assume(&prop, "assumed of the shape by the user");
         }
         let mut extents = stage.map.domain();
-        let mut count = 0;
+        let (mut count, mut asked) = (0, false);
         for length in stage.numerals() {
             let Some((group, rest)) = extents.split_at_checked(length) else { break };
             extents = rest;
             count += group.len();
             let group: Vec<Term> = group.iter().map(|extent| names.term(extent)).collect();
-            if let Err(failure) = numeral(&mut prover, &mut names, &group) {
-                return (Verdict::Unknown(failure.to_string()), "z3".into());
+            if let Err(failure) = numeral(&mut prover, &mut names, &group, &mut asked) {
+                return (Verdict::Unknown(failure.reason()), attempt_of(&prover));
             }
         }
-        (Verdict::Proved, format!("z3 lemma chain ({count} digits)"))
+        asked |= asks(&prover);
+        (Verdict::Proved, Method::Numerals { digits: count, asked })
     }
 }
 
-/// One numeral: `prefix * extent + digit`, digit by digit.
-fn numeral(prover: &mut Prover<'_>, names: &mut Names, extents: &[Term]) -> Result<(), Failure> {
+fn not_positive(extent: &Term) -> Reason {
+    Reason::undecided(format!("the extent {extent} is at least 1"))
+}
+
+/// Whether Z3 showed something to a prover.
+fn asks(prover: &Prover<'_>) -> bool {
+    prover.context().steps().iter().any(|step| step.shown && matches!(step.rule, Rule::Solver(..)))
+}
+
+/// Proves that division inverts one numeral `prefix * extent + digit`, digit by digit.
+fn numeral(prover: &mut Prover<'_>, names: &mut Names, extents: &[Term], asked: &mut bool) -> Result<(), Failure> {
     let sizes: Vec<Term> = extents
         .iter()
         .scan(Term::int(1), |size, extent| {
@@ -185,17 +210,16 @@ fn numeral(prover: &mut Prover<'_>, names: &mut Names, extents: &[Term]) -> Resu
     for (axis, extent) in extents.iter().enumerate().rev() {
         let mut fresh = |name: &str| Term::sym(names.fresh(name));
         let [prefix, digit, rest] = ["prefix", "digit", "rest"].map(&mut fresh);
-        let positive =
-            positive(prover, extent).ok_or_else(|| Failure::NotShown(format!("the extent {extent} is at least 1")))?;
+        let positive = positive(prover, extent).ok_or_else(|| Failure::NotShown(not_positive(extent)))?;
         prover.index(digit.free_symbols().into_iter().chain(rest.free_symbols()));
         let mut fork = prover.fork();
-        // From indices to the number and back.
+        // Division recovers prefix and digit from the number.
         fork.assume(&digit.at_least(0).and(digit.less(extent)), "a digit");
         let range = [digit.at_least(0), digit.less(extent)].map(|part| fork.known(&part));
         let range: Vec<_> = range.iter().flatten().collect();
         let values = [("q", &prefix), ("r", &digit), ("d", extent)];
         fork.lemma(Lemma::HornerInverse, &values, &range)?;
-        // From a number below the product to digits and back.
+        // A number below the product is the numeral of its digits, which are in range.
         let before = axis.checked_sub(1).map_or_else(|| Term::int(1), |axis| sizes[axis].clone());
         let bounded = rest.less(&before * extent);
         fork.assume(&rest.at_least(0).and(bounded.clone()), "a number");
@@ -206,7 +230,7 @@ fn numeral(prover: &mut Prover<'_>, names: &mut Names, extents: &[Term]) -> Resu
         for lemma in [Lemma::Euclid, Lemma::DivNonNegative, Lemma::DivBelow] {
             fork.lemma(lemma, &values, &using)?;
         }
-        // Divisions by constants that follow one another are one.
+        // `digits` combines divisions by constants that follow one another.
         let known = extent.as_const();
         if let (Some(so_far), Some(_)) = (place.filter(|&place| place > 1), known) {
             let so_far = Term::int(so_far);
@@ -215,11 +239,12 @@ fn numeral(prover: &mut Prover<'_>, names: &mut Names, extents: &[Term]) -> Resu
         }
         place = known.map_or(Some(1), |extent| place?.checked_mul(extent));
         fork.keep_proof("layout numeral");
+        *asked |= asks(&fork);
     }
     Ok(())
 }
 
-/// That an extent is at least 1: a product, or the number of tiles that cover one.
+/// The fact that an extent is at least 1. Extents are products, or numbers of tiles that cover another extent.
 fn positive(prover: &mut Prover<'_>, extent: &Term) -> Option<Fact> {
     if let Some(fact) = prover.positive(extent) {
         return Some(fact);
@@ -233,13 +258,13 @@ fn positive(prover: &mut Prover<'_>, extent: &Term) -> Option<Fact> {
     prover.prove(&extent.at_least(1)).ok()
 }
 
-/// Whether the stage is undone by its own inverse: `id` is inverse or padding.
-pub(super) fn undoes(judge: &Judge, id: &str, stage: &Stage, assumptions: &[Expr], ty: ScalarType) -> Decision {
+/// Decides the obligation `id` (inverse or padding) of a stage and its inverse.
+pub(super) fn undoes(judge: &Judge, id: Obligation, stage: &Stage, assumptions: &[Expr], ty: ScalarType) -> Decision {
     match &stage.kind {
         Kind::Numeral | Kind::Fold(_) => judge.numerals(stage, assumptions),
         Kind::Split(_) => {
             let Some(inverse) = stage.inverse(ty) else {
-                return (Verdict::Unknown("the stage cannot be undone".into()), "shape".into());
+                return unfit("the stage cannot be undone");
             };
             let claim = crate::map::MapClaim::new(&stage.map, &stage.extents).assuming(assumptions).inverse(&inverse);
             crate::map::decide(judge, id, claim)
@@ -247,7 +272,7 @@ pub(super) fn undoes(judge: &Judge, id: &str, stage: &Stage, assumptions: &[Expr
     }
 }
 
-/// Elements of the padded array, if there may be slots beyond them.
+/// The number of elements of the padded array, if the allocation may have slots beyond them.
 pub(super) fn beyond(stages: &[Stage], tail: &Expr, ty: ScalarType) -> Option<Expr> {
     let padded = product(stages.last()?.map.domain(), ty);
     let tail = u64::try_from(tail.as_const_int()?).ok()?;

@@ -2,6 +2,7 @@
 
 use super::{Lemma, Lemmas};
 use crate::kernel::{Context, Fact, Failure};
+use crate::reason::Reason;
 use crate::term::Term;
 
 /// A digit of a numeral: `0 <= value < extent`, which is a claim until facts say so.
@@ -88,7 +89,7 @@ impl Chain {
     ) -> Result<Vec<Fact>, Failure> {
         let extents = |chain: &Self| chain.0.iter().skip(1).map(|digit| digit.extent.clone()).collect::<Vec<_>>();
         if self.0.len() != other.0.len() || extents(self) != extents(other) {
-            return Err(Failure::NotShown("the numerals differ in their extents".into()));
+            return Err(Failure::NotShown(Reason::undecided("the numerals differ in their extents")));
         }
         let mut same = same.clone();
         let mut shown = Vec::with_capacity(self.0.len());

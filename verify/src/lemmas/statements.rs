@@ -1,4 +1,8 @@
-//! What the lemmas say and how each is proved.
+//! The statements of the lemmas, and their proofs.
+//!
+//! A lemma is a sequent: hypotheses, and a conclusion that follows from them for all integers. Its proof is a list of helper
+//! facts (instances of simpler lemmas, and consequences of them) from which Z3 derives the conclusion with products and
+//! divisions as uninterpreted functions.
 
 use super::Lemmas;
 use crate::kernel::{self, Context, Fact, Failure, Mode, Theorem};
@@ -14,10 +18,10 @@ macro_rules! lemmas {
         }
 
         impl Lemma {
-            /// All of them.
+            /// All lemmas.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
-            /// Its name in reports and certificates.
+            /// The name in reports and certificates.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$name => stringify!($name),)*
@@ -58,6 +62,7 @@ lemmas! {
     DivShift,
 }
 
+/// A variable of a lemma.
 fn v(name: &str) -> Term {
     Term::sym(name)
 }
@@ -68,7 +73,7 @@ fn numeral() -> Term {
 }
 
 impl Lemma {
-    /// What has to hold.
+    /// The propositions that the conclusion follows from.
     pub fn hypotheses(self) -> Vec<Prop> {
         let [a, b] = ["a", "b"].map(v);
         let digit = |digit: &str, extent: &str| [v(digit).at_least(0), v(digit).less(v(extent))];
@@ -92,7 +97,7 @@ impl Lemma {
         }
     }
 
-    /// What follows.
+    /// The proposition that follows.
     pub fn conclusion(self) -> Prop {
         let [a, b, x] = ["a", "b", "x"].map(v);
         let (quotient, rest) = (a.floor_div(&b), a.floor_mod(&b));
@@ -120,6 +125,7 @@ impl Lemma {
         }
     }
 
+    /// Proves the lemma from its hypotheses, with the help of other lemmas.
     pub(super) fn prove(self, lemmas: &Lemmas, solver: &Solver) -> Result<Theorem, Failure> {
         if self == Self::Euclid {
             return kernel::euclid(solver);
@@ -133,7 +139,7 @@ impl Lemma {
         context.generalize(self.name(), &fact)
     }
 
-    /// Facts that lead Z3 to the proof.
+    /// Intermediate facts that Z3 needs for the proof: instances of other lemmas and consequences of them.
     fn helpers(self, lemmas: &Lemmas, context: &mut Context, premises: &[Fact]) -> Result<Vec<Fact>, Failure> {
         let [a, b, c, n] = ["a", "b", "c", "n"].map(v);
         let mut guide = Guide { lemmas, context, facts: premises.to_vec() };
@@ -162,7 +168,7 @@ impl Lemma {
     }
 }
 
-/// A proof under way: each step adds what it found.
+/// A proof under construction: each step adds a fact.
 struct Guide<'c> {
     lemmas: &'c Lemmas,
     context: &'c mut Context,
@@ -170,6 +176,7 @@ struct Guide<'c> {
 }
 
 impl Guide<'_> {
+    /// Adds an instance of another lemma.
     fn apply(&mut self, lemma: Lemma, values: &[(&str, &Term)]) -> Result<(), Failure> {
         let using: Vec<&Fact> = self.facts.iter().collect();
         let fact = self.lemmas.apply(self.context, lemma, values, &using)?;
@@ -177,6 +184,7 @@ impl Guide<'_> {
         Ok(())
     }
 
+    /// Adds a goal that Z3 derives from the facts so far.
     fn derive(&mut self, goal: Prop) -> Result<(), Failure> {
         let using: Vec<&Fact> = self.facts.iter().collect();
         let fact = self.context.derive(goal, &using, Mode::Abstract)?;
@@ -189,7 +197,7 @@ impl Guide<'_> {
         self.apply(Lemma::Euclid, &[("a", a), ("b", b)])
     }
 
-    /// Two numerals of one value with last digits below `d` have the same digits.
+    /// Adds that two numerals with the same value, whose last digits are below `d`, have the same digits.
     fn same_digits(&mut self, [q, r]: [&Term; 2], [p, s]: [&Term; 2], d: &Term) -> Result<(), Failure> {
         self.apply(Lemma::HornerInjective, &[("q", q), ("r", r), ("p", p), ("s", s), ("d", d)])
     }

@@ -2,9 +2,10 @@
 
 use tilewright_ir::{BinaryOp, Buffer, Expr, For, Stmt, StmtKind};
 
-use super::{Goal, GoalKind, Lockstep, plain, reads};
+use super::{Goal, GoalKind, Lockstep, plain};
 use crate::access::describe;
 use crate::lanes::{self, Apart, Gathered};
+use crate::obligation::Obligation;
 use crate::path::Step;
 
 impl Lockstep<'_> {
@@ -12,7 +13,7 @@ impl Lockstep<'_> {
     pub(super) fn lanes(&mut self, outer: &For, new: &Stmt) {
         let lanes = lanes::vector_store(new).map_or(1, i64::from);
         let pairs = vec![(outer.min.clone(), outer.min.clone()), (outer.extent.clone(), Expr::int(lanes))];
-        self.goal("iteration", GoalKind::Equal(pairs));
+        self.goal(Obligation::Iteration, GoalKind::Equal(pairs));
         if outer.extent.as_const_int() != Some(lanes.into()) {
             return self
                 .stuck(format!("the loop over `{}` does not have the {lanes} iterations of the lanes", outer.var));
@@ -27,7 +28,7 @@ impl Lockstep<'_> {
                 for cond in goals {
                     let (path, subject, kind) = (path.clone(), subject.clone(), GoalKind::Holds(cond));
                     self.goals.push(Goal {
-                        obligation: "simulation",
+                        obligation: Obligation::Simulation,
                         subject,
                         side: self.side,
                         span: self.span,
@@ -58,7 +59,7 @@ impl Lockstep<'_> {
             for part in conjuncts(cond) {
                 let behind = !differing.is_empty() || !own.is_empty();
                 // What is read behind a condition may hold nothing where that one does not hold.
-                if part.vars().contains(lane) || (behind && reads(&part)) {
+                if part.vars().contains(lane) || (behind && part.reads_memory()) {
                     differing.push(part);
                 } else {
                     moved |= behind;
@@ -79,7 +80,7 @@ impl Lockstep<'_> {
     /// become a part of the value. One that always holds was dropped, if the value had a condition before.
     pub(super) fn is_gathered(&self, cond: &Expr, body: &Stmt, after: &Expr) -> bool {
         let Some(Stmt { kind: StmtKind::Store { buffer, value, .. }, .. }) = lanes::single(body) else { return false };
-        let differs = self.lane.as_ref().is_some_and(|lane| cond.vars().contains(lane) || reads(cond));
+        let differs = self.lane.as_ref().is_some_and(|lane| cond.vars().contains(lane) || cond.reads_memory());
         let all_are = || choices(after) > choices(&value) + lanes::conditions_of(body);
         let chosen = !matches!(value, Expr::IfThenElse(..)) || all_are() || {
             let mut never = self.path.clone();
@@ -120,17 +121,19 @@ impl Lockstep<'_> {
             Ok(loads) => {
                 for unread in loads {
                     let subject = format!("lanes without a value of `{statement}` in {}", unread.load.text);
-                    add("defined", subject, GoalKind::Unread(Box::new(unread)));
+                    add(Obligation::Defined, subject, GoalKind::Unread(Box::new(unread)));
                 }
             }
-            Err(reason) => add("defined", format!("lanes without a value of `{statement}`"), GoalKind::Stuck(reason)),
+            Err(reason) => {
+                add(Obligation::Defined, format!("lanes without a value of `{statement}`"), GoalKind::Stuck(reason));
+            }
         }
         let subject = format!("the texel of `{statement}` is written once");
         let kind = match lanes::other_store(func, &gathered) {
             Some(reason) => GoalKind::Stuck(reason),
             None => GoalKind::Alone(Box::new(gathered)),
         };
-        add("race", subject, kind);
+        add(Obligation::Race, subject, kind);
     }
 }
 

@@ -9,8 +9,9 @@ use std::convert::Infallible;
 use tilewright_ir::visit::Rewrite;
 use tilewright_ir::{Bindings, Buffer, Expr, UnaryOp};
 
-use super::{GoalKind, Lockstep, reads};
+use super::{GoalKind, Lockstep};
 use crate::concrete::tuple;
+use crate::obligation::Obligation;
 use crate::path::Step;
 use crate::sample;
 
@@ -32,7 +33,7 @@ impl Lockstep<'_> {
         let new = self.in_old_memory(std::slice::from_ref(old), std::slice::from_ref(new));
         let depth = self.path.steps.len();
         for (old, new) in self.per_lane(old.dtype().lanes, std::iter::once(old).zip(&new)) {
-            self.goal("simulation", GoalKind::Same(old, new));
+            self.goal(Obligation::Simulation, GoalKind::Same(old, new));
         }
         self.path.steps.truncate(depth);
         self.is_guess = outer;
@@ -73,7 +74,7 @@ fn loads(exprs: &[Expr]) -> Vec<Read> {
             collect(then, &with(true), found);
             return collect(otherwise, &with(false), found);
         }
-        expr.children().into_iter().for_each(|child| collect(child, choices, found));
+        expr.children().for_each(|child| collect(child, choices, found));
     }
     let mut found = Vec::new();
     for expr in exprs {
@@ -128,10 +129,11 @@ impl InOldMemory<'_, '_> {
         let comes_out = |(cond, holds): &Choice, bindings: &Bindings| {
             cond.eval_index(bindings).is_ok_and(|value| (value != 0) == *holds)
         };
-        let is_here =
-            |bindings: &&Bindings| self.choices.iter().all(|choice| reads(&choice.0) || comes_out(choice, bindings));
+        let is_here = |bindings: &&Bindings| {
+            self.choices.iter().all(|choice| choice.0.reads_memory() || comes_out(choice, bindings))
+        };
         let is_made = |choice: &Choice| samples.iter().filter(is_here).all(|bindings| comes_out(choice, bindings));
-        self.unmet(read).all(|choice| !reads(&choice.0) && is_made(choice))
+        self.unmet(read).all(|choice| !choice.0.reads_memory() && is_made(choice))
     }
 
     /// That a load before is made where the walk is.
@@ -147,7 +149,7 @@ impl InOldMemory<'_, '_> {
         for (cond, holds) in unmet {
             self.walk.fits([&cond]);
             let goal = if holds { cond } else { Expr::unary(UnaryOp::Not, cond) };
-            self.walk.goal("simulation", GoalKind::Holds(goal));
+            self.walk.goal(Obligation::Simulation, GoalKind::Holds(goal));
         }
         self.walk.path.steps.truncate(depth);
     }

@@ -2,6 +2,12 @@
 //!
 //! Counterexamples are evaluated. Proofs are confirmed by Z3 over bit-vectors: that each output is the affine form that was
 //! extracted; for inverse and specification, the statement itself.
+//!
+//! ```text
+//! lambda i, j: [i, j ^ (i % 8)]   on (64, 8)     9 input bits, 9 output bits: j0 ^ i0, j1 ^ i1, j2 ^ i2, i0, .., i5
+//! ```
+//!
+//! Enumeration would take 2^n points for n input bits; here every question is a system of at most n equations.
 
 use std::collections::HashMap;
 
@@ -13,7 +19,9 @@ use super::{assume_index, bounds, injective, inverse, specification, tight};
 use crate::gf2::{self, Affine, Inputs, System, Word};
 use crate::judge::Decision;
 use crate::kernel::Failure;
+use crate::method::Method;
 use crate::prove::Prover;
+use crate::reason::Reason;
 use crate::term::{BinaryOp, Prop, Term};
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
@@ -34,12 +42,13 @@ fn affine_map<'a>(case: &Case<'a>) -> Option<AffineMap<'a>> {
     Some(AffineMap { instance, inputs, outputs })
 }
 
+/// Refuted by an evaluated counterexample; an internal error if evaluation does not confirm it.
 fn refuted(found: Option<Counterexample>) -> Decision {
     let verdict = match found {
         Some(found) => Verdict::Refuted(found),
-        None => Verdict::Unknown("internal: what linear algebra found does not replay".into()),
+        None => Verdict::Unknown(Reason::no_replay("what linear algebra found")),
     };
-    (verdict, "gf2".into())
+    (verdict, Method::Gf2 { goals: 0 })
 }
 
 /// The decision if linear algebra has proved an obligation and Z3 is asked to confirm it by some goals.
@@ -48,16 +57,16 @@ fn confirmed(of: &'static str, prover: &mut Prover<'_>, goals: &[Prop]) -> Decis
         match prover.prove_in_bits(goal) {
             Ok(_) => {}
             Err(Failure::Refuted(model)) => {
-                let reason = format!("internal: linear algebra shows {goal}, but z3 refutes it at {model}");
-                return (Verdict::Unknown(reason), "gf2".into());
+                let found = format_args!("linear algebra shows {goal}, but z3 refutes it at {model}");
+                return (Verdict::Unknown(Reason::internal(found)), Method::Gf2 { goals: 0 });
             }
             Err(failure) => {
-                return (Verdict::Unknown(format!("gf2 is not confirmed: {failure}")), "gf2".into());
+                return (Verdict::Unknown(failure.reason().after("gf2 is not confirmed: ")), Method::Gf2 { goals: 0 });
             }
         }
     }
     prover.keep_proof(of);
-    (Verdict::Proved, format!("gf2, confirmed by z3 ({} goals)", goals.len()))
+    (Verdict::Proved, Method::Gf2 { goals: goals.len() })
 }
 
 /// Asks Z3 to confirm that each output is the affine form that was extracted.
@@ -126,7 +135,7 @@ pub(super) fn injective(case: &Case<'_>) -> Option<Decision> {
     let certificate = gf2::certificate_of(&linear.outputs, linear.inputs.total)?;
     Some(match certificate.check(case.claim.map) {
         Ok(()) => extraction(case, &linear),
-        Err(error) => (Verdict::Unknown(format!("internal: {error}")), "gf2".into()),
+        Err(error) => (Verdict::Unknown(Reason::internal(error)), Method::Gf2 { goals: 0 }),
     })
 }
 

@@ -1,4 +1,10 @@
 //! Obligation bounds: every result index lies in the physical shape.
+//!
+//! ```text
+//! lambda i: [i + 1]    on (4) into (4)    refuted: 3 lands on 4, outside the physical shape 4
+//! ```
+//!
+//! An index without a value, such as `i // 0`, is outside too.
 
 use tilewright_ir::Bindings;
 
@@ -7,12 +13,14 @@ use super::instance::{Answer, Instance, does_not_replay, each_point, settle};
 use super::{MapClaim, Obligation, at, bits, from_model, symbols_from, value};
 use crate::concrete::{extents, tuple};
 use crate::judge::{Decision, decide};
+use crate::method::{Method, Points};
+use crate::obligation::Obligation as Id;
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
 /// Every result index lies in the physical shape.
 pub(super) const OBLIGATION: Obligation =
-    ("bounds", exhaustive, &[empty, small, digits, bits::bounds, medium, sampled, by_z3, large]);
+    (Id::Bounds, exhaustive, &[empty, small, digits, bits::bounds, medium, sampled, by_z3, large]);
 
 /// A counterexample if the image of a point has no value or lies outside the physical shape.
 pub(super) fn outside(
@@ -49,7 +57,7 @@ fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
 fn sampled(case: &Case<'_>) -> Option<Decision> {
     let instance = case.constant()?;
     let found = case.claim.sample(|point, _| outside(case.claim, &instance.symbols, &instance.shape, point))?;
-    Some((Verdict::Refuted(found), "enumeration of some points".into()))
+    Some((Verdict::Refuted(found), Method::Enumeration(Points::Some)))
 }
 
 /// Asks Z3 whether each output lies in its extent, after all outputs have been shown to have a value.

@@ -1,4 +1,13 @@
 //! The decision of one obligation of a map claim by a sequence of tiers.
+//!
+//! ```text
+//! small        2^12 points: enumeration answers in microseconds
+//! digits       the claim's certificate, of any size, constant or symbolic
+//! bits         maps that move and mix bits, of any size
+//! medium       2^22 points: some tens of milliseconds
+//! sampled, z3  large and symbolic shapes
+//! large        up to the judge's limit of points, if nothing else has decided
+//! ```
 
 use std::cell::OnceCell;
 
@@ -9,6 +18,9 @@ use super::instance::{Answer, Instance};
 use super::shrink;
 use crate::enumerate::{MAX_POINTS, shapes};
 use crate::judge::{Decision, Judge, vacuity};
+use crate::method::{Method, Points};
+use crate::obligation::Obligation;
+use crate::reason::{Reason, ReasonKind};
 use crate::record;
 use crate::translate::Names;
 use crate::verdict::Verdict;
@@ -24,8 +36,6 @@ pub(super) type Exhaustive = fn(&Instance<'_>, u64) -> Answer;
 const SMALL: u64 = 1 << 12;
 /// Number of points that are enumerated before Z3 is asked: it takes some tens of milliseconds at most.
 const MEDIUM: u64 = 1 << 22;
-/// The method of a refutation that was found before all parts were looked at.
-pub(super) const SOME_PARTS: &str = "enumeration of some parts";
 /// Number of points, of all small shapes together, on which a symbolic claim is tried.
 const TRIED: u64 = 1 << 17;
 
@@ -38,6 +48,7 @@ pub(super) struct Shared<'a> {
 }
 
 impl Shared<'_> {
+    /// Nothing is compiled yet.
     pub(super) fn new(claim: MapClaim<'_>) -> Self {
         Self { symbols: claim.symbols(), constant: OnceCell::new(), small: OnceCell::new() }
     }
@@ -48,7 +59,8 @@ impl Shared<'_> {
 pub(super) struct Case<'a> {
     pub(super) judge: &'a Judge,
     pub(super) claim: MapClaim<'a>,
-    pub(super) obligation: &'static str,
+    /// The id of the obligation.
+    pub(super) obligation: Obligation,
     pub(super) exhaustive: Exhaustive,
     pub(super) shared: &'a Shared<'a>,
 }
@@ -86,17 +98,17 @@ impl<'a> Case<'a> {
     /// A judge that records a certificate asks the later tiers too, until one with a recorded proof agrees. Two tiers that
     /// contradict each other are an internal error.
     pub(super) fn decide(&self, tiers: &[Tier]) -> Decision {
-        let mut reasons: Vec<String> = Vec::new();
-        let mut last = "none".to_owned();
+        let mut reasons: Vec<Reason> = Vec::new();
+        let mut last = Method::Nothing;
         let mut rest = tiers.iter();
         while let Some(tier) = rest.next() {
             match record::attempt(|| tier(self)) {
                 None => {}
-                Some((Verdict::Unknown(reason), method)) if reason.starts_with("internal") => {
+                Some((Verdict::Unknown(reason), method)) if reason.is_internal() => {
                     return (Verdict::Unknown(reason), method);
                 }
                 Some((Verdict::Unknown(reason), method)) => {
-                    if !reasons.contains(&reason) {
+                    if !reasons.iter().any(|known| known.text() == reason.text()) {
                         reasons.push(reason);
                     }
                     last = method;
@@ -108,17 +120,14 @@ impl<'a> Case<'a> {
                 Some(decided) => return decided,
             }
         }
-        if reasons.is_empty() {
-            reasons.push("no way to decide it applies".to_owned());
-        }
-        (Verdict::Unknown(reasons.join("; ")), last)
+        (Verdict::Unknown(joined(&reasons)), last)
     }
 
     /// Confirms a proof by later tiers, up to the first one that records a proof.
-    fn second_opinion(&self, tiers: &[Tier], method: String) -> Decision {
+    fn second_opinion(&self, tiers: &[Tier], method: Method) -> Decision {
         for tier in tiers {
             match record::attempt(|| tier(self)) {
-                Some((Verdict::Refuted(_), other)) => return contradiction(&method, &other),
+                Some((Verdict::Refuted(_), other)) => return contradiction(method, other),
                 Some((Verdict::Proved, _)) if record::has_proof() => break,
                 _ => {}
             }
@@ -127,13 +136,23 @@ impl<'a> Case<'a> {
     }
 }
 
+/// All reasons as one, of their kind if they have one kind.
+fn joined(reasons: &[Reason]) -> Reason {
+    let Some((first, others)) = reasons.split_first() else {
+        return Reason::unsupported("no way to decide it applies");
+    };
+    let same = others.iter().all(|other| other.kind() == first.kind());
+    let kind = if same { first.kind() } else { ReasonKind::Undecided };
+    Reason::new(kind, reasons.iter().map(Reason::text).collect::<Vec<_>>().join("; "))
+}
+
 /// The decision that an answer of enumeration amounts to.
-fn decision(answer: Answer, method: &str) -> Decision {
+fn decision(answer: Answer, points: Points) -> Decision {
     match answer {
-        Answer::Holds(0) => (Verdict::Proved, "intervals".to_owned()),
-        Answer::Holds(points) => (Verdict::Proved, format!("enumeration of {points} points")),
-        Answer::Fails(found) => (Verdict::Refuted(found), method.to_owned()),
-        Answer::Open(reason) => (Verdict::Unknown(reason), "enumeration".to_owned()),
+        Answer::Holds(0) => (Verdict::Proved, Method::Intervals),
+        Answer::Holds(count) => (Verdict::Proved, Method::Enumeration(Points::Count(count))),
+        Answer::Fails(found) => (Verdict::Refuted(found), Method::Enumeration(points)),
+        Answer::Open(reason) => (Verdict::Unknown(reason), Method::Enumeration(Points::All)),
     }
 }
 
@@ -170,7 +189,7 @@ pub(super) fn medium(case: &Case<'_>) -> Option<Decision> {
 
 /// All points of a constant shape, up to the limit of the judge: the last tier.
 pub(super) fn large(case: &Case<'_>) -> Option<Decision> {
-    Some(decision((case.exhaustive)(case.constant()?, MAX_POINTS.min(case.judge.most_points)), "enumeration"))
+    Some(decision((case.exhaustive)(case.constant()?, MAX_POINTS.min(case.judge.most_points)), Points::All))
 }
 
 /// Enumerates an instance with at most `limit` points for each part; `None` if that does not decide it.
@@ -179,8 +198,8 @@ fn settled(instance: &Instance<'_>, exhaustive: Exhaustive, limit: u64) -> Optio
     let all = instance.points().is_some_and(|points| points <= limit);
     match exhaustive(instance, limit) {
         // Too many points: a later tier may decide it.
-        Answer::Open(reason) if !reason.starts_with("internal") => None,
-        answer => Some(decision(answer, if all { "enumeration" } else { SOME_PARTS })),
+        Answer::Open(reason) if !reason.is_internal() => None,
+        answer => Some(decision(answer, if all { Points::All } else { Points::SomeParts })),
     }
 }
 
@@ -191,9 +210,11 @@ fn on_small_shapes(case: &Case<'_>) -> Option<Decision> {
         let Some(points) = instance.points().filter(|points| *points <= left) else { continue };
         left -= points;
         match (case.exhaustive)(instance, 4 * SMALL) {
-            Answer::Fails(found) => return Some((Verdict::Refuted(found), "enumeration of small shapes".into())),
-            Answer::Open(reason) if reason.starts_with("internal") => {
-                return Some((Verdict::Unknown(reason), "enumeration".into()));
+            Answer::Fails(found) => {
+                return Some((Verdict::Refuted(found), Method::Enumeration(Points::SmallShapes)));
+            }
+            Answer::Open(reason) if reason.is_internal() => {
+                return Some((Verdict::Unknown(reason), Method::Enumeration(Points::All)));
             }
             Answer::Holds(_) | Answer::Open(_) => {}
         }
@@ -202,9 +223,9 @@ fn on_small_shapes(case: &Case<'_>) -> Option<Decision> {
 }
 
 /// The decision if one tier proves what another one refutes: an internal error.
-pub(super) fn contradiction(proved_by: &str, refuted_by: &str) -> Decision {
-    let reason = format!("internal: {proved_by} proves what {refuted_by} refutes");
-    (Verdict::Unknown(reason), format!("{refuted_by}, {proved_by}"))
+pub(super) fn contradiction(proved_by: Method, refuted_by: Method) -> Decision {
+    let reason = Reason::internal(format_args!("{proved_by} proves what {refuted_by} refutes"));
+    (Verdict::Unknown(reason), Method::Together(vec![refuted_by, proved_by]))
 }
 
 /// Whether the assumptions hold for these values of the symbols.
@@ -222,12 +243,12 @@ mod tests {
 
     #[expect(clippy::unnecessary_wraps, reason = "a tier may have no answer")]
     fn says_yes(_: &Case<'_>) -> Option<Decision> {
-        Some((Verdict::Proved, "liar".into()))
+        Some((Verdict::Proved, Method::Inspection("liar")))
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "a tier may have no answer")]
     fn says_no(_: &Case<'_>) -> Option<Decision> {
-        Some((Verdict::Refuted(Counterexample::default()), "liar".into()))
+        Some((Verdict::Refuted(Counterexample::default()), Method::Inspection("liar")))
     }
 
     /// `lambda i: [i]` on 0..17, into `room`.
@@ -237,11 +258,11 @@ mod tests {
         let shape = [Expr::int(room)];
         let claim = MapClaim::new(&map, &shape);
         let shared = Shared::new(claim);
-        Case { judge, claim, obligation: "bounds", exhaustive, shared: &shared }.decide(tiers).0
+        Case { judge, claim, obligation: Obligation::Bounds, exhaustive, shared: &shared }.decide(tiers).0
     }
 
     fn is_internal(verdict: &Verdict) -> bool {
-        matches!(verdict, Verdict::Unknown(reason) if reason.starts_with("internal"))
+        matches!(verdict, Verdict::Unknown(reason) if reason.is_internal())
     }
 
     #[test]

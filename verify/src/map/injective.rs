@@ -1,4 +1,12 @@
 //! Obligation injective: different logical indices have different images.
+//!
+//! ```text
+//! lambda i, j: [i % 4, j]   on (8, 5)     refuted: (0, 0) and (4, 0) both land on (0, 0)
+//! lambda i: [i // 4, i % 4] on (n)        proved: i is i // 4 * 4 + i % 4 (Euclid)
+//! ```
+//!
+//! The tiers are, in this order: small shapes, the digit certificate, linear algebra over GF(2), enumeration, the claimed
+//! inverse, Z3.
 
 use std::collections::HashMap;
 
@@ -11,14 +19,20 @@ use crate::concrete::tuple;
 use crate::enumerate::{self, NodeId};
 use crate::judge::{Decision, decide};
 use crate::kernel::{Fact, Failure};
+use crate::method::{Method, Points};
+use crate::obligation::Obligation as Id;
 use crate::prove::Prover;
+use crate::reason::Reason;
 use crate::term::{Prop, Term};
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
 /// Different logical indices have different images.
-pub(super) const OBLIGATION: Obligation =
-    ("injective", exhaustive, &[empty, small, digits, bits::injective, medium, sampled, by_left_inverse, by_z3, large]);
+pub(super) const OBLIGATION: Obligation = (
+    Id::Injective,
+    exhaustive,
+    &[empty, small, digits, bits::injective, medium, sampled, by_left_inverse, by_z3, large],
+);
 
 /// A counterexample if two different points have the same image.
 pub(super) fn collision(claim: MapClaim<'_>, symbols: &Bindings, a: &[i128], b: &[i128]) -> Option<Counterexample> {
@@ -119,7 +133,7 @@ fn one_by_one(instance: &Instance<'_>, limit: u64) -> Answer {
         if first == point { None } else { collision(instance.claim, &instance.symbols, first, point) }
     });
     match (answer, without) {
-        (Answer::Holds(_), Some(point)) => Answer::Open(format!("{} has no image", tuple(&point))),
+        (Answer::Holds(_), Some(point)) => Answer::Open(Reason::undecided(format!("{} has no image", tuple(&point)))),
         (answer, _) => answer,
     }
 }
@@ -132,13 +146,13 @@ fn sampled(case: &Case<'_>) -> Option<Decision> {
         let first = seen.entry(image).or_insert_with(|| point.to_vec());
         if first == point { None } else { collision(case.claim, &instance.symbols, first, point) }
     })?;
-    Some((Verdict::Refuted(found), "enumeration of some points".into()))
+    Some((Verdict::Refuted(found), Method::Enumeration(Points::Some)))
 }
 
 /// A map with a left inverse is injective.
 fn by_left_inverse(case: &Case<'_>) -> Option<Decision> {
     match super::inverse::left(case)? {
-        (Verdict::Proved, method) => Some((Verdict::Proved, format!("{method}, by the inverse"))),
+        (Verdict::Proved, method) => Some((Verdict::Proved, Method::ByInverse(Box::new(method)))),
         _ => None,
     }
 }

@@ -17,6 +17,7 @@ use super::MapClaim;
 use crate::concrete::extents;
 use crate::enumerate::{Builder, NodeId, first_nonzero};
 use crate::judge::Judge;
+use crate::reason::{Reason, ReasonKind};
 use crate::verdict::Counterexample;
 
 /// Greatest number of points of a map that has to be evaluated one point at a time, because an operation may lack a value
@@ -33,7 +34,7 @@ pub(super) enum Answer {
     /// The obligation fails; the first counterexample.
     Fails(Counterexample),
     /// Undecided, for a reason such as too many points.
-    Open(String),
+    Open(Reason),
 }
 
 /// A map claim for one shape.
@@ -42,7 +43,9 @@ pub(super) struct Instance<'a> {
     pub(super) judge: &'a Judge,
     pub(super) claim: MapClaim<'a>,
     pub(super) symbols: Bindings,
+    /// The values of the logical extents.
     pub(super) domain: Vec<i128>,
+    /// The values of the physical extents.
     pub(super) shape: Vec<i128>,
     /// The map as a graph; `None` if some output may lack a value or leave 64 bits.
     pub(super) graph: Option<Graph>,
@@ -52,6 +55,7 @@ pub(super) struct Instance<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct Graph {
     pub(super) builder: Builder,
+    /// The logical indices.
     pub(super) axes: Vec<NodeId>,
     pub(super) outputs: Vec<NodeId>,
 }
@@ -60,6 +64,7 @@ pub(super) struct Graph {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Found {
     pub(super) first: Option<Vec<i128>>,
+    /// The number of points looked at.
     pub(super) points: u64,
     /// Whether some flag had too many points to look at.
     pub(super) open: bool,
@@ -116,6 +121,7 @@ impl<'a> Instance<'a> {
 }
 
 impl Graph {
+    /// The graph of a claim's map; `None` if some output may lack a value or leave 64 bits.
     fn new(claim: MapClaim<'_>, domain: &[i128], symbols: &Bindings) -> Option<Self> {
         let mut builder = Builder::new(domain, symbols)?;
         let axes = builder.bind_axes(claim.map.vars())?;
@@ -124,7 +130,7 @@ impl Graph {
     }
 }
 
-/// Looks at all points one by one.
+/// Calls `look` with every point until it finds a counterexample, up to [`SLOW_POINTS`].
 pub(super) fn each_point(
     domain: &[i128],
     limit: u64,
@@ -149,7 +155,7 @@ pub(super) fn each_point(
     Answer::Holds(points)
 }
 
-/// The answer that a search for a violation amounts to; `replay` evaluates the map there.
+/// The answer of a search for a violation; `replay` confirms the violation by evaluating the map there.
 pub(super) fn settle(found: &Found, limit: u64, replay: impl FnOnce(&[i128]) -> Option<Counterexample>) -> Answer {
     match &found.first {
         Some(index) => replay(index).map_or_else(|| does_not_replay(index), Answer::Fails),
@@ -158,11 +164,12 @@ pub(super) fn settle(found: &Found, limit: u64, replay: impl FnOnce(&[i128]) -> 
     }
 }
 
+/// Undecided, because there are too many points.
 pub(super) fn too_many(limit: u64) -> Answer {
-    Answer::Open(format!("more than {limit} points would have to be enumerated"))
+    Answer::Open(Reason::new(ReasonKind::Budget, format!("more than {limit} points would have to be enumerated")))
 }
 
-/// Two evaluations of the same map differ: never the user's fault.
+/// Undecided because two evaluations of the same map differ, which is an internal error.
 pub(super) fn does_not_replay(index: &[i128]) -> Answer {
-    Answer::Open(format!("internal: what enumeration found at {} does not replay", crate::concrete::tuple(index)))
+    Answer::Open(Reason::no_replay(format_args!("what enumeration found at {}", crate::concrete::tuple(index))))
 }

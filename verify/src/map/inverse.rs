@@ -1,5 +1,13 @@
-//! Obligation inverse: a claimed inverse takes every logical index back, and the map takes every physical index that is no
-//! padding back.
+//! Obligation inverse: the claimed inverse is a left inverse of the map on the domain, and a right inverse off the padding.
+//!
+//! ```text
+//! map      lambda c: [c // 4, c % 4]    on 0..17 into (5, 4)
+//! inverse  lambda p, q: [p * 4 + q]     padding: p * 4 + q > 16
+//! ```
+//!
+//! The left inverse is a statement about the 17 logical indices, the right inverse one about the 17 of 20 physical indices
+//! that are not padding. Each component of a composition is enumerated over the axes that it depends on; Z3 is asked for the
+//! conjunction of all components.
 
 use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, Bindings, IndexMap, InverseClaim, UnaryOp};
@@ -10,17 +18,20 @@ use super::{MapClaim, Obligation, assume_index, at, bits, from_model, symbols_fr
 use crate::concrete::{extents, tuple};
 use crate::enumerate::{Builder, NodeId};
 use crate::judge::{Decision, decide};
+use crate::method::{Method, Points};
+use crate::obligation::Obligation as Id;
+use crate::reason::Reason;
 use crate::term::{Prop, Term};
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
-/// `inverse(map(x)) = x` on the domain, and `map(inverse(p)) = p` off the padding.
+/// `inverse(map(x)) = x` on the domain, and `map(inverse(p)) = p` for every physical index that is not padding.
 pub(super) const OBLIGATION: Obligation =
-    ("inverse", exhaustive, &[empty, small, digits, bits::inverse, medium, sampled, by_z3, large]);
+    (Id::Inverse, exhaustive, &[empty, small, digits, bits::inverse, medium, sampled, by_z3, large]);
 
-/// Each logical and each physical index over the axes that it depends on.
+/// Enumerates each component of both compositions over the axes that it depends on.
 fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
-    let Some(inverse) = instance.claim.inverse else { return Answer::Open("no inverse is claimed".into()) };
+    let Some(inverse) = instance.claim.inverse else { return Answer::Open(Reason::undecided("no inverse is claimed")) };
     let lost = |index: &[i128]| lost(instance.claim, inverse, &instance.symbols, index);
     let there = match not_back(instance, inverse) {
         Some((builder, flags)) => {
@@ -39,7 +50,7 @@ fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
     }
 }
 
-/// Where the inverse does not take a logical index back.
+/// Flags that are set where the inverse does not map the image of a logical index back to it.
 fn not_back(instance: &Instance<'_>, inverse: &InverseClaim) -> Option<(Builder, Vec<NodeId>)> {
     let graph = instance.graph.as_ref()?;
     let mut builder = graph.builder.clone();
@@ -91,13 +102,14 @@ fn not_again(instance: &Instance<'_>, inverse: &InverseClaim) -> Option<(Builder
     Some((builder, flags))
 }
 
-/// Some points of a shape that is too large.
+/// Tries some points of a shape that is too large for enumeration.
 fn sampled(case: &Case<'_>) -> Option<Decision> {
     let (instance, inverse) = (case.constant()?, case.claim.inverse?);
     let found = case.claim.sample(|point, _| lost(case.claim, inverse, &instance.symbols, point))?;
-    Some((Verdict::Refuted(found), "enumeration of some points".into()))
+    Some((Verdict::Refuted(found), Method::Enumeration(Points::Some)))
 }
 
+/// Asks Z3 about both compositions.
 fn by_z3(case: &Case<'_>) -> Option<Decision> {
     Some(super::padding::both(left(case)?, || right(case)))
 }
@@ -107,14 +119,14 @@ fn as_map(claim: MapClaim<'_>, inverse: &InverseClaim) -> Option<IndexMap> {
     IndexMap::new(inverse.vars.clone(), claim.shape.to_vec(), inverse.outputs.clone(), Vec::new()).ok()
 }
 
-/// Whether a physical index is said to be padding; none if that has no value.
+/// Whether the claim calls a physical index padding; `None` if the predicate has no value there.
 pub(super) fn is_padding(inverse: &InverseClaim, symbols: &Bindings, place: &[i128]) -> Option<bool> {
     let mut bindings = symbols.clone();
     bindings.extend(inverse.vars.iter().cloned().zip(place.iter().copied()));
     inverse.padding.eval_index(&bindings).ok().map(|value| value != 0)
 }
 
-/// A logical index that the inverse does not take back.
+/// A counterexample if a logical index has no image, or the inverse does not map its image back to it.
 pub(super) fn lost(
     claim: MapClaim<'_>,
     inverse: &InverseClaim,
@@ -134,7 +146,7 @@ pub(super) fn lost(
     Some(at(claim, symbols, &[point], text))
 }
 
-/// A physical index that is said to be reached and is not by its inverse.
+/// A counterexample if a physical index is not padding and is not the image of its inverse.
 pub(super) fn unreached(
     claim: MapClaim<'_>,
     inverse: &InverseClaim,
@@ -166,6 +178,7 @@ pub(super) fn unreached(
     Some(at(claim, symbols, &[], text).about(&inverse.vars, place))
 }
 
+/// Asks Z3 whether the inverse maps the image of every logical index back to it; `None` if no inverse is claimed.
 pub(super) fn left(case: &Case<'_>) -> Option<Decision> {
     let (claim, inverse) = (case.claim, case.claim.inverse?);
     let mut names = Names::default();
@@ -186,7 +199,7 @@ pub(super) fn left(case: &Case<'_>) -> Option<Decision> {
     }))
 }
 
-/// Off the padding the map takes the inverse back; none without an inverse.
+/// Asks Z3 whether every physical index that is not padding is the image of its inverse; `None` if no inverse is claimed.
 pub(super) fn right(case: &Case<'_>) -> Option<Decision> {
     let (claim, inverse) = (case.claim, case.claim.inverse?);
     let mut names = Names::default();

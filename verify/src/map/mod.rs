@@ -11,6 +11,9 @@
 //! | `z3` | Z3: linear goals directly, flattened ones with symbolic extents digit by digit through the lemmas |
 //!
 //! A refutation comes with a counterexample that was evaluated, and that `shrink` has made small.
+//!
+//! A claim about symbolic extents is proved for all extents that satisfy its assumptions, or refuted by one shape. Enumeration
+//! therefore never proves a symbolic claim, and Z3's models count only after the map was evaluated at them.
 
 mod bits;
 mod bounds;
@@ -31,8 +34,11 @@ use tilewright_ir::{Bindings, DigitCertificate, Expr, IndexMap, InverseClaim, Va
 
 use self::case::{Case, Exhaustive, Shared, Tier};
 use crate::concrete::{extents, points};
-use crate::judge::{Decision, Judge, Report, free_vars};
+use crate::judge::{Decision, Judge, Report, free_vars, unfit};
+use crate::method::Method;
+use crate::obligation::Obligation as Id;
 use crate::prove::Prover;
+use crate::reason::Reason;
 use crate::term::{Assignment, Symbol, Term, Value};
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
@@ -114,7 +120,7 @@ impl<'a> MapClaim<'a> {
 }
 
 /// An obligation: its id, its decision procedure for one constant shape, and the tiers that try to decide it.
-type Obligation = (&'static str, Exhaustive, &'static [Tier]);
+type Obligation = (Id, Exhaustive, &'static [Tier]);
 
 /// All obligations, in the order of the reports.
 const OBLIGATIONS: [Obligation; 7] = [
@@ -133,11 +139,11 @@ impl Judge {
     pub fn check_map(&self, claim: MapClaim<'_>) -> Vec<Report> {
         let subject = claim.map.to_string();
         if let Some(reason) = claim.ill_formed() {
-            return vec![Judge::report("bounds", subject, || (Verdict::Unknown(reason), "shape".into()))];
+            return vec![Judge::report(Id::Bounds, subject, || unfit(reason))];
         }
         let is_asked = |(id, ..): &Obligation| match *id {
-            "inverse" | "padding" => claim.inverse.is_some(),
-            "specification" => claim.meaning.is_some(),
+            Id::Inverse | Id::Padding => claim.inverse.is_some(),
+            Id::Specification => claim.meaning.is_some(),
             _ => true,
         };
         let shared = Shared::new(claim);
@@ -304,22 +310,23 @@ fn symbols_from(model: &Assignment, names: &mut Names, symbols: &[Var]) -> Bindi
 }
 
 /// Decides one obligation of a map, for claims that consist of several maps.
-pub(crate) fn decide(judge: &Judge, id: &str, claim: MapClaim<'_>) -> Decision {
+pub(crate) fn decide(judge: &Judge, id: Id, claim: MapClaim<'_>) -> Decision {
     decide_by(judge, id, claim, None)
 }
 
 /// Decides one obligation of a map by enumeration of a constant shape, if that takes milliseconds; unknown otherwise.
-pub(crate) fn look(judge: &Judge, id: &str, claim: MapClaim<'_>) -> Decision {
+pub(crate) fn look(judge: &Judge, id: Id, claim: MapClaim<'_>) -> Decision {
     decide_by(judge, id, claim, Some(&[case::empty, case::small, case::medium]))
 }
 
 /// Decides one obligation by the given tiers, or by all of its own.
-fn decide_by(judge: &Judge, id: &str, claim: MapClaim<'_>, tiers: Option<&[Tier]>) -> Decision {
+fn decide_by(judge: &Judge, id: Id, claim: MapClaim<'_>, tiers: Option<&[Tier]>) -> Decision {
     if let Some(reason) = claim.ill_formed() {
-        return (Verdict::Unknown(reason), "shape".into());
+        return unfit(reason);
     }
     let Some((obligation, exhaustive, all)) = OBLIGATIONS.into_iter().find(|(other, ..)| *other == id) else {
-        return (Verdict::Unknown(format!("there is no obligation `{id}` of a single map")), "none".into());
+        let reason = Reason::unsupported(format!("there is no obligation `{id}` of a single map"));
+        return (Verdict::Unknown(reason), Method::Nothing);
     };
     let shared = Shared::new(claim);
     Case { judge, claim, obligation, exhaustive, shared: &shared }.decide(tiers.unwrap_or(all))

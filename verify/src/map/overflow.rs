@@ -1,4 +1,11 @@
 //! Obligation overflow: no subterm of the map leaves its type.
+//!
+//! ```text
+//! lambda i: [i * 65536]     i of type int32 on (65536): `i * 65536` is 2147483648 at 32768, which does not fit int32
+//! ```
+//!
+//! Every operation counts, not only the results: an intermediate value that wraps may give a right result on this machine
+//! and a wrong one on the next.
 
 use tilewright_ir::{BinaryOp, Bindings, Expr, MAX_SYMBOLIC_ELEMENTS};
 
@@ -9,14 +16,16 @@ use crate::concrete::tuple;
 use crate::enumerate::{Builder, NodeId};
 use crate::judge::{Decision, decide};
 use crate::kernel::Failure;
+use crate::obligation::Obligation as Id;
 use crate::prove::Prover;
+use crate::reason::Reason;
 use crate::term::{Prop, Term};
 use crate::translate::Names;
 use crate::verdict::Counterexample;
 
 /// No subterm of the map leaves its type. For symbolic shapes it is assumed that both sides have at most
 /// [`MAX_SYMBOLIC_ELEMENTS`] elements, which is checked when the program is launched.
-pub(super) const OBLIGATION: Obligation = ("overflow", exhaustive, &[empty, small, digits, medium, by_z3, large]);
+pub(super) const OBLIGATION: Obligation = (Id::Overflow, exhaustive, &[empty, small, digits, medium, by_z3, large]);
 
 /// The integer operations of the map, each once.
 fn parts(claim: MapClaim<'_>) -> Vec<&Expr> {
@@ -30,7 +39,7 @@ fn parts(claim: MapClaim<'_>) -> Vec<&Expr> {
 /// Enumerates each subterm over the axes that it depends on; mostly its range decides.
 fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
     if !instance.symbols.is_empty() {
-        return Answer::Open("small extents overflow nothing".into());
+        return Answer::Open(Reason::undecided("small extents overflow nothing"));
     }
     let replay = |index: &[i128]| first_fault(instance.claim, &instance.symbols, index);
     let Some((builder, flags)) = overflows(instance) else {
@@ -86,19 +95,19 @@ fn first_fault(claim: MapClaim<'_>, symbols: &Bindings, point: &[i128]) -> Optio
 /// The first operation in order of evaluation that leaves its type or has no value at a point, as text. Only the chosen
 /// branch of a conditional is evaluated.
 fn fault(part: &Expr, bindings: &Bindings, point: &[i128]) -> Option<String> {
-    let children = match part {
+    let of = |child: &Expr| fault(child, bindings, point);
+    let found = match part {
         Expr::IfThenElse(condition, then, otherwise) => {
-            let chosen = match condition.eval_index(bindings) {
-                Ok(0) => vec![otherwise.as_ref()],
-                Ok(_) => vec![then.as_ref()],
-                Err(_) => Vec::new(),
-            };
-            [vec![condition.as_ref()], chosen].concat()
+            of(condition).or_else(|| match condition.eval_index(bindings) {
+                Ok(0) => of(otherwise),
+                Ok(_) => of(then),
+                Err(_) => None,
+            })
         }
-        _ => part.children(),
+        _ => part.children().find_map(of),
     };
-    if let Some(found) = children.into_iter().find_map(|child| fault(child, bindings, point)) {
-        return Some(found);
+    if found.is_some() {
+        return found;
     }
     let value = match part.eval_index(bindings) {
         Ok(value) => value,
@@ -128,8 +137,10 @@ fn by_z3(case: &Case<'_>) -> Option<Decision> {
         }
     }
     if has_branches(claim) && matches!(result, Err(Failure::Refuted(_))) {
+        // What is under a condition matters only where it holds; the goals do not say so.
+        let text = "an operation under a condition may not fit where it does not hold";
         // The goals ignore conditions, so the model may violate the condition of the operation that overflows.
-        result = Err(Failure::NotShown("an operation under a condition may not fit where it does not hold".into()));
+        result = Err(Failure::NotShown(Reason::undecided(text)));
     }
     Some(decide("map overflow", result, &prover, from, |model| {
         let point = from_model(model, claim.map.vars(), &vars)?;

@@ -1,4 +1,11 @@
 //! Obligation padding: the padding predicate holds exactly on the physical indices that no logical index reaches.
+//!
+//! ```text
+//! map      lambda c: [c // 4, c % 4]    on 0..17 into (5, 4)
+//! padding  p * 4 + q > 16               holds exactly for (4, 1), (4, 2) and (4, 3)
+//! ```
+//!
+//! A predicate that is true too often hides data; one that is true too rarely lets undefined memory be read.
 
 use std::collections::HashSet;
 
@@ -11,18 +18,21 @@ use super::{MapClaim, Obligation, at, bits, from_model, symbols_from, value};
 use crate::concrete::tuple;
 use crate::enumerate::{Builder, MAX_BITS, NodeId, first_wrong_padding};
 use crate::judge::{Decision, decide};
+use crate::method::{Method, Points};
+use crate::obligation::Obligation as Id;
+use crate::reason::Reason;
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
 /// No logical index is mapped to padding, and every other physical index is reached. Z3 shows the second part with the
 /// inverse.
 pub(super) const OBLIGATION: Obligation =
-    ("padding", exhaustive, &[empty, small, digits, bits::padding, medium, sampled, by_z3, large]);
+    (Id::Padding, exhaustive, &[empty, small, digits, bits::padding, medium, sampled, by_z3, large]);
 
 /// Enumerates the logical indices to see whether one is mapped to padding, then marks the physical indices that are
 /// reached and compares them with the padding predicate.
 fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
-    let Some(inverse) = instance.claim.inverse else { return Answer::Open("no inverse is claimed".into()) };
+    let Some(inverse) = instance.claim.inverse else { return Answer::Open(Reason::undecided("no inverse is claimed")) };
     let hit = |index: &[i128]| hit(instance.claim, inverse, &instance.symbols, index);
     let Some((builder, flag)) = lands_on_padding(instance, inverse) else {
         return one_by_one(instance, inverse, limit);
@@ -131,14 +141,16 @@ fn hit(claim: MapClaim<'_>, inverse: &InverseClaim, symbols: &Bindings, point: &
 fn sampled(case: &Case<'_>) -> Option<Decision> {
     let (instance, inverse) = (case.constant()?, case.claim.inverse?);
     let found = case.claim.sample(|point, _| hit(case.claim, inverse, &instance.symbols, point))?;
-    Some((Verdict::Refuted(found), "enumeration of some points".into()))
+    Some((Verdict::Refuted(found), Method::Enumeration(Points::Some)))
 }
 
 /// Asks Z3 whether no index is mapped to padding, and whether the inverse shows that all other places are reached.
 fn by_z3(case: &Case<'_>) -> Option<Decision> {
     // A wrong inverse does not refute the padding predicate.
     let right = || match right(case) {
-        Some((Verdict::Refuted(_), method)) => Some((Verdict::Unknown("the inverse is wrong".into()), method)),
+        Some((Verdict::Refuted(_), method)) => {
+            Some((Verdict::Unknown(Reason::undecided("the inverse is wrong")), method))
+        }
         other => other,
     };
     Some(both(untouched(case)?, right))
@@ -149,9 +161,9 @@ pub(super) fn both(first: Decision, second: impl FnOnce() -> Option<Decision>) -
     let (Verdict::Proved, method) = first else { return first };
     match second() {
         Some((Verdict::Proved, other)) if other == method => (Verdict::Proved, method),
-        Some((Verdict::Proved, other)) => (Verdict::Proved, format!("{method}; {other}")),
+        Some((Verdict::Proved, other)) => (Verdict::Proved, Method::Each(vec![method, other])),
         Some(other) => other,
-        None => (Verdict::Unknown("nothing is claimed".into()), method),
+        None => (Verdict::Unknown(Reason::undecided("nothing is claimed")), method),
     }
 }
 

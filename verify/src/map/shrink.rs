@@ -2,13 +2,20 @@
 //!
 //! Whichever tier found a counterexample, a smaller one is searched for by enumeration: on the constant shape itself, or for
 //! smaller values of the symbols, one symbol after the other. Every reported counterexample was evaluated.
+//!
+//! ```text
+//! lambda i, j: [i, j % 24]   on (n, m)
+//! found      n = 4096, m = 37: (4095, 12) and (4095, 36) both land on (4095, 12)
+//! shrunk to  n = 1, m = 25: (0, 0) and (0, 24) both land on (0, 0)
+//! ```
 
 use tilewright_ir::Bindings;
 
-use super::case::{Case, SOME_PARTS, assumed, contradiction};
+use super::case::{Case, assumed, contradiction};
 use super::instance::{Answer, Instance};
 use crate::enumerate::MAX_POINTS;
 use crate::judge::Decision;
+use crate::method::{Method, Points};
 use crate::verdict::{Counterexample, Verdict};
 
 /// Greatest number of points of each smaller shape that is tried.
@@ -19,16 +26,16 @@ const PARTS: u64 = 1 << 20;
 const ROUNDS: usize = 3;
 
 /// A refutation with the smallest counterexample found, `found` itself if there is no smaller one.
-pub(super) fn smallest(case: &Case<'_>, found: Counterexample, method: String) -> Decision {
-    if method == "enumeration" && case.symbols().is_empty() {
+pub(super) fn smallest(case: &Case<'_>, found: Counterexample, method: Method) -> Decision {
+    if method == Method::Enumeration(Points::All) && case.symbols().is_empty() {
         return (Verdict::Refuted(found), method);
     }
     if let Some(instance) = case.constant() {
         // A counterexample that was found quickly is not worth a long search for a smaller one.
-        let limit = if method == SOME_PARTS { PARTS } else { MAX_POINTS };
+        let limit = if method == Method::Enumeration(Points::SomeParts) { PARTS } else { MAX_POINTS };
         return match (case.exhaustive)(instance, limit) {
             Answer::Fails(first) => (Verdict::Refuted(first), method),
-            Answer::Holds(_) => contradiction("enumeration", &method),
+            Answer::Holds(_) => contradiction(Method::Enumeration(Points::All), method),
             Answer::Open(_) => (Verdict::Refuted(smaller_indices(case, instance, found)), method),
         };
     }

@@ -1,4 +1,11 @@
 //! Obligation specification: the map equals its meaning, an independent statement of the same map.
+//!
+//! ```text
+//! map      lambda h, w: [h * 7 + w]                   as a pass produced it
+//! meaning  lambda h, w: [(0 * 5 + h) * 7 + w]         as the judge states it
+//! ```
+//!
+//! The two maps have the same domain; their outputs are compared one by one.
 
 use tilewright_ir::{BinaryOp, Bindings};
 
@@ -8,13 +15,15 @@ use super::{MapClaim, Obligation, at, bits, from_model, symbols_from, value};
 use crate::concrete::tuple;
 use crate::enumerate::{Builder, NodeId};
 use crate::judge::{Decision, decide};
+use crate::method::{Method, Points};
+use crate::obligation::Obligation as Id;
 use crate::term::Prop;
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
 /// Both maps have the same value at every index of the domain.
 pub(super) const OBLIGATION: Obligation =
-    ("specification", exhaustive, &[empty, small, digits, bits::specification, medium, sampled, by_z3, large]);
+    (Id::Specification, exhaustive, &[empty, small, digits, bits::specification, medium, sampled, by_z3, large]);
 
 /// Enumerates each output over the axes that it or its meaning depends on.
 fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
@@ -46,7 +55,7 @@ fn differences(instance: &Instance<'_>) -> Option<(Builder, Vec<NodeId>)> {
 fn sampled(case: &Case<'_>) -> Option<Decision> {
     let instance = case.constant()?;
     let found = case.claim.sample(|point, _| different(case.claim, &instance.symbols, point))?;
-    Some((Verdict::Refuted(found), "enumeration of some points".into()))
+    Some((Verdict::Refuted(found), Method::Enumeration(Points::Some)))
 }
 
 /// Asks Z3 whether both maps are equal on the domain.

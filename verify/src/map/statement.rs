@@ -1,31 +1,37 @@
-//! Obligations of maps as plain goals, for the certificate of what was decided without a solver.
+//! The obligations of maps as goals, for the certificates of verdicts that no solver was involved in.
 //!
-//! Each is the definition of the obligation over the integers, without quantifiers and without any lemma. Tightness says
-//! that an index *exists* and has no such goal. A counterexample is its obligation with the values that refute it: the
-//! facts and the negated goal hold together.
+//! Each goal is the definition of the obligation over the integers, without quantifiers and lemmas. Tightness states that
+//! an index exists, so it has no such goal. The certificate of a counterexample is the goal together with the refuting
+//! values, where the facts and the negated goal are satisfiable.
+//!
+//! ```text
+//! injective    0 <= i < 17, 0 <= i' < 17, i // 4 == i' // 4, i % 4 == i' % 4    implies    i == i'
+//! bounds       0 <= i < 17    implies    0 <= i // 4 < 5 and 0 <= i % 4 < 4
+//! ```
 
 use tilewright_ir::{Expr, InverseClaim, Var};
 
 use super::{MapClaim, overflow};
 use crate::judge::Report;
+use crate::obligation::Obligation;
 use crate::record::{Expected, Part};
 use crate::term::{Assignment, Prop, Term, Value};
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
-/// One goal of an obligation.
+/// A goal of an obligation, with its premises.
 struct Statement {
     names: Names,
     using: Vec<Prop>,
     goal: Prop,
-    /// The logical indices that it speaks of, in the order of a counterexample.
+    /// The logical indices in the goal, in the order of a counterexample.
     logical: Vec<Vec<Term>>,
-    /// The physical index that it speaks of, if it is about one.
+    /// The physical index in the goal, if there is one.
     physical: Vec<(Var, Term)>,
 }
 
-/// Adds the obligation itself to a report that carries nothing for a solver, and to one that is refuted its
-/// counterexample.
+/// Adds the obligation as a goal to a report whose proof contains nothing for a solver, and the counterexample to a report
+/// that refutes.
 pub(super) fn state(mut report: Report, claim: MapClaim<'_>) -> Report {
     if !report.proof.parts().is_empty() {
         return report;
@@ -48,24 +54,24 @@ pub(super) fn state(mut report: Report, claim: MapClaim<'_>) -> Report {
     report
 }
 
-/// The goals that make up an obligation; none if it cannot be stated so.
-fn statements(obligation: &str, claim: MapClaim<'_>) -> Vec<Statement> {
+/// The goals that make up an obligation; empty if it has no such goals.
+fn statements(obligation: Obligation, claim: MapClaim<'_>) -> Vec<Statement> {
     let inverse = |goals: fn(MapClaim<'_>, &InverseClaim) -> [Statement; 2]| {
         claim.inverse.map_or_else(Vec::new, |inverse| goals(claim, inverse).into())
     };
     match obligation {
-        "bounds" => vec![bounds(claim)],
-        "injective" => vec![injective(claim)],
-        "overflow" => vec![overflow(claim)],
-        "specification" => specification(claim).into_iter().collect(),
-        "inverse" => inverse(|claim, inverse| [left(claim, inverse, false), right(claim, inverse)]),
-        "padding" => inverse(|claim, inverse| [left(claim, inverse, true), right(claim, inverse)]),
+        Obligation::Bounds => vec![bounds(claim)],
+        Obligation::Injective => vec![injective(claim)],
+        Obligation::Overflow => vec![overflow(claim)],
+        Obligation::Specification => specification(claim).into_iter().collect(),
+        Obligation::Inverse => inverse(|claim, inverse| [left(claim, inverse, false), right(claim, inverse)]),
+        Obligation::Padding => inverse(|claim, inverse| [left(claim, inverse, true), right(claim, inverse)]),
         _ => Vec::new(),
     }
 }
 
 impl Statement {
-    /// What is taken for granted of the symbolic extents, and nothing to show yet.
+    /// A statement with the claim's assumptions as premises and no goal yet.
     fn new(claim: MapClaim<'_>) -> Self {
         let mut names = Names::default();
         let mut using: Vec<Prop> = claim.symbols().iter().map(|symbol| names.var(symbol).at_least(1)).collect();
@@ -73,7 +79,7 @@ impl Statement {
         Self { names, using, goal: Prop::bool(true), logical: Vec::new(), physical: Vec::new() }
     }
 
-    /// Fresh symbols, which `vars` stand for from now on, that are an index of a box.
+    /// Binds `vars` to fresh symbols, adds the premise that these are an index of a box, and returns them.
     fn index(&mut self, vars: &[Var], shape: &[Expr]) -> Vec<Term> {
         let terms: Vec<Term> = vars.iter().map(|var| Term::sym(self.names.fresh(var.name()))).collect();
         for ((var, term), extent) in vars.iter().zip(&terms).zip(shape) {
@@ -84,21 +90,24 @@ impl Statement {
         terms
     }
 
+    /// Fresh symbols that are a logical index of the claim's map.
     fn logical(&mut self, claim: MapClaim<'_>) -> Vec<Term> {
         let terms = self.index(claim.map.vars(), claim.map.domain());
         self.logical.push(terms.clone());
         terms
     }
 
+    /// Expressions as terms.
     fn terms(&mut self, exprs: &[Expr]) -> Vec<Term> {
         exprs.iter().map(|expr| self.names.term(expr)).collect()
     }
 
+    /// The statement with the conjunction of these goals.
     fn showing(self, goals: impl IntoIterator<Item = Prop>) -> Self {
         Self { goal: Prop::all(goals), ..self }
     }
 
-    /// The counterexample as a goal, if this is the one that it refutes: by evaluation.
+    /// The goal with the values of a counterexample, if evaluation shows that these refute it.
     fn at(mut self, found: &Counterexample, claim: MapClaim<'_>) -> Option<Part> {
         if found.indices.len() != self.logical.len() {
             return None;
@@ -126,14 +135,17 @@ impl Statement {
     }
 }
 
+/// The proposition that two tuples are equal.
 fn equal(left: &[Term], right: &[Term]) -> Prop {
     Prop::all(left.iter().zip(right).map(|(left, right)| left.equals(right)))
 }
 
+/// The proposition that an index lies in a box.
 fn within(index: &[Term], shape: &[Term]) -> Prop {
     Prop::all(index.iter().zip(shape).map(|(index, extent)| index.at_least(0).and(index.less(extent))))
 }
 
+/// Every output lies in its extent.
 fn bounds(claim: MapClaim<'_>) -> Statement {
     let mut statement = Statement::new(claim);
     statement.logical(claim);
@@ -141,6 +153,7 @@ fn bounds(claim: MapClaim<'_>) -> Statement {
     statement.showing([within(&outputs, &shape)])
 }
 
+/// Two indices with the same image are equal.
 fn injective(claim: MapClaim<'_>) -> Statement {
     let mut statement = Statement::new(claim);
     let a = statement.logical(claim);
@@ -151,6 +164,7 @@ fn injective(claim: MapClaim<'_>) -> Statement {
     statement.showing([equal(&a, &b)])
 }
 
+/// Every operation fits its type.
 fn overflow(claim: MapClaim<'_>) -> Statement {
     let mut statement = Statement::new(claim);
     statement.logical(claim);
@@ -165,6 +179,7 @@ fn overflow(claim: MapClaim<'_>) -> Statement {
     statement.showing(goals)
 }
 
+/// Both maps are equal.
 fn specification(claim: MapClaim<'_>) -> Option<Statement> {
     let meaning = claim.meaning?;
     let mut statement = Statement::new(claim);
@@ -175,7 +190,7 @@ fn specification(claim: MapClaim<'_>) -> Option<Statement> {
     Some(statement.showing([equal(&outputs, &stated)]))
 }
 
-/// The inverse takes every logical index back; or its image is no padding.
+/// The inverse maps the image of every logical index back to it; with `padding`, the image is not padding.
 fn left(claim: MapClaim<'_>, inverse: &InverseClaim, padding: bool) -> Statement {
     let mut statement = Statement::new(claim);
     let index = statement.logical(claim);
@@ -192,7 +207,7 @@ fn left(claim: MapClaim<'_>, inverse: &InverseClaim, padding: bool) -> Statement
     statement.showing([goal])
 }
 
-/// What is no padding is reached from where the inverse says.
+/// Every physical index that is not padding is the image of its inverse, which lies in the domain.
 fn right(claim: MapClaim<'_>, inverse: &InverseClaim) -> Statement {
     let mut statement = Statement::new(claim);
     let place = statement.index(&inverse.vars, claim.shape);

@@ -1,28 +1,36 @@
-//! Obligation tight: the stated physical shape is the smallest one, or the padding is stated.
+//! Obligation tight: the physical shape is the smallest one, except on axes that are declared as padded.
 //!
-//! On each axis that is not padded the last place is the index of some output. With symbolic extents an index that
-//! reaches it is looked for by evaluation on small shapes (`witness`), and Z3 is asked about that one.
+//! On every other axis some logical index is mapped to the last index. With symbolic extents a candidate for it is searched
+//! for by evaluation on small shapes (`witness`), and given to Z3.
+//!
+//! ```text
+//! lambda i: [i // 4]    on (17) into (6)    refuted: axis 0 has extent 6, but the largest index is 4
+//! ```
 
 use super::case::{Case, digits, empty, large, medium, small};
 use super::instance::{Answer, Instance, each_point, too_many};
 use super::{Obligation, at, bits, value, witness};
 use crate::enumerate::largest;
-use crate::judge::{Decision, method_of};
+use crate::judge::{Decision, attempt_of, method_of};
 use crate::kernel::Failure;
+use crate::method::Method;
+use crate::obligation::Obligation as Id;
+use crate::reason::Reason;
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
-/// The stated physical shape is the smallest one, or the padding is stated.
+/// The physical shape is the smallest one, except on axes that are declared as padded.
 pub(super) const OBLIGATION: Obligation =
-    ("tight", exhaustive, &[empty, small, digits, bits::tight, medium, by_z3, large]);
+    (Id::Tight, exhaustive, &[empty, small, digits, bits::tight, medium, by_z3, large]);
 
+/// The counterexample of an axis whose largest index is smaller than its extent allows.
 pub(super) fn loose(instance: &Instance<'_>, axis: usize, largest: i128) -> Counterexample {
     let extent = instance.shape[axis];
     let text = format!("axis {axis} has extent {extent}, but the largest index is {largest}");
     at(instance.claim, &instance.symbols, &[], text)
 }
 
-/// Each axis over the logical axes that its output uses.
+/// Enumerates each axis over the logical axes that its output depends on.
 fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
     let (mut points, mut open) = (0, None);
     for axis in (0..instance.shape.len()).filter(|axis| !instance.claim.padded.contains(axis)) {
@@ -35,6 +43,7 @@ fn exhaustive(instance: &Instance<'_>, limit: u64) -> Answer {
     open.map_or(Answer::Holds(points), Answer::Open)
 }
 
+/// Decides one axis, by the range of its output if that is sufficient.
 fn exhaustive_axis(instance: &Instance<'_>, axis: usize, limit: u64) -> Answer {
     let last = instance.shape[axis] - 1;
     let Some(graph) = &instance.graph else { return one_by_one(instance, axis, limit) };
@@ -55,6 +64,7 @@ fn exhaustive_axis(instance: &Instance<'_>, axis: usize, limit: u64) -> Answer {
     }
 }
 
+/// Enumerates all points with the language's own evaluation, for maps that have no graph.
 fn one_by_one(instance: &Instance<'_>, axis: usize, limit: u64) -> Answer {
     let (mut largest, mut reached) = (None, false);
     let answer = each_point(&instance.domain, limit, |point| {
@@ -66,35 +76,37 @@ fn one_by_one(instance: &Instance<'_>, axis: usize, limit: u64) -> Answer {
     match (answer, largest) {
         (Answer::Holds(points), _) if reached => Answer::Holds(points),
         (Answer::Holds(_), Some(largest)) => Answer::Fails(loose(instance, axis, largest)),
-        (Answer::Holds(_), None) => Answer::Open("no index has an image".into()),
+        (Answer::Holds(_), None) => Answer::Open(Reason::undecided("no index has an image")),
         (other, _) => other,
     }
 }
 
-/// Each axis by an index that reaches its end.
+/// Asks Z3, for each axis, about candidates for an index that reaches its end.
 #[expect(clippy::unnecessary_wraps, reason = "the signature of a tier")]
 fn by_z3(case: &Case<'_>) -> Option<Decision> {
     let mut names = Names::default();
     let mut prover = case.claim.prover(case.judge, &mut names);
     case.claim.assume(&mut prover, &mut names, "");
     if let Err(failure) = value::shown_or_open(case.claim.map.outputs(), &mut names, &mut prover) {
-        return Some((Verdict::Unknown(failure.to_string()), "z3".into()));
+        return Some((Verdict::Unknown(failure.reason()), attempt_of(&prover)));
     }
-    let mut methods = Vec::new();
+    let mut methods: Vec<Method> = Vec::new();
     for axis in (0..case.claim.shape.len()).filter(|axis| !case.claim.padded.contains(axis)) {
         match by_witness(case, axis) {
             (Verdict::Proved, method) => methods.push(method),
             other => return Some(other),
         }
     }
-    methods.sort_unstable();
+    // In the order in which they are printed, each once.
+    methods.sort_by_cached_key(Method::to_string);
     methods.dedup();
-    let method = if methods.is_empty() { "intervals: all axes are padded".to_owned() } else { methods.join("; ") };
-    Some((Verdict::Proved, method))
+    Some((Verdict::Proved, if methods.is_empty() { Method::AllPadded } else { Method::Each(methods) }))
 }
 
+/// Asks Z3 whether one of the candidates reaches the end of an axis.
 fn by_witness(case: &Case<'_>, axis: usize) -> Decision {
-    let mut reason = format!("no index was found that reaches the end of axis {axis}");
+    let mut reason = Reason::undecided(format!("no index was found that reaches the end of axis {axis}"));
+    let mut method = Method::Nothing;
     for cases in witness::candidates(case, axis) {
         let mut names = Names::default();
         let mut prover = case.claim.prover(case.judge, &mut names);
@@ -107,11 +119,14 @@ fn by_witness(case: &Case<'_>, axis: usize) -> Decision {
         match prover.prove(&goal) {
             Ok(_) => {
                 prover.keep_proof("map tight");
-                return (Verdict::Proved, format!("{}, with a witness", method_of(&prover, from)));
+                return (Verdict::Proved, Method::WithWitness(Box::new(method_of(&prover, from))));
             }
-            Err(failure @ Failure::Internal(_)) => return (Verdict::Unknown(failure.to_string()), "z3".into()),
-            Err(failure) => reason = format!("that {cases} reaches the end of axis {axis}: {failure}"),
+            Err(failure @ Failure::Internal(_)) => return (Verdict::Unknown(failure.reason()), Method::Z3),
+            Err(failure) => {
+                reason = failure.reason().after(&format!("that {cases} reaches the end of axis {axis}: "));
+                method = attempt_of(&prover);
+            }
         }
     }
-    (Verdict::Unknown(reason), "z3".into())
+    (Verdict::Unknown(reason), method)
 }

@@ -2,11 +2,19 @@
 //!
 //! A term denotes some integer even where the operation has no value. What Z3 proves about the terms of a map therefore
 //! holds for the map only if all of its operations are shown to have a value.
+//!
+//! ```text
+//! lambda i: [i // (n - 1)]        has no value for n = 1, although `i // (n - 1)` as a term is some integer
+//! lambda i: [(i * 2) // 2]        always has one: the divisor is a number
+//! ```
+//!
+//! The check comes before the obligations proper, and a failure of it is reported as their failure.
 
 use tilewright_ir::{BinaryOp, Expr};
 
 use crate::kernel::Failure;
 use crate::prove::Prover;
+use crate::reason::Reason;
 use crate::term::Prop;
 use crate::translate::Names;
 
@@ -32,7 +40,9 @@ pub(super) fn shown_or_open<'e>(
     prover: &mut Prover<'_>,
 ) -> Result<(), Failure> {
     shown(exprs, names, prover).map_err(|failure| match failure {
-        Failure::Refuted(model) => Failure::NotShown(format!("an operation has no value at {model}")),
+        Failure::Refuted(model) => {
+            Failure::NotShown(Reason::undecided(format!("an operation has no value at {model}")))
+        }
         other => other,
     })
 }
@@ -50,7 +60,7 @@ fn has_value(expr: &Expr, names: &mut Names, prover: &mut Prover<'_>) -> Prop {
             parts.push(condition.negate().implies(otherwise));
         }
     } else {
-        parts.extend(expr.children().into_iter().map(|child| has_value(child, names, prover)));
+        parts.extend(expr.children().map(|child| has_value(child, names, prover)));
     }
     Prop::all(parts)
 }
@@ -76,6 +86,35 @@ fn operation(expr: &Expr, names: &mut Names, prover: &mut Prover<'_>) -> Prop {
             }
             _ => Prop::bool(true),
         },
-        _ => Prop::bool(true),
+        Expr::Int { .. }
+        | Expr::Float { .. }
+        | Expr::Var(_)
+        | Expr::Unary(..)
+        | Expr::Call(..)
+        | Expr::Select(..)
+        | Expr::IfThenElse(..)
+        | Expr::Ramp { .. }
+        | Expr::Broadcast { .. }
+        | Expr::Load { .. }
+        | Expr::Binary(
+            BinaryOp::Add
+            | BinaryOp::Sub
+            | BinaryOp::Mul
+            | BinaryOp::Div
+            | BinaryOp::Min
+            | BinaryOp::Max
+            | BinaryOp::Eq
+            | BinaryOp::Ne
+            | BinaryOp::Lt
+            | BinaryOp::Le
+            | BinaryOp::Gt
+            | BinaryOp::Ge
+            | BinaryOp::And
+            | BinaryOp::Or
+            | BinaryOp::BitAnd
+            | BinaryOp::BitOr
+            | BinaryOp::BitXor,
+            ..,
+        ) => Prop::bool(true),
     }
 }

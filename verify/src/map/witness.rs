@@ -2,6 +2,12 @@
 //!
 //! Candidates are expressions in the symbolic extents. They are evaluated on small shapes first, and only those that reach
 //! the end there are given to Z3. If no single candidate works for all shapes, a few that cover them together are.
+//!
+//! ```text
+//! lambda c: [c // 4, c % 4] on (n) into (ceil(n / 4), 4)
+//!   axis 0    c = n - 1 for all shapes
+//!   axis 1    c = min(n, 4) - 1 reaches the last index 3 only if n >= 4
+//! ```
 
 use std::fmt;
 
@@ -64,8 +70,8 @@ pub(super) fn goal(case: &Case<'_>, axis: usize, cases: &Cases, names: &mut Name
     }
 }
 
-/// The candidates for an axis, the simplest first.
-pub(super) fn candidates(case: &Case<'_>, axis: usize) -> Vec<Cases> {
+/// The candidates for an axis, the simplest first. Each is computed when it is asked for: mostly the first one suffices.
+pub(super) fn candidates<'c>(case: &'c Case<'_>, axis: usize) -> impl Iterator<Item = Cases> + 'c {
     let map = case.claim.map;
     let output = &map.outputs()[axis];
     let used: Vec<usize> = (0..map.vars().len()).filter(|at| output.vars().contains(&map.vars()[*at])).collect();
@@ -74,19 +80,25 @@ pub(super) fn candidates(case: &Case<'_>, axis: usize) -> Vec<Cases> {
     let values: Vec<Vec<Expr>> = used.iter().map(|at| values(&map.domain()[*at], &divisors, &shifts)).collect();
     let tuples = tuples(&values);
     let shapes: Vec<&Instance<'_>> = case.constant().into_iter().chain(case.small()).take(SHAPES).collect();
-    let hits: Vec<Vec<bool>> =
-        tuples.iter().map(|tuple| shapes.iter().map(|shape| reaches(shape, axis, &used, tuple)).collect()).collect();
-    let single = |(at, hits): (usize, &Vec<bool>)| hits.iter().all(|hit| *hit).then_some(at);
-    let mut found: Vec<Vec<usize>> =
-        hits.iter().enumerate().filter_map(single).map(|at| vec![at]).take(PROOFS).collect();
-    if found.is_empty() {
-        found.extend(cover(&hits, shapes.len()));
-    }
-    let cases = |which: Vec<usize>| Cases {
-        vars: vars.clone(),
-        tuples: which.into_iter().map(|at| tuples[at].clone()).collect(),
-    };
-    found.into_iter().map(cases).collect()
+    let (mut rest, mut n_single, mut is_covered) = (0..tuples.len(), 0, false);
+    std::iter::from_fn(move || {
+        let cases = |which: Vec<usize>| Cases {
+            vars: vars.clone(),
+            tuples: which.into_iter().map(|at| tuples[at].clone()).collect(),
+        };
+        let hits = |at: usize, shape: &Instance<'_>| reaches(shape, axis, &used, &tuples[at]);
+        if n_single < PROOFS
+            && let Some(at) = rest.find(|&at| shapes.iter().all(|shape| hits(at, shape)))
+        {
+            n_single += 1;
+            return Some(cases(vec![at]));
+        }
+        if n_single > 0 || std::mem::replace(&mut is_covered, true) {
+            return None;
+        }
+        let hits = (0..tuples.len()).map(|at| shapes.iter().map(|shape| hits(at, shape)).collect());
+        cover(&hits.collect::<Vec<_>>(), shapes.len()).map(cases)
+    })
 }
 
 /// Whether a tuple is in the domain and reaches the end of an axis, for one shape.

@@ -1,7 +1,12 @@
-//! Tensors that live at once share no byte and no texel: a sweep over time, pool by pool.
+//! Obligation plan-disjoint: tensors that are alive at once share no byte and no texel. A sweep over time, pool by pool.
 //!
-//! What lives at a moment is kept in the order of its place, and a tensor that begins to live is held against its
-//! neighbours there. A tensor that ends at a moment leaves after all that begin at it have come.
+//! The tensors that are alive at a moment are kept ordered by their position, and a tensor whose lifetime begins is compared
+//! with its neighbours. At each moment, lifetimes that begin are processed before those that end.
+//!
+//! ```text
+//! moment     0   1   2   3   4        x: bytes 0..60, alive 0..=4        y: bytes 56..116, alive 1..=4
+//!            x   x,y ...              y begins at moment 1 and overlaps x at byte 56: refuted
+//! ```
 
 use std::collections::BTreeMap;
 
@@ -9,38 +14,39 @@ use tilewright_ir::Region;
 
 use super::graph::Planned;
 use super::live::{self, Life};
+use crate::reason::{Reason, ReasonKind};
 use crate::verdict::{Counterexample, Verdict};
 
-/// Pairs of rectangles that are looked at, at most: ten thousand tensors cannot come there, however they lie.
+/// Greatest number of pairs of rectangles that are compared: more than ten thousand tensors can have.
 const MAX_PAIRS: u64 = 1 << 27;
 
-/// Two roots that live at once and share a point.
+/// Two roots that are alive at once and share a byte or texel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Conflict {
     tensors: [usize; 2],
 }
 
-/// What lives in a pool at a moment.
+/// The tensors in a pool that are alive at a moment.
 #[derive(Debug, Default)]
 struct Occupied {
-    /// By first byte: the end, and whose it is. No two overlap.
+    /// End and root of each range, by its first byte. No two overlap.
     bytes: BTreeMap<u64, (u128, usize)>,
-    /// By first row and column, and by first column and row.
+    /// Rectangles and their roots, by first row and column, and by first column and row.
     by_row: BTreeMap<(u64, u64), (Region, usize)>,
     by_column: BTreeMap<(u64, u64), (Region, usize)>,
-    /// Columns of the widest rectangle so far, and rows of the highest.
+    /// Width of the widest rectangle so far, and height of the highest.
     max_width: u64,
     max_height: u64,
 }
 
-/// The first position that two ranges share.
+/// The first position that two ranges, given by start and size, have in common.
 fn meet([start, size]: [u64; 2], [other_start, other_size]: [u64; 2]) -> Option<u64> {
     let first = start.max(other_start);
     let inside = |start: u64, size: u64| u128::from(first) < u128::from(start) + u128::from(size);
     (inside(start, size) && inside(other_start, other_size)).then_some(first)
 }
 
-/// A byte, or a column and a row, that lies in both.
+/// A byte, or a column and a row, that lies in both regions.
 pub(super) fn shared(one: Region, other: Region) -> Option<Vec<(String, i128)>> {
     let at = |name: &str, value: u64| (name.to_owned(), i128::from(value));
     match (one, other) {
@@ -55,7 +61,7 @@ pub(super) fn shared(one: Region, other: Region) -> Option<Vec<(String, i128)>> 
     }
 }
 
-/// Decides it, given the lives of the roots.
+/// Decides plan-disjoint, given the lifetimes of the roots.
 pub(super) fn sweep(planned: &Planned<'_>, lives: &[Option<Life>]) -> Verdict {
     let n_moments = live::end(planned) + 1;
     let (mut begins, mut ends) = (vec![Vec::new(); n_moments], vec![Vec::new(); n_moments]);
@@ -74,9 +80,8 @@ pub(super) fn sweep(planned: &Planned<'_>, lives: &[Option<Life>]) -> Verdict {
                 return replay(planned, Conflict { tensors: [other, root] }, lives);
             }
             if pairs_left == 0 {
-                return Verdict::Unknown(format!(
-                    "more than {MAX_PAIRS} pairs of rectangles would have to be looked at"
-                ));
+                let text = format!("more than {MAX_PAIRS} pairs of rectangles would have to be looked at");
+                return Verdict::Unknown(Reason::new(ReasonKind::Budget, text));
             }
         }
         for &root in end {
@@ -88,14 +93,14 @@ pub(super) fn sweep(planned: &Planned<'_>, lives: &[Option<Life>]) -> Verdict {
 }
 
 impl Occupied {
-    /// Adds a tensor, unless it shares something with another one: that one.
+    /// Adds a tensor; returns a tensor that it overlaps instead, if there is one. Empty regions overlap nothing.
     fn enter(&mut self, root: usize, region: Region, pairs_left: &mut u64) -> Option<usize> {
         match region {
             Region::Bytes { size: 0, .. } => None,
             Region::Texels { width, height, .. } if width == 0 || height == 0 => None,
             Region::Bytes { offset, size } => {
                 let end = u128::from(offset) + u128::from(size);
-                // Of those that begin before its end, the last one ends last.
+                // Ranges in the map are disjoint, so of those that begin before this one ends the last one ends last.
                 let latest = u64::try_from(end - 1).unwrap_or(u64::MAX);
                 let before = self.bytes.range(..=latest).next_back();
                 if let Some((_, &(other_end, other))) = before
@@ -119,10 +124,11 @@ impl Occupied {
         }
     }
 
-    /// Whose rectangle shares a texel with this one. All that could stand above each other in its rows, and all that could
-    /// stand side by side in its columns: the search ends with the shorter list.
+    /// A tensor whose rectangle shares a texel with this one. Candidates are those that overlap its rows, and those that
+    /// overlap its columns; the two lists are searched in step and the search ends with the shorter one.
     fn meeting(&self, region: Region, [x, y, width, height]: [u64; 4], pairs_left: &mut u64) -> Option<usize> {
-        // None that begins further before reaches up to it, and it does not reach those that begin at its end or after.
+        // A rectangle that begins earlier than that ends before this one begins; one that begins at the end of this one or
+        // later does not overlap it.
         let range = |start: u64, size: u64, largest: u64| {
             (start.saturating_sub(largest - 1), 0)..=(start.saturating_add(size - 1), u64::MAX)
         };
@@ -137,6 +143,7 @@ impl Occupied {
         None
     }
 
+    /// Removes a tensor.
     fn leave(&mut self, region: Region) {
         match region {
             Region::Bytes { size: 0, .. } => {}
@@ -152,7 +159,8 @@ impl Occupied {
     }
 }
 
-/// The conflict as a counterexample, after a look at the definitions: the first step in which both live, and what they share.
+/// The counterexample of a conflict, after the conflict has been checked by the definitions: the first step in which both
+/// tensors are alive, and the position that they share.
 fn replay(planned: &Planned<'_>, conflict: Conflict, lives: &[Option<Life>]) -> Verdict {
     let [one, other] = conflict.tensors;
     let (place, other_place) = (planned.place(one), planned.place(other));
@@ -165,7 +173,7 @@ fn replay(planned: &Planned<'_>, conflict: Conflict, lives: &[Option<Life>]) -> 
     let always = |root: usize| planned.given[root] || planned.taken[root];
     let (when, step) = match (step, n_steps) {
         (Some(step), _) => (format!("in {}", planned.step_name(step)), Some(step)),
-        // What lives at the end alone lives in no step.
+        // Without steps, only inputs and outputs are alive.
         (None, 0) if always(one) && always(other) => ("all the time".to_owned(), None),
         _ => return internal(planned, conflict),
     };
@@ -179,12 +187,13 @@ fn replay(planned: &Planned<'_>, conflict: Conflict, lives: &[Option<Life>]) -> 
     Verdict::Refuted(Counterexample { assignments, text, ..Counterexample::default() })
 }
 
+/// The verdict if a conflict does not replay.
 fn internal(planned: &Planned<'_>, conflict: Conflict) -> Verdict {
     let [one, other] = conflict.tensors.map(|root| planned.name(root));
-    Verdict::Unknown(format!("internal: the conflict of `{one}` and `{other}` does not replay"))
+    Verdict::Unknown(Reason::no_replay(format_args!("the conflict of `{one}` and `{other}`")))
 }
 
-/// When a root lives, in words.
+/// The lifetime of a root as text.
 fn life_of(planned: &Planned<'_>, life: Option<Life>) -> String {
     let Some(Life { first, last }) = life else { return String::new() };
     let at = |moment: usize| match moment.checked_sub(1) {

@@ -1,21 +1,24 @@
-//! The obligations of small plans once more, as goals through the kernel: for a certificate that others can check.
+//! The obligations of small plans as goals for the kernel, for a certificate that another solver can check.
 //!
-//! A tensor in its pool is a box of moments, columns and rows (or of moments and bytes). That two boxes share no point is
-//! shown for every pair of a pool; that a box lies inside its pool, for every box.
+//! A tensor in its pool is a box of moments, columns and rows (or of moments and bytes). The goals are that no two boxes of
+//! a pool share a point, and that every box lies inside its pool.
+//!
+//! The goals are linear and small, but there is one for each pair, so a plan with more than [`MAX_PAIRS`] pairs has none.
 
 use tilewright_ir::{Region, Room};
 
 use super::graph::Planned;
 use super::live::Life;
 use crate::judge::{Decision, Judge, decide};
+use crate::method::Method;
 use crate::prove::Prover;
 use crate::term::{Prop, Term};
 use crate::translate::Names;
 
-/// Pairs that are given to Z3, at most; larger plans rest on the sweep alone.
+/// Greatest number of pairs given to Z3; larger plans rest on the sweep alone.
 const MAX_PAIRS: usize = 1 << 12;
 
-/// A point: the moment, and a column and a row or a byte and nothing.
+/// A point of a pool at a moment: a column and a row of a texture, or a byte (in `column`).
 struct Point {
     moment: Term,
     column: Term,
@@ -23,12 +26,13 @@ struct Point {
 }
 
 impl Point {
+    /// A point of free variables.
     fn new() -> Self {
         let [moment, column, row] = ["moment", "column", "row"].map(Term::sym);
         Self { moment, column, row }
     }
 
-    /// That it lies in a region.
+    /// The propositions that the point lies in a region.
     fn within(&self, region: Region) -> Vec<Prop> {
         match region {
             Region::Bytes { offset, size } => range(&self.column, offset, size).into(),
@@ -38,7 +42,7 @@ impl Point {
         }
     }
 
-    /// That it lies in a region while its tensor lives.
+    /// The propositions that the point lies in a region at a moment of a lifetime.
     fn during(&self, region: Region, life: Life) -> Vec<Prop> {
         let mut props = self.within(region);
         let number = |moment: usize| i128::try_from(moment).unwrap_or(i128::MAX);
@@ -47,12 +51,13 @@ impl Point {
     }
 }
 
+/// The propositions that a coordinate lies in a range.
 fn range(at: &Term, start: u64, size: u64) -> [Prop; 2] {
     [at.at_least(i128::from(start)), at.less(i128::from(start) + i128::from(size))]
 }
 
-/// Shows that no box meets a later one of the same pool.
-pub(super) fn disjoint(judge: &Judge, planned: &Planned<'_>, lives: &[Option<Life>], swept: &str) -> Decision {
+/// Proves that no two boxes of a pool overlap. `swept` is the method of the sweep that has decided it.
+pub(super) fn disjoint(judge: &Judge, planned: &Planned<'_>, lives: &[Option<Life>], swept: Method) -> Decision {
     let boxes: Vec<(usize, Life)> =
         lives.iter().enumerate().filter_map(|(root, life)| Some((root, (*life)?))).collect();
     let mut goals = Vec::new();
@@ -62,7 +67,7 @@ pub(super) fn disjoint(judge: &Judge, planned: &Planned<'_>, lives: &[Option<Lif
         let others = boxes[position + 1..].iter().filter(|(other, _)| planned.place(*other).pool == place.pool);
         for &(other, other_life) in others {
             if goals.len() == MAX_PAIRS {
-                return (crate::Verdict::Proved, swept.to_owned());
+                return (crate::Verdict::Proved, swept);
             }
             let region = planned.place(other).region;
             let outside = Prop::all(point.during(region, other_life)).negate();
@@ -72,10 +77,10 @@ pub(super) fn disjoint(judge: &Judge, planned: &Planned<'_>, lives: &[Option<Lif
     shown(judge, "plan-disjoint", &goals, swept)
 }
 
-/// Shows that every box lies inside its pool.
-pub(super) fn fits(judge: &Judge, planned: &Planned<'_>, evaluated: &str) -> Decision {
+/// Proves that every box lies inside its pool. `evaluated` is the method of the evaluation that has decided it.
+pub(super) fn fits(judge: &Judge, planned: &Planned<'_>, evaluated: Method) -> Decision {
     if planned.roots.len() > MAX_PAIRS {
-        return (crate::Verdict::Proved, evaluated.to_owned());
+        return (crate::Verdict::Proved, evaluated);
     }
     let point = Point::new();
     let goal = |tensor: usize| {
@@ -90,19 +95,21 @@ pub(super) fn fits(judge: &Judge, planned: &Planned<'_>, evaluated: &str) -> Dec
     shown(judge, "plan-fits", &goals, evaluated)
 }
 
-/// Shows the goals, each from its own premises, and keeps the proofs. What was decided without a solver is not believed if
-/// one contradicts it.
-fn shown(judge: &Judge, of: &'static str, goals: &[(Vec<Prop>, Prop)], method: &str) -> Decision {
+/// Proves goals, each from its own premises, and keeps the proofs. A goal that is not proved overrides the decision made
+/// without a solver.
+fn shown(judge: &Judge, of: &'static str, goals: &[(Vec<Prop>, Prop)], method: Method) -> Decision {
+    let mut asked = 0;
     for (premises, goal) in goals {
         let mut prover: Prover<'_> = judge.prover(&mut Names::default(), &[]);
         for premise in premises {
             prover.assume(premise, "in the region, while the tensor lives");
         }
         let result = prover.prove(goal).map(|_| ());
-        let (verdict, asked) = decide(of, result, &prover, 0, |_| None);
+        let (verdict, by) = decide(of, result, &prover, 0, |_| None);
         if !verdict.is_proved() {
-            return (verdict, asked);
+            return (verdict, by);
         }
+        asked += usize::from(by.asks_solver());
     }
-    (crate::Verdict::Proved, format!("{method}, {} goals to z3", goals.len()))
+    (crate::Verdict::Proved, Method::Confirmed(Box::new(method), asked))
 }

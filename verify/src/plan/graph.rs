@@ -1,34 +1,41 @@
-//! A graph and its plan, once they hang together: roots of views, who touches what.
+//! A graph and its plan, checked for consistency: the roots of views, and which tensors the caller owns.
+//!
+//! A tensor may be a view of another one, which may be a view itself. All obligations are about roots: the tensors at the end
+//! of such chains, which own memory. A root is an input or an output if any of its views is.
 
 use std::collections::{HashMap, HashSet};
 
 use tilewright_ir::{Graph, MemoryPlan, PoolPlace, TensorRole};
 
+use crate::reason::{Reason, ReasonKind};
 use crate::verdict::{Counterexample, Verdict};
 
-/// A graph with its plan. Every place in it exists, and no view is a view of itself.
+/// A consistent graph and plan: every tensor has a place in an existing pool, and no view is a view of itself.
 #[derive(Debug)]
 pub(super) struct Planned<'a> {
     pub(super) graph: &'a Graph,
     pub(super) plan: &'a MemoryPlan,
-    /// Of each tensor, the one whose memory it shows: itself, unless it is a view.
+    /// For each tensor the one that owns its memory: itself, unless it is a view.
     pub(super) roots: Vec<usize>,
-    /// Whether the tensor, or a view of it, is given by the caller.
+    /// Whether the root, or a view of it, is an input.
     pub(super) given: Vec<bool>,
-    /// Whether the tensor, or a view of it, is taken by the caller.
+    /// Whether the root, or a view of it, is an output.
     pub(super) taken: Vec<bool>,
 }
 
 impl<'a> Planned<'a> {
+    /// Checks a graph and a plan.
+    ///
     /// # Errors
-    /// What does not hang together: unknown where the graph is at fault, for nothing is claimed of it; refuted where the plan is.
+    /// The verdict for all obligations: unknown if the graph is malformed, since nothing is claimed about it; vacuous if it
+    /// is empty; refuted if the plan does not fit it.
     pub(super) fn new(graph: &'a Graph, plan: &'a MemoryPlan) -> Result<Self, Verdict> {
-        let unknown = |reason| Verdict::Unknown(format!("the graph is malformed: {reason}"));
+        let unknown = |reason| Verdict::Unknown(Reason::unsupported(format!("the graph is malformed: {reason}")));
         names_differ(graph).map_err(unknown)?;
         let roots = roots(graph).map_err(unknown)?;
         steps_refer_to_tensors(graph).map_err(unknown)?;
         if graph.tensors.is_empty() {
-            return Err(Verdict::Vacuous("the graph has no tensors".into()));
+            return Err(Verdict::Vacuous(Reason::new(ReasonKind::Empty, "the graph has no tensors")));
         }
         places_exist(graph, plan)
             .map_err(|text| Verdict::Refuted(Counterexample { text, ..Counterexample::default() }))?;
@@ -43,10 +50,12 @@ impl<'a> Planned<'a> {
         Ok(Self { graph, plan, roots, given, taken })
     }
 
+    /// The name of a tensor.
     pub(super) fn name(&self, tensor: usize) -> &'a str {
         &self.graph.tensors[tensor].name
     }
 
+    /// The place of a tensor.
     pub(super) fn place(&self, tensor: usize) -> PoolPlace {
         self.plan.places[tensor]
     }
@@ -56,13 +65,13 @@ impl<'a> Planned<'a> {
         format!("step {step} `{}`", self.graph.steps[step].name)
     }
 
-    /// What all of it is called in a report.
+    /// The subject of the reports.
     pub(super) fn subject(graph: &Graph, plan: &MemoryPlan) -> String {
         format!("{} tensors, {} steps, {} pools", graph.tensors.len(), graph.steps.len(), plan.pools.len())
     }
 }
 
-/// Messages name tensors, so names have to tell them apart.
+/// Checks that no two tensors have the same name, since messages refer to tensors by name.
 fn names_differ(graph: &Graph) -> Result<(), String> {
     let mut seen = HashSet::with_capacity(graph.tensors.len());
     match graph.tensors.iter().find(|tensor| !seen.insert(tensor.name.as_str())) {
@@ -71,11 +80,11 @@ fn names_differ(graph: &Graph) -> Result<(), String> {
     }
 }
 
-/// Follows every chain of views to its end, each link once.
+/// The root of every tensor. Each link of a chain of views is followed once.
 fn roots(graph: &Graph) -> Result<Vec<usize>, String> {
     let n_tensors = graph.tensors.len();
     let mut roots: Vec<Option<usize>> = vec![None; n_tensors];
-    // On whose behalf a tensor was passed last: meeting one's own mark is a cycle.
+    // The start of the last chain that passed a tensor: passing a tensor twice in one chain is a cycle.
     let mut marks: Vec<Option<usize>> = vec![None; n_tensors];
     for start in 0..n_tensors {
         let mut chain = Vec::new();
@@ -103,6 +112,7 @@ fn roots(graph: &Graph) -> Result<Vec<usize>, String> {
     Ok(roots.into_iter().enumerate().map(|(tensor, root)| root.unwrap_or(tensor)).collect())
 }
 
+/// Checks that steps refer to existing tensors.
 fn steps_refer_to_tensors(graph: &Graph) -> Result<(), String> {
     let n_tensors = graph.tensors.len();
     for (number, step) in graph.steps.iter().enumerate() {
@@ -113,6 +123,7 @@ fn steps_refer_to_tensors(graph: &Graph) -> Result<(), String> {
     Ok(())
 }
 
+/// Checks that every tensor has a place, in an existing pool.
 fn places_exist(graph: &Graph, plan: &MemoryPlan) -> Result<(), String> {
     let (n_tensors, n_places, n_pools) = (graph.tensors.len(), plan.places.len(), plan.pools.len());
     if n_tensors != n_places {
@@ -126,7 +137,7 @@ fn places_exist(graph: &Graph, plan: &MemoryPlan) -> Result<(), String> {
     Ok(())
 }
 
-/// What a step does to the memory of roots that it has to leave alone.
+/// The counterexample of a step that writes memory which it also reads, or which it writes twice, or which the caller owns.
 pub(super) fn clash(planned: &Planned<'_>, number: usize) -> Option<Counterexample> {
     let step = &planned.graph.steps[number];
     let found = |tensor: usize, text: String| {

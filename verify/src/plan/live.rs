@@ -1,7 +1,7 @@
-//! How long tensors live, found backwards over the steps.
+//! Lifetimes of tensors, by a backward walk over the steps.
 //!
-//! Walking from the last step to the first, a tensor begins to matter where it is touched last and ceases to where it is
-//! written first. Time has a moment more at both ends:
+//! A lifetime ends at the last step that accesses the tensor and begins at the first one that writes it. Moments are
+//! numbered with one extra at both ends:
 //!
 //! ```text
 //! moment   0        1        2        ..    n        n + 1
@@ -12,14 +12,14 @@ use super::graph::Planned;
 use crate::verdict::Counterexample;
 use tilewright_ir::sabotage;
 
-/// The moments at which a tensor lives, both included.
+/// The first and the last moment at which a tensor is alive, both inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Life {
     pub(super) first: usize,
     pub(super) last: usize,
 }
 
-/// Before the first step.
+/// The moment before the first step.
 const START: usize = 0;
 
 /// The moment of a step.
@@ -27,15 +27,15 @@ pub(super) fn moment(step: usize) -> usize {
     step + 1
 }
 
-/// After the last step.
+/// The moment after the last step.
 pub(super) fn end(planned: &Planned<'_>) -> usize {
     planned.graph.steps.len() + 1
 }
 
-/// The life of each root; none of a view, which has its root's, and of a tensor that nobody touches.
+/// The lifetime of each root. `None` for a view, which has the lifetime of its root, and for a tensor that is never accessed.
 ///
 /// # Errors
-/// What is read before anybody wrote it, or taken by the caller though nobody did.
+/// A tensor is read, or taken by the caller as an output, before it is written.
 pub(super) fn lives(planned: &Planned<'_>) -> Result<Vec<Option<Life>>, Counterexample> {
     let mut lives: Vec<Option<Life>> = vec![None; planned.roots.len()];
     let mut writes_left = vec![0_usize; planned.roots.len()];
@@ -62,7 +62,7 @@ pub(super) fn lives(planned: &Planned<'_>) -> Result<Vec<Option<Life>>, Countere
         for &tensor in &step.writes {
             writes_left[planned.roots[tensor]] -= 1;
         }
-        // What is left was written by earlier steps.
+        // The writes that are left belong to earlier steps.
         let unwritten =
             |tensor: &&usize| writes_left[planned.roots[**tensor]] == 0 && !planned.given[planned.roots[**tensor]];
         if let Some(&tensor) = step.reads.iter().find(unwritten) {
@@ -83,7 +83,7 @@ pub(super) fn lives(planned: &Planned<'_>) -> Result<Vec<Option<Life>>, Countere
     Ok(lives)
 }
 
-/// Whether a root is alive in a step, straight from the definition: for counterexamples.
+/// Whether a root is alive in a step, by the definition; used to check counterexamples.
 pub(super) fn is_alive(planned: &Planned<'_>, root: usize, step: usize) -> bool {
     let touches = |number: usize| {
         let step = &planned.graph.steps[number];

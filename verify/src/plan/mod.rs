@@ -1,18 +1,18 @@
-//! Obligations of memory plans: what lives at once lies apart, everything fits, types agree.
+//! The obligations of memory plans: tensors that are alive at once are disjoint, all of them fit, and types agree.
 //!
-//! | id | means |
+//! | id | statement |
 //! |---|---|
-//! | plan-disjoint | tensors that live at once share no byte and no texel; views lie where their root lies |
-//! | plan-fits | each region is exactly the room its tensor needs, and lies inside its pool, in both extents for a texture |
+//! | plan-disjoint | tensors that are alive at once share no byte and no texel; a view lies where its root lies |
+//! | plan-fits | each region has exactly the size its tensor needs and lies inside its pool, in both extents for a texture |
 //! | plan-type | scopes agree; in a texture element types agree; in a buffer addresses are aligned to the element |
-//! | plan-access | no step writes memory that it reads or that the caller gave, and none reads and writes one texture |
+//! | plan-access | no step writes memory that it reads or that the caller passed in; none reads and writes the same texture |
 //!
-//! Nothing is taken from the planner but the places. Lives are found by walking backwards over the steps (`live`), rooms
-//! are computed by a statement of the conventions of its own (`room`), and what is refuted is looked at once more by the
-//! bare definitions before it is reported. A tensor lives from the step that writes it first (an input from the start) to
-//! the step that touches it or a view of it last (an output or an input to the end), both included.
+//! Only the placement is taken from the planner. Lifetimes are computed by a backward walk over the steps (`live`), sizes by
+//! an independent statement of the conventions (`room`), and every counterexample is checked against the definitions
+//! before it is reported. A tensor is alive from the step that writes it first (an input from the start) to the last step
+//! that accesses it or a view of it (an output or an input to the end), both included.
 //!
-//! The limits of a device on the size of a texture are not an obligation of the plan: who allocates the pools asks for them.
+//! A device's limits on the size of textures are not an obligation of the plan; they are checked when pools are allocated.
 
 mod disjoint;
 mod goals;
@@ -24,6 +24,9 @@ use tilewright_ir::{Graph, MemoryPlan, Region, Room};
 
 use self::graph::Planned;
 use crate::judge::{Decision, Judge, Report};
+use crate::method::Method;
+use crate::obligation::Obligation;
+use crate::reason::{Reason, ReasonKind};
 use crate::verdict::{Counterexample, Verdict};
 
 impl Judge {
@@ -60,63 +63,68 @@ impl Judge {
         let decide = |obligation, decide: fn(&Self, &Planned<'_>) -> Decision| {
             Self::report(obligation, Planned::subject(graph, plan), || match &planned {
                 Ok(planned) => decide(self, planned),
-                Err(verdict) => (verdict.clone(), "shape".into()),
+                Err(verdict) => (verdict.clone(), Method::Shape),
             })
         };
         vec![
-            decide("plan-disjoint", Self::plan_disjoint),
-            decide("plan-fits", Self::plan_fits),
-            decide("plan-type", |_, planned| plan_type(planned)),
-            decide("plan-access", |_, planned| plan_access(planned)),
+            decide(Obligation::PlanDisjoint, Self::plan_disjoint),
+            decide(Obligation::PlanFits, Self::plan_fits),
+            decide(Obligation::PlanType, |_, planned| plan_type(planned)),
+            decide(Obligation::PlanAccess, |_, planned| plan_access(planned)),
         ]
     }
 
+    /// Decides plan-disjoint by a sweep over time; a judge that records confirms the result by Z3.
     fn plan_disjoint(&self, planned: &Planned<'_>) -> Decision {
         if let Some(found) = moved_view(planned) {
-            return (Verdict::Refuted(found), "evaluation".into());
+            return (Verdict::Refuted(found), Method::Evaluation);
         }
         if let Some(reason) = other_kind(planned) {
-            return (Verdict::Unknown(reason), "evaluation".into());
+            return (Verdict::Unknown(Reason::unsupported(reason)), Method::Evaluation);
         }
         let lives = match live::lives(planned) {
             Ok(lives) => lives,
-            Err(found) => return (Verdict::Refuted(found), "backward walk".into()),
+            Err(found) => return (Verdict::Refuted(found), Method::Inspection("backward walk")),
         };
         let verdict = disjoint::sweep(planned, &lives);
-        let method = "backward walk, sweep".to_owned();
+        let method = Method::Inspection("backward walk, sweep");
         if verdict.is_proved() && self.is_recording() {
-            return goals::disjoint(self, planned, &lives, &method);
+            return goals::disjoint(self, planned, &lives, method);
         }
         (verdict, method)
     }
 
+    /// Decides plan-fits by evaluation; a judge that records confirms the result by Z3.
     fn plan_fits(&self, planned: &Planned<'_>) -> Decision {
         let pools = (0..planned.plan.pools.len()).find_map(|pool| room::no_pool(planned, pool));
         let decided =
             evaluated(pools.or_else(|| (0..planned.roots.len()).find_map(|tensor| room::misfit(planned, tensor))));
         if decided.0.is_proved() && self.is_recording() {
-            return goals::fits(self, planned, &decided.1);
+            return goals::fits(self, planned, decided.1);
         }
         decided
     }
 }
 
+/// Decides plan-type by evaluation.
 fn plan_type(planned: &Planned<'_>) -> Decision {
     evaluated((0..planned.roots.len()).find_map(|tensor| room::mismatch(planned, tensor)))
 }
 
+/// Decides plan-access by evaluation; vacuous without steps.
 fn plan_access(planned: &Planned<'_>) -> Decision {
     if planned.graph.steps.is_empty() {
-        return (Verdict::Vacuous("the graph has no steps".into()), "evaluation".into());
+        return (Verdict::Vacuous(Reason::new(ReasonKind::Empty, "the graph has no steps")), Method::Evaluation);
     }
     evaluated((0..planned.graph.steps.len()).find_map(|step| graph::clash(planned, step)))
 }
 
+/// Refuted by a counterexample; proved if there is none.
 fn evaluated(found: Option<Counterexample>) -> Decision {
-    (found.map_or(Verdict::Proved, Verdict::Refuted), "evaluation".into())
+    (found.map_or(Verdict::Proved, Verdict::Refuted), Method::Evaluation)
 }
 
-/// A view that does not lie where its root lies.
+/// The counterexample of a view that does not lie where its root lies.
 fn moved_view(planned: &Planned<'_>) -> Option<Counterexample> {
     let moved = |(tensor, root): &(usize, &usize)| planned.place(*tensor) != planned.place(**root);
     let (view, &root) = planned.roots.iter().enumerate().find(moved)?;
@@ -129,7 +137,7 @@ fn moved_view(planned: &Planned<'_>) -> Option<Counterexample> {
     Some(Counterexample { assignments, text, ..Counterexample::default() })
 }
 
-/// A region that is no part of its pool, because one is measured in bytes and the other in texels.
+/// Why a region and its pool cannot be compared: one is measured in bytes and the other in texels.
 fn other_kind(planned: &Planned<'_>) -> Option<String> {
     let other = |tensor: &usize| {
         let place = planned.place(*tensor);

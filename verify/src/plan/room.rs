@@ -1,7 +1,7 @@
-//! What a tensor needs and what its place offers, one tensor at a time.
+//! Obligations plan-fits and plan-type: the size a tensor needs against the region it has, one tensor at a time.
 //!
-//! How large a tensor is, and how the axes of a texture are cut into rows and columns, is stated here once more, apart from
-//! what planners use:
+//! The size of a tensor, and the division of a texture's axes into rows and columns, are stated here independently of the
+//! planner:
 //!
 //! | scope | rows | columns | channels |
 //! |---|---|---|---|
@@ -14,10 +14,10 @@ use tilewright_ir::{DataType, GraphTensor, Region, Room, ScalarType, Scope};
 use super::graph::Planned;
 use crate::verdict::Counterexample;
 
-/// What does not fit, and the values that show it.
+/// A message about a tensor that does not fit, and the values that show it.
 type Misfit = (String, Vec<(&'static str, i128)>);
 
-/// Why a tensor's place is none for it: not the room it needs, or not inside its pool.
+/// The counterexample of a tensor whose region does not have the size that it needs, or is not inside its pool.
 pub(super) fn misfit(planned: &Planned<'_>, tensor: usize) -> Option<Counterexample> {
     let place = planned.place(tensor);
     let found = room(&planned.graph.tensors[tensor])
@@ -27,7 +27,7 @@ pub(super) fn misfit(planned: &Planned<'_>, tensor: usize) -> Option<Counterexam
     found.err().map(|found| refuted(planned, tensor, found))
 }
 
-/// Why a tensor may not lie in its pool: another scope, another element type, an address that is not aligned.
+/// The counterexample of a tensor that differs from its pool in scope or element type, or is not aligned.
 pub(super) fn mismatch(planned: &Planned<'_>, tensor: usize) -> Option<Counterexample> {
     let place = planned.place(tensor);
     let (wanted, pool) = (&planned.graph.tensors[tensor], &planned.plan.pools[place.pool]);
@@ -47,7 +47,8 @@ pub(super) fn mismatch(planned: &Planned<'_>, tensor: usize) -> Option<Counterex
     Some(refuted(planned, tensor, found))
 }
 
-/// Why a pool is none, whatever lies in it: textures are measured in texels of four channels, the rest in bytes.
+/// The counterexample of an impossible pool: textures are measured in texels of four channels, global memory in bytes, and
+/// there are no other pools.
 pub(super) fn no_pool(planned: &Planned<'_>, number: usize) -> Option<Counterexample> {
     let pool = &planned.plan.pools[number];
     let text = match (pool.scope, pool.room) {
@@ -65,6 +66,7 @@ pub(super) fn no_pool(planned: &Planned<'_>, number: usize) -> Option<Counterexa
     Some(Counterexample { text: format!("a pool {text}"), assignments, ..Counterexample::default() })
 }
 
+/// The counterexample of a misfit.
 fn refuted(planned: &Planned<'_>, tensor: usize, (text, values): Misfit) -> Counterexample {
     let pool = i128::try_from(planned.place(tensor).pool).unwrap_or(i128::MAX);
     let values = [("pool", pool)].into_iter().chain(values);
@@ -72,10 +74,10 @@ fn refuted(planned: &Planned<'_>, tensor: usize, (text, values): Misfit) -> Coun
     Counterexample { text: format!("`{}` {text}", planned.name(tensor)), assignments, ..Counterexample::default() }
 }
 
-/// The room that a tensor needs.
+/// The size of a tensor.
 ///
 /// # Errors
-/// Why it needs none that a pool could give.
+/// No pool can hold the tensor: its separators or scope are invalid, or it is too large.
 fn room(tensor: &GraphTensor) -> Result<Room, String> {
     let shape = tensor.shape.as_slice();
     let separators = tensor.axis_separators.as_slice();
@@ -98,7 +100,10 @@ fn room(tensor: &GraphTensor) -> Result<Room, String> {
     }
 }
 
-/// How many of a texture's axes are its rows.
+/// The number of axes that form the rows of a texture.
+///
+/// # Errors
+/// The tensor is not a valid texture of its scope.
 fn rows(tensor: &GraphTensor) -> Result<usize, String> {
     let (rank, own) = (tensor.shape.len(), tensor.axis_separators.as_slice());
     let (least, usual) = match tensor.scope {
@@ -127,7 +132,7 @@ fn rows(tensor: &GraphTensor) -> Result<usize, String> {
     }
 }
 
-/// The product of extents, if it is at most 2^63 - 1. An extent of 0 makes it 0, whatever stands beside it.
+/// The product of extents, if it is at most 2^63 - 1. It is 0 if some extent is 0, however large the others are.
 fn size(extents: &[u64]) -> Option<u64> {
     if extents.contains(&0) {
         return Some(0);
@@ -135,16 +140,18 @@ fn size(extents: &[u64]) -> Option<u64> {
     extents.iter().try_fold(1_u64, |size, &extent| size.checked_mul(extent)).filter(|&size| i64::try_from(size).is_ok())
 }
 
+/// Whether a texture's channels can have this element type.
 fn has_channels_of(dtype: DataType) -> bool {
     use ScalarType::{Float16, Float32, Int8, Int16, Int32, UInt8, UInt16, UInt32};
     dtype.lanes == 1 && matches!(dtype.scalar, Float16 | Float32 | Int8 | Int16 | Int32 | UInt8 | UInt16 | UInt32)
 }
 
-/// What divides the address of an element: its size; that of a vector of 3 lanes is that of 4, as in OpenCL C.
+/// The alignment of an element in bytes: its size; a vector of 3 lanes is aligned like one of 4, as in OpenCL C.
 fn alignment(dtype: DataType) -> u64 {
     dtype.bytes().max(1).next_power_of_two()
 }
 
+/// Checks that a region has exactly the needed size.
 fn is_exactly(room: Room, region: Region) -> Result<(), Misfit> {
     match (room, region) {
         (Room::Bytes(needed), Region::Bytes { size, .. }) if needed == size => Ok(()),
@@ -155,6 +162,7 @@ fn is_exactly(room: Room, region: Region) -> Result<(), Misfit> {
     }
 }
 
+/// The size of a region.
 fn room_of(region: Region) -> Room {
     match region {
         Region::Bytes { size, .. } => Room::Bytes(size),
@@ -162,6 +170,7 @@ fn room_of(region: Region) -> Room {
     }
 }
 
+/// A size as text.
 fn describe(room: Room) -> String {
     match room {
         Room::Bytes(bytes) => format!("{bytes} bytes"),
@@ -169,9 +178,10 @@ fn describe(room: Room) -> String {
     }
 }
 
+/// Checks that a region lies inside its pool.
 fn is_inside(region: Region, pool: Room) -> Result<(), Misfit> {
     let ends = |start: u64, size: u64, limit: u64| u128::from(start) + u128::from(size) <= u128::from(limit);
-    // The last one of the region lies outside, if there is one; else its beginning does.
+    // The last byte or texel of the region is outside; for an empty region it is the first position.
     let last = |start: u64, size: u64| i128::from(start) + i128::from(size.saturating_sub(1));
     let (outside, values) = match (region, pool) {
         (Region::Bytes { offset, size }, Room::Bytes(bytes)) => {

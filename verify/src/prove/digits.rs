@@ -1,4 +1,12 @@
-//! Digit by digit: bounds of flattened indices, and digits from equal numerals.
+//! Goals about flattened indices, digit by digit: bounds of a numeral, and equal digits of equal numerals.
+//!
+//! ```text
+//! 0 <= (n * H + h) * W + w < N * H * W      from  0 <= n < N, 0 <= h < H, 0 <= w < W
+//!   0 <= n * H + h < N * H                  HornerBounds on n and h
+//!   0 <= (n * H + h) * W + w < N * H * W    HornerBounds on that and w
+//! ```
+//!
+//! A digit that is not in the range of its radix, such as `h` in `h < 2 * H`, is merged with the one above it.
 
 use super::{Prover, facts};
 use crate::kernel::{Fact, Mode};
@@ -7,12 +15,12 @@ use crate::numeral::{Numeral, Product, numeral};
 use crate::term::{BinaryOp, Comparison, Prop, PropKind, Symbol, Term, TermKind};
 
 impl Prover<'_> {
-    /// Bounds of a flattened index, digit by digit.
+    /// Proves a bound of a flattened index digit by digit; `None` if the goal is no such bound or a digit is out of range.
     pub(super) fn by_digits(&mut self, goal: &Prop) -> Option<Fact> {
         let PropKind::Compare(comparison, lhs, rhs) = goal.kind() else { return None };
         let (index, extent) = match comparison {
             Comparison::Lt => (lhs.clone(), rhs.clone()),
-            // A bound from below: that the numeral is not negative is enough.
+            // A lower bound: the numeral is shown not to be negative.
             Comparison::Le if lhs.as_const().is_some() => (rhs.clone(), Term::int(0)),
             Comparison::Le => (lhs.clone(), rhs + 1),
             Comparison::Eq | Comparison::Ne => return None,
@@ -22,7 +30,8 @@ impl Prover<'_> {
         self.context.derive(goal.clone(), &using, Mode::Abstract).ok()
     }
 
-    /// `0 <= index < extent` as a numeral, with the facts that lead there. Without an extent, the least bound found.
+    /// Facts from which `0 <= index < extent` follows, by decomposing the index into digits. Without an extent, the bound is
+    /// the least one found.
     pub fn numeral_bounds(&mut self, index: &Term, extent: Option<&Term>) -> Option<Vec<Fact>> {
         let key = (index.clone(), extent.cloned());
         if let Some(known) = self.bounds.get(&key) {
@@ -33,12 +42,13 @@ impl Prover<'_> {
         found
     }
 
+    /// Decomposes an index into digits and proves their ranges.
     fn search_bounds(&mut self, index: &Term, extent: Option<&Term>) -> Option<Vec<Fact>> {
         let indices = self.indices.clone();
         let mut found = numeral(index, &|symbol| indices.contains(symbol))?;
         let mut position = 1;
         let mut digits = Vec::new();
-        // Digits that do not fit their radix are merged with the one above.
+        // A digit that does not fit its radix is merged with the one above it.
         while position < found.digits.len() {
             let (digit, radix) = (found.digits[position].clone(), found.radices[position - 1].clone());
             let in_range = digit.at_least(0).and(digit.less(&radix));
@@ -54,6 +64,7 @@ impl Prover<'_> {
         self.horner(index, extent, &found, &digits)
     }
 
+    /// Bounds a numeral whose digits are in range, from the most significant digit down.
     pub(super) fn horner(
         &mut self,
         index: &Term,
@@ -93,7 +104,7 @@ impl Prover<'_> {
         Some(facts)
     }
 
-    /// `limit <= extent` where the limit is a factor of a known bound: what remains is at least 1.
+    /// `limit <= extent`, where a known fact bounds a multiple of `limit` by `extent`: the other factor is at least 1.
     pub(super) fn at_most(&mut self, limit: &Term, extent: &Term) -> Option<Fact> {
         let goal = limit.at_most(extent);
         let candidates: Vec<(Fact, Term)> =
@@ -126,6 +137,7 @@ impl Prover<'_> {
         Some(found)
     }
 
+    /// Proves that all factors of a product are at least 1, and so is the product.
     fn search_positive(&mut self, product: &Term) -> Option<Fact> {
         let factors = Product::from_term(product)?.factors();
         let mut known: Option<(Term, Fact)> = None;
@@ -150,12 +162,13 @@ impl Prover<'_> {
         }
     }
 
+    /// `0 <= product`
     pub(super) fn not_negative(&mut self, product: &Term) -> Option<Fact> {
         let positive = self.positive(product)?;
         self.context.derive(product.at_least(0), &[&positive], Mode::Abstract).ok()
     }
 
-    /// A bound of a digit, read off the facts.
+    /// An exclusive upper bound of a digit, by its form or by a fact.
     pub(super) fn upper(&self, digit: &Term) -> Option<Term> {
         match digit.kind() {
             TermKind::Const(value) => Some(Term::int(value.checked_add(1)?)),
@@ -185,7 +198,7 @@ impl Prover<'_> {
         })
     }
 
-    /// From the equality of two numerals: that their digits are pairwise equal. `other` is `this` in other index symbols.
+    /// Facts that the digits of two equal numerals are pairwise equal. `other` is `this` with other index symbols.
     pub fn digits_equal(&mut self, this: &Term, other: &Term, same: &Fact) -> Option<Vec<Fact>> {
         let indices = self.indices.clone();
         let is_index = |symbol: &Symbol| indices.contains(symbol);
@@ -255,13 +268,13 @@ impl Prover<'_> {
     }
 }
 
-/// `(fact, size)` if the fact says that `size` is at most `extent`.
+/// `(fact, size)` if the fact implies that `size` is at most `extent`.
 fn capacity(fact: &Fact, extent: &Term) -> Option<(Fact, Term)> {
     match fact.prop().kind() {
         PropKind::Compare(Comparison::Le | Comparison::Lt, size, bound) if bound == extent => {
             Some((fact.clone(), size.clone()))
         }
-        // size <= bound, where the bound is a constant below what is asked for.
+        // The bound is a smaller constant.
         PropKind::Compare(Comparison::Le, size, bound) => {
             let enough = bound.as_const()? <= extent.as_const()?;
             enough.then(|| (fact.clone(), size.clone()))

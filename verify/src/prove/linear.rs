@@ -1,8 +1,10 @@
-//! What Z3 decides without help, and the divisions that it needs help with.
+//! Classification of goals: those that Z3 decides without help, and the divisions for which it needs lemmas.
+//!
+//! `4 * n + c // 4 < m` is linear and decided by Z3 alone; `n * h + w < n * m` and `c // n` are not, and go to the digits.
 
 use crate::term::{BinaryOp, Prop, PropKind, Term, TermKind};
 
-/// No product of two non-constants and no division by one.
+/// Whether a proposition is linear: it contains no product of two variables, and divisions by constants only.
 pub(super) fn is_linear_prop(prop: &Prop) -> bool {
     match prop.kind() {
         PropKind::Bool(_) | PropKind::Sym(_) => true,
@@ -13,6 +15,7 @@ pub(super) fn is_linear_prop(prop: &Prop) -> bool {
     }
 }
 
+/// Whether a term is linear: no product of two variables, and only divisions by constants.
 fn is_linear(term: &Term) -> bool {
     match term.kind() {
         TermKind::Const(_) | TermKind::Sym(_) => true,
@@ -39,6 +42,7 @@ fn is_linear(term: &Term) -> bool {
     }
 }
 
+/// Appends the dividends and divisors of all floor divisions in a proposition.
 pub(super) fn collect_divisions_prop(prop: &Prop, found: &mut Vec<(Term, Term)>) {
     match prop.kind() {
         PropKind::Bool(_) | PropKind::Sym(_) => {}
@@ -59,6 +63,7 @@ pub(super) fn collect_divisions_prop(prop: &Prop, found: &mut Vec<(Term, Term)>)
     }
 }
 
+/// Appends the dividends and divisors of all floor divisions in a term, inner ones first.
 fn collect_divisions(term: &Term, found: &mut Vec<(Term, Term)>) {
     match term.kind() {
         TermKind::Const(_) | TermKind::Sym(_) => {}

@@ -1,4 +1,4 @@
-//! Plainer terms: divisions of sums are carried out, digits of digits become digits of the number itself.
+//! Reduction of terms: divisions of sums are carried out, and digits of digits become digits of the number itself.
 //!
 //! ```text
 //! ((n*W + w)*4 + c % 4) // 4 % W      is  w                 (0 <= c % 4 < 4, 0 <= w < W)
@@ -6,10 +6,13 @@
 //! p // 4 // W                         is  p // (4 * W)
 //! ```
 //!
-//! What is left are quotients and remainders of single numbers. Two such terms that are equal are so as polynomials once
-//! each remainder `x % b` is written `x - x // b * b`: that decides whether an inverse takes an index back.
+//! A reduced term contains quotients and remainders of single numbers only. Two equal terms of this form are usually the
+//! same polynomial once each remainder `x % b` is written as `x - x // b * b`; so it is decided whether an inverse leads
+//! back to an index.
 //!
-//! Every step is an instance of a lemma; that the whole is equal follows from the steps by congruence alone.
+//! Every step is an instance of a lemma; the equality of the whole follows from the steps by congruence.
+//!
+//! At most [`MAX_STEPS`] steps are made for one division, so reduction ends even if the lemmas would apply in a circle.
 
 use super::{Prover, facts};
 use crate::kernel::{Fact, Mode};
@@ -18,86 +21,88 @@ use crate::numeral::Product;
 use crate::poly::{normalized, probably_equal};
 use crate::term::{BinaryOp, Comparison, Prop, PropKind, Term, TermKind, UnaryOp};
 
-/// A plainer term, and the equations by which it is equal to the one asked for.
+/// A reduced term, and the equations by which it equals the original one.
 #[derive(Clone, Debug)]
-pub(super) struct Plain {
+pub(super) struct Reduced {
     term: Term,
     because: Vec<Fact>,
 }
 
-impl Plain {
-    fn as_is(term: &Term) -> Self {
+impl Reduced {
+    /// A term that is not reduced further.
+    fn unchanged(term: &Term) -> Self {
         Self { term: term.clone(), because: Vec::new() }
     }
 }
 
-/// Steps for one division: quotients of quotients end sooner.
+/// Greatest number of steps for one division.
 const MAX_STEPS: usize = 12;
 
 impl Prover<'_> {
-    /// A statement about terms with divisions, by the same about plainer ones.
+    /// Proves a goal about terms with divisions by proving it about the reduced terms.
     pub(super) fn by_reduction(&mut self, goal: &Prop) -> Option<Fact> {
         if let PropKind::Compare(Comparison::Eq, lhs, rhs) = goal.kind() {
-            let sides = [self.reduced(lhs), self.reduced(rhs)];
+            let sides = [self.reduce(lhs), self.reduce(rhs)];
             return self.same_polynomial(goal, [&sides[0], &sides[1]]);
         }
-        let mut ways = Vec::new();
+        let mut candidates = Vec::new();
         for without_remainders in [false, true] {
             let mut because = Vec::new();
-            let plain = self.plainer(goal, without_remainders, &mut because)?;
-            if plain != *goal {
-                ways.push((plain, because));
+            let reduced = self.reduce_prop(goal, without_remainders, &mut because)?;
+            if reduced != *goal {
+                candidates.push((reduced, because));
             }
         }
-        let known = ways.iter().position(|(plain, _)| plain.as_bool().is_some() || self.known(plain).is_some());
+        let known =
+            candidates.iter().position(|(reduced, _)| reduced.as_bool().is_some() || self.known(reduced).is_some());
         if let Some(known) = known {
-            ways.swap(0, known);
+            candidates.swap(0, known);
         }
-        ways.into_iter().find_map(|(plain, mut because)| {
-            because.push(self.prove_plain(&plain)?);
+        candidates.into_iter().find_map(|(reduced, mut because)| {
+            because.push(self.prove_reduced(&reduced)?);
             self.context.derive(goal.clone(), &because.iter().collect::<Vec<_>>(), Mode::Abstract).ok()
         })
     }
 
-    /// The same statement about plainer terms.
-    fn plainer(&mut self, prop: &Prop, without_remainders: bool, because: &mut Vec<Fact>) -> Option<Prop> {
+    /// The proposition about reduced terms in normal form; the equations are added to `because`.
+    fn reduce_prop(&mut self, prop: &Prop, without_remainders: bool, because: &mut Vec<Fact>) -> Option<Prop> {
         let mut parts = |prover: &mut Self, parts: &[Prop]| -> Option<Vec<Prop>> {
-            parts.iter().map(|part| prover.plainer(part, without_remainders, because)).collect()
+            parts.iter().map(|part| prover.reduce_prop(part, without_remainders, because)).collect()
         };
         Some(match prop.kind() {
             PropKind::Bool(_) | PropKind::Sym(_) => prop.clone(),
             PropKind::Compare(comparison, lhs, rhs) => {
                 let mut side = |term: &Term| {
-                    let mut plain = self.reduced(term);
+                    let mut reduced = self.reduce(term);
                     if without_remainders {
-                        plain = self.without_remainders(&plain);
+                        reduced = self.without_remainders(&reduced);
                     }
-                    because.extend(plain.because);
-                    let sorted = normalized(&plain.term);
-                    if sorted != plain.term {
-                        because.push(poly_identity(&mut self.context, &plain.term, &sorted).ok()?);
+                    because.extend(reduced.because);
+                    let sorted = normalized(&reduced.term);
+                    if sorted != reduced.term {
+                        because.push(poly_identity(&mut self.context, &reduced.term, &sorted).ok()?);
                     }
                     Some(sorted)
                 };
                 side(lhs)?.compare(*comparison, side(rhs)?)
             }
-            PropKind::Not(inner) => self.plainer(inner, without_remainders, because)?.negate(),
+            PropKind::Not(inner) => self.reduce_prop(inner, without_remainders, because)?.negate(),
             PropKind::And(inner) => Prop::all(parts(self, inner)?),
             PropKind::Or(inner) => Prop::any(parts(self, inner)?),
             PropKind::Implies(a, b) => {
-                let a = self.plainer(a, without_remainders, because)?;
-                a.implies(self.plainer(b, without_remainders, because)?)
+                let a = self.reduce_prop(a, without_remainders, because)?;
+                a.implies(self.reduce_prop(b, without_remainders, because)?)
             }
             PropKind::Iff(a, b) => {
-                let a = self.plainer(a, without_remainders, because)?;
-                a.iff(self.plainer(b, without_remainders, because)?)
+                let a = self.reduce_prop(a, without_remainders, because)?;
+                a.iff(self.reduce_prop(b, without_remainders, because)?)
             }
         })
     }
 
-    /// Both sides are one polynomial, at the latest without remainders.
-    fn same_polynomial(&mut self, goal: &Prop, sides: [&Plain; 2]) -> Option<Fact> {
-        let mut sides = sides.map(Plain::clone);
+    /// Proves an equation whose sides are the same polynomial, possibly after remainders are eliminated.
+    fn same_polynomial(&mut self, goal: &Prop, sides: [&Reduced; 2]) -> Option<Fact> {
+        let mut sides = sides.map(Reduced::clone);
         if !probably_equal(&sides[0].term, &sides[1].term) {
             sides = sides.map(|side| self.without_remainders(&side));
             if !probably_equal(&sides[0].term, &sides[1].term) {
@@ -109,8 +114,8 @@ impl Prover<'_> {
         self.context.derive(goal.clone(), &using, Mode::Abstract).ok()
     }
 
-    /// A comparison that was made plainer: known, or shown in the ways that need no reduction.
-    fn prove_plain(&mut self, goal: &Prop) -> Option<Fact> {
+    /// Proves a reduced goal: it is known, or follows by the strategies that need no reduction.
+    fn prove_reduced(&mut self, goal: &Prop) -> Option<Fact> {
         if goal.as_bool() == Some(true) {
             return self.context.derive(goal.clone(), &[], Mode::Abstract).ok();
         }
@@ -130,44 +135,44 @@ impl Prover<'_> {
         self.context.derive(goal.clone(), &using, Mode::Abstract).ok()
     }
 
-    /// The same value with its divisions carried out.
-    pub(super) fn reduced(&mut self, term: &Term) -> Plain {
-        if let Some(known) = self.plain.get(term) {
+    /// The term with its divisions carried out.
+    pub(super) fn reduce(&mut self, term: &Term) -> Reduced {
+        if let Some(known) = self.reduced.get(term) {
             return known.clone();
         }
         let found = match term.kind() {
             TermKind::Binary(op, a, b) => {
-                let (a, b) = (self.reduced(a), self.reduced(b));
+                let (a, b) = (self.reduce(a), self.reduce(b));
                 let rebuilt = Term::binary(*op, a.term.clone(), b.term.clone());
                 let mut because = [a.because, b.because].concat();
                 let division = matches!(op, BinaryOp::FloorDiv | BinaryOp::FloorMod);
                 match rebuilt.kind() {
                     TermKind::Binary(_, a, b) if division => {
-                        let done = self.divided(*op, a, b);
+                        let done = self.divide(*op, a, b);
                         because.extend(done.because);
-                        Plain { term: done.term, because }
+                        Reduced { term: done.term, because }
                     }
-                    _ => Plain { term: rebuilt, because },
+                    _ => Reduced { term: rebuilt, because },
                 }
             }
             TermKind::Unary(op, a) => {
-                let a = self.reduced(a);
-                Plain { term: Term::unary(*op, a.term), because: a.because }
+                let a = self.reduce(a);
+                Reduced { term: Term::unary(*op, a.term), because: a.because }
             }
-            TermKind::Const(_) | TermKind::Sym(_) | TermKind::Ite(..) | TermKind::App(..) => Plain::as_is(term),
+            TermKind::Const(_) | TermKind::Sym(_) | TermKind::Ite(..) | TermKind::App(..) => Reduced::unchanged(term),
         };
-        self.plain.insert(term.clone(), found.clone());
+        self.reduced.insert(term.clone(), found.clone());
         found
     }
 
-    /// `a // b` or `a % b`, step by step.
-    fn divided(&mut self, op: BinaryOp, a: &Term, b: &Term) -> Plain {
-        let mut result = Plain::as_is(&Term::binary(op, a.clone(), b.clone()));
+    /// Carries out `a // b` or `a % b`, step by step.
+    fn divide(&mut self, op: BinaryOp, a: &Term, b: &Term) -> Reduced {
+        let mut result = Reduced::unchanged(&Term::binary(op, a.clone(), b.clone()));
         let Some(positive) = self.positive(b) else { return result };
         for _ in 0..MAX_STEPS {
             let Some((before, rest)) = open_division(&result.term) else { break };
             let TermKind::Binary(op, a, b) = before.kind() else { break };
-            let Some((after, because)) = self.step(*op, a, b, &positive) else { break };
+            let Some((after, because)) = self.division_step(*op, a, b, &positive) else { break };
             result.because.extend(because);
             result.term = match rest {
                 Some(rest) => after + rest,
@@ -177,9 +182,9 @@ impl Prover<'_> {
         result
     }
 
-    /// One step of a division: what it is equal to, and why.
-    fn step(&mut self, op: BinaryOp, a: &Term, b: &Term, positive: &Fact) -> Option<(Term, Vec<Fact>)> {
-        if let Some(found) = self.nested(op, a, b) {
+    /// One step of a division: a simpler term that it equals, and the facts that say so.
+    fn division_step(&mut self, op: BinaryOp, a: &Term, b: &Term, positive: &Fact) -> Option<(Term, Vec<Fact>)> {
+        if let Some(found) = self.nested_division(op, a, b) {
             return Some(found);
         }
         let (q, r) = super::split_by(a, b)?;
@@ -200,8 +205,8 @@ impl Prover<'_> {
         Some((after, vec![same, parts]))
     }
 
-    /// A division of a quotient or of a remainder.
-    fn nested(&mut self, op: BinaryOp, a: &Term, b: &Term) -> Option<(Term, Vec<Fact>)> {
+    /// A division whose dividend is a quotient or a remainder: DivDiv, ModMod or ModDiv.
+    fn nested_division(&mut self, op: BinaryOp, a: &Term, b: &Term) -> Option<(Term, Vec<Fact>)> {
         let TermKind::Binary(inner, x, m) = a.kind() else { return None };
         if op == BinaryOp::FloorDiv && *inner == BinaryOp::FloorDiv {
             let using = [self.positive(m)?, self.positive(b)?];
@@ -229,13 +234,13 @@ impl Prover<'_> {
         let mut because = vec![lemma, same];
         // The quotient in `x // b % times` may be one of a quotient.
         let TermKind::Binary(_, quotient, _) = after.kind() else { return Some((after, because)) };
-        let plain = self.reduced(&quotient.clone());
-        because.extend(plain.because);
-        let after = if op == BinaryOp::FloorDiv { plain.term.floor_mod(&times) } else { after };
+        let reduced = self.reduce(&quotient.clone());
+        because.extend(reduced.because);
+        let after = if op == BinaryOp::FloorDiv { reduced.term.floor_mod(&times) } else { after };
         Some((after, because))
     }
 
-    /// `0 <= r` and `r < b`, for a rest that looks like it.
+    /// The fact `0 <= r < b`, if `r` is a remainder by `b` or can be shown to be in range.
     fn digit_range(&mut self, r: &Term, b: &Term) -> Option<Fact> {
         let goal = r.at_least(0).and(r.less(b));
         if let TermKind::Binary(BinaryOp::FloorMod, _, m) = r.kind()
@@ -250,18 +255,19 @@ impl Prover<'_> {
         if let Some(shown) = self.prove_digit(&goal) {
             return Some(shown);
         }
-        let low = self.prove_plain(&r.at_least(0))?;
-        let high = self.prove_plain(&r.less(b))?;
+        let low = self.prove_reduced(&r.at_least(0))?;
+        let high = self.prove_reduced(&r.less(b))?;
         self.context.join(&[&low, &high]).ok()
     }
 
-    /// Every remainder `x % b` as `x - x // b * b`.
-    fn without_remainders(&mut self, plain: &Plain) -> Plain {
-        let mut because = plain.because.clone();
-        let term = self.eliminated(&plain.term, &mut because);
-        Plain { term, because }
+    /// The term with every remainder `x % b` written as `x - x // b * b`.
+    fn without_remainders(&mut self, reduced: &Reduced) -> Reduced {
+        let mut because = reduced.because.clone();
+        let term = self.eliminated(&reduced.term, &mut because);
+        Reduced { term, because }
     }
 
+    /// The term with its remainders eliminated; the equations are added to `because`.
     fn eliminated(&mut self, term: &Term, because: &mut Vec<Fact>) -> Term {
         match term.kind() {
             TermKind::Binary(op @ (BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul), a, b) => {
@@ -275,7 +281,7 @@ impl Prover<'_> {
                 let Ok(parts) = self.lemmas.apply(&mut self.context, Lemma::Euclid, &values, &[&positive]) else {
                     return term.clone();
                 };
-                let quotient = self.divided(BinaryOp::FloorDiv, x, b);
+                let quotient = self.divide(BinaryOp::FloorDiv, x, b);
                 let written = x - &quotient.term * b;
                 let using: Vec<&Fact> = quotient.because.iter().chain([&parts]).collect();
                 let Ok(same) = self.context.derive(term.equals(&written), &using, Mode::Abstract) else {
@@ -289,7 +295,7 @@ impl Prover<'_> {
     }
 }
 
-/// The division that a sum begins with, and the rest of the sum.
+/// The division that a sum begins with, and the other summand.
 fn open_division(term: &Term) -> Option<(Term, Option<Term>)> {
     let is_division =
         |term: &Term| matches!(term.kind(), TermKind::Binary(BinaryOp::FloorDiv | BinaryOp::FloorMod, _, _));

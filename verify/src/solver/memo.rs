@@ -1,5 +1,8 @@
 //! The goals answered so far, by canonical text.
+//!
+//! The key is the canonical text, so goals that differ only in the names of variables share an answer.
 
+use crate::reason::Reason;
 use crate::term::Value;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,10 +12,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(super) enum Remembered {
     Unsat,
     Sat(Vec<Option<Value>>),
-    Unknown(String),
+    Unknown(Reason),
 }
 
-/// An unknown stays unknown for whoever offers no larger budget than it was given.
+/// Answers by canonical text, each with the budget that it was given for. An unknown is remembered for budgets that are not
+/// larger.
 #[derive(Debug, Default)]
 pub(super) struct Memo(Mutex<HashMap<String, (Remembered, u32)>>);
 
@@ -22,6 +26,7 @@ impl Memo {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The answer to a query. An unknown that was given for a smaller budget does not count.
     pub(super) fn recall(&self, text: &str, rlimit: u32) -> Option<Remembered> {
         let known = self.lock();
         let (remembered, spent) = known.get(text)?;
@@ -31,10 +36,12 @@ impl Memo {
         }
     }
 
+    /// Stores the answer to a query, with the budget that it was given for.
     pub(super) fn store(&self, text: String, remembered: Remembered, rlimit: u32) {
         self.lock().insert(text, (remembered, rlimit));
     }
 
+    /// Number of queries.
     pub(super) fn len(&self) -> usize {
         self.lock().len()
     }

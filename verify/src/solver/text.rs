@@ -1,10 +1,10 @@
-//! Z3's answer to a query as text: how a certificate is checked again, with nothing in between but Z3's own reader.
+//! Z3's answer to a query given as text, read by Z3's own parser: this is how a certificate is checked again.
 
 use super::worker::{internal, reason};
 use super::{Budget, SolverError, z3_version};
 use std::time::Instant;
 
-/// What a solver said.
+/// The answer of a solver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextAnswer {
     /// The assertions contradict each other.
@@ -15,9 +15,9 @@ pub enum TextAnswer {
     Unknown(String),
 }
 
-/// What is wrong with a text that is no query of a certificate; none if it is one.
+/// Why a text is not a query of a certificate; `None` if it is one.
 ///
-/// Every line is a comment or one command out of a few, so that a text asserts what a reader sees and asks once.
+/// Every line must be a comment or one of a few commands, so that the text asserts what a reader sees and asks once.
 pub fn fault(text: &str) -> Option<String> {
     let known = ["(set-info :status ", "(set-logic ", "(declare-const ", "(declare-fun ", "(define-fun ", "(assert "];
     let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty() && !line.starts_with(';')).collect();
@@ -34,7 +34,7 @@ pub fn fault(text: &str) -> Option<String> {
     }
 }
 
-/// Whether a line is one balanced expression, without comments and quoted names, which certificates do not have.
+/// Whether a line is a single balanced expression without comments and quoted names.
 fn is_one(line: &str) -> bool {
     let mut depth = 0i64;
     for (position, byte) in line.bytes().enumerate() {
@@ -51,23 +51,24 @@ fn is_one(line: &str) -> bool {
     depth == 0
 }
 
-/// Gives a text to Z3, in a context of its own that knows nothing of what was asked before.
+/// Asks Z3 about a text, in a new context.
 ///
 /// # Errors
-/// A text that Z3 does not read as it stands.
+/// The text is not a query of a certificate, or Z3 does not read all of it.
 pub fn answer(text: &str, budget: Budget) -> Result<TextAnswer, SolverError> {
     z3_version()?;
     if let Some(fault) = fault(text) {
         return Err(internal(&fault));
     }
     let asserted = text.lines().filter(|line| line.starts_with("(assert ")).count();
-    // Z3's incremental core first; what it does not decide may be a matter for the tactics.
+    // Z3's incremental core first; the tactics decide some goals that it does not.
     match ask(text, asserted, budget, true)? {
         TextAnswer::Unknown(_) => ask(text, asserted, budget, false),
         answer => Ok(answer),
     }
 }
 
+/// Gives a text to Z3's incremental core, or to its tactics. Fails unless Z3 reads all of its assertions.
 fn ask(text: &str, asserted: usize, budget: Budget, incremental: bool) -> Result<TextAnswer, SolverError> {
     z3::with_z3_config(&z3::Config::new(), || {
         let solver = z3::Solver::new();
@@ -88,7 +89,7 @@ fn ask(text: &str, asserted: usize, budget: Budget, incremental: bool) -> Result
         Ok(match solver.check() {
             z3::SatResult::Unsat => TextAnswer::Unsat,
             z3::SatResult::Sat => TextAnswer::Sat,
-            z3::SatResult::Unknown => TextAnswer::Unknown(reason(&solver, budget, start.elapsed())),
+            z3::SatResult::Unknown => TextAnswer::Unknown(reason(&solver, budget, start.elapsed()).to_string()),
         })
     })
 }

@@ -1,8 +1,13 @@
 //! One private Z3 context for each thread.
+//!
+//! A context is created when a thread asks its first goal. It is replaced after [`GOALS_PER_CONTEXT`] goals, after an error,
+//! and before a goal is asked again for a model. Nodes of a query are built in order, operands first, so there is no
+//! recursion and no limit on the depth of a goal.
 
 use super::memo::Remembered;
 use super::{Budget, SolverError};
 use crate::encode::{Function, Node, NodeId, Op, Query, Sort};
+use crate::reason::{Reason, ReasonKind};
 use crate::smtlib::bits_of;
 use crate::term::Value;
 use std::cell::RefCell;
@@ -13,7 +18,7 @@ use z3::ast::{Ast, BV, Bool, Dynamic, Int};
 /// A context is replaced after this many goals, so that it cannot grow without bound.
 const GOALS_PER_CONTEXT: u32 = 2000;
 
-/// A private context (the solver holds it) and how many goals it has seen.
+/// A solver with a private context, and the number of goals that it has been given.
 struct Worker {
     solver: z3::Solver,
     goals: u32,
@@ -75,8 +80,8 @@ fn new_solver() -> Result<z3::Solver, SolverError> {
     MADE.take().ok_or_else(|| internal("no context was made"))
 }
 
-/// Works between a `push` and a `pop`: that selects Z3's incremental core, which needs a tenth of the set-up time of its
-/// tactics, and a solver that stays needs a tenth of the time of a new one.
+/// Asks between a `push` and a `pop`. That selects Z3's incremental core, whose set-up takes a tenth of the time of the
+/// tactics'; and reusing a solver takes a tenth of the time of creating one.
 fn ask(solver: &z3::Solver, query: &Query, budget: Budget, model: bool) -> Result<Remembered, SolverError> {
     let mut params = z3::Params::new();
     params.set_u32("random_seed", budget.seed);
@@ -99,18 +104,19 @@ fn ask(solver: &z3::Solver, query: &Query, budget: Budget, model: bool) -> Resul
     Ok(answer)
 }
 
-/// Z3 says `canceled` for every limit.
-pub(super) fn reason(solver: &z3::Solver, budget: Budget, elapsed: Duration) -> String {
+/// Why Z3 gave no answer. Z3 itself reports `canceled` for every limit.
+pub(super) fn reason(solver: &z3::Solver, budget: Budget, elapsed: Duration) -> Reason {
     let reason = solver.get_reason_unknown().unwrap_or_else(|| "no reason given".to_owned());
     if !["canceled", "cancelled", "timeout"].contains(&reason.as_str()) {
-        format!("Z3: {reason}")
+        Reason::undecided(format!("Z3: {reason}"))
     } else if elapsed.as_millis() >= u128::from(budget.timeout_ms) {
-        format!("timeout of {} ms", budget.timeout_ms)
+        Reason::new(ReasonKind::Timeout, format!("timeout of {} ms", budget.timeout_ms))
     } else {
-        format!("the budget of {} is spent, or memory is", budget.rlimit)
+        Reason::new(ReasonKind::Budget, format!("the budget of {} is spent, or memory is", budget.rlimit))
     }
 }
 
+/// The values of the query's variables in the model; `None` for one that does not fit 128 bits.
 fn values(query: &Query, solver: &z3::Solver) -> Result<Remembered, SolverError> {
     let model = solver.get_model().ok_or_else(|| internal("a satisfiable goal without a model"))?;
     let values = query.variables.iter().map(|variable| match (variable.sort, query.width) {
@@ -130,13 +136,14 @@ fn values(query: &Query, solver: &z3::Solver) -> Result<Remembered, SolverError>
     Ok(Remembered::Sat(values.collect()))
 }
 
-/// What the low `width` bits mean in two's complement.
+/// The value of the low `width` bits in two's complement.
 fn signed(bits: u64, width: u32) -> Option<i128> {
     let power = 1i128.checked_shl(width)?;
     let value = i128::from(bits);
     Some(if value >= power / 2 { value - power } else { value })
 }
 
+/// An internal error.
 pub(super) fn internal(text: &str) -> SolverError {
     SolverError::Internal(text.to_owned())
 }
@@ -148,6 +155,7 @@ enum Built {
     Bool(Bool),
 }
 
+/// The integer that a node was built to.
 fn int_of(nodes: &[Built], id: NodeId) -> Result<&Int, SolverError> {
     match nodes.get(id) {
         Some(Built::Int(node)) => Ok(node),
@@ -155,6 +163,7 @@ fn int_of(nodes: &[Built], id: NodeId) -> Result<&Int, SolverError> {
     }
 }
 
+/// The truth value that a node was built to.
 fn bool_of(nodes: &[Built], id: NodeId) -> Result<&Bool, SolverError> {
     match nodes.get(id) {
         Some(Built::Bool(node)) => Ok(node),
@@ -162,6 +171,7 @@ fn bool_of(nodes: &[Built], id: NodeId) -> Result<&Bool, SolverError> {
     }
 }
 
+/// The bit-vector that a node was built to.
 fn bits(nodes: &[Built], id: NodeId) -> Result<&BV, SolverError> {
     match nodes.get(id) {
         Some(Built::Bits(node)) => Ok(node),
@@ -169,6 +179,7 @@ fn bits(nodes: &[Built], id: NodeId) -> Result<&BV, SolverError> {
     }
 }
 
+/// Builds all nodes of a query in the current context, operands first.
 fn build(query: &Query) -> Result<Vec<Built>, SolverError> {
     let int = z3::Sort::int();
     let declare = |function: &Function| {
@@ -199,10 +210,12 @@ fn build(query: &Query) -> Result<Vec<Built>, SolverError> {
     Ok(nodes)
 }
 
+/// An integer constant.
 fn constant(value: i128) -> Int {
     i64::try_from(value).map_or_else(|_| Int::from_i128(value), Int::from_i64)
 }
 
+/// A bit-vector constant in two's complement.
 fn bit_vector(value: i128, width: u32) -> Result<BV, SolverError> {
     let bits = u64::try_from(bits_of(value, width)).map_err(|_| internal("a bit-vector is too wide"))?;
     Ok(BV::from_u64(bits, width))
@@ -214,6 +227,7 @@ fn over_bits(op: Op, nodes: &[Built], operands: &[NodeId]) -> bool {
     matches!(operand, Some(Built::Bits(_)))
 }
 
+/// An operator of a query over bit-vectors.
 fn bit_operator(op: Op, nodes: &[Built], operands: &[NodeId]) -> Result<Built, SolverError> {
     let at = |position: usize| bits(nodes, *operands.get(position).ok_or_else(|| internal("an operand is missing"))?);
     let chain = |of: fn(&BV, &BV) -> BV| -> Result<Built, SolverError> {
@@ -246,6 +260,7 @@ fn bit_operator(op: Op, nodes: &[Built], operands: &[NodeId]) -> Result<Built, S
     }
 }
 
+/// A variable of the query.
 fn variable(query: &Query, position: usize) -> Result<Built, SolverError> {
     let variable = query.variables.get(position).ok_or_else(|| internal("a variable is missing"))?;
     Ok(match (variable.sort, query.width) {
@@ -255,6 +270,7 @@ fn variable(query: &Query, position: usize) -> Result<Built, SolverError> {
     })
 }
 
+/// An application of an uninterpreted function.
 fn apply(function: &z3::FuncDecl, nodes: &[Built], args: &[NodeId]) -> Result<Int, SolverError> {
     let args = ints(nodes, args)?;
     let args: Vec<&dyn Ast> = args.iter().map(|arg| *arg as &dyn Ast).collect();
@@ -262,14 +278,17 @@ fn apply(function: &z3::FuncDecl, nodes: &[Built], args: &[NodeId]) -> Result<In
     value.as_int().ok_or_else(|| internal("a function without an integer value"))
 }
 
+/// The integers that nodes were built to.
 fn ints<'n>(nodes: &'n [Built], ids: &[NodeId]) -> Result<Vec<&'n Int>, SolverError> {
     ids.iter().map(|id| int_of(nodes, *id)).collect()
 }
 
+/// The truth values that nodes were built to.
 fn bools<'n>(nodes: &'n [Built], ids: &[NodeId]) -> Result<Vec<&'n Bool>, SolverError> {
     ids.iter().map(|id| bool_of(nodes, *id)).collect()
 }
 
+/// An operator of a query over integers.
 fn operator(op: Op, nodes: &[Built], operands: &[NodeId]) -> Result<Built, SolverError> {
     Ok(match op {
         Op::Add => Built::Int(Int::add(&ints(nodes, operands)?)),
@@ -286,14 +305,33 @@ fn operator(op: Op, nodes: &[Built], operands: &[NodeId]) -> Result<Built, Solve
     })
 }
 
+/// An operator with one operand.
 fn unary(op: Op, nodes: &[Built], operands: &[NodeId]) -> Result<Built, SolverError> {
     let [operand] = operands else { return Err(internal("one operand expected")) };
     Ok(match op {
         Op::Not => Built::Bool(bool_of(nodes, *operand)?.not()),
-        _ => Built::Int(int_of(nodes, *operand)?.unary_minus()),
+        Op::Neg => Built::Int(int_of(nodes, *operand)?.unary_minus()),
+        Op::Add
+        | Op::Sub
+        | Op::Mul
+        | Op::Div
+        | Op::Mod
+        | Op::Ite
+        | Op::Eq
+        | Op::Lt
+        | Op::Le
+        | Op::And
+        | Op::Or
+        | Op::Implies
+        | Op::BitAnd
+        | Op::BitOr
+        | Op::BitXor
+        | Op::Shl
+        | Op::Shr => return Err(internal("not an operator of one operand")),
     })
 }
 
+/// An operator with two operands, of integers or of truth values.
 fn binary(op: Op, nodes: &[Built], operands: &[NodeId]) -> Result<Built, SolverError> {
     let [lhs, rhs] = operands else { return Err(internal("two operands expected")) };
     if let (Op::Eq | Op::Implies, Some(Built::Bool(lhs))) = (op, nodes.get(*lhs)) {
@@ -307,10 +345,24 @@ fn binary(op: Op, nodes: &[Built], operands: &[NodeId]) -> Result<Built, SolverE
         Op::Lt => Built::Bool(lhs.lt(rhs)),
         Op::Le => Built::Bool(lhs.le(rhs)),
         Op::Eq => Built::Bool(lhs.eq(rhs)),
-        _ => return Err(internal("not an operator of two operands")),
+        Op::Add
+        | Op::Sub
+        | Op::Mul
+        | Op::Neg
+        | Op::Ite
+        | Op::Not
+        | Op::And
+        | Op::Or
+        | Op::Implies
+        | Op::BitAnd
+        | Op::BitOr
+        | Op::BitXor
+        | Op::Shl
+        | Op::Shr => return Err(internal("not an operator of two operands")),
     })
 }
 
+/// `ite`, of integers or of truth values.
 fn choice(nodes: &[Built], operands: &[NodeId]) -> Result<Built, SolverError> {
     let [condition, then, otherwise] = operands else { return Err(internal("three operands expected")) };
     let condition = bool_of(nodes, *condition)?;

@@ -1,4 +1,12 @@
 //! Constructors. They fold constants (with checked arithmetic: what leaves `i128` stays unfolded) and neutral elements.
+//!
+//! ```
+//! use tilewright_verify::term::Term;
+//! let x = Term::sym("x");
+//! assert_eq!((&x * 1 + 0).to_string(), "x");
+//! assert_eq!((Term::int(7).floor_div(-2)).to_string(), "-4");
+//! assert_eq!((&x + &x).to_string(), "x + x");
+//! ```
 
 use super::eval::{apply_binary, apply_unary, compare};
 use super::{BinaryOp, Comparison, Prop, PropKind, Symbol, Term, TermKind, UnaryOp};
@@ -73,6 +81,7 @@ impl Term {
         (self + (&divisor - 1)).floor_div(divisor)
     }
 
+    /// A comparison, folded if both sides are constants or the same term.
     pub(crate) fn compare(&self, comparison: Comparison, rhs: Term) -> Prop {
         let decided = match (self.as_const(), rhs.as_const()) {
             (Some(a), Some(b)) => Some(compare(comparison, a, b)),
@@ -116,6 +125,7 @@ impl Term {
     }
 }
 
+/// `a op rhs` if the constant `a` makes it the other operand or a constant.
 fn left_neutral(op: BinaryOp, a: i128, rhs: &Term) -> Option<Term> {
     match (op, a) {
         (BinaryOp::Add, 0) | (BinaryOp::Mul, 1) => Some(rhs.clone()),
@@ -124,6 +134,7 @@ fn left_neutral(op: BinaryOp, a: i128, rhs: &Term) -> Option<Term> {
     }
 }
 
+/// `lhs op b` if the constant `b` makes it the other operand or a constant.
 fn right_neutral(op: BinaryOp, lhs: &Term, b: i128) -> Option<Term> {
     match (op, b) {
         (BinaryOp::Add | BinaryOp::Sub | BinaryOp::Shl | BinaryOp::Shr, 0)
@@ -261,6 +272,7 @@ impl Prop {
         Self::junction(parts, false)
     }
 
+    /// A conjunction or a disjunction, flattened, without neutral elements.
     fn junction(parts: impl IntoIterator<Item = Prop>, conjunction: bool) -> Self {
         let mut flat = Vec::new();
         for part in parts {
@@ -304,7 +316,7 @@ impl Prop {
         }
     }
 
-    /// The same with negations at the leaves only: `not (a <= b or c == d)` becomes `b < a and c != d`.
+    /// An equivalent proposition with negations at the leaves only: `not (a <= b or c == d)` becomes `b < a and c != d`.
     #[must_use]
     pub fn with_negations_inside(&self) -> Self {
         match self.kind() {

@@ -1,4 +1,7 @@
 //! The readable infix form, in the notation of TVMScript: `//` and `%` round down.
+//!
+//! An operand is put in parentheses only if it binds less tightly than its operator, so `(x + y) * 4` keeps them and
+//! `x + y * 4` has none. The text is for people; certificates contain SMT-LIB.
 
 use super::{BinaryOp, Comparison, Prop, PropKind, Term, TermKind, UnaryOp};
 use std::fmt::{Display, Formatter, Result};
@@ -9,6 +12,7 @@ enum Notation {
     Function(&'static str),
 }
 
+/// The notation of an operator; a greater number binds tighter.
 fn notation(op: BinaryOp) -> Notation {
     use Notation::{Function, Infix};
     match op {
@@ -29,14 +33,18 @@ fn notation(op: BinaryOp) -> Notation {
     }
 }
 
+/// Binding strength of constants, variables and function calls.
 const ATOM: u8 = 12;
+/// Binding strength of prefix operators and of negative constants.
 const UNARY: u8 = 11;
+/// Binding strength of comparisons; those of connectives follow.
 const COMPARISON: u8 = 4;
 const NOT: u8 = 3;
 const AND: u8 = 2;
 const OR: u8 = 1;
 const CHOICE: u8 = 0;
 
+/// The sign of a comparison.
 fn comparison_sign(op: Comparison) -> &'static str {
     match op {
         Comparison::Eq => "==",
@@ -62,10 +70,12 @@ impl Term {
     }
 }
 
+/// Writes an operand, in parentheses if needed.
 fn guarded(f: &mut Formatter<'_>, shown: &impl Display, parentheses: bool) -> Result {
     if parentheses { write!(f, "({shown})") } else { write!(f, "{shown}") }
 }
 
+/// Writes a function call.
 fn list<T: Display>(f: &mut Formatter<'_>, name: &dyn Display, args: &[T]) -> Result {
     write!(f, "{name}(")?;
     for (position, arg) in args.iter().enumerate() {
@@ -116,6 +126,7 @@ impl Prop {
     }
 }
 
+/// Writes operands with a connective between them, in parentheses where they bind no tighter.
 fn joined(f: &mut Formatter<'_>, parts: &[Prop], sign: &str, strength: u8) -> Result {
     for (position, part) in parts.iter().enumerate() {
         if position > 0 {

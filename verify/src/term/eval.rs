@@ -1,4 +1,12 @@
-//! What terms mean: evaluation under an assignment, in checked `i128` arithmetic.
+//! The meaning of terms: evaluation under an assignment, in checked `i128` arithmetic.
+//!
+//! ```
+//! use tilewright_verify::term::{Assignment, EvalError, Term};
+//! let quotient = Term::sym("a").floor_div(Term::sym("b"));
+//! let at = |a, b| quotient.eval(&Assignment::new().with("a", a).with("b", b));
+//! assert_eq!(at(-7, 2), Ok(-4));
+//! assert_eq!(at(7, 0), Err(EvalError::DivisionByZero));
+//! ```
 
 use super::{BinaryOp, Comparison, Prop, PropKind, Symbol, Term, TermKind, UnaryOp};
 use std::collections::BTreeMap;
@@ -37,7 +45,7 @@ impl Assignment {
         self.0.insert(symbol.into(), value);
     }
 
-    /// The same assignment with an integer more.
+    /// The assignment with the value of an integer variable added.
     #[must_use]
     pub fn with(mut self, symbol: impl Into<Symbol>, value: i128) -> Self {
         self.set(symbol, Value::Int(value));
@@ -86,7 +94,7 @@ pub enum EvalError {
 }
 
 impl EvalError {
-    /// Whether the term has no meaning there (as opposed to one that cannot be computed here).
+    /// Whether the term is undefined, as opposed to defined but not computable here.
     pub fn is_undefined(&self) -> bool {
         matches!(self, Self::DivisionByZero | Self::NegativeShift)
     }
@@ -148,6 +156,10 @@ impl Prop {
     }
 }
 
+/// The value of an operator with one operand.
+///
+/// # Errors
+/// The value leaves `i128`.
 pub(super) fn apply_unary(op: UnaryOp, a: i128) -> Result<i128, EvalError> {
     match op {
         UnaryOp::Neg => a.checked_neg(),
@@ -157,6 +169,10 @@ pub(super) fn apply_unary(op: UnaryOp, a: i128) -> Result<i128, EvalError> {
     .ok_or(EvalError::Overflow)
 }
 
+/// The value of an operator with two operands.
+///
+/// # Errors
+/// The operator is undefined on them, or the value leaves `i128`.
 pub(super) fn apply_binary(op: BinaryOp, a: i128, b: i128) -> Result<i128, EvalError> {
     let divides = matches!(op, BinaryOp::FloorDiv | BinaryOp::FloorMod | BinaryOp::TruncDiv | BinaryOp::TruncMod);
     if divides && b == 0 {
@@ -182,17 +198,20 @@ pub(super) fn apply_binary(op: BinaryOp, a: i128, b: i128) -> Result<i128, EvalE
     .ok_or(EvalError::Overflow)
 }
 
+/// The quotient rounded towards negative infinity; `b` is not 0.
 fn floor_div(a: i128, b: i128) -> Option<i128> {
     let quotient = a.checked_div(b)?;
     let inexact = a.wrapping_rem(b) != 0;
     Some(if inexact && ((a < 0) != (b < 0)) { quotient - 1 } else { quotient })
 }
 
+/// The remainder with the sign of the divisor; `b` is not 0.
 fn floor_mod(a: i128, b: i128) -> i128 {
     let rest = a.wrapping_rem(b);
     if rest != 0 && ((rest < 0) != (b < 0)) { rest + b } else { rest }
 }
 
+/// `a * 2^by`
 fn shift_left(a: i128, by: i128) -> Result<i128, EvalError> {
     if by < 0 {
         return Err(EvalError::NegativeShift);
@@ -204,6 +223,7 @@ fn shift_left(a: i128, by: i128) -> Result<i128, EvalError> {
     a.checked_mul(1 << by).ok_or(EvalError::Overflow)
 }
 
+/// Whether a comparison holds.
 pub(super) fn compare(op: Comparison, a: i128, b: i128) -> bool {
     match op {
         Comparison::Eq => a == b,

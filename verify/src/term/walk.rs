@@ -1,4 +1,6 @@
 //! Substitution and free variables. Both visit a shared subterm once.
+//!
+//! Terms are graphs: without a record of what was visited, a chain of `x = x + x` would take exponential time.
 
 use super::{Prop, PropKind, Symbol, Term, TermKind};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -36,6 +38,7 @@ impl Substitution {
     }
 }
 
+/// A substitution under way, with the results for shared subterms.
 struct Walk<'a> {
     map: &'a BTreeMap<Symbol, Term>,
     done: HashMap<Term, Term>,
@@ -92,7 +95,7 @@ impl Walk<'_> {
     }
 }
 
-/// What a term or proposition mentions.
+/// The variables and functions in a term or proposition.
 #[derive(Default)]
 struct Mentions {
     integers: BTreeSet<Symbol>,
@@ -175,6 +178,7 @@ impl Prop {
         self.mentions().applications
     }
 
+    /// Everything that the proposition mentions.
     fn mentions(&self) -> Mentions {
         let mut mentions = Mentions::default();
         mentions.prop(self);

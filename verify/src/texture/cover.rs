@@ -16,8 +16,9 @@ use tilewright_ir::{BinaryOp, Expr, IndexMap, Var};
 
 use crate::access::Access;
 use crate::judge::{Decision, Judge};
-use crate::lockstep::reads;
 use crate::map::{self, MapClaim};
+use crate::method::Method;
+use crate::obligation::Obligation;
 use crate::pass::{equal, holds};
 use crate::path::{Path, Step};
 use crate::verdict::Verdict;
@@ -37,7 +38,8 @@ pub(super) fn covers(judge: &Judge, start: &Path, store: &Access) -> Option<Deci
         return None;
     }
     let nowhere = start;
-    let steps = store.path.steps.get(start.steps.len()..store.path.steps.len() - 1)?;
+    let steps = store.path.steps.iter();
+    let steps = steps.as_slice().get(start.steps.len()..store.path.steps.len() - 1)?;
     let (loops, texel) = unguarded(judge, nowhere, steps, vec![row.clone(), column.clone()])?;
     let used = texel.iter().chain(loops.iter().map(|(_, extent)| extent)).flat_map(Expr::vars);
     let outside = |var: &Var| nowhere.symbols.contains(var) || nowhere.scalars.contains(var);
@@ -48,7 +50,8 @@ pub(super) fn covers(judge: &Judge, start: &Path, store: &Access) -> Option<Deci
     }
     let one_to_one = one_to_one(judge, &loops, texel, &store.buffer.shape[..2]);
     let counted = counted(judge, nowhere, &loops, &store.buffer.shape[..2]);
-    (one_to_one && counted).then(|| (Verdict::Proved, "one to one, and as many iterations as texels".into()))
+    (one_to_one && counted)
+        .then_some((Verdict::Proved, Method::Inspection("one to one, and as many iterations as texels")))
 }
 
 fn one_to_one(judge: &Judge, loops: &Loops, texel: Vec<Expr>, shape: &[Expr]) -> bool {
@@ -56,7 +59,7 @@ fn one_to_one(judge: &Judge, loops: &Loops, texel: Vec<Expr>, shape: &[Expr]) ->
     let domain = loops.iter().map(|(_, extent)| extent.clone()).collect();
     let Ok(map) = IndexMap::new(vars, domain, texel, Vec::new()) else { return false };
     let claim = MapClaim::new(&map, shape);
-    ["injective", "bounds"].iter().all(|id| map::decide(judge, id, claim).0.is_proved())
+    [Obligation::Injective, Obligation::Bounds].iter().all(|id| map::decide(judge, *id, claim).0.is_proved())
 }
 
 /// There are as many iterations as texels; no extent is below 1, or the product would say nothing.
@@ -73,7 +76,7 @@ fn counted(judge: &Judge, nowhere: &Path, loops: &Loops, shape: &[Expr]) -> bool
 
 /// The loops of a way with those that were split put together again, and the texel in terms of them; none if there is a
 /// condition of another kind.
-fn unguarded(judge: &Judge, nowhere: &Path, steps: &[Step], mut texel: Vec<Expr>) -> Option<(Loops, Vec<Expr>)> {
+fn unguarded(judge: &Judge, nowhere: &Path, steps: &[&Step], mut texel: Vec<Expr>) -> Option<(Loops, Vec<Expr>)> {
     let mut loops: Loops = Vec::new();
     let mut bounds = Vec::new();
     for step in steps {
@@ -85,7 +88,7 @@ fn unguarded(judge: &Judge, nowhere: &Path, steps: &[Step], mut texel: Vec<Expr>
     }
     for (index, bound) in bounds {
         let is_loop = |var: &Var| loops.iter().any(|(other, _)| other == var);
-        if reads(&bound) || bound.vars().iter().any(is_loop) {
+        if bound.reads_memory() || bound.vars().iter().any(is_loop) {
             return None;
         }
         let (digits, total) = fused(&index, &loops)?;

@@ -16,8 +16,10 @@ use super::vectors::is_texels;
 use super::within;
 use crate::access::{Access, accesses, at_point, describe};
 use crate::concrete::{instances, tuple};
-use crate::judge::{Decision, Judge, Report, decide};
+use crate::judge::{Decision, Judge, Report, decide, unsupported};
 use crate::lanes::{one_to_one, renamed, values};
+use crate::method::{Method, Points};
+use crate::obligation::Obligation;
 use crate::path::{Path, Step, sites_in};
 use crate::record;
 use crate::term::Prop;
@@ -78,22 +80,22 @@ impl Judge {
         let mut reports = Vec::new();
         for texture in &textures {
             let subject = format!("height and width of {texture}");
-            reports.push(Self::report("texture", subject, || within(texture, limits)));
+            reports.push(Self::report(Obligation::Texture, subject, || within(texture, limits)));
             let touches: Vec<_> = program.touches.iter().filter(|touch| touch.access.buffer.aliases(texture)).collect();
             if touches.iter().any(|touch| touch.writes) {
                 let subject = format!("texels of {texture} that are written");
-                reports.push(Self::report("race", subject, || program.race(texture, &touches)));
+                reports.push(Self::report(Obligation::Race, subject, || program.race(texture, &touches)));
             }
             if allocates(func, texture) && touches.iter().any(|touch| !touch.writes) {
                 let subject = format!("texels of {texture} that are read were written by an earlier nest");
-                let mut report = Self::report("defined", subject, || program.defined(texture, &touches));
+                let mut report = Self::report(Obligation::Defined, subject, || program.defined(texture, &touches));
                 if simulated && matches!(report.verdict, Verdict::Unknown(_)) {
                     report.subject =
                         format!("texels of {texture} that are read: written, if they are in the program before");
                     report.verdict = Verdict::Proved;
-                    report.method =
-                        "premise: what the program before reads is defined; each access is one of it (simulation)"
-                            .into();
+                    report.method = Method::Inspection(
+                        "premise: what the program before reads is defined; each access is one of it (simulation)",
+                    );
                 }
                 reports.push(report);
             }
@@ -110,7 +112,7 @@ fn allocates(func: &PrimFunc, texture: &Buffer) -> bool {
 }
 
 fn unknown(reason: impl Into<String>) -> Decision {
-    (Verdict::Unknown(reason.into()), "structure".into())
+    unsupported(reason)
 }
 
 /// The loops in a statement whose iterations run at once.
@@ -185,13 +187,13 @@ impl<'a> Texels<'a> {
                      written only in a kernel",
                     read.access.text, write.access.text
                 );
-                return (Verdict::Refuted(Counterexample { text, ..Counterexample::default() }), "structure".into());
+                return (Verdict::Refuted(Counterexample { text, ..Counterexample::default() }), Method::Structure);
             }
             if !is_texels(&write.access.buffer) {
                 return unknown(format!("`{texture}` is written as `{}`, in another shape", write.access.buffer));
             }
         }
-        let mut method = "no iterations run at once".to_owned();
+        let mut method = Method::Inspection("no iterations run at once");
         for (place, write) in writes.iter().enumerate() {
             for other in writes[..place].iter().filter(|other| other.nest == write.nest) {
                 match self.two_apart(write, other) {
@@ -214,7 +216,7 @@ impl<'a> Texels<'a> {
     fn two_apart(&self, write: &Touch, other: &Touch) -> Decision {
         let (one, two) = (&other.access.text, &write.access.text);
         if write.at_once.is_empty() && other.at_once.is_empty() {
-            return (Verdict::Proved, "no iterations run at once".into());
+            return (Verdict::Proved, Method::Inspection("no iterations run at once"));
         }
         if write.at_once != other.at_once {
             return unknown(format!("`{one}` and `{two}` are written by iterations that run at once"));
@@ -224,7 +226,7 @@ impl<'a> Texels<'a> {
         }
         // Then it is one store twice, or there is more to see than that each is apart from itself.
         if write.texel() == other.texel() && write.access.path == other.access.path {
-            return (Verdict::Proved, "the same texel".into());
+            return (Verdict::Proved, Method::Inspection("the same texel"));
         }
         self.apart_under_conditions(write, other)
     }
@@ -232,7 +234,7 @@ impl<'a> Texels<'a> {
     /// Iterations that differ in a loop whose iterations run at once write different texels.
     fn apart(&self, write: &Touch) -> Decision {
         if let Some(found) = shared(write) {
-            return (Verdict::Refuted(found), "evaluation".into());
+            return (Verdict::Refuted(found), Method::Evaluation);
         }
         let used: Vec<Var> = write.texel().iter().flat_map(Expr::vars).collect();
         let loops: Vec<_> = loops(&write.access.path)
@@ -289,7 +291,7 @@ impl<'a> Texels<'a> {
 
     /// Every texel that is read was written by an earlier nest.
     fn defined(&self, texture: &Buffer, touches: &[&Touch]) -> Decision {
-        let mut method = String::new();
+        let mut method = Method::SameText;
         for read in touches.iter().filter(|touch| !touch.writes) {
             let earlier: Vec<_> =
                 touches.iter().filter(|touch| touch.writes && touch.nest < read.nest).copied().collect();
@@ -299,7 +301,7 @@ impl<'a> Texels<'a> {
             if earlier.is_empty() {
                 let text = format!("`{}` is read before anything writes `{texture}`", read.access.text);
                 return match read.access.path.samples(1).first() {
-                    Some(at) => (Verdict::Refuted(at_point(&read.access.path, at, text)), "structure".into()),
+                    Some(at) => (Verdict::Refuted(at_point(&read.access.path, at, text)), Method::Structure),
                     None => unknown(text),
                 };
             }
@@ -386,11 +388,11 @@ fn enumerated(read: &Touch, writes: &[&Touch]) -> Decision {
         match missing {
             (Some((Some(index), bindings)), _) if all => {
                 let text = format!("`{}` reads {}, which nothing wrote before", read.access.text, tuple(&index));
-                return (Verdict::Refuted(at_point(path, &bindings, text)), "evaluation".into());
+                return (Verdict::Refuted(at_point(path, &bindings, text)), Method::Evaluation);
             }
             (None, true) if all => {}
             _ => return open(),
         }
     }
-    if path.symbols.is_empty() { (Verdict::Proved, format!("enumeration of {looked_at} reads")) } else { open() }
+    if path.symbols.is_empty() { (Verdict::Proved, Method::Enumeration(Points::Reads(looked_at))) } else { open() }
 }

@@ -9,6 +9,8 @@ use tilewright_ir::{BinaryOp, Buffer, Expr, PrimFunc, StmtKind, Var};
 use super::no_texels;
 use crate::access::{Access, accesses, at_point, bounds, describe, lane_of};
 use crate::judge::{Decision, Judge, Report};
+use crate::method::Method;
+use crate::obligation::Obligation;
 use crate::pass::holds;
 use crate::path::{Site, Step, sites};
 use crate::verdict::Verdict;
@@ -22,7 +24,7 @@ impl Judge {
             if found.is_empty() && !texel_store {
                 return None;
             }
-            Some(Self::report("lanes", describe(site.stmt), || lanes(self, site, &found)))
+            Some(Self::report(Obligation::Lanes, describe(site.stmt), || lanes(self, site, &found)))
         };
         sites(func).iter().filter_map(report).collect()
     }
@@ -103,7 +105,7 @@ fn stride(index: &Expr) -> Option<i128> {
 /// Different lanes of a store have different elements.
 fn distinct(judge: &Judge, site: &Site<'_>, index: &Expr) -> Decision {
     if stride(index).is_some_and(|stride| stride != 0) {
-        return (Verdict::Proved, "ramp".into());
+        return (Verdict::Proved, Method::Inspection("ramp"));
     }
     let [a, b] = ["lane", "lane'"].map(Var::index);
     let mut path = site.path.clone();
@@ -130,10 +132,10 @@ fn in_range(judge: &Judge, site: &Site<'_>, vectors: &[Vector<'_>], contiguous: 
         (true, false) => "contiguous vectors, in range",
         (false, _) => "in range, and different elements where it is written",
     };
-    (Verdict::Proved, method.into())
+    (Verdict::Proved, Method::Inspection(method))
 }
 
 fn refuted(site: &Site<'_>, text: String) -> Decision {
     let at = site.path.samples(1).into_iter().next().unwrap_or_default();
-    (Verdict::Refuted(at_point(&site.path, &at, text)), "structure".into())
+    (Verdict::Refuted(at_point(&site.path, &at, text)), Method::Structure)
 }

@@ -4,9 +4,11 @@
 
 #![allow(clippy::unwrap_used, dead_code, unreachable_pub, reason = "a test may fail, and uses a part of this")]
 
+use std::sync::Arc;
+
 use tilewright_ir::{
     AxisSeparators, BinaryOp, Buffer, BufferChange, BufferClaim, DataType, Evidence, Expr, ForKind, FuncAttrs,
-    IndexMap, PrimFunc, ScalarType, Scope, Stmt, StmtKind, TextureLimits, ThreadTag, Var,
+    IndexMap, PrimFunc, ScalarType, Scope, SharedExpr, Stmt, StmtKind, TextureLimits, ThreadTag, Var,
 };
 use tilewright_verify::{Config, Judge, Report, Verdict};
 
@@ -17,15 +19,15 @@ pub fn int(value: i64) -> Expr {
 }
 
 pub fn ramp(base: Expr, stride: i64, lanes: u16) -> Expr {
-    Expr::Ramp { base: Box::new(base), stride: Box::new(int(stride)), lanes }
+    Expr::Ramp { base: SharedExpr::new(base), stride: SharedExpr::new(int(stride)), lanes }
 }
 
 pub fn broadcast(value: Expr) -> Expr {
-    Expr::Broadcast { value: Box::new(value), lanes: 4 }
+    Expr::Broadcast { value: SharedExpr::new(value), lanes: 4 }
 }
 
 pub fn choose(cond: Expr, value: Expr, other: Expr) -> Expr {
-    Expr::IfThenElse(Box::new(cond), Box::new(value), Box::new(other))
+    Expr::IfThenElse(SharedExpr::new(cond), SharedExpr::new(value), SharedExpr::new(other))
 }
 
 pub fn zero() -> Expr {
@@ -102,7 +104,7 @@ pub fn channel(block: &Expr, lane: &Expr) -> Expr {
     let block = block.clone() * int(4);
     match lane {
         Expr::Ramp { base, stride, lanes } if base.as_const_int() == Some(0) => {
-            Expr::Ramp { base: Box::new(block), stride: stride.clone(), lanes: *lanes }
+            Expr::Ramp { base: SharedExpr::new(block), stride: stride.clone(), lanes: *lanes }
         }
         lane if lane.dtype().is_scalar() => block + lane.clone(),
         lane => broadcast(block) + lane.clone(),
@@ -191,7 +193,7 @@ impl Lowering {
         let Shape { blocks, height, width, .. } = self.shape.clone();
         let first = nest(["b", "y", "x"], [blocks, height.clone(), width.clone()], Box::new(producer));
         let second = nest(["y", "x", "k"], [height, width, (self.until)(&self.shape)], Box::new(consumer));
-        Stmt::new(StmtKind::Allocate { buffer: texture.clone(), body: Box::new(Stmt::seq(vec![first, second])) })
+        Stmt::new(StmtKind::Allocate { buffer: texture.clone(), body: Arc::new(Stmt::seq(vec![first, second])) })
     }
 
     pub fn func(&self, body: impl FnOnce(&Buffer, &Buffer) -> Stmt, input: &Buffer, output: &Buffer) -> PrimFunc {
@@ -270,7 +272,7 @@ impl Lowering {
 
 pub fn refutation(reports: &[Report], obligation: &str) -> String {
     let found = reports.iter().find_map(|report| match &report.verdict {
-        Verdict::Refuted(found) if report.obligation == obligation => Some(found.to_string()),
+        Verdict::Refuted(found) if report.obligation.id() == obligation => Some(found.to_string()),
         _ => None,
     });
     found.unwrap_or_else(|| panic!("{obligation} was not refuted"))

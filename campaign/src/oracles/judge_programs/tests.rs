@@ -1,4 +1,4 @@
-//! The oracle judge_programs: right passes hold, and a judge that lies is found out.
+//! The oracle `judge_programs`: right passes hold, and a judge with wrong verdicts is detected.
 
 use super::*;
 use tilewright_compiler::passes::{flatten_buffer, vectorize};
@@ -32,12 +32,13 @@ fn a_judge_that_is_asked_about_another_program_than_ran_is_found_out() {
     let oracle = JudgePrograms::new(&Environment::default()).unwrap();
     let before = read(COPY);
     let same = vectorize(&before).unwrap();
-    let differs =
-        |wrong: &PrimFunc| matches!(both(&before, wrong, &same.evidence, &Bindings::new(), 3), Seen::Differ(_));
-    let wrong = (0..100).map(|seed| changed(&before, seed)).find(differs).unwrap();
+    let differs = |wrong: &PrimFunc| {
+        matches!(compare_runs(&before, wrong, &same.evidence, &Bindings::new(), 3), RunComparison::Differ(_))
+    };
+    let wrong = (0..100).map(|seed| mutated_program(&before, seed)).find(differs).unwrap();
     let done = flatten_buffer(&wrong).unwrap();
     let mut tally = Tally::default();
-    let step = Step {
+    let step = Transformation {
         name: "flatten_buffer",
         before: &before,
         after: &done.func,
@@ -45,12 +46,13 @@ fn a_judge_that_is_asked_about_another_program_than_ran_is_found_out() {
         symbols: &Bindings::new(),
         seed: 3,
     };
-    assert!(matches!(oracle.unbroken(&step, &mut None, &mut tally), Err(Outcome::Failed(_))));
-    // The runs of two programs that differ, and the verdict on two that do not: what a judge that lies would give.
+    assert!(matches!(oracle.check_pass_as_is(&step, &mut None, &mut tally), Err(Outcome::Failed(_))));
+    // The runs of two programs that differ, with the verdict on two that do not, as a wrong judge
+    // would give it.
     let reports = oracle.judge.check_pass(&before, &same.func, &same.evidence);
     assert!(reports.iter().all(|report| report.verdict.is_proved()));
-    assert!(matches!(both(&before, &wrong, &same.evidence, &Bindings::new(), 3), Seen::Differ(_)));
-    assert!(matches!(both(&before, &before, &same.evidence, &Bindings::new(), 3), Seen::Same(70..)));
+    assert!(matches!(compare_runs(&before, &wrong, &same.evidence, &Bindings::new(), 3), RunComparison::Differ(_)));
+    assert!(matches!(compare_runs(&before, &before, &same.evidence, &Bindings::new(), 3), RunComparison::Same(70..)));
 }
 
 #[test]
@@ -59,7 +61,7 @@ fn accesses_that_are_called_inside_or_outside_wrongly_are_found_out() {
     let (right, outside) = (read(COPY), read(&COPY.replace("j + 1", "j + 2")));
     let (of_right, of_outside) = (oracle.judge.check_program(&right), oracle.judge.check_program(&outside));
     let failed = |func: &PrimFunc, reports: &[Report]| {
-        on_its_own(func, &Bindings::new(), reports, &mut Tally::default()).is_err()
+        check_alone(func, &Bindings::new(), reports, &mut Tally::default()).is_err()
     };
     assert!(!failed(&right, &of_right) && !failed(&outside, &of_outside));
     assert!(failed(&outside, &of_right) && failed(&right, &of_outside));
@@ -79,12 +81,13 @@ def main(a: T.handle, b: T.handle):
 #[test]
 fn a_refutation_for_other_extents_is_run_with_those() {
     let oracle = JudgePrograms::new(&Environment::default()).unwrap();
-    // With three rows and with five both run; what is at fault in the second shows with fewer than three.
+    // Both run with three rows and with five; the mistake in the second shows with fewer than
+    // three.
     let (right, wrong) = (read(SYMBOLIC), read(&SYMBOLIC.replace("A[0, j]", "A[2, j]")));
     let look = |func: &PrimFunc, report: &Report| {
         let symbols = func.symbols().into_iter().map(|var| (var, 5)).collect();
         let done = vectorize(func).unwrap();
-        let step = Step {
+        let step = Transformation {
             name: "vectorize",
             before: func,
             after: &done.func,
@@ -92,8 +95,11 @@ fn a_refutation_for_other_extents_is_run_with_those() {
             symbols: &symbols,
             seed: 3,
         };
-        assert!(matches!(both(func, step.after, step.evidence, &symbols, 3), Seen::Same(70..)));
-        matches!(elsewhere(&step, report, std::slice::from_ref(report), &mut Tally::default()), Seen::Same(_))
+        assert!(matches!(compare_runs(func, step.after, step.evidence, &symbols, 3), RunComparison::Same(70..)));
+        matches!(
+            compare_at_counterexample(&step, report, std::slice::from_ref(report), &mut Tally::default()),
+            RunComparison::Same(_)
+        )
     };
     let reports = oracle.judge.check_program(&wrong);
     let refuted = reports.iter().find(|report| matches!(report.verdict, Verdict::Refuted(_))).unwrap();

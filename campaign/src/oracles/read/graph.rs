@@ -1,15 +1,16 @@
-//! Graphs in both forms, plans, files of findings.
+//! The readers of JSON: graphs in both formats, plans, and files of findings.
 
 use tilewright_ir::Diagnostic;
 
-use super::{Looked, read, same};
+use super::{CheckResult, read, same};
 use crate::finding::Finding;
 use crate::oracle::{Failure, Tally};
 use tilewright_memory::graph;
 use tilewright_memory::planner::{Strategy, plan};
 
-/// Every reader of JSON on one text.
-pub(super) fn look(text: &str, tally: &mut Tally) -> Looked {
+/// Applies all readers of JSON to a text. A graph that is read is written and read again, and
+/// planned.
+pub(super) fn check_text(text: &str, tally: &mut Tally) -> CheckResult {
     if let Some(document) = read("graph", text, graph::read(text), tally)? {
         let written = graph::write(&document.graph, document.plan.as_ref());
         let written =

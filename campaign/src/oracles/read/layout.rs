@@ -1,4 +1,4 @@
-//! XLA's notation, index maps, shapes, conditions, named formats, types.
+//! The readers of XLA's notation, index maps, shapes, conditions, named formats, and types.
 
 use tilewright_ir::{DataType, Diagnostic, Expr, IndexMap, Scope, TextureLimits, XlaShape};
 use tilewright_script::{
@@ -6,27 +6,28 @@ use tilewright_script::{
     read_xla_layout, read_xla_shape,
 };
 
-use super::{Looked, read, same};
+use super::{CheckResult, read, same};
 use crate::oracle::Tally;
 use tilewright_compiler::formats;
 
-/// Ranks that layouts and formats are tried with.
+/// The ranks with which layouts and formats are read.
 const RANKS: [usize; 4] = [1, 2, 3, 4];
 
-/// Every reader of layouts on one text.
-pub(super) fn look(text: &str, tally: &mut Tally) -> Looked {
+/// Applies all readers of layouts to a text.
+pub(super) fn check_text(text: &str, tally: &mut Tally) -> CheckResult {
     xla(text, tally)?;
     maps(text, tally)?;
     words(text)
 }
 
-fn xla(text: &str, tally: &mut Tally) -> Looked {
+/// Shapes and layouts in XLA's notation.
+fn xla(text: &str, tally: &mut Tally) -> CheckResult {
     if let Some(shape) = read("XLA shape", text, read_xla_shape(text), tally)? {
         let printed = print_xla_shape(&shape);
         let back = read_xla_shape(&printed);
         same("XLA shape", &printed, back.map(|back| back == shape && print_xla_shape(&back) == printed))?;
         if let XlaShape::Array(array) = &shape {
-            // Both may refuse; neither may panic.
+            // Either conversion may be refused; neither may panic.
             let _ = (array.tiling(), array.symbolic_tiling());
         }
     }
@@ -47,7 +48,8 @@ fn xla(text: &str, tally: &mut Tally) -> Looked {
     Ok(())
 }
 
-fn maps(text: &str, tally: &mut Tally) -> Looked {
+/// Index maps, shapes, conditions, padding predicates and named formats.
+fn maps(text: &str, tally: &mut Tally) -> CheckResult {
     let mut symbols = Symbols::default();
     if let Some(map) = read("index map", text, read_index_map(text, None, &mut symbols), tally)? {
         let printed = map.to_string();
@@ -75,13 +77,14 @@ fn maps(text: &str, tally: &mut Tally) -> Looked {
     Ok(())
 }
 
+/// Whether two maps are the same up to the identity of their variables.
 fn same_map(a: &IndexMap, b: &IndexMap) -> bool {
     a.to_string() == b.to_string() && a.vars().len() == b.vars().len() && a.axis_separators() == b.axis_separators()
 }
 
-/// Types, scopes and limits: what is read is printed as a word that means the same.
-fn words(text: &str) -> Looked {
-    fn word<T: std::str::FromStr + std::fmt::Display + PartialEq>(what: &str, text: &str) -> Looked {
+/// Types, scopes and limits: the printed form reads back as the same value.
+fn words(text: &str) -> CheckResult {
+    fn word<T: std::str::FromStr + std::fmt::Display + PartialEq>(what: &str, text: &str) -> CheckResult {
         let Ok(value) = text.parse::<T>() else { return Ok(()) };
         let printed = value.to_string();
         same(what, &printed, Ok(printed.parse::<T>().is_ok_and(|back| back == value)))

@@ -1,5 +1,8 @@
-//! The readers on texts that are right, nearly right, and nothing of the kind: no panic, no hang, no memory without end; what
-//! is refused says where and why; what is read is printed as it was meant.
+//! Applies the readers to texts that are right, nearly right, or wrong: no reader panics, hangs or
+//! needs unbounded memory; a refusal gives a position and a reason; what is read prints as a text
+//! with the same meaning.
+//!
+//! The three oracles share this file and differ in the language: [`ReadScript`], [`ReadLayout`] and [`ReadGraph`].
 
 mod graph;
 mod layout;
@@ -14,27 +17,27 @@ use tilewright_script::{DiagnosticRenderer, Source};
 
 use watch::Watch;
 
-/// What holds of a text, or how it does not.
-type Looked = Result<(), Outcome>;
+/// `Err` with the outcome if a text violates a property.
+type CheckResult = Result<(), Outcome>;
 
-/// What looks at a text with all readers of a language.
-type Look = fn(&str, &mut Tally) -> Looked;
+/// Applies all readers of a language to a text.
+type TextCheck = fn(&str, &mut Tally) -> CheckResult;
 
 macro_rules! oracle {
-    ($(#[$doc:meta])* $name:ident, $called:literal, $language:ty, $look:path) => {
+    ($(#[$doc:meta])* $name:ident, $called:literal, $language:ty, $check:path) => {
         $(#[$doc])*
         #[derive(Debug)]
         pub struct $name {
-            look: Look,
+            check_text: TextCheck,
         }
 
         impl $name {
-            /// Every reader there is.
+            /// Creates the oracle, which applies all readers of its language.
             ///
             /// # Errors
-            /// None.
+            /// Never.
             pub fn new(_: &Environment) -> Result<Self, String> {
-                Ok(Self { look: $look })
+                Ok(Self { check_text: $check })
             }
         }
 
@@ -44,38 +47,41 @@ macro_rules! oracle {
             const NAME: &'static str = $called;
 
             fn check(&mut self, case: &Self::Case, tally: &mut Tally) -> Outcome {
-                check(self.look, case, tally)
+                check(self.check_text, case, tally)
             }
         }
     };
 }
 
+// Three oracles that differ in the language only.
 oracle!(
-    /// TVMScript and TE.
-    ReadScript, "read_script", Script, script::look
+    /// The oracle `read_script`: TVMScript and TE.
+    ReadScript, "read_script", Script, script::check_text
 );
 oracle!(
-    /// XLA's shapes and layouts, index maps, shapes, named formats.
-    ReadLayout, "read_layout", LayoutText, layout::look
+    /// The oracle `read_layout`: XLA's shapes and layouts, index maps, shapes, named formats.
+    ReadLayout, "read_layout", LayoutText, layout::check_text
 );
 oracle!(
-    /// Graphs, plans, files of findings.
-    ReadGraph, "read_graph", GraphText, graph::look
+    /// The oracle `read_graph`: graphs, plans, files of findings.
+    ReadGraph, "read_graph", GraphText, graph::check_text
 );
 
-fn check<L: Language>(look: Look, case: &TextCase<L>, tally: &mut Tally) -> Outcome {
+/// Checks one text, within the limits of time and memory.
+fn check<L: Language>(check_text: TextCheck, case: &TextCase<L>, tally: &mut Tally) -> Outcome {
     let text = case.read();
     let watch = Watch::begin();
-    if let Err(outcome) = look(&text, tally) {
+    if let Err(outcome) = check_text(&text, tally) {
         return outcome;
     }
     watch.end(text.len()).err().unwrap_or(Outcome::Held)
 }
 
-/// What a reader said: what it read, unless it refused; a refusal has to be fit to be shown.
+/// Counts the result of a reader, and checks that a refusal can be shown to a user. Returns what
+/// was read, if anything.
 ///
 /// # Errors
-/// It is not.
+/// The refusal has no diagnostic, or one that is not presentable.
 fn read<T>(
     reader: &str,
     text: &str,
@@ -101,9 +107,10 @@ fn read<T>(
     }
 }
 
-/// Diagnostics with places inside the text, that can be rendered.
-fn presentable(reader: &str, text: &str, found: &[Diagnostic]) -> Looked {
-    // Nobody reads more, and rendering thousands takes its time.
+/// Checks diagnostics: spans inside the text and on character boundaries, a message, a code in
+/// kebab case, and a rendering of reasonable size.
+fn presentable(reader: &str, text: &str, found: &[Diagnostic]) -> CheckResult {
+    // Rendering thousands of diagnostics takes too long, and users read only the first.
     const SHOWN: usize = 20;
     let source = Source { name: "text".to_owned(), text: text.to_owned() };
     for fault in found {
@@ -136,9 +143,10 @@ fn presentable(reader: &str, text: &str, found: &[Diagnostic]) -> Looked {
     Ok(())
 }
 
-/// That what was printed reads back as the same. It may nest deeper than the text, which was as deep as may be: `a < b < c` is
-/// printed as `a < b and b < c`.
-fn same(reader: &str, printed: &str, is_same: Result<bool, Vec<Diagnostic>>) -> Looked {
+/// Checks that a printed text reads back as the same value. The printed text may nest deeper than
+/// the original one, which may have reached the limit already: `a < b < c` is printed as `a < b and
+/// b < c`.
+fn same(reader: &str, printed: &str, is_same: Result<bool, Vec<Diagnostic>>) -> CheckResult {
     match is_same {
         Ok(true) => Ok(()),
         Ok(false) => Err(Failure::outcome(format!("{reader}: what is printed reads back as another"), printed)),
@@ -156,8 +164,8 @@ mod tests {
 
     use super::*;
 
-    fn failed(look: Look, text: &str) -> Option<String> {
-        match check(look, &TextCase::<Script>::new(text), &mut Tally::default()) {
+    fn failed(check_text: TextCheck, text: &str) -> Option<String> {
+        match check(check_text, &TextCase::<Script>::new(text), &mut Tally::default()) {
             Outcome::Failed(failure) => Some(failure.what),
             _ => None,
         }
@@ -173,14 +181,14 @@ mod tests {
         assert!(same("text", "printed", Ok(false)).is_err() && same("text", "printed", Ok(true)).is_ok());
     }
 
-    /// A reader that refuses every text with one diagnostic.
-    fn refuses(text: &str, fault: Diagnostic, tally: &mut Tally) -> Looked {
+    /// A reader that refuses every text with the given diagnostic.
+    fn refuses(text: &str, fault: Diagnostic, tally: &mut Tally) -> CheckResult {
         read::<()>("reader", text, Err(vec![fault]), tally).map(drop)
     }
 
     #[test]
     fn readers_that_are_broken_are_flagged() {
-        let broken: [(Look, &str); 6] = [
+        let broken: [(TextCheck, &str); 6] = [
             (|text, tally| read::<()>("reader", text, Err(Vec::new()), tally).map(drop), "without a reason"),
             (
                 |text, tally| refuses(text, Diagnostic::error("x", Some(Span::new(0, 9)), "m").with_help("h"), tally),
@@ -194,11 +202,11 @@ mod tests {
             (|text, tally| refuses(text, Diagnostic::error("internal", None, "m"), tally), "of our own"),
             (|_, _| same("reader", "b", Ok(false)), "another"),
         ];
-        for (look, wanted) in broken {
-            let what = failed(look, "éa").unwrap_or_default();
+        for (check_text, wanted) in broken {
+            let what = failed(check_text, "éa").unwrap_or_default();
             assert!(what.contains(wanted), "{wanted}: {what}");
         }
-        let fine: Look =
+        let fine: TextCheck =
             |text, tally| refuses(text, Diagnostic::error("x", Some(Span::new(0, 2)), "m").with_help("h"), tally);
         assert_eq!(failed(fine, "éa"), None);
     }

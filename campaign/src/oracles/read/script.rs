@@ -1,18 +1,18 @@
-//! TVMScript and TE.
+//! The readers of TVMScript and TE.
 
 use tilewright_ir::{Module, equal::modules_equal, validate};
 
-use super::{Looked, presentable, read, same};
+use super::{CheckResult, presentable, read, same};
 use crate::oracle::{Failure, Tally};
 use tilewright_compiler::{pipeline, te};
 
-/// Every reader of programs on one text.
-pub(super) fn look(text: &str, tally: &mut Tally) -> Looked {
+/// Applies all readers of programs to a text. What is read is validated, lowered and printed.
+pub(super) fn check_text(text: &str, tally: &mut Tally) -> CheckResult {
     if let Some(module) = read("TVMScript", text, tilewright_script::read_module(text), tally)? {
         prints(&module)?;
         for func in &module.funcs {
             if let Err(found) = validate(func) {
-                // Their places, if they have any, are of no text.
+                // Diagnostics of validation have no spans in this text.
                 presentable("validation", text, &found)?;
             }
         }
@@ -33,9 +33,10 @@ pub(super) fn look(text: &str, tally: &mut Tally) -> Looked {
     Ok(())
 }
 
-/// Printed and read once more, it is the same, and so is its text, names and all. The names that a person wrote need not come
-/// back: they are printed in ASCII, as TVM does, and with a number where an inner one hides an outer one.
-fn prints(module: &Module) -> Looked {
+/// Checks that a printed module reads back as the same module and prints as the same text. Names
+/// may differ from those in the original text: they are printed in ASCII, as TVM does, and with a
+/// number if an inner name shadows an outer one.
+fn prints(module: &Module) -> CheckResult {
     let printed = tilewright_script::print_module(module);
     let back = tilewright_script::read_module(&printed);
     let is_same =

@@ -1,35 +1,38 @@
-//! Watches over the time and the memory that a text takes.
+//! Limits on the time and the memory that reading a text may take.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
-use super::Looked;
+use super::CheckResult;
 use crate::oracle::Failure;
 
-/// The time that a short text may take.
-const MOST_TIME: Duration = Duration::from_secs(2);
-/// A text so short.
+/// Limit on the time for a short text; longer texts get a multiple of it.
+const MAX_TIME: Duration = Duration::from_secs(2);
+/// Length up to which a text is short, in bytes.
 const SHORT: usize = 4096;
-/// Memory that a text may take, in KiB, beside 10 KiB a byte.
-const MOST_KIB: u64 = 512 << 10;
+/// Limit on the memory for a text in KiB, in addition to 10 KiB per byte.
+const MAX_KIB: u64 = 512 << 10;
 
-/// What the process had used when a look began.
+/// The resources that the process had used before a text was read.
 pub(super) struct Watch {
-    most_time: Duration,
+    max_time: Duration,
     start: Instant,
     cpu: Option<Duration>,
     peak: Option<u64>,
 }
 
 impl Watch {
+    /// Starts watching.
     pub(super) fn begin() -> Self {
-        Self { most_time: MOST_TIME, cpu: cpu_time(), peak: peak_kib(), start: Instant::now() }
+        Self { max_time: MAX_TIME, cpu: cpu_time(), peak: peak_kib(), start: Instant::now() }
     }
 
-    /// What this thread has computed for since, where the system says so: other processes do not count.
+    /// Processor time of this thread since the start, if the system reports it, so that the load of
+    /// the machine does not matter; otherwise wall time. The system is asked only if the wall time
+    /// exceeds the limit.
     fn time(&self) -> Duration {
         let wall = self.start.elapsed();
-        if wall < self.most_time {
+        if wall < self.max_time {
             return wall;
         }
         match (self.cpu, cpu_time()) {
@@ -38,29 +41,31 @@ impl Watch {
         }
     }
 
+    /// Checks the limits for a text of this length.
+    ///
     /// # Errors
-    /// A text of so many bytes should not take so much.
-    pub(super) fn end(&self, bytes: usize) -> Looked {
+    /// The text took too much time or memory.
+    pub(super) fn end(&self, bytes: usize) -> CheckResult {
         let time = self.time();
         let pieces = u32::try_from(bytes.div_ceil(SHORT).max(1)).unwrap_or(u32::MAX);
-        if time > self.most_time.saturating_mul(pieces) {
+        if time > self.max_time.saturating_mul(pieces) {
             return Err(Failure::outcome("reading takes too long", format!("{bytes} bytes take {time:?}")));
         }
         let more = self.peak.zip(peak_kib()).map_or(0, |(before, now)| now.saturating_sub(before));
-        if more > MOST_KIB + 10 * u64::try_from(bytes).unwrap_or(u64::MAX >> 8) {
+        if more > MAX_KIB + 10 * u64::try_from(bytes).unwrap_or(u64::MAX >> 8) {
             return Err(Failure::outcome("reading takes too much memory", format!("{bytes} bytes take {more} KiB")));
         }
         Ok(())
     }
 }
 
-/// Time that this thread has computed for. None where there is no such file.
+/// Processor time of this thread; `None` if the system does not report it.
 fn cpu_time() -> Option<Duration> {
     let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }
 
-/// The most memory that the process ever had, in KiB. None where there is no such file.
+/// Peak memory of the process in KiB; `None` if the system does not report it.
 fn peak_kib() -> Option<u64> {
     let text = fs::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -82,7 +87,7 @@ mod tests {
 
     #[test]
     fn computing_for_too_long_is_seen_and_waiting_is_not() {
-        let watch = Watch { most_time: Duration::from_millis(20), ..Watch::begin() };
+        let watch = Watch { max_time: Duration::from_millis(20), ..Watch::begin() };
         std::thread::sleep(Duration::from_millis(60));
         if watch.cpu.is_some() {
             assert_eq!(what(&watch, 10), None);

@@ -1,46 +1,48 @@
-//! Indices of reads: always inside of the tensor, whatever the recipe says.
+//! Indices of loads. They are within the tensor whatever the recipe says.
 
-use tilewright_ir::{BinaryOp, DataType, Expr, ScalarType};
+use tilewright_ir::{BinaryOp, DataType, Expr, ScalarType, SharedExpr};
 
 use super::tensors::Made;
 use crate::program::recipe::{At, Edge};
 
-/// An axis of the nest around a value.
+/// An axis of the loop nest around a value.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
-    /// The index; in a statement of several lanes the first lane's, and in one that becomes a texel channel 0.
+    /// The index without the lane: that of the first lane in a vector statement, and of channel 0
+    /// in the loop over the channels of a texel.
     pub(super) base: Expr,
-    /// The index where it may depend on the lane.
+    /// The index including the lane.
     pub(super) full: Expr,
-    /// The extent.
+    /// The extent of the axis.
     pub(super) extent: i64,
 }
 
-/// What lanes a statement has.
+/// How a statement is vectorized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lanes {
-    /// None: the elements of vectors do not count as such.
+    /// It is scalar. The lanes of vector elements do not count.
     None,
-    /// It stores so many elements along this axis.
+    /// It stores this number of elements along this axis.
     Vector(usize, u16),
-    /// It is in a loop over this axis that becomes the store of a texel.
+    /// It is in a loop over the channels of this axis, which becomes the store of a texel.
     Texel(usize),
 }
 
-/// The nest around a value.
+/// The loop nest around a value.
 #[derive(Clone, Debug)]
 pub(super) struct Nest {
-    /// Axes of the target, then those that are reduced.
+    /// The axes of the target, then the reduced axes.
     pub(super) axes: Vec<Axis>,
-    /// Type of the indices.
+    /// The type of the indices.
     pub(super) ty: ScalarType,
-    /// The lanes.
+    /// How the statement is vectorized.
     pub(super) lanes: Lanes,
-    /// Whether the texels that are stored are parts of a longer axis.
+    /// Whether the stored texels are parts of a longer axis.
     pub(super) is_packed: bool,
 }
 
-/// An index without the lanes' part, its range, and how far it moves from lane to lane.
+/// An affine index: without and with the lane, the range of its values, and its difference from
+/// lane to lane.
 struct Affine {
     base: Expr,
     full: Expr,
@@ -48,8 +50,9 @@ struct Affine {
     step: i64,
 }
 
-/// Indices for a load, and the condition under which they are inside of the tensor.
-pub(super) struct Place {
+/// The indices of a load, and the condition under which they are within the tensor; `None` if they
+/// always are.
+pub(super) struct LoadIndices {
     pub(super) indices: Vec<Expr>,
     pub(super) inside: Option<Expr>,
 }
@@ -60,35 +63,40 @@ impl Nest {
         Expr::Int { value: value.into(), ty: self.ty }
     }
 
-    /// The axis of that number, modulo their number.
+    /// The axis with this number, modulo the number of axes.
     pub(super) fn axis(&self, number: usize) -> Option<&Axis> {
         self.axes.get(number % self.axes.len().max(1))
     }
 
+    /// The difference of an axis' index from lane to lane: 0 or 1.
     fn step(&self, number: usize) -> i64 {
         let number = number % self.axes.len().max(1);
         i64::from(matches!(self.lanes, Lanes::Vector(axis, _) | Lanes::Texel(axis) if axis == number))
     }
 
-    /// The place that a read names. `gathers` are tensors of integers to take indices from.
-    pub(super) fn place(&self, made: &Made, at: &[At], edge: Edge, gathers: &[Made]) -> Place {
-        let mut place = Place { indices: Vec::new(), inside: None };
+    /// The indices that a load denotes. `gathers` are the integer tensors from which indices may be
+    /// loaded.
+    pub(super) fn load_indices(&self, made: &Made, at: &[At], edge: Edge, gathers: &[Made]) -> LoadIndices {
+        let mut load = LoadIndices { indices: Vec::new(), inside: None };
         for (position, &extent) in made.shape.iter().enumerate() {
             let default = At::Axis(position, 1, 0);
             let at = at.get(position).unwrap_or(&default);
             let is_last = position + 1 == made.shape.len();
-            let free = is_last && made.is_plain && made.buffer.dtype.is_scalar();
+            // A ramp is possible only along the last axis of a row-major tensor of scalars, where
+            // lanes are neighbours.
+            let free = is_last && made.is_row_major && made.buffer.dtype.is_scalar();
             let (index, inside) = self.index(at, extent, edge, gathers, free && !self.is_texel_of(made, extent, at));
-            place.indices.push(index);
-            place.inside = match (place.inside, inside) {
+            load.indices.push(index);
+            load.inside = match (load.inside, inside) {
                 (Some(a), Some(b)) => Some(a.and(b)),
                 (a, b) => a.or(b),
             };
         }
-        place
+        load
     }
 
-    /// Whether the lanes would read the channels of a texture otherwise than as a whole texel in order.
+    /// Whether the lanes would read channels of a texture other than as one whole texel in order,
+    /// which a texture load cannot.
     fn is_texel_of(&self, made: &Made, extent: i64, at: &At) -> bool {
         let whole = match (self.lanes, at) {
             (Lanes::Texel(lane), At::Axis(axis, 1, 0)) => {
@@ -100,7 +108,8 @@ impl Nest {
         made.buffer.scope.is_texture() && !(whole && made.is_packed == self.is_packed)
     }
 
-    /// An index inside of `extent`, or the condition under which it is.
+    /// The index along an axis of the given extent, and the condition under which it is inside.
+    /// `free` allows it to depend on the lane.
     fn index(&self, at: &At, extent: i64, edge: Edge, gathers: &[Made], free: bool) -> (Expr, Option<Expr>) {
         let affine = match at {
             At::Gather(which) if !gathers.is_empty() => {
@@ -113,11 +122,13 @@ impl Nest {
             At::Fixed(value) => return (self.int(value.rem_euclid(extent)), None),
             At::Gather(axis) => self.affine(*axis, 1, 0),
         };
+        // The range decides whether the index needs the treatment of edges, which costs the
+        // analyses their affine form.
         let Some(affine) = affine else { return (self.int(0), None) };
         let is_inside = affine.range.0 >= 0 && affine.range.1 < extent;
         match (is_inside, self.lanes) {
             (true, Lanes::Vector(_, lanes)) if free && affine.step != 0 => {
-                let (base, stride) = (Box::new(affine.base), Box::new(self.int(affine.step)));
+                let (base, stride) = (SharedExpr::new(affine.base), SharedExpr::new(self.int(affine.step)));
                 (Expr::Ramp { base, stride, lanes }, None)
             }
             (true, Lanes::Texel(_)) if !free => (affine.base, None),
@@ -128,6 +139,7 @@ impl Nest {
         }
     }
 
+    /// The index `axis * times + plus`.
     fn affine(&self, number: usize, times: i64, plus: i64) -> Option<Affine> {
         let axis = self.axis(number)?;
         let ends = [plus, (axis.extent - 1) * times + plus];
@@ -144,6 +156,7 @@ impl Nest {
         })
     }
 
+    /// The index `a + b + plus`, a window.
     fn sum(&self, a: usize, b: usize, plus: i64) -> Option<Affine> {
         let (one, other) = (self.affine(a, 1, 0)?, self.affine(b, 1, 0)?);
         Some(Affine {
@@ -154,10 +167,12 @@ impl Nest {
         })
     }
 
+    /// The product with a constant, without a factor of 1.
     fn times(&self, index: Expr, times: i64) -> Expr {
         if times == 1 { index } else { index * self.int(times) }
     }
 
+    /// The sum with a constant, without a summand of 0.
     fn plus(&self, index: Expr, plus: i64) -> Expr {
         match plus {
             0 => index,
@@ -166,13 +181,15 @@ impl Nest {
         }
     }
 
+    /// An index loaded from an integer tensor, at the indices of the nest.
     fn gathered(&self, from: &Made) -> Expr {
         let axis = |axis: &Axis| Axis { full: axis.base.clone(), ..axis.clone() };
         let outer = Self { axes: self.axes.iter().map(axis).collect(), lanes: Lanes::None, ..self.clone() };
-        let load = Expr::load(&from.buffer, outer.place(from, &[], Edge::Wrap, &[]).indices);
-        if load.dtype().scalar == self.ty { load } else { Expr::Cast(DataType::scalar(self.ty), Box::new(load)) }
+        let load = Expr::load(&from.buffer, outer.load_indices(from, &[], Edge::Wrap, &[]).indices);
+        if load.dtype().scalar == self.ty { load } else { Expr::Cast(DataType::scalar(self.ty), SharedExpr::new(load)) }
     }
 
+    /// Keeps an index within the extent: by a remainder, by clamping, or by a condition.
     fn edged(&self, index: Expr, extent: i64, edge: Edge) -> (Expr, Option<Expr>) {
         let (zero, last, end) = (self.int(0), self.int(extent - 1), self.int(extent));
         match edge {

@@ -1,5 +1,8 @@
-//! The function of a recipe. It never fails, and the function is valid: every index lies inside of its tensor, every type has
-//! the operators that are used on it, nothing is read that was not written.
+//! Builds the function of a recipe. It never fails, and the function is valid: every index is
+//! within its tensor, every type has the operators applied to it, and nothing is read before it is
+//! written.
+
+use std::sync::Arc;
 
 mod index;
 mod nest;
@@ -17,10 +20,13 @@ use self::tensors::{Made, made};
 use self::value::{Values, constant, operator};
 use super::recipe::{Binary, Keep, Kind, Loop, Recipe, Reduce, ReduceOp, Stage, View};
 
-/// Most iterations of a nest.
+/// Limit on the iterations of a loop nest. Reduced axes are dropped from recipes that exceed it.
 const ITERATIONS: i64 = 1 << 14;
 
-/// The function, and the values of the extents that it does not know.
+/// The function, and the values of its symbolic extents.
+///
+/// Parameters are `a0, a1, ..` for inputs, `s0, ..` for scalars and `b0, ..` for outputs; other
+/// stages write allocated buffers `T0, ..`.
 pub(super) fn func(recipe: &Recipe) -> (PrimFunc, Bindings) {
     let mut attrs = FuncAttrs::default();
     let mut params = Vec::new();
@@ -52,41 +58,45 @@ pub(super) fn func(recipe: &Recipe) -> (PrimFunc, Bindings) {
         let is_last = number + 1 == recipe.stages.len();
         builder.stage(stage, number, recipe.inputs.len() + number, is_last)
     });
+    // Declarations of views are inside the allocations, because they refer to allocated memory.
     let mut body = Stmt::seq(stages.collect());
     for buffer in builder.views.into_iter().rev() {
-        body = Stmt::new(StmtKind::DeclBuffer { buffer, body: Box::new(body) });
+        body = Stmt::new(StmtKind::DeclBuffer { buffer, body: Arc::new(body) });
     }
     for buffer in allocated.into_iter().rev() {
-        body = Stmt::new(StmtKind::Allocate { buffer, body: Box::new(body) });
+        body = Stmt::new(StmtKind::Allocate { buffer, body: Arc::new(body) });
     }
-    symbols::unknown(
+    symbols::with_symbols(
         &PrimFunc { name: "main".into(), params, buffer_map, attrs, body },
         &recipe.unknown,
         recipe.premise,
     )
 }
 
+/// The state while stages are built.
 struct Builder<'a> {
     tensors: &'a [Made],
     scalars: &'a [Var],
-    /// Views to declare.
+    /// The views to declare.
     views: Vec<Buffer>,
 }
 
-/// What a stage is built of.
+/// The tensor that a stage computes.
 struct Target<'a> {
     stage: &'a Stage,
-    /// As it is stored.
+    /// The tensor as it is stored, possibly through a view.
     seen: Made,
-    /// The shape that the loops run over.
+    /// The shape of the loops.
     shape: Vec<i64>,
     reduced: Vec<i64>,
-    /// How many tensors come before it.
+    /// Number of tensors before it, which may be read.
     number: usize,
     is_last: bool,
 }
 
 impl Builder<'_> {
+    /// The statement of a stage: one loop nest, or two if the last axis is cut into vectors and a
+    /// rest.
     fn stage(&mut self, stage: &Stage, number: usize, place: usize, is_last: bool) -> Stmt {
         let target = &self.tensors[place];
         let whole = |view: &View| matches!(view, View::Same | View::Flat | View::Fold(_) | View::Transposed);
@@ -104,7 +114,10 @@ impl Builder<'_> {
         let last = shape.last().copied().unwrap_or(1);
         let lanes = stage.lanes.filter(|lanes| {
             let fits = [2, 3, 4, 8, 16].contains(lanes) && i64::from(*lanes) <= last;
-            fits && !is_texture && target.is_plain && target.buffer.dtype.is_scalar() && seen.buffer == target.buffer
+            fits && !is_texture
+                && target.is_row_major
+                && target.buffer.dtype.is_scalar()
+                && seen.buffer == target.buffer
         });
         let target = Target { stage, seen, shape, reduced, number: place, is_last };
         let Some(lanes) = lanes else {
@@ -121,6 +134,7 @@ impl Builder<'_> {
         Stmt::seq([vectors].into_iter().chain(rest).collect())
     }
 
+    /// The loop nest of one part of a stage. Texels are never reduced.
     fn part(&mut self, target: &Target<'_>, part: Part, prefix: &str) -> Stmt {
         let reduce = target.stage.reduce.as_ref().filter(|_| !matches!(part, Part::Texels | Part::Packed));
         match reduce {
@@ -129,6 +143,7 @@ impl Builder<'_> {
         }
     }
 
+    /// A loop nest that computes each element independently.
     fn elementwise(&mut self, target: &Target<'_>, part: Part, prefix: &str) -> Stmt {
         let loops = Loops::new(target.stage, &target.shape, &[], part, prefix);
         let ty = target.seen.buffer.dtype.scalar;
@@ -139,6 +154,7 @@ impl Builder<'_> {
             return loops.around(store);
         };
         let cond = values.test(&guard.test);
+        // Elements for which the guard is false have to be written if a later stage may read them.
         let otherwise = guard.otherwise.or(if target.is_last { None } else { Some(0) });
         let is_lanes = !matches!(part, Part::Whole | Part::Rest(_));
         let body = match otherwise {
@@ -147,8 +163,8 @@ impl Builder<'_> {
                 target.store(&values, value)
             }
             Some(other) => {
-                let else_body = Some(Box::new(target.store(&values, constant(other, ty))));
-                let then_body = Box::new(target.store(&values, value));
+                let else_body = Some(Arc::new(target.store(&values, constant(other, ty))));
+                let then_body = Arc::new(target.store(&values, value));
                 Stmt::new(StmtKind::If { cond, then_body, else_body })
             }
             // Lanes are stored all or none.
@@ -158,6 +174,7 @@ impl Builder<'_> {
         loops.around(body)
     }
 
+    /// A loop nest that reduces, with the accumulator in the target or in local memory.
     fn reduction(&mut self, target: &Target<'_>, reduce: &Reduce, part: Part, prefix: &str) -> Stmt {
         let is_group = reduce.keep == Keep::Group && matches!(part, Part::Whole);
         if is_group && target.shape.get(1).is_some_and(|&extent| extent <= GROUP) {
@@ -183,10 +200,11 @@ impl Builder<'_> {
             let done = target.store(&values, Expr::load(&local, at()));
             return loops.reduced(update, |update| {
                 let body = Stmt::seq(vec![Stmt::store(&local, at(), init), update, done]);
-                Stmt::new(StmtKind::Allocate { buffer: local.clone(), body: Box::new(body) })
+                Stmt::new(StmtKind::Allocate { buffer: local.clone(), body: Arc::new(body) })
             });
         }
         let update = target.store(&values, Expr::binary(op, target.load(&values), value));
+        // The initialisation is a nest of its own, as TVM's schedules write it.
         if matches!(reduce.keep, Keep::Apart | Keep::Group) {
             let first = Loops::new(target.stage, &target.shape, &[], part, &format!("{prefix}z"));
             let values = self.values(target, &first);
@@ -198,7 +216,9 @@ impl Builder<'_> {
         loops.reduced(update, |update| Stmt::seq(vec![clear, update]))
     }
 
-    /// A reduction by groups of work-items: what one of a group initialises another one reduces, after all have initialised.
+    /// A reduction by work-groups: one work-item initialises what another work-item of the group
+    /// reduces, which needs a barrier in a launch. The initialising nest runs over the second axis
+    /// in reverse order.
     fn group(&mut self, target: &Target<'_>, reduce: &Reduce, prefix: &str) -> Stmt {
         let kinds = [Kind::Block, Kind::Thread];
         let how = |axis: usize| Loop { kind: kinds.get(axis).copied().unwrap_or_default(), ..Loop::default() };
@@ -222,6 +242,7 @@ impl Builder<'_> {
         in_one_loop(clear, loops.around(update))
     }
 
+    /// The builder of values inside a loop nest.
     fn values<'b>(&'b mut self, target: &Target<'_>, loops: &'b Loops) -> Values<'b> {
         Values {
             nest: &loops.nest,
@@ -233,7 +254,7 @@ impl Builder<'_> {
     }
 }
 
-/// Two loops over the same groups as one.
+/// Merges two loops over the same groups into one; other statements follow one another.
 fn in_one_loop(first: Stmt, second: Stmt) -> Stmt {
     let (StmtKind::For(one), StmtKind::For(other)) = (&first.kind, &second.kind) else {
         return Stmt::seq(vec![first, second]);
@@ -243,9 +264,10 @@ fn in_one_loop(first: Stmt, second: Stmt) -> Stmt {
     }
     let again = Substitution::new([&other.var], [Expr::from(&one.var)]).apply_stmt(&other.body);
     let body = Stmt::seq(vec![one.body.clone(), again]);
-    Stmt::new(StmtKind::For(Box::new(For { body, ..(**one).clone() })))
+    Stmt::new(StmtKind::For(Arc::new(For { body, ..(**one).clone() })))
 }
 
+/// The operator that combines two values of a reduction.
 fn combine(op: ReduceOp) -> Binary {
     match op {
         ReduceOp::Sum => Binary::Add,
@@ -256,7 +278,8 @@ fn combine(op: ReduceOp) -> Binary {
 }
 
 impl Target<'_> {
-    /// The indices of the element that the nest is at.
+    /// The indices of the current element. For a folded or flat view they follow from the element's
+    /// row-major number.
     fn indices(&self, values: &Values<'_>) -> Vec<Expr> {
         let nest = values.nest;
         let own: Vec<Expr> = nest.axes.iter().take(self.shape.len()).map(|axis| axis.full.clone()).collect();
@@ -277,10 +300,12 @@ impl Target<'_> {
         }
     }
 
+    /// Stores the current element.
     fn store(&self, values: &Values<'_>, value: Expr) -> Stmt {
         Stmt::store(&self.seen.buffer, self.indices(values), values.wide(value))
     }
 
+    /// Loads the current element.
     fn load(&self, values: &Values<'_>) -> Expr {
         Expr::load(&self.seen.buffer, self.indices(values))
     }

@@ -1,26 +1,27 @@
-//! Values of a recipe as expressions, of whatever type is wanted.
+//! Builds the values of a recipe as expressions of the type that the context needs.
 
-use tilewright_ir::{BinaryOp, Buffer, DataType, Expr, MathFn, ScalarType, TypeClass, UnaryOp, Var};
+use tilewright_ir::{BinaryOp, Buffer, DataType, Expr, MathFn, ScalarType, SharedExpr, TypeClass, UnaryOp, Var};
 
 use super::index::{Lanes, Nest};
 use super::tensors::Made;
 use crate::program::recipe::{Binary, Compare, Read, Test, Unary, Value};
 
-/// Builds values.
+/// The builder of values in one loop nest.
 pub(super) struct Values<'a> {
-    /// The nest around.
+    /// The loop nest.
     pub(super) nest: &'a Nest,
-    /// Lanes of the elements of the target, if it holds vectors.
+    /// Number of lanes of the target's elements.
     pub(super) element_lanes: u16,
-    /// Tensors that may be read.
+    /// The tensors that may be read.
     pub(super) tensors: &'a [Made],
-    /// Scalar parameters.
+    /// The scalar parameters.
     pub(super) scalars: &'a [Var],
-    /// Views that have to be declared.
+    /// The views to declare.
     pub(super) views: &'a mut Vec<Buffer>,
 }
 
-/// A number that a type has.
+/// A constant of a type: a quarter of the value for floats, its last bit for booleans, its absolute
+/// value for unsigned integers.
 pub(super) fn constant(value: i8, ty: ScalarType) -> Expr {
     if ty.is_float() {
         return Expr::float_of(f64::from(value) / 4.0, ty);
@@ -28,17 +29,18 @@ pub(super) fn constant(value: i8, ty: ScalarType) -> Expr {
     let value = match ty.class() {
         TypeClass::Bool => i128::from(value) & 1,
         TypeClass::UInt => i128::from(value.unsigned_abs()),
-        _ => value.into(),
+        TypeClass::Int | TypeClass::Float | TypeClass::Handle => value.into(),
     };
     Expr::int_of(value, ty).unwrap_or(Expr::Int { value: 0, ty })
 }
 
-fn boxed(expr: Expr) -> Box<Expr> {
-    Box::new(expr)
+/// A shared operand.
+fn boxed(expr: Expr) -> SharedExpr {
+    SharedExpr::new(expr)
 }
 
 impl Values<'_> {
-    /// Lanes of what is stored.
+    /// Number of lanes that are stored.
     fn lanes(&self) -> u16 {
         match self.nest.lanes {
             Lanes::Vector(_, lanes) => lanes,
@@ -46,7 +48,7 @@ impl Values<'_> {
         }
     }
 
-    /// A value in as many lanes as are stored.
+    /// Broadcasts a scalar to the number of lanes that are stored.
     pub(super) fn wide(&self, value: Expr) -> Expr {
         if self.lanes() > 1 && value.dtype().is_scalar() {
             return Expr::Broadcast { value: boxed(value), lanes: self.lanes() };
@@ -54,22 +56,24 @@ impl Values<'_> {
         value
     }
 
-    /// Two values in the same number of lanes.
+    /// Broadcasts one of two values if only the other one has lanes.
     fn alike(&self, a: Expr, b: Expr) -> (Expr, Expr) {
         if a.dtype().lanes == b.dtype().lanes { (a, b) } else { (self.wide(a), self.wide(b)) }
     }
 
+    /// A binary operation on values with the same number of lanes.
     fn op(&self, op: BinaryOp, a: Expr, b: Expr) -> Expr {
         let (a, b) = self.alike(a, b);
         Expr::binary(op, a, b)
     }
 
+    /// Converts a value to a scalar type, lane by lane.
     fn cast(value: Expr, ty: ScalarType) -> Expr {
         let from = value.dtype();
         if from.scalar == ty { value } else { Expr::Cast(DataType { scalar: ty, lanes: from.lanes }, boxed(value)) }
     }
 
-    /// A value, in one lane or as many as are stored.
+    /// The expression of a value, as a scalar or with the number of lanes that are stored.
     pub(super) fn value(&mut self, value: &Value, ty: ScalarType) -> Expr {
         match value {
             Value::Constant(value) => constant(*value, ty),
@@ -105,7 +109,8 @@ impl Values<'_> {
         }
     }
 
-    /// One of two values; the condition has one lane or as many as they.
+    /// A choice between two values. The condition is a scalar or has as many lanes as they.
+    /// `lazily` evaluates only the chosen value.
     pub(super) fn select(&self, cond: Expr, yes: Expr, no: Expr, lazily: bool) -> Expr {
         let (mut yes, mut no) = self.alike(yes, no);
         if !cond.dtype().is_scalar() {
@@ -115,6 +120,7 @@ impl Values<'_> {
         if lazily { Expr::IfThenElse(parts.0, parts.1, parts.2) } else { Expr::Select(parts.0, parts.1, parts.2) }
     }
 
+    /// An index as a value.
     fn index(&self, axis: usize, ty: ScalarType) -> Expr {
         let Some(axis) = self.nest.axis(axis) else { return constant(1, ty) };
         if ty == ScalarType::Bool {
@@ -124,6 +130,7 @@ impl Values<'_> {
         Self::cast(axis.full.clone(), ty)
     }
 
+    /// A load, through a view if the recipe says so.
     fn read(&mut self, read: &Read, ty: ScalarType) -> Expr {
         let Some(from) = self.tensors.get(read.from % self.tensors.len().max(1)) else { return constant(1, ty) };
         let lanes = from.buffer.dtype.lanes;
@@ -131,7 +138,8 @@ impl Values<'_> {
             Some(seen) => Some(seen),
             None => Some(from.clone()),
         };
-        // Vectors are read as such where vectors of as many lanes are stored, else lane by lane.
+        // Vector elements are loaded as such if the target has vector elements of the same size,
+        // otherwise lane by lane.
         let as_vectors = lanes == self.element_lanes && !matches!(self.nest.lanes, Lanes::Vector(..));
         let seen = seen.and_then(|seen| if as_vectors || lanes == 1 { Some(seen) } else { from.scalars() });
         let Some(seen) = seen else { return constant(5, ty) };
@@ -139,9 +147,9 @@ impl Values<'_> {
             self.views.push(seen.buffer.clone());
         }
         let gathers: Vec<Made> = self.tensors.iter().filter(|made| can_gather(made)).cloned().collect();
-        let place = self.nest.place(&seen, &read.at, read.edge, &gathers);
-        let load = Self::cast(Expr::load(&seen.buffer, place.indices), ty);
-        match place.inside {
+        let found = self.nest.load_indices(&seen, &read.at, read.edge, &gathers);
+        let load = Self::cast(Expr::load(&seen.buffer, found.indices), ty);
+        match found.inside {
             Some(inside) => {
                 let other = constant(0, ty);
                 self.select(inside, load, other, true)
@@ -150,10 +158,11 @@ impl Values<'_> {
         }
     }
 
+    /// A binary operation. Divisors and shift counts are limited to valid values.
     fn binary(&mut self, op: Binary, a: &Value, b: &Value, ty: ScalarType) -> Expr {
         let left = self.value(a, ty);
         let right = match (op, b) {
-            // Constants are divided by as they are, negative ones too.
+            // Constant divisors are kept, including negative ones; only 0 and -1 are excluded.
             (Binary::Div | Binary::Mod | Binary::TruncDiv | Binary::TruncMod, Value::Constant(value))
                 if ty.is_integer() && !matches!(value, 0 | -1) =>
             {
@@ -169,7 +178,7 @@ impl Values<'_> {
         self.op(operator(op, ty.class()), left, right)
     }
 
-    /// A value from 0 to 7.
+    /// The low three bits of a value, 0 to 7.
     fn low_bits(&mut self, value: &Value, ty: ScalarType) -> Expr {
         let value = self.value(value, ty);
         self.op(BinaryOp::BitAnd, value, constant(7, ty))
@@ -193,13 +202,14 @@ impl Values<'_> {
     }
 }
 
-/// Integers that an index can be made of.
+/// Whether indices can be loaded from a tensor.
 fn can_gather(made: &Made) -> bool {
     made.buffer.dtype.is_scalar() && made.buffer.dtype.scalar.is_integer()
 }
 
+/// A unary operator, or the value itself if the type has no such operator.
 fn unary(op: Unary, a: Expr, ty: ScalarType) -> Expr {
-    let call = |function, a| Expr::Call(function, vec![a]);
+    let call = |function, a| Expr::Call(function, [a].into());
     let (is_float, is_bool) = (ty.is_float(), ty == ScalarType::Bool);
     match op {
         Unary::Neg | Unary::Not if is_bool => Expr::unary(UnaryOp::Not, a),
@@ -215,7 +225,7 @@ fn unary(op: Unary, a: Expr, ty: ScalarType) -> Expr {
     }
 }
 
-/// The operator that a type has for one.
+/// The operator of a type. For operators that a type does not have, another one takes the load.
 pub(super) fn operator(op: Binary, class: TypeClass) -> BinaryOp {
     match (class, op) {
         (TypeClass::Bool, Binary::And | Binary::Min | Binary::Mul) => BinaryOp::And,
@@ -241,6 +251,7 @@ pub(super) fn operator(op: Binary, class: TypeClass) -> BinaryOp {
     }
 }
 
+/// The comparison operator.
 fn comparison(op: Compare) -> BinaryOp {
     match op {
         Compare::Eq => BinaryOp::Eq,

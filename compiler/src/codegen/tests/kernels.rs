@@ -1,9 +1,11 @@
 //! Kernels run on a device and compared with the interpreter, each exercising one part of the generator.
 
+use std::sync::Arc;
+
 use tilewright_interp::Tensor;
 use tilewright_ir::{
-    AxisSeparators, BinaryOp, Buffer, DataType, Expr, ForKind, PrimFunc, Scalar, ScalarType, Scope, Stmt, StmtKind,
-    ThreadTag, UnaryOp, Var, validate,
+    AxisSeparators, BinaryOp, Buffer, DataType, Expr, ForKind, PrimFunc, Scalar, ScalarType, Scope, SharedExpr, Stmt,
+    StmtKind, ThreadTag, UnaryOp, Var, validate,
 };
 
 use super::support::{contents, f32_bytes, function, kernels, run, session};
@@ -80,7 +82,7 @@ fn buffer(name: &str, ty: &str, shape: &[i64]) -> Buffer {
 }
 
 fn ramp(base: Expr, stride: i64, lanes: u16) -> Expr {
-    Expr::Ramp { base: Box::new(base), stride: Box::new(Expr::int(stride)), lanes }
+    Expr::Ramp { base: SharedExpr::new(base), stride: SharedExpr::new(Expr::int(stride)), lanes }
 }
 
 fn bound(var: &Var, extent: impl Into<Expr>, tag: ThreadTag, body: Stmt) -> Stmt {
@@ -203,8 +205,8 @@ fn vectors_aliases_and_strided_lanes_reach_the_same_memory() {
     let negative = Expr::unary(UnaryOp::Neg, value);
     let negate = Stmt::store(&vectors, vec![Expr::from(&k)], negative);
     let body = Stmt::seq(vec![serial(&i, 9, copy), serial(&j, 9, double), serial(&k, 1, negate)]);
-    let declared = Stmt::new(StmtKind::DeclBuffer { buffer: vectors, body: Box::new(body) });
-    let declared = Stmt::new(StmtKind::DeclBuffer { buffer: view, body: Box::new(declared) });
+    let declared = Stmt::new(StmtKind::DeclBuffer { buffer: vectors, body: Arc::new(body) });
+    let declared = Stmt::new(StmtKind::DeclBuffer { buffer: view, body: Arc::new(declared) });
     let generated = kernels(&function("vectors", &[&a, &b], declared));
     let input = floats("float32", 36);
     let output = tensor("float32", 36, run(&session(), &generated, &contents([(&a, input.clone())]), &b));
@@ -221,7 +223,7 @@ fn allocations_around_nests_are_device_buffers_and_inside_are_private() {
     let middle = buffer("middle", "bfloat16", &[21]).with(|info| info.scope = Scope::Local);
     let own = buffer("own", "float16", &[3]).with(|info| info.scope = Scope::Local);
     let [i, j, k] = ["i", "j", "k"].map(Var::index);
-    let to = |ty: ScalarType, value| Expr::Cast(ty.into(), Box::new(value));
+    let to = |ty: ScalarType, value| Expr::Cast(ty.into(), SharedExpr::new(value));
     let first =
         Stmt::store(&middle, vec![Expr::from(&i)], to(ScalarType::BFloat16, Expr::load(&a, vec![Expr::from(&i)])));
     let at = Expr::from(&j) * Expr::int(3) + Expr::from(&k);
@@ -230,9 +232,9 @@ fn allocations_around_nests_are_device_buffers_and_inside_are_private() {
     let back = Expr::from(&j) * Expr::int(3) + Expr::from(&l);
     let drain = Stmt::store(&b, vec![back], Expr::load(&own, vec![Expr::from(&l)]));
     let inner = Stmt::seq(vec![serial(&k, 3, fill), serial(&l, 3, drain)]);
-    let inner = Stmt::new(StmtKind::Allocate { buffer: own, body: Box::new(inner) });
+    let inner = Stmt::new(StmtKind::Allocate { buffer: own, body: Arc::new(inner) });
     let body = Stmt::seq(vec![serial(&i, 21, first), bound(&j, 7, ThreadTag::Block(1), inner)]);
-    let body = Stmt::new(StmtKind::Allocate { buffer: middle, body: Box::new(body) });
+    let body = Stmt::new(StmtKind::Allocate { buffer: middle, body: Arc::new(body) });
     let generated = kernels(&function("memory", &[&a, &b], body));
     assert_eq!(generated.metadata.kernels.len(), 2);
     assert!(generated.metadata.notes[0].contains("held in ordinary global memory"));
@@ -259,7 +261,7 @@ fn work_items_of_a_group_wait_where_they_read_from_each_other() {
     let group = Stmt::seq(vec![thread(&i, first), thread(&j, second)]);
     let body = Stmt::new(StmtKind::Allocate {
         buffer: middle,
-        body: Box::new(bound(&g, 3, ThreadTag::Block(0), group.clone())),
+        body: Arc::new(bound(&g, 3, ThreadTag::Block(0), group.clone())),
     });
     let generated = kernels(&function("exchange", &[&a, &b], body.clone()));
     assert_eq!(generated.source.matches("barrier(").count(), 1, "{}", generated.source);
@@ -330,13 +332,14 @@ fn what_opencl_cannot_do_is_an_error_with_its_reason() {
     let nest = serial(&i, 7, serial(&j, 9, store));
     assert_eq!(errors(&function("unflattened", &[&plain], nest)), ["opencl-unflattened"]);
     let b = f32_buffer("B", 70);
-    let odd = Stmt::store(&b, vec![ramp(Expr::int(0), 1, 5)], Expr::Broadcast { value: Box::new(one()), lanes: 5 });
+    let odd =
+        Stmt::store(&b, vec![ramp(Expr::int(0), 1, 5)], Expr::Broadcast { value: SharedExpr::new(one()), lanes: 5 });
     let source = kernels(&function("five", &[&b], odd)).source;
     assert_eq!(source.matches("lane").count(), 10, "five lanes are written one by one:\n{source}");
     let shared = buffer("S", "float32", &[4]).with(|info| info.scope = Scope::Shared);
     let inside = Stmt::new(StmtKind::Allocate {
         buffer: shared.clone(),
-        body: Box::new(Stmt::store(&shared, vec![Expr::int(0)], one())),
+        body: Arc::new(Stmt::store(&shared, vec![Expr::int(0)], one())),
     });
     assert_eq!(errors(&function("shared", &[&b], bound(&k, 3, ThreadTag::Block(0), inside))), ["opencl-shared"]);
     let l = Var::index("l");

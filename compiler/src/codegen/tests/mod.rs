@@ -1,5 +1,6 @@
-//! Every kernel that these tests generate is built by a real OpenCL compiler and run.
+//! Every OpenCL kernel that these tests generate is built by a real OpenCL compiler and run.
 
 mod kernels;
 mod operators;
+mod second_target;
 mod support;

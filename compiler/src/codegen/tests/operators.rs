@@ -3,11 +3,11 @@
 use tilewright_device::Session;
 use tilewright_interp::Tensor;
 use tilewright_ir::{
-    BinaryOp, Buffer, DataType, Expr, ForKind, MathFn, Scalar, ScalarType, Stmt, UnaryOp, Var, scalar,
+    BinaryOp, Buffer, DataType, Expr, ForKind, MathFn, Scalar, ScalarType, SharedExpr, Stmt, UnaryOp, Var, scalar,
 };
 
 use super::support::{contents, function, kernels, run_all, session};
-use crate::harness::compare::{bound, ulp_distance};
+use crate::harness::compare::{max_ulp_error, ulp_distance};
 
 /// One case: what is computed and the expected value for each pair of inputs.
 struct Case {
@@ -82,7 +82,7 @@ fn unary_cases(ty: ScalarType, a: &Expr) -> Vec<Case> {
         let lanes = a.dtype().lanes;
         cases.push(Case {
             name: format!("{ty} to {to}"),
-            value: Expr::Cast(DataType::scalar(to).with_lanes(lanes), Box::new(a.clone())),
+            value: Expr::Cast(DataType::scalar(to).with_lanes(lanes), SharedExpr::new(a.clone())),
             out: to,
             ulp: 0,
             expected: Box::new(move |x, _| Some(scalar::cast(ty, to, x))),
@@ -99,9 +99,9 @@ fn math_cases(ty: ScalarType, a: &Expr, b: &Expr) -> Vec<Case> {
         let n_args = args.len();
         cases.push(Case {
             name: format!("{function:?} {ty}"),
-            value: Expr::Call(function, args),
+            value: Expr::Call(function, args.into()),
             out: out.scalar,
-            ulp: bound(function, ty),
+            ulp: max_ulp_error(function, ty),
             expected: Box::new(move |x, y| function.eval(ty, &[x, y][..n_args]).ok()),
         });
     }
@@ -112,7 +112,7 @@ fn choice_cases(ty: ScalarType, a: &Expr, b: &Expr) -> Vec<Case> {
     let less = Expr::binary(BinaryOp::Lt, a.clone(), b.clone());
     vec![Case {
         name: format!("select {ty}"),
-        value: Expr::Select(Box::new(less), Box::new(a.clone()), Box::new(b.clone())),
+        value: Expr::Select(SharedExpr::new(less), SharedExpr::new(a.clone()), SharedExpr::new(b.clone())),
         out: ty,
         ulp: 0,
         expected: Box::new(move |x, y| {
@@ -134,7 +134,7 @@ fn check(session: &Session, ty: ScalarType, lanes: u16) -> usize {
             return Expr::from(var);
         }
         let base = Expr::from(var) * Expr::int(lanes.into());
-        Expr::Ramp { base: Box::new(base), stride: Box::new(Expr::int(1)), lanes }
+        Expr::Ramp { base: SharedExpr::new(base), stride: SharedExpr::new(Expr::int(1)), lanes }
     };
     let (a, b) = (Expr::load(&lhs, vec![index(&i)]), Expr::load(&rhs, vec![index(&i)]));
     let mut cases = binary_cases(ty, &a, &b);

@@ -1,16 +1,16 @@
 //! An outcome is as good as its worst part.
 
-use tilewright_verify::{Counterexample, Proof};
+use tilewright_verify::{Counterexample, Method, Obligation, Proof, Reason, ReasonKind};
 
 use super::*;
 
 /// An outcome in which everything is well; tests spoil it.
 fn proved() -> FunctionOutcome {
     let report = Report {
-        obligation: "injective",
+        obligation: Obligation::Injective,
         subject: "B: lambda i, j: [j, i]".into(),
         verdict: Verdict::Proved,
-        method: "z3".into(),
+        method: Method::Z3,
         ms: 0.5,
         place: None,
         proof: Proof::default(),
@@ -35,12 +35,12 @@ fn file(functions: Vec<FunctionOutcome>) -> CheckOutcome {
 }
 
 #[test]
-fn all_well_is_proved_and_one_flaw_anywhere_is_not() {
+fn one_flaw_anywhere_prevents_proved() {
     assert_eq!(file(vec![proved()]).summary(), Summary::Proved);
     for (verdict, summary) in [
-        (Verdict::Skipped("not asked".into()), Summary::Skipped),
-        (Verdict::Vacuous("empty".into()), Summary::Vacuous),
-        (Verdict::Unknown("timeout".into()), Summary::Unknown),
+        (Verdict::Skipped(Reason::new(ReasonKind::NotAsked, "not asked")), Summary::Skipped),
+        (Verdict::Vacuous(Reason::new(ReasonKind::Empty, "empty")), Summary::Vacuous),
+        (Verdict::Unknown(Reason::new(ReasonKind::Timeout, "timeout")), Summary::Unknown),
         (Verdict::Refuted(Counterexample::default()), Summary::Refuted),
     ] {
         let mut function = proved();

@@ -120,6 +120,18 @@ fn names_calls_and_indices_are_checked() {
 }
 
 #[test]
+fn a_schedule_of_very_many_stages_is_an_error() {
+    let chain = |n: usize| {
+        let stages = (1..=n).map(|i| format!("T{i} = te.compute((8,), lambda i: T{}[i] + 1, name='T{i}')\n", i - 1));
+        let stages: String = stages.collect();
+        format!(
+            "import tvm\nfrom tvm import te\nT0 = te.placeholder((8,), name='T0')\n{stages}s = te.create_schedule(T{n}.op)\n"
+        )
+    };
+    assert_eq!(fault(&chain(4001)).0, "nesting");
+}
+
+#[test]
 fn hostile_programs_end_in_an_error() {
     let recursion = "def f(n):\n  return f(n + 1)\nx = f(0)\n";
     assert_eq!(fault(recursion).0, "recursion");

@@ -50,7 +50,7 @@ fn run(stmt: &Stmt, vars: &mut Bindings, memory: &mut Memory) {
             let stored = value(stored, vars, memory);
             memory.insert((buffer.data.clone(), at), stored);
         }
-        _ => stmt.children().into_iter().for_each(|child| run(child, vars, memory)),
+        _ => stmt.children().for_each(|child| run(child, vars, memory)),
     }
 }
 

@@ -67,6 +67,7 @@ macro_rules! functions {
             ///
             /// # Safety
             /// The arguments must be what the OpenCL standard asks for.
+            #[allow(clippy::too_many_arguments, reason = "OpenCL has these parameters")]
             pub(super) unsafe fn $name($($argument: $ty),*) -> $result {
                 match loaded() {
                     // SAFETY: the caller answers for the arguments.

@@ -1,4 +1,4 @@
-//! The schedule: a stage for each tensor, and the primitives that rewrite its loops.
+//! The data of a stage, and the primitives that rewrite its loops.
 //!
 //! ```text
 //! x, y, c = s[Y].op.axis                    leaves: x y c
@@ -6,41 +6,26 @@
 //! s[Y].bind(xo, blockIdx.x)                 kind of xo
 //! ```
 //!
-//! A stage's loops are the leaves of its relations, outermost first. Every primitive is checked here, where its place is
-//! known; what depends on the final order (a vectorized loop is innermost) is checked by `lower`.
+//! A stage's loops are the leaves of its relations, outermost first. Every primitive checks its arguments here; what depends
+//! on the final order of the loops (a vectorized loop is innermost) is checked by `lower`. [`super::Stage`] is the public
+//! face: it translates handles to positions and back.
 
 use tilewright_ir::{
     AttrValue, Axis, AxisSeparators, Diagnostic, Expr, ForKind, IndexMap, InverseClaim, ScalarType, Scope, Span,
     ThreadTag, TileRequest, Var,
 };
 
-use super::maps;
-use super::value::Eval;
+use super::{Built, arith::cast, maps};
 
 /// Most loops of a stage; hostile programs split without end.
 const MAX_LOOPS: usize = 128;
 
-/// The stages of the tensors that some outputs need.
-pub(super) struct Schedule {
-    pub(super) outputs: Vec<usize>,
-    /// In the order of the program.
-    pub(super) stages: Vec<Stage>,
-    /// Tensors whose definitions stand where they are read.
-    pub(super) inlined: Vec<usize>,
-    pub(super) span: Span,
-    /// Frame of the call that made it.
-    pub(super) frame: usize,
-    /// Function that made it.
-    pub(super) function: Option<String>,
-    /// Whether a lower call used it.
-    pub(super) lowered: bool,
-}
-
 /// How a tensor is computed.
-pub(super) struct Stage {
+#[derive(Debug)]
+pub(super) struct StageData {
     pub(super) tensor: usize,
     pub(super) work: Work,
-    pub(super) loops: Vec<Loop>,
+    pub(super) loops: Vec<LoopData>,
     /// Loops over the axes of the tensor, before any primitive.
     pub(super) roots: Vec<usize>,
     /// Loops over the reduced axes, before any primitive.
@@ -63,7 +48,7 @@ pub(super) struct Stage {
 }
 
 /// What a stage does for each element.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
     /// Nothing: an input.
     Input,
@@ -74,19 +59,21 @@ pub(super) enum Work {
 }
 
 /// A loop.
-pub(super) struct Loop {
+#[derive(Debug)]
+pub(super) struct LoopData {
     pub(super) name: String,
     pub(super) extent: Expr,
     pub(super) reduce: bool,
     pub(super) kind: ForKind,
-    /// Where the kind was asked for.
-    pub(super) kind_span: Option<Span>,
+    /// Where the kind was asked for, if that is known.
+    pub(super) kind_place: Option<Span>,
     /// The axis of the definition that it runs over.
     pub(super) axis: Option<Var>,
     pub(super) annotations: Vec<(String, AttrValue)>,
 }
 
 /// How loops became others.
+#[derive(Debug)]
 pub(super) enum Relation {
     /// `parent = outer * factor + inner`; unless `exact`, values beyond the parent's extent occur.
     Split { parent: usize, outer: usize, inner: usize, factor: Expr, exact: bool },
@@ -97,10 +84,10 @@ pub(super) enum Relation {
 }
 
 /// An integer constant of the type of `like`.
-fn constant(value: i128, like: &Expr, span: Span) -> Eval<Expr> {
+fn constant(value: i128, like: &Expr) -> Built<Expr> {
     Expr::int_of(value, like.dtype().scalar).ok_or_else(|| {
         let message = format!("{value} leaves the index type {}", like.dtype());
-        Diagnostic::error("overflow", Some(span), message)
+        Diagnostic::error("overflow", None, message)
     })
 }
 
@@ -110,29 +97,30 @@ fn unify(a: Expr, b: Expr) -> (Expr, Expr) {
         return (a, b);
     }
     let wide = ScalarType::Int64.into();
-    (super::arith::cast(a, wide), super::arith::cast(b, wide))
+    (cast(a, wide), cast(b, wide))
 }
 
-fn product(a: &Expr, b: &Expr, span: Span) -> Eval<Expr> {
+/// The product of two extents, in a type that both fit.
+fn product(a: &Expr, b: &Expr) -> Built<Expr> {
     let (a, b) = unify(a.clone(), b.clone());
     match (a.as_const_int(), b.as_const_int()) {
         (Some(x), Some(y)) => {
             let value = x.checked_mul(y).unwrap_or(i128::MAX);
-            constant(value, &a, span)
+            constant(value, &a)
         }
         _ => Ok(maps::simplify(&(a * b), &[])),
     }
 }
 
-impl Stage {
-    /// A stage over the axes of a tensor.
+impl StageData {
+    /// A stage over the axes of a tensor, with a serial loop for each axis and each reduced axis.
     pub(super) fn new(tensor: usize, work: Work, axes: &[Axis], reduced: &[Axis]) -> Self {
-        let run = |axis: &Axis, reduce| Loop {
+        let run = |axis: &Axis, reduce| LoopData {
             name: axis.var.name().to_owned(),
             extent: axis.extent.clone(),
             reduce,
             kind: ForKind::Serial,
-            kind_span: None,
+            kind_place: None,
             axis: Some(axis.var.clone()),
             annotations: Vec::new(),
         };
@@ -165,17 +153,17 @@ impl Stage {
             && self.loops.iter().all(|run| run.kind == ForKind::Serial)
     }
 
-    /// The holder that a tensor is read from.
+    /// The tensor that this stage loads from in place of `tensor`: a cache of it, or itself.
     pub(super) fn holder(&self, tensor: usize) -> usize {
         self.redirects.iter().find(|(base, _)| *base == tensor).map_or(tensor, |(_, holder)| *holder)
     }
 
     /// Position of a loop among the leaves, if it can still be scheduled.
-    fn leaf(&self, iter: usize, span: Span) -> Eval<usize> {
+    pub(super) fn leaf(&self, iter: usize) -> Built<usize> {
         let name = &self.loops[iter].name;
         if self.work == Work::Input {
             let message = format!("`{name}` belongs to an input, which has no loops");
-            return Err(Diagnostic::error("no-loops", Some(span), message));
+            return Err(Diagnostic::error("no-loops", None, message));
         }
         self.leaves.iter().position(|&leaf| leaf == iter).ok_or_else(|| {
             let how = self.relations.iter().find_map(|relation| match relation {
@@ -188,110 +176,122 @@ impl Stage {
                 Relation::Layout { from, .. } if from.contains(&iter) => {
                     Some("was replaced by transform_layout; use the loops that it returned")
                 }
-                _ => None,
+                Relation::Split { .. } | Relation::Fuse { .. } | Relation::Layout { .. } => None,
             });
-            Diagnostic::error("not-a-loop", Some(span), format!("`{name}` is no loop of this stage any more"))
+            Diagnostic::error("not-a-loop", None, format!("`{name}` is no loop of this stage any more"))
                 .with_help(format!("it {}", how.unwrap_or("was replaced")))
         })
     }
 
-    /// A leaf without a kind yet.
-    fn plain_leaf(&self, iter: usize, span: Span) -> Eval<usize> {
-        let position = self.leaf(iter, span)?;
+    /// Position of a loop among the leaves, if it is one and has no kind yet.
+    fn serial_leaf(&self, iter: usize) -> Built<usize> {
+        let position = self.leaf(iter)?;
         let run = &self.loops[iter];
         if run.kind != ForKind::Serial {
             let message = format!("the loop `{}` is {} already", run.name, kind_name(run.kind));
-            let error = Diagnostic::error("loop-kind", Some(span), message).with_help(
+            let error = Diagnostic::error("loop-kind", None, message).with_help(
                 "a loop has one kind: parallel, vectorized, unrolled or bound; split it, or choose another one",
             );
-            return Err(run.kind_span.map_or(error.clone(), |span| error.with_label(span, "here")));
+            return Err(run.kind_place.map_or(error.clone(), |place| error.with_label(place, "here")));
         }
         Ok(position)
     }
 
-    fn add(&mut self, name: String, extent: Expr, reduce: bool, span: Span) -> Eval<usize> {
-        if self.loops.len() >= MAX_LOOPS {
-            return Err(Diagnostic::error("fuel", Some(span), format!("a stage has at most {MAX_LOOPS} loops")));
+    /// Whether so many loops can be added.
+    fn check_room(&self, n_loops: usize) -> Built<()> {
+        if self.loops.len() + n_loops > MAX_LOOPS {
+            return Err(Diagnostic::error("fuel", None, format!("a stage has at most {MAX_LOOPS} loops")));
         }
-        let (kind, kind_span, axis, annotations) = (ForKind::Serial, None, None, Vec::new());
-        self.loops.push(Loop { name, extent, reduce, kind, kind_span, axis, annotations });
+        Ok(())
+    }
+
+    /// Adds a loop that is no leaf yet.
+    fn add(&mut self, name: String, extent: Expr, reduce: bool) -> Built<usize> {
+        self.check_room(1)?;
+        let (kind, kind_place, axis, annotations) = (ForKind::Serial, None, None, Vec::new());
+        self.loops.push(LoopData { name, extent, reduce, kind, kind_place, axis, annotations });
         Ok(self.loops.len() - 1)
     }
 
-    /// `outer, inner = split(iter, factor)`, or with the number of parts.
-    pub(super) fn split(&mut self, iter: usize, by: SplitBy, span: Span) -> Eval<(usize, usize)> {
-        let position = self.plain_leaf(iter, span)?;
+    /// Splits a loop into an outer and an inner one, whose extents multiply to at least its own.
+    ///
+    /// The parent stays in `loops`, as the value that the relation defines: an axis of the definition must be computable from the
+    /// loops that are left.
+    pub(super) fn split(&mut self, iter: usize, by: SplitBy) -> Built<(usize, usize)> {
+        let position = self.serial_leaf(iter)?;
+        self.check_room(2)?;
         let (SplitBy::Factor(given) | SplitBy::Parts(given)) = by;
         if given < 1 {
             let message = format!("a loop cannot be split by {given}");
-            return Err(Diagnostic::error("split", Some(span), message).with_help("give a factor of at least 1"));
+            return Err(Diagnostic::error("split", None, message).with_help("give a factor of at least 1"));
         }
         let (extent, reduce) = (self.loops[iter].extent.clone(), self.loops[iter].reduce);
         let name = self.loops[iter].name.clone();
-        let given = constant(given.into(), &extent, span)?;
-        let other = ceil_div(&extent, &given, span)?;
+        let given = constant(given.into(), &extent)?;
+        let other = ceil_div(&extent, &given)?;
         let exact = maps::divides(&given, &extent);
         let (outer, inner) = match by {
             SplitBy::Factor(_) => (other, given),
             SplitBy::Parts(_) => (given, other),
         };
         let factor = inner.clone();
-        let outer = self.add(format!("{name}_outer"), outer, reduce, span)?;
-        let inner = self.add(format!("{name}_inner"), inner, reduce, span)?;
+        let outer = self.add(format!("{name}_outer"), outer, reduce)?;
+        let inner = self.add(format!("{name}_inner"), inner, reduce)?;
         self.leaves.splice(position..=position, [outer, inner]);
         self.relations.push(Relation::Split { parent: iter, outer, inner, factor, exact });
         Ok((outer, inner))
     }
 
-    /// One loop for two neighbours.
-    pub(super) fn fuse(&mut self, outer: usize, inner: usize, span: Span) -> Eval<usize> {
-        let (at, next) = (self.plain_leaf(outer, span)?, self.plain_leaf(inner, span)?);
+    /// Replaces two neighbours by one loop that runs over the pairs of their values, in the same order.
+    pub(super) fn fuse(&mut self, outer: usize, inner: usize) -> Built<usize> {
+        let (at, next) = (self.serial_leaf(outer)?, self.serial_leaf(inner)?);
         let (a, b) = (&self.loops[outer], &self.loops[inner]);
         if next != at + 1 {
             let message = format!("`{}` and `{}` are not neighbours, outer loop first", a.name, b.name);
-            return Err(
-                Diagnostic::error("fuse", Some(span), message).with_help("reorder them next to each other first")
-            );
+            return Err(Diagnostic::error("fuse", None, message).with_help("reorder them next to each other first"));
         }
         if a.reduce != b.reduce {
             let message = format!("`{}` and `{}` cannot be fused: one of them is a reduction", a.name, b.name);
-            return Err(Diagnostic::error("fuse", Some(span), message));
+            return Err(Diagnostic::error("fuse", None, message));
         }
         let (name, reduce) = (format!("{}_{}_fused", a.name, b.name), a.reduce);
-        let extent = product(&a.extent, &b.extent, span)?;
-        let fused = self.add(name, extent, reduce, span)?;
+        let extent = product(&a.extent, &b.extent)?;
+        let fused = self.add(name, extent, reduce)?;
         self.leaves.splice(at..=next, [fused]);
         self.relations.push(Relation::Fuse { outer, inner, fused });
         Ok(fused)
     }
 
-    /// The given loops in the given order, in the places that they have together.
-    pub(super) fn reorder(&mut self, order: &[(usize, Span)]) -> Eval<()> {
-        let mut places = Vec::with_capacity(order.len());
-        for (iter, span) in order {
-            let place = self.leaf(*iter, *span)?;
-            if places.contains(&place) {
-                let message = format!("`{}` is named twice", self.loops[*iter].name);
-                return Err(Diagnostic::error("reorder", Some(*span), message));
+    /// Puts loops into the given order; together they keep the positions that they have. Others stay where they are.
+    pub(super) fn reorder(&mut self, order: &[usize]) -> Built<()> {
+        let mut positions = Vec::with_capacity(order.len());
+        for &iter in order {
+            let position = self.leaf(iter)?;
+            if positions.contains(&position) {
+                let message = format!("`{}` is named twice", self.loops[iter].name);
+                return Err(Diagnostic::error("reorder", None, message));
             }
-            places.push(place);
+            positions.push(position);
         }
-        places.sort_unstable();
-        for (place, (iter, _)) in places.into_iter().zip(order) {
-            self.leaves[place] = *iter;
+        positions.sort_unstable();
+        for (position, &iter) in positions.into_iter().zip(order) {
+            self.leaves[position] = iter;
         }
         Ok(())
     }
 
-    /// Says how a loop is run.
-    pub(super) fn set_kind(&mut self, iter: usize, kind: ForKind, span: Span) -> Eval<()> {
-        self.plain_leaf(iter, span)?;
+    /// Says how a loop is run. `place` is where this was asked for.
+    ///
+    /// What would be wrong for every later schedule is refused here: a reduction is not run at once, because its iterations write
+    /// one element; lanes and unrolled copies need a constant number; an axis of the launch is bound once.
+    pub(super) fn set_kind(&mut self, iter: usize, kind: ForKind, place: Option<Span>) -> Built<()> {
+        self.serial_leaf(iter)?;
         let run = &self.loops[iter];
         let in_order = matches!(kind, ForKind::Serial | ForKind::Unrolled);
         if run.reduce && !in_order {
             let message =
                 format!("the reduction `{}` cannot be {}: its iterations write one element", run.name, kind_name(kind));
-            return Err(Diagnostic::error("reduction-kind", Some(span), message)
+            return Err(Diagnostic::error("reduction-kind", None, message)
                 .with_help("bind a loop over an axis of the tensor instead"));
         }
         let wants_constant = matches!(kind, ForKind::Unrolled | ForKind::Vectorized);
@@ -302,112 +302,115 @@ impl Stage {
                 run.extent,
                 kind_name(kind)
             );
-            return Err(Diagnostic::error("symbolic-extent", Some(span), message)
+            return Err(Diagnostic::error("symbolic-extent", None, message)
                 .with_help("split it by a constant factor, and take the inner loop"));
         }
         if let (ForKind::Vectorized, Some(extent)) = (kind, run.extent.as_const_int())
             && extent > 1024
         {
             let message = format!("{extent} lanes are more than the 1024 that a vector may have");
-            return Err(Diagnostic::error("vectorize", Some(span), message).with_help("split the loop first"));
+            return Err(Diagnostic::error("vectorize", None, message).with_help("split the loop first"));
         }
         let same = self.leaves.iter().find(|&&leaf| self.loops[leaf].kind == kind);
         if let (ForKind::ThreadBinding(tag), Some(&other)) = (kind, same) {
             let message = format!("{tag} is bound to `{}` already", self.loops[other].name);
-            let error = Diagnostic::error("thread-twice", Some(span), message)
+            let error = Diagnostic::error("thread-twice", None, message)
                 .with_help("fuse the two loops, or bind the second one to another axis");
-            return Err(self.loops[other].kind_span.map_or(error.clone(), |span| error.with_label(span, "here")));
+            return Err(self.loops[other].kind_place.map_or(error.clone(), |place| error.with_label(place, "here")));
         }
         let run = &mut self.loops[iter];
-        (run.kind, run.kind_span) = (kind, Some(span));
+        (run.kind, run.kind_place) = (kind, place);
         Ok(())
     }
 
     /// Binds a loop to a thread axis, whose extent may be given.
-    pub(super) fn bind(&mut self, iter: usize, tag: ThreadTag, extent: Option<&Expr>, span: Span) -> Eval<()> {
+    pub(super) fn bind(
+        &mut self,
+        iter: usize,
+        tag: ThreadTag,
+        extent: Option<&Expr>,
+        place: Option<Span>,
+    ) -> Built<()> {
         if let Some(extent) = extent {
             let run = &self.loops[iter];
+            // One extent may be written in two ways, such as `n` and `n // 1`.
             if maps::simplify(extent, &[]) != maps::simplify(&run.extent, &[]) {
                 let message = format!("{tag} has the extent {extent}, the loop `{}` has {}", run.name, run.extent);
-                return Err(Diagnostic::error("thread-extent", Some(span), message)
+                return Err(Diagnostic::error("thread-extent", None, message)
                     .with_help("leave the extent of the thread axis out"));
             }
         }
-        self.set_kind(iter, ForKind::ThreadBinding(tag), span)
+        self.set_kind(iter, ForKind::ThreadBinding(tag), place)
     }
 
-    /// Adds a layout (RFC 39, "transform_layout"); the loops that now run over it, if loops there are.
+    /// Adds a layout (RFC 39, "transform_layout"), and gives the loops that now run over its axes: none for an input.
     ///
-    /// The loops are rewritten only where all of the current layout's are still there as they were, and the map has an
-    /// inverse that is known; else they stay as they are.
-    pub(super) fn transform_layout(&mut self, map: &IndexMap, names: &[String], span: Span) -> Eval<LayoutLoops> {
-        let plain = map.without_separators();
-        let physical = maps::physical_shape(&plain)?;
+    /// The loops are rewritten if those of the current layout are still there as they were made, and an inverse of the map
+    /// is known. Otherwise they stay as they are, and the inner error says why: the layout is recorded all the same, because
+    /// the order of loops is no part of its meaning.
+    pub(super) fn transform_layout(&mut self, map: &IndexMap, names: &[String]) -> Built<Result<Vec<usize>, String>> {
+        let separators = map.axis_separators().clone();
+        let map = map.without_separators();
+        let physical = maps::physical_shape(&map)?;
+        self.check_room(names.len())?;
         let axes = self.layout_axes.clone();
-        self.separators = Some(map.axis_separators().clone());
-        self.layouts.push(plain.clone());
-        self.layout_span = Some(span);
+        self.separators = Some(separators);
+        self.layouts.push(map.clone());
         if self.work == Work::Input {
-            return Ok(LayoutLoops::Rewritten(Vec::new()));
+            return Ok(Ok(Vec::new()));
         }
         let intact = axes.iter().all(|axis| self.leaves.contains(axis) && self.loops[*axis].kind == ForKind::Serial);
         // Once loops were left alone, the axes of later layouts have no loops of their own.
-        if !intact || axes.len() != plain.vars().len() {
+        if !intact || axes.len() != map.vars().len() {
             self.layout_axes = Vec::new();
-            return Ok(LayoutLoops::Kept("they were scheduled before this layout".to_owned()));
+            return Ok(Err("they were scheduled before this layout".to_owned()));
         }
-        let inverse = match maps::inverse(&plain, &physical) {
+        let inverse = match maps::inverse(&map, &physical) {
             Ok(inverse) => inverse,
             Err(error) => {
                 self.layout_axes = Vec::new();
-                return Ok(LayoutLoops::Kept(error.message));
+                return Ok(Err(error.message));
             }
         };
         let first = axes.iter().filter_map(|axis| self.leaves.iter().position(|leaf| leaf == axis)).min().unwrap_or(0);
         let mut to = Vec::with_capacity(names.len());
         for (name, extent) in names.iter().zip(&physical) {
-            to.push(self.add(name.clone(), extent.clone(), false, span)?);
+            to.push(self.add(name.clone(), extent.clone(), false)?);
         }
         self.leaves.retain(|leaf| !axes.contains(leaf));
         self.leaves.splice(first..first, to.iter().copied());
-        self.relations.push(Relation::Layout { from: axes, to: to.clone(), map: plain, inverse });
+        self.relations.push(Relation::Layout { from: axes, to: to.clone(), map, inverse });
         self.layout_axes.clone_from(&to);
-        Ok(LayoutLoops::Rewritten(to))
+        Ok(Ok(to))
     }
 
     /// Shape that the next layout starts from.
-    pub(super) fn layout_shape(&self, logical: &[Expr]) -> Eval<Vec<Expr>> {
+    pub(super) fn layout_shape(&self, logical: &[Expr]) -> Built<Vec<Expr>> {
         self.layouts.last().map_or_else(|| Ok(logical.to_vec()), maps::physical_shape)
     }
 }
 
-/// What a layout did to the loops.
-pub(super) enum LayoutLoops {
-    /// These run over it; none for an input.
-    Rewritten(Vec<usize>),
-    /// They stay as they were, because of this.
-    Kept(String),
-}
-
-/// How a loop is split.
-#[derive(Clone, Copy)]
-pub(super) enum SplitBy {
-    /// Extent of the inner loop.
+/// Into which extents a loop is split.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SplitBy {
+    /// The extent of the inner loop. The outer one gets the quotient, rounded up.
     Factor(i64),
-    /// Extent of the outer loop.
+    /// The extent of the outer loop. The inner one gets the quotient, rounded up.
     Parts(i64),
 }
 
-fn ceil_div(extent: &Expr, by: &Expr, span: Span) -> Eval<Expr> {
+/// `extent / by`, rounded up.
+fn ceil_div(extent: &Expr, by: &Expr) -> Built<Expr> {
     match (extent.as_const_int(), by.as_const_int()) {
-        (Some(x), Some(y)) => constant((x + y - 1).div_euclid(y), extent, span),
+        (Some(x), Some(y)) => constant((x + y - 1).div_euclid(y), extent),
         (_, y) => {
-            let round_up = constant(y.unwrap_or(1) - 1, extent, span)?;
+            let round_up = constant(y.unwrap_or(1) - 1, extent)?;
             Ok(maps::simplify(&(extent.clone() + round_up).floor_div(by.clone()), &[]))
         }
     }
 }
 
+/// How a loop is run, as a predicate of messages: `bound to blockIdx.x`.
 fn kind_name(kind: ForKind) -> String {
     match kind {
         ForKind::Serial => "serial".to_owned(),
@@ -415,17 +418,5 @@ fn kind_name(kind: ForKind) -> String {
         ForKind::Vectorized => "vectorized".to_owned(),
         ForKind::Unrolled => "unrolled".to_owned(),
         ForKind::ThreadBinding(tag) => format!("bound to {tag}"),
-    }
-}
-
-impl Schedule {
-    /// The stages that have loops and memory of their own, and the inputs.
-    pub(super) fn live_stages(&self) -> impl DoubleEndedIterator<Item = &Stage> {
-        self.stages.iter().filter(|stage| !self.inlined.contains(&stage.tensor))
-    }
-
-    /// Position of the stage of a tensor.
-    pub(super) fn position(&self, tensor: usize) -> Option<usize> {
-        self.stages.iter().position(|stage| stage.tensor == tensor)
     }
 }

@@ -9,21 +9,22 @@
 //! left after the substitution.
 
 use tilewright_ir::visit::{Rewrite, Substitution};
-use tilewright_ir::{Buffer, Diagnostic, Expr, Span, StageBody};
+use tilewright_ir::{Buffer, Diagnostic, Expr, Label, Span, StageBody};
 
-use super::eval::check_size;
-use super::schedule::{Schedule, Work};
-use super::value::{Eval, Tensor, TensorKind};
+use super::arith::{cast, check_size};
+use super::schedule::ScheduleData;
+use super::stage::Work;
+use super::{Built, TensorData, TensorKind, body_expr};
 
 /// What a computed tensor is in a schedule: its definition, with the inlined tensors replaced.
-pub(super) fn effective_body(tensors: &[Tensor], schedule: &Schedule, tensor: usize) -> Eval<StageBody> {
+pub(super) fn effective_body(tensors: &[TensorData], schedule: &ScheduleData, tensor: usize) -> Built<StageBody> {
     let TensorKind::Computed { body, .. } = &tensors[tensor].kind else {
         unreachable!("only computed tensors have a definition")
     };
     if schedule.inlined.is_empty() {
         return Ok(body.clone());
     }
-    let mut inliner = Inliner { tensors, schedule, span: tensors[tensor].span };
+    let mut inliner = Inliner { tensors, schedule, place: tensors[tensor].place };
     Ok(match body {
         StageBody::Elementwise(value) => StageBody::Elementwise(inliner.expr(value)?),
         StageBody::Reduce { op, axes, source } => {
@@ -34,9 +35,8 @@ pub(super) fn effective_body(tensors: &[Tensor], schedule: &Schedule, tensor: us
 
 /// The tensors that a value reads.
 pub(super) fn reads(body: &StageBody) -> Vec<Buffer> {
-    let (StageBody::Elementwise(expr) | StageBody::Reduce { source: expr, .. }) = body;
     let mut buffers: Vec<Buffer> = Vec::new();
-    expr.walk(&mut |expr| {
+    body_expr(body).walk(&mut |expr| {
         if let Expr::Load { buffer, .. } = expr
             && !buffers.contains(buffer)
         {
@@ -46,42 +46,47 @@ pub(super) fn reads(body: &StageBody) -> Vec<Buffer> {
     buffers
 }
 
+/// Replaces loads of inlined tensors by their definitions.
 struct Inliner<'s> {
-    tensors: &'s [Tensor],
-    schedule: &'s Schedule,
-    span: Span,
+    tensors: &'s [TensorData],
+    schedule: &'s ScheduleData,
+    place: Option<Span>,
 }
 
 impl Rewrite for Inliner<'_> {
     type Error = Diagnostic;
 
-    fn expr(&mut self, expr: &Expr) -> Eval<Expr> {
+    fn expr(&mut self, expr: &Expr) -> Built<Expr> {
         let Expr::Load { buffer, indices } = expr else { return self.expr_children(expr) };
         let indices = self.exprs(indices)?;
         let inlined = self.schedule.inlined.iter().find(|&&tensor| self.tensors[tensor].buffer == *buffer);
-        let Some(&tensor) = inlined else { return Ok(Expr::Load { buffer: buffer.clone(), indices }) };
+        let Some(&tensor) = inlined else { return Ok(Expr::load(buffer, indices)) };
         let TensorKind::Computed { axes, body: StageBody::Elementwise(value) } = &self.tensors[tensor].kind else {
             unreachable!("only elementwise tensors are inlined")
         };
         let vars = axes.iter().map(|axis| &axis.var);
-        let indices = axes.iter().zip(indices).map(|(axis, index)| super::arith::cast(index, axis.var.dtype()));
+        let indices = axes.iter().zip(indices).map(|(axis, index)| cast(index, axis.var.dtype()));
         // The tensors that this one reads come before it, so this ends.
         let value = Substitution::new(vars, indices).apply(&self.expr(value)?);
-        check_size(&value, self.span)?;
+        check_size(&value).map_err(|mut error| {
+            // The definition that grows is the one that the inlined tensor is put into, wherever the call stands.
+            error.labels.extend(self.place.map(|span| Label { span, message: String::new() }));
+            error
+        })?;
         Ok(value)
     }
 }
 
-impl Schedule {
-    /// Marks a stage as inlined.
+impl ScheduleData {
+    /// Marks a stage as inlined. The caller checks that the tensor has a stage.
     ///
     /// # Errors
-    /// A stage that is an output, no plain elementwise definition, or part of a schedule already.
-    pub(super) fn inline(&mut self, tensors: &[Tensor], tensor: usize, span: Span) -> Eval<()> {
+    /// `inline`: the tensor is an output, has a reduction or no definition, or its stage or a copy of it was scheduled before.
+    pub(super) fn inline(&mut self, tensors: &[TensorData], tensor: usize) -> Built<()> {
         let name = &tensors[tensor].buffer.name;
         let refuse = |why: &str, help: &str| {
             let message = format!("`{name}` cannot be inlined: {why}");
-            Err(Diagnostic::error("inline", Some(span), message).with_help(help))
+            Err(Diagnostic::error("inline", None, message).with_help(help))
         };
         if self.outputs.contains(&tensor) {
             return refuse("it is an output", "inline the tensors that it reads");
@@ -90,6 +95,7 @@ impl Schedule {
         let Some(at) = self.position(tensor).filter(|_| elementwise) else {
             return refuse("it is no elementwise te.compute", "only tensors without a reduction are inlined");
         };
+        // A cache of the tensor needs a stage to copy from.
         let copied = self.stages.iter().any(|stage| matches!(stage.work, Work::Copy(from) if from == tensor));
         let stage = &self.stages[at];
         if copied || !stage.is_fresh() || !stage.redirects.is_empty() || stage.work != Work::Compute(tensor) {

@@ -2,7 +2,7 @@
 
 use tilewright_ir::{Expr, IndexMap, InverseClaim, Var};
 
-use super::value::Eval;
+use super::Built;
 use tilewright_algebra as algebra;
 
 /// The expression simplified, `0 <= var < extent` for each of `ranges`.
@@ -22,12 +22,12 @@ fn ranges_of(ranges: &[(Var, Expr)], expr: &Expr) -> algebra::Ranges {
 }
 
 /// Extents of the physical indices of a map.
-pub(super) fn physical_shape(map: &IndexMap) -> Eval<Vec<Expr>> {
+pub(super) fn physical_shape(map: &IndexMap) -> Built<Vec<Expr>> {
     algebra::physical_shape(map, &[]).map(|shape| shape.extents)
 }
 
 /// From physical indices back to logical ones.
-pub(super) fn inverse(map: &IndexMap, physical: &[Expr]) -> Eval<InverseClaim> {
+pub(super) fn inverse(map: &IndexMap, physical: &[Expr]) -> Built<InverseClaim> {
     algebra::inverse(map, physical, &[])
 }
 

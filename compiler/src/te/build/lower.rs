@@ -11,6 +11,8 @@
 //! a second one combines. Layouts are recorded in `layout_transform_map`, for `apply_buffer_transforms` to apply; the
 //! loops run over the layout already.
 
+use std::sync::Arc;
+
 use std::collections::HashMap;
 
 use tilewright_ir::{
@@ -20,8 +22,9 @@ use tilewright_ir::{
 
 use super::inline::effective_body;
 use super::nest::{Nest, Site};
-use super::schedule::{Schedule, Stage, Work};
-use super::value::{Eval, Tensor, TensorKind};
+use super::schedule::ScheduleData;
+use super::stage::{StageData, Work};
+use super::{Built, Tensor, TensorData, TensorKind};
 
 /// A schedule, lowered.
 #[derive(Clone, Debug)]
@@ -38,47 +41,68 @@ pub struct Lowered {
 
 /// What is lowered.
 pub(super) struct Request<'s> {
-    pub(super) tensors: &'s [Tensor],
-    pub(super) schedule: &'s Schedule,
+    pub(super) tensors: &'s [TensorData],
+    pub(super) schedule: &'s ScheduleData,
     pub(super) params: &'s [Param],
     pub(super) name: String,
-    /// The lower call, or what stands for it.
-    pub(super) span: Span,
 }
 
-/// A parameter of the function.
-pub(super) enum Param {
-    Tensor(usize),
+/// A parameter of a lowered function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Param {
+    /// The memory of an input or an output.
+    Tensor(Tensor),
+    /// A symbolic extent that is passed as a scalar.
     Scalar(Var),
 }
+
+impl From<Tensor> for Param {
+    fn from(tensor: Tensor) -> Self {
+        Self::Tensor(tensor)
+    }
+}
+
+impl From<&Var> for Param {
+    fn from(var: &Var) -> Self {
+        Self::Scalar(var.clone())
+    }
+}
+
+/// Most stages of a schedule: each is an allocation around those that follow, and passes walk them by recursion.
+const MAX_STAGES: usize = 4000;
 
 /// Lowers; on failure everything that is wrong.
 pub(super) fn lower(request: &Request<'_>) -> Result<Lowered, Vec<Diagnostic>> {
     let one = |error| vec![error];
+    let n_stages = request.schedule.live_stages().count();
+    if n_stages > MAX_STAGES {
+        let message = format!("the schedule has {n_stages} stages, and a function at most {MAX_STAGES}");
+        let error = Diagnostic::error("nesting", None, message);
+        return Err(vec![error.with_help("lower it as several functions")]);
+    }
     let definition = definition(request).map_err(one)?;
     let buffers = buffers(request).map_err(one)?;
-    let mut program = Program { request, buffers, body: Vec::new(), evidence: LoweringEvidence::default() };
+    let mut lowering = Lowering { request, buffers, body: Vec::new(), evidence: LoweringEvidence::default() };
     for stage in request.schedule.live_stages() {
-        program.stage(stage).map_err(one)?;
+        lowering.stage(stage).map_err(one)?;
     }
-    let (func, evidence) = program.finish(&definition);
-    check_symbols(request, &func).map_err(one)?;
+    let (func, evidence) = lowering.finish(&definition);
+    check_symbols(&func).map_err(one)?;
     tilewright_ir::validate(&func)?;
-    Ok(Lowered { definition, func, evidence, warnings: Vec::new() })
+    Ok(Lowered { definition, func, evidence, warnings: request.schedule.warnings.clone() })
 }
 
-/// The definition: the parameters, and every computed tensor of the schedule.
-fn definition(request: &Request<'_>) -> Eval<Definition> {
+/// The definition: the parameters, and every computed tensor of the schedule. Caches are no part of it, because they only copy.
+fn definition(request: &Request<'_>) -> Built<Definition> {
     let Request { tensors, schedule, params, .. } = request;
     let param_tensors: Vec<usize> = params
         .iter()
-        .filter_map(|param| if let Param::Tensor(tensor) = param { Some(*tensor) } else { None })
+        .filter_map(|param| if let Param::Tensor(tensor) = param { Some(tensor.index) } else { None })
         .collect();
     let missing = |tensor: usize, what: &str| {
         let buffer = &tensors[tensor].buffer;
-        Diagnostic::error("parameters", Some(request.span), format!("`{buffer}` is {what}, but no parameter"))
-            .with_label(tensors[tensor].span, "defined here")
-            .with_help("add it to the list of arguments")
+        let error = Diagnostic::error("parameters", None, format!("`{buffer}` is {what}, but no parameter"));
+        defined_here(error, &tensors[tensor]).with_help("add it to the list of arguments")
     };
     let mut stages = Vec::new();
     for stage in &schedule.stages {
@@ -104,24 +128,31 @@ fn definition(request: &Request<'_>) -> Eval<Definition> {
         let outside = !matches!(tensors[tensor].kind, TensorKind::Input) && !computed;
         if outside || matches!(tensors[tensor].kind, TensorKind::Cache { .. }) {
             let message = format!("the schedule does not compute the parameter `{}`", tensors[tensor].buffer);
-            return Err(Diagnostic::error("parameters", Some(request.span), message)
-                .with_label(tensors[tensor].span, "defined here"));
+            return Err(defined_here(Diagnostic::error("parameters", None, message), &tensors[tensor]));
         }
     }
     let params = param_tensors.iter().map(|&tensor| tensors[tensor].buffer.clone()).collect();
     Ok(Definition { name: request.name.clone(), params, stages })
 }
 
+/// The error with a label at the definition of a tensor.
+fn defined_here(error: Diagnostic, tensor: &TensorData) -> Diagnostic {
+    tensor.place.map_or(error.clone(), |place| error.with_label(place, "defined here"))
+}
+
 /// The buffer of the program for every tensor: with its scope, and the separators of its final layout.
-fn buffers(request: &Request<'_>) -> Eval<HashMap<usize, Buffer>> {
+///
+/// A tensor whose scope and separators are those it was defined with keeps its buffer, so that messages about the program point
+/// to its definition.
+fn buffers(request: &Request<'_>) -> Built<HashMap<usize, Buffer>> {
     let mut buffers = HashMap::new();
     let mut names: Vec<String> = Vec::new();
     for param in request.params {
         if let Param::Tensor(tensor) = param
-            && request.schedule.position(*tensor).is_none()
+            && request.schedule.position(tensor.index).is_none()
         {
-            let buffer = unique(&request.tensors[*tensor].buffer, &mut names);
-            buffers.insert(*tensor, buffer);
+            let buffer = unique(&request.tensors[tensor.index].buffer, &mut names);
+            buffers.insert(tensor.index, buffer);
         }
     }
     for stage in request.schedule.live_stages() {
@@ -140,7 +171,7 @@ fn buffers(request: &Request<'_>) -> Eval<HashMap<usize, Buffer>> {
         };
         let buffer = unique(&buffer, &mut names);
         if stage.scope != tilewright_ir::Scope::Global && request.schedule.outputs.contains(&stage.tensor) {
-            check_output_scope(request, &buffer)?;
+            check_output_scope(&buffer)?;
         }
         buffers.insert(stage.tensor, buffer);
     }
@@ -160,50 +191,52 @@ fn unique(buffer: &Buffer, names: &mut Vec<String>) -> Buffer {
 }
 
 /// Memory of a group or a thread cannot be passed in.
-fn check_output_scope(request: &Request<'_>, buffer: &Buffer) -> Eval<()> {
+fn check_output_scope(buffer: &Buffer) -> Built<()> {
     use tilewright_ir::Scope;
     if matches!(buffer.scope, Scope::Shared | Scope::Local) {
         let message = format!("the parameter `{buffer}` cannot live in {} memory", buffer.scope);
-        return Err(Diagnostic::error("scope", buffer.span.or(Some(request.span)), message)
+        return Err(Diagnostic::error("scope", buffer.span, message)
             .with_help("use cache_write, and set the scope of the cache"));
     }
     Ok(())
 }
 
 /// The program under construction.
-struct Program<'s> {
+struct Lowering<'s> {
     request: &'s Request<'s>,
     buffers: HashMap<usize, Buffer>,
     body: Vec<Stmt>,
     evidence: LoweringEvidence,
 }
 
-impl Program<'_> {
+impl Lowering<'_> {
+    /// The buffer that holds a tensor in the program.
     fn buffer(&self, tensor: usize) -> &Buffer {
         self.buffers.get(&tensor).unwrap_or(&self.request.tensors[tensor].buffer)
     }
 
     /// The tensor of the definition whose values a tensor holds.
     fn base(&self, tensor: usize) -> usize {
-        if let TensorKind::Cache { of } = self.request.tensors[tensor].kind { of } else { tensor }
+        if let TensorKind::Cache { base } = self.request.tensors[tensor].kind { base } else { tensor }
     }
 
-    /// Where the tensor of a stage was defined.
-    fn span_of(&self, stage: &Stage) -> Option<Span> {
-        Some(self.request.tensors[stage.tensor].span)
+    /// Where the tensor of a stage was defined, if the schedule was read from text.
+    fn span_of(&self, stage: &StageData) -> Option<Span> {
+        self.request.tensors[stage.tensor].place
     }
 
-    fn stage(&mut self, stage: &Stage) -> Eval<()> {
-        let span = self.request.tensors[stage.tensor].span;
+    /// Adds the nest of a stage.
+    fn stage(&mut self, stage: &StageData) -> Built<()> {
+        let place = self.request.tensors[stage.tensor].place;
         let body = match stage.work {
             Work::Input => return Ok(()),
             Work::Copy(source) => self.copy(stage, source)?,
-            Work::Compute(of) => {
-                let TensorKind::Computed { axes, .. } = &self.request.tensors[of].kind else {
+            Work::Compute(computed) => {
+                let TensorKind::Computed { axes, .. } = &self.request.tensors[computed].kind else {
                     unreachable!("only computed tensors have a definition")
                 };
                 let axis_vars: Vec<Var> = axes.iter().map(|axis| axis.var.clone()).collect();
-                match &effective_body(self.request.tensors, self.request.schedule, of)? {
+                match &effective_body(self.request.tensors, self.request.schedule, computed)? {
                     StageBody::Elementwise(value) => self.elementwise(stage, axis_vars, value)?,
                     StageBody::Reduce { op, axes, source } => {
                         let reduced = axes.iter().map(|axis| axis.var.clone()).collect();
@@ -212,17 +245,19 @@ impl Program<'_> {
                 }
             }
         };
-        self.body.push(body.at(Some(span)));
+        self.body.push(body.at(place));
         Ok(())
     }
 
-    fn claim(&mut self, stage: &Stage, role: StoreRole, site: &Site, axis_vars: Vec<Var>) {
+    /// Claims which element a store computes, and from which loops: evidence for the judge.
+    fn claim(&mut self, stage: &StageData, role: StoreRole, site: &Site, axis_vars: Vec<Var>) {
         let tensor = self.request.tensors[self.base(stage.tensor)].buffer.clone();
         let (axes, inverse) = (site.axes.clone(), site.inverse.clone());
         self.evidence.stores.push(StoreClaim { tensor, role, axis_vars, axes, inverse });
     }
 
-    fn copy(&mut self, stage: &Stage, source: usize) -> Eval<Stmt> {
+    /// The nest of a cache or of a tensor that has one: copies element by element.
+    fn copy(&mut self, stage: &StageData, source: usize) -> Built<Stmt> {
         let axis_vars: Vec<Var> = stage.roots.iter().filter_map(|&root| stage.loops[root].axis.clone()).collect();
         let nest = Nest::new(stage)?;
         let site = nest.all(&axis_vars);
@@ -232,7 +267,8 @@ impl Program<'_> {
         Ok(nest.wrap(site.guarded(store), 0, &site))
     }
 
-    fn elementwise(&mut self, stage: &Stage, axis_vars: Vec<Var>, value: &Expr) -> Eval<Stmt> {
+    /// The nest of a tensor without a reduction.
+    fn elementwise(&mut self, stage: &StageData, axis_vars: Vec<Var>, value: &Expr) -> Built<Stmt> {
         let nest = Nest::new(stage)?;
         let site = nest.all(&axis_vars);
         let value = self.value(stage, &site, &axis_vars, value);
@@ -241,14 +277,15 @@ impl Program<'_> {
         Ok(nest.wrap(site.guarded(store), 0, &site))
     }
 
+    /// The nests of a reduction: one that starts elements from the identity, one that combines, in the loops that both share.
     fn reduce(
         &mut self,
-        stage: &Stage,
+        stage: &StageData,
         axis_vars: &[Var],
         reduced: Vec<Var>,
         op: tilewright_ir::ReduceOp,
         source: &Expr,
-    ) -> Eval<Stmt> {
+    ) -> Built<Stmt> {
         let nest = Nest::new(stage)?;
         let shared = nest.first_reduction();
         let target = self.buffer(stage.tensor).clone();
@@ -270,7 +307,7 @@ impl Program<'_> {
     }
 
     /// The value of an element at a place: axes replaced, tensors read from where they are held, indices simplified.
-    fn value(&self, stage: &Stage, site: &Site, axis_vars: &[Var], value: &Expr) -> Expr {
+    fn value(&self, stage: &StageData, site: &Site, axis_vars: &[Var], value: &Expr) -> Expr {
         let tensors = self.request.tensors;
         site.value(axis_vars, value, |buffer| {
             let tensor = tensors.iter().position(|tensor| tensor.buffer == *buffer);
@@ -278,6 +315,7 @@ impl Program<'_> {
         })
     }
 
+    /// The function: parameters in the given order, allocations around the nests for all other tensors, layouts as attributes.
     fn finish(mut self, definition: &Definition) -> (PrimFunc, LoweringEvidence) {
         let request = self.request;
         let (mut params, mut buffer_map, mut in_params) = (Vec::new(), Vec::new(), Vec::new());
@@ -285,11 +323,11 @@ impl Program<'_> {
             match param {
                 Param::Scalar(var) => params.push(var.clone()),
                 Param::Tensor(tensor) => {
-                    let buffer = self.buffer(*tensor).clone();
+                    let buffer = self.buffer(tensor.index).clone();
                     let handle = Var::new(buffer.name.as_str(), DataType::HANDLE);
                     params.push(handle.clone());
                     buffer_map.push((handle, buffer));
-                    in_params.push(*tensor);
+                    in_params.push(tensor.index);
                 }
             }
         }
@@ -303,7 +341,7 @@ impl Program<'_> {
             if !in_params.contains(&stage.tensor) {
                 let buffer = self.buffer(stage.tensor).clone();
                 holders.push((stage.tensor, buffer.clone()));
-                body = Stmt::new(StmtKind::Allocate { buffer, body: Box::new(body) });
+                body = Stmt::new(StmtKind::Allocate { buffer, body: Arc::new(body) });
             }
         }
         for stage in request.schedule.live_stages() {
@@ -328,8 +366,8 @@ impl Program<'_> {
     }
 }
 
-/// Every symbolic extent is bound by the shape of an argument, or is an argument.
-fn check_symbols(request: &Request<'_>, func: &PrimFunc) -> Eval<()> {
+/// Checks that every symbolic extent is bound by the shape of an argument, or is an argument.
+fn check_symbols(func: &PrimFunc) -> Built<()> {
     let mut known = func.symbols();
     known.extend(func.params.iter().cloned());
     let mut missing: Option<Var> = None;
@@ -348,10 +386,10 @@ fn check_symbols(request: &Request<'_>, func: &PrimFunc) -> Eval<()> {
         if let StmtKind::For(inner) = &stmt.kind {
             bound.push(inner.var.clone());
         }
-        stmt.exprs().into_iter().for_each(|expr| look(expr, &bound));
+        stmt.exprs().for_each(|expr| look(expr, &bound));
     });
     let Some(symbol) = missing else { return Ok(()) };
     let message = format!("the symbolic extent `{symbol}` is in the shape of no parameter");
-    Err(Diagnostic::error("unbound-extent", Some(request.span), message)
+    Err(Diagnostic::error("unbound-extent", None, message)
         .with_help(format!("add `{symbol}` to the arguments of tvm.lower")))
 }

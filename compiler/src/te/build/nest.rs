@@ -1,22 +1,23 @@
 //! One stage's loops: where a store stands in them, what its axes are there, and which guards it needs.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use tilewright_ir::visit::{Rewrite, Substitution};
-use tilewright_ir::{Buffer, DataType, Diagnostic, Expr, ForKind, Stmt, Var};
+use tilewright_ir::{Buffer, DataType, Diagnostic, Expr, ForKind, SharedExpr, Stmt, Var};
 
-use super::maps;
-use super::schedule::{Relation, Stage};
-use super::value::Eval;
-use tilewright_algebra::{negate, reads_memory};
+use super::arith::cast;
+use super::stage::{Relation, StageData};
+use super::{Built, maps};
+use tilewright_algebra::negate;
 
 /// The loops of a stage, with the variables of those that two stores may share.
 pub(super) struct Nest<'s> {
-    stage: &'s Stage,
+    stage: &'s StageData,
     vars: Vec<Var>,
 }
 
-/// A place for a store.
+/// A place for a store, inside of some loops.
 pub(super) struct Site {
     /// Loop and its variable, outermost first.
     loops: Vec<(usize, Var)>,
@@ -24,20 +25,20 @@ pub(super) struct Site {
     guard: Option<Expr>,
     /// The axes in terms of the loop variables.
     pub(super) axes: Vec<Expr>,
-    /// The loop variables in terms of the axes.
+    /// The loop variables in terms of the axes: the other direction of [`backward`], as evidence that every element is visited once.
     pub(super) inverse: Vec<(Var, Expr)>,
 }
 
 impl<'s> Nest<'s> {
     /// # Errors
     /// A vectorized loop with another loop inside.
-    pub(super) fn new(stage: &'s Stage) -> Eval<Self> {
+    pub(super) fn new(stage: &'s StageData) -> Built<Self> {
         for (position, &leaf) in stage.leaves.iter().enumerate() {
             let run = &stage.loops[leaf];
             if run.kind == ForKind::Vectorized && position + 1 != stage.leaves.len() {
                 let inner = &stage.loops[stage.leaves[position + 1]].name;
                 let message = format!("`{}` is vectorized, but the loop `{inner}` is inside it", run.name);
-                return Err(Diagnostic::error("vectorize-inner", run.kind_span, message)
+                return Err(Diagnostic::error("vectorize-inner", run.kind_place, message)
                     .with_help("reorder the loops so that the vectorized one is innermost"));
             }
         }
@@ -45,7 +46,8 @@ impl<'s> Nest<'s> {
         Ok(Self { stage, vars })
     }
 
-    /// Number of loops outside the first reduced one.
+    /// Number of loops outside the first reduced one. These are shared by the store that starts an element and the one that
+    /// combines.
     pub(super) fn first_reduction(&self) -> usize {
         let leaves = &self.stage.leaves;
         leaves.iter().position(|&leaf| self.stage.loops[leaf].reduce).unwrap_or(leaves.len())
@@ -71,6 +73,7 @@ impl<'s> Nest<'s> {
         self.site(loops, &self.stage.roots, axis_vars)
     }
 
+    /// The place of a store inside of `loops`: what the axes of `roots` are there, and under which guards they are inside.
     fn site(&self, loops: Vec<(usize, Var)>, roots: &[usize], axis_vars: &[Var]) -> Site {
         let stage = self.stage;
         let ranges: Vec<(Var, Expr)> =
@@ -103,12 +106,13 @@ impl<'s> Nest<'s> {
         self.wrap_loops(body, &site.loops[..until.min(site.loops.len())])
     }
 
+    /// Loops around a statement, the last one innermost.
     fn wrap_loops(&self, body: Stmt, loops: &[(usize, Var)]) -> Stmt {
         loops.iter().rev().fold(body, |body, (leaf, var)| {
             let run = &self.stage.loops[*leaf];
             let mut stmt = Stmt::for_loop(var, run.extent.clone(), run.kind, body);
             if let tilewright_ir::StmtKind::For(inner) = &mut stmt.kind {
-                inner.annotations.clone_from(&run.annotations);
+                Arc::make_mut(inner).annotations.clone_from(&run.annotations);
             }
             stmt
         })
@@ -116,7 +120,10 @@ impl<'s> Nest<'s> {
 }
 
 /// Values of the loops that became others, from those that they became; and the guards, outermost relation first.
-fn backward(stage: &Stage, values: &mut [Option<Expr>]) -> Vec<Expr> {
+///
+/// Relations are undone from the last to the first: the loops that are left have values, and each relation gives values to the
+/// loops that it replaced. A relation whose loops are not all there (those of a reduction, outside of it) gives none.
+fn backward(stage: &StageData, values: &mut [Option<Expr>]) -> Vec<Expr> {
     let mut guards = Vec::new();
     for relation in stage.relations.iter().rev() {
         match relation {
@@ -153,7 +160,7 @@ fn backward(stage: &Stage, values: &mut [Option<Expr>]) -> Vec<Expr> {
 }
 
 /// The loop variables in terms of the axes.
-fn forward(stage: &Stage, loops: &[(usize, Var)], roots: &[usize], axis_vars: &[Var]) -> Vec<(Var, Expr)> {
+fn forward(stage: &StageData, loops: &[(usize, Var)], roots: &[usize], axis_vars: &[Var]) -> Vec<(Var, Expr)> {
     let mut values: Vec<Option<Expr>> = vec![None; stage.loops.len()];
     let mut ranges = Vec::new();
     for (&root, var) in roots.iter().zip(axis_vars) {
@@ -192,7 +199,7 @@ fn forward(stage: &Stage, loops: &[(usize, Var)], roots: &[usize], axis_vars: &[
 
 /// The integer in another integer type.
 fn in_type(expr: &Expr, ty: DataType) -> Expr {
-    super::arith::cast(expr.clone(), ty)
+    cast(expr.clone(), ty)
 }
 
 impl Site {
@@ -207,18 +214,18 @@ impl Site {
     /// The value of an element here: axes replaced, every buffer by `holder`, indices and conditions simplified.
     pub(super) fn value(&self, axis_vars: &[Var], value: &Expr, holder: impl Fn(&Buffer) -> Buffer) -> Expr {
         let substitution = Substitution::new(axis_vars, self.axes.iter().cloned());
-        let Ok(result) = Place { ranges: &self.ranges, holder }.expr(&substitution.apply(value));
+        let Ok(result) = Relocation { ranges: &self.ranges, holder }.expr(&substitution.apply(value));
         result
     }
 }
 
 /// Replaces buffers and simplifies the integer parts of a value.
-struct Place<'s, F> {
+struct Relocation<'s, F> {
     ranges: &'s [(Var, Expr)],
     holder: F,
 }
 
-impl<F: Fn(&Buffer) -> Buffer> Rewrite for Place<'_, F> {
+impl<F: Fn(&Buffer) -> Buffer> Rewrite for Relocation<'_, F> {
     type Error = Infallible;
 
     fn expr(&mut self, expr: &Expr) -> Result<Expr, Infallible> {
@@ -228,11 +235,11 @@ impl<F: Fn(&Buffer) -> Buffer> Rewrite for Place<'_, F> {
                 let indices = indices.iter().map(|index| maps::simplify(index, self.ranges)).collect();
                 Expr::Load { buffer, indices }
             }
-            Expr::IfThenElse(cond, a, b) if !reads_memory(&cond) => {
-                Expr::IfThenElse(Box::new(maps::simplify(&cond, self.ranges)), a, b)
+            Expr::IfThenElse(cond, a, b) if !cond.reads_memory() => {
+                Expr::IfThenElse(SharedExpr::new(maps::simplify(&cond, self.ranges)), a, b)
             }
-            Expr::Select(cond, a, b) if !reads_memory(&cond) => {
-                Expr::Select(Box::new(maps::simplify(&cond, self.ranges)), a, b)
+            Expr::Select(cond, a, b) if !cond.reads_memory() => {
+                Expr::Select(SharedExpr::new(maps::simplify(&cond, self.ranges)), a, b)
             }
             expr => expr,
         })

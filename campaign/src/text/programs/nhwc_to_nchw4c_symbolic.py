@@ -1,0 +1,1 @@
+../../../../examples/nhwc_to_nchw4c_symbolic.py

@@ -1,0 +1,1 @@
+../../../../examples/nhwc_to_nchwc.tvm.py

@@ -1,0 +1,1 @@
+../../../../examples/rfc39_reorder.py

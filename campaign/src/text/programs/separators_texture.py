@@ -1,0 +1,1 @@
+../../../../examples/separators_texture.py

@@ -1,0 +1,1 @@
+../../../../examples/tile_layout_padded.py

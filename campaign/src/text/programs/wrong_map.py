@@ -1,0 +1,1 @@
+../../../../examples/wrong_map.py

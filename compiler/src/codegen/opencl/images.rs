@@ -1,0 +1,170 @@
+//! Textures as `image2d_t`: read through one sampler, written a whole texel at a time.
+
+use tilewright_device::ChannelType;
+use tilewright_ir::{CHANNELS, DataType, ScalarType};
+
+use super::helpers::lane;
+use super::types::{scalar_name, value_name};
+use crate::codegen::helpers::Helpers;
+use crate::codegen::target::{ChannelKind, Images, Origin};
+
+/// The images of OpenCL 1.2.
+#[derive(Debug)]
+pub(super) struct Image2d;
+
+impl Images for Image2d {
+    fn kind(&self, ty: ScalarType) -> ChannelKind {
+        let (word, ty) = if ty.is_float() {
+            ("f", ScalarType::Float32)
+        } else if ty.integer_range().is_some_and(|(low, _)| low < 0) {
+            ("i", ScalarType::Int32)
+        } else {
+            ("ui", ScalarType::UInt32)
+        };
+        ChannelKind { word, ty }
+    }
+
+    fn channel_name(&self, channel: ChannelType) -> &'static str {
+        match channel {
+            ChannelType::F32 => "CL_FLOAT",
+            ChannelType::F16 => "CL_HALF_FLOAT",
+            ChannelType::I8 => "CL_SIGNED_INT8",
+            ChannelType::I16 => "CL_SIGNED_INT16",
+            ChannelType::I32 => "CL_SIGNED_INT32",
+            ChannelType::U8 => "CL_UNSIGNED_INT8",
+            ChannelType::U16 => "CL_UNSIGNED_INT16",
+            ChannelType::U32 => "CL_UNSIGNED_INT32",
+        }
+    }
+
+    fn param(&self, written: bool, name: &str) -> String {
+        format!("{} image2d_t {name}", if written { "write_only" } else { "read_only" })
+    }
+
+    fn origin(&self) -> Origin {
+        Origin { ty: "int2", column: "x", row: "y" }
+    }
+
+    fn coordinates(&self, column: &str, row: &str) -> String {
+        format!("(int2)({column}, {row})")
+    }
+
+    fn read(&self, helpers: &mut Helpers, kind: ChannelKind, image: &str, place: &str) -> String {
+        format!("read_image{}({image}, {}, {place})", kind.word, sampler(helpers))
+    }
+
+    fn write(&self, kind: ChannelKind, image: &str, place: &str, texel: &str) -> String {
+        format!("write_image{}({image}, {place}, {texel});", kind.word)
+    }
+
+    fn channel(&self, helpers: &mut Helpers, kind: ChannelKind) -> String {
+        channel(helpers, kind)
+    }
+
+    fn checked_read(&self, helpers: &mut Helpers, kind: ChannelKind, placed: bool) -> String {
+        sampler(helpers);
+        checked_read(helpers, kind, placed)
+    }
+
+    fn checked_channel(&self, helpers: &mut Helpers, kind: ChannelKind, placed: bool) -> String {
+        sampler(helpers);
+        checked_channel(helpers, kind, placed)
+    }
+
+    fn checked_write(&self, helpers: &mut Helpers, kind: ChannelKind, placed: bool) -> String {
+        checked_write(helpers, kind, placed)
+    }
+}
+
+/// Four channels of a type.
+fn texel_of(ty: ScalarType) -> DataType {
+    DataType::scalar(ty).with_lanes(CHANNELS)
+}
+
+/// `, const int2 origin` and what it adds to `(int2)(column, row)`.
+fn origin(placed: bool) -> (&'static str, &'static str) {
+    if placed { (", const int2 origin", " + origin") } else { ("", "") }
+}
+
+/// The parameters of a checked access, after the image.
+const PARAMS: &str = "global int *report, int site, long row, long column, long lane, long height, long width";
+/// The call that checks the place of an access, in a function with these parameters.
+const INSIDE: &str = "tw_inside(report, site, row, column, lane, height, width)";
+
+/// The one sampler: coordinates as they are, nothing between texels, a border of zeros around.
+fn sampler(helpers: &mut Helpers) -> String {
+    helpers.define("tw_sampler".into(), |name| {
+        format!("constant sampler_t {name} = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;\n")
+    })
+}
+
+/// Picks the channel of a number that is known only when the kernel runs.
+fn channel(helpers: &mut Helpers, ChannelKind { word, ty }: ChannelKind) -> String {
+    let t = scalar_name(ty);
+    let [a, b, c, d] = [0, 1, 2, 3].map(|k| lane("texel", k));
+    helpers.define(format!("tw_channel_{word}"), |name| {
+        format!(
+            "static inline {t} {name}({t}4 texel, long lane) {{\n    \
+             return lane == 0 ? {a} : lane == 1 ? {b} : lane == 2 ? {c} : {d};\n}}\n"
+        )
+    })
+}
+
+/// Tests a place in a texture, and reports the first that is outside.
+fn inside(helpers: &mut Helpers) {
+    helpers.define("tw_inside".into(), |name| {
+        format!(
+            "// Whether a place lies in a texture; the first that does not is reported.\n\
+             static inline int {name}({PARAMS}) {{\n    \
+             if (row >= 0 && row < height && column >= 0 && column < width && lane >= 0 && lane < 4) {{\n        \
+             return 1;\n    }}\n    \
+             if (atomic_cmpxchg(report, 0, site) == 0) {{\n        \
+             report[1] = convert_int_sat(row);\n        report[2] = convert_int_sat(column);\n        \
+             report[3] = convert_int_sat(lane);\n    }}\n    return 0;\n}}\n"
+        )
+    });
+}
+
+/// A checked read of all channels.
+fn checked_read(helpers: &mut Helpers, ChannelKind { word, ty }: ChannelKind, placed: bool) -> String {
+    inside(helpers);
+    let t = value_name(texel_of(ty));
+    let (param, moved) = origin(placed);
+    helpers.define(format!("tw_read_{word}"), |name| {
+        format!(
+            "static inline {t} {name}(read_only image2d_t image, {PARAMS}{param}) {{\n    \
+             if (!{INSIDE}) {{\n        return ({t})(0);\n    }}\n    \
+             return read_image{word}(image, tw_sampler, (int2)((int)column, (int)row){moved});\n}}\n"
+        )
+    })
+}
+
+/// A checked read of one channel.
+fn checked_channel(helpers: &mut Helpers, kind: ChannelKind, placed: bool) -> String {
+    inside(helpers);
+    let channel = channel(helpers, kind);
+    let (word, t) = (kind.word, scalar_name(kind.ty));
+    let (param, moved) = origin(placed);
+    helpers.define(format!("tw_read_channel_{word}"), |name| {
+        format!(
+            "static inline {t} {name}(read_only image2d_t image, {PARAMS}{param}) {{\n    \
+             if (!{INSIDE}) {{\n        return 0;\n    }}\n    \
+             return {channel}(read_image{word}(image, tw_sampler, (int2)((int)column, (int)row){moved}), lane);\n\
+             }}\n"
+        )
+    })
+}
+
+/// A checked write.
+fn checked_write(helpers: &mut Helpers, ChannelKind { word, ty }: ChannelKind, placed: bool) -> String {
+    inside(helpers);
+    let t = value_name(texel_of(ty));
+    let (param, moved) = origin(placed);
+    helpers.define(format!("tw_write_{word}"), |name| {
+        format!(
+            "static inline void {name}(write_only image2d_t image, {PARAMS}{param}, {t} value) {{\n    \
+             if ({INSIDE}) {{\n        \
+             write_image{word}(image, (int2)((int)column, (int)row){moved}, value);\n    }}\n}}\n"
+        )
+    })
+}

@@ -1,0 +1,139 @@
+//! The obligations: what has to hold, each with the id that reports, certificates and the design call it by.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Something that has to hold of a map, a layout, a program, a pass or a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Obligation {
+    /// Every result index lies in the physical shape; every access of a program in its buffer.
+    Bounds,
+    /// Different logical indices never share a physical one.
+    Injective,
+    /// The stated physical shape is the smallest one, or the padding is stated.
+    Tight,
+    /// A claimed inverse takes every logical index back, and the map every physical index that is no padding.
+    Inverse,
+    /// The padding predicate holds exactly on the physical indices that no logical index reaches; a pad value is written.
+    Padding,
+    /// No subterm leaves its type.
+    Overflow,
+    /// The loops around a store visit each index of its tensor exactly once.
+    Iteration,
+    /// Each load and store of the program after is one of the program before, with the same value.
+    Simulation,
+    /// Each separator group is the row-major numeral of its axes.
+    Flatten,
+    /// The closed formula of a tiled layout is pad, reshape, transpose.
+    Tiling,
+    /// Texels are in range, within the limits of the device, and no two elements share one.
+    Texture,
+    /// The lanes of a vector access are in range and, where written, different elements.
+    Lanes,
+    /// Iterations that run at once never touch the same element unless all of them read it.
+    Race,
+    /// No value is read that was never written.
+    Defined,
+    /// The map or layout means what is stated of it a second time, independently.
+    Specification,
+    /// The memory of one array, taken as another, holds the same elements.
+    Bitcast,
+    /// Tensors that are alive at once never overlap in memory.
+    PlanDisjoint,
+    /// Each tensor fits its pool.
+    PlanFits,
+    /// Tensors and pools agree in their types.
+    PlanType,
+    /// No step reads and writes one image.
+    PlanAccess,
+}
+
+impl Obligation {
+    /// All obligations, in the order of their declaration.
+    pub const ALL: [Self; 20] = [
+        Self::Bounds,
+        Self::Injective,
+        Self::Tight,
+        Self::Inverse,
+        Self::Padding,
+        Self::Overflow,
+        Self::Iteration,
+        Self::Simulation,
+        Self::Flatten,
+        Self::Tiling,
+        Self::Texture,
+        Self::Lanes,
+        Self::Race,
+        Self::Defined,
+        Self::Specification,
+        Self::Bitcast,
+        Self::PlanDisjoint,
+        Self::PlanFits,
+        Self::PlanType,
+        Self::PlanAccess,
+    ];
+
+    /// The id, such as `injective`.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Bounds => "bounds",
+            Self::Injective => "injective",
+            Self::Tight => "tight",
+            Self::Inverse => "inverse",
+            Self::Padding => "padding",
+            Self::Overflow => "overflow",
+            Self::Iteration => "iteration",
+            Self::Simulation => "simulation",
+            Self::Flatten => "flatten",
+            Self::Tiling => "tiling",
+            Self::Texture => "texture",
+            Self::Lanes => "lanes",
+            Self::Race => "race",
+            Self::Defined => "defined",
+            Self::Specification => "specification",
+            Self::Bitcast => "bitcast",
+            Self::PlanDisjoint => "plan-disjoint",
+            Self::PlanFits => "plan-fits",
+            Self::PlanType => "plan-type",
+            Self::PlanAccess => "plan-access",
+        }
+    }
+}
+
+impl fmt::Display for Obligation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.id())
+    }
+}
+
+/// A text that is the id of no obligation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no obligation")]
+pub struct NoObligation(String);
+
+impl FromStr for Obligation {
+    type Err = NoObligation;
+
+    fn from_str(id: &str) -> Result<Self, NoObligation> {
+        Self::ALL.into_iter().find(|known| known.id() == id).ok_or_else(|| NoObligation(id.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_id_is_read_as_the_obligation_that_it_names() {
+        for (position, obligation) in Obligation::ALL.into_iter().enumerate() {
+            assert_eq!(obligation.id().parse(), Ok(obligation));
+            assert_eq!(Obligation::ALL.iter().position(|other| other.id() == obligation.id()), Some(position));
+        }
+        assert_eq!("bound".parse::<Obligation>().unwrap_err().to_string(), "`bound` is no obligation");
+    }
+
+    #[test]
+    fn ids_are_padded_like_text() {
+        assert_eq!(format!("{:11}|", Obligation::Tight), "tight      |");
+    }
+}
