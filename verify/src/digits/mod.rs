@@ -1,6 +1,6 @@
 //! Mixed-radix digits: the tier that decides most index maps, constant and symbolic, without a search.
 //!
-//! A [`DigitCertificate`](tilewright_ir::DigitCertificate) writes every index in mixed radix and claims what each output
+//! A [`DigitCertificate`] writes every index in mixed radix and claims what each output
 //! is in terms of the digits. [`check`] trusts none of it: it evaluates the map in these digits itself and compares. The
 //! obligations are then simple statements about sums of digits: `bounds` is an interval; `injective` holds if the places of
 //! a sum do not overlap and every digit can be read off some output; `inverse` holds if evaluation leads back to the index.
