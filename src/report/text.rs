@@ -75,6 +75,9 @@ impl Style {
     }
 }
 
+/// Columns of an engine's figures, and of what stands between them and its name.
+const FIGURES: usize = 56;
+
 /// Below this many columns the obligations of a step have lines of their own.
 const NARROW: usize = 80;
 
@@ -174,17 +177,22 @@ fn engines(out: &mut String, function: &FunctionOutcome, style: Style) {
         let shapes: Vec<_> = run.symbols.iter().map(|(name, value)| format!("{name} = {value}")).collect();
         line(out, &format!("  run with {}", shapes.join(", ")));
     }
-    let width = run.engines.iter().map(|row| engine_name(row).chars().count()).max().unwrap_or(0).max(6);
-    let head = ["compared", "different", "max ulp", "ms"];
-    line(
-        out,
-        &format!(
-            "  {:<width$}  {:<13} {:>10} {:>9} {:>7} {:>9}",
-            "engine", "status", head[0], head[1], head[2], head[3]
-        ),
-    );
+    let widest = run.engines.iter().map(|row| engine_name(row).chars().count()).max().unwrap_or(0).max(6);
+    // Where the names leave no room for the figures, these stand below them.
+    let beside = widest + FIGURES <= style.width;
+    let width = if beside { widest } else { 0 };
+    let head = format!("{:<13} {:>10} {:>9} {:>7} {:>9}", "status", "compared", "different", "max ulp", "ms");
+    let name = |name: &str| format!("  {name:<width$}  ");
+    if !beside {
+        line(out, "  engine");
+    }
+    line(out, &format!("{}{head}", name(if beside { "engine" } else { "" })));
     for row in &run.engines {
-        line(out, &engine(row, width, style));
+        let own = engine_name(row);
+        if !beside {
+            line(out, &format!("  {own}"));
+        }
+        line(out, &format!("{}{}", name(if beside { &own } else { "" }), engine(row, style)));
         if let Some(device) = &row.device {
             line(out, &format!("    on {device}"));
         }
@@ -206,8 +214,8 @@ fn engine_name(row: &EngineOutcome) -> String {
     row.stage.as_ref().map_or_else(|| row.engine.clone(), |stage| format!("{} {stage}", row.engine))
 }
 
-fn engine(row: &EngineOutcome, width: usize, style: Style) -> String {
-    let (name, status) = (engine_name(row), style.status(row.status, 13));
+fn engine(row: &EngineOutcome, style: Style) -> String {
+    let status = style.status(row.status, 13);
     let ms = format!("{:.1}", row.ms);
     let far = if row.max_ulp == u64::MAX { "far".to_owned() } else { row.max_ulp.to_string() };
     let [compared, mismatches, far, ms] = match row.status {
@@ -217,7 +225,7 @@ fn engine(row: &EngineOutcome, width: usize, style: Style) -> String {
             ["-", "-", "-", "-"].map(str::to_owned)
         }
     };
-    format!("  {name:<width$}  {status} {compared:>10} {mismatches:>9} {far:>7} {ms:>9}")
+    format!("{status} {compared:>10} {mismatches:>9} {far:>7} {ms:>9}")
 }
 
 fn summary(out: &mut String, setting: &Setting, function: &FunctionOutcome, style: Style) {
@@ -236,7 +244,10 @@ fn summary(out: &mut String, setting: &Setting, function: &FunctionOutcome, styl
     if setting.allow_unknown && verdict != Summary::Proved {
         said.push_str("; --allow-unknown was given");
     }
-    line(out, &format!("{}: {said} (seed {}, {})", style.verdict(verdict, 0), setting.seed, setting.solver));
+    let said = format!("{said} (seed {}, {})", setting.seed, setting.solver);
+    let mut text = String::new();
+    hanging(&mut text, &format!("{}: ", verdict.word()), &said, 2, style);
+    out.push_str(&text.replacen(verdict.word(), &style.verdict(verdict, 0), 1));
 }
 
 /// The report of `tilewright validate`; ends with a newline.

@@ -50,7 +50,9 @@ pub fn pair(before: &PrimFunc, after: &PrimFunc, maps: &[GivenMap]) -> Result<(P
     for (position, given) in maps.iter().enumerate().filter(|(_, given)| unknown(given)) {
         let message = format!("--map names `{}`, which is no buffer of `{}`", given.buffer, before.name);
         let names: Vec<_> = candidates.iter().map(|buffer| buffer.name.as_str()).collect();
-        let help = match tilewright_script::nearest(&given.buffer, names.iter().copied()) {
+        // Every name of one letter is near every other.
+        let near = tilewright_script::nearest(&given.buffer, names.iter().copied());
+        let help = match near.filter(|near| near.len() > 2) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("its buffers are {}", names.join(", ")),
         };
