@@ -309,7 +309,7 @@ pub fn lower(
     let first = if program.definition.is_some() { "lower" } else { "input" };
     observe(name, first);
     let start = Instant::now();
-    let reports = match &program.definition {
+    let mut reports = match &program.definition {
         Some((definition, evidence)) => {
             let mut reports = judge.check_definition(definition);
             reports.extend(judge.check_lowering(definition, &program.func, evidence));
@@ -317,11 +317,10 @@ pub fn lower(
         }
         None => judge.check_program(&program.func),
     };
-    // The judge takes on the races of what was lowered here; a function as it was read is looked at on its own.
-    let race = program.definition.is_none().then(|| races::check(&program.func, judge)).flatten();
+    races::look_by_running(&program.func, &mut reports);
     let stage = Stage { name: first.to_owned(), func: program.func.clone(), evidence: None };
     let mut lowering = Lowering { stages: vec![stage], steps: Vec::new(), stopped: None };
-    lowering.finish(first, start, reports.into_iter().chain(race).collect(), allow_unknown);
+    lowering.finish(first, start, reports, allow_unknown);
     let in_pipeline = |pass: &&Pass| passes::DEFAULT_PIPELINE.contains(&pass.name) && (pass.wanted)(&program.func);
     for pass in passes::PASSES.iter().filter(in_pipeline) {
         if let Some(blocked) = lowering.stopped.clone() {

@@ -116,8 +116,40 @@ impl PrimFunc {
         buffers
     }
 
+    /// Returns the symbolic extents: the variables that stand alone as an extent in the shape of a parameter, each once,
+    /// in order of appearance. A launch needs at least 1 of each; no other variable has that guarantee.
+    ///
+    /// ```text
+    /// A: (n, m + 1), elem_offset=k     n is an extent; m and k are scalars, of any value of their type
+    /// ```
+    pub fn extents(&self) -> Vec<Var> {
+        let mut extents: Vec<Var> = Vec::new();
+        for extent in self.buffer_map.iter().flat_map(|(_, buffer)| &buffer.shape) {
+            if let Expr::Var(var) = extent
+                && !extents.contains(var)
+            {
+                extents.push(var.clone());
+            }
+        }
+        extents
+    }
+
+    /// Returns the integers of a call that are no extents, each once: the scalar parameters, and the variables that occur
+    /// only in strides, offsets or inside the expression of an extent. Each may have any value of its type.
+    pub fn scalars(&self) -> Vec<Var> {
+        let extents = self.extents();
+        let is_param = |var: &&Var| self.param_buffer(var).is_none();
+        let mut scalars: Vec<Var> = Vec::new();
+        for var in self.params.iter().filter(is_param).chain(&self.symbols()) {
+            if !extents.contains(var) && !scalars.contains(var) {
+                scalars.push(var.clone());
+            }
+        }
+        scalars
+    }
+
     /// Returns the variables in the shapes, strides and offsets of the buffer map, each once, in order of appearance.
-    /// These are the symbolic extents, and the scalar parameters that occur there.
+    /// These are the symbolic extents ([`PrimFunc::extents`]), and scalars that occur there ([`PrimFunc::scalars`]).
     pub fn symbols(&self) -> Vec<Var> {
         let (mut symbols, mut known) = (Vec::new(), HashSet::new());
         for (_, buffer) in &self.buffer_map {

@@ -7,7 +7,7 @@ use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, PrimFunc, SharedExpr,
 use crate::claims::not_well_formed;
 use crate::concrete::tuple;
 use crate::iterations::{Seen, mixes_bits};
-use crate::judge::{Decision, Judge, Report, Side, decide, on_the_way, unsupported, vacuity};
+use crate::judge::{Decision, Judge, Place, Report, Side, decide, on_the_way, unsupported, vacuity};
 use crate::map::{assume_addressable, fits, subterms};
 use crate::method::Method;
 use crate::obligation::Obligation;
@@ -28,9 +28,9 @@ pub(crate) struct Base<'j> {
 }
 
 impl<'j> Base<'j> {
-    pub(crate) fn new(judge: &'j Judge, symbols: &[Var], buffers: &[Buffer]) -> Self {
+    pub(crate) fn new(judge: &'j Judge, func: &PrimFunc, buffers: &[Buffer]) -> Self {
         let mut names = Names::default();
-        let mut prover = judge.prover(&mut names, symbols);
+        let mut prover = judge.prover(&mut names, &func.extents());
         // Buffers of one shape have one premise, which is no stronger said twice.
         let mut shapes: Vec<&[Expr]> = Vec::new();
         for buffer in buffers {
@@ -72,7 +72,7 @@ pub(crate) struct Access {
 
 impl Judge {
     /// Decides `bounds` for every access of a program, and `overflow` for the indices, extents and conditions of every
-    /// statement; `lanes` of every vector access, `race` and `defined` of texels.
+    /// statement; `lanes` of every vector access, `race` of iterations that run at once, `defined` of texels.
     pub fn check_program(&self, func: &PrimFunc) -> Vec<Report> {
         self.check_program_on(Side::Before, func)
     }
@@ -88,12 +88,13 @@ impl Judge {
             sites.reverse();
         }
         let buffers = func.buffers();
-        let base = Base::new(self, &func.symbols(), &buffers);
+        let base = Base::new(self, func, &buffers);
         let mut reports = self.check_views(func, &buffers);
         reports.extend(self.in_parallel(|| {
             sites.par_iter().flat_map_iter(|site| self.check_site(site, side, &base)).collect::<Vec<_>>()
         }));
         reports.extend(self.check_lanes(func));
+        reports.extend(self.check_races(func).into_iter().map(|report| Report { place: report.place.map(|place| Place { side, ..place }), ..report }));
         reports.extend(self.check_texels(func, side == Side::After));
         reports
     }

@@ -74,7 +74,7 @@ fn left(claim: &BufferClaim, kept: &[Buffer], evidence: &Evidence) -> Option<Str
 pub(crate) fn requested(judge: &Judge, before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Decision {
     let unknown = |reason: String| unsupported(reason);
     let still = |data: &Var| after.attrs.layout_transform_map.iter().any(|(other, _)| other == data);
-    let buffers = before.buffers();
+    let (buffers, scalars) = (before.buffers(), before.scalars());
     for (data, maps) in &before.attrs.layout_transform_map {
         if still(data) || maps.is_empty() {
             continue;
@@ -100,7 +100,7 @@ pub(crate) fn requested(judge: &Judge, before: &PrimFunc, after: &PrimFunc, evid
                 return unknown(format!("`{}` has other axis separators than asked for", claim.after));
             }
             let pairs: Vec<_> = asked.into_iter().zip(claim.map.outputs().iter().cloned()).collect();
-            let decision = all_equal(judge, claim, &pairs);
+            let decision = all_equal(judge, claim, &scalars, &pairs);
             if !decision.0.is_proved() {
                 return decision;
             }

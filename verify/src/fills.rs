@@ -116,7 +116,7 @@ fn is_same_constant(a: &Expr, b: &Expr) -> bool {
 impl Judge {
     /// What is claimed of padding: which it is (inverse, padding), and that it is written or passed in.
     pub(crate) fn check_fills(&self, before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Vec<Report> {
-        let mut reports = Vec::new();
+        let (mut reports, scalars) = (Vec::new(), before.scalars());
         for fill in &evidence.fills {
             let subject = format!("padding of {} is {}", fill.buffer, fill.value);
             let Some(claim) = evidence.buffers.iter().find(|claim| claim.after == fill.buffer) else {
@@ -125,6 +125,7 @@ impl Judge {
                 continue;
             };
             let map = MapClaim::new(&claim.map, &claim.after.shape).padded(&claim.padded_axes).inverse(&fill.inverse);
+            let map = map.scalars(&scalars);
             let asked = |report: &Report| matches!(report.obligation, Obligation::Inverse | Obligation::Padding);
             let found = self.check_map(map);
             if !found.iter().any(|report| report.obligation == Obligation::Padding) {
@@ -169,7 +170,7 @@ fn writes(func: &PrimFunc, memory: &Buffer) -> bool {
 /// shape is whole tiles, and the padding is as asked for.
 pub(crate) fn requested(judge: &Judge, before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Vec<Report> {
     let mut reports = Vec::new();
-    let buffers = before.buffers();
+    let (buffers, scalars) = (before.buffers(), before.scalars());
     for (data, request) in &before.attrs.tile_layout {
         let kept = after.attrs.tile_layout.iter().find(|(other, _)| other == data);
         if let Some((_, kept)) = kept {
@@ -187,7 +188,7 @@ pub(crate) fn requested(judge: &Judge, before: &PrimFunc, after: &PrimFunc, evid
                 reports.push(Judge::report(Obligation::Specification, subject, || unknown(reason)));
                 continue;
             };
-            reports.extend(tiled(judge, claim, request, subject));
+            reports.extend(tiled(judge, claim, &scalars, request, subject));
             reports.push(Judge::report(Obligation::Padding, format!("padding asked of `{buffer}`"), || {
                 padded(claim, request, evidence)
             }));
@@ -200,7 +201,7 @@ fn unknown(reason: String) -> Decision {
     unsupported(reason)
 }
 
-fn tiled(judge: &Judge, claim: &BufferClaim, request: &TileRequest, subject: String) -> Vec<Report> {
+fn tiled(judge: &Judge, claim: &BufferClaim, scalars: &[Var], request: &TileRequest, subject: String) -> Vec<Report> {
     let Some((meaning, shape)) = order_and_tiles(&request.layout, claim.map.vars(), claim.map.domain()) else {
         let reason = "the layout asked for has no meaning on this shape".to_owned();
         return vec![Judge::report(Obligation::Specification, subject, || unknown(reason))];
@@ -209,7 +210,7 @@ fn tiled(judge: &Judge, claim: &BufferClaim, request: &TileRequest, subject: Str
         let reason = format!("`{}` has another rank than the layout asked for", claim.after);
         return vec![Judge::report(Obligation::Specification, subject, || unknown(reason))];
     }
-    let map = MapClaim::new(&claim.map, &claim.after.shape).padded(&claim.padded_axes).meaning(&meaning);
+    let map = MapClaim::new(&claim.map, &claim.after.shape).padded(&claim.padded_axes).meaning(&meaning).scalars(scalars);
     let found = judge.check_map(map).into_iter().filter(|report| report.obligation == Obligation::Specification);
     let mut reports: Vec<Report> = found.map(|report| Report { subject: subject.clone(), ..report }).collect();
     if reports.is_empty() {
@@ -221,7 +222,7 @@ fn tiled(judge: &Judge, claim: &BufferClaim, request: &TileRequest, subject: Str
             return unknown(format!("`{}` has other axis separators than asked for", claim.after));
         }
         let pairs: Vec<_> = shape.iter().cloned().zip(claim.after.shape.iter().cloned()).collect();
-        all_equal(judge, claim, &pairs)
+        all_equal(judge, claim, scalars, &pairs)
     }));
     reports
 }

@@ -359,11 +359,19 @@ pub(crate) fn alone(judge: &Judge, path: &Path, gathered: &Gathered) -> Decision
             _ => None,
         })
         .collect();
-    one_to_one(judge, &around, texel, &gathered.buffer.shape)
+    one_to_one(judge, (path, &[]), &around, texel, &gathered.buffer.shape)
 }
 
-/// Whether the map from loops (variable, first value, extent) to an index is injective.
-pub(crate) fn one_to_one(judge: &Judge, loops: &[(Var, Expr, Expr)], index: &[Expr], shape: &[Expr]) -> Decision {
+/// Whether the map from some loops of a path (variable, first value, extent) to an index is injective. All else in the
+/// index has to be the same in all iterations: extents and scalars of the call, and the variables `outside` the loops, of
+/// which nothing is known.
+pub(crate) fn one_to_one(
+    judge: &Judge,
+    (path, outside): (&Path, &[Var]),
+    loops: &[(Var, Expr, Expr)],
+    index: &[Expr],
+    shape: &[Expr],
+) -> Decision {
     let unknown = |reason: String| unsupported(reason);
     let vars: Vec<Var> = loops.iter().map(|(var, ..)| var.clone()).collect();
     let depends = |expr: &Expr| expr.vars().into_iter().find(|var| vars.contains(var));
@@ -376,9 +384,20 @@ pub(crate) fn one_to_one(judge: &Judge, loops: &[(Var, Expr, Expr)], index: &[Ex
     };
     let shifted = Substitution::new(&vars, loops.iter().map(from_zero));
     let outputs = index.iter().map(|index| shifted.apply(index)).collect();
-    let domain = loops.iter().map(|(.., extent)| extent.clone()).collect();
+    let domain: Vec<Expr> = loops.iter().map(|(.., extent)| extent.clone()).collect();
+    if index.iter().chain(&domain).any(Expr::reads_memory) {
+        return unknown("memory decides".to_owned());
+    }
+    let scalars = [path.scalars.as_slice(), outside].concat();
+    let is_fixed = |var: &Var| vars.contains(var) || path.symbols.contains(var) || scalars.contains(var);
+    if let Some(var) = index.iter().chain(&domain).flat_map(Expr::vars).find(|var| !is_fixed(var)) {
+        return unknown(format!("`{var}` may differ from iteration to iteration"));
+    }
     match IndexMap::new(vars.clone(), domain, outputs, Vec::new()) {
-        Ok(injective) => map::decide(judge, Obligation::Injective, MapClaim::new(&injective, &shape[..index.len()])),
+        Ok(map) => {
+            let claim = MapClaim::new(&map, &shape[..index.len()]).scalars(&scalars);
+            map::decide(judge, Obligation::Injective, claim)
+        }
         Err(error) => unknown(error.to_string()),
     }
 }

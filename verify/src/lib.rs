@@ -40,6 +40,7 @@ pub mod path;
 mod plan;
 pub mod poly;
 pub mod prove;
+mod race;
 pub mod reason;
 pub mod record;
 mod ring;

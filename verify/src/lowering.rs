@@ -47,7 +47,7 @@ impl Judge {
                 return vec![Self::report(Obligation::Simulation, "claims of the lowering", || unsupported(reason))];
             }
         };
-        let base = Base::new(self, &func.symbols(), &func.buffers());
+        let base = Base::new(self, func, &func.buffers());
         let whole = Lowering { judge: self, definition, func, evidence, stores: &stores, base };
         let mut reports =
             vec![Self::report(Obligation::Simulation, "every tensor is computed once, before it is read", || {
@@ -182,7 +182,6 @@ impl<'a> Lowering<'a> {
         [
             Judge::report(Obligation::Iteration, store.subject.clone(), || self.iteration(store, &axes)),
             Judge::report(Obligation::Simulation, store.subject.clone(), || self.simulation(store, &axes)),
-            Judge::report(Obligation::Race, store.subject.clone(), || race(store)),
         ]
         .map(|report| report.placed(Side::Before, store.span))
         .into()
@@ -418,26 +417,6 @@ fn loaded(store: &Written<'_>) -> Vec<Buffer> {
         });
     }
     found
-}
-
-/// Loops that run at once never combine into one element.
-fn race(store: &Written<'_>) -> Decision {
-    if store.claim.role != StoreRole::Update {
-        // Different iterations write different elements (iteration), and read only what was complete before.
-        return (Verdict::Proved, Method::Inspection("iteration is one to one"));
-    }
-    let own = store.claim.tensor.rank();
-    let reduced = &store.claim.axis_vars[own.min(store.claim.axis_vars.len())..];
-    let at_once = |kind: &ForKind| match kind {
-        ForKind::Serial | ForKind::Unrolled => false,
-        ForKind::Parallel | ForKind::Vectorized | ForKind::ThreadBinding(_) => true,
-    };
-    for (kind, (var, inverse)) in store.kinds.iter().zip(&store.claim.inverse) {
-        if at_once(kind) && inverse.vars().iter().any(|var| reduced.contains(var)) {
-            return unknown(format!("the loop over `{var}` runs at once and is part of a reduction"));
-        }
-    }
-    (Verdict::Proved, Method::Inspection("no concurrent loop is reduced"))
 }
 
 /// An output without a store.

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use rayon::prelude::*;
-use tilewright_ir::{Bindings, Buffer, BufferChange, BufferClaim, BufferInfo, Evidence, Expr, IndexMap, PrimFunc};
+use tilewright_ir::{Bindings, Buffer, BufferChange, BufferClaim, BufferInfo, Evidence, Expr, IndexMap, PrimFunc, Var};
 
 use crate::access::{Base, at_point, bindings_of, overflow};
 use crate::claims;
@@ -47,13 +47,14 @@ impl Judge {
                 return vec![Self::report(Obligation::Padding, "claims of the pass", decide)];
             }
         };
+        let scalars = before.scalars();
         let mut reports: Vec<Report> = self.in_parallel(|| {
             evidence
                 .buffers
                 .par_iter()
                 .flat_map_iter(|claim| {
                     let span = before.layout_span(&claim.before);
-                    self.check_claim(claim).into_iter().map(move |report| report.placed(Side::Before, span))
+                    self.check_claim(claim, &scalars).into_iter().map(move |report| report.placed(Side::Before, span))
                 })
                 .collect()
         });
@@ -70,7 +71,7 @@ impl Judge {
         let goals = Lockstep::run(before, &unfilled, &relation);
         let mut buffers = before.buffers();
         buffers.extend(after.buffers());
-        let base = Base::new(self, &before.symbols(), &buffers);
+        let base = Base::new(self, before, &buffers);
         reports.extend(self.in_parallel(|| self.decide_goals(evidence, &base, &goals)));
         reports.extend(self.check_program_on(Side::After, after));
         reports
@@ -81,7 +82,7 @@ impl Judge {
         let evidence = Evidence::default();
         let relation = Relation::new(&evidence);
         let goals = Lockstep::run(func, func, &relation);
-        let base = Base::new(self, &func.symbols(), &func.buffers());
+        let base = Base::new(self, func, &func.buffers());
         let wrong = goals.iter().find_map(|goal| match decide_goal(self, &evidence, &base, goal) {
             (Verdict::Proved | Verdict::Vacuous(_), _) => None,
             (verdict, _) => Some((goal.subject.clone(), verdict)),
@@ -131,22 +132,22 @@ impl Judge {
         report.placed(group[0].side, group[0].span)
     }
 
-    /// What is claimed of one buffer.
-    pub(crate) fn check_claim(&self, claim: &BufferClaim) -> Vec<Report> {
+    /// What is claimed of one buffer of a program with these scalars.
+    fn check_claim(&self, claim: &BufferClaim, scalars: &[Var]) -> Vec<Report> {
         let subject = format!("{} -> {}: {}", claim.before, claim.after, claim.map);
         let mut reports =
-            vec![Self::report(Obligation::Simulation, format!("claim of {subject}"), || well_formed(self, claim))];
-        let map = MapClaim::new(&claim.map, &claim.after.shape).padded(&claim.padded_axes);
+            vec![Self::report(Obligation::Simulation, format!("claim of {subject}"), || well_formed(self, claim, scalars))];
+        let map = MapClaim::new(&claim.map, &claim.after.shape).padded(&claim.padded_axes).scalars(scalars);
         reports.extend(self.check_map(map));
         if claim.change == BufferChange::Flatten {
-            reports.push(Self::report(Obligation::Flatten, subject, || flatten(self, claim)));
+            reports.push(Self::report(Obligation::Flatten, subject, || flatten(self, claim, scalars)));
         }
         reports
     }
 }
 
 /// The claim speaks of the buffers that it names.
-fn well_formed(judge: &Judge, claim: &BufferClaim) -> Decision {
+fn well_formed(judge: &Judge, claim: &BufferClaim, scalars: &[Var]) -> Decision {
     let (before, after) = (claim.before.info(), claim.after.info());
     let wrong = |what: &str| unsupported(format!("the claim does not fit: {what}"));
     if claim.map.domain().len() != before.shape.len() || claim.map.outputs().len() != after.shape.len() {
@@ -169,22 +170,23 @@ fn well_formed(judge: &Judge, claim: &BufferClaim) -> Decision {
         return wrong("it is called a renaming, but the indices or the shape changed");
     }
     let pairs: Vec<_> = claim.map.domain().iter().cloned().zip(before.shape.iter().cloned()).collect();
-    all_equal(judge, claim, &pairs)
+    all_equal(judge, claim, scalars, &pairs)
 }
 
-/// Pairs of expressions over the map's indices and the symbols are equal for every index of the domain.
-pub(crate) fn all_equal(judge: &Judge, claim: &BufferClaim, pairs: &[(Expr, Expr)]) -> Decision {
+/// Pairs of expressions over the map's indices and the symbols are equal for every index of the domain. Symbols that are
+/// not among the scalars are extents.
+pub(crate) fn all_equal(judge: &Judge, claim: &BufferClaim, scalars: &[Var], pairs: &[(Expr, Expr)]) -> Decision {
     let vars = claim.map.vars();
     let exprs = pairs.iter().flat_map(|(a, b)| [a, b]).chain(claim.map.domain());
-    let symbols = free_vars(exprs, vars);
+    let (scalars, symbols) = free_vars(exprs, vars).into_iter().partition(|var| scalars.contains(var));
     let steps = vars.iter().zip(claim.map.domain());
     let steps = steps.map(|(var, extent)| crate::path::Step::Loop(var.clone(), Expr::int(0), extent.clone())).collect();
-    let path = Path { symbols, scalars: Vec::new(), steps };
+    let path = Path { symbols, scalars, steps };
     equal(judge, &path, pairs)
 }
 
 /// Each separator group is the row-major numeral of its axes; the result is flat.
-fn flatten(judge: &Judge, claim: &BufferClaim) -> Decision {
+fn flatten(judge: &Judge, claim: &BufferClaim, scalars: &[Var]) -> Decision {
     let before = claim.before.info();
     let groups = before.axis_separators.groups();
     if before.axis_separators.rank() != before.shape.len() || groups.len() != claim.after.rank() {
@@ -209,7 +211,7 @@ fn flatten(judge: &Judge, claim: &BufferClaim) -> Decision {
         (None, _) => groups.iter().map(|group| row_major(&index, &before.shape, group.clone())).collect(),
     };
     let pairs: Vec<_> = expected.into_iter().zip(claim.map.outputs().iter().cloned()).collect();
-    all_equal(judge, claim, &pairs)
+    all_equal(judge, claim, scalars, &pairs)
 }
 
 fn refuted_claim(text: String) -> Decision {

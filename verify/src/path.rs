@@ -22,9 +22,9 @@ pub enum Step {
 /// The way from the start of a function, outermost first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Path {
-    /// The symbolic extents and scalar parameters.
+    /// The symbolic extents: at least 1.
     pub symbols: Vec<Var>,
-    /// Parameters that are no extents: any value of their type.
+    /// Integers of the call that are no extents: any value of their type.
     pub scalars: Vec<Var>,
     /// The steps, shared with the paths that begin alike.
     pub steps: Steps,
@@ -33,10 +33,7 @@ pub struct Path {
 impl Path {
     /// The start of a function.
     pub fn of(func: &PrimFunc) -> Self {
-        let symbols = func.symbols();
-        let is_scalar = |var: &&Var| func.param_buffer(var).is_none() && !symbols.contains(var);
-        let scalars = func.params.iter().filter(is_scalar).cloned().collect();
-        Self { symbols, scalars, steps: Steps::default() }
+        Self { symbols: func.extents(), scalars: func.scalars(), steps: Steps::default() }
     }
 
     /// The way into a loop.
@@ -162,12 +159,17 @@ impl Path {
         (found, walk.complete)
     }
 
+    /// The expressions on the way.
+    pub(crate) fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        self.steps.iter().flat_map(|step| match step {
+            Step::Loop(_, min, extent) => vec![min, extent],
+            Step::Let(_, value) | Step::Guard(value, _) => vec![value],
+        })
+    }
+
     /// Whether something that is read decides who gets to the end of the way, or with which values.
     pub(crate) fn asks_memory(&self) -> bool {
-        self.steps.iter().any(|step| match step {
-            Step::Loop(_, min, extent) => min.reads_memory() || extent.reads_memory(),
-            Step::Let(_, value) | Step::Guard(value, _) => value.reads_memory(),
-        })
+        self.exprs().any(Expr::reads_memory)
     }
 
     /// Whether concrete values are an execution of this way: every loop and guard agrees.

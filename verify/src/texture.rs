@@ -50,10 +50,11 @@ pub(crate) fn requested(judge: &Judge, before: &PrimFunc, after: &PrimFunc, evid
             }
         }));
     }
+    let scalars = before.scalars();
     for claim in claims {
         let subject = format!("{} -> {}: {}", claim.before, claim.after, claim.map);
-        reports.push(Judge::report(Obligation::Specification, subject.clone(), || specification(judge, claim)));
-        reports.push(Judge::report(Obligation::Texture, subject, || texture(judge, claim, limits)));
+        reports.push(Judge::report(Obligation::Specification, subject.clone(), || specification(judge, claim, &scalars)));
+        reports.push(Judge::report(Obligation::Texture, subject, || texture(judge, claim, limits, &scalars)));
     }
     reports
 }
@@ -127,7 +128,7 @@ fn meaning(buffer: &Buffer, vars: &[Var]) -> Result<(IndexMap, [Expr; 3]), Strin
 }
 
 /// The claimed map and shape are the ones stated here.
-fn specification(judge: &Judge, claim: &BufferClaim) -> Decision {
+fn specification(judge: &Judge, claim: &BufferClaim, scalars: &[Var]) -> Decision {
     if claim.map.vars().len() != claim.before.rank() || claim.map.outputs().len() != 3 || claim.after.rank() != 3 {
         return unknown("the map has another rank than the buffers");
     }
@@ -136,15 +137,15 @@ fn specification(judge: &Judge, claim: &BufferClaim) -> Decision {
         Err(reason) => return unknown(reason),
     };
     let pairs: Vec<_> = extents.into_iter().zip(claim.after.shape.iter().cloned()).collect();
-    let whole = all_equal(judge, claim, &pairs);
+    let whole = all_equal(judge, claim, scalars, &pairs);
     if !whole.0.is_proved() {
         return whole;
     }
-    decide(judge, Obligation::Specification, MapClaim::new(&claim.map, &claim.after.shape).meaning(&map))
+    decide(judge, Obligation::Specification, MapClaim::new(&claim.map, &claim.after.shape).meaning(&map).scalars(scalars))
 }
 
 /// The buffer is a texture that the device can have, and everything lies in it.
-fn texture(judge: &Judge, claim: &BufferClaim, limits: TextureLimits) -> Decision {
+fn texture(judge: &Judge, claim: &BufferClaim, limits: TextureLimits, scalars: &[Var]) -> Decision {
     let (before, after) = (&claim.before, &claim.after);
     if before.dtype != after.dtype || before.scope != after.scope {
         return refuted(format!(
@@ -155,7 +156,7 @@ fn texture(judge: &Judge, claim: &BufferClaim, limits: TextureLimits) -> Decisio
     if let Some(reason) = no_texels(after) {
         return refuted(reason);
     }
-    let inside = decide(judge, Obligation::Bounds, MapClaim::new(&claim.map, &after.shape));
+    let inside = decide(judge, Obligation::Bounds, MapClaim::new(&claim.map, &after.shape).scalars(scalars));
     if !inside.0.is_proved() {
         return inside;
     }

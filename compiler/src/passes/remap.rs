@@ -88,7 +88,7 @@ pub(super) fn regrouped(
 
 /// The ranges of the symbolic extents of a function: at least 1.
 pub(super) fn symbol_ranges(func: &PrimFunc) -> Ranges {
-    func.symbols().iter().fold(Ranges::new(), Ranges::with_symbol)
+    func.extents().iter().fold(Ranges::new(), Ranges::with_symbol)
 }
 
 /// The ranges inside a loop.

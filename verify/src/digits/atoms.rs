@@ -24,7 +24,7 @@ const MAX_TRIALS: usize = 48;
 /// What an atom stands for.
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
-    /// A positive symbol; or, for a symbol that is assumed to be a multiple of a number, the quotient by that number.
+    /// A symbol; or, for an extent that is assumed to be a multiple of a number, the quotient by that number.
     Symbol,
     /// `num // den`, with a positive divisor.
     Floor { num: Poly, den: Poly },
@@ -36,6 +36,8 @@ pub(super) struct Atoms {
     kinds: Vec<Kind>,
     lows: Vec<i128>,
     symbols: Vec<(Var, Poly)>,
+    /// Variables that are no extents.
+    scalars: Vec<Var>,
     /// Polynomials that are assumed not to be negative.
     facts: Vec<Poly>,
 }
@@ -63,16 +65,21 @@ impl Atoms {
         if let Some((_, poly)) = self.symbols.iter().find(|(known, _)| known == var) {
             return Some(poly.clone());
         }
-        let poly = self.add(Kind::Symbol, 1)?;
+        // A scalar may be negative; its type bounds it from below.
+        let low = if self.scalars.contains(var) { var.dtype().scalar.integer_range()?.0 } else { 1 };
+        let poly = self.add(Kind::Symbol, low)?;
         self.symbols.push((var.clone(), poly.clone()));
         Some(poly)
     }
 
     /// Records the assumptions of the forms `x % k == 0` and `x <= k` (or any comparison with a number); others are
-    /// ignored. Must be called before any symbol is evaluated.
-    pub(super) fn assume(&mut self, assumptions: &[Expr]) -> Option<()> {
+    /// ignored. `scalars` are the variables that are no extents. Must be called before any symbol is evaluated.
+    pub(super) fn assume(&mut self, assumptions: &[Expr], scalars: &[Var]) -> Option<()> {
+        self.scalars = scalars.to_vec();
         for assumption in assumptions {
+            // A multiple of `k` that is at least 1 is `k * q` with `q` at least 1; that says nothing of scalars.
             if let Some((var, factor)) = multiple_of(assumption)
+                && !scalars.contains(var)
                 && self.symbols.iter().all(|(known, _)| known != var)
             {
                 let times = self.add(Kind::Symbol, 1)?;

@@ -119,7 +119,7 @@ pub fn check(claim: &MapClaim<'_>, certificate: &DigitCertificate) -> Result<Che
         return Err(Rejected("the claim makes no sense as such"));
     }
     let mut checker = Checker::default();
-    checker.atoms.assume(claim.assumptions).ok_or(TOO_LARGE)?;
+    checker.atoms.assume(claim.assumptions, claim.scalars).ok_or(TOO_LARGE)?;
     let logical = space(&mut checker, claim.map.domain(), &certificate.map, 0)?;
     let env = indices(claim.map.vars(), &logical);
     checker.operations = Some(Vec::new());

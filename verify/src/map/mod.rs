@@ -80,12 +80,15 @@ pub struct MapClaim<'a> {
     pub meaning: Option<&'a IndexMap>,
     /// A certificate in terms of mixed-radix digits. It is untrusted: a wrong one only costs time.
     pub digits: Option<&'a DigitCertificate>,
+    /// Free variables that are no extents: each has one value, the same for all indices, and it may be any value of its
+    /// type. All other free variables are extents, of at least 1.
+    pub scalars: &'a [Var],
 }
 
 impl<'a> MapClaim<'a> {
     /// A claim about a map and its physical shape only.
     pub fn new(map: &'a IndexMap, shape: &'a [Expr]) -> Self {
-        Self { map, shape, padded: &[], assumptions: &[], inverse: None, meaning: None, digits: None }
+        Self { map, shape, padded: &[], assumptions: &[], inverse: None, meaning: None, digits: None, scalars: &[] }
     }
 
     /// The claim with outputs whose extents are larger than needed on purpose.
@@ -110,6 +113,12 @@ impl<'a> MapClaim<'a> {
     #[must_use]
     pub fn meaning(self, meaning: &'a IndexMap) -> Self {
         Self { meaning: Some(meaning), ..self }
+    }
+
+    /// The claim with free variables that are no extents.
+    #[must_use]
+    pub fn scalars(self, scalars: &'a [Var]) -> Self {
+        Self { scalars, ..self }
     }
 
     /// The claim with a certificate.
@@ -232,9 +241,24 @@ impl MapClaim<'_> {
         symbols
     }
 
-    /// A prover that knows the claim's assumptions.
+    /// The values that a free variable may have: at least 1 for an extent, those of its type for a scalar.
+    fn range_of(&self, symbol: &Var, names: &mut Names) -> Option<crate::term::Prop> {
+        let term = names.var(symbol);
+        if !self.scalars.contains(symbol) {
+            return Some(term.at_least(1));
+        }
+        let (low, high) = symbol.dtype().scalar.integer_range()?;
+        Some(term.at_least(low).and(term.at_most(high)))
+    }
+
+    /// A prover that knows the ranges of the symbols and the claim's assumptions.
     fn prover<'j>(&self, judge: &'j Judge, names: &mut Names) -> Prover<'j> {
-        let mut prover = judge.prover(names, &self.symbols());
+        let mut prover = judge.prover(names, &[]);
+        for symbol in self.symbols() {
+            if let Some(range) = self.range_of(&symbol, names) {
+                prover.assume(&range, "a symbol of the claim");
+            }
+        }
         for assumption in self.assumptions {
             let prop = names.prop(assumption);
             prover.assume(&prop, "assumed of the shape by the user");

@@ -74,7 +74,8 @@ impl Statement {
     /// A statement with the claim's assumptions as premises and no goal yet.
     fn new(claim: MapClaim<'_>) -> Self {
         let mut names = Names::default();
-        let mut using: Vec<Prop> = claim.symbols().iter().map(|symbol| names.var(symbol).at_least(1)).collect();
+        let mut using: Vec<Prop> =
+            claim.symbols().iter().filter_map(|symbol| claim.range_of(symbol, &mut names)).collect();
         using.extend(claim.assumptions.iter().map(|assumption| names.prop(assumption)));
         Self { names, using, goal: Prop::bool(true), logical: Vec::new(), physical: Vec::new() }
     }

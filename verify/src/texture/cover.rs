@@ -48,17 +48,17 @@ pub(super) fn covers(judge: &Judge, start: &Path, store: &Access) -> Option<Deci
             return None;
         }
     }
-    let one_to_one = one_to_one(judge, &loops, texel, &store.buffer.shape[..2]);
+    let one_to_one = one_to_one(judge, &nowhere.scalars, &loops, texel, &store.buffer.shape[..2]);
     let counted = counted(judge, nowhere, &loops, &store.buffer.shape[..2]);
     (one_to_one && counted)
         .then_some((Verdict::Proved, Method::Inspection("one to one, and as many iterations as texels")))
 }
 
-fn one_to_one(judge: &Judge, loops: &Loops, texel: Vec<Expr>, shape: &[Expr]) -> bool {
+fn one_to_one(judge: &Judge, scalars: &[Var], loops: &Loops, texel: Vec<Expr>, shape: &[Expr]) -> bool {
     let vars = loops.iter().map(|(var, _)| var.clone()).collect();
     let domain = loops.iter().map(|(_, extent)| extent.clone()).collect();
     let Ok(map) = IndexMap::new(vars, domain, texel, Vec::new()) else { return false };
-    let claim = MapClaim::new(&map, shape);
+    let claim = MapClaim::new(&map, shape).scalars(scalars);
     [Obligation::Injective, Obligation::Bounds].iter().all(|id| map::decide(judge, *id, claim).0.is_proved())
 }
 

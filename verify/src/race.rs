@@ -1,0 +1,347 @@
+//! Obligation race: iterations that run at once never touch the same element unless all of them read it.
+//!
+//! The statement, for each loop whose iterations run at once (`T.parallel`, `T.vectorized`, thread bindings) and each two
+//! accesses inside it to one memory, at least one of them a write: take two iterations of the loop. Whatever is outside the
+//! loop is the same for both: outer loops, bound names, parameters. Whatever is inside may differ. If both accesses touch the
+//! same element, the two iterations are one.
+//!
+//! ```text
+//! for j in T.serial(-1, 1):            j has one value, which may be -1; so both iterations of i may write B[0]: a race
+//!     for i in T.parallel(8):
+//!         B[T.if_then_else(j >= 1, i, 0)] = A[i]
+//! ```
+//!
+//! Memory that is allocated inside the loop belongs to one iteration. Elements of one buffer without strides are the same if
+//! their indices are; those of views that share memory are compared by their position in it.
+
+mod points;
+
+use std::collections::{HashMap, HashSet};
+
+use rayon::prelude::*;
+use tilewright_ir::{Buffer, Expr, ForKind, PrimFunc, Stmt, StmtKind, Var, sabotage};
+
+use crate::access::{Access, accesses, describe};
+use crate::judge::{Decision, Judge, Report, Side, method_of};
+use crate::lanes::{one_to_one, renamed};
+use crate::method::Method;
+use crate::obligation::Obligation;
+use crate::path::{Path, Step, sites_in};
+use crate::prove::Prover;
+use crate::reason::Reason;
+use crate::record;
+use crate::steps::Steps;
+use crate::term::Term;
+use crate::translate::Names;
+use crate::verdict::Verdict;
+
+/// Iterations that are tried before anything else: fewer than a proof costs.
+const FEW: usize = 1 << 10;
+
+/// Iterations that are tried where no proof is found.
+const MANY: usize = 1 << 20;
+
+impl Judge {
+    /// Decides `race` for each outermost loop of a function whose iterations run at once: one report for each.
+    pub fn check_races(&self, func: &PrimFunc) -> Vec<Report> {
+        let mut nests = Vec::new();
+        outermost(&func.body, &mut Path::of(func), &mut nests);
+        let check = |(path, nest): &(Path, &Stmt)| {
+            let subject = format!("iterations of `{}` that run at once", describe(nest));
+            let report = Self::report(Obligation::Race, subject, || decide_nest(self, path, nest));
+            report.placed(Side::Before, nest.span)
+        };
+        self.in_parallel(|| nests.par_iter().map(check).collect())
+    }
+}
+
+/// Whether iterations of a loop of this kind may run at the same time.
+fn is_concurrent(kind: &ForKind) -> bool {
+    kind.is_concurrent() && !(*kind == ForKind::Parallel && sabotage::on("race-ignores-parallel"))
+}
+
+/// The outermost loops whose iterations run at once, each with the path to it.
+fn outermost<'a>(stmt: &'a Stmt, path: &mut Path, found: &mut Vec<(Path, &'a Stmt)>) {
+    let depth = path.steps.len();
+    match &stmt.kind {
+        StmtKind::For(inner) if is_concurrent(&inner.kind) => found.push((path.clone(), stmt)),
+        StmtKind::For(inner) => {
+            path.enter(inner);
+            outermost(&inner.body, path, found);
+        }
+        StmtKind::Let { var, value, body } => {
+            path.steps.push(Step::Let(var.clone(), value.clone()));
+            outermost(body, path, found);
+        }
+        StmtKind::If { cond, then_body, else_body } => {
+            for (body, holds) in [(Some(then_body), true), (else_body.as_ref(), false)] {
+                path.steps.truncate(depth);
+                path.steps.push(Step::Guard(cond.clone(), holds));
+                body.into_iter().for_each(|body| outermost(body, path, found));
+            }
+        }
+        StmtKind::Seq(stmts) => {
+            for stmt in stmts.iter() {
+                outermost(stmt, path, found);
+                if let StmtKind::Assert { cond, .. } = &stmt.kind {
+                    path.steps.push(Step::Guard(cond.clone(), true));
+                }
+            }
+        }
+        StmtKind::Allocate { body, .. } | StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => {
+            outermost(body, path, found);
+        }
+        StmtKind::Store { .. } | StmtKind::Evaluate(_) | StmtKind::Assert { .. } => {}
+    }
+    path.steps.truncate(depth);
+}
+
+/// An access inside a nest.
+struct Touch {
+    access: Access,
+    writes: bool,
+}
+
+/// Every access in a statement, the write of a store last.
+fn touches(stmt: &Stmt, path: &Path) -> Vec<Touch> {
+    let mut found = Vec::new();
+    for site in sites_in(stmt, path) {
+        let all = accesses(&site);
+        let stores = matches!(site.stmt.kind, StmtKind::Store { .. });
+        let last = all.len();
+        found.extend(
+            all.into_iter()
+                .enumerate()
+                .map(|(place, access)| Touch { access, writes: stores && place + 1 == last }),
+        );
+    }
+    found
+}
+
+/// The memory that is allocated inside each concurrent loop of a statement, by the variable of the loop.
+fn private_memory(stmt: &Stmt) -> HashMap<Var, HashSet<Var>> {
+    let mut found: HashMap<Var, HashSet<Var>> = HashMap::new();
+    stmt.walk(&mut |part| {
+        if let StmtKind::For(inner) = &part.kind
+            && is_concurrent(&inner.kind)
+        {
+            let own = found.entry(inner.var.clone()).or_default();
+            inner.body.walk(&mut |part| {
+                if let StmtKind::Allocate { buffer, .. } = &part.kind {
+                    own.insert(buffer.data.clone());
+                }
+            });
+        }
+    });
+    found
+}
+
+/// Two accesses to one memory in iterations of one loop, at least one of them a write.
+struct Pair<'a> {
+    one: &'a Access,
+    two: &'a Access,
+    /// The place of the loop among the steps of both paths, which agree up to it.
+    depth: usize,
+    /// Whether the nest writes memory that one of the accesses reads on its way: then equal loads may differ in value.
+    is_unstable: bool,
+}
+
+/// Decides all pairs of a nest.
+fn decide_nest(judge: &Judge, path: &Path, nest: &Stmt) -> Decision {
+    let touches = touches(nest, path);
+    let private = private_memory(nest);
+    let mut methods: Vec<Method> = Vec::new();
+    for pair in pairs(&touches, &private) {
+        match pair.decide(judge) {
+            (Verdict::Proved, method) if methods.contains(&method) => {}
+            (Verdict::Proved, method) => methods.push(method),
+            open => return open,
+        }
+    }
+    let method = match methods.len() {
+        0 => Method::Inspection("no element that is written is shared"),
+        1 => methods.remove(0),
+        _ => Method::Each(methods),
+    };
+    (Verdict::Proved, method)
+}
+
+/// What has to be shown apart, each pair once.
+fn pairs<'a>(touches: &'a [Touch], private: &HashMap<Var, HashSet<Var>>) -> Vec<Pair<'a>> {
+    let written: Vec<&Buffer> = touches.iter().filter(|touch| touch.writes).map(|touch| &touch.access.buffer).collect();
+    let reads_written = |access: &Access| {
+        let mut found = false;
+        let mut look = |expr: &Expr| {
+            expr.walk(&mut |part| {
+                found |= matches!(part, Expr::Load { buffer, .. } if written.iter().any(|other| other.aliases(buffer)));
+            });
+        };
+        access.indices.iter().for_each(&mut look);
+        access.path.exprs().for_each(&mut look);
+        found
+    };
+    let mut found: Vec<Pair<'a>> = Vec::new();
+    for (place, touch) in touches.iter().enumerate() {
+        for other in &touches[..=place] {
+            let (one, two) = (&other.access, &touch.access);
+            if !(touch.writes || other.writes) || !one.buffer.aliases(&two.buffer) {
+                continue;
+            }
+            let is_unstable = reads_written(one) || reads_written(two);
+            let shared = one.path.steps.iter().zip(two.path.steps.iter()).take_while(|(a, b)| a == b);
+            for (depth, (step, _)) in shared.enumerate() {
+                let Step::Loop(var, ..) = step else { continue };
+                let Some(own) = private.get(var) else { continue };
+                let pair = Pair { one, two, depth, is_unstable };
+                if !own.contains(&two.buffer.data) && !found.iter().any(|known| known.is_same(&pair)) {
+                    found.push(pair);
+                }
+            }
+        }
+    }
+    found
+}
+
+impl Pair<'_> {
+    fn is_same(&self, other: &Self) -> bool {
+        let same = |a: &Access, b: &Access| a.buffer == b.buffer && a.indices == b.indices && a.path == b.path;
+        self.depth == other.depth && same(self.one, other.one) && same(self.two, other.two)
+    }
+
+    /// Whether elements are the same exactly if their indices are.
+    fn has_own_indices(&self) -> bool {
+        self.one.buffer == self.two.buffer && self.one.buffer.strides.is_none()
+    }
+
+    /// The loop whose iterations run at once.
+    fn var(&self) -> Option<&Var> {
+        self.one.path.steps.iter().nth(self.depth).and_then(|step| match step {
+            Step::Loop(var, ..) => Some(var),
+            Step::Let(..) | Step::Guard(..) => None,
+        })
+    }
+
+    fn decide(&self, judge: &Judge) -> Decision {
+        // Points are no statements for a certificate.
+        let early = if judge.is_recording() { None } else { points::tried(self, FEW) };
+        if let Some(decision) = early {
+            return decision;
+        }
+        record::attempt(|| self.by_map(judge))
+            .or_else(|| record::attempt(|| self.by_proof(judge)))
+            .or_else(|| points::tried(self, MANY))
+            .unwrap_or_else(|| (Verdict::Unknown(Reason::undecided(self.open_question())), Method::Nothing))
+    }
+
+    fn open_question(&self) -> String {
+        let (one, two) = (&self.one.text, &self.two.text);
+        let over = self.var().map_or("a loop", Var::name);
+        if self.one.path == self.two.path && self.one.indices == self.two.indices {
+            return format!("whether two iterations of `{over}` touch the same element with `{one}` is not decided");
+        }
+        format!("whether two iterations of `{over}` touch the same element, with `{one}` and `{two}`, is not decided")
+    }
+
+    /// One access: the map from the loop and those inside it to the indices is injective.
+    fn by_map(&self, judge: &Judge) -> Option<Decision> {
+        let is_one = self.one.indices == self.two.indices && self.one.path == self.two.path;
+        if !is_one || !self.has_own_indices() {
+            return None;
+        }
+        let used: Vec<Var> = self.one.indices.iter().flat_map(Expr::vars).collect();
+        let (mut outside, mut loops) = (Vec::new(), Vec::new());
+        for (place, step) in self.one.path.steps.iter().enumerate() {
+            match step {
+                Step::Loop(var, ..) | Step::Let(var, _) if place < self.depth => outside.push(var.clone()),
+                Step::Loop(var, min, extent) if place == self.depth || used.contains(var) => {
+                    loops.push((var.clone(), min.clone(), extent.clone()));
+                }
+                Step::Loop(..) | Step::Let(..) | Step::Guard(..) => {}
+            }
+        }
+        let (verdict, method) =
+            one_to_one(judge, (&self.one.path, &outside), &loops, &self.one.indices, &self.one.buffer.shape);
+        verdict.is_proved().then(|| (verdict, Method::IndexMaps(vec![method])))
+    }
+
+    /// If both touch the same element, under the conditions on their ways, the iterations are one.
+    fn by_proof(&self, judge: &Judge) -> Option<Decision> {
+        let var = self.var()?;
+        let mut names = Names::default();
+        let mut prover = judge.prover(&mut names, &self.one.path.symbols);
+        let split = |path: &Path| {
+            let (outer, inner): (Vec<_>, Vec<_>) =
+                path.steps.iter().cloned().enumerate().partition(|(place, _)| *place < self.depth);
+            let steps = |part: Vec<(usize, Step)>| part.into_iter().map(|(_, step)| step).collect::<Steps>();
+            (Path { steps: steps(outer), ..path.clone() }, Path { steps: steps(inner), ..Path::default() })
+        };
+        let (outer, one) = split(&self.one.path);
+        let (two, renames) = renamed(&split(&self.two.path).1);
+        for path in [&outer, &one, &two] {
+            path.assume(&mut prover, &mut names);
+        }
+        names.next_statement();
+        let first = self.coordinates(self.one, &mut names, |expr| expr.clone())?;
+        if self.is_unstable {
+            names.next_statement();
+        }
+        let second = self.coordinates(self.two, &mut names, |expr| renames.apply(expr))?;
+        names.assume_types(&mut prover);
+        assume_same(&mut prover, &first, &second);
+        let iteration = Expr::from(var);
+        let goal = names.term(&iteration).equals(names.term(&renames.apply(&iteration)));
+        let from = prover.context().steps().len();
+        prover.prove(&goal).ok()?;
+        prover.keep_proof("race");
+        Some((Verdict::Proved, method_of(&prover, from)))
+    }
+
+    /// What is equal for two accesses exactly if they touch the same element: the indices, or the position in memory.
+    /// `None` if the memory has several axes, or elements of different sizes.
+    fn coordinates(
+        &self,
+        access: &Access,
+        names: &mut Names,
+        apply: impl Fn(&Expr) -> Expr,
+    ) -> Option<Vec<Term>> {
+        let indices: Vec<Term> = access.indices.iter().map(|index| names.term(&apply(index))).collect();
+        if self.has_own_indices() {
+            return Some(indices);
+        }
+        if self.one.buffer.dtype.bytes() != self.two.buffer.dtype.bytes() || !is_linear(&access.buffer) {
+            return None;
+        }
+        let buffer = &access.buffer;
+        let offset = names.term(&buffer.elem_offset);
+        let position = match &buffer.strides {
+            Some(strides) => {
+                indices.iter().zip(strides).fold(offset, |sum, (index, stride)| sum + index * names.term(stride))
+            }
+            None => {
+                let row_major = indices.iter().zip(&buffer.shape);
+                offset + row_major.fold(Term::int(0), |sum, (index, extent)| sum * names.term(extent) + index)
+            }
+        };
+        Some(vec![position])
+    }
+}
+
+/// Whether the memory of a buffer has one axis, so that an element has a position in it.
+fn is_linear(buffer: &Buffer) -> bool {
+    buffer.axis_separators.groups().len() <= 1 && !buffer.scope.is_texture()
+}
+
+/// Assumes that two elements are the same, and what follows for the digits of their indices.
+fn assume_same(prover: &mut Prover<'_>, first: &[Term], second: &[Term]) {
+    let mut digits = Vec::new();
+    for (one, two) in first.iter().zip(second) {
+        let same = one.equals(two);
+        prover.assume(&same, "both touch this element");
+        if let Some(fact) = prover.known(&same) {
+            digits.extend(prover.digits_equal(one, two, &fact).unwrap_or_default());
+        }
+    }
+    for fact in &digits {
+        prover.keep(fact);
+    }
+}
