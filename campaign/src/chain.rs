@@ -184,9 +184,12 @@ fn layout_change(
         | Expr::Broadcast { .. }
         | Expr::Load { .. } => None,
     };
+    // A fill with a value that is not constant counts as padding with unspecified contents.
     let pad = fill.and_then(|fill| Some(PaddingValue { value: constant(&fill.value)?, by_host: fill.by_host }));
     let (logical, shape) = (extents(before, symbols)?, extents(after, symbols)?);
     let to = places(&claim.map, &logical, &shape, symbols)?;
+    // `to` has one entry for each element. If two elements share a position, this still counts both; such a map is
+    // detected by `is_one_to_one`.
     let has_padding = shape.iter().product::<u64>() > to.len() as u64;
     Ok(LayoutChange { shape, to, has_padding, pad })
 }

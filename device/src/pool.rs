@@ -194,6 +194,7 @@ impl<T> ScratchPool<T> {
             }
             Choice::Grow(place, wider, higher) => match from.create(wider, higher, channel) {
                 Ok(texture) => Ok(inner.replace(place, Sized2d { texture, width: wider, height: higher, channel })),
+                // Both textures exist while one grows, so the smaller one may still fit where the larger one does not.
                 Err(_) => inner.create(from, width, height, channel),
             },
             Choice::Create => inner.create(from, width, height, channel),

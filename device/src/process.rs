@@ -100,6 +100,7 @@ impl Worker {
                 let mut lines = BufReader::new(stdout);
                 let mut line = Vec::new();
                 while lines.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+                    // Drivers write to the same stream: a line may be invalid UTF-8, and an answer may begin in its middle.
                     let text = String::from_utf8_lossy(&line);
                     if let Some((_, json)) = text.split_once(MARK)
                         && sender.send(json.to_owned()).is_err()
@@ -139,6 +140,7 @@ impl Worker {
         loop {
             match self.answers.recv_timeout(TICK) {
                 Ok(json) => {
+                    // Any other line falls through to the checks below, so that a flood of them cannot outlast `patience`.
                     if let Ok(answer) = serde_json::from_str(&json) {
                         return Ok(answer);
                     }

@@ -49,6 +49,7 @@ impl LoopVectorizer<'_> {
             StmtKind::Store { buffer, indices, value } => {
                 let indices = self.indices(indices)?;
                 let mut value = self.wide(value)?;
+                // From the inside out, so that an inner condition is evaluated only where the outer ones hold, as before.
                 for cond in conditions.iter().rev() {
                     let ty = value.dtype().scalar;
                     let zero = Expr::int_of(0, ty).unwrap_or_else(|| Expr::float_of(0.0, ty));

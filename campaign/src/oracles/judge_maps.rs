@@ -265,6 +265,7 @@ impl Comparison<'_> {
             self.tally.count("claims too large to be tried", 1);
             return None;
         };
+        // With symbolic extents an obligation has to hold for every shape, so one shape suffices to disprove it.
         let holds = truths.iter().all(|holds| *holds);
         let tier = report.method.tier();
         self.tally.saw(&format!("tier:{tier}"));
@@ -281,6 +282,7 @@ impl Comparison<'_> {
             Verdict::Refuted(found) => {
                 self.tally.count("soundness checks", 1);
                 self.tally.count(&format!("completeness: {kind}{obligation} refuted"), 1);
+                // The counterexample may have a shape that is not among those evaluated.
                 self.refuted(report, found, holds)
             }
             Verdict::Unknown(reason) if reason.is_internal() => {

@@ -148,6 +148,7 @@ impl JudgePrograms {
         }
         let is_refuted = |report: &&Report| matches!(report.verdict, Verdict::Refuted(_));
         let is_open = |report: &&Report| !report.verdict.is_proved();
+        // A refuted obligation decides before an open one.
         match (reports.iter().find(is_refuted).or_else(|| reports.iter().find(is_open)), seen) {
             (None, RunComparison::Differ(how) | RunComparison::NoPlace(how)) => {
                 let what = format!("{} is proved, and the result differs", step.name);
@@ -155,6 +156,7 @@ impl JudgePrograms {
             }
             (Some(report), RunComparison::Same(_)) if is_refuted(&report) => {
                 let what = format!("{} is refuted, and runs agree", step.name);
+                // The counterexample may have other extents than the case, for which the runs may differ.
                 match compare_at_counterexample(step, report, &reports, tally) {
                     RunComparison::Same(_) => Err(fails(&what, step, report)),
                     RunComparison::Differ(how) => Err(Failure::outcome(
@@ -165,6 +167,7 @@ impl JudgePrograms {
                 }
             }
             (Some(report), RunComparison::Differ(how)) => {
+                // The judge is right here, and the pass is wrong.
                 let what = format!("{} changes the result, and is not proved", step.name);
                 Err(Failure::outcome(what, format!("{how}; {}", line(report))))
             }

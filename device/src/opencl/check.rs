@@ -42,6 +42,8 @@ fn check_shape(spec: &BufferSpec) -> Result<(), DeviceError> {
         let (bytes, len) = (spec.bytes, data.len());
         return Err(DeviceError::Plan(format!("`{name}` has {bytes} bytes, its data {len}")));
     }
+    // A texture of the pool holds what its last user left and may be larger than asked for, so it can be neither
+    // initialised nor read back as a whole.
     let lends =
         matches!(spec.kind, MemoryKind::Image2d { .. }) && spec.initial == Initial::Fill(POISON) && !spec.read_back;
     if spec.scratch && !lends {
@@ -145,6 +147,7 @@ pub(crate) fn check_argument(
             let is_given_image =
                 matches!(plan.buffers.get(*place).map(|spec| spec.kind), Some(MemoryKind::Image2d { .. }));
             let fits = if is_image {
+                // Plans have images of two dimensions only, so a kernel for another kind cannot be launched.
                 is_given_image && type_name.starts_with("image2d_t")
             } else {
                 !is_given_image && parameter.space == AddressSpace::Memory
@@ -154,6 +157,7 @@ pub(crate) fn check_argument(
         Arg::Local(bytes) => (parameter.space == AddressSpace::Local, format!("{bytes} bytes of local memory")),
         Arg::Scalar(scalar) => {
             let len = scalar.to_bytes().len();
+            // The size of a structure is known to the driver only.
             let is_size = value_bytes(type_name).is_none_or(|bytes| bytes == len);
             let is_private = parameter.space == AddressSpace::Private && !is_image;
             (is_private && is_size, format!("{} of {len} bytes", describe(scalar)))

@@ -89,6 +89,7 @@ fn describe(device: cl::Device, platform: &str, index: usize) -> Result<DeviceIn
         images,
         image2d_max_width: if images { optional(ffi::CL_DEVICE_IMAGE2D_MAX_WIDTH) } else { 0 },
         image2d_max_height: if images { optional(ffi::CL_DEVICE_IMAGE2D_MAX_HEIGHT) } else { 0 },
+        // An extension before OpenCL 1.2, an optional part of the standard since; drivers report either.
         fp64: has("cl_khr_fp64") || optional(ffi::CL_DEVICE_DOUBLE_FP_CONFIG) != 0,
         fp16: has("cl_khr_fp16"),
         correctly_rounded_divide_sqrt: float_config & ffi::CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT != 0,

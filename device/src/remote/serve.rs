@@ -57,6 +57,7 @@ impl Worker {
             Request::Build { session, source, options } => {
                 let built = self.session(session)?.build(&source, &options)?;
                 let program = self.number();
+                // The program stays in this process. The reply carries everything that a caller may ask about it.
                 let (kernels, log) = (built.kernels().to_vec(), built.log().to_owned());
                 let correctly_rounded = built.correctly_rounded();
                 self.programs.insert(program, built);

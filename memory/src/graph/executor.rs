@@ -114,6 +114,7 @@ fn entries(file: &FileText<'_>, text: &str) -> Result<usize, Diagnostic> {
     }
     for (Strict(node), row) in file.nodes.iter().zip(rows.windows(2)) {
         let declared = node.attrs.as_ref().and_then(|Strict(attrs)| attrs.num_outputs.as_ref());
+        // `None` if the row decreases. After this loop every range of `Reader::outputs` is within the entries.
         let found = row[1].checked_sub(row[0]);
         let fits = declared.is_none_or(|declared| declared.as_str().parse().ok() == found);
         if found.is_none() || !fits || (node.op.as_str() == "null" && found != Some(1)) {
@@ -124,6 +125,7 @@ fn entries(file: &FileText<'_>, text: &str) -> Result<usize, Diagnostic> {
     }
     let n = rows.last().copied().unwrap_or(0);
     let Strict(attrs) = &file.attrs;
+    // The reader indexes these lists by entry without further checks.
     let lists = [
         ("shape", "list_shape", Some((&attrs.shape.0, attrs.shape.1.len()))),
         ("dltype", "list_str", Some((&attrs.dltype.0, attrs.dltype.1.len()))),
@@ -270,6 +272,7 @@ impl Reader<'_> {
                 },
             ));
         }
+        // `Self::index` made sure that the numbers are a permutation, so each tensor moves to the place of its number.
         tensors.sort_by_key(|(at, _)| *at);
         tensors.into_iter().map(|(_, tensor)| tensor).collect()
     }

@@ -90,6 +90,7 @@ impl Values<'_> {
             Value::Binary(op, a, b) => self.binary(*op, a, b, ty),
             Value::Compare(op, parts) => {
                 let [a, b, yes, no] = &**parts;
+                // Booleans have no order, so the operands of a boolean comparison are integers.
                 let of = if ty == ScalarType::Bool { ScalarType::Int32 } else { ty };
                 let (a, b) = (self.value(a, of), self.value(b, of));
                 let cond = self.op(comparison(*op), a, b);
