@@ -1,4 +1,4 @@
-//! Writes a graph as `tilewright.graph/1`, the native format. The product has only a reader for it.
+//! Writes a graph as `tilewright.graph/1`, the native format. Outside of the tests there is only a reader for it.
 
 use serde_json::{Value, json};
 use tilewright_ir::{GraphStep, GraphTensor};

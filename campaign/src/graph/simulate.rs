@@ -154,7 +154,7 @@ fn can_be_had(pool: &Pool) -> Result<(), Violation> {
     if can { Ok(()) } else { violation("no device has such a pool", format!("{pool:?}")) }
 }
 
-/// Checks what is visible without executing anything: the pool exists and is of the right kind, the
+/// Checks the place of a tensor without executing anything: the pool exists and is of the right kind, the
 /// region has the size of the tensor, and its first element is aligned and inside the pool.
 fn lies_well(tensor: &GraphTensor, plan: &MemoryPlan, at: usize, [width, height]: [u64; 2]) -> Result<(), Violation> {
     let place = plan.places[at];

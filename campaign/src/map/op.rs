@@ -193,7 +193,7 @@ impl Op {
         })
     }
 
-    /// The name in the coverage table.
+    /// A table of the names of operations, which are those of the serialized form, for the coverage table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Split(..) => "split",

@@ -278,7 +278,7 @@ impl Facts {
 }
 
 /// Compares a verdict with the truth. Returns an outcome if they contradict each other or if there
-/// is no verdict. `of` is the prefix of counters and of the kind of failure.
+/// is no verdict. `prefix` begins the names of counters and the kind of failure.
 fn compare_verdict(
     case: &LayoutClaimCase,
     prefix: &str,

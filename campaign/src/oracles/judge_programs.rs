@@ -3,7 +3,7 @@
 //!
 //! | checked | a failure is |
 //! |---|---|
-//! | a program run_alone, if it is given as text | every access is proved to be in bounds, or every texel to be defined or free of races, and the program traps |
+//! | a program alone, if it is given as text | every access is proved to be in bounds, or every texel to be free of races, and the program traps |
 //! | a pass | *refuted* although runs agree; *proved* although they differ; an internal error of the judge |
 //! | the result of a pass with one change, or with false evidence | *proved* although runs differ or trap, or although an argument has no position |
 //! | the changed program alone | an access is refuted, nothing prevents its execution, and the run does not trap |
@@ -208,7 +208,7 @@ impl JudgePrograms {
             return Err(Failure::outcome(what, format!("{how}\n{}", shown(step))));
         }
         // A claim about the pass says nothing about single accesses, so the changed program is
-        // checked run_alone, too.
+        // checked alone, too.
         check_alone(step.after, step.symbols, &self.judge.check_program(step.after), tally)
     }
 

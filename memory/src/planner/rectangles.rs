@@ -93,8 +93,8 @@ fn texels(room: Room) -> Option<Extent> {
 struct Sheet {
     extent: Extent,
     /// The steps that read a tensor in it.
-    /// The steps that write a tensor in it.
     read: HashSet<usize>,
+    /// The steps that write a tensor in it.
     written: HashSet<usize>,
     /// The placed rectangles that are alive at the same time as the slot that is being placed.
     alive: Vec<Rectangle>,

@@ -58,7 +58,7 @@ impl Bound<'_> {
     }
 }
 
-/// What a step reads, then what it writes.
+/// The tensors that a step reads, then those that it writes.
 fn arguments(graph: &Graph, step: usize) -> Vec<usize> {
     let step = &graph.steps[step];
     step.reads.iter().chain(&step.writes).copied().collect()
