@@ -1,4 +1,4 @@
-//! What the drivers cost around a kernel of 1024 work-items: building, the first launch, and one plan after another.
+//! Measures the overhead of drivers for a kernel of 1024 work-items: building, the first plan, and each further plan.
 //!
 //! `cargo run --release -p tilewright-device --example overheads`; set `POCL_KERNEL_CACHE=0` to see PoCL compile.
 

@@ -89,7 +89,8 @@ impl LoopVectorizer<'_> {
         Expr::Broadcast { value: SharedExpr::new(value), lanes: self.lanes }
     }
 
-    /// An expression in lanes; `None` for expressions that have no vector form.
+    /// An expression in lanes: loop-invariant parts are broadcast, and the loop variable becomes a ramp. `None`
+    /// for expressions that have no vector form.
     fn wide(&self, expr: &Expr) -> Option<Expr> {
         if !expr.vars().contains(self.var) {
             return Some(self.spread(expr.clone()));
@@ -101,6 +102,7 @@ impl LoopVectorizer<'_> {
                 Expr::Ramp { base: number(0), stride: number(1), lanes: self.lanes }
             }
             Expr::Binary(op, a, b) => match (op, self.wide(a)?, self.wide(b)?) {
+                // Folded, so that an index such as `4 * o + i` with the lanes `i` stays a single ramp.
                 (BinaryOp::Add, Expr::Broadcast { value, .. }, Expr::Ramp { base, stride, lanes })
                     if base.as_const_int() == Some(0) =>
                 {

@@ -328,8 +328,8 @@ impl Oracle for Certificate {
 
     const NAME: &'static str = "certificate";
 
-    /// Finds a certificate; checks what it states, what the checker concludes from it, and the same
-    /// of its mutants.
+    /// Finds a certificate; checks its statements and the conclusions of the checker, for the certificate and
+    /// for its mutants.
     fn check(&mut self, case: &DigitMap, tally: &mut Tally) -> Outcome {
         let built = match case.0.build() {
             Ok(built) => built,

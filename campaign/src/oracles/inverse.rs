@@ -92,7 +92,7 @@ impl Inverse {
     }
 }
 
-/// What is wrong with a claimed inverse, by evaluation at every point; `None` if it is right.
+/// Evaluates a claimed inverse at every point and describes its mistake; `None` if it is right.
 fn inverse_error(truth: &Truth, map: &IndexMap, claim: &InverseClaim) -> Option<&'static str> {
     match truth.of_inverse(map, claim) {
         Some([true, true]) => None,

@@ -1,6 +1,6 @@
-//! Compares the judge's verdicts on index maps with evaluation at every point. Soundness: what is
-//! proved holds, and what is refuted does not. Completeness, which is only counted: what holds is
-//! proved, and what does not hold is refuted.
+//! Compares the judge's verdicts on index maps with evaluation at every point. Soundness: a proved
+//! obligation holds, and a refuted one does not. Completeness, which is only counted: an obligation that
+//! holds is proved, and one that does not is refuted.
 //!
 //! A map with symbolic extents is evaluated on several small shapes: an obligation that is proved
 //! has to hold on all of them, one that is refuted has to fail on the shape of its counterexample.

@@ -1,5 +1,5 @@
-//! Compares the judge's verdicts on passes with runs in the interpreter. What the judge proves has
-//! to hold, even of a program or of evidence with a mistake in it; what it refutes has to be wrong.
+//! Compares the judge's verdicts on passes with runs in the interpreter. A proved claim has to hold,
+//! even if the program or the evidence contains a mistake; a refuted claim has to be wrong.
 //!
 //! | checked | a failure is |
 //! |---|---|

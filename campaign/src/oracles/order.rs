@@ -2,7 +2,7 @@
 //! of non-serial loops are executed in other orders: the results have to be equal bit by bit. A
 //! generated program has no races, so none may be reported.
 //!
-//! Checked are the program itself and the result of the passes. For the program with a mistake in
+//! The program itself and the result of the passes are checked. For the program with a mistake in
 //! it, an index out of bounds has to be reported in every order or in none.
 
 use tilewright_interp::{Arguments, Config, Observers, Order as Iterations, RunError, TrapKind, run};

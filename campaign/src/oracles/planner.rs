@@ -228,7 +228,7 @@ mod tests {
             Ok(plan)
         };
         assert!(found(short) > 20);
-        // The best plan is the compatible one with a pool that nobody uses.
+        // The best plan is the compatible one with an unused pool.
         let wastes = |graph: &Graph, strategy, limits| {
             let mut plan = plan_within(graph, Strategy::Compatible, limits)?;
             if strategy == Strategy::Best {

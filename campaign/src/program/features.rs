@@ -136,7 +136,7 @@ impl Seen {
         });
     }
 
-    /// The features of a value.
+    /// Adds the feature of a value, which is named after its operator, and the features of its operands.
     fn value(&mut self, value: &Value) {
         match value {
             Value::Constant(_) => self.add("expr:constant"),

@@ -292,8 +292,8 @@ impl Reader<'_> {
             let outputs = self.outputs(at);
             for (k, entry) in outputs.clone().enumerate() {
                 let base = if outputs.len() == 1 { name.to_owned() } else { format!("{name}:{k}") };
-                // No two entries have one number, so a collision with a name that ends like this is the only one
-                // left.
+                // Numbers of entries are unique, so the new name can still equal only a name of the file that happens
+                // to end in this way; the check of the graph reports that.
                 let unique = if seen.contains(&base) { format!("{base}.{entry}") } else { base };
                 seen.insert(unique.clone());
                 names.push(unique);

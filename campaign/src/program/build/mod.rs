@@ -169,7 +169,7 @@ impl Builder<'_> {
                 let then_body = Arc::new(target.store(&values, value));
                 Stmt::new(StmtKind::If { cond, then_body, else_body })
             }
-            // Lanes are stored all or none.
+            // A vector store writes all of its lanes, so a guard without another value is dropped.
             None if !cond.dtype().is_scalar() || is_lanes => target.store(&values, value),
             None => Stmt::guarded(cond, target.store(&values, value)),
         };

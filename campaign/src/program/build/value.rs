@@ -226,7 +226,7 @@ fn unary(op: Unary, a: Expr, ty: ScalarType) -> Expr {
     }
 }
 
-/// The operator of a type. For operators that a type does not have, another one takes the load.
+/// A table of the operators of each class of types. An operator that a class lacks is replaced by one that it has.
 pub(super) fn operator(op: Binary, class: TypeClass) -> BinaryOp {
     match (class, op) {
         (TypeClass::Bool, Binary::And | Binary::Min | Binary::Mul) => BinaryOp::And,
