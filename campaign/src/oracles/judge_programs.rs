@@ -148,7 +148,7 @@ impl JudgePrograms {
         }
         let is_refuted = |report: &&Report| matches!(report.verdict, Verdict::Refuted(_));
         let is_open = |report: &&Report| !report.verdict.is_proved();
-        // A refuted obligation decides before an open one.
+        // Refutations come first: the runs can contradict a refutation, but not an open obligation.
         match (reports.iter().find(is_refuted).or_else(|| reports.iter().find(is_open)), seen) {
             (None, RunComparison::Differ(how) | RunComparison::NoPlace(how)) => {
                 let what = format!("{} is proved, and the result differs", step.name);
