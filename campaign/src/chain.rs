@@ -66,9 +66,9 @@ struct LayoutChange {
 
 /// The value that the padding elements hold.
 #[derive(Clone, Copy, Debug)]
-/// Whether the caller writes it before the program starts. Otherwise the program writes it.
 struct PaddingValue {
     value: Scalar,
+    /// Whether the caller writes it before the program starts. Otherwise the program writes it.
     by_host: bool,
 }
 
@@ -184,9 +184,12 @@ fn layout_change(
         | Expr::Broadcast { .. }
         | Expr::Load { .. } => None,
     };
+    // A fill with a value that is not constant counts as padding with unspecified contents.
     let pad = fill.and_then(|fill| Some(PaddingValue { value: constant(&fill.value)?, by_host: fill.by_host }));
     let (logical, shape) = (extents(before, symbols)?, extents(after, symbols)?);
     let to = places(&claim.map, &logical, &shape, symbols)?;
+    // `to` has one entry for each element. If two elements share a position, this still counts both; such a map is
+    // detected by `is_one_to_one`.
     let has_padding = shape.iter().product::<u64>() > to.len() as u64;
     Ok(LayoutChange { shape, to, has_padding, pad })
 }
@@ -217,10 +220,9 @@ impl ArgumentLayout {
     pub fn unpack(&self, tensor: &Tensor, shape: &[u64]) -> Result<Tensor, String> {
         let mut tensor = tensor.clone();
         for (number, step) in self.steps.iter().enumerate().rev() {
+            // Checked before the change is undone: the padding of a layout is visible only in its own shape.
             if let Some(pad) = step.pad {
                 step.padding_holds(&tensor, pad.value)?;
-                // The layouts are undone from the last to the first; each one's padding is visible only
-                // in its own shape.
             }
             let shape = if number == 0 { shape } else { &self.steps[number - 1].shape };
             tensor = step.unpack(&tensor, shape)?;

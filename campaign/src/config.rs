@@ -141,6 +141,7 @@ impl Default for Config {
                 loop_percent: 35,
                 guard_percent: 20,
                 lanes_percent: 10,
+                // Without a barrier such a reduction is a race, so only the oracle `device` draws it.
                 group_percent: 0,
                 texture_percent: 10,
                 vectorized_percent: 15,

@@ -1,9 +1,9 @@
 //! Generators of ragged shapes: extents next to block sizes, primes, powers of two and their
 //! neighbours.
 //!
-//! Mistakes in layouts show where a size does not divide: one more or one less than a block, primes, single elements.
-//! Extents of one shape mostly differ, so that exchanged axes are noticed. All functions are total: bytes that are missing
-//! count as zeros, and every result is within the limits of [`Config`].
+//! Mistakes in layouts show at extents that a block does not divide: one more or one less than a block, primes, single
+//! elements. The extents of a shape mostly differ, so that exchanged axes are noticed. All functions are total: missing
+//! bytes count as zeros, and every result is within the limits of [`Config`].
 
 use arbitrary::{Result, Unstructured};
 
@@ -12,7 +12,7 @@ use super::config::Config;
 /// True with the given probability in percent; 0 is never.
 ///
 /// # Errors
-/// Never for want of bytes.
+/// Never because there are too few bytes.
 pub fn percent(u: &mut Unstructured<'_>, percent: u8) -> Result<bool> {
     Ok(u.int_in_range(0..=99)? < percent)
 }
@@ -27,7 +27,7 @@ pub fn shape(u: &mut Unstructured<'_>, config: &Config) -> Result<Vec<i64>> {
 
 /// Draws a shape of at most `most` elements.
 ///
-/// The rank is from [`Extents::rank`](super::config::ExtentRanges::rank). With probability
+/// The rank is from [`ExtentRanges::rank`](super::config::ExtentRanges::rank). With probability
 /// `distinct_percent` the extents are pairwise distinct, so that exchanged axes change the result.
 ///
 /// # Errors

@@ -108,6 +108,7 @@ pub fn control_reads_memory(func: &PrimFunc) -> bool {
         is_found |= match &stmt.kind {
             StmtKind::If { cond, .. } | StmtKind::Assert { cond, .. } => cond.reads_memory(),
             StmtKind::For(inner) => inner.min.reads_memory() || inner.extent.reads_memory(),
+            // The variable may occur in any condition or index of the body.
             StmtKind::Let { value, .. } => value.reads_memory(),
             StmtKind::Store { indices, .. } => indices.iter().any(Expr::reads_memory),
             StmtKind::Allocate { .. }
@@ -120,6 +121,8 @@ pub fn control_reads_memory(func: &PrimFunc) -> bool {
             expr.walk(&mut |part| {
                 is_found |= match part {
                     Expr::Load { indices, .. } => indices.iter().any(Expr::reads_memory),
+                    // It evaluates only the chosen value, so its condition decides which loads are executed. `Select`
+                    // evaluates both.
                     Expr::IfThenElse(cond, ..) => cond.reads_memory(),
                     Expr::Int { .. }
                     | Expr::Float { .. }

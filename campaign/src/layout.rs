@@ -114,6 +114,7 @@ impl LayoutRecipe {
     /// Fewer tiles, fewer axes, default attributes, smaller extents, smaller tiles.
     fn simpler(&self) -> Vec<Self> {
         let fewer = without_one(&self.tiles).into_iter().map(|tiles| Self { tiles, ..self.clone() });
+        // `order` may stay as it is: every number denotes a permutation of any number of axes.
         let axes = without_one(&self.extents).into_iter().filter(|extents| !extents.is_empty());
         let axes = axes.map(|extents| Self { extents, ..self.clone() });
         let mut default_attributes = Vec::new();

@@ -143,6 +143,7 @@ impl<O: Oracle, F: Fn(&Environment) -> Result<O, String>> Runner for Session<O, 
         for (place, input) in inputs.iter().enumerate() {
             match O::Case::draw(&mut Unstructured::new(input), &self.environment.config) {
                 Ok(case) => {
+                    // Not every input gives a case, so the positions of those that do are kept for the findings.
                     places.push(place);
                     cases.push(case);
                 }

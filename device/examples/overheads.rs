@@ -1,4 +1,4 @@
-//! What the drivers cost around a kernel of 1024 work-items: building, the first launch, and one plan after another.
+//! Measures the overhead of drivers for a kernel of 1024 work-items: building, the first plan, and each further plan.
 //!
 //! `cargo run --release -p tilewright-device --example overheads`; set `POCL_KERNEL_CACHE=0` to see PoCL compile.
 
@@ -28,9 +28,11 @@ fn main() -> Result<(), DeviceError> {
         let program = session.build(SOURCE, &BuildOptions::default())?;
         let build = start.elapsed();
         let start = Instant::now();
+        // Another source, because a driver may answer for the same one from its cache.
         session.build(&SOURCE.replace("1.0f", "2.0f"), &BuildOptions::default())?;
         let second_build = start.elapsed();
         let start = Instant::now();
+        // Drivers postpone work to the first launch, so it is measured by itself.
         let output = session.run(&program, &plan, &RunOptions::default())?;
         let first = start.elapsed();
         let first_kernel = output.launch_nanoseconds[0].unwrap_or(0);

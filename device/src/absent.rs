@@ -1,5 +1,5 @@
-//! What stands for OpenCL in a program that was built without the feature `opencl`: no loader, no device, and sessions
-//! and programs that cannot exist.
+//! Replaces the module `opencl` in a build without the feature of that name: no loader, no devices, and types of sessions
+//! and programs without values.
 
 use crate::error::DeviceError;
 use crate::info::{DeviceInfo, Loader, Survey};
@@ -7,21 +7,21 @@ use crate::plan::{LaunchPlan, RunOptions, RunOutput};
 use crate::pool::ScratchStats;
 use crate::program::BuildOptions;
 
-/// There is no OpenCL in this program.
+/// The loader, which is not built into this program.
 pub(crate) fn loader() -> Loader {
     Loader::NotBuilt
 }
 
-/// No device.
+/// A survey without devices.
 pub(crate) fn survey() -> Survey {
     Survey::default()
 }
 
-/// A session that cannot exist.
+/// A session; the type has no values.
 #[derive(Debug)]
 pub(crate) enum Session {}
 
-/// A program that cannot exist.
+/// A program; the type has no values.
 #[derive(Debug)]
 pub(crate) enum Program {}
 

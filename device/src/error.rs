@@ -1,4 +1,4 @@
-//! What can go wrong between a launch plan and a device.
+//! The errors of devices, drivers and launch plans.
 
 use std::borrow::Cow;
 
@@ -14,11 +14,11 @@ pub struct TouchedGuard {
     pub buffer: String,
     /// Offset in bytes of the first changed byte, counted from the buffer's start (so at least its size).
     pub first_byte: u64,
-    /// Number of guard bytes that changed. A store of the very byte that was there goes unseen.
+    /// Number of guard bytes that changed. A store of the same value is not detected.
     pub changed: u64,
 }
 
-/// Why nothing came back from a device.
+/// An error of a device, its driver, or a launch plan.
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum DeviceError {
@@ -30,19 +30,19 @@ pub enum DeviceError {
     #[error("{0}")]
     NoLoader(Loader),
 
-    /// There are devices, but none is the one asked for.
+    /// There are devices, but none matches the selector.
     #[error("no OpenCL device matches `{wanted}`; there is {}", .available.join(", "))]
     NoDevice {
-        /// The index or part of a name that was asked for.
+        /// The selector: an index or part of a name.
         wanted: String,
-        /// The devices there are, as [`DeviceInfo::label`](crate::DeviceInfo::label) writes them.
+        /// The available devices, as [`DeviceInfo::label`](crate::DeviceInfo::label) writes them.
         available: Vec<String>,
     },
 
-    /// The selector names several devices; an index would name one.
+    /// The selector matches several devices; an index would match one.
     #[error("`{wanted}` names several OpenCL devices, say which by its index: {}", .matches.join(", "))]
     Ambiguous {
-        /// The part of a name that was asked for.
+        /// The selector: a part of a name.
         wanted: String,
         /// The devices it matches, as [`DeviceInfo::label`](crate::DeviceInfo::label) writes them.
         matches: Vec<String>,
@@ -59,27 +59,27 @@ pub enum DeviceError {
         source_listing: String,
     },
 
-    /// A compiler flag that would change what the arithmetic means, or that cannot be passed on.
+    /// A compiler flag that would change the results of arithmetic, or that cannot be passed on.
     #[error("compiler flag `{flag}` refused: {reason}")]
     Flag {
         /// The flag as given.
         flag: String,
-        /// Why it is not passed to the compiler.
+        /// The reason why the flag is not passed to the compiler.
         reason: Cow<'static, str>,
     },
 
-    /// The plan does not fit the kernels or contradicts itself, on whatever device.
+    /// The plan contradicts itself or the parameters of the kernels. It would be wrong on any device.
     #[error("launch plan: {0}")]
     Plan(String),
 
-    /// The plan asks for more than the device has.
+    /// The plan exceeds a limit of the device.
     #[error("{what}: {asked} asked, the device allows {limit}")]
     Limit {
-        /// What is limited, with the buffer's or kernel's name and the unit.
+        /// The limited quantity, with its unit and the name of the buffer or kernel.
         what: String,
-        /// What the plan asks for.
+        /// The amount in the plan.
         asked: u64,
-        /// What the device allows.
+        /// The maximum of the device.
         limit: u64,
     },
 
@@ -101,17 +101,17 @@ pub enum DeviceError {
         code: i32,
         /// The code's name in the OpenCL headers.
         name: Cow<'static, str>,
-        /// The buffer, kernel or device it was about; may be empty.
+        /// The buffer, kernel or device concerned; may be empty.
         during: String,
     },
 
-    /// The process that runs the driver is gone, or does not answer: the driver crashed, hangs or ended its process, or a
-    /// kernel wrote to memory that is not its own.
+    /// The process that runs the driver ended or does not answer. The driver crashed, hangs or exited, or a kernel wrote out
+    /// of bounds.
     #[error("the OpenCL driver's process {how}{}{detail}", if .detail.is_empty() { "" } else { ": " })]
     Process {
-        /// What happened to it, such as `ended with signal SIGABRT`.
+        /// The end of the process in words, such as `ended with signal SIGABRT`.
         how: String,
-        /// The last line of what it wrote to standard error; may be empty.
+        /// The last line that the process wrote to standard error; may be empty.
         detail: String,
     },
 
@@ -121,13 +121,14 @@ pub enum DeviceError {
 }
 
 impl DeviceError {
-    /// True when there is no such device, false when a device is there and failed: the first is a reason to skip, the
-    /// second never is.
+    /// Whether the error is that there is no such device. Tests may then be skipped; the failure of a device that exists is
+    /// never a reason to skip.
     pub fn is_absent(&self) -> bool {
         matches!(self, Self::NoOpenCl | Self::NoLoader(_) | Self::NoDevice { .. })
     }
 }
 
+/// The touched guard bands as words of a message.
 fn list_guards(touched: &[TouchedGuard]) -> String {
     let one = |guard: &TouchedGuard| {
         format!("buffer `{}` from byte {} on ({} bytes changed)", guard.buffer, guard.first_byte, guard.changed)

@@ -1,4 +1,4 @@
-//! Where drivers run: in this process, or in one of their own that they may take down.
+//! Chooses the process in which drivers run: the caller's, or a worker that may crash without harm.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,38 +10,38 @@ use crate::process::Launch;
 use crate::remote::{self, Connection};
 use crate::session::Session;
 
-/// How long a build or a run may take in a process of its own, if nothing else is said: ten minutes. OpenCL cannot stop a
-/// launch that never ends, but a process can be ended.
+/// The usual time limit of a build or a run in a worker process: ten minutes. OpenCL cannot stop a launch that never ends,
+/// but a process can be killed.
 pub const PATIENCE: Duration = Duration::from_mins(10);
 
-/// Where drivers run.
+/// The process in which drivers run.
 #[derive(Clone, Debug, Default)]
 pub enum Isolation {
-    /// In this process. A driver that crashes, or a kernel that writes far out of bounds, takes it down.
+    /// The caller's process. A driver that crashes, or a kernel that writes far out of bounds, ends it.
     #[default]
     InProcess,
-    /// In a worker process; what happens to it becomes a [`DeviceError::Process`].
+    /// A worker process; its end becomes a [`DeviceError::Process`].
     Process {
-        /// A program that calls [`serve`](crate::serve): the caller's own, as a rule.
+        /// A program that calls [`serve`](crate::serve), usually the caller's own program.
         program: PathBuf,
-        /// The arguments with which it does.
+        /// The arguments with which the program calls `serve`.
         arguments: Vec<String>,
-        /// How long a build or a run may take before the worker is ended; [`PATIENCE`] if there is no reason for another.
+        /// Time limit of a build or a run, after which the worker is killed; usually [`PATIENCE`].
         patience: Duration,
     },
 }
 
-/// Finds devices and opens them as an [`Isolation`] says. Clones share their worker processes.
+/// Lists devices and opens sessions in the process that an [`Isolation`] selects. Clones share their worker processes.
 ///
-/// Every session that is open has a worker of its own, so that a crash is that of its own driver. A worker whose session
-/// was closed is used again: starting the drivers up can take longer than running a kernel.
+/// Every open session has a worker of its own, so that a crash ends no other session. The worker of a closed session is
+/// reused, because starting the drivers can take longer than running a kernel.
 #[derive(Clone, Debug, Default)]
 pub struct DeviceHost {
-    /// None for drivers in this process.
+    /// `None` if drivers run in this process.
     processes: Option<Arc<Processes>>,
 }
 
-/// The workers that no session uses, and how another is started.
+/// The idle workers, and the command line to start another one.
 #[derive(Debug)]
 pub(crate) struct Processes {
     launch: Launch,
@@ -50,12 +50,13 @@ pub(crate) struct Processes {
 }
 
 impl Processes {
+    /// An idle worker, or a new one.
     fn take(&self) -> Result<Connection, DeviceError> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         idle.map_or_else(|| Connection::start(&self.launch, self.patience), Ok)
     }
 
-    /// Keeps a worker for the next session.
+    /// Keeps a worker for the next session, unless it is gone.
     pub(crate) fn give_back(&self, connection: Connection) {
         if connection.is_alive() {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
@@ -64,7 +65,7 @@ impl Processes {
 }
 
 impl DeviceHost {
-    /// A host of this kind. No process is started before the first question.
+    /// Creates a host. No process is started before the first request.
     pub fn new(isolation: Isolation) -> Self {
         let Isolation::Process { program, arguments, patience } = isolation else {
             return Self::default();
@@ -73,8 +74,7 @@ impl DeviceHost {
         Self { processes: Some(Arc::new(Processes { launch, patience, idle: Mutex::default() })) }
     }
 
-    /// Which devices there are, and which drivers failed. A worker that was lost while it asked the drivers is one of the
-    /// failures.
+    /// Lists the devices and the drivers that failed. The loss of the worker during the survey is one of the failures.
     pub fn survey(&self) -> Survey {
         let Some(processes) = &self.processes else { return info::survey() };
         let asked = processes.take().and_then(|connection| {
@@ -82,20 +82,22 @@ impl DeviceHost {
             processes.give_back(connection);
             Ok(survey)
         });
-        // Opening the loader starts no driver, so that this process can say whether there is one.
+        // Opening the loader starts no driver, so it is safe in this process.
         asked.unwrap_or_else(|fault| Survey { loader: info::loader(), faults: vec![fault], ..Survey::default() })
     }
 
-    /// As [`devices`](crate::devices).
+    /// Lists the devices, as [`devices`](crate::devices) does.
     ///
-    /// Errors: the last driver's failure, when no device is left.
+    /// # Errors
+    /// No device answered, and a driver failed: the last such failure.
     pub fn devices(&self) -> Result<Vec<DeviceInfo>, DeviceError> {
         self.survey().into_devices()
     }
 
-    /// As [`Session::open`].
+    /// Opens a device, as [`Session::open`] does.
     ///
-    /// Errors: as there, and [`DeviceError::Process`].
+    /// # Errors
+    /// Those of [`Session::open`], and [`DeviceError::Process`] if the worker cannot be started or is lost.
     pub fn open(&self, info: &DeviceInfo) -> Result<Session, DeviceError> {
         let Some(processes) = &self.processes else { return Session::open(info) };
         let connection = processes.take()?;

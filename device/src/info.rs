@@ -1,4 +1,4 @@
-//! Which devices there are, and what they can do.
+//! Descriptions of devices, and the selection of one of them.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::opencl;
 /// The kind of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum DeviceType {
-    /// A host processor: PoCL, Oclgrind, the vendors' CPU drivers.
+    /// A host processor, as with PoCL, Oclgrind and the vendors' CPU drivers.
     Cpu,
     /// A graphics processor.
     Gpu,
@@ -31,47 +31,47 @@ impl fmt::Display for DeviceType {
     }
 }
 
-/// What a device says of itself. Plain data: opening it ([`Session::open`](crate::Session::open)) is another step.
+/// The properties that a device reports. Plain data; [`Session::open`](crate::Session::open) opens the device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(clippy::struct_excessive_bools)] // a table of features, each of them there or not
 pub struct DeviceInfo {
-    /// Place in the list of [`devices`], by which it is selected.
+    /// Position in the list of [`devices`], by which the device can be selected.
     pub index: usize,
-    /// Name of the platform, as `Portable Computing Language`.
+    /// Name of the platform, such as `Portable Computing Language`.
     pub platform: String,
     /// Name of the device.
     pub name: String,
-    /// Who made it.
+    /// Name of the vendor.
     pub vendor: String,
     /// The driver's version, in the vendor's own notation.
     pub driver_version: String,
-    /// OpenCL version and what the vendor adds to it, as `OpenCL 3.0 PoCL HSTR: ...`.
+    /// OpenCL version with the vendor's suffix, such as `OpenCL 3.0 PoCL HSTR: ...`.
     pub opencl_version: String,
-    /// OpenCL C version, as `OpenCL C 1.2 PoCL`.
+    /// OpenCL C version, such as `OpenCL C 1.2 PoCL`.
     pub opencl_c_version: String,
     /// Kind of device.
     pub device_type: DeviceType,
-    /// Whether the driver says that it can be used and has a compiler.
+    /// Whether the driver reports that the device can be used and has a compiler.
     pub available: bool,
     /// Number of compute units.
     pub compute_units: u64,
-    /// Work-items in a work-group, at most.
+    /// Maximal number of work-items in a work-group.
     pub max_work_group_size: u64,
-    /// Work-items in a work-group along each of the first three dimensions, at most.
+    /// Maximal number of work-items in a work-group along each of the first three dimensions.
     pub max_work_item_sizes: [u64; 3],
     /// Width of a device pointer and of `size_t` in kernels, in bits.
     pub address_bits: u64,
     /// Global memory in bytes.
     pub global_memory_bytes: u64,
-    /// Bytes of one buffer, at most.
+    /// Maximal size of one buffer in bytes.
     pub max_alloc_bytes: u64,
     /// Local memory of a work-group in bytes.
     pub local_memory_bytes: u64,
     /// Whether kernels can use images.
     pub images: bool,
-    /// Width of a 2-d image in texels, at most; 0 without images.
+    /// Maximal width of a 2-d image in texels; 0 without images.
     pub image2d_max_width: u64,
-    /// Height of a 2-d image in texels, at most; 0 without images.
+    /// Maximal height of a 2-d image in texels; 0 without images.
     pub image2d_max_height: u64,
     /// Whether kernels can compute with `double`.
     pub fp64: bool,
@@ -94,13 +94,14 @@ impl DeviceInfo {
         format!("{}: {} ({})", self.index, self.name, self.platform)
     }
 
-    /// Whether `other` speaks of the same device; sizes are left out, for a driver may count its memory anew.
+    /// Whether `other` describes the same device. Sizes are not compared, because a driver may report another memory size at
+    /// another time.
     #[cfg(feature = "opencl")]
     pub(crate) fn is_same_device(&self, other: &Self) -> bool {
         (self.index, &self.platform, &self.name) == (other.index, &other.platform, &other.name)
     }
 
-    /// OpenCL version as a pair, `(1, 2)`; `(0, 0)` where the driver's text does not follow the standard.
+    /// OpenCL version as a pair such as `(1, 2)`; `(0, 0)` if the driver's text does not follow the standard.
     pub fn opencl_version_pair(&self) -> (u32, u32) {
         let version = || {
             let number = self.opencl_version.strip_prefix("OpenCL ")?.split(' ').next()?;
@@ -111,15 +112,15 @@ impl DeviceInfo {
     }
 }
 
-/// The library through which OpenCL is called: it finds the drivers that are installed.
+/// The library through which OpenCL is called. It finds the installed drivers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Loader {
     /// This program was built without OpenCL.
     #[default]
     NotBuilt,
-    /// There is none on this machine, or it cannot be used: the reason, as the system gives it.
+    /// No loader can be opened on this machine, for this reason, which the system reports.
     Missing(String),
-    /// It was opened: its path.
+    /// The loader with this path was opened.
     Opened(String),
 }
 
@@ -133,22 +134,22 @@ impl fmt::Display for Loader {
     }
 }
 
-/// What there is, and what could not be asked.
+/// The result of listing all devices, with the failures.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Survey {
-    /// Whether there is an OpenCL at all.
+    /// The loader, or the reason why there is none.
     pub loader: Loader,
-    /// Every device that answered.
+    /// The devices that answered.
     pub devices: Vec<DeviceInfo>,
-    /// The platforms and devices that did not answer.
+    /// The errors of the platforms and devices that did not answer.
     pub faults: Vec<DeviceError>,
-    /// Names of the platforms that are installed and have no device: a GPU driver without its GPU, PoCL without a
-    /// folder to write its cache to.
+    /// Names of the installed platforms without a device, such as a GPU driver without its GPU, or PoCL without write
+    /// access to the folder of its cache.
     pub empty_platforms: Vec<String>,
 }
 
 impl Survey {
-    /// Every device that answered; a platform that failed is an error only when nothing else is left.
+    /// The devices that answered. Failures are an error only if no device answered; then the last one is returned.
     pub(crate) fn into_devices(mut self) -> Result<Vec<DeviceInfo>, DeviceError> {
         match self.faults.pop() {
             Some(fault) if self.devices.is_empty() => Err(fault),
@@ -156,10 +157,11 @@ impl Survey {
         }
     }
 
-    /// The device for `wanted`, as [`select`] finds it. Where there is none at all, the error says whether that is for want
-    /// of a device or of OpenCL, or the failure of the driver that should have had one.
+    /// Selects a device, as [`select`] does. If there is no device at all, the error gives the cause: the failure of a
+    /// driver, no OpenCL, or no device.
     ///
-    /// Errors: as [`select`]; [`DeviceError::NoLoader`]; the first of [`Survey::faults`] if no device answered.
+    /// # Errors
+    /// Those of [`select`]. If no device answered, the first of [`Survey::faults`], or [`DeviceError::NoLoader`].
     pub fn select(&self, wanted: Option<&str>) -> Result<&DeviceInfo, DeviceError> {
         if let (true, Some(fault)) = (self.devices.is_empty(), self.faults.first()) {
             return Err(fault.clone());
@@ -171,32 +173,38 @@ impl Survey {
     }
 }
 
-/// Which loader there is; opens it, and starts no driver.
+/// Opens the loader and returns its path, or the reason why there is none. Starts no driver.
 pub fn loader() -> Loader {
     opencl::loader()
 }
 
-/// Every device of every platform, by platform name and version, then in the driver's order, asked in this process.
+/// Lists the devices of all platforms, sorted by name and version of the platform, then in the driver's order. The drivers
+/// run in this process.
 ///
-/// The order, and with it each device's index, is the same in every process that has the same platforms installed; the
-/// loader's own order is that of a directory. No platform or no device is an empty list. A platform that fails does not
-/// hide the others; it is an error only when nothing else is left ([`survey`] lists the failures).
+/// The order, and with it each device's index, is the same in every process with the same installed platforms; the loader's
+/// own order is that of a directory. Without platforms or devices the list is empty.
+///
+/// # Errors
+/// No device answered, and a driver failed: the last such failure. [`survey`] lists all failures.
 pub fn devices() -> Result<Vec<DeviceInfo>, DeviceError> {
     survey().into_devices()
 }
 
-/// As [`devices`], with the platforms and devices that failed beside those that answered.
+/// Lists the devices, as [`devices`] does, together with the platforms and devices that failed.
 pub fn survey() -> Survey {
     opencl::survey()
 }
 
-/// The device for `wanted`: an index, which is written in digits, or a part of a device's or platform's name in upper or
-/// lower case, or of the OpenCL version with what the vendor adds to it: some drivers, such as PoCL, have their name only
-/// there.
+/// Selects the device that `wanted` denotes: an index in decimal digits, or, regardless of case, a part of the name of the
+/// device or platform or of the OpenCL version. Some drivers, such as PoCL, have their name only in the vendor's suffix of
+/// the version.
 ///
-/// `None` takes the first one. Digits are an index and never a part of a name: a selector that finds a device today must not
-/// find another one where a name happens to hold the number. Errors: [`DeviceError::NoOpenCl`] on an empty list,
-/// [`DeviceError::NoDevice`] when nothing matches, and for an empty text, [`DeviceError::Ambiguous`] when several match.
+/// `None` selects the first device. Digits are always an index and never a part of a name, so that a selector does not
+/// select another device on a machine where a name contains the number.
+///
+/// # Errors
+/// [`DeviceError::NoOpenCl`] if the list is empty, [`DeviceError::NoDevice`] if nothing matches or the text is empty,
+/// [`DeviceError::Ambiguous`] if several devices match.
 pub fn select<'a>(devices: &'a [DeviceInfo], wanted: Option<&str>) -> Result<&'a DeviceInfo, DeviceError> {
     let first = devices.first().ok_or(DeviceError::NoOpenCl)?;
     let Some(wanted) = wanted else {
@@ -207,7 +215,7 @@ pub fn select<'a>(devices: &'a [DeviceInfo], wanted: Option<&str>) -> Result<&'a
     let names = |info: &DeviceInfo| [&info.name, &info.platform, &info.opencl_version].map(|name| name.to_lowercase());
     let is_meant = |info: &&DeviceInfo| match is_index {
         true => part.parse() == Ok(info.index),
-        // `3.0` is no name of a version either: it would be OpenCL 3.0 of every device.
+        // A bare version number such as `3.0` would match the OpenCL version of every device.
         false if part.is_empty() || part.parse::<f64>().is_ok() => false,
         false => names(info).iter().any(|name| name.contains(&part)),
     };

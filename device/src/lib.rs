@@ -1,7 +1,7 @@
-//! The OpenCL host side: which devices there are, kernels built for one of them, and launch plans run on it.
+//! The OpenCL host side: lists devices, builds kernels, and runs launch plans.
 //!
-//! Everything that crosses this crate's border is plain data in bytes: it knows nothing of tensors, layouts or passes.
-//! It is the only crate with `unsafe`, all of it in `src/opencl/cl/`.
+//! The interface of this crate consists of plain data in bytes; tensors, layouts and passes are unknown here. It is the only
+//! crate with `unsafe`, all of it in `src/opencl/cl/`.
 //!
 //! ```
 //! use tilewright_device::{
@@ -36,37 +36,37 @@
 //!
 //! # Textures for the time of a run
 //!
-//! Images that are scratch ([`BufferSpec::scratch`]) come from a pool that the session keeps, and go back to it after the
-//! run, also after one that failed ([`ScratchPool`] says by which rule; [`Session::scratch_stats`] what came of it). They
-//! are poisoned each time.
+//! Scratch images ([`BufferSpec::scratch`]) are lent by a pool of the session, and return to it after the run, even if the
+//! run fails. [`ScratchPool`] describes the rule by which they are chosen, and [`Session::scratch_stats`] returns
+//! statistics. They are poisoned before every run.
 //!
-//! # Where drivers run
+//! # The process in which drivers run
 //!
-//! A driver that crashes, hangs or ends its process takes down the process it runs in, and on a processor device so does a
-//! kernel that writes far out of bounds. [`devices`] and [`Session::open`] run drivers in this process. A [`DeviceHost`]
-//! with [`Isolation::Process`] runs them in a worker process and turns its end into a [`DeviceError::Process`].
+//! A driver that crashes or exits ends the process in which it runs; on a processor device, a kernel that writes far out of
+//! bounds can do the same. [`devices`] and [`Session::open`] run drivers in the caller's process. A [`DeviceHost`] with
+//! [`Isolation::Process`] runs them in a worker process, and turns its end into a [`DeviceError::Process`].
 //!
 //! # Without OpenCL
 //!
-//! The OpenCL library is opened when it is needed ([`loader`]); on a machine without one there are no devices, and that is no
-//! failure. Without the feature `opencl` nothing of OpenCL is built, and the interface stays the same.
+//! The OpenCL library is opened when it is first used ([`loader`]). On a machine without one there are no devices, which is
+//! no failure. Without the feature `opencl` the interface stays the same, and there are no devices.
 //!
 //! # Which device
 //!
-//! The loader lists the platforms of the `.icd` files in `/etc/OpenCL/vendors` (ocl-icd takes another folder from
-//! `OCL_ICD_VENDORS`). PoCL's package puts one there, Oclgrind's does not: run a program as `oclgrind PROGRAM` and it
-//! sees Oclgrind's simulator alone; or name a folder with a file `oclgrind.icd` that holds the path of
-//! `liboclgrind-rt-icd.so`, and it sees both (`scripts/opencl-vendors.sh` makes that folder).
+//! The loader lists the platforms of the `.icd` files in `/etc/OpenCL/vendors`; ocl-icd uses the folder that
+//! `OCL_ICD_VENDORS` names instead. The package of PoCL installs such a file, that of Oclgrind does not. A program run as
+//! `oclgrind PROGRAM` has Oclgrind's simulator as its only device. With a folder whose file `oclgrind.icd` contains the path
+//! of `liboclgrind-rt-icd.so`, it can use both; `scripts/opencl-vendors.sh` creates this folder.
 //!
-//! # What drivers do differently
+//! # Differences between drivers
 //!
-//! - PoCL compiles a kernel anew for every work-group size, at its first launch, and keeps the result in a folder
-//!   (`POCL_CACHE_DIR`, else `~/.cache/pocl`). [`RunOutput::launch_nanoseconds`] is free of that,
-//!   the wall clock is not. Where it may not write there, PoCL shows no device and says nothing
-//!   ([`Survey::empty_platforms`] names it).
-//! - An out-of-range image coordinate is an error to neither: PoCL drops the write, Oclgrind wraps it into the
+//! - PoCL compiles a kernel again for every work-group size, at its first launch, and caches the result in a folder
+//!   (`POCL_CACHE_DIR`, else `~/.cache/pocl`). [`RunOutput::launch_nanoseconds`] does not include the compilation, the wall
+//!   clock does. If PoCL cannot write to the folder, it has no devices and reports no error
+//!   ([`Survey::empty_platforms`] contains its name).
+//! - Neither PoCL nor Oclgrind reports an image coordinate out of range: PoCL drops the write, Oclgrind wraps it into the
 //!   next row.
-//! - Nothing can stop a launch that never ends: OpenCL has no call for it.
+//! - A launch that never ends cannot be stopped: OpenCL has no call for it.
 
 #[cfg(not(feature = "opencl"))]
 #[path = "absent.rs"]

@@ -1,18 +1,19 @@
-//! Launch plans: which memory, which kernels, in which order. Plain data; nothing here touches a device.
+//! Launch plans: memory objects, and kernel launches in order. Plain data; nothing here uses a device.
 
 use serde::{Deserialize, Serialize};
 
 use crate::wire;
 
-/// The byte that fills memory for which a plan gives no contents: every float of 0xFF bytes is a NaN.
+/// The byte that fills memory without initial contents. A float whose bytes are all 0xFF is a NaN, so a read of such memory
+/// shows in the results.
 pub const POISON: u8 = 0xFF;
 
 /// Memory and launches, run in order by [`Session::run`](crate::Session::run).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LaunchPlan {
-    /// Buffers and images; [`Arg::Memory`] refers to them by their place.
+    /// Buffers and images; [`Arg::Memory`] refers to them by their positions.
     pub buffers: Vec<BufferSpec>,
-    /// Launches, each of which starts when the one before it is done.
+    /// Launches, each of which starts after the end of the one before it.
     pub launches: Vec<Launch>,
 }
 
@@ -21,29 +22,29 @@ pub struct LaunchPlan {
 pub struct BufferSpec {
     /// Name for messages.
     pub name: String,
-    /// Size in bytes as the host sees it: for an image, `width * height` texels without row padding. May be 0.
+    /// Size in bytes on the host: for an image, `width * height` texels without row padding. May be 0.
     pub bytes: u64,
     /// Buffer or image.
     pub kind: MemoryKind,
-    /// What it holds before the first launch.
+    /// Contents before the first launch.
     pub initial: Initial,
     /// Whether its contents are returned after the last launch.
     pub read_back: bool,
-    /// Whether it comes from the session's pool of textures and goes back there after the run. Only an image without
-    /// contents that is not read back can; the kernels may see a larger one, of which theirs begins at (0, 0).
+    /// Whether it is lent by the session's pool of textures for the run. Only an image without initial contents that is not
+    /// read back can be lent; the kernels may get a larger image, whose texels from (0, 0) on are meant.
     pub scratch: bool,
 }
 
-/// What lies behind a memory argument.
+/// The kind of a memory object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MemoryKind {
     /// Linear memory, a `global` or `constant` pointer in the kernel.
     Buffer,
-    /// A 2-d image (`image2d_t`) of four channels (`CL_RGBA`), rows of `width` texels one after another on the host.
+    /// A 2-d image (`image2d_t`) of four channels (`CL_RGBA`). On the host its rows of `width` texels are contiguous.
     Image2d {
-        /// Texels in a row.
+        /// Number of texels in a row.
         width: u64,
-        /// Rows.
+        /// Number of rows.
         height: u64,
         /// Type of each of the four channels.
         channel: ChannelType,
@@ -73,7 +74,7 @@ pub enum ChannelType {
 }
 
 impl ChannelType {
-    /// Bytes of one texel: four channels.
+    /// The size in bytes of one texel, which has four channels.
     pub fn texel_bytes(self) -> u64 {
         match self {
             Self::F32 | Self::I32 | Self::U32 => 16,
@@ -83,12 +84,12 @@ impl ChannelType {
     }
 }
 
-/// What memory holds before the first launch.
+/// The contents of memory before the first launch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Initial {
-    /// These bytes, as many as the memory has.
+    /// These bytes; their number is [`BufferSpec::bytes`].
     Data(#[serde(with = "wire::hex")] Vec<u8>),
-    /// One byte, repeated: 0, or [`POISON`] where nothing may be read before it is written.
+    /// One byte, repeated, such as 0, or [`POISON`] for memory that must not be read before it is written.
     Fill(u8),
 }
 
@@ -97,9 +98,9 @@ pub enum Initial {
 pub struct Launch {
     /// Name of the kernel.
     pub kernel: String,
-    /// Work-items along each dimension, 1 where a dimension is not used. With a 0 among them the launch is skipped.
+    /// Number of work-items along each dimension, 1 for an unused one. If one of them is 0, the launch is skipped.
     pub global: [u64; 3],
-    /// Work-items of a work-group along each dimension, or `None` for the driver's choice.
+    /// Number of work-items of a work-group along each dimension; `None` for the driver's choice.
     pub local: Option<[u64; 3]>,
     /// One argument for each parameter.
     pub args: Vec<Arg>,
@@ -108,7 +109,7 @@ pub struct Launch {
 /// An argument of a kernel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Arg {
-    /// The buffer or image at this place in [`LaunchPlan::buffers`].
+    /// The buffer or image at this position of [`LaunchPlan::buffers`].
     Memory(usize),
     /// A value.
     Scalar(Scalar),
@@ -116,7 +117,7 @@ pub enum Arg {
     Local(u64),
 }
 
-/// A value passed to a kernel. There is no `bool`: OpenCL allows none as a parameter.
+/// A value passed to a kernel. There is no `bool`, because OpenCL does not allow it as a parameter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Scalar {
     /// `char`
@@ -141,7 +142,7 @@ pub enum Scalar {
     F64(#[serde(with = "wire::f64_bits")] f64),
     /// `half`, as its bits.
     F16(u16),
-    /// Anything else (vectors, structs) as the device lays it out in memory, padding included.
+    /// A vector or a struct, as the device stores it, including padding.
     Bytes(#[serde(with = "wire::hex")] Vec<u8>),
 }
 
@@ -173,34 +174,34 @@ impl BufferSpec {
 
     /// An image of `width` by `height` texels, poisoned and not read back.
     ///
-    /// Extents whose product leaves 64 bits get `u64::MAX` bytes, which every device refuses.
+    /// If its size in bytes exceeds 64 bits, it is set to `u64::MAX`, which every device refuses.
     pub fn image2d(name: impl Into<String>, width: u64, height: u64, channel: ChannelType) -> Self {
         let bytes = width.saturating_mul(height).saturating_mul(channel.texel_bytes());
         Self { kind: MemoryKind::Image2d { width, height, channel }, ..Self::new(name, bytes) }
     }
 
-    /// The same with these contents; their length has to be [`BufferSpec::bytes`].
+    /// Sets the initial contents; their length has to be [`BufferSpec::bytes`].
     #[must_use]
     pub fn with_data(mut self, data: Vec<u8>) -> Self {
         self.initial = Initial::Data(data);
         self
     }
 
-    /// The same filled with one byte.
+    /// Sets the initial contents to one byte, repeated.
     #[must_use]
     pub fn filled(mut self, byte: u8) -> Self {
         self.initial = Initial::Fill(byte);
         self
     }
 
-    /// The same image, from the session's pool of textures.
+    /// Takes the image from the session's pool of textures.
     #[must_use]
     pub fn scratch(mut self) -> Self {
         self.scratch = true;
         self
     }
 
-    /// The same, returned after the last launch.
+    /// Returns the contents after the last launch.
     #[must_use]
     pub fn read_back(mut self) -> Self {
         self.read_back = true;
@@ -208,43 +209,44 @@ impl BufferSpec {
     }
 }
 
-/// How a plan is run.
+/// Options of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunOptions {
-    /// Guard bytes after the end of each buffer (images have none), checked after the last launch; 0 for none.
+    /// Number of guard bytes after the end of each buffer, which are checked after the last launch; 0 for none. Images have
+    /// no guards.
     ///
-    /// With guards a driver that checks bounds itself, as Oclgrind does, lets stores into them pass.
+    /// A driver that checks bounds itself, such as Oclgrind, does not report stores into the guards.
     pub guard_bytes: u64,
-    /// What is read while the plan runs, in the order of the launches.
+    /// The snapshots to take during the run.
     pub snapshots: Vec<Snapshot>,
 }
 
-/// Memory that is read in the middle of a run.
+/// The whole contents of a buffer or image, read in the middle of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// The launch after which it is read, by its place.
+    /// The position of the launch after which the memory is read.
     pub after: usize,
-    /// The memory that is read, by its place: all of it.
+    /// The position of the buffer or image.
     pub memory: usize,
 }
 
 impl Default for RunOptions {
-    /// Guards of 64 bytes: a whole `float16`, the widest store there is save `double16`. No snapshots.
+    /// Guards of 64 bytes, the size of a `float16`; only vectors of 64-bit elements can be wider. No snapshots.
     fn default() -> Self {
         Self { guard_bytes: 64, snapshots: Vec::new() }
     }
 }
 
-/// What came back from a plan.
+/// The results of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunOutput {
-    /// For each buffer of the plan, its contents if they were to be read back.
+    /// For each buffer of the plan, its contents if it asks for them ([`BufferSpec::read_back`]).
     #[serde(with = "wire::hex_options")]
     pub buffers: Vec<Option<Vec<u8>>>,
     /// For each launch of the plan, the time in nanoseconds from its start on the device to its end, from the driver's
     /// profiling events; `None` if it was skipped because it has no work-items.
     pub launch_nanoseconds: Vec<Option<u64>>,
-    /// For each snapshot of the options, what the memory held.
+    /// For each snapshot of the options, the contents of the memory.
     #[serde(with = "wire::hex_list")]
     pub snapshots: Vec<Vec<u8>>,
 }

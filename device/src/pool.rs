@@ -1,4 +1,4 @@
-//! The scratch pool: textures for the time of a run, given back and used again.
+//! The scratch pool: textures that are lent for the time of a run, returned, and lent again.
 //!
 //! A request takes the idle texture of its channel type that has to grow least, by the rule of the texture RFC ("Addendum:
 //! Storage scope based memory planning"):
@@ -8,11 +8,11 @@
 //! idle 5 x 7, asked 90 x 1      grown it would be 90 x 7: 595 texels more than there are               -> create 90 x 1
 //! ```
 //!
-//! Of several that grow equally, the one that wastes least; of several that waste equally, the one that was given back
-//! first. A larger texture is there before the old one is released: where it cannot be had, the old one stays.
+//! Among textures that grow equally, the one that wastes the fewest texels is taken; among those, the one that was returned
+//! first. The larger texture is created before the old one is released, so that the old one is kept if that fails.
 //!
-//! A texture is lent as a [`Scratch`], which gives it back when it is dropped, in whatever order and also on the way out
-//! of a failure. Nobody can give it back twice.
+//! A texture is lent as a [`Scratch`], which returns it when it is dropped, so exactly once, in any order and after
+//! failures, too.
 
 use std::ops::Deref;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,73 +21,73 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::ChannelType;
 
-/// Where textures come from; dropping one releases it.
+/// A source of textures.
 pub trait TextureAllocator {
-    /// A texture.
+    /// A texture; dropping it releases its memory.
     type Texture;
-    /// Why there is none.
+    /// The reason why a texture cannot be created.
     type Error;
 
-    /// A texture of `width` by `height` texels with four channels.
+    /// Creates a texture of `width` by `height` texels with four channels.
     ///
     /// # Errors
-    /// There is none to be had.
+    /// The device does not support the channel type, or has not enough memory.
     fn create(&self, width: u64, height: u64, channel: ChannelType) -> Result<Self::Texture, Self::Error>;
 }
 
-/// How large a texture may be.
+/// The limits of a device on the size of a texture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScratchLimits {
-    /// Texels in a row, at most.
+    /// Maximal number of texels in a row.
     pub width: u64,
-    /// Rows, at most.
+    /// Maximal number of rows.
     pub height: u64,
-    /// Bytes of one texture, at most.
+    /// Maximal size of one texture in bytes.
     pub bytes: u64,
 }
 
-/// What a pool has done and holds.
+/// Statistics of a pool: counts of requests since it was created, and its present and maximal size.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScratchStats {
-    /// Textures asked for.
+    /// Number of requests.
     pub requests: u64,
     /// Requests for which an idle texture was large enough.
     pub hits: u64,
     /// Requests for which an idle texture was replaced by a larger one.
     pub grown: u64,
-    /// Requests for which a texture was made.
+    /// Requests for which a new texture of the requested size was created.
     pub created: u64,
-    /// Requests that came to nothing.
+    /// Requests that failed.
     pub failed: u64,
     /// Bytes of all textures, idle or lent.
     pub bytes_held: u64,
-    /// The most bytes that were held at once; while a texture grows, the old one counts too.
+    /// The maximum of `bytes_held` so far. While a texture grows, the old and the new one count.
     pub bytes_held_at_most: u64,
     /// Bytes of the textures that are lent.
     pub bytes_in_use: u64,
-    /// Bytes of lent textures beyond what was asked for.
+    /// Bytes of lent textures beyond the requested sizes.
     pub bytes_wasted: u64,
 }
 
-/// Why a request came to nothing.
+/// The reason why a request failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ScratchError<E> {
-    /// It is larger than a texture can be, or has no texels.
+    /// The extents exceed the limits, or one of them is 0.
     #[error("a texture of {width} by {height} texels is beyond the limits of {} by {} texels and {} bytes", .limits.width, .limits.height, .limits.bytes)]
     Extents {
-        /// Texels in a row.
+        /// Requested number of texels in a row.
         width: u64,
-        /// Rows.
+        /// Requested number of rows.
         height: u64,
-        /// How large it may be.
+        /// The limits of the pool.
         limits: ScratchLimits,
     },
-    /// There was none to be had.
+    /// The allocator failed.
     #[error("{0}")]
     Allocator(E),
 }
 
-/// Textures that are lent, given back and lent again.
+/// A pool of textures; see the module.
 #[derive(Debug)]
 pub struct ScratchPool<T> {
     limits: ScratchLimits,
@@ -96,7 +96,7 @@ pub struct ScratchPool<T> {
 
 #[derive(Debug)]
 struct Inner<T> {
-    /// Those that nobody uses, the one that was given back first in front.
+    /// The textures that are not lent, in the order in which they were returned.
     idle: Vec<Sized2d<T>>,
     stats: ScratchStats,
 }
@@ -110,28 +110,29 @@ struct Sized2d<T> {
     channel: ChannelType,
 }
 
-/// A texture that is lent; it goes back to the pool when this is dropped.
+/// A texture that is lent; dropping it returns it to the pool.
 #[derive(Debug)]
 pub struct Scratch<'a, T> {
     pool: &'a ScratchPool<T>,
-    /// There until it is dropped.
+    /// `None` only while it is dropped.
     lent: Option<Sized2d<T>>,
-    /// Bytes that were asked for.
+    /// The requested size in bytes.
     asked: u64,
 }
 
-/// What became of a search among the idle textures.
+/// The result of a search among the idle textures. Textures are given by their positions in the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Choice {
-    /// This one is large enough.
+    /// This texture is large enough.
     Use(usize),
-    /// This one grows to these extents.
+    /// This texture is to be replaced by one of this width and height.
     Grow(usize, u64, u64),
-    /// None is near enough.
+    /// No idle texture of the channel type is suitable: each would exceed the limits, or grow by more texels than are
+    /// requested.
     Create,
 }
 
-/// Bytes of a texture; more than there are where they leave 64 bits.
+/// The size of a texture in bytes; `u64::MAX` on overflow.
 fn bytes_of(width: u64, height: u64, channel: ChannelType) -> u64 {
     width.saturating_mul(height).saturating_mul(channel.texel_bytes())
 }
@@ -143,18 +144,19 @@ impl<T> Sized2d<T> {
 }
 
 impl ScratchLimits {
+    /// Whether a texture of these extents is within the limits.
     fn allow(&self, width: u64, height: u64, channel: ChannelType) -> bool {
         width <= self.width && height <= self.height && bytes_of(width, height, channel) <= self.bytes
     }
 }
 
 impl<T> ScratchPool<T> {
-    /// A pool of nothing.
+    /// An empty pool.
     pub fn new(limits: ScratchLimits) -> Self {
         Self { limits, inner: Mutex::new(Inner { idle: Vec::new(), stats: ScratchStats::default() }) }
     }
 
-    /// What it has done and holds.
+    /// The statistics of the pool.
     pub fn stats(&self) -> ScratchStats {
         self.lock().stats
     }
@@ -166,14 +168,14 @@ impl<T> ScratchPool<T> {
         inner.stats.bytes_held -= released;
     }
 
-    /// A texture of at least `width` by `height` texels, of which the caller uses those from (0, 0) on. What it holds is
-    /// what the last user left.
+    /// Lends a texture of at least `width` by `height` texels; the caller uses those from (0, 0) on. The texture still holds
+    /// what its last user wrote.
     ///
-    /// Where a texture cannot grow one of the size asked for is made, and where that fails all idle ones are released and
-    /// it is tried once more.
+    /// If a larger texture cannot be created in place of an idle one, a texture of the requested size is created. If that
+    /// fails, too, all idle textures are released and the creation is tried once more.
     ///
     /// # Errors
-    /// Extents that no texture has, or a failure of the allocator; the pool is as good as before.
+    /// The extents are not within the limits, or the allocator fails. The pool remains usable.
     pub fn request<A: TextureAllocator<Texture = T>>(
         &self,
         from: &A,
@@ -194,6 +196,7 @@ impl<T> ScratchPool<T> {
             }
             Choice::Grow(place, wider, higher) => match from.create(wider, higher, channel) {
                 Ok(texture) => Ok(inner.replace(place, Sized2d { texture, width: wider, height: higher, channel })),
+                // Both textures exist while one grows, so the smaller one may still fit where the larger one does not.
                 Err(_) => inner.create(from, width, height, channel),
             },
             Choice::Create => inner.create(from, width, height, channel),
@@ -215,7 +218,9 @@ impl<T> ScratchPool<T> {
 }
 
 impl<T> Inner<T> {
-    /// The idle texture to use, if any: least added, then least wasted, then first.
+    /// Chooses the idle texture that grows by the fewest texels; among those the one with the fewest unused texels, then the
+    /// one that was returned first. A texture that would exceed the limits, or grow by more texels than are requested, is
+    /// not chosen.
     fn choose(&self, width: u64, height: u64, channel: ChannelType, limits: ScratchLimits) -> Choice {
         let texels = |width: u64, height: u64| u128::from(width) * u128::from(height);
         let asked = texels(width, height);
@@ -234,7 +239,8 @@ impl<T> Inner<T> {
         }
     }
 
-    /// A texture of just this size; if there is none to be had, idle ones are released for it.
+    /// Creates a texture of exactly this size. If that fails and there are idle textures, they are released, and the
+    /// creation is tried once more.
     fn create<A: TextureAllocator<Texture = T>>(
         &mut self,
         from: &A,
@@ -257,7 +263,7 @@ impl<T> Inner<T> {
         Ok(created)
     }
 
-    /// The larger texture, after the idle one that it stands for is released.
+    /// Releases the idle texture at `place`, counts `larger` in its place, and returns it.
     fn replace(&mut self, place: usize, larger: Sized2d<T>) -> Sized2d<T> {
         self.stats.grown += 1;
         self.stats.bytes_held += larger.bytes();
@@ -269,7 +275,7 @@ impl<T> Inner<T> {
 }
 
 impl<T> Scratch<'_, T> {
-    /// Its width and height in texels: at least what was asked for.
+    /// The width and height of the texture in texels: at least the requested ones.
     pub fn extents(&self) -> [u64; 2] {
         self.lent.as_ref().map_or([0, 0], |lent| [lent.width, lent.height])
     }

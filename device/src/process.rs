@@ -1,13 +1,15 @@
-//! Worker processes: started, asked, watched and ended. A request and its answer are one line of JSON each.
+//! Worker processes: starts them, sends requests, and detects that they end, hang or use too much memory.
+//!
+//! A request and its answer are one line of JSON each.
 //!
 //! ```text
 //! this process ── requests on standard input ──> worker
 //!              <── answers on standard output ──
-//!              <── the end of standard error, for the day it crashes ──
+//!              <── the end of standard error, for the report of a crash ──
 //! ```
 //!
-//! Code that may crash, hang or end its process (a driver, a solver) runs in a worker, so that the caller learns what
-//! happened and goes on.
+//! Code that may crash, hang or end its process (a driver, a solver) runs in a worker, so that the caller survives and can
+//! report what happened.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -22,43 +24,44 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// What every answer begins with: drivers write to standard output too, even in the middle of a line.
+/// The beginning of every answer. Drivers write to standard output, too, and may leave a line unfinished, so an answer may
+/// follow other text on its line.
 const MARK: &str = "@tilewright ";
-/// How often a worker is looked after while it works.
+/// The interval at which a working process is checked for its limits.
 const TICK: Duration = Duration::from_millis(40);
-/// Bytes of a worker's standard error that are kept, from its end.
+/// The number of bytes at the end of a worker's standard error that are kept.
 const TAIL: usize = 2000;
-/// Most requests that wait in a worker.
+/// Capacity of the queue of requests in a worker.
 const WAITING: usize = 16;
 
-/// How a worker is started.
+/// The command line and the limits of a worker.
 #[derive(Clone, Debug, Default)]
 pub struct Launch {
     /// The program.
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// Environment variables besides those of this process.
+    /// Environment variables in addition to those of this process.
     pub environment: Vec<(OsString, OsString)>,
-    /// Most bytes of memory that the worker may have in use, if there is a limit.
+    /// Limit on the resident memory of the worker in bytes; `None` for no limit.
     pub memory: Option<u64>,
 }
 
-/// Why there is no answer. Only after [`Lost::Stopped`] is the worker not to blame.
+/// The reason why there is no answer. All but [`Lost::Stopped`] are failures of the worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lost {
     /// The process ended.
     Ended {
-        /// With a signal (`signal SIGABRT`), an exit code (`exit code 1`), or a stack overflow.
+        /// A signal (`signal SIGABRT`), an exit code (`exit code 1`), or `stack overflow`.
         how: String,
         /// The end of its standard error.
         stderr: String,
     },
-    /// It said nothing for this long, and was ended.
+    /// The process gave no answer for this long, and was killed.
     Silent(Duration),
-    /// It had more than this many bytes of memory in use, and was ended.
+    /// The process used more than this many bytes of memory, and was killed.
     Memory(u64),
-    /// The caller does not want the answer any more.
+    /// The caller stopped waiting; the process was killed.
     Stopped,
 }
 
@@ -73,7 +76,7 @@ impl fmt::Display for Lost {
     }
 }
 
-/// A running worker; it is ended when this is dropped.
+/// A running worker process; dropping it kills the process.
 #[derive(Debug)]
 pub struct Worker {
     child: Child,
@@ -84,8 +87,8 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts a worker in a process group of its own, so that Ctrl-C in a terminal does not reach it: it ends when its
-    /// standard input does ([`requests`]).
+    /// Starts a worker in a process group of its own, so that Ctrl-C in a terminal does not reach it. It ends at the end of
+    /// its standard input ([`requests`]).
     ///
     /// # Errors
     /// The process cannot be started.
@@ -100,6 +103,7 @@ impl Worker {
                 let mut lines = BufReader::new(stdout);
                 let mut line = Vec::new();
                 while lines.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+                    // Drivers write to the same stream: a line may be invalid UTF-8, and an answer may begin in its middle.
                     let text = String::from_utf8_lossy(&line);
                     if let Some((_, json)) = text.split_once(MARK)
                         && sender.send(json.to_owned()).is_err()
@@ -128,17 +132,18 @@ impl Worker {
         if matches!(sent, Some(Ok(()))) { Ok(()) } else { Err(self.ended()) }
     }
 
-    /// Waits for the next answer, at most for `patience`; `stop` is asked now and then whether to give up. Lines that are no
-    /// answer of type `R` are passed over.
+    /// Waits for the next answer, at most for `patience`. `stop` is polled, and ends the wait when it returns true. Answers
+    /// that do not parse as `R` are ignored.
     ///
     /// # Errors
-    /// The worker ended, says nothing or needs too much memory, or `stop` said so; it is gone then, and nothing can be asked
-    /// any more.
+    /// The worker ended, did not answer in time, exceeded its memory, or `stop` returned true. The worker is gone then, and
+    /// every further request fails.
     pub fn receive<R: DeserializeOwned>(&mut self, patience: Duration, stop: &dyn Fn() -> bool) -> Result<R, Lost> {
         let start = Instant::now();
         loop {
             match self.answers.recv_timeout(TICK) {
                 Ok(json) => {
+                    // Any other line falls through to the checks below, so that a flood of them cannot outlast `patience`.
                     if let Ok(answer) = serde_json::from_str(&json) {
                         return Ok(answer);
                     }
@@ -162,18 +167,18 @@ impl Worker {
         }
     }
 
-    /// Whether the worker is gone, so that nothing can be asked any more.
+    /// Whether the worker is gone, so that every further request fails.
     pub fn is_gone(&self) -> bool {
         self.stdin.is_none()
     }
 
-    /// How the process ended; waits for it.
+    /// Waits for the end of the process and describes it.
     fn ended(&mut self) -> Lost {
-        // A worker that only closed its output is ended by the end of its input.
+        // A worker that only closed its output ends at the end of its input.
         self.stdin = None;
         let status = self.child.wait();
-        // The other thread has read what there is once the process is gone; a moment is enough. Its end of the pipe may
-        // stay open in a process that the worker started, so that waiting for the thread could take for ever.
+        // A short pause lets the thread read the rest of standard error. Joining the thread could block forever, because a
+        // process that the worker started may keep the pipe open.
         std::thread::sleep(TICK / 4);
         let stderr = self.stderr.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let stderr = String::from_utf8_lossy(&stderr).trim().to_owned();
@@ -185,9 +190,10 @@ impl Worker {
         Lost::Ended { how, stderr }
     }
 
+    /// Kills the process, if it still runs, and waits for its end.
     fn kill(&mut self) {
         self.stdin = None;
-        // It may be gone already.
+        // Fails if the process has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -199,9 +205,11 @@ impl Drop for Worker {
     }
 }
 
-/// In a worker: the requests on standard input. At its end the process ends at once, whatever it is doing, so that no
-/// worker outlives the process that started it. A line that is no request ends it too: the other side speaks another version
-/// of the protocol.
+/// In a worker: receives the requests from standard input.
+///
+/// At the end of standard input the process exits at once, even while it works on a request, so that no worker outlives the
+/// process that started it. A line that does not parse as a request ends it as well, because then the other side speaks
+/// another version of the protocol.
 pub fn requests<R: DeserializeOwned + Send + 'static>() -> Receiver<R> {
     let (sender, receiver) = mpsc::sync_channel(WAITING);
     std::thread::spawn(move || {
@@ -217,10 +225,10 @@ pub fn requests<R: DeserializeOwned + Send + 'static>() -> Receiver<R> {
     receiver
 }
 
-/// In a worker: writes an answer.
+/// In a worker: writes an answer to `out`, which is standard output.
 ///
 /// # Errors
-/// Nobody reads it.
+/// Standard output is closed.
 pub fn answer(out: &mut impl Write, reply: &impl Serialize) -> io::Result<()> {
     write_line(out, MARK, reply)
 }
@@ -233,7 +241,7 @@ fn write_line(out: &mut impl Write, mark: &str, message: &impl Serialize) -> io:
     out.flush()
 }
 
-/// `signal SIGSEGV`, `exit code 70`.
+/// The exit status in words, such as `signal SIGSEGV` or `exit code 70`.
 fn describe(status: ExitStatus) -> String {
     match (status.signal(), status.code()) {
         (Some(4), _) => "signal SIGILL".into(),
@@ -248,7 +256,7 @@ fn describe(status: ExitStatus) -> String {
     }
 }
 
-/// Bytes of memory that a process has in use; `None` where the system does not say.
+/// The resident memory of a process in bytes; `None` if the system does not report it.
 fn resident_bytes(pid: u32) -> Option<u64> {
     const PAGE: u64 = 4096;
     let text = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
@@ -256,7 +264,7 @@ fn resident_bytes(pid: u32) -> Option<u64> {
     pages.checked_mul(PAGE)
 }
 
-/// Reads to the end and keeps the last bytes.
+/// Reads `from` to its end, and keeps the last [`TAIL`] bytes in `into`.
 fn keep_tail(mut from: impl Read, into: &Mutex<Vec<u8>>) {
     let mut piece = [0_u8; 1024];
     while let Ok(read @ 1..) = from.read(&mut piece) {

@@ -1,20 +1,20 @@
-//! How kernels are compiled, and programs that were.
+//! Options of the compiler, and compiled programs.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{opencl, remote};
 
-/// How kernels are compiled.
+/// Options of the compiler.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BuildOptions {
-    /// Whether single-precision divide and square root are to round correctly, on a device that can do it.
+    /// Whether single-precision division and square root should be correctly rounded, if the device supports it.
     ///
-    /// [`Program::correctly_rounded`] tells whether they do.
+    /// [`Program::correctly_rounded`] returns whether they are.
     pub correctly_rounded: bool,
-    /// Further flags, one each, as `-D N=4`. Flags that relax arithmetic are refused.
+    /// Further flags, such as `-D N=4`, one in each element. Flags that relax arithmetic are refused.
     pub flags: Vec<String>,
-    /// Whether the flags are added without which a driver is known to compute something else: Oclgrind without its optimiser.
-    /// Only who measures a driver as it comes leaves them away.
+    /// Whether to add flags that work around known bugs of a driver, such as wrong results of Oclgrind's optimiser. False
+    /// only for measurements of the driver as it is.
     pub workarounds: bool,
 }
 
@@ -29,10 +29,12 @@ impl Default for BuildOptions {
 #[derive(Debug)]
 pub struct Program(Place);
 
-/// Where the program is.
+/// The process that holds the program.
 #[derive(Debug)]
 pub(crate) enum Place {
+    /// This process.
     Here(opencl::Program),
+    /// A worker.
     Elsewhere(remote::Program),
 }
 
@@ -57,7 +59,7 @@ impl Program {
         }
     }
 
-    /// Whether single-precision divide and square root round correctly in these kernels; if not, the standard allows
+    /// Whether single-precision division and square root are correctly rounded in these kernels. If not, the standard allows
     /// errors of 2.5 and 3 units in the last place.
     pub fn correctly_rounded(&self) -> bool {
         match &self.0 {
@@ -74,7 +76,7 @@ impl Program {
         }
     }
 
-    /// What the compiler wrote: warnings, or nothing.
+    /// The output of the compiler: warnings, or nothing.
     pub fn log(&self) -> &str {
         match &self.0 {
             Place::Here(program) => program.log(),

@@ -1,4 +1,4 @@
-//! A session: one device, opened. Builds programs and runs plans, in this process or in a worker.
+//! A session is an opened device. It builds programs and runs plans, in this process or in a worker.
 
 use crate::error::DeviceError;
 use crate::info::DeviceInfo;
@@ -9,8 +9,8 @@ use crate::{opencl, remote};
 
 /// A device with a context and an in-order queue of its own.
 ///
-/// A session may be shared between threads; its plans then run one after another, so that their times do not mix. Open
-/// several to let a device interleave them.
+/// A session may be shared between threads; its plans then run one after another, so that their times are measured
+/// separately. Plans of several sessions may overlap on the device.
 #[derive(Debug)]
 pub struct Session {
     info: DeviceInfo,
@@ -24,11 +24,12 @@ enum Place {
 }
 
 impl Session {
-    /// Opens the device that `info` describes in this process; [`DeviceHost::open`](crate::DeviceHost::open) opens it where
-    /// the host runs its drivers.
+    /// Opens the device that `info` describes in this process. [`DeviceHost::open`](crate::DeviceHost::open) can open it in
+    /// a worker.
     ///
-    /// Errors: [`DeviceError::NoDevice`] when it is there no more, [`DeviceError::Unsupported`] when it has no compiler
-    /// or is older than OpenCL 1.2, [`DeviceError::Driver`] when the driver fails.
+    /// # Errors
+    /// [`DeviceError::NoDevice`] if the device no longer exists, [`DeviceError::Unsupported`] if it has no compiler or
+    /// supports only a version before OpenCL 1.2, [`DeviceError::Driver`] if the driver fails.
     pub fn open(info: &DeviceInfo) -> Result<Self, DeviceError> {
         let (session, info) = opencl::Session::open(info)?;
         Ok(Self { info, place: Place::Here(Box::new(session)) })
@@ -38,12 +39,12 @@ impl Session {
         Self { info, place: Place::Elsewhere(session) }
     }
 
-    /// What the device says of itself.
+    /// The properties of the device.
     pub fn info(&self) -> &DeviceInfo {
         &self.info
     }
 
-    /// What the pool of textures has done and holds: where images of plans that are scratch come from.
+    /// The statistics of the pool of textures, from which the scratch images of plans come.
     pub fn scratch_stats(&self) -> ScratchStats {
         match &self.place {
             Place::Here(session) => session.scratch_stats(),
@@ -51,7 +52,7 @@ impl Session {
         }
     }
 
-    /// Releases the textures that no run uses.
+    /// Releases the idle textures of the pool.
     pub fn trim_scratch(&self) {
         match &self.place {
             Place::Here(session) => session.trim_scratch(),
@@ -61,9 +62,9 @@ impl Session {
 
     /// Compiles OpenCL C.
     ///
-    /// Errors: [`DeviceError::Build`] when the compiler refuses the source, [`DeviceError::Flag`] for a flag that
-    /// relaxes arithmetic, [`DeviceError::Driver`] when the driver fails otherwise, [`DeviceError::Process`] when its process
-    /// is lost.
+    /// # Errors
+    /// [`DeviceError::Build`] if the compiler refuses the source, [`DeviceError::Flag`] for a flag that relaxes arithmetic,
+    /// [`DeviceError::Driver`] if the driver fails otherwise, [`DeviceError::Process`] if its process is lost.
     pub fn build(&self, source: &str, options: &BuildOptions) -> Result<Program, DeviceError> {
         match &self.place {
             Place::Here(session) => session.build(source, options).map(program::Place::Here),
@@ -72,23 +73,23 @@ impl Session {
         .map(Program::new)
     }
 
-    /// Allocates and fills the plan's memory, runs its launches in order, and reads back what is asked for.
+    /// Allocates and fills the plan's memory, runs its launches in order, and reads back the requested contents.
     ///
-    /// Nothing reaches the driver before every size is checked. Kernels themselves are trusted as far as the device
-    /// protects the host from them: on a processor device a kernel runs inside the driver's process, and a store far enough
-    /// out of bounds can crash it. Guard bands catch the near ones.
+    /// Every size is checked before the driver is called. Kernels are not checked: on a processor device a kernel runs in
+    /// the driver's process, and a store far out of bounds can crash it. Guard bands detect stores close to a buffer's end.
     ///
-    /// Errors: [`DeviceError::Plan`] for a plan that contradicts itself or the kernels' parameters,
-    /// [`DeviceError::Limit`] and [`DeviceError::Unsupported`] for what the device does not have,
-    /// [`DeviceError::GuardTouched`] for stores past the end, [`DeviceError::Driver`] when the driver fails,
-    /// [`DeviceError::Process`] when its process is lost.
+    /// # Errors
+    /// [`DeviceError::Plan`] for a plan that contradicts itself or the parameters of the kernels, [`DeviceError::Limit`] and
+    /// [`DeviceError::Unsupported`] for a plan that exceeds the abilities of the device, [`DeviceError::GuardTouched`] for
+    /// stores past the end, [`DeviceError::Driver`] if the driver fails, [`DeviceError::Process`] if its process is lost.
     pub fn run(&self, program: &Program, plan: &LaunchPlan, options: &RunOptions) -> Result<RunOutput, DeviceError> {
         self.run_programs(&vec![program; plan.launches.len()], plan, options)
     }
 
-    /// The same with the kernels of several programs: one program for each launch, in their order.
+    /// Runs a plan, as [`Session::run`] does, with the kernels of several programs: one program for each launch, in order.
     ///
-    /// Errors: as [`Session::run`], and [`DeviceError::Plan`] for programs of a session in another process.
+    /// # Errors
+    /// Those of [`Session::run`], and [`DeviceError::Plan`] for a program that was built in another process.
     pub fn run_programs(
         &self,
         programs: &[&Program],
@@ -108,11 +109,13 @@ impl Session {
         }
     }
 
-    /// How long the device needs to copy so many bytes from one buffer to another, in nanoseconds: the yardstick of a kernel
-    /// that only moves data. Both buffers are written before, so that their memory is really there.
+    /// Measures the time in nanoseconds that the device needs to copy `bytes` bytes from one buffer to another, as a
+    /// reference for kernels that only move data. Both buffers are written before, because drivers may allocate memory at
+    /// its first use.
     ///
-    /// Errors: [`DeviceError::Limit`] for more than the device has, [`DeviceError::Driver`] when the driver fails,
-    /// [`DeviceError::Process`] when its process is lost.
+    /// # Errors
+    /// [`DeviceError::Limit`] if the buffers are too large for the device, [`DeviceError::Driver`] if the driver fails,
+    /// [`DeviceError::Process`] if its process is lost.
     pub fn copy_nanoseconds(&self, bytes: u64) -> Result<u64, DeviceError> {
         match &self.place {
             Place::Here(session) => session.copy_nanoseconds(bytes),

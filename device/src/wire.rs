@@ -1,10 +1,10 @@
-//! How bytes and numbers are written in JSON, so that exactly they are read back: bytes as hexadecimal digits, floats by
-//! their bits, because JSON has no NaN.
+//! Lossless forms of bytes and floats in JSON: bytes as hexadecimal digits, floats as their bits, because JSON has no NaN.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
+/// The bytes as lower-case hexadecimal digits, two for each byte.
 fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 2);
     for byte in bytes {
@@ -14,7 +14,7 @@ fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// The bytes of a text of hexadecimal digits, two a byte; `None` for any other text.
+/// The inverse of [`encode`]; `None` for any other text.
 fn decode(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: u8| match byte {
         b'0'..=b'9' => Some(byte - b'0'),
@@ -28,11 +28,12 @@ fn decode(text: &str) -> Option<Vec<u8>> {
     pairs.collect()
 }
 
+/// As [`decode`], with an error for serde.
 fn bytes<E: serde::de::Error>(text: &str) -> Result<Vec<u8>, E> {
     decode(text).ok_or_else(|| E::custom("expected hexadecimal digits, two a byte"))
 }
 
-/// Bytes.
+/// Bytes as hexadecimal digits.
 pub(crate) mod hex {
     use super::{Deserialize, Deserializer, Serializer, bytes, encode};
 
@@ -45,7 +46,7 @@ pub(crate) mod hex {
     }
 }
 
-/// A list of bytes.
+/// A list of byte strings.
 pub(crate) mod hex_list {
     use super::{Deserialize, Deserializer, Serializer, bytes, encode};
 
@@ -58,7 +59,7 @@ pub(crate) mod hex_list {
     }
 }
 
-/// A list of bytes, some of them not there.
+/// A list of optional byte strings.
 pub(crate) mod hex_options {
     use super::{Deserialize, Deserializer, Serializer, bytes, encode};
 
@@ -72,7 +73,7 @@ pub(crate) mod hex_options {
     }
 }
 
-/// A single-precision number.
+/// A single-precision number as its bits.
 pub(crate) mod f32_bits {
     use super::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -86,7 +87,7 @@ pub(crate) mod f32_bits {
     }
 }
 
-/// A double-precision number.
+/// A double-precision number as its bits.
 pub(crate) mod f64_bits {
     use super::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -1,4 +1,4 @@
-//! Which devices there are, and how one is selected.
+//! Lists the devices, and selects one of them.
 
 mod common;
 

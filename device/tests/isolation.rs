@@ -10,7 +10,8 @@ use tilewright_device::{
     Session, devices,
 };
 
-/// The worker is this test program once more: asked for the test below, with a filter that nobody types.
+/// The worker is this test program again, started to run only the test below. The last argument is a further filter, by
+/// which that test recognises that it is the worker.
 const WORKER: [&str; 4] = ["--exact", "--nocapture", "this_program_as_a_worker", "as-a-worker-of-isolation.rs"];
 
 const SOURCE: &str = "
@@ -36,7 +37,7 @@ fn script(script: &str) -> DeviceHost {
     DeviceHost::new(Isolation::Process { program: "/bin/sh".into(), arguments, patience: PATIENCE })
 }
 
-/// The first device, in a worker; `None` and a word where there is none.
+/// The first device, in a worker; `None`, with a report, if there is none.
 fn open(host: &DeviceHost) -> Option<Session> {
     let survey = host.survey();
     match survey.select(None) {
@@ -78,7 +79,7 @@ fn a_worker_gives_what_this_process_gives() {
     assert!(matches!(&refused, DeviceError::Build { log, .. } if !log.is_empty()), "{refused}");
     assert!(matches!(session.run(&local, &plan, &run), Err(DeviceError::Plan(_))), "a program of another process");
     assert!(matches!(here.run(&there, &plan, &run), Err(DeviceError::Plan(_))), "a program of another process");
-    // A worker whose session was closed is used again, and what was built in it goes with its program.
+    // The worker of a closed session is reused, and a program in it is released with its handle.
     drop((session, there));
     assert!(open(&host).is_some());
 }

@@ -1,4 +1,4 @@
-//! The scratch pool without a device: textures that count themselves, and an allocator that fails when it is told to.
+//! The scratch pool without a device: textures that count themselves, and an allocator that fails on request.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::cell::{Cell, RefCell};
@@ -13,7 +13,7 @@ use tilewright_device::{
 const F32: ChannelType = ChannelType::F32;
 const LIMITS: ScratchLimits = ScratchLimits { width: 200, height: 100, bytes: 200 * 100 * 16 };
 
-/// What is allocated, by number: bytes.
+/// The size in bytes of each allocated texture, by number.
 type Heap = Rc<RefCell<BTreeMap<u64, u64>>>;
 
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl Drop for Texture {
     }
 }
 
-/// Numbers textures from 0; the calls for which `fails` says so fail.
+/// Numbers textures from 0; a call for which `fails` returns true fails.
 struct Allocator<F> {
     heap: Heap,
     calls: Cell<u64>,
@@ -70,7 +70,7 @@ fn pool() -> ScratchPool<Texture> {
     ScratchPool::new(LIMITS)
 }
 
-/// The extents of what is lent for a request, and the number of the texture.
+/// The extents and the number of the texture that is lent for a request.
 fn lent(scratch: &Scratch<'_, Texture>) -> ([u64; 2], u64) {
     (scratch.extents(), scratch.number)
 }
@@ -120,7 +120,7 @@ fn a_texture_that_would_grow_by_more_than_is_asked_for_stays() {
     let from = Allocator::new(never);
     let pool = idle(&from, &[[5, 7]]);
     assert_eq!(lent(&pool.request(&from, 90, 1, F32).unwrap()), ([90, 1], 1));
-    // 10 x 7: 35 texels more, as many as are asked for.
+    // 10 x 7 has 35 texels more, as many as are requested.
     assert_eq!(lent(&pool.request(&from, 7, 5, F32).unwrap()).0, [7, 7]);
     let pool = idle(&from, &[[5, 7]]);
     assert_eq!(lent(&pool.request(&from, 10, 4, F32).unwrap()).0, [10, 7]);
@@ -133,7 +133,7 @@ fn of_those_that_fit_the_one_that_wastes_least_is_lent() {
     let from = Allocator::new(never);
     let pool = idle(&from, &[[20, 10], [9, 8], [12, 6]]);
     assert_eq!(lent(&pool.request(&from, 8, 6, F32).unwrap()), ([9, 8], 1));
-    // Equal waste: the one that was given back first.
+    // With equal waste, the one that was returned first is taken.
     let pool = idle(&from, &[[20, 10], [12, 6], [9, 8]]);
     assert_eq!(lent(&pool.request(&from, 8, 6, F32).unwrap()).0, [12, 6]);
 }
@@ -218,7 +218,7 @@ fn run<F: Fn(u64) -> bool>(pool: &ScratchPool<Texture>, from: &Allocator<F>, gro
         }
         assert_eq!(pool.stats().bytes_held, from.bytes());
     }
-    // Given back from the middle.
+    // Returned in another order than lent.
     held.swap_remove(2);
     held.swap_remove(0);
     true
@@ -250,8 +250,8 @@ fn nothing_leaks_whichever_allocation_of_a_run_fails() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Requests and returns in any order, with failures in between: what is lent is large enough and lent once, and the
-    /// numbers are those of the heap.
+    /// Requests and returns in any order, with failures: every lent texture is large enough and lent once, and the
+    /// statistics agree with the allocated textures.
     #[test]
     fn any_order_of_requests_and_returns_keeps_the_books(
         steps in prop::collection::vec((1..40_u64, 1..40_u64, 0..3_u8, any::<prop::sample::Index>()), 1..60),

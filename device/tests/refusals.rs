@@ -1,4 +1,4 @@
-//! What is refused, and how the message reads.
+//! Plans and sources that are refused, with the texts of the messages.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Plans run on every device there is.
+//! Runs plans on every device.
 
 mod common;
 
@@ -145,7 +145,7 @@ fn local_memory_and_values_of_every_size_reach_the_kernel() {
     });
 }
 
-/// Operands whose quotients an approximate division gets wrong in the last place now and then.
+/// Operands for which an approximate division is sometimes wrong in the last place.
 fn operands(n: u16) -> Vec<f32> {
     (0..n).map(|i| 1.0 + f32::from(i) * 0.000_731 + f32::from(i % 17) * 3.3).collect()
 }

@@ -26,7 +26,7 @@ fn width_arg(width: u64) -> Arg {
     Arg::Scalar(tilewright_device::Scalar::I32(i32::try_from(width).expect("small")))
 }
 
-/// `b = 2 a` by way of a scratch image, the first launch left out if `stale`.
+/// A plan that computes `b = 2 a` through a scratch image; without the first launch if `stale`.
 fn parts(width: u64, height: u64, stale: bool) -> (Vec<BufferSpec>, Vec<Launch>) {
     let texels = width * height;
     let buffers = vec![

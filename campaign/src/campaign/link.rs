@@ -1,8 +1,8 @@
 //! The coordinator's view of a worker process: starting it, sending requests, and detecting that it
 //! died or hangs.
 //!
-//! A worker may die or hang at any case, because a case may contain what makes the project crash. The coordinator notices
-//! by the end of the pipe, by silence, or by the size of the process, and turns each into a [`Failure`] of the case.
+//! A worker may die or hang at any case, because a case may make the project crash. The coordinator detects this by the end
+//! of the pipe, by a missing reply, or by the memory of the process, and turns it into a [`Failure`] of the case.
 
 use std::io;
 use std::path::PathBuf;

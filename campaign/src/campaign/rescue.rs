@@ -41,8 +41,8 @@ impl Driver<'_> {
                 {
                     let mut state = self.shared.state();
                     let one = Tally { runs: 1, failed: 1, ..Tally::default() };
-                    // Nobody checked the cases before and after it: the worker died before it could
-                    // report.
+                    // The cases before and after it count as not checked, because the worker died before it
+                    // could report their outcomes.
                     state.schedule.return_cases(lane, range.part(range.first, number));
                     state.schedule.return_cases(lane, range.part(number.saturating_add(1), range.end()));
                     state.schedule.lanes[lane].tally.merge(&one);

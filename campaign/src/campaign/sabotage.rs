@@ -250,12 +250,16 @@ impl Bench<'_> {
                     .enumerate()
                     .filter(|(_, trial)| !trial.is_finished(self.share, self.plan.duration));
                 let free = open.filter(|(_, trial)| !trial.busy).min_by_key(|(_, trial)| trial.spent);
+                // The turn works on a copy, so that the lock is not held for its seconds. `busy` keeps other threads off
+                // the trial meanwhile.
                 free.map(|(at, trial)| {
                     trial.busy = true;
                     (at, trial.clone())
                 })
             };
             let Some((at, mut trial)) = taken else {
+                // A busy trial may need another turn, and its turn may withdraw the catch of another trial, so the thread
+                // ends only when no trial is busy.
                 if self.trials().iter().all(|trial| !trial.busy) {
                     return;
                 }
@@ -268,6 +272,8 @@ impl Bench<'_> {
             trial.busy = false;
             let mut trials = self.trials();
             trials[at] = trial;
+            // The turn may have found that a kind of failure occurs without a fault, after this or another trial
+            // counted it as a catch.
             self.withdraw(&mut trials);
         }
     }
@@ -298,6 +304,7 @@ impl Bench<'_> {
         let limit = trial
             .time_limit(self.share, self.plan.duration)
             .map_or(trial.turn, |most| trial.turn.min(most.saturating_sub(trial.spent)));
+        // A fault is switched on for a whole process by its command line, so every turn has a worker of its own.
         let Ok(mut link) = WorkerLink::start(&launch) else { return };
         while start.elapsed() < limit {
             if Instant::now() >= self.end || (self.interrupted)() {
@@ -313,6 +320,7 @@ impl Bench<'_> {
             lane.slice = (lane.slice * 2).min(MAX_SLICE);
             for catch in caught {
                 let catch = Catch { after: trial.spent + start.elapsed(), ..catch };
+                // The control goes on after a failure: every kind that it meets is one that does not count elsewhere.
                 if trial.fault.is_none() {
                     self.known().entry(catch.failure_kind()).or_insert(catch);
                 } else if !self.is_without_fault(&catch) {
@@ -324,6 +332,7 @@ impl Bench<'_> {
                 return;
             }
         }
+        // Only a turn that used all its time doubles the next one; a turn that lost its worker does not.
         trial.turn *= 2;
     }
 

@@ -52,11 +52,14 @@ impl Worker {
             Request::Reduce { finding, .. } => &finding.oracle,
             Request::Replay { oracle, .. } | Request::Simpler { oracle, .. } => oracle,
         };
+        // The runner is found before the request is taken apart, so that an unknown or unavailable oracle is answered
+        // in one place for all kinds of requests.
         let runner = match self.runner(&oracle.clone()) {
             Ok(runner) => runner,
             Err(reply) => return Ok(*reply),
         };
         Ok(match request {
+            // Answered above, without a runner.
             Request::About => about(),
             Request::Run { range, millis } => run(runner, &range, Instant::now() + Duration::from_millis(millis)),
             Request::Trace { range } => trace(runner, &range, out)?,

@@ -81,6 +81,7 @@ impl GraphCase {
             alive.push(tensor);
         }
         for (at, step) in self.steps.iter().enumerate() {
+            // Reads are resolved before the step's own tensors exist, so no step reads what it writes.
             let reads: Vec<usize> = step.reads.iter().filter_map(|&back| behind(&alive, back)).collect();
             let mut writes = Vec::with_capacity(step.writes.len());
             for (k, write) in step.writes.iter().enumerate() {
@@ -97,6 +98,7 @@ impl GraphCase {
                 alive.push(view(&mut graph, of, at));
             }
         }
+        // The newest tensor is always an output, so that at least one tensor is alive until the end.
         for &back in [0].iter().chain(&self.outputs) {
             if let Some(tensor) = behind(&alive, back) {
                 graph.output(tensor);

@@ -1,4 +1,4 @@
-//! Writes a graph as `tilewright.graph/1`, the native format. The product has only a reader for it.
+//! Writes a graph as `tilewright.graph/1`, the native format. Outside of the tests there is only a reader for it.
 
 use serde_json::{Value, json};
 use tilewright_ir::{GraphStep, GraphTensor};
@@ -30,6 +30,7 @@ pub fn native(graph: &NamedGraph) -> Value {
         "schema": "tilewright.graph/1",
         "tensors": tensors.iter().map(tensor).collect::<Vec<_>>(),
         "steps": graph.graph.steps.iter().zip(&graph.functions).map(step).collect::<Vec<_>>(),
+        // The reader refuses a name that is listed twice, but a recipe may refer to one output several times.
         "inputs": names(&graph.inputs), "outputs": names(&once(&graph.outputs)),
     })
 }

@@ -16,10 +16,12 @@ pub fn network(n: usize) -> Result<NamedGraph, Vec<Diagnostic>> {
     let (mut side, mut channels) = (112, 16);
     let mut last = SCOPES
         .map(|scope| graph.input(format!("x.{scope}"), [1, channels / 4, side, side, 4], ScalarType::Float16, scope));
+    // A block adds seven tensors: expand, depthwise, project, sum, same, packed and scale.
     for block in 0..=n / 7 {
         let branch = usize::from(block % 5 == 3);
         let scope = SCOPES[branch];
         if block % 40 == 39 {
+            // After a side of 7 the sizes start again at 112, so a network of any length has only five sizes of images.
             (side, channels) = if side > 7 { (side.div_ceil(2), channels + 12) } else { (112, 16) };
             for (at, last) in last.iter_mut().enumerate() {
                 let name = format!("b{block}.pool.{at}");
@@ -39,6 +41,7 @@ pub fn network(n: usize) -> Result<NamedGraph, Vec<Diagnostic>> {
         graph.step(format!("b{block}.project"), [depthwise], [project]);
         graph.step(format!("b{block}.sum"), [project, last[branch]], [sum]);
         last[branch] = graph.view(format!("b{block}.same"), sum, [1, channels / 4, side, side, 4]);
+        // Three different widths, so that not every free texture fits the next weight.
         let weight = [channels / 4 * 4, channels / 4 * [2, 3, 4][block % 3], 4];
         let packed = graph.tensor(format!("b{block}.packed"), weight, ScalarType::Float32, Scope::TextureWeight);
         let scale = graph.tensor(format!("b{block}.scale"), [channels + 3], ScalarType::Float32, Scope::Global);

@@ -154,13 +154,15 @@ fn can_be_had(pool: &Pool) -> Result<(), Violation> {
     if can { Ok(()) } else { violation("no device has such a pool", format!("{pool:?}")) }
 }
 
-/// Checks what is visible without executing anything: the pool exists and is of the right kind, the
+/// Checks the place of a tensor without executing anything: the pool exists and is of the right kind, the
 /// region has the size of the tensor, and its first element is aligned and inside the pool.
 fn lies_well(tensor: &GraphTensor, plan: &MemoryPlan, at: usize, [width, height]: [u64; 2]) -> Result<(), Violation> {
     let place = plan.places[at];
     let Some(pool) = plan.pools.get(place.pool) else {
         return violation("the pool is not there", tensor.name.as_str());
     };
+    // The end of the region is not checked here: a tensor that overhangs its pool writes to a guard band or to another
+    // tensor, which the execution detects. An empty tensor may begin at the end of its pool.
     let (needs, begins, end) = match (place.region, pool.room) {
         (Region::Bytes { offset, size }, Room::Bytes(bytes)) => ([size, 1], offset, offset > bytes),
         (Region::Texels { x, y, width, height }, Room::Texels { width: w, height: h }) => {
@@ -169,6 +171,7 @@ fn lies_well(tensor: &GraphTensor, plan: &MemoryPlan, at: usize, [width, height]
         _ => return violation("the region is of another kind than the pool", tensor.name.as_str()),
     };
     let texture = tensor.scope.is_texture();
+    // OpenCL aligns a vector to its size, and a vector of three lanes like one of four.
     let alignment = tensor.dtype.bytes().max(1).next_power_of_two();
     if pool.scope != tensor.scope || (texture && pool.dtype != tensor.dtype) {
         return violation("the pool is of another type", tensor.name.as_str());

@@ -118,14 +118,17 @@ impl Op {
     /// Never because there are too few bytes.
     pub fn draw(u: &mut Unstructured<'_>, config: &Config) -> arbitrary::Result<Self> {
         let at = u.int_in_range(0..=7usize)?;
+        // Drawn even if the operation has no such parameter: which bytes a draw takes is part of the corpus's format.
         let by = extents::block(u, config)?;
         Ok(match u.int_in_range(0..=23)? {
             0..=2 => Self::Split(at, by),
             3 | 4 => Self::Fuse(at),
             5 => Self::Swap(at),
+            // 720 is 6!, the number of permutations of a shape of the largest default rank.
             6 => Self::Permute(u.int_in_range(0..=719)?),
             7 | 8 => Self::Pad(at, u.int_in_range(0..=2)?, u.int_in_range(0..=3)?),
             9 => Self::PaddedRows(at),
+            // The physical shape grows by the factor, and every element of it is looked at.
             10 => Self::Stride(at, by.min(4)),
             11 => Self::Tile(at, by, extents::block(u, config)?),
             12 => Self::Nested(at, [by, extents::block(u, config)?], [*u.choose(&[1, 2, 3])?, *u.choose(&[1, 2, 4])?]),
@@ -190,7 +193,7 @@ impl Op {
         })
     }
 
-    /// The name in the coverage table.
+    /// A table of the names of operations, which are those of the serialized form, for the coverage table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Split(..) => "split",
@@ -274,6 +277,7 @@ impl Op {
             Self::Pad(at, before, after) if before + after > 1 => {
                 vec![Self::Pad(at, before.min(1), 0), Self::Pad(at, 0, 1)]
             }
+            // Every candidate costs a check of the case, so only the first few of up to 720 permutations are tried.
             Self::Permute(number) => (0..number.min(6)).map(Self::Permute).collect(),
             Self::Swizzle(at) => first(at).map(Self::Swizzle).into_iter().collect(),
             Self::SwizzleBits(at, by) if by > 0 => vec![Self::SwizzleBits(at, by - 1)],
@@ -390,6 +394,7 @@ impl Op {
             Self::Rotate(_, by) => with((x + int(by)).floor_mod(extent)),
             Self::Reverse(_) => with(plus(extent, -1) - x),
             Self::Gray(_, by) if axis.bits().is_some() => with(xor(x.clone(), shifted(x, u32::from(by.max(1))))),
+            // Drawn rotations are by at most 3 bits, so with 20 bits the shifted value is below 2^23 and fits `int32`.
             Self::TurnBits(_, by) => match axis.bits().filter(|bits| (2..=20).contains(bits)) {
                 Some(bits) => {
                     let by = u32::from(by) % bits;
@@ -405,6 +410,7 @@ impl Op {
             }
             Self::Again(_, by) => vec![axis.clone(), Axis { index: x.floor_mod(int(by)), extent: int(by) }],
             Self::Cases(_, by) => {
+                // With 0 <= by < extent, `edge` is at least 1 and both branches stay inside.
                 let by = axis.constant().map_or(int(by).floor_mod(extent.clone()), |extent| int(by % extent));
                 let edge = minus(extent, &by);
                 let (low, high) = (x.clone() + by, x.clone() - edge.clone());
@@ -426,6 +432,7 @@ impl Op {
             Self::Detour(_, by) => with((x * int(by)).floor_div(int(by))),
             Self::LoseBit(_, bit) => {
                 let bit = u32::from(bit) % axis.bits().unwrap_or(3).max(1);
+                // Extents are at most 2^30, so a mask of 30 bits clears no other bit of an index within them.
                 with(masked(x, !(1i64 << bit) & 0x3fff_ffff))
             }
             Self::Remainders(_, [less, more, then, last]) => {
@@ -461,11 +468,13 @@ impl Op {
                 [&outer[..2], &tiled(rows, columns, c, d)].concat()
             }
             Self::Skew(_) => mixed((y.index.clone() + x.index.clone()).floor_mod(y.extent.clone())),
+            // `x % p` is below the power of two `p`, which divides the extent of `y`, so `y` stays in its block of `p`.
             Self::Swizzle(_) => mixed(xor(y.index.clone(), quotient_and_rest(&x.index, y.power()).1)),
             Self::SwizzleBits(_, by) if y.power() > 1 => {
                 let moved = masked(shifted(x.index.clone(), u32::from(by)), y.power() - 1);
                 mixed(xor(y.index.clone(), moved))
             }
+            // With an extent of 1 the pitch and the new extent would be 0.
             Self::WrongPitch(_) if y.constant() != Some(1) => fused(plus(y.extent.clone(), -1)),
             Self::WrongExtent(_) => {
                 let index = times(x.index.clone(), &x.extent) + y.index.clone();

@@ -123,6 +123,7 @@ impl Table {
     /// a branch that is not taken do not count.
     fn column(&self, expr: &Expr, active: Option<&[bool]>, fits: &Cell<bool>) -> Option<Column> {
         let found = match expr {
+            // After `None`, `eval_fitting` goes point by point, where a branch that is not taken needs no value.
             Expr::Int { value, .. } => return i64::try_from(*value).ok().map(Column::Same),
             Expr::Var(var) => return self.var(var),
             Expr::Binary(op, lhs, rhs) => {
@@ -138,6 +139,7 @@ impl Table {
                 [arg] => map(&self.column(arg, active, fits)?, i64::checked_abs)?,
                 _ => return None,
             },
+            // `Select` evaluates both values, so an overflow in either counts wherever the expression is evaluated.
             Expr::Select(condition, then, otherwise) => {
                 let condition = self.column(condition, active, fits)?;
                 let (a, b) = (self.column(then, active, fits)?, self.column(otherwise, active, fits)?);
@@ -160,6 +162,7 @@ impl Table {
             | Expr::Broadcast { .. }
             | Expr::Load { .. } => return None,
         };
+        // Constants, variables and choices have returned: only a computed value can leave the range of its type.
         check_range(expr, &found, active, fits);
         Some(found)
     }
@@ -211,6 +214,7 @@ fn binary(op: BinaryOp, a: &Column, b: &Column, lhs: &Expr) -> Option<Column> {
         BinaryOp::Mul => zip(a, b, i64::checked_mul),
         BinaryOp::FloorDiv => zip(a, b, |a, b| {
             let (quotient, rest) = (a.checked_div(b)?, a.checked_rem(b)?);
+            // Rounding towards zero gives one more than rounding down if the exact quotient is negative and no integer.
             Some(if rest != 0 && (rest < 0) != (b < 0) { quotient - 1 } else { quotient })
         }),
         BinaryOp::FloorMod => zip(a, b, |a, b| {

@@ -72,6 +72,7 @@ pub fn all(valid: &DigitCertificate) -> Mutants {
     }
     for position in 0..valid.sources.len() {
         let source = valid.sources[position];
+        // One number is changed at a time: two wrong numbers may describe another valid certificate.
         let mut changed = Vec::new();
         changed.extend(positions(source.axis).into_iter().map(|axis| tilewright_ir::DigitSource { axis, ..source }));
         changed.extend(positions(source.digit).into_iter().map(|digit| tilewright_ir::DigitSource { digit, ..source }));
@@ -144,6 +145,8 @@ fn views(view: &DigitView) -> Vec<(String, DigitView)> {
                 put(format!("radix {position} of {axis}"), list);
             }
         }
+        // The digit above the last radix has no bound of its own. One more radix limits it to 0 and 1, which is true only
+        // of short axes.
         let longer = [radices.as_slice(), &[Expr::int(2)]].concat();
         put("radix added".into(), longer);
     }
@@ -175,6 +178,7 @@ fn sums(sum: &DigitSum) -> Vec<(String, DigitSum)> {
             change(&mut mutant.places[position]);
             found.push((format!("{what} of place {position}"), mutant));
         };
+        // Other positions may be out of range, which the checker has to reject without an access.
         let place = &sum.places[position];
         for weight in changed(&place.weight) {
             put("weight", &|place| place.weight = weight.clone());

@@ -10,6 +10,7 @@ use super::{Choices, mutated_expr, one_more};
 pub fn false_evidence(evidence: &Evidence, seed: u64) -> Evidence {
     let mut choices = Choices::new(seed);
     let mut evidence = evidence.clone();
+    // Few passes pad with a value, so half of the changes go there if one does.
     if !evidence.fills.is_empty() && choices.chance(2) {
         let at = choices.below(evidence.fills.len());
         lie_of_padding(&mut evidence.fills[at], &mut choices);
@@ -18,6 +19,7 @@ pub fn false_evidence(evidence: &Evidence, seed: u64) -> Evidence {
     if evidence.buffers.is_empty() {
         return evidence;
     }
+    // A change may leave the claim as it is or true. Callers compare runs and discard such evidence.
     let at = choices.below(evidence.buffers.len());
     match choices.below(6) {
         0 => drop(evidence.buffers.remove(at)),

@@ -49,6 +49,7 @@ impl LoopVectorizer<'_> {
             StmtKind::Store { buffer, indices, value } => {
                 let indices = self.indices(indices)?;
                 let mut value = self.wide(value)?;
+                // From the inside out, so that an inner condition is evaluated only where the outer ones hold, as before.
                 for cond in conditions.iter().rev() {
                     let ty = value.dtype().scalar;
                     let zero = Expr::int_of(0, ty).unwrap_or_else(|| Expr::float_of(0.0, ty));
@@ -88,7 +89,8 @@ impl LoopVectorizer<'_> {
         Expr::Broadcast { value: SharedExpr::new(value), lanes: self.lanes }
     }
 
-    /// An expression in lanes; `None` for expressions that have no vector form.
+    /// An expression in lanes: loop-invariant parts are broadcast, and the loop variable becomes a ramp. `None`
+    /// for expressions that have no vector form.
     fn wide(&self, expr: &Expr) -> Option<Expr> {
         if !expr.vars().contains(self.var) {
             return Some(self.spread(expr.clone()));
@@ -100,6 +102,7 @@ impl LoopVectorizer<'_> {
                 Expr::Ramp { base: number(0), stride: number(1), lanes: self.lanes }
             }
             Expr::Binary(op, a, b) => match (op, self.wide(a)?, self.wide(b)?) {
+                // Folded, so that an index such as `4 * o + i` with the lanes `i` stays a single ramp.
                 (BinaryOp::Add, Expr::Broadcast { value, .. }, Expr::Ramp { base, stride, lanes })
                     if base.as_const_int() == Some(0) =>
                 {

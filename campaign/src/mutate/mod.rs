@@ -188,6 +188,7 @@ fn other_expr(expr: &Expr, choices: &mut Choices) -> Expr {
         Expr::Float { value, ty } => Expr::float_of(value + 1.0, *ty),
         Expr::Binary(op, a, b) => match choices.below(4) {
             0 => Expr::Binary(other_operator(*op), b.clone(), a.clone()),
+            // A comparison has another type than its operands, so an operand cannot stand for it.
             1 if a.dtype() == expr.dtype() => (**a).clone(),
             2 if is_integer(expr) => one_more(expr, if choices.chance(2) { 1 } else { -1 }),
             _ => Expr::Binary(other_operator(*op), a.clone(), b.clone()),
@@ -208,6 +209,7 @@ fn other_expr(expr: &Expr, choices: &mut Choices) -> Expr {
             0 => Expr::IfThenElse(c.clone(), b.clone(), a.clone()),
             1 => (**a).clone(),
             2 => Expr::IfThenElse(c.clone(), a.clone(), a.clone()),
+            // `Select` evaluates both values, so loads that the condition kept inside their buffer are executed outside.
             _ => Expr::Select(c.clone(), a.clone(), b.clone()),
         },
         Expr::Load { buffer, indices } => Expr::load(buffer, other_indices(indices, choices)),
@@ -281,6 +283,7 @@ fn other_stmt(stmt: &Stmt, choices: &mut Choices) -> Stmt {
             let (then_body, else_body) = (otherwise.clone(), Some(then_body.clone()));
             Stmt::new(StmtKind::If { cond: cond.clone(), then_body, else_body })
         }
+        // A forgotten guard: accesses of the last iterations may leave their buffers.
         StmtKind::If { then_body, .. } => (**then_body).clone(),
         StmtKind::For(inner) => Stmt::new(StmtKind::For(Arc::new(other_loop(inner, choices)))),
         StmtKind::Store { buffer, indices, value } => {

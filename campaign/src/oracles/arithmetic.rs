@@ -369,6 +369,7 @@ impl Oracle for Arithmetic {
                 (None, Scalar::Float(a), Scalar::Float(b)) => expected_float(from, op, a, b).map(Scalar::Float),
                 _ => None,
             };
+            // An operation whose result is not defined for these operands may give any value.
             let Some(wanted) = wanted else { continue };
             if !found.is_some_and(|found| is_same(found, wanted)) {
                 let what = if case.to.is_some() { "a conversion".to_owned() } else { format!("`{op}`") };

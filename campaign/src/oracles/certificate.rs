@@ -140,6 +140,7 @@ fn view_holds(vars: &[Var], extents: &[Expr], outputs: &[Expr], view: &DigitView
         .iter()
         .map(|axis| axis.iter().map(|radix| value(radix, symbols)).collect())
         .collect::<Option<_>>()?;
+    // A digit needs a positive base; 0 would also divide by zero below.
     if radices.iter().flatten().any(|radix| *radix < 1) {
         return Some(false);
     }
@@ -156,6 +157,7 @@ fn view_holds(vars: &[Var], extents: &[Expr], outputs: &[Expr], view: &DigitView
             let point = points.point(at);
             let mut stated = offset;
             for (place, weight) in sum.places.iter().zip(&weights) {
+                // A place may name an axis or a digit that the view does not have; such a view states nothing true.
                 let Some(digit) = digit(&point, place.axis, place.digit) else { return Some(false) };
                 stated += weight * digit;
             }
@@ -326,8 +328,8 @@ impl Oracle for Certificate {
 
     const NAME: &'static str = "certificate";
 
-    /// Finds a certificate; checks what it states, what the checker concludes from it, and the same
-    /// of its mutants.
+    /// Finds a certificate; checks its statements and the conclusions of the checker, for the certificate and
+    /// for its mutants.
     fn check(&mut self, case: &DigitMap, tally: &mut Tally) -> Outcome {
         let built = match case.0.build() {
             Ok(built) => built,

@@ -159,6 +159,7 @@ impl Devices {
         let mut compared = 0;
         for (device, line) in self.devices.iter().zip(lines) {
             match line.status {
+                // A run that agrees but compared no value is no evidence.
                 Status::Agrees if line.compared > 0 => {
                     compared += line.compared;
                     tally.saw(&format!("device:{}", device.platform));
@@ -185,6 +186,7 @@ impl Devices {
             }
         }
         match lines.iter().find(|line| line.status == Status::Skipped) {
+            // One device that compared values is enough; others may skip a program that they do not support.
             _ if compared > 0 => Outcome::Held,
             Some(line) => Outcome::Undecided(line.detail.clone()),
             None => Outcome::Undecided("nothing is compared".into()),

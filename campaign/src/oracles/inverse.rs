@@ -92,7 +92,7 @@ impl Inverse {
     }
 }
 
-/// What is wrong with a claimed inverse, by evaluation at every point; `None` if it is right.
+/// Evaluates a claimed inverse at every point and describes its mistake; `None` if it is right.
 fn inverse_error(truth: &Truth, map: &IndexMap, claim: &InverseClaim) -> Option<&'static str> {
     match truth.of_inverse(map, claim) {
         Some([true, true]) => None,
@@ -191,6 +191,8 @@ fn check_layouts(from: &LayoutCase, to: &LayoutCase, tally: &mut Tally) -> Outco
     let along = |map: &IndexMap, slots: Vec<i64>| {
         Table::of_columns(map.vars(), vec![slots], &none).eval(map.outputs().first()?)
     };
+    // The simplified maps and those from which they were made are checked apart, so that a mistake of the
+    // simplification cannot hide one of the construction.
     for (there, back) in [(&there.map, &back.map), (&there.unsimplified, &back.unsimplified)] {
         let again = along(there, slots.clone()).and_then(|moved| along(back, moved));
         if again.as_ref() != Some(&slots) {

@@ -60,7 +60,9 @@ impl Case for LayoutClaimCase {
         let other = if u.ratio(1, 4)? {
             let mut other = LayoutRecipe::draw(u, config)?;
             other.extents.clone_from(&recipe.extents);
+            // Layouts with elements of different sizes are never the same in memory, so most cases have equal sizes.
             (other.element, other.bits) = (recipe.element, if u.ratio(1, 8)? { other.bits } else { recipe.bits });
+            // Independent tilings hardly ever agree; equal ones give pairs that may be the same in memory.
             if u.ratio(1, 3)? {
                 other.tiles.clone_from(&recipe.tiles);
                 other.tail = recipe.tail;
@@ -174,6 +176,7 @@ fn claim_of(array: &ArrayShape, twin: Twin) -> Option<Claim> {
             claim.tiled = with_outputs(&claim.tiled, outputs)?;
         }
         Twin::WithoutTile => {
+            // The claim still names the full layout. Without tiles it stays right: evaluation decides, not the mistake.
             let mut fewer = layout.clone();
             fewer.tiles.pop();
             let formula = SymbolicTiling::new(&fewer, formula.domain()).ok()?;
@@ -275,7 +278,7 @@ impl Facts {
 }
 
 /// Compares a verdict with the truth. Returns an outcome if they contradict each other or if there
-/// is no verdict. `of` is the prefix of counters and of the kind of failure.
+/// is no verdict. `prefix` begins the names of counters and the kind of failure.
 fn compare_verdict(
     case: &LayoutClaimCase,
     prefix: &str,
@@ -304,6 +307,7 @@ fn compare_verdict(
             Some(Failure::outcome(format!("{prefix}{obligation} is an internal error"), detail()))
         }
         (Verdict::Unknown(_), _) => Some(Outcome::Undecided(format!("{prefix}{obligation} unknown"))),
+        // A generated array has elements, and all that the judge reports of a layout applies to it.
         (Verdict::Vacuous(_) | Verdict::Skipped(_), _) => {
             Some(Failure::outcome(format!("{prefix}{obligation} is vacuous or skipped"), detail()))
         }
@@ -328,6 +332,7 @@ fn check_positions(case: &LayoutClaimCase, array: &ArrayShape, cells: &Cells) ->
     if !same {
         return wrong("the positions are not those of the page", format!("{positions:?}"));
     }
+    // `offsets` lists the elements in row-major order, so the position in the list is the row-major number.
     let back = positions.iter().zip(0..).find(|(at, number)| {
         let index = tiling.element_at(**at);
         let found =

@@ -1,6 +1,6 @@
-//! Compares the judge's verdicts on index maps with evaluation at every point. Soundness: what is
-//! proved holds, and what is refuted does not. Completeness, which is only counted: what holds is
-//! proved, and what does not hold is refuted.
+//! Compares the judge's verdicts on index maps with evaluation at every point. Soundness: a proved
+//! obligation holds, and a refuted one does not. Completeness, which is only counted: an obligation that
+//! holds is proved, and one that does not is refuted.
 //!
 //! A map with symbolic extents is evaluated on several small shapes: an obligation that is proved
 //! has to hold on all of them, one that is refuted has to fail on the shape of its counterexample.
@@ -265,6 +265,7 @@ impl Comparison<'_> {
             self.tally.count("claims too large to be tried", 1);
             return None;
         };
+        // With symbolic extents an obligation has to hold for every shape, so one shape suffices to disprove it.
         let holds = truths.iter().all(|holds| *holds);
         let tier = report.method.tier();
         self.tally.saw(&format!("tier:{tier}"));
@@ -281,6 +282,7 @@ impl Comparison<'_> {
             Verdict::Refuted(found) => {
                 self.tally.count("soundness checks", 1);
                 self.tally.count(&format!("completeness: {kind}{obligation} refuted"), 1);
+                // The counterexample may have a shape that is not among those evaluated.
                 self.refuted(report, found, holds)
             }
             Verdict::Unknown(reason) if reason.is_internal() => {

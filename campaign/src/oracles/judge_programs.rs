@@ -1,9 +1,9 @@
-//! Compares the judge's verdicts on passes with runs in the interpreter. What the judge proves has
-//! to hold, even of a program or of evidence with a mistake in it; what it refutes has to be wrong.
+//! Compares the judge's verdicts on passes with runs in the interpreter. A proved claim has to hold,
+//! even if the program or the evidence contains a mistake; a refuted claim has to be wrong.
 //!
 //! | checked | a failure is |
 //! |---|---|
-//! | a program run_alone, if it is given as text | every access is proved to be in bounds, or every texel to be defined or free of races, and the program traps |
+//! | a program alone, if it is given as text | every access is proved to be in bounds, or every texel to be free of races, and the program traps |
 //! | a pass | *refuted* although runs agree; *proved* although they differ; an internal error of the judge |
 //! | the result of a pass with one change, or with false evidence | *proved* although runs differ or trap, or although an argument has no position |
 //! | the changed program alone | an access is refuted, nothing prevents its execution, and the run does not trap |
@@ -148,6 +148,7 @@ impl JudgePrograms {
         }
         let is_refuted = |report: &&Report| matches!(report.verdict, Verdict::Refuted(_));
         let is_open = |report: &&Report| !report.verdict.is_proved();
+        // Refutations come first: the runs can contradict a refutation, but not an open obligation.
         match (reports.iter().find(is_refuted).or_else(|| reports.iter().find(is_open)), seen) {
             (None, RunComparison::Differ(how) | RunComparison::NoPlace(how)) => {
                 let what = format!("{} is proved, and the result differs", step.name);
@@ -155,6 +156,7 @@ impl JudgePrograms {
             }
             (Some(report), RunComparison::Same(_)) if is_refuted(&report) => {
                 let what = format!("{} is refuted, and runs agree", step.name);
+                // The counterexample may have other extents than the case, for which the runs may differ.
                 match compare_at_counterexample(step, report, &reports, tally) {
                     RunComparison::Same(_) => Err(fails(&what, step, report)),
                     RunComparison::Differ(how) => Err(Failure::outcome(
@@ -165,6 +167,7 @@ impl JudgePrograms {
                 }
             }
             (Some(report), RunComparison::Differ(how)) => {
+                // The judge is right here, and the pass is wrong.
                 let what = format!("{} changes the result, and is not proved", step.name);
                 Err(Failure::outcome(what, format!("{how}; {}", line(report))))
             }
@@ -205,7 +208,7 @@ impl JudgePrograms {
             return Err(Failure::outcome(what, format!("{how}\n{}", shown(step))));
         }
         // A claim about the pass says nothing about single accesses, so the changed program is
-        // checked run_alone, too.
+        // checked alone, too.
         check_alone(step.after, step.symbols, &self.judge.check_program(step.after), tally)
     }
 

@@ -2,7 +2,7 @@
 //! of non-serial loops are executed in other orders: the results have to be equal bit by bit. A
 //! generated program has no races, so none may be reported.
 //!
-//! Checked are the program itself and the result of the passes. For the program with a mistake in
+//! The program itself and the result of the passes are checked. For the program with a mistake in
 //! it, an index out of bounds has to be reported in every order or in none.
 
 use tilewright_interp::{Arguments, Config, Observers, Order as Iterations, RunError, TrapKind, run};
@@ -67,6 +67,8 @@ fn wrong_in_any_order(first: &ChainLink, seed: u64, tally: &mut Tally) -> Result
     let Ok(inputs) = arguments(&wrong, &first.symbols, seed) else { return Ok(()) };
     let runs = |how: &Config| run(valid, &mut inputs.clone(), how).err();
     let is_outside = |stop: &RunError| matches!(stop, RunError::Trap(trap) if trap.kind == TrapKind::OutOfBounds);
+    // Which undefined read or race comes first depends on the order, and it would end a run before the access that is
+    // out of bounds.
     let unwatched = Config { observers: Observers { defined: false, race: false }, ..interpreter_config() };
     let reference = runs(&unwatched);
     tally.count("programs with a mistake", 1);
@@ -75,6 +77,7 @@ fn wrong_in_any_order(first: &ChainLink, seed: u64, tally: &mut Tally) -> Result
         let (one, two) = match (&reference, &other) {
             (None, Some(stop)) if is_outside(stop) => ("the program's", name),
             (Some(stop), None) if is_outside(stop) => (name, "the program's"),
+            // Both runs trap, or the program traps for another reason, perhaps before the access.
             (Some(_), _) => {
                 tally.count("programs with a mistake that stop", 1);
                 continue;
@@ -123,6 +126,7 @@ fn in_any_order(
     for (name, how) in execution_modes(case.seed()) {
         let (outputs, parallel) = match left(&how) {
             Ok(left) => left,
+            // A generated program has no race; a text may have one, and then its result may depend on the order.
             Err((kind, _)) if kind == "Race" && !is_generated => return Err(Outcome::Invalid("a race".into())),
             Err((kind, why)) => return Err(Failure::outcome(format!("{kind} {name}"), why)),
         };

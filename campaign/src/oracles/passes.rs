@@ -54,6 +54,7 @@ pub(super) fn same(chain: &Chain, inputs: &Arguments, tally: &mut Tally) -> Resu
     tally.count("output elements", lanes as u64);
     for link in after {
         let pass = link.pass;
+        // Padding is undefined, so a pass that makes the program read it makes it trap.
         let mut packed = link.pack(inputs, PaddingFill::Undefined).map_err(|why| wrong(link, why))?;
         match link.run(&mut packed, &interpreter_config()) {
             Ok(_) => {}

@@ -64,6 +64,7 @@ impl Planner {
 
     /// Compares the judge with the simulation on changed plans.
     fn changed(&self, case: &GraphCase, graph: &Graph, plans: &[MemoryPlan], tally: &mut Tally) -> Result<(), Outcome> {
+        // The graph was planned, so its views have roots.
         let roots = check::roots_of(graph).unwrap_or_default();
         for mutation in &case.changes {
             let plan = &plans[usize::from(mutation.strategy % 3)];
@@ -80,6 +81,7 @@ impl Planner {
             match (self.verdict(graph, &changed), run) {
                 (PlanVerdict::Proved, Ok(())) => tally.count("changed plans proved", 1),
                 (PlanVerdict::Refuted(..), Err(_)) => tally.count("changed plans refuted", 1),
+                // The judge may leave a plan open; it must not contradict the simulation.
                 (PlanVerdict::Neither(..), _) => tally.count("changed plans undecided", 1),
                 (PlanVerdict::Proved, Err(violation)) => {
                     let what = format!("a plan is proved though {}", violation.what);
@@ -226,7 +228,7 @@ mod tests {
             Ok(plan)
         };
         assert!(found(short) > 20);
-        // The best plan is the compatible one with a pool that nobody uses.
+        // The best plan is the compatible one with an unused pool.
         let wastes = |graph: &Graph, strategy, limits| {
             let mut plan = plan_within(graph, Strategy::Compatible, limits)?;
             if strategy == Strategy::Best {

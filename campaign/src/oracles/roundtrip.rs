@@ -109,8 +109,8 @@ impl Case for Printable {
     }
 }
 
-/// Shapes without a part of their text. Kept are those that read and that print at most as long,
-/// because only XLA's own spelling has to round-trip.
+/// Texts of shapes without a part of this text. Texts that cannot be read, or whose shapes print as longer
+/// texts, are left out, because only XLA's own spelling has to round-trip.
 fn xla_simpler(text: &str) -> Vec<String> {
     let cuts: Vec<usize> = text.char_indices().filter(|(_, c)| !c.is_ascii_alphanumeric()).map(|(at, _)| at).collect();
     let mut found = Vec::new();

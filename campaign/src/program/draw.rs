@@ -361,6 +361,7 @@ impl Draw<'_, '_, '_> {
         Ok(match self.u.int_in_range(0..=9u8)? {
             0 => Value::Unary(self.unary()?, Box::new(self.value(less, n_axes)?)),
             1 => {
+                // Here and below, one operand at most has the full depth: the size of a value is linear in its depth.
                 let parts = [0; 4].map(|_| self.value(less.min(1), n_axes));
                 let [a, b, yes, no] = parts;
                 Value::Compare(self.comparison()?, Box::new([a?, b?, yes?, no?]))
@@ -390,6 +391,7 @@ impl Draw<'_, '_, '_> {
             let constant = |u: &mut Unstructured<'_>| Ok(Value::Constant(u.int_in_range(-9..=9)?));
             return if is_index { Ok(Value::Index(self.below(n_axes)?)) } else { constant(self.u) };
         }
+        // Operators occur as often as they should be drawn.
         let all = [
             Binary::Add,
             Binary::Sub,

@@ -48,6 +48,7 @@ impl Seen {
             if tensor.is_packed() {
                 self.add("layout:packed");
             }
+            // The builder ignores other layouts of a texture.
             return;
         }
         match &tensor.layout {
@@ -78,6 +79,7 @@ impl Seen {
             }
             None => self.add("kind:elementwise"),
         }
+        // As the recipe asks for them: the builder makes a reduced axis serial or unrolled, and may ignore a split.
         for how in &stage.loops {
             self.add(format!("for:{}", name(&how.kind)));
             if matches!(how.kind, Kind::Block | Kind::Thread) {
@@ -134,7 +136,7 @@ impl Seen {
         });
     }
 
-    /// The features of a value.
+    /// Adds the feature of a value, which is named after its operator, and the features of its operands.
     fn value(&mut self, value: &Value) {
         match value {
             Value::Constant(_) => self.add("expr:constant"),

@@ -295,9 +295,9 @@ pub enum Binary {
     Sub,
     /// Product.
     Mul,
-    /// Quotient; for integers rounded down, with a divisor from 1 to 8.
+    /// Quotient; for integers rounded down, with a divisor from 1 to 8 or a constant one other than 0 and -1.
     Div,
-    /// Remainder with the sign of the divisor, which is from 1 to 8.
+    /// Remainder with the sign of the divisor, which is restricted as for `Div`.
     Mod,
     /// Quotient rounded towards zero.
     TruncDiv,

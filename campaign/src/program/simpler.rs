@@ -69,12 +69,14 @@ fn extents(recipe: &Recipe) -> Vec<Recipe> {
     all.sort_unstable();
     all.dedup();
     let mut found = Vec::new();
+    // Largest first, which removes the most elements.
     for extent in all.into_iter().rev() {
         for less in smaller(extent) {
             let mut changed = recipe.clone();
             for tensor in all_tensors(&mut changed) {
                 tensor.shape.iter_mut().filter(|found| **found == extent).for_each(|found| *found = less);
             }
+            // Symbolic extents are listed by value. If these stayed, the program would lose its symbols.
             changed.unknown.iter_mut().filter(|found| **found == extent).for_each(|found| *found = less);
             found.push(changed);
         }
@@ -130,6 +132,7 @@ fn tensors(tensor: &Tensor) -> Vec<Tensor> {
     if tensor.dtype.lanes > 1 {
         found.push(Tensor { dtype: tensor.dtype.with_lanes(1), ..tensor.clone() });
     }
+    // Every type may become `int32` and `int32` no other type, so that reduction terminates.
     if tensor.dtype.scalar != tilewright_ir::ScalarType::Int32 {
         let dtype = tilewright_ir::DataType::INT32.with_lanes(tensor.dtype.lanes);
         found.push(Tensor { dtype, ..tensor.clone() });
@@ -144,6 +147,7 @@ fn stages(stage: &Stage) -> Vec<Stage> {
         change(&mut changed);
         changed
     };
+    // Candidates are made without asking whether the property is there; the last line removes those without a change.
     let mut found = vec![
         with(&|s| s.reduce = None),
         with(&|s| s.guard = None),
@@ -223,6 +227,7 @@ fn values(value: &Value) -> Vec<Value> {
         | Value::Compare(..)
         | Value::Convert(..) => {}
     }
+    // A constant is not simplified any further, so that reduction terminates.
     if !matches!(value, Value::Constant(_)) {
         found.push(Value::Constant(1));
     }

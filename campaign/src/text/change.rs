@@ -102,6 +102,7 @@ impl Change {
         if pieces.is_empty() {
             return bytes;
         }
+        // There is at least one word and one byte from here on, so no remainder below is by zero.
         let n_pieces = pieces.len();
         let place = |at: u16| usize::from(at) % n_pieces;
         match self {

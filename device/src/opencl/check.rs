@@ -1,11 +1,12 @@
-//! Every size is checked before a driver sees it: drivers answer with a bare code, and some with a crash.
+//! Checks of plans before a driver sees them: drivers answer a wrong size with a bare code, and some with a crash.
 
 use super::cl::{AddressSpace, Argument};
 use crate::error::DeviceError;
 use crate::info::DeviceInfo;
 use crate::plan::{Arg, BufferSpec, Initial, Launch, LaunchPlan, MemoryKind, POISON, RunOptions, Scalar, Snapshot};
 
-/// Checks a plan against itself and against the device's limits. The kernels' own limits come later, with the kernels.
+/// Checks a plan against itself and against the limits of the device. The limits of the kernels are checked when the
+/// kernels are prepared.
 pub(crate) fn check_plan(plan: &LaunchPlan, info: &DeviceInfo, options: &RunOptions) -> Result<(), DeviceError> {
     let mut total = 0_u64;
     for spec in &plan.buffers {
@@ -20,7 +21,8 @@ pub(crate) fn check_plan(plan: &LaunchPlan, info: &DeviceInfo, options: &RunOpti
     plan.launches.iter().try_for_each(|launch| check_launch(launch, plan, info))
 }
 
-/// Bytes that are allocated for `spec`: its own, its guard, and at least one.
+/// The number of bytes to allocate for `spec`, including the guard band of a buffer; at least one byte, or one texel of an
+/// image, because OpenCL has no empty memory objects.
 pub(crate) fn allocated_bytes(spec: &BufferSpec, options: &RunOptions) -> u64 {
     match spec.kind {
         MemoryKind::Buffer => spec.bytes.saturating_add(options.guard_bytes).max(1),
@@ -28,12 +30,13 @@ pub(crate) fn allocated_bytes(spec: &BufferSpec, options: &RunOptions) -> u64 {
     }
 }
 
-/// `asked` of `what` within `limit`.
+/// Checks that `asked` is at most `limit`; otherwise the error names `what`, a quantity with its unit.
 pub(crate) fn at_most(what: String, asked: u64, limit: u64) -> Result<(), DeviceError> {
     if asked <= limit { Ok(()) } else { Err(DeviceError::Limit { what, asked, limit }) }
 }
 
-/// Data and size agree, and an image's size is that of its texels.
+/// Checks that the data of a buffer has its size, that the size of an image is that of its texels, and that scratch memory
+/// is an image without contents that is not read back.
 fn check_shape(spec: &BufferSpec) -> Result<(), DeviceError> {
     let name = &spec.name;
     if let Initial::Data(data) = &spec.initial
@@ -42,6 +45,8 @@ fn check_shape(spec: &BufferSpec) -> Result<(), DeviceError> {
         let (bytes, len) = (spec.bytes, data.len());
         return Err(DeviceError::Plan(format!("`{name}` has {bytes} bytes, its data {len}")));
     }
+    // A texture of the pool holds what its last user left and may be larger than asked for, so it can be neither
+    // initialised nor read back as a whole.
     let lends =
         matches!(spec.kind, MemoryKind::Image2d { .. }) && spec.initial == Initial::Fill(POISON) && !spec.read_back;
     if spec.scratch && !lends {
@@ -62,7 +67,7 @@ fn check_shape(spec: &BufferSpec) -> Result<(), DeviceError> {
     Ok(())
 }
 
-/// A snapshot after a launch there is, of memory there is.
+/// Checks that the launch and the memory of a snapshot exist.
 fn check_snapshot(Snapshot { after, memory }: Snapshot, plan: &LaunchPlan) -> Result<(), DeviceError> {
     if after >= plan.launches.len() {
         let count = plan.launches.len();
@@ -75,7 +80,7 @@ fn check_snapshot(Snapshot { after, memory }: Snapshot, plan: &LaunchPlan) -> Re
     Ok(())
 }
 
-/// An image's extents within the device's.
+/// Checks that the device has images, and that the extents of an image are within its limits.
 fn check_extents(spec: &BufferSpec, info: &DeviceInfo) -> Result<(), DeviceError> {
     let MemoryKind::Image2d { width, height, .. } = spec.kind else {
         return Ok(());
@@ -91,6 +96,7 @@ fn check_extents(spec: &BufferSpec, info: &DeviceInfo) -> Result<(), DeviceError
     at_most(what("height"), height, info.image2d_max_height)
 }
 
+/// Checks that the memory of a launch exists, and that its sizes are within the limits of the device.
 fn check_launch(launch: &Launch, plan: &LaunchPlan, info: &DeviceInfo) -> Result<(), DeviceError> {
     let kernel = &launch.kernel;
     let mut local_bytes = 0_u64;
@@ -113,7 +119,7 @@ fn check_launch(launch: &Launch, plan: &LaunchPlan, info: &DeviceInfo) -> Result
     launch.local.map_or(Ok(()), |local| check_group(launch, local, info))
 }
 
-/// A work-group that divides the global size and that the device can hold.
+/// Checks that the work-group divides the global size and is within the limits of the device.
 fn check_group(launch: &Launch, local: [u64; 3], info: &DeviceInfo) -> Result<(), DeviceError> {
     let kernel = &launch.kernel;
     for axis in 0..3 {
@@ -130,7 +136,9 @@ fn check_group(launch: &Launch, local: [u64; 3], info: &DeviceInfo) -> Result<()
     at_most(format!("work-group size of kernel `{kernel}`"), size, info.max_work_group_size)
 }
 
-/// An argument against what the driver knows of the parameter: drivers take a number for a pointer without a word.
+/// Checks an argument against the declaration of its parameter, because drivers silently accept a number for a pointer.
+///
+/// `index` is the position of the argument, and `parameter` the declaration that the driver reports.
 pub(crate) fn check_argument(
     kernel: &str,
     index: usize,
@@ -145,6 +153,7 @@ pub(crate) fn check_argument(
             let is_given_image =
                 matches!(plan.buffers.get(*place).map(|spec| spec.kind), Some(MemoryKind::Image2d { .. }));
             let fits = if is_image {
+                // Plans have images of two dimensions only, so a kernel for another kind cannot be launched.
                 is_given_image && type_name.starts_with("image2d_t")
             } else {
                 !is_given_image && parameter.space == AddressSpace::Memory
@@ -154,6 +163,7 @@ pub(crate) fn check_argument(
         Arg::Local(bytes) => (parameter.space == AddressSpace::Local, format!("{bytes} bytes of local memory")),
         Arg::Scalar(scalar) => {
             let len = scalar.to_bytes().len();
+            // The size of a structure is known to the driver only.
             let is_size = value_bytes(type_name).is_none_or(|bytes| bytes == len);
             let is_private = parameter.space == AddressSpace::Private && !is_image;
             (is_private && is_size, format!("{} of {len} bytes", describe(scalar)))
@@ -165,11 +175,13 @@ pub(crate) fn check_argument(
     Err(DeviceError::Plan(format!("kernel `{kernel}`: argument {index} is declared `{type_name}` and given {given}")))
 }
 
+/// The words for a scalar in a message.
 fn describe(scalar: &Scalar) -> &'static str {
     if matches!(scalar, Scalar::Bytes(_)) { "raw bytes" } else { "a value" }
 }
 
-/// Size in bytes of a value of OpenCL C type `name`, vectors included; `None` for a type that is not built in.
+/// The size in bytes of a scalar or vector of the OpenCL C type `name`; `None` for a type that is not built in. A vector of
+/// three lanes has the size of one of four.
 fn value_bytes(name: &str) -> Option<usize> {
     let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());
     let (base, lanes) = match digits {

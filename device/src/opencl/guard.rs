@@ -2,7 +2,8 @@
 
 use crate::error::TouchedGuard;
 
-/// No two neighbours are equal, and none is a byte that fills or zeroes memory, so that a shifted copy shows as well.
+/// The bytes of a guard, repeated. Neighbours differ, so that a shifted copy is detected, and none is 0 or a byte that fills
+/// memory.
 const PATTERN: [u8; 8] = [0xA5, 0x3C, 0xD2, 0x69, 0x1E, 0xB4, 0x87, 0x5A];
 
 /// A fresh guard of `len` bytes.
@@ -10,7 +11,7 @@ pub(crate) fn fresh(len: usize) -> Vec<u8> {
     PATTERN.iter().copied().cycle().take(len).collect()
 }
 
-/// What a kernel did to the guard of the buffer `name` of `bytes` bytes, if it did anything.
+/// Compares the guard of the buffer `name`, which has `bytes` bytes without it, with a fresh one. `None` if it is unchanged.
 pub(crate) fn inspect(name: &str, bytes: u64, guard: &[u8]) -> Option<TouchedGuard> {
     let differs = |(_, (byte, fresh)): &(u64, (&u8, &u8))| byte != fresh;
     let mut changed = (0_u64..).zip(guard.iter().zip(PATTERN.iter().cycle())).filter(differs);

@@ -1,4 +1,4 @@
-//! Source with line numbers, beside a compiler's log.
+//! Lists source code with line numbers, and marks the lines that a compiler's log names.
 //!
 //! ```text
 //!     1 | kernel void f(global float *a) {
@@ -20,13 +20,13 @@ pub(crate) fn list(source: &str, log: &str) -> String {
 
 /// The line numbers in a log.
 ///
-/// Clang and all that descends from it (PoCL, Oclgrind, AMD, NVIDIA, Intel) write `file:LINE:COLUMN: error: ...`, where
-/// the file's name is the driver's affair (`<kernel>`, `/tmp/x.cl`, `1`): the two numbers before the first colon that
-/// no number follows.
+/// Clang and the compilers based on it (PoCL, Oclgrind, AMD, NVIDIA, Intel) write `file:LINE:COLUMN: error: ...`, where the
+/// name of the file depends on the driver: `<kernel>`, `/tmp/x.cl`, `1`.
 fn named_lines(log: &str) -> BTreeSet<usize> {
     log.lines().filter_map(named_line).collect()
 }
 
+/// The line number in one line of a log: the first of the first two neighbouring fields that are both numbers.
 fn named_line(text: &str) -> Option<usize> {
     let mut fields = text.split(':').map(|field| field.trim().parse::<usize>().ok());
     let mut before = None;

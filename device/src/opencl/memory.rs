@@ -1,4 +1,4 @@
-//! A plan's memory on the device: allocated, filled, read back.
+//! Allocates, fills and reads back the memory of a plan on the device.
 
 use ocl::ffi;
 
@@ -10,7 +10,7 @@ use crate::info::DeviceInfo;
 use crate::plan::{BufferSpec, ChannelType, Initial, MemoryKind, RunOptions};
 use crate::pool::{Scratch, ScratchError, ScratchLimits, ScratchPool, TextureAllocator};
 
-/// A plan's memory: its own, or lent by the pool of textures for the run.
+/// A memory object of a plan: allocated for the run, or lent by the pool of textures.
 #[derive(Debug)]
 pub(crate) enum Held<'a> {
     Own(cl::Memory),
@@ -31,7 +31,7 @@ impl Held<'_> {
 pub(crate) struct Images<'a> {
     pub(crate) context: &'a cl::Context,
     pub(crate) info: &'a DeviceInfo,
-    /// What they are for, in messages.
+    /// The name of the image in messages.
     pub(crate) name: &'a str,
 }
 
@@ -52,12 +52,12 @@ impl TextureAllocator for Images<'_> {
     }
 }
 
-/// What a device allows of a texture.
+/// The limits of a device on the size of a texture.
 pub(crate) fn scratch_limits(info: &DeviceInfo) -> ScratchLimits {
     ScratchLimits { width: info.image2d_max_width, height: info.image2d_max_height, bytes: info.max_alloc_bytes }
 }
 
-/// Memory for `spec` with its first contents, and with a fresh guard after a buffer's end.
+/// Allocates memory for `spec` and fills it with its initial contents; a buffer gets a fresh guard after its end.
 pub(crate) fn allocate<'p>(
     images: Images<'_>,
     queue: &cl::Queue,
@@ -79,7 +79,8 @@ pub(crate) fn allocate<'p>(
             ScratchError::Allocator(error) => error,
             ScratchError::Extents { .. } => DeviceError::Plan(format!("`{}`: {error}", spec.name)),
         })?;
-        // All of it: what earlier runs left must show if anybody reads it.
+        // The whole texture is poisoned, and not only the requested part, so that reads of the contents of earlier runs are
+        // detected.
         let [width, height] = lent.extents();
         fill_image(queue, &BufferSpec::image2d(&spec.name, width, height, channel), &lent).map_err(fault)?;
         return Ok(Held::Lent(lent));
@@ -89,7 +90,7 @@ pub(crate) fn allocate<'p>(
     Ok(Held::Own(memory))
 }
 
-/// All that the memory of `spec` holds, without its guard.
+/// Reads the whole contents of `memory`, which belongs to `spec`, without the guard.
 pub(crate) fn contents(queue: &cl::Queue, spec: &BufferSpec, memory: &cl::Memory) -> Result<Vec<u8>, Failure> {
     let mut contents = vec![0_u8; fitting(spec.bytes)];
     match spec.kind {
@@ -103,7 +104,7 @@ pub(crate) fn contents(queue: &cl::Queue, spec: &BufferSpec, memory: &cl::Memory
     Ok(contents)
 }
 
-/// The contents if they are to be read back, and what happened to the guard if anything did.
+/// The contents if `spec` asks for them, and the damage to the guard if there is any.
 pub(crate) fn collect(
     queue: &cl::Queue,
     spec: &BufferSpec,
@@ -119,6 +120,7 @@ pub(crate) fn collect(
     Ok((contents, guard::inspect(&spec.name, spec.bytes, &band)))
 }
 
+/// Writes the initial contents and the guard of a buffer.
 fn fill_buffer(queue: &cl::Queue, spec: &BufferSpec, memory: &cl::Memory, options: &RunOptions) -> Result<(), Failure> {
     let bytes = fitting(spec.bytes);
     match &spec.initial {
@@ -128,6 +130,7 @@ fn fill_buffer(queue: &cl::Queue, spec: &BufferSpec, memory: &cl::Memory, option
     queue.write(memory, bytes, &guard::fresh(fitting(options.guard_bytes)))
 }
 
+/// Writes the initial contents of an image; does nothing if it has no texels.
 fn fill_image(queue: &cl::Queue, spec: &BufferSpec, memory: &cl::Memory) -> Result<(), Failure> {
     let MemoryKind::Image2d { width, height, channel } = spec.kind else {
         return Ok(());
@@ -146,6 +149,7 @@ fn fill_image(queue: &cl::Queue, spec: &BufferSpec, memory: &cl::Memory) -> Resu
     }
 }
 
+/// A table of OpenCL's constants for the channel types.
 fn channel_code(channel: ChannelType) -> u32 {
     match channel {
         ChannelType::F32 => ffi::CL_FLOAT,
@@ -159,7 +163,7 @@ fn channel_code(channel: ChannelType) -> u32 {
     }
 }
 
-/// A size for the host's `size_t`, which is smaller than 64 bits on a 32-bit host.
+/// Converts a size to the host's `size_t`; an error on a 32-bit host if the size does not fit.
 pub(crate) fn host_size(size: u64) -> Result<usize, DeviceError> {
     usize::try_from(size).map_err(|_| DeviceError::Limit {
         what: "size on this host".into(),
@@ -168,7 +172,7 @@ pub(crate) fn host_size(size: u64) -> Result<usize, DeviceError> {
     })
 }
 
-/// A size within memory that was allocated, so that it fits the host's address space.
+/// Converts a size of allocated memory, which therefore fits the host's address space.
 fn fitting(size: u64) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX)
 }

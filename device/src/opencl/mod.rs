@@ -1,4 +1,4 @@
-//! OpenCL in this process. Built with the feature `opencl`; `absent.rs` takes its place without it.
+//! OpenCL in this process. Built with the feature `opencl`; without it, `absent.rs` replaces this module.
 
 mod check;
 #[allow(unsafe_code)] // the only place for it: OpenCL is a C interface

@@ -1,4 +1,4 @@
-//! Building kernels.
+//! Builds programs from OpenCL C.
 
 use std::borrow::Cow;
 use std::ffi::CString;
@@ -10,7 +10,7 @@ use crate::error::DeviceError;
 use crate::info::DeviceInfo;
 use crate::program::BuildOptions;
 
-/// Flags that change what floating-point arithmetic means, and so would make a comparison meaningless.
+/// Flags that relax floating-point arithmetic. Results could then no longer be compared with those of the interpreter.
 const UNSAFE_MATH: [&str; 7] = [
     "-cl-fast-relaxed-math",
     "-cl-unsafe-math-optimizations",
@@ -49,8 +49,7 @@ impl Program {
         Ok(Self { inner: InTurn::new(inner, info), correctly_rounded, kernels, log })
     }
 
-    /// Whether single-precision divide and square root round correctly in these kernels; if not, the standard allows
-    /// errors of 2.5 and 3 units in the last place.
+    /// Whether single-precision division and square root are correctly rounded; see [`crate::Program::correctly_rounded`].
     pub(crate) fn correctly_rounded(&self) -> bool {
         self.correctly_rounded
     }
@@ -60,12 +59,12 @@ impl Program {
         &self.kernels
     }
 
-    /// What the compiler wrote: warnings, or nothing.
+    /// The output of the compiler: warnings, or nothing.
     pub(crate) fn log(&self) -> &str {
         &self.log
     }
 
-    /// The kernel called `name` or an error that lists those there are.
+    /// A new kernel object of this name; if there is none, the error lists the names of the kernels.
     pub(crate) fn kernel(&self, name: &str) -> Result<cl::Kernel, DeviceError> {
         let c_name = CString::new(name).ok().filter(|_| self.kernels.iter().any(|k| k == name));
         let Some(c_name) = c_name else {
@@ -76,9 +75,10 @@ impl Program {
     }
 }
 
-/// The flags in one string, as the compiler takes them.
+/// Joins the flags of the options, the workarounds and this crate into the string for the compiler. A workaround that the
+/// options contain already is not repeated.
 fn command_line(options: &BuildOptions, correctly_rounded: bool, quirks: &[&str]) -> Result<CString, DeviceError> {
-    // Keeps the parameters' types, against which arguments are checked.
+    // Makes the driver keep the types of parameters, with which `check_argument` compares arguments.
     let mut line = String::from("-cl-kernel-arg-info");
     if correctly_rounded {
         line.push_str(" -cl-fp32-correctly-rounded-divide-sqrt");
@@ -101,7 +101,8 @@ fn command_line(options: &BuildOptions, correctly_rounded: bool, quirks: &[&str]
     CString::new(line).map_err(|_| DeviceError::Plan("compiler flags contain a NUL".into()))
 }
 
-/// A refusal of the source comes with log and listing; any other failure of the call is the driver's.
+/// The error for a failed build: the log and the source if the compiler refused the source, which a log shows even with
+/// another error code; otherwise a failure of the driver.
 fn build_error(build: cl::BuildFailure, info: &DeviceInfo, source: &str, flags: &CString) -> DeviceError {
     if build.failure.code != ocl::ffi::CL_BUILD_PROGRAM_FAILURE && build.log.is_empty() {
         return build.failure.during(format!("{}, flags {flags:?}", info.label()));

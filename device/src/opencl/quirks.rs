@@ -1,41 +1,44 @@
-//! What single drivers need that the standard does not say.
+//! Workarounds for drivers that deviate from the standard.
 
 use std::ops::Deref;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::info::DeviceInfo;
 
-/// Held while something of a driver's is used; nothing for the drivers that keep OpenCL's word on threads.
+/// The lock to hold while calling a driver that is not thread-safe; `None` for other drivers.
 ///
-/// Oclgrind 21.10 does not: where two threads launch kernels at once, each in a context of its own, now and then one of
-/// the kernels does not run at all and nobody says so. So only one thread of the process uses it at a time.
+/// OpenCL requires that calls are thread-safe. In Oclgrind 21.10, if two threads launch kernels at the same time, even in
+/// different contexts, one of the kernels sometimes does not run, without an error. So only one thread of the process calls
+/// it at a time.
 pub(crate) fn turn(info: &DeviceInfo) -> Option<MutexGuard<'static, ()>> {
     take_turn(is_serial(info))
 }
 
-/// Compiler flags that a driver needs to be right.
+/// Compiler flags without which a driver gives wrong results.
 ///
-/// Oclgrind 21.10 takes a bit that is widened with its sign for 1 and not for -1, where its compiler's optimiser made one of a
-/// comparison: `-(a != b)` of two bytes, `(float)(-1 / (i + 1))`. Without the optimiser there are none.
+/// Oclgrind 21.10 extends a bit by its sign to 1 instead of -1. The optimiser of its compiler makes such extensions from
+/// comparisons, as in `-(a != b)` of two bytes or `(float)(-1 / (i + 1))`; without the optimiser there are none.
 pub(crate) fn flags(info: &DeviceInfo) -> &'static [&'static str] {
     if info.platform == OCLGRIND { &["-cl-opt-disable"] } else { &[] }
 }
 
-/// What Oclgrind calls its platform.
+/// The name of Oclgrind's platform.
 const OCLGRIND: &str = "Oclgrind";
 
+/// Whether the driver has to be called by one thread at a time.
 fn is_serial(info: &DeviceInfo) -> bool {
     info.platform == OCLGRIND
 }
 
+/// Waits for the lock if `serial`. One lock serves all devices, because the process has one Oclgrind.
 fn take_turn(serial: bool) -> Option<MutexGuard<'static, ()>> {
     static OCLGRIND: Mutex<()> = Mutex::new(());
     serial.then(|| OCLGRIND.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Something of a driver's that outlives the turn in which it was made, and is released in another one.
+/// An object of a driver that outlives the lock under which it was made, and takes the lock again to be released.
 ///
-/// Never dropped by a thread that holds the turn: it would wait for itself.
+/// It must not be dropped by a thread that holds the lock, which would deadlock.
 #[derive(Debug)]
 pub(crate) struct InTurn<T> {
     inner: Option<T>,

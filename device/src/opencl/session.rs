@@ -1,4 +1,4 @@
-//! A session: one device, opened. Builds programs and runs plans.
+//! A session is an opened device in this process. It builds programs and runs plans.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -16,8 +16,8 @@ use crate::program::BuildOptions;
 
 /// A device with a context and an in-order queue of its own.
 ///
-/// A session may be shared between threads; its plans then run one after another, so that their times do not mix. Open
-/// several to let a device interleave them.
+/// A session may be shared between threads; its plans then run one after another, so that their times are measured
+/// separately.
 #[derive(Debug)]
 pub(crate) struct Session {
     info: DeviceInfo,
@@ -33,7 +33,7 @@ struct Driver {
 }
 
 impl Session {
-    /// Opens the device that `info` describes; what it says of itself now comes with it.
+    /// Opens the device that `info` describes; returns the session and the present properties of the device.
     pub(crate) fn open(info: &DeviceInfo) -> Result<(Self, DeviceInfo), DeviceError> {
         let present = enumerate(&mut Survey::default());
         let Some((device, info)) = present.iter().find(|(_, other)| other.is_same_device(info)) else {
@@ -59,21 +59,18 @@ impl Session {
         Ok((Self { info: info.clone(), device: *device, driver }, info.clone()))
     }
 
-    /// What the pool of textures has done and holds: where images of plans that are scratch come from.
+    /// The statistics of the pool of textures.
     pub(crate) fn scratch_stats(&self) -> ScratchStats {
         self.driver.scratch.stats()
     }
 
-    /// Releases the textures that no run uses.
+    /// Releases the idle textures of the pool.
     pub(crate) fn trim_scratch(&self) {
         let _turn = quirks::turn(&self.info);
         self.driver.scratch.trim();
     }
 
-    /// Compiles OpenCL C.
-    ///
-    /// Errors: [`DeviceError::Build`] when the compiler refuses the source, [`DeviceError::Flag`] for a flag that
-    /// relaxes arithmetic, [`DeviceError::Driver`] when the driver fails otherwise.
+    /// Compiles OpenCL C; see [`crate::Session::build`].
     pub(crate) fn build(&self, source: &str, options: &BuildOptions) -> Result<Program, DeviceError> {
         let _turn = quirks::turn(&self.info);
         Program::build(&self.driver.context, self.device, &self.info, source, options)
@@ -97,7 +94,7 @@ impl Session {
             let images = Images { context: &self.driver.context, info: &self.info, name: &spec.name };
             memory::allocate(images, &queue, &self.driver.scratch, spec, options)
         };
-        // Dropped on every way out, before the turn ends: what is lent goes back to the pool.
+        // Declared after `_turn`, so memory is released or returned to the pool before the turn ends, even after an error.
         let memories = plan.buffers.iter().map(room).collect::<Result<Vec<_>, _>>()?;
         let ready = |(launch, program)| self.prepare(program, launch, plan, &memories);
         let kernels = plan.launches.iter().zip(programs.iter().copied()).map(ready).collect::<Result<Vec<_>, _>>()?;
@@ -117,10 +114,7 @@ impl Session {
         }
     }
 
-    /// How long the device needs to copy so many bytes from one buffer to another, in nanoseconds: the yardstick of a kernel
-    /// that only moves data. Both buffers are written before, so that their memory is really there.
-    ///
-    /// Errors: [`DeviceError::Limit`] for more than the device has, [`DeviceError::Driver`] when the driver fails.
+    /// Measures the time of a copy between two buffers in nanoseconds; see [`crate::Session::copy_nanoseconds`].
     pub(crate) fn copy_nanoseconds(&self, bytes: u64) -> Result<u64, DeviceError> {
         let fault = |failure: Failure| failure.during("copying a buffer");
         at_most("bytes of a copy".to_owned(), bytes, self.info.max_alloc_bytes)?;
@@ -135,7 +129,7 @@ impl Session {
         event.outcome().and_then(|()| event.nanoseconds()).map_err(fault)
     }
 
-    /// The launch's kernel with its arguments set, after its own limits were checked.
+    /// Creates the kernel of a launch, checks and sets its arguments, and checks the launch against its limits.
     fn prepare(
         &self,
         program: &Program,
@@ -162,7 +156,7 @@ impl Session {
         Ok(kernel)
     }
 
-    /// Work-group and local memory against what this kernel allows on this device.
+    /// Checks the work-group size and the local memory of a launch against the limits of the kernel on this device.
     fn check_kernel(&self, kernel: &cl::Kernel, launch: &Launch) -> Result<(), DeviceError> {
         let name = &launch.kernel;
         let fault = |failure: Failure| failure.during(format!("kernel `{name}`"));
@@ -187,7 +181,7 @@ impl Session {
 /// The time of each launch, and the contents of each snapshot.
 type Launched = (Vec<Option<u64>>, Vec<Vec<u8>>);
 
-/// Runs the launches that have work-items, with the snapshots between them, waits, and reads their times.
+/// Enqueues the launches that have work-items, takes the snapshots, waits for the end, and reads the times.
 fn launch_all(
     queue: &cl::Queue,
     plan: &LaunchPlan,
@@ -211,7 +205,7 @@ fn launch_all(
     for (launch, event) in plan.launches.iter().zip(&events) {
         let fault = |failure: Failure| failure.during(format!("kernel `{}`", launch.kernel));
         if let Some(event) = event {
-            // The launch that failed says more than the queue that waited for it.
+            // The error of the launch comes first, because it is more specific than that of the queue.
             event.outcome().map_err(fault)?;
             finished.map_err(fault)?;
             times.push(Some(event.nanoseconds().map_err(fault)?));
@@ -223,7 +217,7 @@ fn launch_all(
     Ok((times, snapshots))
 }
 
-/// Starts a launch; nothing where it has no work-items.
+/// Enqueues a launch; returns `None` if it has no work-items.
 fn enqueue(queue: &cl::Queue, launch: &Launch, kernel: &cl::Kernel) -> Result<Option<cl::Event>, DeviceError> {
     if launch.global.contains(&0) {
         return Ok(None);
@@ -234,11 +228,12 @@ fn enqueue(queue: &cl::Queue, launch: &Launch, kernel: &cl::Kernel) -> Result<Op
     event.map(Some).map_err(|failure| failure.during(format!("kernel `{}`", launch.kernel)))
 }
 
+/// Sets one argument of a kernel. The position of memory was checked with the plan.
 fn set_argument(kernel: &mut cl::Kernel, index: u32, arg: &Arg, memories: &[Held<'_>]) -> Result<(), Failure> {
     match arg {
         Arg::Memory(place) => kernel.set_memory(index, memories[*place].memory()),
         Arg::Scalar(scalar) => kernel.set_value(index, &scalar.to_bytes()),
-        // OpenCL has no local memory of no bytes.
+        // OpenCL does not allow local memory of 0 bytes.
         Arg::Local(bytes) => kernel.set_local(index, usize::try_from(*bytes).unwrap_or(usize::MAX).max(1)),
     }
 }

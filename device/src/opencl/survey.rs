@@ -1,4 +1,4 @@
-//! Asking the drivers which devices there are.
+//! Lists the devices of all drivers.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,7 +8,7 @@ use super::cl;
 use crate::error::DeviceError;
 use crate::info::{DeviceInfo, DeviceType, Survey};
 
-/// What there is, and what could not be asked.
+/// Lists the loader, the devices, and the platforms and devices that failed to answer.
 pub(crate) fn survey() -> Survey {
     let mut survey = Survey { loader: cl::loader(), ..Survey::default() };
     for (_, info) in enumerate(&mut survey) {
@@ -17,10 +17,11 @@ pub(crate) fn survey() -> Survey {
     survey
 }
 
-/// The devices with their handles, in the order of [`devices`]; what is missing is noted in `survey`.
+/// The devices with their handles, in the order of [`devices`](crate::devices). Failures and platforms without devices are
+/// added to `survey`.
 pub(crate) fn enumerate(survey: &mut Survey) -> Vec<(cl::Device, DeviceInfo)> {
-    // The first question starts the drivers up, and a second thread meanwhile gets half an answer: some loaders tell it
-    // that there is no platform, PoCL 3.1 hands it a device without a name and crashes.
+    // The first query starts the drivers. A second thread must not ask meanwhile: some loaders would report that there is
+    // no platform, and PoCL 3.1 returns a device without a name and crashes.
     static START: Mutex<()> = Mutex::new(());
     let _turn = START.lock().unwrap_or_else(PoisonError::into_inner);
     let mut found = Vec::new();
@@ -38,7 +39,8 @@ pub(crate) fn enumerate(survey: &mut Survey) -> Vec<(cl::Device, DeviceInfo)> {
     found
 }
 
-/// Platform names and device handles, sorted by the platforms' names and versions.
+/// The name and the device handles of each platform, sorted by name and version. Platforms that fail to answer are added to
+/// `faults`.
 fn sorted_platforms(faults: &mut Vec<DeviceError>) -> Vec<(String, Vec<cl::Device>)> {
     let platforms = cl::platforms().unwrap_or_else(|failure| {
         faults.push(failure.during(""));
@@ -57,7 +59,9 @@ fn sorted_platforms(faults: &mut Vec<DeviceError>) -> Vec<(String, Vec<cl::Devic
     sorted.into_iter().map(|(name, _, handles)| (name, handles)).collect()
 }
 
-/// Asks a device for everything. What a device without the feature may refuse to answer counts as absent.
+/// Queries all properties of a device. If the query of an optional property fails, the device counts as lacking it.
+///
+/// `index` becomes [`DeviceInfo::index`].
 fn describe(device: cl::Device, platform: &str, index: usize) -> Result<DeviceInfo, cl::Failure> {
     let flag = |property| device.number(property).map(|value| value != 0);
     let optional = |property| device.number(property).unwrap_or(0);
@@ -89,6 +93,7 @@ fn describe(device: cl::Device, platform: &str, index: usize) -> Result<DeviceIn
         images,
         image2d_max_width: if images { optional(ffi::CL_DEVICE_IMAGE2D_MAX_WIDTH) } else { 0 },
         image2d_max_height: if images { optional(ffi::CL_DEVICE_IMAGE2D_MAX_HEIGHT) } else { 0 },
+        // An extension before OpenCL 1.2, an optional part of the standard since; drivers report either.
         fp64: has("cl_khr_fp64") || optional(ffi::CL_DEVICE_DOUBLE_FP_CONFIG) != 0,
         fp16: has("cl_khr_fp16"),
         correctly_rounded_divide_sqrt: float_config & ffi::CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT != 0,
@@ -98,6 +103,7 @@ fn describe(device: cl::Device, platform: &str, index: usize) -> Result<DeviceIn
     })
 }
 
+/// The kind of a device from its bit field; the first one in this order if several bits are set.
 fn device_type(bits: u64) -> DeviceType {
     let kinds = [
         (ffi::CL_DEVICE_TYPE_GPU, DeviceType::Gpu),

@@ -1,6 +1,6 @@
-//! Devices in another process: the same sessions and programs, in a worker that a crashing driver takes with it.
+//! Devices in another process: sessions and programs in a worker, so that a crash of a driver ends only the worker.
 //!
-//! [`protocol`] is what is said, [`serve`] the worker's side and [`session`] this side.
+//! [`protocol`] defines the messages, [`serve`] is the worker's side, and [`session`] the caller's.
 
 mod protocol;
 pub(crate) mod serve;

@@ -1,4 +1,4 @@
-//! What a process asks the worker that has the devices, and what it answers.
+//! The requests to a worker that holds devices, and its replies.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::plan::{LaunchPlan, RunOptions, RunOutput};
 use crate::pool::ScratchStats;
 use crate::program::BuildOptions;
 
-/// A question. Sessions and programs are numbers that the worker gave.
+/// A request. Sessions and programs are referred to by the numbers in earlier replies.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Request {
     Survey,
@@ -22,7 +22,7 @@ pub(super) enum Request {
     TrimScratch { session: u64 },
 }
 
-/// An answer.
+/// A reply to a request.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Reply {
     Survey(Survey),

@@ -1,4 +1,4 @@
-//! The worker's side: it has the devices, and may end at any call of a driver.
+//! The worker's side of a connection: it holds the devices, and may end during any call of a driver.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,13 +7,13 @@ use super::protocol::{Reply, Request};
 use crate::error::DeviceError;
 use crate::{Program, Session, info, process};
 
-/// Answers requests for devices on standard input until its end, and then ends the process.
+/// Answers requests for devices from standard input until its end; then the process exits.
 ///
-/// This is what the program of [`Isolation::Process`](crate::Isolation::Process) does and nothing else: standard input and
-/// output are the connection.
+/// The program of [`Isolation::Process`](crate::Isolation::Process) calls this function and does nothing else, because
+/// standard input and output are the connection.
 ///
 /// # Errors
-/// Nobody reads the answers.
+/// Standard output is closed.
 pub fn serve() -> io::Result<()> {
     let mut worker = Worker::default();
     let mut out = io::stdout();
@@ -24,14 +24,17 @@ pub fn serve() -> io::Result<()> {
     Ok(())
 }
 
+/// The open sessions and built programs, by the numbers under which the other side knows them.
 #[derive(Default)]
 struct Worker {
     sessions: BTreeMap<u64, Session>,
     programs: BTreeMap<u64, Program>,
+    /// The last number that was given to a session or a program.
     given: u64,
 }
 
 impl Worker {
+    /// A new number.
     fn number(&mut self) -> u64 {
         self.given += 1;
         self.given
@@ -41,6 +44,7 @@ impl Worker {
         self.sessions.get(&number).ok_or_else(|| unknown("session", number))
     }
 
+    /// The reply to a request. Closing a session or releasing a program that does not exist is no error.
     fn answer(&mut self, request: Request) -> Result<Reply, DeviceError> {
         Ok(match request {
             Request::Survey => Reply::Survey(info::survey()),
@@ -57,6 +61,7 @@ impl Worker {
             Request::Build { session, source, options } => {
                 let built = self.session(session)?.build(&source, &options)?;
                 let program = self.number();
+                // The program stays in this process. The reply carries everything that a caller may ask about it.
                 let (kernels, log) = (built.kernels().to_vec(), built.log().to_owned());
                 let correctly_rounded = built.correctly_rounded();
                 self.programs.insert(program, built);

@@ -1,4 +1,4 @@
-//! This side: a connection to a worker, and sessions and programs in it.
+//! The caller's side of a connection: workers, and the sessions and programs in them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,10 +12,11 @@ use crate::pool::ScratchStats;
 use crate::process::{Launch, Lost, Worker};
 use crate::program::BuildOptions;
 
-/// How long finding and opening devices may take: no driver needs more, and a hanging one should be known soon.
+/// Time limit for finding and opening devices. It is shorter than that of a build or a run, so that a driver that hangs at
+/// its start is detected soon.
 const START_UP: Duration = Duration::from_mins(1);
 
-/// A worker that has devices, shared by what was made in it.
+/// A connection to a worker, shared by the sessions and programs in it.
 #[derive(Clone, Debug)]
 pub(crate) struct Connection(Arc<Mutex<Inner>>);
 
@@ -23,7 +24,7 @@ pub(crate) struct Connection(Arc<Mutex<Inner>>);
 struct Inner {
     worker: Worker,
     patience: Duration,
-    /// Why the worker is gone: the answer to every further request.
+    /// The error with which the worker was lost; every further request returns it.
     lost: Option<DeviceError>,
 }
 
@@ -40,11 +41,12 @@ impl Connection {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether something can still be asked.
+    /// Whether the worker can answer further requests.
     pub(crate) fn is_alive(&self) -> bool {
         self.lock().lost.is_none()
     }
 
+    /// Sends a request and waits for its reply. [`Reply::Failed`] becomes an error.
     fn ask(&self, request: &Request) -> Result<Reply, DeviceError> {
         let mut inner = self.lock();
         if let Some(lost) = &inner.lost {
@@ -70,13 +72,14 @@ impl Connection {
     }
 }
 
-/// What became of the worker, with the last line of its standard error.
+/// The error for a lost worker, with the last line of its standard error that is not blank.
 fn process_error(lost: &Lost) -> DeviceError {
     let stderr = if let Lost::Ended { stderr, .. } = lost { stderr.as_str() } else { "" };
     let detail = stderr.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default().to_owned();
     DeviceError::Process { how: lost.to_string(), detail }
 }
 
+/// The error for a reply of the wrong kind.
 fn senseless(reply: &Reply) -> DeviceError {
     let detail = format!("{reply:?}").chars().take(80).collect();
     DeviceError::Process { how: "gave an answer to another question".into(), detail }
@@ -87,7 +90,7 @@ fn senseless(reply: &Reply) -> DeviceError {
 pub(crate) struct Session {
     connection: Connection,
     number: u64,
-    /// Where the worker goes when this session is closed, for the next one.
+    /// The pool of idle workers, to which the worker is returned when this session is dropped.
     processes: Arc<Processes>,
 }
 
@@ -138,7 +141,7 @@ impl Session {
         }
     }
 
-    /// All zero once the worker is gone: then it holds nothing.
+    /// The statistics of the scratch pool; all zero if the worker is gone.
     pub(crate) fn scratch_stats(&self) -> ScratchStats {
         match self.connection.ask(&Request::ScratchStats { session: self.number }) {
             Ok(Reply::ScratchStats(stats)) => stats,
@@ -147,7 +150,7 @@ impl Session {
     }
 
     pub(crate) fn trim_scratch(&self) {
-        // A worker that is gone has released everything.
+        // If the worker is gone, so are its textures.
         let _ = self.connection.ask(&Request::TrimScratch { session: self.number });
     }
 }
@@ -172,7 +175,7 @@ pub(crate) struct Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // A worker that is gone has no programs.
+        // If the worker is gone, so is the program.
         let _ = self.connection.ask(&Request::Release { program: self.number });
     }
 }

@@ -1,4 +1,4 @@
-//! What the tests share: every device, or a word that there is none.
+//! Helpers of the tests: run a case on every device, or report that there is none.
 
 #![allow(dead_code)] // each file of tests uses a part of it
 
@@ -8,12 +8,12 @@ use tilewright_device::{
     Arg, BufferSpec, BuildOptions, DeviceError, Launch, LaunchPlan, RunOptions, RunOutput, Session, devices,
 };
 
-/// Names a skipped case on standard error, past the test runner, which shows nothing of a test that passes.
+/// Reports a skipped case on standard error directly, because the test runner hides the output of a test that passes.
 pub(crate) fn say_skipped(reason: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {reason}");
 }
 
-/// Runs `case` on each device; says so when there is none.
+/// Runs `case` on each device; reports it if there is none.
 pub(crate) fn on_every_device(case: impl Fn(&Session)) {
     let devices = devices().expect("the devices can be listed");
     if devices.is_empty() {

@@ -200,6 +200,7 @@ fn size_in_words(room: Room) -> String {
 fn check_order(graph: &Graph, roots: &[usize], defects: &mut Vec<Defect>) {
     let mut writer: Vec<Option<usize>> = vec![None; graph.tensors.len()];
     for (step, uses) in graph.steps.iter().enumerate() {
+        // Reads come before the step's own writes: a step cannot read what it is about to write.
         for (k, &at) in uses.reads.iter().enumerate() {
             let root = &graph.tensors[roots[at]];
             if root.role != TensorRole::Input && writer[roots[at]].is_none() {
@@ -213,6 +214,7 @@ fn check_order(graph: &Graph, roots: &[usize], defects: &mut Vec<Defect>) {
             if let Some((code, message, help)) = write_error(graph, step, at, writer[at]) {
                 defects.push(defect(Site::Write(step, k), code, message, help));
             }
+            // A wrong write counts, too, so that a third writer is reported against the second one.
             writer[at] = Some(step);
         }
         if uses.writes.is_empty() {
@@ -221,6 +223,7 @@ fn check_order(graph: &Graph, roots: &[usize], defects: &mut Vec<Defect>) {
         }
     }
     for (at, tensor) in graph.tensors.iter().enumerate() {
+        // A view is written when its root is.
         if writer[at].is_none() && tensor.view_of.is_none() && tensor.role != TensorRole::Input {
             let message = format!("no step writes `{}`, and it is no input", tensor.name);
             let help = "leave it out, list it in the inputs, or let a step write it";

@@ -114,6 +114,7 @@ fn entries(file: &FileText<'_>, text: &str) -> Result<usize, Diagnostic> {
     }
     for (Strict(node), row) in file.nodes.iter().zip(rows.windows(2)) {
         let declared = node.attrs.as_ref().and_then(|Strict(attrs)| attrs.num_outputs.as_ref());
+        // `None` if the row decreases. After this loop every range of `Reader::outputs` is within the entries.
         let found = row[1].checked_sub(row[0]);
         let fits = declared.is_none_or(|declared| declared.as_str().parse().ok() == found);
         if found.is_none() || !fits || (node.op.as_str() == "null" && found != Some(1)) {
@@ -124,6 +125,7 @@ fn entries(file: &FileText<'_>, text: &str) -> Result<usize, Diagnostic> {
     }
     let n = rows.last().copied().unwrap_or(0);
     let Strict(attrs) = &file.attrs;
+    // The reader indexes these lists by entry without further checks.
     let lists = [
         ("shape", "list_shape", Some((&attrs.shape.0, attrs.shape.1.len()))),
         ("dltype", "list_str", Some((&attrs.dltype.0, attrs.dltype.1.len()))),
@@ -270,6 +272,7 @@ impl Reader<'_> {
                 },
             ));
         }
+        // `Self::index` made sure that the numbers are a permutation, so each tensor moves to the place of its number.
         tensors.sort_by_key(|(at, _)| *at);
         tensors.into_iter().map(|(_, tensor)| tensor).collect()
     }
@@ -289,8 +292,8 @@ impl Reader<'_> {
             let outputs = self.outputs(at);
             for (k, entry) in outputs.clone().enumerate() {
                 let base = if outputs.len() == 1 { name.to_owned() } else { format!("{name}:{k}") };
-                // No two entries have one number, so a collision with a name that ends like this is the only one
-                // left.
+                // Numbers of entries are unique, so the new name can still equal only a name of the file that happens
+                // to end in this way; the check of the graph reports that.
                 let unique = if seen.contains(&base) { format!("{base}.{entry}") } else { base };
                 seen.insert(unique.clone());
                 names.push(unique);

@@ -132,6 +132,7 @@ fn implied_pools(graph: &Graph, rooms: &[Room], storage: &[(usize, Option<Offset
             return Err(error(message).with_help("storage ids are numbered from 0"));
         };
         let dtype = if tensor.scope.is_texture() { tensor.dtype } else { BYTE };
+        // The first tensor decides. That the others have the same scope and type is an obligation of the plan.
         let new = pool.get_or_insert_with(|| Pool { scope: tensor.scope, dtype, room: *room });
         new.room = match (new.room, *room) {
             (Room::Bytes(bytes), Room::Bytes(more)) => Room::Bytes(bytes.max(more)),
@@ -143,6 +144,7 @@ fn implied_pools(graph: &Graph, rooms: &[Room], storage: &[(usize, Option<Offset
             }
         };
     }
+    // There are at most as many pools as tensors, and mostly fewer. Only a gap before the last pool is an error.
     while pools.last().is_some_and(Option::is_none) {
         pools.pop();
     }

@@ -28,6 +28,7 @@ pub(super) fn pack(group: &Group, limits: TextureLimits) -> Packing {
     let n_tries = (MAX_PERTURBED_SLOTS / slots.len().max(1)).min(MAX_PERTURBED_ORDERS);
     let mut orders = standard_orders(group);
     orders.extend(perturbed_orders(group, n_tries));
+    // A group consists of buffers or of textures. The planners for the other kind return `None`.
     if let Some(packing) = offsets::in_time(slots, group.alignment) {
         best.offer(packing);
     }

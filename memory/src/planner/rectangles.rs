@@ -93,8 +93,8 @@ fn texels(room: Room) -> Option<Extent> {
 struct Sheet {
     extent: Extent,
     /// The steps that read a tensor in it.
-    /// The steps that write a tensor in it.
     read: HashSet<usize>,
+    /// The steps that write a tensor in it.
     written: HashSet<usize>,
     /// The placed rectangles that are alive at the same time as the slot that is being placed.
     alive: Vec<Rectangle>,
@@ -130,6 +130,7 @@ impl Packer<'_> {
         let mut sheets: Vec<Sheet> = Vec::new();
         let mut placed: Vec<Option<(usize, Rectangle)>> = vec![None; order.len()];
         for &slot in order {
+            // Only rectangles whose lifetimes overlap the slot's are in its way, so they are collected for each slot anew.
             for sheet in &mut sheets {
                 sheet.alive.clear();
             }
@@ -145,6 +146,7 @@ impl Packer<'_> {
                     best = best.into_iter().chain(self.choose(extent, sheet, at)).min();
                 }
             }
+            // Counted here and not only in `choose`, because a sheet that is passed over costs time, too.
             self.work += sheets.len() + self.planner.overlaps.overlapping(slot).len();
             if self.work > MIN_WORK_LIMIT + WORK_PER_SLOT * order.len() {
                 return None;
@@ -164,6 +166,7 @@ impl Packer<'_> {
         let region = |(sheet, Rectangle { x, y, extent }): (usize, Rectangle)| {
             (sheet, Region::Texels { x, y, width: extent.width, height: extent.height })
         };
+        // The order is a permutation of the slots, so each has a place and `flatten` drops none.
         let pools = sheets.iter().map(|sheet| texels(sheet.extent)).collect();
         Some(Packing { pools, places: placed.into_iter().flatten().map(region).collect() })
     }

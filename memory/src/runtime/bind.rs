@@ -58,7 +58,7 @@ impl Bound<'_> {
     }
 }
 
-/// What a step reads, then what it writes.
+/// The tensors that a step reads, then those that it writes.
 fn arguments(graph: &Graph, step: usize) -> Vec<usize> {
     let step = &graph.steps[step];
     step.reads.iter().chain(&step.writes).copied().collect()
@@ -79,6 +79,7 @@ fn unplaced(graph: &Graph, plan: &MemoryPlan) -> Vec<Diagnostic> {
             ));
             continue;
         };
+        // A plan that was read from a file may hold any number, so the sum may overflow.
         let is_inside = |start: u64, size: u64, limit: u64| start.checked_add(size).is_some_and(|end| end <= limit);
         let fits = match (tensor.room(), place.region, pool.room) {
             (Err(found), ..) => {
@@ -93,6 +94,7 @@ fn unplaced(graph: &Graph, plan: &MemoryPlan) -> Vec<Diagnostic> {
                 Region::Texels { x, y, width, height },
                 Room::Texels { width: limit, height: last },
             ) => columns == width && rows == height && is_inside(x, width, limit) && is_inside(y, height, last),
+            // A buffer in a pool of texels, or a texture in a pool of bytes.
             _ => false,
         };
         let same_type = !tensor.scope.is_texture() || tensor.dtype == pool.dtype;
@@ -177,6 +179,7 @@ fn matches(buffer: &Buffer, tensor: &GraphTensor, bindings: &mut Bindings) -> Re
         return Err(unlike());
     }
     for (expr, &extent) in buffer.shape.iter().zip(&tensor.shape) {
+        // In order of the axes: an expression has a value only if its symbols are bound by earlier axes or parameters.
         let value = match expr {
             Expr::Var(var) => *bindings.entry(var.clone()).or_insert(i128::from(extent)),
             other => other.eval_index(bindings).map_err(|error| format!("{}: {error}", unlike()))?,

@@ -123,6 +123,7 @@ fn place_step(
             continue;
         };
         let tensor = tensors[param];
+        // The plan keeps a tensor intact for its readers on the assumption that only its writer writes it.
         if info.written && param < step.reads.len() {
             let message =
                 format!("step {number} `{}` writes `{}`, which it only reads in the graph", step.name, info.name);
@@ -135,6 +136,7 @@ fn place_step(
         };
         placements.push(Placement { memory: place.pool, origin });
     }
+    // Each step has a report of its own, so that a wrong access is attributed to a step.
     let report = generated.report_place().map(|_| memory.len());
     if report.is_some() {
         let name = format!("the report of step {number}");

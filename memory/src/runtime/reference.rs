@@ -41,6 +41,7 @@ pub(super) fn run(bound: &Bound<'_>, inputs: &[Tensor]) -> Result<Reference, Gra
         }
         for &tensor in &step.writes {
             let info = &graph.tensors[tensor];
+            // On the device an output lies where another tensor was. Here it is undefined, so a read of it traps.
             let fresh = Tensor::undefined(info.dtype, &info.shape)
                 .map_err(|error| super::input_fault(tensor_error(info, &error.to_string())))?;
             params.push(Argument::Tensor(fresh));
@@ -50,6 +51,7 @@ pub(super) fn run(bound: &Bound<'_>, inputs: &[Tensor]) -> Result<Reference, Gra
         Interpreter::default()
             .run(&StageProgram::Func(func), symbols, &mut arguments)
             .map_err(|fault| fault_in_step(step, fault))?;
+        // Errors of earlier steps are passed on, and the steps' own errors add up along a path.
         let upstream = step.reads.iter().map(|&tensor| all.ulp[bound.roots[tensor]]).max().unwrap_or(0);
         let ulp = Tolerance::of_func(func).ulp.saturating_add(upstream);
         let mut written = Vec::new();

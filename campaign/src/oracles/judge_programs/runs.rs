@@ -57,6 +57,7 @@ pub(super) fn compare_runs(
         return RunComparison::NoPlace("two elements are taken to one place".to_owned());
     }
     let mut compared = 0;
+    // `seed ^ 1` gives other values, and at most one of the two seeds puts special floats in the inputs.
     for (how, seed) in [(interp(Order::Program, true), seed), (interp(Order::Shuffled(seed | 1), false), seed ^ 1)] {
         match compare_one_run(&first, &second, &how, seed) {
             RunComparison::Same(lanes) => compared += lanes,
@@ -101,8 +102,8 @@ pub(super) struct TrapInfo {
     pub(super) message: String,
 }
 
-/// Runs a program run_alone, with or without the race check. `None` if it cannot be run; otherwise the
-/// trap, if there was one.
+/// Runs one program, without another one to compare it with. `watched` switches the race check on. `None` if
+/// the program cannot be run; otherwise the trap, if there was one.
 #[expect(clippy::option_option, reason = "nothing known, no trap, a trap")]
 pub(super) fn run_alone(func: &PrimFunc, symbols: &Bindings, watched: bool) -> Option<Option<TrapInfo>> {
     let mut inputs: Arguments = arguments(func, symbols, 1).ok()?;

@@ -16,6 +16,7 @@ pub(super) fn check_text(text: &str, tally: &mut Tally) -> CheckResult {
         let written =
             written.map_err(|fault| Failure::outcome("a graph that is read is not written", fault.to_string()))?;
         same("graph", &written, graph::read(&written).map(|back| back == document))?;
+        // Each look-up reads the whole text again, so only the first tensors are tried.
         for tensor in 0..document.graph.graph.tensors.len().min(4) {
             let place = graph::place_of(text, tensor);
             let inside = |span: tilewright_ir::Span| {
@@ -32,6 +33,7 @@ pub(super) fn check_text(text: &str, tally: &mut Tally) -> CheckResult {
             read("plan", text, planned, tally)?;
         }
     }
+    // Findings are written by the campaign itself, so a refusal needs no presentable reason and is not counted.
     if let Ok(finding) = serde_json::from_str::<Finding>(text) {
         tally.count("finding read", 1);
         let written = serde_json::to_string(&finding).unwrap_or_default();

@@ -67,6 +67,7 @@ fn maps(text: &str, tally: &mut Tally) -> CheckResult {
         let back = read_condition(&printed, &mut Symbols::default());
         same("condition", &printed, back.map(|back| back.to_string() == printed))?;
     }
+    // Different primes, so that exchanged axes and wrong divisors give other results.
     let extents = [7, 5, 3, 11].map(Expr::int);
     for rank in RANKS {
         read("predicate", text, read_predicate(text, &extents[..rank], &mut Symbols::default()), tally)?;

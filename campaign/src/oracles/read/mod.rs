@@ -1,6 +1,6 @@
 //! Applies the readers to texts that are right, nearly right, or wrong: no reader panics, hangs or
-//! needs unbounded memory; a refusal gives a position and a reason; what is read prints as a text
-//! with the same meaning.
+//! needs unbounded memory; a refusal gives a position and a reason; a value that is read prints as a
+//! text with the same meaning.
 //!
 //! The three oracles share this file and differ in the language: [`ReadScript`], [`ReadLayout`] and [`ReadGraph`].
 
@@ -77,8 +77,8 @@ fn check<L: Language>(check_text: TextCheck, case: &TextCase<L>, tally: &mut Tal
     watch.end(text.len()).err().unwrap_or(Outcome::Held)
 }
 
-/// Counts the result of a reader, and checks that a refusal can be shown to a user. Returns what
-/// was read, if anything.
+/// Counts the result of a reader, and checks that a refusal can be shown to a user. Returns the value
+/// that was read; `None` after a refusal.
 ///
 /// # Errors
 /// The refusal has no diagnostic, or one that is not presentable.

@@ -6,7 +6,7 @@ use super::{CheckResult, presentable, read, same};
 use crate::oracle::{Failure, Tally};
 use tilewright_compiler::{pipeline, te};
 
-/// Applies all readers of programs to a text. What is read is validated, lowered and printed.
+/// Applies all readers of programs to a text. A program that is read is validated, lowered and printed.
 pub(super) fn check_text(text: &str, tally: &mut Tally) -> CheckResult {
     if let Some(module) = read("TVMScript", text, tilewright_script::read_module(text), tally)? {
         prints(&module)?;

@@ -99,6 +99,7 @@ impl Builder<'_> {
     /// rest.
     fn stage(&mut self, stage: &Stage, number: usize, place: usize, is_last: bool) -> Stmt {
         let target = &self.tensors[place];
+        // A store through a view with an offset or a stride would leave elements unwritten that later stages read.
         let whole = |view: &View| matches!(view, View::Same | View::Flat | View::Fold(_) | View::Transposed);
         let seen = stage.through.filter(whole).and_then(|view| target.seen(view)).unwrap_or_else(|| target.clone());
         if seen.buffer != target.buffer {
@@ -112,6 +113,7 @@ impl Builder<'_> {
         let shape = target.shape.clone();
         let is_texture = target.buffer.scope.is_texture();
         let last = shape.last().copied().unwrap_or(1);
+        // A vector store needs neighbouring scalars in memory, at least as many as it has lanes.
         let lanes = stage.lanes.filter(|lanes| {
             let fits = [2, 3, 4, 8, 16].contains(lanes) && i64::from(*lanes) <= last;
             fits && !is_texture
@@ -167,7 +169,7 @@ impl Builder<'_> {
                 let then_body = Arc::new(target.store(&values, value));
                 Stmt::new(StmtKind::If { cond, then_body, else_body })
             }
-            // Lanes are stored all or none.
+            // A vector store writes all of its lanes, so a guard without another value is dropped.
             None if !cond.dtype().is_scalar() || is_lanes => target.store(&values, value),
             None => Stmt::guarded(cond, target.store(&values, value)),
         };

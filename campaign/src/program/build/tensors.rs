@@ -150,6 +150,7 @@ impl Made {
             View::Fold(by) if by > 0 && size % by == 0 => (vec![size / by, by], None, 0),
             View::Fold(_) => (vec![1, size], None, 0),
             View::Offset(by) => (vec![size - by.rem_euclid(size)], None, by.rem_euclid(size)),
+            // The last element is the last multiple of `by` below the size.
             View::Every(by) => (vec![(size - 1) / by.clamp(1, size) + 1], Some(vec![by.clamp(1, size)]), 0),
             View::Transposed => {
                 let mut strides: Vec<i64> = Vec::new();

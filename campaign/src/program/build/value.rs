@@ -90,6 +90,7 @@ impl Values<'_> {
             Value::Binary(op, a, b) => self.binary(*op, a, b, ty),
             Value::Compare(op, parts) => {
                 let [a, b, yes, no] = &**parts;
+                // Booleans have no order, so the operands of a boolean comparison are integers.
                 let of = if ty == ScalarType::Bool { ScalarType::Int32 } else { ty };
                 let (a, b) = (self.value(a, of), self.value(b, of));
                 let cond = self.op(comparison(*op), a, b);
@@ -225,7 +226,7 @@ fn unary(op: Unary, a: Expr, ty: ScalarType) -> Expr {
     }
 }
 
-/// The operator of a type. For operators that a type does not have, another one takes the load.
+/// A table of the operators of each class of types. An operator that a class lacks is replaced by one that it has.
 pub(super) fn operator(op: Binary, class: TypeClass) -> BinaryOp {
     match (class, op) {
         (TypeClass::Bool, Binary::And | Binary::Min | Binary::Mul) => BinaryOp::And,

@@ -35,14 +35,14 @@ macro_rules! handle {
 
         impl Drop for $name {
             fn drop(&mut self) {
-                // SAFETY: `adopt` took over one reference, which nobody else releases, and `self` is not used after
-                // this. The code is of no use to anyone: the object is gone for us either way.
+                // SAFETY: `adopt` took over one reference, which is released only here, and `self` is not used after
+                // this. An error code is ignored: the object cannot be used any more in either case.
                 let _ = unsafe { $release(self.raw()) };
             }
         }
 
-        // SAFETY: OpenCL objects belong to no thread: since 1.1 every call may be made from any thread (OpenCL 1.2,
-        // appendix A.2), reference counts included.
+        // SAFETY: OpenCL objects are not tied to a thread. Since 1.1 every call, including those that change reference
+        // counts, may be made from any thread (OpenCL 1.2, appendix A.2).
         unsafe impl Send for $name {}
     };
 }
@@ -68,7 +68,7 @@ handle!(
     api::clReleaseProgram
 );
 handle!(
-    /// A kernel with its arguments. Not `Sync`: `clSetKernelArg` on one kernel is the call that is not thread-safe.
+    /// A kernel with its arguments. Not `Sync`, because `clSetKernelArg` on one kernel is not thread-safe.
     KernelHandle,
     api::clReleaseKernel
 );

@@ -1,9 +1,9 @@
-//! OpenCL's functions, looked up when the first of them is called: no program is linked with an OpenCL library, so one
-//! that was built with OpenCL starts on a machine without it.
+//! OpenCL's functions, looked up at the first call of one of them. Programs are not linked with an OpenCL library, so that
+//! they start on a machine without one.
 //!
-//! `ocl::ffi` declares the same functions for the linker; only its types and constants are used, and the compiler checks
-//! the table below against its declarations. Where a loader was preloaded into the process, as `oclgrind PROGRAM` does,
-//! that one is used.
+//! `ocl::ffi` declares the same functions for the linker. Only its types and constants are used, and the compiler checks the
+//! table below against its declarations. A loader that was preloaded into the process, as by `oclgrind PROGRAM`, takes
+//! precedence.
 
 use std::ffi::{c_char, c_void};
 use std::sync::OnceLock;
@@ -18,7 +18,7 @@ use ocl::ffi::{
 
 use crate::info::Loader;
 
-/// Where the loader may be, in this order.
+/// The possible names of the loader, in the order in which they are tried.
 const LIBRARIES: &[&str] = if cfg!(target_os = "macos") {
     &["/System/Library/Frameworks/OpenCL.framework/OpenCL"]
 } else if cfg!(windows) {
@@ -27,7 +27,7 @@ const LIBRARIES: &[&str] = if cfg!(target_os = "macos") {
     &["libOpenCL.so.1", "libOpenCL.so"]
 };
 
-/// What a function returns that is not there.
+/// The return value of a function if there is no loader.
 trait Absent {
     fn absent() -> Self;
 }
@@ -44,7 +44,7 @@ impl Absent for *mut c_void {
     }
 }
 
-/// Defines a table of pointers to the functions, and for each a function that calls through it.
+/// Defines a table of pointers to OpenCL's functions, and for each a function that calls through it.
 macro_rules! functions {
     ($(fn $name:ident($($argument:ident: $ty:ty),* $(,)?) -> $result:ty;)*) => {
         #[derive(Debug)]
@@ -53,7 +53,7 @@ macro_rules! functions {
         }
 
         impl Functions {
-            /// Looks every function up in `library`, which must never be unloaded.
+            /// Looks up every function in `library`, which must never be unloaded.
             fn find(library: &Library) -> Result<Self, libloading::Error> {
                 Ok(Self {
                     // SAFETY: the symbol is OpenCL's function of that name, and the assertion below compares its type.
@@ -63,14 +63,14 @@ macro_rules! functions {
         }
 
         $(
-            /// OpenCL's function of this name; without a loader it says that there is no platform.
+            /// OpenCL's function of this name; without a loader it returns [`Absent::absent`].
             ///
             /// # Safety
-            /// The arguments must be what the OpenCL standard asks for.
+            /// The arguments must be valid according to the OpenCL standard.
             #[allow(clippy::too_many_arguments, reason = "OpenCL has these parameters")]
             pub(super) unsafe fn $name($($argument: $ty),*) -> $result {
                 match loaded() {
-                    // SAFETY: the caller answers for the arguments.
+                    // SAFETY: the caller guarantees that the arguments are valid.
                     Ok(loaded) => unsafe { (loaded.functions.$name)($($argument),*) },
                     Err(_) => <$result as Absent>::absent(),
                 }
@@ -303,7 +303,7 @@ functions! {
     fn clReleaseEvent(event: cl_event) -> cl_int;
 }
 
-/// A loader with its functions. It stays in the process to its end: drivers leave threads behind.
+/// A loader with its functions. It is never unloaded, because drivers leave threads behind that run its code.
 #[derive(Debug)]
 struct Loaded {
     functions: Functions,
@@ -317,6 +317,7 @@ fn loaded() -> Result<&'static Loaded, &'static str> {
     LOADED.get_or_init(open).as_ref().map_err(String::as_str)
 }
 
+/// Opens the first of [`LIBRARIES`] that can be used; otherwise returns the error of the first attempt.
 fn open() -> Result<Loaded, String> {
     #[cfg(unix)]
     if let Some(preloaded) = preloaded() {
@@ -337,7 +338,7 @@ fn open() -> Result<Loaded, String> {
     Err(first.map_or_else(String::new, |error| error.to_string()))
 }
 
-/// The OpenCL that is in the process already, because somebody named it in `LD_PRELOAD`.
+/// The loader that is in the process already, because `LD_PRELOAD` names it.
 #[cfg(unix)]
 fn preloaded() -> Option<Loaded> {
     let process = Library::from(libloading::os::unix::Library::this());
@@ -345,7 +346,7 @@ fn preloaded() -> Option<Loaded> {
     Some(Loaded { functions, name: "preloaded into the process".to_owned(), _library: process })
 }
 
-/// The file that was loaded as `name`, where the system says it; else the name.
+/// The path of the library that was loaded as `name`, if the system reports it; otherwise the name.
 fn path_of(name: &str) -> String {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let paths = maps.lines().filter_map(|line| line.find('/').map(|start| &line[start..]));
@@ -353,7 +354,7 @@ fn path_of(name: &str) -> String {
     paths.into_iter().find(of_loader).unwrap_or(name).to_owned()
 }
 
-/// Which loader there is; opens it.
+/// Opens the loader and returns its path, or the reason why there is none.
 pub(crate) fn loader() -> Loader {
     match loaded() {
         Ok(loaded) => Loader::Opened(loaded.name.clone()),

@@ -1,9 +1,11 @@
-//! OpenCL's C interface, made safe: the only folder with `unsafe`, and no raw handle leaves it.
+//! A safe interface to OpenCL's C functions. This is the only folder with `unsafe`, and no raw handle leaves it.
 //!
 //! Types and constants are those that `ocl` re-exports (`ocl::ffi`); the functions are looked up at run time ([`loader`]).
-//! `ocl`'s own wrappers are not used, for three facts about `ocl-core` 0.11: `get_platform_ids` sleeps ten seconds on a machine without a platform before it says so; `ApiError`
-//! panics on an error code it does not list, and drivers do return their own; and dropping a context or a buffer panics
-//! when the release call fails, which is what happens after a kernel has crashed a GPU.
+//! The wrappers of `ocl` are not used, for three reasons, all in `ocl-core` 0.11:
+//!
+//! - `get_platform_ids` sleeps for ten seconds on a machine without a platform.
+//! - `ApiError` panics on an error code that it does not list, and drivers return codes of their own.
+//! - Dropping a context or a buffer panics if the release call fails, as it does after a kernel has crashed a GPU.
 
 mod handle;
 #[expect(non_snake_case, reason = "the functions have the names that OpenCL gave them")]
@@ -30,7 +32,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// The error for the user; `during` names the buffer, kernel or device concerned.
+    /// Converts the failure to an error for the user; `during` names the buffer, kernel or device concerned.
     pub(crate) fn during(self, during: impl Into<String>) -> DeviceError {
         DeviceError::Driver {
             call: self.call.into(),
@@ -46,7 +48,7 @@ fn check(call: &'static str, code: i32) -> Result<(), Failure> {
     if code == 0 { Ok(()) } else { Err(Failure { call, code }) }
 }
 
-/// Reads a value whose size only the driver knows: asks for the size, then for the bytes.
+/// Reads a value of unknown size in two calls: one for the size, one for the bytes.
 ///
 /// `get(size, value, size_ret)` is one of the `clGet...Info` functions with its leading arguments filled in. It is
 /// called with a null `value`, and then with one that has room for `size` bytes.
@@ -63,14 +65,14 @@ fn read_info(
     Ok(value)
 }
 
-/// A C string as drivers return it: up to the first NUL, trimmed.
+/// Converts a C string: the bytes before the first NUL, without white space at the ends.
 fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).trim().to_owned()
 }
 
-/// An unsigned number of 4 or 8 bytes as drivers return it (`cl_uint`, `cl_ulong`, `size_t`, `cl_bitfield`); 0 when the
-/// driver returned another size.
+/// Converts an unsigned number of 4 or 8 bytes (`cl_uint`, `cl_ulong`, `size_t`, `cl_bitfield`); 0 for another number of
+/// bytes.
 fn number(bytes: &[u8]) -> u64 {
     match *bytes {
         [a, b, c, d] => u64::from(u32::from_ne_bytes([a, b, c, d])),

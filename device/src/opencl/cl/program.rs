@@ -23,7 +23,7 @@ pub(crate) struct Kernel {
     device: Device,
 }
 
-/// A build that failed, with what the compiler wrote.
+/// The failure of a build, with the output of the compiler.
 #[derive(Debug)]
 pub(crate) struct BuildFailure {
     pub(crate) failure: Failure,
@@ -41,7 +41,7 @@ pub(crate) enum AddressSpace {
     Private,
 }
 
-/// What the driver knows of a kernel's parameter.
+/// The declaration of a kernel's parameter, as the driver reports it.
 #[derive(Debug, Clone)]
 pub(crate) struct Argument {
     pub(crate) space: AddressSpace,
@@ -78,7 +78,7 @@ impl Program {
         ProgramHandle::adopt("clCreateProgramWithSource", raw, code)
     }
 
-    /// What the compiler wrote: warnings after a build that succeeded.
+    /// The output of the compiler: warnings, if the build succeeded.
     pub(crate) fn log(&self) -> Result<String, Failure> {
         let (program, device) = (self.handle.raw(), self.device.raw());
         let property = ffi::CL_PROGRAM_BUILD_LOG;
@@ -123,7 +123,7 @@ impl Kernel {
         Ok(number(&bytes))
     }
 
-    /// What the driver knows of parameter `index`; `None` where it keeps no such information.
+    /// The declaration of parameter `index`; `None` if the driver does not report it.
     pub(crate) fn argument(&self, index: u32) -> Option<Argument> {
         let read = |property| {
             read_info("clGetKernelArgInfo", |size, value, size_ret| {

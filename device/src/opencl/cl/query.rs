@@ -1,4 +1,4 @@
-//! Platforms and devices, and what they say of themselves.
+//! Platforms and devices, and their properties.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;

@@ -12,7 +12,7 @@ use super::{Failure, check, number, read_info};
 #[derive(Debug)]
 pub(crate) struct Queue(CommandQueue);
 
-/// A launch that was enqueued.
+/// The event of a launch or a copy that was enqueued.
 #[derive(Debug)]
 pub(crate) struct Event(EventHandle);
 

@@ -1,6 +1,6 @@
 //! OpenCL's error codes by name, from `CL/cl.h` 3.0 and the extensions that drivers use in practice.
 
-/// The name of an error code; `unknown error code` where the headers have none.
+/// A table of the names of error codes. A code without a name in the headers is `unknown error code`.
 pub(crate) fn name(code: i32) -> &'static str {
     match code {
         0 => "CL_SUCCESS",
