@@ -173,6 +173,9 @@ fn bind_arguments(func: &PrimFunc, args: &Arguments) -> Result<Bound, Diagnostic
         let message = format!("no argument's shape determines `{var}`");
         return Err(argument_error(message).with_help("give its value as a symbol"));
     }
+    if let Some(var) = func.attrs.extents.iter().find(|var| bound.bindings.get(*var).is_some_and(|&value| value < 1)) {
+        return Err(argument_error(format!("the extent `{var}` is {}; an extent is at least 1", bound.bindings[var])));
+    }
     for (param, arg) in func.params.iter().zip(&args.params) {
         if let (Some(buffer), Argument::Tensor(tensor)) = (func.param_buffer(param), arg) {
             check_shape(&bound, buffer, tensor)?;

@@ -83,6 +83,12 @@ impl Checker {
                 self.report("duplicate-parameter", format!("parameter `{param}` appears twice"));
             }
         }
+        for extent in &func.attrs.extents {
+            if !self.bound.contains(extent) || extent.dtype().scalar.integer_range().is_none() {
+                let message = format!("`{extent}` is called an extent, but is no integer of the call");
+                self.report("unknown-extent", message);
+            }
+        }
         for (position, (param, buffer)) in func.buffer_map.iter().enumerate() {
             self.span = buffer.span;
             if let Some((_, first)) = func.buffer_map[..position].iter().find(|(known, _)| known == param) {

@@ -42,6 +42,9 @@ pub struct FuncAttrs {
     /// The largest texture that the target device supports (attribute `texture_limits`, such as `"16384x16384"`).
     /// `None` if the function is not tied to a device.
     pub texture_limits: Option<TextureLimits>,
+    /// Integers of the call that are extents, of at least 1, although no shape says so: a pass that changes the layout of
+    /// all buffers with an extent keeps it here. In a text: `T.func_attr({"extents": [n, m]})`.
+    pub extents: Vec<Var>,
     /// Where the source text asks for the layout of a data variable. Diagnostics point there; nothing else reads it.
     pub layout_spans: Vec<(Var, Span)>,
     /// All other attributes, in source order.
@@ -116,18 +119,21 @@ impl PrimFunc {
         buffers
     }
 
-    /// Returns the symbolic extents: the variables that stand alone as an extent in the shape of a parameter, each once,
-    /// in order of appearance. A launch needs at least 1 of each; no other variable has that guarantee.
+    /// Returns the symbolic extents: the variables that stand alone as an extent in the shape of a parameter, and those of
+    /// [`FuncAttrs::extents`]; each once, in order of appearance. A call needs at least 1 of each; no other variable has
+    /// that guarantee.
     ///
     /// ```text
     /// A: (n, m + 1), elem_offset=k     n is an extent; m and k are scalars, of any value of their type
     /// ```
     pub fn extents(&self) -> Vec<Var> {
+        let alone = self.buffer_map.iter().flat_map(|(_, buffer)| &buffer.shape).filter_map(|extent| match extent {
+            Expr::Var(var) => Some(var),
+            _ => None,
+        });
         let mut extents: Vec<Var> = Vec::new();
-        for extent in self.buffer_map.iter().flat_map(|(_, buffer)| &buffer.shape) {
-            if let Expr::Var(var) = extent
-                && !extents.contains(var)
-            {
+        for var in alone.chain(&self.attrs.extents) {
+            if !extents.contains(var) {
                 extents.push(var.clone());
             }
         }

@@ -48,6 +48,8 @@ pub(super) fn relaid(func: &PrimFunc, claims: &[BufferClaim]) -> Result<PrimFunc
             *buffer = change.after.clone();
         }
     }
+    let (known, kept) = (func.extents(), after.extents());
+    after.attrs.extents.extend(known.into_iter().filter(|var| !kept.contains(var)));
     check_symbols_bound(func, &after)?;
     Ok(after)
 }

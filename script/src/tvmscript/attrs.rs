@@ -19,7 +19,7 @@
 
 use ruff_python_ast as ast;
 use ruff_text_size::Ranged;
-use tilewright_ir::{AttrValue, Expr, FuncAttrs, Scalar, ScalarType, TextureLimits, TileRequest};
+use tilewright_ir::{AttrValue, Expr, FuncAttrs, Scalar, ScalarType, TextureLimits, TileRequest, Var};
 
 use super::reader::{Binding, PendingMap, PendingTile, Reader, sequence, string};
 use crate::tile_layout::read_xla_layout;
@@ -54,6 +54,10 @@ impl<'a> Reader<'a> {
                     let Some(attrs) = attrs.as_deref_mut() else { continue };
                     if key == "texture_limits" {
                         attrs.texture_limits = self.texture_limits(value);
+                        continue;
+                    }
+                    if key == "extents" {
+                        attrs.extents = self.extent_names(value)?;
                         continue;
                     }
                     let value = self.attr_value(value)?;
@@ -93,6 +97,25 @@ impl<'a> Reader<'a> {
                 let error: tilewright_ir::texture::TextureLimitsError = error;
                 self.error("texture-limits", value.range(), error.to_string(), help)
             }
+        }
+    }
+
+    /// Reads `[n, m]`: names of integers of the call.
+    fn extent_names(&mut self, value: &'a ast::Expr) -> Option<Vec<Var>> {
+        let names = self.attr_value(value)?;
+        let AttrValue::List(names) = &names else {
+            return self.error("extents", value.range(), "extents are a list of names", "such as `[n, m]`");
+        };
+        let vars: Option<Vec<Var>> = names
+            .iter()
+            .map(|name| match name {
+                AttrValue::Var(var) => Some(var.clone()),
+                _ => None,
+            })
+            .collect();
+        match vars {
+            Some(vars) => Some(vars),
+            None => self.error("extents", value.range(), "an extent is a name", "such as `[n, m]`"),
         }
     }
 

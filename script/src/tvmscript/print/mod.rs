@@ -173,6 +173,10 @@ impl Printer {
         if let Some(limits) = func.attrs.texture_limits {
             entries.push(format!("\"texture_limits\": \"{limits}\""));
         }
+        if !func.attrs.extents.is_empty() {
+            let names: Vec<_> = func.attrs.extents.iter().map(|var| self.names.var(var)).collect();
+            entries.push(format!("\"extents\": [{}]", names.join(", ")));
+        }
         if !entries.is_empty() {
             self.line(&format!("T.func_attr({{{}}})", entries.join(", ")));
         }
