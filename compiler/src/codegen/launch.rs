@@ -18,7 +18,7 @@ use super::writer::Writer;
 pub(crate) struct Launching {
     /// Explicitly bound axes and their extents.
     pub(crate) extents: BTreeMap<ThreadTag, Expr>,
-    /// Loops bound without being asked for, and the C expression of their iteration.
+    /// Variables of loops that the code generator binds on its own, and the C expression of their iteration.
     pub(crate) automatic: Vec<(Var, String)>,
     /// Whether work-items may touch each other's elements, so that the order of statements matters between them.
     pub(crate) is_ordered: bool,
@@ -82,7 +82,7 @@ pub(crate) fn extents(
 }
 
 impl Launching {
-    /// Whether the loops around a statement bind every axis of the launch.
+    /// Returns whether `bound`, the axes bound by the loops around a statement, is every axis of the launch.
     pub(crate) fn all_bound(&self, bound: &BTreeSet<ThreadTag>) -> bool {
         self.extents.keys().all(|tag| bound.contains(tag))
     }
@@ -156,7 +156,8 @@ impl Writer {
         expr.reads_memory() || expr.vars().iter().any(|var| self.launch.thread_vars.contains(var))
     }
 
-    /// Writes something that one work-item has to do, where not every axis of the launch is bound.
+    /// Writes a statement that the program runs once for all values of the launch axes that no loop around it binds:
+    /// work-item 0 of these axes runs it.
     pub(crate) fn single(&mut self, write: impl FnOnce(&mut Self) -> Result<(), Diagnostic>) -> Result<(), Diagnostic> {
         let missing: Vec<_> = self.launch.extents.keys().filter(|tag| !self.bound.contains(tag)).copied().collect();
         if missing.is_empty() {
@@ -169,18 +170,23 @@ impl Writer {
         Ok(())
     }
 
-    /// Makes work-items wait for each other between two statements, if the order can matter to them.
+    /// Writes a barrier between two statements if work-items may touch each other's elements.
+    ///
+    /// # Errors
+    /// The statements need an order that a barrier does not give: between groups, below a condition on which the work-items
+    /// of a group may disagree, or between writes of the same texel.
     pub(crate) fn synchronise(&mut self) -> Result<(), Diagnostic> {
+        // Below all bound loops a work-item runs its own iteration, and the iterations of bound loops are concurrent.
         if !self.launch.is_ordered || self.launch.all_bound(&self.bound) {
             return Ok(());
         }
-        let missing = self.launch.extents.keys().filter(|tag| !self.bound.contains(tag));
-        let mut missing = missing;
+        let mut missing = self.launch.extents.keys().filter(|tag| !self.bound.contains(tag));
         let help = "bind the loop outside of the statements, or put them into nests of their own";
         if missing.any(|tag| matches!(tag, ThreadTag::Block(_))) {
             let message = "work-groups would have to wait for each other between these statements";
             return Err(self.error(Refusal::Order, message).with_help(help));
         }
+        // A barrier that not every work-item of the group reaches is undefined behaviour.
         if self.divergent {
             let message = "work-items would have to wait for others that do not reach this place";
             return Err(self.error(Refusal::Order, message).with_help(help));

@@ -13,7 +13,7 @@ use super::checked::Site;
 pub struct Size(pub Expr);
 
 impl Size {
-    /// The number, at least 0, for given symbols.
+    /// Evaluates the size for given symbols; a negative value counts as 0.
     ///
     /// # Errors
     /// A symbol has no value, or the size leaves 64 bits.
@@ -80,9 +80,10 @@ pub struct BufferInfo {
     pub physical_shape: Vec<Size>,
     /// Most elements that the proofs cover, where the shape is symbolic: a launch with more is refused.
     pub max_elements: Option<u64>,
-    /// Bytes, as the host sees it: of an image its texels, row by row, without any between rows.
+    /// Size in bytes on the host; for an image the size of its texels, with no padding between rows.
     pub bytes: Size,
-    /// Bytes from one row to the next, where there are rows: of the last but one axis. Images have their own.
+    /// Bytes from one row, an index of the last axis but one, to the next. `None` for a buffer of one axis and for an image,
+    /// whose pitch the driver chooses.
     pub row_pitch: Option<Size>,
     /// The image that holds it; none for a buffer in global memory.
     pub image: Option<ImageInfo>,
@@ -97,6 +98,7 @@ pub struct BufferInfo {
 impl Serialize for BufferInfo {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut out = serializer.serialize_struct("BufferInfo", 14)?;
+        // `data` is left out: it identifies a variable of this process, and a host knows a buffer by its parameter position.
         out.serialize_field("name", &self.name)?;
         out.serialize_field("role", if self.param.is_some() { "parameter" } else { "intermediate" })?;
         out.serialize_field("parameter", &self.param)?;
@@ -138,7 +140,7 @@ pub enum ArgInfo {
     Scalar(usize),
 }
 
-/// How the work-items of a kernel came about.
+/// How loops were assigned to the work-items of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Binding {
@@ -209,7 +211,7 @@ pub struct Metadata {
     pub required_extensions: Vec<String>,
     /// Dividends of floor divisions that are written as C's `/` and `%`, because they are never negative.
     pub nonnegative_dividends: Vec<String>,
-    /// What is not as the program says.
+    /// Deviations of the kernels from the program, each a sentence.
     pub notes: Vec<String>,
 }
 

@@ -1,5 +1,5 @@
-//! From metadata and arguments to a launch plan for the OpenCL host of `tilewright-device`: which memory to allocate and fill,
-//! which kernels to launch, in which order and with which arguments.
+//! From metadata and arguments to a launch plan for the OpenCL host of `tilewright-device`: which memory to allocate and
+//! fill, which kernels to launch, in which order and with which arguments.
 
 use std::collections::BTreeMap;
 
@@ -186,7 +186,7 @@ fn bindings(arguments: &Arguments) -> Bindings {
     bindings
 }
 
-/// Where a buffer begins, as its kernels take it.
+/// Converts the origin of a buffer to the value of its kernel parameter: bytes as a `long`, or column and row as an `int2`.
 fn origin(info: &BufferInfo, origin: Origin) -> Result<DeviceScalar, Diagnostic> {
     let too_far = || fault(format!("`{}` begins too far into its memory", info.name));
     let int = |at: u64| i32::try_from(at).map_err(|_| too_far());
@@ -252,7 +252,7 @@ fn spec(
         }
         spec = spec.with_data(data.clone());
     }
-    // What `texture2d_alloca` makes is there for the run alone: the session lends it.
+    // A texture made by `texture2d_alloca` lives for one run only, so the session can lend an image for it.
     let is_scratch = info.param.is_none() && info.image.is_some() && !arguments.contents.contains_key(&info.data);
     Ok(match info.param {
         Some(_) if info.written => spec.read_back(),
@@ -261,8 +261,10 @@ fn spec(
     })
 }
 
-/// A value as the device takes it; none if it is not of the type.
+/// Converts a scalar argument to the type of its kernel parameter; `None` if the value is not one of the type `ty`.
 fn scalar(ty: ScalarType, value: Scalar) -> Option<DeviceScalar> {
+    // The width must be that of the parameter in C: OpenCL passes no `bool` and no `half`, so kernels take `int` and
+    // `float`.
     match (ty, value) {
         (ScalarType::Bool | ScalarType::Int32, Scalar::Int(x)) => i32::try_from(x).ok().map(DeviceScalar::I32),
         (ScalarType::Int8, Scalar::Int(x)) => i8::try_from(x).ok().map(DeviceScalar::I8),

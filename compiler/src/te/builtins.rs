@@ -262,9 +262,11 @@ fn reduce_axis(mut args: Args<'_>) -> Eval<Value<'_>> {
 fn thread_axis(mut args: Args<'_>) -> Eval<Value<'_>> {
     let first = args.take("dom")?;
     let second = args.take("tag")?.or(args.keyword("thread_tag"));
+    // TVM's name of the variable; the loop that is bound has a name of its own.
     args.take("name")?;
     let span = args.span;
     args.finish()?;
+    // As in TVM, a single argument is the tag, although the first parameter is `dom`.
     let (dom, tag) = match (first, second) {
         (Some((Value::None, _)), tag) => (None, tag),
         (Some(first), None) => (None, Some(first)),

@@ -1,7 +1,7 @@
 //! Expressions of a program.
 //!
-//! Operators and conditions on known values are evaluated as Python does; where an operand is symbolic, they make an expression:
-//! `h >= 1` of an axis `h` is a `bool` expression, which `te.if_then_else` takes and `if` refuses.
+//! Operators and conditions on known values are evaluated as Python does. If an operand is symbolic, the result is an
+//! expression: for an axis `h`, `h >= 1` is a `bool` expression, which `te.if_then_else` takes and `if` refuses.
 
 use std::rc::Rc;
 
@@ -26,7 +26,7 @@ impl<'a> Interp<'a> {
         exprs.iter().map(|expr| self.expr(expr)).collect()
     }
 
-    /// The value, if it is a number or an expression of a reasonable size.
+    /// Returns the value, or an error if it is an expression that is too large.
     pub(super) fn sized(&mut self, value: Value<'a>, span: Span) -> Eval<Value<'a>> {
         match value {
             Value::Expr(expr) => self.symbolic(expr, span),
@@ -48,6 +48,7 @@ impl<'a> Interp<'a> {
             ExprKind::List(items) => Ok(Value::list(self.exprs(items)?)),
             ExprKind::Tuple(items) => Ok(Value::Tuple(self.exprs(items)?.into())),
             ExprKind::Dict(items) => {
+                // A list of pairs, because keys are compared with `==` and may be values that have no hash.
                 let mut pairs = Vec::with_capacity(items.len());
                 for (key, value) in items {
                     pairs.push((self.expr(key)?, self.expr(value)?));

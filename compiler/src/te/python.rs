@@ -1,7 +1,7 @@
 //! Python's own functions: `range`, `len`, `zip` and so on; and slices.
 //!
-//! They are enough for programs that build lists of axes and loop over them. `print` does nothing: the values of a program are
-//! not its result.
+//! They are enough for programs that build lists of axes and loop over them. `print` does nothing: the result of a program
+//! is its schedule, not its output.
 
 use tilewright_ir::{self as ir, Diagnostic, Span};
 
@@ -38,6 +38,7 @@ impl<'a> Interp<'a> {
     pub(super) fn python(&mut self, name: &str, mut args: Args<'a>) -> Eval<Value<'a>> {
         let span = args.span;
         let values = args.rest();
+        // Before `finish` refuses keywords: `print` may have `end` and `file`.
         if name == "print" {
             return Ok(Value::None);
         }
@@ -76,6 +77,7 @@ impl<'a> Interp<'a> {
             }
             "sum" => {
                 let list = items(0)?;
+                // Python's start value, which is also the sum of an empty list.
                 let list: Vec<_> = std::iter::once(Value::Int(0)).chain(list).collect();
                 self.fold(&list, span, |a, b| arith::binary(tilewright_script::te::BinaryOp::Add, a, b, span))
             }

@@ -71,7 +71,7 @@ pub(super) enum Value<'a> {
     Closure(Rc<Closure<'a>>),
     /// A dotted path into a library, such as `tvm.te.compute`; `builtins.` holds Python's own.
     Path(Rc<str>),
-    /// Something that is accepted and has no use, such as a target or a lowered function.
+    /// A value that is accepted and ignored, such as a target or a lowered function.
     Opaque(&'static str),
 }
 
@@ -86,7 +86,7 @@ pub(super) struct StageRef {
 #[derive(Clone)]
 pub(super) struct AxisValue {
     pub(super) range: ReduceAxis,
-    /// Whether a reduction may run over it; the axes of a tensor are no such axes.
+    /// Whether it is a reduction axis, as opposed to an axis of a tensor.
     pub(super) reduce: bool,
 }
 
@@ -98,7 +98,7 @@ pub(super) struct Closure<'a> {
 }
 
 impl Value<'_> {
-    /// What it is, for messages.
+    /// Describes the value in messages. A table.
     pub(super) fn describe(&self) -> String {
         match self {
             Self::None => "None".to_owned(),
@@ -131,7 +131,8 @@ impl Value<'_> {
         Self::List(Rc::new(RefCell::new(items)))
     }
 
-    /// An extent or another integer expression: an integer of Python's if it is a constant, so that programs can compute with it.
+    /// Converts an extent or another integer expression to a value: a constant becomes a Python integer, so that programs
+    /// can compute with it.
     pub(super) fn of_index(expr: &ir::Expr) -> Self {
         let constant = expr.as_const_int().and_then(|value| i64::try_from(value).ok());
         constant.map_or_else(|| Self::Expr(expr.clone()), Self::Int)
@@ -157,8 +158,8 @@ pub(super) fn wrong_kind(span: Span, expected: &str, value: &Value<'_>) -> Diagn
     Diagnostic::error("type", Some(span), format!("expected {expected}, found {}", value.describe()))
 }
 
-/// The scalar expression that a value stands for: `float32` for a Python float, and for an integer `int32`, or `int64` if it does
-/// not fit.
+/// The scalar expression that a value stands for: `float32` for a Python float, and for an integer `int32`, or `int64` if
+/// it does not fit.
 ///
 /// # Errors
 /// `type`; `reduction-inside` for a reduction, which is no value until a tensor holds it.

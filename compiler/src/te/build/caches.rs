@@ -80,15 +80,17 @@ impl Schedule<'_> {
         stage.tensor = cache.index;
         stage.scope = scope;
         let mut copy = StageData::new(base, Work::Copy(cache.index), &axes, &[]);
+        // The computation moves to the cache's stage, and with it the caches that it reads instead of its operands.
         let original = &mut self.data_mut().stages[position];
         stage.redirects = std::mem::take(&mut original.redirects);
         copy.scope = original.scope;
         *original = copy;
+        // In front of the copy, which is at `position` and reads it.
         self.data_mut().stages.insert(position, stage);
         Ok(cache)
     }
 
-    /// Whether a stage reads a tensor, and not a cache of it.
+    /// Returns whether a stage reads a tensor itself, not a cache of it.
     fn reads(&self, stage: usize, source: usize) -> Built<bool> {
         let stage = &self.data().stages[stage];
         Ok(match stage.work {

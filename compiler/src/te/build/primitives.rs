@@ -201,7 +201,8 @@ impl<'s> Stage<'s> {
         Ok(self.handle(fused))
     }
 
-    /// Puts loops into the given order. Together they keep the positions that they have; loops not named stay where they are.
+    /// Puts loops into the given order. Together they keep the positions that they have; loops not named stay where they
+    /// are.
     ///
     /// # Errors
     /// `reorder` if a loop is named twice.
@@ -320,9 +321,9 @@ impl<'s> Stage<'s> {
     /// ```
     ///
     /// # Errors
-    /// `layout-domain` if the map's domain is not [`Stage::layout_shape`], `stray-axis` if it uses a variable that is neither
-    /// an index nor a symbolic extent, `tile-layout`, and the errors of the algebra if the physical shape of the map is not
-    /// known.
+    /// `layout-domain` if the map's domain is not [`Stage::layout_shape`], `stray-axis` if it uses a variable that is
+    /// neither an index nor a symbolic extent, `tile-layout`, and the errors of the algebra if the physical shape of the
+    /// map is not known.
     pub fn transform_layout(&mut self, map: &IndexMap) -> Result<LayoutLoops, Diagnostic> {
         self.check_live()?;
         let shape = self.layout_shape()?;
@@ -338,6 +339,7 @@ impl<'s> Stage<'s> {
         }
         let place = self.schedule.te.place;
         let data = self.edit()?;
+        // The layout is recorded even if the loops cannot follow it: their order does not change its meaning.
         data.layout_span = place;
         match data.transform_layout(map, &layout_names(map))? {
             Ok(loops) => Ok(LayoutLoops::Rewritten(loops.into_iter().map(|index| self.handle(index)).collect())),
@@ -372,12 +374,12 @@ impl<'s> Stage<'s> {
         Ok(data.layouts.last().map_or(self.buffer().rank(), |map| map.outputs().len()))
     }
 
-    /// Lays the tensor out in XLA's tiles (openxla.org/xla/tiled_layout), after any index map. `separators` are positions
-    /// among the physical axes of the tiled layout: the number of axes before each. The loops stay as they are.
+    /// Lays the tensor out in XLA's tiles (openxla.org/xla/tiled_layout), after any index map. Each separator is the number
+    /// of physical axes of the tiled layout before it. The loops stay as they are.
     ///
     /// # Errors
-    /// Those of [`Stage::tile_rank`]; `tile-layout` if the layout has another rank; `axis-separators` if the positions are not
-    /// increasing or not inside of the physical axes.
+    /// Those of [`Stage::tile_rank`]; `tile-layout` if the layout has another rank; `axis-separators` if the positions are
+    /// not increasing or not inside of the physical axes.
     pub fn tile_layout(&mut self, request: TileRequest, separators: &[usize]) -> Result<(), Diagnostic> {
         let (rank, given) = (self.tile_rank()?, request.layout.minor_to_major.len());
         if rank != given {
