@@ -207,8 +207,8 @@ impl Builder<'_> {
     /// is one. Both branches become masked code. Returns the position after them.
     fn branches(&mut self, at: usize, instr: &Instr, mask: Option<VecReg>) -> Option<usize> {
         let end = at + instr.c as usize;
-        // The then branch ends with a jump over the else branch, and with no jump if there is none: branches of
-        // straight-line code contain no other jump at their end than this one.
+        // A jump at the end of the then branch skips the else branch. It cannot be the jump of a conditional inside, which
+        // is followed by an else branch of its own.
         let last = *self.source.code.instrs.get(end.checked_sub(1)?)?;
         let other = if instr.c > 0 && last.op == Op::Jump { last.c as usize } else { 0 };
         let cond = self.operand(instr.a)?;

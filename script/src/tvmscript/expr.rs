@@ -83,6 +83,7 @@ impl<'a> Reader<'a> {
                     "an element is read by indices: `A[i, j]`",
                 ),
             },
+            // Operators give their literal operands a type, so the result is no literal; a literal with a sign is one.
             ast::Expr::BinOp(op) => self.bin_op(op).map(Value::from),
             ast::Expr::UnaryOp(op) => self.unary_op(op),
             ast::Expr::BoolOp(op) => self.bool_op(op).map(Value::from),
