@@ -1,8 +1,8 @@
 //! Launch geometry: which loops become axes of a launch, and what has to wait for what.
 //!
-//! `blockIdx` is the work-group, `threadIdx` the work-item in it; x, y and z are dimensions 0, 1 and 2. The language has no
-//! barrier: statements run in order. Where work-items of one group have to wait for each other between statements, a
-//! barrier is written; groups cannot wait for each other, so that is an error.
+//! `blockIdx` is the work-group, `threadIdx` the work-item in it; x, y and z are dimensions 0, 1 and 2. The IR has no
+//! barrier: its statements run in order. If work-items of one group have to wait for each other between statements, a
+//! barrier is written. Groups cannot wait for each other, so a program that needs this is refused.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,7 +41,7 @@ pub(crate) fn bound_loops(stmt: &Stmt) -> Vec<(&For, ThreadTag)> {
     found
 }
 
-/// The extents of a kernel's bound axes; of several loops on one axis the greatest.
+/// Returns the extent of each bound axis of a kernel: the greatest one if several loops are bound to the axis.
 ///
 /// # Errors
 /// Extents that are not known at the launch, or symbolic ones that differ.
@@ -87,12 +87,12 @@ impl Launching {
         self.extents.keys().all(|tag| bound.contains(tag))
     }
 
-    /// Whether a statement contains bound loops.
+    /// Returns whether a statement contains bound loops.
     pub(crate) fn binds_inside(&self, stmt: &Stmt) -> bool {
         !self.extents.is_empty() && !bound_loops(stmt).is_empty()
     }
 
-    /// The iteration of a loop that is bound automatically.
+    /// Returns the C expression of the iteration of a loop that the code generator bound; `None` for other loops.
     pub(crate) fn automatic_axis(&self, var: &Var) -> Option<String> {
         self.automatic.iter().find(|(known, _)| known == var).map(|(_, text)| text.clone())
     }
@@ -151,7 +151,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Whether work-items of a group may disagree on a value.
+    /// Returns whether a value may differ between the work-items of a group.
     pub(crate) fn may_diverge(&self, expr: &Expr) -> bool {
         expr.reads_memory() || expr.vars().iter().any(|var| self.launch.thread_vars.contains(var))
     }

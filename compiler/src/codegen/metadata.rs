@@ -78,7 +78,7 @@ pub struct BufferInfo {
     pub dtype: DataType,
     /// Physical shape in elements, as it is in memory after flattening: one axis for linear memory.
     pub physical_shape: Vec<Size>,
-    /// Most elements that the proofs cover, where the shape is symbolic: a launch with more is refused.
+    /// The largest number of elements that the proofs cover, for a buffer of symbolic shape. A launch with more is refused.
     pub max_elements: Option<u64>,
     /// Size in bytes on the host; for an image the size of its texels, with no padding between rows.
     pub bytes: Size,
@@ -131,10 +131,10 @@ impl Serialize for BufferInfo {
 pub enum ArgInfo {
     /// The device buffer at this place in [`Metadata::buffers`].
     Buffer(usize),
-    /// Where the device buffer at this place begins in its memory: `int2` of column and row in an image, bytes as a
-    /// `long` elsewhere. Only of kernels that are placed.
+    /// The origin of the device buffer at this place in its memory: an `int2` of column and row for an image, a `long` in
+    /// bytes otherwise. Only placed kernels have it.
     Origin(usize),
-    /// The report of what is checked: 16 bytes of zeros. Only of checked kernels that access images.
+    /// The report buffer, 16 bytes of zeros. Only checked kernels that access images have it.
     Report,
     /// The scalar at this place in [`Metadata::scalars`].
     Scalar(usize),
@@ -157,11 +157,11 @@ pub enum Binding {
 pub struct KernelInfo {
     /// Its name.
     pub name: String,
-    /// Where its geometry comes from.
+    /// How its loops were assigned to work-items.
     pub binding: Binding,
     /// Work-items along each dimension.
     pub global: [Size; 3],
-    /// Work-items of a group along each dimension; none leaves it to the driver.
+    /// Work-items of a group along each dimension; `None` leaves the choice to the driver.
     pub local: Option<[Size; 3]>,
     /// Its arguments.
     pub args: Vec<ArgInfo>,
@@ -170,9 +170,9 @@ pub struct KernelInfo {
 /// A condition that the host checks before the launch, as the program's `assert` does.
 #[derive(Clone, Debug)]
 pub struct HostAssert {
-    /// What must hold, over symbolic extents and scalar parameters.
+    /// The condition, over symbolic extents and scalar parameters.
     pub cond: Expr,
-    /// What to say where it does not.
+    /// The message if it does not hold.
     pub message: String,
 }
 
@@ -196,20 +196,20 @@ pub struct Metadata {
     pub scalars: Vec<ScalarInfo>,
     /// Device buffers: parameters in their order, then intermediate ones.
     pub buffers: Vec<BufferInfo>,
-    /// Kernels in the order of their launches, each after the one before is done.
+    /// Kernels in launch order. Each is launched after the one before has finished.
     pub kernels: Vec<KernelInfo>,
-    /// Checked before the first launch.
+    /// Conditions that the host checks before the first launch.
     pub asserts: Vec<HostAssert>,
     /// Accesses to textures that checked kernels report, from number 1 on.
     pub sites: Vec<Site>,
-    /// The largest texture that the program is lowered for: a launch with a larger one is refused.
+    /// The largest texture that the program was lowered for. A launch with a larger one is refused.
     #[serde(serialize_with = "limits")]
     pub texture_limits: Option<TextureLimits>,
     /// Options for the compiler of the target.
     pub build_options: Vec<String>,
     /// Extensions that the device must have.
     pub required_extensions: Vec<String>,
-    /// Dividends of floor divisions that are written as C's `/` and `%`, because they are never negative.
+    /// Dividends of floor divisions that are written as C's `/` and `%` because their ranges are not negative.
     pub nonnegative_dividends: Vec<String>,
     /// Deviations of the kernels from the program, each a sentence.
     pub notes: Vec<String>,

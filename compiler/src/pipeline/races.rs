@@ -5,8 +5,8 @@
 //!     B[i // 2] = A[i]           asked; failing that, the iterations are run and every access is compared
 //! ```
 //!
-//! Running all iterations decides the question for constant extents, if no data decides which elements are accessed.
-//! Otherwise it can show a race, but not that there is none.
+//! Running all iterations decides the question if all extents are constant and the accessed elements do not depend on data.
+//! Otherwise a run can show a race, but not its absence.
 
 use std::time::Instant;
 
@@ -22,13 +22,13 @@ use crate::harness::engine::{Param, StageProgram};
 use crate::harness::inputs::{Numbers, premises, satisfying};
 use crate::harness::layout::shape;
 
-/// Most iterations that are run, over all loops.
+/// The largest number of iterations that are run, over all loops.
 pub const MAX_ITERATIONS: u64 = 1 << 20;
 
-/// Most bytes of memory for the run.
+/// The largest memory for the run, in bytes.
 const MAX_BYTES: u64 = 1 << 28;
 
-/// The report of the obligation; none if no iterations of the function run at once.
+/// Returns the report of the obligation; `None` if the function has no concurrent iterations.
 pub(super) fn check(func: &PrimFunc, judge: &Judge) -> Option<Report> {
     let nests = concurrent_loops(&func.body);
     if nests.is_empty() {
@@ -51,7 +51,7 @@ pub(super) fn check(func: &PrimFunc, judge: &Judge) -> Option<Report> {
     })
 }
 
-/// The method of a proof by index maps, or by inspection if nothing is written.
+/// Returns the method of a proof by index maps, or *inspection* if nothing is written.
 fn index_maps(methods: Vec<Method>) -> Method {
     if methods.is_empty() { Method::Inspection("nothing is written at once") } else { Method::IndexMaps(methods) }
 }
@@ -64,12 +64,12 @@ fn unknown(reason: String) -> Answer {
     (Verdict::Unknown(Reason::undecided(reason)), Method::Interpreter)
 }
 
-/// Whether the function has loops whose iterations may run at once.
+/// Returns whether the function has loops whose iterations may run concurrently.
 pub fn runs_at_once(func: &PrimFunc) -> bool {
     !concurrent_loops(&func.body).is_empty()
 }
 
-/// The outermost loops whose iterations may run at the same time.
+/// Returns the outermost loops whose iterations may run concurrently.
 fn concurrent_loops(body: &Stmt) -> Vec<(&For, Option<Span>)> {
     match &body.kind {
         StmtKind::For(inner) if inner.kind.is_concurrent() => vec![(inner, body.span)],
@@ -85,9 +85,10 @@ struct Access<'a> {
     writes: bool,
 }
 
-/// Whether the judge proves that iterations with different values of the concurrent loops touch different elements of
-/// everything that the nest writes: all accesses of such memory have the same indices, and those are injective. Returns the
-/// method of each write; none if that is not proved.
+/// Asks the judge to prove that iterations with different values of the concurrent loops touch different elements of all
+/// memory that the nest writes: all accesses to such memory have the same indices, and these are injective.
+///
+/// Returns the method of each write, and `None` if the proof fails.
 fn methods_if_disjoint(nest: &For, judge: &Judge) -> Option<Vec<Method>> {
     let mut found = Some(Vec::new());
     accesses(nest, &mut Vec::new(), &mut found);
@@ -100,7 +101,7 @@ fn methods_if_disjoint(nest: &For, judge: &Judge) -> Option<Vec<Method>> {
     found.iter().filter(|access| access.writes).map(of_write).collect()
 }
 
-/// Every access in a loop; none if there is something that this argument does not cover.
+/// Collects every access in a loop. `found` becomes `None` if the loop contains something that the argument does not cover.
 fn accesses<'a>(inner: &'a For, loops: &mut Vec<&'a For>, found: &mut Option<Vec<Access<'a>>>) {
     if loops.iter().any(|outer| outer.var == inner.var) {
         *found = None;
@@ -126,7 +127,7 @@ fn statements<'a>(stmt: &'a Stmt, loops: &mut Vec<&'a For>, found: &mut Option<V
     match &stmt.kind {
         StmtKind::For(inner) => return accesses(inner, loops, found),
         StmtKind::Store { buffer, indices, .. } => note(found, buffer, indices, true),
-        // A bound name may stand for anything.
+        // The value of a bound name is not known here, so indices that use it cannot be compared.
         StmtKind::Let { .. } => *found = None,
         StmtKind::Allocate { .. } | StmtKind::DeclBuffer { .. } | StmtKind::If { .. } | StmtKind::Seq(_) => {}
         StmtKind::Evaluate(_) | StmtKind::Assert { .. } | StmtKind::Attr { .. } => {}
@@ -136,8 +137,10 @@ fn statements<'a>(stmt: &'a Stmt, loops: &mut Vec<&'a For>, found: &mut Option<V
     }
 }
 
-/// The method by which the judge proves the map from the loops that an access depends on, all concurrent ones among them, and from its
-/// lanes to its indices injective; none if it does not. Guards around it only take iterations away.
+/// Asks the judge to prove that the map from loops and lanes to the indices of an access is injective. The loops are those
+/// that the access depends on, and must include all concurrent ones.
+///
+/// Returns the method of the proof, and `None` if it fails. Guards are left out, because they only remove iterations.
 fn method_if_injective(access: &Access<'_>, judge: &Judge) -> Option<Method> {
     let used: Vec<Var> = access.indices.iter().flat_map(Expr::vars).collect();
     let loops: Vec<_> =
@@ -234,7 +237,7 @@ fn arguments(func: &PrimFunc, bindings: &Bindings) -> Result<Arguments, String> 
     Ok(arguments)
 }
 
-/// Whether what is touched depends on more than the loops: on values in memory, or on a scalar parameter.
+/// Returns whether the accessed elements depend on more than the loops: on values in memory, or on a scalar parameter.
 fn data_decides(func: &PrimFunc) -> bool {
     let mut found = func.params.iter().any(|param| func.param_buffer(param).is_none());
     func.body.walk(&mut |stmt| {
