@@ -8,7 +8,7 @@
 //!     B[i] = T[15 - i]                          because different iterations touch different elements of B
 //! ```
 //!
-//! One nest becomes one kernel because kernels are the only order that a device keeps between all work-items.
+//! One nest becomes one kernel, because a device orders all work-items only between kernels.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ use super::{Generated, Options};
 pub(crate) struct SourceBuilder<'a> {
     pub(crate) target: &'static Target,
     pub(crate) func: &'a PrimFunc,
-    /// What every kernel starts from.
+    /// The writer that is copied for each kernel.
     pub(crate) base: Writer,
     pub(crate) metadata: Metadata,
     sources: Vec<String>,
@@ -136,7 +136,7 @@ impl<'a> SourceBuilder<'a> {
         }
     }
 
-    /// An `assert` outside of all nests: checked by the host before the launch where it has the values, else only noted.
+    /// Records an `assert` outside all nests: the host checks it before the launch if it knows the values, else it is noted.
     fn root_assert(&mut self, cond: &Expr, message: &str) {
         let substitution =
             Substitution::new(self.lets.iter().map(|(var, _)| var), self.lets.iter().map(|(_, e)| e.clone()));
@@ -162,8 +162,8 @@ impl<'a> SourceBuilder<'a> {
         result
     }
 
-    /// Writes the kernel of a nest: geometry first, because the position of a work-item decides what the statements mean;
-    /// then the root-level `let`s, the nest, and last the signature, which has what they turned out to use.
+    /// Writes the kernel of a nest: first the geometry, which determines the values of bound loop variables; then the
+    /// root-level `let`s and the nest; last the signature, which contains only what these use.
     fn kernel(&mut self, nest: &Stmt, writer: &mut Writer) -> Result<(), Diagnostic> {
         let name = self.base.namer.fresh(&format!("{}_{}", self.func.name, self.metadata.kernels.len()));
         let bound = extents(self.target, nest, &self.base.known_scalars)?;
@@ -287,7 +287,8 @@ fn automatic(nest: &Stmt, writer: &mut Writer) -> (Binding, [Expr; 3], Option<[E
             axes.push((inner.var.clone(), writer.target.words.global_id[axis].to_owned()));
             continue;
         }
-        // The loops that are left share the last dimension, the outermost as the highest digit.
+        // The remaining loops share the last dimension, in mixed radix with the outermost loop as the most significant
+        // digit.
         let below: Vec<_> = loops.iter().rev().skip(2).take(place - 2).map(|inner| inner.extent.clone()).collect();
         let mut text = writer.target.words.global_id[2].to_owned();
         for extent in &below {

@@ -25,7 +25,7 @@ impl SourceBuilder<'_> {
             return;
         }
         let name = self.base.namer.fresh(&buffer.name);
-        // The alias that the body uses knows the physical axes.
+        // The parameter may be declared in its logical shape; the alias in the body has the physical axes.
         let physical = self.physical(buffer);
         let elements = elements(buffer);
         let scalars = constant(&elements).and_then(|count| checked_size(&[count, buffer.dtype.lanes.into()]).ok());

@@ -34,7 +34,7 @@ pub(super) const PYTHON: [&str; 14] = [
 const MAX_RANGE: i64 = 100_000;
 
 impl<'a> Interp<'a> {
-    /// Calls a function of Python's. A table.
+    /// Calls a built-in function of Python. A table.
     pub(super) fn python(&mut self, name: &str, mut args: Args<'a>) -> Eval<Value<'a>> {
         let span = args.span;
         let values = args.rest();

@@ -89,7 +89,7 @@ impl<'a> Interp<'a> {
     }
 }
 
-/// The tensor that an argument is.
+/// Returns the tensor that an argument holds.
 fn tensor_of((value, span): &Arg<'_>) -> Eval<Tensor> {
     match value {
         Value::Tensor(tensor) | Value::Op(tensor) => Ok(*tensor),

@@ -8,18 +8,18 @@ use tilewright_script::te::Function;
 
 use super::build::{Loop, ReduceAxis, ScheduleId, Tensor, check_extent, check_shape};
 
-/// A result, or the first thing that is wrong.
+/// A result, or the first error.
 pub(super) type Eval<T> = Result<T, Diagnostic>;
 
-/// Adds places to errors of the builder, which knows none.
+/// Adds source positions to errors of the builder, which have none.
 pub(super) trait Placed {
-    /// The same result, the error with its main place.
+    /// Returns the result with `span` as the primary label of the error, unless it has one.
     fn at(self, span: Span) -> Self;
 }
 
 impl Placed for Diagnostic {
     fn at(mut self, span: Span) -> Self {
-        // A main place has no text of its own: a label with one is secondary, such as "defined here".
+        // A primary label has no text; a label with text is secondary, such as "defined here".
         if self.labels.first().is_none_or(|label| !label.message.is_empty()) {
             self.labels.insert(0, Label { span, message: String::new() });
         }
@@ -138,7 +138,7 @@ impl Value<'_> {
         constant.map_or_else(|| Self::Expr(expr.clone()), Self::Int)
     }
 
-    /// The items of a list or a tuple.
+    /// Returns the items of a list or a tuple; `None` for other values.
     pub(super) fn items(&self) -> Option<Vec<Self>> {
         match self {
             Self::List(items) => Some(items.borrow().clone()),
@@ -147,13 +147,13 @@ impl Value<'_> {
         }
     }
 
-    /// A number of Python's, which takes the type of the other operand.
+    /// Returns whether the value is a Python number, which takes the type of the other operand.
     pub(super) fn is_number(&self) -> bool {
         matches!(self, Self::Bool(_) | Self::Int(_) | Self::Float(_))
     }
 }
 
-/// An error of the wrong kind of value.
+/// The error for a value of the wrong kind.
 pub(super) fn wrong_kind(span: Span, expected: &str, value: &Value<'_>) -> Diagnostic {
     Diagnostic::error("type", Some(span), format!("expected {expected}, found {}", value.describe()))
 }

@@ -13,11 +13,11 @@ use super::stage::{StageData, Work};
 use super::{Built, Tensor, TensorKind};
 
 impl Schedule<'_> {
-    /// Adds a stage that copies a tensor to a scope, from where `readers` load it. Returns the cache, whose stage can be
-    /// scheduled like any other. A cache can be cached again.
+    /// Adds a stage that copies a tensor to a scope, and makes `readers` load the copy. Returns the cache, whose stage can
+    /// be scheduled like any other. A cache can be cached again.
     ///
     /// # Errors
-    /// `no-stage`; `cache-reader` if there is no reader, or one does not read the tensor itself; `foreign-tensor`.
+    /// `no-stage`; `cache-reader` if no reader is given, or one does not read the tensor itself; `foreign-tensor`.
     pub fn cache_read(&mut self, tensor: Tensor, scope: ir::Scope, readers: &[Tensor]) -> Result<Tensor, Diagnostic> {
         let position = self.position(tensor)?;
         let (source, base) = (tensor.index, self.base(tensor.index));

@@ -85,7 +85,7 @@ pub fn reduce(op: ir::ReduceOp, source: Expr, axes: &[ir::Axis]) -> Result<ir::S
     Ok(ir::StageBody::Reduce { op, axes: axes.to_vec(), source })
 }
 
-/// A reduction runs over at least one axis, and over each once.
+/// Checks that a reduction has at least one axis, and each axis once.
 pub(crate) fn check_reduce_axes(axes: &[ir::Axis]) -> Built<()> {
     if axes.is_empty() {
         return Err(Diagnostic::error("reduction", None, "a reduction needs at least one axis"));
@@ -191,8 +191,8 @@ impl Builder {
     ///
     /// # Errors
     /// `name`; those of [`check_shape`]; `expression-size` if the body has too many nodes; the errors of
-    /// [`type_of`](ir::check::type_of) if it is not well typed; `stray-axis` if it uses a variable that is neither an axis, nor
-    /// reduced over, nor a symbolic extent of this builder; `foreign-tensor` if it reads a tensor of another builder.
+    /// [`type_of`](ir::check::type_of) if it is not well typed; `stray-axis` if it uses a variable that is neither an axis,
+    /// nor reduced over, nor a symbolic extent of this builder; `foreign-tensor` if it reads a tensor of another builder.
     pub fn define(&mut self, name: &str, axes: Vec<ir::Axis>, body: ir::StageBody) -> Result<Tensor, Diagnostic> {
         let name = tensor_name(name)?;
         let shape: Vec<Expr> = axes.iter().map(|axis| axis.extent.clone()).collect();

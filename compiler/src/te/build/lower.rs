@@ -7,9 +7,9 @@
 //!                                                           B[i_outer * 4 + i_inner] = A[i_outer * 4 + i_inner] + 1
 //! ```
 //!
-//! A reduction shares its loops up to the first reduced one; inside, one nest starts every element from the identity, and
-//! a second one combines. Layouts are recorded in `layout_transform_map`, for `apply_buffer_transforms` to apply; the
-//! loops run over the layout already.
+//! A reduction has two nests inside the loops up to the first reduced one: the first stores the identity in every element,
+//! the second combines. Layouts are recorded in `layout_transform_map`, and `apply_buffer_transforms` applies them to
+//! buffers and indices; the loops already run over the axes of the layout.
 
 use std::sync::Arc;
 
@@ -29,17 +29,17 @@ use super::{Built, Tensor, TensorData, TensorKind};
 /// A schedule, lowered.
 #[derive(Clone, Debug)]
 pub struct Lowered {
-    /// What is computed, without the schedule: caches are not in it.
+    /// The definition that the program computes, without the schedule and its caches.
     pub definition: Definition,
-    /// The program: one nest a stage, layouts recorded as attributes.
+    /// The program: one nest for each stage, with layouts as attributes.
     pub func: PrimFunc,
     /// Which loops compute which tensor.
     pub evidence: LoweringEvidence,
-    /// What should be known about the input.
+    /// Warnings about the input.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// What is lowered.
+/// The input of the lowering.
 pub(super) struct Request<'s> {
     pub(super) tensors: &'s [TensorData],
     pub(super) schedule: &'s ScheduleData,
@@ -68,7 +68,7 @@ impl From<&Var> for Param {
     }
 }
 
-/// Most stages of a schedule: each is an allocation around those that follow, and passes walk them by recursion.
+/// The largest number of stages: the allocations of stages are nested, and passes walk them by recursion.
 const MAX_STAGES: usize = 4000;
 
 /// Lowers a schedule to a function, with the evidence that it computes the definition.

@@ -30,6 +30,8 @@ pub(super) struct Site {
 }
 
 impl<'s> Nest<'s> {
+    /// Creates the nest of a stage.
+    ///
     /// # Errors
     /// A vectorized loop with another loop inside.
     pub(super) fn new(stage: &'s StageData) -> Built<Self> {
@@ -46,8 +48,8 @@ impl<'s> Nest<'s> {
         Ok(Self { stage, vars })
     }
 
-    /// Number of loops outside the first reduced one. These are shared by the store that starts an element and the one that
-    /// combines.
+    /// Returns the number of loops outside the first reduced one. The store of the identity and the store that combines
+    /// share these loops.
     pub(super) fn first_reduction(&self) -> usize {
         let leaves = &self.stage.leaves;
         leaves.iter().position(|&leaf| self.stage.loops[leaf].reduce).unwrap_or(leaves.len())

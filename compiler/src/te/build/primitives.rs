@@ -100,7 +100,7 @@ impl<'s> Stage<'s> {
         Err(Diagnostic::error("not-a-loop", None, message))
     }
 
-    /// Whether the stage has loops of its own.
+    /// Checks that the stage has loops of its own.
     ///
     /// # Errors
     /// `inlined`: [`Stage::compute_inline`] was called.
@@ -211,7 +211,7 @@ impl<'s> Stage<'s> {
         self.edit()?.reorder(&order)
     }
 
-    /// Runs the iterations of a loop at once, in any order.
+    /// Runs the iterations of a loop concurrently, in any order.
     ///
     /// # Errors
     /// `reduction-kind` if the loop is a reduction, `loop-kind` if it has a kind already.
@@ -227,7 +227,7 @@ impl<'s> Stage<'s> {
         self.set_kind(run, ForKind::Vectorized)
     }
 
-    /// Asks for a loop to be unrolled.
+    /// Requests that a loop is unrolled.
     ///
     /// # Errors
     /// `symbolic-extent` if the extent is no constant, `loop-kind` if the loop has a kind already.
@@ -235,7 +235,7 @@ impl<'s> Stage<'s> {
         self.set_kind(run, ForKind::Unrolled)
     }
 
-    /// Says how a loop is run.
+    /// Sets the kind of a loop.
     fn set_kind(&mut self, run: Loop, kind: ForKind) -> Built<()> {
         let (run, place) = (self.own(run)?, self.schedule.te.place);
         self.edit()?.set_kind(run, kind, place)
@@ -262,7 +262,7 @@ impl<'s> Stage<'s> {
         Ok(())
     }
 
-    /// Holds the tensor in memory of a scope.
+    /// Sets the memory scope of the tensor.
     ///
     /// # Errors
     /// `inlined`. Whether a parameter may live there is checked by [`Schedule::lower`].
@@ -271,10 +271,10 @@ impl<'s> Stage<'s> {
         Ok(())
     }
 
-    /// Replaces every load of the tensor by its definition; the tensor has no memory and no loops then.
+    /// Replaces every load of the tensor by its definition. The tensor then has neither memory nor loops.
     ///
     /// # Errors
-    /// `inline`: the tensor is an output, no elementwise definition, or scheduled already.
+    /// `inline`: the tensor is an output, is not elementwise, or was scheduled before.
     pub fn compute_inline(&mut self) -> Result<(), Diagnostic> {
         let tensor = self.data().tensor;
         let te = &mut *self.schedule.te;
@@ -294,8 +294,9 @@ impl<'s> Stage<'s> {
         data.layout_shape(&self.buffer().shape)
     }
 
-    /// Lays the tensor out in memory by an index map from the current layout, and runs the loops over the new one where that
-    /// is possible. RFC 39 of TVM, "Guide-level explanation"; separators of the map say which axes are flattened together.
+    /// Lays the tensor out in memory by an index map from the current layout, and makes the loops run over the axes of the
+    /// new layout if possible. Separators of the map determine which axes are flattened together. RFC 39 of TVM,
+    /// "Guide-level explanation".
     ///
     /// ```
     /// use tilewright_compiler::te::build::{Builder, LayoutLoops};
@@ -354,7 +355,7 @@ impl<'s> Stage<'s> {
         }
     }
 
-    /// The number of axes that the layout given to [`Stage::tile_layout`] has: that of the current layout.
+    /// Returns the rank that a layout given to [`Stage::tile_layout`] must have: the number of axes of the current layout.
     ///
     /// # Errors
     /// `tile-layout` if there is a tiled layout already, `axis-separators` if an index map set separators: the tiled layout
@@ -395,7 +396,7 @@ impl<'s> Stage<'s> {
     }
 }
 
-/// Whether a pragma is known.
+/// Checks that a pragma is known.
 pub(crate) fn check_pragma(key: &str) -> Built<()> {
     if matches!(key, "auto_unroll_max_step" | "unroll_explicit" | "unroll") {
         return Ok(());
@@ -404,7 +405,7 @@ pub(crate) fn check_pragma(key: &str) -> Built<()> {
         .with_help("auto_unroll_max_step and unroll_explicit are known; they are hints"))
 }
 
-/// Loop names of a layout: `c // 4` is `c_outer`, `c % 4` is `c_inner`, a plain index keeps its name.
+/// Returns the loop names of a layout: `c_outer` for `c // 4`, `c_inner` for `c % 4`, and the name of a plain index.
 fn layout_names(map: &IndexMap) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (position, output) in map.outputs().iter().enumerate() {
