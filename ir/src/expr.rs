@@ -180,13 +180,14 @@ impl Expr {
     /// Returns whether both are one node: the same operator on operands that are the same objects in memory, or the same
     /// leaf.
     ///
-    /// Two expressions that are the same node are equal; equal expressions need not be the same node. Takes constant time.
+    /// One node is the same expression, even if `==` is false for it because it contains a NaN. Equal expressions need not
+    /// be one node. Takes constant time.
     pub fn is_same(&self, other: &Self) -> bool {
         // Operands are compared by address, not by recursion.
         match (self, other) {
             (Self::Int { value, ty }, Self::Int { value: other, ty: to }) => value == other && ty == to,
             (Self::Float { value, ty }, Self::Float { value: other, ty: to }) => {
-                // With `==` a NaN would differ from itself, and 0.0 would be -0.0.
+                // With `==` a NaN would differ from itself, and 0.0 would be the same as -0.0.
                 value.to_bits() == other.to_bits() && ty == to
             }
             (Self::Var(var), Self::Var(other)) => var == other,

@@ -70,7 +70,7 @@ pub struct Generated {
     pub source: String,
     /// Buffers, kernels, launches.
     pub metadata: Metadata,
-    /// The parts of the source, for [`join`].
+    /// The parts of the source, for [`join()`].
     parts: join::Parts,
 }
 

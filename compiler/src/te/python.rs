@@ -38,7 +38,7 @@ impl<'a> Interp<'a> {
     pub(super) fn python(&mut self, name: &str, mut args: Args<'a>) -> Eval<Value<'a>> {
         let span = args.span;
         let values = args.rest();
-        // Before `finish` refuses keywords: `print` may have `end` and `file`.
+        // Before `finish` refuses keywords: `print` may have `sep` and `end`.
         if name == "print" {
             return Ok(Value::None);
         }

@@ -402,7 +402,7 @@ impl<'a> Reader<'a> {
                 let args = self.bind_args(call, "Assert", &["condition", "message"], 2)?;
                 self.assert(args.get(0)?, args.get(1))
             }
-            // Read only to say what to write instead; as values they would be unknown functions.
+            // `buffer_store` and a nested `func_attr` are matched for their help; as values they would be unknown functions.
             Some("buffer_store") => self.error("unsupported", call.range(), "stores are assignments", "`A[i] = x`"),
             Some("func_attr") => {
                 self.error("attribute", call.range(), "`T.func_attr` must be at the top of a function", "move it there")
