@@ -5,7 +5,7 @@
 //! B[i * 4 + j // 2]    B[i * 4 + j / 2]                                   an index: it does not wrap, and j is not negative
 //! ```
 //!
-//! What is known of the ranges of operands ([`Ranges`](super::range::Ranges)) decides between C's own operator and a helper.
+//! The ranges of the operands ([`Ranges`](super::range::Ranges)) decide between C's own operator and a helper.
 
 use tilewright_ir::sabotage;
 use tilewright_ir::visit::Substitution;
@@ -324,7 +324,7 @@ impl Writer {
         if from == to {
             return Ok(code);
         }
-        // A bool in memory is a byte: where it is an `int` for itself, overloaded builtins take it for another type.
+        // A bool in memory is a byte. Without a cast to `int`, overloaded builtins would take it for another type.
         let is_byte = from == DataType::scalar(ScalarType::Bool) && matches!(value, Expr::Load { .. });
         let same_type = self.dialect().value_name(from) == self.dialect().value_name(to);
         let converted = if to.is_scalar() {

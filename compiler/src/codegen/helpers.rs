@@ -1,4 +1,4 @@
-//! Helper functions of a kernel source, written only where they are used. What they are is up to the target.
+//! Helper functions of a kernel source, written only where they are used. The target defines them.
 
 /// The helpers that a source needs, each once; a helper comes before the helpers that call it.
 #[derive(Clone, Debug, Default)]

@@ -83,7 +83,7 @@ pub(crate) fn leading_loops(nest: &Stmt) -> Vec<&For> {
                 stmt = &inner.body;
             }
             StmtKind::Attr { body, .. } | StmtKind::DeclBuffer { body, .. } => stmt = body,
-            // A vectorized loop runs as lanes, and a bound one is no loop of the kernel.
+            // A vectorized loop runs as lanes, and a loop bound to a thread is run by the launch.
             StmtKind::For(_)
             | StmtKind::Store { .. }
             | StmtKind::Allocate { .. }

@@ -1,4 +1,4 @@
-//! What a host has to know to run the kernels: plain data, written as JSON (`tilewright.kernels/1`).
+//! The data that a host needs to run the kernels, written as JSON (`tilewright.kernels/1`).
 
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use tilewright_device::ChannelType;

@@ -1,4 +1,4 @@
-//! What a code generation target is: a value that the generator reads, and a folder that provides it.
+//! Code generation targets: a target is a value that the generator reads, and a folder that provides it.
 //!
 //! The generator itself writes what all dialects of C share: declarations, loops, operators and their precedence, integer
 //! constants. A [`Target`] provides everything in which the dialects differ:
@@ -67,7 +67,7 @@ pub struct Limits {
 /// Words of a dialect. A word that qualifies another one ends with a blank, or is empty.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Words {
-    /// What precedes the name of a kernel.
+    /// The text before the name of a kernel: its qualifiers and return type.
     pub(crate) kernel: &'static str,
     /// Qualifier of a pointer to global memory.
     pub(crate) global: &'static str,

@@ -46,7 +46,7 @@ pub(crate) struct Use {
 /// Everything that is known while one kernel is written. `super::kernel` moves what outlives the kernel to the source.
 #[derive(Clone, Debug)]
 pub(crate) struct Writer {
-    /// What the kernel is written for.
+    /// The target of the kernel.
     pub(crate) target: &'static Target,
     /// Names that are taken.
     pub(crate) namer: Namer,
@@ -67,7 +67,7 @@ pub(crate) struct Writer {
     pub(crate) known_scalars: BTreeSet<Var>,
     /// Dividends of floor divisions that are written as C's division.
     pub(crate) dividends: BTreeSet<String>,
-    /// What the reader of a report should know.
+    /// Remarks for the metadata, such as assertions that the kernel does not check.
     pub(crate) notes: BTreeSet<String>,
     /// Whether the kernel computes with `float64`.
     pub(crate) uses_fp64: bool,

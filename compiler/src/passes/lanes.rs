@@ -139,7 +139,8 @@ impl<'a> Lanes<'a> {
         for (cond, span) in &body.guards {
             let (mut free, mut lane) = (Vec::new(), Vec::new());
             for part in conjuncts(cond) {
-                // What follows a condition of the lanes is only known to have a value under it.
+                // A load after a condition on the lane may be in bounds only where that condition holds, so it stays behind
+                // it.
                 let behind = !own.is_empty() || !lane.is_empty();
                 if self.depends(&part) || (behind && part.reads_memory()) { lane.push(part) } else { free.push(part) }
             }

@@ -1,4 +1,5 @@
-//! What a run of the pipeline found, as data. Reports render it as text and JSON; nothing here is formatted for a reader.
+//! The outcome of a run of the pipeline, as data. Reports render it as text and JSON; nothing here is formatted for a
+//! reader.
 //!
 //! ```text
 //! CheckOutcome                      a file

@@ -235,7 +235,7 @@ impl Builder {
         Ok(Expr::load(&self.data(tensor)?.buffer, indices.to_vec()))
     }
 
-    /// Whether an element of a tensor may be read with so many indices.
+    /// Checks that an element of a tensor can be read with `n_indices` indices.
     pub(crate) fn check_load(&self, tensor: Tensor, n_indices: usize) -> Built<()> {
         let data = self.data(tensor)?;
         if let TensorKind::Cache { .. } = data.kind {
@@ -251,7 +251,7 @@ impl Builder {
         Err(data.place.map_or(error.clone(), |place| error.with_label(place, "defined here")))
     }
 
-    /// Gives a tensor another name. Nothing may have read it yet: an expression holds the buffer under its old name.
+    /// Renames a tensor. It must not have been read before, because an expression contains the buffer under its old name.
     pub(crate) fn rename(&mut self, tensor: Tensor, name: &str) {
         let data = &mut self.tensors[tensor.index];
         data.buffer = data.buffer.with(|info| {

@@ -1,4 +1,4 @@
-//! What the lowering asks of the index map algebra.
+//! The operations of the index map algebra that the lowering uses.
 
 use tilewright_ir::{Expr, IndexMap, InverseClaim, Var};
 

@@ -38,7 +38,7 @@ pub struct Stage<'s> {
     position: usize,
 }
 
-/// What [`Stage::transform_layout`] did to the loops.
+/// The effect of [`Stage::transform_layout`] on the loops.
 #[derive(Clone, Debug)]
 pub enum LayoutLoops {
     /// One loop for each axis of the new layout, outermost first, in place of those over the current one. None for an input.
@@ -162,7 +162,8 @@ impl<'s> Stage<'s> {
         self.data().leaf(self.own(run)?)
     }
 
-    /// Splits a loop in two, and returns them, outer first. If the extent is no multiple of the factor, the body is guarded.
+    /// Splits a loop in two, and returns the two, outer first. If the extent is not a multiple of the factor, the body is
+    /// guarded.
     ///
     /// # Errors
     /// `split` if the factor is below 1, `overflow` if it leaves the type of the extent, `loop-kind` if the loop is bound,

@@ -30,7 +30,7 @@ pub(super) struct StageData {
     pub(super) roots: Vec<usize>,
     /// Loops over the reduced axes, before any primitive.
     pub(super) reduced: Vec<usize>,
-    /// What is left to loop over, outermost first.
+    /// The loops that remain to be run, outermost first.
     pub(super) leaves: Vec<usize>,
     pub(super) relations: Vec<Relation>,
     /// Loops over the current layout: `roots`, or those of the last layout.
@@ -47,7 +47,7 @@ pub(super) struct StageData {
     pub(super) redirects: Vec<(usize, usize)>,
 }
 
-/// What a stage does for each element.
+/// The work of a stage for each element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
     /// Nothing: an input.
@@ -206,7 +206,7 @@ impl StageData {
         Ok(())
     }
 
-    /// Adds a loop that is no leaf yet.
+    /// Adds a loop to `loops`. The caller adds it to the leaves.
     fn add(&mut self, name: String, extent: Expr, reduce: bool) -> Built<usize> {
         self.check_room(1)?;
         let (kind, kind_place, axis, annotations) = (ForKind::Serial, None, None, Vec::new());
@@ -263,7 +263,7 @@ impl StageData {
         Ok(fused)
     }
 
-    /// Puts loops into the given order; together they keep the positions that they have. Others stay where they are.
+    /// Puts loops into the given order. They keep their positions as a set; other loops are not moved.
     pub(super) fn reorder(&mut self, order: &[usize]) -> Built<()> {
         let mut positions = Vec::with_capacity(order.len());
         for &iter in order {
