@@ -14,8 +14,8 @@ pub(super) fn number(value: i64, ty: ScalarType) -> Expr {
     Expr::int_of(value.into(), ty).unwrap_or_else(|| Expr::int(value))
 }
 
-/// Returns axis `axis` of a format in terms of its parts at the physical places. Each part has the product of the smaller
-/// blocks as its weight.
+/// Returns axis `axis` of a format in terms of its parts at the physical places. The weight of a part is the product of the
+/// blocks after it.
 fn value(format: &Format, axis: usize, parts: &[Expr], ty: ScalarType) -> Expr {
     let terms =
         format.places.iter().zip(parts).filter(|(place, _)| place.axis == axis).map(|(place, part)| {

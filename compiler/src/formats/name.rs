@@ -7,7 +7,8 @@ const MAX_BYTES: usize = 256;
 /// Largest product of the blocks of an axis.
 const MAX_BLOCK: i64 = i32::MAX as i64;
 
-/// For each family of letters, the usual order of the axes, and the letters that a name of the family must contain.
+/// For each family of letters, the usual order of the axes, and the letters of which a name of the family contains at least
+/// one; empty if none is required.
 const FAMILIES: [(&str, &str); 5] = [("NCDHW", ""), ("GOIDHW", "OI"), ("TNC", "T"), ("LDNC", "L"), ("LDIGO", "L")];
 
 /// A format: its axes in logical order, and the part of an axis that stands at each physical position.
