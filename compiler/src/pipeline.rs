@@ -5,8 +5,9 @@
 //!                                       and a StepOutcome for each step with its reports
 //! ```
 //!
-//! A step goes on only if the judge proved it, or if what is not proved is undecided and was allowed. Steps after one
-//! that was refused have an outcome too: blocked, with the reason. [`outcome`] is what a run found, as data.
+//! The pipeline continues after a step only if the judge proved the step, or if its unproved obligations are undecided and
+//! the options allow that. The steps after a refused one have the outcome *blocked*, with the reason. [`outcome`] holds the
+//! findings of a run as data.
 
 pub mod engines;
 pub mod limits;
@@ -26,72 +27,72 @@ use crate::passes::{self, Pass};
 use crate::te;
 use outcome::{Blocked, BufferOutcome, CheckOutcome, FunctionOutcome, Setting, StepOutcome, Summary};
 
-/// What a run is given.
+/// The options of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Threads for proving; 0 means all cores.
+    /// Number of threads for proving; 0 means all cores.
     pub threads: usize,
-    /// Wall clock for one goal.
+    /// Wall-clock time for one goal.
     pub timeout: Duration,
     /// Seed of the input values.
     pub seed: u64,
     /// Values of symbolic extents for the engines; the harness chooses the others.
     pub shapes: Vec<(String, i64)>,
-    /// Where generated kernels run.
+    /// The devices on which generated kernels run.
     pub device: DeviceChoice,
     /// Whether drivers run in this process (the default) or in one of their own.
     pub host: DeviceHost,
-    /// The largest texture, where it was stated.
+    /// The largest texture, if it was stated.
     pub limits: Option<TextureLimits>,
-    /// Whether a step that is not decided may go on.
+    /// Whether the pipeline may continue after a step that is undecided.
     pub allow_unknown: bool,
-    /// Whether the rows carry what they rest on, for a certificate.
+    /// Whether the reports carry the goals and facts that they rest on, for a certificate.
     pub record: bool,
-    /// The function that is meant; all of them if none.
+    /// The function to process; `None` for all functions of the text.
     pub function: Option<String>,
 }
 
 impl Options {
-    /// What the judge may spend.
+    /// Returns the configuration of the judge: its time limits and threads.
     pub fn judge_config(&self) -> Config {
         Config { threads: self.threads, timeout: self.timeout, ..Config::default() }
     }
 
-    /// A judge that spends no more, and records if that is asked for.
+    /// Creates a judge with this configuration, which records what a certificate needs if `record` is set.
     ///
     /// # Errors
-    /// There is no solver that will do.
+    /// No usable solver was found.
     pub fn judge(&self) -> Result<Judge, tilewright_verify::solver::SolverError> {
         let judge = Judge::new(self.judge_config())?;
         Ok(if self.record { judge.recording() } else { judge })
     }
 
-    /// What the outcome says of the run.
+    /// Returns the part of the outcome that describes how the run was made.
     pub fn setting(&self, solver: String) -> Setting {
         Setting { solver, seed: self.seed, allow_unknown: self.allow_unknown }
     }
 }
 
-/// Where generated kernels run.
+/// The devices on which generated kernels run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum DeviceChoice {
-    /// On the first device that there is.
+    /// On the first device.
     #[default]
     First,
     /// On every device.
     All,
-    /// Nowhere, because that was asked for.
+    /// On no device, because the caller asked for none.
     None,
-    /// On the one with that index or name.
+    /// On the device with this index or name.
     Named(String),
 }
 
 /// A function to be lowered, and where it comes from.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// The function as it was read or lowered.
+    /// The function, as it was read or lowered from TE.
     pub func: PrimFunc,
-    /// What it computes, if it was written in TE: the definition, and the claim that ties the function to it.
+    /// The definition of a program written in TE, and the claim that the function computes it.
     pub definition: Option<(Definition, LoweringEvidence)>,
 }
 
@@ -102,37 +103,37 @@ pub struct Stage {
     pub name: String,
     /// The program.
     pub func: PrimFunc,
-    /// What the pass that made it claims; none for the first stage.
+    /// The evidence of the pass that made the program; `None` for the first stage.
     pub evidence: Option<Evidence>,
 }
 
 /// A program through all steps.
 #[derive(Clone, Debug)]
 pub struct Lowering {
-    /// The program after each step that went through, the first as it came in.
+    /// The program after each accepted step; the first stage is the program as it was read.
     pub stages: Vec<Stage>,
-    /// The outcome of each step, of those that did not run, too.
+    /// The outcome of each step, including the steps that did not run.
     pub steps: Vec<StepOutcome>,
-    /// Why the later steps did not run; none if every step went through.
+    /// The reason why the later steps did not run; `None` if every step was accepted.
     pub stopped: Option<Blocked>,
 }
 
 /// Called before each step with the function's name and the step's.
 pub type Observer<'a> = dyn FnMut(&str, &str) + 'a;
 
-/// What was found in a text.
+/// The programs of a text, with warnings.
 #[derive(Clone, Debug)]
 pub struct Programs {
     /// The functions that were asked for.
     pub programs: Vec<Program>,
-    /// What should be known of the text.
+    /// Warnings about the text.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Reads the functions of a text: TVMScript as they stand, TE lowered.
+/// Reads the functions of a text. Functions in TVMScript are taken as they are; TE programs are lowered.
 ///
 /// # Errors
-/// All that is wrong with the text; `no-function` if there is none, or none of that name.
+/// All problems of the text; `no-function` if it has no function, or none with the given name.
 pub fn read(text: &str, function: Option<&str>) -> Result<Programs, Vec<Diagnostic>> {
     if let Some(fault) = tilewright_script::foreign::diagnose(text).or_else(|| empty(text)) {
         return Err(vec![fault]);
@@ -145,7 +146,7 @@ pub fn read(text: &str, function: Option<&str>) -> Result<Programs, Vec<Diagnost
     if faults.is_empty() { Ok(read) } else { Err(faults) }
 }
 
-/// The error of a text that has blank lines and comments only.
+/// Returns the error for a text of blank lines and comments only; `None` for any other text.
 fn empty(text: &str) -> Option<Diagnostic> {
     let is_empty = text.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#'));
     is_empty.then(|| {
@@ -156,8 +157,8 @@ fn empty(text: &str) -> Option<Diagnostic> {
     })
 }
 
-/// Notes on buffers that have axis separators of their own beside a layout map: RFC 39's text counts them from the last
-/// axis of a group, all releases of TVM count the axes in front.
+/// Returns a note for each buffer that has both axis separators of its own and a layout map. RFC 39's text counts separators
+/// from the last axis of a group, but every release of TVM counts the axes in front.
 fn separators_beside_layouts(func: &PrimFunc) -> Vec<Diagnostic> {
     let note = |buffer: &Buffer| {
         let (_, maps) = func.attrs.layout_transform_map.iter().find(|(data, _)| *data == buffer.data)?;
@@ -178,7 +179,7 @@ fn separators_beside_layouts(func: &PrimFunc) -> Vec<Diagnostic> {
     func.buffers().iter().filter_map(note).collect()
 }
 
-/// The functions of that name, or all of them.
+/// Returns the functions with the given name, or all functions if no name is given.
 fn select(programs: Vec<Program>, function: Option<&str>) -> Result<Vec<Program>, Diagnostic> {
     let names: Vec<String> = programs.iter().map(|program| program.func.name.clone()).collect();
     let named = |program: &Program| function.is_none_or(|name| program.func.name == name);
@@ -206,8 +207,8 @@ fn read_tvmscript(text: &str, function: Option<&str>) -> Result<Programs, Vec<Di
     Ok(Programs { programs, warnings: Vec::new() })
 }
 
-/// `function` is one of the Python functions of the text, which is then called; failing that, a function that the
-/// text lowers.
+/// Reads the functions that a TE text lowers. If `function` names a Python function of the text, that function is called;
+/// otherwise it selects one of the lowered functions.
 fn read_te(text: &str, function: Option<&str>) -> Result<Programs, Vec<Diagnostic>> {
     let tree = tilewright_script::te::read(text)?;
     match te::evaluate(&tree, function) {
@@ -222,7 +223,7 @@ fn read_te(text: &str, function: Option<&str>) -> Result<Programs, Vec<Diagnosti
     }
 }
 
-/// The programs that the TE evaluator lowered.
+/// Converts the functions that the TE evaluator lowered to programs.
 fn from_te(lowered: Vec<te::Lowered>) -> Programs {
     let mut read = Programs { programs: Vec::new(), warnings: Vec::new() };
     for lowered in lowered {
@@ -233,10 +234,10 @@ fn from_te(lowered: Vec<te::Lowered>) -> Programs {
     read
 }
 
-/// Why a check has no outcome.
+/// The reason why a check has no outcome.
 #[derive(Clone, Debug)]
 pub enum CheckFault {
-    /// All that is wrong with the input.
+    /// All problems of the input.
     Input(Vec<Diagnostic>),
     /// A fault of the machine or of Tilewright itself.
     Internal(String),
@@ -272,10 +273,10 @@ pub fn check(text: &str, options: &Options, observe: &mut Observer<'_>) -> Resul
     Ok(outcome)
 }
 
-/// Every extent that was given a value has to be one of some function.
+/// Checks that every extent with a given value is a symbolic extent of some function.
 ///
 /// # Errors
-/// One that is not, or is given twice.
+/// A name that is no extent of any function, or that is given twice.
 pub fn known_symbols(programs: &[Program], shapes: &[(String, i64)]) -> Result<(), Vec<Diagnostic>> {
     let symbols: Vec<String> =
         programs.iter().flat_map(|program| program.func.symbols()).map(|symbol| symbol.name().to_owned()).collect();
@@ -335,18 +336,18 @@ pub fn lower(
 }
 
 impl Lowering {
-    /// The worst of its steps; `Skipped` if there was nothing to prove at all.
+    /// Returns the worst verdict of the steps; `Skipped` if no step had anything to prove.
     pub fn summary(&self) -> Summary {
         let empty = self.steps.iter().all(|step| step.reports.is_empty()).then_some(Summary::Skipped);
         Summary::worst(self.steps.iter().map(StepOutcome::summary).chain(empty))
     }
 
-    /// Whether every step went through.
+    /// Returns whether every step was accepted.
     pub fn is_complete(&self) -> bool {
         self.stopped.is_none()
     }
 
-    /// The program after the last step that went through.
+    /// Returns the program after the last accepted step.
     pub fn last(&self) -> &PrimFunc {
         &self.stages[self.stages.len() - 1].func
     }
@@ -381,7 +382,7 @@ impl Lowering {
         }
     }
 
-    /// The buffers of the first stage through all stages.
+    /// Follows each buffer of the first stage through all later stages.
     pub fn buffers(&self) -> Vec<BufferOutcome> {
         let Some((first, later)) = self.stages.split_first() else { return Vec::new() };
         let declared = first.func.buffers();
@@ -389,7 +390,7 @@ impl Lowering {
     }
 }
 
-/// Whether a step with this summary lets the next one run.
+/// Returns whether the next step may run after a step with this summary.
 fn goes_on(summary: Summary, allow_unknown: bool) -> bool {
     match summary {
         Summary::Proved => true,

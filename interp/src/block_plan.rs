@@ -207,9 +207,12 @@ impl Builder<'_> {
     /// is one. Both branches become masked code. Returns the position after them.
     fn branches(&mut self, at: usize, instr: &Instr, mask: Option<VecReg>) -> Option<usize> {
         let end = at + instr.c as usize;
+        // A jump at the end of the then branch skips the else branch. It cannot be the jump of a conditional inside, which
+        // is followed by an else branch of its own.
         let last = *self.source.code.instrs.get(end.checked_sub(1)?)?;
         let other = if instr.c > 0 && last.op == Op::Jump { last.c as usize } else { 0 };
         let cond = self.operand(instr.a)?;
+        // The condition is unspecified where the outer mask is 0, so both masks are combined with it.
         let then_mask = match mask {
             None => cond,
             Some(mask) => self.computed(Op::And, mask, cond)?,
@@ -217,6 +220,7 @@ impl Builder<'_> {
         let then_end = if other > 0 { end - 1 } else { end };
         self.block(at, then_end, Some(then_mask))?;
         if other > 0 {
+            // The register of zeros takes the next number when it is first needed, and `fresh` then counts it.
             let zero = match self.plan.zero {
                 Some(zero) => zero,
                 None => *self.plan.zero.insert(VecReg::try_from(self.plan.n_vec_regs).ok()?),

@@ -243,10 +243,11 @@ fn run_block(nest: &VectorizedNest, block: Block, scratch: &mut BlockScratch, fr
     }
 }
 
-/// Runs an operation on a block; false if the block must be abandoned.
+/// Runs an operation on a block. Returns false if the block must be abandoned.
 fn run_op(op: &BlockOp, nest: &VectorizedNest, block: Block, scratch: &mut BlockScratch, frame: &Frame) -> bool {
     let len = block.len;
     match op {
+        // A stream needs no mask: accesses in a branch are gathers.
         BlockOp::Load { access, ty, d, mask } => {
             let mut out = std::mem::take(&mut scratch.values[*d as usize]);
             let loaded = match *access {
@@ -277,6 +278,8 @@ fn run_op(op: &BlockOp, nest: &VectorizedNest, block: Block, scratch: &mut Block
             let operand = |reg: VecReg| &scratch.values[reg as usize][..len];
             let mask = mask.map(operand);
             let done = match (instr.op, mask) {
+                // Both branches of a conditional move their value to one register, each under its own mask, so the lanes of
+                // the other branch must be kept.
                 (Op::Move, Some(mask)) => {
                     let moved = out.iter_mut().zip(mask).zip(operand(instr.a));
                     moved.filter(|((_, mask), _)| **mask != 0).for_each(|((to, _), value)| *to = *value);
@@ -336,6 +339,7 @@ fn gather_cells<'f>(
         if outside {
             return None;
         }
+        // Wrapping, because an index where the mask is 0 may be anything; its cell is not accessed.
         for (cell, &index) in cells.iter_mut().zip(indices) {
             *cell = cell.wrapping_add(index.cast_signed().wrapping_mul(stride));
         }
@@ -354,6 +358,7 @@ fn run_store(
     let len = block.len;
     let [staged, _] = &mut scratch.staging;
     let values = &scratch.values[store.value as usize][..len];
+    // A register holds a narrow float as `float64`; of any other type it holds the bits of the element in its low bits.
     if matches!(store.ty, ScalarType::Float16 | ScalarType::BFloat16) {
         staged.iter_mut().zip(values).for_each(|(to, &value)| *to = to_memory(store.ty, value));
     } else {

@@ -55,7 +55,7 @@ impl Default for Config {
     }
 }
 
-/// What is passed to a function.
+/// The arguments of a function.
 #[derive(Clone, Debug, Default)]
 pub struct Arguments {
     /// One argument for each parameter, in order. Outputs are passed too; their elements may be undefined.
@@ -64,7 +64,7 @@ pub struct Arguments {
     pub symbols: Vec<(Var, i128)>,
 }
 
-/// What is passed for one parameter.
+/// The argument for one parameter.
 #[derive(Clone, Debug)]
 pub enum Argument {
     /// The value of a buffer parameter, in its logical shape and packed, whatever strides the buffer has.

@@ -119,8 +119,10 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Allocates memory for a view and runs the body of the allocation. The slot gets its previous memory back
-    /// afterwards, since an allocation may shadow another one of the same data variable.
+    /// Allocates memory for a view, runs the body of the allocation, and frees the memory.
+    ///
+    /// # Errors
+    /// The view is invalid or its memory is larger than allowed, or the body traps.
     fn allocate(&self, view: u32, dims: Option<&DynamicShape>, site: u32, body: &[Node], frame: &mut Frame) -> Outcome {
         if let Some(dims) = dims {
             self.declare(view, dims, site, frame)?;
@@ -133,6 +135,7 @@ impl Machine<'_> {
         let cells = made.cells_needed(buffer.dtype.lanes).ok_or_else(|| size("starts before its memory".to_owned()))?;
         let bytes = cells.saturating_mul(made.width);
         let total = frame.live.saturating_add(bytes);
+        // Before the allocation, so that a program over the limit traps the same way on machines of any size.
         if total > self.config.max_bytes {
             let limit = self.config.max_bytes;
             return Err(size(format!("takes {bytes} bytes, {total} in all, but only {limit} are allowed")));
@@ -152,6 +155,7 @@ impl Machine<'_> {
         let outer = frame.memories[made.slot].replace(Arc::new(memory));
         let live = std::mem::replace(&mut frame.live, total);
         let outcome = self.run_nodes(body, frame);
+        // The outcome is returned last, so that the memory is freed after a trap too.
         frame.live = live;
         frame.memories[made.slot] = outer;
         if let Some(race) = &mut frame.race {
@@ -189,6 +193,7 @@ impl Machine<'_> {
             frame.fuel -= extent;
         }
         frame.iterations = frame.iterations.saturating_add(extent);
+        // A plan that does not apply leaves memory unchanged, so all iterations can still be run here.
         if let Some(outcome) = self.run_vectorized(inner, min, extent, frame) {
             return outcome;
         }
@@ -245,6 +250,7 @@ impl Machine<'_> {
                         return Err(self.trap(TrapKind::Assertion, message, code.sites[at - 1], frame));
                     }
                 }
+                // Computations; streams, listed to make the match exhaustive, occur in block plans only.
                 Op::Move
                 | Op::Add
                 | Op::Sub
@@ -373,6 +379,7 @@ impl Machine<'_> {
         let Some(race) = &mut frame.race else { return Ok(()) };
         for cell in cells {
             if let Some(clash) = race.record_access(memory, cell, write) {
+                // An iteration is identified by the site of its loop.
                 let name = |site: u32| match &self.program.sites[site as usize].stmt.kind {
                     StmtKind::For(inner) => inner.var.name().to_owned(),
                     StmtKind::Store { .. }

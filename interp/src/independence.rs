@@ -19,7 +19,7 @@ use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, Interval, ScalarType,
 pub(crate) struct Ranges(HashMap<Var, Interval>);
 
 impl Ranges {
-    /// The given variables have the given values.
+    /// Creates ranges in which each given variable has only the given value.
     pub(crate) fn new(bindings: &Bindings) -> Self {
         #[expect(clippy::iter_over_hash_type, reason = "the order of insertion into a map does not matter")]
         let known = |bindings: &Bindings| {
@@ -80,6 +80,7 @@ pub(crate) fn fits(ty: ScalarType, interval: Interval) -> bool {
 fn binary(op: BinaryOp, a: Interval, b: Interval) -> Option<Interval> {
     let divisor = b.constant().filter(|divisor| *divisor > 0).map(Interval::point);
     match op {
+        // These suffice for the indices that passes produce; the rest makes a loop dependent, which is always sound.
         BinaryOp::Add => a.checked_add(b),
         BinaryOp::Sub => a.checked_sub(b),
         BinaryOp::Mul => a.checked_mul(b),
@@ -171,8 +172,8 @@ struct Scan<'a> {
     found: Vec<(Var, Accesses)>,
 }
 
-/// Whether different iterations of a serial loop access different elements, except in allocations that are only read.
-/// False may mean that it is not known.
+/// Returns whether different iterations of a serial loop access different elements, except in allocations that are only
+/// read. False may also mean that the test cannot tell.
 pub(crate) fn is_independent(inner: &For, ranges: &Ranges) -> bool {
     let mut ranges = ranges.clone();
     ranges.bind_loop(inner);
@@ -202,6 +203,8 @@ impl Scan<'_> {
     /// Collects the accesses of a statement.
     fn stmt(&mut self, stmt: &Stmt) {
         match &stmt.kind {
+            // Variables and allocations are recorded before the expressions and the body that use them. They stay recorded
+            // after their scope, which is harmless: no variable is bound twice, and no memory is allocated twice.
             StmtKind::For(inner) => {
                 self.ranges.bind_loop(inner);
                 self.inner.push(inner.var.clone());
@@ -271,6 +274,8 @@ impl Scan<'_> {
         let mut linear = self.linear(base)?;
         linear.inside = linear.inside.checked_add(Interval { low: last.min(0), high: last.max(0) })?;
         let var = *self.ranges.0.get(self.var)?;
+        // Only the whole index has to fit its type: sums and products are exact modulo 2^bits, so wrapping in between
+        // cancels.
         let mut total = var.checked_mul(Interval::point(linear.factor))?.checked_add(linear.inside)?;
         for (term, factor) in &linear.outside {
             total = total.checked_add(self.ranges.interval(term)?.checked_mul(Interval::point(*factor))?)?;

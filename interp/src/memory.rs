@@ -359,6 +359,7 @@ impl View {
     /// wrapping operations on `i64` as long as all indices are in bounds.
     pub(crate) fn new(slot: usize, width: u64, geometry: &Geometry<'_>) -> Result<Self, BadView> {
         let too_large = || BadView("its addresses leave 63 bits".to_owned());
+        // Aliases of different types share an allocation, whose cells are as wide as the narrowest of them.
         let per_lane = geometry.scalar.bytes() / width.max(1);
         let per_element = i128::from(per_lane) * i128::from(geometry.lanes);
         let mut strides = Vec::with_capacity(geometry.extents.len());
@@ -373,6 +374,8 @@ impl View {
         }
         strides.reverse();
         let offset = geometry.offset.checked_mul(per_element).ok_or_else(too_large)?;
+        // A bound on the absolute value of every address: an address is the offset plus one term for each axis, and the end
+        // of an element is at most `per_element` further.
         let mut reach = offset.checked_abs().ok_or_else(too_large)?.checked_add(per_element).ok_or_else(too_large)?;
         for (&extent, &stride) in geometry.extents.iter().zip(&strides) {
             let span = (extent - 1).max(0).checked_mul(stride).and_then(i128::checked_abs).ok_or_else(too_large)?;

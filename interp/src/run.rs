@@ -154,6 +154,7 @@ fn bind_arguments(func: &PrimFunc, args: &Arguments) -> Result<Bound, Diagnostic
         return Err(argument_error(format!("`{}` takes {expected} arguments, but {given} are given", func.name)));
     }
     let mut bound = Bound { bindings: Bindings::new(), scalars: Vec::new() };
+    // Three passes: an extent such as `n + 1` can be checked only after a later argument has determined `n`.
     for (var, value) in &args.symbols {
         bind_symbol(&mut bound, var, *value)?;
     }
@@ -335,6 +336,8 @@ fn for_each_lane(lanes: u16, view: &View, mut each: impl FnMut(usize, usize)) {
             axis -= 1;
             index[axis] += 1;
             cell = cell.wrapping_add(view.strides[axis]);
+            // The last axis moves fastest, because a packed tensor is row-major. An axis that reaches its extent takes back
+            // the strides that it added, and the axis before it advances.
             if index[axis] < view.extents[axis] {
                 break;
             }

@@ -27,7 +27,7 @@ impl<'a> Validated<'a> {
 /// have the types that the operator table requires.
 ///
 /// # Errors
-/// All problems errors, not only the first.
+/// All problems, not only the first.
 pub fn validate(func: &PrimFunc) -> Result<Validated<'_>, Vec<Diagnostic>> {
     let mut checker = Checker { in_function: true, ..Checker::default() };
     checker.func(func);
@@ -38,7 +38,7 @@ pub fn validate(func: &PrimFunc) -> Result<Validated<'_>, Vec<Diagnostic>> {
 /// bound.
 ///
 /// # Errors
-/// The first problem errors, without a source location.
+/// The first problem, without a source location.
 pub fn type_of(expr: &Expr) -> Result<DataType, Diagnostic> {
     let mut checker = Checker::default();
     let ty = checker.type_of_expr(expr);
@@ -73,6 +73,7 @@ impl Checker {
 
     /// Checks the parameters, the buffer map and the body.
     fn func(&mut self, func: &PrimFunc) {
+        // A scalar parameter may also be an extent, so it may occur both among the parameters and among the symbols.
         for param in func.params.iter().chain(&func.symbols()) {
             if !self.bound.contains(param) {
                 self.bind(param);
@@ -156,6 +157,7 @@ impl Checker {
                 if !inner.var.dtype().scalar.is_integer() {
                     self.report("type", format!("loop variable `{}` is not an integer", inner.var));
                 }
+                // The bounds are evaluated outside the loop, so they were checked before its variable comes into scope.
                 self.bind(&inner.var);
             }
             StmtKind::Store { buffer, indices, value } => self.store(buffer, indices, value),
@@ -254,6 +256,7 @@ impl Checker {
     /// Returns the type of an expression, and reports all problems inside it. The type of an ill-typed expression is a
     /// guess that lets the check continue.
     fn type_of_expr(&mut self, expr: &Expr) -> DataType {
+        // Checks that need more than the types of the operands: memory, scope and the value of a constant.
         match expr {
             Expr::Load { buffer, indices } => return self.access(buffer, indices),
             Expr::Var(var) => {
@@ -304,6 +307,7 @@ fn result_type(expr: &Expr, operands: &[DataType]) -> Option<DataType> {
         Expr::Call(function, _) => function.result_type(operands),
         Expr::Select(..) | Expr::IfThenElse(..) => {
             let &[condition, a, b] = operands else { return None };
+            // A scalar condition chooses between whole vectors, a vector condition for each lane.
             let chooses = condition.scalar == ScalarType::Bool && (condition.is_scalar() || condition.lanes == a.lanes);
             (chooses && a == b).then_some(a)
         }

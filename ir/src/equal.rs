@@ -194,6 +194,7 @@ impl Matcher {
             StmtKind::Assert { message: x, .. } => matches!(&b.kind, StmtKind::Assert { message: y, .. } if x == y),
         };
         let (exprs, stmts) = ((a.exprs(), b.exprs()), (a.children(), b.children()));
+        // The lengths are compared because `zip` ends with the shorter list.
         same_node
             && exprs.0.len() == exprs.1.len()
             && exprs.0.zip(exprs.1).all(|(a, b)| self.expr(a, b))

@@ -70,6 +70,8 @@ impl Expr {
                 [arg] => arg.eval_index(bindings)?.checked_abs().ok_or_else(overflow),
                 _ => Err(not_an_index()),
             },
+            // `Select` evaluates both arms, so an error in either is one of the whole; `IfThenElse` evaluates the chosen
+            // arm only.
             Self::Select(c, a, b) => {
                 let (c, a, b) = (c.eval_index(bindings)?, a.eval_index(bindings)?, b.eval_index(bindings)?);
                 Ok(if c != 0 { a } else { b })
@@ -83,6 +85,7 @@ impl Expr {
             }
             Self::Cast(ty, value) if ty.scalar.is_integer() && ty.is_scalar() => {
                 let exact = value.eval_index(bindings)?;
+                // A cast that wraps would have another value than over the integers, so it has none here.
                 let (low, high) = ty.scalar.integer_range().unwrap_or((0, 0));
                 if (low..=high).contains(&exact) { Ok(exact) } else { Err(overflow()) }
             }
@@ -96,7 +99,8 @@ impl Expr {
     }
 }
 
-/// Returns the type whose width bounds the amount of a shift of `lhs`. The other operators ignore it, and finding it takes a walk.
+/// Returns the type whose width bounds the amount of a shift of `lhs`. The other operators ignore the type, so it is found
+/// only for shifts: it takes a walk over `lhs`.
 fn shift_type(op: BinaryOp, lhs: &Expr) -> ScalarType {
     if matches!(op, BinaryOp::Shl | BinaryOp::Shr) { lhs.dtype().scalar } else { ScalarType::Int32 }
 }

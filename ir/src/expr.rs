@@ -177,12 +177,17 @@ impl Expr {
         }
     }
 
-    /// Whether both are one node: the same operator on operands that are the same objects in memory, or the same leaf.
-    /// Then they are the same expression, whatever they contain; the converse need not hold. It takes constant time.
+    /// Returns whether both are one node: the same operator on operands that are the same objects in memory, or the same
+    /// leaf.
+    ///
+    /// One node is the same expression, even if `==` is false for it because it contains a NaN. Equal expressions need not
+    /// be one node. Takes constant time.
     pub fn is_same(&self, other: &Self) -> bool {
+        // Operands are compared by address, not by recursion.
         match (self, other) {
             (Self::Int { value, ty }, Self::Int { value: other, ty: to }) => value == other && ty == to,
             (Self::Float { value, ty }, Self::Float { value: other, ty: to }) => {
+                // With `==` a NaN would differ from itself, and 0.0 would be the same as -0.0.
                 value.to_bits() == other.to_bits() && ty == to
             }
             (Self::Var(var), Self::Var(other)) => var == other,

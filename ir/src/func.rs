@@ -87,6 +87,7 @@ impl PrimFunc {
     /// body, in program order.
     pub fn buffers(&self) -> Vec<Buffer> {
         let (mut buffers, mut known) = (Vec::new(), HashSet::new());
+        // Buffers are equal only if they are one object, so two declarations of one shape are two buffers.
         let mut add = |buffer: &Buffer| {
             if known.insert(buffer.clone()) {
                 buffers.push(buffer.clone());

@@ -132,6 +132,7 @@ impl BinaryOp {
         use TypeRule::{Arithmetic, Bits, Comparison, Float, Integer, Logic};
         let infix = |symbol, call, precedence, rule| OpInfo { symbol: Some(symbol), call, precedence, rule };
         let called = |call, rule| OpInfo { symbol: None, call, precedence: ATOM, rule };
+        // Symbols and precedences are Python's, because TVMScript is read by a Python parser.
         match self {
             Self::Mul => infix("*", "Mul", 14, Arithmetic),
             Self::Div => infix("/", "Div", 14, Float),
@@ -302,7 +303,7 @@ impl MathFn {
         Self::IsInf,
     ];
 
-    /// Returns TVMScript's name, without `T.`, and the number of arguments.
+    /// Returns TVMScript's name, without `T.`, and the number of arguments. A table.
     pub fn info(self) -> (&'static str, usize) {
         match self {
             Self::Abs => ("abs", 1),
@@ -354,8 +355,8 @@ impl MathFn {
             .then_some(DataType { scalar: result, lanes: first.lanes })
     }
 
-    /// Returns the argument and result types. Every function is listed: a new one must not be taken for a function from
-    /// floats to floats by default.
+    /// Returns the argument and result types. A table that lists every function, so that a new one is not taken for a
+    /// function from floats to floats by default.
     const fn type_rule(self) -> MathTypeRule {
         match self {
             Self::Abs => MathTypeRule::Number,

@@ -190,6 +190,8 @@ impl BinaryOp {
             Self::BitAnd => Ok(a & b),
             Self::BitOr => Ok(a | b),
             Self::BitXor => Ok(a ^ b),
+            // A product, because `<<` would drop high bits without notice. The amount is below the width of `ty`, at most
+            // 64.
             Self::Shl => a.checked_mul(1i128 << shift()?).ok_or(overflow),
             Self::Shr => Ok(a >> shift()?),
         }
@@ -275,6 +277,8 @@ impl MathFn {
             Self::IsNan => return Ok(Scalar::Int(i128::from(x.is_nan()))),
             Self::IsInf => return Ok(Scalar::Int(i128::from(x.is_infinite()))),
             Self::Abs => x.abs(),
+            // Square roots and roundings are exact in IEEE arithmetic. The rest comes from one library, because the
+            // functions of the platform differ in their last bits.
             Self::Exp => libm::exp(x),
             Self::Exp2 => libm::exp2(x),
             Self::Exp10 => libm::exp10(x),

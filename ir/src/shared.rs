@@ -3,8 +3,8 @@
 //! An operand is a [`SharedExpr`] and a list of operands a [`SharedExprs`]. Both count their owners: a clone costs one
 //! increment however large the expression is, and two expressions may hold the same part. Nothing is changed in place.
 //!
-//! Dropping the last owner of a deep expression takes no more stack than dropping a shallow one: the parts that
-//! nobody else owns are put on a list instead of being dropped recursively.
+//! Dropping the last owner of a deep expression takes no more stack than dropping a shallow one: parts without another
+//! owner are put on a list instead of being dropped recursively.
 
 use std::fmt;
 use std::ops::Deref;
@@ -34,12 +34,13 @@ impl SharedExpr {
         Self(Some(Arc::new(expr)))
     }
 
-    /// Whether both are one object in memory. Then they are the same expression; the converse need not hold.
+    /// Returns whether both are one object in memory, and so the same expression, even if `==` is false for it because it
+    /// contains a NaN. Equal expressions need not be one object.
     pub fn is_same(&self, other: &Self) -> bool {
         std::ptr::eq(&raw const **self, &raw const **other)
     }
 
-    /// The expression itself; its own parts stay shared.
+    /// Returns the expression itself. Its parts stay shared.
     pub fn into_expr(mut self) -> Expr {
         match self.0.take() {
             Some(shared) => Arc::unwrap_or_clone(shared),
@@ -49,7 +50,8 @@ impl SharedExpr {
 }
 
 impl SharedExprs {
-    /// Whether both are one object in memory, or both are empty. Then they are the same list; the converse need not hold.
+    /// Returns whether both are one object in memory, or both are empty, and so the same list. Equal lists need not be one
+    /// object.
     pub fn is_same(&self, other: &Self) -> bool {
         std::ptr::eq(&raw const **self, &raw const **other) || (self.is_empty() && other.is_empty())
     }
@@ -169,13 +171,13 @@ impl Drop for SharedExprs {
     }
 }
 
-/// What an expression shares.
+/// A shared part of an expression.
 enum Part {
     One(Arc<Expr>),
     List(Arc<[Expr]>),
 }
 
-/// Gives up a part, and with the last owner everything that only it holds.
+/// Drops one owner of a part. If it was the last one, the parts inside it that have no other owner are dropped in a loop.
 fn release(part: Part) {
     let mut pending = Vec::new();
     let mut next = Some(part);

@@ -145,6 +145,8 @@ impl Buffer {
         let error =
             |code, message: String, help: &str| Some(Diagnostic::error(code, self.span, message).with_help(help));
         let (scope, rank) = (self.scope, self.rank());
+        // One axis each for rows, columns and channels; `texture:nhwc` has two axes of rows. The channels below need this
+        // check.
         let least = if scope == Scope::TextureNhwc { 4 } else { 3 };
         if !scope.is_texture() {
             return error(

@@ -88,6 +88,8 @@ pub trait Rewrite {
 
     /// Returns the statement with its children rewritten, at the same source location.
     fn stmt_children(&mut self, stmt: &Stmt) -> Result<Stmt, Self::Error> {
+        // A declaration comes before its body, so that a rewriter that replaces a buffer knows it when it meets the
+        // accesses.
         let kind = match &stmt.kind {
             StmtKind::For(inner) => StmtKind::For(Arc::new(For {
                 var: inner.var.clone(),

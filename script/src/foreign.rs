@@ -8,17 +8,17 @@
 
 use tilewright_ir::{Diagnostic, Span};
 
-/// What a text looks like, and what to do with it.
+/// A language, how to recognise it, and what to write instead.
 struct Language {
-    /// With its article: `HLO text, of XLA`.
+    /// The name in messages, with its article: `an ONNX model in text form`.
     name: &'static str,
-    /// What to do.
+    /// The help: what to write instead.
     help: &'static str,
-    /// Beginnings of a line that no other language has.
+    /// Prefixes of lines that occur in this language only.
     lines: &'static [&'static str],
 }
 
-/// What every help about a program ends with.
+/// The help for a text that should be a program.
 const DIALECTS: &str = "programs are TVMScript (`@T.prim_func`) or TE (`te.create_schedule`)";
 
 /// The languages that are recognised by the beginning of a line. The order matters: CUDA and OpenCL C include C's headers.

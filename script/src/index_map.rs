@@ -267,6 +267,7 @@ impl<'a> Reader<'a> {
     #[expect(clippy::option_option, reason = "whether it is a sequence at all, and then whether it could be read")]
     fn spread_indices(&mut self, part: &'a ast::Expr) -> Option<Option<Vec<Expr>>> {
         match part {
+            // Without a sequence inside, `*` has nothing to unpack.
             ast::Expr::Starred(starred) => {
                 let inner = self.spread_indices(&starred.value);
                 Some(inner.unwrap_or_else(|| {
@@ -278,6 +279,7 @@ impl<'a> Reader<'a> {
                     )
                 }))
             }
+            // The parameter `*indices` stands for all its indices; any other name is a single expression.
             ast::Expr::Name(name) => match self.lookup(&name.id) {
                 Some(Binding::Indices(indices)) => Some(Some(indices.clone())),
                 _ => None,

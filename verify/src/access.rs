@@ -94,7 +94,11 @@ impl Judge {
             sites.par_iter().flat_map_iter(|site| self.check_site(site, side, &base)).collect::<Vec<_>>()
         }));
         reports.extend(self.check_lanes(func));
-        reports.extend(self.check_races(func).into_iter().map(|report| Report { place: report.place.map(|place| Place { side, ..place }), ..report }));
+        reports.extend(
+            self.check_races(func)
+                .into_iter()
+                .map(|report| Report { place: report.place.map(|place| Place { side, ..place }), ..report }),
+        );
         reports.extend(self.check_texels(func, side == Side::After));
         reports
     }

@@ -210,7 +210,8 @@ fn tiled(judge: &Judge, claim: &BufferClaim, scalars: &[Var], request: &TileRequ
         let reason = format!("`{}` has another rank than the layout asked for", claim.after);
         return vec![Judge::report(Obligation::Specification, subject, || unknown(reason))];
     }
-    let map = MapClaim::new(&claim.map, &claim.after.shape).padded(&claim.padded_axes).meaning(&meaning).scalars(scalars);
+    let map =
+        MapClaim::new(&claim.map, &claim.after.shape).padded(&claim.padded_axes).meaning(&meaning).scalars(scalars);
     let found = judge.check_map(map).into_iter().filter(|report| report.obligation == Obligation::Specification);
     let mut reports: Vec<Report> = found.map(|report| Report { subject: subject.clone(), ..report }).collect();
     if reports.is_empty() {

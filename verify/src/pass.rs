@@ -135,8 +135,9 @@ impl Judge {
     /// What is claimed of one buffer of a program with these scalars.
     fn check_claim(&self, claim: &BufferClaim, scalars: &[Var]) -> Vec<Report> {
         let subject = format!("{} -> {}: {}", claim.before, claim.after, claim.map);
-        let mut reports =
-            vec![Self::report(Obligation::Simulation, format!("claim of {subject}"), || well_formed(self, claim, scalars))];
+        let mut reports = vec![Self::report(Obligation::Simulation, format!("claim of {subject}"), || {
+            well_formed(self, claim, scalars)
+        })];
         let map = MapClaim::new(&claim.map, &claim.after.shape).padded(&claim.padded_axes).scalars(scalars);
         reports.extend(self.check_map(map));
         if claim.change == BufferChange::Flatten {

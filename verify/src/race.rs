@@ -110,9 +110,7 @@ fn touches(stmt: &Stmt, path: &Path) -> Vec<Touch> {
         let stores = matches!(site.stmt.kind, StmtKind::Store { .. });
         let last = all.len();
         found.extend(
-            all.into_iter()
-                .enumerate()
-                .map(|(place, access)| Touch { access, writes: stores && place + 1 == last }),
+            all.into_iter().enumerate().map(|(place, access)| Touch { access, writes: stores && place + 1 == last }),
         );
     }
     found
@@ -298,12 +296,7 @@ impl Pair<'_> {
 
     /// What is equal for two accesses exactly if they touch the same element: the indices, or the position in memory.
     /// `None` if the memory has several axes, or elements of different sizes.
-    fn coordinates(
-        &self,
-        access: &Access,
-        names: &mut Names,
-        apply: impl Fn(&Expr) -> Expr,
-    ) -> Option<Vec<Term>> {
+    fn coordinates(&self, access: &Access, names: &mut Names, apply: impl Fn(&Expr) -> Expr) -> Option<Vec<Term>> {
         let indices: Vec<Term> = access.indices.iter().map(|index| names.term(&apply(index))).collect();
         if self.has_own_indices() {
             return Some(indices);

@@ -53,7 +53,8 @@ pub(crate) fn requested(judge: &Judge, before: &PrimFunc, after: &PrimFunc, evid
     let scalars = before.scalars();
     for claim in claims {
         let subject = format!("{} -> {}: {}", claim.before, claim.after, claim.map);
-        reports.push(Judge::report(Obligation::Specification, subject.clone(), || specification(judge, claim, &scalars)));
+        reports
+            .push(Judge::report(Obligation::Specification, subject.clone(), || specification(judge, claim, &scalars)));
         reports.push(Judge::report(Obligation::Texture, subject, || texture(judge, claim, limits, &scalars)));
     }
     reports
@@ -141,7 +142,11 @@ fn specification(judge: &Judge, claim: &BufferClaim, scalars: &[Var]) -> Decisio
     if !whole.0.is_proved() {
         return whole;
     }
-    decide(judge, Obligation::Specification, MapClaim::new(&claim.map, &claim.after.shape).meaning(&map).scalars(scalars))
+    decide(
+        judge,
+        Obligation::Specification,
+        MapClaim::new(&claim.map, &claim.after.shape).meaning(&map).scalars(scalars),
+    )
 }
 
 /// The buffer is a texture that the device can have, and everything lies in it.

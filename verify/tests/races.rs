@@ -29,7 +29,10 @@ fn iterations_with_elements_of_their_own_do_not_race() {
         (VECTORS, "for i in T.parallel(8):\n    B[i ^ 5] = A[i]"),
         (VECTORS, "for i in T.parallel(2):\n    for j in range(4):\n        B[i * 4 + j] = A[j]"),
         (VECTORS, "for i in T.parallel(4):\n    if i % 2 == 0:\n        B[i // 2] = A[i]"),
-        (VECTORS, "for i in T.parallel(8):\n    k = T.allocate([4], \"float32\", \"local\")\n    k[0] = A[i]\n    B[i] = k[0]"),
+        (
+            VECTORS,
+            "for i in T.parallel(8):\n    k = T.allocate([4], \"float32\", \"local\")\n    k[0] = A[i]\n    B[i] = k[0]",
+        ),
         // The outer loop runs one iteration after the other.
         (VECTORS, "for j in range(3):\n    for i in T.parallel(4):\n        B[i + j] = A[i]"),
         (VECTORS, "for j in T.serial(-1, 1):\n    for i in T.parallel(7):\n        B[i + j + 1] = A[i]"),
@@ -56,9 +59,15 @@ fn iterations_that_share_an_element_are_never_proved() {
         (VECTORS, "for i in T.parallel(2):\n    for j in range(4):\n        B[i * 3 + j] = A[j]"),
         (VECTORS, "for i in T.parallel(4):\n    if i % 2 == 0:\n        B[i // 3] = A[i]"),
         (VECTORS, "for i in T.parallel(8):\n    B[i] = A[i]\n    B[(i + 1) % 8] = A[i]"),
-        (VECTORS, "k = T.allocate([4], \"float32\", \"local\")\nfor i in T.parallel(8):\n    k[0] = A[i]\n    B[i] = k[0]"),
+        (
+            VECTORS,
+            "k = T.allocate([4], \"float32\", \"local\")\nfor i in T.parallel(8):\n    k[0] = A[i]\n    B[i] = k[0]",
+        ),
         // A loop from -1: its variable is no extent.
-        (VECTORS, "for j in T.serial(-1, 1):\n    for i in T.parallel(8):\n        B[T.if_then_else(j >= 1, i, 0)] = A[i]"),
+        (
+            VECTORS,
+            "for j in T.serial(-1, 1):\n    for i in T.parallel(8):\n        B[T.if_then_else(j >= 1, i, 0)] = A[i]",
+        ),
         (VECTORS, "for j in T.serial(0, 2):\n    for i in T.parallel(8):\n        B[i * j] = A[i]"),
         (VECTORS, "for j in T.serial(0, 2):\n    for i in T.parallel(8):\n        B[T.min(i, j * 8)] = A[i]"),
         // A value that is read may be anything.
@@ -73,7 +82,10 @@ fn iterations_that_share_an_element_are_never_proved() {
         (SCALAR, "for i in T.parallel(8):\n    if k < 1:\n        B[i // 2] = A[i]"),
         (PLANES, &format!("{MATCHED}for i in T.parallel(n):\n    for j in range(m):\n        B[i // 2, j] = A[i, j]")),
         (PLANES, &format!("{MATCHED}for i in T.parallel(n):\n    for j in T.parallel(m):\n        B[i, 0] = A[i, j]")),
-        (PLANES, &format!("{MATCHED}for i in T.parallel(n - 1):\n    for j in range(m):\n        B[i, j] = B[i + 1, j]")),
+        (
+            PLANES,
+            &format!("{MATCHED}for i in T.parallel(n - 1):\n    for j in range(m):\n        B[i, j] = B[i + 1, j]"),
+        ),
     ] {
         let verdict = race(signature, body);
         assert!(!verdict.is_proved(), "{body}");
@@ -85,22 +97,31 @@ fn an_extent_is_at_least_one_and_a_scalar_is_not() {
     let by = |signature: &str, guard: &str| {
         race(signature, &format!("for i in T.parallel(8):\n    B[T.if_then_else({guard}, i, 0)] = A[i]"))
     };
-    let extent = "n: T.int32, c: T.Buffer((n,), \"int32\"), A: T.Buffer((8,), \"float32\"), B: T.Buffer((8,), \"float32\")";
+    let extent =
+        "n: T.int32, c: T.Buffer((n,), \"int32\"), A: T.Buffer((8,), \"float32\"), B: T.Buffer((8,), \"float32\")";
     assert!(by(extent, "n >= 1").is_proved());
     assert!(!by(&extent.replace("(n,)", "(n + 1,)"), "n >= 1").is_proved());
 }
 
 #[test]
 fn views_are_compared_by_their_place_in_memory() {
-    let with = |view: &str, body: &str| race(VECTORS, &format!("V = T.decl_buffer({view}, \"float32\", data=B.data{body}"));
+    let with =
+        |view: &str, body: &str| race(VECTORS, &format!("V = T.decl_buffer({view}, \"float32\", data=B.data{body}"));
     let apart = ["(2, 4)", "(8,)"];
-    assert!(with(apart[0], ")\nfor i in T.parallel(2):\n    for j in range(4):\n        V[i, j] = B[i * 4 + j]").is_proved());
+    assert!(
+        with(apart[0], ")\nfor i in T.parallel(2):\n    for j in range(4):\n        V[i, j] = B[i * 4 + j]")
+            .is_proved()
+    );
     assert!(with(apart[1], ")\nfor i in T.parallel(4):\n    V[i + 4] = B[i]").is_proved());
     assert!(!with(apart[1], ")\nfor i in T.parallel(4):\n    V[i + 3] = B[i]").is_proved());
-    assert!(!with(apart[0], ")\nfor i in T.parallel(2):\n    for j in range(4):\n        V[i, j] = B[i * 3 + j]").is_proved());
+    assert!(
+        !with(apart[0], ")\nfor i in T.parallel(2):\n    for j in range(4):\n        V[i, j] = B[i * 3 + j]")
+            .is_proved()
+    );
     // Elements of one view that overlap.
     for strides in ["1, 1", "0, 1"] {
-        let body = format!(", strides=[{strides}])\nfor i in T.parallel(2):\n    for j in range(3):\n        V[i, j] = A[j]");
+        let body =
+            format!(", strides=[{strides}])\nfor i in T.parallel(2):\n    for j in range(3):\n        V[i, j] = A[j]");
         assert!(!with("(2, 3)", &body).is_proved(), "{strides}");
     }
     let body = ", strides=[4, 1])\nfor i in T.parallel(2):\n    for j in range(3):\n        V[i, j] = A[j]";

@@ -1,11 +1,13 @@
 //! The checked mode: every coordinate of a texture is tested in the kernel, and the first bad one is reported.
 //!
-//! Devices do not trap such an access: reads outside of an image give its border or an edge, writes vanish, and in a
-//! pool of several textures both reach the neighbour. Here a bad read gives 0, a bad write is left out, and the site,
-//! row, column and lane of the first one are left in a report buffer that each kernel with images takes last.
+//! Devices do not trap such an access: a read outside an image returns its border or an edge, a write is dropped, and in a
+//! pool of several textures both reach a neighbouring texture. In checked kernels a bad read returns 0, a bad write is
+//! skipped, and the site, row, column and lane of the first bad access are written to a report buffer, which is the last
+//! parameter of each kernel with images.
 //!
-//! The functions that check are the target's. They take the image, the report, the number of the site, the row, column and
-//! lane of the access, the height and width of the texture, its origin if the kernels are placed, and the texel to write.
+//! The target provides the functions that check. Their parameters are the image, the report, the number of the site, the
+//! row, column and lane of the access, the height and width of the texture, its origin if the kernels are placed, and the
+//! texel to write.
 
 use tilewright_ir::{Bindings, Buffer};
 
@@ -15,16 +17,16 @@ use super::writer::Writer;
 /// Bytes of the report: four numbers of type `int`.
 pub const REPORT_BYTES: u64 = 16;
 
-/// Longest text of a statement that is kept.
+/// The longest text of a statement in a report, in characters.
 const STATEMENT_CHARS: usize = 160;
 
-/// What an access does.
+/// The direction of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
-    /// It reads a texel.
+    /// Reads a texel.
     Read,
-    /// It writes one.
+    /// Writes a texel.
     Write,
 }
 
@@ -33,11 +35,11 @@ pub enum Access {
 pub struct Site {
     /// The kernel.
     pub kernel: String,
-    /// The statement, as the program has it; the end of a long one is left out.
+    /// The statement of the program; a long one is cut.
     pub statement: String,
-    /// The texture, by its place in [`Metadata::buffers`].
+    /// The texture, by its name in [`Metadata::buffers`].
     pub buffer: String,
-    /// What is done.
+    /// Whether the texture is read or written.
     pub access: Access,
     /// Rows of the texture.
     pub height: Size,
@@ -45,7 +47,8 @@ pub struct Site {
     pub width: Size,
 }
 
-/// The first access of a run that was outside of its texture: of the work-items at fault, one that came first.
+/// The first access of a run outside its texture. If several work-items have bad accesses, it is the one whose report was
+/// first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutsideTexture {
     /// The kernel.
@@ -54,7 +57,7 @@ pub struct OutsideTexture {
     pub statement: String,
     /// The texture.
     pub buffer: String,
-    /// What was done.
+    /// Whether the texture was read or written.
     pub access: Access,
     /// The row, held within `int`.
     pub row: i32,
@@ -83,7 +86,7 @@ impl std::fmt::Display for OutsideTexture {
 }
 
 impl Metadata {
-    /// What a report buffer says after a run; none if every access was inside.
+    /// Decodes a report buffer after a run; `None` if every access was inside its texture.
     pub fn outside_texture(&self, report: &[u8], symbols: &Bindings) -> Option<OutsideTexture> {
         let mut numbers = report.chunks_exact(4).filter_map(|bytes| bytes.try_into().ok()).map(i32::from_ne_bytes);
         let [site, row, column, lane] = [numbers.next()?, numbers.next()?, numbers.next()?, numbers.next()?];
@@ -104,7 +107,7 @@ impl Metadata {
 }
 
 impl Writer {
-    /// Remembers the statement that is written, for the sites in it.
+    /// Sets the statement that is being written, for the sites in it.
     pub(crate) fn at_statement(&mut self, text: impl FnOnce() -> String) {
         if self.options.checked {
             let text = text();
@@ -115,7 +118,7 @@ impl Writer {
         }
     }
 
-    /// The number of a new site, from 1.
+    /// Records a site and returns its number; the first is 1.
     pub(crate) fn site(&mut self, buffer: &Buffer, access: Access) -> usize {
         let name = self.allocations.get(&buffer.data).map(|allocation| allocation.name.clone()).unwrap_or_default();
         self.sites.push(Site {

@@ -34,7 +34,7 @@ impl Code {
         Self { text: text.into(), binds: ATOM }
     }
 
-    /// The text where an operator needs its operand to bind at least so tightly.
+    /// Returns the text as an operand that must bind at least as tightly as `binds`, in brackets if it does not.
     pub(crate) fn within(&self, binds: u8) -> String {
         if self.binds < binds { format!("({})", self.text) } else { self.text.clone() }
     }
@@ -57,7 +57,7 @@ impl Code {
 
     /// `lhs symbol rhs`, where `binds` is the precedence of the operator.
     pub(crate) fn infix(symbol: &str, binds: u8, lhs: &Self, rhs: &Self) -> Self {
-        // Brackets also where C needs none but few people know the order.
+        // C needs no brackets in `a << b + c` or `a & b == c`, but few readers know the order, so they are written.
         let (left, right) = match binds {
             PRODUCT | SUM => (binds, binds + 1),
             LOGICAL_AND | LOGICAL_OR => (binds, EQUALITY),

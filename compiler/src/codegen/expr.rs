@@ -5,7 +5,7 @@
 //! B[i * 4 + j // 2]    B[i * 4 + j / 2]                                   an index: it does not wrap, and j is not negative
 //! ```
 //!
-//! What is known of the ranges of operands ([`Ranges`](super::range::Ranges)) decides between C's own operator and a helper.
+//! The ranges of the operands ([`Ranges`](super::range::Ranges)) decide between C's own operator and a helper.
 
 use tilewright_ir::sabotage;
 use tilewright_ir::visit::Substitution;
@@ -20,8 +20,10 @@ use super::range::{Mode, constant, type_range};
 use super::target::Refusal;
 use super::writer::Writer;
 
-/// Lane `k` of a vector expression, as an expression of one lane; none if the lane has no expression of its own: a vector
-/// variable, or an element of a buffer of vectors.
+/// Returns lane `k` of a vector expression as an expression of one lane. A scalar expression is returned as it is.
+///
+/// Returns `None` if the lane cannot be written as an expression of the IR: a vector variable and an element of a buffer of
+/// vectors have no syntax for one lane, and the element of a ramp may leave its type.
 pub(crate) fn lane_of(expr: &Expr, k: u16) -> Option<Expr> {
     if expr.dtype().is_scalar() {
         return Some(expr.clone());
@@ -30,6 +32,7 @@ pub(crate) fn lane_of(expr: &Expr, k: u16) -> Option<Expr> {
     Some(match expr {
         Expr::Ramp { base, stride, .. } => {
             let ty = base.dtype().scalar;
+            // A constant step is folded, so that the index of lane 0 is `base` and a unit stride reads `base + k`.
             let step = match stride.as_const_int() {
                 Some(stride) if sabotage::on("kernel-lanes-are-neighbours") => {
                     Expr::int_of(stride.signum() * i128::from(k), ty)?
@@ -48,6 +51,7 @@ pub(crate) fn lane_of(expr: &Expr, k: u16) -> Option<Expr> {
         Expr::Select(c, a, b) => Expr::Select(boxed(c)?, boxed(a)?, boxed(b)?),
         Expr::IfThenElse(c, a, b) => Expr::IfThenElse(boxed(c)?, boxed(a)?, boxed(b)?),
         Expr::Cast(ty, value) => Expr::Cast(ty.with_lanes(1), boxed(value)?),
+        // The load is a vector because its last index is one; the other indices are scalars, which `lane_of` keeps.
         Expr::Load { buffer, indices } if buffer.dtype.is_scalar() => Expr::Load {
             buffer: buffer.clone(),
             indices: indices.iter().map(|index| lane_of(index, k)).collect::<Option<_>>()?,
@@ -56,7 +60,7 @@ pub(crate) fn lane_of(expr: &Expr, k: u16) -> Option<Expr> {
     })
 }
 
-/// Whether values of a type are held in `float` and rounded after every operation.
+/// Returns whether kernels hold values of a type in `float` and round them to the type after every operation.
 fn is_narrow_float(ty: ScalarType) -> bool {
     matches!(ty, ScalarType::Float16 | ScalarType::BFloat16)
 }
@@ -67,13 +71,17 @@ fn is_signed(ty: ScalarType) -> bool {
 }
 
 impl Writer {
-    /// An expression of any number of lanes that the target has vectors of.
+    /// Writes an expression.
+    ///
+    /// # Errors
+    /// Refuses a number of lanes that the target has no vectors of, and every subexpression that it cannot express.
     pub(crate) fn expr(&mut self, expr: &Expr, mode: Mode) -> Result<Code, Diagnostic> {
         let ty = expr.dtype();
         self.check_type(ty)?;
         match expr {
             Expr::Int { value, ty } => {
                 let text = int_literal(*value, *ty);
+                // A literal with a sign counts as a prefix operator, so that its negation is `-(-1)` and not `--1`.
                 Ok(Code { binds: if *value < 0 { PREFIX } else { ATOM }, text })
             }
             Expr::Float { value, ty } => {
@@ -87,6 +95,7 @@ impl Writer {
             Expr::Call(function, args) => self.math(*function, args, mode),
             Expr::Select(c, a, b) => self.choice(c, a, b, mode),
             Expr::IfThenElse(c, a, b) if c.dtype().is_scalar() => self.choice(c, a, b, mode),
+            // A vector `select` evaluates both arms, and the arm that a lane does not choose may be out of bounds.
             Expr::IfThenElse(..) => self.choice_by_lanes(expr, mode),
             Expr::Cast(to, value) => self.cast(*to, value, mode),
             Expr::Ramp { lanes, .. } => {
@@ -101,7 +110,7 @@ impl Writer {
         }
     }
 
-    /// Refuses what the target has no type for, and notes what a device needs.
+    /// Refuses a type that the target does not have, and notes that a device needs `float64`.
     fn check_type(&mut self, ty: DataType) -> Result<(), Diagnostic> {
         if ty.scalar == ScalarType::Float64 {
             self.uses_fp64 = true;
@@ -120,8 +129,11 @@ impl Writer {
         Ok(self.dialect().vector(ty, &lanes))
     }
 
-    /// `lhs op rhs`; `whole` is the same expression undivided, for its range. Each arm says what C's operator lacks: wrapping,
-    /// rounding down, a defined result for a NaN, or 0 and 1 for truth.
+    /// Writes `lhs op rhs`. `whole` is the same expression with its operator; its range decides whether C's operator can be
+    /// used.
+    ///
+    /// Where C's operator differs from the operator of the IR, the arm calls a function that adds the difference: wrapping
+    /// on overflow, rounding down, a defined result for a NaN, or 0 and 1 as truth values of lanes.
     fn binary(&mut self, op: BinaryOp, lhs: &Expr, rhs: &Expr, whole: &Expr, mode: Mode) -> Result<Code, Diagnostic> {
         let ty = lhs.dtype();
         let (a, b) = (self.expr(lhs, mode)?, self.expr(rhs, mode)?);
@@ -137,6 +149,7 @@ impl Writer {
                 Code::call(&self.dialect().float_min_max(&mut self.helpers, op, ty), &[&a, &b])
             }
             BinaryOp::Min | BinaryOp::Max => {
+                // Overloaded `min` is ambiguous for a `char` that C has widened to `int`.
                 let (a, b) = (self.exactly(ty, a), self.exactly(ty, b));
                 self.dialect().integer_min_max(op, ty, &a, &b)
             }
@@ -152,6 +165,7 @@ impl Writer {
             BinaryOp::Or | BinaryOp::BitOr => Code::infix("|", BIT_OR, &a, &b),
             BinaryOp::BitXor => Code::infix("^", BIT_XOR, &a, &b),
             BinaryOp::Shl if ty.is_scalar() => {
+                // C leaves the left shift of a negative number, and one that overflows, undefined for signed types.
                 let wide = Code::cast(self.dialect().wrapping_name(ty.scalar), &a);
                 Code::cast(self.dialect().scalar_name(ty.scalar), &Code::infix("<<", SHIFT, &wide, &b))
             }
@@ -162,8 +176,9 @@ impl Writer {
 
     /// `+ - * /` in the operand type: floats rounded to it, integers wrapped into it.
     ///
-    /// Overflow of signed integers is undefined in C. The operation is written directly if the ranges rule overflow out, or if it
-    /// is index arithmetic, of which that is an obligation of its own; else it is computed in the unsigned type.
+    /// Overflow of signed integers is undefined in C. The operation is written directly if the ranges rule overflow out, or
+    /// if it is index arithmetic, for which the obligation *overflow* is proved separately. Otherwise it is computed in the
+    /// unsigned type.
     fn arithmetic(&mut self, symbol: &str, binds: u8, (a, b): (Code, Code), whole: &Expr, mode: Mode) -> Code {
         let ty = whole.dtype();
         let direct = Code::infix(symbol, binds, &a, &b);
@@ -196,8 +211,8 @@ impl Writer {
         Code::call(&self.dialect().round(&mut self.helpers, ty), &[&code])
     }
 
-    /// Integer division. C's operators round towards zero: they are used where that makes no difference, which is remembered as a
-    /// dividend that must not be negative; else a helper of the target is called.
+    /// Writes an integer division. C's operators round towards zero, so a floor division uses them only if the dividend is
+    /// at least 0, which is noted in the metadata, and the divisor at least 1. Otherwise a helper of the target is called.
     fn division(&mut self, op: BinaryOp, lhs: &Expr, rhs: &Expr, (a, b): (Code, Code), mode: Mode) -> Code {
         let ty = lhs.dtype();
         let floors = matches!(op, BinaryOp::FloorDiv | BinaryOp::FloorMod);
@@ -223,6 +238,7 @@ impl Writer {
         Ok(match op {
             UnaryOp::Neg if ty.scalar.is_float() => prefix("-"),
             UnaryOp::Neg => {
+                // `-x` overflows for the least value of a signed type; `0 - x` in the unsigned type wraps as the IR does.
                 let zero = self.zero(ty);
                 let full = type_range(ty.scalar);
                 let fits = self.ranges.exact(whole, mode).is_some_and(|range| full.includes(range));
@@ -237,6 +253,7 @@ impl Writer {
                 }
             }
             UnaryOp::Not if ty.is_scalar() => prefix("!"),
+            // Lanes hold 0 or 1; `!` of an OpenCL vector would give -1 for true.
             UnaryOp::Not => Code::infix("^", BIT_XOR, &a, &self.dialect().vector(ty, &["1".to_owned()])),
             UnaryOp::BitNot if ty.is_scalar() => Code::cast(self.dialect().scalar_name(ty.scalar), &prefix("~")),
             UnaryOp::BitNot => prefix("~"),
@@ -258,7 +275,7 @@ impl Writer {
         Ok(if is_exact(function) { code } else { self.rounded(ty, code) })
     }
 
-    /// One arm or the other. Of a condition of one lane C evaluates the chosen arm only, also where it is a vector.
+    /// Writes a conditional. If the condition has one lane, C evaluates only the chosen arm, even if the arms are vectors.
     fn choice(&mut self, c: &Expr, a: &Expr, b: &Expr, mode: Mode) -> Result<Code, Diagnostic> {
         let (ty, condition) = (a.dtype(), c.dtype());
         let (c, a, b) = (self.expr(c, mode)?, self.expr(a, mode)?, self.expr(b, mode)?);
@@ -269,7 +286,8 @@ impl Writer {
         Ok(self.dialect().select(ty, &c, &a, &b))
     }
 
-    /// A conditional whose lanes choose by themselves: each evaluates its own arm only, so no vector operation does.
+    /// Writes a conditional with a vector condition lane by lane: each lane evaluates only the arm that it chooses, and no
+    /// vector operation does that.
     fn choice_by_lanes(&mut self, whole: &Expr, mode: Mode) -> Result<Code, Diagnostic> {
         let ty = whole.dtype();
         let mut lanes = Vec::new();
@@ -306,7 +324,7 @@ impl Writer {
         if from == to {
             return Ok(code);
         }
-        // A bool in memory is a byte: where it is an `int` for itself, overloaded builtins take it for another type.
+        // A bool in memory is a byte. Without a cast to `int`, overloaded builtins would take it for another type.
         let is_byte = from == DataType::scalar(ScalarType::Bool) && matches!(value, Expr::Load { .. });
         let same_type = self.dialect().value_name(from) == self.dialect().value_name(to);
         let converted = if to.is_scalar() {
@@ -347,7 +365,7 @@ impl Writer {
         }
     }
 
-    /// A place in a sum of index terms.
+    /// Writes `lhs + rhs` for two index terms; a term that is `0` is left out.
     pub(crate) fn sum(lhs: &Code, rhs: &Code) -> Code {
         match (lhs.text.as_str(), rhs.text.as_str()) {
             ("0", _) => rhs.clone(),
@@ -357,7 +375,7 @@ impl Writer {
         }
     }
 
-    /// A product of index terms, computed in `long` if `wide`.
+    /// Writes `lhs * rhs` for two index terms, computed in 64 bits if `wide`; factors 0 and 1 are folded.
     pub(crate) fn product(&self, lhs: &Code, rhs: &Code, wide: bool) -> Code {
         match (lhs.text.as_str(), rhs.text.as_str()) {
             ("0", _) | (_, "1") => lhs.clone(),
@@ -374,7 +392,7 @@ impl Writer {
         if ty.is_scalar() { Code::atom("0") } else { self.dialect().vector(ty, &["0".to_owned()]) }
     }
 
-    /// The value in exactly its type: C widens operands of less than 32 bits, and overloaded builtins want one type.
+    /// Casts a value to exactly its type. C widens operands of less than 32 bits, and overloaded builtins need one type.
     fn exactly(&self, ty: DataType, code: Code) -> Code {
         let is_widened = ty.is_scalar() && ty.scalar.bits() < 32;
         if is_widened { Code::cast(self.dialect().scalar_name(ty.scalar), &code) } else { code }
@@ -387,9 +405,10 @@ impl Writer {
     }
 }
 
-/// Whether the result of a function on a narrow float, computed in `float`, is a value of the narrow type already.
+/// Returns whether the result of a function on a narrow float, computed in `float`, is always a value of the narrow type.
 fn is_exact(function: MathFn) -> bool {
     match function {
+        // Dropping the sign or rounding to an integer needs no more significant bits than the operand has.
         MathFn::Abs | MathFn::Floor | MathFn::Ceil | MathFn::Round | MathFn::Trunc | MathFn::IsNan | MathFn::IsInf => {
             true
         }

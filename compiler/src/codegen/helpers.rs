@@ -1,6 +1,6 @@
-//! Helper functions of a kernel source, written only where they are used. What they are is up to the target.
+//! Helper functions of a kernel source, written only where they are used. The target defines them.
 
-/// The helpers that a source needs, each once, those that others call first.
+/// The helpers that a source needs, each once; a helper comes before the helpers that call it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Helpers {
     texts: Vec<(String, String)>,
@@ -13,7 +13,10 @@ impl Helpers {
         texts.concat()
     }
 
-    /// Adds the definitions of another source. If one has another definition there, its name is the error.
+    /// Adds the definitions of another source.
+    ///
+    /// # Errors
+    /// The name of a helper that has different definitions in the two sources.
     pub(crate) fn merge(&mut self, other: &Self) -> Result<(), String> {
         for (name, text) in &other.texts {
             match self.texts.iter().find(|(known, _)| known == name) {

@@ -12,7 +12,7 @@ use super::range::{Mode, constant};
 use super::target::{ChannelKind, Dialect, Images, Refusal};
 use super::writer::{Allocation, Writer};
 
-/// The type of the channels of an image that holds elements of a type; none if channels have no such type.
+/// Returns the channel type of an image that holds elements of a type; `None` if images have no such channels.
 pub fn channel_type(ty: ScalarType) -> Option<ChannelType> {
     Some(match ty {
         ScalarType::Float32 => ChannelType::F32,
@@ -32,7 +32,7 @@ pub fn channel_type(ty: ScalarType) -> Option<ChannelType> {
     })
 }
 
-/// Where a texel is: its row and column in the buffer, and the image that holds it.
+/// The position of a texel: its row and column in the buffer, and the image that holds it.
 struct Texel {
     image: String,
     /// Where the texture begins in its image, if it is placed.
@@ -50,7 +50,10 @@ impl Writer {
         self.allocations.get(&buffer.data).filter(|allocation| allocation.texels.is_some())
     }
 
-    /// Notes an access to an image and gives its place.
+    /// Notes an access to an image, which its parameter and the metadata need, and returns the position of the texel.
+    ///
+    /// # Errors
+    /// Refuses a buffer that is not the texels of its image, and a kernel that both reads and writes one image.
     fn texel(&mut self, buffer: &Buffer, indices: &[Expr], write: bool) -> Result<Texel, Diagnostic> {
         let (Some(Allocation { name, origin, texels: Some(texels), .. }), Some(images)) =
             (self.image(buffer).cloned(), self.target.images)
@@ -60,6 +63,7 @@ impl Writer {
         let [row, column, _] = indices else {
             return Err(self.no_texels(buffer));
         };
+        // An alias of another shape would mean another row and column: images have no common linear address.
         let fits = buffer.is_texel_buffer() && buffer.shape == texels.shape && buffer.dtype == texels.dtype;
         if !fits {
             return Err(self.no_texels(buffer));
@@ -67,6 +71,7 @@ impl Writer {
         let used = self.uses.entry(buffer.data.clone()).or_default();
         used.read |= !write;
         used.written |= write;
+        // An image parameter is either `read_only` or `write_only` for the whole kernel.
         if used.read && used.written {
             let message = format!(
                 "one kernel reads and writes texture `{buffer}`, which no image of {} allows",
@@ -80,7 +85,7 @@ impl Writer {
         Ok(Texel { image: name, origin, row, column, kind: images.kind(buffer.dtype.scalar), images })
     }
 
-    /// The error of a buffer that shares the memory of a texture and has another shape than its texels.
+    /// The error for a buffer that shares the memory of a texture but has another shape than its texels.
     fn no_texels(&self, buffer: &Buffer) -> Diagnostic {
         let message = format!("`{buffer}` reaches a texture but is not its texels, [height, width, {CHANNELS}]");
         self.error(Refusal::Texture, message).with_help("run the pass lower_texture first")
@@ -145,6 +150,7 @@ impl Writer {
                 let all = self.read_texel(buffer, &texel)?;
                 Code::atom(self.dialect().lane(&all.text, u16::try_from(lane).unwrap_or(0)))
             }
+            // Also a constant that is not a channel: the helper of a checked kernel reports it.
             _ => self.read_channel(buffer, &texel, channel)?,
         };
         Ok(narrowed(self.dialect(), ty.into(), texel.kind.ty, code))
@@ -161,7 +167,7 @@ impl Writer {
         Ok(Code::atom(format!("{helper}({args})")))
     }
 
-    /// One channel whose number is not known here, or is none.
+    /// Reads the channel with the number `lane`, which is computed at run time or is a constant outside of 0 to 3.
     fn read_channel(&mut self, buffer: &Buffer, texel: &Texel, lane: &Expr) -> Result<Code, Diagnostic> {
         let lane = self.index(lane)?;
         if !self.options.checked {
@@ -203,7 +209,8 @@ fn texel_of(ty: ScalarType) -> DataType {
     DataType::scalar(ty).with_lanes(CHANNELS)
 }
 
-/// A value as wide as the builtin gives it, in the type that it is of. Nothing is lost: no channel holds more.
+/// Converts a value from the type that the builtin returns to its own type. The conversion is exact, because the channel
+/// holds values of that type only.
 fn narrowed(dialect: &dyn Dialect, ty: DataType, wide: ScalarType, code: Code) -> Code {
     if dialect.value_name(ty) == dialect.value_name(DataType::scalar(wide).with_lanes(ty.lanes)) {
         code

@@ -22,10 +22,10 @@ struct ElementAccess<'a> {
     written: bool,
 }
 
-/// A digit of an index, from 0.
+/// A digit of an index in mixed radix; its least value is 0.
 #[derive(Clone, Debug)]
 struct Digit {
-    /// What it counts.
+    /// The expression whose value, less its least value, is the digit.
     term: Expr,
     /// The factor that it is multiplied by.
     weight: i128,
@@ -44,6 +44,7 @@ pub(crate) fn separates(vars: &[Var], nest: &Stmt, ranges: &Ranges) -> bool {
 pub(crate) fn separates_in(vars: &[Var], nest: &Stmt, ranges: &Ranges, counts: impl Fn(&Buffer) -> bool) -> bool {
     let mut ranges = ranges.clone();
     let mut private = Vec::new();
+    // The walk meets a loop before the loops inside it, so an extent is ranged after the variables that it uses.
     nest.walk(&mut |stmt| match &stmt.kind {
         StmtKind::For(inner) => ranges.insert_loop(&inner.var, &inner.min, &inner.extent),
         StmtKind::Allocate { buffer, .. } => private.push(buffer.data.clone()),
@@ -62,6 +63,8 @@ pub(crate) fn separates_in(vars: &[Var], nest: &Stmt, ranges: &Ranges, counts: i
             allocations.entry(&access.buffer.data).or_default().push(access);
         }
     }
+    // Loads do not conflict with loads. In every other allocation each variable must be decodable by itself: one that is not
+    // leaves two work-items, which differ in it alone, the same element.
     allocations.values().filter(|group| group.iter().any(|access| access.written)).all(|group| {
         let first = group[0].buffer;
         group.iter().all(|access| same_geometry(first, access.buffer))
@@ -80,7 +83,7 @@ pub(crate) fn leading_loops(nest: &Stmt) -> Vec<&For> {
                 stmt = &inner.body;
             }
             StmtKind::Attr { body, .. } | StmtKind::DeclBuffer { body, .. } => stmt = body,
-            // A vectorized loop runs as lanes, and a bound one is no loop of the kernel.
+            // A vectorized loop runs as lanes, and a loop bound to a thread is run by the launch.
             StmtKind::For(_)
             | StmtKind::Store { .. }
             | StmtKind::Allocate { .. }
@@ -111,12 +114,12 @@ fn accesses(nest: &Stmt) -> Vec<ElementAccess<'_>> {
     found
 }
 
-/// Whether equal indices mean the same element in both buffers, which share their memory.
+/// Returns whether equal indices address the same element in two buffers that share their memory.
 fn same_geometry(a: &Buffer, b: &Buffer) -> bool {
     a == b || (a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides && a.elem_offset == b.elem_offset)
 }
 
-/// Whether the value of `var` can be read off the element that an access touches, in the same way for every access.
+/// Returns whether the value of `var` is a function of the accessed element, and the same function for every access.
 fn decodes(var: &Var, group: &[ElementAccess<'_>], ranges: &Ranges) -> bool {
     let is_fixed = ranges.range_of(&Expr::from(var), Mode::Index).constant().is_some();
     let rank = group[0].indices.len();
@@ -150,7 +153,9 @@ fn decodes_on(var: &Var, group: &[ElementAccess<'_>], axis: usize, ranges: &Rang
     (period == 0 || span.unsigned_abs() <= period).then_some(())
 }
 
-/// An index as a sum of digits, each from 0, and the least value; none if it is no such sum with positive weights.
+/// Splits an index into digits, whose least value is 0, and the least value of the index.
+///
+/// Returns `None` if the index is not a sum of terms with constant weights of at least 0.
 fn digits(index: &Expr, ranges: &Ranges) -> Option<(Vec<Digit>, i128)> {
     let mut terms = Vec::new();
     let mut start = 0;
@@ -176,7 +181,8 @@ fn digits(index: &Expr, ranges: &Ranges) -> Option<(Vec<Digit>, i128)> {
     Some((digits, start))
 }
 
-/// Takes `x // c * (c * weight) + x % c * weight` out of a sum: together it is `x * weight`, as fused loops have it.
+/// Removes the terms `x // c * (c * weight)` and `x % c * weight` from a sum and returns `x` and `weight`: their sum is
+/// `x * weight`. Fused loops produce such pairs.
 fn take_pair(terms: &mut Vec<(Expr, i128)>) -> Option<(Expr, i128)> {
     for low in 0..terms.len() {
         let (Expr::Binary(BinaryOp::FloorMod, x, c), weight) = &terms[low] else { continue };
@@ -201,7 +207,8 @@ fn take_pair(terms: &mut Vec<(Expr, i128)>) -> Option<(Expr, i128)> {
     None
 }
 
-/// Adds `expr * factor` to a sum of terms with weights and a constant; none if a weight is no constant or overflows.
+/// Adds `expr * factor` to a sum of weighted terms and the constant `start`. Returns `None` if a weight is not constant or
+/// overflows.
 fn collect(expr: &Expr, factor: i128, terms: &mut Vec<(Expr, i128)>, start: &mut i128) -> Option<()> {
     if let Some(value) = constant(expr) {
         *start = start.checked_add(value.checked_mul(factor)?)?;
@@ -223,11 +230,13 @@ fn collect(expr: &Expr, factor: i128, terms: &mut Vec<(Expr, i128)>, start: &mut
         },
         Expr::Ramp { base, stride, .. } => {
             let stride = constant(stride)?;
+            // The ramp stands for its lane number alone, which `digits` ranges from 0; its base is a sum of its own.
             terms.push((expr.clone(), factor.checked_mul(stride)?));
             collect(base, factor, terms, start)
         }
         _ if !expr.dtype().is_scalar() => None,
         _ => {
+            // Equal terms are one digit: `i * 8 + i` is a digit of weight 9, not two digits that overlap.
             match terms.iter_mut().find(|(term, _)| term == expr) {
                 Some((_, weight)) => *weight = weight.checked_add(factor)?,
                 None => terms.push((expr.clone(), factor)),

@@ -8,7 +8,7 @@
 //!     B[i] = T[15 - i]                          because different iterations touch different elements of B
 //! ```
 //!
-//! One nest becomes one kernel because kernels are the only order that a device keeps between all work-items.
+//! One nest becomes one kernel, because a device orders all work-items only between kernels.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ use super::{Generated, Options};
 pub(crate) struct SourceBuilder<'a> {
     pub(crate) target: &'static Target,
     pub(crate) func: &'a PrimFunc,
-    /// What every kernel starts from.
+    /// The writer that is copied for each kernel.
     pub(crate) base: Writer,
     pub(crate) metadata: Metadata,
     sources: Vec<String>,
@@ -48,15 +48,16 @@ pub(crate) struct SourceBuilder<'a> {
 }
 
 impl<'a> SourceBuilder<'a> {
-    /// A source without kernels, with the scalars and buffers that the function's parameters are.
+    /// Creates a source without kernels that declares the function's scalar and buffer parameters.
     ///
-    /// Names of parameters are taken first, so that kernels call them as the program does.
+    /// Parameters take their names first, so that kernels call them what the program calls them.
     pub(crate) fn new(target: &'static Target, func: &'a PrimFunc, options: Options) -> Self {
         let metadata = Metadata {
             schema: "tilewright.kernels/1",
             function: func.name.clone(),
             scalars: Vec::new(),
             buffers: Vec::new(),
+            // The fields that depend on what the nests contain are filled by `kernel`, `root_assert` and `finish`.
             kernels: Vec::new(),
             asserts: Vec::new(),
             sites: Vec::new(),
@@ -100,8 +101,8 @@ impl<'a> SourceBuilder<'a> {
         }
     }
 
-    /// Everything at the root, in order. Memory and values at the root outlive a kernel: allocations become buffers of the host,
-    /// and `let`s are repeated in every kernel, which is only right if they do not read memory.
+    /// Generates the statements at the root, in order. Memory and values at the root outlive a kernel: allocations become
+    /// buffers of the host, and each kernel repeats the `let`s around its nest, so a `let` that reads memory is refused.
     pub(crate) fn root(&mut self, stmt: &Stmt) {
         match &stmt.kind {
             StmtKind::Seq(stmts) => stmts.iter().for_each(|stmt| self.root(stmt)),
@@ -112,6 +113,7 @@ impl<'a> SourceBuilder<'a> {
             StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => self.root(body),
             StmtKind::Let { var, value, body } => {
                 if value.reads_memory() {
+                    // A kernel before may have written the memory, and the repeated `let` would read the new value.
                     let message = format!("`{var}` is read from memory outside of every loop");
                     let code = self.target.dialect.code(Refusal::RootLet);
                     self.errors.push(
@@ -126,6 +128,7 @@ impl<'a> SourceBuilder<'a> {
             StmtKind::Assert { cond, message } => self.root_assert(cond, message),
             StmtKind::Evaluate(_) => {}
             StmtKind::For(_) | StmtKind::Store { .. } | StmtKind::If { .. } => {
+                // Collected, not returned: the caller reports the errors of all nests at once.
                 if let Err(error) = self.nest(stmt) {
                     self.errors.push(error);
                 }
@@ -133,7 +136,7 @@ impl<'a> SourceBuilder<'a> {
         }
     }
 
-    /// An `assert` outside of all nests: checked by the host before the launch where it has the values, else only noted.
+    /// Records an `assert` outside all nests: the host checks it before the launch if it knows the values, else it is noted.
     fn root_assert(&mut self, cond: &Expr, message: &str) {
         let substitution =
             Substitution::new(self.lets.iter().map(|(var, _)| var), self.lets.iter().map(|(_, e)| e.clone()));
@@ -147,7 +150,7 @@ impl<'a> SourceBuilder<'a> {
         self.metadata.asserts.push(HostAssert { cond, message: message.to_owned() });
     }
 
-    /// One nest becomes one kernel.
+    /// Generates one kernel for a nest, and keeps what outlives it: the helpers that it uses and whether it needs `float64`.
     fn nest(&mut self, nest: &Stmt) -> Result<(), Diagnostic> {
         let mut writer = self.base.clone();
         writer.helpers = std::mem::take(&mut self.helpers);
@@ -159,8 +162,8 @@ impl<'a> SourceBuilder<'a> {
         result
     }
 
-    /// Writes the kernel of a nest: geometry first, because the position of a work-item decides what the statements mean; then the
-    /// root-level `let`s, the nest, and last the signature, which has what they turned out to use.
+    /// Writes the kernel of a nest: first the geometry, which determines the values of bound loop variables; then the
+    /// root-level `let`s and the nest; last the signature, which contains only what these use.
     fn kernel(&mut self, nest: &Stmt, writer: &mut Writer) -> Result<(), Diagnostic> {
         let name = self.base.namer.fresh(&format!("{}_{}", self.func.name, self.metadata.kernels.len()));
         let bound = extents(self.target, nest, &self.base.known_scalars)?;
@@ -173,6 +176,7 @@ impl<'a> SourceBuilder<'a> {
             (Binding::Explicit, global, Some(local))
         };
         for (var, value) in &self.lets {
+            // With an empty body the statement only declares the name, which stays in scope for the nest that follows.
             let stmt = Stmt::new(StmtKind::Let {
                 var: var.clone(),
                 value: value.clone(),
@@ -195,7 +199,7 @@ impl<'a> SourceBuilder<'a> {
         Ok(())
     }
 
-    /// The source and its metadata.
+    /// Returns the source and its metadata, or the errors of all nests.
     pub(crate) fn finish(mut self) -> Result<Generated, Vec<Diagnostic>> {
         if !self.errors.is_empty() {
             return Err(self.errors);
@@ -230,9 +234,10 @@ fn geometry(bound: &BTreeMap<ThreadTag, Expr>) -> ([Expr; 3], [Expr; 3]) {
     (global, local)
 }
 
-/// Whether work-items of an explicit launch may touch each other's elements, and those of textures.
+/// Returns whether work-items of an explicit launch may touch each other's elements: in any memory, and in textures.
 ///
-/// Several loops may be bound to one launch axis: they are replaced by one variable for the axis, which all of them equal.
+/// Several loops may be bound to one launch axis. Their variables have the same value in a work-item, up to their minima,
+/// so one variable for the axis replaces them all.
 fn sharing(nest: &Stmt, bound: &BTreeMap<ThreadTag, Expr>, writer: &Writer) -> [bool; 2] {
     let mut ranges = writer.ranges.clone();
     let mut substitution = Substitution::default();
@@ -256,8 +261,8 @@ fn sharing(nest: &Stmt, bound: &BTreeMap<ThreadTag, Expr>, writer: &Writer) -> [
 
 /// Binds the leading loops of a nest whose iterations are independent.
 ///
-/// Parallel loops are bound because the program says so; serial ones only as far as [`separates`] shows that no two work-items
-/// touch the same element. As many loops as possible are bound: devices need many work-items.
+/// Parallel loops are bound because the program says so; serial ones only as far as [`separates`] shows that no two
+/// work-items touch the same element. As many loops as possible are bound: devices need many work-items.
 fn automatic(nest: &Stmt, writer: &mut Writer) -> (Binding, [Expr; 3], Option<[Expr; 3]>) {
     let one = || [1, 1, 1].map(Expr::int);
     let mut loops = leading_loops(nest);
@@ -282,7 +287,8 @@ fn automatic(nest: &Stmt, writer: &mut Writer) -> (Binding, [Expr; 3], Option<[E
             axes.push((inner.var.clone(), writer.target.words.global_id[axis].to_owned()));
             continue;
         }
-        // The loops that are left share the last dimension, the outermost as the highest digit.
+        // The remaining loops share the last dimension, in mixed radix with the outermost loop as the most significant
+        // digit.
         let below: Vec<_> = loops.iter().rev().skip(2).take(place - 2).map(|inner| inner.extent.clone()).collect();
         let mut text = writer.target.words.global_id[2].to_owned();
         for extent in &below {

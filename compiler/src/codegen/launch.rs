@@ -1,8 +1,8 @@
 //! Launch geometry: which loops become axes of a launch, and what has to wait for what.
 //!
-//! `blockIdx` is the work-group, `threadIdx` the work-item in it; x, y and z are dimensions 0, 1 and 2. The language has no
-//! barrier: statements run in order. Where work-items of one group have to wait for each other between statements, a
-//! barrier is written; groups cannot wait for each other, so that is an error.
+//! `blockIdx` is the work-group, `threadIdx` the work-item in it; x, y and z are dimensions 0, 1 and 2. The IR has no
+//! barrier: its statements run in order. If work-items of one group have to wait for each other between statements, a
+//! barrier is written. Groups cannot wait for each other, so a program that needs this is refused.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ use super::writer::Writer;
 pub(crate) struct Launching {
     /// Explicitly bound axes and their extents.
     pub(crate) extents: BTreeMap<ThreadTag, Expr>,
-    /// Loops bound without being asked for, and the C expression of their iteration.
+    /// Variables of loops that the code generator binds on its own, and the C expression of their iteration.
     pub(crate) automatic: Vec<(Var, String)>,
     /// Whether work-items may touch each other's elements, so that the order of statements matters between them.
     pub(crate) is_ordered: bool,
@@ -41,7 +41,7 @@ pub(crate) fn bound_loops(stmt: &Stmt) -> Vec<(&For, ThreadTag)> {
     found
 }
 
-/// The extents of a kernel's bound axes; of several loops on one axis the greatest.
+/// Returns the extent of each bound axis of a kernel: the greatest one if several loops are bound to the axis.
 ///
 /// # Errors
 /// Extents that are not known at the launch, or symbolic ones that differ.
@@ -82,17 +82,17 @@ pub(crate) fn extents(
 }
 
 impl Launching {
-    /// Whether the loops around a statement bind every axis of the launch.
+    /// Returns whether `bound`, the axes bound by the loops around a statement, is every axis of the launch.
     pub(crate) fn all_bound(&self, bound: &BTreeSet<ThreadTag>) -> bool {
         self.extents.keys().all(|tag| bound.contains(tag))
     }
 
-    /// Whether a statement contains bound loops.
+    /// Returns whether a statement contains bound loops.
     pub(crate) fn binds_inside(&self, stmt: &Stmt) -> bool {
         !self.extents.is_empty() && !bound_loops(stmt).is_empty()
     }
 
-    /// The iteration of a loop that is bound automatically.
+    /// Returns the C expression of the iteration of a loop that the code generator bound; `None` for other loops.
     pub(crate) fn automatic_axis(&self, var: &Var) -> Option<String> {
         self.automatic.iter().find(|(known, _)| known == var).map(|(_, text)| text.clone())
     }
@@ -151,12 +151,13 @@ impl Writer {
         Ok(())
     }
 
-    /// Whether work-items of a group may disagree on a value.
+    /// Returns whether a value may differ between the work-items of a group.
     pub(crate) fn may_diverge(&self, expr: &Expr) -> bool {
         expr.reads_memory() || expr.vars().iter().any(|var| self.launch.thread_vars.contains(var))
     }
 
-    /// Writes something that one work-item has to do, where not every axis of the launch is bound.
+    /// Writes a statement that the program runs once for all values of the launch axes that no loop around it binds:
+    /// work-item 0 of these axes runs it.
     pub(crate) fn single(&mut self, write: impl FnOnce(&mut Self) -> Result<(), Diagnostic>) -> Result<(), Diagnostic> {
         let missing: Vec<_> = self.launch.extents.keys().filter(|tag| !self.bound.contains(tag)).copied().collect();
         if missing.is_empty() {
@@ -169,18 +170,23 @@ impl Writer {
         Ok(())
     }
 
-    /// Makes work-items wait for each other between two statements, if the order can matter to them.
+    /// Writes a barrier between two statements if work-items may touch each other's elements.
+    ///
+    /// # Errors
+    /// The statements need an order that a barrier does not give: between groups, below a condition on which the work-items
+    /// of a group may disagree, or between writes of the same texel.
     pub(crate) fn synchronise(&mut self) -> Result<(), Diagnostic> {
+        // Below all bound loops a work-item runs its own iteration, and the iterations of bound loops are concurrent.
         if !self.launch.is_ordered || self.launch.all_bound(&self.bound) {
             return Ok(());
         }
-        let missing = self.launch.extents.keys().filter(|tag| !self.bound.contains(tag));
-        let mut missing = missing;
+        let mut missing = self.launch.extents.keys().filter(|tag| !self.bound.contains(tag));
         let help = "bind the loop outside of the statements, or put them into nests of their own";
         if missing.any(|tag| matches!(tag, ThreadTag::Block(_))) {
             let message = "work-groups would have to wait for each other between these statements";
             return Err(self.error(Refusal::Order, message).with_help(help));
         }
+        // A barrier that not every work-item of the group reaches is undefined behaviour.
         if self.divergent {
             let message = "work-items would have to wait for others that do not reach this place";
             return Err(self.error(Refusal::Order, message).with_help(help));

@@ -2,7 +2,8 @@
 
 use tilewright_ir::ScalarType;
 
-/// A constant of an integer type or `bool`. The least value of a signed type has no literal in C, where `-` is an operator.
+/// Returns a constant of an integer type or `bool` in C. The least value of a signed type is written as a difference: in C,
+/// `-` is an operator, and its operand would not fit the type.
 pub(crate) fn int_literal(value: i128, ty: ScalarType) -> String {
     match ty {
         ScalarType::Int32 if value == i128::from(i32::MIN) => "(-2147483647 - 1)".into(),
@@ -24,8 +25,8 @@ pub(crate) fn int_literal(value: i128, ty: ScalarType) -> String {
     }
 }
 
-/// A float constant, exactly: in decimal where that is short, else in C99's hexadecimal notation. NaN and infinity are macros
-/// of the language.
+/// Returns a float constant in C with exactly the given value: in decimal if that is short, else in C99's hexadecimal
+/// notation. NaN and infinity are macros of the language.
 pub(crate) fn float_literal(value: f64, ty: ScalarType) -> String {
     let double = ty == ScalarType::Float64;
     let cast = if double { "(double)" } else { "" };

@@ -18,13 +18,14 @@ use super::target::{Images, Refusal, Space};
 use super::writer::{Allocation, Use, Writer};
 
 impl SourceBuilder<'_> {
-    /// Memory that the host provides: of a parameter, or of an allocation around all nests.
+    /// Declares memory that the host provides, for a parameter (`param` is its position) or for an allocation around all
+    /// nests.
     pub(crate) fn device_buffer(&mut self, buffer: &Buffer, param: Option<usize>) {
         if self.base.allocations.contains_key(&buffer.data) {
             return;
         }
         let name = self.base.namer.fresh(&buffer.name);
-        // The alias that the body uses knows the physical axes.
+        // The parameter may be declared in its logical shape; the alias in the body has the physical axes.
         let physical = self.physical(buffer);
         let elements = elements(buffer);
         let scalars = constant(&elements).and_then(|count| checked_size(&[count, buffer.dtype.lanes.into()]).ok());
@@ -66,7 +67,7 @@ impl SourceBuilder<'_> {
         });
     }
 
-    /// Records where kernels find a buffer, and the names of the parameters that say so.
+    /// Records how kernels address a buffer, and reserves the names of the kernel parameters for its memory and its offset.
     fn allocate(&mut self, buffer: &Buffer, name: &str, scalars: Option<u64>, texels: Option<Buffer>) {
         let (mut origin, mut pool) = (String::new(), name.to_owned());
         if self.base.options.placed {
@@ -83,8 +84,9 @@ impl SourceBuilder<'_> {
         self.base.allocations.insert(buffer.data.clone(), allocation);
     }
 
-    /// A buffer with its physical axes: itself, or the first alias that has them. A program may declare a parameter in its logical
-    /// shape and access it through a flattened alias.
+    /// Returns the buffer with physical axes: `buffer` itself, or its first alias that has them.
+    ///
+    /// A program may declare a parameter in its logical shape and access it through a flattened alias.
     fn physical(&self, buffer: &Buffer) -> Buffer {
         let fits = |buffer: &Buffer| {
             if buffer.scope.is_texture() {
@@ -105,9 +107,11 @@ impl SourceBuilder<'_> {
         found.unwrap_or_else(|| buffer.clone())
     }
 
-    /// The parameters of a kernel, in C and in the metadata, and the lines that it begins with: memory first, then scalars, then
-    /// the report. Only what the kernel uses is passed: `restrict` promises that pointers do not alias, and a device has few
-    /// arguments for images.
+    /// Returns the parameters of a kernel in C and in the metadata, in the same order, and the lines that its body begins
+    /// with.
+    ///
+    /// Memory comes first, then scalars, then the report. Only memory that the kernel uses is passed: `restrict` promises
+    /// that pointers do not alias, and a device has few arguments for images.
     pub(crate) fn signature(&mut self, writer: &Writer) -> (Vec<String>, Vec<ArgInfo>, String) {
         let (mut params, mut args, mut begins) = (Vec::new(), Vec::new(), String::new());
         let mut images = [0, 0];
@@ -136,6 +140,8 @@ impl SourceBuilder<'_> {
                 let ty = image.map_or_else(|| dialect.scalar_name(ScalarType::Int64), |access| access.origin().ty);
                 params.push(format!("const {ty} {origin}"));
                 args.push(ArgInfo::Origin(number));
+                // The origin of a buffer is in bytes, so it is added before the pointer gets its element type. An image has
+                // a column and row, which each access adds.
                 if texels.is_none() {
                     let line = format!(
                         "    {global}{constness}{element} *{name} = \
@@ -168,14 +174,14 @@ impl SourceBuilder<'_> {
     }
 }
 
-/// The image that a texel buffer is held in.
+/// Returns the image that holds a texel buffer; `None` for another buffer, or if images have no channels of its type.
 fn image_of(images: &dyn Images, texels: &Buffer) -> Option<ImageInfo> {
     let channel = channel_type(texels.dtype.scalar).filter(|_| texels.is_texel_buffer())?;
     let (width, height) = (Size(texels.shape[1].clone()), Size(texels.shape[0].clone()));
     Some(ImageInfo { width, height, channel, channel_name: images.channel_name(channel) })
 }
 
-/// Elements that an allocation holds: one past the last position that an index inside of the shape reaches.
+/// Returns the number of elements of an allocation: one more than the last position that an index inside the shape reaches.
 fn elements(buffer: &Buffer) -> Expr {
     let one = |extent: &Expr| long(extent.clone());
     let Some(strides) = &buffer.strides else {
@@ -187,7 +193,7 @@ fn elements(buffer: &Buffer) -> Expr {
     last.fold(long(buffer.elem_offset.clone()) + long(Expr::int(1)), |sum, term| sum + term)
 }
 
-/// An extent as `int64`, in which sizes are computed.
+/// Converts an extent to `int64`, the type in which sizes are computed.
 pub(crate) fn long(expr: Expr) -> Expr {
     match constant(&expr) {
         Some(value) => Expr::Int { value, ty: ScalarType::Int64 },
@@ -196,7 +202,7 @@ pub(crate) fn long(expr: Expr) -> Expr {
     }
 }
 
-/// A number of elements in bytes.
+/// Returns the size in bytes of `elements` elements of `bytes` bytes each.
 fn times(elements: Expr, bytes: u64) -> Expr {
     if bytes == 1 { elements } else { long(elements) * long(Expr::int(i64::try_from(bytes).unwrap_or(i64::MAX))) }
 }

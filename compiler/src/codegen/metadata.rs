@@ -1,4 +1,4 @@
-//! What a host has to know to run the kernels: plain data, written as JSON (`tilewright.kernels/1`).
+//! The data that a host needs to run the kernels, written as JSON (`tilewright.kernels/1`).
 
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use tilewright_device::ChannelType;
@@ -13,7 +13,7 @@ use super::checked::Site;
 pub struct Size(pub Expr);
 
 impl Size {
-    /// The number, at least 0, for given symbols.
+    /// Evaluates the size for given symbols; a negative value counts as 0.
     ///
     /// # Errors
     /// A symbol has no value, or the size leaves 64 bits.
@@ -78,11 +78,12 @@ pub struct BufferInfo {
     pub dtype: DataType,
     /// Physical shape in elements, as it is in memory after flattening: one axis for linear memory.
     pub physical_shape: Vec<Size>,
-    /// Most elements that the proofs cover, where the shape is symbolic: a launch with more is refused.
+    /// The largest number of elements that the proofs cover, for a buffer of symbolic shape. A launch with more is refused.
     pub max_elements: Option<u64>,
-    /// Bytes, as the host sees it: of an image its texels, row by row, without any between rows.
+    /// Size in bytes on the host; for an image the size of its texels, with no padding between rows.
     pub bytes: Size,
-    /// Bytes from one row to the next, where there are rows: of the last but one axis. Images have their own.
+    /// Bytes from one row, an index of the last axis but one, to the next. `None` for a buffer of one axis and for an image,
+    /// whose pitch the driver chooses.
     pub row_pitch: Option<Size>,
     /// The image that holds it; none for a buffer in global memory.
     pub image: Option<ImageInfo>,
@@ -97,6 +98,7 @@ pub struct BufferInfo {
 impl Serialize for BufferInfo {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut out = serializer.serialize_struct("BufferInfo", 14)?;
+        // `data` is left out: it identifies a variable of this process, and a host knows a buffer by its parameter position.
         out.serialize_field("name", &self.name)?;
         out.serialize_field("role", if self.param.is_some() { "parameter" } else { "intermediate" })?;
         out.serialize_field("parameter", &self.param)?;
@@ -129,16 +131,16 @@ impl Serialize for BufferInfo {
 pub enum ArgInfo {
     /// The device buffer at this place in [`Metadata::buffers`].
     Buffer(usize),
-    /// Where the device buffer at this place begins in its memory: `int2` of column and row in an image, bytes as a
-    /// `long` elsewhere. Only of kernels that are placed.
+    /// The origin of the device buffer at this place in its memory: an `int2` of column and row for an image, a `long` in
+    /// bytes otherwise. Only placed kernels have it.
     Origin(usize),
-    /// The report of what is checked: 16 bytes of zeros. Only of checked kernels that access images.
+    /// The report buffer, 16 bytes of zeros. Only checked kernels that access images have it.
     Report,
     /// The scalar at this place in [`Metadata::scalars`].
     Scalar(usize),
 }
 
-/// How the work-items of a kernel came about.
+/// How loops were assigned to the work-items of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Binding {
@@ -155,11 +157,11 @@ pub enum Binding {
 pub struct KernelInfo {
     /// Its name.
     pub name: String,
-    /// Where its geometry comes from.
+    /// How its loops were assigned to work-items.
     pub binding: Binding,
     /// Work-items along each dimension.
     pub global: [Size; 3],
-    /// Work-items of a group along each dimension; none leaves it to the driver.
+    /// Work-items of a group along each dimension; `None` leaves the choice to the driver.
     pub local: Option<[Size; 3]>,
     /// Its arguments.
     pub args: Vec<ArgInfo>,
@@ -168,9 +170,9 @@ pub struct KernelInfo {
 /// A condition that the host checks before the launch, as the program's `assert` does.
 #[derive(Clone, Debug)]
 pub struct HostAssert {
-    /// What must hold, over symbolic extents and scalar parameters.
+    /// The condition, over symbolic extents and scalar parameters.
     pub cond: Expr,
-    /// What to say where it does not.
+    /// The message if it does not hold.
     pub message: String,
 }
 
@@ -194,22 +196,22 @@ pub struct Metadata {
     pub scalars: Vec<ScalarInfo>,
     /// Device buffers: parameters in their order, then intermediate ones.
     pub buffers: Vec<BufferInfo>,
-    /// Kernels in the order of their launches, each after the one before is done.
+    /// Kernels in launch order. Each is launched after the one before has finished.
     pub kernels: Vec<KernelInfo>,
-    /// Checked before the first launch.
+    /// Conditions that the host checks before the first launch.
     pub asserts: Vec<HostAssert>,
     /// Accesses to textures that checked kernels report, from number 1 on.
     pub sites: Vec<Site>,
-    /// The largest texture that the program is lowered for: a launch with a larger one is refused.
+    /// The largest texture that the program was lowered for. A launch with a larger one is refused.
     #[serde(serialize_with = "limits")]
     pub texture_limits: Option<TextureLimits>,
     /// Options for the compiler of the target.
     pub build_options: Vec<String>,
     /// Extensions that the device must have.
     pub required_extensions: Vec<String>,
-    /// Dividends of floor divisions that are written as C's `/` and `%`, because they are never negative.
+    /// Dividends of floor divisions that are written as C's `/` and `%` because their ranges are not negative.
     pub nonnegative_dividends: Vec<String>,
-    /// What is not as the program says.
+    /// Deviations of the kernels from the program, each a sentence.
     pub notes: Vec<String>,
 }
 

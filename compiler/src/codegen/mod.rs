@@ -1,6 +1,6 @@
 //! Kernels in a dialect of C from a lowered function.
 //!
-//! [`generate`] takes a validated function whose buffers are flattened and gives a source with one kernel for each nest
+//! [`generate`] takes a validated function whose buffers are flattened, and returns a source with one kernel for each nest
 //! at the root of the body, and the [`Metadata`] that a host needs to run them. The kernels of
 //!
 //! ```python
@@ -20,8 +20,8 @@
 //! }
 //! ```
 //!
-//! What is special about a language or its devices is a [`Target`]; [`opencl`] has the page on where OpenCL C differs from the
-//! language. The modules here write C and decide what runs where:
+//! A [`Target`] holds what is specific to a language and its devices; [`opencl`] describes how OpenCL C differs from the IR.
+//! The modules here write C and assign the program to work-items:
 //!
 //! | module | |
 //! |---|---|
@@ -61,25 +61,25 @@ pub use opencl::OPENCL;
 pub use plan::{Arguments, Origin, Placement};
 pub use target::{Limits, Target};
 
-/// Kernels, and what a host has to know to run them.
+/// A source with kernels, and the data that a host needs to run them.
 #[derive(Clone, Debug)]
 pub struct Generated {
-    /// The target that they are written for.
+    /// The target of the source.
     pub target: &'static Target,
-    /// Its source.
+    /// The source text.
     pub source: String,
     /// Buffers, kernels, launches.
     pub metadata: Metadata,
-    /// What the source is put together from.
+    /// The parts of the source, for [`join()`].
     parts: join::Parts,
 }
 
-/// What kernels are written for.
+/// Options of the code generator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Every place in a texture is tested before it is accessed, and the first that is outside reported.
+    /// Every access to a texture is checked at run time, and the first one outside its texture is reported.
     pub checked: bool,
-    /// Each buffer and texture may begin anywhere in its memory: see [`ArgInfo::Origin`].
+    /// Each buffer and texture may begin anywhere in its memory; see [`ArgInfo::Origin`].
     pub placed: bool,
 }
 
@@ -94,7 +94,7 @@ pub fn generate(func: Validated<'_>) -> Result<Generated, Vec<Diagnostic>> {
 /// Writes the kernels of a function in OpenCL C.
 ///
 /// # Errors
-/// Everything that OpenCL cannot do: axes that are not flattened (`opencl-unflattened`), vectors of other than 2, 3, 4, 8
+/// Programs that OpenCL cannot run: axes that are not flattened (`opencl-unflattened`), vectors of other than 2, 3, 4, 8
 /// or 16 lanes (`opencl-lanes`), shared memory (`opencl-shared`), private arrays of unknown or large size
 /// (`opencl-private-size`), launch extents that depend on loops (`opencl-launch-extent`), an order between work-groups
 /// (`opencl-order`), textures that are not lowered (`opencl-texture`), a texture that one kernel reads and writes

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::target::Reserved;
 
-/// Whether a language takes an identifier for itself.
+/// Returns whether a language reserves an identifier.
 pub(crate) fn is_reserved(name: &str, reserved: &Reserved) -> bool {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     reserved.words.contains(&name)
@@ -13,18 +13,18 @@ pub(crate) fn is_reserved(name: &str, reserved: &Reserved) -> bool {
         || reserved.macros.contains(&name)
 }
 
-/// Whether a language reserves names that begin so.
+/// Returns whether a language reserves names with the prefix of `name`.
 fn has_reserved_prefix(name: &str, reserved: &Reserved) -> bool {
     reserved.prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// The text as part of a `//` comment, which it can neither end nor continue: characters other than printable ASCII, and
-/// backslashes, become question marks.
+/// Returns the text in a form that can neither end nor continue a `//` comment: backslashes, and characters other than
+/// printable ASCII, become question marks.
 pub(crate) fn comment_text(text: &str) -> String {
     text.chars().map(|c| if c == '\\' || (!c.is_ascii_graphic() && c != ' ') { '?' } else { c }).collect()
 }
 
-/// Gives every name once.
+/// A source of unique names.
 #[derive(Clone, Debug)]
 pub(crate) struct Namer {
     reserved: Reserved,
@@ -32,12 +32,12 @@ pub(crate) struct Namer {
 }
 
 impl Namer {
-    /// A namer for a language that takes some names for itself.
+    /// Creates a namer for a language with reserved names.
     pub(crate) fn new(reserved: Reserved) -> Self {
         Self { reserved, used: BTreeSet::new() }
     }
 
-    /// A fresh name, as near to `wanted` as C allows.
+    /// Returns a name that was not returned before, as similar to `wanted` as C allows.
     pub(crate) fn fresh(&mut self, wanted: &str) -> String {
         let mut base: String =
             wanted.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).take(60).collect();

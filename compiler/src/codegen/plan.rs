@@ -1,5 +1,5 @@
-//! From metadata and arguments to a launch plan for the OpenCL host of `tilewright-device`: which memory to allocate and fill,
-//! which kernels to launch, in which order and with which arguments.
+//! From metadata and arguments to a launch plan for the OpenCL host of `tilewright-device`: which memory to allocate and
+//! fill, which kernels to launch, in which order and with which arguments.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use super::checked::REPORT_BYTES;
 use super::metadata::{ArgInfo, BufferInfo, ImageInfo, KernelInfo, Size};
 use super::{Generated, OutsideTexture};
 
-/// What a program is run on.
+/// The arguments of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Arguments {
     /// Values of symbolic extents.
     pub symbols: Bindings,
     /// Values of scalar parameters.
     pub scalars: BTreeMap<Var, Scalar>,
-    /// Contents of buffers by data variable; a buffer that has none starts poisoned.
+    /// Contents of buffers by data variable; a buffer without contents is filled with a poison pattern.
     pub contents: BTreeMap<Var, Vec<u8>>,
 }
 
@@ -30,12 +30,12 @@ pub struct Placement {
     pub origin: Origin,
 }
 
-/// Where a buffer begins in its memory. Whether it fits there is for the planner to say.
+/// Where a buffer begins in its memory. It is not checked that the buffer fits there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// At the beginning.
     Start,
-    /// At a byte of a buffer; a multiple of what its elements need.
+    /// At a byte of a buffer, a multiple of the alignment of its elements.
     Byte(u64),
     /// At a texel of an image.
     Texel {
@@ -52,8 +52,8 @@ fn fault(message: impl Into<String>) -> Diagnostic {
 }
 
 impl Generated {
-    /// The memory and launches for given arguments, each buffer in memory of its own; parameters that kernels write are
-    /// read back, and last comes the report if there is one ([`Generated::report_place`]).
+    /// Returns the memory and launches for given arguments, each buffer in memory of its own. Parameters that kernels write
+    /// are read back. The report, if there is one, is the last memory ([`Generated::report_place`]).
     ///
     /// # Errors
     /// A missing value, contents of the wrong size, a buffer of symbolic shape with more elements than the proofs
@@ -70,19 +70,19 @@ impl Generated {
         Ok(LaunchPlan { buffers, launches })
     }
 
-    /// The place of the report in the memory of [`Generated::plan`], if some kernel reports.
+    /// Returns the position of the report in the memory of [`Generated::plan`]; `None` if no kernel has a report.
     pub fn report_place(&self) -> Option<usize> {
         let reports = self.metadata.kernels.iter().any(|kernel| kernel.args.contains(&ArgInfo::Report));
         reports.then_some(self.metadata.buffers.len())
     }
 
-    /// What the report says after the launches of [`Generated::plan`]; none if every access to a texture was inside.
+    /// Decodes the report after the launches of [`Generated::plan`]; `None` if every access to a texture was inside.
     pub fn outside_texture(&self, contents: &[Option<Vec<u8>>], symbols: &Bindings) -> Option<OutsideTexture> {
         let report = contents.get(self.report_place()?)?.as_ref()?;
         self.metadata.outside_texture(report, symbols)
     }
 
-    /// The memory of each buffer of the program, in the order of the metadata.
+    /// Returns the memory of each buffer of the program, in the order of the metadata.
     ///
     /// # Errors
     /// As for [`Generated::plan`].
@@ -92,12 +92,12 @@ impl Generated {
         self.metadata.buffers.iter().map(|info| spec(info, &bindings, arguments, limits)).collect()
     }
 
-    /// The launches for given arguments on memory that the caller places: one placement for each buffer of the
-    /// metadata, and the place of a report of [`REPORT_BYTES`] zeros if kernels report.
+    /// Returns the launches for given arguments on memory of the caller: one placement for each buffer of the metadata, and
+    /// the position of a report of [`REPORT_BYTES`] zeros if kernels have one.
     ///
     /// # Errors
-    /// A missing value, an `assert` of the program that does not hold, an origin other than the start for kernels that
-    /// are not placed or of the wrong kind.
+    /// A missing value, an `assert` of the program that does not hold, an origin of the wrong kind, or an origin other than
+    /// the start for kernels that are not placed.
     pub fn launches(
         &self,
         arguments: &Arguments,
@@ -120,7 +120,7 @@ impl Generated {
         self.metadata.kernels.iter().map(|info| self.launch(info, &bindings, arguments, &memory)).collect()
     }
 
-    /// Only placed kernels reach memory that does not begin at the start.
+    /// Checks that origins other than the start are given only to placed kernels.
     fn check_origins(&self, placements: &[Placement]) -> Result<(), Diagnostic> {
         for ((number, info), placement) in self.metadata.buffers.iter().enumerate().zip(placements) {
             let fits =
@@ -147,7 +147,7 @@ impl Generated {
             Ok([sizes[0].eval(bindings)?, sizes[1].eval(bindings)?, sizes[2].eval(bindings)?])
         };
         let global = sizes(&info.global)?;
-        // A launch of no work-items is left out; a group of none is no group.
+        // A launch without work-items is not run, and a group size of 0 would be an error of the driver.
         let local = info.local.as_ref().map(sizes).transpose()?.filter(|_| !global.contains(&0));
         let args = info.args.iter().map(|arg| match arg {
             ArgInfo::Buffer(place) => Ok(Arg::Memory(memory.placements[*place].memory)),
@@ -186,7 +186,7 @@ fn bindings(arguments: &Arguments) -> Bindings {
     bindings
 }
 
-/// Where a buffer begins, as its kernels take it.
+/// Converts the origin of a buffer to the value of its kernel parameter: bytes as a `long`, or column and row as an `int2`.
 fn origin(info: &BufferInfo, origin: Origin) -> Result<DeviceScalar, Diagnostic> {
     let too_far = || fault(format!("`{}` begins too far into its memory", info.name));
     let int = |at: u64| i32::try_from(at).map_err(|_| too_far());
@@ -252,7 +252,7 @@ fn spec(
         }
         spec = spec.with_data(data.clone());
     }
-    // What `texture2d_alloca` makes is there for the run alone: the session lends it.
+    // A texture made by `texture2d_alloca` lives for one run only, so the session can lend an image for it.
     let is_scratch = info.param.is_none() && info.image.is_some() && !arguments.contents.contains_key(&info.data);
     Ok(match info.param {
         Some(_) if info.written => spec.read_back(),
@@ -261,8 +261,10 @@ fn spec(
     })
 }
 
-/// A value as the device takes it; none if it is not of the type.
+/// Converts a scalar argument to the type of its kernel parameter; `None` if the value is not one of the type `ty`.
 fn scalar(ty: ScalarType, value: Scalar) -> Option<DeviceScalar> {
+    // The width must be that of the parameter in C: OpenCL passes no `bool` and no `half`, so kernels take `int` and
+    // `float`.
     match (ty, value) {
         (ScalarType::Bool | ScalarType::Int32, Scalar::Int(x)) => i32::try_from(x).ok().map(DeviceScalar::I32),
         (ScalarType::Int8, Scalar::Int(x)) => i8::try_from(x).ok().map(DeviceScalar::I8),

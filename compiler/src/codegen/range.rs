@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use tilewright_ir::{BinaryOp, Bindings, Expr, Interval, MathFn, ScalarType, UnaryOp, Var};
 
-/// The arithmetic that an expression is evaluated in.
+/// The arithmetic in which an expression is evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Indices, extents and guards: nothing leaves its type (obligation *overflow*).
@@ -21,8 +21,8 @@ pub(crate) enum Mode {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges(BTreeMap<Var, Interval>);
 
-/// The value of an expression without variables and loads, by the evaluator of index arithmetic; none if it has some, or
-/// divides by zero.
+/// Evaluates an expression without variables and loads as index arithmetic; `None` if it has variables or loads, or divides
+/// by zero.
 pub(crate) fn constant(expr: &Expr) -> Option<i128> {
     expr.eval_index(&Bindings::new()).ok()
 }
@@ -39,8 +39,9 @@ impl Ranges {
         self.0.insert(var.clone(), range);
     }
 
-    /// Declares the variable of a loop from `min` over `extent` values. An empty loop gets the range of its first value, which
-    /// its body never sees.
+    /// Declares the variable of a loop from `min` over `extent` values.
+    ///
+    /// For an empty loop the range is that of `min`: it must not be empty, and its body never runs.
     pub(crate) fn insert_loop(&mut self, var: &Var, min: &Expr, extent: &Expr) {
         let (first, extent) = (self.range_of(min, Mode::Index), self.range_of(extent, Mode::Index));
         let last = first.high.saturating_add(extent.high).saturating_sub(1).min(type_range(var.dtype().scalar).high);
@@ -60,8 +61,8 @@ impl Ranges {
         }
     }
 
-    /// The range of an expression if its last operation is evaluated over the integers, so that the caller can see whether it
-    /// leaves its type. The operands are within theirs. None if nothing is known.
+    /// Returns the range of an expression whose outermost operation is evaluated over the integers, so that the caller can
+    /// see whether the result leaves its type. The operands are within their types. `None` if nothing is known.
     pub(crate) fn exact(&self, expr: &Expr, mode: Mode) -> Option<Interval> {
         let of = |expr: &Expr| self.range_of(expr, mode);
         match expr {
@@ -85,7 +86,8 @@ impl Ranges {
     }
 }
 
-/// The range of `lhs op rhs` over the integers, both operands anywhere in their ranges.
+/// Returns the range of `lhs op rhs` over the integers for operands anywhere in their ranges. A table; `None` if the
+/// operation is undefined for some operands, or its range is not known.
 fn binary(op: BinaryOp, lhs: Interval, rhs: Interval) -> Option<Interval> {
     match op {
         BinaryOp::Add => lhs.checked_add(rhs),
@@ -110,6 +112,7 @@ fn binary(op: BinaryOp, lhs: Interval, rhs: Interval) -> Option<Interval> {
         | BinaryOp::Ge
         | BinaryOp::And
         | BinaryOp::Or => Some(Interval { low: 0, high: 1 }),
+        // Only floats are divided by `/`, and they have no range.
         BinaryOp::Div => None,
     }
 }

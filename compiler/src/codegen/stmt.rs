@@ -18,12 +18,17 @@ use super::target::{Refusal, Space};
 use super::writer::{Allocation, Writer, offset};
 
 impl Writer {
-    /// Writes a statement. Errors inside of it have its place, or that of the nearest statement around it that has one.
+    /// Writes a statement.
+    ///
+    /// # Errors
+    /// Refuses what the target cannot express. The error points to the statement, or to the nearest one around it with a
+    /// span.
     pub(crate) fn stmt(&mut self, stmt: &Stmt) -> Result<(), Diagnostic> {
         let outer = self.span;
         self.span = stmt.span.or(outer);
         match &stmt.kind {
             StmtKind::For(inner) => self.for_loop(inner)?,
+            // A store outside some of the bound loops runs once in the program, not once per work-item.
             StmtKind::Store { buffer, indices, value } => self.single(|writer| writer.store(buffer, indices, value))?,
             StmtKind::Allocate { buffer, body } => {
                 self.private_array(buffer)?;
@@ -53,8 +58,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Statements one after the other. A statement that declares names gets a block of its own, and work-items wait for each other
-    /// in between where the order matters.
+    /// Statements one after the other. A statement that declares names gets a block of its own, and work-items wait for
+    /// each other in between where the order matters.
     fn sequence(&mut self, stmts: &[Stmt]) -> Result<(), Diagnostic> {
         for (place, stmt) in stmts.iter().enumerate() {
             let binds = matches!(stmt.kind, StmtKind::Let { .. } | StmtKind::Allocate { .. } | StmtKind::For(_));
@@ -168,7 +173,7 @@ impl Writer {
             writer
                 .error(Refusal::VectorIndex, format!("the lanes of `{target} = {value}` cannot be written one by one"))
         };
-        // The block keeps the names of the lanes apart from those of the next statement.
+        // The block limits the scope of the lanes' names to this statement.
         self.open("");
         let mut names = Vec::new();
         if self.target.lanes.contains(&lanes) {
@@ -200,7 +205,8 @@ impl Writer {
 
     /// Memory allocated inside a kernel: an array of the work-item's own.
     ///
-    /// That is only right where each work-item has the allocation to itself, so every launch axis must be bound around it.
+    /// Every launch axis must be bound around it: otherwise one allocation of the program would be used by several
+    /// work-items.
     fn private_array(&mut self, buffer: &Buffer) -> Result<(), Diagnostic> {
         if buffer.scope == Scope::Shared {
             let message =
@@ -247,7 +253,8 @@ impl Writer {
     }
 }
 
-/// Guards over loop variables and extents are index arithmetic; what reads memory may wrap.
+/// Returns the arithmetic of a condition: a guard over loop variables and extents is index arithmetic, and a condition that
+/// reads memory may wrap.
 fn condition_mode(cond: &Expr) -> Mode {
     if cond.reads_memory() { Mode::Value } else { Mode::Index }
 }

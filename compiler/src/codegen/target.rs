@@ -1,7 +1,7 @@
-//! What a code generation target is: a value that the generator reads, and a folder that provides it.
+//! Code generation targets: a target is a value that the generator reads, and a folder that provides it.
 //!
-//! The generator itself knows C: declarations, loops, operators and their precedence, integer constants. Everything that
-//! one dialect of C has and another has not is asked of the [`Target`]:
+//! The generator itself writes what all dialects of C share: declarations, loops, operators and their precedence, integer
+//! constants. A [`Target`] provides everything in which the dialects differ:
 //!
 //! | part | OpenCL C | what else it could be |
 //! |---|---|---|
@@ -37,26 +37,26 @@ pub struct Target {
     pub file_suffix: &'static str,
     /// Options for the compiler of the target.
     pub build_options: &'static [&'static str],
-    /// The extension that a device must have for kernels that compute with `float64`, if every device does not have it.
+    /// The extension that a device needs for kernels that compute with `float64`; `None` if every device supports `float64`.
     pub fp64_extension: Option<&'static str>,
     /// Numbers of lanes that values may have, increasing, 1 included.
     pub lanes: &'static [u16],
-    /// What every device has at least.
+    /// The least resources that every device has.
     pub limits: Limits,
     /// Words of the language.
     pub(crate) words: Words,
-    /// Names that kernels may not use for anything of their own.
+    /// Names that kernels must not define.
     pub(crate) reserved: Reserved,
     /// How types, values and memory are written.
     pub(crate) dialect: &'static dyn Dialect,
-    /// How textures are accessed; without it they are refused.
+    /// How textures are accessed; `None` for a target without images, which refuses textures.
     pub(crate) images: Option<&'static dyn Images>,
 }
 
-/// What every device of a target has at least.
+/// The least resources that every device of a target has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes that the arrays of a work-item may have.
+    /// The largest private array of a work-item, in bytes.
     pub private_bytes: u64,
     /// Images that a kernel may read.
     pub read_images: usize,
@@ -67,7 +67,7 @@ pub struct Limits {
 /// Words of a dialect. A word that qualifies another one ends with a blank, or is empty.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Words {
-    /// What precedes the name of a kernel.
+    /// The text before the name of a kernel: its qualifiers and return type.
     pub(crate) kernel: &'static str,
     /// Qualifier of a pointer to global memory.
     pub(crate) global: &'static str,
@@ -77,28 +77,29 @@ pub(crate) struct Words {
     pub(crate) restrict: &'static str,
     /// The group of a work-item along each axis.
     pub(crate) group_id: [&'static str; 3],
-    /// The place of a work-item in its group along each axis.
+    /// The number of a work-item in its group along each axis.
     pub(crate) local_id: [&'static str; 3],
-    /// The place of a work-item in the launch along each axis.
+    /// The number of a work-item in the launch along each axis.
     pub(crate) global_id: [&'static str; 3],
-    /// The statement at which the work-items of a group wait for each other, and after which they see what the others wrote.
+    /// The statement at which the work-items of a group wait for each other. After it, each sees what the others wrote
+    /// before it.
     pub(crate) barrier: &'static str,
     /// The line that asks for the loop below it to be unrolled.
     pub(crate) unroll: &'static str,
 }
 
-/// Names that a language takes for itself.
+/// Names that a language reserves.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reserved {
     /// Keywords, types and builtin functions, without the digits at the end of vector types.
     pub(crate) words: &'static [&'static str],
-    /// Beginnings of names.
+    /// Prefixes of reserved names.
     pub(crate) prefixes: &'static [&'static str],
     /// Macros.
     pub(crate) macros: &'static [&'static str],
 }
 
-/// Why the kernels of a program cannot be written. Each target has a code of its own for each of these.
+/// The reason why the kernels of a program cannot be written. Each target has an error code of its own for each reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// A value is read from memory outside of every kernel.
@@ -133,7 +134,7 @@ pub(crate) enum Refusal {
     ChannelStore,
 }
 
-/// A place of memory, as C sees it.
+/// An address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Space {
     /// Memory of the device.
@@ -155,8 +156,9 @@ impl Words {
     }
 }
 
-/// How a dialect of C writes types, values and memory. A method that names a function defines it in `helpers` if the language
-/// has none of that meaning.
+/// How a dialect of C writes types, values and memory.
+///
+/// A method that returns the name of a function adds its definition to `helpers` if the language has no such function.
 ///
 /// Methods about vectors are only called for numbers of lanes in [`Target::lanes`].
 pub(crate) trait Dialect: fmt::Debug + Sync {
@@ -166,16 +168,16 @@ pub(crate) trait Dialect: fmt::Debug + Sync {
     /// compute with `float64`.
     fn prelude(&self, fp64: bool) -> String;
 
-    /// The type that one lane is computed in. `bool` is an integer type; `float16` and `bfloat16` may be wider.
+    /// The type in which one lane is computed: an integer type for `bool`; it may be wider than `float16` and `bfloat16`.
     fn scalar_name(&self, ty: ScalarType) -> &'static str;
     /// The type of a value.
     fn value_name(&self, ty: DataType) -> String;
-    /// The type of an element in memory, lanes apart.
+    /// The type of one lane in memory.
     fn storage_name(&self, ty: ScalarType) -> &'static str;
     /// The unsigned type in which C computes with an integer type without undefined behaviour: 32 bits at least.
     fn wrapping_name(&self, ty: ScalarType) -> &'static str;
 
-    /// The element of a type at a position behind a pointer.
+    /// The element of type `ty` at `position` elements from `pointer`.
     fn read(&self, helpers: &mut Helpers, ty: DataType, position: &str, pointer: &str) -> String;
     /// The statement that writes an element.
     fn write(&self, helpers: &mut Helpers, ty: DataType, position: &str, pointer: &str, value: &str) -> String;
@@ -197,26 +199,26 @@ pub(crate) trait Dialect: fmt::Debug + Sync {
     /// The function that converts `float64` or an integer to a `float` rounded to odd.
     fn float_to_odd(&self, helpers: &mut Helpers, from: DataType) -> String;
 
-    /// A vector of its lanes; of one part, that part in every lane.
+    /// A vector of the given lanes; if only one is given, it is repeated in every lane.
     fn vector(&self, ty: DataType, parts: &[String]) -> Code;
     /// Lane `k` of the variable or call `vector`.
     fn lane(&self, vector: &str, k: u16) -> String;
     /// A vector in another type of as many lanes, each lane converted.
     fn convert(&self, to: DataType, value: &Code) -> Code;
-    /// `a op b` on vectors of signed integers, computed in the unsigned type and taken back: it wraps.
+    /// `a op b` on vectors of signed integers, wrapping: computed in the unsigned type and converted back.
     fn wrapping_vector(&self, ty: DataType, symbol: &str, binds: u8, a: &Code, b: &Code) -> Code;
-    /// 0 or 1 in each lane, out of a comparison of vectors as the language gives it.
+    /// Converts the language's result of a comparison of vectors to 0 or 1 in each lane.
     fn truth(&self, lanes: u16, comparison: &Code) -> Code;
     /// `a` in the lanes in which `condition` is 1, `b` elsewhere. Both are evaluated.
     fn select(&self, ty: DataType, condition: &Code, a: &Code, b: &Code) -> Code;
 }
 
-/// The kind of an image's channels: the word that builtins for it carry, and the type that they read and write.
+/// The kind of an image's channels: the word in the names of its builtins, and the type that they read and write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChannelKind {
     /// Part of the names of functions.
     pub(crate) word: &'static str,
-    /// Type of a channel there.
+    /// The type in which the builtins read and write a channel.
     pub(crate) ty: ScalarType,
 }
 
@@ -228,7 +230,7 @@ pub(crate) trait Images: fmt::Debug + Sync {
     fn channel_name(&self, channel: ChannelType) -> &'static str;
     /// A parameter of a kernel that is an image.
     fn param(&self, written: bool, name: &str) -> String;
-    /// The type of the parameter that says where a texture begins in an image, and its column and row.
+    /// How the origin of a texture in an image is passed.
     fn origin(&self) -> Origin;
     /// A place in an image.
     fn coordinates(&self, column: &str, row: &str) -> String;
@@ -236,7 +238,7 @@ pub(crate) trait Images: fmt::Debug + Sync {
     fn read(&self, helpers: &mut Helpers, kind: ChannelKind, image: &str, place: &str) -> String;
     /// The statement that writes the texel at a place.
     fn write(&self, kind: ChannelKind, image: &str, place: &str, texel: &str) -> String;
-    /// The function that picks a channel of a texel whose number is known only when the kernel runs.
+    /// The function that selects a channel of a texel by a number that is known only at run time.
     fn channel(&self, helpers: &mut Helpers, kind: ChannelKind) -> String;
     /// The function that reads a texel after a check that its place is inside. See [`super::checked`] for its parameters.
     fn checked_read(&self, helpers: &mut Helpers, kind: ChannelKind, placed: bool) -> String;

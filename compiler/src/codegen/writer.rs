@@ -1,7 +1,7 @@
 //! The state in which kernels are written: names, ranges, memory, and the text so far; and how elements are addressed.
 //!
-//! The position of `A[i, j]` in its allocation is `i * extent + j`, or `i * stride + j * stride` for a buffer with strides, plus
-//! its offset. Products are computed in 64 bits unless every position is known to fit an `int`.
+//! The position of `A[i, j]` in its allocation is `i * extent + j`, or `i * stride + j * stride` for a buffer with strides,
+//! plus its offset. Products are computed in 64 bits unless every position is known to fit an `int`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,15 +21,16 @@ pub(crate) struct Allocation {
     pub(crate) name: String,
     /// The memory that it is in.
     pub(crate) space: Space,
-    /// Type of the elements that the pointer points to, lanes apart.
+    /// Scalar type of the elements that the pointer points to.
     pub(crate) scalar: ScalarType,
     /// Whether every position in it is known to fit an `int`.
     pub(crate) small: bool,
-    /// The texels that it is, if it is an image.
+    /// The texel buffer that an image holds; `None` for linear memory.
     pub(crate) texels: Option<Buffer>,
-    /// The parameter that says where it begins in a larger memory, if that is asked for.
+    /// Name of the parameter with the origin in a larger memory; empty for kernels that are not placed.
     pub(crate) origin: String,
-    /// The parameter that the larger memory is.
+    /// Name of the parameter that points to the memory: `name`, except for linear memory in kernels that are placed. Empty
+    /// for memory of the work-item's own.
     pub(crate) pool: String,
 }
 
@@ -42,10 +43,10 @@ pub(crate) struct Use {
     pub(crate) written: bool,
 }
 
-/// Everything that is known while one kernel is written. What outlives the kernel is taken out by `super::kernel`.
+/// Everything that is known while one kernel is written. `super::kernel` moves what outlives the kernel to the source.
 #[derive(Clone, Debug)]
 pub(crate) struct Writer {
-    /// What the kernel is written for.
+    /// The target of the kernel.
     pub(crate) target: &'static Target,
     /// Names that are taken.
     pub(crate) namer: Namer,
@@ -62,11 +63,11 @@ pub(crate) struct Writer {
     pub(crate) uses: BTreeMap<Var, Use>,
     /// Symbols and scalar parameters that the kernel uses.
     pub(crate) scalars: BTreeSet<Var>,
-    /// Symbols and scalar parameters that there are.
+    /// All symbols and scalar parameters of the function.
     pub(crate) known_scalars: BTreeSet<Var>,
     /// Dividends of floor divisions that are written as C's division.
     pub(crate) dividends: BTreeSet<String>,
-    /// What the reader of a report should know.
+    /// Remarks for the metadata, such as assertions that the kernel does not check.
     pub(crate) notes: BTreeSet<String>,
     /// Whether the kernel computes with `float64`.
     pub(crate) uses_fp64: bool,
@@ -114,6 +115,7 @@ impl Writer {
             divergent: false,
             span: None,
             text: String::new(),
+            // The text is the body of a kernel function, which is indented once.
             depth: 1,
         }
     }
@@ -155,7 +157,7 @@ impl Writer {
         self.line("}");
     }
 
-    /// Remembers that the judge has to prove a dividend to be at least 0.
+    /// Notes in the metadata that a dividend must be at least 0; a constant that is needs no note.
     pub(crate) fn note_dividend(&mut self, dividend: &Expr) {
         if constant(dividend).is_none_or(|value| value < 0) {
             self.dividends.insert(dividend.to_string());
@@ -180,8 +182,8 @@ impl Writer {
         }
     }
 
-    /// A pointer to the elements of a buffer, cast if the allocation was declared with another type; notes the access for the
-    /// signature of the kernel.
+    /// A pointer to the elements of a buffer, cast if the allocation was declared with another type; notes the access for
+    /// the signature of the kernel.
     pub(crate) fn pointer(&mut self, buffer: &Buffer, write: bool) -> Result<String, Diagnostic> {
         let Some(allocation) = self.allocations.get(&buffer.data) else {
             return Err(self.error(Refusal::Memory, format!("buffer `{buffer}` has no memory in the kernel")));

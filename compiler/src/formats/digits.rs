@@ -1,4 +1,4 @@
-//! What a format means, in named-axis form: at each physical place stands a digit of an axis.
+//! The meaning of a format in named-axis form: a digit of an axis for each physical axis.
 //!
 //! With blocks `b1, ..., bk` of an axis `x` the outer part is `x // (b1 * ... * bk)`, and the block `bj` holds the digit
 //! `x // (b(j+1) * ... * bk) % bj`: the mixed-radix digits of `x`, the left block the more major one.
@@ -14,7 +14,8 @@ pub(super) fn number(value: i64, ty: ScalarType) -> Expr {
     Expr::int_of(value.into(), ty).unwrap_or_else(|| Expr::int(value))
 }
 
-/// Axis `axis` of a format, in terms of what stands at its places: each part counts for the product of the blocks below.
+/// Returns axis `axis` of a format in terms of its parts at the physical places. The weight of a part is the product of the
+/// blocks after it.
 fn value(format: &Format, axis: usize, parts: &[Expr], ty: ScalarType) -> Expr {
     let terms =
         format.places.iter().zip(parts).filter(|(place, _)| place.axis == axis).map(|(place, part)| {
@@ -26,7 +27,7 @@ fn value(format: &Format, axis: usize, parts: &[Expr], ty: ScalarType) -> Expr {
     terms.reduce(|sum, term| sum + term).unwrap_or_else(|| number(0, ty))
 }
 
-/// The digit that stands at a place, of an axis that is `x`.
+/// Returns the digit at a physical place, for the value `x` of its axis.
 fn digit(format: &Format, place: AxisPart, x: Expr, ty: ScalarType) -> Expr {
     let axis = &format.axes[place.axis];
     let above = match axis.weight(place.level) {
@@ -39,7 +40,7 @@ fn digit(format: &Format, place: AxisPart, x: Expr, ty: ScalarType) -> Expr {
     }
 }
 
-/// The meaning of a map from one format to another, over the same indices as `map`.
+/// Returns the map from one format to another by the meaning of the formats, over the same indices as `map`.
 pub(super) fn map(source: &Format, target: &Format, map: &IndexMap) -> Result<IndexMap, Diagnostic> {
     let parts: Vec<Expr> = map.vars().iter().map(Expr::from).collect();
     let ty = map.vars().first().map_or(ScalarType::Int32, |var| var.dtype().scalar);

@@ -12,9 +12,8 @@
 //! recurrent networks, a b c d ... for oneDNN's neutral letters; other letters stand in the order in which they appear.
 //! `A->B` states another one: the indices are then those of the format A, blocks included.
 //!
-//! A name is written down twice: as its *meaning*, which says for each physical place which digit of which axis stands
-//! there (`digits`), and as a map, made by splitting the axes one block after the other (`splits`). The judge holds the
-//! second against the first.
+//! The map of a name is computed twice: from its *meaning*, which gives the digit of an axis at each physical place
+//! (`digits`), and by splitting the axes one block after the other (`splits`). The judge proves the two equal.
 
 mod digits;
 mod name;
@@ -33,18 +32,18 @@ pub use tiles::{Tiled, tiled};
 pub struct Named {
     /// From the logical indices to the physical ones.
     pub map: IndexMap,
-    /// The same, stated a second time by other means.
+    /// The same map, computed from the meaning of the format.
     pub meaning: IndexMap,
     /// The physical shape: whole blocks.
     pub shape: Vec<Expr>,
-    /// Axes of it that may be longer than the largest index needs, for a block is always whole.
+    /// Physical axes that may be longer than the largest index needs, because blocks are always whole.
     pub padded_axes: Vec<usize>,
 }
 
-/// Reads a format where a map is expected. None if the text is no format name at all: it may be a lambda.
+/// Reads a format name in place of an index map. Returns `None` if the text is not a format name; it may be a lambda.
 ///
 /// # Errors
-/// What is wrong with the name, with its place in `text`; a shape of another rank.
+/// The problems of the name, with their positions in `text`, or a shape of another rank.
 ///
 /// ```
 /// use tilewright_compiler::formats;

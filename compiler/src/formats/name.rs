@@ -7,8 +7,8 @@ const MAX_BYTES: usize = 256;
 /// Largest product of the blocks of an axis.
 const MAX_BLOCK: i64 = i32::MAX as i64;
 
-/// The usual order of the axes, for each family of letters; the letters in brackets are those without which a name is
-/// of another family.
+/// For each family of letters, the usual order of the axes, and the letters of which a name of the family contains at least
+/// one; empty if none is required.
 const FAMILIES: [(&str, &str); 5] = [("NCDHW", ""), ("GOIDHW", "OI"), ("TNC", "T"), ("LDNC", "L"), ("LDIGO", "L")];
 
 /// A format: its axes in logical order, and the part of an axis that stands at each physical position.
@@ -86,7 +86,7 @@ fn error(span: Span, message: String, help: &str) -> Diagnostic {
 /// Reads a name that starts `offset` bytes into its text.
 ///
 /// # Errors
-/// What is wrong with the name, with its position in the text.
+/// The first problem of the name, with its position in the text.
 pub(super) fn read(text: &str, offset: usize) -> Result<Format, Diagnostic> {
     let name = text.trim();
     let start = offset + (text.len() - text.trim_start().len());

@@ -72,7 +72,7 @@ impl StageProgram<'_> {
 pub enum EngineFault {
     /// The program did something undefined, such as an access out of bounds.
     Trap {
-        /// What it did, as a sentence.
+        /// The fault, as a sentence.
         message: String,
         /// Whether it read an element that was never written.
         is_undefined_read: bool,

@@ -6,9 +6,9 @@
 //! A[n, h, w, c]                          ->   A[n, c // 4, h, w, c % 4]
 //! ```
 //!
-//! Several transformations of one buffer are applied one after the other. All buffers on the same memory change alike,
-//! parameters included: the tensors passed in are in the new layout. The attribute is removed, so a second run changes
-//! nothing. A map that is not injective is applied all the same; the judge refutes it. Cost: one walk.
+//! Several transformations of one buffer are applied one after the other. All buffers on the same memory get the same
+//! layout, parameters included: the caller passes tensors in the new layout. The attribute is removed, so a second run
+//! changes nothing. The pass does not check that a map is injective; the judge refutes one that is not. Cost: one walk.
 
 use tilewright_ir::sabotage;
 use tilewright_ir::{
@@ -23,7 +23,7 @@ use tilewright_algebra::{Ranges, physical_shape, simplify};
 ///
 /// # Errors
 /// A map does not fit the shape of its buffer, an alias differs in shape or element width, separators contradict each
-/// other, strides or an offset stand in the way, a physical index may be negative or has no bound.
+/// other, the buffer has strides or an offset, a physical index may be negative or has no bound.
 pub fn apply_buffer_transforms(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
     let (mut claims, mut found) = (Vec::new(), Vec::new());
     for (position, (data, maps)) in func.attrs.layout_transform_map.iter().enumerate() {
@@ -68,7 +68,7 @@ fn transformed(func: &PrimFunc, data: &Var, maps: &[IndexMap]) -> Result<Vec<Buf
     if found.is_empty() { Ok(claims) } else { Err(found) }
 }
 
-/// Whether the layout of `first` can be applied to `alias` too.
+/// Checks that the layout of `first` can be applied to `alias` too.
 pub(super) fn agrees(first: &Buffer, alias: &Buffer) -> Result<(), Diagnostic> {
     let extent = |expr: &Expr| simplify(expr, &Ranges::new());
     let shapes = |buffer: &Buffer| buffer.shape.iter().map(extent).collect::<Vec<_>>();
@@ -137,7 +137,8 @@ impl Layout {
         Ok(Self { map, shape, padded_axes })
     }
 
-    /// Separators of a buffer that is to be tiled belong to the layout after this one.
+    /// Returns the claim that `buffer` moves to this layout. If a tiled layout follows (`is_tiled`), the separators of the
+    /// buffer belong to that layout.
     fn claim(&self, buffer: &Buffer, maps: &[IndexMap], is_tiled: bool) -> Result<BufferClaim, Diagnostic> {
         if buffer.elem_offset.as_const_int() != Some(0) || !is_compact(buffer) {
             let message = format!("`{buffer}` has strides or an offset, so its layout cannot be transformed");
@@ -159,7 +160,7 @@ impl Layout {
         })
     }
 
-    /// The separators of the buffer, or those of the last map.
+    /// Returns the separators of the physical axes: those of the buffer, or those of the last map.
     fn separators(&self, buffer: &Buffer, maps: &[IndexMap]) -> Result<AxisSeparators, Diagnostic> {
         let (own, rank) = (&buffer.axis_separators, self.shape.len());
         let mapped = maps.last().map(IndexMap::axis_separators).filter(|separators| !separators.is_empty());
@@ -182,7 +183,7 @@ impl Layout {
     }
 }
 
-/// Those of the tiled layout; the maps before it have none.
+/// Returns the separators of a buffer that a tiled layout follows: the buffer's own, as the maps must not have any.
 fn tiled_separators(buffer: &Buffer, maps: &[IndexMap]) -> Result<AxisSeparators, Diagnostic> {
     if maps.iter().all(|map| map.axis_separators().is_empty()) {
         return Ok(buffer.axis_separators.clone());
@@ -196,7 +197,7 @@ fn placed(vars: &[Var], shape: &[Expr], outputs: &[Expr]) -> Result<IndexMap, St
     IndexMap::new(vars.to_vec(), shape.to_vec(), outputs.to_vec(), Vec::new()).map_err(|error| error.to_string())
 }
 
-/// Without strides, or with those of a row-major layout.
+/// Returns whether a buffer has no strides, or the strides of the row-major layout.
 pub(super) fn is_compact(buffer: &Buffer) -> bool {
     let Some(strides) = &buffer.strides else { return true };
     let mut expected = Expr::int(1);

@@ -7,10 +7,10 @@
 //! A_flattened[n * 2048 + c * 64 + h, w * 4 + i]
 //! ```
 //!
-//! Each group of axes between separators becomes the row-major numeral of its axes (RFC 39, FlattenBuffer); afterwards
-//! there is a separator between all axes, so a second run changes nothing. `buffer_map` stays as it is: it is the
-//! calling convention (RFC 63, "Removing pre-flattened buffer"). Strides and `elem_offset` are folded into the index of
-//! a buffer with one group. Indices become `int64` where a buffer has more than 2^31 - 1 elements. Cost: one walk.
+//! Each group of axes between separators is linearized in row-major order (RFC 39, FlattenBuffer). Afterwards there is a
+//! separator between all axes, so a second run changes nothing. `buffer_map` is not changed, because it is the calling
+//! convention (RFC 63, "Removing pre-flattened buffer"). Strides and `elem_offset` are folded into the index of a buffer
+//! with one group. Indices into a buffer of more than 2^31 - 1 elements become `int64`. Cost: one walk.
 
 use tilewright_ir::sabotage;
 use tilewright_ir::{
@@ -43,7 +43,7 @@ pub fn flatten_buffer(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
     Ok(regrouped(func, body, moves, "flatten_buffer", BufferChange::Flatten))
 }
 
-/// The buffers that the body mentions. A parameter that is never used needs no alias.
+/// Returns the buffers that the body uses. A parameter that is never used needs no flat alias.
 fn used_buffers(func: &PrimFunc) -> Vec<Buffer> {
     PrimFunc { buffer_map: Vec::new(), ..func.clone() }.buffers()
 }
@@ -69,7 +69,7 @@ fn flattened(buffer: &Buffer, is_param: bool, ranges: &Ranges) -> Result<Option<
     grouped(buffer, &buffer.axis_separators, if is_param { "_flattened" } else { "" }, ranges).map(Some)
 }
 
-/// The buffer with one axis for each group of axes between separators, and the way there. Its name gets a suffix.
+/// Returns the buffer with one axis for each group of axes between separators, and the map to it. Its name gets a suffix.
 pub(super) fn grouped(
     buffer: &Buffer,
     separators: &AxisSeparators,
@@ -106,7 +106,7 @@ pub(super) fn grouped(
     Ok(Move { before: buffer.clone(), after, map })
 }
 
-/// `int64` if the extents are, or if a buffer of constant shape needs it.
+/// Returns the index type: `int64` if an extent has that type or if a buffer of constant shape needs it, else `int32`.
 fn index_type(buffer: &Buffer) -> Result<ScalarType, Diagnostic> {
     let too_large = |error: tilewright_ir::SizeError| {
         Diagnostic::error("buffer-size", buffer.span, format!("buffer `{buffer}` cannot be flattened: {error}"))
@@ -151,7 +151,7 @@ fn product(shape: &[Expr], ty: ScalarType) -> Expr {
     shape.iter().cloned().reduce(|product, extent| product * extent).unwrap_or(Expr::Int { value: 1, ty })
 }
 
-/// Index and extent of a buffer with strides or an offset: the extent is the last index + 1.
+/// Returns index and extent of a buffer with strides or an offset. The extent is one more than the largest index.
 fn folded(buffer: &Buffer, indices: &[Expr], shape: &[Expr], ty: ScalarType) -> (Vec<Expr>, Vec<Expr>) {
     let exact = |expr: &Expr| retyped(expr, ty, &|_| None);
     let zero = Expr::Int { value: 0, ty };

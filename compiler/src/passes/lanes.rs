@@ -3,12 +3,13 @@
 //! ```text
 //! for c in range(4):                            with all lanes            gathered, for textures only
 //!     if h < H:                                 if h < H:                 if h < H:
-//!         if k * 4 + c < 18:              ->        (not possible)            T[h, 0:4] = if_then_else(ramp(k * 4, 1, 4) < 18,
+//!         if k * 4 + c < 18:              ->        (not possible)            T[h, 0:4] = if_then_else(ramp(k * 4, 1, 4) <
+//! 18,
 //!             T[h, c] = X[k * 4 + c]                                                        X[ramp(k * 4, 1, 4)], 0)
 //! ```
 //!
-//! The loop variable becomes a ramp; what does not depend on it stays scalar and is broadcast where a vector is needed.
-//! Indices are vectors in the last position only, and evenly spaced.
+//! The loop variable becomes a ramp. Expressions that do not depend on it stay scalar, and are broadcast if an operation
+//! needs a vector. Only the last index of an access may be a vector, and its lanes must be evenly spaced.
 
 use tilewright_ir::sabotage;
 use tilewright_ir::texture::is_whole_texel;
@@ -16,10 +17,10 @@ use tilewright_ir::{BinaryOp, Buffer, Expr, For, ScalarType, SharedExpr, Span, S
 
 use tilewright_algebra::{Ranges, conjuncts, linear_in, simplify};
 
-/// Why a loop has no vector statement.
+/// The reason why a loop cannot be written as one vector statement.
 #[derive(Clone, Debug)]
 pub(super) struct Obstacle {
-    /// What can be done about it depends on this.
+    /// The kind, on which the advice to the user depends.
     pub(super) kind: ObstacleKind,
     /// The reason, as a part of a sentence.
     pub(super) reason: String,
@@ -52,9 +53,9 @@ impl Obstacle {
     }
 }
 
-/// A store, and the conditions under which it runs, taken out of a loop.
+/// The body of a loop: one store, and the conditions under which it runs.
 pub(super) struct Body<'a> {
-    /// The conditions, from the outermost, and where they were written.
+    /// The conditions, outermost first, with their source positions.
     guards: Vec<(&'a Expr, Option<Span>)>,
     /// The store.
     pub(super) buffer: &'a Buffer,
@@ -64,7 +65,7 @@ pub(super) struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// The body of a loop, if it is one store, possibly under conditions without an alternative.
+    /// Returns the body if `stmt` is one store, possibly inside `if`s without `else`; `None` otherwise.
     pub(super) fn from_stmt(stmt: &'a Stmt) -> Option<Self> {
         match &stmt.kind {
             StmtKind::Store { buffer, indices, value } => {
@@ -94,29 +95,30 @@ pub(super) struct Lanes<'a> {
     var: &'a Var,
     min: &'a Expr,
     count: u16,
-    /// What is known inside of the loop.
+    /// The ranges of variables inside the loop.
     ranges: Ranges,
 }
 
-/// What is done with a condition that holds for some lanes only.
+/// The treatment of a condition that may hold for some lanes only.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum LaneGuards {
-    /// Nothing: there is no statement that stores some lanes.
+    /// Refuse the loop, because no statement stores only some lanes.
     Refuse,
-    /// The other lanes are stored too, as 0.
+    /// Store 0 in the other lanes.
     Gather,
 }
 
 impl<'a> Lanes<'a> {
-    /// The lanes of a loop of a constant number of iterations; `ranges` is what is known around it.
+    /// Creates the lanes of a loop of `lanes` iterations from a constant start; `ranges` are the ranges of variables
+    /// outside it.
     pub(super) fn from_loop(inner: &'a For, lanes: u16, ranges: &Ranges) -> Self {
         Self { var: &inner.var, min: &inner.min, count: lanes, ranges: super::remap::inside(ranges, inner) }
     }
 
-    /// The statement of all lanes.
+    /// Returns the vector statement that stores all lanes.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The obstacle, if the loop has no such statement.
     pub(super) fn statement(&self, body: &Body<'_>, guards: LaneGuards) -> Result<Stmt, Obstacle> {
         let buffer = body.buffer;
         let indices = self.indices(buffer, body.indices)?;
@@ -137,7 +139,8 @@ impl<'a> Lanes<'a> {
         for (cond, span) in &body.guards {
             let (mut free, mut lane) = (Vec::new(), Vec::new());
             for part in conjuncts(cond) {
-                // What follows a condition of the lanes is only known to have a value under it.
+                // A load after a condition on the lane may be in bounds only where that condition holds, so it stays behind
+                // it.
                 let behind = !own.is_empty() || !lane.is_empty();
                 if self.depends(&part) || (behind && part.reads_memory()) { lane.push(part) } else { free.push(part) }
             }
@@ -162,7 +165,7 @@ impl<'a> Lanes<'a> {
         Ok(shared.into_iter().rev().fold(store, wrap))
     }
 
-    /// Whether a condition of the body may hold for some lanes only.
+    /// Returns whether a condition of the body may hold for some lanes only.
     pub(super) fn has_lane_guards(&self, body: &Body<'_>) -> bool {
         body.guards.iter().any(|(cond, _)| self.depends(cond))
     }
@@ -195,7 +198,7 @@ impl<'a> Lanes<'a> {
         expr.vars().contains(self.var)
     }
 
-    /// The indices of an access: vectors in the last position only.
+    /// Returns the indices of an access, of which only the last may be a vector.
     fn indices(&self, buffer: &Buffer, indices: &[Expr]) -> Result<Vec<Expr>, Obstacle> {
         let mut all: Vec<_> = indices.iter().map(|index| self.index(buffer, index)).collect::<Result<_, _>>()?;
         let Some(last) = all.pop() else { return Ok(all) };
@@ -238,7 +241,7 @@ impl<'a> Lanes<'a> {
         Ok(Expr::Ramp { base: SharedExpr::new(base), stride: SharedExpr::new(stride), lanes: self.count })
     }
 
-    /// The lanes of a value; scalar if it is the same in all of them.
+    /// Returns the value for all lanes: a vector, or a scalar if the value is the same in all lanes.
     fn vector(&self, expr: &Expr) -> Result<Expr, Obstacle> {
         if !self.depends(expr) {
             return if expr.dtype().is_scalar() {

@@ -9,10 +9,10 @@
 //! T.texture2d_store(T, row=o * 7 + h, column=w, value=X[0, o, h, w, 0:4])
 //! ```
 //!
-//! The scopes are short for axis separators, so this is the flattening of `flatten_buffer` between the separators that
-//! [`Buffer::texture_separators`] names. As there, `buffer_map` stays as it is. Loops over the channels of a stored texel
-//! become one store, marked or not; what cannot be stored as whole texels is refused, and never spread over the lanes
-//! (`texture_stores`). Loads pick a channel or take the texel. Cost: three walks.
+//! A texture scope stands for axis separators, so this is the flattening of `flatten_buffer` between the separators that
+//! [`Buffer::texture_separators`] returns. As there, `buffer_map` is not changed. A loop over the channels of a stored texel
+//! becomes one store, whether it is marked `vectorized` or not. A store that is not one of whole texels is refused; its
+//! value is never spread over the lanes (`texture_stores`). Loads read one channel or the whole texel. Cost: three walks.
 
 use tilewright_ir::texture::is_whole_texel;
 use tilewright_ir::{
@@ -28,7 +28,7 @@ use tilewright_algebra::Ranges;
 /// Lowers every buffer in a texture scope.
 ///
 /// # Errors
-/// What [`Buffer::texture_separators`] refuses; `texture-limits`, `texture-alias`, `texture-alloc`, `texture-store`,
+/// The errors of [`Buffer::texture_separators`], and `texture-limits`, `texture-alias`, `texture-alloc`, `texture-store`,
 /// `texture-load`.
 pub fn lower_texture(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
     let mut found = misplaced(func);
@@ -56,7 +56,7 @@ pub fn lower_texture(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
     Ok(regrouped(func, body, moves, "lower_texture", BufferChange::Texture))
 }
 
-/// Whether there is a texture in a function.
+/// Returns whether a function has a texture.
 pub(super) fn is_wanted(func: &PrimFunc) -> bool {
     !textures(func).is_empty()
 }
@@ -71,13 +71,13 @@ fn is_param(func: &PrimFunc, buffer: &Buffer) -> bool {
     func.buffer_map.iter().any(|(_, param)| param == buffer)
 }
 
-/// Where rows, columns and channels begin: as the scope says, or after each axis of a texel buffer, whatever its scope says of
-/// more axes.
+/// Returns the separators between rows, columns and channels: those of the scope, or, for a texel buffer, one between all
+/// axes, even if its scope demands more than three axes.
 fn separators(buffer: &Buffer) -> Result<AxisSeparators, Diagnostic> {
     if buffer.is_texel_buffer() { Ok(buffer.axis_separators.clone()) } else { buffer.texture_separators() }
 }
 
-/// The texel buffer and the way there; none if it is one already.
+/// Returns the texel buffer of a texture and the map to it; `None` if the buffer is a texel buffer already.
 fn texel_buffer(buffer: &Buffer, func: &PrimFunc, ranges: &Ranges) -> Result<Option<Move>, Diagnostic> {
     let separators = separators(buffer)?;
     let suffix = if is_param(func, buffer) { "_texels" } else { "" };
@@ -86,7 +86,7 @@ fn texel_buffer(buffer: &Buffer, func: &PrimFunc, ranges: &Ranges) -> Result<Opt
     Ok((!buffer.is_texel_buffer()).then_some(change))
 }
 
-/// Constant extents are not above the limits; those that are not constant are checked at the launch.
+/// Checks that constant extents are within the limits. Symbolic extents are checked at the launch.
 fn within_limits(change: &Move, stated: Option<TextureLimits>) -> Result<(), Diagnostic> {
     let limits = stated.unwrap_or(TextureLimits::PROMISED);
     let extents = [("height", limits.height, "rows"), ("width", limits.width, "texels in a row")];
@@ -107,7 +107,7 @@ fn within_limits(change: &Move, stated: Option<TextureLimits>) -> Result<(), Dia
     Ok(())
 }
 
-/// Textures in a place where they cannot be: allocated by threads, or views of other memory.
+/// Returns an error for each texture that is allocated by threads or is a view of other memory.
 fn misplaced(func: &PrimFunc) -> Vec<Diagnostic> {
     let mut places = MisplacedTextures {
         roots: func.buffer_map.iter().map(|(_, buffer)| buffer.clone()).collect(),
@@ -120,7 +120,7 @@ fn misplaced(func: &PrimFunc) -> Vec<Diagnostic> {
 /// Walks a body and collects textures that are misplaced.
 #[derive(Default)]
 struct MisplacedTextures {
-    /// Buffers that memory was made for, here and around.
+    /// The buffers whose memory is in scope: parameters and allocations.
     roots: Vec<Buffer>,
     found: Vec<Diagnostic>,
 }
@@ -149,7 +149,7 @@ impl MisplacedTextures {
         }
     }
 
-    /// A view of a texture is the texture.
+    /// Checks a view: a texture may only be declared again as itself or as its texel buffer.
     fn view(&mut self, view: &Buffer, span: Option<Span>) {
         let Some(root) = self.roots.iter().rev().find(|root| root.data == view.data) else { return };
         if !(view.scope.is_texture() || root.scope.is_texture()) {
@@ -181,7 +181,7 @@ fn grouped_shape(texture: &Buffer) -> Option<Vec<Expr>> {
     Some(change.after.shape.clone())
 }
 
-/// Loads of several channels that are not the whole texel in order.
+/// Returns an error for each load of several channels other than the whole texel in order.
 fn partial_loads(body: &Stmt) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     body.walk(&mut |stmt| {

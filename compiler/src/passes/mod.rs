@@ -30,7 +30,7 @@ pub use vectorize::vectorize;
 pub struct Rewritten {
     /// The program after the pass.
     pub func: PrimFunc,
-    /// What was changed, as a claim.
+    /// The claim about the change.
     pub evidence: Evidence,
 }
 
@@ -42,7 +42,7 @@ pub type Request = fn(&mut PrimFunc, &str) -> Result<(), Diagnostic>;
 pub struct Pass {
     /// The name on the command line and in reports.
     pub name: &'static str,
-    /// What it does, in a line.
+    /// A description of one line.
     pub summary: &'static str,
     /// The pass.
     pub run: fn(&PrimFunc) -> Result<Rewritten, Vec<Diagnostic>>,

@@ -6,8 +6,8 @@
 //!         B[0 * 16 + i] = A[i // 1]
 //! ```
 //!
-//! Loops stay as they are, those of one iteration too. Buffers stay the same objects, so the evidence claims nothing
-//! of them. Cost: one walk; each expression is brought to normal form once for every level of loads in it.
+//! Loops are kept, even those of one iteration. Buffers stay the same objects, so the evidence makes no claim about them.
+//! Cost: one walk; each expression is normalized once for every level of loads in it.
 
 use std::convert::Infallible;
 

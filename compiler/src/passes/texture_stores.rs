@@ -1,14 +1,16 @@
 //! Stores to textures as stores of whole texels: the loop over the channels becomes one vector statement.
 //!
 //! ```text
-//! for c in range(4):                       T[h, w, 0:4] = if_then_else(ramp(k * 4, 1, 4) < 18, X[h, w, ramp(k * 4, 1, 4)], 0)
+//! for c in range(4):                       T[h, w, 0:4] = if_then_else(ramp(k * 4, 1, 4) < 18, X[h, w, ramp(k * 4, 1, 4)],
+//! 0)
 //!     if k * 4 + c < 18:            ->
 //!         T[h, w, c] = X[h, w, k * 4 + c]
 //! ```
 //!
-//! An image has no store of a single channel, so the other three would need a value. A condition on the lane is gathered
-//! only where no value of the texel can be lost: nothing else stores to the texture, every loop around selects the texel, and
-//! it is no parameter, whose other channels the caller may have filled. The judge proves it again.
+//! An image has no store of a single channel, so the other three channels would need a value. If a condition depends on the
+//! lane, the remaining lanes are stored as 0, but only if no value of the texel can be lost by that: nothing else stores to
+//! the texture, every loop around the store selects the texel, and the texture is not a parameter, whose other channels the
+//! caller may have filled. The judge proves this again.
 
 use tilewright_ir::texture::is_whole_texel;
 use tilewright_ir::visit::Rewrite;
@@ -18,13 +20,13 @@ use super::lanes::{Body, LaneGuards, Lanes, Obstacle, ObstacleKind};
 use super::remap::{inside, symbol_ranges};
 use tilewright_algebra::Ranges;
 
-/// Loops of 4 lanes, as many as a texel has channels.
+/// The number of lanes of a store: the channels of a texel.
 const CHANNELS: u16 = tilewright_ir::texture::CHANNELS;
 
-/// The body of a function with every store to a texture a store of whole texels.
+/// Returns the body of a function with every store to a texture replaced by a store of whole texels.
 ///
 /// # Errors
-/// `texture-store`, for each store that cannot be one.
+/// `texture-store`, for each store that cannot be replaced.
 pub(super) fn whole_texels(func: &PrimFunc) -> Result<Stmt, Vec<Diagnostic>> {
     let mut stores = Stores { func, ranges: symbol_ranges(func), loops: Vec::new(), span: None, found: Vec::new() };
     let Ok(body) = stores.stmt(&func.body);
@@ -34,7 +36,7 @@ pub(super) fn whole_texels(func: &PrimFunc) -> Result<Stmt, Vec<Diagnostic>> {
 struct Stores<'f> {
     func: &'f PrimFunc,
     ranges: Ranges,
-    /// The loops around that may have more than one iteration, from the outermost.
+    /// The loops around the current statement that may have more than one iteration, outermost first.
     loops: Vec<Var>,
     span: Option<Span>,
     found: Vec<Diagnostic>,
@@ -78,7 +80,7 @@ impl Stores<'_> {
         rewritten
     }
 
-    /// The store of all channels in place of the loop over them.
+    /// Returns the store of all channels that replaces the loop over them.
     fn channels(&self, inner: &For, body: &Body<'_>) -> Result<Stmt, Obstacle> {
         if let ForKind::ThreadBinding(tag) = inner.kind {
             return Err(format!("its four channels are stored by different work-items ({tag})").into());
@@ -90,7 +92,7 @@ impl Stores<'_> {
         lanes.statement(body, LaneGuards::Gather)
     }
 
-    /// Whether the channels without a value may be given one.
+    /// Checks that the channels without a value may be stored as 0.
     fn may_gather(&self, body: &Body<'_>) -> Result<(), Obstacle> {
         let buffer = body.buffer;
         if self.func.buffer_map.iter().any(|(_, param)| param.aliases(buffer)) {
@@ -136,14 +138,14 @@ impl Stores<'_> {
     }
 }
 
-/// A loop of 4 along the last axis of a texture.
+/// Returns whether a loop of 4 iterations runs along the last axis of a texture.
 fn is_channel_loop(inner: &For, body: &Body<'_>) -> bool {
     let constant = inner.min.as_const_int().is_some() && inner.extent.as_const_int() == Some(CHANNELS.into());
     let along = || body.indices().last().is_some_and(|index| index.vars().contains(&inner.var));
     body.buffer.scope.is_texture() && constant && along()
 }
 
-/// Whether a store outside of a loop over the channels stores a whole texel.
+/// Checks that a store outside a loop over the channels stores a whole texel.
 fn as_it_stands(buffer: &Buffer, indices: &[Expr], value: &Expr) -> Result<(), Obstacle> {
     let mut reads = false;
     for expr in indices.iter().chain([value]) {

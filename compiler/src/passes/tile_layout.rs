@@ -6,10 +6,10 @@
 //! A[i, j]                               ->    A[i // 2, j // 4, i % 2, j % 4]
 //! ```
 //!
-//! The physical axes are those that the last tile makes; flattening them gives XLA's linear index. With a pad value, a nest
-//! over the whole buffer writes it to the padding, and nowhere else, before anything else is done with the memory; for a
-//! parameter that is only read it is the caller who packs it so. Without one the padding holds nothing, and nothing reads it.
-//! The attribute is removed, so a second run changes nothing. Cost: one walk.
+//! The physical axes are those after the last tile; flattening them gives XLA's linear index. If there is a pad value, a
+//! loop nest over the whole buffer stores it in the padding before any other access; for a parameter that is only read, the
+//! caller has to fill the padding. Without a pad value the padding is undefined and never read. The attribute is removed,
+//! so a second run changes nothing. Cost: one walk.
 
 use std::sync::Arc;
 
@@ -28,8 +28,8 @@ use crate::formats::{Tiled, tiled};
 /// Applies and removes the requests for tiled layouts.
 ///
 /// # Errors
-/// A layout does not fit the shape of its buffer, an alias differs in shape or element width, strides or an offset stand in
-/// the way, other transformations wait to be applied first, a pad value is none of the element type.
+/// A layout does not fit the shape of its buffer, an alias differs in shape or element width, the buffer has strides or an
+/// offset, it has other transformations that must be applied first, a pad value is not of the element type.
 pub fn tile_layout(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
     let (mut claims, mut fills, mut found) = (Vec::new(), Vec::new(), Vec::new());
     for (position, (data, request)) in func.attrs.tile_layout.iter().enumerate() {
@@ -87,7 +87,7 @@ pub(super) fn request(func: &mut PrimFunc, text: &str) -> Result<(), Diagnostic>
     Ok(())
 }
 
-/// Removes the axis separators of all buffers on some memory: separators belong to the axes of the last layout.
+/// Removes the axis separators of all buffers on the memory `data`: separators belong to the axes of the last layout.
 fn reset_separators(func: &mut PrimFunc, data: &Var, rank: usize) {
     let all: Vec<Buffer> = func.buffers().into_iter().filter(|buffer| buffer.data == *data).collect();
     let none = |buffer: &Buffer| buffer.with(|info| info.axis_separators = AxisSeparators::none(rank));
@@ -105,7 +105,7 @@ struct Replace {
 }
 
 impl Replace {
-    /// The buffer that replaces `buffer`; itself if there is none.
+    /// Returns the buffer that replaces `buffer`, or `buffer` itself.
     fn replacement_for(&self, buffer: &Buffer) -> Buffer {
         self.pairs.iter().find(|(old, _)| old == buffer).map_or_else(|| buffer.clone(), |(_, new)| new.clone())
     }
@@ -119,7 +119,7 @@ impl Rewrite for Replace {
     }
 }
 
-/// Checks that the memory has one request only, and no layout transformation that has to be applied first.
+/// Checks that the memory has only one request, and no layout transformation that must be applied first.
 fn check_request(func: &PrimFunc, data: &Var, earlier: &[(Var, TileRequest)]) -> Result<(), Diagnostic> {
     if earlier.iter().any(|(other, _)| other == data) {
         let message = format!("`{data}` appears twice in tile_layout");

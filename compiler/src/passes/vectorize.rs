@@ -7,10 +7,10 @@
 //! B[i, 0:4] = A[i, 0:4] + T.Broadcast(T.float32(1), 4)
 //! ```
 //!
-//! A loop of 2, 3, 4, 8 or 16 iterations whose body is one store, possibly under conditions that hold for all lanes or for
-//! none, becomes the store of so many lanes under these conditions. Every other loop stays a loop: a body of several
-//! statements, conditions on the lane, elements that are not in a row, an iteration that reads what another one writes.
-//! Cost: one walk.
+//! A loop of 2, 3, 4, 8 or 16 iterations becomes one vector store if its body is one store, possibly under conditions that
+//! do not depend on the lane. Every other loop is kept: one with several statements, with a condition on the lane, with
+//! lanes that are not evenly spaced in the last index, or with an iteration that reads what another one writes. Cost: one
+//! walk.
 
 use std::convert::Infallible;
 
@@ -32,7 +32,7 @@ pub fn vectorize(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
     Ok(Rewritten { func: PrimFunc { body, ..func.clone() }, evidence })
 }
 
-/// Whether there is a loop to be looked at.
+/// Returns whether a function has a loop marked `vectorized`.
 pub(super) fn is_wanted(func: &PrimFunc) -> bool {
     let mut found = false;
     func.body.walk(&mut |stmt| {
@@ -61,7 +61,7 @@ impl Rewrite for Vectorize {
     }
 }
 
-/// The statement of all lanes, if the loop is marked and has one.
+/// Returns the vector statement for a loop; `None` if the loop is not marked or has no such statement.
 fn vector_statement(inner: &For, ranges: &Ranges) -> Option<Stmt> {
     let lanes = LANES.into_iter().find(|lanes| inner.extent.as_const_int() == Some((*lanes).into()))?;
     if inner.kind != ForKind::Vectorized || inner.min.as_const_int().is_none() {

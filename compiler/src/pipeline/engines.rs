@@ -11,10 +11,10 @@ use crate::harness::interpreter::Interpreter;
 use crate::harness::opencl::OpenCl;
 use crate::harness::stages::{self, ChainOutcome, Stage, run_chain};
 
-/// Runs every stage of what was lowered.
+/// Runs every stage of a lowering on the engines.
 ///
 /// # Errors
-/// Extents that make no sense, such as a tensor that does not fit the machine.
+/// The given extents cannot be used, for example because a tensor does not fit the memory of the machine.
 pub fn run(
     program: &Program,
     lowering: &Lowering,
@@ -26,7 +26,7 @@ pub fn run(
     let symbols = symbols_of(&stages, &options.shapes);
     let config = stages::Config { seed: options.seed, symbols, special_floats: false };
     let interpreter = Interpreter { config: Config { threads: options.threads, ..Config::default() } };
-    // A program that was not proved is not run on a device: an access out of bounds could take the machine down.
+    // A program that was not proved is not run on a device: an access out of bounds could crash the driver or the machine.
     let opened = match &lowering.stopped {
         None => open(&options.device, &options.host),
         Some(blocked) => vec![Err(EngineFault::Skipped(blocked.to_string()))],
@@ -45,7 +45,7 @@ pub fn run(
     Ok(run)
 }
 
-/// The definition, if there is one, and the program after each step.
+/// Returns the definition, if there is one, and the program after each step.
 fn stages_of<'a>(program: &'a Program, lowering: &'a Lowering) -> Vec<Stage<'a>> {
     let mut stages = Vec::new();
     if let Some((definition, _)) = &program.definition {
@@ -67,14 +67,14 @@ fn stages_of<'a>(program: &'a Program, lowering: &'a Lowering) -> Vec<Stage<'a>>
     stages
 }
 
-/// The values given for extents of this function: the file may have others.
+/// Returns the given values that are for extents of this function; others belong to other functions of the file.
 fn symbols_of(stages: &[Stage<'_>], given: &[(String, i64)]) -> Vec<(String, i128)> {
     let names: Vec<String> =
         stages.iter().flat_map(|stage| stage.program.symbols()).map(|symbol| symbol.name().to_owned()).collect();
     given.iter().filter(|(name, _)| names.contains(name)).map(|(name, value)| (name.clone(), (*value).into())).collect()
 }
 
-/// The devices that were asked for, opened; one that does not open is the fault that says why.
+/// Opens the chosen devices. A device that cannot be opened gives a fault with the reason.
 pub fn open(choice: &DeviceChoice, host: &DeviceHost) -> Vec<Result<OpenCl, EngineFault>> {
     match choice {
         DeviceChoice::None => Vec::new(),

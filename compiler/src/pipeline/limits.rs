@@ -10,13 +10,13 @@ use super::{CheckFault, DeviceChoice, Program};
 pub struct ChosenLimits {
     /// The largest texture.
     pub limits: TextureLimits,
-    /// Who says so: the function, the command line, a device or the standard.
+    /// The source of the limits: the function, the command line, a device or the standard.
     pub from: String,
-    /// The textures of which an extent is symbolic: the launch of the kernels checks it.
+    /// The textures with a symbolic extent, which is checked when the kernels are launched.
     pub checked_at_launch: Vec<String>,
 }
 
-/// Adds where the limits come from to the diagnostics of a pass, which does not know it.
+/// Adds the source of the limits to the diagnostics of a pass, which does not know it.
 pub fn explained(limits: Option<&ChosenLimits>, mut fault: CheckFault) -> CheckFault {
     if let CheckFault::Input(found) = &mut fault {
         for diagnostic in found.iter_mut().filter(|diagnostic| diagnostic.code == "texture-limits") {
@@ -26,8 +26,10 @@ pub fn explained(limits: Option<&ChosenLimits>, mut fault: CheckFault) -> CheckF
     fault
 }
 
-/// Sets the limits of a function that has textures, in this order: its own, those `stated`, those of the device, what
-/// OpenCL promises. None for a function without textures.
+/// Sets the limits of a function that has textures, and returns them; `None` for a function without textures.
+///
+/// The first of these that exists decides: the limits of the function itself, those `stated`, those of the chosen devices,
+/// the least that OpenCL promises.
 pub fn set(
     program: &mut Program,
     stated: Option<TextureLimits>,
@@ -61,7 +63,7 @@ fn choose(
     of_devices(device, host).unwrap_or_else(promised)
 }
 
-/// What every device that was chosen takes; none if there is no device with images.
+/// Returns the largest texture that all chosen devices with images support; `None` if no chosen device has images.
 fn of_devices(choice: &DeviceChoice, host: &DeviceHost) -> Option<(TextureLimits, String)> {
     if *choice == DeviceChoice::None {
         return None;

@@ -1,4 +1,5 @@
-//! What a run of the pipeline found, as data. Reports render it as text and JSON; nothing here is formatted for a reader.
+//! The outcome of a run of the pipeline, as data. Reports render it as text and JSON; nothing here is formatted for a
+//! reader.
 //!
 //! ```text
 //! CheckOutcome                      a file
@@ -21,27 +22,26 @@ use crate::harness::stages::ChainOutcome;
 /// The pass after which a buffer has its flat shape.
 const FLATTEN: &str = "flatten_buffer";
 
-/// The verdict on a whole: the worst one of its obligations and of its runs. The order is that of severity: the larger, the
-/// worse.
+/// The worst verdict of several obligations and runs. A greater value is a worse verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Summary {
-    /// Everything was asked, everything holds, every engine agrees.
+    /// Every obligation is proved, and every engine agrees.
     Proved,
-    /// Something was not asked.
+    /// Some obligation or run was skipped.
     Skipped,
-    /// Something holds only because its premises contradict each other.
+    /// Some obligation holds only because its premises contradict each other.
     Vacuous,
-    /// Something was neither proved nor refuted.
+    /// Some obligation was neither proved nor refuted.
     Unknown,
     /// Two engines computed different values, or a program trapped.
     Mismatch,
-    /// Something is wrong, with a counterexample.
+    /// Some obligation fails, with a counterexample.
     Refuted,
 }
 
 impl Summary {
-    /// The word for it.
+    /// Returns the word for the verdict in reports.
     pub fn word(self) -> &'static str {
         match self {
             Self::Proved => "proved",
@@ -53,12 +53,12 @@ impl Summary {
         }
     }
 
-    /// The worst of several; [`Summary::Skipped`] of none, because where nothing was checked nothing is proved.
+    /// Returns the worst of several summaries; [`Summary::Skipped`] for an empty list, because nothing was proved.
     pub fn worst(parts: impl IntoIterator<Item = Self>) -> Self {
         parts.into_iter().max().unwrap_or(Self::Skipped)
     }
 
-    /// The worst verdict of several reports, as [`Summary::worst`].
+    /// Returns the worst verdict of several reports, as [`Summary::worst`] does.
     pub fn of_reports<'a>(reports: impl IntoIterator<Item = &'a Report>) -> Self {
         Self::worst(reports.into_iter().map(|report| Self::from(&report.verdict)))
     }
@@ -76,10 +76,10 @@ impl From<&Verdict> for Summary {
     }
 }
 
-/// What was found in one file.
+/// The outcome of checking one file.
 #[derive(Clone, Debug)]
 pub struct CheckOutcome {
-    /// What the run was given and what it ran with.
+    /// How the run was made.
     pub setting: Setting,
     /// Warnings about the text.
     pub warnings: Vec<Diagnostic>,
@@ -87,18 +87,18 @@ pub struct CheckOutcome {
     pub functions: Vec<FunctionOutcome>,
 }
 
-/// What a run was given and what it ran with: with it a run can be repeated.
+/// The parameters of a run that are needed to repeat it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
     /// Solver and version.
     pub solver: String,
     /// Seed of the input values.
     pub seed: u64,
-    /// Whether steps that are not decided were allowed.
+    /// Whether undecided steps were allowed.
     pub allow_unknown: bool,
 }
 
-/// What was found about one function.
+/// The outcome of checking one function.
 #[derive(Clone, Debug)]
 pub struct FunctionOutcome {
     /// Its name.
@@ -109,11 +109,11 @@ pub struct FunctionOutcome {
     pub buffers: Vec<BufferOutcome>,
     /// The runs of its stages; empty if it was only lowered.
     pub run: ChainOutcome,
-    /// The largest texture, and who says so; none for a function without textures.
+    /// The largest texture and the source of this limit; `None` for a function without textures.
     pub texture_limits: Option<ChosenLimits>,
 }
 
-/// A step of a lowering and what the judge reports of it.
+/// A step of a lowering, and the judge's reports about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepOutcome {
     /// Name of the step.
@@ -122,16 +122,16 @@ pub struct StepOutcome {
     pub ms: f64,
     /// One report for each obligation.
     pub reports: Vec<Report>,
-    /// Why it did not run, if it did not.
+    /// The reason why the step did not run; `None` if it ran.
     pub blocked: Option<Blocked>,
 }
 
-/// Why something was not run: something before it is not proved.
+/// The reason why a step or a run was blocked: something before it was not proved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocked {
-    /// What is not proved, such as the name of a step.
+    /// The name of what was not proved, such as a step.
     pub by: String,
-    /// What the judge says of it.
+    /// The verdict on it.
     pub summary: Summary,
 }
 
@@ -144,21 +144,21 @@ impl fmt::Display for Blocked {
 /// A buffer of the first stage, followed through the later ones.
 #[derive(Clone, Debug)]
 pub struct BufferOutcome {
-    /// As the program declares it.
+    /// The buffer as the program declares it.
     pub logical: Buffer,
-    /// After the layout transformations.
+    /// The buffer after the layout transformations.
     pub physical: Buffer,
-    /// After flattening; none if the program was not flattened.
+    /// The buffer after flattening; `None` if the program was not flattened.
     pub flat: Option<Buffer>,
 }
 
 impl CheckOutcome {
-    /// An outcome without functions.
+    /// Creates an outcome without functions.
     pub fn new(setting: Setting) -> Self {
         Self { setting, warnings: Vec::new(), functions: Vec::new() }
     }
 
-    /// The worst of the functions; `Skipped` for a file without any.
+    /// Returns the worst summary of the functions; `Skipped` for a file without functions.
     pub fn summary(&self) -> Summary {
         Summary::worst(self.functions.iter().map(FunctionOutcome::summary))
     }
@@ -170,7 +170,7 @@ impl CheckOutcome {
 }
 
 impl FunctionOutcome {
-    /// The outcome of a function that was lowered and not run.
+    /// Creates the outcome of a function that was lowered but not run.
     pub fn of_lowering(name: &str, lowering: &Lowering) -> Self {
         Self {
             name: name.to_owned(),
@@ -181,8 +181,8 @@ impl FunctionOutcome {
         }
     }
 
-    /// The worst of everything: `Proved` only if something was proved, and all of it, and every engine that was asked for ran
-    /// and agrees.
+    /// Returns the worst summary of the steps and runs. It is `Proved` only if there was something to prove, all of it is
+    /// proved, and every requested engine ran and agrees.
     pub fn summary(&self) -> Summary {
         let nothing_proved = self.reports().next().is_none();
         let nothing_run = !self.run.engines.iter().any(|run| run.summary().is_some());
@@ -198,7 +198,7 @@ impl FunctionOutcome {
 }
 
 impl StepOutcome {
-    /// The worst of its reports; `Proved` of none, for a step may have nothing to prove.
+    /// Returns the worst verdict of the reports; `Proved` without reports, because a step may have nothing to prove.
     pub fn summary(&self) -> Summary {
         if self.blocked.is_some() {
             return Summary::Skipped;
@@ -208,7 +208,8 @@ impl StepOutcome {
 }
 
 impl EngineOutcome {
-    /// What the run says about the whole, as [`Status::summary`]; `Vacuous` if it agrees on nothing.
+    /// Returns the contribution of the run to the summary, as [`Status::summary`] does; `Vacuous` if no element was
+    /// compared.
     pub fn summary(&self) -> Option<Summary> {
         match self.status {
             Status::Agrees if self.compared == 0 => Some(Summary::Vacuous),
@@ -218,7 +219,8 @@ impl EngineOutcome {
 }
 
 impl Status {
-    /// What it says about the whole; none for a run that was not asked for, and for the one that the others are compared with.
+    /// Returns the contribution of a run with this status to the summary; `None` for a run that was not requested and for
+    /// the reference run.
     pub fn summary(self) -> Option<Summary> {
         match self {
             Self::Agrees => Some(Summary::Proved),

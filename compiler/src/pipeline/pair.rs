@@ -19,17 +19,17 @@ pub struct GivenMap {
     pub text: String,
 }
 
-/// Why two functions cannot be paired.
+/// The reason why two functions cannot be paired.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PairFault {
-    /// Something in the text of the function after.
+    /// A problem in the text of the function after.
     After(Diagnostic),
-    /// Something in the text of the map at this position of the list.
+    /// A problem in the text of the map at this position of the list.
     Map(usize, Diagnostic),
 }
 
 impl PairFault {
-    /// What is wrong, without saying in which text.
+    /// Returns the diagnostic, without the information which text it is about.
     pub fn diagnostic(self) -> Diagnostic {
         match self {
             Self::After(diagnostic) | Self::Map(_, diagnostic) => diagnostic,
@@ -37,10 +37,10 @@ impl PairFault {
     }
 }
 
-/// The function after, in terms of the symbolic extents of the function before, and the claim that relates them.
+/// Returns the function after, in terms of the symbolic extents of the function before, and the claim that relates the two.
 ///
 /// # Errors
-/// A buffer that has no counterpart, a map that cannot be inferred or does not fit, a `--map` for no buffer.
+/// A buffer has no counterpart, a map cannot be inferred or does not fit, or a `--map` names no buffer.
 pub fn pair(before: &PrimFunc, after: &PrimFunc, maps: &[GivenMap]) -> Result<(PrimFunc, Evidence), Vec<PairFault>> {
     let after = rename_symbols(before, after);
     let mut evidence = Evidence { pass: "validate".into(), buffers: Vec::new(), ..Evidence::default() };
@@ -74,7 +74,8 @@ pub fn pair(before: &PrimFunc, after: &PrimFunc, maps: &[GivenMap]) -> Result<(P
     if faults.is_empty() { Ok((after, evidence)) } else { Err(faults) }
 }
 
-/// The buffer before: that of the parameter at the same position, the one on the same memory, the one of that name.
+/// Returns the buffer before that corresponds to a buffer after: the one of the parameter at the same position, else the
+/// one on the same memory, else the one with the same name.
 fn counterpart(
     before: &PrimFunc,
     after: &PrimFunc,
@@ -162,12 +163,12 @@ fn given_map(given: &GivenMap, before: &Buffer) -> Result<IndexMap, Vec<Diagnost
         .map_err(|error| vec![Diagnostic::error("index-map", None, error.to_string())])
 }
 
-/// Where a texture was cut into rows, columns and channels, if that is what happened to it.
+/// Returns the separators at which a texture was cut into rows, columns and channels; `None` if it was changed otherwise.
 fn becomes_texels(before: &Buffer, after: &Buffer) -> Option<AxisSeparators> {
     (!before.is_texel_buffer() && after.is_texel_buffer()).then(|| before.texture_separators().ok()).flatten()
 }
 
-/// Every group of axes as the row-major numeral of its indices.
+/// Returns the map that linearizes each group of axes in row-major order.
 fn row_major(buffer: &Buffer, separators: &AxisSeparators) -> IndexMap {
     let identity = IndexMap::identity(buffer.shape.clone());
     let index: Vec<Expr> = identity.vars().iter().map(Expr::from).collect();
@@ -183,7 +184,7 @@ fn row_major(buffer: &Buffer, separators: &AxisSeparators) -> IndexMap {
         .unwrap_or_else(|error| unreachable!("numerals of indices are integers: {error}"))
 }
 
-/// Returns the axes of `after` that are longer than the map needs; the rest of them is padding on purpose.
+/// Returns the axes of `after` that are longer than the map needs; their remainder is intended padding.
 fn padded_axes(map: &IndexMap, after: &Buffer) -> Vec<usize> {
     let Ok(needed) = tilewright_algebra::physical_shape(map, &[]) else { return Vec::new() };
     let longer = |axis: &usize| match (after.shape[*axis].as_const_int(), needed.extents[*axis].as_const_int()) {
@@ -193,7 +194,7 @@ fn padded_axes(map: &IndexMap, after: &Buffer) -> Vec<usize> {
     (0..after.rank()).filter(longer).collect()
 }
 
-/// The function with its symbolic extents replaced by those of the same name and type of `before`.
+/// Returns the function with each symbolic extent replaced by the one of `before` with the same name and type.
 fn rename_symbols(before: &PrimFunc, after: &PrimFunc) -> PrimFunc {
     let known = before.symbols();
     let mut renaming = Renaming { vars: Substitution::default(), buffers: HashMap::new() };
@@ -206,7 +207,7 @@ fn rename_symbols(before: &PrimFunc, after: &PrimFunc) -> PrimFunc {
     let used = PrimFunc { buffer_map: Vec::new(), ..after.clone() }.buffers();
     for (old, new) in before.params.iter().zip(&after.params) {
         if let (Some(old), Some(new)) = (before.param_buffer(old), after.param_buffer(new)) {
-            // A parameter of which the body knows an alias only is the same parameter, if it has the same form.
+            // The body may use only an alias of a parameter; the parameter itself then corresponds if it has the same form.
             let aliased = !used.contains(new) && used.iter().any(|buffer| buffer.aliases(new));
             let Ok(renamed) = renaming.buffer(new);
             if aliased && same_form(old, &renamed) && !has_layout(after, new) {
@@ -230,13 +231,13 @@ fn rename_symbols(before: &PrimFunc, after: &PrimFunc) -> PrimFunc {
     func
 }
 
-/// Whether a layout is asked of a buffer.
+/// Returns whether the function requests a layout for a buffer.
 fn has_layout(func: &PrimFunc, buffer: &Buffer) -> bool {
     func.attrs.tile_layout.iter().any(|(data, _)| *data == buffer.data)
         || func.attrs.layout_transform_map.iter().any(|(data, _)| *data == buffer.data)
 }
 
-/// Whether two buffers differ in nothing but their names.
+/// Returns whether two buffers are equal except for their names.
 fn same_form(a: &Buffer, b: &Buffer) -> bool {
     (a.dtype, &a.shape, &a.strides, &a.elem_offset, &a.axis_separators, a.scope)
         == (b.dtype, &b.shape, &b.strides, &b.elem_offset, &b.axis_separators, b.scope)

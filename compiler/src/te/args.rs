@@ -11,7 +11,7 @@ pub(super) type Arg<'a> = (Value<'a>, Span);
 
 /// Arguments that were not taken yet.
 pub(super) struct Args<'a> {
-    /// What is called, for messages.
+    /// The name of the callee, for messages.
     pub(super) callee: String,
     /// The whole call.
     pub(super) span: Span,
@@ -20,7 +20,7 @@ pub(super) struct Args<'a> {
 }
 
 impl<'a> Args<'a> {
-    /// The parameter `name`: the next positional argument, else the keyword.
+    /// Takes the argument for the parameter `name`: the next positional argument, else the keyword.
     pub(super) fn take(&mut self, name: &str) -> Eval<Option<Arg<'a>>> {
         let positional = self.positional.pop_front();
         let keyword = self.keyword(name);
@@ -37,19 +37,19 @@ impl<'a> Args<'a> {
         Some(self.keywords.remove(position).1)
     }
 
-    /// [`Args::take`] of a parameter without default.
+    /// Takes an argument as [`Args::take`] does, for a parameter without default.
     pub(super) fn need(&mut self, name: &str) -> Eval<Arg<'a>> {
         let (callee, span) = (self.callee.clone(), self.span);
         self.take(name)?
             .ok_or_else(|| Diagnostic::error("argument", Some(span), format!("`{callee}` needs its argument `{name}`")))
     }
 
-    /// All positional arguments that are left.
+    /// Takes all remaining positional arguments.
     pub(super) fn rest(&mut self) -> Vec<Arg<'a>> {
         self.positional.drain(..).collect()
     }
 
-    /// Nothing may be left.
+    /// Checks that every argument was taken.
     pub(super) fn finish(self) -> Eval<()> {
         if let Some((_, span)) = self.positional.front() {
             let message = format!("`{}` takes fewer positional arguments", self.callee);

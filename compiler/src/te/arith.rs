@@ -20,7 +20,7 @@ pub(super) fn binary<'a>(op: BinaryOp, lhs: &Value<'a>, rhs: &Value<'a>, span: S
 
 /// Operators of lists, tuples and strings: `+` joins, `*` repeats.
 fn sequences<'a>(op: BinaryOp, lhs: &Value<'a>, rhs: &Value<'a>, span: Span) -> Eval<Value<'a>> {
-    /// Longest list that `*` may make.
+    /// Longest list or string that an operator may make.
     const MAX_ITEMS: usize = 10_000;
     let unsupported = || {
         let message = format!("this operator is not defined for {} and {}", lhs.describe(), rhs.describe());
@@ -40,6 +40,7 @@ fn sequences<'a>(op: BinaryOp, lhs: &Value<'a>, rhs: &Value<'a>, span: Span) -> 
         }
         (BinaryOp::Mul, Value::List(_) | Value::Tuple(_), Value::Int(times)) => {
             let items = lhs.items().unwrap_or_default();
+            // A negative factor gives an empty list, as in Python.
             let times = usize::try_from(*times).unwrap_or(0);
             if items.len().saturating_mul(times) > MAX_ITEMS {
                 return Err(Diagnostic::error("fuel", Some(span), "the list is too long"));
@@ -78,7 +79,7 @@ fn numbers<'a>(op: BinaryOp, lhs: &Value<'a>, rhs: &Value<'a>, span: Span) -> Ev
     })
 }
 
-/// Python's arithmetic where an operand is a float, or `/` of integers.
+/// Python's arithmetic for a float operand, and for `/` of two integers, which gives a float.
 fn floats<'a>(op: BinaryOp, lhs: &Value<'a>, rhs: &Value<'a>, span: Span) -> Eval<Value<'a>> {
     let (a, b) = (as_float(lhs), as_float(rhs));
     let result = match op {
@@ -99,7 +100,7 @@ fn floats<'a>(op: BinaryOp, lhs: &Value<'a>, rhs: &Value<'a>, span: Span) -> Eva
     Ok(Value::Float(result))
 }
 
-/// The value of an integer or truth value of Python's.
+/// The value of a Python integer or truth value; `None` for any other value.
 fn as_int(value: &Value<'_>) -> Option<i64> {
     match value {
         Value::Int(value) => Some(*value),
@@ -108,7 +109,7 @@ fn as_int(value: &Value<'_>) -> Option<i64> {
     }
 }
 
-/// The value of a number of Python's as a float.
+/// The value of a Python number as a float.
 #[expect(clippy::cast_precision_loss, reason = "Python converts an integer to the nearest float, too")]
 pub(super) fn as_float(value: &Value<'_>) -> f64 {
     match value {
@@ -149,7 +150,10 @@ pub(super) fn apply_values(op: ir::BinaryOp, lhs: &Value<'_>, rhs: &Value<'_>, s
     build::binary(op, a, b).at(span)
 }
 
-/// `lhs op rhs`; a plain truth value for plain numbers.
+/// Compares two values: a truth value for numbers and objects of Python, a `bool` expression if an operand is symbolic.
+///
+/// # Errors
+/// `type`: the values cannot be compared, or `is` is used for anything but `None`.
 pub(super) fn compare<'a>(op: CompareOp, lhs: &Value<'a>, rhs: &Value<'a>, span: Span) -> Eval<Value<'a>> {
     let ir_op = match op {
         CompareOp::Eq => ir::BinaryOp::Eq,
@@ -170,16 +174,19 @@ pub(super) fn compare<'a>(op: CompareOp, lhs: &Value<'a>, rhs: &Value<'a>, span:
             let Some(items) = rhs.items() else { return Err(wrong_kind(span, "a list or a tuple", rhs)) };
             let mut found = false;
             for item in &items {
+                // A symbolic comparison has no value yet and counts as false.
                 found |= matches!(compare(CompareOp::Eq, lhs, item, span)?, Value::Bool(true));
             }
             return Ok(Value::Bool(found == (op == CompareOp::In)));
         }
     };
     let scalar = |value: &Value<'_>| matches!(value, Value::Expr(_) | Value::Axis(_)) || value.is_number();
+    // Integers are compared as integers: two of more than 53 bits may be the same float.
     if let (Some(a), Some(b)) = (as_int(lhs), as_int(rhs)) {
         return Ok(Value::Bool(holds(ir_op, a.cmp(&b))));
     }
     if lhs.is_number() && rhs.is_number() {
+        // A NaN is in no order with any number: only `!=` holds.
         let order = as_float(lhs).partial_cmp(&as_float(rhs));
         return Ok(Value::Bool(order.map_or(ir_op == ir::BinaryOp::Ne, |order| holds(ir_op, order))));
     }
@@ -201,7 +208,7 @@ pub(super) fn compare<'a>(op: CompareOp, lhs: &Value<'a>, rhs: &Value<'a>, span:
     }
 }
 
-/// Whether a comparison is true of two numbers in this order.
+/// Returns whether the comparison `op` holds for two numbers whose order is `order`.
 fn holds(op: ir::BinaryOp, order: std::cmp::Ordering) -> bool {
     match op {
         ir::BinaryOp::Eq => order.is_eq(),
@@ -249,7 +256,7 @@ pub(super) fn unary<'a>(op: UnaryOp, operand: &Value<'a>, span: Span) -> Eval<Va
                 UnaryOp::Plus => return Ok(Value::Expr(expr)),
                 UnaryOp::Neg => (ir::UnaryOp::Neg, expr),
                 UnaryOp::Not => (ir::UnaryOp::Not, expr),
-                // Of a bool TE's `~` is the logical not.
+                // On a bool, TE's `~` is the logical not.
                 UnaryOp::Invert if expr.dtype() == DataType::BOOL => (ir::UnaryOp::Not, expr),
                 UnaryOp::Invert => (ir::UnaryOp::BitNot, expr),
             };
@@ -275,7 +282,7 @@ pub(super) fn pair(lhs: &Value<'_>, rhs: &Value<'_>, span: Span) -> Eval<(Expr, 
     build::match_types(a, b).at(span)
 }
 
-/// A plain number beside an operand of type `ty`.
+/// Converts a Python number to an expression of the type of the other operand, `ty`.
 fn literal(value: &Value<'_>, ty: DataType, span: Span) -> Eval<Expr> {
     let scalar = ty.scalar;
     Ok(match value {

@@ -12,7 +12,7 @@ use super::value::{
     AxisValue, Closure, Eval, Placed, Value, to_dtype, to_expr, to_index, to_items, to_shape, to_str, wrong_kind,
 };
 
-/// The functions of `tvm.te` that are no functions on scalars.
+/// The functions of `tvm.te`, except the functions on scalars.
 const TE: [&str; 11] = [
     "placeholder",
     "compute",
@@ -67,7 +67,7 @@ impl<'a> Interp<'a> {
         }
     }
 
-    /// The value of a new tensor; a tensor without a name takes that of its variable.
+    /// Returns the value of a new tensor. Unless it was `named`, it takes the name of the variable that it is assigned to.
     fn new_tensor(&mut self, tensor: Tensor, named: bool) -> Value<'a> {
         if named {
             self.named.insert(tensor.index);
@@ -185,7 +185,7 @@ pub(super) fn missing(name: &str, span: Span) -> Diagnostic {
     Diagnostic::error("argument", Some(span), format!("`{name}` needs an argument"))
 }
 
-/// A function or a module that is not known.
+/// The error for an unknown function or module.
 pub(super) fn unsupported_path(path: &str, span: Span) -> Diagnostic {
     let root = path.split('.').next().unwrap_or_default();
     if root == "numpy" {
@@ -213,7 +213,7 @@ fn known_paths() -> Vec<String> {
     of_te.chain(scalar).chain(others.map(str::to_owned)).collect()
 }
 
-/// The name given, and whether one was.
+/// Takes the argument `name`. Returns it, or `default`, and whether it was given.
 fn name_of(args: &mut Args<'_>, default: &str) -> Eval<(String, bool)> {
     match args.take("name")? {
         Some((value, span)) => {
@@ -224,7 +224,8 @@ fn name_of(args: &mut Args<'_>, default: &str) -> Eval<(String, bool)> {
     }
 }
 
-/// Names of the indices that a function of `rank` indices takes: its parameters, `*i` giving `i0`, `i1` and so on.
+/// Returns names for the `rank` indices that a function takes: those of its parameters; `*i` stands for `i0`, `i1` and so
+/// on.
 pub(super) fn index_names(closure: &Closure<'_>, rank: usize, span: Span) -> Eval<Vec<String>> {
     let function = closure.function;
     let mut names: Vec<_> = function.params.iter().map(|param| param.name.clone()).take(rank).collect();
@@ -262,9 +263,11 @@ fn reduce_axis(mut args: Args<'_>) -> Eval<Value<'_>> {
 fn thread_axis(mut args: Args<'_>) -> Eval<Value<'_>> {
     let first = args.take("dom")?;
     let second = args.take("tag")?.or(args.keyword("thread_tag"));
+    // TVM's name of the variable; the loop that is bound has a name of its own.
     args.take("name")?;
     let span = args.span;
     args.finish()?;
+    // As in TVM, a single argument is the tag, although the first parameter is `dom`.
     let (dom, tag) = match (first, second) {
         (Some((Value::None, _)), tag) => (None, tag),
         (Some(first), None) => (None, Some(first)),

@@ -1,7 +1,7 @@
 //! Functions of a program: how they are made and called.
 //!
-//! A function remembers the frame that it was defined in, so that a `te.compute` in a function can use its variables. Frames are
-//! never dropped: there are as many as there were calls, which the limit on steps bounds.
+//! A function remembers the frame that it was defined in, so that a `te.compute` in a function can use its variables.
+//! Frames are never dropped: there are as many as there were calls, which the limit on steps bounds.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -26,8 +26,8 @@ impl<'a> Interp<'a> {
         Ok(Value::Closure(Rc::new(Closure { function, frame: self.frame(), defaults })))
     }
 
-    /// `func(args, keywords)`: a method of a value, a function of a library, a function of the program, or a tensor, of which a
-    /// call reads an element.
+    /// Calls `func(args, keywords)`. `func` is a method of a value, a function of a library, a function of the program, or a
+    /// tensor; a call of a tensor reads an element.
     pub(super) fn call(
         &mut self,
         func: &'a Expr,
@@ -37,6 +37,7 @@ impl<'a> Interp<'a> {
     ) -> Eval<Value<'a>> {
         if let ExprKind::Attribute(receiver, method) = &func.kind {
             let receiver_value = self.expr(receiver)?;
+            // `te.compute` is a path as a whole, not the method `compute` of a value `te`.
             if !matches!(receiver_value, Value::Path(_)) {
                 let args = self.arguments(method, args, keywords, span)?;
                 return self.method(&receiver_value, receiver.span, method, args);
@@ -107,6 +108,7 @@ impl<'a> Interp<'a> {
         self.frames.push(Frame { parent: Some(closure.frame), vars });
         self.calls.push((self.frames.len() - 1, function.name.clone()));
         let result = self.nested(span, |interp| interp.block(&function.body));
+        // Before `?`, so that the stack of calls is right after an error too. The frame stays: closures may refer to it.
         self.calls.pop();
         match result? {
             Flow::Return(value) => Ok(value),

@@ -1,9 +1,9 @@
 //! The evaluator of TE programs: its state, names and statements.
 //!
-//! A program is Python, of which a small part is known: functions, loops, conditions on known values, lists. It is run once; what
-//! it does is to call the builder. Steps and depth are limited, because a program may be arbitrary text.
-//! Expressions are in `exprs`, calls in `calls`; what the library's
-//! functions do is in `builtins`, `scalars`, `python`, `methods` and `stages`, on top of the [builder](super::build).
+//! A program is written in a small part of Python: functions, loops, conditions on known values, lists. It is run once, and
+//! its effect is to call the [builder](super::build). Steps and depth are limited, because a program may be arbitrary text.
+//! Expressions are in `exprs`, calls in `calls`; the functions of the library are in `builtins`, `scalars`, `python`,
+//! `methods` and `stages`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use super::arith;
 use super::build::{Builder, Lowered, ScheduleId, Tensor, check_size};
 use super::value::{Eval, Placed, Value, wrong_kind};
 
-/// Steps that a program may take: far above any real one, and done in a second.
+/// The largest number of steps of a program: far more than real programs take, and run in about a second.
 const FUEL: u64 = 3_000_000;
 /// Deepest nesting of evaluation: expressions, blocks and calls together.
 const MAX_DEPTH: usize = 1_000;
@@ -25,9 +25,9 @@ pub(super) struct Interp<'a> {
     pub(super) frames: Vec<Frame<'a>>,
     /// The calls under way, innermost last: frame and name.
     pub(super) calls: Vec<(usize, String)>,
-    /// What the program builds.
+    /// The builder that the program calls.
     pub(super) te: Builder,
-    /// Tensors whose name is settled: given, taken from an assignment, or read already.
+    /// Tensors whose name cannot change: it was given, taken from an assignment, or the tensor was read.
     pub(super) named: BTreeSet<usize>,
     pub(super) schedules: Vec<ScheduleRecord>,
     pub(super) lowered: Vec<Lowered>,
@@ -36,7 +36,7 @@ pub(super) struct Interp<'a> {
     depth: usize,
 }
 
-/// What the evaluator knows of a schedule.
+/// A schedule that the program made.
 pub(super) struct ScheduleRecord {
     pub(super) id: ScheduleId,
     /// The call that made it.
@@ -97,7 +97,7 @@ impl<'a> Interp<'a> {
         Ok(())
     }
 
-    /// Evaluates something inside of what is evaluated now, up to a depth.
+    /// Runs `inner` one level deeper; an error if the depth exceeds [`MAX_DEPTH`].
     pub(super) fn nested<T>(&mut self, span: Span, inner: impl FnOnce(&mut Self) -> Eval<T>) -> Eval<T> {
         if self.depth >= MAX_DEPTH {
             return Err(Diagnostic::error("recursion", Some(span), "calls are nested too deeply"));
@@ -108,7 +108,7 @@ impl<'a> Interp<'a> {
         result
     }
 
-    /// The expression as a value, if it is of a reasonable size.
+    /// Returns the expression as a value, or an error if it is too large.
     pub(super) fn symbolic(&mut self, expr: ir::Expr, span: Span) -> Eval<Value<'a>> {
         let nodes = check_size(&expr).at(span)?;
         self.burn(nodes, span)?;
@@ -120,7 +120,7 @@ impl<'a> Interp<'a> {
         self.calls.last().map_or(0, |(frame, _)| *frame)
     }
 
-    /// Name of the innermost function that is no lambda.
+    /// Returns the name of the innermost function other than a lambda.
     pub(super) fn function_name(&self) -> Option<String> {
         self.calls.iter().rev().map(|(_, name)| name.clone()).find(|name| name != "<lambda>")
     }
@@ -256,14 +256,14 @@ impl<'a> Interp<'a> {
         }
     }
 
-    /// A tensor that was given no name takes that of the first variable it is assigned to.
+    /// Gives a tensor the name of the variable that it is assigned to, unless it has a name already.
     fn name_tensor(&mut self, tensor: Tensor, name: &str) {
         if self.named.insert(tensor.index) {
             self.te.rename(tensor, name);
         }
     }
 
-    /// The truth of a condition, which must be known while the program is evaluated.
+    /// Evaluates a condition whose value must be known while the program runs.
     pub(super) fn condition(&mut self, test: &'a Expr) -> Eval<bool> {
         let value = self.expr(test)?;
         truth(&value, test.span)

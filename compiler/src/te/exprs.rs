@@ -1,7 +1,7 @@
 //! Expressions of a program.
 //!
-//! Operators and conditions on known values are evaluated as Python does; where an operand is symbolic, they make an expression:
-//! `h >= 1` of an axis `h` is a `bool` expression, which `te.if_then_else` takes and `if` refuses.
+//! Operators and conditions on known values are evaluated as Python does. If an operand is symbolic, the result is an
+//! expression: for an axis `h`, `h >= 1` is a `bool` expression, which `te.if_then_else` takes and `if` refuses.
 
 use std::rc::Rc;
 
@@ -26,7 +26,7 @@ impl<'a> Interp<'a> {
         exprs.iter().map(|expr| self.expr(expr)).collect()
     }
 
-    /// The value, if it is a number or an expression of a reasonable size.
+    /// Returns the value, or an error if it is an expression that is too large.
     pub(super) fn sized(&mut self, value: Value<'a>, span: Span) -> Eval<Value<'a>> {
         match value {
             Value::Expr(expr) => self.symbolic(expr, span),
@@ -48,6 +48,7 @@ impl<'a> Interp<'a> {
             ExprKind::List(items) => Ok(Value::list(self.exprs(items)?)),
             ExprKind::Tuple(items) => Ok(Value::Tuple(self.exprs(items)?.into())),
             ExprKind::Dict(items) => {
+                // A list of pairs, because keys are compared with `==` and may be values that have no hash.
                 let mut pairs = Vec::with_capacity(items.len());
                 for (key, value) in items {
                     pairs.push((self.expr(key)?, self.expr(value)?));
@@ -96,7 +97,8 @@ impl<'a> Interp<'a> {
         })
     }
 
-    /// `value.name`; `args.name` where `args` is nothing but `name` is: a slip of printed programs.
+    /// Evaluates `value.name`. If `value` is the undefined name `args` and `name` is defined, the result is `name`: programs
+    /// printed in texts contain this mistake.
     fn attribute_of(&mut self, value: &'a Expr, name: &str, span: Span) -> Eval<Value<'a>> {
         if let ExprKind::Name(object) = &value.kind
             && object == "args"
@@ -149,7 +151,7 @@ impl<'a> Interp<'a> {
         self.sized(result, span)
     }
 
-    /// `a op b` of truth values, plain ones folded away.
+    /// Returns `a op b` for truth values; a known value is folded.
     pub(super) fn both(&mut self, op: ir::BinaryOp, a: Value<'a>, b: Value<'a>, span: Span) -> Eval<Value<'a>> {
         let neutral = op == ir::BinaryOp::And;
         match (a, b) {
@@ -159,7 +161,7 @@ impl<'a> Interp<'a> {
         }
     }
 
-    /// `and`, `or`: Python's on plain values, the logical operator where an operand is symbolic.
+    /// Evaluates `and` and `or`: as Python does for known values, as the logical operator if an operand is symbolic.
     fn logic(&mut self, op: LogicOp, operands: &'a [Expr], span: Span) -> Eval<Value<'a>> {
         let ir_op = if op == LogicOp::And { ir::BinaryOp::And } else { ir::BinaryOp::Or };
         let mut result = Value::Bool(op == LogicOp::And);
@@ -178,7 +180,7 @@ impl<'a> Interp<'a> {
         Ok(result)
     }
 
-    /// `then if test else other`; a symbolic test makes an expression of it.
+    /// Evaluates `then if test else other`; a symbolic test gives an expression.
     fn conditional(&mut self, test: &'a Expr, then: &'a Expr, other: &'a Expr, span: Span) -> Eval<Value<'a>> {
         let value = self.expr(test)?;
         if !matches!(value, Value::Expr(_)) {

@@ -1,7 +1,7 @@
 //! Attributes, items and methods of values.
 //!
-//! Each of the functions here is a table of what the dialect supports; anything else is an error that names the value and the
-//! attribute, never ignored.
+//! Each of the functions here is a table of what the dialect supports; anything else is an error that names the value and
+//! the attribute, never ignored.
 
 use tilewright_ir::{self as ir, Diagnostic, Expr, Span};
 
@@ -26,6 +26,7 @@ impl<'a> Interp<'a> {
             (Value::Path(path), _) if &**path != "tvm" && !path.starts_with("tvm.") => {
                 Err(unsupported_path(&format!("{path}.{name}"), span))
             }
+            // A module's names are not looked up here: an unknown one is refused when it is called.
             (Value::Path(path), _) => Ok(Value::Path(format!("{path}.{name}").into())),
             (Value::Tensor(tensor), "shape") => {
                 let shape = &self.te.own(*tensor).buffer.shape;
@@ -78,6 +79,7 @@ impl<'a> Interp<'a> {
                     return Err(wrong_kind(span, "a tensor", index));
                 };
                 let stage = StageRef { schedule: *schedule, tensor: *tensor };
+                // Only for its error: a tensor without a stage is refused here, not at the first primitive.
                 self.stage(stage).at(span)?;
                 Ok(Value::Stage(stage))
             }
@@ -140,6 +142,7 @@ impl<'a> Interp<'a> {
                     let message = format!("{} has {} lanes, {ty} has {}", expr, expr.dtype().lanes, ty.lanes);
                     return Err(Diagnostic::error("type", Some(span), message));
                 }
+                // `astype("float32")` of a vector converts every lane.
                 let ty = ty.with_lanes(expr.dtype().lanes);
                 self.symbolic(cast(expr, ty), span)
             }

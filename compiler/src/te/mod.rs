@@ -12,8 +12,8 @@
 //! # Ok::<(), Vec<tilewright_ir::Diagnostic>>(())
 //! ```
 //!
-//! The [`build`] module makes definitions and schedules from Rust; the evaluator reads arguments, calls it, and adds places to
-//! its errors.
+//! The [`build`] module makes definitions and schedules from Rust. The evaluator reads the arguments, calls it, and adds
+//! source positions to its errors.
 //!
 //! | module | |
 //! |---|---|
@@ -22,10 +22,9 @@
 //! | `builtins`, `scalars`, `methods`, `schedules`, `stages`, `target` | the functions and methods of `tvm` |
 //! | `run` | which functions are called, which schedules are lowered |
 //!
-//! What a program gives: one function for each lower call (`tvm.lower`, `tvm.driver.lower`, `tvm.build`), and one for
-//! each schedule that no such call used; its parameters are then the inputs in the order of their definition and the
-//! outputs of the schedule. A program that makes no schedule by itself is run by calling its functions, with their
-//! defaults.
+//! Evaluating a program gives one function for each lower call (`tvm.lower`, `tvm.driver.lower`, `tvm.build`), and one for
+//! each schedule that no such call used; the parameters of the latter are the inputs in the order of their definition, then
+//! the outputs of the schedule. If the module itself makes no schedule, its functions are called with their defaults.
 
 mod args;
 mod arith;

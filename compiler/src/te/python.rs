@@ -1,7 +1,7 @@
 //! Python's own functions: `range`, `len`, `zip` and so on; and slices.
 //!
-//! They are enough for programs that build lists of axes and loop over them. `print` does nothing: the values of a program are
-//! not its result.
+//! They are enough for programs that build lists of axes and loop over them. `print` does nothing: the result of a program
+//! is its schedule, not its output.
 
 use tilewright_ir::{self as ir, Diagnostic, Span};
 
@@ -34,10 +34,11 @@ pub(super) const PYTHON: [&str; 14] = [
 const MAX_RANGE: i64 = 100_000;
 
 impl<'a> Interp<'a> {
-    /// Calls a function of Python's. A table.
+    /// Calls a built-in function of Python. A table.
     pub(super) fn python(&mut self, name: &str, mut args: Args<'a>) -> Eval<Value<'a>> {
         let span = args.span;
         let values = args.rest();
+        // Before `finish` refuses keywords: `print` may have `sep` and `end`.
         if name == "print" {
             return Ok(Value::None);
         }
@@ -76,6 +77,7 @@ impl<'a> Interp<'a> {
             }
             "sum" => {
                 let list = items(0)?;
+                // Python's start value, which is also the sum of an empty list.
                 let list: Vec<_> = std::iter::once(Value::Int(0)).chain(list).collect();
                 self.fold(&list, span, |a, b| arith::binary(tilewright_script::te::BinaryOp::Add, a, b, span))
             }

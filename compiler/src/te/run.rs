@@ -20,7 +20,7 @@ const STACK: usize = 16 << 20;
 /// defaults, and then only its schedules count.
 ///
 /// # Errors
-/// What is wrong with the program, each with its place; a program without any schedule among it.
+/// All problems of the program, each with its source position. A program without a schedule is an error, too.
 pub fn evaluate(program: &SourceFile, entry: Option<&str>) -> Result<Vec<Lowered>, Vec<Diagnostic>> {
     std::thread::scope(|scope| {
         let worker =
@@ -44,7 +44,7 @@ fn run(program: &SourceFile, entry: Option<&str>) -> Result<Vec<Lowered>, Vec<Di
             let (schedules, results) = (interp.schedules.len(), interp.lowered.len());
             let closure = interp.function(name, program).map_err(|error| vec![error])?;
             interp.call_entry(&closure, &mut errors);
-            // What the module itself scheduled was not asked for.
+            // With an entry function, the schedules of the module itself are not part of the result.
             interp.lowered.drain(..results);
             for schedule in &mut interp.schedules[..schedules] {
                 schedule.lowered = true;
@@ -78,7 +78,7 @@ fn run(program: &SourceFile, entry: Option<&str>) -> Result<Vec<Lowered>, Vec<Di
     Ok(lowered)
 }
 
-/// Functions of one module have different names.
+/// Renames functions so that all names differ.
 fn unique_names(lowered: &mut [Lowered]) {
     let mut taken: Vec<String> = Vec::new();
     for item in lowered {
@@ -103,7 +103,7 @@ fn unique_names(lowered: &mut [Lowered]) {
 }
 
 impl<'a> Interp<'a> {
-    /// The function that a name of the module stands for, if it is one.
+    /// Returns the value of a module variable if it is a function.
     fn global(&self, name: &str) -> Option<Rc<Closure<'a>>> {
         match self.global_value(name) {
             Some(Value::Closure(closure)) => Some(closure.clone()),
@@ -127,7 +127,7 @@ impl<'a> Interp<'a> {
     /// The functions of the module that can be called without arguments, in order.
     fn entries(&self, program: &'a SourceFile) -> Vec<Rc<Closure<'a>>> {
         let mut names: Vec<&str> = defined(program).collect();
-        // Of two functions with one name the second one is left.
+        // A second definition of a name replaces the first, as in Python.
         let mut seen = Vec::new();
         names.retain(|name| {
             let new = !seen.contains(name);

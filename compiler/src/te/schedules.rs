@@ -28,6 +28,7 @@ impl<'a> Interp<'a> {
 
     /// `s.cache_read(...)` and the like.
     pub(super) fn schedule_method(&mut self, schedule: ScheduleId, name: &str, mut args: Args<'a>) -> Eval<Value<'a>> {
+        // Stages that the call adds, and errors about them, point to the call.
         self.te.set_place(Some(args.span));
         match name {
             "cache_read" => {
@@ -88,7 +89,7 @@ impl<'a> Interp<'a> {
     }
 }
 
-/// The tensor that an argument is.
+/// Returns the tensor that an argument holds.
 fn tensor_of((value, span): &Arg<'_>) -> Eval<Tensor> {
     match value {
         Value::Tensor(tensor) | Value::Op(tensor) => Ok(*tensor),

@@ -30,7 +30,7 @@ impl<'a> Interp<'a> {
         }
     }
 
-    /// The loops that all positional arguments that are left name.
+    /// Returns the loops named by all remaining positional arguments.
     fn loops_of(&mut self, stage: StageRef, args: &mut Args<'a>) -> Eval<Vec<(Loop, ir::Span)>> {
         args.rest().iter().map(|arg| Ok((self.loop_of(stage, arg)?, arg.1))).collect()
     }
@@ -40,7 +40,7 @@ impl<'a> Interp<'a> {
         let span = args.span;
         self.te.set_place(Some(span));
         if name != "compute_inline" {
-            // Before the arguments are looked at: no loop that they could name is one of the stage.
+            // Before the arguments are read: an inlined stage has no loops that they could name.
             self.stage(stage).and_then(|stage| stage.check_live()).at(span)?;
         }
         match name {
@@ -66,7 +66,7 @@ impl<'a> Interp<'a> {
                 let loops: Vec<Loop> = order.iter().map(|(run, _)| *run).collect();
                 let mut data = self.stage(stage)?;
                 data.reorder(&loops).map_err(|error| {
-                    // The argument to blame is the first that is no loop any more, or that is named again.
+                    // The error points to the first argument that is no longer a loop or that is named again.
                     let blamed = order
                         .iter()
                         .enumerate()
@@ -237,12 +237,12 @@ fn split_by(mut args: Args<'_>) -> Eval<SplitBy> {
     }
 }
 
-/// A number of axes.
+/// Reads a number of axes, for a separator.
 fn position(value: &Value<'_>, span: ir::Span) -> Eval<usize> {
     usize::try_from(to_int(value, span)?).map_err(|_| wrong_kind(span, "a number of axes", value))
 }
 
-/// A number.
+/// Reads a pad value, a number.
 fn pad_value_of(value: &Value<'_>, span: ir::Span) -> Eval<ir::Scalar> {
     match value {
         Value::Bool(value) => Ok(ir::Scalar::Int((*value).into())),

@@ -8,18 +8,18 @@ use tilewright_script::te::Function;
 
 use super::build::{Loop, ReduceAxis, ScheduleId, Tensor, check_extent, check_shape};
 
-/// A result, or the first thing that is wrong.
+/// A result, or the first error.
 pub(super) type Eval<T> = Result<T, Diagnostic>;
 
-/// Adds places to errors of the builder, which knows none.
+/// Adds source positions to errors of the builder, which have none.
 pub(super) trait Placed {
-    /// The same result, the error with its main place.
+    /// Returns the result with `span` as the primary label of the error, unless it has one.
     fn at(self, span: Span) -> Self;
 }
 
 impl Placed for Diagnostic {
     fn at(mut self, span: Span) -> Self {
-        // A main place has no text of its own: a label with one is secondary, such as "defined here".
+        // A primary label has no text; a label with text is secondary, such as "defined here".
         if self.labels.first().is_none_or(|label| !label.message.is_empty()) {
             self.labels.insert(0, Label { span, message: String::new() });
         }
@@ -71,7 +71,7 @@ pub(super) enum Value<'a> {
     Closure(Rc<Closure<'a>>),
     /// A dotted path into a library, such as `tvm.te.compute`; `builtins.` holds Python's own.
     Path(Rc<str>),
-    /// Something that is accepted and has no use, such as a target or a lowered function.
+    /// A value that is accepted and ignored, such as a target or a lowered function.
     Opaque(&'static str),
 }
 
@@ -86,7 +86,7 @@ pub(super) struct StageRef {
 #[derive(Clone)]
 pub(super) struct AxisValue {
     pub(super) range: ReduceAxis,
-    /// Whether a reduction may run over it; the axes of a tensor are no such axes.
+    /// Whether it is a reduction axis, as opposed to an axis of a tensor.
     pub(super) reduce: bool,
 }
 
@@ -98,7 +98,7 @@ pub(super) struct Closure<'a> {
 }
 
 impl Value<'_> {
-    /// What it is, for messages.
+    /// Describes the value in messages. A table.
     pub(super) fn describe(&self) -> String {
         match self {
             Self::None => "None".to_owned(),
@@ -131,13 +131,14 @@ impl Value<'_> {
         Self::List(Rc::new(RefCell::new(items)))
     }
 
-    /// An extent or another integer expression: an integer of Python's if it is a constant, so that programs can compute with it.
+    /// Converts an extent or another integer expression to a value: a constant becomes a Python integer, so that programs
+    /// can compute with it.
     pub(super) fn of_index(expr: &ir::Expr) -> Self {
         let constant = expr.as_const_int().and_then(|value| i64::try_from(value).ok());
         constant.map_or_else(|| Self::Expr(expr.clone()), Self::Int)
     }
 
-    /// The items of a list or a tuple.
+    /// Returns the items of a list or a tuple; `None` for other values.
     pub(super) fn items(&self) -> Option<Vec<Self>> {
         match self {
             Self::List(items) => Some(items.borrow().clone()),
@@ -146,19 +147,19 @@ impl Value<'_> {
         }
     }
 
-    /// A number of Python's, which takes the type of the other operand.
+    /// Returns whether the value is a Python number, which takes the type of the other operand.
     pub(super) fn is_number(&self) -> bool {
         matches!(self, Self::Bool(_) | Self::Int(_) | Self::Float(_))
     }
 }
 
-/// An error of the wrong kind of value.
+/// The error for a value of the wrong kind.
 pub(super) fn wrong_kind(span: Span, expected: &str, value: &Value<'_>) -> Diagnostic {
     Diagnostic::error("type", Some(span), format!("expected {expected}, found {}", value.describe()))
 }
 
-/// The scalar expression that a value stands for: `float32` for a Python float, and for an integer `int32`, or `int64` if it does
-/// not fit.
+/// The scalar expression that a value stands for: `float32` for a Python float, and for an integer `int32`, or `int64` if
+/// it does not fit.
 ///
 /// # Errors
 /// `type`; `reduction-inside` for a reduction, which is no value until a tensor holds it.

@@ -89,10 +89,12 @@ impl<'a> Compiler<'_, 'a> {
     /// often in bounds only where its condition holds.
     fn streams(&mut self, buffer: &'a Buffer, indices: &'a [Expr]) -> Result<Option<Vec<Reg>>, Diagnostic> {
         let Some(context) = &self.nest_context else { return Ok(None) };
+        // Each branch around the current position adds a scope to the one of the body.
         if self.levels.last().is_some_and(|level| level.numberings.len() > 1) {
             return Ok(None);
         }
         let mut parts = Vec::with_capacity(indices.len());
+        // All indices are examined before code is emitted, so that nothing is left in the probe if one is not affine.
         for index in indices {
             let Some(part) = ramp_parts(index) else { return Ok(None) };
             let steps =
@@ -159,6 +161,7 @@ impl<'a> Compiler<'_, 'a> {
             Expr::Binary(BinaryOp::Sub, a, b) => {
                 self.constant_step(a, var, nest)?.checked_sub(self.constant_step(b, var, nest)?)
             }
+            // Wrapping arithmetic is linear too, so steps add up and scale even where a subexpression wraps.
             Expr::Binary(BinaryOp::Mul, a, b) => match (self.const_int(a), self.const_int(b)) {
                 (Some(factor), _) => self.constant_step(b, var, nest)?.checked_mul(factor),
                 (_, Some(factor)) => self.constant_step(a, var, nest)?.checked_mul(factor),
@@ -194,6 +197,7 @@ impl<'a> Compiler<'_, 'a> {
         let here = match expr {
             Expr::Load { .. } | Expr::Ramp { .. } | Expr::Broadcast { .. } => false,
             Expr::Binary(op, _, b) => match op {
+                // These trap for some right operands, and a trap must come in its iteration, after the stores before it.
                 BinaryOp::FloorDiv | BinaryOp::FloorMod | BinaryOp::TruncDiv | BinaryOp::TruncMod => {
                     self.const_int(b).is_some_and(|divisor| divisor != 0)
                 }
@@ -219,6 +223,7 @@ impl<'a> Compiler<'_, 'a> {
                 | BinaryOp::BitOr
                 | BinaryOp::BitXor => true,
             },
+            // The depth of a register is that of the innermost loop in which its value changes.
             Expr::Var(var) => self.vars.get(var).is_some_and(|&reg| self.depths[reg as usize] < depth),
             Expr::Int { .. }
             | Expr::Float { .. }

@@ -280,6 +280,7 @@ impl<'a> Compiler<'_, 'a> {
             BinaryOp::Sub => Op::SubF64,
             BinaryOp::Mul => Op::MulF64,
             BinaryOp::Div => Op::DivF64,
+            // The rest is rare on `float64` and goes through the operator table, which all types share.
             BinaryOp::FloorDiv
             | BinaryOp::FloorMod
             | BinaryOp::TruncDiv
@@ -315,6 +316,7 @@ impl<'a> Compiler<'_, 'a> {
             BinaryOp::Min => Op::MinF32,
             BinaryOp::Max => Op::MaxF32,
             BinaryOp::Eq => Op::EqF32,
+            // `a > b` is `b < a` also for a NaN, which makes both false; `!(a <= b)` would be true.
             BinaryOp::Lt | BinaryOp::Gt => Op::LtF32,
             BinaryOp::Le | BinaryOp::Ge => Op::LeF32,
             BinaryOp::Ne

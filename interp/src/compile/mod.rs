@@ -51,6 +51,7 @@ pub(crate) struct Setup<'a> {
 /// The function needs more than [`LIMIT`] instructions or registers.
 pub(crate) fn compile<'a>(setup: &Setup<'a>) -> Result<CompiledFunc<'a>, Diagnostic> {
     let program = CompiledFunc {
+        // Register 0 is the operand of instructions with fewer than three; no instruction writes it.
         registers: vec![0],
         nodes: Vec::new(),
         accesses: Vec::new(),
@@ -75,6 +76,7 @@ pub(crate) fn compile<'a>(setup: &Setup<'a>) -> Result<CompiledFunc<'a>, Diagnos
         nest_context: None,
         lane: None,
     };
+    // Symbols and scalar parameters are constants here, so that shapes and strides made of them can be folded.
     for (var, value) in &setup.scalars {
         let reg = compiler.constant(*value)?;
         compiler.vars.insert(var.clone(), reg);

@@ -29,6 +29,8 @@ impl<'a> Compiler<'_, 'a> {
         let Some((loops, leaf)) = self.nest_loops(outer, body) else { return Ok(None) };
         let depth = self.depth() + 1;
         let (mut vars, mut regs, mut inner) = (vec![&outer.var], vec![var], Vec::new());
+        // The nest is one level, so its inner loop variables get registers of its depth. The ordinary form of the body,
+        // which is compiled already, keeps the registers of its own.
         for (each, min, extent) in loops {
             let var = self.registers(1, depth)?;
             self.vars.insert(each.var.clone(), var);
@@ -41,6 +43,7 @@ impl<'a> Compiler<'_, 'a> {
         self.nest_context = Some(NestContext { vars, depth, probe, probe_numbering, streams });
         self.levels.push(Level::default());
         let result = self.stmt(leaf);
+        // The level and the context are removed before `?`, so that an error leaves the compiler outside of the nest.
         let level = self.levels.pop().unwrap_or_default();
         let context = self.nest_context.take();
         result?;

@@ -27,7 +27,7 @@ impl<'a> Compiler<'_, 'a> {
         result
     }
 
-    /// Compiles a statement whose site is entered.
+    /// Compiles a statement after its site was entered.
     fn stmt_kind(&mut self, stmt: &'a Stmt) -> Result<(), Diagnostic> {
         match &stmt.kind {
             StmtKind::For(inner) => self.for_loop(inner),
@@ -35,6 +35,7 @@ impl<'a> Compiler<'_, 'a> {
             StmtKind::Allocate { buffer, body } => self.allocate(buffer, body),
             StmtKind::DeclBuffer { buffer, body } => {
                 if let Some(dims) = self.dynamic_shape(buffer) {
+                    // The shape may use a value that the code before computes, so that code becomes a node first.
                     self.flush();
                     let (view, site) = (self.view_number(buffer)?, self.site);
                     self.level().nodes.push(Node::Declare { view, dims: Box::new(dims), site });

@@ -78,7 +78,7 @@ impl ElementType {
         Self::C128,
     ];
 
-    /// Returns the name in XLA's text and the number of bits of a value.
+    /// Returns the name in XLA's text and the number of bits of a value. A table.
     const fn info(self) -> (&'static str, u64) {
         match self {
             Self::Pred => ("pred", 1),

@@ -210,6 +210,7 @@ impl SymbolicTiling {
         let mut index: Vec<TypedIndex> = major_to_minor().map(|axis| TypedIndex(Expr::from(&vars[axis]), ty)).collect();
         for (position, tile) in layout.tiles.iter().enumerate() {
             (index, physical) = Self::apply_tile(tile, index, &physical, ty).ok_or_else(elements_too_large)?;
+            // After each tile, because the next one may multiply the length again, and so that the error names the tile.
             let mut parts = 0usize;
             for TypedIndex(index, _) in &index {
                 index.walk(&mut |_| parts += 1);

@@ -74,6 +74,7 @@ impl Tiling {
             let help = "give a bound, `<=n`, instead of `?`";
             return Err(LayoutError { part: LayoutPart::Dimensions, code: "unbounded", message, help });
         };
+        // Every size is checked as soon as it is known, so that the error names the part that makes it too large.
         let elements =
             u64::product(&shape).ok_or_else(|| too_large(LayoutPart::Dimensions, "the number of elements"))?;
         let major_to_minor: Vec<usize> = layout.minor_to_major.iter().rev().copied().collect();
@@ -92,6 +93,7 @@ impl Tiling {
         let physical_elements = aligned
             .ok_or_else(|| too_large(LayoutPart::TailAlignment, "the number of elements with the tail's padding"))?;
         let element_bits = match layout.element_bits {
+            // `E(..)` is not given: the element type decides.
             0 => array.element_type().storage_bits(),
             bits => bits,
         };

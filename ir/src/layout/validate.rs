@@ -145,6 +145,7 @@ fn sparse_parts(layout: &Layout) -> Checked {
             return Err(invalid(place, "dense", message, "only arrays with D(..) of C, S or H have it"));
         }
     }
+    // Only sparse layouts get here with one of these types.
     for (ty, place) in [(layout.index_type, LayoutPart::IndexType), (layout.pointer_type, LayoutPart::PointerType)] {
         if let Some(ty) = ty.filter(|ty| !ty.is_unsigned()) {
             let message = format!("{ty} is not an unsigned integer type");
@@ -183,6 +184,7 @@ fn split_configs(layout: &Layout, dimensions: &[Dimension]) -> Checked {
         let mut last = None;
         for (position, &index) in config.indices.iter().enumerate() {
             let place = LayoutPart::SplitConfig(config_index, Some(position));
+            // A dimension without a bound may be split at any index.
             if dimension.bound().is_some_and(|extent| index >= extent) {
                 let message = format!("split index {index} is outside dimension {}", config.dimension);
                 return Err(invalid(place, "split-range", message, "split indices are below the extent"));

@@ -98,7 +98,7 @@ pub struct Function {
     pub params: Vec<Parameter>,
     /// The name of the `*name` parameter.
     pub var_args: Option<String>,
-    /// What it does.
+    /// The statements of the body.
     pub body: Vec<Stmt>,
     /// Where it stands.
     pub span: Span,

@@ -94,6 +94,7 @@ impl Converter {
             }
             py::Stmt::AnnAssign(assign) => {
                 let target = self.target(&assign.target)?;
+                // `x: int` without a value declares a type, which has no effect.
                 let Some(value) = &assign.value else { return Some(StmtKind::Pass) };
                 return Some(StmtKind::Assign { targets: vec![target], value: self.expr(value)? });
             }
@@ -108,6 +109,7 @@ impl Converter {
                 if !each.orelse.is_empty() || each.is_async {
                     self.unsupported(location, "`else` after a `for`, or an `async for`,", no_loop);
                 }
+                // `?` comes after all three, so that an error in one does not hide those in the others.
                 let (target, iter) = (self.target(&each.target), self.expr(&each.iter));
                 let body = self.block(&each.body);
                 return Some(StmtKind::For { target: target?, iter: iter?, body });

@@ -39,6 +39,7 @@ impl Reader<'_> {
         for keyword in &call.arguments.keywords {
             let given = keyword.arg.as_ref().map_or("**", |arg| arg.as_str());
             let position = params.iter().position(|param| *param == given);
+            // A slot that is filled already makes the keyword a repeated one.
             let Some(position) = position.filter(|&position| slots[position].is_none()) else {
                 let hint = nearest(given, params.iter().copied());
                 let help = hint.map_or(signature.clone(), |known| format!("did you mean `{known}`? {signature}"));

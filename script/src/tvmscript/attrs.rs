@@ -194,6 +194,7 @@ impl<'a> Reader<'a> {
         };
         let mut entries = Vec::new();
         for item in &dict.items {
+            // `A` and `A.data` are the same key: attributes of buffers are stored by data variable.
             let name = match &item.key {
                 Some(ast::Expr::Name(name)) => Some(name.id.to_string()),
                 Some(ast::Expr::Attribute(attribute)) if attribute.attr.as_str() == "data" => match &*attribute.value {
@@ -268,6 +269,7 @@ impl<'a> Reader<'a> {
             }
             _ => {
                 let read = self.value(value)?;
+                // Only an untyped literal becomes a plain value: `T.int64(1)` must keep its type.
                 Some(match read.expr {
                     Expr::Int { value, ty: ScalarType::Bool } => AttrValue::Bool(value != 0),
                     Expr::Int { value, .. } if read.is_literal => {

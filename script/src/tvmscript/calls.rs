@@ -108,6 +108,7 @@ impl<'a> Reader<'a> {
         let expr = match name.as_str() {
             "cast" => {
                 let args = self.bind_args(call, "cast", &["value", "dtype"], 2)?;
+                // Here and below, `?` comes after both arguments were read, so that errors in both are reported.
                 let value = self.value(args.get(0)?);
                 let ty = self.dtype(args.get(1)?)?;
                 cast(value?, ty)
@@ -145,6 +146,7 @@ impl<'a> Reader<'a> {
                 let help = "write it as a statement; a value comes from `T.texture2d_load`";
                 return self.error("texture-store", range, "`texture2d_store` is a statement, not a value", help);
             }
+            // A hint for branch prediction, with the value of its argument.
             "likely" => return self.bind_args(call, "likely", &["cond"], 1)?.get(0).and_then(|cond| self.value(cond)),
             _ => {
                 let functions = MathFn::ALL.into_iter().map(|function| function.info().0);

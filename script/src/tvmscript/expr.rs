@@ -83,6 +83,7 @@ impl<'a> Reader<'a> {
                     "an element is read by indices: `A[i, j]`",
                 ),
             },
+            // Operators give their literal operands a type, so the result is no literal; a literal with a sign is one.
             ast::Expr::BinOp(op) => self.bin_op(op).map(Value::from),
             ast::Expr::UnaryOp(op) => self.unary_op(op),
             ast::Expr::BoolOp(op) => self.bool_op(op).map(Value::from),
@@ -189,7 +190,8 @@ impl<'a> Reader<'a> {
         joined
     }
 
-    /// Reads an expression of type `bool`.
+    /// Reads the condition and the two values of a choice, converts the values to a common type, and combines them by
+    /// `make`.
     pub(super) fn conditional(
         &mut self,
         test: &'a ast::Expr,
@@ -203,7 +205,7 @@ impl<'a> Reader<'a> {
         Some(make(SharedExpr::new(test?), SharedExpr::new(body), SharedExpr::new(orelse)))
     }
 
-    /// A `bool`.
+    /// Reads an expression of type `bool`.
     pub(super) fn condition(&mut self, test: &'a ast::Expr) -> Option<Expr> {
         let cond = self.expr(test)?;
         if cond.dtype().scalar == ScalarType::Bool {

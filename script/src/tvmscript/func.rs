@@ -41,6 +41,7 @@ impl<'a> Reader<'a> {
         for stmt in body {
             match stmt {
                 ast::Stmt::FunctionDef(def) if is_prim_func(def) => {
+                    // Its errors are recorded; the functions after it are read to report theirs.
                     let Some(func) = self.func(def) else { continue };
                     if module.func(&func.name).is_some() {
                         let message = format!("a function `{}` exists already", func.name);
@@ -172,6 +173,7 @@ impl<'a> Reader<'a> {
             }
             ast::Expr::Subscript(subscript) if self.callee(&subscript.value) == Some("Buffer") => {
                 let parts = sequence(&subscript.slice);
+                // Python parses `[(4, 5)]` as `[4, 5]`, so two items are always a shape and a type.
                 let (shape, dtype) = match parts {
                     Some([shape, dtype]) => (shape, Some(dtype)),
                     _ => (&*subscript.slice, None),

@@ -102,12 +102,14 @@ impl<'a> Reader<'a> {
         };
         let args = self.bind_args(call, &name, &["start", "stop", "annotations", "extent", "dtype"], 1)?;
         let annotations = self.annotations(args.get(2))?;
+        // `extent=` is our own: the printer uses it for an end that `header_from_bounds` would not read as the same extent.
         let mut header = if let Some(extent) = args.get(3) {
             let (min, extent) = (self.expr(args.get(0)?)?, self.expr(extent)?);
             LoopHeader { ty: extent.dtype(), min, extent, kind, annotations: Vec::new() }
         } else {
             self.header_from_bounds(args.get(0)?, args.get(1), kind)?
         };
+        // The variable has the type of the bounds unless the text gives it another one.
         if let Some(dtype) = args.get(4) {
             header.ty = self.dtype(dtype)?;
         }
@@ -145,6 +147,7 @@ impl<'a> Reader<'a> {
     /// Reads `T.thread_binding(32, thread="threadIdx.x")` or `T.thread_binding(0, 32, "threadIdx.x")`. The short form
     /// `T.thread_binding(32, "threadIdx.x")` has another order of parameters.
     fn thread_binding(&mut self, call: &'a ast::ExprCall) -> Option<LoopHeader> {
+        // A string in the second place is the thread axis, because a stop is a number.
         let short = call.arguments.args.len() == 2 && string(&call.arguments.args[1]).is_some();
         let params: &[&str] = if short {
             &["start", "thread", "annotations", "stop", "extent", "dtype"]

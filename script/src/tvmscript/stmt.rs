@@ -54,6 +54,7 @@ impl<'a> Reader<'a> {
                 rest.push(stmt);
             }
         }
+        // The buffers of `T.match_buffer` have their names now, and layout attributes refer to them.
         for call in body.iter().filter_map(|stmt| self.statement_call(stmt, "func_attr")).collect::<Vec<_>>() {
             let _ = self.func_attr(call, Some(&mut *attrs));
         }
@@ -165,7 +166,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reads a statement.
+    /// Reads a statement. A table: a kind of Python statement that is not listed is an error.
     fn stmt(&mut self, stmt: &'a ast::Stmt) -> Option<BlockItem> {
         let range = stmt.range();
         match stmt {
@@ -240,6 +241,7 @@ impl<'a> Reader<'a> {
         let [target] = &assign.targets[..] else {
             return self.error("unsupported", assign.range(), "one assignment at a time", "write one line for each");
         };
+        // From the special to the general: any value that is not listed before the last arm of a name is bound as a `let`.
         match (target, &*assign.value) {
             (ast::Expr::Subscript(target), value) => self.store(target, value).map(BlockItem::Stmt),
             (ast::Expr::Name(name), ast::Expr::Call(call)) if self.callee(&call.func) == Some("env_thread") => {
@@ -400,6 +402,7 @@ impl<'a> Reader<'a> {
                 let args = self.bind_args(call, "Assert", &["condition", "message"], 2)?;
                 self.assert(args.get(0)?, args.get(1))
             }
+            // `buffer_store` and a nested `func_attr` are matched for their help; as values they would be unknown functions.
             Some("buffer_store") => self.error("unsupported", call.range(), "stores are assignments", "`A[i] = x`"),
             Some("func_attr") => {
                 self.error("attribute", call.range(), "`T.func_attr` must be at the top of a function", "move it there")

@@ -46,6 +46,7 @@ impl PartSpans {
             LayoutPart::Whole => None,
             LayoutPart::Dimensions => self.dimensions,
             LayoutPart::MinorToMajor(Some(position)) => self.minor_to_major.get(position).copied(),
+            // All numbers together; without any, the braces show where they would be.
             LayoutPart::MinorToMajor(None) => match (self.minor_to_major.first(), self.minor_to_major.last()) {
                 (Some(first), Some(last)) => Some(Span::new(first.start, last.end)),
                 _ => self.layout,
@@ -137,6 +138,7 @@ impl Parser<'_> {
     pub(super) fn layout(&mut self, spans: &mut PartSpans) -> Parsed<Layout> {
         let opened = self.next();
         let mut order = Vec::new();
+        // A scalar has no dimensions, so `{}` and `{:T(128)}` are layouts too.
         if matches!(self.peek().word, Word::Int(_)) {
             loop {
                 spans.minor_to_major.push(self.peek().span);
@@ -251,6 +253,7 @@ impl Parser<'_> {
                     return Err(token.error("attribute", message, help));
                 }
             };
+            // XLA marks the exceptions: `+` for indices that repeat, `~` for indices without an order.
             let unique = self.eat("+").is_none();
             let ordered = self.eat("~").is_none();
             attributes.push(DimAttribute { level, unique, ordered });
@@ -309,6 +312,7 @@ impl Parser<'_> {
             let dimension = self.number("a dimension", "dimensions are numbered from 0")?;
             let dimension = usize::try_from(dimension).unwrap_or(usize::MAX);
             self.expect(":", help)?;
+            // An empty list is read as it is; the check of the layout refuses it and names the dimension.
             let (mut indices, mut index_spans) = (Vec::new(), Vec::new());
             if self.peek().word != Word::Sign(")") {
                 loop {

@@ -61,6 +61,7 @@ fn write_layout(out: &mut String, layout: &Layout) {
         properties.push('T');
         properties.extend(layout.tiles.iter().map(tile));
     }
+    // `L(1)`, and 0 for the other numbers, mean the same as no property, as the reader sets them.
     let number = |properties: &mut String, letter, value: u64, default| {
         if value != default {
             let _ = write!(properties, "{letter}({value})");

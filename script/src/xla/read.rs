@@ -165,6 +165,8 @@ impl<'a> Parser<'a> {
             "opaque" | "OPAQUE" => Some(XlaShape::Opaque),
             _ => None,
         };
+        // `token` and `opaque` are no element types, but their brackets are read like those of an array, so that an extent
+        // in them gets its own error.
         let ty = if special.is_some() { None } else { Some(element_type(&name)?) };
         let opened = self.expect("[", "extents follow the type; a scalar has none: f32[]")?;
         let dimensions = self.dimensions(opened)?;

@@ -109,12 +109,16 @@ fn position(buffer: &Buffer, index: &[i128], bindings: &Bindings) -> Option<i128
     match &buffer.strides {
         Some(strides) => {
             let strides = values(strides, bindings)?;
-            index.iter().zip(strides).try_fold(offset, |sum, (index, stride)| sum.checked_add(index.checked_mul(stride)?))
+            index
+                .iter()
+                .zip(strides)
+                .try_fold(offset, |sum, (index, stride)| sum.checked_add(index.checked_mul(stride)?))
         }
         None => {
             let extents = values(&buffer.shape, bindings)?;
             let row_major = index.iter().zip(extents);
-            let within = row_major.fold(Some(0i128), |sum, (index, extent)| sum?.checked_mul(extent)?.checked_add(*index));
+            let within =
+                row_major.fold(Some(0i128), |sum, (index, extent)| sum?.checked_mul(extent)?.checked_add(*index));
             offset.checked_add(within?)
         }
     }

@@ -28,8 +28,8 @@ fn by_lanes(helpers: &mut Helpers, scalar: &str, ty: DataType, n_args: usize) ->
     })
 }
 
-/// Integer division or remainder of operands of any sign. A division by 0 is a
-/// trap of the language; it gives 0 here, because a driver that runs kernels in the process would stop the host.
+/// Integer division or remainder of operands of any sign. A division by 0 traps in the IR; here it gives 0, because on a
+/// driver that runs kernels in the host's process a trap would stop the host.
 pub(super) fn division(helpers: &mut Helpers, op: BinaryOp, ty: DataType) -> String {
     let (t, u) = (scalar_name(ty.scalar), wrapping_name(ty.scalar));
     let signed = ty.scalar.integer_range().is_some_and(|(low, _)| low < 0);
@@ -55,7 +55,7 @@ pub(super) fn division(helpers: &mut Helpers, op: BinaryOp, ty: DataType) -> Str
             ),
         ),
         BinaryOp::FloorMod | BinaryOp::TruncMod => ("mod", "", format!("    return {remainder};")),
-        // Of unsigned operands both quotients are the same; the other operators do not divide.
+        // For unsigned operands both quotients are the same; the other operators do not divide.
         BinaryOp::FloorDiv
         | BinaryOp::TruncDiv
         | BinaryOp::Add
@@ -134,7 +134,7 @@ pub(super) fn load_bf16(helpers: &mut Helpers, lanes: u16) -> String {
     })
 }
 
-/// A `float` that is a `bfloat16` to its bits; a NaN becomes the quiet one.
+/// Converts a `float` with the value of a `bfloat16` to its 16 bits; every NaN becomes one quiet NaN.
 pub(super) fn store_bf16(helpers: &mut Helpers, lanes: u16) -> String {
     let n = suffix(lanes);
     let upper = format!("as_uint{n}(x) >> 16");
@@ -200,7 +200,7 @@ pub(super) fn saturate(helpers: &mut Helpers, from: DataType, to: DataType) -> S
     })
 }
 
-/// The logistic function, of which OpenCL has no builtin.
+/// The logistic function, for which OpenCL has no builtin.
 pub(super) fn sigmoid(helpers: &mut Helpers, ty: DataType) -> String {
     let t = value_name(ty);
     let one = if ty.scalar == ScalarType::Float64 { "1.0" } else { "1.0f" };

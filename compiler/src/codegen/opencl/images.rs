@@ -81,24 +81,25 @@ fn texel_of(ty: ScalarType) -> DataType {
     DataType::scalar(ty).with_lanes(CHANNELS)
 }
 
-/// `, const int2 origin` and what it adds to `(int2)(column, row)`.
+/// Returns the parameter `, const int2 origin` and the addend to `(int2)(column, row)`; empty texts for kernels that are not
+/// placed.
 fn origin(placed: bool) -> (&'static str, &'static str) {
     if placed { (", const int2 origin", " + origin") } else { ("", "") }
 }
 
 /// The parameters of a checked access, after the image.
 const PARAMS: &str = "global int *report, int site, long row, long column, long lane, long height, long width";
-/// The call that checks the place of an access, in a function with these parameters.
+/// The call that checks the position of an access, in a function with the parameters [`PARAMS`].
 const INSIDE: &str = "tw_inside(report, site, row, column, lane, height, width)";
 
-/// The one sampler: coordinates as they are, nothing between texels, a border of zeros around.
+/// Defines the sampler of all reads: coordinates are not normalised, there is no filter, and the border is 0.
 fn sampler(helpers: &mut Helpers) -> String {
     helpers.define("tw_sampler".into(), |name| {
         format!("constant sampler_t {name} = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;\n")
     })
 }
 
-/// Picks the channel of a number that is known only when the kernel runs.
+/// Defines the function that selects a channel whose number is known only at run time.
 fn channel(helpers: &mut Helpers, ChannelKind { word, ty }: ChannelKind) -> String {
     let t = scalar_name(ty);
     let [a, b, c, d] = [0, 1, 2, 3].map(|k| lane("texel", k));
@@ -110,7 +111,7 @@ fn channel(helpers: &mut Helpers, ChannelKind { word, ty }: ChannelKind) -> Stri
     })
 }
 
-/// Tests a place in a texture, and reports the first that is outside.
+/// Defines the function that checks a position in a texture and reports the first one outside.
 fn inside(helpers: &mut Helpers) {
     helpers.define("tw_inside".into(), |name| {
         format!(

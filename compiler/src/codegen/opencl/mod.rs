@@ -2,9 +2,10 @@
 //!
 //! # Where OpenCL C differs from the language
 //!
-//! - **Division.** C's `/` and `%` round towards zero, `//` and `%` of the language down. They agree where the dividend
-//!   is not negative and the divisor positive, and only there C's own are written; elsewhere a helper is called. The
-//!   dividends in question are listed in [`Metadata::nonnegative_dividends`](super::Metadata::nonnegative_dividends); that they are not negative is not proved yet.
+//! - **Division.** C's `/` and `%` round towards zero, `//` and `%` of the IR round down. They agree if the dividend is not
+//!   negative and the divisor is positive. C's operators are written in this case only; otherwise a helper is called. The
+//!   dividends in question are listed in [`Metadata::nonnegative_dividends`](super::Metadata::nonnegative_dividends); that
+//! they are not negative is not proved yet.
 //! - **Overflow** of signed integers is undefined in C and wraps in the language. Values are computed in the unsigned
 //!   type and converted back, unless the range of the operands rules overflow out. Indices, extents and guards are
 //!   written plainly: that they never leave their type is the obligation *overflow*.
@@ -16,20 +17,20 @@
 //! - **Minimum and maximum.** `fmin` may return either zero for `-0.0` and `0.0`; a helper returns the first.
 //! - **Rounding.** `round` of C rounds ties away from zero, that of the language to even, which is `rint`.
 //! - **Conversions** of floats to integers saturate, a NaN gives 0; C leaves both undefined. `float64` and long integers
-//!   to `bfloat16` go through a `float` rounded to odd, lest they be rounded twice.
+//!   to `bfloat16` go through a `float` rounded to odd, so that they are rounded only once.
 //! - **Truth** is 0 or 1 in one lane and 0 or -1 in vectors; here it is 0 or 1 in both.
 //! - **Vectors** have 2, 3, 4, 8 or 16 lanes. A `float3` takes the room of four in memory, `float32x3` that of three, so
 //!   vectors are read and written by `vload` and `vstore` on pointers to single lanes. Indices with a stride are read
 //!   and written lane by lane.
 //! - **Aliases** of another type are casts of the pointer; OpenCL compilers assume no strict aliasing unless asked to.
-//! - **Memory.** What is allocated around the nests is a buffer that the host allocates. Scope `local` is held in global
-//!   memory there, and the metadata says so. What is allocated in a nest is an array of the work-item. Rows of a buffer
-//!   with several physical axes lie one after another.
-//! - **Conditionals** evaluate the arm that they choose and no other, lest a guarded load leave its buffer: `c ? a : b`
-//!   does so for a condition of one lane, also between vectors. Where each lane has a condition of its own, `select`
-//!   would evaluate both arms; the result is put together from lanes, `(float4)(c0 ? a0 : b0, ..)`.
-//! - **Order.** The language has no barrier; where work-items of a group may touch each other's elements between two
-//!   statements, one is written. Groups cannot wait for each other: that is an error.
+//! - **Memory.** An allocation around the nests is a buffer that the host allocates. One in scope `local` is then held in
+//!   global memory, which is noted in the metadata. An allocation inside a nest is an array of the work-item. The rows of a
+//!   buffer with several physical axes are contiguous.
+//! - **Conditionals** evaluate only the arm that they choose, so that a guarded load stays inside its buffer: `c ? a : b`
+//!   does so for a condition of one lane, even if the arms are vectors. If each lane has a condition of its own, `select`
+//!   would evaluate both arms, so the result is composed of single lanes, `(float4)(c0 ? a0 : b0, ..)`.
+//! - **Order.** The IR has no barrier. One is written between two statements if work-items of a group may touch each other's
+//!   elements. Groups cannot wait for each other; a program that needs this is refused.
 //! - **Traps.** A division by zero, an index out of bounds or a failed `assert` inside a kernel is not noticed by the
 //!   device. Only a program that ran in the interpreter without a trap should be launched.
 //!
@@ -53,13 +54,17 @@
 //!   and converted exactly.
 //! - **Limits.** A launch whose textures are above the limits that the program is lowered for is refused
 //!   ([`Generated::plan`](super::Generated::plan)); the device crate refuses what is above those of the device.
-//! - **Checked kernels** ([`Options::checked`](super::Options::checked)) test every row, column and lane against the texture's extents before the
+//! - **Checked kernels** ([`Options::checked`](super::Options::checked)) test every row, column and lane against the
+//! texture's extents before the
 //!   access. A bad read gives 0, a bad write is left out, and the first of them is reported with its site
-//!   ([`Metadata::sites`](super::Metadata::sites)), row, column and lane in a buffer that such kernels take last: of work-items that run at
+//!   ([`Metadata::sites`](super::Metadata::sites)), row, column and lane in a buffer that such kernels take last: of
+//! work-items that run at
 //!   once, any may be first. Devices trap nothing of the kind, and in a pool of textures the neighbour would be hit.
-//! - **Placed kernels** ([`Options::placed`](super::Options::placed)) take after each buffer or image where it begins in its memory:
+//! - **Placed kernels** ([`Options::placed`](super::Options::placed)) take after each buffer or image where it begins in
+//! its memory:
 //!   `const int2 T_origin` (column, row) is added to the coordinates, `const long A_offset` in bytes to the pointer. So a
-//!   tensor can be a part of a pool ([`Generated::launches`](super::Generated::launches)). The extents that are checked stay those of the texture.
+//!   tensor can be a part of a pool ([`Generated::launches`](super::Generated::launches)). The extents that are checked
+//! stay those of the texture.
 
 mod helpers;
 mod images;

@@ -22,7 +22,7 @@ pub(super) const RESERVED: Reserved = Reserved {
     macros: &["INFINITY", "NAN", "MAXFLOAT", "HUGE_VAL", "HUGE_VALF", "NULL", "ATOMIC_VAR_INIT"],
 };
 
-/// Words that C99 or OpenCL C takes for itself, builtin functions that a kernel may call, and macros that compilers
+/// Words that C99 or OpenCL C reserves, builtin functions that a kernel may call, and macros that compilers
 /// define. Digits at the end, as of `float4`, are left out.
 const WORDS: &[&str] = &[
     "abs",

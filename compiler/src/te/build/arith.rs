@@ -1,7 +1,8 @@
 //! Expressions with TE's promotion of types: operands of two types are converted to a common one.
 //!
-//! Of two types the wider one wins, floats over integers, unsigned over signed of the same width. A `bool` takes the other
-//! type, and arithmetic on two of them is done in `int32`. A scalar beside a vector is repeated in every lane.
+//! The common type of two types is the wider one; a float type wins over an integer type of any width, and an unsigned type
+//! over a signed one of the same width. A `bool` is converted to the other type, and arithmetic on two `bool`s is done in
+//! `int32`. A scalar operand of a vector operation is repeated in every lane.
 
 use tilewright_ir::{
     BinaryOp, DataType, Diagnostic, Expr, MathFn, ScalarType, SharedExpr, TypeClass, UnaryOp, op::TypeRule,
@@ -34,8 +35,8 @@ fn depth(expr: &Expr, nodes: &mut u64) -> usize {
 /// `lhs op rhs`, operands promoted to a common type.
 ///
 /// # Errors
-/// `type` if there is no common type or the operator is not defined for it, `division-by-zero` for an integer division by the
-/// constant 0.
+/// `type` if there is no common type or the operator is not defined for it, `division-by-zero` for an integer division by
+/// the constant 0.
 pub fn binary(op: BinaryOp, lhs: Expr, rhs: Expr) -> Result<Expr, Diagnostic> {
     let (a, b) = match_types(lhs, rhs)?;
     let arithmetic = matches!(op.info().rule, TypeRule::Arithmetic | TypeRule::Integer);
@@ -103,7 +104,7 @@ pub(crate) fn check_condition(cond: &Expr) -> Result<(), Diagnostic> {
     Err(Diagnostic::error("type", None, format!("a condition is a bool, not {}", cond.dtype())))
 }
 
-/// Both operands in a common type.
+/// Converts both operands to their common type. Two vectors with different numbers of lanes keep them.
 ///
 /// # Errors
 /// `type`: two different floats of the same width, which have no common type.
@@ -119,6 +120,7 @@ pub fn match_types(a: Expr, b: Expr) -> Result<(Expr, Expr), Diagnostic> {
         return Ok((a, b));
     }
     let (sa, sb) = (ta.scalar, tb.scalar);
+    // `float16` and `bfloat16` are the floats of one width: neither holds all values of the other.
     let common = match (sa.class(), sb.class()) {
         (TypeClass::Bool, _) => sb,
         (_, TypeClass::Bool) => sa,
@@ -137,8 +139,7 @@ pub fn match_types(a: Expr, b: Expr) -> Result<(Expr, Expr), Diagnostic> {
     Ok((cast(a, ta), cast(b, tb)))
 }
 
-/// Conversion to a type. An expression of the type is returned as it is, and constants are converted at once where that is
-/// exact.
+/// Converts an expression to a type. An expression of that type is returned as it is, and constants are folded.
 pub fn cast(expr: Expr, ty: DataType) -> Expr {
     if expr.dtype() == ty {
         return expr;

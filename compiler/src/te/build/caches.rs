@@ -13,11 +13,11 @@ use super::stage::{StageData, Work};
 use super::{Built, Tensor, TensorKind};
 
 impl Schedule<'_> {
-    /// Adds a stage that copies a tensor to a scope, from where `readers` load it. Returns the cache, whose stage can be
-    /// scheduled like any other. A cache can be cached again.
+    /// Adds a stage that copies a tensor to a scope, and makes `readers` load the copy. Returns the cache, whose stage can
+    /// be scheduled like any other. A cache can be cached again.
     ///
     /// # Errors
-    /// `no-stage`; `cache-reader` if there is no reader, or one does not read the tensor itself; `foreign-tensor`.
+    /// `no-stage`; `cache-reader` if no reader is given, or one does not read the tensor itself; `foreign-tensor`.
     pub fn cache_read(&mut self, tensor: Tensor, scope: ir::Scope, readers: &[Tensor]) -> Result<Tensor, Diagnostic> {
         let position = self.position(tensor)?;
         let (source, base) = (tensor.index, self.base(tensor.index));
@@ -80,15 +80,17 @@ impl Schedule<'_> {
         stage.tensor = cache.index;
         stage.scope = scope;
         let mut copy = StageData::new(base, Work::Copy(cache.index), &axes, &[]);
+        // The computation moves to the cache's stage, and with it the caches that it reads instead of its operands.
         let original = &mut self.data_mut().stages[position];
         stage.redirects = std::mem::take(&mut original.redirects);
         copy.scope = original.scope;
         *original = copy;
+        // In front of the copy, which is at `position` and reads it.
         self.data_mut().stages.insert(position, stage);
         Ok(cache)
     }
 
-    /// Whether a stage reads a tensor, and not a cache of it.
+    /// Returns whether a stage reads a tensor itself, not a cache of it.
     fn reads(&self, stage: usize, source: usize) -> Built<bool> {
         let stage = &self.data().stages[stage];
         Ok(match stage.work {

@@ -85,7 +85,7 @@ pub fn reduce(op: ir::ReduceOp, source: Expr, axes: &[ir::Axis]) -> Result<ir::S
     Ok(ir::StageBody::Reduce { op, axes: axes.to_vec(), source })
 }
 
-/// A reduction runs over at least one axis, and over each once.
+/// Checks that a reduction has at least one axis, and each axis once.
 pub(crate) fn check_reduce_axes(axes: &[ir::Axis]) -> Built<()> {
     if axes.is_empty() {
         return Err(Diagnostic::error("reduction", None, "a reduction needs at least one axis"));
@@ -191,8 +191,8 @@ impl Builder {
     ///
     /// # Errors
     /// `name`; those of [`check_shape`]; `expression-size` if the body has too many nodes; the errors of
-    /// [`type_of`](ir::check::type_of) if it is not well typed; `stray-axis` if it uses a variable that is neither an axis, nor
-    /// reduced over, nor a symbolic extent of this builder; `foreign-tensor` if it reads a tensor of another builder.
+    /// [`type_of`](ir::check::type_of) if it is not well typed; `stray-axis` if it uses a variable that is neither an axis,
+    /// nor reduced over, nor a symbolic extent of this builder; `foreign-tensor` if it reads a tensor of another builder.
     pub fn define(&mut self, name: &str, axes: Vec<ir::Axis>, body: ir::StageBody) -> Result<Tensor, Diagnostic> {
         let name = tensor_name(name)?;
         let shape: Vec<Expr> = axes.iter().map(|axis| axis.extent.clone()).collect();
@@ -235,7 +235,7 @@ impl Builder {
         Ok(Expr::load(&self.data(tensor)?.buffer, indices.to_vec()))
     }
 
-    /// Whether an element of a tensor may be read with so many indices.
+    /// Checks that an element of a tensor can be read with `n_indices` indices.
     pub(crate) fn check_load(&self, tensor: Tensor, n_indices: usize) -> Built<()> {
         let data = self.data(tensor)?;
         if let TensorKind::Cache { .. } = data.kind {
@@ -251,7 +251,7 @@ impl Builder {
         Err(data.place.map_or(error.clone(), |place| error.with_label(place, "defined here")))
     }
 
-    /// Gives a tensor another name. Nothing may have read it yet: an expression holds the buffer under its old name.
+    /// Renames a tensor. It must not have been read before, because an expression contains the buffer under its old name.
     pub(crate) fn rename(&mut self, tensor: Tensor, name: &str) {
         let data = &mut self.tensors[tensor.index];
         data.buffer = data.buffer.with(|info| {

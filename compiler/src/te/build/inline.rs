@@ -5,8 +5,8 @@
 //! C[i, j] = B[j, i] * 2     s[B].compute_inline()     C[i, j] = (A[j, i] + 1) * 2
 //! ```
 //!
-//! An inlined tensor is no stage of the [`Definition`](tilewright_ir::Definition) either: the definition is what is
-//! left after the substitution.
+//! An inlined tensor is not a stage of the [`Definition`](tilewright_ir::Definition) either, which is taken after the
+//! substitution.
 
 use tilewright_ir::visit::{Rewrite, Substitution};
 use tilewright_ir::{Buffer, Diagnostic, Expr, Label, Span, StageBody};
@@ -16,7 +16,7 @@ use super::schedule::ScheduleData;
 use super::stage::Work;
 use super::{Built, TensorData, TensorKind, body_expr};
 
-/// What a computed tensor is in a schedule: its definition, with the inlined tensors replaced.
+/// Returns the definition of a computed tensor in a schedule, with loads of inlined tensors replaced by their definitions.
 pub(super) fn effective_body(tensors: &[TensorData], schedule: &ScheduleData, tensor: usize) -> Built<StageBody> {
     let TensorKind::Computed { body, .. } = &tensors[tensor].kind else {
         unreachable!("only computed tensors have a definition")
@@ -66,10 +66,11 @@ impl Rewrite for Inliner<'_> {
         };
         let vars = axes.iter().map(|axis| &axis.var);
         let indices = axes.iter().zip(indices).map(|(axis, index)| cast(index, axis.var.dtype()));
-        // The tensors that this one reads come before it, so this ends.
+        // A tensor is defined after the tensors that it reads, so the recursion ends.
         let value = Substitution::new(vars, indices).apply(&self.expr(value)?);
         check_size(&value).map_err(|mut error| {
-            // The definition that grows is the one that the inlined tensor is put into, wherever the call stands.
+            // The error is about the definition that grows, so the label is added here, before the caller can add one for
+            // the call of the primitive.
             error.labels.extend(self.place.map(|span| Label { span, message: String::new() }));
             error
         })?;
@@ -81,7 +82,8 @@ impl ScheduleData {
     /// Marks a stage as inlined. The caller checks that the tensor has a stage.
     ///
     /// # Errors
-    /// `inline`: the tensor is an output, has a reduction or no definition, or its stage or a copy of it was scheduled before.
+    /// `inline`: the tensor is an output, has a reduction or no definition, or its stage or a copy of it was scheduled
+    /// before.
     pub(super) fn inline(&mut self, tensors: &[TensorData], tensor: usize) -> Built<()> {
         let name = &tensors[tensor].buffer.name;
         let refuse = |why: &str, help: &str| {

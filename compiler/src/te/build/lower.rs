@@ -7,9 +7,9 @@
 //!                                                           B[i_outer * 4 + i_inner] = A[i_outer * 4 + i_inner] + 1
 //! ```
 //!
-//! A reduction shares its loops up to the first reduced one; inside, one nest starts every element from the identity, and
-//! a second one combines. Layouts are recorded in `layout_transform_map`, for `apply_buffer_transforms` to apply; the
-//! loops run over the layout already.
+//! A reduction has two nests inside the loops up to the first reduced one: the first stores the identity in every element,
+//! the second combines. Layouts are recorded in `layout_transform_map`, and `apply_buffer_transforms` applies them to
+//! buffers and indices; the loops already run over the axes of the layout.
 
 use std::sync::Arc;
 
@@ -29,17 +29,17 @@ use super::{Built, Tensor, TensorData, TensorKind};
 /// A schedule, lowered.
 #[derive(Clone, Debug)]
 pub struct Lowered {
-    /// What is computed, without the schedule: caches are not in it.
+    /// The definition that the program computes, without the schedule and its caches.
     pub definition: Definition,
-    /// The program: one nest a stage, layouts recorded as attributes.
+    /// The program: one nest for each stage, with layouts as attributes.
     pub func: PrimFunc,
     /// Which loops compute which tensor.
     pub evidence: LoweringEvidence,
-    /// What should be known about the input.
+    /// Warnings about the input.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// What is lowered.
+/// The input of the lowering.
 pub(super) struct Request<'s> {
     pub(super) tensors: &'s [TensorData],
     pub(super) schedule: &'s ScheduleData,
@@ -68,10 +68,13 @@ impl From<&Var> for Param {
     }
 }
 
-/// Most stages of a schedule: each is an allocation around those that follow, and passes walk them by recursion.
+/// The largest number of stages: the allocations of stages are nested, and passes walk them by recursion.
 const MAX_STAGES: usize = 4000;
 
-/// Lowers; on failure everything that is wrong.
+/// Lowers a schedule to a function, with the evidence that it computes the definition.
+///
+/// # Errors
+/// The first problem of the schedule, or all that validation finds in the function.
 pub(super) fn lower(request: &Request<'_>) -> Result<Lowered, Vec<Diagnostic>> {
     let one = |error| vec![error];
     let n_stages = request.schedule.live_stages().count();
@@ -92,7 +95,8 @@ pub(super) fn lower(request: &Request<'_>) -> Result<Lowered, Vec<Diagnostic>> {
     Ok(Lowered { definition, func, evidence, warnings: request.schedule.warnings.clone() })
 }
 
-/// The definition: the parameters, and every computed tensor of the schedule. Caches are no part of it, because they only copy.
+/// Returns the definition: the parameters, and every computed tensor of the schedule. Caches only copy, so they are left
+/// out.
 fn definition(request: &Request<'_>) -> Built<Definition> {
     let Request { tensors, schedule, params, .. } = request;
     let param_tensors: Vec<usize> = params
@@ -123,6 +127,7 @@ fn definition(request: &Request<'_>) -> Built<Definition> {
             TensorKind::Input | TensorKind::Cache { .. } => {}
         }
     }
+    // A parameter of another schedule would be passed in and never written; a cache has no value in the definition.
     for &tensor in &param_tensors {
         let computed = schedule.live_stages().any(|stage| stage.tensor == tensor);
         let outside = !matches!(tensors[tensor].kind, TensorKind::Input) && !computed;
@@ -140,13 +145,14 @@ fn defined_here(error: Diagnostic, tensor: &TensorData) -> Diagnostic {
     tensor.place.map_or(error.clone(), |place| error.with_label(place, "defined here"))
 }
 
-/// The buffer of the program for every tensor: with its scope, and the separators of its final layout.
+/// Returns the buffer of the program for every tensor, with the scope of its stage and the separators of its final layout.
 ///
-/// A tensor whose scope and separators are those it was defined with keeps its buffer, so that messages about the program point
-/// to its definition.
+/// A tensor whose scope and separators are those it was defined with keeps its buffer, so that messages about the program
+/// point to its definition.
 fn buffers(request: &Request<'_>) -> Built<HashMap<usize, Buffer>> {
     let mut buffers = HashMap::new();
     let mut names: Vec<String> = Vec::new();
+    // A parameter that the schedule does not use has no stage, but it is part of the signature.
     for param in request.params {
         if let Param::Tensor(tensor) = param
             && request.schedule.position(tensor.index).is_none()
@@ -158,6 +164,7 @@ fn buffers(request: &Request<'_>) -> Built<HashMap<usize, Buffer>> {
     for stage in request.schedule.live_stages() {
         let buffer = &request.tensors[stage.tensor].buffer;
         let rank = stage.layouts.last().map_or(buffer.rank(), |map| map.outputs().len());
+        // A tiled layout is applied after the index maps, so its physical axes are the final ones.
         let rank = stage.tiled.as_ref().map_or(rank, TileRequest::physical_rank);
         let separators = stage.separators.clone().unwrap_or_else(|| AxisSeparators::none(rank));
         let same = buffer.scope == stage.scope && buffer.axis_separators == separators;
@@ -178,7 +185,7 @@ fn buffers(request: &Request<'_>) -> Built<HashMap<usize, Buffer>> {
     Ok(buffers)
 }
 
-/// The buffer under a name that no other has; the same buffer if its name is free.
+/// Returns the buffer under a name that is not in `names`, and adds the name: the same buffer if its own name is free.
 fn unique(buffer: &Buffer, names: &mut Vec<String>) -> Buffer {
     let mut name = buffer.name.clone();
     let mut count = 0;
@@ -190,7 +197,7 @@ fn unique(buffer: &Buffer, names: &mut Vec<String>) -> Buffer {
     if name == buffer.name { buffer.clone() } else { buffer.with(|info| info.name = name) }
 }
 
-/// Memory of a group or a thread cannot be passed in.
+/// Refuses an output in memory of a group or a thread, which a caller cannot pass in.
 fn check_output_scope(buffer: &Buffer) -> Built<()> {
     use tilewright_ir::Scope;
     if matches!(buffer.scope, Scope::Shared | Scope::Local) {
@@ -249,7 +256,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Claims which element a store computes, and from which loops: evidence for the judge.
+    /// Records as evidence for the judge which element a store computes, and the inverse from the element to the loops.
     fn claim(&mut self, stage: &StageData, role: StoreRole, site: &Site, axis_vars: Vec<Var>) {
         let tensor = self.request.tensors[self.base(stage.tensor)].buffer.clone();
         let (axes, inverse) = (site.axes.clone(), site.inverse.clone());
@@ -277,7 +284,8 @@ impl Lowering<'_> {
         Ok(nest.wrap(site.guarded(store), 0, &site))
     }
 
-    /// The nests of a reduction: one that starts elements from the identity, one that combines, in the loops that both share.
+    /// Returns the nests of a reduction: one stores the identity in each element, one combines; both are inside the loops
+    /// that they share.
     fn reduce(
         &mut self,
         stage: &StageData,
@@ -287,6 +295,7 @@ impl Lowering<'_> {
         source: &Expr,
     ) -> Built<Stmt> {
         let nest = Nest::new(stage)?;
+        // The identity is stored once per element, before the first reduced loop starts; below it, each iteration combines.
         let shared = nest.first_reduction();
         let target = self.buffer(stage.tensor).clone();
         let start = nest.spatial(axis_vars);
@@ -306,7 +315,8 @@ impl Lowering<'_> {
         Ok(nest.wrap_shared(Stmt::seq(vec![init, update]), shared, &site))
     }
 
-    /// The value of an element at a place: axes replaced, tensors read from where they are held, indices simplified.
+    /// Returns the value of an element at a site: axes are replaced by their values there, tensors by the buffers that hold
+    /// them for this stage, and indices are simplified.
     fn value(&self, stage: &StageData, site: &Site, axis_vars: &[Var], value: &Expr) -> Expr {
         let tensors = self.request.tensors;
         site.value(axis_vars, value, |buffer| {
@@ -315,7 +325,8 @@ impl Lowering<'_> {
         })
     }
 
-    /// The function: parameters in the given order, allocations around the nests for all other tensors, layouts as attributes.
+    /// Returns the function, with parameters in the given order, allocations around the nests for all other tensors, and
+    /// layouts as attributes.
     fn finish(mut self, definition: &Definition) -> (PrimFunc, LoweringEvidence) {
         let request = self.request;
         let (mut params, mut buffer_map, mut in_params) = (Vec::new(), Vec::new(), Vec::new());
@@ -337,6 +348,7 @@ impl Lowering<'_> {
         for &tensor in &in_params {
             holders.push((tensor, self.buffer(tensor).clone()));
         }
+        // Each allocation wraps the body so far, so the reverse order makes the first stage's allocation the outermost.
         for stage in request.schedule.live_stages().rev() {
             if !in_params.contains(&stage.tensor) {
                 let buffer = self.buffer(stage.tensor).clone();
@@ -344,6 +356,7 @@ impl Lowering<'_> {
                 body = Stmt::new(StmtKind::Allocate { buffer, body: Arc::new(body) });
             }
         }
+        // Layouts are keyed by the data variable: the passes replace buffers, but not the memory that they refer to.
         for stage in request.schedule.live_stages() {
             if !stage.layouts.is_empty() {
                 let data = self.buffer(stage.tensor).data.clone();
@@ -371,6 +384,7 @@ fn check_symbols(func: &PrimFunc) -> Built<()> {
     let mut known = func.symbols();
     known.extend(func.params.iter().cloned());
     let mut missing: Option<Var> = None;
+    // The first one in the order of the program is reported, so that the message is the same in every run.
     let mut look = |expr: &Expr, bound: &[Var]| {
         for var in expr.vars() {
             if missing.is_none() && !known.contains(&var) && !bound.contains(&var) {

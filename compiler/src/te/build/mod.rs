@@ -39,9 +39,9 @@
 //!
 //! # Errors
 //!
-//! Every error is a [`Diagnostic`] with a stable code. It has no main place: a caller that reads a source text adds it. What
-//! a builder was told by [`Builder::set_place`] is used for secondary labels, such as where a tensor was defined.
-//! After an error the builder is unchanged, except where the method says otherwise.
+//! Every error is a [`Diagnostic`] with a stable code. It has no primary span; a caller that reads a source text adds it.
+//! The span set by [`Builder::set_place`] is used for secondary labels, such as where a tensor was defined. After an error
+//! the builder is unchanged, unless the method states otherwise.
 
 mod arith;
 mod caches;
@@ -100,7 +100,7 @@ pub struct Loop {
     schedule: ScheduleId,
     /// The tensor of its stage.
     tensor: usize,
-    /// Position among the loops that the stage ever had.
+    /// Position among all loops of the stage, including those that were replaced.
     index: usize,
 }
 
@@ -113,7 +113,7 @@ pub struct Builder {
     /// Variables made by [`Builder::symbol`].
     symbols: Vec<ir::Var>,
     schedules: Vec<schedule::ScheduleData>,
-    /// Where what is built next comes from.
+    /// Source position of the definitions and primitives that follow.
     place: Option<Span>,
 }
 
@@ -162,7 +162,7 @@ impl Builder {
         self.place = place;
     }
 
-    /// The buffer of a tensor: its name, element type and logical shape. Of a cache, its scope too.
+    /// Returns the buffer of a tensor: its name, element type and logical shape, and for a cache its scope.
     ///
     /// # Errors
     /// `foreign-tensor`.
@@ -231,7 +231,7 @@ fn reduced_axes(body: &ir::StageBody) -> &[ir::Axis] {
     }
 }
 
-/// The expression of a body: the value, or what is reduced.
+/// Returns the expression of a body: the value, or the operand of the reduction.
 fn body_expr(body: &ir::StageBody) -> &ir::Expr {
     match body {
         ir::StageBody::Elementwise(expr) | ir::StageBody::Reduce { source: expr, .. } => expr,

@@ -24,7 +24,7 @@ pub fn function_name(name: &str) -> Result<String, Diagnostic> {
     Ok(name)
 }
 
-/// Whether a function of this name can be printed and read back.
+/// Checks that a function with this name can be printed and read back.
 pub(super) fn is_printable(name: &str) -> Built<()> {
     if tilewright_script::is_name(name) {
         return Ok(());
@@ -33,7 +33,7 @@ pub(super) fn is_printable(name: &str) -> Built<()> {
         .with_help("call it something else: what is lowered is printed as TVMScript"))
 }
 
-/// Names are printed as identifiers; dots are TVM's.
+/// Checks that a name is an identifier, apart from dots, which TVM allows.
 fn check(name: &str) -> Built<()> {
     let letter = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
     if !name.is_empty() && name.chars().all(letter) && !name.starts_with(|c: char| c.is_ascii_digit() || c == '.') {

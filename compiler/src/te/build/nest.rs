@@ -17,7 +17,7 @@ pub(super) struct Nest<'s> {
     vars: Vec<Var>,
 }
 
-/// A place for a store, inside of some loops.
+/// The site of a store inside some loops of a stage.
 pub(super) struct Site {
     /// Loop and its variable, outermost first.
     loops: Vec<(usize, Var)>,
@@ -25,11 +25,13 @@ pub(super) struct Site {
     guard: Option<Expr>,
     /// The axes in terms of the loop variables.
     pub(super) axes: Vec<Expr>,
-    /// The loop variables in terms of the axes: the other direction of [`backward`], as evidence that every element is visited once.
+    /// The loop variables in terms of the axes, from [`forward`]: evidence that every element is visited once.
     pub(super) inverse: Vec<(Var, Expr)>,
 }
 
 impl<'s> Nest<'s> {
+    /// Creates the nest of a stage.
+    ///
     /// # Errors
     /// A vectorized loop with another loop inside.
     pub(super) fn new(stage: &'s StageData) -> Built<Self> {
@@ -46,21 +48,22 @@ impl<'s> Nest<'s> {
         Ok(Self { stage, vars })
     }
 
-    /// Number of loops outside the first reduced one. These are shared by the store that starts an element and the one that
-    /// combines.
+    /// Returns the number of loops outside the first reduced one. The store of the identity and the store that combines
+    /// share these loops.
     pub(super) fn first_reduction(&self) -> usize {
         let leaves = &self.stage.leaves;
         leaves.iter().position(|&leaf| self.stage.loops[leaf].reduce).unwrap_or(leaves.len())
     }
 
-    /// Inside all loops; `axis_vars` stand for the axes of the tensor and the reduced ones.
+    /// Returns the site inside all loops. `axis_vars` stand for the axes of the tensor and the reduced axes.
     pub(super) fn all(&self, axis_vars: &[Var]) -> Site {
         let loops = self.stage.leaves.iter().map(|&leaf| (leaf, self.vars[leaf].clone())).collect();
         let roots: Vec<usize> = self.stage.roots.iter().chain(&self.stage.reduced).copied().collect();
         self.site(loops, &roots, axis_vars)
     }
 
-    /// Inside the loops over the axes of the tensor only; those inside the first reduced one have variables of their own.
+    /// Returns the site inside the loops over the axes of the tensor only. Loops inside the first reduced one get fresh
+    /// variables, because the site inside all loops binds the variables of the stage.
     pub(super) fn spatial(&self, axis_vars: &[Var]) -> Site {
         let shared = self.first_reduction();
         let spatial = self.stage.leaves.iter().enumerate().filter(|(_, leaf)| !self.stage.loops[**leaf].reduce);
@@ -73,7 +76,8 @@ impl<'s> Nest<'s> {
         self.site(loops, &self.stage.roots, axis_vars)
     }
 
-    /// The place of a store inside of `loops`: what the axes of `roots` are there, and under which guards they are inside.
+    /// Returns the site of a store inside `loops`: the values of the axes of `roots` there, and the guard under which they
+    /// are inside their extents.
     fn site(&self, loops: Vec<(usize, Var)>, roots: &[usize], axis_vars: &[Var]) -> Site {
         let stage = self.stage;
         let ranges: Vec<(Var, Expr)> =
@@ -101,7 +105,7 @@ impl<'s> Nest<'s> {
         self.wrap_loops(body, &site.loops[from.min(site.loops.len())..])
     }
 
-    /// The loops of a site before the one at `until`, around what they share.
+    /// The loops of a site before the one at `until`, around the statements that share them.
     pub(super) fn wrap_shared(&self, body: Stmt, until: usize, site: &Site) -> Stmt {
         self.wrap_loops(body, &site.loops[..until.min(site.loops.len())])
     }
@@ -119,10 +123,12 @@ impl<'s> Nest<'s> {
     }
 }
 
-/// Values of the loops that became others, from those that they became; and the guards, outermost relation first.
+/// Computes the values of replaced loops from the loops that replaced them, and returns the guards, outermost relation
+/// first.
 ///
-/// Relations are undone from the last to the first: the loops that are left have values, and each relation gives values to the
-/// loops that it replaced. A relation whose loops are not all there (those of a reduction, outside of it) gives none.
+/// Relations are undone from the last to the first: the leaves have values, and each relation gives values to the loops
+/// that it replaced. A relation is skipped if one of its loops has no value, such as a reduced loop at a site outside the
+/// reduction.
 fn backward(stage: &StageData, values: &mut [Option<Expr>]) -> Vec<Expr> {
     let mut guards = Vec::new();
     for relation in stage.relations.iter().rev() {
@@ -130,6 +136,7 @@ fn backward(stage: &StageData, values: &mut [Option<Expr>]) -> Vec<Expr> {
             Relation::Split { parent, outer, inner, factor, exact } => {
                 let (Some(high), Some(low)) = (&values[*outer], &values[*inner]) else { continue };
                 let value = high.clone() * factor.clone() + low.clone();
+                // The factor may not divide the extent; then the last outer iteration runs beyond it.
                 if !exact {
                     guards.push(value.clone().lt(stage.loops[*parent].extent.clone()));
                 }
@@ -137,6 +144,8 @@ fn backward(stage: &StageData, values: &mut [Option<Expr>]) -> Vec<Expr> {
             }
             Relation::Fuse { outer, inner, fused } => {
                 let Some(value) = &values[*fused] else { continue };
+                // The fused extent is an `int64` if one of the two is: divide in that type, then return to the types of the
+                // loops.
                 let (extent, value) = (in_type(&stage.loops[*inner].extent, value.dtype()), value.clone());
                 let narrow = |value: Expr, at: usize| in_type(&value, stage.loops[at].extent.dtype());
                 values[*outer] = Some(narrow(value.clone().floor_div(extent.clone()), *outer));
@@ -159,7 +168,7 @@ fn backward(stage: &StageData, values: &mut [Option<Expr>]) -> Vec<Expr> {
     guards
 }
 
-/// The loop variables in terms of the axes.
+/// Returns the loop variables in terms of the axes: the inverse direction of [`backward`].
 fn forward(stage: &StageData, loops: &[(usize, Var)], roots: &[usize], axis_vars: &[Var]) -> Vec<(Var, Expr)> {
     let mut values: Vec<Option<Expr>> = vec![None; stage.loops.len()];
     let mut ranges = Vec::new();
@@ -167,6 +176,7 @@ fn forward(stage: &StageData, loops: &[(usize, Var)], roots: &[usize], axis_vars
         values[root] = Some(Expr::from(var));
         ranges.push((var.clone(), stage.loops[root].extent.clone()));
     }
+    // In the order in which they were made: a relation replaces axes, or loops that an earlier relation made.
     for relation in &stage.relations {
         match relation {
             Relation::Split { parent, outer, inner, factor, .. } => {
@@ -197,7 +207,7 @@ fn forward(stage: &StageData, loops: &[(usize, Var)], roots: &[usize], axis_vars
     loops.iter().map(claim).collect()
 }
 
-/// The integer in another integer type.
+/// Converts an integer expression to another integer type.
 fn in_type(expr: &Expr, ty: DataType) -> Expr {
     cast(expr.clone(), ty)
 }
@@ -211,7 +221,8 @@ impl Site {
         }
     }
 
-    /// The value of an element here: axes replaced, every buffer by `holder`, indices and conditions simplified.
+    /// Returns the value of an element at this site: axes are replaced by their values, every buffer by its `holder`, and
+    /// indices and conditions are simplified.
     pub(super) fn value(&self, axis_vars: &[Var], value: &Expr, holder: impl Fn(&Buffer) -> Buffer) -> Expr {
         let substitution = Substitution::new(axis_vars, self.axes.iter().cloned());
         let Ok(result) = Relocation { ranges: &self.ranges, holder }.expr(&substitution.apply(value));

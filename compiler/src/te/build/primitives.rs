@@ -38,7 +38,7 @@ pub struct Stage<'s> {
     position: usize,
 }
 
-/// What [`Stage::transform_layout`] did to the loops.
+/// The effect of [`Stage::transform_layout`] on the loops.
 #[derive(Clone, Debug)]
 pub enum LayoutLoops {
     /// One loop for each axis of the new layout, outermost first, in place of those over the current one. None for an input.
@@ -100,7 +100,7 @@ impl<'s> Stage<'s> {
         Err(Diagnostic::error("not-a-loop", None, message))
     }
 
-    /// Whether the stage has loops of its own.
+    /// Checks that the stage has loops of its own.
     ///
     /// # Errors
     /// `inlined`: [`Stage::compute_inline`] was called.
@@ -162,7 +162,8 @@ impl<'s> Stage<'s> {
         self.data().leaf(self.own(run)?)
     }
 
-    /// Splits a loop in two, and returns them, outer first. If the extent is no multiple of the factor, the body is guarded.
+    /// Splits a loop in two, and returns the two, outer first. If the extent is not a multiple of the factor, the body is
+    /// guarded.
     ///
     /// # Errors
     /// `split` if the factor is below 1, `overflow` if it leaves the type of the extent, `loop-kind` if the loop is bound,
@@ -201,7 +202,8 @@ impl<'s> Stage<'s> {
         Ok(self.handle(fused))
     }
 
-    /// Puts loops into the given order. Together they keep the positions that they have; loops not named stay where they are.
+    /// Puts loops into the given order. Together they keep the positions that they have; loops not named stay where they
+    /// are.
     ///
     /// # Errors
     /// `reorder` if a loop is named twice.
@@ -210,7 +212,7 @@ impl<'s> Stage<'s> {
         self.edit()?.reorder(&order)
     }
 
-    /// Runs the iterations of a loop at once, in any order.
+    /// Runs the iterations of a loop concurrently, in any order.
     ///
     /// # Errors
     /// `reduction-kind` if the loop is a reduction, `loop-kind` if it has a kind already.
@@ -226,7 +228,7 @@ impl<'s> Stage<'s> {
         self.set_kind(run, ForKind::Vectorized)
     }
 
-    /// Asks for a loop to be unrolled.
+    /// Requests that a loop is unrolled.
     ///
     /// # Errors
     /// `symbolic-extent` if the extent is no constant, `loop-kind` if the loop has a kind already.
@@ -234,7 +236,7 @@ impl<'s> Stage<'s> {
         self.set_kind(run, ForKind::Unrolled)
     }
 
-    /// Says how a loop is run.
+    /// Sets the kind of a loop.
     fn set_kind(&mut self, run: Loop, kind: ForKind) -> Built<()> {
         let (run, place) = (self.own(run)?, self.schedule.te.place);
         self.edit()?.set_kind(run, kind, place)
@@ -261,7 +263,7 @@ impl<'s> Stage<'s> {
         Ok(())
     }
 
-    /// Holds the tensor in memory of a scope.
+    /// Sets the memory scope of the tensor.
     ///
     /// # Errors
     /// `inlined`. Whether a parameter may live there is checked by [`Schedule::lower`].
@@ -270,10 +272,10 @@ impl<'s> Stage<'s> {
         Ok(())
     }
 
-    /// Replaces every load of the tensor by its definition; the tensor has no memory and no loops then.
+    /// Replaces every load of the tensor by its definition. The tensor then has neither memory nor loops.
     ///
     /// # Errors
-    /// `inline`: the tensor is an output, no elementwise definition, or scheduled already.
+    /// `inline`: the tensor is an output, is not elementwise, or was scheduled before.
     pub fn compute_inline(&mut self) -> Result<(), Diagnostic> {
         let tensor = self.data().tensor;
         let te = &mut *self.schedule.te;
@@ -293,8 +295,9 @@ impl<'s> Stage<'s> {
         data.layout_shape(&self.buffer().shape)
     }
 
-    /// Lays the tensor out in memory by an index map from the current layout, and runs the loops over the new one where that
-    /// is possible. RFC 39 of TVM, "Guide-level explanation"; separators of the map say which axes are flattened together.
+    /// Lays the tensor out in memory by an index map from the current layout, and makes the loops run over the axes of the
+    /// new layout if possible. Separators of the map determine which axes are flattened together. RFC 39 of TVM,
+    /// "Guide-level explanation".
     ///
     /// ```
     /// use tilewright_compiler::te::build::{Builder, LayoutLoops};
@@ -320,9 +323,9 @@ impl<'s> Stage<'s> {
     /// ```
     ///
     /// # Errors
-    /// `layout-domain` if the map's domain is not [`Stage::layout_shape`], `stray-axis` if it uses a variable that is neither
-    /// an index nor a symbolic extent, `tile-layout`, and the errors of the algebra if the physical shape of the map is not
-    /// known.
+    /// `layout-domain` if the map's domain is not [`Stage::layout_shape`], `stray-axis` if it uses a variable that is
+    /// neither an index nor a symbolic extent, `tile-layout`, and the errors of the algebra if the physical shape of the
+    /// map is not known.
     pub fn transform_layout(&mut self, map: &IndexMap) -> Result<LayoutLoops, Diagnostic> {
         self.check_live()?;
         let shape = self.layout_shape()?;
@@ -338,6 +341,7 @@ impl<'s> Stage<'s> {
         }
         let place = self.schedule.te.place;
         let data = self.edit()?;
+        // The layout is recorded even if the loops cannot follow it: their order does not change its meaning.
         data.layout_span = place;
         match data.transform_layout(map, &layout_names(map))? {
             Ok(loops) => Ok(LayoutLoops::Rewritten(loops.into_iter().map(|index| self.handle(index)).collect())),
@@ -352,7 +356,7 @@ impl<'s> Stage<'s> {
         }
     }
 
-    /// The number of axes that the layout given to [`Stage::tile_layout`] has: that of the current layout.
+    /// Returns the rank that a layout given to [`Stage::tile_layout`] must have: the number of axes of the current layout.
     ///
     /// # Errors
     /// `tile-layout` if there is a tiled layout already, `axis-separators` if an index map set separators: the tiled layout
@@ -372,12 +376,12 @@ impl<'s> Stage<'s> {
         Ok(data.layouts.last().map_or(self.buffer().rank(), |map| map.outputs().len()))
     }
 
-    /// Lays the tensor out in XLA's tiles (openxla.org/xla/tiled_layout), after any index map. `separators` are positions
-    /// among the physical axes of the tiled layout: the number of axes before each. The loops stay as they are.
+    /// Lays the tensor out in XLA's tiles (openxla.org/xla/tiled_layout), after any index map. Each separator is the number
+    /// of physical axes of the tiled layout before it. The loops stay as they are.
     ///
     /// # Errors
-    /// Those of [`Stage::tile_rank`]; `tile-layout` if the layout has another rank; `axis-separators` if the positions are not
-    /// increasing or not inside of the physical axes.
+    /// Those of [`Stage::tile_rank`]; `tile-layout` if the layout has another rank; `axis-separators` if the positions are
+    /// not increasing or not inside of the physical axes.
     pub fn tile_layout(&mut self, request: TileRequest, separators: &[usize]) -> Result<(), Diagnostic> {
         let (rank, given) = (self.tile_rank()?, request.layout.minor_to_major.len());
         if rank != given {
@@ -393,7 +397,7 @@ impl<'s> Stage<'s> {
     }
 }
 
-/// Whether a pragma is known.
+/// Checks that a pragma is known.
 pub(crate) fn check_pragma(key: &str) -> Built<()> {
     if matches!(key, "auto_unroll_max_step" | "unroll_explicit" | "unroll") {
         return Ok(());
@@ -402,7 +406,7 @@ pub(crate) fn check_pragma(key: &str) -> Built<()> {
         .with_help("auto_unroll_max_step and unroll_explicit are known; they are hints"))
 }
 
-/// Loop names of a layout: `c // 4` is `c_outer`, `c % 4` is `c_inner`, a plain index keeps its name.
+/// Returns the loop names of a layout: `c_outer` for `c // 4`, `c_inner` for `c % 4`, and the name of a plain index.
 fn layout_names(map: &IndexMap) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (position, output) in map.outputs().iter().enumerate() {

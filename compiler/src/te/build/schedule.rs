@@ -12,11 +12,11 @@ use super::{Builder, Built, ScheduleId, Tensor, TensorKind, body_expr, names, re
 #[derive(Debug)]
 pub(super) struct ScheduleData {
     pub(super) outputs: Vec<usize>,
-    /// In the order of the program.
+    /// The stages, in the order of the program.
     pub(super) stages: Vec<StageData>,
     /// Tensors whose definitions replace the loads of them.
     pub(super) inlined: Vec<usize>,
-    /// What the author of the schedule should know.
+    /// Warnings about the schedule.
     pub(super) warnings: Vec<Diagnostic>,
 }
 
@@ -222,8 +222,8 @@ impl<'b> Schedule<'b> {
     ///
     /// # Errors
     /// `name`; those of [`Schedule::check_params`]; `parameters` if an input or output is missing, or the schedule does not
-    /// compute a parameter; `vectorize-inner` if a loop is inside a vectorized one; `scope` if a parameter lives in shared or
-    /// local memory; `unbound-extent` if no parameter binds a symbolic extent; and those of
+    /// compute a parameter; `vectorize-inner` if a loop is inside a vectorized one; `scope` if a parameter lives in shared
+    /// or local memory; `unbound-extent` if no parameter binds a symbolic extent; and those of
     /// [`validate`](tilewright_ir::validate).
     pub fn lower(&self, params: &[Param], name: &str) -> Result<Lowered, Vec<Diagnostic>> {
         let one = |error| vec![error];

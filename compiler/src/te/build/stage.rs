@@ -30,7 +30,7 @@ pub(super) struct StageData {
     pub(super) roots: Vec<usize>,
     /// Loops over the reduced axes, before any primitive.
     pub(super) reduced: Vec<usize>,
-    /// What is left to loop over, outermost first.
+    /// The loops that remain to be run, outermost first.
     pub(super) leaves: Vec<usize>,
     pub(super) relations: Vec<Relation>,
     /// Loops over the current layout: `roots`, or those of the last layout.
@@ -47,7 +47,7 @@ pub(super) struct StageData {
     pub(super) redirects: Vec<(usize, usize)>,
 }
 
-/// What a stage does for each element.
+/// The work of a stage for each element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
     /// Nothing: an input.
@@ -65,14 +65,14 @@ pub(super) struct LoopData {
     pub(super) extent: Expr,
     pub(super) reduce: bool,
     pub(super) kind: ForKind,
-    /// Where the kind was asked for, if that is known.
+    /// Source position of the call that set the kind, if it is known.
     pub(super) kind_place: Option<Span>,
     /// The axis of the definition that it runs over.
     pub(super) axis: Option<Var>,
     pub(super) annotations: Vec<(String, AttrValue)>,
 }
 
-/// How loops became others.
+/// A replacement of loops by other loops.
 #[derive(Debug)]
 pub(super) enum Relation {
     /// `parent = outer * factor + inner`; unless `exact`, values beyond the parent's extent occur.
@@ -126,6 +126,7 @@ impl StageData {
         };
         let loops: Vec<_> =
             axes.iter().map(|axis| run(axis, false)).chain(reduced.iter().map(|axis| run(axis, true))).collect();
+        // The loops over the axes come first in `loops`, so their numbers are those of the axes.
         let roots: Vec<_> = (0..axes.len()).collect();
         Self {
             tensor,
@@ -197,7 +198,7 @@ impl StageData {
         Ok(position)
     }
 
-    /// Whether so many loops can be added.
+    /// Refuses to add `n_loops` loops if the stage would have more than [`MAX_LOOPS`].
     fn check_room(&self, n_loops: usize) -> Built<()> {
         if self.loops.len() + n_loops > MAX_LOOPS {
             return Err(Diagnostic::error("fuel", None, format!("a stage has at most {MAX_LOOPS} loops")));
@@ -205,7 +206,7 @@ impl StageData {
         Ok(())
     }
 
-    /// Adds a loop that is no leaf yet.
+    /// Adds a loop to `loops`. The caller adds it to the leaves.
     fn add(&mut self, name: String, extent: Expr, reduce: bool) -> Built<usize> {
         self.check_room(1)?;
         let (kind, kind_place, axis, annotations) = (ForKind::Serial, None, None, Vec::new());
@@ -215,8 +216,8 @@ impl StageData {
 
     /// Splits a loop into an outer and an inner one, whose extents multiply to at least its own.
     ///
-    /// The parent stays in `loops`, as the value that the relation defines: an axis of the definition must be computable from the
-    /// loops that are left.
+    /// The parent stays in `loops`, as the value that the relation defines: an axis of the definition must be computable
+    /// from the loops that are left.
     pub(super) fn split(&mut self, iter: usize, by: SplitBy) -> Built<(usize, usize)> {
         let position = self.serial_leaf(iter)?;
         self.check_room(2)?;
@@ -262,7 +263,7 @@ impl StageData {
         Ok(fused)
     }
 
-    /// Puts loops into the given order; together they keep the positions that they have. Others stay where they are.
+    /// Puts loops into the given order. They keep their positions as a set; other loops are not moved.
     pub(super) fn reorder(&mut self, order: &[usize]) -> Built<()> {
         let mut positions = Vec::with_capacity(order.len());
         for &iter in order {
@@ -280,11 +281,13 @@ impl StageData {
         Ok(())
     }
 
-    /// Says how a loop is run. `place` is where this was asked for.
+    /// Sets the kind of a loop. `place` is the source position of the request.
     ///
-    /// What would be wrong for every later schedule is refused here: a reduction is not run at once, because its iterations write
-    /// one element; lanes and unrolled copies need a constant number; an axis of the launch is bound once.
+    /// # Errors
+    /// Refuses what no later primitive can repair: a concurrent reduction, because its iterations write one element; lanes
+    /// or unrolled copies without a constant number; a second loop on one axis of the launch.
     pub(super) fn set_kind(&mut self, iter: usize, kind: ForKind, place: Option<Span>) -> Built<()> {
+        // From here on the loop is serial, so the search below for a loop of the same thread axis cannot find it.
         self.serial_leaf(iter)?;
         let run = &self.loops[iter];
         let in_order = matches!(kind, ForKind::Serial | ForKind::Unrolled);
@@ -343,7 +346,7 @@ impl StageData {
         self.set_kind(iter, ForKind::ThreadBinding(tag), place)
     }
 
-    /// Adds a layout (RFC 39, "transform_layout"), and gives the loops that now run over its axes: none for an input.
+    /// Adds a layout (RFC 39, "transform_layout"), and returns the loops that now run over its axes: none for an input.
     ///
     /// The loops are rewritten if those of the current layout are still there as they were made, and an inverse of the map
     /// is known. Otherwise they stay as they are, and the inner error says why: the layout is recorded all the same, because
@@ -372,6 +375,7 @@ impl StageData {
                 return Ok(Err(error.message));
             }
         };
+        // No removed loop stands before `first`, so the position is the same after `retain`.
         let first = axes.iter().filter_map(|axis| self.leaves.iter().position(|leaf| leaf == axis)).min().unwrap_or(0);
         let mut to = Vec::with_capacity(names.len());
         for (name, extent) in names.iter().zip(&physical) {

@@ -90,6 +90,8 @@ impl Printer {
             let known = |expr: &Expr| expr.vars().iter().all(|var| scalars.contains(&var));
             let strides = buffer.strides.iter().flatten();
             let closed = buffer.shape.iter().chain(strides).chain([&buffer.elem_offset]).all(known);
+            // The short form makes a handle with the name of the buffer, and memory of its own. It is used only if reading
+            // it gives the same parameter back.
             if closed && param.name() == buffer.name && self.names.data_owner(&buffer.data).is_none() {
                 let declaration = self.declaration(buffer, false);
                 params.push(format!("{}: T.Buffer({declaration})", self.names.buffer(buffer)));

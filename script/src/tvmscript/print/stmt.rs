@@ -63,6 +63,7 @@ impl Printer {
             }
             StmtKind::If { cond, then_body, else_body } => self.branch("if", cond, then_body, else_body.as_deref()),
             StmtKind::Let { var, value, body } => {
+                // The value is printed first, because it is outside the scope of the name.
                 let value = self.expr(value);
                 let name = self.names.bind(var);
                 if last {
@@ -126,6 +127,7 @@ impl Printer {
     fn for_loop(&mut self, inner: &For) {
         let grid = grid_nest(inner);
         if grid.len() > 1 {
+            // All extents are printed before the variables take their names: `T.grid` evaluates them outside the loops.
             let extents: Vec<_> = grid.iter().map(|inner| self.expr(&inner.extent)).collect();
             let vars: Vec<_> = grid.iter().map(|inner| self.names.bind(&inner.var)).collect();
             self.line(&format!("for {} in T.grid({}):", vars.join(", "), extents.join(", ")));
