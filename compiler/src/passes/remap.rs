@@ -48,8 +48,9 @@ pub(super) fn relaid(func: &PrimFunc, claims: &[BufferClaim]) -> Result<PrimFunc
             *buffer = change.after.clone();
         }
     }
-    let (known, kept) = (func.extents(), after.extents());
-    after.attrs.extents.extend(known.into_iter().filter(|var| !kept.contains(var)));
+    // An extent that no shape tells any more stays one, if the call still has it.
+    let (kept, call) = (after.extents(), [after.scalars(), after.params.clone()].concat());
+    after.attrs.extents.extend(func.extents().into_iter().filter(|var| !kept.contains(var) && call.contains(var)));
     check_symbols_bound(func, &after)?;
     Ok(after)
 }
