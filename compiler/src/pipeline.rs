@@ -10,6 +10,7 @@
 //! findings of a run as data.
 
 pub mod engines;
+pub mod executed;
 pub mod limits;
 pub mod outcome;
 pub mod pair;
@@ -25,6 +26,7 @@ use tilewright_verify::{Config, Judge, Report};
 
 use crate::passes::{self, Pass};
 use crate::te;
+use executed::Before;
 use outcome::{Blocked, BufferOutcome, CheckOutcome, FunctionOutcome, Setting, StepOutcome, Summary};
 
 /// The options of a run.
@@ -319,6 +321,9 @@ pub fn lower(
         None => judge.check_program(&program.func),
     };
     races::look_by_running(&program.func, &mut reports);
+    if let Some((definition, _)) = &program.definition {
+        executed::refute(Before::Definition(definition), &program.func, None, &mut reports);
+    }
     let stage = Stage { name: first.to_owned(), func: program.func.clone(), evidence: None };
     let mut lowering = Lowering { stages: vec![stage], steps: Vec::new(), stopped: None };
     lowering.finish(first, start, reports, allow_unknown);
@@ -361,7 +366,8 @@ impl Lowering {
             let what = faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
             return Err(CheckFault::Internal(format!("internal: `{}` made a malformed program: {what}", pass.name)));
         }
-        let reports = judge.check_pass(&before, &after.func, &after.evidence);
+        let mut reports = judge.check_pass(&before, &after.func, &after.evidence);
+        executed::refute(Before::Func(&before), &after.func, Some(&after.evidence), &mut reports);
         self.finish(pass.name, start, reports, allow_unknown);
         if self.is_complete() {
             let evidence = Some(after.evidence);

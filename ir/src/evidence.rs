@@ -18,6 +18,9 @@ pub struct Evidence {
     pub buffers: Vec<BufferClaim>,
     /// The buffers whose padding has a defined value after the pass.
     pub fills: Vec<PadFill>,
+    /// Buffers of the program after the pass whose claims were guessed from the shapes, because no pass made them. A wrong
+    /// guess says nothing about the programs.
+    pub guessed: Vec<Buffer>,
 }
 
 /// The claim that the padding of a buffer has a certain value.

@@ -58,9 +58,8 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         pairs(&before_funcs, &after_funcs).map_err(|fault| Failure::input(&after, vec![fault]))?
     {
         let start = std::time::Instant::now();
-        let (renamed, evidence) =
-            pair::pair(before, after_func, &maps).map_err(|faults| unpaired(faults, &args.maps, &after))?;
-        let reports = judge.check_pass(before, &renamed, &evidence);
+        let reports =
+            pair::validate(before, after_func, &maps, &judge).map_err(|faults| unpaired(faults, &args.maps, &after))?;
         let ms = start.elapsed().as_secs_f64() * 1e3;
         steps.push(StepOutcome { name: before.name.clone(), ms, reports, blocked: None });
     }

@@ -1,7 +1,7 @@
 //! Whether the claims of a pass hang together: each buffer moves once, whole, with all that share its memory, by a map
 //! that means the same everywhere; and the layouts that the program asks for are the ones that it gets.
 
-use tilewright_ir::{Buffer, BufferChange, BufferClaim, Diagnostic, Evidence, Expr, PrimFunc, Var, validate};
+use tilewright_ir::{Buffer, BufferChange, BufferClaim, Diagnostic, Evidence, Expr, IndexMap, PrimFunc, Var, validate};
 
 use crate::judge::{Decision, Judge, unsupported};
 use crate::method::Method;
@@ -70,11 +70,36 @@ fn left(claim: &BufferClaim, kept: &[Buffer], evidence: &Evidence) -> Option<Str
     Some(format!("`{}` was moved to another layout, but its alias `{}` was not", claim.before, other.before))
 }
 
+/// Whether memory of the program after is that of the program before: the same variable, or claimed.
+pub(crate) fn is_memory_of(evidence: &Evidence, before: &Var, after: &Var) -> bool {
+    before == after || evidence.buffers.iter().any(|claim| claim.before.data == *before && claim.after.data == *after)
+}
+
+/// Whether both ask for the same maps, one after the other, up to the names of their variables.
+fn is_same_request(one: &[IndexMap], two: &[IndexMap]) -> bool {
+    let is_same = |(a, b): (&IndexMap, &IndexMap)| {
+        let index: Vec<Expr> = a.vars().iter().map(Expr::from).collect();
+        let same_outputs = b.vars().len() == index.len() && b.apply(&index) == a.outputs();
+        same_outputs && a.domain() == b.domain() && a.axis_separators() == b.axis_separators()
+    };
+    one.len() == two.len() && one.iter().zip(two).all(is_same)
+}
+
 /// Every buffer that the program before wants in another layout is in that layout in the program after.
 pub(crate) fn requested(judge: &Judge, before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Decision {
     let unknown = |reason: String| unsupported(reason);
-    let still = |data: &Var| after.attrs.layout_transform_map.iter().any(|(other, _)| other == data);
     let (buffers, scalars) = (before.buffers(), before.scalars());
+    // A request of the program after has to be one of the program before.
+    for (data, maps) in &after.attrs.layout_transform_map {
+        let asked = before.attrs.layout_transform_map.iter().find(|(other, _)| is_memory_of(evidence, other, data));
+        if !asked.is_some_and(|(_, asked)| is_same_request(asked, maps)) {
+            return unknown(format!(
+                "the program after asks for a layout of `{data}` that the one before does not ask for"
+            ));
+        }
+    }
+    let still =
+        |data: &Var| after.attrs.layout_transform_map.iter().any(|(other, _)| is_memory_of(evidence, data, other));
     for (data, maps) in &before.attrs.layout_transform_map {
         if still(data) || maps.is_empty() {
             continue;

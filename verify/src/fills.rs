@@ -19,6 +19,7 @@ use tilewright_ir::{
     Buffer, BufferChange, BufferClaim, Evidence, Expr, ForKind, PadFill, PrimFunc, Stmt, StmtKind, TileRequest, Var,
 };
 
+use crate::claims::is_memory_of;
 use crate::judge::{Decision, Judge, Report, unsupported};
 use crate::layout::order_and_tiles;
 use crate::lockstep::same_operation;
@@ -171,8 +172,15 @@ fn writes(func: &PrimFunc, memory: &Buffer) -> bool {
 pub(crate) fn requested(judge: &Judge, before: &PrimFunc, after: &PrimFunc, evidence: &Evidence) -> Vec<Report> {
     let mut reports = Vec::new();
     let (buffers, scalars) = (before.buffers(), before.scalars());
+    for (data, _) in &after.attrs.tile_layout {
+        if !before.attrs.tile_layout.iter().any(|(other, _)| is_memory_of(evidence, other, data)) {
+            let reason =
+                format!("the program after asks for a layout of `{data}` that the one before does not ask for");
+            reports.push(Judge::report(Obligation::Specification, data.name(), || unknown(reason)));
+        }
+    }
     for (data, request) in &before.attrs.tile_layout {
-        let kept = after.attrs.tile_layout.iter().find(|(other, _)| other == data);
+        let kept = after.attrs.tile_layout.iter().find(|(other, _)| is_memory_of(evidence, data, other));
         if let Some((_, kept)) = kept {
             if !kept.is_same(request) {
                 let reason = format!("the layout asked for `{data}` was changed into another one");

@@ -90,6 +90,17 @@ impl Report {
         Self { place: span.map(|span| Place { side, span }), ..self }
     }
 
+    /// The same report, unless it refutes a guess: that is unknown.
+    #[must_use]
+    pub(crate) fn guessed_if(self, is_guess: bool) -> Self {
+        let Verdict::Refuted(found) = &self.verdict else { return self };
+        if !is_guess {
+            return self;
+        }
+        let text = format!("the map was guessed from the shapes, and does not fit: {found}");
+        Self { verdict: Verdict::Unknown(Reason::new(ReasonKind::Differs, text)), ..self }
+    }
+
     /// Whether the judge itself is at fault: deciders disagree, or a counterexample does not replay.
     pub fn is_internal(&self) -> bool {
         self.verdict.reason().is_some_and(Reason::is_internal)
@@ -268,6 +279,15 @@ pub(crate) fn without_value(decision: Decision) -> Decision {
             (Verdict::Unknown(Reason::undecided(text)), method)
         }
         decision => decision,
+    }
+}
+
+/// A decision about parts of two programs that correspond by their structure: parts that differ refute nothing, since equal
+/// programs may be built otherwise. An execution of both does.
+pub(crate) fn suspected((verdict, method): Decision) -> Decision {
+    match verdict {
+        Verdict::Refuted(found) => (Verdict::Unknown(Reason::new(ReasonKind::Differs, found.to_string())), method),
+        verdict => (verdict, method),
     }
 }
 

@@ -196,8 +196,13 @@ impl<'a> Lockstep<'a> {
         if !same_types {
             return self.stuck("the parameters differ in number or type");
         }
+        let (known, called) = (before.symbols(), after.symbols());
         for (old, new) in before.params.iter().zip(&after.params) {
             match (before.param_buffer(old), after.param_buffer(new)) {
+                // The claims speak of the integers of the program before: each has to stand where it stood.
+                (None, None) if old != new && (known.contains(old) || known.contains(new) || called.contains(new)) => {
+                    self.stuck(format!("the parameter `{old}` became `{new}`, which stands for another integer"));
+                }
                 (None, None) => {}
                 (Some(x), Some(y)) => {
                     let index = vec![Expr::int(0); x.rank()];

@@ -14,7 +14,7 @@ use tilewright_ir::{
 
 use crate::access::{Base, at_point, describe};
 use crate::concrete::tuple;
-use crate::judge::{Decision, Judge, Report, Side, unsupported};
+use crate::judge::{Decision, Judge, Report, Side, suspected, unsupported};
 use crate::lockstep::{Goal, GoalKind, Lockstep, Relation};
 use crate::method::Method;
 use crate::obligation::Obligation;
@@ -51,7 +51,7 @@ impl Judge {
         let whole = Lowering { judge: self, definition, func, evidence, stores: &stores, base };
         let mut reports =
             vec![Self::report(Obligation::Simulation, "every tensor is computed once, before it is read", || {
-                whole.structure()
+                suspected(whole.structure())
             })];
         reports.extend(
             self.in_parallel(|| stores.par_iter().flat_map_iter(|store| whole.check_store(store)).collect::<Vec<_>>()),
@@ -65,7 +65,7 @@ impl Judge {
     fn check_asserts(&self, func: &PrimFunc) -> Vec<Report> {
         let check = |site: &Site<'_>| match &site.stmt.kind {
             StmtKind::Assert { cond, .. } => {
-                let decide = || holds(self, &site.path, cond);
+                let decide = || suspected(holds(self, &site.path, cond));
                 Some(Self::report(Obligation::Simulation, describe(site.stmt), decide))
             }
             _ => None,
@@ -180,8 +180,8 @@ impl<'a> Lowering<'a> {
             }
         };
         [
-            Judge::report(Obligation::Iteration, store.subject.clone(), || self.iteration(store, &axes)),
-            Judge::report(Obligation::Simulation, store.subject.clone(), || self.simulation(store, &axes)),
+            Judge::report(Obligation::Iteration, store.subject.clone(), || suspected(self.iteration(store, &axes))),
+            Judge::report(Obligation::Simulation, store.subject.clone(), || suspected(self.simulation(store, &axes))),
         ]
         .map(|report| report.placed(Side::Before, store.span))
         .into()

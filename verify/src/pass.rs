@@ -10,7 +10,9 @@ use crate::claims;
 use crate::concrete::tuple;
 use crate::fills;
 use crate::iterations::{Seen, mixes_bits};
-use crate::judge::{Decision, Judge, Report, Side, decide, free_vars, on_the_way, unsupported, vacuity, without_value};
+use crate::judge::{
+    Decision, Judge, Report, Side, decide, free_vars, on_the_way, suspected, unsupported, vacuity, without_value,
+};
 use crate::lanes;
 use crate::lockstep::{Goal, GoalKind, Lockstep, Relation, StorePair, same_operation};
 use crate::map::{MapClaim, subterms};
@@ -54,14 +56,17 @@ impl Judge {
                 .par_iter()
                 .flat_map_iter(|claim| {
                     let span = before.layout_span(&claim.before);
-                    self.check_claim(claim, &scalars).into_iter().map(move |report| report.placed(Side::Before, span))
+                    let is_guess = evidence.guessed.contains(&claim.after);
+                    let reports = self.check_claim(claim, &scalars).into_iter();
+                    reports.map(move |report| report.placed(Side::Before, span).guessed_if(is_guess))
                 })
                 .collect()
         });
-        reports
-            .push(Self::report(Obligation::Simulation, "aliases move together", || aliases(before, after, evidence)));
-        if !before.attrs.layout_transform_map.is_empty() {
-            let decide = || claims::requested(self, before, after, evidence);
+        reports.push(Self::report(Obligation::Simulation, "aliases move together", || {
+            suspected(aliases(before, after, evidence))
+        }));
+        if [before, after].iter().any(|func| !func.attrs.layout_transform_map.is_empty()) {
+            let decide = || suspected(claims::requested(self, before, after, evidence));
             reports.push(Self::report(Obligation::Simulation, "layouts asked for are applied", decide));
         }
         reports.extend(fills::requested(self, before, after, evidence));
@@ -127,7 +132,7 @@ impl Judge {
                     break;
                 }
             }
-            worst
+            suspected(worst)
         });
         report.placed(group[0].side, group[0].span)
     }
@@ -136,7 +141,7 @@ impl Judge {
     fn check_claim(&self, claim: &BufferClaim, scalars: &[Var]) -> Vec<Report> {
         let subject = format!("{} -> {}: {}", claim.before, claim.after, claim.map);
         let mut reports = vec![Self::report(Obligation::Simulation, format!("claim of {subject}"), || {
-            well_formed(self, claim, scalars)
+            suspected(well_formed(self, claim, scalars))
         })];
         let map = MapClaim::new(&claim.map, &claim.after.shape).padded(&claim.padded_axes).scalars(scalars);
         reports.extend(self.check_map(map));

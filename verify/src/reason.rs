@@ -17,6 +17,8 @@ pub enum ReasonKind {
     Empty,
     /// It was not asked.
     NotAsked,
+    /// Something differs that a proof needs to be equal. That is no execution: the programs may still mean the same.
+    Differs,
     /// No method gave an answer, for no reason of the other kinds.
     Undecided,
     /// A model of the premises is not confirmed by evaluation, where the encoding is known to be approximate.

@@ -48,7 +48,7 @@ pub fn tile_layout(func: &PrimFunc) -> Result<Rewritten, Vec<Diagnostic>> {
     let mut after = relaid(func, &claims).map_err(|error| vec![error])?;
     after.attrs.tile_layout.clear();
     after.body = filled(&after, &fills);
-    let evidence = Evidence { pass: "tile_layout".to_owned(), buffers: claims, fills };
+    let evidence = Evidence { pass: "tile_layout".to_owned(), buffers: claims, fills, ..Evidence::default() };
     Ok(Rewritten { func: after, evidence })
 }
 

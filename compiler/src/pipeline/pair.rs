@@ -9,6 +9,9 @@ use tilewright_ir::{
     AxisSeparators, Buffer, BufferChange, BufferClaim, Diagnostic, Evidence, Expr, IndexMap, PrimFunc, Var,
 };
 use tilewright_script::{Symbols, read_index_map};
+use tilewright_verify::{Judge, Report};
+
+use super::executed::{self, Before};
 
 /// A map that the user gave for a buffer with `--map`.
 #[derive(Clone, Debug)]
@@ -35,6 +38,23 @@ impl PairFault {
             Self::After(diagnostic) | Self::Map(_, diagnostic) => diagnostic,
         }
     }
+}
+
+/// Decides whether the function after means what the function before means: pairs them, asks the judge, and runs both if the
+/// judge leaves it open. Returns the reports of all obligations.
+///
+/// # Errors
+/// Those of [`pair`].
+pub fn validate(
+    before: &PrimFunc,
+    after: &PrimFunc,
+    maps: &[GivenMap],
+    judge: &Judge,
+) -> Result<Vec<Report>, Vec<PairFault>> {
+    let (after, evidence) = pair(before, after, maps)?;
+    let mut reports = judge.check_pass(before, &after, &evidence);
+    executed::refute(Before::Func(before), &after, Some(&evidence), &mut reports);
+    Ok(reports)
 }
 
 /// Returns the function after, in terms of the symbolic extents of the function before, and the claim that relates the two.
@@ -66,6 +86,9 @@ pub fn pair(before: &PrimFunc, after: &PrimFunc, maps: &[GivenMap]) -> Result<(P
             faults.push(PairFault::After(fault));
             continue;
         };
+        if !maps.iter().any(|given| given.buffer == old.name) {
+            evidence.guessed.push(buffer.clone());
+        }
         match claim(&old, &buffer, maps) {
             Ok(claim) => evidence.buffers.push(claim),
             Err(found) => faults.extend(found),
@@ -194,15 +217,13 @@ fn padded_axes(map: &IndexMap, after: &Buffer) -> Vec<usize> {
     (0..after.rank()).filter(longer).collect()
 }
 
-/// Returns the function with each symbolic extent replaced by the one of `before` with the same name and type.
+/// Returns the function with its integers replaced by those of `before` that they correspond to. Scalar parameters correspond
+/// by position, because that is how a caller passes them. A symbol corresponds to the one with the same name, or else to the
+/// one that stands at the same place of a parameter's shape. What has no counterpart keeps its own variable.
 fn rename_symbols(before: &PrimFunc, after: &PrimFunc) -> PrimFunc {
-    let known = before.symbols();
     let mut renaming = Renaming { vars: Substitution::default(), buffers: HashMap::new() };
-    for symbol in after.symbols() {
-        let same = |old: &&Var| old.name() == symbol.name() && old.dtype() == symbol.dtype();
-        if let Some(old) = known.iter().find(same) {
-            renaming.vars.insert(&symbol, Expr::from(old));
-        }
+    for (new, old) in corresponding_integers(before, after) {
+        renaming.vars.insert(&new, Expr::from(&old));
     }
     let used = PrimFunc { buffer_map: Vec::new(), ..after.clone() }.buffers();
     for (old, new) in before.params.iter().zip(&after.params) {
@@ -217,7 +238,8 @@ fn rename_symbols(before: &PrimFunc, after: &PrimFunc) -> PrimFunc {
         }
     }
     let mut func = after.clone();
-    let rename_param = |param: &Var| match renaming.vars.get(param) {
+    let vars = renaming.vars.clone();
+    let rename_param = |param: &Var| match vars.get(param) {
         Some(Expr::Var(old)) => old.clone(),
         _ => param.clone(),
     };
@@ -226,9 +248,52 @@ fn rename_symbols(before: &PrimFunc, after: &PrimFunc) -> PrimFunc {
         let Ok(renamed) = renaming.buffer(buffer);
         *buffer = renamed;
     }
+    func.attrs.extents = after.attrs.extents.iter().map(rename_param).collect();
+    for map in func.attrs.layout_transform_map.iter_mut().flat_map(|(_, maps)| maps) {
+        let renamed = |exprs: &[Expr]| exprs.iter().map(|expr| vars.apply(expr)).collect();
+        let separators = map.axis_separators().positions().to_vec();
+        // Renaming keeps a map valid.
+        if let Ok(new) = IndexMap::new(map.vars().to_vec(), renamed(map.domain()), renamed(map.outputs()), separators) {
+            *map = new;
+        }
+    }
     let Ok(body) = renaming.stmt(&after.body);
     func.body = body;
     func
+}
+
+/// Returns the pairs of corresponding integers, the one of `after` first. The correspondence is one to one.
+fn corresponding_integers(before: &PrimFunc, after: &PrimFunc) -> Vec<(Var, Var)> {
+    let mut found: Vec<(Var, Var)> = Vec::new();
+    let mut add = |new: &Var, old: &Var| {
+        let is_free = !found.iter().any(|(known, image)| known == new || image == old);
+        if is_free && new.dtype() == old.dtype() {
+            found.push((new.clone(), old.clone()));
+        }
+    };
+    let positions = || before.params.iter().zip(&after.params);
+    for (old, new) in positions() {
+        if before.param_buffer(old).is_none() && after.param_buffer(new).is_none() {
+            add(new, old);
+        }
+    }
+    let (known, symbols) = (before.symbols(), after.symbols());
+    for (new, old) in symbols.iter().flat_map(|new| known.iter().map(move |old| (new, old))) {
+        // A parameter corresponds by its position alone.
+        let is_param = before.params.contains(old) || after.params.contains(new);
+        if new.name() == old.name() && !is_param {
+            add(new, old);
+        }
+    }
+    for (old, new) in positions() {
+        let (Some(old), Some(new)) = (before.param_buffer(old), after.param_buffer(new)) else { continue };
+        for extents in old.shape.iter().zip(&new.shape).filter(|_| old.rank() == new.rank()) {
+            if let (Expr::Var(old), Expr::Var(new)) = extents {
+                add(new, old);
+            }
+        }
+    }
+    found
 }
 
 /// Returns whether the function requests a layout for a buffer.
