@@ -1,4 +1,4 @@
-//! `tilewright device-worker`: the process in which drivers run; nobody types this.
+//! `tilewright device-worker`: the process in which drivers run. It is started by this program and hidden from help.
 
 use tilewright_device::{DeviceHost, Isolation, PATIENCE};
 
@@ -24,7 +24,7 @@ pub(super) fn host() -> DeviceHost {
 /// Answers requests on standard input until its end.
 ///
 /// # Errors
-/// Nobody reads the answers.
+/// The answers cannot be written, because the reader is gone.
 pub(super) fn run(_: &Args) -> Result<ExitStatus, Failure> {
     tilewright_device::serve().map_err(|error| Failure::Internal(format!("the answers are not read: {error}")))?;
     Ok(ExitStatus::Success)
