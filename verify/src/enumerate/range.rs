@@ -21,7 +21,9 @@ const LIMIT: i128 = 1 << 62;
 /// The interval of a value over all points of a box, and which of its values are certainly taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
+    /// No value is smaller.
     pub(crate) low: i64,
+    /// No value is larger.
     pub(crate) high: i64,
     /// Whether both ends are values at some points.
     pub(crate) ends: bool,
@@ -105,7 +107,8 @@ impl Range {
     }
 }
 
-/// The range of `a op b`; `disjoint` says that no axis occurs in both operands. `bits` is the width that bounds shifts.
+/// The range of `a op b` (a table over the operators); `disjoint` says that no axis occurs in both operands. `bits` is
+/// the width that bounds shifts. `None` if the operation may lack a value or leave 62 bits.
 pub(super) fn binary(op: BinaryOp, a: Range, b: Range, disjoint: bool, bits: u32) -> Option<Range> {
     let (left, right) = (a.interval(), b.interval());
     match op {
