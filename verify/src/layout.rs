@@ -262,6 +262,8 @@ impl Judge {
             return unfit("the two maps differ in their indices or extents");
         }
         let ty = index_type(claim.flat);
+        // The position is compared with the numeral of the *claimed* indices: a polynomial identity, without divisions.
+        // That these indices are the right ones is the second comparison.
         let indices = claim.tiled.outputs();
         let position = meaning::numeral(indices, claim.shape, ty);
         let (vars, domain) = (claim.flat.vars().to_vec(), claim.flat.domain().to_vec());

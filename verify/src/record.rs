@@ -55,6 +55,7 @@ pub enum Part {
 /// The proof of a verdict, as far as it can be given to a solver; empty unless the judge records.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Proof {
+    /// The parts, no two equal.
     parts: Vec<Part>,
 }
 
@@ -100,6 +101,7 @@ fn is_inference(step: &Step) -> bool {
 /// The steps that a prover inherited from those that it was forked from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
+    /// Steps of the provers that this one was forked from, outermost first.
     inherited: Vec<Step>,
 }
 

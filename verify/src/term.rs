@@ -134,7 +134,7 @@ pub enum Comparison {
     Le,
 }
 
-/// What a term is made of.
+/// The parts of a term.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TermKind {
     /// A constant.
@@ -151,7 +151,7 @@ pub enum TermKind {
     App(Symbol, Vec<Term>),
 }
 
-/// What a proposition is made of.
+/// The parts of a proposition.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PropKind {
     /// True or false.

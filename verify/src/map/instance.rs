@@ -40,8 +40,11 @@ pub(super) enum Answer {
 /// A map claim for one shape.
 #[derive(Debug)]
 pub(super) struct Instance<'a> {
+    /// The judge, for its threads.
     pub(super) judge: &'a Judge,
+    /// The claim.
     pub(super) claim: MapClaim<'a>,
+    /// The values of the symbolic extents.
     pub(super) symbols: Bindings,
     /// The values of the logical extents.
     pub(super) domain: Vec<i128>,
@@ -54,15 +57,18 @@ pub(super) struct Instance<'a> {
 /// The graph of a map over its domain.
 #[derive(Clone, Debug)]
 pub(super) struct Graph {
+    /// The graph of operations.
     pub(super) builder: Builder,
     /// The logical indices.
     pub(super) axes: Vec<NodeId>,
+    /// The outputs of the map.
     pub(super) outputs: Vec<NodeId>,
 }
 
 /// The result of a search for the first index at which one of several flags is set.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Found {
+    /// The index, if there is one.
     pub(super) first: Option<Vec<i128>>,
     /// The number of points looked at.
     pub(super) points: u64,

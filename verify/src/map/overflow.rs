@@ -173,6 +173,8 @@ pub(super) fn addressable(shape: &[Expr], names: &mut Names) -> Option<Prop> {
 
 /// The proposition that `part` has a value (if its operands do) that fits its type.
 pub(crate) fn fits(part: &Expr, names: &mut Names) -> Prop {
+    // A term denotes an integer even where an operation has no value, so divisors and shift amounts are checked
+    // separately.
     let term = names.term(part);
     let range = match part.dtype().scalar.integer_range() {
         Some((low, high)) => term.at_least(low).and(term.at_most(high)),

@@ -30,7 +30,9 @@ const PROOFS: usize = 3;
 /// Some index tuples, one of which reaches the end of the axis.
 #[derive(Debug)]
 pub(super) struct Cases {
+    /// The index variables.
     vars: Vec<Var>,
+    /// The values of the variables, as expressions in the symbolic extents.
     tuples: Vec<Vec<Expr>>,
 }
 
@@ -87,6 +89,8 @@ pub(super) fn candidates<'c>(case: &'c Case<'_>, axis: usize) -> impl Iterator<I
             tuples: which.into_iter().map(|at| tuples[at].clone()).collect(),
         };
         let hits = |at: usize, shape: &Instance<'_>| reaches(shape, axis, &used, &tuples[at]);
+        // Tuples that reach the end on all small shapes are tried first, one at a time. Only if there is none, several
+        // are combined to cover the shapes.
         if n_single < PROOFS
             && let Some(at) = rest.find(|&at| shapes.iter().all(|shape| hits(at, shape)))
         {

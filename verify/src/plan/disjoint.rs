@@ -23,6 +23,7 @@ const MAX_PAIRS: u64 = 1 << 27;
 /// Two roots that are alive at once and share a byte or texel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Conflict {
+    /// The two roots.
     tensors: [usize; 2],
 }
 
@@ -63,6 +64,8 @@ pub(super) fn shared(one: Region, other: Region) -> Option<Vec<(String, i128)>> 
 
 /// Decides plan-disjoint, given the lifetimes of the roots.
 pub(super) fn sweep(planned: &Planned<'_>, lives: &[Option<Life>]) -> Verdict {
+    // Buckets by moment sort the lifetimes in linear time. Both ends of a lifetime are included, so at one moment all
+    // lifetimes that begin are entered before those that end are removed.
     let n_moments = live::end(planned) + 1;
     let (mut begins, mut ends) = (vec![Vec::new(); n_moments], vec![Vec::new(); n_moments]);
     for (root, life) in lives.iter().enumerate() {

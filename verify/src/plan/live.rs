@@ -15,7 +15,9 @@ use tilewright_ir::sabotage;
 /// The first and the last moment at which a tensor is alive, both inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Life {
+    /// The moment from which the memory is needed.
     pub(super) first: usize,
+    /// The moment up to which it is needed.
     pub(super) last: usize,
 }
 
