@@ -129,7 +129,7 @@ fn execute(program: &Path, arguments: &[&str], input: &str, limit: Duration) -> 
         .spawn()?;
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
     std::thread::scope(|scope| {
-        // A program that ends early does not read all of it.
+        // Write errors are ignored: a program that ends early does not read all of its input.
         scope.spawn(move || stdin.map(|mut stdin| stdin.write_all(input.as_bytes())));
         let reader = scope.spawn(move || {
             let mut bytes = Vec::new();

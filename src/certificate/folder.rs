@@ -93,12 +93,12 @@ pub fn write(folder: &Path, files: &BTreeMap<String, String>) -> io::Result<()> 
     if let Some(reason) = refuses(folder) {
         return Err(io::Error::other(reason));
     }
-    // A link stays, and what it points to is replaced.
+    // If the folder is a link, the link stays and its target is replaced.
     let folder = if folder.exists() { folder.canonicalize()? } else { folder.to_owned() };
     let partial = beside(&folder, "partial");
     let written = write_all(&partial, files).and_then(|()| replace(&folder, &partial));
     if written.is_err() {
-        // The first fault is the one to tell.
+        // The error of the write is reported; one of the clean-up would hide it.
         let _ = fs::remove_dir_all(&partial);
     }
     written

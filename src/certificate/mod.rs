@@ -97,8 +97,7 @@ pub struct Obligation<C> {
 /// A lemma, proved once for all values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lemma {
-    /// Its name.
-    /// Such as `lemma-Euclid`.
+    /// The name, such as `lemma-Euclid`.
     pub name: String,
     /// Its proof.
     pub steps: Vec<Step>,

@@ -178,8 +178,7 @@ pub enum Checker {
 }
 
 impl Checker {
-    /// Its name.
-    /// Such as `Z3`, also if the solver is missing.
+    /// The name, such as `Z3`, also if the solver is missing.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Z3 => "Z3",

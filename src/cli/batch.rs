@@ -108,7 +108,7 @@ fn said<T: Serialize>(
         Err(failure) => return refused(None, &failure),
     };
     let id = request.get("id");
-    // A fault in one answer is no reason to leave the others out.
+    // A panic in one answer must not end the others.
     let answered = catch_unwind(AssertUnwindSafe(|| answer(&request)));
     let answered = answered.unwrap_or_else(|_| Err(Failure::Internal("this request made the program panic".into())));
     match answered {
@@ -123,7 +123,7 @@ fn said<T: Serialize>(
 /// The line of a request that could not be answered.
 fn refused(id: Option<&Value>, failure: &Failure) -> (String, ExitStatus) {
     let line = Line::<Request> { id, report: None, error: Some(fault(failure)) };
-    // Texts and numbers are written without fail.
+    // Serialization of texts and numbers cannot fail.
     (serde_json::to_string(&line).unwrap_or_else(|_| "{}".to_owned()), failure.status())
 }
 

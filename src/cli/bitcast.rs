@@ -1,4 +1,4 @@
-//! `tilewright bitcast`: whether the memory of one array may be taken for that of another.
+//! `tilewright bitcast`: proves or refutes that the memory of one array may be read as another.
 //!
 //! Two arrays correspond if their logical indices do, after `--transpose` if that is given; if the shapes differ,
 //! elements correspond by their row-major numbers, as in a reshape. The bitcast is legal if corresponding elements lie
@@ -209,7 +209,7 @@ impl Side {
         let fault = |fault: Diagnostic| Failure::input(&source, vec![fault]);
         let shape = read_xla_shape(text).map_err(|faults| Failure::input(&source, faults))?;
         let array = array(&shape).map_err(fault)?.clone();
-        // A sparse array has no positions.
+        // A sparse array has no tiling. It is refused here, where the fault can be placed in the text.
         let _: SymbolicTiling = array.symbolic_tiling().map_err(|error| fault(plain(error)))?;
         Ok(Self { shape, array })
     }

@@ -1,4 +1,4 @@
-//! `tilewright compile`: kernels, host metadata, the program after every step, the certificate.
+//! `tilewright compile`: writes kernels, host metadata, the program after every step, and the certificate.
 //!
 //! Nothing is written unless every step is proved (or undecided, and that is allowed). The files are collected in
 //! memory, written to a folder beside the output, and renamed into place: a compilation leaves either all of its files

@@ -15,7 +15,7 @@ pub(super) struct Args {}
 
 /// A host that runs drivers in processes of this program, so that a driver that crashes does not take the proofs with it.
 pub(super) fn host() -> DeviceHost {
-    // Where the system does not say what this program is, starting a worker fails, and that is reported.
+    // If the system does not say where this program is, starting a worker fails, and that is reported.
     let program = std::env::current_exe().unwrap_or_else(|_| "tilewright".into());
     let arguments = vec![NAME.to_owned(), "--threads".to_owned(), "1".to_owned()];
     DeviceHost::new(Isolation::Process { program, arguments, patience: PATIENCE })

@@ -105,7 +105,7 @@ fn is_internal(report: &MapReport) -> bool {
 
 /// Answers a batch of requests.
 fn many(file: &str, judge: &Judge, printer: &mut Printer) -> Result<ExitStatus, Failure> {
-    // Whatever the verdicts say, every line is answered; only a fault of the judge itself is never passed over.
+    // Every line is answered, whatever the verdicts are; a fault of the judge itself still decides the exit status.
     let internal = AtomicBool::new(false);
     let status = batch::run(file, printer, |request| {
         let report = answer::answer(&Question::read(from_json(request)?)?, judge)?;
@@ -166,7 +166,7 @@ fn shape(request: &Request, key: &str) -> Result<Option<String>, Failure> {
     };
     let extent = |value: &Value| match value {
         Value::Number(number) if !number.is_f64() => Ok(number.to_string()),
-        // One text is one extent.
+        // In a list each text is one extent, so a comma in it is a mistake.
         Value::String(text) if text.contains(',') => Err(bad(value)),
         Value::String(text) => Ok(text.clone()),
         other => Err(bad(other)),

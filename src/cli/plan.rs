@@ -1,4 +1,4 @@
-//! `tilewright plan`: where the tensors of a graph lie in memory, proved; and with `--run` its kernels on a device.
+//! `tilewright plan`: plans the memory of a graph and proves the plan; with `--run` it runs the kernels on a device.
 //!
 //! ```text
 //! graph  ->  plan (planner, not trusted)  ->  proof (judge)  ->  report, picture, JSON of TVM's graph executor

@@ -117,7 +117,7 @@ impl Printer {
         self.diagnostics(&source, &diagnostics);
         if self.is_json() {
             let report = ErrorReport::new(&source, &diagnostics, status.code());
-            // If standard output is what failed, standard error has it already.
+            // If standard output is what failed, the message on standard error was written already.
             let _ = self.json(&report.to_json());
         }
         status

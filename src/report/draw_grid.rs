@@ -166,7 +166,7 @@ pub(super) fn memory(report: &DrawReport) -> Grid {
     let slots: usize = drawn.iter().copied().map(size).product();
     let two = drawn.len() == 2;
     let columns = if two { size(drawn[1]) } else { size(report.columns) }.max(1);
-    // Where a place in memory is among those that are drawn.
+    // The position of a place in the part of memory that is drawn; `None` outside of that part.
     let position = |memory: &[i128]| {
         let step = |flat: usize, (at, extent): (&i128, &u64)| {
             (*at < i128::from(*extent)).then(|| usize::try_from(*at).ok())?.map(|at| flat * size(*extent) + at)
@@ -180,7 +180,7 @@ pub(super) fn memory(report: &DrawReport) -> Grid {
         let Some(place) = cells.get_mut(at) else { continue };
         let (index, at) = (joined(&element.logical), tuple(&element.memory));
         if let Some(cell) = place {
-            // Named are the two of the counterexample, or the first two.
+            // A cell names the first two elements in its slot; the counterexample is such a pair.
             let marked = mark.is_some_and(|mark| mark.indices.contains(&element.logical));
             cell.kind = if marked { Kind::Marked } else { cell.kind };
             if !cell.title.contains(" and ") {

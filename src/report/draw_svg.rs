@@ -49,7 +49,7 @@ pub fn draw(report: &DrawReport, style: PictureStyle) -> String {
     }
     let own = Size::of(std::slice::from_ref(&slots));
     let (wide, high) = own.outer(&slots);
-    // Beside a small array there is room for its memory.
+    // Memory is drawn beside the array if both fit on the page.
     let x = x.max(MARGIN + caption_width(ARRAY));
     if grids.len() == 1 && x + GAP + wide <= PAGE - MARGIN {
         picture.reaches(x + GAP + wide);
@@ -77,7 +77,7 @@ struct Size {
 impl Size {
     fn of(grids: &[Grid]) -> Self {
         let cells = || grids.iter().flat_map(|grid| &grid.cells).flatten();
-        // Two indices in one slot stand in smaller letters where there are many.
+        // Among many cells, those with two indices do not make all others wide: they get smaller letters.
         let few = cells().count() <= LARGE;
         let counts = cells().filter(|cell| few || cell.kind != Kind::Marked && cell.kind != Kind::Collides);
         let longest = counts.map(|cell| cell.label.chars().count()).max();
@@ -200,8 +200,8 @@ impl Picture {
             }
         };
         let large = size.font.is_some_and(|font| font > 10.0);
-        // Every cell with a tooltip is a path of its own. Where labels are small or missing, cells that nobody would
-        // point at are merged into runs, which keeps the file small.
+        // Every cell with a tooltip is a path of its own. If labels are small or missing, cells that need no tooltip
+        // are merged into runs, which keeps the file small.
         let own = |cell: &Cell| large || cell.kind != Kind::Padding && (size.font.is_some() || !grid.is_memory);
         each(self, &mut |picture, cell, x, y| {
             if own(cell) {

@@ -106,7 +106,7 @@ pub struct OracleRow {
 pub struct RateRow {
     /// The oracle that does it.
     pub oracle: &'static str,
-    /// What is counted: `programs through the passes`.
+    /// The unit that is counted, such as `programs through the passes`.
     pub what: &'static str,
     /// How many in all.
     pub number: u64,
@@ -119,9 +119,9 @@ pub struct RateRow {
 pub struct FindingRow {
     /// The oracle.
     pub oracle: String,
-    /// What is wrong.
+    /// The failure in one sentence.
     pub what: String,
-    /// Which values.
+    /// The values that show it.
     pub detail: String,
     /// The case, as people read it.
     pub text: String,

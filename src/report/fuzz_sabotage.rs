@@ -70,7 +70,7 @@ pub struct SabotageRow {
     pub kind: &'static str,
     /// The part of the program in which it is.
     pub room: &'static str,
-    /// What is broken.
+    /// A description of the fault.
     pub summary: &'static str,
     /// `caught` and `missed` for faults; `flagged`, `not flagged` and `not run` for the others.
     pub verdict: &'static str,

@@ -236,7 +236,7 @@ impl PlanReport {
     /// The worst verdict of the plan and of the run.
     pub fn summary(&self) -> Summary {
         let run = self.run.iter().map(RunReport::summary);
-        // A plan without verdicts is no better for having run.
+        // A run cannot improve the verdict on the plan: the worse of both counts.
         Summary::of_reports(&self.verdicts).max(run.max().unwrap_or(Summary::Proved))
     }
 

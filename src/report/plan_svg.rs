@@ -467,7 +467,7 @@ impl Picture<'_> {
     fn close(self, height: f64) -> String {
         let steps = self.x(self.steps) + MARGIN;
         let Palette { paper, ink, hatch: [ground, stroke], .. } = self.palette;
-        // The last name of a step leans over the end; the summary is a line of text.
+        // The name of the last step leans over the end, and the summary is a long line; both need width.
         let (width, height) = (number((steps + 90.0).max(940.0)), number(height));
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \

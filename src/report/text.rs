@@ -181,7 +181,7 @@ fn engines(out: &mut String, function: &FunctionOutcome, style: Style) {
         line(out, &format!("  run with {}", shapes.join(", ")));
     }
     let widest = run.engines.iter().map(|row| engine_name(row).chars().count()).max().unwrap_or(0).max(6);
-    // Where the names leave no room for the figures, these stand below them.
+    // If the names leave no room for the figures, the figures stand below the names.
     let beside = widest + FIGURES <= style.width;
     let width = if beside { widest } else { 0 };
     let head = format!("{:<13} {:>10} {:>9} {:>7} {:>9}", "status", "compared", "different", "max ulp", "ms");

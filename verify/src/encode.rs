@@ -122,7 +122,7 @@ pub struct Variable {
     pub name: String,
     /// Its sort.
     pub sort: Sort,
-    /// What it was called in the goal; `None` if the encoding introduced it.
+    /// The symbol in the goal; `None` if the encoding introduced the variable.
     pub symbol: Option<Symbol>,
 }
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | maps, layouts | bounds, injective, tight, inverse, padding, overflow, specification; tiling and bitcast of layouts |
 //! | programs | bounds, overflow, lanes, race, defined, texture |
-//! | passes, lowering | simulation, iteration, flatten, padding |
+//! | passes, lowering | simulation, iteration, flatten, padding, race; those of maps and layouts for their claims |
 //! | memory plans | plan-disjoint, plan-fits, plan-type, plan-access |
 
 use std::fmt;

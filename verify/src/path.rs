@@ -338,7 +338,7 @@ fn collect<'a>(stmt: &'a Stmt, path: &mut Path, found: &mut Vec<Site<'a>>) {
         StmtKind::Seq(stmts) => {
             for stmt in stmts.iter() {
                 collect(stmt, path, found);
-                // What was asserted holds for the statements that follow.
+                // An assertion holds for the statements after it.
                 if let StmtKind::Assert { cond, .. } = &stmt.kind {
                     path.steps.push(Step::Guard(cond.clone(), true));
                 }

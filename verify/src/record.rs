@@ -114,7 +114,7 @@ impl Record {
     /// Keeps the inherited steps and `steps` for the obligation that this thread is deciding.
     pub(crate) fn keep(&self, of: &'static str, steps: &[Step]) {
         let steps = Arc::new(self.after(steps).inherited);
-        // Without any step but premises no solver was asked: the goal folded to `true`.
+        // If all steps are premises, no solver was asked: the goal folded to `true`.
         if steps.iter().all(|step| matches!(step.rule, Rule::Premise(_))) {
             return;
         }

@@ -202,7 +202,7 @@ macro_rules! shared_node {
                 Self(node(kind))
             }
 
-            /// What it is made of.
+            /// The parts of the node.
             pub fn kind(&self) -> &$kind {
                 &self.0.kind
             }

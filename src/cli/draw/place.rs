@@ -1,4 +1,4 @@
-//! Where everything lies: a map evaluated at every index of its shape, and around it as far as there is padding.
+//! Evaluates a map at every index of its shape, and around the shape as far as there is padding.
 //!
 //! ```text
 //! lambda i: [i // 2, i % 2]  on shape 3  ->  0 -> (0, 0)   1 -> (0, 1)   2 -> (1, 0)   and (1, 1) is padding
@@ -63,7 +63,7 @@ pub(super) fn place(subject: &Subject) -> Result<DrawReport, Diagnostic> {
         elements.push(placing.element(&index, elements.len())?);
     }
     let counterexample = placing.collisions(&mut elements);
-    // Whether a slot without an element is padding is not known where elements are left out.
+    // With some elements left out, it is not known whether a slot without an element is padding.
     let padding = if cut.is_some() { Vec::new() } else { placing.padding(&shape) };
     let mut report = DrawReport {
         schema: "tilewright.draw/1",
@@ -164,7 +164,7 @@ fn columns(subject: &Subject, memory_shape: &[u64]) -> u64 {
         _ => return 1,
     };
     let (mut width, mut best) = (1u64, None);
-    // Twice as wide as high is best.
+    // A rectangle of `total` cells that is twice as wide as high has the width sqrt(2 * total).
     let most = if total > 8704 { 256 } else { 64 };
     let target = (2 * total).isqrt().clamp(4, most);
     for extent in subject.extents.iter().rev() {

@@ -1,4 +1,4 @@
-//! Levels of tiles: what tells the tiles of a layout, or of a map that divides its indices, apart.
+//! Levels of tiles: expressions that distinguish the tiles of a layout, or of a map that divides its indices.
 //!
 //! A level has a name, such as `(8,128)` for a tile of a layout or `(h//4, w//4)` for quotients of a map, and
 //! expressions over the logical indices. Two elements are in the same tile if all expressions have the same values.

@@ -91,7 +91,7 @@ impl Question {
             return Err(fault(text, "rank", message, "give one extent for each output"));
         }
         let meaning = texts.spec.as_ref().map(|text| meaning(text, &map, &mut symbols)).transpose()?;
-        // A named format has a meaning of its own, and whole blocks.
+        // A named format comes with a meaning and with a physical shape of whole blocks; stated ones take precedence.
         let (physical_shape, meaning) = match format {
             Some(format) => (physical_shape.or(Some(format.shape)), meaning.or(Some(format.meaning))),
             None => (physical_shape, meaning),
@@ -224,7 +224,7 @@ fn read_point(source: Source, map: &IndexMap) -> Result<(Source, Vec<i128>), Fai
     let pairs = [('(', ')'), ('[', ']')];
     let inner = pairs.iter().find_map(|(open, close)| text.strip_prefix(*open)?.strip_suffix(*close)).unwrap_or(text);
     let rank = map.domain().len();
-    // A trailing comma is Python's.
+    // Python allows a trailing comma.
     let inner = inner.trim();
     let inner = inner.strip_suffix(',').filter(|rest| !rest.is_empty()).unwrap_or(inner);
     let count = if inner.is_empty() { 0 } else { inner.split(',').count() };

@@ -170,8 +170,8 @@ fn add(a: Range, b: Range, disjoint: bool) -> Option<Range> {
     if !disjoint && a.constant().is_none() && b.constant().is_none() && !sabotage::on("ends-of-shared-axes") {
         return Some(sum);
     }
-    // The values are copies of one operand's, moved by the values of the other: a gap of the other is filled as far as a
-    // copy is long.
+    // The sums are copies of the values of one operand, shifted by each value of the other. A gap between shifts is
+    // filled as far as a copy is long.
     let filled = |gap: i64, other: i64, length: i64| other.max(gap - length).max(1);
     let gap = a.gap.zip(b.gap).map(|(x, y)| {
         let (left, right) = (filled(x, y, b.high.saturating_sub(b.low)), filled(y, x, a.high.saturating_sub(a.low)));

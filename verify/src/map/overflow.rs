@@ -137,9 +137,8 @@ fn by_z3(case: &Case<'_>) -> Option<Decision> {
         }
     }
     if has_branches(claim) && matches!(result, Err(Failure::Refuted(_))) {
-        // What is under a condition matters only where it holds; the goals do not say so.
-        let text = "an operation under a condition may not fit where it does not hold";
         // The goals ignore conditions, so the model may violate the condition of the operation that overflows.
+        let text = "an operation under a condition may not fit where it does not hold";
         result = Err(Failure::NotShown(Reason::undecided(text)));
     }
     Some(decide("map overflow", result, &prover, from, |model| {

@@ -103,7 +103,8 @@ impl Occupied {
             Region::Texels { width, height, .. } if width == 0 || height == 0 => None,
             Region::Bytes { offset, size } => {
                 let end = u128::from(offset) + u128::from(size);
-                // Ranges in the map are disjoint, so of those that begin before this one ends the last one ends last.
+                // Ranges in the map are disjoint. Of those that begin before the end of this one, the last one also
+                // ends last, so it is the only one to compare.
                 let latest = u64::try_from(end - 1).unwrap_or(u64::MAX);
                 let before = self.bytes.range(..=latest).next_back();
                 if let Some((_, &(other_end, other))) = before
@@ -130,8 +131,8 @@ impl Occupied {
     /// A tensor whose rectangle shares a texel with this one. Candidates are those that overlap its rows, and those that
     /// overlap its columns; the two lists are searched in step and the search ends with the shorter one.
     fn meeting(&self, region: Region, [x, y, width, height]: [u64; 4], pairs_left: &mut u64) -> Option<usize> {
-        // A rectangle that begins earlier than that ends before this one begins; one that begins at the end of this one or
-        // later does not overlap it.
+        // A rectangle can overlap this one only if it begins before the end of this one, and less than the largest size
+        // before its start.
         let range = |start: u64, size: u64, largest: u64| {
             (start.saturating_sub(largest - 1), 0)..=(start.saturating_add(size - 1), u64::MAX)
         };
