@@ -18,9 +18,9 @@
 //! ```
 //!
 //! `confirmed` says whether the solver answered the goals when the certificate was written. An obligation that was decided
-//! without it (by enumeration, over GF(2)) has itself as its goal, not confirmed, where it can be stated without quantifiers,
-//! and no file otherwise. `digest` is the SHA-256 of the manifest with the digest itself left empty: it shows accidents, not
-//! forgers, whom the solvers find out.
+//! without it (by enumeration, over GF(2)) has itself as its goal, not confirmed, where it can be stated without
+//! quantifiers, and no file otherwise. `digest` is the SHA-256 of the manifest with the digest itself left empty: it
+//! shows accidents, not forgers, whom the solvers find out.
 
 pub mod cvc5;
 pub mod folder;

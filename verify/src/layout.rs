@@ -169,8 +169,8 @@ impl Judge {
         }
     }
 
-    /// Decides inverse or padding of the positions, stage by stage. If that is not proved, the map and its inverse are judged
-    /// as a whole.
+    /// Decides inverse or padding of the positions, stage by stage. If that is not proved, the map and its inverse are
+    /// judged as a whole.
     fn decide_inverse(&self, id: Obligation, staged: &StagedLayout<'_>) -> Decision {
         let Some(inverse) = staged.claim.inverse else {
             return (Verdict::Unknown(Reason::undecided("no inverse is claimed")), Method::Nothing);

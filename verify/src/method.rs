@@ -7,8 +7,8 @@
 //! InStages(..)                         z3, in 3 stages
 //! ```
 //!
-//! A method says what was done. One that names Z3 was confirmed by Z3: goals that follow without it, because they are true as
-//! they are written or are among the premises, say so.
+//! A method says what was done. One that names Z3 was confirmed by Z3: goals that follow without it, because they are
+//! true as they are written or are among the premises, say so.
 
 use std::fmt;
 

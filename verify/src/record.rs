@@ -65,8 +65,8 @@ impl Proof {
         &self.parts
     }
 
-    /// Whether a solver was asked: every part consists of steps of the kernel, and Z3 showed one of them or the lemma that it
-    /// is an instance of. A proof from the premises alone is not confirmed.
+    /// Whether a solver was asked: every part consists of steps of the kernel, and Z3 showed one of them or the lemma
+    /// that it is an instance of. A proof from the premises alone is not confirmed.
     pub fn is_confirmed(&self) -> bool {
         let steps = |part: &Part| match part {
             Part::Steps { steps, .. } => Some(steps.iter().any(is_inference)),

@@ -27,8 +27,8 @@
 //! An uninterpreted function stands for a load or a floating-point operation: any countable set of values (the bit
 //! patterns of a float) embeds into the integers, so a proof over integers holds for it, as long as only equality is used.
 //!
-//! Functions here recurse: a term may be a few thousand levels deep, which a chain of that many operators would need. Evaluation
-//! visits a shared subterm as often as it occurs, everything else once.
+//! Functions here recurse: a term may be a few thousand levels deep, which a chain of that many operators would need.
+//! Evaluation visits a shared subterm as often as it occurs, everything else once.
 
 mod build;
 mod display;

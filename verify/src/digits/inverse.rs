@@ -1,8 +1,8 @@
 //! The obligations inverse and padding, from the digits of the claimed inverse.
 //!
-//! For the inverse `lambda p, q: [p * 4 + q]` of `lambda c: [c // 4, c % 4]` evaluation gives `4 * c1 + c0`, which is `c`. In
-//! the other direction `p * 4 + q` is `4 * p0 + q0`, and the map takes it to `[p0, q0]`. That it lies in the domain `0..17`
-//! follows from the negation of the padding predicate `p * 4 + q > 16`.
+//! For the inverse `lambda p, q: [p * 4 + q]` of `lambda c: [c // 4, c % 4]` evaluation gives `4 * c1 + c0`, which is
+//! `c`. In the other direction `p * 4 + q` is `4 * p0 + q0`, and the map takes it to `[p0, q0]`. That it lies in the
+//! domain `0..17` follows from the negation of the padding predicate `p * 4 + q > 16`.
 //!
 //! Neither part of the claim is believed. The padding predicate is shown to be false on every image; on every physical
 //! index for which it is false, the inverse is shown to lie in the domain and the map to lead back.

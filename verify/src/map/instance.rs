@@ -7,9 +7,9 @@
 //!   all other axes, at which a part fails.
 //! - *injective*: split the axes into groups such that every output depends on axes of one group only. On a box that is
 //!   not empty the map is injective exactly if each group is: two indices collide exactly if they do in each group, so a
-//!   collision differs in some group, and with 0 elsewhere that group alone gives one. An axis that no output depends on is a group
-//!   without outputs: injective only if its extent is 1. Row-major order restricted to a group is that of the group, so the first
-//!   collision is the first of the groups' first ones.
+//!   collision differs in some group, and with 0 elsewhere that group alone gives one. An axis that no output depends
+//!   on is a group without outputs: injective only if its extent is 1. Row-major order restricted to a group is that of
+//!   the group, so the first collision is the first of the groups' first ones.
 
 use tilewright_ir::Bindings;
 

@@ -12,8 +12,8 @@
 //!
 //! A refutation comes with a counterexample that was evaluated, and that `shrink` has made small.
 //!
-//! A claim about symbolic extents is proved for all extents that satisfy its assumptions, or refuted by one shape. Enumeration
-//! therefore never proves a symbolic claim, and Z3's models count only after the map was evaluated at them.
+//! A claim about symbolic extents is proved for all extents that satisfy its assumptions, or refuted by one shape.
+//! Enumeration therefore never proves a symbolic claim, and Z3's models count only after the map was evaluated at them.
 
 mod bits;
 mod bounds;

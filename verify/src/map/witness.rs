@@ -1,4 +1,5 @@
-//! Candidates for an index that reaches the end of a physical axis: corners of the domain and of the divisions in the output.
+//! Candidates for an index that reaches the end of a physical axis: corners of the domain and of the divisions in the
+//! output.
 //!
 //! Candidates are expressions in the symbolic extents. They are evaluated on small shapes first, and only those that reach
 //! the end there are given to Z3. If no single candidate works for all shapes, a few that cover them together are.

@@ -1,7 +1,7 @@
 //! A graph and its plan, checked for consistency: the roots of views, and which tensors the caller owns.
 //!
-//! A tensor may be a view of another one, which may be a view itself. All obligations are about roots: the tensors at the end
-//! of such chains, which own memory. A root is an input or an output if any of its views is.
+//! A tensor may be a view of another one, which may be a view itself. All obligations are about roots: the tensors at
+//! the end of such chains, which own memory. A root is an input or an output if any of its views is.
 
 use std::collections::{HashMap, HashSet};
 

@@ -34,7 +34,8 @@ pub(super) fn end(planned: &Planned<'_>) -> usize {
     planned.graph.steps.len() + 1
 }
 
-/// The lifetime of each root. `None` for a view, which has the lifetime of its root, and for a tensor that is never accessed.
+/// The lifetime of each root. `None` for a view, which has the lifetime of its root, and for a tensor that is never
+/// accessed.
 ///
 /// # Errors
 /// A tensor is read, or taken by the caller as an output, before it is written.
