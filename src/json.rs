@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 use tilewright_verify::Counterexample;
 
-/// A value as one line of JSON. The values written have only text keys, so there always is one.
+/// A value as one line of JSON. Serialization cannot fail, because all reports have only text keys.
 pub(crate) fn to_line(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_else(|error| unreachable!("a report has text keys only: {error}"))
 }

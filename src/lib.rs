@@ -1,12 +1,30 @@
 //! Tilewright lowers tensor programs to physical memory layouts and proves, pass by pass, that nothing went wrong.
 //!
-//! The rooms: [`te`] evaluates the TE dialect, [`passes`] lower, [`algebra`] is the untrusted half of index maps, [`formats`]
-//! reads named layouts, [`layouts`] knows the ways back of tiled ones, [`graph`] reads and writes graphs of tensors, [`planner`]
-//! gives them memory, [`codegen`] writes OpenCL C, [`harness`] runs and
-//! compares, [`report`] says what came out, [`certificate`] writes proofs for other solvers and checks them again,
-//! [`pipeline`] is the main job, [`fuzz`] tries all of it on generated programs, [`cli`] is the command line.
+//! A program is lowered by passes. Each pass returns a new program and its evidence; a separate checker, which trusts
+//! neither, proves that both programs mean the same:
 //!
-//! The language is `tilewright-ir`, the judge `tilewright-verify`, the reference `tilewright-interp`.
+//! ```text
+//! TE or TVMScript  ->  te / script  ->  passes  ->  codegen  ->  OpenCL C
+//!                                         |
+//!                                         +->  tilewright-verify + Z3  ->  reports, certificates
+//! ```
+//!
+//! | module | task |
+//! |---|---|
+//! | [`te`] | evaluates the TE dialect |
+//! | [`passes`] | lower programs |
+//! | [`pipeline`] | runs the passes, the checker and the engines in order |
+//! | [`algebra`], [`layouts`] | find inverses, sizes and paddings of index maps and tiled layouts; not trusted |
+//! | [`formats`] | reads named layouts such as `NCHW4c` |
+//! | [`graph`], [`planner`], [`runtime`] | read graphs of tensors, plan their memory, run them |
+//! | [`codegen`], [`harness`] | write OpenCL C; run programs and compare the results |
+//! | [`report`] | writes results as text, JSON and SVG |
+//! | [`certificate`] | writes proofs for other solvers and checks them again |
+//! | `fuzz` | tries all of it on generated programs; with the feature `campaign` |
+//! | `cli` | the command line; with the feature `cli` |
+//!
+//! The language is in `tilewright-ir`, the checker in `tilewright-verify`, the reference interpreter in
+//! `tilewright-interp`.
 
 pub mod certificate;
 #[cfg(feature = "cli")]

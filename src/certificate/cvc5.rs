@@ -1,4 +1,13 @@
 //! cvc5 as a second opinion: a program of its own, given one goal at a time and stopped when its time is over.
+//!
+//! [`Cvc5::find`] looks for the program, [`Cvc5::answer`] runs it once for one SMT-LIB 2 text:
+//!
+//! ```text
+//! (set-logic ...) ... (check-sat)  ->  `unsat`, `sat`, or `unknown` with a reason
+//! ```
+//!
+//! A separate process keeps a crash or a hang of cvc5 out of this program. Output that is not exactly one of the three
+//! words counts as no answer, never as `unsat`.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -7,35 +16,39 @@ use std::time::{Duration, Instant};
 
 use tilewright_verify::solver::text::TextAnswer;
 
-/// The variable that names the program.
+/// The environment variable that holds the path of the program. If it is set, no other place is searched.
 pub const VARIABLE: &str = "TILEWRIGHT_CVC5";
 
-/// How long it may take to say its version.
+/// How long `cvc5 --version` may take.
 const START_UP: Duration = Duration::from_secs(20);
 
-/// Longest output read.
+/// Longest output that is read, in bytes. An answer is one word; only error messages are longer.
 const MAX_OUTPUT: u64 = 1 << 16;
 
-/// A cvc5 that runs.
+/// A cvc5 that was found and answered `--version`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cvc5 {
     program: PathBuf,
-    /// As it says itself.
+    /// The version that the program reports, such as `1.2.0`.
     pub version: String,
 }
 
-/// What a process said, and how it ended.
+/// The result of one run of a process.
 struct Run {
+    /// Standard output, at most `MAX_OUTPUT` bytes of it; bytes that are not UTF-8 are replaced.
     output: String,
+    /// Whether the process was killed because its time was over.
     timed_out: bool,
+    /// Whether the process ended with exit code 0.
     success: bool,
 }
 
 impl Cvc5 {
-    /// The one that [`VARIABLE`] names, else the one of `.deps`, else the one on the search path.
+    /// Finds cvc5: the program that [`VARIABLE`] names, else `.deps/cvc5/bin/cvc5` in a folder above the current one or
+    /// above this executable, else `cvc5` on the search path.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Says why there is none: not found, or not usable as in [`Cvc5::at`].
     pub fn find() -> Result<Self, String> {
         let program = match std::env::var_os(VARIABLE) {
             Some(given) if !given.is_empty() => PathBuf::from(given),
@@ -44,10 +57,10 @@ impl Cvc5 {
         Self::at(&program)
     }
 
-    /// The one at a path.
+    /// Takes the program at a path, after asking for its version.
     ///
     /// # Errors
-    /// It does not run, or says that it is something else.
+    /// The program does not run, or its output does not name cvc5 and a version.
     pub fn at(program: &Path) -> Result<Self, String> {
         let shown = program.display();
         let run =
@@ -61,10 +74,13 @@ impl Cvc5 {
         }
     }
 
-    /// Its answer to a text.
+    /// The answer of cvc5 to one SMT-LIB 2 text with one `check-sat`.
+    ///
+    /// `limit` is given to cvc5 as `--tlimit-per`, in milliseconds. The process is killed 2 seconds after that limit, in
+    /// case cvc5 does not keep it. Both kinds of timeout are [`TextAnswer::Unknown`].
     ///
     /// # Errors
-    /// It does not run, or reports an error.
+    /// The program does not run, or its output contains an error.
     pub fn answer(&self, text: &str, limit: Duration) -> Result<TextAnswer, String> {
         let milliseconds = format!("--tlimit-per={}", limit.as_millis().max(1));
         let run = execute(&self.program, &["--lang=smt2", &milliseconds, "-"], text, limit + Duration::from_secs(2))
@@ -73,7 +89,7 @@ impl Cvc5 {
     }
 }
 
-/// What an output says; nothing that is not exactly an answer is one.
+/// Reads the answer from an output. Anything but exactly `unsat` or `sat`, from a process that succeeded, is unknown.
 fn read(run: &Run, limit: Duration) -> Result<TextAnswer, String> {
     if run.output.contains("(error") {
         return Err(format!("cvc5 says: {}", run.output.trim()));
@@ -91,6 +107,7 @@ fn read(run: &Run, limit: Duration) -> Result<TextAnswer, String> {
     })
 }
 
+/// The path of an installed cvc5: in `.deps` of this checkout, else on the search path.
 fn installed() -> Option<PathBuf> {
     let here = std::env::current_dir().ok();
     let exe = std::env::current_exe().ok();
@@ -102,6 +119,7 @@ fn installed() -> Option<PathBuf> {
     })
 }
 
+/// Runs a program with `input` on its standard input and returns its output. Standard error is dropped.
 fn execute(program: &Path, arguments: &[&str], input: &str, limit: Duration) -> io::Result<Run> {
     let mut child = Command::new(program)
         .args(arguments)
@@ -111,7 +129,7 @@ fn execute(program: &Path, arguments: &[&str], input: &str, limit: Duration) -> 
         .spawn()?;
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
     std::thread::scope(|scope| {
-        // A program that ends early does not read all of it.
+        // Write errors are ignored: a program that ends early does not read all of its input.
         scope.spawn(move || stdin.map(|mut stdin| stdin.write_all(input.as_bytes())));
         let reader = scope.spawn(move || {
             let mut bytes = Vec::new();
@@ -124,7 +142,7 @@ fn execute(program: &Path, arguments: &[&str], input: &str, limit: Duration) -> 
     })
 }
 
-/// Waits, and ends the process when its time is over: whether that was so, and whether it succeeded.
+/// Waits for a process, and kills it after `limit`. Returns whether it was killed, and whether it succeeded.
 fn wait(child: &mut Child, limit: Duration) -> io::Result<(bool, bool)> {
     let start = Instant::now();
     loop {

@@ -1,4 +1,8 @@
 //! The folder of a certificate: written whole or not at all, and never over anything that is not an older certificate.
+//!
+//! A certificate is first written to `.NAME.PID.partial` beside its folder and then renamed into place, so that no
+//! reader sees half of one. An older certificate is renamed to `.NAME.PID.old`, and removed after the new one is in
+//! place.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,10 +13,11 @@ use serde::de::IgnoredAny;
 
 use super::{MANIFEST, Manifest, SCHEMA, is_goal_name};
 
-/// Longest file read, in bytes.
+/// Longest file that is read, in bytes. A longer one is reported as damage.
 pub const MAX_BYTES: u64 = 256 << 20;
 
-/// Why nothing may be written to `folder`; none if it is not there, is empty, or is an older certificate and nothing else.
+/// The reason why a certificate may not be written to `folder`. `None` if the folder does not exist, is empty, or holds
+/// an older certificate and nothing else.
 pub fn refuses(folder: &Path) -> Option<String> {
     match fs::read_dir(folder) {
         Ok(mut entries) => entries.next().and_then(|_| not_ours(folder)),
@@ -22,7 +27,8 @@ pub fn refuses(folder: &Path) -> Option<String> {
     }
 }
 
-/// Why the files in a folder are not an older certificate.
+/// The reason why the files in a folder are not exactly an older certificate; `None` if they are. Only names are
+/// compared: a damaged certificate may be replaced, too.
 fn not_ours(folder: &Path) -> Option<String> {
     let Ok(text) = read_text(&folder.join(MANIFEST)) else {
         return Some(format!("it is not empty and has no {MANIFEST}"));
@@ -42,14 +48,14 @@ fn not_ours(folder: &Path) -> Option<String> {
     }
 }
 
-/// The files that a manifest lists, with repetitions.
+/// The names of the files that a manifest lists. A file that several steps refer to is repeated.
 pub(super) fn listed<C>(manifest: &Manifest<C>) -> impl Iterator<Item = &str> {
     let lemmas = manifest.lemmas.iter().flat_map(|lemma| &lemma.steps);
     let steps = manifest.obligations.iter().flat_map(|obligation| &obligation.steps);
     steps.chain(lemmas).filter_map(|step| step.file.as_deref())
 }
 
-/// What a folder holds, sorted by name, and whether each is a plain file.
+/// The entries of a folder, sorted by name, each with whether it is a plain file. Links are not followed.
 ///
 /// # Errors
 /// A folder that cannot be read.
@@ -63,10 +69,10 @@ pub(super) fn names(folder: &Path) -> io::Result<Vec<(String, bool)>> {
     Ok(names)
 }
 
-/// A plain file's text.
+/// The text of a plain file. Links are refused, so that a certificate cannot make a reader open other files.
 ///
 /// # Errors
-/// No such file, no plain one, too long a one, no UTF-8.
+/// The file does not exist, is not a plain file, is longer than [`MAX_BYTES`], or is not UTF-8.
 pub(super) fn read_text(path: &Path) -> io::Result<String> {
     let about = fs::symlink_metadata(path)?;
     if !about.is_file() {
@@ -78,36 +84,41 @@ pub(super) fn read_text(path: &Path) -> io::Result<String> {
     fs::read_to_string(path)
 }
 
-/// Writes the files, which are in place all together or not at all; an older certificate goes.
+/// Writes the files of a certificate, by name. Either all of them are in place afterwards, or none; an older
+/// certificate in the folder is removed.
 ///
 /// # Errors
-/// A folder that [`refuses`], a disk that does not take it.
+/// The folder is one that [`refuses`], or the disk cannot be written.
 pub fn write(folder: &Path, files: &BTreeMap<String, String>) -> io::Result<()> {
     if let Some(reason) = refuses(folder) {
         return Err(io::Error::other(reason));
     }
-    // A link stays, and what it points to is replaced.
+    // If the folder is a link, the link stays and its target is replaced.
     let folder = if folder.exists() { folder.canonicalize()? } else { folder.to_owned() };
     let partial = beside(&folder, "partial");
     let written = write_all(&partial, files).and_then(|()| replace(&folder, &partial));
     if written.is_err() {
-        // The first fault is the one to tell.
+        // The error of the write is reported; one of the clean-up would hide it.
         let _ = fs::remove_dir_all(&partial);
     }
     written
 }
 
+/// A path beside the folder, on the same file system, whose name contains the process id. `certificate`, `old` becomes
+/// `.certificate.1234.old`.
 fn beside(folder: &Path, what: &str) -> PathBuf {
     let name = folder.file_name().map_or_else(|| "certificate".into(), |name| name.to_string_lossy().into_owned());
     let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     parent.join(format!(".{name}.{}.{what}", std::process::id()))
 }
 
+/// Writes all files to a folder, which is made if it does not exist.
 fn write_all(folder: &Path, files: &BTreeMap<String, String>) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     files.iter().try_for_each(|(name, text)| fs::write(folder.join(name), text))
 }
 
+/// Renames `partial` to `folder`. If that fails, the folder that was there before is renamed back.
 fn replace(folder: &Path, partial: &Path) -> io::Result<()> {
     if !folder.exists() {
         return fs::rename(partial, folder);

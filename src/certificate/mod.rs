@@ -18,9 +18,9 @@
 //! ```
 //!
 //! `confirmed` says whether the solver answered the goals when the certificate was written. An obligation that was decided
-//! without it (by enumeration, over GF(2)) has itself as its goal, not confirmed, where it can be stated without quantifiers,
-//! and no file otherwise. `digest` is the SHA-256 of the manifest with the digest itself left empty: it shows accidents, not
-//! forgers, whom the solvers find out.
+//! without it (by enumeration, over GF(2)) has itself as its goal, not confirmed, where it can be stated without
+//! quantifiers, and no file otherwise. `digest` is the SHA-256 of the manifest with the digest itself left empty: it
+//! shows accidents, not forgers, whom the solvers find out.
 
 pub mod cvc5;
 pub mod folder;
@@ -45,20 +45,20 @@ pub const MANIFEST: &str = "manifest.json";
 /// The schema of the manifest.
 pub const SCHEMA: &str = "tilewright.certificate/1";
 
-/// What a certificate says. `C` is a counterexample: read back, it is skipped.
+/// The content of `manifest.json`. `C` is the type of a counterexample; it is only written, and ignored on reading.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Manifest<C> {
-    /// [`SCHEMA`].
+    /// Always [`SCHEMA`].
     pub schema: String,
-    /// SHA-256 of the manifest with this left empty.
+    /// SHA-256 of the text of the manifest with an empty digest, in hexadecimal.
     pub digest: String,
-    /// Who answered.
+    /// The solver that answered the goals when the certificate was written.
     pub solver: SolverName,
-    /// The version of the encoding.
+    /// The version of the encoding of goals as SMT-LIB 2.
     pub encoder: u32,
-    /// What was asked.
+    /// The obligations, in the order in which they were checked.
     pub obligations: Vec<Obligation<C>>,
-    /// The lemmas that the steps use.
+    /// The lemmas whose instances the steps use as premises.
     pub lemmas: Vec<Lemma>,
 }
 
@@ -71,33 +71,33 @@ pub struct SolverName {
     pub version: String,
 }
 
-/// An obligation, its answer, and what that rests on.
+/// An obligation, its verdict, and the steps of its proof.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Obligation<C> {
-    /// Its id, such as `injective`.
+    /// The id of the obligation, such as `injective`.
     pub obligation: String,
-    /// What it is about.
+    /// The map, layout, buffer or access that it is about, as text.
     pub subject: String,
-    /// File, function and step that it belongs to; empty for a map.
+    /// The file, function and step that it belongs to, such as `a.py::main flatten_buffer`; empty for a map or a layout.
     pub within: String,
-    /// The answer.
+    /// The verdict.
     pub verdict: Summary,
-    /// How it was decided.
+    /// The method by which it was decided, such as enumeration or the solver.
     pub method: String,
-    /// Why it is unknown, vacuous or skipped, if it is.
+    /// The reason, if the verdict is unknown, vacuous or skipped.
     pub reason: Option<String>,
-    /// Whether the solver answered the goals when they were written.
+    /// Whether the solver had answered the goals when the certificate was written.
     pub confirmed: bool,
-    /// Where it fails.
+    /// Values for which the obligation fails, if it is refuted.
     pub counterexample: Option<C>,
-    /// The proof.
+    /// The steps of the proof.
     pub steps: Vec<Step>,
 }
 
 /// A lemma, proved once for all values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lemma {
-    /// Its name.
+    /// The name, such as `lemma-Euclid`.
     pub name: String,
     /// Its proof.
     pub steps: Vec<Step>,
@@ -106,25 +106,25 @@ pub struct Lemma {
 /// A step of a proof.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// How the goal came about.
+    /// The rule that made the goal, such as `derived, exact`.
     pub rule: String,
-    /// What is stated.
+    /// The statement, in the notation of reports.
     pub goal: String,
-    /// The goal as SMT-LIB 2; null where nothing is inferred.
+    /// The name of the file with the goal as SMT-LIB 2. Null if the step has no goal to ask a solver about.
     pub file: Option<String>,
-    /// SHA-256 of the file.
+    /// SHA-256 of the file, in hexadecimal.
     pub sha256: Option<String>,
-    /// What a solver has to answer.
+    /// The answer that a solver has to give: `unsat`, or `sat` if the obligation is refuted.
     pub expected: Option<String>,
 }
 
-/// An obligation to be written: what it is within, and the report on it.
+/// One obligation to be written: [`Obligation::within`] and the report.
 pub type Entry<'a> = (String, &'a Report);
 
-/// The files of a certificate by name, [`MANIFEST`] among them; the same for the same reports.
+/// The files of a certificate by name, [`MANIFEST`] among them. The same reports always give the same files.
 ///
 /// # Errors
-/// A goal that is too large to be written, no solver that will do.
+/// A goal is too large to be written, or the solver is missing or too old.
 pub fn files(entries: &[Entry<'_>]) -> Result<BTreeMap<String, String>, Fault> {
     let mut certificate = Certificate::new();
     let mut rows = Vec::new();
@@ -133,6 +133,7 @@ pub fn files(entries: &[Entry<'_>]) -> Result<BTreeMap<String, String>, Fault> {
     }
     let mut files: BTreeMap<String, String> =
         certificate.files().map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
+    // Two steps may share a file, so the files are complete only after the last obligation was added.
     let hashes: BTreeMap<&str, String> = certificate.files().map(|(name, text)| (name, hash(text))).collect();
     let steps = |lines: &[Line]| lines.iter().map(|line| step(line, &hashes)).collect::<Vec<_>>();
     let lemma = |lemma: &tilewright_verify::certificate::LemmaProof| Lemma {
@@ -147,25 +148,28 @@ pub fn files(entries: &[Entry<'_>]) -> Result<BTreeMap<String, String>, Fault> {
         obligations: rows.iter().map(|(within, report, lines)| obligation(within, report, steps(lines))).collect(),
         lemmas: certificate.lemmas().iter().map(lemma).collect(),
     };
+    // The digest cannot cover itself: it is the hash of the manifest in which it is empty, as `is_undamaged` restores
+    // it.
     manifest.digest = hash(&pretty(&manifest)?);
     files.insert(MANIFEST.into(), pretty(&manifest)?);
     Ok(files)
 }
 
-/// Why there is no certificate.
+/// The reason why no certificate can be made.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// A goal is too large.
+    /// A goal is too large to be written.
     #[error(transparent)]
     Goal(#[from] EncodeError),
-    /// There is no solver.
+    /// The solver is missing or too old.
     #[error(transparent)]
     Solver(#[from] tilewright_verify::solver::SolverError),
-    /// The manifest is no JSON.
+    /// The manifest cannot be represented as JSON.
     #[error("the manifest cannot be written: {0}")]
     Json(#[from] serde_json::Error),
 }
 
+/// The entry of the manifest for one report.
 fn obligation<'a>(within: &str, report: &'a Report, steps: Vec<Step>) -> Obligation<CounterexampleView<'a>> {
     Obligation {
         obligation: report.obligation.id().to_owned(),
@@ -180,6 +184,7 @@ fn obligation<'a>(within: &str, report: &'a Report, steps: Vec<Step>) -> Obligat
     }
 }
 
+/// The entry of the manifest for one step. A step without a goal has neither file nor hash nor expected answer.
 fn step(line: &Line, hashes: &BTreeMap<&str, String>) -> Step {
     let file = line.file.as_deref();
     Step {
@@ -191,11 +196,12 @@ fn step(line: &Line, hashes: &BTreeMap<&str, String>) -> Step {
     }
 }
 
+/// The text of a manifest: indented JSON and a newline.
 fn pretty<C: Serialize>(manifest: &Manifest<C>) -> Result<String, serde_json::Error> {
     Ok(serde_json::to_string_pretty(manifest)? + "\n")
 }
 
-/// Whether the digest of a manifest is that of its text.
+/// Whether `digest` is the hash of the manifest's text with the digest itself left empty.
 fn is_undamaged(text: &str, digest: &str) -> bool {
     let empty = text.replacen(&format!("\"digest\": \"{digest}\""), "\"digest\": \"\"", 1);
     hash(&empty) == digest
@@ -211,7 +217,8 @@ pub fn hash(text: &str) -> String {
     hex
 }
 
-/// Whether a name is one that a certificate gives to a goal: of this folder, and nothing but a goal.
+/// Whether a name is one that a certificate gives to a goal: letters, digits, `-` and `_`, then `.smt2`. Such a name
+/// has no path separators, so a manifest cannot refer to files outside of its folder.
 pub fn is_goal_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     name.strip_suffix(".smt2").is_some_and(|stem| !stem.is_empty() && stem.bytes().all(plain))

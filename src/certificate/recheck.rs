@@ -1,4 +1,12 @@
 //! Checks a certificate again: are the files the ones that were written, and does every solver give the answers expected?
+//!
+//! Two questions are answered, in this order:
+//!
+//! 1. [`load`]: is every file present, unchanged (SHA-256) and listed, and does each step expect the answer that its verdict
+//!    needs? A proved obligation has goals that are `unsat`, a refuted one has goals that are `sat`.
+//! 2. [`ask`]: does every solver give the expected answer to every goal?
+//!
+//! The check believes nothing that the manifest says about a solver: each goal is decided again from its text.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -16,45 +24,46 @@ use super::folder::{listed, names, read_text};
 use super::{MANIFEST, Manifest, SCHEMA, Step, hash, is_goal_name, is_undamaged};
 use crate::pipeline::outcome::Summary;
 
-/// A certificate as it was read: whole, and with the hashes that it should have.
+/// A certificate that was read and is undamaged: every listed file is present and has its hash.
 #[derive(Debug)]
 pub struct Loaded {
-    /// What it says.
+    /// The content of `manifest.json`.
     pub manifest: Manifest<IgnoredAny>,
-    /// Its goals, in the order of their files.
+    /// The goals, sorted by the names of their files.
     pub goals: Vec<Goal>,
 }
 
 /// A goal to be asked again.
 #[derive(Clone, Debug)]
 pub struct Goal {
-    /// Its file.
+    /// The name of its file.
     pub file: String,
-    /// What is stated, of the first step that has this file.
+    /// The statement of the first step that refers to this file.
     pub goal: String,
-    /// What a solver has to answer: `unsat` or `sat`.
+    /// The answer that a solver has to give: `unsat` or `sat`.
     pub expected: String,
     text: String,
 }
 
-/// Why a folder cannot be checked.
+/// The reason why a folder cannot be checked.
 #[derive(Debug)]
 pub enum Unloadable {
-    /// It is no certificate, for this reason.
+    /// The folder is not a certificate, for this reason.
     NotOne(String),
-    /// It was one, and these things are wrong with it.
+    /// The folder holds a certificate that was damaged; these are the faults.
     Damaged(Vec<Damage>),
 }
 
-/// What is wrong with a file.
+/// A fault of one file of a certificate.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Damage {
-    /// The file.
+    /// The name of the file.
     pub file: String,
-    /// What is wrong.
+    /// A description of the fault.
     pub message: String,
 }
 
+/// The fault `message` of a file.
 fn damage(file: &str, message: impl Into<String>) -> Damage {
     Damage { file: file.into(), message: message.into() }
 }
@@ -62,7 +71,7 @@ fn damage(file: &str, message: impl Into<String>) -> Damage {
 /// Reads a certificate and compares every file with the manifest.
 ///
 /// # Errors
-/// A folder that is none, or that is not as it was written.
+/// The folder is not a certificate, or is not as it was written. All faults are returned, not only the first one.
 pub fn load(folder: &Path) -> Result<Loaded, Unloadable> {
     let not_one = |reason: String| Unloadable::NotOne(format!("{} is no certificate: {reason}", folder.display()));
     let text = match read_text(&folder.join(MANIFEST)) {
@@ -88,7 +97,7 @@ pub fn load(folder: &Path) -> Result<Loaded, Unloadable> {
     if damages.is_empty() { Ok(Loaded { manifest, goals }) } else { Err(Unloadable::Damaged(damages)) }
 }
 
-/// The goals of all steps, each file once.
+/// The goals of all steps, each file once. Faults are added to `damages`.
 fn goals(folder: &Path, manifest: &Manifest<IgnoredAny>, damages: &mut Vec<Damage>) -> Vec<Goal> {
     let mut goals: BTreeMap<&str, (Goal, &Step)> = BTreeMap::new();
     let rows = manifest.obligations.iter().map(|row| (row.verdict, &row.steps));
@@ -115,7 +124,8 @@ fn goals(folder: &Path, manifest: &Manifest<IgnoredAny>, damages: &mut Vec<Damag
     goals.into_values().map(|(goal, _)| goal).collect()
 }
 
-/// What shows that something holds has no model; a counterexample is one.
+/// Whether the expected answer fits the verdict. A goal that shows that an obligation holds is `unsat`; a goal that
+/// shows that it fails is `sat`, and its model is the counterexample.
 fn fits(verdict: Summary, step: &Step) -> bool {
     match step.expected.as_deref() {
         Some("unsat") => verdict != Summary::Refuted,
@@ -124,6 +134,7 @@ fn fits(verdict: Summary, step: &Step) -> bool {
     }
 }
 
+/// Reads a goal and compares it with its step: name, hash, commands, and the answer that the file itself announces.
 fn goal(folder: &Path, file: &str, step: &Step) -> Result<Goal, String> {
     if !is_goal_name(file) {
         return Err("that is no name of a goal".into());
@@ -146,7 +157,7 @@ fn goal(folder: &Path, file: &str, step: &Step) -> Result<Goal, String> {
     Ok(Goal { file: file.to_owned(), goal: step.goal.clone(), expected, text })
 }
 
-/// Files that the manifest does not list.
+/// The entries of the folder that the manifest does not list, or that are not plain files.
 fn strangers(folder: &Path, manifest: &Manifest<IgnoredAny>) -> io::Result<Vec<Damage>> {
     let listed: BTreeSet<&str> = listed(manifest).chain([MANIFEST]).collect();
     let found = names(folder)?;
@@ -155,19 +166,19 @@ fn strangers(folder: &Path, manifest: &Manifest<IgnoredAny>) -> io::Result<Vec<D
     Ok(strange.map(|(name, plain)| damage(name, why(plain))).collect())
 }
 
-/// Who is asked.
+/// A solver that is asked.
 #[derive(Clone, Debug)]
 pub enum Checker {
     /// Z3, through the library.
     Z3,
     /// cvc5, as a process.
     Cvc5(Cvc5),
-    /// One that is not there, and why; nothing is asked of it.
+    /// A solver that is not installed: its name and the reason. It is asked nothing.
     Missing(&'static str, String),
 }
 
 impl Checker {
-    /// Its name.
+    /// The name, such as `Z3`, also if the solver is missing.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Z3 => "Z3",
@@ -176,7 +187,7 @@ impl Checker {
         }
     }
 
-    /// Its version; none if it is missing.
+    /// The version of the solver; `None` if it is missing.
     pub fn version(&self) -> Option<String> {
         match self {
             Self::Z3 => z3_version().ok().map(|version| version.to_string()),
@@ -185,6 +196,7 @@ impl Checker {
         }
     }
 
+    /// The answer to one goal; `None` from a solver that is missing. `Err` is an error that the solver reports.
     fn ask(&self, goal: &Goal, limit: Duration) -> Option<Result<TextAnswer, String>> {
         match self {
             Self::Z3 => {
@@ -198,15 +210,15 @@ impl Checker {
     }
 }
 
-/// Whether a solver's answer is the one expected.
+/// Whether a solver's answer is the expected one. The order is that of severity: the larger, the worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// It is.
+    /// The answer is the expected one.
     Agree,
-    /// There is none.
+    /// The solver gave no answer.
     Unknown,
-    /// It is the opposite.
+    /// The answer is the opposite: `sat` for `unsat`, or the reverse.
     Disagree,
     /// The solver reported an error instead.
     Error,
@@ -215,32 +227,33 @@ pub enum Outcome {
 /// A solver's answer to a goal.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AnswerRow {
-    /// Who.
+    /// The name of the solver.
     pub solver: &'static str,
     /// `unsat`, `sat` or `unknown`.
     pub answer: &'static str,
-    /// Whether it is the one expected.
+    /// Whether the answer is the expected one.
     pub outcome: Outcome,
     /// The time it took, in milliseconds.
     pub ms: f64,
-    /// Why there is no answer.
+    /// The reason, if there is no answer.
     pub reason: Option<String>,
 }
 
 /// A goal and the answers to it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GoalRow {
-    /// Its file.
+    /// The name of its file.
     pub file: String,
-    /// What is stated.
+    /// The statement.
     pub goal: String,
-    /// What is expected.
+    /// The expected answer.
     pub expected: String,
-    /// One for each solver that is there.
+    /// One answer for each solver that is installed.
     pub answers: Vec<AnswerRow>,
 }
 
-/// Asks every solver about every goal; `done` is called after each goal, from any thread.
+/// Asks every solver about every goal, on all threads, each for at most `limit`. The rows are in the order of the goals;
+/// `done` is called after each goal, from any thread.
 pub fn ask(goals: &[Goal], checkers: &[Checker], limit: Duration, done: impl Fn() + Sync) -> Vec<GoalRow> {
     let row = |goal: &Goal| {
         let answers = checkers.iter().filter_map(|checker| answer(checker, goal, limit)).collect();
@@ -250,6 +263,7 @@ pub fn ask(goals: &[Goal], checkers: &[Checker], limit: Duration, done: impl Fn(
     goals.par_iter().map(row).collect()
 }
 
+/// The row of one solver and one goal; `None` for a solver that is missing.
 fn answer(checker: &Checker, goal: &Goal, limit: Duration) -> Option<AnswerRow> {
     let start = Instant::now();
     let found = checker.ask(goal, limit)?;

@@ -3,6 +3,13 @@
 //! Every line is answered by one line, in the same order, an empty line by an error. Lines are read, answered on all
 //! threads and printed a few at a time: a client may wait for each answer before it sends the next request, and a file may
 //! have any number of lines.
+//!
+//! ```text
+//! {"map":"lambda i, j: [j, i]","shape":[3,5],"id":7}   ->   {"id":7,"schema":"tilewright.map/1",...}
+//! {"map":"lambda i: [j]","shape":[3]}                  ->   {"error":{"message":...,"start":...,"end":...,"hint":...}}
+//! ```
+//!
+//! A key has the name of an option of the command. `id` is any value; it is copied to the answer.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -20,15 +27,15 @@ use crate::report::diagnostic::FaultRow;
 
 /// Longest line that is read, in bytes.
 const MAX_LINE: usize = 16 << 20;
-/// Most lines that are answered before any of them is printed.
+/// Most lines that are answered together, before any of these answers is printed.
 const MAX_CHUNK: usize = 256;
-/// Where the answers to a chunk are longer than this together, in bytes, the next chunk is shorter.
+/// If the answers to a chunk are longer than this together, in bytes, the next chunk is as short as the first one.
 const MAX_OUTPUT: usize = 4 << 20;
 
-/// One line: the options by their names.
+/// One request: the values of options by the options' names.
 pub type Request = Map<String, Value>;
 
-/// What is said to one request: a report, or what is wrong with the request.
+/// The answer to one request: a report or an error, never both.
 #[derive(Serialize)]
 struct Line<'a, T> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,12 +46,12 @@ struct Line<'a, T> {
     error: Option<Fault>,
 }
 
-/// What is wrong with a request.
+/// The error object of a request that could not be answered.
 #[derive(Serialize)]
 struct Fault {
     #[serde(flatten)]
     row: FaultRow,
-    /// The key whose text `start` and `end` count in.
+    /// The key of the request in whose text `start` and `end` are offsets.
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
 }
@@ -66,6 +73,8 @@ pub fn run<T: Serialize>(
     };
     let mut input = Lines::open(file).map_err(cannot_read)?;
     let mut status = ExitStatus::Success;
+    // Chunks grow from one line a thread, so that the first answers come soon, and fall back to that where answers are
+    // long, so that memory is bounded.
     let few = rayon::current_num_threads().clamp(1, MAX_CHUNK);
     let mut limit = few;
     loop {
@@ -85,7 +94,7 @@ pub fn run<T: Serialize>(
     }
 }
 
-/// The line that answers a line.
+/// The line that answers a line, and the exit status that it stands for. A panic in `answer` becomes an internal error.
 fn said<T: Serialize>(
     line: &Result<Vec<u8>, Failure>,
     answer: &(impl Fn(&Request) -> Result<T, Failure> + Sync),
@@ -99,7 +108,7 @@ fn said<T: Serialize>(
         Err(failure) => return refused(None, &failure),
     };
     let id = request.get("id");
-    // A fault in one answer is no reason to leave the others out.
+    // A panic in one answer must not end the others.
     let answered = catch_unwind(AssertUnwindSafe(|| answer(&request)));
     let answered = answered.unwrap_or_else(|_| Err(Failure::Internal("this request made the program panic".into())));
     match answered {
@@ -111,22 +120,25 @@ fn said<T: Serialize>(
     }
 }
 
+/// The line of a request that could not be answered.
 fn refused(id: Option<&Value>, failure: &Failure) -> (String, ExitStatus) {
     let line = Line::<Request> { id, report: None, error: Some(fault(failure)) };
-    // Texts and numbers are written without fail.
+    // Serialization of texts and numbers cannot fail.
     (serde_json::to_string(&line).unwrap_or_else(|_| "{}".to_owned()), failure.status())
 }
 
-/// The lines of a file or of standard input.
+/// A reader of lines from a file or from standard input.
 struct Lines(BufReader<Box<dyn Read>>);
 
 impl Lines {
+    /// Opens a file; `-` is standard input.
     fn open(file: &str) -> io::Result<Self> {
         let input: Box<dyn Read> = if file == "-" { Box::new(io::stdin()) } else { Box::new(File::open(file)?) };
         Ok(Self(BufReader::with_capacity(1 << 18, input)))
     }
 
-    /// The next line, and those after it that need no waiting, at most `limit` together; none at the end.
+    /// The next line and those after it that are in the buffer already, at most `limit` in all. Empty at the end of the
+    /// input. Only the first line is waited for: a client may need its answer before it sends more.
     fn next_chunk(&mut self, limit: usize) -> io::Result<Vec<Result<Vec<u8>, Failure>>> {
         let mut chunk = Vec::new();
         while chunk.len() < limit && (chunk.is_empty() || self.0.buffer().contains(&b'\n')) {
@@ -138,7 +150,8 @@ impl Lines {
         Ok(chunk)
     }
 
-    /// A line without its end; what is too long is read and dropped.
+    /// The next line without its newline; `None` at the end. A line above `MAX_LINE` is skipped and gives an error in
+    /// its place.
     fn next_line(&mut self) -> io::Result<Option<Result<Vec<u8>, Failure>>> {
         let mut line = Vec::new();
         let most = u64::try_from(MAX_LINE).unwrap_or(u64::MAX);
@@ -155,11 +168,13 @@ impl Lines {
     }
 }
 
+/// A request that cannot be read.
 fn bad(message: String) -> Failure {
     Failure::plain("<batch>", "bad-request", message)
         .with_help("a request is one JSON object on one line, its keys the names of options")
 }
 
+/// Reads a line as a JSON object.
 fn read(line: &[u8]) -> Result<Request, Failure> {
     if line.iter().all(u8::is_ascii_whitespace) {
         return Err(bad("the line is empty".into()));
@@ -173,6 +188,7 @@ fn read(line: &[u8]) -> Result<Request, Failure> {
     }
 }
 
+/// The error object of a failure: its first diagnostic, and the key in whose text that lies.
 fn fault(failure: &Failure) -> Fault {
     let plain = |message: &str| FaultRow::new(&Diagnostic::error("internal", None, message));
     match failure {
@@ -187,10 +203,10 @@ fn fault(failure: &Failure) -> Fault {
     }
 }
 
-/// Refuses keys that are no options of the command; `id` is echoed.
+/// Refuses requests with keys other than `known` and `id`.
 ///
 /// # Errors
-/// There is one.
+/// The first unknown key, with a list of the known ones.
 pub fn only(request: &Request, known: &[&str]) -> Result<(), Failure> {
     match request.keys().find(|key| *key != "id" && !known.contains(&key.as_str())) {
         Some(key) => {
@@ -202,10 +218,10 @@ pub fn only(request: &Request, known: &[&str]) -> Result<(), Failure> {
     }
 }
 
-/// A flag: absent means no.
+/// The value of a flag; absent or null means false.
 ///
 /// # Errors
-/// It is neither true nor false.
+/// The value is neither true nor false.
 pub fn flag(request: &Request, key: &str) -> Result<bool, Failure> {
     match request.get(key) {
         None | Some(Value::Null) => Ok(false),
@@ -217,10 +233,10 @@ pub fn flag(request: &Request, key: &str) -> Result<bool, Failure> {
     }
 }
 
-/// A text; absent means none.
+/// The value of a key as text; absent or null means `None`.
 ///
 /// # Errors
-/// It is something else.
+/// The value is not a text.
 pub fn text(request: &Request, key: &str) -> Result<Option<String>, Failure> {
     match request.get(key) {
         None | Some(Value::Null) => Ok(None),
@@ -232,10 +248,10 @@ pub fn text(request: &Request, key: &str) -> Result<Option<String>, Failure> {
     }
 }
 
-/// A text or a list of texts; absent means none.
+/// The value of a key as a list of texts. A single text is a list of one; absent or null is the empty list.
 ///
 /// # Errors
-/// It is something else.
+/// The value is neither a text nor a list of texts.
 pub fn texts(request: &Request, key: &str) -> Result<Vec<String>, Failure> {
     let bad = |found: &Value| {
         let message = format!("`{key}` is a list of texts, not {}", short(found));
@@ -251,10 +267,10 @@ pub fn texts(request: &Request, key: &str) -> Result<Vec<String>, Failure> {
     }
 }
 
-/// A list of indices, each a list of integers; absent means none.
+/// The value of a key as a list of indices, each a list of integers, such as `[[2,3],[0,0]]`. Absent or null is empty.
 ///
 /// # Errors
-/// It is something else.
+/// The value is not a list of lists of integers of 64 bits.
 pub fn points(request: &Request, key: &str) -> Result<Vec<Vec<i128>>, Failure> {
     let bad = |found: &Value| {
         let message = format!("`{key}` is a list of lists of integers, not {}", short(found));
@@ -269,11 +285,12 @@ pub fn points(request: &Request, key: &str) -> Result<Vec<Vec<i128>>, Failure> {
     found.as_array().ok_or_else(|| bad(found))?.iter().map(point).collect()
 }
 
-/// A value as messages show it.
+/// A value as messages show it: its JSON, cut after 60 characters.
 pub(super) fn short(value: &Value) -> String {
     shortened(&value.to_string())
 }
 
+/// A text cut after 60 characters, with `...` if something was cut.
 fn shortened(text: &str) -> String {
     const MOST: usize = 60;
     match text.char_indices().nth(MOST) {

@@ -1,4 +1,8 @@
-//! `tilewright bitcast`: whether the memory of one array may be taken for that of another.
+//! `tilewright bitcast`: proves or refutes that the memory of one array may be read as another.
+//!
+//! Two arrays correspond if their logical indices do, after `--transpose` if that is given; if the shapes differ,
+//! elements correspond by their row-major numbers, as in a reshape. The bitcast is legal if corresponding elements lie
+//! in the same slot, and padding lies on padding.
 
 use tilewright_ir::layout::{ArrayShape, SymbolicTiling};
 use tilewright_ir::{Diagnostic, XlaShape};
@@ -47,23 +51,28 @@ pub struct PairArgs {
     pub(super) batch: Option<String>,
 }
 
-/// Two arrays that were read, and how they correspond.
+/// Two arrays and the correspondence of their elements.
 pub(super) struct Request {
+    /// Array A.
     from: Side,
+    /// Array B.
     to: Side,
+    /// Dimension k of B is this dimension of A. `None` if the indices correspond as they are, or by a reshape.
     pub(super) transpose: Option<Vec<usize>>,
+    /// The correspondence as a map between logical indices.
     pub(super) pair: Pair,
 }
 
+/// One array: as it was read, for printing, and as an array with a layout.
 struct Side {
     shape: XlaShape,
     array: ArrayShape,
 }
 
-/// Prints whether it may.
+/// Prints whether the memory of A may be read as B.
 ///
 /// # Errors
-/// Texts that are no arrays' layouts, and arrays that do not correspond.
+/// A text is not an array with a layout, or the arrays do not correspond.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
     let judge = judge(global)?;
     if let Some(file) = &args.pair.batch {
@@ -82,11 +91,16 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     Ok(status(&report.verdicts, report.summary(), global))
 }
 
+/// A checker with the options of the command line.
+///
+/// # Errors
+/// The solver is missing or too old.
 pub(super) fn judge(global: &Global) -> Result<Judge, Failure> {
     let options = super::pipeline_options(global, &super::options::Shapes::default(), None);
     Judge::new(options.judge_config()).map_err(|error| Failure::Internal(error.to_string()))
 }
 
+/// The exit status of a report: internal if any obligation met a fault of the program, else that of the summary.
 pub(super) fn status(reports: &[Report], summary: Summary, global: &Global) -> ExitStatus {
     if reports.iter().any(Report::is_internal) {
         return ExitStatus::Internal;
@@ -94,6 +108,7 @@ pub(super) fn status(reports: &[Report], summary: Summary, global: &Global) -> E
     ExitStatus::of_summary(summary, global.allow_unknown)
 }
 
+/// The report. `legal` stays open (null) unless the obligation is proved or refuted.
 fn answer(request: &Request, judge: &Judge) -> BitcastReport {
     let report = judge.check_bitcast(&request.claim());
     let legal = match report.verdict {
@@ -113,11 +128,13 @@ fn answer(request: &Request, judge: &Judge) -> BitcastReport {
 }
 
 impl Request {
+    /// Reads the two arrays of the command line.
     pub(super) fn from_args(args: &PairArgs) -> Result<Self, Failure> {
         let side = |text: &Option<String>, name: &str| Side::read(text.as_deref().unwrap_or_default(), name);
         Self::new(side(&args.from, "<A>")?, side(&args.to, "<B>")?, args.transpose.clone())
     }
 
+    /// Reads a request of a batch: `{"from":"f32[3,5]{1,0}","to":"f32[5,3]{0,1}","transpose":[1,0]}`.
     pub(super) fn from_json(request: &batch::Request) -> Result<Self, Failure> {
         batch::only(request, &["from", "to", "transpose"])?;
         let bad = |message: String| Failure::plain("<batch>", "bad-request", message);
@@ -140,12 +157,14 @@ impl Request {
         Self::new(side("from")?, side("to")?, transpose)
     }
 
+    /// Pairs two arrays; fails if no correspondence of their elements is known.
     fn new(from: Side, to: Side, transpose: Option<Vec<usize>>) -> Result<Self, Failure> {
         let pair = layouts::pair(&from.array, &to.array, transpose.as_deref());
         let pair = pair.map_err(|message| Failure::plain("<A and B>", "no-correspondence", message))?;
         Ok(Self { from, to, transpose, pair })
     }
 
+    /// The claim to be checked: the arrays, and which elements correspond.
     pub(super) fn claim(&self) -> PairClaim<'_> {
         PairClaim {
             from: &self.from.array,
@@ -156,7 +175,7 @@ impl Request {
         }
     }
 
-    /// A bitcast moves nothing, not even between memory spaces.
+    /// A warning if the arrays are in different memory spaces. A bitcast moves no data, so it cannot cross them.
     fn other_space(&self) -> Option<(Source, Diagnostic)> {
         let space = |array: &ArrayShape| array.layout().map_or(0, |layout| layout.memory_space);
         let (from, to) = (space(&self.from.array), space(&self.to.array));
@@ -167,26 +186,30 @@ impl Request {
         })
     }
 
+    /// Arrays A and B.
     pub(super) fn arrays(&self) -> (&ArrayShape, &ArrayShape) {
         (&self.from.array, &self.to.array)
     }
 
+    /// Array A in XLA's notation.
     pub(super) fn text_a(&self) -> String {
         print_xla_shape(&self.from.shape)
     }
 
+    /// Array B in XLA's notation.
     pub(super) fn text_b(&self) -> String {
         print_xla_shape(&self.to.shape)
     }
 }
 
 impl Side {
+    /// Reads an array in XLA's notation; `name` is the source in messages.
     fn read(text: &str, name: &str) -> Result<Self, Failure> {
         let source = Source { name: name.into(), text: text.to_owned() };
         let fault = |fault: Diagnostic| Failure::input(&source, vec![fault]);
         let shape = read_xla_shape(text).map_err(|faults| Failure::input(&source, faults))?;
         let array = array(&shape).map_err(fault)?.clone();
-        // A sparse array has no positions.
+        // A sparse array has no tiling. It is refused here, where the fault can be placed in the text.
         let _: SymbolicTiling = array.symbolic_tiling().map_err(|error| fault(plain(error)))?;
         Ok(Self { shape, array })
     }

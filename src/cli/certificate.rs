@@ -1,4 +1,6 @@
 //! The option `--certificate`, and how a certificate is written.
+//!
+//! A judge records the steps of its proofs only if it is asked to, so the option is read before any checking starts.
 
 use std::path::{Path, PathBuf};
 
@@ -19,20 +21,20 @@ pub struct CertificateOption {
 }
 
 impl CertificateOption {
-    /// A judge that records if a certificate is wanted; a folder that cannot take one is found out before any work.
+    /// A judge with these options, which records its proofs if a certificate is wanted.
     ///
     /// # Errors
-    /// Such a folder; no solver.
+    /// The folder cannot take a certificate (reported here, before any work is done), or there is no solver.
     pub fn judge(&self, options: &Options) -> Result<Judge, Failure> {
         let record = self.is_wanted()?;
         let options = Options { record: record || options.record, ..options.clone() };
         options.judge().map_err(|error| Failure::Internal(error.to_string()))
     }
 
-    /// Whether a certificate is wanted.
+    /// Whether a certificate is wanted: whether the option was given.
     ///
     /// # Errors
-    /// A folder that cannot take one.
+    /// The folder is neither new nor empty nor an older certificate.
     pub fn is_wanted(&self) -> Result<bool, Failure> {
         match &self.folder {
             Some(path) => folder::refuses(path).map_or(Ok(true), |reason| Err(refused(path, &reason))),
@@ -40,17 +42,17 @@ impl CertificateOption {
         }
     }
 
-    /// Writes what was recorded, if it is wanted.
+    /// Writes the recorded proofs of the reports as a certificate. Does nothing if the option was not given.
     ///
     /// # Errors
-    /// A goal that is too large, a disk that does not take it.
+    /// A goal is too large to be written, or the folder cannot be written.
     pub fn write(&self, entries: &[Entry<'_>]) -> Result<(), Failure> {
         let Some(path) = &self.folder else { return Ok(()) };
         let files = certificate::files(entries).map_err(|error| Failure::Internal(error.to_string()))?;
         folder::write(path, &files).map_err(|error| refused(path, &error.to_string()))
     }
 
-    /// The same for reports on what is in no file, such as a map.
+    /// Writes a certificate of reports that belong to no file or function, such as those on a map.
     ///
     /// # Errors
     /// As [`CertificateOption::write`].
@@ -59,13 +61,14 @@ impl CertificateOption {
     }
 }
 
+/// The failure of a folder that cannot take a certificate.
 fn refused(path: &Path, reason: &str) -> Failure {
     let name = path.display().to_string();
     Failure::plain(name.clone(), "certificate-folder", format!("no certificate can be written to {name}: {reason}"))
         .with_help("name a folder that does not exist yet, is empty, or holds an older certificate and nothing else")
 }
 
-/// What the obligations of functions are within: file, function and step.
+/// The reports of a check, each with the file, function and step that it belongs to.
 pub fn entries<'a>(file: &'a str, outcome: &'a CheckOutcome) -> impl Iterator<Item = Entry<'a>> {
     outcome.functions.iter().flat_map(move |function| {
         function.steps.iter().flat_map(move |step| {

@@ -1,4 +1,11 @@
-//! `tilewright check`: the main job.
+//! `tilewright check`: lowers programs with every pass, proves every step, runs every stage and compares the results.
+//!
+//! ```text
+//! FILE  ->  functions  ->  after each pass: obligations + runs (interpreter, devices)  ->  report, exit code
+//! ```
+//!
+//! The work itself is in `pipeline::check`; this file reads the options, prints one report a file and writes the
+//! certificate.
 
 use tilewright_script::Source;
 use tilewright_verify::Report;
@@ -32,10 +39,10 @@ pub struct Args {
     certificate: CertificateOption,
 }
 
-/// Checks every file; one that cannot be read does not keep the others from being checked.
+/// Checks every file and returns the worst status. A file that cannot be read does not stop the others.
 ///
 /// # Errors
-/// Standard output cannot be written, or there is no solver.
+/// Standard output or the certificate cannot be written, or the device that is named does not exist.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
     super::check_device(global)?;
     let record = args.certificate.is_wanted()?;
@@ -57,6 +64,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     Ok(worst)
 }
 
+/// Reads and checks one file. The source is returned with the outcome, because reports quote it.
 fn check_file(
     file: &str,
     args: &Args,
@@ -80,6 +88,7 @@ fn check_file(
     Ok((input.source, outcome))
 }
 
+/// Prints a report as text or as a line of JSON.
 fn print(report: &FileReport<'_>, printer: &mut Printer) -> Result<(), Failure> {
     if printer.is_json() {
         printer.json(&report.to_json())
@@ -88,6 +97,7 @@ fn print(report: &FileReport<'_>, printer: &mut Printer) -> Result<(), Failure> 
     }
 }
 
+/// The exit status of an outcome: internal if any obligation met a fault of the program, else that of the summary.
 fn status_of(outcome: &CheckOutcome) -> ExitStatus {
     if outcome.reports().any(Report::is_internal) {
         return ExitStatus::Internal;

@@ -1,4 +1,8 @@
-//! `tilewright compile`: kernels, host metadata, the program after every step, the certificate.
+//! `tilewright compile`: writes kernels, host metadata, the program after every step, and the certificate.
+//!
+//! Nothing is written unless every step is proved (or undecided, and that is allowed). The files are collected in
+//! memory, written to a folder beside the output, and renamed into place: a compilation leaves either all of its files
+//! or none.
 
 use std::fs;
 use std::io;
@@ -43,7 +47,7 @@ pub struct Args {
     checked: bool,
 }
 
-/// The folder of the proof.
+/// The folder of the certificate, in the output folder.
 const CERTIFICATE: &str = "certificate/";
 
 /// The document of `--format json`: schema `tilewright.compile/1`.
@@ -56,16 +60,16 @@ struct Document<'a> {
     files: Vec<&'a str>,
 }
 
-/// A file to be written.
+/// A file to be written: its path in the output folder, and its content.
 struct Output {
     name: String,
     text: String,
 }
 
-/// Lowers, proves and writes; all of the folder or nothing of it.
+/// Lowers, proves and writes: the whole output folder, or nothing.
 ///
 /// # Errors
-/// Bad input, a folder that is not empty, a disk that does not take it.
+/// Bad input, an output folder that is not empty, or a disk that cannot be written.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
     refuse_used(&args.output)?;
     let input = Input::read(&args.file)?;
@@ -85,6 +89,8 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         let lowering =
             lowering.map_err(|fault| super::pipeline_failure(&input.source, explained(limits.as_ref(), fault)))?;
         worst = worst.max(lowering.summary());
+        // Kernels are generated from the last program, which a lowering that stopped early does not have. Its summary
+        // keeps everything from being written below.
         if lowering.is_complete() {
             outputs.extend(files(&program.func.name, &lowering, kernels).map_err(fault)?);
         }
@@ -99,6 +105,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         printer.message(&format!("nothing was written to {}: not every step is proved\n", args.output.display()));
         return Ok(status);
     }
+    // The report stays in `outcome`, so the certificate covers exactly the obligations that report.json lists.
     let proofs = certificate::files(&super::certificate::entries(&input.source.name, &outcome).collect::<Vec<_>>());
     let proofs = proofs.map_err(|error| internal(&error))?;
     outputs.extend(proofs.into_iter().map(|(name, text)| Output { name: format!("{CERTIFICATE}{name}"), text }));
@@ -125,7 +132,8 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     Ok(status)
 }
 
-/// The files of one function.
+/// The files of one function: kernels, host metadata, and the program after each step. Characters of the function's name
+/// that are not alphanumeric are replaced by `_` in file names.
 fn files(
     function: &str,
     lowering: &Lowering,
@@ -144,7 +152,7 @@ fn files(
     Ok(outputs)
 }
 
-/// A folder with something in it, or something that is no folder, is never written to.
+/// Refuses an output folder that is not empty, and a path that is not a folder.
 fn refuse_used(folder: &Path) -> Result<(), Failure> {
     let refused = |said: &str| {
         let name = folder.display().to_string();
@@ -159,7 +167,8 @@ fn refuse_used(folder: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Writes all files beside the folder and moves them there in one step; on a fault nothing stays behind unsaid.
+/// Writes all files to a folder beside the output folder and renames that. If something fails, the partial folder is
+/// removed, or else named in the message.
 fn write(folder: &Path, outputs: &[Output]) -> Result<(), Failure> {
     let name = folder.file_name().map_or_else(|| "tilewright".into(), |name| name.to_string_lossy().into_owned());
     let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -183,6 +192,7 @@ fn write(folder: &Path, outputs: &[Output]) -> Result<(), Failure> {
     })
 }
 
+/// Writes all files to a folder, which is made if it does not exist.
 fn write_all(folder: &Path, outputs: &[Output]) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     if outputs.iter().any(|output| output.name.starts_with(CERTIFICATE)) {

@@ -1,4 +1,4 @@
-//! `tilewright completions`: completions for a shell.
+//! `tilewright completions`: completions for a shell, generated from the definition of the command line.
 
 use clap::CommandFactory;
 use clap_complete::Shell;
@@ -19,7 +19,7 @@ pub struct Args {
     shell: Shell,
 }
 
-/// Prints the script.
+/// Prints the completion script.
 ///
 /// # Errors
 /// Standard output cannot be written.

@@ -1,4 +1,4 @@
-//! `tilewright device-worker`: the process in which drivers run; nobody types this.
+//! `tilewright device-worker`: the process in which drivers run. It is started by this program and hidden from help.
 
 use tilewright_device::{DeviceHost, Isolation, PATIENCE};
 
@@ -15,7 +15,7 @@ pub(super) struct Args {}
 
 /// A host that runs drivers in processes of this program, so that a driver that crashes does not take the proofs with it.
 pub(super) fn host() -> DeviceHost {
-    // Where the system does not say what this program is, starting a worker fails, and that is reported.
+    // If the system does not say where this program is, starting a worker fails, and that is reported.
     let program = std::env::current_exe().unwrap_or_else(|_| "tilewright".into());
     let arguments = vec![NAME.to_owned(), "--threads".to_owned(), "1".to_owned()];
     DeviceHost::new(Isolation::Process { program, arguments, patience: PATIENCE })
@@ -24,7 +24,7 @@ pub(super) fn host() -> DeviceHost {
 /// Answers requests on standard input until its end.
 ///
 /// # Errors
-/// Nobody reads the answers.
+/// The answers cannot be written, because the reader is gone.
 pub(super) fn run(_: &Args) -> Result<ExitStatus, Failure> {
     tilewright_device::serve().map_err(|error| Failure::Internal(format!("the answers are not read: {error}")))?;
     Ok(ExitStatus::Success)

@@ -1,4 +1,4 @@
-//! `tilewright devices`: what there is to run on.
+//! `tilewright devices`: lists the OpenCL devices and the solver.
 
 use std::fmt::Write as _;
 
@@ -28,6 +28,7 @@ struct Document<'a> {
 }
 
 #[derive(Serialize)]
+/// One device, as its driver describes it. `id` is the index that `--device` takes; memory is in bytes.
 #[expect(clippy::struct_excessive_bools, reason = "a table of features, each of them there or not")]
 struct Row<'a> {
     id: usize,
@@ -73,7 +74,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Lists them. No device is a result too; a driver that fails is said on standard error.
+/// Lists the devices. An empty list is a result, too; a driver that fails is reported on standard error.
 ///
 /// # Errors
 /// The solver is missing or too old.
@@ -94,12 +95,14 @@ pub fn run(_: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatu
     Ok(ExitStatus::Success)
 }
 
+/// The list for people: the solver, two lines a device, and advice if there is none.
 fn text(survey: &Survey, solver: &str) -> String {
     let mut out = format!("solver: {solver}\n");
     for info in &survey.devices {
         let images = format!("images up to {}x{}", info.image2d_max_width, info.image2d_max_height);
         let features = [(images.as_str(), info.images), ("fp64", info.fp64), ("fp16", info.fp16)];
         let features: Vec<_> = features.iter().filter(|(_, there)| *there).map(|(name, _)| *name).collect();
+        // Bytes to GiB, rounded down.
         let gibibytes = info.global_memory_bytes >> 30;
         let _ = write!(
             out,
@@ -112,6 +115,7 @@ fn text(survey: &Survey, solver: &str) -> String {
             if info.available { "" } else { ", not available" }
         );
     }
+    // The list is empty for one of two reasons: no loader, or a loader that finds no device.
     match &survey.loader {
         _ if !survey.devices.is_empty() => {}
         Loader::Opened(_) => {

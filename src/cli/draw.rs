@@ -1,4 +1,7 @@
-//! `tilewright draw`: the picture of a map or a layout.
+//! `tilewright draw`: the picture of a map or a layout, as text or SVG.
+//!
+//! `place` evaluates the map at every index of the shape and finds padding and collisions; `tiles` finds the levels of
+//! tiles; `report::draw_svg` and `report::draw_text` draw the result.
 
 mod place;
 mod tiles;
@@ -46,10 +49,10 @@ pub struct Args {
     style: PictureStyle,
 }
 
-/// Draws it.
+/// Draws a map or a layout.
 ///
 /// # Errors
-/// What cannot be read, has no places, or is too large for a picture; a file that cannot be written.
+/// The text cannot be read, has no places in memory, or is too large for a picture; a file cannot be written.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
     let output = args.output.as_deref().map(|path| OutputFile { option: "-o", path, suffix: "svg" });
     output::refuse_clashes(&[], output.as_slice())?;
@@ -70,12 +73,13 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     Ok(if report.counterexample.is_some() { ExitStatus::Refuted } else { ExitStatus::Success })
 }
 
-/// A map is a lambda, also one in a call: `T.index_map(lambda ...)`. No layout has that word.
+/// Whether a text is a map rather than a layout. Maps contain `lambda`, also in a call such as `T.index_map(lambda
+/// ...)`; no layout contains that word.
 fn is_map(text: &str) -> bool {
     text.contains("lambda")
 }
 
-/// A fault at its place, or else at the whole text.
+/// A failure with one fault. A fault that has no place is put at the whole text.
 fn whole(source: &Source, mut fault: Diagnostic) -> Failure {
     if let (true, Ok(end)) = (fault.labels.is_empty(), u32::try_from(source.text.len())) {
         fault = fault.with_label(Span::new(0, end), "");
@@ -83,6 +87,7 @@ fn whole(source: &Source, mut fault: Diagnostic) -> Failure {
     Failure::input(source, vec![fault])
 }
 
+/// Reads a map on its shape as a subject. A symbolic shape is drawn only if the map is wrong, at a counterexample.
 fn map(args: &Args, source: &Source, global: &Global) -> Result<Subject, Failure> {
     let named = |name: &str, text: &String| Source { name: format!("<--{name}>"), text: text.clone() };
     let Some(shape) = &args.shape else {
@@ -100,6 +105,7 @@ fn map(args: &Args, source: &Source, global: &Global) -> Result<Subject, Failure
         spec: None,
     })?;
     let (physical, _) = physical_shape(&question)?;
+    // Places are enumerated, so the extents have to be numbers from here on.
     let (map, extents, text) = constant(question.map(), &physical, global)?;
     let levels = tiles::of_map(&map);
     let extents: Option<Vec<i128>> = extents.iter().map(Expr::as_const_int).collect();
@@ -110,7 +116,8 @@ fn map(args: &Args, source: &Source, global: &Global) -> Result<Subject, Failure
     Ok(Subject { text, map, extents, tail: 0, levels })
 }
 
-/// The map with numbers for extents: a symbolic one at the extents that refute it.
+/// The map, its physical shape and a caption, with numbers for extents. A symbolic map is taken at the extents that
+/// refute it; it is returned as it is if nothing refutes it.
 fn constant(map: &IndexMap, physical: &[Expr], global: &Global) -> Result<(IndexMap, Vec<Expr>, String), Failure> {
     let symbolic = map.domain().iter().chain(physical).any(|extent| extent.as_const_int().is_none());
     let unchanged = (map.clone(), physical.to_vec(), map.to_string());
@@ -120,6 +127,7 @@ fn constant(map: &IndexMap, physical: &[Expr], global: &Global) -> Result<(Index
     let options = super::pipeline_options(global, &super::options::Shapes::default(), None);
     let judge = Judge::new(options.judge_config()).map_err(|error| Failure::Internal(error.to_string()))?;
     let reports = judge.check_map(MapClaim::new(map, physical));
+    // A physical shape that is larger than needed is no fault to show, so a refuted `tight` gives no extents.
     let refuted = reports.into_iter().find_map(|report| match report.verdict {
         Verdict::Refuted(found) if report.obligation != Obligation::Tight => Some(found.shape),
         _ => None,
@@ -148,6 +156,7 @@ fn constant(map: &IndexMap, physical: &[Expr], global: &Global) -> Result<(Index
     }
 }
 
+/// Reads an XLA layout as a subject.
 fn layout(args: &Args, source: &Source) -> Result<Subject, Failure> {
     if args.shape.is_some() || args.physical_shape.is_some() {
         let fault = Diagnostic::error("two-shapes", None, "the layout has its shape in it, and --shape is given, too");
@@ -165,6 +174,7 @@ fn layout(args: &Args, source: &Source) -> Result<Subject, Failure> {
     subject_of(array, tilewright_script::print_xla_shape(&shape)).map_err(|fault| whole(source, fault))
 }
 
+/// The subject of an array: its tiled map, and as many slots after the last tile as the layout allocates.
 fn subject_of(array: &ArrayShape, text: String) -> Result<Subject, Diagnostic> {
     let plain = |error: tilewright_ir::layout::LayoutError| {
         Diagnostic::error(error.code, None, error.message).with_help(error.help)

@@ -1,4 +1,4 @@
-//! Exit codes: the whole of what a script needs to know.
+//! Exit codes: the part of the result that a script needs.
 
 use std::process::ExitCode;
 
@@ -20,7 +20,7 @@ pub enum ExitStatus {
 }
 
 impl ExitStatus {
-    /// The number.
+    /// The exit code of the process.
     pub fn code(self) -> u8 {
         match self {
             Self::Success => 0,
@@ -31,7 +31,8 @@ impl ExitStatus {
         }
     }
 
-    /// What the verdict on the whole means for the caller; `allow_unknown` lets pass what was not decided, never what is wrong.
+    /// The status of a verdict on the whole. `allow_unknown` turns an undecided verdict into success, never a refuted
+    /// one.
     pub fn of_summary(summary: Summary, allow_unknown: bool) -> Self {
         match summary {
             Summary::Proved => Self::Success,

@@ -1,4 +1,7 @@
-//! Why a command has no result.
+//! The reasons why a command has no result.
+//!
+//! A failure becomes an exit status, excerpts on standard error, and with `--format json` an error document. A verdict
+//! such as *refuted* is a result and not a failure.
 
 use tilewright_ir::Diagnostic;
 use tilewright_script::Source;
@@ -8,23 +11,23 @@ use super::exit::ExitStatus;
 /// Why a command has no result.
 #[derive(Debug)]
 pub enum Failure {
-    /// The user's fault, in a text: a file, standard input or a part of the command line.
+    /// The user's fault in a text: a file, standard input or a part of the command line.
     Input {
         /// The text.
         source: Source,
-        /// All that is wrong with it.
+        /// All faults of the text.
         diagnostics: Vec<Diagnostic>,
     },
-    /// The program did what has no meaning when it was run.
+    /// The program trapped when it was run: an access out of bounds, a read of an undefined element, a division by zero.
     Trap {
         /// Its text.
         source: Source,
-        /// What it did, and where.
+        /// The trap and its place.
         diagnostic: Box<Diagnostic>,
     },
-    /// The machine does not take the result: a full disk, for example. In words.
+    /// The result cannot be written, for example to a full disk, with a message.
     Output(String),
-    /// A fault of the machine or of Tilewright itself, in words.
+    /// A fault of the machine or of Tilewright itself, with a message.
     Internal(String),
 }
 
@@ -46,12 +49,12 @@ impl Failure {
         self
     }
 
-    /// The faults of `source`.
+    /// A failure with the faults of `source`.
     pub fn input(source: &Source, diagnostics: Vec<Diagnostic>) -> Self {
         Self::Input { source: source.clone(), diagnostics }
     }
 
-    /// The exit status that goes with it.
+    /// The exit status of this failure.
     pub fn status(&self) -> ExitStatus {
         match self {
             Self::Input { .. } | Self::Output(_) => ExitStatus::Usage,

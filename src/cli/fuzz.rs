@@ -1,4 +1,7 @@
-//! `tilewright fuzz`: a campaign over generated cases.
+//! `tilewright fuzz`: a campaign over generated cases, or with `--sabotage` a mutation test of the oracles.
+//!
+//! The campaign itself is in the crate `tilewright-campaign`; this file reads the options, counts Ctrl-C, shows progress
+//! and prints the report.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -18,7 +21,7 @@ use crate::pipeline::DeviceChoice;
 use crate::report::fuzz::FuzzReport;
 use crate::report::fuzz_text;
 
-/// Where findings go if nothing else is said.
+/// The folder of findings, unless `--out` names another.
 const FINDINGS: &str = "fuzz-findings";
 
 /// Try everything on generated programs, layouts and graphs, and write down what does not hold
@@ -65,10 +68,10 @@ pub struct Args {
     memory: u32,
 }
 
-/// Reads a number of minutes.
+/// Reads a number of minutes, from a tenth of a second to a week.
 fn parse_minutes(text: &str) -> Result<Duration, String> {
     let minutes: f64 = text.parse().map_err(|_| "expected a number of minutes, such as 30 or 0.5".to_owned())?;
-    // A week, and a tenth of a second.
+    // 10080 minutes are a week; 0.0015 minutes are about a tenth of a second.
     if (0.0015..=10080.0).contains(&minutes) {
         Ok(Duration::from_secs_f64(minutes * 60.0))
     } else {
@@ -76,12 +79,13 @@ fn parse_minutes(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Reads the name of an oracle.
 fn parse_oracle(text: &str) -> Result<&'static str, String> {
     let names = || ORACLES.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
     by_name(text).map(|entry: &Entry| entry.name).ok_or_else(|| format!("the oracles are {}", names()))
 }
 
-/// Where kernels run: everywhere, if nothing else is said.
+/// The devices on which kernels run: all of them, unless `--device` says otherwise.
 pub(super) fn devices(global: &Global) -> DeviceChoice {
     match global.device.as_deref() {
         None | Some("all") => DeviceChoice::All,
@@ -90,10 +94,10 @@ pub(super) fn devices(global: &Global) -> DeviceChoice {
     }
 }
 
-/// How workers are started.
+/// How workers are started: this program as `fuzz-worker`, with the same device.
 ///
 /// # Errors
-/// Nobody says where this program is.
+/// The system does not say where this program is.
 pub(super) fn launch(global: &Global, patience: Duration, memory: u64) -> Result<Launch, Failure> {
     let program = std::env::current_exe()
         .map_err(|error| Failure::Internal(format!("cannot find this program to start workers: {error}")))?;
@@ -104,10 +108,11 @@ pub(super) fn launch(global: &Global, patience: Duration, memory: u64) -> Result
     Ok(Launch { program, arguments, patience, memory })
 }
 
-/// How often Ctrl-C was pressed.
+/// The number of times that Ctrl-C was pressed.
 static INTERRUPTS: AtomicU8 = AtomicU8::new(0);
 
-/// From now on Ctrl-C is counted; the second ends the process. Workers see that nobody asks any more, and end too.
+/// Counts Ctrl-C from now on. The second one ends the process with 130 (128 + SIGINT); workers end when their input
+/// does.
 fn count_interrupts() -> Result<(), Failure> {
     let count = || {
         if INTERRUPTS.fetch_add(1, Ordering::SeqCst) > 0 {
@@ -117,14 +122,15 @@ fn count_interrupts() -> Result<(), Failure> {
     ctrlc::set_handler(count).map_err(|error| Failure::Internal(format!("cannot listen to Ctrl-C: {error}")))
 }
 
+/// Whether Ctrl-C was pressed.
 fn interrupted() -> bool {
     INTERRUPTS.load(Ordering::SeqCst) > 0
 }
 
-/// Runs a campaign and says what came out.
+/// Runs a campaign and prints its report.
 ///
 /// # Errors
-/// A folder that cannot be written to; no worker can be started.
+/// The folder of findings cannot be written, or no worker can be started.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
     super::check_device(global)?;
     let plan = plan(args, global)?;
@@ -151,7 +157,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     Ok(match report.verdict {
         "failed" => ExitStatus::Refuted,
         _ if !report.faults.is_empty() => ExitStatus::Internal,
-        // What was not tried any more is not allowed by --allow-unknown.
+        // --allow-unknown does not excuse cases that an interruption left out.
         _ if report.interrupted => ExitStatus::Undecided,
         "held" => ExitStatus::Success,
         _ if global.allow_unknown => ExitStatus::Success,
@@ -159,6 +165,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     })
 }
 
+/// The plan of the campaign: oracles without repetitions, limits on time and cases, workers, folder.
 fn plan(args: &Args, global: &Global) -> Result<Plan, Failure> {
     if let Some(out) = &args.out {
         make_folder(out)?;
@@ -185,7 +192,7 @@ fn plan(args: &Args, global: &Global) -> Result<Plan, Failure> {
     })
 }
 
-/// A folder that cannot be written to is said before the campaign and not at its end.
+/// Makes the folder of findings and tries to write to it, so that a campaign does not fail at its end.
 fn make_folder(folder: &Path) -> Result<(), Failure> {
     let probe = folder.join(format!(".tilewright.{}", std::process::id()));
     let tried = std::fs::create_dir_all(folder)
@@ -198,6 +205,7 @@ fn make_folder(folder: &Path) -> Result<(), Failure> {
     })
 }
 
+/// The progress bar: of the time, or a spinner if only the number of cases is limited.
 fn bar(plan: &Plan) -> ProgressBar {
     let length = plan.duration.map(|duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
     let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
@@ -208,7 +216,7 @@ fn bar(plan: &Plan) -> ProgressBar {
     bar
 }
 
-/// Cases, cases a second, valid share, what was covered, findings.
+/// Shows cases, cases a second, the share of valid ones, coverage and findings.
 fn show(bar: &ProgressBar, standing: &Standing) {
     let runs: u64 = standing.lanes.iter().map(|lane| lane.tally.runs).sum();
     let invalid: u64 = standing.lanes.iter().flat_map(|lane| lane.tally.invalid.values()).sum();

@@ -1,4 +1,4 @@
-//! `tilewright fuzz --sabotage`: which faults the oracles see.
+//! `tilewright fuzz --sabotage`: the mutation test, which measures which faults the oracles detect.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -16,13 +16,13 @@ use tilewright_campaign::campaign::Plan;
 use tilewright_campaign::campaign::files::write_whole;
 use tilewright_campaign::campaign::sabotage as trials;
 
-/// How long all of it takes if nothing is said.
+/// How long the whole test takes, unless `--minutes` is given.
 const MINUTES: Duration = Duration::from_mins(10);
 
-/// Switches faults on, one after the other, and says who saw which.
+/// Switches the faults on, one after the other, and reports which oracle detected which.
 ///
 /// # Errors
-/// This program has no faults; there is none of that name; the table cannot be written.
+/// The program was built without faults, no fault has the name, or the table cannot be written.
 pub(super) fn run(
     name: &str,
     table: Option<&PathBuf>,
@@ -40,6 +40,7 @@ pub(super) fn run(
         launch: campaign.launch.clone(),
     };
     let start = Instant::now();
+    // One more than the faults: the control, in which nothing is broken, is tried as well.
     let bar = ProgressBar::with_draw_target(u64::try_from(plan.faults.len() + 1).ok(), ProgressDrawTarget::stderr());
     if let Ok(style) = ProgressStyle::with_template("{bar:20} {elapsed} {msg}") {
         bar.set_style(style);
@@ -70,6 +71,7 @@ pub(super) fn run(
     })
 }
 
+/// Shows how many faults were caught and how many decoys were flagged so far.
 fn show(bar: &ProgressBar, trials: &[trials::Trial]) {
     let caught = trials.iter().filter(|trial| trial.is_fault() && trial.caught.is_some()).count();
     let faults = trials.iter().filter(|trial| trial.is_fault()).count();
@@ -79,6 +81,7 @@ fn show(bar: &ProgressBar, trials: &[trials::Trial]) {
     bar.set_message(format!("{caught} of {faults} faults caught, {flagged} decoys flagged, {runs} cases"));
 }
 
+/// The fault with a name, or all of them.
 fn faults(name: &str) -> Result<Vec<&'static PlantedFault>, Failure> {
     let fault = |code, message: String, help: &str| Err(Failure::plain("--sabotage", code, message).with_help(help));
     let row = faults::by_name(name);

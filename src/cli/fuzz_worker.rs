@@ -1,4 +1,4 @@
-//! `tilewright fuzz-worker`: a process of a campaign; nobody types this.
+//! `tilewright fuzz-worker`: a worker process of a campaign. It is started by `tilewright fuzz` and hidden from help.
 
 use super::exit::ExitStatus;
 use super::failure::Failure;
@@ -20,7 +20,7 @@ pub struct Args {
 /// Answers requests on standard input until its end.
 ///
 /// # Errors
-/// A fault that there is none of; answers that nobody reads.
+/// The fault does not exist in this build, or the answers cannot be written.
 pub fn run(args: &Args, global: &Global) -> Result<ExitStatus, Failure> {
     if let Some(name) = &args.fault {
         let fault = faults::by_name(name).filter(|_| sabotage::AVAILABLE);

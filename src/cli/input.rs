@@ -1,4 +1,4 @@
-//! Reads what a command is given: files, standard input, `FILE::name`.
+//! Reads the inputs of a command: files, standard input, `FILE::name`.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,7 +11,7 @@ use super::failure::Failure;
 /// Longest text read, in bytes. Programs are written by people or by compilers; the largest seen have some 100 KiB.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// What a command reads.
+/// The kinds of text that a command reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A program in TVMScript or TE.
@@ -23,7 +23,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What to give instead of a file that cannot be read.
+    /// The advice for a file of this kind that cannot be read.
     fn help(self) -> &'static str {
         match self {
             Self::Program => "give the path of a TVMScript or TE file, or `-` for standard input",
@@ -35,12 +35,12 @@ impl Kind {
     }
 }
 
-/// A text and which of its functions is meant.
+/// A text, and the function in it that was named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
     /// The text.
     pub source: Source,
-    /// The function named by `FILE::name`; all of them if none.
+    /// The function named by `FILE::name`. `None` means all functions.
     pub function: Option<String>,
 }
 
@@ -48,7 +48,7 @@ impl Input {
     /// Reads `FILE`, `FILE::name`, `-` or `-::name`.
     ///
     /// # Errors
-    /// A file that cannot be read, is too long or is not UTF-8.
+    /// The file cannot be read, is longer than 16 MiB or is not UTF-8, or no name follows `::`.
     pub fn read(argument: &str) -> Result<Self, Failure> {
         Self::read_as(argument, Kind::Program)
     }
@@ -67,7 +67,7 @@ impl Input {
     }
 }
 
-/// Path and function. A file that really has `::` in its name is taken as it is.
+/// Splits an argument into path and function. If a file with `::` in its name exists, the whole argument is its path.
 fn split(argument: &str) -> (&str, Option<&str>) {
     match argument.rsplit_once("::") {
         Some((path, function)) if !Path::new(argument).exists() => (path, Some(function)),
@@ -75,6 +75,7 @@ fn split(argument: &str) -> (&str, Option<&str>) {
     }
 }
 
+/// Reads a file or standard input as UTF-8.
 fn read_source(path: &str, kind: Kind) -> Result<Source, Failure> {
     let name = if path == "-" { "<stdin>" } else { path };
     let bytes = if path == "-" {
@@ -100,13 +101,14 @@ fn read_source(path: &str, kind: Kind) -> Result<Source, Failure> {
     Ok(Source { name: name.to_owned(), text })
 }
 
-/// One byte more than allowed, so that the caller sees that there is more.
+/// Reads at most one byte more than allowed, so that the caller can tell a text that is too long.
 fn read_limited(reader: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     reader.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
+/// The error of a folder that is given as a file; some systems would open it and fail only on reading.
 fn is_a_directory() -> io::Error {
     io::Error::new(io::ErrorKind::IsADirectory, "it is a directory")
 }

@@ -1,4 +1,8 @@
-//! `tilewright layout`: what is known about an XLA tiled layout.
+//! `tilewright layout`: reports everything that is known about an XLA tiled layout.
+//!
+//! ```text
+//! F32[3,5]{1,0:T(2,2)} --at 2,3  ->  physical shape, padding, bytes, index map, inverse, positions, verdicts
+//! ```
 
 use tilewright_ir::layout::{ArrayShape, LayoutError, SymbolicTiling, TileDim};
 use tilewright_ir::{Bindings, Diagnostic, IndexMap, InverseClaim, XlaShape};
@@ -41,17 +45,20 @@ pub struct Args {
     batch: Option<String>,
 }
 
-/// What is asked of one layout.
+/// One question about a layout.
 struct Request {
+    /// The text of the layout.
     source: Source,
+    /// Logical indices whose positions are asked for.
     at: Vec<Vec<i128>>,
+    /// Whether the position of every element is listed.
     table: bool,
 }
 
-/// Prints what is known.
+/// Prints the report on a layout.
 ///
 /// # Errors
-/// A text that is no array's layout, an index that does not fit, a table that is too long.
+/// The text is not an array with a layout, an index does not fit, or a table would be too long.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
     let options = super::pipeline_options(global, &super::options::Shapes::default(), None);
     let judge = args.certificate.judge(&options)?;
@@ -68,6 +75,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     if let Some(warning) = warning {
         printer.diagnostics(&request.source, &[warning]);
     }
+    // Before the report, so that a certificate that cannot be written does not follow a report that looks complete.
     args.certificate.write_reports(&report.verdicts)?;
     if printer.is_json() {
         printer.json(&report.to_json())?;
@@ -80,7 +88,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     Ok(ExitStatus::of_summary(report.summary(), global.allow_unknown))
 }
 
-/// The report, and what should be known besides.
+/// The report, and a warning if the layout is unusual.
 fn answer(request: &Request, judge: &Judge) -> Result<(LayoutReport, Option<Diagnostic>), Failure> {
     let fault = |fault: Diagnostic| Failure::input(&request.source, vec![fault]);
     let refused = |error: LayoutError| fault(plain(error));
@@ -106,14 +114,19 @@ fn answer(request: &Request, judge: &Judge) -> Result<(LayoutReport, Option<Diag
     Ok((report, narrow(array)))
 }
 
-/// A layout, and what is claimed of it.
+/// A layout and its index maps.
 struct Maps {
+    /// The layout, or the default one of an array without.
     layout: tilewright_ir::layout::Layout,
+    /// Sizes as expressions in the extents.
     formula: SymbolicTiling,
+    /// The map from logical indices to indices of the tiled array.
     tiled: IndexMap,
+    /// The map from logical indices to the position in memory.
     flat: IndexMap,
 }
 
+/// Reads a request of a batch: `{"layout":"f32[3,5]{1,0:T(2,2)}","at":[[2,3]],"table":true}`.
 fn from_json(request: &batch::Request) -> Result<Request, Failure> {
     batch::only(request, &["layout", "at", "table"])?;
     let Some(text) = request.get("layout").and_then(|text| text.as_str()) else {
@@ -124,10 +137,12 @@ fn from_json(request: &batch::Request) -> Result<Request, Failure> {
     Ok(Request { source, at: batch::points(request, "at")?, table: batch::flag(request, "table")? })
 }
 
+/// An error of a layout as a diagnostic without a place.
 pub(super) fn plain(error: LayoutError) -> Diagnostic {
     Diagnostic::error(error.code, None, error.message).with_help(error.help)
 }
 
+/// The array of a shape; an error for tuples, tokens and opaque values, which have no layout.
 pub(super) fn array(shape: &XlaShape) -> Result<&ArrayShape, Diagnostic> {
     let what = match shape {
         XlaShape::Array(array) => return Ok(array),
@@ -139,7 +154,7 @@ pub(super) fn array(shape: &XlaShape) -> Result<&ArrayShape, Diagnostic> {
     Err(Diagnostic::error("no-array", None, message).with_help("give one array, such as f32[3,5]{1,0:T(2,2)}"))
 }
 
-/// XLA takes element bits that the type's values do not fit in.
+/// A warning if the layout gives an element fewer bits than values of its type need. XLA accepts such layouts.
 fn narrow(array: &ArrayShape) -> Option<Diagnostic> {
     let bits = array.layout()?.element_bits;
     let (ty, needed) = (array.element_type(), array.element_type().value_bits());
@@ -149,7 +164,7 @@ fn narrow(array: &ArrayShape) -> Option<Diagnostic> {
     })
 }
 
-/// The obligations of the layout, and its inverse if that was proved.
+/// The verdicts on the layout, and its inverse if that and the padding were proved.
 fn judged(judge: &Judge, maps: &Maps) -> (Vec<Report>, Option<InverseClaim>) {
     let inverse = layouts::inverse(&maps.layout, &maps.formula);
     let formula = &maps.formula;
@@ -176,6 +191,7 @@ fn report(
     };
     let formula = &maps.formula;
     let (elements, allocated) = (formula.elements(), formula.physical_elements());
+    // Numbers are subtracted exactly; a symbolic difference is simplified, because the two formulas share most terms.
     let padding = match (elements.as_const_int(), allocated.as_const_int()) {
         (Some(elements), Some(allocated)) => i64::try_from(allocated - elements)
             .map_or_else(|_| Dim::Symbolic((allocated - elements).to_string()), Dim::Known),
@@ -207,7 +223,7 @@ fn report(
     }
 }
 
-/// Bits from one element to the next.
+/// Bits from one element to the next: those of the layout, or of the type if the layout has none.
 fn element_bits(array: &ArrayShape) -> u64 {
     match array.layout().map_or(0, |layout| layout.element_bits) {
         0 => array.element_type().storage_bits(),
@@ -215,7 +231,7 @@ fn element_bits(array: &ArrayShape) -> u64 {
     }
 }
 
-/// Reads `2,3`.
+/// Reads an index such as `2,3` or `(2, 3)`.
 fn read_point(text: &str) -> Result<Vec<i128>, Failure> {
     let source = Source { name: "<--at>".into(), text: text.to_owned() };
     let inner = text.trim().trim_start_matches(['(', '[']).trim_end_matches([')', ']']);
@@ -227,7 +243,7 @@ fn read_point(text: &str) -> Result<Vec<i128>, Failure> {
     parts.into_iter().map(number).collect()
 }
 
-/// Where an element lies, as far as that does not depend on a symbolic extent.
+/// The position of an element. Parts that depend on a symbolic extent are `None`.
 fn follow(index: &[i128], array: &ArrayShape, maps: &Maps) -> Result<PositionRow, Failure> {
     let fault = |code, message: String| Failure::plain("<--at>", code, message);
     let rank = array.dimensions().len();
@@ -237,6 +253,7 @@ fn follow(index: &[i128], array: &ArrayShape, maps: &Maps) -> Result<PositionRow
     }
     let mut logical = Vec::new();
     for (axis, (at, dimension)) in index.iter().zip(array.dimensions()).enumerate() {
+        // An unbounded dimension has no largest index, so that only negative ones are refused.
         let extent = dimension.bound();
         match u64::try_from(*at) {
             Ok(at) if extent.is_none_or(|extent| at < extent) => logical.push(at),
@@ -252,6 +269,7 @@ fn follow(index: &[i128], array: &ArrayShape, maps: &Maps) -> Result<PositionRow
         values.into_iter().map(|value| u64::try_from(value).ok()).collect::<Option<Vec<u64>>>()
     };
     let flat = values(&maps.flat).and_then(|flat| flat.first().copied());
+    // 128 bits, because the position in bits may exceed 64 although the position in elements does not.
     let bits = flat.map(|flat| u128::from(flat) * u128::from(element_bits(array)));
     let (byte, bit) = (bits.map(|bits| bits / 8), bits.map(|bits| bits % 8));
     Ok(PositionRow { logical, physical: values(&maps.tiled), flat, byte, bit })

@@ -1,4 +1,4 @@
-//! `tilewright man`: the man pages of `make dist` and `make install`.
+//! `tilewright man`: writes the man pages of `make dist` and `make install`, from the definition of the command line.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,6 +30,7 @@ pub(super) fn run(args: &Args) -> Result<ExitStatus, Failure> {
     Ok(ExitStatus::Success)
 }
 
+/// Writes the pages to a folder, which is made if it does not exist.
 fn write(folder: &Path) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
     // `help` has no page of its own.

@@ -1,4 +1,11 @@
-//! `tilewright map`: what is known about an index map.
+//! `tilewright map`: reports everything that is known about an index map on a shape.
+//!
+//! ```text
+//! lambda n, h, w, c: [n, c//4, h, w, c%4]  on [n, 64, 64, c]   ->   physical shape, inverse, padding, verdicts
+//! ```
+//!
+//! `question` reads the texts and checks that they fit together, `inverse` makes claims, `answer` has them judged. The
+//! algebra that finds inverses is not trusted: only claims that the judge proved are printed.
 
 mod answer;
 mod inverse;
@@ -65,13 +72,13 @@ pub struct Args {
     certificate: CertificateOption,
 }
 
-/// The keys of a request.
+/// The keys of a request of a batch, besides `id`.
 const KEYS: [&str; 8] = ["map", "shape", "at", "inverse", "padding", "assume", "physical_shape", "spec"];
 
-/// Prints what is known.
+/// Prints the report on a map, or answers a batch.
 ///
 /// # Errors
-/// A map, a shape, an index or another option that cannot be read or does not fit.
+/// The map, the shape, an index or another option cannot be read or does not fit.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
     let options = super::pipeline_options(global, &super::options::Shapes::default(), None);
     let judge = args.certificate.judge(&options)?;
@@ -91,12 +98,14 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     Ok(ExitStatus::of_summary(report.summary(), global.allow_unknown))
 }
 
+/// Whether an obligation met a fault of the program or the solver.
 fn is_internal(report: &MapReport) -> bool {
     report.verdicts.iter().any(Report::is_internal)
 }
 
+/// Answers a batch of requests.
 fn many(file: &str, judge: &Judge, printer: &mut Printer) -> Result<ExitStatus, Failure> {
-    // Whatever the verdicts say, every line is answered; only a fault of the judge itself is never passed over.
+    // Every line is answered, whatever the verdicts are; a fault of the judge itself still decides the exit status.
     let internal = AtomicBool::new(false);
     let status = batch::run(file, printer, |request| {
         let report = answer::answer(&Question::read(from_json(request)?)?, judge)?;
@@ -106,6 +115,7 @@ fn many(file: &str, judge: &Judge, printer: &mut Printer) -> Result<ExitStatus, 
     Ok(if internal.into_inner() { ExitStatus::Internal } else { status })
 }
 
+/// The texts of the command line, each named after its option.
 fn texts(args: &Args) -> Result<Texts, Failure> {
     let named = |name: &'static str| move |text: &String| Source { name: format!("<--{name}>"), text: text.clone() };
     let map = match args.map.as_deref().unwrap_or_default() {
@@ -124,6 +134,7 @@ fn texts(args: &Args) -> Result<Texts, Failure> {
     })
 }
 
+/// The texts of a request of a batch, each named after its key.
 fn from_json(request: &Request) -> Result<Texts, Failure> {
     batch::only(request, &KEYS)?;
     let named = |key: &'static str| move |text: String| Source { name: format!("<{key}>"), text };
@@ -147,7 +158,7 @@ fn from_json(request: &Request) -> Result<Texts, Failure> {
     })
 }
 
-/// A shape: `[3, "n"]` or `"3,n"`.
+/// The text of a shape that a request gives as `[3, "n"]` or `"3,n"`.
 fn shape(request: &Request, key: &str) -> Result<Option<String>, Failure> {
     let bad = |found: &Value| {
         let message = format!("`{key}` is a list of numbers and names, not {}", batch::short(found));
@@ -155,7 +166,7 @@ fn shape(request: &Request, key: &str) -> Result<Option<String>, Failure> {
     };
     let extent = |value: &Value| match value {
         Value::Number(number) if !number.is_f64() => Ok(number.to_string()),
-        // One text is one extent.
+        // In a list each text is one extent, so a comma in it is a mistake.
         Value::String(text) if text.contains(',') => Err(bad(value)),
         Value::String(text) => Ok(text.clone()),
         other => Err(bad(other)),

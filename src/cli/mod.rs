@@ -1,6 +1,12 @@
 //! The command line: one file a command.
 //!
-//! Standard output is the result, standard error is diagnostics and progress. [`ExitStatus`] says how it went.
+//! ```text
+//! main -> run -> clap -> dispatch -> check::run | map::run | ...  ->  ExitStatus
+//! ```
+//!
+//! Each command has a struct `Args` for its own options and a function `run`, which gets the options of every command
+//! ([`options::Global`]) and a [`printer::Printer`]. The result goes to standard output, diagnostics and progress go to
+//! standard error. [`ExitStatus`] is the exit code; a command without a result returns a [`Failure`].
 
 pub mod batch;
 pub mod bitcast;
@@ -99,7 +105,7 @@ const STACK_BYTES: usize = 64 << 20;
 /// Stack of each thread that proves, in bytes. They see single goals: the deepest expression touches 0.4 MiB of it.
 const WORKER_STACK_BYTES: usize = 8 << 20;
 
-/// Runs the command line of the process.
+/// Runs the command line of the process, on a thread with a large stack. A panic gives [`ExitStatus::Internal`].
 pub fn main() -> ExitStatus {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let thread = std::thread::Builder::new().name("tilewright".into()).stack_size(STACK_BYTES);
@@ -107,7 +113,7 @@ pub fn main() -> ExitStatus {
     thread.spawn(guarded).ok().and_then(|running| running.join().ok()).unwrap_or(ExitStatus::Internal)
 }
 
-/// Runs a command line, the program's name first.
+/// Runs a command line, whose first argument is the name of the program.
 pub fn run(arguments: &[OsString]) -> ExitStatus {
     let command = Cli::command().color(color_asked_for(arguments));
     let parsed = command.try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches));
@@ -127,6 +133,7 @@ pub fn run(arguments: &[OsString]) -> ExitStatus {
     done.unwrap_or_else(|failure| printer.failure(&failure))
 }
 
+/// Runs the command that was parsed. This is a table with one line for each command.
 fn dispatch(cli: &Cli, printer: &mut Printer) -> Result<ExitStatus, Failure> {
     match &cli.command {
         Command::Check(args) => check::run(args, &cli.global, printer),
@@ -154,13 +161,13 @@ fn dispatch(cli: &Cli, printer: &mut Printer) -> Result<ExitStatus, Failure> {
     }
 }
 
-/// Prints what clap says: help and version are results, the rest is bad usage.
+/// Prints the message of clap. Help and version are results; everything else is bad usage.
 fn usage(error: &clap::Error, arguments: &[OsString]) -> ExitStatus {
     if error.kind() == ErrorKind::DisplayVersion {
         let printed = Printer::plain(Format::Text).result(&version::text());
         return printed.map_or_else(|failure| failure.status(), |()| ExitStatus::Success);
     }
-    // Nobody is left to tell if this fails.
+    // If this fails, there is no stream left to report it on.
     let _ = error.print();
     if error.kind() == ErrorKind::DisplayHelp {
         return ExitStatus::Success;
@@ -177,7 +184,7 @@ fn usage(error: &clap::Error, arguments: &[OsString]) -> ExitStatus {
     ExitStatus::Usage
 }
 
-/// `--color` as far as it can be known before the arguments are parsed: help and usage errors honour it too.
+/// The value of `--color` before the arguments are parsed, because help and usage errors honour it, too.
 fn color_asked_for(arguments: &[OsString]) -> ColorChoice {
     match option_value(arguments, "--color").as_deref() {
         Some("always") => ColorChoice::Always,
@@ -216,11 +223,11 @@ fn pipeline_options(global: &Global, shapes: &options::Shapes, function: Option<
     }
 }
 
-/// Refuses a `--device` that names none of the devices, or several. Where there is no device at all, or the drivers fail,
-/// the reports say so.
+/// Refuses a `--device` that names no device or several. Succeeds if there is no device at all or the drivers fail,
+/// because the reports say so.
 ///
 /// # Errors
-/// The device that is named is not among those that there are.
+/// The named device is not among those that exist.
 fn check_device(global: &Global) -> Result<(), Failure> {
     let Some(wanted) = global.device.as_deref().filter(|wanted| !["all", "none"].contains(wanted)) else {
         return Ok(());
@@ -235,7 +242,7 @@ fn check_device(global: &Global) -> Result<(), Failure> {
     }
 }
 
-/// Why the pipeline gave no report, as a failure of the command.
+/// The failure of a command whose pipeline gave no report.
 fn pipeline_failure(source: &tilewright_script::Source, fault: pipeline::CheckFault) -> Failure {
     match fault {
         pipeline::CheckFault::Input(diagnostics) => Failure::input(source, diagnostics),
@@ -246,7 +253,7 @@ fn pipeline_failure(source: &tilewright_script::Source, fault: pipeline::CheckFa
 /// Name and version of the solver.
 ///
 /// # Errors
-/// It is older than what the judge needs.
+/// The solver is missing or older than the judge needs.
 fn solver() -> Result<String, Failure> {
     match tilewright_verify::solver::z3_version() {
         Ok(version) => Ok(format!("Z3 {version}")),

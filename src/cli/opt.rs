@@ -1,4 +1,4 @@
-//! `tilewright opt`: runs the named passes and prints TVMScript.
+//! `tilewright opt`: runs the named passes and prints TVMScript. Nothing is proved.
 
 use tilewright_ir::{Diagnostic, Module, PrimFunc};
 use tilewright_script::Source;
@@ -37,7 +37,7 @@ pub struct Args {
 /// Prints the program after the passes, or the list of passes.
 ///
 /// # Errors
-/// Unknown passes, bad input, a pass that refuses the program.
+/// A pass is unknown or refuses the program, or the input is bad.
 pub fn run(args: &Args, _: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
     let Some(file) = args.file.as_ref().filter(|_| !args.list) else {
         return list(printer);
@@ -50,6 +50,7 @@ pub fn run(args: &Args, _: &Global, printer: &mut Printer) -> Result<ExitStatus,
     let mut module = Module::default();
     for program in programs.programs {
         let mut func = program.func;
+        // Limits matter only to functions with textures, and those in the program win over the option.
         if func.buffers().iter().any(|buffer| buffer.scope.is_texture()) {
             func.attrs.texture_limits = func.attrs.texture_limits.or(args.limits.limits);
         }
@@ -65,6 +66,7 @@ pub fn run(args: &Args, _: &Global, printer: &mut Printer) -> Result<ExitStatus,
     Ok(ExitStatus::Success)
 }
 
+/// Prints a module as TVMScript, or in a document of schema `tilewright.opt/1`.
 fn print(module: &Module, printer: &mut Printer) -> Result<(), Failure> {
     let script = tilewright_script::print_module(module);
     if printer.is_json() {
@@ -75,6 +77,7 @@ fn print(module: &Module, printer: &mut Printer) -> Result<(), Failure> {
     printer.result(&script)
 }
 
+/// Prints the names and summaries of the passes.
 fn list(printer: &mut Printer) -> Result<ExitStatus, Failure> {
     if printer.is_json() {
         let rows = PASSES.iter().map(|pass| serde_json::json!({"name": pass.name, "summary": pass.summary}));
@@ -88,7 +91,8 @@ fn list(printer: &mut Printer) -> Result<ExitStatus, Failure> {
     Ok(ExitStatus::Success)
 }
 
-/// The entries of a list, which commas separate outside of brackets.
+/// The entries of a list, separated by commas outside of brackets: `a,b=A:{1,0:T(8,128)}` has the entries `a` and
+/// `b=A:{1,0:T(8,128)}`.
 fn entries(list: &str) -> Vec<&str> {
     let mut depth = 0usize;
     let is_comma = |c: char| {
@@ -102,7 +106,7 @@ fn entries(list: &str) -> Vec<&str> {
     list.split(is_comma).collect()
 }
 
-/// A pass, and what is asked of it after the `=`.
+/// The pass that an entry names, and its request: the text after `=`.
 fn find(entry: &str) -> Result<(&'static Pass, Option<&str>), Failure> {
     let source = Source { name: "<arguments>".into(), text: String::new() };
     let (name, request) = entry.split_once('=').map_or((entry, None), |(name, text)| (name, Some(text)));
@@ -110,6 +114,7 @@ fn find(entry: &str) -> Result<(&'static Pass, Option<&str>), Failure> {
     Ok((pass, request))
 }
 
+/// Adds a request to a function as an attribute for the pass; fails if the pass takes none.
 fn ask(pass: &Pass, func: &mut PrimFunc, text: &str) -> Result<(), Failure> {
     let source = Source { name: "<--passes>".into(), text: text.to_owned() };
     let fault = |fault: Diagnostic| Failure::input(&source, vec![fault]);

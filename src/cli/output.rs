@@ -1,18 +1,18 @@
-//! Files that a command writes: what is refused before any work is done, and what is said if the machine does not take them.
+//! Files that a command writes: checks before any work is done, and messages if they cannot be written.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::failure::Failure;
 
-/// A file that a command is to write.
+/// A file that a command will write.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OutputFile<'a> {
     /// The option that names it.
     pub(super) option: &'static str,
-    /// Its path.
+    /// The path of the file.
     pub(super) path: &'a Path,
-    /// The suffix of its format, without the point.
+    /// The suffix of the file's format, without the point.
     pub(super) suffix: &'static str,
 }
 
@@ -45,6 +45,7 @@ pub(super) fn refuse_clashes(inputs: &[&str], outputs: &[OutputFile<'_>]) -> Res
     Ok(())
 }
 
+/// The format of a file in words.
 fn written(output: &OutputFile<'_>) -> &'static str {
     match output.suffix {
         "svg" => "an SVG picture",
@@ -56,7 +57,7 @@ fn written(output: &OutputFile<'_>) -> &'static str {
 /// Writes a file.
 ///
 /// # Errors
-/// The machine does not take it.
+/// The file cannot be written; the hint depends on whether the disk is full.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     fs::write(path, text).map_err(|error| {
         let name = path.display().to_string();
@@ -68,12 +69,12 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     })
 }
 
-/// Whether a path is there and is no plain file.
+/// Whether a path exists and is neither a plain file nor a folder, such as `/dev/stdout`.
 fn is_device(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir())
 }
 
-/// Whether two paths are the same file, by links, too.
+/// Whether two paths lead to the same file, also through links. Files that do not exist are compared by their paths.
 fn is_same(left: &Path, right: &Path) -> bool {
     if let (Ok(left), Ok(right)) = (fs::metadata(left), fs::metadata(right)) {
         return is_same_inode(&left, &right);
@@ -92,7 +93,7 @@ fn is_same_inode(_: &fs::Metadata, _: &fs::Metadata) -> bool {
     false
 }
 
-/// The path without links and `..`. The file itself need not be there.
+/// The path without links and `..` in its folder. The file itself need not exist.
 fn absolute(path: &Path) -> Option<PathBuf> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // A folder that is not there yet is compared by its name.

@@ -1,4 +1,10 @@
-//! `tilewright plan`: where the tensors of a graph lie in memory, proved; and with `--run` its kernels on a device.
+//! `tilewright plan`: plans the memory of a graph and proves the plan; with `--run` it runs the kernels on a device.
+//!
+//! ```text
+//! graph  ->  plan (planner, not trusted)  ->  proof (judge)  ->  report, picture, JSON of TVM's graph executor
+//! ```
+//!
+//! The plan is written only if every obligation is proved and, with `--run`, every device agrees.
 
 mod run;
 
@@ -81,10 +87,10 @@ impl Planner {
     }
 }
 
-/// Plans, proves, prints.
+/// Plans the memory of a graph, proves the plan, and prints, draws and writes it.
 ///
 /// # Errors
-/// A graph with faults, a texture above the limits, a file that cannot be read or written.
+/// The graph has faults, a texture is above the limits, or a file cannot be read or written.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
     let output = args.output.iter().map(|path| OutputFile { option: "-o", path, suffix: "json" });
     let picture = args.svg.iter().map(|path| OutputFile { option: "--svg", path, suffix: "svg" });
@@ -113,6 +119,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         planner: args.planner.name(),
         limits,
     });
+    // The judge checks the plan, whoever made it: the planner is not trusted, nor is the plan of a file.
     report.verdicts = judge.check_plan(graph, &plan);
     if let Some(kernels) = &args.run {
         super::check_device(global)?;
@@ -129,6 +136,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     if let Some(path) = &args.svg {
         output::write(path, &plan_svg::draw(&report, args.style))?;
     }
+    // The plan is written last, and only if everything else succeeded.
     if let (Some(path), ExitStatus::Success) = (&args.output, status) {
         let text = graph::write(&document.graph, Some(&plan)).map_err(|fault| Failure::Internal(fault.to_string()))?;
         output::write(path, &text)?;
@@ -141,7 +149,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     Ok(status)
 }
 
-/// What may be meant otherwise.
+/// Warnings about a graph that may mean something else than was intended.
 fn warnings(document: &Document) -> Vec<Diagnostic> {
     if !document.graph.outputs.is_empty() {
         return Vec::new();
@@ -154,6 +162,7 @@ fn warnings(document: &Document) -> Vec<Diagnostic> {
     ]
 }
 
+/// The plan: that of the file, or a new one.
 fn planned(planner: Planner, document: &Document, limits: TextureLimits) -> Result<MemoryPlan, Diagnostic> {
     let strategy = match planner {
         Planner::Compatible => Strategy::Compatible,
@@ -170,7 +179,7 @@ fn planned(planner: Planner, document: &Document, limits: TextureLimits) -> Resu
     planner::plan_within(&document.graph.graph, strategy, limits)
 }
 
-/// What a certificate of it holds: the obligations of the plan, and of each step of a kernel's lowering.
+/// The entries of the certificate: the obligations of the plan, and of each step of a kernel's lowering.
 fn entries(report: &PlanReport) -> Vec<Entry<'_>> {
     let own = report.verdicts.iter().map(|row| (String::new(), row));
     let kernels = report.run.iter().flat_map(|run| {
@@ -184,7 +193,7 @@ fn entries(report: &PlanReport) -> Vec<Entry<'_>> {
     own.chain(kernels).collect()
 }
 
-/// A fault at the first texture above the limits, if it is about that: planners know no text.
+/// Places a fault about texture limits at the first texture above them. Planners do not know the text of the graph.
 fn placed(fault: Diagnostic, source: &Source, graph: &Graph, limits: TextureLimits) -> Diagnostic {
     let too_large =
         |room| matches!(room, Ok(Room::Texels { width, height }) if width > limits.width || height > limits.height);
@@ -195,7 +204,7 @@ fn placed(fault: Diagnostic, source: &Source, graph: &Graph, limits: TextureLimi
     }
 }
 
-/// The judge knows no device; textures that none has are refused here.
+/// Refuses a plan with textures above the limits. The judge does not check this, because it knows no device.
 fn pools_within(plan: MemoryPlan, limits: TextureLimits) -> Result<MemoryPlan, Diagnostic> {
     for (id, pool) in plan.pools.iter().enumerate() {
         if let Room::Texels { width, height } = pool.room

@@ -14,18 +14,18 @@ use super::options::{Color, Format, Global};
 use crate::report::diagnostic::ErrorReport;
 use crate::report::text::Style;
 
-/// Writes to the two streams.
+/// Writes results to standard output and everything else to standard error.
 #[derive(Debug)]
 pub struct Printer {
     format: Format,
     style: Style,
     renderer: DiagnosticRenderer,
-    /// Standard output no longer takes anything: its reader went away.
+    /// Whether the reader of standard output went away, so that nothing more is written.
     closed: bool,
 }
 
 impl Printer {
-    /// A printer as the options say.
+    /// A printer with the format, colours and width that the options and the terminal ask for.
     pub fn new(options: &Global) -> Self {
         let colored = |auto: ColorChoice| match options.color {
             Color::Always => true,
@@ -39,22 +39,22 @@ impl Printer {
         Self { format: options.format, style, renderer, closed: false }
     }
 
-    /// A printer without colours, for what happens before the options are known.
+    /// A printer without colours, for messages before the options are known.
     pub fn plain(format: Format) -> Self {
         Self { format, style: Style::default(), renderer: DiagnosticRenderer::PLAIN, closed: false }
     }
 
-    /// Whether the result is to be JSON.
+    /// Whether results are printed as JSON.
     pub fn is_json(&self) -> bool {
         self.format == Format::Json
     }
 
-    /// How text goes to standard output.
+    /// The style of text on standard output.
     pub fn style(&self) -> Style {
         self.style
     }
 
-    /// How text goes to standard error.
+    /// The style of text on standard error.
     pub fn style_of_messages(&self) -> Style {
         Style { color: self.renderer.color, width: self.renderer.width, ..self.style }
     }
@@ -93,13 +93,13 @@ impl Printer {
         }
     }
 
-    /// Writes to standard error. Where that fails, there is nobody left to tell.
+    /// Writes a message to standard error. An error of standard error itself is ignored: there is no other stream.
     pub fn message(&self, text: &str) {
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 
-    /// Says why there is no result: excerpts on standard error, and with `--format json` the error document on
-    /// standard output as well. Returns the status that goes with it.
+    /// Reports why there is no result: excerpts on standard error, and with `--format json` the error document on
+    /// standard output as well. Returns the exit status of the failure.
     pub fn failure(&mut self, failure: &Failure) -> ExitStatus {
         let status = failure.status();
         let (source, diagnostics) = match failure {
@@ -117,13 +117,13 @@ impl Printer {
         self.diagnostics(&source, &diagnostics);
         if self.is_json() {
             let report = ErrorReport::new(&source, &diagnostics, status.code());
-            // If standard output is what failed, standard error has it already.
+            // If standard output is what failed, the message on standard error was written already.
             let _ = self.json(&report.to_json());
         }
         status
     }
 
-    /// A spinner on standard error that says what is going on; invisible where that is no terminal.
+    /// A spinner on standard error that shows the current step. It is invisible unless standard error is a terminal.
     pub fn progress(&self) -> ProgressBar {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         bar.set_style(ProgressStyle::default_spinner());
@@ -131,7 +131,7 @@ impl Printer {
     }
 }
 
-/// Columns of text: those that COLUMNS says, else those of the terminal, else 100. Fewer than 40 are not used, because the
+/// Columns of text: the variable `COLUMNS`, else the width of the terminal, else [`Style::WIDTH`]. At least 40, because
 /// tables need them.
 fn width(terminal: Option<(terminal_size::Width, terminal_size::Height)>) -> usize {
     let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());

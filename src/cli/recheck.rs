@@ -1,4 +1,4 @@
-//! `tilewright recheck`: is a certificate as it was written, and do solvers answer its goals as it says?
+//! `tilewright recheck`: checks that a certificate is as it was written, and that solvers answer its goals as it says.
 
 use std::path::{Path, PathBuf};
 
@@ -51,7 +51,7 @@ struct Report {
     directory: String,
     /// `agree`, `unknown`, `disagree`, `damaged` or `error`.
     verdict: &'static str,
-    /// Who answered when the certificate was written.
+    /// The solver that answered when the certificate was written.
     written_with: Option<String>,
     obligations: Obligations,
     damages: Vec<Damage>,
@@ -62,20 +62,24 @@ struct Report {
 /// How many obligations the certificate has.
 #[derive(Debug, Default, Serialize)]
 struct Obligations {
+    /// All obligations.
     total: usize,
+    /// Those that were proved.
     proved: usize,
+    /// Those that were refuted.
     refuted: usize,
-    /// Of the proved ones: no solver was asked when the certificate was written.
+    /// Of the proved ones, those for which no solver was asked when the certificate was written.
     not_confirmed: usize,
-    /// Of the proved ones: nothing in the certificate can be given to a solver.
+    /// Of the proved ones, those without a goal that can be given to a solver.
     without_goal: usize,
 }
 
 #[derive(Debug, Serialize)]
+/// The answers of one solver, counted. `ms` is the sum of its times in milliseconds.
 struct SolverRow {
     name: &'static str,
     version: Option<String>,
-    /// Why it was not asked.
+    /// The reason why it was not asked, if it was not.
     skipped: Option<String>,
     agree: usize,
     unknown: usize,
@@ -84,10 +88,10 @@ struct SolverRow {
     ms: f64,
 }
 
-/// Checks and says what came out.
+/// Checks a certificate and prints the result.
 ///
 /// # Errors
-/// A folder that is no certificate.
+/// The folder is not a certificate.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
     let folder = certificate(&args.directory);
     let directory = folder.display().to_string();
@@ -101,6 +105,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         solvers: Vec::new(),
         goals: Vec::new(),
     };
+    // Solvers are asked only about an undamaged certificate: answers to other files would say nothing about this proof.
     match recheck::load(&folder) {
         Ok(loaded) => check(&loaded, args.solver, global, &mut report),
         Err(Unloadable::Damaged(damages)) => report.damages = damages,
@@ -123,12 +128,13 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     })
 }
 
-/// The folder itself, or the certificate in what `compile` wrote.
+/// The folder itself, or the folder `certificate` in one that `compile` wrote.
 fn certificate(folder: &Path) -> PathBuf {
     let inner = folder.join("certificate");
     if !folder.join(MANIFEST).exists() && inner.join(MANIFEST).is_file() { inner } else { folder.to_owned() }
 }
 
+/// Asks the solvers about every goal and fills the report.
 fn check(loaded: &Loaded, solvers: Solvers, global: &Global, report: &mut Report) {
     let checkers = checkers(solvers);
     let bar = ProgressBar::with_draw_target(u64::try_from(loaded.goals.len()).ok(), ProgressDrawTarget::stderr());
@@ -144,6 +150,7 @@ fn check(loaded: &Loaded, solvers: Solvers, global: &Global, report: &mut Report
     report.verdict = verdict(&report.goals, checkers.len(), &report.solvers);
 }
 
+/// The solvers to ask. cvc5 that is not installed becomes [`Checker::Missing`], so that the report names it.
 fn checkers(solvers: Solvers) -> Vec<Checker> {
     let mut checkers = Vec::new();
     if solvers != Solvers::Cvc5 {
@@ -155,6 +162,7 @@ fn checkers(solvers: Solvers) -> Vec<Checker> {
     checkers
 }
 
+/// Counts the obligations of a certificate.
 fn obligations(loaded: &Loaded) -> Obligations {
     use crate::pipeline::outcome::Summary;
     let rows = &loaded.manifest.obligations;
@@ -168,6 +176,7 @@ fn obligations(loaded: &Loaded) -> Obligations {
     }
 }
 
+/// Counts the answers of one solver.
 fn solver_row(checker: &Checker, goals: &[GoalRow]) -> SolverRow {
     let answers = || goals.iter().flat_map(|goal| &goal.answers).filter(|answer| answer.solver == checker.name());
     let count = |outcome| answers().filter(|answer| answer.outcome == outcome).count();
@@ -187,7 +196,7 @@ fn solver_row(checker: &Checker, goals: &[GoalRow]) -> SolverRow {
     }
 }
 
-/// The worst of the answers; where nothing was asked, nothing agrees.
+/// The worst of the answers. Without any answer the verdict is `unknown`: an empty certificate agrees with nothing.
 fn verdict(goals: &[GoalRow], asked: usize, solvers: &[SolverRow]) -> &'static str {
     let worst = goals.iter().flat_map(|goal| &goal.answers).map(|answer| answer.outcome).max();
     match worst {
@@ -199,10 +208,11 @@ fn verdict(goals: &[GoalRow], asked: usize, solvers: &[SolverRow]) -> &'static s
     }
 }
 
-/// For people: what is wrong first, then a line for each solver.
+/// The report for people: faults first, then the obligations, then a line for each solver.
 fn text(report: &Report) -> String {
     let mut lines = vec![format!("certificate {}", report.directory)];
     lines.extend(report.damages.iter().map(|damage| format!("  {}: {}", damage.file, damage.message)));
+    // Goals that every solver agrees on are only counted: there may be thousands of them.
     for goal in &report.goals {
         for answer in goal.answers.iter().filter(|answer| answer.outcome != Outcome::Agree) {
             let reason = answer.reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
@@ -249,7 +259,7 @@ fn text(report: &Report) -> String {
     lines.iter().map(|line| printable(line) + "\n").collect()
 }
 
-/// A line that stays one and moves no cursor, whatever a certificate from elsewhere holds.
+/// A line without control characters. A certificate from elsewhere may hold terminal escape sequences.
 fn printable(line: &str) -> String {
     line.replace(char::is_control, "\u{fffd}")
 }

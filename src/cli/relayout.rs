@@ -26,10 +26,10 @@ pub struct Args {
     pair: PairArgs,
 }
 
-/// Prints the map.
+/// Prints the map from the slots of A to those of B.
 ///
 /// # Errors
-/// Texts that are no arrays' layouts, and arrays that do not correspond.
+/// A text is not an array with a layout, or the arrays do not correspond.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
     let judge = judge(global)?;
     if let Some(file) = &args.pair.batch {
@@ -44,7 +44,8 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     Ok(status(&report.verdicts, report.summary(), global))
 }
 
-/// A relayout sends every element of A to one of B, so both have as many.
+/// Refuses arrays with different numbers of elements: a relayout is a bijection of elements. Symbolic shapes pass, and
+/// the judge decides.
 fn refuse_other_sizes(from: &ArrayShape, to: &ArrayShape) -> Result<(), Failure> {
     let extents = |array: &ArrayShape| array.dimensions().iter().map(|dim| dim.bound()).collect::<Option<Vec<u64>>>();
     let (Some(from), Some(to)) = (extents(from), extents(to)) else { return Ok(()) };
@@ -61,6 +62,7 @@ fn refuse_other_sizes(from: &ArrayShape, to: &ArrayShape) -> Result<(), Failure>
         .with_help("give the logical shape of the same data twice; padding belongs to the layouts"))
 }
 
+/// The report. The map and the padding are printed only if they are proved.
 fn answer(request: &Request, judge: &Judge) -> Result<RelayoutReport, Failure> {
     let (from, to) = request.arrays();
     refuse_other_sizes(from, to)?;
@@ -70,7 +72,7 @@ fn answer(request: &Request, judge: &Judge) -> Result<RelayoutReport, Failure> {
         let claim = RelayoutClaim { pair: request.claim(), inverse: &found.inverse, map };
         judge.check_relayout(&claim)
     };
-    // What the algebra made simpler is shown if that was proved; else what it was made from.
+    // The simplified map is not trusted: if it is not proved, the map that it was made from is tried.
     let proved = |reports: &[Report]| reports.iter().all(|report| report.verdict.is_proved());
     let simple = judged(&found.map);
     let (map, verdicts) =

@@ -1,4 +1,4 @@
-//! `tilewright replay`: looks at the cases of findings again.
+//! `tilewright replay`: runs the cases of findings again, each in a process of its own.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ pub struct Args {
     memory: u32,
 }
 
-/// What came of a file; the document of `--format json`: schema `tilewright.replay/1`.
+/// The result for one file; the document of `--format json`: schema `tilewright.replay/1`.
 #[derive(Debug, Serialize)]
 struct Report {
     schema: &'static str,
@@ -43,17 +43,17 @@ struct Report {
     oracle: String,
     /// `held`, `failed`, `invalid`, `undecided` or `skipped`.
     verdict: &'static str,
-    /// What is wrong now, or why nothing can be said.
+    /// The failure, or the reason why the case has no result.
     what: String,
     detail: String,
-    /// What was wrong when the file was written.
+    /// The failure when the file was written.
     expected: String,
 }
 
-/// Looks at each file.
+/// Runs the case of each file again.
 ///
 /// # Errors
-/// A file that is no finding, before any is looked at; no process can be started.
+/// A file is not a finding (reported before any case is run), or no process can be started.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
     super::check_device(global)?;
     let patience = Duration::from_secs(args.patience.into());
@@ -89,7 +89,7 @@ fn read(file: &str) -> Result<(String, Finding), Failure> {
     }
 }
 
-/// Looks at the case in a new process.
+/// Runs the case in a new process. A process that ends or hangs is a failure of the case, as in a campaign.
 fn look(launch: &Launch, finding: &Finding) -> Result<Reply, Failure> {
     let mut link = WorkerLink::start(launch)
         .map_err(|error| Failure::Internal(format!("cannot start a process for the case: {error}")))?;
@@ -101,6 +101,7 @@ fn look(launch: &Launch, finding: &Finding) -> Result<Reply, Failure> {
     }
 }
 
+/// The result of one file.
 fn report(file: String, finding: &Finding, reply: Reply) -> Report {
     let (verdict, what, detail) = match reply {
         Reply::Outcome(Outcome::Held) => ("held", String::new(), String::new()),

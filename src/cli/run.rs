@@ -70,19 +70,19 @@ struct FunctionRow {
     outputs: Vec<OutputRow>,
 }
 
-/// What is known of races in a run.
+/// The knowledge about races in a run.
 #[derive(Clone, Copy, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 enum Races {
-    /// All loops are serial.
+    /// No iterations run at once.
     Impossible,
-    /// Every access was compared.
+    /// The run was repeated with an observer of races, and found none.
     None,
-    /// There are too many iterations.
+    /// There are too many iterations to observe.
     NotLookedFor,
 }
 
-/// What a function left in a buffer that it writes.
+/// The content of a buffer that a function writes.
 #[derive(Serialize)]
 struct OutputRow {
     name: String,
@@ -92,17 +92,17 @@ struct OutputRow {
     elements: usize,
     /// Lanes that were written.
     defined: usize,
-    /// FNV-1a over the bytes of the lanes that were written and over which those are.
+    /// FNV-1a, in hexadecimal, over the bytes of written lanes and over the flags that say which lanes were written.
     checksum: String,
     /// The values in row-major order, null where nothing was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     values: Option<Vec<Option<serde_json::Value>>>,
 }
 
-/// Runs every function that was asked for.
+/// Interprets the functions of a program and prints what they compute.
 ///
 /// # Errors
-/// Bad input, and a program that traps.
+/// The input is bad, or the program traps.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
     let input = Input::read(&args.file)?;
     let source = &input.source;
@@ -126,7 +126,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     Ok(ExitStatus::Success)
 }
 
-/// The program at a stage, and the stage's name.
+/// The name of a stage, and the program at that stage. The passes before it are run without proofs.
 fn staged(program: &Program, stage: Option<&str>) -> Result<(String, PrimFunc), Vec<Diagnostic>> {
     let default = if program.definition.is_some() { "definition" } else { "input" };
     let stage = stage.unwrap_or(default);
@@ -149,6 +149,7 @@ fn staged(program: &Program, stage: Option<&str>) -> Result<(String, PrimFunc), 
     Ok((stage.to_owned(), func))
 }
 
+/// Runs one function on inputs from the seed.
 fn run_one(
     func: &PrimFunc,
     stage: String,
@@ -206,7 +207,8 @@ fn run_one(
     })
 }
 
-/// One argument a parameter: what is only read from the seed, what is written undefined unless `outputs_too`.
+/// The arguments of a function. Buffers that are only read have values from the seed; buffers that are written are
+/// undefined, unless `outputs_too`.
 fn inputs(func: &PrimFunc, bindings: &Bindings, seed: u64, outputs_too: bool) -> Result<Arguments, Diagnostic> {
     let fault = |message: String| Diagnostic::error("input-shape", None, message);
     let program = StageProgram::Func(func);
@@ -233,6 +235,7 @@ fn inputs(func: &PrimFunc, bindings: &Bindings, seed: u64, outputs_too: bool) ->
     Ok(arguments)
 }
 
+/// The rows of the buffers that a function writes.
 fn outputs(func: &PrimFunc, arguments: &Arguments, print: bool) -> Vec<OutputRow> {
     let program = StageProgram::Func(func);
     let params = program.params();
@@ -252,6 +255,7 @@ fn outputs(func: &PrimFunc, arguments: &Arguments, print: bool) -> Vec<OutputRow
     written.map(row).collect()
 }
 
+/// A value as JSON: a number, or a text if JSON has no such number (infinities, NaN, more than 64 bits).
 fn value(scalar: Scalar) -> serde_json::Value {
     match scalar {
         Scalar::Int(value) => i64::try_from(value).map_or_else(|_| value.to_string().into(), Into::into),
@@ -260,7 +264,8 @@ fn value(scalar: Scalar) -> serde_json::Value {
     }
 }
 
-/// FNV-1a, 64 bits (Fowler, Noll, Vo): the same on every machine.
+/// FNV-1a with 64 bits (Fowler, Noll and Vo), which is the same on every machine. A lane that was not written adds only
+/// its flag, because its bytes are arbitrary.
 fn checksum(tensor: &Tensor) -> u64 {
     let lane_bytes = (tensor.bytes().len() / tensor.lane_count().max(1)).max(1);
     let lanes = tensor.bytes().chunks(lane_bytes).zip(tensor.defined());
@@ -271,6 +276,7 @@ fn checksum(tensor: &Tensor) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
+/// The report of one function for people.
 fn text(function: &FunctionRow, seed: u64) -> String {
     let mut out = format!("{} at {}", function.name, function.stage);
     for (position, (name, value)) in function.shapes.iter().enumerate() {
@@ -298,6 +304,7 @@ fn text(function: &FunctionRow, seed: u64) -> String {
             output.checksum
         );
         if let Some(values) = &output.values {
+            // One line for each row of the last axis; a scalar, which has no axis, is a row of one value.
             let row = output.shape.last().and_then(|&extent| usize::try_from(extent).ok()).unwrap_or(1).max(1);
             for line in values.chunks(row) {
                 let shown: Vec<String> = line

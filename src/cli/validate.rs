@@ -1,4 +1,4 @@
-//! `tilewright validate`: does one function mean what another one means, with its buffers moved?
+//! `tilewright validate`: proves that one function means what another one means, with its buffers moved.
 //!
 //! Nothing is known of the compiler that made the second function from the first. Parameters correspond by position,
 //! other buffers by name; how a buffer's indices moved is given with `--map` or inferred: not at all if the shape is the
@@ -43,10 +43,10 @@ pub struct Args {
     certificate: CertificateOption,
 }
 
-/// Holds the two against each other.
+/// Compares the functions of two files.
 ///
 /// # Errors
-/// Bad input, functions or buffers that cannot be paired.
+/// The input is bad, or functions or buffers cannot be paired.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
     let (before, before_funcs) = read(&args.before, printer)?;
     let (after, after_funcs) = read(&args.after, printer)?;
@@ -58,6 +58,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         pairs(&before_funcs, &after_funcs).map_err(|fault| Failure::input(&after, vec![fault]))?
     {
         let start = std::time::Instant::now();
+        // The pairing is only a claim. If it is wrong, the proof of the simulation fails, and nothing false is accepted.
         let reports =
             pair::validate(before, after_func, &maps, &judge).map_err(|faults| unpaired(faults, &args.maps, &after))?;
         let ms = start.elapsed().as_secs_f64() * 1e3;
@@ -66,6 +67,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     let within = |step: &StepOutcome| format!("{}::{} {}", before.name, step.name, after.name);
     let entries = steps.iter().flat_map(|step| step.reports.iter().map(move |report| (within(step), report)));
     args.certificate.write(&entries.collect::<Vec<_>>())?;
+    // A pair without obligations proves nothing, so it counts as skipped and not as proved.
     let empty = steps.iter().any(|step| step.reports.is_empty()).then_some(Summary::Skipped);
     let summary = Summary::worst(steps.iter().map(StepOutcome::summary).chain(empty));
     if printer.is_json() {
@@ -84,6 +86,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     Ok(ExitStatus::of_summary(summary, global.allow_unknown))
 }
 
+/// Reads the functions of a file.
 fn read(argument: &str, printer: &Printer) -> Result<(Source, Vec<PrimFunc>), Failure> {
     let Input { source, function } = Input::read(argument)?;
     let programs =
@@ -92,7 +95,7 @@ fn read(argument: &str, printer: &Printer) -> Result<(Source, Vec<PrimFunc>), Fa
     Ok((source, programs.programs.into_iter().map(|program| program.func).collect()))
 }
 
-/// Functions that correspond: the only ones, or those of the same name.
+/// Pairs of functions that correspond: the only ones of both files, or those of the same name.
 fn pairs<'a>(before: &'a [PrimFunc], after: &'a [PrimFunc]) -> Result<Vec<(&'a PrimFunc, &'a PrimFunc)>, Diagnostic> {
     if let ([only], [other]) = (before, after) {
         return Ok(vec![(only, other)]);
@@ -109,7 +112,7 @@ fn pairs<'a>(before: &'a [PrimFunc], after: &'a [PrimFunc]) -> Result<Vec<(&'a P
     before.iter().map(same).collect::<Option<Vec<_>>>().ok_or_else(unpaired)
 }
 
-/// The faults of the text that is to blame: of the first `--map` that has one, or else of the file after.
+/// The faults of the first `--map` that has any, or else of the file after.
 fn unpaired(faults: Vec<PairFault>, maps: &[String], after: &Source) -> Failure {
     let first = faults.iter().find_map(|fault| match fault {
         PairFault::Map(position, _) => Some(*position),
@@ -122,11 +125,13 @@ fn unpaired(faults: Vec<PairFault>, maps: &[String], after: &Source) -> Failure 
     Failure::input(&map_source(text), of_map.map(|fault| in_option(fault.diagnostic(), text)).collect())
 }
 
+/// The text of an option `--map` as a source.
 fn map_source(text: &str) -> Source {
     Source { name: "<--map>".into(), text: text.to_owned() }
 }
 
-/// A fault of the lambda, with its places in the whole text of the option; one without a place is about all of it.
+/// A fault of the lambda, with its places moved to the whole text of the option. A fault without a place gets all of the
+/// text.
 fn in_option(mut fault: Diagnostic, text: &str) -> Diagnostic {
     let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
     let lambda =
@@ -139,7 +144,7 @@ fn in_option(mut fault: Diagnostic, text: &str) -> Diagnostic {
     if fault.labels.is_empty() { fault.with_label(Span::new(0, offset(text.len())), "") } else { fault }
 }
 
-/// Reads `A: lambda i, j: [j, i]`.
+/// Reads an option such as `A: lambda i, j: [j, i]`.
 fn given_map(text: &str) -> Result<GivenMap, Failure> {
     let source = map_source(text);
     let (buffer, map) = text.split_once(':').filter(|(buffer, _)| !buffer.contains("lambda")).ok_or_else(|| {

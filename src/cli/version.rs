@@ -1,9 +1,9 @@
-//! What `--version` prints.
+//! The text of `--version`.
 
-/// Commit of the sources, from `build.rs`; `unknown` where they are in no repository.
+/// Commit of the sources, from `build.rs`; `unknown` if they are not in a repository.
 const COMMIT: &str = env!("TILEWRIGHT_COMMIT");
 
-/// Version, commit, solver and OpenCL loader, a line each.
+/// Version, commit, solver and OpenCL loader, on one line each.
 pub(super) fn text() -> String {
     let solver = super::solver().unwrap_or_else(|_| "unknown".to_owned());
     let loader = tilewright_device::loader();

@@ -11,8 +11,8 @@
 //!              "ms":3.5}]}
 //! ```
 //!
-//! Every row of the three lists names its `function`, so a file with several functions is one document all the same.
-//! Fields may be added; those above stay. An extent is a number, or a text where it is symbolic.
+//! Every row of the three lists names its `function`, so a file with several functions still gives a single document.
+//! Fields may be added; those above stay. An extent is a number, or a text if it is symbolic.
 
 use serde::Serialize;
 use tilewright_ir::{Buffer, Expr, Span};
@@ -27,12 +27,12 @@ use crate::json::{CounterexampleView, as_map, to_line};
 use crate::pipeline::limits::ChosenLimits;
 use crate::pipeline::outcome::{BufferOutcome, CheckOutcome, FunctionOutcome, StepOutcome, Summary};
 
-/// The report of one file: its outcome, and the text that it is about.
+/// The report of one file: its outcome and its text.
 #[derive(Clone, Copy, Debug)]
 pub struct FileReport<'a> {
     /// The text and its name; `<stdin>` for standard input.
     pub source: &'a Source,
-    /// What was found.
+    /// The steps, buffers and runs of its functions.
     pub outcome: &'a CheckOutcome,
 }
 
@@ -47,13 +47,13 @@ pub enum Dim {
 }
 
 impl Dim {
-    /// The extent that an expression says.
+    /// The extent that an expression denotes.
     pub fn new(expr: &Expr) -> Self {
         let known = expr.as_const_int().and_then(|value| i64::try_from(value).ok());
         known.map_or_else(|| Self::Symbolic(expr.to_string()), Self::Known)
     }
 
-    /// The extents of a shape.
+    /// The extents of a shape, in order.
     pub fn shape(shape: &[Expr]) -> Vec<Self> {
         shape.iter().map(Self::new).collect()
     }
@@ -153,6 +153,7 @@ struct Row<'a, T> {
     row: T,
 }
 
+/// The lists of all functions as one list whose rows name their function.
 fn rows<'a, T, I: Iterator<Item = T>>(
     functions: &'a [FunctionOutcome],
     list: impl Fn(&'a FunctionOutcome) -> I,
@@ -167,12 +168,12 @@ pub(crate) struct StepView<'a> {
     name: &'a str,
     ms: f64,
     obligations: Vec<ObligationView<'a>>,
-    /// Why it did not run, if it did not.
+    /// The reason why it did not run, if it did not.
     skipped: Option<String>,
 }
 
 impl<'a> StepView<'a> {
-    /// The form of `step`.
+    /// The JSON form of `step`.
     pub(crate) fn new(step: &'a StepOutcome, texts: Texts<'a>) -> Self {
         Self {
             name: &step.name,
@@ -183,7 +184,7 @@ impl<'a> StepView<'a> {
     }
 }
 
-/// An obligation and its answer.
+/// An obligation and its verdict. `ms` is the time of the check in milliseconds.
 #[derive(Serialize)]
 pub(crate) struct ObligationView<'a> {
     obligation: &'static str,
@@ -193,7 +194,7 @@ pub(crate) struct ObligationView<'a> {
     ms: f64,
     counterexample: Option<CounterexampleView<'a>>,
     reason: Option<&'a str>,
-    /// The first line of what the obligation is about, if it is refuted and a text has it.
+    /// The first line of the part of the program that a refuted obligation is about, if it is in a source text.
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<PlaceView<'a>>,
 }
@@ -206,12 +207,12 @@ pub(crate) struct PlaceView<'a> {
     column: usize,
     end_line: usize,
     end_column: usize,
-    /// The line.
+    /// The text of the line.
     text: &'a str,
 }
 
 impl<'a> ObligationView<'a> {
-    /// The form of `report`.
+    /// The JSON form of `report`, without a place.
     pub(crate) fn new(report: &'a Report) -> Self {
         Self {
             obligation: report.obligation.id(),
@@ -225,7 +226,7 @@ impl<'a> ObligationView<'a> {
         }
     }
 
-    /// The form of `report`, with the place that it points at if it is refuted.
+    /// The JSON form of `report`, with its place in the source text if it is refuted.
     fn placed(report: &'a Report, texts: Texts<'a>) -> Self {
         let refuted = matches!(report.verdict, Verdict::Refuted(_));
         let place = report.place.filter(|_| refuted);
@@ -259,7 +260,7 @@ pub(super) fn status<S: serde::Serializer>(status: &Status, serializer: S) -> Re
     serializer.serialize_str(status.word())
 }
 
-/// A buffer through the stages.
+/// A buffer before and after its layout was applied, and after flattening.
 #[derive(Serialize)]
 struct BufferView {
     name: String,
@@ -284,7 +285,8 @@ impl BufferView {
     }
 }
 
-/// An engine and what it computed.
+/// The run of one stage on one engine, compared with the reference. `max_ulp` is the largest distance of two values in
+/// units in the last place.
 #[derive(Serialize)]
 struct EngineView<'a> {
     engine: &'a str,
@@ -314,13 +316,13 @@ impl<'a> EngineView<'a> {
     }
 }
 
-/// Why a run ended as it did: the first difference, the trap, the error; for a run that agrees what else there is to say.
+/// The explanation of a run's status: the first difference, the trap, the error, or a remark on a run that agrees.
 pub(super) fn reason(run: &EngineOutcome) -> Option<String> {
     let detail = Some(run.detail.clone()).filter(|detail| !detail.is_empty());
     advised(run.status, run.first.as_ref().map(ToString::to_string).or(detail))
 }
 
-/// A reason, and for a device that is not there the option that does without one.
+/// A reason with advice: for a device that is absent it names the option `--device none`.
 pub(super) fn advised(status: Status, reason: Option<String>) -> Option<String> {
     match status {
         Status::Absent => reason.map(|reason| format!("{reason}; run with --device none to do without")),

@@ -1,19 +1,26 @@
-//! Diagnostics as JSON has them, and the document that takes the place of a result: schema `tilewright.error/1`.
+//! Diagnostics as JSON, and the document that takes the place of a result: schema `tilewright.error/1`.
+//!
+//! ```json
+//! {"schema":"tilewright.error/1","file":"a.py","exit_code":2,
+//!  "error":{"message":"...","start":17,"end":20,"hint":null},
+//!  "diagnostics":[{"severity":"error","code":"...","message":"...","labels":[{"line":2,"column":5,"end_line":2,
+//!                  "end_column":8,"message":""}],"help":null}]}
+//! ```
 
 use serde::Serialize;
 use tilewright_ir::{Diagnostic, Severity};
 use tilewright_script::diagnostic::{Region, Source, shortened};
 
-/// A diagnostic as JSON has it.
+/// The JSON form of a diagnostic.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DiagnosticRow {
     /// `error` or `warning`.
     pub severity: &'static str,
-    /// Stable short name.
+    /// The stable short name of the kind of fault.
     pub code: String,
     /// One sentence.
     pub message: String,
-    /// Places, the main one first.
+    /// Places in the text, the main one first.
     pub labels: Vec<LabelRow>,
     /// What to do about it.
     pub help: Option<String>,
@@ -30,7 +37,7 @@ pub struct LabelRow {
     pub end_line: usize,
     /// Column past the end.
     pub end_column: usize,
-    /// What is there; may be empty.
+    /// A remark on the place; may be empty.
     pub message: String,
 }
 
@@ -55,22 +62,23 @@ impl DiagnosticRow {
     }
 }
 
-/// What `--format json` prints in the place of a result that could not be had: schema `tilewright.error/1`.
+/// The document that `--format json` prints if a command has no result: schema `tilewright.error/1`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ErrorReport {
     /// `tilewright.error/1`.
     pub schema: &'static str,
-    /// What was read.
+    /// The name of the input: a file, `<stdin>`, or a part of the command line.
     pub file: String,
-    /// The exit code that goes with it.
+    /// The exit code of the process.
     pub exit_code: u8,
-    /// The first that is wrong, with its place in bytes.
+    /// The first fault, with its place in bytes.
     pub error: Option<FaultRow>,
-    /// All that is wrong, at least one entry.
+    /// All faults, at least one entry.
     pub diagnostics: Vec<DiagnosticRow>,
 }
 
-/// One fault in short. Offsets count bytes of the text from 0, the end is exclusive; null where it has no place.
+/// One fault in short. Offsets count bytes of the text from 0, and the end is exclusive; both are null if there is no
+/// place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FaultRow {
     /// One sentence.

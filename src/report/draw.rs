@@ -1,4 +1,12 @@
 //! The data of `tilewright draw`, and its JSON: schema `tilewright.draw/1`.
+//!
+//! ```json
+//! {"schema":"tilewright.draw/1","subject":"lambda i: [i // 2, i % 2]","shape":[3],"axes":["i"],"memory_shape":[4],
+//!  "levels":["(i // 2)"],"columns":4,"elements":[{"logical":[0],"memory":[0],"slot":0,"tiles":[0],"collides":false}],
+//!  "padding":[{"memory":[3],"slot":3,"logical":[3],"tiles":[1]}],"counterexample":null}
+//! ```
+//!
+//! In the example only the first of three elements is shown.
 
 use serde::Serialize;
 
@@ -17,18 +25,18 @@ pub struct DrawReport {
     pub axes: Vec<String>,
     /// The shape of memory in elements: one extent, or rows and columns.
     pub memory_shape: Vec<u64>,
-    /// What makes a tile, a text for each level, the largest tiles first.
+    /// The definition of the tiles of each level, as text, the largest tiles first.
     pub levels: Vec<String>,
-    /// Slots of memory in a line of the picture; they have no meaning of their own.
+    /// Slots of memory in a line of the picture. For memory with one axis this is only a choice of the picture.
     pub columns: u64,
     /// The elements in row-major order of the logical indices.
     pub elements: Vec<ElementRow>,
     /// The slots that hold no element, in the order of memory.
     pub padding: Vec<PaddingRow>,
-    /// What is drawn of an array that is too large for a picture; null if all of it is.
+    /// The part that is drawn of an array that is too large for a picture; absent if all of it is drawn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut: Option<CutRow>,
-    /// What is wrong with the placement.
+    /// The first fault of the placement: a collision, or an element outside of memory.
     pub counterexample: Option<MarkRow>,
 }
 
@@ -69,12 +77,12 @@ pub struct CutRow {
     pub memory_shape: Vec<u64>,
 }
 
-/// What is wrong, shown by one or two elements.
+/// A fault of the placement, shown by one or two elements.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MarkRow {
     /// Two indices that share a slot, or one that has none.
     pub indices: Vec<Vec<u64>>,
-    /// What happens there, in words.
+    /// A description, such as `(0, 2) and (1, 0) both land on 2`.
     pub text: String,
 }
 
@@ -94,7 +102,7 @@ impl DrawReport {
         self.cut.as_ref().map_or(&self.memory_shape, |cut| &cut.memory_shape)
     }
 
-    /// What a picture of a part leaves out, in words.
+    /// A note that the picture shows only a part; `None` if it shows everything.
     pub(super) fn cut_note(&self) -> Option<String> {
         let cut = self.cut.as_ref()?;
         Some(format!(
@@ -103,7 +111,7 @@ impl DrawReport {
         ))
     }
 
-    /// The title of the picture's first part.
+    /// The line below the title: numbers of elements, slots and padding, and the tiles.
     pub fn summary(&self) -> String {
         let memory: Vec<_> = self.memory_shape.iter().map(ToString::to_string).collect();
         let tiles =

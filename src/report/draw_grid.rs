@@ -1,48 +1,50 @@
-//! The placement of an array as grids of cells, which text and SVG both draw: the logical array, a grid for each index of
-//! its leading axes, and memory.
+//! The placement of an array as grids of cells, which the text and the SVG picture both draw.
+//!
+//! The logical array has one grid for each index of its leading axes, memory has one grid. [`logical`] labels a cell
+//! with the place of its element in memory; [`memory`] labels a cell with the index of its element.
 
 use super::draw::DrawReport;
 
 /// A rectangle of cells.
 #[derive(Clone, Debug)]
 pub(super) struct Grid {
-    /// Above it; empty where there is only one.
+    /// The title above the grid; empty if there is only one grid.
     pub(super) title: String,
-    /// Name of what counts downwards.
+    /// The name of the axis that counts downwards.
     pub(super) row_axis: String,
-    /// Name of what counts to the right.
+    /// The name of the axis that counts to the right.
     pub(super) column_axis: String,
-    /// Whether it is memory, not the logical array.
+    /// Whether the grid shows memory, not the logical array.
     pub(super) is_memory: bool,
-    /// Columns.
+    /// The number of columns.
     pub(super) columns: usize,
-    /// From one row's number to the next one's.
+    /// The difference of the numbers of two neighbouring rows.
     pub(super) row_step: usize,
-    /// Row after row; nothing is drawn where there is no cell.
+    /// The cells, row after row; nothing is drawn at `None`.
     pub(super) cells: Vec<Option<Cell>>,
 }
 
 /// One cell.
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
-    /// What is written in it.
+    /// The text in the cell.
     pub(super) label: String,
-    /// What is said about it.
+    /// The longer text in a tooltip.
     pub(super) title: String,
-    /// What is there.
+    /// The kind of content.
     pub(super) kind: Kind,
-    /// Tiles, a number for each level.
+    /// The number of the tile on each level.
     pub(super) tiles: Vec<u64>,
-    /// Place in the order of memory.
+    /// The position in the order of memory.
     pub(super) slot: u64,
 }
 
-/// What is in a cell.
+/// The content of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// An element.
     Element,
-    /// Nothing.
+    /// A slot without an element.
     Padding,
     /// An element that shares its slot with another.
     Collides,
@@ -63,7 +65,8 @@ impl Grid {
         if column < self.columns { self.cells.get(row * self.columns + column)?.as_ref() } else { None }
     }
 
-    /// Whether two neighbours are in different tiles of a level; the border of what is drawn is one of its tiles.
+    /// Whether the line between two neighbours is a border of tiles of a level. A cell without a neighbour has a border
+    /// there.
     pub(super) fn border(level: usize, this: Option<&Cell>, other: Option<&Cell>) -> bool {
         match (this, other) {
             (Some(this), Some(other)) => this.tiles.get(level) != other.tiles.get(level),
@@ -83,13 +86,14 @@ fn tuple<T: ToString>(index: &[T]) -> String {
     if let [only] = index { only.to_string() } else { format!("({})", joined(index)) }
 }
 
+/// An extent as an index type; saturates.
 fn size(extent: u64) -> usize {
     usize::try_from(extent).unwrap_or(usize::MAX)
 }
 
 /// The logical array: each element with its place in memory, and the padding around it.
 pub(super) fn logical(report: &DrawReport) -> Vec<Grid> {
-    // With the padding around.
+    // The grids grow by the padding that continues the array, so that incomplete tiles are visible.
     let mut shape: Vec<usize> = report.drawn_shape().iter().copied().map(size).collect();
     for index in report.padding.iter().filter_map(|slot| slot.logical.as_ref()) {
         for (extent, at) in shape.iter_mut().zip(index) {
@@ -153,7 +157,7 @@ pub(super) fn logical(report: &DrawReport) -> Vec<Grid> {
     grids
 }
 
-/// Elements of an array with one axis that stand in one line.
+/// Elements in a line, for an array with one axis.
 const WRAP: usize = 64;
 
 /// Memory: each slot with the logical index of what it holds.
@@ -162,7 +166,7 @@ pub(super) fn memory(report: &DrawReport) -> Grid {
     let slots: usize = drawn.iter().copied().map(size).product();
     let two = drawn.len() == 2;
     let columns = if two { size(drawn[1]) } else { size(report.columns) }.max(1);
-    // Where a place in memory is among those that are drawn.
+    // The position of a place in the part of memory that is drawn; `None` outside of that part.
     let position = |memory: &[i128]| {
         let step = |flat: usize, (at, extent): (&i128, &u64)| {
             (*at < i128::from(*extent)).then(|| usize::try_from(*at).ok())?.map(|at| flat * size(*extent) + at)
@@ -176,7 +180,7 @@ pub(super) fn memory(report: &DrawReport) -> Grid {
         let Some(place) = cells.get_mut(at) else { continue };
         let (index, at) = (joined(&element.logical), tuple(&element.memory));
         if let Some(cell) = place {
-            // Named are the two of the counterexample, or the first two.
+            // A cell names the first two elements in its slot; the counterexample is such a pair.
             let marked = mark.is_some_and(|mark| mark.indices.contains(&element.logical));
             cell.kind = if marked { Kind::Marked } else { cell.kind };
             if !cell.title.contains(" and ") {

@@ -1,6 +1,9 @@
 //! The picture of `tilewright draw` as SVG: the logical array with each element's place in memory, and memory with each
-//! slot's index. Tiles of the first level have a colour and a dark border, those of the second red boxes, padding is
-//! hatched. Where there is no room for numbers, the cells' titles (tooltips) have them.
+//! slot's index. Tiles of the first level have a colour and a dark border, those of the second red boxes; padding is
+//! hatched. If there is no room for numbers, they are in the cells' titles, which browsers show as tooltips.
+//!
+//! All coordinates are in SVG user units, which are pixels at the size that is written; `y` grows downwards. Functions
+//! that draw a part get its upper left corner, and those that stack parts return the `y` below it.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -19,7 +22,7 @@ const HEAD: f64 = 34.0;
 const GAP: f64 = 28.0;
 const ARRAY: &str = "Array: each element with its place in memory";
 const MEMORY: &str = "Memory: each slot with the index of its element";
-/// Cells of up to so many have numbers, large or small ones.
+/// Most cells with large numbers in them; up to `SMALL` cells have small numbers, and more have none.
 const LARGE: usize = 640;
 const SMALL: usize = 8704;
 /// Width of the borders of each level's tiles.
@@ -46,7 +49,7 @@ pub fn draw(report: &DrawReport, style: PictureStyle) -> String {
     }
     let own = Size::of(std::slice::from_ref(&slots));
     let (wide, high) = own.outer(&slots);
-    // Beside a small array there is room for its memory.
+    // Memory is drawn beside the array if both fit on the page.
     let x = x.max(MARGIN + caption_width(ARRAY));
     if grids.len() == 1 && x + GAP + wide <= PAGE - MARGIN {
         picture.reaches(x + GAP + wide);
@@ -63,18 +66,18 @@ pub fn draw(report: &DrawReport, style: PictureStyle) -> String {
     picture.close(y + MARGIN)
 }
 
-/// How large cells are.
+/// The size of cells, chosen by their number: large with text, small with text, or squares without.
 struct Size {
     width: f64,
     height: f64,
-    /// Of the numbers in them, if there are any.
+    /// The size of the letters in them; `None` if there are none.
     font: Option<f64>,
 }
 
 impl Size {
     fn of(grids: &[Grid]) -> Self {
         let cells = || grids.iter().flat_map(|grid| &grid.cells).flatten();
-        // Two indices in one slot stand in smaller letters where there are many.
+        // Among many cells, those with two indices do not make all others wide: they get smaller letters.
         let few = cells().count() <= LARGE;
         let counts = cells().filter(|cell| few || cell.kind != Kind::Marked && cell.kind != Kind::Collides);
         let longest = counts.map(|cell| cell.label.chars().count()).max();
@@ -90,13 +93,13 @@ impl Size {
         }
     }
 
-    /// Width and height of a grid with what is written around it.
+    /// Width and height of a grid with its title and the numbers of its rows and columns.
     fn outer(&self, grid: &Grid) -> (f64, f64) {
         (GUTTER + float(grid.columns) * self.width, HEAD + float(grid.rows()) * self.height)
     }
 }
 
-/// What colour an element has: one for each tile, lighter where its memory begins.
+/// The colours of elements: a hue for each tile of the first level, which gets stronger in the order of memory.
 struct Colors {
     /// First and last slot of each tile.
     range: HashMap<u64, (u64, u64)>,
@@ -115,6 +118,7 @@ impl Colors {
         Self { range }
     }
 
+    /// The colour of a cell, or the pattern of padding.
     fn fill(&self, cell: &Cell, palette: &Palette) -> String {
         match cell.kind {
             Kind::Padding => return "url(#p)".into(),
@@ -141,7 +145,7 @@ struct Picture {
 }
 
 impl Picture {
-    /// Title, summary, what is wrong; returns where to go on.
+    /// Draws title, summary and fault; returns the `y` below them.
     fn heading(&mut self, report: &DrawReport) -> f64 {
         let mut y = MARGIN + 14.0;
         let (title, below) = (report.subject.chars().count(), report.summary().chars().count());
@@ -164,6 +168,7 @@ impl Picture {
         y + 12.0
     }
 
+    /// Draws a bold line of text; returns the `y` below it.
     fn caption(&mut self, x: f64, y: f64, text: &str) -> f64 {
         let bold = format!("font-size=\"13\" font-weight=\"bold\" fill=\"{}\"", self.palette.text);
         self.text(x, y + 16.0, &bold, text);
@@ -176,6 +181,7 @@ impl Picture {
         let _ = writeln!(self.out, "<text x=\"{}\" y=\"{}\" {attributes}>{text}</text>", number(x), number(y));
     }
 
+    /// Draws a grid: numbers of rows and columns, cells, labels, borders of tiles, marks.
     fn grid(&mut self, grid: &Grid, size: &Size, x: f64, y: f64) {
         if !grid.title.is_empty() {
             let small = format!("font-size=\"11\" fill=\"{}\"", self.palette.text);
@@ -194,6 +200,8 @@ impl Picture {
             }
         };
         let large = size.font.is_some_and(|font| font > 10.0);
+        // Every cell with a tooltip is a path of its own. If labels are small or missing, cells that need no tooltip
+        // are merged into runs, which keeps the file small.
         let own = |cell: &Cell| large || cell.kind != Kind::Padding && (size.font.is_some() || !grid.is_memory);
         each(self, &mut |picture, cell, x, y| {
             if own(cell) {
@@ -208,6 +216,7 @@ impl Picture {
             each(self, &mut |picture, cell, x, y| picture.label(cell, size, font, x, y));
             self.out.push_str("</g>\n");
         }
+        // The first level is drawn last, so that its thick borders lie over the thin ones of inner tiles.
         for level in (0..self.levels.min(BORDERS.len())).rev() {
             self.borders(grid, size, level, x, y);
         }
@@ -225,7 +234,7 @@ impl Picture {
         );
     }
 
-    /// Cells without titles: neighbours of one colour as one rectangle.
+    /// Draws cells without tooltips. Neighbours in a row with one colour become one rectangle.
     fn together(&mut self, grid: &Grid, size: &Size, (x, y): (f64, f64), take: impl Fn(&Cell) -> bool) {
         for row in 0..grid.rows() {
             let fill = |column: usize| {
@@ -265,10 +274,12 @@ impl Picture {
         let _ = writeln!(self.out, "<text x=\"{x}\" y=\"{y}\"{attributes}>{}</text>", escaped(&cell.label));
     }
 
-    /// Numbers of rows and columns, as many as there is room for, and the axes' names.
+    /// Draws the numbers of rows and columns, as many as there is room for, and the names of the axes.
     fn axes(&mut self, grid: &Grid, size: &Size, x: f64, y: f64) {
         let every =
             |room: f64, wanted: f64| [1usize, 2, 4, 8, 16, 32, 64].into_iter().find(|&n| float(n) * room >= wanted);
+        // The step is the first power of two whose labels do not overlap: 20 units for a number beside the next one, 11
+        // for one above it.
         let _ = writeln!(self.out, "<g font-size=\"9\" fill=\"{}\">", self.palette.faint);
         if !grid.column_axis.is_empty() || grid.row_step == grid.columns {
             for column in (0..grid.columns).step_by(every(size.width, 20.0).unwrap_or(64)) {
@@ -300,10 +311,10 @@ impl Picture {
         self.out.push_str("</g>\n");
     }
 
-    /// The borders of a level's tiles, as lines that are as long as possible.
+    /// Draws the borders of the tiles of a level, as lines that are as long as possible.
     fn borders(&mut self, grid: &Grid, size: &Size, level: usize, x: f64, y: f64) {
         let (rows, columns) = (grid.rows(), grid.columns);
-        // Counted from 1, so that there is something before the first.
+        // Rows and columns count from 1 here, so that 0 is the empty place before the first cell and has a border, too.
         let at = |row: usize, column: usize| grid.cell(row.checked_sub(1)?, column.checked_sub(1)?);
         let mut lines = String::new();
         for column in 1..=columns + 1 {
@@ -336,7 +347,7 @@ impl Picture {
         }
     }
 
-    /// A thick red frame around what shows that the map is wrong.
+    /// Draws a thick frame around the elements of the counterexample.
     fn marks(&mut self, grid: &Grid, size: &Size, x: f64, y: f64) {
         for (position, cell) in grid.cells.iter().enumerate() {
             if cell.as_ref().is_some_and(|cell| cell.kind == Kind::Marked) {
@@ -352,7 +363,7 @@ impl Picture {
         }
     }
 
-    /// What the colours mean, as far as they appear; returns where to go on.
+    /// Draws the meaning of the colours that appear; returns the `y` below it.
     fn legend(&mut self, report: &DrawReport, y: f64) -> f64 {
         let mut entries: Vec<(String, String)> = Vec::new();
         let box_of = |fill: &str, stroke: &str| format!("fill=\"{fill}\" stroke=\"{stroke}\"");
@@ -371,6 +382,7 @@ impl Picture {
         }
         entries.push((box_of(&palette.hue(0, 0), palette.line), palette.order.into()));
         let mut x = MARGIN;
+        // Letters of 11 units are about 6.2 wide; an entry is its box, the text, and a gap of 24.
         for (attributes, text) in entries {
             let (at, top) = (number(x), number(y));
             let _ = writeln!(self.out, "<path class=\"l\" {attributes} d=\"M{at} {top}h14v14h-14z\"/>");
@@ -381,11 +393,12 @@ impl Picture {
         y + 14.0
     }
 
-    /// Something is drawn up to here.
+    /// Notes that something is drawn up to `x`, which makes the picture wide enough.
     fn reaches(&mut self, x: f64) {
         self.width = self.width.max(x);
     }
 
+    /// The document: the parts drawn so far in a picture of this height.
     fn close(self, height: f64) -> String {
         let Palette { paper, ink, hatch: [ground, stroke], .. } = self.palette;
         let (width, height) = (number(self.width + MARGIN), number(height));
@@ -400,7 +413,7 @@ impl Picture {
     }
 }
 
-/// The runs of places from 1 to `count` for which something holds, as ranges from 0.
+/// The maximal runs of the numbers 1 to `count` for which `holds` is true. A run from 1 to 3 is `(0, 3)`.
 fn runs(count: usize, holds: impl Fn(usize) -> bool) -> Vec<(usize, usize)> {
     let mut found: Vec<(usize, usize)> = Vec::new();
     for place in (1..=count).filter(|&place| holds(place)) {
@@ -412,21 +425,23 @@ fn runs(count: usize, holds: impl Fn(usize) -> bool) -> Vec<(usize, usize)> {
     found
 }
 
+/// The width of a bold caption, estimated by its letters.
 fn caption_width(text: &str) -> f64 {
     7.9 * float(text.chars().count())
 }
 
+/// A count as a coordinate.
 pub(super) fn float(count: usize) -> f64 {
     u32::try_from(count).map_or(f64::MAX, f64::from)
 }
 
-/// A number with at most one digit after the point.
+/// A coordinate with at most one digit after the point: `1.25` gives `1.2`, `3.0` gives `3`.
 pub(super) fn number(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
 }
 
-/// Text as XML has it. What XML has no way to write becomes a question mark.
+/// Text with XML's special characters escaped. Characters that XML cannot contain become question marks.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

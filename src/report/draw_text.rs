@@ -1,4 +1,7 @@
-//! The picture of `tilewright draw` in a terminal.
+//! The picture of `tilewright draw` as text.
+//!
+//! `|` and `-` are borders of the tiles of the first level, `:` those of further levels. Padding of the logical array
+//! is in brackets, padding of memory is a dot, and elements with a fault have a `!`.
 
 use super::draw::DrawReport;
 use super::draw_grid::{Cell, Grid, Kind, logical, memory};
@@ -27,6 +30,7 @@ pub fn draw(report: &DrawReport, style: Style) -> String {
     out
 }
 
+/// The text of a cell.
 fn label(cell: &Cell) -> String {
     match cell.kind {
         Kind::Padding if cell.label.is_empty() => ".".to_owned(),
@@ -36,12 +40,13 @@ fn label(cell: &Cell) -> String {
     }
 }
 
-/// A grid, in parts where it is too wide: `|` and `-` are borders of the first level's tiles, `:` of the others.
+/// Writes a grid. One that is wider than the page is written in parts, each with the numbers of its columns.
 fn grid(out: &mut String, grid: &Grid, n_levels: usize, style: Style) {
     out.push('\n');
     if !grid.title.is_empty() {
         line(out, &format!("  {}", grid.title));
     }
+    // One width for all columns, the widest of labels and numbers, keeps rows and borders aligned.
     let widest = grid.cells.iter().flatten().map(|cell| label(cell).chars().count()).max().unwrap_or(1);
     let last = (grid.rows() * grid.row_step).to_string().len();
     let head = last.max(grid.row_axis.chars().count()).max(3);

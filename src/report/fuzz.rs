@@ -1,4 +1,4 @@
-//! What came out of a campaign: a row for each oracle, what was covered, what was found; schema `tilewright.fuzz/1`.
+//! The report of a campaign: a row for each oracle, coverage, findings; schema `tilewright.fuzz/1`.
 
 use std::collections::BTreeMap;
 
@@ -26,25 +26,25 @@ pub struct FuzzReport {
     pub verdict: &'static str,
     /// Seed of all cases.
     pub seed: u64,
-    /// How long it lasted.
+    /// How long the campaign lasted, in seconds.
     pub seconds: f64,
     /// How many worker processes there were.
     pub jobs: usize,
-    /// Somebody ended it before its time.
+    /// Whether it was ended by Ctrl-C.
     pub interrupted: bool,
     /// Where it ran.
     pub machine: Machine,
     /// One for each oracle.
     pub oracles: Vec<OracleRow>,
-    /// What a core does in a second, for the work that campaigns are measured by.
+    /// The rates of some oracles for each core, by which campaigns are compared.
     pub rates: Vec<RateRow>,
     /// One for each way to fail.
     pub findings: Vec<FindingRow>,
-    /// How often what occurred, by kind: `op`, `pass`, `dtype`.
+    /// How often each feature occurred, by its kind (`op`, `pass`, `dtype`) and name.
     pub coverage: BTreeMap<String, BTreeMap<String, u64>>,
     /// Passes that changed no program, if programs were given to any.
     pub passes_not_covered: Vec<&'static str>,
-    /// What could not be done beside.
+    /// Faults that did not stop the campaign, such as files that could not be written.
     pub faults: Vec<String>,
 }
 
@@ -63,16 +63,16 @@ pub struct Machine {
     pub devices: Vec<String>,
 }
 
-/// What came of an oracle.
+/// The results of an oracle.
 #[derive(Clone, Debug, Serialize)]
 pub struct OracleRow {
     /// Its name.
     pub oracle: String,
-    /// What it holds against what.
+    /// The computations that it compares.
     pub summary: &'static str,
     /// `held`, `failed`, `undecided` if no case was decided, `skipped`, or `not run`.
     pub verdict: &'static str,
-    /// Why it does not run here.
+    /// The reason why it does not run here, if it does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
     /// Cases looked at.
@@ -97,7 +97,7 @@ pub struct OracleRow {
     pub seconds: f64,
     /// Cases for each second of processor time: a second on one core, whatever else the machine does.
     pub per_second: f64,
-    /// What it counts beside.
+    /// Further counters of the oracle.
     pub counts: BTreeMap<String, u64>,
 }
 
@@ -106,7 +106,7 @@ pub struct OracleRow {
 pub struct RateRow {
     /// The oracle that does it.
     pub oracle: &'static str,
-    /// What is counted: `programs through the passes`.
+    /// The unit that is counted, such as `programs through the passes`.
     pub what: &'static str,
     /// How many in all.
     pub number: u64,
@@ -119,9 +119,9 @@ pub struct RateRow {
 pub struct FindingRow {
     /// The oracle.
     pub oracle: String,
-    /// What is wrong.
+    /// The failure in one sentence.
     pub what: String,
-    /// Which values.
+    /// The values that show it.
     pub detail: String,
     /// The case, as people read it.
     pub text: String,
@@ -136,7 +136,7 @@ pub struct FindingRow {
 }
 
 impl FuzzReport {
-    /// How a campaign went. `by_name` if the oracles were asked for by name.
+    /// The report on the state of a campaign. `named` says whether oracles were asked for by name.
     pub fn new(plan: &Plan, standing: &Standing, named: bool) -> Self {
         let oracles: Vec<OracleRow> = standing.lanes.iter().map(|lane| row(lane, standing)).collect();
         let (coverage, passes_not_covered) = coverage(&standing.lanes);
@@ -163,6 +163,7 @@ impl FuzzReport {
     }
 }
 
+/// The verdict on the campaign; see [`FuzzReport::verdict`].
 fn verdict(oracles: &[OracleRow], found: bool, named: bool) -> &'static str {
     let held = |row: &OracleRow| row.verdict == "held";
     if found {
@@ -177,6 +178,7 @@ fn verdict(oracles: &[OracleRow], found: bool, named: bool) -> &'static str {
 fn row(lane: &Lane, standing: &Standing) -> OracleRow {
     let tally = &lane.tally;
     let findings = standing.found.keys().filter(|(oracle, _)| *oracle == lane.oracle).count();
+    // A failure counts even if the oracle could not go on. Cases that are all invalid or undecided are no evidence.
     let verdict = match (findings, tally.held, tally.runs, &lane.skipped) {
         (1.., ..) => "failed",
         (0, _, _, Some(_)) => "skipped",
@@ -204,12 +206,12 @@ fn row(lane: &Lane, standing: &Standing) -> OracleRow {
     }
 }
 
-/// Processor time, as far as the system says it.
+/// Processor time in microseconds, or elapsed time if the system does not measure the former.
 fn micros(tally: &Tally) -> u64 {
     if tally.cpu_micros > 0 { tally.cpu_micros } else { tally.micros }
 }
 
-/// The rates of the oracles that ran.
+/// The rates of the oracles that ran, for those that have one.
 fn rates(lanes: &[Lane]) -> Vec<RateRow> {
     let row = |oracle, what, number, micros: u64| {
         let per_second = round(1.0e6 * ratio(number, micros));
@@ -234,7 +236,7 @@ fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
 }
 
-/// Two digits behind the point.
+/// Rounds to two digits after the point.
 fn round(number: f64) -> f64 {
     (number * 100.0).round() / 100.0
 }

@@ -1,4 +1,5 @@
-//! Which faults the oracles see, as a table: text, Markdown, and the schema `tilewright.sabotage/1`.
+//! The report of a mutation test: which oracle detected which fault; text, Markdown, and the schema
+//! `tilewright.sabotage/1`.
 
 use std::fmt::Write as _;
 
@@ -25,15 +26,16 @@ pub struct SabotageReport {
     pub flagged: usize,
     /// Decoys and the control.
     pub decoys: usize,
-    /// Somebody ended it.
+    /// Whether it was ended by Ctrl-C.
     pub interrupted: bool,
     /// Seed of all cases.
     pub seed: u64,
     /// How many worker processes there were.
     pub jobs: usize,
-    /// How long it took.
+    /// How long the test took, in seconds.
     pub seconds: f64,
-    /// What is found where nothing is broken: neither a catch nor a decoy that is flagged. The control is.
+    /// Failures that occur without a fault. They count neither as caught faults nor as flagged decoys; the control is
+    /// flagged by them.
     pub known: Vec<KnownRow>,
     /// One for each fault; the control first.
     pub rows: Vec<SabotageRow>,
@@ -44,18 +46,18 @@ pub struct SabotageReport {
 pub struct KnownRow {
     /// The oracle.
     pub oracle: &'static str,
-    /// What it says is wrong.
+    /// The failure that it reports.
     pub what: String,
 }
 
-/// An oracle that came to the broken place.
+/// An oracle whose cases reached the broken place.
 #[derive(Clone, Debug, Serialize)]
 pub struct LookRow {
     /// The oracle.
     pub oracle: &'static str,
     /// How many cases it looked at.
     pub cases: u64,
-    /// How often it came to the place in them.
+    /// How often they reached the place.
     pub reached: u64,
 }
 
@@ -66,15 +68,15 @@ pub struct SabotageRow {
     pub fault: &'static str,
     /// `control`, `decoy` or `fault`.
     pub kind: &'static str,
-    /// Where it is.
+    /// The part of the program in which it is.
     pub room: &'static str,
-    /// What is broken.
+    /// A description of the fault.
     pub summary: &'static str,
     /// `caught` and `missed` for faults; `flagged`, `not flagged` and `not run` for the others.
     pub verdict: &'static str,
-    /// Who saw it.
+    /// The oracle that detected it.
     pub oracle: Option<&'static str>,
-    /// What it says is wrong.
+    /// The failure that it reports.
     pub what: Option<String>,
     /// The details.
     pub detail: Option<String>,
@@ -84,12 +86,12 @@ pub struct SabotageRow {
     pub runs: u64,
     /// The oracles that came to the broken place.
     pub looks: Vec<LookRow>,
-    /// How long it took, the oracles before included.
+    /// Seconds until it was detected, including the oracles that were tried before.
     pub seconds: f64,
 }
 
 impl SabotageReport {
-    /// From what was tried.
+    /// The report on the trials.
     pub fn new(done: &Outcome, seed: u64, jobs: usize, seconds: f64, interrupted: bool) -> Self {
         let rows: Vec<SabotageRow> = done.trials.iter().map(row).collect();
         let known =
@@ -160,7 +162,7 @@ fn summary(report: &SabotageReport) -> String {
     text
 }
 
-/// Who came to the broken place and did not see that it is wrong.
+/// The oracles that reached the broken place of a missed fault.
 fn reached(row: &SabotageRow) -> String {
     let look =
         |look: &LookRow| format!("{} ({} times in {} cases)", look.oracle, number(look.reached), number(look.cases));
@@ -168,7 +170,7 @@ fn reached(row: &SabotageRow) -> String {
     if looks.is_empty() { "no oracle came to it".into() } else { format!("come to by {}", looks.join(", ")) }
 }
 
-/// For people; ends with a newline.
+/// The report for people; ends with a newline.
 pub fn text(report: &SabotageReport, style: Style) -> String {
     let mut out = String::new();
     let head = ["fault", "room", "", "oracle", "cases", "seconds", "what is broken"].map(str::to_owned).to_vec();
@@ -199,6 +201,7 @@ pub fn text(report: &SabotageReport, style: Style) -> String {
         let what = row.what.as_deref().unwrap_or("").replace(char::is_control, "\u{fffd}");
         line(&mut out, &format!("{}: {}", row.fault, what));
     }
+    // A fault may be missed because no case reaches it, or because no oracle looks at the result. The remedies differ.
     for row in report.rows.iter().filter(|row| row.verdict == "missed") {
         line(&mut out, &format!("{}: {}", row.fault, reached(row)));
     }
@@ -212,7 +215,7 @@ pub fn text(report: &SabotageReport, style: Style) -> String {
     out
 }
 
-/// For the docs; ends with a newline.
+/// The report as a page of the documentation; ends with a newline.
 pub fn markdown(report: &SabotageReport, command: &str, machine: &str) -> String {
     let mut out = format!(
         "# Sabotage\n\nFaults that are switched on one at a time, and the oracle that sees each first. `cases` are those of that \

@@ -1,4 +1,4 @@
-//! The report of a campaign as people read it, in 100 columns.
+//! The report of a campaign for people, in 100 columns.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,9 +9,9 @@ use super::text::Style;
 
 /// Width of the page.
 const WIDTH: usize = 100;
-/// Most reasons of a kind, unless all are wanted.
+/// Most reasons of a kind that are listed without `--verbose`.
 const MAX_REASONS: usize = 3;
-/// Most lines of a case's text, unless all are wanted.
+/// Most lines of a case's text that are shown without `--verbose`.
 const MAX_LINES: usize = 24;
 
 /// The report; ends with a newline.
@@ -26,6 +26,7 @@ pub fn fuzz(report: &FuzzReport, style: Style) -> String {
         line(&mut out, &format!("  {device}"));
     }
     out.push('\n');
+    // The verdict is the last line, because a terminal shows the end of a long report.
     oracles(&mut out, &report.oracles, style);
     if !report.rates.is_empty() {
         out.push('\n');
@@ -54,6 +55,7 @@ pub fn fuzz(report: &FuzzReport, style: Style) -> String {
     out
 }
 
+/// Writes the table of the oracles.
 fn oracles(out: &mut String, rows: &[OracleRow], style: Style) {
     let head = ["oracle", "", "cases", "cases/s", "valid", "undecided", "found", "seconds"].map(str::to_owned).to_vec();
     let cells = |row: &OracleRow| {
@@ -72,6 +74,7 @@ fn oracles(out: &mut String, rows: &[OracleRow], style: Style) {
     };
     let mut text = String::new();
     table(&mut text, &std::iter::once(head).chain(rows.iter().map(cells)).collect::<Vec<_>>());
+    // Colours are added after the columns were aligned, because their codes would count as letters. Row 0 is the head.
     for (at, row) in text.lines().enumerate() {
         let code = match at.checked_sub(1).and_then(|at| rows.get(at)).map_or("", |row| row.verdict) {
             "held" => "32",
@@ -83,7 +86,7 @@ fn oracles(out: &mut String, rows: &[OracleRow], style: Style) {
     }
 }
 
-/// Why cases were none or were not decided, and why the oracle did not run.
+/// Writes the reasons why cases were invalid or undecided, and why an oracle did not run.
 fn reasons(out: &mut String, row: &OracleRow, style: Style) {
     if let Some(why) = &row.skipped {
         line(out, &format!("  {}: skipped: {}", row.oracle, printable(why)));
@@ -119,7 +122,7 @@ fn coverage(out: &mut String, report: &FuzzReport) {
     }
 }
 
-/// `op: fuse 120, pad 80`, in lines of the page's width.
+/// Writes the coverage of one kind, such as `op  fuse 120, pad 80`, in lines of the page's width.
 fn wrapped(out: &mut String, kind: &str, seen: &BTreeMap<String, u64>) {
     let mut text = format!("  {kind:<6}");
     let indent = text.len();
@@ -174,7 +177,8 @@ fn summary(report: &FuzzReport, style: Style) -> String {
     text
 }
 
-/// What came of looking at a finding again: its file, oracle, verdict, what is wrong, the details, and what was wrong once.
+/// The report of `tilewright replay` on one finding. The texts are its file, oracle, verdict, failure, details, and the
+/// failure when it was written.
 pub fn replayed([file, oracle, verdict, what, detail, once]: [&str; 6], style: Style) -> String {
     let mut out = String::new();
     let (code, said) = match verdict {
@@ -188,7 +192,7 @@ pub fn replayed([file, oracle, verdict, what, detail, once]: [&str; 6], style: S
     out
 }
 
-/// `12 345`.
+/// A number with a blank before each three digits: `12 345`.
 pub(super) fn number(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -206,7 +210,7 @@ fn rate(rate: f64) -> String {
     if rate >= 100.0 { number(rate.round() as u64) } else { format!("{rate:.1}") }
 }
 
-/// A text that stays in its line and moves no cursor, whatever a case holds.
+/// A text without control characters. A case may contain any.
 fn printable(text: &str) -> String {
     text.replace(char::is_control, "\u{fffd}")
 }

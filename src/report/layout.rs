@@ -1,4 +1,5 @@
-//! The data of `tilewright layout`, and its JSON: schema `tilewright.layout/1`.
+//! The data of `tilewright layout`, and its JSON: schema `tilewright.layout/1`. The words are those of XLA's page "Tiled
+//! layout".
 
 use serde::Serialize;
 use tilewright_verify::Report;
@@ -7,8 +8,8 @@ use super::check::{Dim, obligations};
 use crate::json::to_line;
 use crate::pipeline::outcome::Summary;
 
-/// What is known about an array's tiled layout. Sizes are numbers, or expressions in `d0`, `d1`, ... as text, where
-/// dimension `k`, which has no bound, has the extent `d<k>`.
+/// The report on an array's tiled layout. Sizes are numbers, or expressions in `d0`, `d1`, ... as text: the extent of
+/// dimension `k` is called `d<k>` if the dimension has no bound.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LayoutReport {
     /// `tilewright.layout/1`.
@@ -29,7 +30,7 @@ pub struct LayoutReport {
     pub elements: Dim,
     /// Elements that memory is allocated for.
     pub physical_elements: Dim,
-    /// Those that hold nothing.
+    /// Allocated elements that hold nothing.
     pub padding_elements: Dim,
     /// Bits from one element to the next.
     pub element_bits: u64,
@@ -39,15 +40,15 @@ pub struct LayoutReport {
     pub metadata_prefix_bytes: u64,
     /// The map from logical indices to the position in memory, as a lambda.
     pub index_map: String,
-    /// A lambda from positions to logical indices, right off the padding; null if it was not proved.
+    /// A lambda from positions to logical indices, correct except on padding; null if it was not proved.
     pub inverse: Option<String>,
     /// A lambda that is true on exactly the positions that hold no element; null if it was not proved.
     pub padding: Option<String>,
     /// The position of every element in row-major order of the logical indices; null if it was not asked for.
     pub offsets: Option<Vec<u64>>,
-    /// The points asked for.
+    /// The positions of the indices that were asked for.
     pub at: Vec<PositionRow>,
-    /// What was asked of the layout.
+    /// The obligations of the layout with their verdicts.
     #[serde(serialize_with = "obligations")]
     pub verdicts: Vec<Report>,
 }
@@ -62,7 +63,7 @@ pub enum TileSize {
     Combined(&'static str),
 }
 
-/// A logical index and where it goes; null is what depends on a symbolic extent.
+/// A logical index and its position. Parts that depend on a symbolic extent are null.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PositionRow {
     /// The index asked for.
@@ -78,7 +79,7 @@ pub struct PositionRow {
 }
 
 impl LayoutReport {
-    /// The worst of its verdicts.
+    /// The worst verdict.
     pub fn summary(&self) -> Summary {
         Summary::of_reports(&self.verdicts)
     }
@@ -103,6 +104,7 @@ impl LayoutReport {
         document
     }
 
+    /// A copy without the offsets, which may be millions.
     fn clone_without_offsets(&self) -> Self {
         Self {
             offsets: None,

@@ -1,4 +1,4 @@
-//! The report of `tilewright layout` as people read it.
+//! The report of `tilewright layout` for people: properties, the table of positions if it was asked for, obligations.
 
 use super::check::Dim;
 use super::layout::{Digits, LayoutReport, PositionRow, TileSize};
@@ -31,6 +31,7 @@ pub fn layout(report: &LayoutReport, style: Style) -> String {
     properties(&mut out, &rows, style);
     if let Some(offsets) = &report.offsets {
         out.push('\n');
+        // A line of the table is a row of the last logical dimension, whatever the order in memory is.
         let row = match report.shape.last() {
             Some(Dim::Known(row)) => usize::try_from(*row).unwrap_or(1),
             Some(Dim::Symbolic(_)) | None => 1,
@@ -57,6 +58,7 @@ fn shape(extents: &[Dim]) -> String {
     format!("[{}]", extents.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
 }
 
+/// The position of an index: `[2, 3] -> [1, 1, 0, 1] -> 17 (byte 68)`.
 fn position(at: &PositionRow) -> String {
     let physical = at.physical.as_ref().map(|physical| format!(" -> {physical:?}")).unwrap_or_default();
     let place = match (at.flat, at.byte, at.bit) {
@@ -67,7 +69,8 @@ fn position(at: &PositionRow) -> String {
     format!("{:?}{physical} -> {place}", at.logical)
 }
 
-/// Positions, a line for each row of the last dimension.
+/// Writes positions in columns, with `row` of them in a line. Tables have millions of numbers, so no number is formatted
+/// into a text of its own.
 fn grid(out: &mut String, offsets: &[u64], row: usize) {
     const BLANKS: &str = "                    ";
     let mut digits = Digits::default();

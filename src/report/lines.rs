@@ -1,10 +1,10 @@
-//! Lines of text within the width of the terminal: words go to the next line, under the place where the text began.
+//! Lines of text within the width of the terminal: long texts continue on the next line, indented to where they began.
 
 use std::fmt::Write as _;
 
 use super::text::Style;
 
-/// Fewest columns for words beside an indent; a narrower terminal breaks the lines itself.
+/// Fewest columns for words beside an indent. A narrower terminal breaks the lines itself.
 const MIN_COLUMNS: usize = 20;
 
 /// Appends a line without blanks at its end.
@@ -23,7 +23,7 @@ pub(super) fn hanging(out: &mut String, head: &str, text: &str, indent: usize, s
     }
 }
 
-/// The words of a text on lines that end before column `width` if they begin at column `indent`.
+/// Breaks a text into lines that fit between the columns `indent` and `width`. A longer word has a line of its own.
 pub(super) fn wrapped(text: &str, indent: usize, width: usize) -> Vec<String> {
     let columns = width.saturating_sub(indent).max(MIN_COLUMNS);
     let mut lines: Vec<String> = Vec::new();
@@ -56,12 +56,14 @@ pub(super) fn properties(out: &mut String, rows: &[Vec<String>], style: Style) {
     }
 }
 
+/// The width of each column: that of its widest cell.
 fn widths(rows: &[Vec<String>]) -> Vec<usize> {
     let n_columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
     (0..n_columns).map(|column| width(column).unwrap_or(0)).collect()
 }
 
+/// One line of a table.
 fn cells(row: &[String], widths: &[usize]) -> String {
     let mut text = String::from(" ");
     for (cell, width) in row.iter().zip(widths) {

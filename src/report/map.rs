@@ -7,7 +7,7 @@ use super::check::{Dim, obligations};
 use crate::json::to_line;
 use crate::pipeline::outcome::Summary;
 
-/// What is known about an index map on a shape.
+/// The report on an index map on a shape.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MapReport {
     /// `tilewright.map/1`.
@@ -22,33 +22,33 @@ pub struct MapReport {
     pub axis_separators: Vec<usize>,
     /// The shape after flattening.
     pub flat_shape: Vec<Dim>,
-    /// What was taken for granted of the symbolic extents.
+    /// Conditions on symbolic extents that were assumed.
     pub assumptions: Vec<String>,
-    /// The points asked for.
+    /// The images of the indices that were asked for.
     pub at: Vec<AtRow>,
     /// A lambda from physical to logical indices, if one was stated or found and then proved.
     pub inverse: Option<String>,
-    /// A lambda that is true on the physical indices that nothing reaches; none if none was proved. A map that reaches
-    /// all of them has `lambda ...: False`.
+    /// A lambda that is true on exactly the physical indices that no logical index reaches; none if none was proved.
+    /// For a map that reaches all of them it is `lambda ...: False`.
     pub padding: Option<String>,
-    /// What was asked of the map.
+    /// The obligations of the map with their verdicts.
     #[serde(serialize_with = "obligations")]
     pub verdicts: Vec<Report>,
 }
 
-/// A logical index and where it goes.
+/// A logical index and its image.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AtRow {
     /// The index asked for.
     pub logical: Vec<i128>,
-    /// Where the map puts it.
+    /// The physical index.
     pub physical: Vec<i128>,
-    /// The index in the flattened buffer; null where an extent that it needs is symbolic.
+    /// The index in the flat buffer; null if an extent that it depends on is symbolic.
     pub flat: Option<Vec<i128>>,
 }
 
 impl MapReport {
-    /// The worst of its verdicts.
+    /// The worst verdict.
     pub fn summary(&self) -> Summary {
         Summary::of_reports(&self.verdicts)
     }

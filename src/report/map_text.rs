@@ -1,4 +1,4 @@
-//! The report of `tilewright map` as people read it.
+//! The report of `tilewright map` for people.
 
 use super::lines::properties;
 use super::map::MapReport;

@@ -1,9 +1,10 @@
-//! Outcomes rendered as text and JSON.
+//! Outcomes rendered as text, JSON and SVG.
 //!
-//! [`check`], [`map`], [`layout`], [`relayout`], [`draw`], [`plan`] and [`fuzz`] hold what a command found and write it as
-//! JSON; [`text`], [`map_text`], [`layout_text`], [`plan_text`] and [`fuzz_text`] write it for people, [`draw_text`],
-//! [`draw_svg`] and [`plan_svg`] draw it. [`diagnostic`] is what is wrong with an input, as JSON; with source excerpts it is
-//! rendered by `tilewright_script`. Nothing here decides anything.
+//! Each command has a module with its data, which is also its JSON document: [`check`], [`map`], [`layout`],
+//! [`relayout`], [`draw`], [`plan`] and `fuzz`. Modules named after these write the data for people: [`text`] (of
+//! [`check`]), [`map_text`], [`layout_text`], [`plan_text`] and `fuzz_text` as text, [`draw_text`], [`draw_svg`] and
+//! [`plan_svg`] as pictures. [`diagnostic`] is the JSON of faults in an input; as text they are rendered by
+//! `tilewright_script`. Nothing here decides anything: verdicts come from the checker and the engines.
 
 pub mod check;
 pub mod diagnostic;

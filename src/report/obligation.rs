@@ -1,4 +1,4 @@
-//! An obligation as people read it: the verdict, how it was decided, and if it is refuted the line that it is about.
+//! An obligation as text: the verdict, the method, and for a refuted one the line of the program that it is about.
 //!
 //! ```text
 //!     refuted  bounds      A[i + 1] in `B[i] = ...`                     evaluation (0.5 ms)
@@ -20,10 +20,10 @@ use crate::pipeline::outcome::Summary;
 /// Columns in front of an obligation's subject.
 const SUBJECT_COLUMN: usize = 25;
 
-/// Columns in front of what is said below an obligation.
+/// Columns in front of the lines below an obligation.
 const BELOW_COLUMN: usize = 13;
 
-/// Columns of a subject that has something beside it.
+/// Columns of a subject that has the method beside it.
 const SUBJECT_COLUMNS: usize = 44;
 
 /// The source texts that obligations point into.
@@ -31,7 +31,7 @@ const SUBJECT_COLUMNS: usize = 44;
 pub struct Texts<'a> {
     /// The text of the program before a pass, or of the only program.
     pub before: Option<&'a Source>,
-    /// The text of the program after.
+    /// The text of the program after the pass.
     pub after: Option<&'a Source>,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// One obligation, and why it is not proved if it is not.
+/// Writes one obligation, and the reason or counterexample if it is not proved.
 pub(super) fn obligation(out: &mut String, report: &Report, texts: Texts<'_>, style: Style) {
     written(out, report, &report.subject, style);
     if let (Verdict::Refuted(_), Some(place)) = (&report.verdict, report.place)
@@ -64,7 +64,7 @@ pub(super) fn obligation(out: &mut String, report: &Report, texts: Texts<'_>, st
     }
 }
 
-/// The obligations of `map`, whose text is above them already: a long one is not repeated.
+/// Writes the obligations of a map whose text stands above them already; a long text is not repeated.
 pub(super) fn obligations_of(out: &mut String, map: &str, reports: &[Report], style: Style) {
     let is_long = map.chars().count() > SUBJECT_COLUMNS;
     for report in reports {
@@ -73,13 +73,14 @@ pub(super) fn obligations_of(out: &mut String, map: &str, reports: &[Report], st
     }
 }
 
-/// How many obligations were proved: `proved: 7 of 7 obligations proved`.
+/// Writes the number of proved obligations: `proved: 7 of 7 obligations proved`.
 pub(super) fn proved_line(out: &mut String, reports: &[Report], style: Style) {
     let proved = reports.iter().filter(|report| report.verdict.is_proved()).count();
     let verdict = style.verdict(Summary::of_reports(reports), 0);
     line(out, &format!("{verdict}: {proved} of {} obligations proved", reports.len()));
 }
 
+/// Writes an obligation in one line if it fits, else the method below it.
 fn written(out: &mut String, report: &Report, subject: &str, style: Style) {
     let verdict = style.verdict(Summary::from(&report.verdict), 8);
     let how = format!("{} ({:.1} ms)", report.method, report.ms);
@@ -108,6 +109,7 @@ fn written(out: &mut String, report: &Report, subject: &str, style: Style) {
     }
 }
 
+/// Writes a counterexample: its text, and the values of symbols and variables.
 fn counterexample_lines(out: &mut String, counterexample: &Counterexample, style: Style) {
     below(out, &format!("counterexample: {}", counterexample.text), style);
     // The text names the indices of a map already.
@@ -119,6 +121,7 @@ fn counterexample_lines(out: &mut String, counterexample: &Counterexample, style
     }
 }
 
+/// Writes a text below an obligation.
 fn below(out: &mut String, text: &str, style: Style) {
     hanging(out, &" ".repeat(BELOW_COLUMN), text, BELOW_COLUMN + 2, style);
 }

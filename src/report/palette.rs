@@ -34,7 +34,7 @@ pub(super) struct Palette {
     pub(super) input: &'static str,
     /// Borders of the tiles of each level.
     pub(super) borders: [&'static str; 3],
-    /// What is wrong, in words.
+    /// Text about a fault.
     pub(super) alarm: &'static str,
     /// An element of a counterexample, and its frame.
     pub(super) marked: [&'static str; 2],
@@ -42,9 +42,9 @@ pub(super) struct Palette {
     pub(super) collides: &'static str,
     /// An element outside memory.
     pub(super) outside: &'static str,
-    /// What the strength of a colour says.
+    /// The legend of the strength of a colour.
     pub(super) order: &'static str,
-    /// Parts of 255 that the paper and the full colours have.
+    /// Red, green and blue of the paper, from 0 to 255, with which colours are mixed.
     paper_part: [u32; 3],
     /// The strength of full colours, in tenths: light letters need darker ones.
     strength: u32,
@@ -88,7 +88,7 @@ const DARK: Palette = Palette {
     strength: 5,
 };
 
-/// Colours that tell tiles and tensors apart.
+/// Red, green and blue of the colours that distinguish tiles and tensors; further ones begin again.
 const HUES: [[u32; 3]; 10] = [
     [122, 170, 222],
     [247, 184, 116],

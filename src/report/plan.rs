@@ -13,9 +13,9 @@
 //!  "verdicts":[]}
 //! ```
 //!
-//! Offsets are bytes; `x`, `y`, `width` and `height` texels. `first` and `last` are the steps during which the tensor's memory is
-//! needed, both included. A part is all that can share pools; its amounts are in its unit, those of `bytes` are the sums. With `--run` there
-//! is a field `run`, see [`super::plan_run`].
+//! Offsets are bytes; `x`, `y`, `width` and `height` are texels. `first` and `last` are the steps during which the
+//! tensor's memory is needed, both included. A part is everything that can share pools; its amounts are in its unit,
+//! those of `bytes` are the sums. With `--run` there is a field `run`, see [`super::plan_run`].
 
 use serde::Serialize;
 use tilewright_ir::{CHANNELS, Graph, MemoryPlan, Pool, Region, Room, TensorRole, TextureLimits};
@@ -32,27 +32,27 @@ use crate::planner::{Amounts, Figures, Lifetime, Part};
 pub struct PlanReport {
     /// `tilewright.plan/1`.
     pub schema: &'static str,
-    /// Where each tensor lies, in the order of the graph.
+    /// The place of each tensor, in the order of the graph.
     pub tensors: Vec<TensorRow>,
     /// The pools; `storage_id` is a place in this list.
     pub pools: Vec<PoolRow>,
-    /// How much memory that takes.
+    /// The amounts of memory.
     pub report: FiguresRow,
-    /// What was asked of the plan.
+    /// The obligations of the plan with their verdicts.
     #[serde(serialize_with = "obligations")]
     pub verdicts: Vec<Report>,
-    /// What came of running it, if that was asked for.
+    /// The results of running the graph, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<RunReport>,
     /// The names of the steps.
     #[serde(skip)]
     pub steps: Vec<String>,
-    /// What was planned, as it was called.
+    /// The name of the file of the graph.
     #[serde(skip)]
     pub file: String,
 }
 
-/// Where a tensor lies, and when.
+/// The place and lifetime of a tensor.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TensorRow {
     /// Its name.
@@ -61,7 +61,7 @@ pub struct TensorRow {
     pub storage_id: usize,
     /// Its scope.
     pub scope: &'static str,
-    /// Where in the pool.
+    /// The place in the pool.
     #[serde(flatten)]
     pub place: PlaceRow,
     /// The first step that needs the memory.
@@ -71,10 +71,10 @@ pub struct TensorRow {
     /// Shape and element type, as text.
     #[serde(skip)]
     pub what: String,
-    /// What it is to the caller.
+    /// Whether the caller gives or takes it.
     #[serde(skip)]
     pub role: TensorRole,
-    /// Whether it shows the memory of another tensor.
+    /// Whether it is a view of another tensor.
     #[serde(skip)]
     pub is_view: bool,
     /// Bytes of its region; 0 for a texture.
@@ -115,11 +115,11 @@ pub struct PoolRow {
     pub dtype: String,
     /// `[bytes]`, or `[width, height, 4]`.
     pub shape: Vec<u64>,
-    /// How large it is.
+    /// The size in bytes.
     pub bytes: u128,
 }
 
-/// How much memory a plan takes.
+/// The amounts of memory of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FiguresRow {
     /// The planner.
@@ -136,16 +136,16 @@ pub struct FiguresRow {
     pub parts: Vec<PartRow>,
 }
 
-/// Four ways of having memory, and how they compare.
+/// Amounts of memory with four ways of allocation, and the planned one relative to the others.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct AmountsRow {
-    /// Each tensor has its own.
+    /// Each tensor has memory of its own.
     pub unshared: u128,
     /// With the compatible planner.
     pub compatible: u128,
     /// With this plan.
     pub planned: u128,
-    /// The largest live set.
+    /// The largest live set: what the tensors alive at one step need together. No plan takes less.
     pub lower_bound: u128,
     /// This plan, with the unshared one as 1.
     pub planned_per_unshared: f64,
@@ -155,7 +155,7 @@ pub struct AmountsRow {
     pub planned_per_lower_bound: f64,
 }
 
-/// What can share pools.
+/// The tensors that can share pools: all buffers, or the textures of one scope and type.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PartRow {
     /// The scope.
@@ -171,10 +171,10 @@ pub struct PartRow {
     pub amounts: AmountsRow,
 }
 
-/// What a report is made of.
+/// The input of a report.
 #[derive(Clone, Debug)]
 pub struct Planned<'a> {
-    /// What was planned, as it was called.
+    /// The name of the file of the graph.
     pub file: &'a str,
     /// The graph.
     pub graph: &'a Graph,
@@ -182,9 +182,9 @@ pub struct Planned<'a> {
     pub plan: &'a MemoryPlan,
     /// The lifetime of each tensor.
     pub lifetimes: &'a [Lifetime],
-    /// What it takes.
+    /// The amounts of memory.
     pub figures: &'a Figures,
-    /// Who made it.
+    /// The planner that made it.
     pub planner: &'static str,
     /// The largest texture.
     pub limits: TextureLimits,
@@ -200,6 +200,7 @@ impl PlanReport {
                 Region::Bytes { offset, size } => (PlaceRow::Byte { offset }, size),
                 Region::Texels { x, y, width, height } => (PlaceRow::Texels { x, y, width, height }, 0),
             };
+            // Sizes of textures are in `place`; `size` is for buffers only.
             TensorRow {
                 name: tensor.name.clone(),
                 storage_id: place.pool,
@@ -232,10 +233,10 @@ impl PlanReport {
         }
     }
 
-    /// The worst of its verdicts, and of the run.
+    /// The worst verdict of the plan and of the run.
     pub fn summary(&self) -> Summary {
         let run = self.run.iter().map(RunReport::summary);
-        // A plan without verdicts is no better for having run.
+        // A run cannot improve the verdict on the plan: the worse of both counts.
         Summary::of_reports(&self.verdicts).max(run.max().unwrap_or(Summary::Proved))
     }
 

@@ -1,5 +1,8 @@
-//! Which direction of a pool is drawn from top to bottom: bytes; of a texture the rows or the columns, whichever keep the
-//! tensors that are alive at once apart; else a lane for each tensor.
+//! The direction of a pool that is drawn from top to bottom.
+//!
+//! The picture of a plan has time from left to right, so only one direction of memory can be drawn. For buffers it is
+//! the byte offset. A texture has two: rows are drawn if no two tensors that are alive at once overlap in rows, else
+//! columns under the same condition, else each tensor gets a lane of its own.
 
 use super::plan::{PlaceRow, PoolRow, TensorRow};
 
@@ -10,17 +13,20 @@ pub(super) struct Extent {
     pub(super) size: f64,
 }
 
-/// What is drawn from top to bottom.
+/// The quantity that is drawn from top to bottom.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Axis {
+    /// Byte offsets of a pool of bytes.
     Bytes,
+    /// Rows of a texture.
     Rows,
+    /// Columns of a texture.
     Columns,
     /// The lane of each tensor, and how many there are.
     Lanes(Vec<usize>, usize),
 }
 
-/// Tensors of a pool that are compared with each other.
+/// Most tensors of a pool that are compared with each other; the comparison takes quadratic time.
 const MAX_COMPARED: usize = 2000;
 
 impl Axis {
@@ -46,6 +52,8 @@ impl Axis {
                 return Self::Columns;
             }
         }
+        // Greedy interval colouring: in the order of their first steps, each tensor takes the first lane that is free.
+        // This needs as few lanes as possible, unless there are more than MAX_COMPARED.
         let mut order: Vec<usize> = (0..rows.len()).collect();
         order.sort_by_key(|&at| rows[at].first);
         let (mut lanes, mut ends) = (vec![0; rows.len()], Vec::<usize>::new());
@@ -61,7 +69,7 @@ impl Axis {
         Self::Lanes(lanes, ends.len().max(1))
     }
 
-    /// What it is called; bytes go without saying.
+    /// The name in the picture; bytes need none.
     pub(super) fn name(&self) -> Option<&'static str> {
         match self {
             Self::Bytes => None,
@@ -71,7 +79,7 @@ impl Axis {
         }
     }
 
-    /// Where a tensor of the pool lies; `at` is its place among those given to [`Axis::of`].
+    /// The extent of a tensor of the pool; `at` is its position among those given to [`Axis::of`].
     pub(super) fn extent(&self, at: usize, row: &TensorRow, pool: &PoolRow) -> Extent {
         let part = |(start, end): (u64, u64), whole: u64| {
             let start = fraction(start, whole);
@@ -90,7 +98,7 @@ impl Axis {
     }
 }
 
-/// Columns and rows, each as start and end.
+/// The columns and the rows of a tensor, each as start and end.
 fn texels(row: &TensorRow) -> ((u64, u64), (u64, u64)) {
     match row.place {
         PlaceRow::Texels { x, y, width, height } => ((x, x.saturating_add(width)), (y, y.saturating_add(height))),
@@ -98,7 +106,7 @@ fn texels(row: &TensorRow) -> ((u64, u64), (u64, u64)) {
     }
 }
 
-/// `part / whole`, at most 1: what leaves its pool is drawn up to its end.
+/// `part / whole`, at most 1, so that a tensor that leaves its pool (a wrong plan) is drawn up to its end.
 fn fraction(part: u64, whole: u64) -> f64 {
     let scaled = u128::from(part.min(whole)) * (1 << 24) / u128::from(whole.max(1));
     u32::try_from(scaled).map_or(1.0, |scaled| f64::from(scaled) / 16_777_216.0)

@@ -1,4 +1,4 @@
-//! What came of running a planned graph: the field `run` of `tilewright.plan/1`, and its text.
+//! The results of running a planned graph: the field `run` of `tilewright.plan/1`, and its text.
 //!
 //! ```json
 //! {"kernels":"block.py","seed":0,
@@ -9,7 +9,8 @@
 //!    "end":[{"tensor":"x","compared":240,"mismatches":0,"max_ulp":0,"first":null}]}]}
 //! ```
 //!
-//! `compared` counts values (lanes) held against the interpreter; `end` are inputs and outputs after the last step.
+//! `compared` counts values (lanes) that were compared with the interpreter's; `end` are inputs and outputs after the
+//! last step.
 
 use serde::Serialize;
 use tilewright_script::Source;
@@ -24,7 +25,7 @@ use crate::harness::engine::{EngineFault, Status};
 use crate::pipeline::outcome::{StepOutcome, Summary};
 use crate::runtime::{Compared, GraphRun};
 
-/// The kernels of a planned graph: what was proved of them, and what they computed.
+/// The kernels of a planned graph: their proofs and their results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunReport {
     /// The file of the kernels; the JSON document has its name.
@@ -38,7 +39,7 @@ pub struct RunReport {
     pub devices: Vec<DeviceRow>,
 }
 
-/// A function and what was asked of each pass on it.
+/// A function and the obligations of each pass on it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FunctionRow {
     /// Its name.
@@ -50,7 +51,7 @@ pub struct FunctionRow {
     pub steps: Vec<StepOutcome>,
 }
 
-/// What came of a device.
+/// The run on a device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DeviceRow {
     /// The device; none if there was none to open.
@@ -60,11 +61,11 @@ pub struct DeviceRow {
     pub status: Status,
     /// Bytes of all pools; 0 if it did not run.
     pub pool_bytes: u64,
-    /// The steps, as they left what they wrote.
+    /// The steps, each with the tensors that it wrote.
     pub steps: Vec<StepRow>,
     /// Inputs and outputs after the last step.
     pub end: Vec<ComparedRow>,
-    /// Why, where it is not `agrees`.
+    /// The reason, if the status is not `agrees`.
     pub reason: Option<String>,
 }
 
@@ -77,11 +78,11 @@ pub struct StepRow {
     pub kernels: usize,
     /// Time on the device, in milliseconds.
     pub ms: f64,
-    /// What it wrote.
+    /// The tensors that it wrote.
     pub compared: Vec<ComparedRow>,
 }
 
-/// A tensor beside what the interpreter has for it.
+/// A tensor, compared with the interpreter's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ComparedRow {
     /// Its name.

@@ -1,7 +1,10 @@
 //! The picture of a memory plan as SVG: steps from left to right, each pool from top to bottom, a box for each tensor while
-//! its memory is needed. Boxes above each other share a pool at once, boxes side by side one after the other. A pool is as
-//! high as it is large. Inputs, which have memory of their own from the first step to the last, share one row. A tensor whose
-//! box is too small for its name has a number, and the name stands below the picture. Titles (tooltips) have the rest.
+//! its memory is needed.
+//!
+//! Boxes above each other share a pool at the same time, boxes side by side one after the other. The height of a pool
+//! shows its size. Inputs, which have memory of their own from the first step to the last, share one row. A tensor
+//! whose box is too small for its name has a number, and the name stands below the picture. Titles (tooltips) have the
+//! rest.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -14,15 +17,15 @@ use super::plan::{PlaceRow, PlanReport, PoolRow, TensorRow};
 use super::plan_axis::{Axis, Extent};
 
 const MARGIN: f64 = 20.0;
-/// Room for what pools are called.
+/// Width of the column with the names of pools.
 const GUTTER: f64 = 150.0;
-/// Room for all steps, if they fit.
+/// Width of all steps, if they fit.
 const STEPS: f64 = 1050.0;
-/// The largest pool's height; no pool is lower than the least one.
+/// Height of the largest pool; others are in proportion, but no pool is lower than `LOWEST`.
 const HIGHEST: f64 = 230.0;
 const LOWEST: f64 = 24.0;
 const GAP: f64 = 10.0;
-/// More pools, steps and tensors are not drawn.
+/// Most pools that are drawn; a note names the number of the others. Likewise steps and tensors.
 const MAX_POOLS: usize = 400;
 const MAX_STEPS: usize = 1000;
 const MAX_TENSORS: usize = 5000;
@@ -33,7 +36,7 @@ const NAME_LETTERS: usize = 28;
 /// Height of an input in the row that inputs share, and of the row.
 const INPUT: f64 = 14.0;
 const MAX_INPUTS: f64 = 210.0;
-/// Steps up to which each has its name.
+/// Most steps that have their names.
 const NAMED_STEPS: usize = 60;
 
 /// The document; ends with a newline.
@@ -45,6 +48,8 @@ pub fn draw(report: &PlanReport, style: PictureStyle) -> String {
     let mut y = picture.heading();
     y = picture.steps(y);
     let top = y;
+    // The lines between steps are as high as the pools, so the boxes are drawn first and put behind the lines
+    // afterwards.
     let mut pools = String::new();
     std::mem::swap(&mut pools, &mut picture.out);
     let rows = Rows::of(report);
@@ -131,6 +136,7 @@ struct Picture<'a> {
 }
 
 impl Picture<'_> {
+    /// Draws the title and the amounts of memory; returns the `y` below them.
     fn heading(&mut self) -> f64 {
         let figures = &self.report.report;
         let title = format!("{}: {} plan", self.report.file, figures.planner);
@@ -149,7 +155,7 @@ impl Picture<'_> {
         MARGIN + 44.0
     }
 
-    /// Numbers and names of the steps; returns where to go on.
+    /// Draws numbers and names of the steps; returns the `y` below them.
     fn steps(&mut self, y: f64) -> f64 {
         let (report, palette, n) = (self.report, self.palette, self.steps);
         let named = n <= NAMED_STEPS && self.step >= 14.0;
@@ -176,11 +182,12 @@ impl Picture<'_> {
         y + height + 6.0
     }
 
+    /// The left end of a step.
     fn x(&self, step: usize) -> f64 {
         MARGIN + GUTTER + float(step) * self.step
     }
 
-    /// A light line before each step.
+    /// Draws a light line before each step, unless the steps are too narrow.
     fn grid(&mut self, top: f64, bottom: f64) {
         if self.step < 6.0 {
             return;
@@ -193,7 +200,7 @@ impl Picture<'_> {
         let _ = writeln!(self.out, "<path fill=\"none\" stroke=\"{color}\" stroke-width=\"0.7\" d=\"{lines}\"/>");
     }
 
-    /// The area of a row.
+    /// Draws the hatched area of a row, which shows through where memory is free.
     fn area(&mut self, y: f64, height: f64) {
         let width = float(self.steps) * self.step;
         let _ = writeln!(
@@ -207,7 +214,7 @@ impl Picture<'_> {
         );
     }
 
-    /// The row that the inputs share, each with memory of its own; returns its height.
+    /// Draws the row of the inputs, each of which has memory of its own; returns its height.
     fn inputs(&mut self, inputs: &[usize], y: f64) -> f64 {
         let height = (INPUT * float(inputs.len())).clamp(2.0 * LOWEST, MAX_INPUTS);
         self.area(y, height);
@@ -225,6 +232,7 @@ impl Picture<'_> {
         height
     }
 
+    /// Draws a pool: its area, its name, and a box for each tensor.
     fn pool(&mut self, pool: &PoolRow, tensors: &[usize], y: f64, height: f64) {
         self.area(y, height);
         let rows: Vec<&TensorRow> = tensors.iter().map(|&at| &self.report.tensors[at]).collect();
@@ -236,6 +244,7 @@ impl Picture<'_> {
         }
     }
 
+    /// Writes name, kind and size of a pool at its left; less of them if the pool is low.
     fn caption(&mut self, pool: &PoolRow, axis: &Axis, y: f64, height: f64) {
         let size = match pool.shape.as_slice() {
             &[width, height, _] => format!("{width}x{height} texels"),
@@ -260,12 +269,14 @@ impl Picture<'_> {
         }
     }
 
+    /// Draws the box of a tensor: its lifetime from left to right, its extent in the pool from top to bottom.
     fn tensor(&mut self, at: usize, row: &TensorRow, extent: Extent, y: f64, height: f64) {
         if row.first >= self.steps || self.drawn == MAX_TENSORS {
             return;
         }
         self.drawn += 1;
         let palette = self.palette;
+        // The last step is included in the lifetime, so the box ends where the next step begins.
         let end = (row.last + 1).min(self.steps);
         let (x, width) = (self.x(row.first), float(end - row.first) * self.step);
         let (top, high) = (y + extent.start * height, (extent.size * height).max(1.0));
@@ -294,6 +305,7 @@ impl Picture<'_> {
         }
     }
 
+    /// The colour of a tensor. Inputs share one, because their memory is never shared.
     fn fill(&self, at: usize, row: &TensorRow) -> String {
         match row.role {
             TensorRole::Input => self.palette.input.to_owned(),
@@ -301,7 +313,7 @@ impl Picture<'_> {
         }
     }
 
-    /// Writes the name of a tensor into its box, and its place if there is room; whether the name fits.
+    /// Writes the name of a tensor into its box, and its place if there is room. Returns whether the name fits.
     fn named(&mut self, row: &TensorRow, (x, top): (f64, f64), (width, high): (f64, f64)) -> bool {
         let fits = |text: &str, font: f64| float(text.chars().count()) * font * 0.6 + 3.9 <= width;
         let font = (high - 3.0).min(12.0);
@@ -343,7 +355,7 @@ impl Picture<'_> {
         }
     }
 
-    /// What is too much for one picture, in words.
+    /// A note with the numbers of pools, steps and tensors that are not drawn; `None` if all are.
     fn cut_note(&self, rows: &Rows<'_>) -> Option<String> {
         let report = self.report;
         let holders = report.tensors.iter().filter(|tensor| !tensor.is_view).count();
@@ -359,7 +371,7 @@ impl Picture<'_> {
         })
     }
 
-    /// The names of the tensors that have a number; returns where to go on.
+    /// Writes the names of the tensors that have a number; returns the `y` below them.
     fn names(&mut self, y: f64) -> f64 {
         let keyed = std::mem::take(&mut self.keyed);
         if keyed.is_empty() {
@@ -370,6 +382,7 @@ impl Picture<'_> {
         let rows = shown.len().div_ceil(NAME_COLUMNS);
         let width = (GUTTER + STEPS) / float(NAME_COLUMNS);
         let small = format!("font-size=\"10\" fill=\"{}\"", self.palette.text);
+        // Names go down the first column and then the next, so that numbers are in reading order within a column.
         for (position, &at) in shown.iter().enumerate() {
             let row = &report.tensors[at];
             let (x, y) = (MARGIN + float(position / rows) * width, y + float(position % rows) * 15.0);
@@ -397,7 +410,7 @@ impl Picture<'_> {
         y
     }
 
-    /// A name that is too wide for its box, from the bottom to the top if that fits; whether it does.
+    /// Writes a name from the bottom to the top of its box if it fits that way. Returns whether it does.
     fn upright(&mut self, name: &str, x: f64, y: f64, width: f64, height: f64) -> bool {
         let font = (width - 4.0).min(11.0);
         if font >= 6.0 && float(name.chars().count()) * font * 0.6 + 4.0 <= height {
@@ -415,6 +428,7 @@ impl Picture<'_> {
         false
     }
 
+    /// Draws the meaning of the boxes that appear; returns the `y` below it.
     fn legend(&mut self, y: f64) -> f64 {
         let roles: HashSet<TensorRole> = self.report.tensors.iter().map(|tensor| tensor.role).collect();
         let Palette { input, ink, text: dim, faint, .. } = *self.palette;
@@ -434,6 +448,7 @@ impl Picture<'_> {
         ];
         let mut x = MARGIN;
         let free = [(format!("fill=\"url(#free)\" stroke=\"{faint}\""), "free")];
+        // Hatching for free memory appears in every picture; roles only if a tensor has them.
         let shown = entries.into_iter().filter(|(role, ..)| roles.contains(role)).map(|(_, look, text)| (look, text));
         for (look, text) in shown.chain(free) {
             let _ =
@@ -452,7 +467,7 @@ impl Picture<'_> {
     fn close(self, height: f64) -> String {
         let steps = self.x(self.steps) + MARGIN;
         let Palette { paper, ink, hatch: [ground, stroke], .. } = self.palette;
-        // The last name of a step leans over the end; the summary is a line of text.
+        // The name of the last step leans over the end, and the summary is a long line; both need width.
         let (width, height) = (number((steps + 90.0).max(940.0)), number(height));
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
@@ -465,7 +480,7 @@ impl Picture<'_> {
     }
 }
 
-/// A place in a few characters.
+/// The place of a tensor in few characters: `0..392`, or `7x14 at (0, 28)` in texels.
 fn place(row: &TensorRow) -> String {
     match row.place {
         PlaceRow::Byte { offset } => format!("{offset}..{}", offset.saturating_add(row.size)),

@@ -1,4 +1,4 @@
-//! The report of `tilewright plan` as people read it.
+//! The report of `tilewright plan` for people: pools, tensors, amounts of memory, obligations, the run.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use super::plan_run;
 use super::text::Style;
 use crate::harness::engine::Status;
 
-/// Rows of a table, unless all are wanted.
+/// Most rows of a table without `--verbose`.
 const MAX_ROWS: usize = 40;
 
 /// The report; ends with a newline.
@@ -31,6 +31,7 @@ pub fn plan(report: &PlanReport, style: Style) -> String {
     out.push('\n');
     let ours = figures.planner;
     let head = ["memory", "unshared", "compatible", ours, "lower bound", "of unshared", "of compatible", "of bound"];
+    // Parts are in their own units, bytes or texels; only the last row, their sum in bytes, compares everything.
     let parts = figures.parts.iter().map(part).chain([amounts("all in bytes".into(), &figures.bytes)]);
     rows(&mut out, &head, parts, style);
     out.push('\n');
@@ -55,6 +56,7 @@ pub fn plan(report: &PlanReport, style: Style) -> String {
     out
 }
 
+/// Writes a table, cut after `MAX_ROWS` rows.
 fn rows(out: &mut String, head: &[&str], rows: impl Iterator<Item = Vec<String>>, style: Style) {
     let mut lines = vec![head.iter().map(|&word| word.to_owned()).collect::<Vec<_>>()];
     lines.extend(rows.map(|row| row.into_iter().map(shortened).collect()));
@@ -68,7 +70,7 @@ fn rows(out: &mut String, head: &[&str], rows: impl Iterator<Item = Vec<String>>
     }
 }
 
-/// Names and shapes may be of any length; a table is not.
+/// A cell cut after 48 characters, because names and shapes may have any length.
 fn shortened(cell: String) -> String {
     const MOST: usize = 48;
     if cell.chars().count() <= MOST {
@@ -77,6 +79,7 @@ fn shortened(cell: String) -> String {
     cell.chars().take(MOST - 3).chain("...".chars()).collect()
 }
 
+/// The row of a pool.
 fn pool(pool: &PoolRow) -> Vec<String> {
     let (size, dtype) = match pool.shape.as_slice() {
         &[width, height, _] => (format!("{width}x{height} texels"), pool.dtype.clone()),
@@ -85,6 +88,7 @@ fn pool(pool: &PoolRow) -> Vec<String> {
     vec![pool.storage_id.to_string(), pool.scope.to_owned(), dtype, size, pool.bytes.to_string()]
 }
 
+/// The row of a tensor. Steps are those at which its memory is needed: `3`, or `3-7`.
 fn tensor(tensor: &TensorRow) -> Vec<String> {
     let place = match tensor.place {
         PlaceRow::Byte { offset } => format!("bytes {offset}..{}", offset.saturating_add(tensor.size)),
@@ -105,6 +109,7 @@ fn tensor(tensor: &TensorRow) -> Vec<String> {
     vec![tensor.name.clone(), tensor.what.clone(), tensor.storage_id.to_string(), place, steps, what.to_owned()]
 }
 
+/// The row of a part.
 fn part(part: &PartRow) -> Vec<String> {
     let name = match &part.dtype {
         Some(dtype) => format!("{} {dtype}, {}s", part.scope, part.unit),
@@ -113,6 +118,7 @@ fn part(part: &PartRow) -> Vec<String> {
     amounts(name, &part.amounts)
 }
 
+/// The row of amounts: four numbers, and the planned one relative to the others.
 fn amounts(name: String, row: &AmountsRow) -> Vec<String> {
     let percent = |ratio: f64| format!("{:.1}%", ratio * 100.0);
     vec![

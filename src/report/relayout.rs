@@ -18,7 +18,7 @@ use super::text::Style;
 use crate::json::to_line;
 use crate::pipeline::outcome::Summary;
 
-/// Whether the memory of an array may be taken for that of another.
+/// Whether the memory of one array may be read as another.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BitcastReport {
     /// `tilewright.bitcast/1`.
@@ -33,12 +33,12 @@ pub struct BitcastReport {
     pub same_elements: String,
     /// Whether each slot holds the same in both; null if that was not decided.
     pub legal: Option<bool>,
-    /// What was asked.
+    /// The obligation with its verdict.
     #[serde(serialize_with = "obligations")]
     pub verdicts: Vec<Report>,
 }
 
-/// The way from the slots of an array to those of another.
+/// The map from the slots of one array to those of another.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RelayoutReport {
     /// `tilewright.relayout/1`.
@@ -60,7 +60,7 @@ pub struct RelayoutReport {
     /// A lambda that is true on exactly the slots of A that hold no element, where `map` says nothing; null if it was not
     /// proved.
     pub padding: Option<String>,
-    /// What was asked of the map.
+    /// The obligations of the map with their verdicts.
     #[serde(serialize_with = "obligations")]
     pub verdicts: Vec<Report>,
 }
@@ -111,6 +111,7 @@ impl RelayoutReport {
     }
 }
 
+/// The rows that both reports begin with.
 fn head(from: &str, to: &str, transpose: Option<&[usize]>, same_elements: &str) -> Vec<Vec<String>> {
     let mut rows = vec![vec!["from A".to_owned(), from.to_owned()], vec!["to B".to_owned(), to.to_owned()]];
     if let Some(transpose) = transpose {
@@ -120,6 +121,7 @@ fn head(from: &str, to: &str, transpose: Option<&[usize]>, same_elements: &str) 
     rows
 }
 
+/// The text: the rows, then the obligations.
 fn ended(rows: &[Vec<String>], map: &str, verdicts: &[Report], style: Style) -> String {
     let mut out = String::new();
     properties(&mut out, rows, style);

@@ -1,4 +1,4 @@
-//! The reports as people read them, within the width of the terminal; 100 columns where there is none.
+//! The reports of `check` and `validate` for people, within the width of the terminal, or 100 columns without one.
 //!
 //! ```text
 //! examples/addone.py: addone
@@ -27,12 +27,12 @@ use super::obligation::{Texts, obligation};
 use crate::harness::engine::{EngineOutcome, Status};
 use crate::pipeline::outcome::{BufferOutcome, FunctionOutcome, Setting, StepOutcome, Summary};
 
-/// How text is written.
+/// Options of text output.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
-    /// With ANSI colours.
+    /// Whether ANSI colours are used.
     pub color: bool,
-    /// Every obligation on a line of its own, not only those that are not proved.
+    /// Whether every obligation has a line of its own, not only those that are not proved.
     pub verbose: bool,
     /// Columns of the terminal.
     pub width: usize,
@@ -45,7 +45,7 @@ impl Default for Style {
 }
 
 impl Style {
-    /// The width of text that goes to no terminal.
+    /// The width of text that does not go to a terminal.
     pub const WIDTH: usize = 100;
 
     /// The text in a colour, if colours are wanted.
@@ -75,7 +75,7 @@ impl Style {
     }
 }
 
-/// Columns of an engine's figures, and of what stands between them and its name.
+/// Columns of an engine's figures, with the blanks between its name and them.
 const FIGURES: usize = 56;
 
 /// Below this many columns the obligations of a step have lines of their own.
@@ -106,7 +106,7 @@ pub fn check(report: &FileReport<'_>, style: Style) -> String {
     out
 }
 
-/// How large textures may be, who says so, and what only the launch can check.
+/// Writes the limits of textures, their source, and the extents that are checked when the kernel is launched.
 fn texture_limits(out: &mut String, function: &FunctionOutcome) {
     let Some(chosen) = &function.texture_limits else { return };
     let (width, height) = (chosen.limits.width, chosen.limits.height);
@@ -116,6 +116,7 @@ fn texture_limits(out: &mut String, function: &FunctionOutcome) {
     }
 }
 
+/// Writes the table of steps, each with the obligations that are not proved below it.
 fn passes(out: &mut String, steps: &[StepOutcome], texts: Texts<'_>, style: Style) {
     line(out, &format!("  {:<26} {:<9} {:>9}  {}", "step", "verdict", "ms", "obligations"));
     for step in steps {
@@ -138,7 +139,7 @@ fn passes(out: &mut String, steps: &[StepOutcome], texts: Texts<'_>, style: Styl
     }
 }
 
-/// How many of each: `bounds 6, injective 2`.
+/// The number of obligations of each kind: `bounds 6, injective 2`.
 fn counts(reports: &[Report]) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for report in reports {
@@ -154,6 +155,7 @@ pub(super) fn shape(dims: &[Dim]) -> String {
     format!("[{}]", dims.join(", "))
 }
 
+/// Writes the table of buffers.
 fn buffers(out: &mut String, buffers: &[BufferOutcome]) {
     let head = ["buffer", "type", "logical", "physical", "separators", "flat"].map(str::to_owned).to_vec();
     let extents = |extents: &[Expr]| shape(&Dim::shape(extents));
@@ -171,6 +173,7 @@ fn buffers(out: &mut String, buffers: &[BufferOutcome]) {
     table(out, &rows);
 }
 
+/// Writes the table of runs, then the stage to blame and notes.
 fn engines(out: &mut String, function: &FunctionOutcome, style: Style) {
     let run = &function.run;
     if !run.symbols.is_empty() {
@@ -178,7 +181,7 @@ fn engines(out: &mut String, function: &FunctionOutcome, style: Style) {
         line(out, &format!("  run with {}", shapes.join(", ")));
     }
     let widest = run.engines.iter().map(|row| engine_name(row).chars().count()).max().unwrap_or(0).max(6);
-    // Where the names leave no room for the figures, these stand below them.
+    // If the names leave no room for the figures, the figures stand below the names.
     let beside = widest + FIGURES <= style.width;
     let width = if beside { widest } else { 0 };
     let head = format!("{:<13} {:>10} {:>9} {:>7} {:>9}", "status", "compared", "different", "max ulp", "ms");
@@ -214,6 +217,7 @@ fn engine_name(row: &EngineOutcome) -> String {
     row.stage.as_ref().map_or_else(|| row.engine.clone(), |stage| format!("{} {stage}", row.engine))
 }
 
+/// The figures of a run. Those that mean nothing for its status are `-`.
 fn engine(row: &EngineOutcome, style: Style) -> String {
     let status = style.status(row.status, 13);
     let ms = format!("{:.1}", row.ms);
@@ -228,6 +232,7 @@ fn engine(row: &EngineOutcome, style: Style) -> String {
     format!("{status} {compared:>10} {mismatches:>9} {far:>7} {ms:>9}")
 }
 
+/// Writes the last line of a function: verdict, and how many obligations and runs are fine.
 fn summary(out: &mut String, setting: &Setting, function: &FunctionOutcome, style: Style) {
     let verdict = function.summary();
     let engines = &function.run.engines;

@@ -4,6 +4,14 @@
 //! the query and the expected answer. A lemma is proved once, in lines of its own; the file of an instance states the
 //! instantiated lemma and the facts that it was applied to. Lines without a file are not inferences: premises, and the
 //! discharge of the premises of a fork.
+//!
+//! ```text
+//! 0001-bounds-00-map_bounds-0003.smt2    proof 1, part 0, step 3: the facts and the negated goal, `unsat` expected
+//! lemma-Euclid-0001.smt2                 a step in the proof of a lemma
+//! ```
+//!
+//! A solver that answers every file as expected confirms each inference. It does not confirm that the premises are
+//! those of the program; they are listed with their reasons for a reader.
 
 use crate::encode::{self, EncodeError, Encoding};
 use crate::kernel::{Context, Rule, Step, Theorem};
@@ -17,7 +25,7 @@ use std::collections::{BTreeMap, HashMap};
 pub struct Line {
     /// How the goal was obtained: the rule, the lemma, or the reason of a premise.
     pub rule: String,
-    /// The goal.
+    /// The goal, in the notation of reports.
     pub goal: String,
     /// The file to give to a solver; `None` if the line is not an inference.
     pub file: Option<String>,
@@ -28,9 +36,9 @@ pub struct Line {
 /// A lemma that proofs used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LemmaProof {
-    /// Its name.
+    /// The name, such as `lemma-Euclid`.
     pub name: String,
-    /// Its proof.
+    /// The lines of its proof.
     pub lines: Vec<Line>,
 }
 
@@ -38,10 +46,13 @@ pub struct LemmaProof {
 /// certificates.
 #[derive(Clone, Debug, Default)]
 pub struct Certificate {
+    /// The number of proofs added so far, which numbers the files.
     proofs: usize,
+    /// The text of each file, by name.
     files: BTreeMap<String, String>,
     /// The file of each query, by canonical text: a query that differs in names only is not written again.
     queries: HashMap<String, String>,
+    /// The lemmas used so far, in the order of their first use.
     lemmas: Vec<LemmaProof>,
 }
 
@@ -52,6 +63,9 @@ impl Certificate {
     }
 
     /// Adds the proof of a verdict and returns its lines. The names of its files begin with a number and `name`.
+    ///
+    /// # Errors
+    /// A goal is too large to be encoded, or uses one name for an integer and for a truth value.
     pub fn add(&mut self, name: &str, proof: &Proof) -> Result<Vec<Line>, EncodeError> {
         let prefix = self.next(name);
         let mut lines = Vec::new();
@@ -70,7 +84,10 @@ impl Certificate {
         Ok(lines)
     }
 
-    /// Adds the steps of a context.
+    /// Adds the steps of a context and returns their lines.
+    ///
+    /// # Errors
+    /// As [`Certificate::add`].
     pub fn add_context(&mut self, name: &str, context: &Context) -> Result<Vec<Line>, EncodeError> {
         let (prefix, mut lines) = (self.next(name), Vec::new());
         self.steps(&prefix, context.steps(), &mut lines)?;

@@ -6,6 +6,8 @@
 //! points(&[2, 3], 6)         all 6 points
 //! points(&[64, 1021], 500)   (0, 0) to (14, 14), the four corners, and about 125 others
 //! ```
+//!
+//! Sampled points can refute a claim. They prove it only if they are the whole box.
 
 use tilewright_ir::{Bindings, Expr, Var};
 

@@ -1,4 +1,12 @@
-//! Obligations of a definition: what it reads exists.
+//! Obligations of a definition: every read lies inside its tensor, and no index computation overflows.
+//!
+//! ```text
+//! stage B of shape (n), B[i] = A[i + 1]      checked as the program      for i in n: B[i] = A[i + 1]
+//! ```
+//!
+//! A definition has no order of execution, but a stage has the same reads, under the same conditions, as the loop nest
+//! that computes its elements one by one. That program is checked like any other one, so nothing about definitions is
+//! believed that is not also checked for programs.
 
 use std::collections::HashSet;
 
@@ -8,7 +16,8 @@ use tilewright_ir::{Buffer, Definition, Expr, ForKind, FuncAttrs, PrimFunc, Stag
 use crate::judge::{Judge, Report};
 
 impl Judge {
-    /// Decides `bounds` and `overflow` for every read of a definition.
+    /// Decides `bounds` and `overflow` for every read of a definition, stage by stage on all threads. The reports are
+    /// in the order of the stages.
     pub fn check_definition(&self, definition: &Definition) -> Vec<Report> {
         let tensors = Tensors::of(definition);
         self.in_parallel(|| {
@@ -16,12 +25,13 @@ impl Judge {
         })
     }
 
+    /// Decides the obligations of one stage, as a loop nest over its axes and reduction axes.
     fn check_stage(&self, stage: &Stage, definition: &Definition, tensors: &Tensors<'_>) -> Vec<Report> {
         let (reduced, value) = match &stage.body {
             StageBody::Elementwise(value) => (&[][..], value),
             StageBody::Reduce { axes, source, .. } => (axes.as_slice(), source),
         };
-        // As a loop nest: what the language says of programs holds for it.
+        // Reduction axes are inner loops; that their order does not matter is not needed for bounds and overflow.
         let index = stage.axes.iter().map(|axis| Expr::from(&axis.var)).collect();
         let mut body = Stmt::store(&stage.buffer, index, value.clone());
         for axis in stage.axes.iter().chain(reduced).rev() {
@@ -41,17 +51,19 @@ impl Judge {
     }
 }
 
-/// The tensors of a definition in order: its parameters, then what is computed on the way. With each, whether it is the first
+/// The tensors of a definition in order: its parameters, then the computed ones. With each, whether it is the first one
 /// of its shape, strides and offset.
 ///
-/// Of all tensors it is assumed that they can be addressed, also where a stage does not read them. Tensors of one shape have
-/// one premise, so a stage needs the first of each shape and those it reads; all of them would make a chain of n
-/// stages cost n squared.
+/// It is a premise that every tensor can be addressed, even in stages that do not read it. Tensors of one shape share
+/// one premise, so a stage needs the first tensor of each shape and those that it reads. With all tensors, a chain of n
+/// stages would cost time proportional to n squared.
 struct Tensors<'a> {
+    /// Each tensor, and whether it is the first of its shape.
     all: Vec<(&'a Buffer, bool)>,
 }
 
 impl<'a> Tensors<'a> {
+    /// The tensors of a definition.
     fn of(definition: &'a Definition) -> Self {
         let params: HashSet<&Buffer> = definition.params.iter().collect();
         let computed = definition.stages.iter().map(|stage| &stage.buffer);

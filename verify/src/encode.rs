@@ -20,6 +20,10 @@
 //! [`Encoding::Bits`] states the same over bit-vectors, where nothing can wrap (`bits`): for maps that move and mix bits.
 //!
 //! The last two over-approximate: a model that does not replay under evaluation shows nothing.
+//!
+//! ```text
+//! i >= 0, i < 17   |-   i // 4 < 5        (assert (<= 0 v0))  (assert (< v0 17))  (assert (not (< (div v0 4) 5)))
+//! ```
 
 pub mod bits;
 mod exact;
@@ -118,7 +122,7 @@ pub struct Variable {
     pub name: String,
     /// Its sort.
     pub sort: Sort,
-    /// What it was called in the goal; `None` if the encoding introduced it.
+    /// The symbol in the goal; `None` if the encoding introduced the variable.
     pub symbol: Option<Symbol>,
 }
 
@@ -129,7 +133,7 @@ pub struct Function {
     pub name: String,
     /// The number of its arguments.
     pub arity: usize,
-    /// What it stands for.
+    /// The operator, or the function of the program, that it stands for.
     pub meaning: String,
 }
 
@@ -144,7 +148,7 @@ pub struct Query {
     pub variables: Vec<Variable>,
     /// The functions.
     pub functions: Vec<Function>,
-    /// The nodes asserted.
+    /// The nodes that are asserted: assumptions, definitions, and the negated goal last.
     pub assertions: Vec<NodeId>,
     /// The width of all integers, if they are bit-vectors.
     pub width: Option<u32>,
@@ -153,6 +157,9 @@ pub struct Query {
 }
 
 /// States that `goal` follows from `assumptions`.
+///
+/// # Errors
+/// The query has more than [`MAX_NODES`] nodes, one name has two sorts, or something may wrap at the width asked for.
 pub fn encode(assumptions: &[Prop], goal: &Prop, encoding: Encoding) -> Result<Query, EncodeError> {
     if let Encoding::Bits(width) = encoding
         && bits::width(assumptions, goal).is_none_or(|needed| needed > width)
@@ -173,20 +180,28 @@ pub fn encode(assumptions: &[Prop], goal: &Prop, encoding: Encoding) -> Result<Q
 
 /// Builds a query. Equal nodes, terms and propositions are encoded once.
 struct Encoder {
+    /// The query built so far.
     query: Query,
+    /// How much is stated about divisions and bit operations.
     encoding: Encoding,
+    /// The position of each node.
     interned: HashMap<Node, NodeId>,
+    /// The node of each term encoded so far.
     terms: HashMap<Term, NodeId>,
+    /// The node of each proposition encoded so far.
     props: HashMap<Prop, NodeId>,
+    /// The variable of each symbol.
     symbols: BTreeMap<Symbol, NodeId>,
     /// By whether it stands for an operator, its name and the number of its arguments.
     functions: BTreeMap<(bool, String, usize), usize>,
     /// Definitions of the variables that the encoding introduces.
     definitions: Vec<NodeId>,
+    /// Variables that exact encodings introduced.
     exact: exact::Tables,
 }
 
 impl Encoder {
+    /// An empty query.
     fn new(encoding: Encoding, bit_width: u32) -> Self {
         Self {
             query: Query {
@@ -269,6 +284,7 @@ impl Encoder {
         if let Some(&id) = self.terms.get(term) {
             return Ok(id);
         }
+        // Checked at every term, because the exact encoding of one operator may add hundreds of nodes.
         if self.query.nodes.len() > MAX_NODES {
             return Err(EncodeError::TooLarge(MAX_NODES));
         }
@@ -358,6 +374,8 @@ impl Encoder {
         if let Some(&id) = self.props.get(prop) {
             return Ok(id);
         }
+        // Shared parts are encoded once: a query written out as a tree would be exponentially large for nested
+        // equivalences.
         let id = match prop.kind() {
             PropKind::Bool(value) => self.intern(Node::Bool(*value), Sort::Bool),
             PropKind::Sym(symbol) => self.symbol(symbol, Sort::Bool)?,

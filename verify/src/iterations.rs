@@ -1,7 +1,12 @@
-//! Goals on a way of few iterations, looked at one by one.
+//! Goals at the end of a path with few iterations, decided by evaluating them at every iteration.
 //!
-//! Where bits are mixed, trying all of them is easier than a proof over the integers: an exclusive or of indices costs Z3
-//! seconds, or all of its budget. Symbols, scalars and memory have too many values: there it is left to the proof.
+//! If bits are mixed, evaluation is easier than a proof over the integers: an exclusive or of indices can cost Z3
+//! seconds, or all of its budget. Paths with symbols, scalar parameters or conditions on memory have too many
+//! executions and are left to the proof.
+//!
+//! ```text
+//! for i in 64: B[i ^ (i >> 2)]     64 iterations: bounds is evaluated at each of them
+//! ```
 
 use tilewright_ir::{BinaryOp, Bindings, Expr, UnaryOp};
 
@@ -10,23 +15,24 @@ use crate::method::{Method, Points};
 use crate::path::Path;
 use crate::verdict::{Counterexample, Verdict};
 
-/// Most iterations of loops that are begun.
+/// Most iterations that are begun, of all loops together.
 const MOST: usize = 1 << 12;
 
-/// What a goal is at one iteration.
+/// The value of a goal at one iteration.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Seen {
     /// It holds.
     Holds,
-    /// It does not.
+    /// It fails, with the values that show it.
     Fails(Counterexample),
-    /// Something in it has no value that is known: memory decides, or it is computed beyond the integers.
+    /// It has no known value: it depends on memory, or it is not computed over the integers.
     Unclear,
 }
 
 impl Judge {
-    /// A goal at the end of a way: proved; or tried at every iteration, where there are few and a proof is not found. Of
-    /// `bits` the iterations are tried first, unless proofs are kept for a certificate.
+    /// Decides a goal at the end of a path by `prove`, or by evaluating it at every iteration with `look` if no proof
+    /// is found and the iterations are few. If the goal mixes `bits`, evaluation comes first, unless proofs are
+    /// recorded for a certificate.
     pub(crate) fn proved_or_tried(
         &self,
         path: &Path,
@@ -46,9 +52,11 @@ impl Judge {
     }
 }
 
-/// What all iterations say; none if there are too many, or none at all, or one is not clear.
+/// The decision by all iterations. `None` if there are too many or none at all, or if the goal is unclear at one of
+/// them.
 fn tried(path: &Path, look: &impl Fn(&Bindings) -> Seen) -> Option<Decision> {
-    // Whatever asks for a symbol, a scalar or memory has no value here.
+    // Nothing is bound but the loop variables, so any use of a symbol, a scalar or memory has no value and ends the
+    // attempt.
     let path = Path { scalars: Vec::new(), ..path.clone() };
     let mut count = 0u64;
     let mut visit = |bindings: &Bindings| {
@@ -66,7 +74,7 @@ fn tried(path: &Path, look: &impl Fn(&Bindings) -> Seen) -> Option<Decision> {
     }
 }
 
-/// Whether bits are mixed in an expression.
+/// Whether an expression contains a bitwise operator, or a shift by something that is not a constant.
 pub(crate) fn mixes_bits<'e>(exprs: impl IntoIterator<Item = &'e Expr>) -> bool {
     let mut found = false;
     for expr in exprs {

@@ -1,4 +1,15 @@
-//! The judge: what callers see.
+//! The judge: decides obligations and reports how.
+//!
+//! Its methods `check_map`, `check_layout`, `check_program`, `check_pass` and so on take claims, which are not
+//! believed, and return a [`Report`] for each obligation:
+//!
+//! ```text
+//! claim  ->  obligations  ->  tiers or prover  ->  verdict, method, time, place, proof (if recorded)
+//! ```
+//!
+//! A verdict *proved* rests on the meaning of the language as this crate states it, on Z3, and on the kernel's few
+//! rules. A counterexample is always evaluated before it is reported. A contradiction between two methods is reported
+//! as an internal error and never resolved in favour of one.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,19 +29,21 @@ use crate::solver::{Budget, Solver, SolverError};
 use crate::translate::Names;
 use crate::verdict::{Counterexample, Verdict};
 
-/// What the judge may spend.
+/// The resources and options of a judge.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Threads that obligations are proved on; 0 means one a core.
+    /// Threads on which obligations are decided; 0 means one for each core.
     pub threads: usize,
-    /// Wall clock for one question to Z3: a safety net. It costs about 50 us a question; [`Duration::MAX`] is none.
+    /// Wall clock for one question to Z3: a safety net, because it depends on the machine. Keeping it costs about 50 us
+    /// a question; [`Duration::MAX`] means no limit.
     pub timeout: Duration,
     /// Z3's resource count for one question: the budget proper.
     pub rlimit: u32,
     /// Z3's random seed: the same one gives the same answers, and no verdict may depend on it.
     pub seed: u32,
-    /// Points of a constant shape that may be tried to prove something. With 0 it is left to ranges, digits, linear algebra
-    /// and Z3, so that these can be held against the points themselves; what they refute is still looked for among the points.
+    /// Points of a constant shape that may be enumerated to prove an obligation. With 0, proofs are left to ranges,
+    /// digits, linear algebra and Z3, so that tests can compare these with enumeration; counterexamples are still
+    /// searched for among the points.
     pub most_points: u64,
 }
 
@@ -46,22 +59,23 @@ impl Default for Config {
     }
 }
 
-/// What became of one obligation.
+/// The decision of one obligation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// Which one.
+    /// The obligation.
     pub obligation: Obligation,
-    /// What it is about.
+    /// The map, access, buffer or pass that it is about, as text.
     pub subject: String,
-    /// The answer.
+    /// The verdict.
     pub verdict: Verdict,
-    /// How it was decided.
+    /// The method by which it was decided.
     pub method: Method,
-    /// The time it took, in milliseconds.
+    /// The time that it took, in milliseconds.
     pub ms: f64,
-    /// The statement, or the request for a layout, that the obligation is about; `None` if no text has it.
+    /// The place of the statement, or of the request for a layout, that the obligation is about; `None` if it is in no
+    /// text.
     pub place: Option<Place>,
-    /// What the verdict rests on; empty unless the judge records.
+    /// The proof of the verdict; empty unless the judge records.
     pub proof: Proof,
 }
 
@@ -84,7 +98,7 @@ pub struct Place {
 }
 
 impl Report {
-    /// Says where the obligation comes from.
+    /// The report with the place that the obligation comes from.
     #[must_use]
     pub(crate) fn placed(self, side: Side, span: Option<Span>) -> Self {
         Self { place: span.map(|span| Place { side, span }), ..self }
@@ -107,19 +121,22 @@ impl Report {
     }
 }
 
-/// Decides obligations. It remembers what it has proved, so asking twice costs nothing.
+/// Decides obligations. Clones share the solver's memo, so the same goal is given to Z3 once.
 #[derive(Clone, Debug)]
 pub struct Judge {
-    /// The threads asked for, each with its Z3 context; none means rayon's own, one a core.
+    /// The threads asked for, each with its own Z3 context; `None` means rayon's global pool, one thread for each core.
     threads: Option<Arc<rayon::ThreadPool>>,
+    /// Z3 with the budget and the memo.
     pub(crate) solver: Solver,
+    /// The lemmas, proved when they are first used.
     pub(crate) lemmas: Arc<Lemmas>,
+    /// Present if proofs are kept for a certificate.
     record: Option<Record>,
-    /// Points of a constant shape that may be tried to prove something.
+    /// Points of a constant shape that may be enumerated to prove an obligation.
     pub(crate) most_points: u64,
 }
 
-/// An answer and how it was found.
+/// A verdict and how it was found.
 pub(crate) type Decision = (Verdict, Method);
 
 impl Judge {
@@ -132,29 +149,29 @@ impl Judge {
         let solver =
             Solver::with_budget(Budget { rlimit: config.rlimit, timeout_ms, seed: config.seed, ..Budget::default() })?;
         let lemmas = Arc::new(Lemmas::new(&solver));
-        // Where threads cannot be had, rayon's own do.
+        // If the pool cannot be made, rayon's global one serves: the verdicts do not depend on it.
         let asked = (config.threads > 0).then(|| rayon::ThreadPoolBuilder::new().num_threads(config.threads).build());
         let threads = asked.and_then(Result::ok).map(Arc::new);
         Ok(Self { threads, solver, lemmas, record: None, most_points: config.most_points })
     }
 
-    /// The same judge, whose reports carry what they rest on from now on, for a certificate.
+    /// The judge with recording switched on: its reports carry their proofs from now on, for a certificate.
     #[must_use]
     pub fn recording(self) -> Self {
         Self { record: Some(Record::default()), ..self }
     }
 
-    /// Whether reports carry what they rest on.
+    /// Whether reports carry their proofs.
     pub(crate) fn is_recording(&self) -> bool {
         self.record.is_some()
     }
 
-    /// The time that Z3 took so far, all threads together.
+    /// The time that Z3 took so far, summed over all threads.
     pub fn solver_time(&self) -> Duration {
         self.solver.spent()
     }
 
-    /// Runs on the threads asked for.
+    /// Runs a closure on the judge's threads.
     pub(crate) fn in_parallel<T: Send>(&self, run: impl FnOnce() -> T + Send) -> T {
         match &self.threads {
             Some(pool) => pool.install(run),
@@ -162,7 +179,7 @@ impl Judge {
         }
     }
 
-    /// A prover that knows that symbolic extents are at least 1.
+    /// A prover whose premises are that symbolic extents are at least 1.
     pub(crate) fn prover(&self, names: &mut Names, symbols: &[Var]) -> Prover<'_> {
         let mut prover = Prover::recorded(Context::new(&self.solver), &self.lemmas, self.record.clone());
         for symbol in symbols {
@@ -187,7 +204,7 @@ impl Judge {
         let start = Instant::now();
         let ((verdict, method), mut proof) = record::during(decide);
         if !verdict.is_proved() {
-            // What was kept belongs to parts that hold; the whole does not.
+            // The steps that were kept prove parts of an obligation that was not proved as a whole.
             proof.clear();
         }
         let ms = start.elapsed().as_secs_f64() * 1e3;
@@ -195,7 +212,7 @@ impl Judge {
     }
 }
 
-/// The verdict if the premises cannot hold, or nobody knows whether they can.
+/// The verdict if the premises contradict each other, or if it is not known whether they do. `None` if they can hold.
 pub(crate) fn vacuity(prover: &Prover<'_>) -> Option<Decision> {
     let verdict = match prover.context().consistent() {
         Ok(Consistency::Satisfiable(_)) => return None,
@@ -209,8 +226,8 @@ pub(crate) fn vacuity(prover: &Prover<'_>) -> Option<Decision> {
     Some((verdict, Method::Z3))
 }
 
-/// How the goals of a prover since its step `from` were shown: how many Z3 showed, and how many instances of lemmas there
-/// are. Goals that are facts which were shown before count with those.
+/// The method by which a prover showed its goals since step `from`: the number of goals that Z3 proved, and of
+/// instances of lemmas. If there was none since then, the goals are earlier facts and the method is that of all steps.
 pub(crate) fn method_of(prover: &Prover<'_>, from: usize) -> Method {
     let steps = prover.context().steps();
     match proof_of(&steps[from.min(steps.len())..]) {
@@ -219,6 +236,7 @@ pub(crate) fn method_of(prover: &Prover<'_>, from: usize) -> Method {
     }
 }
 
+/// The method of some steps.
 fn proof_of(steps: &[Step]) -> Method {
     let (mut goals, mut lemmas) = (0, 0);
     for step in steps.iter().filter(|step| step.shown) {
@@ -231,13 +249,14 @@ fn proof_of(steps: &[Step]) -> Method {
     Method::proof(goals, lemmas)
 }
 
-/// How a prover tried what it did not show.
+/// The method of an attempt that proved nothing.
 pub(crate) fn attempt_of(prover: &Prover<'_>) -> Method {
     let asked = prover.context().steps().iter().any(|step| matches!(step.rule, Rule::Solver(..)));
     if asked { Method::Z3 } else { Method::Nothing }
 }
 
-/// The decision that a proof attempt (of what kind, `of` says) amounts to; `replay` turns Z3's model into a counterexample by evaluation.
+/// The decision of a proof attempt. `of` names the part of the obligation in certificates. `replay` turns Z3's model
+/// into a counterexample by evaluation; a model that it rejects is an internal error, not a refutation.
 pub(crate) fn decide(
     of: &'static str,
     result: Result<(), Failure>,
@@ -258,9 +277,9 @@ pub(crate) fn decide(
     }
 }
 
-/// A decision about the end of a way. Where something that is read decides who gets there, a model that does not replay is
-/// no contradiction: nobody knows what memory holds.
-/// So it is where the goal itself reads.
+/// The decision about a goal at the end of a path, if loads take part. Memory is an uninterpreted function in a goal,
+/// so a model that does not replay is no contradiction if the path, or the goal itself (`reads`), depends on what was
+/// loaded.
 pub(crate) fn on_the_way(path: &Path, reads: bool, decision: Decision) -> Decision {
     match decision {
         (Verdict::Unknown(reason), method) if is_unreplayed(&reason) && (reads || path.asks_memory()) => {
@@ -270,8 +289,8 @@ pub(crate) fn on_the_way(path: &Path, reads: bool, decision: Decision) -> Decisi
     }
 }
 
-/// The same where one of the sides compared has no value as an integer of its type: what it is there is another question, the
-/// obligation overflow.
+/// The decision of a comparison in which a side may have no value as an integer of its type. A model that does not
+/// replay is no contradiction then: whether the side has a value is the obligation overflow.
 pub(crate) fn without_value(decision: Decision) -> Decision {
     match decision {
         (Verdict::Unknown(reason), method) if is_unreplayed(&reason) => {
@@ -296,15 +315,15 @@ fn is_unreplayed(reason: &Reason) -> bool {
     matches!(reason.kind(), ReasonKind::NoReplay | ReasonKind::Unreplayed)
 }
 
-/// Why there is no counterexample where a way depends on memory.
+/// The reason why there is no counterexample on a path that depends on memory.
 const MEMORY_DECIDES: &str = "it does not hold everywhere, and whether it has to depends on what is read on the way";
 
-/// What has a form that the judge has no rule for: nothing was decided.
+/// The decision about a form that the judge has no rule for: unknown.
 pub(crate) fn unsupported(reason: impl Into<String>) -> Decision {
     (Verdict::Unknown(Reason::unsupported(reason)), Method::Structure)
 }
 
-/// A claim whose ranks or extents do not fit: nothing was decided.
+/// The decision about a claim whose ranks or extents do not fit: unknown.
 pub(crate) fn unfit(reason: impl Into<String>) -> Decision {
     (Verdict::Unknown(Reason::unsupported(reason)), Method::Shape)
 }

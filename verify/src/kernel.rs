@@ -5,6 +5,9 @@
 //! follows from facts; a [`Theorem`] is instantiated if its hypotheses are facts. Everything that searches for proofs
 //! (strategies, the choice of lemmas, the evidence of passes) is therefore untrusted: at worst it finds no proof.
 //!
+//! What a fact rests on: this file, the encoding of goals (`encode`), Z3, and the premises, which are listed with their
+//! reasons. The idea is that of LCF (Milner 1972).
+//!
 //! The channel digit of `NCHW4c` is in range and, with its block, determines the channel:
 //!
 //! ```
@@ -50,13 +53,14 @@ pub(crate) use theorem::euclid;
 #[derive(Clone, Debug)]
 pub struct Fact {
     prop: Prop,
+    /// The id of the context in which it was established.
     owner: u64,
     /// How many premises its context had when it was established.
     premises: usize,
 }
 
 impl Fact {
-    /// What is established.
+    /// The proposition that is established.
     pub fn prop(&self) -> &Prop {
         &self.prop
     }
@@ -80,7 +84,7 @@ pub enum Failure {
     /// Neither shown nor refuted.
     #[error("not shown: {0}")]
     NotShown(Reason),
-    /// False here: the premises and the facts used hold under this assignment and the goal does not, by evaluation.
+    /// Refuted: under this assignment the premises and the facts used hold and the goal does not, by evaluation.
     #[error("refuted at {0}")]
     Refuted(Assignment),
     /// A fact of another context was offered.
@@ -103,7 +107,7 @@ impl From<SolverError> for Failure {
 }
 
 impl Failure {
-    /// Why there is no answer.
+    /// The failure as a reason for reports.
     pub fn reason(&self) -> Reason {
         let kind = match self {
             Self::NotShown(reason) => reason.kind(),
@@ -117,7 +121,7 @@ impl Failure {
 /// Whether the premises of a context can hold together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Consistency {
-    /// They hold under this assignment.
+    /// They can: they hold under this assignment.
     Satisfiable(Assignment),
     /// They contradict each other: every proof of the context is vacuous.
     Vacuous,
@@ -158,22 +162,26 @@ pub struct Step {
 /// A premise and why it may be assumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Premise {
-    /// What is assumed.
+    /// The proposition that is assumed.
     pub prop: Prop,
-    /// Why.
+    /// The reason why it may be assumed, such as `an extent is positive`.
     pub reason: String,
 }
 
 /// A set of premises, and a proof under construction from them.
 #[derive(Debug)]
 pub struct Context {
+    /// An id that no other context of the process has.
     id: u64,
     /// The contexts this one was forked from, and how many of their premises it has.
     ancestors: Vec<(u64, usize)>,
     /// How many of the premises are the ancestors'.
     inherited: usize,
+    /// All premises, inherited ones first.
     premises: Vec<Premise>,
+    /// The proof so far.
     steps: Vec<Step>,
+    /// Z3 with a budget and a memo.
     solver: Solver,
 }
 
@@ -240,6 +248,8 @@ impl Context {
         }
         let facts: Vec<Prop> = using.iter().map(|fact| fact.prop.clone()).collect();
         let full = self.solver.budget();
+        // The cheaper encodings get a tenth of the budget: most goals need no more, and the rest is kept for the exact
+        // one.
         let first = match mode {
             Mode::Abstract => full,
             Mode::Search | Mode::Exact => Budget { rlimit: full.rlimit / 10, ..full },
@@ -253,6 +263,7 @@ impl Context {
             (Outcome::Refuted(_), Mode::Abstract) => {
                 return Err(not_shown(format!("{goal} does not follow without the meaning of its parts")));
             }
+            // A model of an abstract goal means nothing, because operators had no meaning in it.
             (Outcome::Refuted(_) | Outcome::Unknown(_), Mode::Search | Mode::Exact) => {}
         }
         let budget = if mode == Mode::Search { first } else { full };
@@ -267,6 +278,9 @@ impl Context {
     }
 
     /// Derives `goal` from the facts `using` over bit-vectors of the smallest width at which nothing can wrap.
+    ///
+    /// # Errors
+    /// As [`Context::derive`]; also if a variable of the goal has no bounds among the facts.
     pub fn derive_in_bits(&mut self, goal: &Prop, using: &[&Fact]) -> Result<Fact, Failure> {
         self.own(using)?;
         let facts: Vec<Prop> = using.iter().map(|fact| fact.prop.clone()).collect();
@@ -319,6 +333,9 @@ impl Context {
     /// The Euclidean facts of a division: `a == a // b * b + a % b`, `0 <= a % b` and `a % b < b`.
     ///
     /// `positive` has to be the fact `0 < b`, or one from which it follows; for a positive constant `b` none is needed.
+    ///
+    /// # Errors
+    /// The divisor is not shown to be positive.
     pub fn define_div(&mut self, a: &Term, b: &Term, positive: Option<&Fact>) -> Result<Fact, Failure> {
         let theorem = euclid(&self.solver)?;
         let using: Vec<&Fact> = positive.into_iter().collect();
@@ -328,6 +345,9 @@ impl Context {
     }
 
     /// The conclusion of `theorem` with `values` for its variables, if each of its hypotheses is among the facts used.
+    ///
+    /// # Errors
+    /// An instantiated hypothesis is not a conjunct of the facts used, or a fact belongs to another context.
     pub fn apply(&mut self, theorem: &Theorem, values: &Substitution, using: &[&Fact]) -> Result<Fact, Failure> {
         let start = Instant::now();
         self.own(using)?;
@@ -343,18 +363,27 @@ impl Context {
     }
 
     /// The parts of a conjunction, each as a fact.
+    ///
+    /// # Errors
+    /// The fact belongs to another context.
     pub fn split(&self, fact: &Fact) -> Result<Vec<Fact>, Failure> {
         self.own(&[fact])?;
         Ok(fact.prop.conjuncts().into_iter().map(|part| self.fact(part)).collect())
     }
 
     /// The conjunction of facts.
+    ///
+    /// # Errors
+    /// A fact belongs to another context.
     pub fn join(&mut self, facts: &[&Fact]) -> Result<Fact, Failure> {
         self.own(facts)?;
         Ok(self.fact(Prop::all(facts.iter().map(|fact| fact.prop.clone()))))
     }
 
     /// A fact of a fork of this context as a fact of this one: under the premises that the fork added.
+    ///
+    /// # Errors
+    /// `fork` was not forked from this context, or the fact is not one of it.
     pub fn discharge(&mut self, fork: Self, fact: &Fact) -> Result<Fact, Failure> {
         fork.own(&[fact])?;
         if fork.ancestors.last().map(|(id, _)| *id) != Some(self.id) {
@@ -368,6 +397,9 @@ impl Context {
     }
 
     /// Turns a fact into a theorem: the premises become hypotheses and every variable is general.
+    ///
+    /// # Errors
+    /// The fact belongs to another context.
     pub fn generalize(self, name: &str, fact: &Fact) -> Result<Theorem, Failure> {
         self.own(&[fact])?;
         let hypotheses = self.premises.into_iter().flat_map(|premise| premise.prop.conjuncts()).collect();
@@ -375,6 +407,9 @@ impl Context {
     }
 
     /// Whether the premises can hold together: a few small points are tried, then Z3 is asked.
+    ///
+    /// # Errors
+    /// Z3 gives a model of the premises that evaluation refutes although nothing was approximated: an internal error.
     pub fn consistent(&self) -> Result<Consistency, Failure> {
         let premises: Vec<Prop> = self.premises.iter().map(|premise| premise.prop.clone()).collect();
         if let Some(point) = replay::small_witness(&premises) {

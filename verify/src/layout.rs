@@ -12,6 +12,9 @@
 //! Dimensions are compared one at a time, since the arithmetic of one dimension is linear even for symbolic extents. The
 //! position is then the numeral of the compared indices, which is a polynomial identity. [`bitcast`] and [`relayout`] are
 //! about two layouts.
+//!
+//! The formula that is judged comes from `tilewright-ir` and is not believed. What is believed is `meaning`: that a
+//! tile is pad, reshape and transpose, as XLA's page "Tiled layout" defines it.
 
 pub mod bitcast;
 mod meaning;
@@ -47,13 +50,13 @@ use crate::verdict::{Counterexample, Verdict};
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct LayoutClaim<'a> {
-    /// The layout as data.
+    /// The layout: order of dimensions, tiles, memory space, tail alignment.
     pub layout: &'a Layout,
-    /// From logical indices to the indices after the last tile.
+    /// The map from logical indices to the indices after the last tile.
     pub tiled: &'a IndexMap,
     /// The extents after the last tile, from major to minor.
     pub shape: &'a [Expr],
-    /// From logical indices to positions in memory, its only output.
+    /// The map from logical indices to positions in memory, in elements, which are its only output.
     pub flat: &'a IndexMap,
     /// The size of the allocation in elements.
     pub slots: &'a Expr,
@@ -166,8 +169,8 @@ impl Judge {
         }
     }
 
-    /// Decides inverse or padding of the positions, stage by stage. If that is not proved, the map and its inverse are judged
-    /// as a whole.
+    /// Decides inverse or padding of the positions, stage by stage. If that is not proved, the map and its inverse are
+    /// judged as a whole.
     fn decide_inverse(&self, id: Obligation, staged: &StagedLayout<'_>) -> Decision {
         let Some(inverse) = staged.claim.inverse else {
             return (Verdict::Unknown(Reason::undecided("no inverse is claimed")), Method::Nothing);
@@ -259,6 +262,8 @@ impl Judge {
             return unfit("the two maps differ in their indices or extents");
         }
         let ty = index_type(claim.flat);
+        // The position is compared with the numeral of the *claimed* indices: a polynomial identity, without divisions.
+        // That these indices are the right ones is the second comparison.
         let indices = claim.tiled.outputs();
         let position = meaning::numeral(indices, claim.shape, ty);
         let (vars, domain) = (claim.flat.vars().to_vec(), claim.flat.domain().to_vec());
@@ -311,9 +316,13 @@ fn no_layout() -> Decision {
 
 /// A claim, its meaning, and the stages that lead from the index of an element to its position.
 struct StagedLayout<'a> {
+    /// The claim.
     claim: &'a LayoutClaim<'a>,
+    /// The judge's own statement of the layout.
     meaning: &'a Meaning,
+    /// The steps from the index in physical order to the position; empty if the layout does not fit.
     stages: Vec<Stage>,
+    /// The type of indices.
     ty: ScalarType,
 }
 

@@ -35,7 +35,9 @@ pub use statements::Lemma;
 /// The lemmas, each proved when it is first needed; may be shared by threads.
 #[derive(Debug)]
 pub struct Lemmas {
+    /// The solver that proves them.
     solver: Solver,
+    /// The theorem of each lemma, or why it was not proved.
     proved: [OnceLock<Result<Theorem, Failure>>; Lemma::ALL.len()],
 }
 
@@ -46,6 +48,9 @@ impl Lemmas {
     }
 
     /// The theorem of a lemma, proved at the first use.
+    ///
+    /// # Errors
+    /// Z3 does not prove the lemma on the solver's budget.
     pub fn theorem(&self, lemma: Lemma) -> Result<Theorem, Failure> {
         self.proved[lemma as usize].get_or_init(|| self.once_a_process(lemma)).clone()
     }
@@ -68,6 +73,9 @@ impl Lemmas {
     }
 
     /// The lemma with `values` for its variables. Hypotheses that are not among the facts used are derived from them first.
+    ///
+    /// # Errors
+    /// A hypothesis does not follow from the facts used, or the lemma is not proved.
     pub fn apply(
         &self,
         context: &mut Context,
@@ -125,6 +133,11 @@ impl Lemmas {
 }
 
 /// Derives `goal` from those facts of `using` that contain no other symbols, or else from all of them.
+///
+/// The order saves time: Z3 is slow with facts that have nothing to do with the goal.
+///
+/// # Errors
+/// The goal does not follow without the meaning of products and divisions.
 pub fn establish(context: &mut Context, goal: &Prop, using: &[&Fact]) -> Result<Fact, Failure> {
     let symbols = goal.free_symbols();
     let near: Vec<&Fact> =
@@ -137,6 +150,9 @@ pub fn establish(context: &mut Context, goal: &Prop, using: &[&Fact]) -> Result<
 }
 
 /// Derives `lhs == rhs` if both are the same polynomial over their atoms; fails without asking a solver if they are not.
+///
+/// # Errors
+/// The sides differ as polynomials, or Z3 does not confirm that they are equal.
 pub fn poly_identity(context: &mut Context, lhs: &Term, rhs: &Term) -> Result<Fact, Failure> {
     if !crate::poly::probably_equal(lhs, rhs) {
         return Err(Failure::NotShown(Reason::undecided(format!("{lhs} and {rhs} differ as polynomials"))));

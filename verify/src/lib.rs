@@ -1,17 +1,36 @@
-//! The judge: obligations, their encoding, Z3, counterexamples.
+//! The judge: decides whether maps, layouts, programs, passes and memory plans are right, with proofs checked by Z3.
 //!
-//! **Foundations**, bottom up: [`term`] (what is stated, free of any solver), [`encode`] and [`smtlib`] (one query, walked by
-//! Z3 and by the printer alike), [`solver`] (Z3 with budgets and a memo), [`kernel`] (facts and nothing but facts),
-//! [`lemmas`] (theorems proved once and instantiated), [`certificate`] (the proof for other solvers, from what [`record`]
-//! kept), [`verdict`], [`obligation`], [`method`] and [`reason`] (what is reported). On them stand [`translate`] (from the language to terms) and [`prove`]
-//! (strategies, untrusted).
+//! This crate is the trusted half of Tilewright. The other half lowers programs and makes claims ("this is the
+//! inverse", "the buffer was flattened"); this one states what has to hold, its *obligations*, and proves or refutes
+//! them. Nothing that the other half says is believed.
 //!
-//! **Tiers**, the cheaper ones first: intervals, `enumerate` (all points of a box; large boxes last), [`digits`] (a certificate that the
-//! untrusted side found and this one checks), [`gf2`] (linear algebra over bits), Z3 through [`prove`].
+//! ```text
+//! claim or pair of programs
+//!   -> obligations          `obligation`: bounds, injective, simulation, ...
+//!   -> tiers                intervals, enumeration, digits, GF(2), Z3; the first that decides
+//!   -> goals                `term`, `translate`, `prove`
+//!   -> facts                `kernel`: only these count
+//!   -> queries              `encode`, `solver`: unsat means proved
+//!   -> verdicts             proved, refuted with a counterexample that was evaluated, unknown, vacuous, skipped
+//! ```
+//!
+//! Trusted are the statements of the obligations, the meaning of expressions in `tilewright-ir`, the kernel with its
+//! encoding, the checkers of the other tiers, and Z3. Strategies, lemma instances and certificates are searched for
+//! without trust.
+//!
+//! **Foundations**, bottom up: [`term`] (statements, free of any solver), [`encode`] and [`smtlib`] (one query, walked by Z3
+//! and by the printer alike), [`solver`] (Z3 with budgets and a memo), [`kernel`] (the only source of facts), [`lemmas`]
+//! (theorems proved once and instantiated), [`certificate`] (the proof for other solvers, from what [`record`] kept),
+//! [`verdict`], [`obligation`], [`method`] and [`reason`] (the parts of a report). On them stand [`translate`] (from the
+//! language to terms) and [`prove`] (strategies, untrusted).
+//!
+//! **Tiers**, the cheaper ones first: intervals, `enumerate` (all points of a box; large boxes last), [`digits`] (a
+//! certificate that the untrusted side found and this one checks), [`gf2`] (linear algebra over bits), Z3 through
+//! [`prove`].
 //!
 //! **Obligations**: [`map`] of index maps, [`layout`] of tiled layouts, [`access`] of single programs, `pass` of a program
-//! before and after a pass (walked by `lockstep`, its claims looked at by `claims` and `fills`), `lowering` of a program and
-//! a definition, `definition` of a definition, `plan` of memory plans. [`judge`] is the door.
+//! before and after a pass (walked by `lockstep`, its claims checked by `claims` and `fills`), `lowering` of a program
+//! and a definition, `definition` of a definition, `plan` of memory plans. [`judge`] has the entry points.
 
 pub mod access;
 pub mod certificate;

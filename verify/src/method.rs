@@ -1,16 +1,23 @@
-//! How obligations were decided: data to decide on, and one text for each in reports.
+//! The methods by which obligations are decided, as data, with the text of each in reports.
 //!
-//! A method says what was done. One that names Z3 was confirmed by Z3: goals that follow without it, because they are true as
-//! they are written or are among the premises, say so.
+//! ```text
+//! Enumeration(Count(256))              enumeration of 256 points
+//! Proof { goals: 2, lemmas: 3 }        z3 lemma chain (2 goals, 3 lemmas)
+//! Gf2 { goals: 4 }                     gf2, confirmed by z3 (4 goals)
+//! InStages(..)                         z3, in 3 stages
+//! ```
+//!
+//! A method says what was done. One that names Z3 was confirmed by Z3: goals that follow without it, because they are
+//! true as they are written or are among the premises, say so.
 
 use std::fmt;
 
 use tilewright_ir::TextureLimits;
 
-/// How an obligation was decided.
+/// The method by which an obligation was decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// In no way: no method applies.
+    /// None: no method applies.
     Nothing,
     /// By looking at ranks and extents of the claim, which do not fit.
     Shape,
@@ -18,7 +25,7 @@ pub enum Method {
     Structure,
     /// By walking both programs side by side.
     Lockstep,
-    /// A layout is made of stages.
+    /// A layout has stages; part of [`Method::InStages`].
     Stages,
     /// Both sides are the same text, or there is nothing to compare.
     SameText,
@@ -28,13 +35,13 @@ pub enum Method {
     Inspection(&'static str),
     /// Constant extents were compared with the limits of textures.
     WithinLimits(TextureLimits),
-    /// Symbolic extents are held against the limits of textures when the kernels are launched: a premise.
+    /// Symbolic extents are compared with the limits of textures when the kernels are launched; that is a premise here.
     CheckedAtLaunch(TextureLimits),
     /// By evaluation at concrete values.
     Evaluation,
     /// The ranges of the values suffice.
     Intervals,
-    /// All axes are stated to be padded.
+    /// Every axis is declared as padded, so there is nothing to decide.
     AllPadded,
     /// By trying points.
     Enumeration(Points),
@@ -50,8 +57,8 @@ pub enum Method {
         /// Goals over bit-vectors that Z3 confirmed.
         goals: usize,
     },
-    /// Z3 was asked, and its answer is the reason why there is no better one; or it showed that the premises contradict
-    /// each other.
+    /// Z3 was asked, and gave an answer that is not a proof or a confirmed model; or it showed that the premises
+    /// contradict each other.
     Z3,
     /// A proof of the kernel; at least one of the numbers is not 0, see [`Method::proof`].
     Proof {
@@ -64,7 +71,7 @@ pub enum Method {
     Model,
     /// Numerals, digit by digit, by lemmas.
     Numerals {
-        /// How many digits.
+        /// The number of digits.
         digits: usize,
         /// Whether Z3 was asked about some of them.
         asked: bool,
@@ -73,30 +80,30 @@ pub enum Method {
     Interpreter,
     /// A run of the interpreter that compared all accesses of so many iterations.
     Iterations(u64),
-    /// Decided, and so many goals were then put to Z3 to confirm it.
+    /// Decided by the method, and then confirmed by this many goals that were put to Z3.
     Confirmed(Box<Self>, usize),
-    /// The index maps of all accesses, each decided so.
+    /// The index maps of all accesses, decided by these methods.
     IndexMaps(Vec<Self>),
     /// Several parts of one statement, in the order in which they were decided.
     Together(Vec<Self>),
-    /// Several statements, each decided so.
+    /// Several statements, decided by these methods.
     Each(Vec<Self>),
-    /// With a witness that was found by evaluation.
+    /// An existential statement, by the method for a witness that was found by evaluation.
     WithWitness(Box<Self>),
-    /// A map with a left inverse is injective.
+    /// Injectivity, from a left inverse that was proved by the method.
     ByInverse(Box<Self>),
-    /// A statement that is never reached.
+    /// A statement that is never reached, which the method showed.
     NeverReached(Box<Self>),
-    /// The size of an allocation.
+    /// The size of an allocation, by the method.
     Allocation(Box<Self>),
-    /// So many stages of a layout, one after the other.
+    /// All stages of a layout, by the method; the number of stages.
     InStages(Box<Self>, usize),
 }
 
-/// Which points were tried.
+/// The points that were tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Points {
-    /// All points, which are so many.
+    /// All points; the number of them.
     Count(u64),
     /// All points or iterations.
     All,
@@ -106,11 +113,11 @@ pub enum Points {
     SmallShapes,
     /// Some points of a shape that is too large.
     Some,
-    /// All reads, which are so many.
+    /// All reads; the number of them.
     Reads(u64),
 }
 
-/// The kind of a method, as statistics count it: what decided first.
+/// The kind of a method, as statistics count it: the tier that decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tier {
     /// Nothing.
@@ -138,7 +145,7 @@ pub enum Tier {
 }
 
 impl Tier {
-    /// The word for it.
+    /// The word in statistics.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Nothing => "none",
@@ -163,7 +170,7 @@ impl fmt::Display for Tier {
 }
 
 impl Method {
-    /// A proof that took so many goals shown by Z3 and so many instances of lemmas; [`Method::Premises`] if it took none.
+    /// A proof with these numbers of goals shown by Z3 and of instances of lemmas; [`Method::Premises`] if both are 0.
     pub const fn proof(goals: usize, lemmas: usize) -> Self {
         match (goals, lemmas) {
             (0, 0) => Self::Premises,
@@ -182,7 +189,8 @@ impl Method {
         }
     }
 
-    /// What decided first.
+    /// The tier of the method (a table). A method with parts has the tier of the first part that decided, or Z3 if
+    /// layouts or index maps needed it anywhere.
     pub fn tier(&self) -> Tier {
         match self {
             Self::Nothing => Tier::Nothing,
@@ -215,7 +223,7 @@ impl Method {
         }
     }
 
-    /// Whether a question of this obligation was put to Z3, or to the memo of its answers.
+    /// Whether a goal of this obligation was put to Z3, or to the memo of its answers (a table).
     pub fn asks_solver(&self) -> bool {
         match self {
             Self::Nothing
@@ -259,7 +267,7 @@ impl Method {
         }
     }
 
-    /// How much it says beside others: the same text least, the premises alone little.
+    /// How informative the method is beside others: the same text least, the premises alone little.
     pub(crate) fn weight(&self) -> u8 {
         match self {
             Self::SameText => 0,
@@ -275,7 +283,7 @@ impl Method {
         if keeps { self } else { second }
     }
 
-    /// The methods that it consists of, if it does.
+    /// The methods of which it consists.
     fn parts(&self) -> Vec<&Self> {
         match self {
             Self::Confirmed(method, _)
@@ -303,7 +311,7 @@ impl fmt::Display for Points {
     }
 }
 
-/// Methods with something between them.
+/// Methods with a separator between them.
 struct Joined<'a>(&'a [Method], &'static str);
 
 impl fmt::Display for Joined<'_> {
@@ -319,6 +327,7 @@ impl fmt::Display for Joined<'_> {
 }
 
 impl fmt::Display for Method {
+    /// The text in reports (a table). It is not read back: decisions are made on the data.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nothing => f.write_str("none"),

@@ -16,7 +16,9 @@ use crate::term::{Symbol, Term};
 /// A product of a positive constant and extents: a single term of a polynomial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Product {
+    /// The constant factor.
     coefficient: i128,
+    /// The other factors.
     atoms: Monomial<Term>,
 }
 
@@ -53,7 +55,7 @@ impl Product {
         Self { coefficient, atoms: common(&self.atoms, &other.atoms) }
     }
 
-    /// What places are sorted by: the number of atoms, then the constant.
+    /// The key by which places are sorted: the number of atoms, then the constant.
     fn degree(&self) -> (usize, i128) {
         (self.atoms.len(), self.coefficient)
     }

@@ -1,30 +1,38 @@
-//! The obligations: what has to hold, each with the id that reports, certificates and the design call it by.
+//! The obligations: the statements that have to be proved, each with the id that reports, certificates and docs use.
+//!
+//! | about | obligations |
+//! |---|---|
+//! | maps, layouts | bounds, injective, tight, inverse, padding, overflow, specification; tiling and bitcast of layouts |
+//! | programs | bounds, overflow, lanes, race, defined, texture |
+//! | passes, lowering | simulation, iteration, flatten, padding, race; those of maps and layouts for their claims |
+//! | memory plans | plan-disjoint, plan-fits, plan-type, plan-access |
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Something that has to hold of a map, a layout, a program, a pass or a plan.
+/// A statement about a map, a layout, a program, a pass or a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Obligation {
-    /// Every result index lies in the physical shape; every access of a program in its buffer.
+    /// Every result index lies in the physical shape; every access of a program lies in its buffer.
     Bounds,
     /// Different logical indices never share a physical one.
     Injective,
-    /// The stated physical shape is the smallest one, or the padding is stated.
+    /// The stated physical shape is the smallest one, except on axes that are declared as padded.
     Tight,
-    /// A claimed inverse takes every logical index back, and the map every physical index that is no padding.
+    /// A claimed inverse maps the image of every logical index back to it, and every physical index that is not padding
+    /// is the image of its inverse.
     Inverse,
     /// The padding predicate holds exactly on the physical indices that no logical index reaches; a pad value is written.
     Padding,
-    /// No subterm leaves its type.
+    /// No integer operation leaves the range of its type.
     Overflow,
     /// The loops around a store visit each index of its tensor exactly once.
     Iteration,
-    /// Each load and store of the program after is one of the program before, with the same value.
+    /// Each load and store of a program after a pass corresponds to one before it, with the same value.
     Simulation,
-    /// Each separator group is the row-major numeral of its axes.
+    /// The index of each flattened axis is the row-major linearization of its separator group.
     Flatten,
-    /// The closed formula of a tiled layout is pad, reshape, transpose.
+    /// The closed formula of a tiled layout equals its definition: pad, reshape, transpose.
     Tiling,
     /// Texels are in range, within the limits of the device, and no two elements share one.
     Texture,
@@ -34,9 +42,9 @@ pub enum Obligation {
     Race,
     /// No value is read that was never written.
     Defined,
-    /// The map or layout means what is stated of it a second time, independently.
+    /// The map or layout equals an independent statement of it.
     Specification,
-    /// The memory of one array, taken as another, holds the same elements.
+    /// The memory of one array, read as another array, holds the same elements.
     Bitcast,
     /// Tensors that are alive at once never overlap in memory.
     PlanDisjoint,
@@ -106,7 +114,7 @@ impl fmt::Display for Obligation {
     }
 }
 
-/// A text that is the id of no obligation.
+/// The error for a text that is not the id of an obligation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no obligation")]
 pub struct NoObligation(String);

@@ -1,4 +1,13 @@
-//! The way to a statement: the loops, bindings, guards and assertions under which it runs.
+//! The path to a statement: the loops, bindings, guards and assertions under which it runs (its path condition).
+//!
+//! ```text
+//! for i in n:
+//!     if i < m:          path of the store: Loop(i, 0, n), Guard(i < m, true)
+//!         A[i] = 0       premises: 0 <= i < 0 + n, i < m
+//! ```
+//!
+//! Premises must be true wherever the statement runs. Values that were loaded are therefore no premises: memory may have
+//! changed since, and arithmetic on them may have wrapped.
 
 use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, Bindings, Expr, For, PrimFunc, Stmt, StmtKind, UnaryOp, Var};
@@ -8,35 +17,35 @@ use crate::prove::Prover;
 use crate::steps::Steps;
 use crate::translate::Names;
 
-/// One step of the way.
+/// One step of a path.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// A loop.
+    /// A loop: variable, first value and extent.
     Loop(Var, Expr, Expr),
     /// A name for a value.
     Let(Var, Expr),
-    /// A condition that holds, or one that does not.
+    /// A condition, and whether it holds.
     Guard(Expr, bool),
 }
 
-/// The way from the start of a function, outermost first.
+/// The path from the start of a function to a statement, outermost step first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Path {
     /// The symbolic extents: at least 1.
     pub symbols: Vec<Var>,
-    /// Integers of the call that are no extents: any value of their type.
+    /// Integers of the call that are no extents. They may have any value of their type.
     pub scalars: Vec<Var>,
     /// The steps, shared with the paths that begin alike.
     pub steps: Steps,
 }
 
 impl Path {
-    /// The start of a function.
+    /// The path to the body of a function: no steps.
     pub fn of(func: &PrimFunc) -> Self {
         Self { symbols: func.extents(), scalars: func.scalars(), steps: Steps::default() }
     }
 
-    /// The way into a loop.
+    /// Adds the step into a loop.
     pub fn enter(&mut self, inner: &For) {
         self.steps.push(Step::Loop(inner.var.clone(), inner.min.clone(), inner.extent.clone()));
     }
@@ -56,7 +65,7 @@ impl Path {
             }
         }
         for step in &self.steps {
-            // What a step reads may change before the next one does; no later load is the same.
+            // Memory may change between two steps, so loads of different steps are unrelated.
             names.next_statement();
             match step {
                 Step::Loop(var, min, extent) => {
@@ -65,7 +74,7 @@ impl Path {
                     let (min, extent) = (names.term(min), names.term(extent));
                     prover.assume(&term.at_least(&min).and(term.less(&min + &extent)), "an iteration of the loop");
                 }
-                // A value that is read may have wrapped on its way: nothing is known of it.
+                // Arithmetic on a loaded value may have wrapped: nothing is known about the variable.
                 Step::Let(_, value) if value.reads_memory() => {}
                 Step::Let(var, value) => {
                     let value = names.term(value);
@@ -81,8 +90,9 @@ impl Path {
         }
     }
 
-    /// Concrete iterations that reach the end of the way, at most `limit` an instance of the shapes: all loops at their
-    /// first, all at their last iteration, then mixtures. Where a guard reads memory nobody knows, and nothing is sampled.
+    /// Concrete iterations that reach the end of the path, at most `limit` for each instance of the symbols: all loops
+    /// at their first iteration, all at their last one, then mixtures. A path whose guards read memory has no samples,
+    /// because the contents of memory are not known.
     pub fn samples(&self, limit: usize) -> Vec<Bindings> {
         let mut found = Vec::new();
         let instances = instances(&self.symbols);
@@ -94,7 +104,7 @@ impl Path {
         found
     }
 
-    /// Whether one of a few concrete executions gets to the end of the way.
+    /// Whether one of a few concrete executions gets to the end of the path. False does not mean that none does.
     pub fn is_reached(&self) -> bool {
         instances(&self.symbols).into_iter().any(|mut instance| {
             self.give_scalars(&mut instance);
@@ -102,6 +112,7 @@ impl Path {
         })
     }
 
+    /// Binds each scalar parameter to a small value of its type.
     fn give_scalars(&self, bindings: &mut Bindings) {
         for (position, scalar) in self.scalars.iter().enumerate() {
             let (low, high) = scalar.dtype().scalar.integer_range().unwrap_or((0, 3));
@@ -109,7 +120,8 @@ impl Path {
         }
     }
 
-    /// Walks the way once with the iterations that the number of the attempt chooses.
+    /// Walks the path once, in the iterations that the number of the attempt chooses. `None` if that execution does not
+    /// get to the end.
     fn attempt(&self, attempt: usize, mut bindings: Bindings) -> Option<Bindings> {
         let mut state = (attempt as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         for step in &self.steps {
@@ -130,6 +142,8 @@ impl Path {
                         return None;
                     }
                     state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    // The first and last iterations are where accesses leave their buffers, so they are chosen more
+                    // often than others.
                     let offset = match (attempt, state >> 61) {
                         (0, _) | (2.., 0) => 0,
                         (1, _) | (2.., 1) => extent - 1,
@@ -143,9 +157,9 @@ impl Path {
         Some(bindings)
     }
 
-    /// Calls `visit` at the end of the way for one iteration after the other, from those with the first values on, until it
-    /// finds something or `limit` iterations of loops were begun. What is found, and whether nothing was left out: where a
-    /// guard reads memory nobody knows, and nothing is visited.
+    /// Calls `visit` at the end of the path for every iteration in order, until it returns something or `limit`
+    /// iterations of loops were begun. Returns what was found, and whether every iteration was visited: a guard or
+    /// extent without a known value leaves iterations out.
     pub(crate) fn each_iteration<T>(
         &self,
         symbols: &Bindings,
@@ -159,7 +173,7 @@ impl Path {
         (found, walk.complete)
     }
 
-    /// The expressions on the way.
+    /// The expressions on the path.
     pub(crate) fn exprs(&self) -> impl Iterator<Item = &Expr> {
         self.steps.iter().flat_map(|step| match step {
             Step::Loop(_, min, extent) => vec![min, extent],
@@ -167,12 +181,12 @@ impl Path {
         })
     }
 
-    /// Whether something that is read decides who gets to the end of the way, or with which values.
+    /// Whether loaded values decide which iterations get to the end of the path, or with which bindings.
     pub(crate) fn asks_memory(&self) -> bool {
         self.exprs().any(Expr::reads_memory)
     }
 
-    /// Whether concrete values are an execution of this way: every loop and guard agrees.
+    /// Whether concrete values are an execution of this path: every loop and guard agrees with them.
     pub fn admits(&self, bindings: &Bindings) -> bool {
         let mut bindings = bindings.clone();
         self.steps.iter().all(|step| match step {
@@ -191,7 +205,7 @@ impl Path {
         })
     }
 
-    /// The values of the symbols, and of the loops, by name.
+    /// The values of the symbols, and those of scalars and loop variables, by name.
     pub fn describe(&self, bindings: &Bindings) -> (Named, Named) {
         let named = |vars: &[Var]| {
             let value = |var: &Var| bindings.get(var).map(|&value| (var.name().to_owned(), value));
@@ -203,16 +217,16 @@ impl Path {
     }
 }
 
-/// Iterations one after the other.
+/// A walk over all iterations of a path.
 struct Walk {
     /// Iterations that may still be begun.
     left: usize,
-    /// Whether all were visited so far.
+    /// Whether every iteration was visited so far.
     complete: bool,
 }
 
 impl Walk {
-    /// The rest of a way.
+    /// Walks the rest of a path.
     fn steps<T>(
         &mut self,
         steps: &[&Step],
@@ -224,6 +238,7 @@ impl Walk {
             Step::Let(var, value) => {
                 match value.eval_index(bindings) {
                     Ok(value) => drop(bindings.insert(var.clone(), value)),
+                    // A value from an earlier iteration must not be taken for this one.
                     Err(_) => drop(bindings.remove(var)),
                 }
                 self.steps(rest, bindings, visit)
@@ -232,6 +247,7 @@ impl Walk {
                 Ok(value) if (value != 0) == *holds => self.steps(rest, bindings, visit),
                 Ok(_) => None,
                 Err(_) => {
+                    // Without the value of the guard it is not known whether these iterations get to the end.
                     self.complete = false;
                     None
                 }
@@ -258,8 +274,8 @@ impl Walk {
     }
 }
 
-/// What a condition says without reading memory: parts of it that hold, or do not. What is read may change before it
-/// matters and may have wrapped, so it is no premise.
+/// The parts of a condition that do not read memory, each with whether it holds. Loaded values may have changed or
+/// wrapped, so conditions on them are no premises.
 pub(crate) fn premises(cond: &Expr, holds: bool) -> Vec<(Expr, bool)> {
     match cond {
         Expr::Unary(UnaryOp::Not, inner) => premises(inner, !holds),
@@ -273,12 +289,12 @@ pub(crate) fn premises(cond: &Expr, holds: bool) -> Vec<(Expr, bool)> {
 /// Values by name.
 pub type Named = Vec<(String, i128)>;
 
-/// A statement together with the way to it.
+/// A statement together with the path to it.
 #[derive(Clone, Debug)]
 pub struct Site<'a> {
     /// The statement: a store, an evaluation, a loop head, a condition.
     pub stmt: &'a Stmt,
-    /// The way to it.
+    /// The path to it.
     pub path: Path,
 }
 
@@ -290,13 +306,14 @@ pub fn sites(func: &PrimFunc) -> Vec<Site<'_>> {
     found
 }
 
-/// [`sites`] of one statement at the end of a way.
+/// [`sites`] of one statement at the end of a path.
 pub(crate) fn sites_in<'a>(stmt: &'a Stmt, path: &Path) -> Vec<Site<'a>> {
     let mut found = Vec::new();
     collect(stmt, &mut path.clone(), &mut found);
     found
 }
 
+/// Appends the sites in a statement. The path is restored on return.
 fn collect<'a>(stmt: &'a Stmt, path: &mut Path, found: &mut Vec<Site<'a>>) {
     if !stmt.exprs().is_empty() {
         found.push(Site { stmt, path: path.clone() });
@@ -323,7 +340,7 @@ fn collect<'a>(stmt: &'a Stmt, path: &mut Path, found: &mut Vec<Site<'a>>) {
         StmtKind::Seq(stmts) => {
             for stmt in stmts.iter() {
                 collect(stmt, path, found);
-                // What was asserted holds for the statements that follow.
+                // An assertion holds for the statements after it.
                 if let StmtKind::Assert { cond, .. } = &stmt.kind {
                     path.steps.push(Step::Guard(cond.clone(), true));
                 }

@@ -221,7 +221,7 @@ impl<A: Atom> Poly<A> {
         Some(Self { constant: 0, terms })
     }
 
-    /// The polynomial with every coefficient replaced by `map` of it.
+    /// The polynomial with `map` applied to every coefficient.
     #[must_use]
     pub fn map_coefficients(mut self, map: impl Fn(i128) -> i128) -> Self {
         self.constant = map(self.constant);
@@ -309,6 +309,7 @@ fn merged<A: Ord>(left: Vec<(Monomial<A>, i128)>, right: Vec<(Monomial<A>, i128)
 impl Poly<Term> {
     /// The normal form of a term. `None` if a coefficient leaves `i128` or the polynomial grows too large.
     pub fn from_term(term: &Term) -> Option<Self> {
+        // Sums are moved into `accumulated`, which adds `n` terms without copying the sum `n` times.
         match term.kind() {
             TermKind::Const(value) => Some(Self::constant(*value)),
             TermKind::Unary(UnaryOp::Neg, a) => Self::from_term(a)?.scaled(-1),

@@ -11,6 +11,8 @@
 //!
 //! A fact that was proved may be kept, so that later goals use it. A fork inherits premises, facts and the results of
 //! searches, and can be given further premises.
+//!
+//! A strategy can fail or waste time, but cannot prove a false goal: it never makes a fact by itself.
 
 mod digits;
 mod linear;
@@ -25,13 +27,18 @@ use crate::numeral::Product;
 use crate::record::Record;
 use crate::term::{Comparison, Prop, PropKind, Symbol, Term};
 
-/// The facts known so far, and the proof that they rest on.
+/// The facts known so far, with the context that they belong to and the results of searches.
 #[derive(Debug)]
 pub struct Prover<'a> {
+    /// The proof so far.
     context: Context,
+    /// Facts that goals may use.
     facts: Vec<Known>,
+    /// The lemmas.
     lemmas: &'a Lemmas,
+    /// Present if proofs are kept for a certificate.
     record: Option<Record>,
+    /// Symbols that are indices rather than extents.
     indices: BTreeSet<Symbol>,
     /// Bounds of numerals found so far, so that a lower and an upper bound take one search.
     bounds: HashMap<(Term, Option<Term>), Option<Vec<Fact>>>,
@@ -44,8 +51,11 @@ pub struct Prover<'a> {
 /// A fact with the properties by which facts are selected, computed once.
 #[derive(Clone, Debug)]
 struct Known {
+    /// The fact.
     fact: Fact,
+    /// Its integer variables.
     symbols: BTreeSet<Symbol>,
+    /// Whether Z3 decides it as linear arithmetic.
     linear: bool,
 }
 
@@ -106,6 +116,9 @@ impl<'a> Prover<'a> {
     }
 
     /// The fact of an instance of a lemma.
+    ///
+    /// # Errors
+    /// A hypothesis does not follow from the facts `using`.
     pub fn lemma(&mut self, lemma: Lemma, values: &[(&str, &Term)], using: &[&Fact]) -> Result<Fact, Failure> {
         self.lemmas.apply(&mut self.context, lemma, values, using)
     }
@@ -241,6 +254,9 @@ impl<'a> Prover<'a> {
 
     /// Instances of lemmas about each division in the goal whose divisor is not a constant.
     fn division_facts(&mut self, goal: &Prop) -> Vec<Fact> {
+        // Z3 knows division by constants. By a term it is non-linear, and these instances say in linear terms what is
+        // needed: Euclid's identity, the sign, an upper bound, and the quotient if the dividend is a visible multiple
+        // plus a digit.
         let mut divisions = Vec::new();
         collect_divisions_prop(goal, &mut divisions);
         let mut found = Vec::new();

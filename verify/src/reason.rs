@@ -1,8 +1,14 @@
-//! Why an obligation has no answer: a kind to decide on, and a text to print.
+//! The reasons why an obligation is neither proved nor refuted: a kind for decisions, and a text for people.
+//!
+//! ```text
+//! Timeout      "timeout of 10000 ms"                  a larger limit may help
+//! Unsupported  "3 extents for 2 outputs"              the claim has to be changed
+//! Internal     "internal: z3 proves what ..."         the judge is wrong: exit code 70
+//! ```
 
 use std::fmt;
 
-/// What kind of reason it is.
+/// The kind of a reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ReasonKind {
     /// The wall clock allowed for one question to the solver is over.
@@ -15,11 +21,11 @@ pub enum ReasonKind {
     Memory,
     /// Nothing is ever executed or indexed: the premises contradict each other.
     Empty,
-    /// It was not asked.
+    /// The obligation was not asked.
     NotAsked,
-    /// Something differs that a proof needs to be equal. That is no execution: the programs may still mean the same.
+    /// Parts of two programs differ. That is no execution: the programs may still mean the same.
     Differs,
-    /// No method gave an answer, for no reason of the other kinds.
+    /// No method gave an answer, for a reason that is none of the other kinds.
     Undecided,
     /// A model of the premises is not confirmed by evaluation, where the encoding is known to be approximate.
     Unreplayed,
@@ -30,10 +36,12 @@ pub enum ReasonKind {
     Internal,
 }
 
-/// Why an obligation is skipped, vacuous or unknown. Reasons are ordered by their texts.
+/// The reason why an obligation is skipped, vacuous or unknown. Reasons are ordered by their texts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reason {
+    /// The text, printed after the word `because`.
     text: String,
+    /// The kind.
     kind: ReasonKind,
 }
 
@@ -58,12 +66,13 @@ impl Reason {
         Self::new(ReasonKind::Internal, format!("internal: {fault}"))
     }
 
-    /// That `found`, such as a counterexample, is not confirmed by evaluation; the text begins with `internal: `.
+    /// A reason of kind [`ReasonKind::NoReplay`]: `found`, such as a counterexample, is not confirmed by evaluation.
+    /// The text begins with `internal: `.
     pub fn no_replay(found: impl fmt::Display) -> Self {
         Self::new(ReasonKind::NoReplay, format!("internal: {found} does not replay"))
     }
 
-    /// The same reason with more text before its own.
+    /// The reason with more text before its own.
     #[must_use]
     pub fn after(self, text: &str) -> Self {
         Self { text: format!("{text}{}", self.text), kind: self.kind }

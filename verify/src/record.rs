@@ -55,6 +55,7 @@ pub enum Part {
 /// The proof of a verdict, as far as it can be given to a solver; empty unless the judge records.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Proof {
+    /// The parts, no two equal.
     parts: Vec<Part>,
 }
 
@@ -64,8 +65,8 @@ impl Proof {
         &self.parts
     }
 
-    /// Whether a solver was asked: every part consists of steps of the kernel, and Z3 showed one of them or the lemma that it
-    /// is an instance of. A proof from the premises alone is not confirmed.
+    /// Whether a solver was asked: every part consists of steps of the kernel, and Z3 showed one of them or the lemma
+    /// that it is an instance of. A proof from the premises alone is not confirmed.
     pub fn is_confirmed(&self) -> bool {
         let steps = |part: &Part| match part {
             Part::Steps { steps, .. } => Some(steps.iter().any(is_inference)),
@@ -100,6 +101,7 @@ fn is_inference(step: &Step) -> bool {
 /// The steps that a prover inherited from those that it was forked from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
+    /// Steps of the provers that this one was forked from, outermost first.
     inherited: Vec<Step>,
 }
 
@@ -112,7 +114,7 @@ impl Record {
     /// Keeps the inherited steps and `steps` for the obligation that this thread is deciding.
     pub(crate) fn keep(&self, of: &'static str, steps: &[Step]) {
         let steps = Arc::new(self.after(steps).inherited);
-        // Without any step but premises no solver was asked: the goal folded to `true`.
+        // If all steps are premises, no solver was asked: the goal folded to `true`.
         if steps.iter().all(|step| matches!(step.rule, Rule::Premise(_))) {
             return;
         }

@@ -2,6 +2,9 @@
 //!
 //! Arithmetic modulo `2^bits` is a ring. Two expressions that are the same polynomial over the same parts have the same
 //! value, whatever wraps in between: `(-20 + x) + 20` is `x` although `-20 + x` may wrap.
+//!
+//! The comparison is a proof without a solver: polynomials over a commutative ring have a normal form, and equal normal
+//! forms have equal values under every assignment of the parts.
 
 use tilewright_ir::{BinaryOp, Expr, UnaryOp};
 
@@ -30,7 +33,9 @@ pub(crate) fn same_polynomial(old: &Expr, new: &Expr) -> bool {
 
 /// The ring of polynomials modulo `2^bits` over the parts met so far.
 struct Ring<'e> {
+    /// The width of the type.
     bits: u32,
+    /// The parts, by the numbers of their atoms.
     parts: Vec<&'e Expr>,
 }
 

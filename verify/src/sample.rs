@@ -1,14 +1,15 @@
-//! Values of expressions at a concrete point, with memory that nobody wrote: each element has a value made from its place.
+//! Values of expressions at a concrete point, with made-up memory: the value of an element is a hash of its name.
 //!
-//! Two programs that read corresponding elements read the same value, any others most likely not; so a wrong address or a
-//! wrong operator shows at once. Operators mean what the language's table says.
+//! Two programs that read corresponding elements read the same value, and other elements most likely have other values,
+//! so a wrong address or operator shows at once. Such a value can refute an equality, never prove one. Operators are
+//! evaluated by the language's own table.
 
 use tilewright_ir::scalar::cast;
 use tilewright_ir::{Bindings, Buffer, DataType, Expr, Scalar, TypeClass};
 
 use crate::access::lane_of;
 
-/// The value of an expression of one lane; none where it has none (a division by zero, a type error).
+/// The value of an expression of one lane; `None` if it has none (a division by zero, a type error).
 ///
 /// `place` names the element that a load reads: elements of the same name have the same value.
 pub(crate) fn value(
@@ -28,6 +29,8 @@ pub(crate) fn value(
             let operands: Option<Vec<_>> = args.iter().map(of).collect();
             function.eval(args.first()?.dtype().scalar, &operands?).ok()
         }
+        // A select without a value on the side that is not chosen is not noticed here: definedness is another
+        // obligation.
         Expr::Select(c, a, b) | Expr::IfThenElse(c, a, b) => {
             if of(c)?.as_int()? != 0 {
                 of(a)

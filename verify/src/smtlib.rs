@@ -8,11 +8,15 @@
 //! (assert (not (< (mod v0 8) 8)))
 //! (check-sat)
 //! ```
+//!
+//! Every file is one query of a certificate, in the part of SMT-LIB 2 that Z3 and cvc5 share. The same text without
+//! comments and status is the key of the memo.
 
 use crate::encode::{Node, NodeId, Op, Query, Sort};
 use std::fmt::Write;
 
-/// The operator's name in SMT-LIB, in a query over bit-vectors or over integers.
+/// The operator's name in SMT-LIB (a table), in a query over bit-vectors or over integers. Comparisons of bit-vectors
+/// and `Shr` are signed, `Div` and `Mod` unsigned.
 pub fn operator_name(op: Op, over_bits: bool) -> &'static str {
     match op {
         Op::Add if over_bits => "bvadd",
@@ -109,7 +113,9 @@ fn push(text: &mut String, args: std::fmt::Arguments<'_>) {
 /// Prints the nodes of a query. A node that is used more than once becomes a definition, so that the text is no larger than
 /// the graph.
 struct Printer<'q> {
+    /// The query.
     query: &'q Query,
+    /// How often each node is an operand.
     uses: Vec<usize>,
 }
 

@@ -28,7 +28,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// The part of the canonical text's meaning that a cache on disk has to be keyed by, besides [`z3_version`].
+/// The version of the encoding. An answer is valid for the same text, the same encoder version and the same
+/// [`z3_version`].
 pub const ENCODER_VERSION: u32 = 1;
 
 /// The oldest Z3 that is accepted.
@@ -82,6 +83,9 @@ pub enum SolverError {
 }
 
 /// The version of the Z3 that is loaded; an error if it is older than [`MINIMUM`].
+///
+/// # Errors
+/// The version is too old or cannot be read.
 pub fn z3_version() -> Result<Version, SolverError> {
     static VERSION: OnceLock<Result<Version, SolverError>> = OnceLock::new();
     let version = VERSION.get_or_init(|| accepted(z3_full_version()));
@@ -155,7 +159,9 @@ pub struct Answer {
 /// Z3 with a budget and a memo of the goals answered; clones share the memo.
 #[derive(Clone, Debug)]
 pub struct Solver {
+    /// The budget of each goal.
     budget: Budget,
+    /// The goals answered so far.
     memo: Arc<Memo>,
     /// Nanoseconds that Z3 took, all threads together.
     spent: Arc<AtomicU64>,
@@ -163,11 +169,17 @@ pub struct Solver {
 
 impl Solver {
     /// A solver with the default budget and an empty memo.
+    ///
+    /// # Errors
+    /// The Z3 that is loaded is too old.
     pub fn new() -> Result<Self, SolverError> {
         Self::with_budget(Budget::default())
     }
 
     /// A solver with this budget and an empty memo.
+    ///
+    /// # Errors
+    /// The Z3 that is loaded is too old.
     pub fn with_budget(budget: Budget) -> Result<Self, SolverError> {
         z3_version()?;
         Ok(Self { budget, memo: Arc::new(Memo::default()), spent: Arc::default() })
@@ -195,6 +207,9 @@ impl Solver {
     }
 
     /// Whether `goal` follows from `assumptions`; if not, with a model.
+    ///
+    /// # Errors
+    /// The goal cannot be encoded, or the solver fails. A goal that is not proved is no error.
     pub fn check(&self, assumptions: &[Prop], goal: &Prop, encoding: Encoding) -> Result<Answer, SolverError> {
         self.decide(assumptions, goal, encoding, matches!(encoding, Encoding::Exact | Encoding::Bits(_)))
     }

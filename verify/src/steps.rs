@@ -2,6 +2,11 @@
 //!
 //! A path is cloned for every statement and every goal. As a list that grows at its end, with each step pointing to the one
 //! before, a clone is one increment, and paths that have a beginning in common hold it once.
+//!
+//! ```text
+//! path of `A[i] = 0`     Loop(i) <- Guard(i < m)
+//! path of `B[i] = 1`     Loop(i) <- Guard(i >= m)          Loop(i) is held once
+//! ```
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,19 +21,21 @@ pub struct Steps {
 
 /// A step and those before it.
 struct Link {
+    /// The step.
     step: Step,
     /// How many steps there are, this one included.
     len: usize,
+    /// The steps before it.
     before: Steps,
 }
 
 impl Steps {
-    /// How many there are.
+    /// The number of steps.
     pub fn len(&self) -> usize {
         self.last.as_ref().map_or(0, |link| link.len)
     }
 
-    /// Whether there are none.
+    /// Whether there are no steps.
     pub fn is_empty(&self) -> bool {
         self.last.is_none()
     }
@@ -99,7 +106,7 @@ impl PartialEq for Steps {
 
 impl Drop for Steps {
     fn drop(&mut self) {
-        // One after the other: a long list would take a long recursion.
+        // A loop, because dropping a long list recursively could exhaust the stack.
         let mut next = self.last.take();
         while let Some(mut link) = next.and_then(Arc::into_inner) {
             next = link.before.last.take();

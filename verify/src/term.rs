@@ -27,8 +27,8 @@
 //! An uninterpreted function stands for a load or a floating-point operation: any countable set of values (the bit
 //! patterns of a float) embeds into the integers, so a proof over integers holds for it, as long as only equality is used.
 //!
-//! Functions here recurse: a term may be a few thousand levels deep, which a chain of that many operators would need. Evaluation
-//! visits a shared subterm as often as it occurs, everything else once.
+//! Functions here recurse: a term may be a few thousand levels deep, which a chain of that many operators would need.
+//! Evaluation visits a shared subterm as often as it occurs, everything else once.
 
 mod build;
 mod display;
@@ -134,7 +134,7 @@ pub enum Comparison {
     Le,
 }
 
-/// What a term is made of.
+/// The parts of a term.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TermKind {
     /// A constant.
@@ -151,7 +151,7 @@ pub enum TermKind {
     App(Symbol, Vec<Term>),
 }
 
-/// What a proposition is made of.
+/// The parts of a proposition.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PropKind {
     /// True or false.
@@ -202,7 +202,7 @@ macro_rules! shared_node {
                 Self(node(kind))
             }
 
-            /// What it is made of.
+            /// The parts of the node.
             pub fn kind(&self) -> &$kind {
                 &self.0.kind
             }

@@ -21,8 +21,11 @@ use crate::term::{BinaryOp as TermOp, Prop, Symbol, Term, UnaryOp as TermUnary};
 /// The terms of variables: each has a symbol of its own, unless it is bound to another term.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
+    /// The term of each variable.
     terms: HashMap<Var, Term>,
+    /// Names of symbols in use.
     taken: HashSet<String>,
+    /// The number of the current statement.
     stamp: usize,
     /// Opaque integers (loads and casts) with their types, whose ranges a prover may assume.
     typed: Vec<(Term, ScalarType)>,
@@ -86,6 +89,8 @@ impl Names {
     /// An integer expression of one lane as a term; another one as an uninterpreted function.
     pub fn term(&mut self, expr: &Expr) -> Term {
         let ty = expr.dtype();
+        // A truth value used as an integer is 1 or 0. Everything that is no scalar integer is opaque: only equality is
+        // known of it.
         if ty == DataType::BOOL {
             return Term::ite(&self.prop(expr), 1, 0);
         }
@@ -146,6 +151,7 @@ impl Names {
         let ty = lhs.dtype();
         let integers = ty.is_scalar() && ty.scalar.integer_range().is_some();
         match op {
+            // Comparisons of floats fall through to the last arm: NaN and rounding make them no order of the integers.
             BinaryOp::And => self.prop(lhs).and(self.prop(rhs)),
             BinaryOp::Or => self.prop(lhs).or(self.prop(rhs)),
             BinaryOp::BitAnd if ty == DataType::BOOL => self.prop(lhs).and(self.prop(rhs)),
@@ -207,7 +213,7 @@ impl Names {
     }
 }
 
-/// The term operator of an arithmetic operator; `None` for comparisons, connectives and float division.
+/// The term operator of an arithmetic operator (a table); `None` for comparisons, connectives and float division.
 fn term_op(op: BinaryOp) -> Option<TermOp> {
     Some(match op {
         BinaryOp::Add => TermOp::Add,

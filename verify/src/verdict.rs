@@ -1,4 +1,10 @@
-//! What is reported about an obligation.
+//! Verdicts and counterexamples.
+//!
+//! ```text
+//! proved
+//! unknown: timeout of 10000 ms
+//! refuted: 3 lands on 4, outside the physical shape 4 at n = 4
+//! ```
 
 use crate::reason::Reason;
 use crate::term::Assignment;
@@ -9,13 +15,13 @@ use std::fmt;
 pub enum Verdict {
     /// It holds.
     Proved,
-    /// It was not asked, for this reason.
+    /// The obligation was not asked, for this reason.
     Skipped(Reason),
     /// It holds only because its premises contradict each other, for this reason.
     Vacuous(Reason),
     /// It was neither proved nor refuted, for this reason.
     Unknown(Reason),
-    /// It does not hold here.
+    /// It does not hold for these values, which were evaluated.
     Refuted(Counterexample),
 }
 
@@ -25,7 +31,7 @@ impl Verdict {
         matches!(self, Self::Proved)
     }
 
-    /// The word for it: `proved`, `skipped`, `vacuous`, `unknown` or `refuted`.
+    /// The word in reports: `proved`, `skipped`, `vacuous`, `unknown` or `refuted`.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Proved => "proved",
@@ -36,7 +42,7 @@ impl Verdict {
         }
     }
 
-    /// Why it is skipped, vacuous or unknown, if it is.
+    /// The reason, if the verdict is skipped, vacuous or unknown.
     pub fn reason(&self) -> Option<&Reason> {
         match self {
             Self::Skipped(reason) | Self::Vacuous(reason) | Self::Unknown(reason) => Some(reason),
@@ -44,7 +50,7 @@ impl Verdict {
         }
     }
 
-    /// Where it does not hold, if it is refuted.
+    /// The values for which it fails, if it is refuted.
     pub fn counterexample(&self) -> Option<&Counterexample> {
         match self {
             Self::Refuted(found) => Some(found),
@@ -52,7 +58,7 @@ impl Verdict {
         }
     }
 
-    /// The worst of several; `None` of none, because nothing shown is nothing proved.
+    /// The worst of several verdicts. `None` if there is none: an empty list proves nothing.
     pub fn worst(verdicts: impl IntoIterator<Item = Self>) -> Option<Self> {
         verdicts.into_iter().max()
     }
@@ -76,16 +82,16 @@ impl fmt::Display for Verdict {
 pub struct Counterexample {
     /// The shape variables and their values.
     pub shape: Vec<(String, i128)>,
-    /// The indices that show it: of a collision both, else one; empty if it is not about the indices of a map.
+    /// The indices of the map that show the failure: two for a collision, else one; empty if it is not about indices.
     pub indices: Vec<Vec<i128>>,
     /// The remaining variables (indices, loop variables, conditions as 0 or 1) and their values.
     pub assignments: Vec<(String, i128)>,
-    /// What goes wrong there, in words.
+    /// A description of the failure.
     pub text: String,
 }
 
 impl Counterexample {
-    /// The same, with the values of some more variables.
+    /// The counterexample with the values of some more variables.
     #[must_use]
     pub(crate) fn about(mut self, vars: &[tilewright_ir::Var], values: &[i128]) -> Self {
         self.assignments.extend(vars.iter().map(|var| var.name().to_owned()).zip(values.iter().copied()));

@@ -2,6 +2,8 @@
 //!
 //! A view `B` of `A` with offset 4 and shape (3, 5) ends at element 19 of `A`'s memory; both sizes are compared in bytes,
 //! since a view may have another element type.
+//!
+//! The alignment of the view to its element is not part of this obligation.
 
 use tilewright_ir::{Buffer, Expr, PrimFunc, StmtKind};
 

@@ -1,4 +1,11 @@
-//! Where everything lies: a map evaluated at every index of its shape, and around it as far as there is padding.
+//! Evaluates a map at every index of its shape, and around the shape as far as there is padding.
+//!
+//! ```text
+//! lambda i: [i // 2, i % 2]  on shape 3  ->  0 -> (0, 0)   1 -> (0, 1)   2 -> (1, 0)   and (1, 1) is padding
+//! ```
+//!
+//! Every axis separator group of a place is linearized, so memory has one axis or two. A slot without an element is
+//! padding; if the map sends an index beyond the shape there, the picture names that index.
 
 use std::collections::HashMap;
 
@@ -11,30 +18,34 @@ pub(super) const MAX_CELLS: u64 = 1 << 16;
 /// Most grids of a picture: indices of the leading axes.
 const MAX_PANELS: u64 = 256;
 
-/// What is drawn of an array above these limits: grids, their rows and columns, and slots of memory with one axis.
+/// Grids that are drawn of an array above the limits.
 const CUT_PANELS: u64 = 4;
+/// Rows that are drawn of each grid of such an array, and of a memory with two axes.
 const CUT_ROWS: u64 = 32;
+/// Columns that are drawn of each grid of such an array, and of a memory with two axes.
 const CUT_COLUMNS: u64 = 64;
+/// Slots that are drawn of a memory with one axis, and elements of an array with one axis.
 const CUT_SLOTS: u64 = 2048;
 
-/// What is drawn.
+/// A map with the shape of its memory: the input of [`place`].
 pub(super) struct Subject {
-    /// The text of it.
+    /// The caption.
     pub(super) text: String,
-    /// From logical indices to places; its domain is constant.
+    /// The map from logical indices to places. Its domain is constant.
     pub(super) map: IndexMap,
-    /// Extents of the places.
+    /// The extents of the places, one for each output of the map.
     pub(super) extents: Vec<i128>,
-    /// Slots after the last one that the extents make.
+    /// Slots that are allocated after those of the extents.
     pub(super) tail: u64,
-    /// For each level of tiles what it is, and expressions whose values tell its tiles apart.
+    /// For each level of tiles its name, and expressions over the indices: two elements are in one tile if all values
+    /// agree.
     pub(super) levels: Vec<(String, Vec<Expr>)>,
 }
 
-/// Evaluates everything.
+/// Evaluates the map at every index that is drawn.
 ///
 /// # Errors
-/// Nothing to draw, or too much; more than two axes of memory; an index without a value.
+/// The shape is empty or symbolic, memory has more than two axes, or the map has no value at an index.
 pub(super) fn place(subject: &Subject) -> Result<DrawReport, Diagnostic> {
     let shape = shape(subject)?;
     let groups = subject.map.axis_separators().groups();
@@ -52,7 +63,7 @@ pub(super) fn place(subject: &Subject) -> Result<DrawReport, Diagnostic> {
         elements.push(placing.element(&index, elements.len())?);
     }
     let counterexample = placing.collisions(&mut elements);
-    // Whether a slot without an element is padding is not known where elements are left out.
+    // With some elements left out, it is not known whether a slot without an element is padding.
     let padding = if cut.is_some() { Vec::new() } else { placing.padding(&shape) };
     let mut report = DrawReport {
         schema: "tilewright.draw/1",
@@ -71,7 +82,7 @@ pub(super) fn place(subject: &Subject) -> Result<DrawReport, Diagnostic> {
     Ok(report)
 }
 
-/// The part that is drawn of what is too large for one picture; none if all of it is drawn.
+/// The part of a large array that is drawn. `None` if all of it fits into the picture.
 fn cut(shape: &[u64], memory_shape: &[u64]) -> Option<CutRow> {
     let count = |extents: &[u64]| extents.iter().try_fold(1u64, |count, extent| count.checked_mul(*extent));
     let fits = |extents: &[u64]| count(extents).is_some_and(|count| count <= MAX_CELLS);
@@ -100,10 +111,12 @@ fn cut(shape: &[u64], memory_shape: &[u64]) -> Option<CutRow> {
     Some(CutRow { shape: part, memory_shape: memory })
 }
 
+/// The fault of a shape that cannot be counted.
 fn too_large(message: String) -> Diagnostic {
     Diagnostic::error("picture-size", None, message).with_help("draw a smaller shape: tiles and padding repeat")
 }
 
+/// The logical shape as numbers, with at least one element and fewer than 2^64.
 fn shape(subject: &Subject) -> Result<Vec<u64>, Diagnostic> {
     let extent = |extent: &Expr| extent.as_const_int().and_then(|extent| u64::try_from(extent).ok());
     let shape: Option<Vec<u64>> = subject.map.domain().iter().map(extent).collect();
@@ -122,7 +135,7 @@ fn shape(subject: &Subject) -> Result<Vec<u64>, Diagnostic> {
     }
 }
 
-/// The shape of memory: an extent for each group of axes.
+/// The shape of memory: for each separator group the product of its extents. A single axis includes the tail.
 fn memory_shape(subject: &Subject, groups: &[std::ops::Range<usize>]) -> Result<Vec<u64>, Diagnostic> {
     if groups.len() > 2 {
         let message = format!("memory has {} axes; one or two can be drawn", groups.len());
@@ -142,7 +155,8 @@ fn memory_shape(subject: &Subject, groups: &[std::ops::Range<usize>]) -> Result<
     shape.ok_or_else(|| too_large(format!("memory has more than 2^64 slots: {:?}", subject.extents)))
 }
 
-/// Slots in a line: columns of memory with two axes; else a number of trailing places that makes a good rectangle.
+/// Slots in a line of the picture. For memory with two axes these are its columns; for one axis the product of trailing
+/// extents that comes nearest to a rectangle twice as wide as high, or else a power of two.
 fn columns(subject: &Subject, memory_shape: &[u64]) -> u64 {
     let total = match memory_shape {
         [_, columns] => return (*columns).max(1),
@@ -150,7 +164,7 @@ fn columns(subject: &Subject, memory_shape: &[u64]) -> u64 {
         _ => return 1,
     };
     let (mut width, mut best) = (1u64, None);
-    // Twice as wide as high is best.
+    // A rectangle of `total` cells that is twice as wide as high has the width sqrt(2 * total).
     let most = if total > 8704 { 256 } else { 64 };
     let target = (2 * total).isqrt().clamp(4, most);
     for extent in subject.extents.iter().rev() {
@@ -183,17 +197,18 @@ fn tuple<T: ToString>(index: &[T]) -> String {
     if let [only] = parts.as_slice() { only.clone() } else { format!("({})", parts.join(", ")) }
 }
 
+/// The state while elements are placed one after the other.
 struct Placing<'a> {
     subject: &'a Subject,
     groups: Vec<std::ops::Range<usize>>,
     memory_shape: &'a [u64],
-    /// The first element of each slot that has one.
+    /// For each slot that holds an element the number of the first element in it.
     holder: HashMap<u64, usize>,
     tiles: Tiles,
 }
 
 impl Placing<'_> {
-    /// The place of an index, and its slot if that is inside.
+    /// The place of an index in memory, and the number of its slot if every physical index is inside its extent.
     fn at(&self, index: &[u64]) -> Result<(Vec<i128>, Option<u64>), String> {
         let index: Vec<i128> = index.iter().map(|&at| at.into()).collect();
         let physical = self.subject.map.eval(&index, &Bindings::new()).map_err(|error| error.to_string())?;
@@ -211,6 +226,7 @@ impl Placing<'_> {
         Ok((memory, slot.filter(|_| inside)))
     }
 
+    /// Places one element, the `number`th in row-major order.
     fn element(&mut self, index: &[u64], number: usize) -> Result<ElementRow, Diagnostic> {
         let (memory, slot) = self.at(index).map_err(|error| {
             Diagnostic::error("no-value", None, format!("the map has no value at {index:?}: {error}"))
@@ -223,14 +239,17 @@ impl Placing<'_> {
         Ok(ElementRow { logical: index.to_vec(), memory, slot, tiles, collides: false })
     }
 
+    /// The first element in a slot.
     fn first(&self, slot: Option<u64>) -> Option<usize> {
         self.holder.get(&slot?).copied()
     }
 
-    /// Marks the elements that share a slot, and names what is wrong first.
+    /// Marks the elements that share a slot, and returns the first fault in row-major order: a collision, or an element
+    /// outside of memory.
     fn collisions(&self, elements: &mut [ElementRow]) -> Option<MarkRow> {
         let mut mark = None;
         for number in 0..elements.len() {
+            // `mark` keeps the first fault; the loop goes on, because every colliding element is marked in the picture.
             match self.first(elements[number].slot) {
                 Some(first) if first != number => {
                     elements[first].collides = true;
@@ -263,7 +282,8 @@ impl Placing<'_> {
         mark
     }
 
-    /// The slots without an element; those that an index beyond the shape would have, with that index.
+    /// The slots without an element. If the map sends an index beyond the shape to such a slot, the first such index in
+    /// row-major order comes with it: the picture shows it as the continuation of a tile.
     fn padding(&mut self, shape: &[u64]) -> Vec<PaddingRow> {
         let slots: u64 = self.memory_shape.iter().product();
         let free = |holder: &HashMap<u64, usize>, slot: u64| slot < slots && !holder.contains_key(&slot);
@@ -271,6 +291,8 @@ impl Placing<'_> {
         let around = self.around(shape, &free);
         let grown = around.iter().zip(shape).any(|(outer, inner)| outer > inner);
         let cells = around.iter().try_fold(1u64, |count, extent| count.checked_mul(*extent));
+        // This bounds the indices that are evaluated again: `around` grows axis by axis, so the box may be far larger
+        // than the memory.
         if grown && cells.is_some_and(|cells| cells <= 2 * MAX_CELLS) {
             for index in row_major(&around).filter(|index| index.iter().zip(shape).any(|(at, extent)| at >= extent)) {
                 if let Ok((_, Some(slot))) = self.at(&index)
@@ -293,7 +315,8 @@ impl Placing<'_> {
         padding
     }
 
-    /// How far each axis could go on into the padding.
+    /// The shape extended along each axis, with the other indices 0, as long as the map goes to slots without an
+    /// element. The shape itself if that would be too many grids.
     fn around(&self, shape: &[u64], free: &impl Fn(&HashMap<u64, usize>, u64) -> bool) -> Vec<u64> {
         let mut around = shape.to_vec();
         for axis in 0..shape.len() {
@@ -311,15 +334,16 @@ impl Placing<'_> {
     }
 }
 
-/// Numbers the tiles of each level.
+/// For each level the number of each tile, by the values of the level's expressions.
 struct Tiles(Vec<HashMap<Vec<i128>, u64>>);
 
 impl Tiles {
     fn new(n_levels: usize) -> Self {
+        // Tiles are numbered as elements come, and renumbered in the order of memory at the end.
         Self(vec![HashMap::new(); n_levels])
     }
 
-    /// The tiles of an index, numbered as they come.
+    /// The tile of an index on each level. A new tile gets the next number of its level.
     fn of(&mut self, subject: &Subject, index: &[u64]) -> Vec<u64> {
         let bindings: Bindings =
             subject.map.vars().iter().cloned().zip(index.iter().map(|&at| i128::from(at))).collect();
@@ -332,7 +356,8 @@ impl Tiles {
         tiles
     }
 
-    /// Numbers them anew: the tile with the first slot is 0.
+    /// Renumbers the tiles of each level in the order of their first slots: the tile that holds the first slot becomes
+    /// 0.
     fn in_order_of_memory(&self, report: &mut DrawReport) {
         for level in 0..self.0.len() {
             let elements =

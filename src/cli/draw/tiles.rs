@@ -1,4 +1,7 @@
-//! Levels of tiles: what tells the tiles of a layout, or of a map that divides its indices, apart.
+//! Levels of tiles: expressions that distinguish the tiles of a layout, or of a map that divides its indices.
+//!
+//! A level has a name, such as `(8,128)` for a tile of a layout or `(h//4, w//4)` for quotients of a map, and
+//! expressions over the logical indices. Two elements are in the same tile if all expressions have the same values.
 
 use tilewright_ir::layout::{ArrayShape, Layout, LayoutError, TileDim};
 use tilewright_ir::visit::Substitution;
@@ -7,7 +10,8 @@ use tilewright_ir::{BinaryOp, Expr, IndexMap, Var};
 /// Most levels that are drawn.
 const MAX_LEVELS: usize = 3;
 
-/// A level for each tile of a layout: the places of an element that the tile leaves outside of it.
+/// One level for each tile of a layout, at most `MAX_LEVELS`. The expressions are the outputs of the tiled map that
+/// number the tiles, without those inside of a tile.
 pub(super) fn of_layout(array: &ArrayShape, map: &IndexMap) -> Result<Vec<(String, Vec<Expr>)>, LayoutError> {
     let layout = array.layout_or_default();
     let mut levels = Vec::new();
@@ -30,13 +34,15 @@ pub(super) fn of_layout(array: &ArrayShape, map: &IndexMap) -> Result<Vec<(Strin
     Ok(levels)
 }
 
-/// An index or a sum of indices that a map divides, and all its quotients with the width of what they put together.
+/// The quotients of one index, or of one sum of indices. Each comes with its width: how many neighbouring values of the
+/// index share a quotient.
 struct Divided {
     vars: Vec<Var>,
     quotients: Vec<(i128, Expr)>,
 }
 
-/// The quotients that a map computes by constants, the coarsest of each index first.
+/// The levels of a map: its divisions by constants above 1, grouped by the indices they divide, the coarsest of each
+/// group first. A remainder counts as the division by the same number.
 pub(super) fn of_map(map: &IndexMap) -> Vec<(String, Vec<Expr>)> {
     let mut found: Vec<Divided> = Vec::new();
     for output in map.outputs() {
@@ -48,6 +54,8 @@ pub(super) fn of_map(map: &IndexMap) -> Vec<(String, Vec<Expr>)> {
                 let quotient = inner.as_ref().clone().floor_div(Expr::int(i64::try_from(by).unwrap_or(i64::MAX)));
                 let mut vars: Vec<Var> = inner.vars().into_iter().filter(|var| map.vars().contains(var)).collect();
                 vars.sort_unstable();
+                // Divisions of the same indices, such as `i // 32` and `i % 32 // 4`, are levels of one hierarchy, not
+                // two independent tilings.
                 match found.iter_mut().find(|divided| divided.vars == vars) {
                     _ if vars.is_empty() => {}
                     Some(divided) => divided.quotients.push((width, quotient)),
@@ -70,7 +78,8 @@ pub(super) fn of_map(map: &IndexMap) -> Vec<(String, Vec<Expr>)> {
     (0..count).map(level).collect()
 }
 
-/// How many neighbouring values of the index a quotient puts together.
+/// How many neighbouring values of the index share one value of a quotient: 4 for `i // 4` and for `i // 4 % 8`, 1 for
+/// the index itself.
 fn width(expr: &Expr) -> i128 {
     match expr {
         Expr::Binary(BinaryOp::FloorDiv, inner, by) => {

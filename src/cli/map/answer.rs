@@ -1,4 +1,4 @@
-//! The answer to a question about a map: claims are made, the judge decides, and only what it proved is printed.
+//! The answer to a question about a map: claims are made, the judge decides, and only proved claims are printed.
 
 use tilewright_ir::{AxisSeparators, Bindings, Expr, IndexMap, InverseClaim, ScalarType, Var};
 use tilewright_script::Source;
@@ -10,10 +10,10 @@ use super::question::{self, Question};
 use crate::algebra;
 use crate::report::{AtRow, Dim, MapReport};
 
-/// Everything that is known about the map.
+/// The report on a map.
 ///
 /// # Errors
-/// The map has no physical shape; an inverse or a padding does not fit it; a point has no image.
+/// The map has no physical shape, an inverse or a padding does not fit it, or an index to follow has no image.
 pub(super) fn answer(question: &Question, judge: &Judge) -> Result<MapReport, Failure> {
     let map = &question.map;
     let (physical, padded) = physical_shape(question)?;
@@ -26,6 +26,7 @@ pub(super) fn answer(question: &Question, judge: &Judge) -> Result<MapReport, Fa
     let found = inverse::found(map, &physical, &question.assumptions);
     let claims = Claims { judge, claim, inverse: inverse.as_ref(), padding: padding.as_ref(), found: &found };
     let judged = claims.judged();
+    // Claims are judged as they are, and made printable only afterwards: the judge sees no rewritten claim.
     let lambda = |claim: &InverseClaim| inverse::printable(claim).lambda();
     let padding_lambda = |claim: &InverseClaim| inverse::printable(claim).padding_lambda();
     let plain = |shape: &[Expr]| shape.iter().map(inverse::plain).collect::<Vec<_>>();
@@ -45,17 +46,17 @@ pub(super) fn answer(question: &Question, judge: &Judge) -> Result<MapReport, Fa
     })
 }
 
-/// What the judge says, and the claims that it proved.
+/// The reports of the judge, and the claims that it proved.
 struct Judged {
     rows: Vec<Report>,
     inverse: Option<InverseClaim>,
     padding: Option<InverseClaim>,
 }
 
-/// A claim and what the judge says of the obligation asked for; none if nothing could be claimed.
+/// A claim and the report on the obligation that was asked for; `None` if nothing could be claimed.
 type Asked = Option<(InverseClaim, Report)>;
 
-/// What there is to claim: an inverse and a padding that the user stated, and what the algebra found.
+/// The possible claims: the inverse and padding that the user stated, and those that the algebra found.
 struct Claims<'a> {
     judge: &'a Judge,
     claim: MapClaim<'a>,
@@ -65,8 +66,9 @@ struct Claims<'a> {
 }
 
 impl Claims<'_> {
-    /// The inverse is the user's or else the one that was found; so is the padding. Each is held against the best that
-    /// there is of the other, so that a wrong padding is no fault of an inverse, nor the other way round.
+    /// Judges the map with the user's inverse and padding, or else those that were found. Each is checked together with
+    /// the best known other one, so that a wrong padding is not reported as a fault of the inverse, nor the other way
+    /// round.
     fn judged(&self) -> Judged {
         let first = match (self.inverse, self.found) {
             (Some(inverse), Ok(found)) => Some(inverse::with_padding(inverse, &found.vars, &found.padding)),
@@ -85,7 +87,8 @@ impl Claims<'_> {
         let reason = self.reason(collides, &inverse);
         let said = |asked: &Asked, stated: bool, obligation: Obligation| {
             let row = asked.as_ref().map(|(_, row)| row.clone());
-            // That what was found is wrong, or undecided where there can be none, says nothing of the map.
+            // A wrong claim of the algebra says nothing about the map, and an undecided one nothing if no inverse can
+            // exist.
             let speaks = |row: &Report| match row.verdict {
                 Verdict::Refuted(_) => stated,
                 Verdict::Unknown(_) => stated || !collides,
@@ -103,6 +106,7 @@ impl Claims<'_> {
         Judged { rows, inverse: proved(inverse), padding: proved(padding) }
     }
 
+    /// All reports on the map, with an inverse or without. A digit certificate is added if one is found.
     fn check(&self, inverse: Option<&InverseClaim>) -> Vec<Report> {
         let claim = inverse.map_or(self.claim, |inverse| self.claim.inverse(inverse));
         let MapClaim { map, shape, meaning, assumptions, .. } = claim;
@@ -111,12 +115,14 @@ impl Claims<'_> {
         self.judge.check_map(claim)
     }
 
+    /// A claim and the report on one of its obligations.
     fn ask(&self, claim: InverseClaim, obligation: Obligation) -> Asked {
         let row = take(&mut self.check(Some(&claim)), obligation)?;
         Some((claim, row))
     }
 
-    /// Where the user's inverse was not proved with the padding that was found, that padding may be what is wrong.
+    /// Judges the user's inverse again with the padding that follows from it, if it was not proved with the padding
+    /// that was found: that padding may be the fault.
     fn inverse_of(&self, first: Asked) -> Asked {
         match (self.inverse, self.found) {
             (Some(inverse), Ok(_)) if !is_proved(&first) => self
@@ -157,16 +163,18 @@ impl Claims<'_> {
     }
 }
 
+/// Removes the report on an obligation from a list.
 fn take(rows: &mut Vec<Report>, obligation: Obligation) -> Option<Report> {
     let at = rows.iter().position(|row| row.obligation == obligation)?;
     Some(rows.remove(at))
 }
 
+/// Whether a claim was made and proved.
 fn is_proved(asked: &Asked) -> bool {
     asked.as_ref().is_some_and(|(_, row)| row.verdict.is_proved())
 }
 
-/// An obligation that nobody was asked about, or whose answer says nothing of the map.
+/// The report of an obligation that was not asked, or whose answer says nothing about the map.
 fn undecided(obligation: Obligation, subject: &str, reason: &str) -> Report {
     Report {
         obligation,
@@ -179,7 +187,7 @@ fn undecided(obligation: Obligation, subject: &str, reason: &str) -> Report {
     }
 }
 
-/// Why an inverse that was found is not printed.
+/// The reason why an inverse that was found is not printed.
 fn why_not(row: &Report) -> String {
     match &row.verdict {
         Verdict::Refuted(found) => format!("the inverse that was found is wrong: {}", found.text),
@@ -188,8 +196,8 @@ fn why_not(row: &Report) -> String {
     }
 }
 
-/// The stated shape, or the algebra's. Where it has none because an index is negative, the shape of the others: the
-/// judge then refutes the bounds, with the index. And the axes that are larger than needed on purpose.
+/// The stated physical shape, or the one that the algebra finds; and the axes that are larger than needed on purpose. If
+/// an index can be negative, the shape holds only the other indices: the judge then refutes the bounds, with the index.
 pub(in super::super) fn physical_shape(question: &Question) -> Result<(Vec<Expr>, Vec<usize>), Failure> {
     let map = &question.map;
     let found = algebra::physical_shape_above_zero(map, &question.assumptions);
@@ -210,7 +218,7 @@ pub(in super::super) fn physical_shape(question: &Question) -> Result<(Vec<Expr>
     Ok((shape.extents, shape.padded_axes))
 }
 
-/// One extent a separator group: the product of its extents.
+/// The flat shape: for each separator group the product of its extents.
 fn flat_shape(separators: &AxisSeparators, physical: &[Expr]) -> Vec<Expr> {
     let symbols = physical.iter().flat_map(Expr::vars);
     let ranges = symbols.fold(algebra::Ranges::new(), |ranges, symbol| ranges.with_symbol(&symbol));
@@ -225,6 +233,7 @@ fn flat_shape(separators: &AxisSeparators, physical: &[Expr]) -> Vec<Expr> {
     separators.groups().into_iter().map(|group| product(&physical[group])).collect()
 }
 
+/// The physical and flat index of a logical one. A flat index is `None` if it depends on a symbolic extent.
 fn follow((source, point): &(Source, Vec<i128>), map: &IndexMap, extents: &[Expr]) -> Result<AtRow, Failure> {
     let physical = map.eval(point, &Bindings::new()).map_err(|error| {
         let help = "give numbers instead of names in the shape to follow an index";

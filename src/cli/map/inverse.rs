@@ -1,4 +1,6 @@
-//! Claims of inverses: the algebra's, the user's, and what is padding if an inverse is right.
+//! Claims of inverses: those of the algebra, those of the user, and the padding that follows from an inverse.
+//!
+//! Nothing in this file is trusted. Every claim goes to the judge before it is printed.
 
 use tilewright_ir::visit::{Rewrite, Substitution};
 use tilewright_ir::{Expr, IndexMap, InverseClaim, Var};
@@ -6,7 +8,7 @@ use tilewright_ir::{Expr, IndexMap, InverseClaim, Var};
 use super::question::FUNCTIONS;
 use crate::algebra;
 
-/// What the algebra finds, or why it finds nothing.
+/// The inverse that the algebra finds, or the reason why it finds none.
 pub(super) fn found(map: &IndexMap, physical: &[Expr], assumptions: &[Expr]) -> Result<InverseClaim, String> {
     algebra::inverse(map, physical, assumptions).map_err(|fault| match fault.help {
         Some(help) => format!("{}: {help}", fault.message),
@@ -31,8 +33,8 @@ pub(super) fn with_own_padding(map: &IndexMap, inverse: &IndexMap, assumptions: 
     InverseClaim { vars, outputs, padding }
 }
 
-/// The claim as Python reads it: its parameters have names of their own, and it calls nothing but `min`, `max`, `abs` and
-/// `if_then_else`.
+/// The claim in a form that Python can read: no parameter has the name of a symbol or function, and nothing is called
+/// but `min`, `max`, `abs` and `if_then_else`.
 pub(super) fn printable(claim: &InverseClaim) -> InverseClaim {
     let symbols: Vec<Var> =
         claim.outputs.iter().chain([&claim.padding]).flat_map(Expr::vars).filter(|v| !claim.vars.contains(v)).collect();
@@ -51,12 +53,14 @@ pub(super) fn printable(claim: &InverseClaim) -> InverseClaim {
     InverseClaim { outputs: claim.outputs.iter().map(plain).collect(), padding: plain(&claim.padding), vars }
 }
 
-/// Over the integers, without casts between integer types, and with one kind of choice.
+/// The expression without casts between integer types, and with `if_then_else` for every choice. The result is meant
+/// over the integers, where such casts change nothing.
 pub(super) fn plain(expr: &Expr) -> Expr {
     let Ok(plain) = Plain.expr(expr);
     plain
 }
 
+/// The rewrite of `plain`.
 struct Plain;
 
 impl Rewrite for Plain {

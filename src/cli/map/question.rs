@@ -1,4 +1,4 @@
-//! What is asked of a map: texts that were read and fit together.
+//! The question about a map: texts that were read, and checked to fit together.
 
 use std::ops::Range;
 
@@ -10,10 +10,10 @@ use crate::formats;
 
 /// Most axes of a shape, logical or physical.
 const MAX_RANK: usize = 256;
-/// Names that results use as functions.
+/// Names that results use as functions, and that extents therefore may not have.
 pub(super) const FUNCTIONS: [&str; 4] = ["min", "max", "abs", "if_then_else"];
 
-/// The texts of a request; their names tell which option each is.
+/// The texts of a request. The name of each source is that of its option, for messages.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Texts {
     pub(in super::super) map: Source,
@@ -26,12 +26,12 @@ pub(in super::super) struct Texts {
     pub(in super::super) spec: Option<Source>,
 }
 
-/// A map on a shape and what is to be said about it. All parts fit together.
+/// A map on a shape, and everything that was stated about it. All parts fit together.
 #[derive(Debug)]
 pub(in super::super) struct Question {
     pub(super) source: Source,
     pub(super) map: IndexMap,
-    /// The stated physical shape, an extent for each output.
+    /// The stated physical shape, with an extent for each output.
     pub(super) physical_shape: Option<Vec<Expr>>,
     pub(super) assumptions: Vec<Expr>,
     pub(super) points: Vec<(Source, Vec<i128>)>,
@@ -42,10 +42,11 @@ pub(in super::super) struct Question {
 }
 
 impl Question {
-    /// Reads everything but inverse and padding, whose shape is the physical one.
+    /// Reads everything but the inverse and the padding. Those are read later, because their domain is the physical
+    /// shape.
     ///
     /// # Errors
-    /// A text that cannot be read; names that nothing introduces; parts that do not fit together.
+    /// A text cannot be read, a name is introduced nowhere, or parts do not fit together.
     pub(in super::super) fn read(texts: Texts) -> Result<Self, Failure> {
         let mut symbols = Symbols::default();
         let shape = extents(&texts.shape, &mut symbols)?;
@@ -90,7 +91,7 @@ impl Question {
             return Err(fault(text, "rank", message, "give one extent for each output"));
         }
         let meaning = texts.spec.as_ref().map(|text| meaning(text, &map, &mut symbols)).transpose()?;
-        // A named format has a meaning of its own, and whole blocks.
+        // A named format comes with a meaning and with a physical shape of whole blocks; stated ones take precedence.
         let (physical_shape, meaning) = match format {
             Some(format) => (physical_shape.or(Some(format.shape)), meaning.or(Some(format.meaning))),
             None => (physical_shape, meaning),
@@ -105,7 +106,7 @@ impl Question {
         &self.map
     }
 
-    /// The user's own inverse, from the physical shape.
+    /// The inverse that the user stated, with the physical shape as its domain.
     pub(super) fn inverse(&self, physical: &[Expr]) -> Result<Option<IndexMap>, Failure> {
         let Some(text) = &self.inverse else { return Ok(None) };
         let mut symbols = self.symbols.clone();
@@ -125,7 +126,7 @@ impl Question {
         Ok(Some(inverse))
     }
 
-    /// The user's own padding predicate: the physical indices and what is said of them.
+    /// The padding that the user stated: the physical indices, and the predicate on them.
     pub(super) fn padding(&self, physical: &[Expr]) -> Result<Option<(Vec<Var>, Expr)>, Failure> {
         let Some(text) = &self.padding else { return Ok(None) };
         let mut symbols = self.symbols.clone();
@@ -137,6 +138,7 @@ impl Question {
     }
 }
 
+/// Reads a shape; names become symbols.
 fn extents(text: &Source, symbols: &mut Symbols) -> Result<Vec<Expr>, Failure> {
     let shape = read_shape(&text.text, symbols).map_err(|faults| Failure::input(text, faults))?;
     if shape.len() > MAX_RANK {
@@ -154,6 +156,7 @@ pub(super) fn size_fits(shape: &[Expr]) -> Result<(), String> {
     size.map(drop).map_err(|error| format!("the shape is too large: {error}"))
 }
 
+/// Reads the second statement of the map; it has as many outputs, and the same separators or none.
 fn meaning(text: &Source, map: &IndexMap, symbols: &mut Symbols) -> Result<IndexMap, Failure> {
     let known = symbols.vars().len();
     let meaning = read_index_map(&text.text, Some(map.domain()), symbols);
@@ -182,6 +185,7 @@ fn only_known(text: &Source, symbols: &Symbols, known: usize) -> Result<(), Fail
     }
 }
 
+/// The failure of a name that is introduced nowhere, at its first place in the text.
 fn unknown_name(text: &Source, symbol: &Var, what: &str) -> Failure {
     let place = place_of(symbol.name(), &text.text);
     let fault = Diagnostic::error("unknown-name", Some(place), format!("`{symbol}` is {what}"))
@@ -189,7 +193,7 @@ fn unknown_name(text: &Source, symbol: &Var, what: &str) -> Failure {
     Failure::input(text, vec![fault])
 }
 
-/// The first place of a name in a text; all of it if there is none.
+/// The first place of a name in a text as a whole word; all of the text if there is none.
 fn place_of(name: &str, text: &str) -> Span {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     let whole = |at: usize| {
@@ -207,20 +211,20 @@ fn span(range: Range<usize>) -> Span {
     Span::new(offset(range.start), offset(range.end))
 }
 
-/// A fault of a whole text.
+/// A failure with one fault, placed at a whole text.
 pub(super) fn fault(text: &Source, code: &'static str, message: impl Into<String>, help: &str) -> Failure {
     let fault = Diagnostic::error(code, Some(span(0..text.text.len())), message).with_help(help);
     Failure::input(text, vec![fault])
 }
 
-/// Reads `1,2`, also in brackets.
+/// Reads an index such as `1,2` or `(1, 2)`, and checks it against the shape.
 fn read_point(source: Source, map: &IndexMap) -> Result<(Source, Vec<i128>), Failure> {
     let text = source.text.trim();
     let help = "give one integer for each axis, such as 2,3";
     let pairs = [('(', ')'), ('[', ']')];
     let inner = pairs.iter().find_map(|(open, close)| text.strip_prefix(*open)?.strip_suffix(*close)).unwrap_or(text);
     let rank = map.domain().len();
-    // A trailing comma is Python's.
+    // Python allows a trailing comma.
     let inner = inner.trim();
     let inner = inner.strip_suffix(',').filter(|rest| !rest.is_empty()).unwrap_or(inner);
     let count = if inner.is_empty() { 0 } else { inner.split(',').count() };

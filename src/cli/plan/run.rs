@@ -1,4 +1,5 @@
-//! `--run`: the kernels of a planned graph are proved, run on the devices and compared with the interpreter.
+//! The option `--run`: proves the kernels of a planned graph, runs them on the devices and compares with the
+//! interpreter.
 
 use tilewright_ir::{MemoryPlan, Module, TensorRole, TextureLimits};
 use tilewright_script::Source;
@@ -25,7 +26,7 @@ pub(super) struct Request<'a> {
     pub(super) graph: &'a NamedGraph,
     /// Its plan.
     pub(super) plan: &'a MemoryPlan,
-    /// What the judge says of the plan.
+    /// The verdict of the judge on the plan.
     pub(super) summary: Summary,
     /// The file of the kernels.
     pub(super) kernels: &'a str,
@@ -35,10 +36,10 @@ pub(super) struct Request<'a> {
     pub(super) options: &'a Options,
 }
 
-/// Proves the functions that the steps name and runs them; what is not proved is not run.
+/// Proves the functions that the steps name and runs them. Nothing is run unless the plan and all functions are proved.
 ///
 /// # Errors
-/// A file of kernels with faults, steps without a function, functions that do not fit their step.
+/// The file of kernels has faults, a step has no function, or a function does not fit its step.
 pub(super) fn run(request: &Request<'_>, judge: &Judge, printer: &mut Printer) -> Result<RunReport, Failure> {
     let input = Input::read(request.kernels)?;
     let read = pipeline::read(&input.source.text, input.function.as_deref());
@@ -67,7 +68,7 @@ pub(super) fn run(request: &Request<'_>, judge: &Judge, printer: &mut Printer) -
         return Ok(report);
     };
     let network = Network::new(request.graph, request.plan, &module).map_err(of_graph)?;
-    // Layouts are part of what has to fit, so that this is asked after the passes.
+    // Passes change the layouts of parameters, and those have to fit as well, so this check comes after the passes.
     network.check(&inputs).map_err(of_graph)?;
     for opened in engines::open(&request.options.device, &request.options.host) {
         report.devices.push(match opened {
@@ -81,7 +82,8 @@ pub(super) fn run(request: &Request<'_>, judge: &Judge, printer: &mut Printer) -
     Ok(report)
 }
 
-/// What was proved of each function, and all of them after the passes; none if one did not get there.
+/// The reports on each function, and the module of all functions after the passes. The module is `None` if a lowering
+/// stopped early.
 fn lowered(
     programs: impl Iterator<Item = Program>,
     request: &Request<'_>,
@@ -89,6 +91,7 @@ fn lowered(
     source: &Source,
     printer: &Printer,
 ) -> Result<(Vec<FunctionRow>, Option<Module>), Failure> {
+    // A function that is not proved does not stop the others: the report lists every one of them.
     let (mut rows, mut funcs, mut complete) = (Vec::new(), Vec::new(), true);
     let progress = printer.progress();
     for mut program in programs {
@@ -110,6 +113,7 @@ fn lowered(
     Ok((rows, complete.then_some(Module { funcs })))
 }
 
+/// Runs the graph on one device. Only faults of the input are errors; those of the device become the row of the report.
 fn on_device(
     network: &Network<'_>,
     inputs: &[tilewright_interp::Tensor],

@@ -9,6 +9,10 @@
 //! n * c - n             with n = 1 + s, c = 1 + t:   t + s * t               no negative coefficient: non-negative
 //! n - (n // 4) * 4      with q = n // 4:             n - 4 * q               non-negative by the fact 4 * q <= n
 //! ```
+//!
+//! The search for multiples is heuristic, its result is not believed: `confirm` gives the polynomial and the facts that
+//! were used to Z3. Only the facts themselves are believed here, and they hold by the definition of `//` (Euclid) or
+//! are the user's assumptions, which are premises of every obligation.
 
 use tilewright_ir::{BinaryOp, Expr, Var, gcd};
 
@@ -18,7 +22,7 @@ use crate::poly::{Monomial, without};
 
 /// Greatest number of facts in a combination.
 const MAX_FACTS: usize = 4;
-/// Greatest number of combinations tried.
+/// Greatest number of combinations tried for one polynomial.
 const MAX_TRIALS: usize = 48;
 
 /// What an atom stands for.
@@ -33,8 +37,11 @@ pub(super) enum Kind {
 /// The atoms met so far.
 #[derive(Debug, Default)]
 pub(super) struct Atoms {
+    /// The meaning of each atom.
     kinds: Vec<Kind>,
+    /// The lower bound of each atom.
     lows: Vec<i128>,
+    /// The polynomial of each symbol: its atom, or a multiple of it.
     symbols: Vec<(Var, Poly)>,
     /// Variables that are no extents.
     scalars: Vec<Var>,
@@ -122,6 +129,8 @@ impl Atoms {
         if rest.is_zero() {
             return Ok(quotient);
         }
+        // A rest in `0..den` is the remainder. One in `-den..0` becomes it by adding `den`, which the quotient pays for
+        // with 1. Anything else might be several multiples off, and needs an atom of its own.
         for (shift, lift) in [(0, Poly::default()), (-1, den.clone())] {
             let rest = rest.plus(&lift).ok_or(TOO_LARGE)?;
             let room = den.minus(&rest).and_then(|room| room.plus_const(-1)).ok_or(TOO_LARGE)?;
@@ -137,6 +146,9 @@ impl Atoms {
     }
 
     /// The atom of a quotient, shared with an equal one.
+    ///
+    /// # Errors
+    /// The dividend is not shown to be non-negative, so that no lower bound of the quotient is known.
     fn quotient_atom(&mut self, num: Poly, den: Poly, found: &mut Vec<Instance>) -> Result<Poly, Rejected> {
         let same = |kind: &Kind| matches!(kind, Kind::Floor { num: a, den: b } if *a == num && *b == den);
         if let Some(position) = self.kinds.iter().position(same) {
@@ -144,6 +156,8 @@ impl Atoms {
         }
         self.show(&num, found)?;
         let least = self.shifted(&num).ok_or(TOO_LARGE)?.constant_term();
+        // The least dividend divided by the divisor bounds the quotient from below. For a symbolic divisor, or if the
+        // bound cannot be shown, 0 is a bound that always holds.
         let mut low = den.as_const().map_or(0, |den| least.div_euclid(den)).max(0);
         let above = den.scaled(low).and_then(|product| num.minus(&product)).ok_or(TOO_LARGE)?;
         if low > 0 && self.show(&above, found).is_err() {
@@ -258,7 +272,8 @@ fn multiple_of(assumption: &Expr) -> Option<(&Var, i128)> {
     Some((var, factor.as_const_int().filter(|&factor| factor > 0)?))
 }
 
-/// The variable and the bounds of an assumption that compares it with a number.
+/// The variable and the bounds, lower and upper, of an assumption that compares it with a number. Other assumptions are
+/// not used, which can only lose proofs.
 fn bounds_of(assumption: &Expr) -> Option<(&Var, Option<i128>, Option<i128>)> {
     let Expr::Binary(op, lhs, rhs) = assumption else { return None };
     let (var, value, op) = match (lhs.as_ref(), rhs.as_ref()) {
@@ -267,6 +282,7 @@ fn bounds_of(assumption: &Expr) -> Option<(&Var, Option<i128>, Option<i128>)> {
         _ => return None,
     };
     Some(match op {
+        // Over the integers a strict bound is the next number as a bound.
         BinaryOp::Lt => (var, None, Some(value.checked_sub(1)?)),
         BinaryOp::Le => (var, None, Some(value)),
         BinaryOp::Gt => (var, Some(value.checked_add(1)?), None),
@@ -293,7 +309,7 @@ fn bounds_of(assumption: &Expr) -> Option<(&Var, Option<i128>, Option<i128>)> {
     })
 }
 
-/// The comparison with exchanged operands.
+/// The comparison with exchanged operands (a table): `3 < x` is `x > 3`. `None` for other operators.
 fn mirrored(op: BinaryOp) -> Option<BinaryOp> {
     Some(match op {
         BinaryOp::Lt => BinaryOp::Gt,

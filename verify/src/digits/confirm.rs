@@ -11,6 +11,9 @@
 //! window with symbolic weights  0 <= t0 <= u0, o >= 0, o + u0 < b     implies  0 <= o + t0 < b
 //! non-negative polynomial       s0 >= 0, s1 >= 0                      implies  (s0 + 1) * (s1 + 1) - 1 >= 0
 //! ```
+//!
+//! This is the only step that a verdict of this tier believes besides the rules in `eval`: if Z3 does not prove an
+//! instance, the tier decides nothing and the next one is asked.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -45,14 +48,18 @@ pub(super) fn all(judge: &Judge, checked: &Checked) -> bool {
     Questions::new(judge, checked).ask(judge, &checked.instances().collect::<Vec<_>>()).is_some()
 }
 
-/// Asks Z3 and records the steps.
+/// The questions about one certificate: a solver with a small budget, and the steps of the proof.
 struct Questions<'c> {
+    /// The judge's solver, limited to a tenth of its budget and 2 seconds a question: later tiers are still to come.
     solver: Solver,
+    /// Least value of each atom of the polynomials.
     lows: &'c [i128],
+    /// The answers so far, as steps of a proof.
     steps: Vec<Step>,
 }
 
 impl<'c> Questions<'c> {
+    /// No question asked yet.
     fn new(judge: &Judge, checked: &'c Checked) -> Self {
         let full = judge.solver.budget();
         let budget = Budget { rlimit: full.rlimit / 10, timeout_ms: full.timeout_ms.min(2_000), ..full };
@@ -84,6 +91,8 @@ impl<'c> Questions<'c> {
             self.steps.extend_from_slice(judge.lemmas.theorem(lemma).ok()?.steps());
         }
         self.constant_windows(&constant)?;
+        // A window with symbolic weights is asked about with fresh variables, so windows with the same signs are one
+        // question.
         let mut shapes = HashSet::new();
         for window in symbolic {
             if shapes.insert((window.negative.clone(), window.below.is_some())) {
@@ -119,6 +128,8 @@ impl<'c> Questions<'c> {
                 let name = format!("d{}", place.id);
                 let digit = Term::sym(name.as_str());
                 sum = sum + &digit * weight;
+                // All windows share the ranges of their digits. Two ranges for one digit would be a contradiction or a
+                // weaker premise, so nothing is confirmed then.
                 if *ranges.entry(name).or_insert(max) != max {
                     return None;
                 }

@@ -4,6 +4,8 @@
 //! `(b*q + r) // b` is `q` and `(b*q + r) % b` is `r` if `0 <= r < b` (*HornerInverse*); shifts and masks by powers of two
 //! are such divisions. Everything else is rejected.
 //!
+//! A rejection is never a refutation. It means that this tier has no answer.
+//!
 //! ```text
 //! c                            c0 + 4 * c1                          with c0 = c % 4, c1 = c // 4
 //! c // 4                       c1                                   4 divides 4 * c1, and 0 <= c0 < 4
@@ -27,7 +29,9 @@ const MAX_DEPTH: usize = 300;
 /// The statement that a sum of bounded digits lies in a window that starts at 0.
 #[derive(Clone, Debug)]
 pub struct Window {
+    /// The bounded summands.
     pub(super) places: Vec<Bounded>,
+    /// The summand without digits.
     pub(super) offset: Poly,
     /// The exclusive upper bound, if one is claimed.
     pub(super) below: Option<Poly>,
@@ -47,18 +51,24 @@ impl Window {
 
 /// The values of variables; a variable without one is a symbolic extent.
 pub(super) struct Env<'e> {
+    /// The space that the digits belong to.
     pub(super) space: &'e Space,
+    /// The sum of digits of each variable.
     pub(super) vars: Vec<(&'e Var, Sum)>,
 }
 
 /// The state of the checker.
 #[derive(Debug, Default)]
 pub(super) struct Checker {
+    /// The symbols and quotients met so far.
     pub(super) atoms: Atoms,
+    /// The instances that the evaluation relied on so far.
     pub(super) found: Vec<Instance>,
     /// The value and type of every operation, while they are recorded (for the obligation overflow).
     pub(super) operations: Option<Vec<(Sum, ScalarType)>>,
+    /// Operators evaluated so far, in all expressions.
     nodes: usize,
+    /// Operators around the current one.
     depth: usize,
 }
 
@@ -90,6 +100,7 @@ impl Checker {
             Expr::Var(var) => return self.var(var, env),
             Expr::Binary(op, lhs, rhs) => {
                 let (a, b) = (self.eval(lhs, env)?, self.eval(rhs, env)?);
+                // `binary` accepts amounts below 31, which a narrower type does not allow.
                 if matches!(op, BinaryOp::Shl | BinaryOp::Shr) && lhs.dtype().scalar.bits() < 32 {
                     return Err(Rejected("a shift is not by a small number"));
                 }
@@ -100,6 +111,7 @@ impl Checker {
             }
             Expr::Call(MathFn::Abs, args) if args.len() == 1 => {
                 let value = self.eval(&args[0], env)?;
+                // The absolute value of a sum that is not negative is the sum.
                 self.window(env.space, &value, None)?;
                 value
             }
@@ -109,6 +121,8 @@ impl Checker {
                     self.truth(condition, env, false)?;
                 }
                 let (chosen, other) = if holds { (a, b) } else { (b, a) };
+                // `select` evaluates both branches, so the other one must have a value; a conditional expression does
+                // not.
                 if matches!(expr, Expr::Select(..)) {
                     self.eval(other, env)?;
                 }
@@ -207,6 +221,8 @@ impl Checker {
             rest.places.extend((!r.is_zero()).then_some((*digit, r)));
         }
         (quotient.offset, rest.offset) = sum.offset.split(divisor).ok_or(TOO_LARGE)?;
+        // With a constant divisor the multiple to be moved is known: the one that brings the least value into `0..by`.
+        // Otherwise the three likely ones are tried.
         if let (Some(low), Some(by)) = (self.lowest(space, &rest)?.as_const(), divisor.as_const()) {
             let (quotient, rest) = moved(&quotient, &rest, low.div_euclid(by), divisor)?;
             self.window(space, &rest, Some(divisor))?;
@@ -421,7 +437,7 @@ impl Checker {
         })
     }
 
-    /// Shows that a comparison of two sums always holds.
+    /// Shows that a comparison of two sums always holds: `a <= b` if the window of `b - a` starts at 0.
     fn comparison(&mut self, op: BinaryOp, a: &Sum, b: &Sum, space: &Space) -> Result<(), Rejected> {
         let above = |low: &Sum, high: &Sum, by: i128| high.minus(low)?.plus_const(by.checked_neg()?);
         let difference = match op {
@@ -432,6 +448,8 @@ impl Checker {
             BinaryOp::Eq if a == b => return Ok(()),
             BinaryOp::Eq => return Err(Rejected("two sums of digits are not the same")),
             BinaryOp::Ne => {
+                // Two sums differ everywhere if one is always the smaller one. Sums that cross without meeting are
+                // rejected.
                 let less = above(a, b, 1).ok_or(TOO_LARGE)?;
                 if self.attempt(|checker| checker.window(space, &less, None)).is_ok() {
                     return Ok(());
@@ -471,7 +489,7 @@ fn moved(quotient: &Sum, rest: &Sum, times: i128, divisor: &Poly) -> Result<(Sum
     Ok((quotient, Sum { places: rest.places.clone(), offset: taken }))
 }
 
-/// The comparison that holds exactly if `op` does not; `None` if `op` is not a comparison.
+/// The comparison that holds exactly if `op` does not (a table); `None` if `op` is not a comparison.
 pub(super) fn negated(op: BinaryOp) -> Option<BinaryOp> {
     Some(match op {
         BinaryOp::Lt => BinaryOp::Ge,

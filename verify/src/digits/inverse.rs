@@ -1,8 +1,11 @@
 //! The obligations inverse and padding, from the digits of the claimed inverse.
 //!
-//! For the inverse `lambda p, q: [p * 4 + q]` of `lambda c: [c // 4, c % 4]` evaluation gives `4 * c1 + c0`, which is `c`. In
-//! the other direction `p * 4 + q` is `4 * p0 + q0`, and the map takes it to `[p0, q0]`. That it lies in the domain `0..17`
-//! follows from the negation of the padding predicate `p * 4 + q > 16`.
+//! For the inverse `lambda p, q: [p * 4 + q]` of `lambda c: [c // 4, c % 4]` evaluation gives `4 * c1 + c0`, which is
+//! `c`. In the other direction `p * 4 + q` is `4 * p0 + q0`, and the map takes it to `[p0, q0]`. That it lies in the
+//! domain `0..17` follows from the negation of the padding predicate `p * 4 + q > 16`.
+//!
+//! Neither part of the claim is believed. The padding predicate is shown to be false on every image; on every physical
+//! index for which it is false, the inverse is shown to lie in the domain and the map to lead back.
 
 use tilewright_ir::sabotage;
 use tilewright_ir::{BinaryOp, Expr, InverseClaim, UnaryOp, Var};
@@ -15,8 +18,11 @@ use super::{Poly, Rejected, indices, space, stated};
 
 /// The physical indices in digits, and the logical indices that the inverse maps them to.
 pub(super) struct Physical<'c> {
+    /// The claimed inverse and padding.
     claim: &'c InverseClaim,
+    /// The physical box in digits.
     space: Space,
+    /// The outputs of the inverse on the physical indices.
     back: Vec<Sum>,
 }
 
@@ -154,6 +160,7 @@ fn gather(
 impl Facts {
     /// Adds the facts that follow from a comparison.
     fn add(&mut self, op: BinaryOp, a: &Sum, b: &Sum) {
+        // Over the integers `a < b` is `b - a - 1 >= 0`. Nothing is gained from `a != b`, which is a disjunction.
         let (more, less) = (a.minus(b), b.minus(a));
         let strictly = |sum: Option<Sum>| sum.and_then(|sum| sum.plus_const(-1));
         match op {

@@ -122,6 +122,7 @@ pub fn check(claim: &MapClaim<'_>, certificate: &DigitCertificate) -> Result<Che
     checker.atoms.assume(claim.assumptions, claim.scalars).ok_or(TOO_LARGE)?;
     let logical = space(&mut checker, claim.map.domain(), &certificate.map, 0)?;
     let env = indices(claim.map.vars(), &logical);
+    // Overflow is about the operations of the map, so operations are recorded only while the map itself is evaluated.
     checker.operations = Some(Vec::new());
     let outputs = claim.map.outputs().iter().map(|output| checker.eval(output, &env)).collect::<Result<Vec<_>, _>>()?;
     let operations = checker.operations.take().unwrap_or_default();
@@ -132,6 +133,7 @@ pub fn check(claim: &MapClaim<'_>, certificate: &DigitCertificate) -> Result<Che
     map.check_sources()?;
     let witnesses = map.check_witnesses(&mut checker)?;
     let inverse = inverse::Physical::new(&mut checker, &map)?;
+    // From here on each obligation collects its own instances: one that needs an unproved instance fails alone.
     let base = std::mem::take(&mut checker.found);
     let mut shown = Vec::with_capacity(OBLIGATIONS.len());
     let mut collect = |result: Result<(), Rejected>, checker: &mut Checker| {
@@ -154,6 +156,7 @@ pub fn check(claim: &MapClaim<'_>, certificate: &DigitCertificate) -> Result<Che
     Ok(Checked { base, shown, lows: checker.atoms.lows().to_vec() })
 }
 
+/// The rejection of inverse and padding if there is nothing to check.
 const NO_INVERSE: Rejected = Rejected("no inverse is claimed, or nothing is said of it");
 
 /// Expressions over symbols alone, as polynomials.
@@ -261,7 +264,8 @@ pub(crate) fn decide(judge: &Judge, claim: &MapClaim<'_>, obligation: Obligation
     Some((Verdict::Proved, Method::Digits { instances: count, confirmed }))
 }
 
-/// Whether the domain is symbolic or has too many points for enumeration.
+/// Whether the domain is symbolic or has so many points (more than 1024, or than the judge may try) that enumeration is
+/// not faster.
 fn is_large(claim: &MapClaim<'_>, most_points: u64) -> bool {
     const CHEAP: i128 = 1 << 10;
     let extents: Option<Vec<i128>> = claim.map.domain().iter().map(Expr::as_const_int).collect();

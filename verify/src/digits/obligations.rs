@@ -8,6 +8,10 @@
 //! injective    c0 < 4, c0 + 4 * c1 < 20: each weight exceeds everything below it, so the digits can be read off
 //! tight        c0 = 0, c1 = 4, n0 = 1 reaches 36: an extent of 37 is tight, one of 40 is padded
 //! ```
+//!
+//! A point below every digit's extent need not be an index: with `17 = 4 * 4 + 1` the digits `c1 = 4, c0 = 3` are 19.
+//! Bounds therefore use the axis as a whole where they can (`space`), and a witness is checked against the axis as
+//! well.
 
 use std::cmp::Ordering;
 
@@ -22,10 +26,15 @@ use crate::map::MapClaim;
 
 /// A map whose outputs are evaluated to sums of digits.
 pub(super) struct Evaluated<'c> {
+    /// The claim that the certificate is checked against.
     pub(super) claim: &'c MapClaim<'c>,
+    /// The certificate.
     pub(super) certificate: &'c DigitCertificate,
+    /// The domain in digits.
     pub(super) logical: &'c Space,
+    /// The outputs of the map, as evaluated by the checker.
     pub(super) outputs: &'c [Sum],
+    /// The physical extents.
     pub(super) shape: &'c [Poly],
     /// Whether the value of each output determines its digits.
     pub(super) separated: Vec<bool>,
@@ -140,6 +149,7 @@ impl Evaluated<'_> {
             let part = axis.strides[place.digit].times(&value).ok_or(TOO_LARGE)?;
             point[place.axis] = point[place.axis].plus(&part).ok_or(TOO_LARGE)?;
         }
+        // Digits in range may still make an index beyond the axis, whose last block need not be full.
         for (index, axis) in point.iter().zip(&self.logical.axes) {
             let room = axis.extent.minus(index).and_then(|room| room.plus_const(-1)).ok_or(TOO_LARGE)?;
             checker.atoms.show(&room, &mut checker.found)?;

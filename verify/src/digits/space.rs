@@ -17,9 +17,11 @@ pub(super) const MAX_DIGITS: usize = 256;
 /// the last part.
 #[derive(Debug)]
 pub(super) struct Axis {
+    /// The number of indices.
     pub(super) extent: Poly,
     /// The number of its first digit.
     pub(super) first: usize,
+    /// The weight of each digit in the index, the minor one first: 1, then products of radices.
     pub(super) strides: Vec<Poly>,
     /// The extent of each part.
     parts: Vec<Poly>,
@@ -35,7 +37,9 @@ impl Axis {
 /// A digit `0 <= d < extent`.
 #[derive(Debug)]
 pub(super) struct Digit {
+    /// The axis that it is a digit of.
     pub(super) axis: usize,
+    /// The number of its values.
     pub(super) extent: Poly,
 }
 
@@ -51,7 +55,9 @@ impl Digit {
 pub(super) struct Space {
     /// Added to the numbers of digits in queries, so that the digits of two spaces differ.
     pub(super) base: usize,
+    /// The axes, in the order of the shape.
     pub(super) axes: Vec<Axis>,
+    /// The digits of all axes, the minor one of each axis first.
     pub(super) digits: Vec<Digit>,
 }
 
@@ -59,7 +65,9 @@ pub(super) struct Space {
 /// always 0 do not occur.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sum {
+    /// The number of each digit and its coefficient.
     pub(super) places: Vec<(usize, Poly)>,
+    /// The part without digits.
     pub(super) offset: Poly,
 }
 
@@ -68,6 +76,7 @@ pub(super) struct Sum {
 pub(super) struct Bounded {
     /// Identifies the digit or part among all spaces.
     pub(super) id: usize,
+    /// The factor.
     pub(super) coefficient: Poly,
     /// The greatest value; the least is 0.
     pub(super) max: Poly,
@@ -198,6 +207,8 @@ impl Sum {
     /// The sum of two sums; `None` if a number leaves `i128`. So do the operations below.
     pub(super) fn plus(&self, other: &Self) -> Option<Self> {
         let mut places = Vec::with_capacity(self.places.len() + other.places.len());
+        // A merge of two lists that are ordered by digit. Terms that cancel are dropped: sums are compared as data, so
+        // equal sums must have one form.
         let (mut left, mut right) = (self.places.as_slice(), other.places.as_slice());
         loop {
             let (a, b) = match (left.split_first(), right.split_first()) {

@@ -152,6 +152,8 @@ impl Encoder {
     /// Division and remainder by a power of two become an arithmetic shift and a mask, which are right for negative
     /// dividends too.
     pub(super) fn bits_binary(&mut self, op: BinaryOp, a: NodeId, b: NodeId) -> NodeId {
+        // Only constant divisors get here. For one that is no power of two the unsigned operators are used, which is
+        // right because `width` has checked that the dividend is not negative.
         let by = match self.query.nodes.get(b) {
             Some(super::Node::Int(by)) => *by,
             _ => 0,

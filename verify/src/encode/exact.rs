@@ -9,6 +9,10 @@
 //! ```
 //!
 //! Equal operands share their quotient, remainder and bits, which keeps queries small and lets Z3 match them.
+//!
+//! Where nothing is stated about a variable that stands for a result, every integer is possible: this can lose proofs
+//! and add false models, never make a false goal provable. [`super::Query::approximate`] is set then, so that a model
+//! which does not replay is no internal error.
 
 use super::{Encoder, Node, NodeId, Op, Sort};
 use crate::term::{BinaryOp, Prop, PropKind, Term, TermKind};
@@ -16,11 +20,17 @@ use std::collections::{BTreeMap, HashSet};
 
 /// Variables introduced so far, so that equal operands share them.
 pub(super) struct Tables {
+    /// Low bits that a bit operation on two terms is stated for.
     bit_width: u32,
+    /// Quotient and remainder of each floor division by a term.
     floor: BTreeMap<(NodeId, NodeId), (NodeId, NodeId)>,
+    /// Quotient and remainder of each truncating division by a term.
     trunc: BTreeMap<(NodeId, NodeId), (NodeId, NodeId)>,
+    /// The bits of each operand of a bit operation on two terms.
     bits: BTreeMap<NodeId, Bits>,
+    /// Each conjunction of two terms.
     ands: BTreeMap<(NodeId, NodeId), NodeId>,
+    /// Each shift by a term, with whether it is to the left.
     shifts: BTreeMap<(NodeId, NodeId, bool), NodeId>,
 }
 
@@ -41,7 +51,9 @@ impl Tables {
 /// `value = 2^width * high + sum of 2^i over the low bits that are set`
 #[derive(Clone)]
 struct Bits {
+    /// Truth values, bit 0 first.
     low: Vec<NodeId>,
+    /// The number above them, of either sign.
     high: NodeId,
 }
 

@@ -8,6 +8,9 @@
 //!                                n1 = axis 1 in 0..=3         n4 = n3 + n1 in 0..=31
 //!                                n2 = 4                       n5 = n4 // n2 in 0..=7
 //! ```
+//!
+//! The absence of wrap-around is what makes the fast evaluation believable: within the ranges, 64-bit arithmetic agrees
+//! with the integers of [`Expr::eval_index`].
 
 use std::collections::HashMap;
 
@@ -26,13 +29,19 @@ const MAX_NODES: usize = 20_000;
 /// The operation that computes a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Instr {
+    /// A constant.
     Const(i64),
     /// The index of this axis.
     Axis(usize),
+    /// An operator with two operands.
     Binary(BinaryOp, NodeId, NodeId),
+    /// `-a`
     Neg(NodeId),
+    /// 1 where the operand is 0, else 0.
     Not(NodeId),
+    /// `~a`
     BitNot(NodeId),
+    /// `|a|`
     Abs(NodeId),
     /// The second operand where the first is not 0, else the third.
     Choose(NodeId, NodeId, NodeId),
@@ -41,7 +50,9 @@ pub(super) enum Instr {
 /// A node of the graph.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
+    /// The operation.
     pub(super) instr: Instr,
+    /// The values that it takes over the box.
     pub(super) range: Range,
     /// The axes that the value depends on, increasing.
     pub(super) axes: Vec<usize>,
@@ -52,9 +63,13 @@ pub(super) struct Node {
 /// Every node has a value at every point of the box that fits 64 bits, as do all values that it is computed from.
 #[derive(Clone, Debug)]
 pub(crate) struct Builder {
+    /// The extents of the box.
     extents: Vec<i64>,
+    /// The node that each variable is bound to.
     vars: HashMap<Var, NodeId>,
+    /// The nodes, operands first.
     nodes: Vec<Node>,
+    /// The node of each operation.
     known: HashMap<Instr, NodeId>,
 }
 

@@ -9,6 +9,9 @@
 //! however large the product of the extents is. Often the ranges answer it without looking at a point.
 //!
 //! `shapes` lists the small shapes on which a symbolic claim is tried, smallest first.
+//!
+//! Enumeration proves a claim only for a box whose points were all looked at; for a symbolic shape it can only refute.
+//! Every counterexample is evaluated again with `eval_index` before it is reported.
 
 mod builder;
 mod lanes;

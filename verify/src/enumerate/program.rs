@@ -8,6 +8,9 @@
 //! (16, 100, 20)     blocks of 100 * 20 = 2000 points; there are 16
 //! (16, 5000)        5000 points are too many: the last axis is cut into 3 pieces of 2048, 2048 and 904 points
 //! ```
+//!
+//! Values of level *table* make an inner loop cheap: for `i * 20 + j` on (16, 100, 20) the part with `j` is computed
+//! once.
 
 use super::builder::{Instr, Node, NodeId};
 use super::lanes::{Lanes, Size, apply};
@@ -29,17 +32,24 @@ enum Level {
 /// An operation of a program; its operands are positions of earlier ones.
 #[derive(Clone, Debug)]
 struct ScheduledOp {
+    /// The operation, its operands as positions in the program.
     instr: Instr,
+    /// How often it is computed.
     level: Level,
+    /// The sizes of its operands, which decide how fast a division is.
     size: Size,
 }
 
 /// A program that computes some values ("roots") at the points of a box, in row-major order.
 #[derive(Clone, Debug)]
 pub(crate) struct PointProgram {
+    /// The operations, operands first.
     ops: Vec<ScheduledOp>,
+    /// The positions of the wanted values.
     roots: Vec<usize>,
+    /// The axes of the graph that the program runs over.
     axes: Vec<usize>,
+    /// Their extents.
     extents: Vec<i64>,
     /// The axes from this one on form a block.
     split: usize,
@@ -47,6 +57,7 @@ pub(crate) struct PointProgram {
     width: usize,
     /// Number of pieces that the last axis is cut into; 1 if it is not cut.
     pieces: u64,
+    /// The number of points: the product of the extents.
     points: u64,
 }
 
@@ -56,6 +67,7 @@ impl PointProgram {
     pub(super) fn new(nodes: &[Node], roots: &[NodeId], axes: &[usize], all: &[i64]) -> Option<Self> {
         let extents: Vec<i64> = axes.iter().map(|&axis| all[axis]).collect();
         let points = extents.iter().try_fold(1i64, |points, extent| points.checked_mul(*extent))?;
+        // Axes join the block from the last one on, so that a block is a range of the row-major order.
         let (mut split, mut width) = (extents.len(), 1usize);
         while let Some(&extent) = split.checked_sub(1).and_then(|axis| extents.get(axis)) {
             let wider = usize::try_from(extent).ok().and_then(|extent| extent.checked_mul(width));
@@ -85,6 +97,7 @@ impl PointProgram {
 
     /// Schedules the operations that the roots need, operands first.
     fn lay_out(&mut self, nodes: &[Node], roots: &[NodeId], cut: bool) {
+        // Operands have smaller numbers than their users, so one pass from the last node to the first finds all of them.
         let mut needed = vec![false; nodes.len()];
         for &root in roots {
             needed[root] = true;

@@ -21,7 +21,9 @@ const LIMIT: i128 = 1 << 62;
 /// The interval of a value over all points of a box, and which of its values are certainly taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
+    /// No value is smaller.
     pub(crate) low: i64,
+    /// No value is larger.
     pub(crate) high: i64,
     /// Whether both ends are values at some points.
     pub(crate) ends: bool,
@@ -105,7 +107,8 @@ impl Range {
     }
 }
 
-/// The range of `a op b`; `disjoint` says that no axis occurs in both operands. `bits` is the width that bounds shifts.
+/// The range of `a op b` (a table over the operators); `disjoint` says that no axis occurs in both operands. `bits` is
+/// the width that bounds shifts. `None` if the operation may lack a value or leave 62 bits.
 pub(super) fn binary(op: BinaryOp, a: Range, b: Range, disjoint: bool, bits: u32) -> Option<Range> {
     let (left, right) = (a.interval(), b.interval());
     match op {
@@ -167,8 +170,8 @@ fn add(a: Range, b: Range, disjoint: bool) -> Option<Range> {
     if !disjoint && a.constant().is_none() && b.constant().is_none() && !sabotage::on("ends-of-shared-axes") {
         return Some(sum);
     }
-    // The values are copies of one operand's, moved by the values of the other: a gap of the other is filled as far as a
-    // copy is long.
+    // The sums are copies of the values of one operand, shifted by each value of the other. A gap between shifts is
+    // filled as far as a copy is long.
     let filled = |gap: i64, other: i64, length: i64| other.max(gap - length).max(1);
     let gap = a.gap.zip(b.gap).map(|(x, y)| {
         let (left, right) = (filled(x, y, b.high.saturating_sub(b.low)), filled(y, x, a.high.saturating_sub(a.low)));

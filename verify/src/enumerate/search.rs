@@ -5,6 +5,10 @@
 //!
 //! Collisions are the costly search: all images have to be remembered. If the images are few numbers, a table with a bit for
 //! each is enough and is filled by all threads; only if it finds a collision, a second pass in order finds the first one.
+//!
+//! ```text
+//! lambda i, j: [i * 4 + j] on (3, 5)    keys 0, 1, 2, 3, 4, 4!    (0, 4) and (1, 0) are the first collision
+//! ```
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -102,7 +106,9 @@ pub(crate) fn largest(program: &PointProgram, wanted: i64) -> (bool, i64) {
 /// Two positions with equal roots: `second` is the first position whose roots occurred before, at `first`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Collision {
+    /// The row-major position of the first occurrence.
     pub(crate) first: u64,
+    /// The row-major position of the second one.
     pub(crate) second: u64,
 }
 

@@ -1,6 +1,9 @@
 //! The small shapes on which a symbolic claim is tried: values of the symbols that satisfy the assumptions, smallest first.
 //!
 //! For `n` and `c` with the assumption `c % 4 == 0` the first shapes are (1, 4), (2, 4), (3, 4), (4, 4) and (1, 8).
+//!
+//! Small shapes come first because a counterexample on a small shape is easy to read, and because most mistakes show
+//! there: an extent of 1, a block that is not full, two extents exchanged. No proof rests on the choice.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -39,6 +42,8 @@ pub(crate) fn shapes<'e>(
         return if holds(symbols, &smallest, assumptions) { vec![bound()] } else { Vec::new() };
     }
     let mut found = by_size(&values, SHAPES, |shape| holds(symbols, shape, assumptions));
+    // A map changes its behaviour where an extent passes a constant, such as the size of a block. Each symbol is put
+    // there while the others stay small.
     let near: BTreeSet<i128> = constants.iter().flat_map(|c| [c - 1, *c, c + 1, 2 * c + 1]).collect();
     let mut special: BTreeSet<(i128, Vec<i128>)> = BTreeSet::new();
     for (symbol, axis) in symbols.iter().zip(0..).take(16) {
@@ -53,6 +58,7 @@ pub(crate) fn shapes<'e>(
             }
         }
     }
+    // Different values for neighbouring symbols tell a map from one with two extents exchanged.
     for pattern in [[2, 3, 5, 7], [3, 2, 4, 5], [17, 1, 3, 2], [2, 3, 1, 17], [9, 7, 8, 6]] {
         let at_least = |(axis, values): (usize, &Vec<i128>)| {
             values.iter().copied().find(|value| *value >= pattern[axis % 4]).unwrap_or(values[values.len() - 1])

@@ -1,4 +1,10 @@
 //! The certificate that an affine map is injective, and its checker.
+//!
+//! ```text
+//! lambda i: [i ^ (i >> 1)] on 4     rows: output bits 0, 1    matrix: {i0, i1}, {i1}    inverse: i0 = row 0 ^ row 1, i1 = row 1
+//! ```
+//!
+//! The check is independent of the search in `system`: a multiplication over GF(2) and `n + 1` evaluations of the map.
 
 use tilewright_ir::{Bindings, IndexMap};
 
@@ -56,12 +62,14 @@ impl Gf2Certificate {
         if !fits || !inside {
             return Err(CertificateError::Shape);
         }
+        // First the inverse: row `input` of inverse times matrix must be the unit vector, so the matrix is invertible.
         for (input, row) in self.inverse.iter().enumerate() {
             let made = (0..size).filter(|at| row >> at & 1 == 1).fold(0, |sum, at| sum ^ self.matrix[at]);
             if made != 1 << input || (inputs < 128 && row >> inputs != 0) {
                 return Err(CertificateError::Product(input));
             }
         }
+        // Then the matrix: an affine map is determined by its values at 0 and at the unit vectors.
         let at = |input: u128| map.eval(&index(input, &widths), &Bindings::new()).ok();
         let zero = at(0).ok_or(CertificateError::Basis(0))?;
         for bit in 0..inputs {

@@ -3,6 +3,9 @@
 //! ```text
 //! x0 ^ x1 = 0, x1 ^ x2 = 1      rows x0 ^ x1 and x0 ^ x2 ^ 1: x0 is free and determines x1 and x2
 //! ```
+//!
+//! A form is an xor of input bits and a constant ([`Affine`]). Every row can be solved for its highest bit, so a form
+//! that is reduced by all rows contains free bits only: it can be 0 and 1 unless it is a constant.
 
 use super::word::{Affine, Word};
 use tilewright_ir::sabotage;

@@ -2,6 +2,12 @@
 //!
 //! That an extracted map equals the expression rests on the rules of this module. Z3 confirms every extracted output as
 //! well.
+//!
+//! ```text
+//! i on 8            bits i0, i1, i2, sign 0
+//! i ^ (i >> 1)      bits i0 ^ i1, i1 ^ i2, i2
+//! i * 3             no word: the carry of i + 2 * i is no xor of input bits
+//! ```
 
 use std::collections::HashMap;
 use std::ops::{BitXor, Not};
@@ -14,7 +20,9 @@ const MAX_WIDTH: usize = 110;
 /// A bit: the xor of the input bits in `mask`, and of 1 if `one`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Affine {
+    /// The set of input bits.
     pub(crate) mask: u128,
+    /// Whether 1 is added.
     pub(crate) one: bool,
 }
 
@@ -55,7 +63,9 @@ impl Not for Affine {
 /// An integer in two's complement: its low bits, and the sign, which all higher bits are equal to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Word {
+    /// The low bits, bit 0 first.
     pub(crate) bits: Vec<Affine>,
+    /// All bits above.
     pub(crate) sign: Affine,
 }
 
@@ -188,6 +198,8 @@ pub(crate) fn extract(expr: &Expr, vars: &HashMap<Var, Word>) -> Option<Word> {
         Expr::Unary(UnaryOp::Neg, a) => Word::constant(0).plus(&extract(a, vars)?.negated_bits(), Affine::ONE),
         Expr::Cast(ty, a) if ty.scalar.is_integer() && ty.is_scalar() => {
             let (_, high) = ty.scalar.integer_range()?;
+            // A cast keeps the value only if the value fits the type for every input; a word that may be negative is
+            // not looked into.
             let word = extract(a, vars)?;
             let fits = word.sign == Affine::ZERO && (1i128 << word.bits.len()) - 1 <= high;
             fits.then_some(word)
@@ -206,6 +218,7 @@ pub(crate) fn extract(expr: &Expr, vars: &HashMap<Var, Word>) -> Option<Word> {
 
 /// A binary operator on words; `bits` is the width of the type, which bounds shifts.
 fn binary(op: BinaryOp, a: &Word, b: &Word, bits: u32) -> Option<Word> {
+    // A shift by the width of the type or more has no value.
     let amount = || usize::try_from(b.as_constant()?).ok().filter(|amount| *amount < bits as usize);
     match op {
         BinaryOp::Add => a.plus(b, Affine::ZERO),

@@ -2,6 +2,10 @@
 //!
 //! Z3 may give a wrong model where the encoding approximates (bit operations on two terms) or where the goal contains
 //! uninterpreted functions. Elsewhere a model that does not replay is an internal error: Z3 or the encoding is wrong.
+//!
+//! ```text
+//! x >= 0   |-   x % 8 < 7        Z3: x = 7       evaluation: 7 >= 0 holds, 7 % 8 < 7 does not: refuted
+//! ```
 
 use super::{Consistency, Failure};
 use crate::encode::{self, Encoding};

@@ -1,4 +1,9 @@
 //! Theorems: statements that are proved once for all values of their variables and instantiated without a solver.
+//!
+//! ```text
+//! Euclid      0 < b   |-   a == a // b * b + a % b,  0 <= a % b,  a % b < b         for all integers a, b
+//! instance    a := c + 3, b := 4                                                    needs the fact 0 < 4
+//! ```
 
 use super::{Context, Failure, Mode, Step};
 use crate::solver::Solver;
@@ -12,9 +17,13 @@ pub struct Theorem(Arc<Inner>);
 
 #[derive(Debug, PartialEq, Eq)]
 struct Inner {
+    /// The name in reports and certificates.
     name: String,
+    /// The propositions that the conclusion follows from.
     hypotheses: Vec<Prop>,
+    /// The proposition that follows.
     conclusion: Prop,
+    /// The proof.
     steps: Vec<Step>,
 }
 
@@ -48,6 +57,9 @@ impl Theorem {
 /// `0 < b` gives `a == a // b * b + a % b`, `0 <= a % b` and `a % b < b`.
 ///
 /// Each caller proves it again; after the first time Z3's answer is in the memo.
+///
+/// # Errors
+/// Z3 does not prove it on the solver's budget.
 pub(crate) fn euclid(solver: &Solver) -> Result<Theorem, Failure> {
     let (a, b) = (Term::sym("a"), Term::sym("b"));
     let (quotient, rest) = (a.floor_div(&b), a.floor_mod(&b));

@@ -39,8 +39,11 @@ pub struct PairClaim<'a> {
 /// The meanings of both layouts, and the positions in both as functions of A's logical index.
 #[derive(Debug)]
 pub(super) struct Pair {
+    /// The meaning of A's layout.
     pub(super) from: Meaning,
+    /// The meaning of B's layout.
     pub(super) to: Meaning,
+    /// Position in A of A's logical index.
     pub(super) from_flat: IndexMap,
     /// Position in B of B's logical index.
     pub(super) to_flat: IndexMap,
@@ -134,7 +137,7 @@ impl PairClaim<'_> {
         Some(Pair { from, to, from_flat, to_flat, to_flat_from })
     }
 
-    /// Why no element of A is one of B: their widths or metadata prefixes differ.
+    /// The reason why no element of A can be one of B: their widths or metadata prefixes differ. `None` if they do not.
     fn different_element(&self) -> Option<String> {
         let bits = |array: &ArrayShape| match array.layout().map_or(0, |layout| layout.element_bits) {
             0 => array.element_type().storage_bits(),
@@ -201,7 +204,9 @@ impl PairClaim<'_> {
 /// The content of a slot.
 #[derive(Clone, Debug)]
 enum SlotContent {
+    /// The slot is beyond the allocation.
     Outside,
+    /// The slot holds no element.
     Padding,
     /// An element: its logical index, and a number that identifies it in both arrays.
     Element(Vec<u64>, u64),
@@ -252,11 +257,14 @@ fn number(index: &[u64], extents: &[u64]) -> u64 {
 
 /// An array with known extents.
 struct PlacedArray {
+    /// The layout, evaluated.
     tiling: Tiling,
+    /// The logical extents.
     extents: Vec<u64>,
 }
 
 impl PlacedArray {
+    /// The array with the values of the symbols; `None` if an extent has no value or the layout does not fit.
     fn new(array: &ArrayShape, extents: &[Expr], symbols: &Bindings) -> Option<Self> {
         let value = |expr: &Expr| {
             // The value of a symbol that the counterexample does not mention does not matter.

@@ -8,6 +8,9 @@
 //! ```
 //!
 //! It is constructed without reference to the formula that is judged, and simplifies only constants.
+//!
+//! A tail alignment rounds the number of slots up, beyond the padded array. Memory spaces, element widths and prefixes
+//! do not change positions.
 
 use tilewright_ir::layout::{Layout, Tile, TileDim};
 use tilewright_ir::sabotage;
@@ -19,17 +22,24 @@ const MAX_PARTS: usize = 1 << 14;
 /// An axis of the array after some tiles: the index of the element on it, and its extent.
 #[derive(Clone, Debug)]
 struct Axis {
+    /// The index of the element on this axis.
     index: Expr,
+    /// The number of indices.
     extent: Expr,
 }
 
 /// A layout's meaning.
 #[derive(Clone, Debug)]
 pub(super) struct Meaning {
+    /// The logical indices.
     vars: Vec<Var>,
+    /// The logical extents.
     domain: Vec<Expr>,
+    /// The axes after the last tile, from major to minor.
     axes: Vec<Axis>,
+    /// The tail alignment; 1 if there is none.
     tail: Expr,
+    /// The type of all constants.
     ty: ScalarType,
 }
 
@@ -196,6 +206,7 @@ fn split(mut axes: Vec<Axis>, sizes: &[u64], ty: ScalarType) -> Option<Vec<Axis>
 /// One step from a logical index to its position, as a map of its own.
 #[derive(Clone, Debug)]
 pub(super) struct Stage {
+    /// What the step does.
     pub(super) kind: Kind,
     /// From the indices before the step, whose extents are the domain, to those after it.
     pub(super) map: IndexMap,

@@ -1,4 +1,12 @@
 //! A claimed map from the slots of one layout to those of another.
+//!
+//! ```text
+//! A = f32[3,5]{1,0:T(2,2)}     B = f32[3,5]{1,0}     slot 17 of A holds (2, 3), which is in slot 13 of B: map(17) = 13
+//! ```
+//!
+//! The claim is compared with the composition `A's inverse, reindex, B's layout`. The inverse is claimed as well and
+//! proved first; the layouts of A and B are the judge's own statements (`meaning`), not the formulas of the untrusted
+//! side.
 
 use std::cell::OnceCell;
 
@@ -97,9 +105,13 @@ impl Judge {
 
 /// The judge's own meaning of a layout, in the form of a claim.
 struct OwnClaim {
+    /// The map to the indices after the last tile.
     tiled: IndexMap,
+    /// The extents after the last tile.
     shape: Vec<Expr>,
+    /// The map to positions.
     flat: IndexMap,
+    /// The size of the allocation.
     slots: Expr,
 }
 

@@ -11,6 +11,8 @@
 //!   split      i0 = (s // 12) * 2 + s // 2 % 2               padding if i0 >= 3
 //!              i1 = (s // 4 % 3) * 2 + s % 2                 padding if i1 >= 5
 //! ```
+//!
+//! A position at or beyond the end of the padded array, in the slots of a tail alignment, is padding as well (`beyond`).
 
 use tilewright_ir::{BinaryOp, Expr, InverseClaim, ScalarType, Var};
 
@@ -30,7 +32,9 @@ use crate::verdict::Verdict;
 /// The indices before a stage as functions of those after it, and the conditions under which the position is padding.
 #[derive(Clone, Debug)]
 pub(super) struct Undone {
+    /// The indices before the stage.
     pub(super) index: Vec<Expr>,
+    /// Conditions of which at least one holds on padding.
     pub(super) padding: Vec<Expr>,
 }
 
@@ -188,6 +192,7 @@ impl Judge {
     }
 }
 
+/// The reason of a proof that stops because an extent is not shown to be at least 1.
 fn not_positive(extent: &Term) -> Reason {
     Reason::undecided(format!("the extent {extent} is at least 1"))
 }

@@ -1,4 +1,8 @@
 //! Mixed-radix numerals: the form of every flattened index.
+//!
+//! ```text
+//! digits (n, N), (h, H), (w, W)     value (n * H + h) * W + w     size (N * H) * W
+//! ```
 
 use super::{Lemma, Lemmas};
 use crate::kernel::{Context, Fact, Failure};
@@ -58,6 +62,9 @@ impl Chain {
     /// `0 <= value < size` of the first digit, of the first two, and so on; the last is that of the whole numeral.
     ///
     /// `ranges` have to say of each digit that it is not negative and below its extent.
+    ///
+    /// # Errors
+    /// A range does not follow from `ranges`.
     pub fn bounds(&self, lemmas: &Lemmas, context: &mut Context, ranges: &[&Fact]) -> Result<Vec<Fact>, Failure> {
         let mut shown: Vec<Fact> = Vec::with_capacity(self.0.len());
         for (count, digit) in self.0.iter().enumerate() {
@@ -79,6 +86,9 @@ impl Chain {
     /// slowest first.
     ///
     /// `ranges` have to say of each digit but the slowest that it is not negative and below its extent.
+    ///
+    /// # Errors
+    /// The numerals differ in rank or extents, or a range does not follow from `ranges`.
     pub fn injective(
         &self,
         other: &Self,
@@ -93,6 +103,8 @@ impl Chain {
         }
         let mut same = same.clone();
         let mut shown = Vec::with_capacity(self.0.len());
+        // From the fastest digit up: each step splits the equality of two numerals into that of their last digits and
+        // that of the numerals before them.
         for (count, (left, right)) in self.0.iter().zip(&other.0).enumerate().skip(1).rev() {
             let using: Vec<&Fact> = ranges.iter().copied().chain([&same]).collect();
             let (high, other_high) = (self.prefix(count).0, other.prefix(count).0);

@@ -3,6 +3,10 @@
 //! A lemma is a sequent: hypotheses, and a conclusion that follows from them for all integers. Its proof is a list of helper
 //! facts (instances of simpler lemmas, and consequences of them) from which Z3 derives the conclusion with products and
 //! divisions as uninterpreted functions.
+//!
+//! ```text
+//! DivBelow    0 < b,  a < n * b   |-   a // b < n          helper: Euclid for a and b
+//! ```
 
 use super::Lemmas;
 use crate::kernel::{self, Context, Fact, Failure, Mode, Theorem};
@@ -97,7 +101,7 @@ impl Lemma {
         }
     }
 
-    /// The proposition that follows.
+    /// The proposition that follows (a table over the lemmas).
     pub fn conclusion(self) -> Prop {
         let [a, b, x] = ["a", "b", "x"].map(v);
         let (quotient, rest) = (a.floor_div(&b), a.floor_mod(&b));
@@ -142,6 +146,7 @@ impl Lemma {
     /// Intermediate facts that Z3 needs for the proof: instances of other lemmas and consequences of them.
     fn helpers(self, lemmas: &Lemmas, context: &mut Context, premises: &[Fact]) -> Result<Vec<Fact>, Failure> {
         let [a, b, c, n] = ["a", "b", "c", "n"].map(v);
+        // A lemma may use only simpler ones: in a cycle each theorem would wait for the other to be proved.
         let mut guide = Guide { lemmas, context, facts: premises.to_vec() };
         match self {
             Self::Euclid | Self::HornerInjective | Self::HornerBounds | Self::Monotone | Self::ProductPositive => {}
@@ -170,8 +175,11 @@ impl Lemma {
 
 /// A proof under construction: each step adds a fact.
 struct Guide<'c> {
+    /// The lemmas that may be instantiated.
     lemmas: &'c Lemmas,
+    /// The context of the proof.
     context: &'c mut Context,
+    /// The hypotheses, then the facts found so far.
     facts: Vec<Fact>,
 }
 

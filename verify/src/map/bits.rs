@@ -8,6 +8,9 @@
 //! ```
 //!
 //! Enumeration would take 2^n points for n input bits; here every question is a system of at most n equations.
+//!
+//! The extraction of affine forms is believed only as far as Z3 confirms it: a proof needs a goal for each output,
+//! which says that the output is its affine form. If Z3 refutes such a goal, that is an internal error.
 
 use std::collections::HashMap;
 
@@ -28,8 +31,11 @@ use crate::verdict::{Counterexample, Verdict};
 
 /// A map whose output bits are affine forms of the input bits.
 struct AffineMap<'a> {
+    /// The claim with its constant extents.
     instance: &'a Instance<'a>,
+    /// The input bits of each axis.
     inputs: Inputs,
+    /// The outputs as words.
     outputs: Vec<Word>,
 }
 
@@ -165,6 +171,7 @@ fn first_difference(inputs: &Inputs, these: &[Word], others: &[Word]) -> Option<
 pub(super) fn inverse(case: &Case<'_>) -> Option<Decision> {
     let (linear, claim) = (affine_map(case)?, case.claim);
     let (inverse, symbols) = (claim.inverse?, &linear.instance.symbols);
+    // With padding the right inverse holds on a part of the physical box, which need not be given by linear equations.
     if inverse.padding.as_const_int() != Some(0) {
         return None;
     }
@@ -193,6 +200,7 @@ pub(super) fn inverse(case: &Case<'_>) -> Option<Decision> {
 
 /// Asks Z3 to confirm that both compositions are the identity.
 fn both_ways(case: &Case<'_>, places: &[Var], back: &[tilewright_ir::Expr]) -> Decision {
+    // Two provers, because the directions have different premises: a logical index, and a physical one.
     let claim = case.claim;
     let mut names = Names::default();
     let mut prover = claim.prover(case.judge, &mut names);

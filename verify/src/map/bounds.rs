@@ -5,6 +5,9 @@
 //! ```
 //!
 //! An index without a value, such as `i // 0`, is outside too.
+//!
+//! The proof by Z3 rests on two facts for each output: that it has a value (`value`), and that the value is in
+//! `0..extent` under the premises that the index is in the domain, extents are at least 1, and the assumptions hold.
 
 use tilewright_ir::Bindings;
 

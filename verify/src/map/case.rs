@@ -8,6 +8,9 @@
 //! sampled, z3  large and symbolic shapes
 //! large        up to the judge's limit of points, if nothing else has decided
 //! ```
+//!
+//! The order affects time only: any tier that decides is right by itself. If a certificate is recorded, later tiers are
+//! asked as well, until one of them records a proof. A tier that refutes what another one proved is an internal error.
 
 use std::cell::OnceCell;
 

@@ -44,7 +44,9 @@ pub(super) fn collision(claim: MapClaim<'_>, symbols: &Bindings, a: &[i128], b: 
 /// A set of outputs and the axes that they depend on, which no other output depends on.
 #[derive(Debug, Default)]
 struct Group {
+    /// The axes, increasing.
     axes: Vec<usize>,
+    /// The outputs that depend on them.
     outputs: Vec<NodeId>,
 }
 

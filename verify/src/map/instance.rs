@@ -7,9 +7,9 @@
 //!   all other axes, at which a part fails.
 //! - *injective*: split the axes into groups such that every output depends on axes of one group only. On a box that is
 //!   not empty the map is injective exactly if each group is: two indices collide exactly if they do in each group, so a
-//!   collision differs in some group, and with 0 elsewhere that group alone gives one. An axis that no output depends on is a group
-//!   without outputs: injective only if its extent is 1. Row-major order restricted to a group is that of the group, so the first
-//!   collision is the first of the groups' first ones.
+//!   collision differs in some group, and with 0 elsewhere that group alone gives one. An axis that no output depends
+//!   on is a group without outputs: injective only if its extent is 1. Row-major order restricted to a group is that of
+//!   the group, so the first collision is the first of the groups' first ones.
 
 use tilewright_ir::Bindings;
 
@@ -40,8 +40,11 @@ pub(super) enum Answer {
 /// A map claim for one shape.
 #[derive(Debug)]
 pub(super) struct Instance<'a> {
+    /// The judge, for its threads.
     pub(super) judge: &'a Judge,
+    /// The claim.
     pub(super) claim: MapClaim<'a>,
+    /// The values of the symbolic extents.
     pub(super) symbols: Bindings,
     /// The values of the logical extents.
     pub(super) domain: Vec<i128>,
@@ -54,15 +57,18 @@ pub(super) struct Instance<'a> {
 /// The graph of a map over its domain.
 #[derive(Clone, Debug)]
 pub(super) struct Graph {
+    /// The graph of operations.
     pub(super) builder: Builder,
     /// The logical indices.
     pub(super) axes: Vec<NodeId>,
+    /// The outputs of the map.
     pub(super) outputs: Vec<NodeId>,
 }
 
 /// The result of a search for the first index at which one of several flags is set.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Found {
+    /// The index, if there is one.
     pub(super) first: Option<Vec<i128>>,
     /// The number of points looked at.
     pub(super) points: u64,

@@ -156,6 +156,8 @@ pub(super) fn unreached(
     if is_padding(inverse, symbols, place) == Some(true) {
         return None;
     }
+    // The map is evaluated only inside its domain: an inverse that leaves the domain is wrong, even if the map happens
+    // to lead back from there.
     let domain = extents(claim.map.domain(), symbols)?;
     let back = as_map(claim, inverse)?.eval(place, symbols).ok();
     let inside =
@@ -206,6 +208,7 @@ pub(super) fn right(case: &Case<'_>) -> Option<Decision> {
     let mut prover = claim.prover(case.judge, &mut names);
     let vars = assume_index(&inverse.vars, claim.shape, &mut prover, &mut names, "");
     let said = value::shown_or_open([&inverse.padding], &mut names, &mut prover);
+    // Negations are moved inside so that the premise becomes comparisons, which the prover can use one by one.
     let reached = names.prop(&inverse.padding).negate().with_negations_inside();
     prover.assume(&reached, "no padding");
     let there = said.and_then(|()| value::shown_or_open(&inverse.outputs, &mut names, &mut prover));

@@ -12,8 +12,8 @@
 //!
 //! A refutation comes with a counterexample that was evaluated, and that `shrink` has made small.
 //!
-//! A claim about symbolic extents is proved for all extents that satisfy its assumptions, or refuted by one shape. Enumeration
-//! therefore never proves a symbolic claim, and Z3's models count only after the map was evaluated at them.
+//! A claim about symbolic extents is proved for all extents that satisfy its assumptions, or refuted by one shape.
+//! Enumeration therefore never proves a symbolic claim, and Z3's models count only after the map was evaluated at them.
 
 mod bits;
 mod bounds;
@@ -175,6 +175,8 @@ impl MapClaim<'_> {
         if self.shape.len() != self.map.outputs().len() {
             return Some(format!("{} extents for {} outputs", self.shape.len(), self.map.outputs().len()));
         }
+        // Indices, physical indices and symbols share one space of names in goals. A variable that is bound on one side
+        // and free on the other would be taken for the same number, and a false claim could be proved.
         let constant = self.map.domain().iter().chain(self.shape).chain(self.assumptions);
         if let Some(var) = constant.flat_map(Expr::vars).find(|var| self.map.vars().contains(var)) {
             return Some(format!("an extent or an assumption depends on the index `{var}`"));

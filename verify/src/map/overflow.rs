@@ -137,9 +137,8 @@ fn by_z3(case: &Case<'_>) -> Option<Decision> {
         }
     }
     if has_branches(claim) && matches!(result, Err(Failure::Refuted(_))) {
-        // What is under a condition matters only where it holds; the goals do not say so.
-        let text = "an operation under a condition may not fit where it does not hold";
         // The goals ignore conditions, so the model may violate the condition of the operation that overflows.
+        let text = "an operation under a condition may not fit where it does not hold";
         result = Err(Failure::NotShown(Reason::undecided(text)));
     }
     Some(decide("map overflow", result, &prover, from, |model| {
@@ -173,6 +172,8 @@ pub(super) fn addressable(shape: &[Expr], names: &mut Names) -> Option<Prop> {
 
 /// The proposition that `part` has a value (if its operands do) that fits its type.
 pub(crate) fn fits(part: &Expr, names: &mut Names) -> Prop {
+    // A term denotes an integer even where an operation has no value, so divisors and shift amounts are checked
+    // separately.
     let term = names.term(part);
     let range = match part.dtype().scalar.integer_range() {
         Some((low, high)) => term.at_least(low).and(term.at_most(high)),

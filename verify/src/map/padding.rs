@@ -6,6 +6,9 @@
 //! ```
 //!
 //! A predicate that is true too often hides data; one that is true too rarely lets undefined memory be read.
+//!
+//! That every other physical index is reached is an existential statement. Z3 is not asked for it: the claimed inverse
+//! names the logical index, and it is shown that the map leads from there to the physical index.
 
 use std::collections::HashSet;
 

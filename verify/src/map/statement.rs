@@ -21,8 +21,11 @@ use crate::verdict::{Counterexample, Verdict};
 
 /// A goal of an obligation, with its premises.
 struct Statement {
+    /// The symbols of all variables.
     names: Names,
+    /// The premises.
     using: Vec<Prop>,
+    /// The proposition that has to follow.
     goal: Prop,
     /// The logical indices in the goal, in the order of a counterexample.
     logical: Vec<Vec<Term>>,

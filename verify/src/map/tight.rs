@@ -107,6 +107,8 @@ fn by_z3(case: &Case<'_>) -> Option<Decision> {
 fn by_witness(case: &Case<'_>, axis: usize) -> Decision {
     let mut reason = Reason::undecided(format!("no index was found that reaches the end of axis {axis}"));
     let mut method = Method::Nothing;
+    // A new prover for each candidate: the index is given by terms here, so the premises of other tiers about a general
+    // index are not needed.
     for cases in witness::candidates(case, axis) {
         let mut names = Names::default();
         let mut prover = case.claim.prover(case.judge, &mut names);

@@ -1,4 +1,5 @@
-//! Candidates for an index that reaches the end of a physical axis: corners of the domain and of the divisions in the output.
+//! Candidates for an index that reaches the end of a physical axis: corners of the domain and of the divisions in the
+//! output.
 //!
 //! Candidates are expressions in the symbolic extents. They are evaluated on small shapes first, and only those that reach
 //! the end there are given to Z3. If no single candidate works for all shapes, a few that cover them together are.
@@ -30,7 +31,9 @@ const PROOFS: usize = 3;
 /// Some index tuples, one of which reaches the end of the axis.
 #[derive(Debug)]
 pub(super) struct Cases {
+    /// The index variables.
     vars: Vec<Var>,
+    /// The values of the variables, as expressions in the symbolic extents.
     tuples: Vec<Vec<Expr>>,
 }
 
@@ -87,6 +90,8 @@ pub(super) fn candidates<'c>(case: &'c Case<'_>, axis: usize) -> impl Iterator<I
             tuples: which.into_iter().map(|at| tuples[at].clone()).collect(),
         };
         let hits = |at: usize, shape: &Instance<'_>| reaches(shape, axis, &used, &tuples[at]);
+        // Tuples that reach the end on all small shapes are tried first, one at a time. Only if there is none, several
+        // are combined to cover the shapes.
         if n_single < PROOFS
             && let Some(at) = rest.find(|&at| shapes.iter().all(|shape| hits(at, shape)))
         {

@@ -23,6 +23,7 @@ const MAX_PAIRS: u64 = 1 << 27;
 /// Two roots that are alive at once and share a byte or texel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Conflict {
+    /// The two roots.
     tensors: [usize; 2],
 }
 
@@ -63,6 +64,8 @@ pub(super) fn shared(one: Region, other: Region) -> Option<Vec<(String, i128)>> 
 
 /// Decides plan-disjoint, given the lifetimes of the roots.
 pub(super) fn sweep(planned: &Planned<'_>, lives: &[Option<Life>]) -> Verdict {
+    // Buckets by moment sort the lifetimes in linear time. Both ends of a lifetime are included, so at one moment all
+    // lifetimes that begin are entered before those that end are removed.
     let n_moments = live::end(planned) + 1;
     let (mut begins, mut ends) = (vec![Vec::new(); n_moments], vec![Vec::new(); n_moments]);
     for (root, life) in lives.iter().enumerate() {
@@ -100,7 +103,8 @@ impl Occupied {
             Region::Texels { width, height, .. } if width == 0 || height == 0 => None,
             Region::Bytes { offset, size } => {
                 let end = u128::from(offset) + u128::from(size);
-                // Ranges in the map are disjoint, so of those that begin before this one ends the last one ends last.
+                // Ranges in the map are disjoint. Of those that begin before the end of this one, the last one also
+                // ends last, so it is the only one to compare.
                 let latest = u64::try_from(end - 1).unwrap_or(u64::MAX);
                 let before = self.bytes.range(..=latest).next_back();
                 if let Some((_, &(other_end, other))) = before
@@ -127,8 +131,8 @@ impl Occupied {
     /// A tensor whose rectangle shares a texel with this one. Candidates are those that overlap its rows, and those that
     /// overlap its columns; the two lists are searched in step and the search ends with the shorter one.
     fn meeting(&self, region: Region, [x, y, width, height]: [u64; 4], pairs_left: &mut u64) -> Option<usize> {
-        // A rectangle that begins earlier than that ends before this one begins; one that begins at the end of this one or
-        // later does not overlap it.
+        // A rectangle can overlap this one only if it begins before the end of this one, and less than the largest size
+        // before its start.
         let range = |start: u64, size: u64, largest: u64| {
             (start.saturating_sub(largest - 1), 0)..=(start.saturating_add(size - 1), u64::MAX)
         };

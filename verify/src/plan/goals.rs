@@ -4,6 +4,10 @@
 //! a pool share a point, and that every box lies inside its pool.
 //!
 //! The goals are linear and small, but there is one for each pair, so a plan with more than [`MAX_PAIRS`] pairs has none.
+//!
+//! ```text
+//! 0 <= column < 60, 0 <= moment <= 4   |-   not (56 <= column < 116 and 1 <= moment <= 4)        refuted: column 56
+//! ```
 
 use tilewright_ir::{Region, Room};
 
@@ -20,8 +24,11 @@ const MAX_PAIRS: usize = 1 << 12;
 
 /// A point of a pool at a moment: a column and a row of a texture, or a byte (in `column`).
 struct Point {
+    /// The moment, as numbered in `live`.
     moment: Term,
+    /// The column, or the byte.
     column: Term,
+    /// The row; not used for bytes.
     row: Term,
 }
 

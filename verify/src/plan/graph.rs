@@ -1,7 +1,7 @@
 //! A graph and its plan, checked for consistency: the roots of views, and which tensors the caller owns.
 //!
-//! A tensor may be a view of another one, which may be a view itself. All obligations are about roots: the tensors at the end
-//! of such chains, which own memory. A root is an input or an output if any of its views is.
+//! A tensor may be a view of another one, which may be a view itself. All obligations are about roots: the tensors at
+//! the end of such chains, which own memory. A root is an input or an output if any of its views is.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +13,9 @@ use crate::verdict::{Counterexample, Verdict};
 /// A consistent graph and plan: every tensor has a place in an existing pool, and no view is a view of itself.
 #[derive(Debug)]
 pub(super) struct Planned<'a> {
+    /// The graph.
     pub(super) graph: &'a Graph,
+    /// The plan.
     pub(super) plan: &'a MemoryPlan,
     /// For each tensor the one that owns its memory: itself, unless it is a view.
     pub(super) roots: Vec<usize>,
@@ -146,6 +148,8 @@ pub(super) fn clash(planned: &Planned<'_>, number: usize) -> Option<Counterexamp
         Some(Counterexample { assignments, text, ..Counterexample::default() })
     };
     let is_texture = |pool: usize| planned.plan.pools[pool].scope.is_texture();
+    // Reads are collected by root, because a view is the memory of its root; and by pool, because an image cannot be
+    // read and written by one kernel even in different texels.
     let mut read = HashMap::new();
     let mut read_pools = HashMap::new();
     for &tensor in &step.reads {

@@ -15,7 +15,9 @@ use tilewright_ir::sabotage;
 /// The first and the last moment at which a tensor is alive, both inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Life {
+    /// The moment from which the memory is needed.
     pub(super) first: usize,
+    /// The moment up to which it is needed.
     pub(super) last: usize,
 }
 
@@ -32,7 +34,8 @@ pub(super) fn end(planned: &Planned<'_>) -> usize {
     planned.graph.steps.len() + 1
 }
 
-/// The lifetime of each root. `None` for a view, which has the lifetime of its root, and for a tensor that is never accessed.
+/// The lifetime of each root. `None` for a view, which has the lifetime of its root, and for a tensor that is never
+/// accessed.
 ///
 /// # Errors
 /// A tensor is read, or taken by the caller as an output, before it is written.

@@ -123,6 +123,8 @@ fn rows(tensor: &GraphTensor) -> Result<usize, String> {
     if !has_channels_of(tensor.dtype) {
         return Err(format!("holds {}, which no channel of a texture does", tensor.dtype));
     }
+    // Separators must be the usual ones of the scope, except in `texture`, whose rows may end anywhere. A second
+    // separator may only cut off the channels.
     match own {
         [] => Ok(usual),
         [columns] | [columns, _] if *columns == rank - 1 => Err(format!("has no columns: axis separators {own:?}")),

@@ -224,6 +224,9 @@ impl Prover<'_> {
         self.peel(this, other, same, &left, &right, &ranges)
     }
 
+    /// Shows digit by digit, the last one first, that equal numerals have equal digits. `same` says that `this` equals
+    /// `other`, `left` and `right` are their decompositions, and `ranges` says that all digits but the first are in
+    /// range.
     pub(super) fn peel(
         &mut self,
         this: &Term,
@@ -247,6 +250,7 @@ impl Prover<'_> {
         };
         let (mine, theirs) = (prefixes(left), prefixes(right));
         let (whole, whole_other) = (mine.last()?, theirs.last()?);
+        // The decomposition was a guess: that the numerals have the values of the terms is proved here, not assumed.
         let here = poly_identity(&mut self.context, this, whole).ok()?;
         let there = poly_identity(&mut self.context, other, whole_other).ok()?;
         let mut equal = self.context.derive(whole.equals(whole_other), &[&here, &there, same], Mode::Abstract).ok()?;

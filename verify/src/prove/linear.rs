@@ -1,6 +1,8 @@
 //! Classification of goals: those that Z3 decides without help, and the divisions for which it needs lemmas.
 //!
 //! `4 * n + c // 4 < m` is linear and decided by Z3 alone; `n * h + w < n * m` and `c // n` are not, and go to the digits.
+//!
+//! The classification only chooses a strategy. A goal that is classified wrongly costs time and is still proved soundly.
 
 use crate::term::{BinaryOp, Prop, PropKind, Term, TermKind};
 

@@ -24,7 +24,9 @@ use crate::term::{BinaryOp, Comparison, Prop, PropKind, Term, TermKind, UnaryOp}
 /// A reduced term, and the equations by which it equals the original one.
 #[derive(Clone, Debug)]
 pub(super) struct Reduced {
+    /// The reduced term.
     term: Term,
+    /// Facts from which the equality with the original term follows.
     because: Vec<Fact>,
 }
 
@@ -72,6 +74,8 @@ impl Prover<'_> {
         Some(match prop.kind() {
             PropKind::Bool(_) | PropKind::Sym(_) => prop.clone(),
             PropKind::Compare(comparison, lhs, rhs) => {
+                // Both sides are sorted into normal form, so that the reduced goal can be found among the known facts
+                // as data.
                 let mut side = |term: &Term| {
                     let mut reduced = self.reduce(term);
                     if without_remainders {
@@ -143,6 +147,8 @@ impl Prover<'_> {
         let found = match term.kind() {
             TermKind::Binary(op, a, b) => {
                 let (a, b) = (self.reduce(a), self.reduce(b));
+                // Inner divisions first: `divide` expects a dividend that is reduced, such as a sum of quotients of
+                // single numbers.
                 let rebuilt = Term::binary(*op, a.term.clone(), b.term.clone());
                 let mut because = [a.because, b.because].concat();
                 let division = matches!(op, BinaryOp::FloorDiv | BinaryOp::FloorMod);

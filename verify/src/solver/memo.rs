@@ -1,6 +1,10 @@
 //! The goals answered so far, by canonical text.
 //!
 //! The key is the canonical text, so goals that differ only in the names of variables share an answer.
+//!
+//! ```text
+//! i < 8 |- i < 9    and    c < 8 |- c < 9    are the same text over v0, and one question
+//! ```
 
 use crate::reason::Reason;
 use crate::term::Value;
@@ -10,8 +14,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// An answer without names: the values of a model are in the order of the query's variables.
 #[derive(Clone, Debug)]
 pub(super) enum Remembered {
+    /// The goal follows.
     Unsat,
+    /// The goal does not follow, with the values of a model; empty if no model was asked for.
     Sat(Vec<Option<Value>>),
+    /// No answer, for this reason.
     Unknown(Reason),
 }
 

@@ -1,4 +1,11 @@
 //! Z3's answer to a query given as text, read by Z3's own parser: this is how a certificate is checked again.
+//!
+//! ```text
+//! (declare-const v0 Int) (assert (not (< (mod v0 8) 8))) (check-sat)   ->   unsat
+//! ```
+//!
+//! The text comes from a file and is not believed: [`fault`] allows only declarations, definitions and assertions, one
+//! on each line, so that a file cannot change options, pop assertions or ask something else.
 
 use super::worker::{internal, reason};
 use super::{Budget, SolverError, z3_version};
@@ -9,7 +16,7 @@ use std::time::Instant;
 pub enum TextAnswer {
     /// The assertions contradict each other.
     Unsat,
-    /// They do not.
+    /// The assertions have a model.
     Sat,
     /// No answer, for this reason.
     Unknown(String),

@@ -20,11 +20,14 @@ const GOALS_PER_CONTEXT: u32 = 2000;
 
 /// A solver with a private context, and the number of goals that it has been given.
 struct Worker {
+    /// The solver, which owns its context.
     solver: z3::Solver,
+    /// Goals that it has been given.
     goals: u32,
 }
 
 thread_local! {
+    /// The context of this thread, while it is not in use.
     static WORKER: RefCell<Option<Worker>> = const { RefCell::new(None) };
 }
 
@@ -104,7 +107,7 @@ fn ask(solver: &z3::Solver, query: &Query, budget: Budget, model: bool) -> Resul
     Ok(answer)
 }
 
-/// Why Z3 gave no answer. Z3 itself reports `canceled` for every limit.
+/// The reason why Z3 gave no answer. Z3 itself reports `canceled` for every limit, so the time tells which one it was.
 pub(super) fn reason(solver: &z3::Solver, budget: Budget, elapsed: Duration) -> Reason {
     let reason = solver.get_reason_unknown().unwrap_or_else(|| "no reason given".to_owned());
     if !["canceled", "cancelled", "timeout"].contains(&reason.as_str()) {
@@ -150,8 +153,11 @@ pub(super) fn internal(text: &str) -> SolverError {
 
 /// A node built in the current context.
 enum Built {
+    /// An integer.
     Int(Int),
+    /// A bit-vector.
     Bits(BV),
+    /// A truth value.
     Bool(Bool),
 }
 
@@ -181,6 +187,7 @@ fn bits(nodes: &[Built], id: NodeId) -> Result<&BV, SolverError> {
 
 /// Builds all nodes of a query in the current context, operands first.
 fn build(query: &Query) -> Result<Vec<Built>, SolverError> {
+    // Nodes are in order, operands first, so every operand is built already and there is no recursion.
     let int = z3::Sort::int();
     let declare = |function: &Function| {
         let domain = vec![&int; function.arity];
@@ -227,7 +234,7 @@ fn over_bits(op: Op, nodes: &[Built], operands: &[NodeId]) -> bool {
     matches!(operand, Some(Built::Bits(_)))
 }
 
-/// An operator of a query over bit-vectors.
+/// An operator of a query over bit-vectors (a table).
 fn bit_operator(op: Op, nodes: &[Built], operands: &[NodeId]) -> Result<Built, SolverError> {
     let at = |position: usize| bits(nodes, *operands.get(position).ok_or_else(|| internal("an operand is missing"))?);
     let chain = |of: fn(&BV, &BV) -> BV| -> Result<Built, SolverError> {
@@ -334,6 +341,7 @@ fn unary(op: Op, nodes: &[Built], operands: &[NodeId]) -> Result<Built, SolverEr
 /// An operator with two operands, of integers or of truth values.
 fn binary(op: Op, nodes: &[Built], operands: &[NodeId]) -> Result<Built, SolverError> {
     let [lhs, rhs] = operands else { return Err(internal("two operands expected")) };
+    // `=` is of integers or of truth values; the sort of its first operand decides.
     if let (Op::Eq | Op::Implies, Some(Built::Bool(lhs))) = (op, nodes.get(*lhs)) {
         let rhs = bool_of(nodes, *rhs)?;
         return Ok(Built::Bool(if op == Op::Eq { lhs.iff(rhs) } else { lhs.implies(rhs) }));

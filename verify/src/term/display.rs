@@ -55,6 +55,7 @@ fn comparison_sign(op: Comparison) -> &'static str {
 }
 
 impl Term {
+    /// The binding strength of the outermost operator.
     fn strength(&self) -> u8 {
         match self.kind() {
             TermKind::Const(value) if *value < 0 => UNARY,
@@ -114,6 +115,7 @@ impl Display for Term {
 }
 
 impl Prop {
+    /// The binding strength of the outermost connective.
     fn strength(&self) -> u8 {
         match self.kind() {
             PropKind::Bool(_) | PropKind::Sym(_) => ATOM,
@@ -153,6 +155,7 @@ impl Display for Prop {
             }
             PropKind::And(parts) => joined(f, parts, "and", AND),
             PropKind::Or(parts) => joined(f, parts, "or", OR),
+            // Implication and equivalence do not associate, so each operand of the same strength gets parentheses.
             PropKind::Implies(lhs, rhs) => {
                 guarded(f, lhs, lhs.strength() == CHOICE)?;
                 f.write_str(" implies ")?;

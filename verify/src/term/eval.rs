@@ -7,6 +7,9 @@
 //! assert_eq!(at(-7, 2), Ok(-4));
 //! assert_eq!(at(7, 0), Err(EvalError::DivisionByZero));
 //! ```
+//!
+//! An undefined operation is an error, never a value: a counterexample that needs the quotient by 0 is no
+//! counterexample.
 
 use super::{BinaryOp, Comparison, Prop, PropKind, Symbol, Term, TermKind, UnaryOp};
 use std::collections::BTreeMap;
@@ -134,6 +137,8 @@ impl Prop {
             },
             PropKind::Compare(op, lhs, rhs) => Ok(compare(*op, lhs.eval(env)?, rhs.eval(env)?)),
             PropKind::Not(inner) => Ok(!inner.eval(env)?),
+            // From left to right, and no further than needed: a later part may have a value only if the earlier ones
+            // hold.
             PropKind::And(parts) => {
                 for part in parts {
                     if !part.eval(env)? {

@@ -40,13 +40,16 @@ impl Substitution {
 
 /// A substitution under way, with the results for shared subterms.
 struct Walk<'a> {
+    /// The terms of the variables.
     map: &'a BTreeMap<Symbol, Term>,
+    /// The results so far.
     done: HashMap<Term, Term>,
 }
 
 impl Walk<'_> {
     fn term(&mut self, term: &Term) -> Term {
         match term.kind() {
+            // Leaves are looked up directly; recording them would cost more than the lookup saves.
             TermKind::Const(_) => return term.clone(),
             TermKind::Sym(symbol) => return self.map.get(symbol).unwrap_or(term).clone(),
             _ => {}
@@ -98,14 +101,19 @@ impl Walk<'_> {
 /// The variables and functions in a term or proposition.
 #[derive(Default)]
 struct Mentions {
+    /// Integer variables.
     integers: BTreeSet<Symbol>,
+    /// Boolean variables.
     booleans: BTreeSet<Symbol>,
+    /// Whether an uninterpreted function occurs.
     applications: bool,
+    /// Terms visited so far.
     seen: HashSet<Term>,
 }
 
 impl Mentions {
     fn term(&mut self, term: &Term) {
+        // A shared subterm is visited once, so the walk is linear in the size of the graph and not of the tree.
         if !self.seen.insert(term.clone()) {
             return;
         }
