@@ -2,7 +2,9 @@
 
 use rayon::prelude::*;
 use tilewright_ir::sabotage;
-use tilewright_ir::{BinaryOp, Bindings, Buffer, Expr, For, PrimFunc, SharedExpr, Stmt, StmtKind, Var};
+use tilewright_ir::{
+    BinaryOp, Bindings, Buffer, Expr, For, MAX_SYMBOLIC_ELEMENTS, PrimFunc, SharedExpr, Stmt, StmtKind, Var,
+};
 
 use crate::claims::not_well_formed;
 use crate::concrete::tuple;
@@ -25,6 +27,10 @@ pub(crate) struct Base<'j> {
     judge: &'j Judge,
     prover: Prover<'j>,
     names: Names,
+    /// The path to the body of the program.
+    start: Path,
+    /// The symbolic shapes, each of which is assumed to be addressable.
+    shapes: Vec<Vec<Expr>>,
 }
 
 impl<'j> Base<'j> {
@@ -32,14 +38,39 @@ impl<'j> Base<'j> {
         let mut names = Names::default();
         let mut prover = judge.prover(&mut names, &func.extents());
         // Buffers of one shape have one premise, which is no stronger said twice.
-        let mut shapes: Vec<&[Expr]> = Vec::new();
+        let mut shapes: Vec<Vec<Expr>> = Vec::new();
         for buffer in buffers {
-            if !shapes.contains(&buffer.shape.as_slice()) {
-                shapes.push(&buffer.shape);
+            let is_symbolic = buffer.shape.iter().any(|extent| extent.as_const_int().is_none());
+            if is_symbolic && !shapes.contains(&buffer.shape) {
+                shapes.push(buffer.shape.clone());
                 assume_addressable(&mut prover, &mut names, &buffer.shape);
             }
         }
-        Self { judge, prover, names }
+        Self { judge, prover, names, start: Path::of(func), shapes }
+    }
+
+    /// Whether the premises about sizes hold for these values.
+    fn admits(&self, bindings: &Bindings) -> bool {
+        self.shapes.iter().all(|shape| {
+            let size = shape.iter().try_fold(1i128, |size, extent| {
+                size.checked_mul(extent.eval_index(bindings).ok().filter(|&extent| extent >= 0)?)
+            });
+            size.is_some_and(|size| size <= i128::from(MAX_SYMBOLIC_ELEMENTS))
+        })
+    }
+
+    /// The reports about a program, if its premises can hold together. From premises that contradict each other everything
+    /// follows, and nothing is proved.
+    pub(crate) fn grounded(&self, mut reports: Vec<Report>) -> Vec<Report> {
+        let open = match self.at(&self.start) {
+            Ok(_) => return reports,
+            Err((verdict, method)) => (verdict, method),
+        };
+        for report in reports.iter_mut().filter(|report| report.verdict.is_proved()) {
+            (report.verdict, report.method) = open.clone();
+            report.proof.clear();
+        }
+        reports
     }
 
     /// The same at the end of a path; a decision if nothing ever gets there.
@@ -47,7 +78,7 @@ impl<'j> Base<'j> {
     pub(crate) fn at(&self, path: &Path) -> Result<(Prover<'j>, Names), Decision> {
         let (mut prover, mut names) = (self.prover.fork(), self.names.clone());
         path.assume(&mut prover, &mut names);
-        if !path.is_reached()
+        if !path.is_reached_where(|bindings| self.admits(bindings))
             && let Some(vacuous) = vacuity(&prover)
         {
             return Err(vacuous);
@@ -99,8 +130,8 @@ impl Judge {
                 .into_iter()
                 .map(|report| Report { place: report.place.map(|place| Place { side, ..place }), ..report }),
         );
-        reports.extend(self.check_texels(func, side == Side::After));
-        reports
+        reports.extend(self.check_texels(func));
+        base.grounded(reports)
     }
 
     fn check_site(&self, site: &Site<'_>, side: Side, base: &Base<'_>) -> Vec<Report> {

@@ -48,6 +48,7 @@ impl Judge {
             }
         };
         let base = Base::new(self, func, &func.buffers());
+        let premises = Base::new(self, func, &func.buffers());
         let whole = Lowering { judge: self, definition, func, evidence, stores: &stores, base };
         let mut reports =
             vec![Self::report(Obligation::Simulation, "every tensor is computed once, before it is read", || {
@@ -58,7 +59,7 @@ impl Judge {
         );
         reports.extend(self.check_asserts(func));
         reports.extend(self.check_program(func));
-        reports
+        premises.grounded(reports)
     }
 
     /// A definition never traps: what a program asserts must hold.

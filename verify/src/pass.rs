@@ -79,7 +79,7 @@ impl Judge {
         let base = Base::new(self, before, &buffers);
         reports.extend(self.in_parallel(|| self.decide_goals(evidence, &base, &goals)));
         reports.extend(self.check_program_on(Side::After, after));
-        reports
+        base.grounded(reports)
     }
 
     /// A program against itself: none if that is proved.

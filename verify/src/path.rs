@@ -106,9 +106,14 @@ impl Path {
 
     /// Whether one of a few concrete executions gets to the end of the path. False does not mean that none does.
     pub fn is_reached(&self) -> bool {
+        self.is_reached_where(|_| true)
+    }
+
+    /// The same for executions that meet a further condition.
+    pub(crate) fn is_reached_where(&self, is_met: impl Fn(&Bindings) -> bool) -> bool {
         instances(&self.symbols).into_iter().any(|mut instance| {
             self.give_scalars(&mut instance);
-            (0..24).any(|attempt| self.attempt(attempt, instance.clone()).is_some())
+            (0..24).any(|attempt| self.attempt(attempt, instance.clone()).is_some_and(|found| is_met(&found)))
         })
     }
 
