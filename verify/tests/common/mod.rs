@@ -1,6 +1,8 @@
-//! What the tests share: index maps written short, and a judge.
+//! What the tests share: index maps written short, programs as text, and a judge.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+pub(crate) mod pair;
 
 use tilewright_ir::{Buffer, Expr, IndexMap, PrimFunc, Var};
 use tilewright_verify::{Config, Judge};
