@@ -6,14 +6,15 @@
 
 mod common;
 
-use common::pair::{Pair, lambda};
+use common::map::Mapped;
+use common::pair::Pair;
 use common::{buffer, int, judge, program};
 use tilewright_ir::visit::Substitution;
 use tilewright_ir::{
-    Axis, BinaryOp, BufferChange, Definition, Evidence, Expr, Holder, LoweringEvidence, PrimFunc, Stage, StageBody,
-    Stmt, StmtKind, StoreClaim, StoreRole, Var,
+    Axis, BufferChange, Definition, Evidence, Expr, Holder, LoweringEvidence, PrimFunc, Stage, StageBody, Stmt,
+    StmtKind, StoreClaim, StoreRole, Var,
 };
-use tilewright_verify::{MapClaim, Report, Verdict};
+use tilewright_verify::{Report, Verdict};
 
 #[track_caller]
 fn not_proved(reports: &[Report]) {
@@ -301,32 +302,29 @@ fn a_lowered_program_does_not_trap() {
 fn a_value_defined_with_a_wrap_is_not_the_integer() {
     let (mut definition, func, evidence) = lowering(&SUCCESSOR.replace("A[i] + 1", "i * 65536"));
     let x = Expr::from(&definition.stages[0].axes[0].var);
-    let wraps = lambda("lambda x: [x * 65536 * 65536 // 65536]", "7");
+    let wraps = Mapped::new("lambda x: [x * 65536 * 65536 // 65536]", "7", "7").map;
     definition.stages[0].body = StageBody::Elementwise(wraps.apply(&[x])[0].clone());
     not_proved(&judge().check_lowering(&definition, &func, &evidence));
 }
 
 #[test]
 fn an_extent_is_no_index() {
-    let map = lambda("lambda x: [x]", "5");
-    let extent = Expr::from(&map.vars()[0]) + int(1);
-    not_proved(&judge().check_map(MapClaim::new(&map, &[extent]).padded(&[0])));
+    let mut map = Mapped::new("lambda x: [x]", "5", "6");
+    map.shape = vec![Expr::from(&map.map.vars()[0]) + int(1)];
+    not_proved(&judge().check_map(map.claim().padded(&[0])));
 }
 
 #[test]
 fn some_instances_enumerated_prove_nothing_of_all() {
     // Constant for n = 4 only.
-    let map = lambda("lambda x: [(x * (n - 4) * (n - 4) + n * n) % (n * 1009)]", "5");
-    let reports = judge().check_map(MapClaim::new(&map, &[int(100_000)]).padded(&[0]));
+    let map = Mapped::new("lambda x: [(x * (n - 4) * (n - 4) + n * n) % (n * 1009)]", "5", "100000");
+    let reports = judge().check_map(map.claim().padded(&[0]));
     assert!(reports.iter().any(|report| report.obligation.id() == "injective" && !report.verdict.is_proved()));
 }
 
 #[test]
 fn a_tight_shape_is_not_refuted() {
-    let map = lambda("lambda x: [x % n]", "7");
-    let n = map.outputs()[0].vars().into_iter().find(|var| var.name() == "n").unwrap();
-    let shape = [Expr::binary(BinaryOp::Min, Expr::from(n), int(7))];
-    let reports = judge().check_map(MapClaim::new(&map, &shape));
+    let reports = judge().check_map(Mapped::new("lambda x: [x % n]", "7", "T.min(n, 7)").claim());
     let tight = reports.iter().find(|report| report.obligation.id() == "tight").unwrap();
     assert!(!matches!(tight.verdict, Verdict::Refuted(_)), "{tight:?}");
 }

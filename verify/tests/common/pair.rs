@@ -5,17 +5,10 @@ use std::convert::Infallible;
 
 use tilewright_ir::visit::{Rewrite, Substitution};
 use tilewright_ir::{Buffer, BufferChange, BufferClaim, Evidence, Expr, IndexMap, PrimFunc, StmtKind, Var, validate};
-use tilewright_script::{Symbols, read_index_map, read_shape};
+use tilewright_script::{Symbols, read_index_map};
 use tilewright_verify::{Report, Verdict};
 
 use super::{buffer, judge, program};
-
-/// The map of a lambda over the indices of a shape, such as `2, 7, n`. All other names are symbolic extents.
-pub(crate) fn lambda(text: &str, shape: &str) -> IndexMap {
-    let mut symbols = Symbols::default();
-    let shape = read_shape(shape, &mut symbols).unwrap_or_else(|faults| panic!("{faults:#?}\n{shape}"));
-    read_index_map(text, Some(&shape), &mut symbols).unwrap_or_else(|faults| panic!("{faults:#?}\n{text}"))
-}
 
 /// A pass: the two programs from `def` on, and its claims.
 #[derive(Clone)]
