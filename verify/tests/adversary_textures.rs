@@ -5,15 +5,17 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test may fail, and says what it did")]
 
+mod common;
 mod texture_programs;
 
 use std::collections::HashMap;
 use std::convert::Infallible;
 
+use common::judge;
 use texture_programs::*;
 use tilewright_ir::visit::Rewrite;
-use tilewright_ir::{BinaryOp, Bindings, Buffer, Evidence, Expr, PrimFunc, Scope, Stmt, StmtKind, Var};
-use tilewright_verify::{Config, Judge, Verdict};
+use tilewright_ir::{Bindings, Buffer, Evidence, Expr, PrimFunc, Stmt, StmtKind, Var};
+use tilewright_verify::{Judge, Verdict};
 
 /// What a run came to: the elements of the output, or why there is none.
 type Outcome = Result<HashMap<Vec<i128>, u64>, String>;
@@ -157,11 +159,6 @@ fn numbers(body: &Stmt) -> Vec<i128> {
     collect.0
 }
 
-/// 6 channels in 2 blocks, 3 rows, 5 columns.
-fn small() -> Shape {
-    Shape { blocks: int(2), height: int(3), width: int(5), channels: int(6) }
-}
-
 struct Tally {
     wrong: usize,
     refuted: usize,
@@ -193,10 +190,10 @@ fn attack(judge: &Judge, programs: &(PrimFunc, PrimFunc, Evidence), changes: &[(
 
 #[test]
 fn every_number_changed_is_seen() {
-    let judge = Judge::new(Config::default()).unwrap();
+    let judge = judge();
     let mut tally = Tally { wrong: 0, refuted: 0, harmless: 0 };
     for lowering in [right(), right_c1()] {
-        let programs = Lowering { shape: small(), ..lowering }.programs();
+        let programs = small(&lowering).programs();
         let numbers = numbers(&programs.1.body);
         for (place, value) in numbers.iter().enumerate() {
             for new in [value + 1, value - 1, value * 2, 0, 4] {
@@ -214,7 +211,7 @@ fn every_number_changed_is_seen() {
 
 #[test]
 fn two_numbers_changed_at_once_are_seen() {
-    let judge = Judge::new(Config::default()).unwrap();
+    let judge = judge();
     let mut tally = Tally { wrong: 0, refuted: 0, harmless: 0 };
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut next = |below: usize| {
@@ -223,8 +220,8 @@ fn two_numbers_changed_at_once_are_seen() {
         state ^= state << 17;
         usize::try_from(state >> 33).unwrap() % below
     };
-    for lowering in [right(), Lowering { scope: Scope::Texture, separators: vec![1], ..right_c1() }] {
-        let programs = Lowering { shape: small(), ..lowering }.programs();
+    for lowering in [right(), separated_c1()] {
+        let programs = small(&lowering).programs();
         let numbers = numbers(&programs.1.body);
         for _ in 0..150 {
             let mut change = || {
@@ -249,6 +246,7 @@ fn the_oracle_finds_the_right_programs_equal() {
         assert_eq!(before.len(), 6 * 7 * 18);
         assert_eq!(before, after);
     }
-    let op = BinaryOp::Lt;
-    assert_eq!(lane_int(&Expr::binary(op, ramp(int(2), 1, 4), broadcast(int(4))), 2, &Bindings::new()), Ok(0));
+    let lanes = "def main(C: T.Buffer((4,), \"bool\")):\n    C[0:4] = T.Ramp(2, 1, 4) < T.Broadcast(4, 4)\n";
+    let StmtKind::Store { value, .. } = common::program(lanes).body.kind else { panic!() };
+    assert_eq!(lane_int(&value, 2, &Bindings::new()), Ok(0));
 }

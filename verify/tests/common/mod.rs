@@ -1,24 +1,16 @@
-//! What the tests share: index maps written short, and a judge.
+//! What the tests share: programs and maps as text, and a judge.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use tilewright_ir::{Buffer, Expr, IndexMap, PrimFunc, Var};
+pub(crate) mod map;
+pub(crate) mod pair;
+
+use tilewright_ir::{Buffer, Expr, PrimFunc};
 use tilewright_verify::{Config, Judge};
 
 /// A constant.
 pub(crate) fn int(value: i64) -> Expr {
     Expr::int(value)
-}
-
-/// Variables of these names.
-pub(crate) fn vars<const N: usize>(names: [&str; N]) -> [Expr; N] {
-    names.map(|name| Expr::from(Var::index(name)))
-}
-
-/// The map from `inputs`, in a box of the extents `domain`, to `outputs`.
-pub(crate) fn map(inputs: &[Expr], domain: Vec<Expr>, outputs: Vec<Expr>) -> IndexMap {
-    let vars = inputs.iter().flat_map(Expr::vars).collect();
-    IndexMap::new(vars, domain, outputs, Vec::new()).unwrap()
 }
 
 /// The function of a text in TVMScript, from its `def` on.
