@@ -51,64 +51,64 @@ fn the_right_layout_pass_is_proved() {
 }
 
 #[test]
-fn blocks_rounded_down_are_refuted() {
+fn blocks_rounded_down_are_seen() {
     let broken = relayout_by("(2, 4, 7, 9, 4)", "n, c // 4, h, w, c % 4");
-    assert!(broken.is_refuted("bounds").contains("outside the physical shape (2, 4, 7, 9, 4)"));
+    assert!(broken.differs_in("bounds").contains("outside the physical shape (2, 4, 7, 9, 4)"));
 }
 
 #[test]
-fn an_extent_too_large_is_refuted() {
+fn an_extent_too_large_is_seen() {
     let broken = relayout_by("(2, 6, 7, 9, 4)", "n, c // 4, h, w, c % 4");
-    assert!(broken.is_refuted("tight").contains("axis 1 has extent 6"));
+    assert!(broken.differs_in("tight").contains("axis 1 has extent 6"));
 }
 
 #[test]
-fn swapped_axes_are_refuted() {
+fn swapped_axes_are_seen() {
     let swapped = relayout_by("(2, 5, 7, 9, 4)", "n, c // 4, w, h, c % 4");
-    swapped.twin_claim("w, h", "h, w").is_refuted("simulation");
+    swapped.twin_claim("w, h", "h, w").differs_in("simulation");
 }
 
 #[test]
-fn an_index_off_by_one_is_refuted() {
-    relayout().twin("= A[n, c // 4, h, w, c % 4]", "= A[n, c // 4, h, w + 1, c % 4]").is_refuted("simulation");
+fn an_index_off_by_one_is_seen() {
+    relayout().twin("= A[n, c // 4, h, w, c % 4]", "= A[n, c // 4, h, w + 1, c % 4]").differs_in("simulation");
 }
 
 #[test]
-fn truncation_for_floor_is_refuted_on_a_negative_dividend() {
+fn truncation_for_floor_is_seen_on_a_negative_dividend() {
     // Channels before the end: c - 17 is negative, where floor and truncation differ.
     all_proved(&relayout_by("(2, 5, 7, 9, 4)", "n, (c - 17) // 4 + 5, h, w, (c - 17) % 4"));
     let truncated = relayout_by("(2, 5, 7, 9, 4)", "n, T.truncdiv(c - 17, 4) + 5, h, w, (c - 17) % 4");
-    truncated.twin_claim("T.truncdiv(c - 17, 4)", "(c - 17) // 4").is_refuted("simulation");
+    truncated.twin_claim("T.truncdiv(c - 17, 4)", "(c - 17) // 4").differs_in("simulation");
 }
 
 #[test]
-fn a_many_to_one_map_is_refuted_with_the_colliding_pair() {
-    let text = relayout_by("(2, 5, 7, 9, 3)", "n, c // 4, h, w, c % 3").is_refuted("injective");
+fn a_many_to_one_map_is_seen_with_the_colliding_pair() {
+    let text = relayout_by("(2, 5, 7, 9, 3)", "n, c // 4, h, w, c % 3").differs_in("injective");
     assert_eq!(text, "(0, 0, 0, 0) and (0, 0, 0, 3) both land on (0, 0, 0, 0, 0)");
 }
 
 #[test]
-fn a_dropped_guard_is_refuted() {
-    assert!(relayout().twin("if w < 8:\n            B", "B").is_refuted("simulation").contains("w < 8"));
+fn a_dropped_guard_is_seen() {
+    assert!(relayout().twin("if w < 8:\n            B", "B").differs_in("simulation").contains("w < 8"));
 }
 
 #[test]
-fn a_guard_off_by_one_is_refuted() {
-    relayout().twin("if w < 8", "if w <= 8").is_refuted("simulation");
+fn a_guard_off_by_one_is_seen() {
+    relayout().twin("if w < 8", "if w <= 8").differs_in("simulation");
 }
 
 #[test]
-fn a_guard_added_is_refuted() {
-    relayout().twin("B[n,", "if c % 4 < 3: B[n,").is_refuted("simulation");
+fn a_guard_added_is_seen() {
+    relayout().twin("B[n,", "if c % 4 < 3: B[n,").differs_in("simulation");
 }
 
 #[test]
-fn a_loop_one_short_is_refuted() {
-    relayout().twin("T.grid(2, 7, 9, 17)", "T.grid(2, 7, 9, 16)").is_refuted("iteration");
+fn a_loop_one_short_is_seen() {
+    relayout().twin("T.grid(2, 7, 9, 17)", "T.grid(2, 7, 9, 16)").differs_in("iteration");
 }
 
 #[test]
-fn a_loop_that_starts_late_is_refuted() {
+fn a_loop_that_starts_late_is_seen() {
     let right = relayout().twin(
         "for n, h, w, c in T.grid(2, 7, 9, 17):\n        if w < 8:\n            B",
         "for n in range(2):
@@ -117,34 +117,34 @@ fn a_loop_that_starts_late_is_refuted() {
                 if w < 8: B",
     );
     all_proved(&right);
-    right.twin("range(7)", "T.serial(1, extent=7)").is_refuted("iteration");
+    right.twin("range(7)", "T.serial(1, extent=7)").differs_in("iteration");
 }
 
 #[test]
-fn a_store_left_out_is_refuted() {
-    relayout().twin("B[n, c // 4, h, w, c % 4] =", "pass  #").is_refuted("simulation");
+fn a_store_left_out_is_seen() {
+    relayout().twin("B[n, c // 4, h, w, c % 4] =", "pass  #").differs_in("simulation");
 }
 
 #[test]
-fn swapped_operands_are_refuted() {
+fn swapped_operands_are_seen() {
     let (right, swapped) = (
         "A[n, c // 4, h, w, c % 4] * 2 - A[n, 0 // 4, h, w, 0 % 4]",
         "A[n, 0 // 4, h, w, 0 % 4] - A[n, c // 4, h, w, c % 4] * 2",
     );
-    relayout().twin(right, swapped).is_refuted("simulation");
+    relayout().twin(right, swapped).differs_in("simulation");
 }
 
 #[test]
-fn another_constant_is_refuted() {
-    relayout().twin("* 2", "* 3").is_refuted("simulation");
+fn another_constant_is_seen() {
+    relayout().twin("* 2", "* 3").differs_in("simulation");
 }
 
 #[test]
-fn an_alias_left_behind_is_refuted() {
+fn an_alias_left_behind_is_seen() {
     let alias = r#"A_alias = T.decl_buffer((2, 7, 9, 17), "float32", data=A.data)
     A_alias[0, 0, 0, 1] = A_alias[1, 2, 3, 4]
     for n,"#;
-    let text = relayout().twins("for n,", alias).is_refuted("simulation");
+    let text = relayout().twins("for n,", alias).differs_in("simulation");
     assert!(text.contains("A_alias still looks for it where it was"), "{text}");
 }
 
@@ -195,31 +195,31 @@ fn flattening_is_proved_to_one_and_to_two_axes() {
 }
 
 #[test]
-fn separators_in_the_wrong_place_are_refuted() {
+fn separators_in_the_wrong_place_are_seen() {
     // The buffer says [3]; the pass cut at 2.
-    flattened_by("[3]", "(14, 153), axis_separators=[1]", "n * 7 + h, w * 17 + c").is_refuted("flatten");
+    flattened_by("[3]", "(14, 153), axis_separators=[1]", "n * 7 + h, w * 17 + c").differs_in("flatten");
 }
 
 #[test]
-fn separators_ignored_are_refuted() {
-    flattened_by("[3]", "(2142,)", "((n * 7 + h) * 9 + w) * 17 + c").is_refuted("flatten");
+fn separators_ignored_are_seen() {
+    flattened_by("[3]", "(2142,)", "((n * 7 + h) * 9 + w) * 17 + c").differs_in("flatten");
 }
 
 #[test]
-fn separators_lost_after_flattening_are_refuted() {
-    flattened_by("[3]", "(126, 17)", "(n * 7 + h) * 9 + w, c").is_refuted("flatten");
+fn separators_lost_after_flattening_are_seen() {
+    flattened_by("[3]", "(126, 17)", "(n * 7 + h) * 9 + w, c").differs_in("flatten");
 }
 
 #[test]
-fn column_major_flattening_is_refuted() {
-    flattened_by("[]", "(2142,)", "((c * 9 + w) * 7 + h) * 2 + n").is_refuted("flatten");
+fn column_major_flattening_is_seen() {
+    flattened_by("[]", "(2142,)", "((c * 9 + w) * 7 + h) * 2 + n").differs_in("flatten");
 }
 
 #[test]
-fn a_stride_of_another_axis_is_refuted() {
+fn a_stride_of_another_axis_is_seen() {
     let broken = flattened_by("[]", "(2142,)", "((n * 9 + h) * 7 + w) * 17 + c");
-    broken.is_refuted("flatten");
-    broken.is_refuted("injective");
+    broken.differs_in("flatten");
+    broken.differs_in("injective");
 }
 
 #[test]
@@ -240,5 +240,5 @@ fn an_offset_folded_twice_is_no_proof() {
 fn a_branch_that_is_never_taken_may_be_dropped_and_one_that_is_may_not() {
     let never = relayout().twin_before("if w < 8:", "if w > 8: B[n, h, w, c] = 1\n        if w < 8:");
     all_proved(&never);
-    never.twin_before("w > 8", "w > 7").is_refuted("simulation");
+    never.twin_before("w > 8", "w > 7").differs_in("simulation");
 }

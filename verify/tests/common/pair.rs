@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use tilewright_ir::visit::{Rewrite, Substitution};
 use tilewright_ir::{Buffer, BufferChange, BufferClaim, Evidence, Expr, IndexMap, PrimFunc, StmtKind, Var, validate};
 use tilewright_script::{Symbols, read_index_map};
-use tilewright_verify::{Report, Verdict};
+use tilewright_verify::{ReasonKind, Report, Verdict};
 
 use super::{buffer, judge, program};
 
@@ -112,10 +112,10 @@ impl Pair {
         assert!(self.judged().iter().any(|report| !report.verdict.is_proved()), "everything is proved");
     }
 
-    /// Refuted for this obligation, with something concrete.
+    /// Not proved for this obligation, and the difference is named.
     #[track_caller]
-    pub(crate) fn is_refuted(&self, obligation: &str) -> String {
-        refutation(&self.judged(), obligation)
+    pub(crate) fn differs_in(&self, obligation: &str) -> String {
+        difference(&self.judged(), obligation)
     }
 
     /// Nobody says that it is right.
@@ -163,13 +163,20 @@ pub(crate) fn shown(reports: Vec<Report>) -> Vec<Report> {
     reports
 }
 
+/// The concrete difference that a report about this obligation names: of a map a counterexample, of two programs a part that
+/// differs. The latter is unknown until both are run.
+pub(crate) fn difference_in(report: &Report) -> Option<String> {
+    match &report.verdict {
+        Verdict::Refuted(found) => Some(found.to_string()),
+        Verdict::Unknown(reason) if reason.kind() == ReasonKind::Differs => Some(reason.to_string()),
+        Verdict::Proved | Verdict::Unknown(_) | Verdict::Skipped(_) | Verdict::Vacuous(_) => None,
+    }
+}
+
 #[track_caller]
-pub(crate) fn refutation(reports: &[Report], obligation: &str) -> String {
-    let found = reports.iter().find_map(|report| match &report.verdict {
-        Verdict::Refuted(found) if report.obligation.id() == obligation => Some(found.to_string()),
-        _ => None,
-    });
-    found.unwrap_or_else(|| panic!("{obligation} was not refuted"))
+pub(crate) fn difference(reports: &[Report], obligation: &str) -> String {
+    let found = reports.iter().filter(|report| report.obligation.id() == obligation).find_map(difference_in);
+    found.unwrap_or_else(|| panic!("no difference was named for {obligation}"))
 }
 
 /// The program after, as a pass makes it from the program before: parameters correspond by position, memory by the claims
