@@ -7,6 +7,7 @@
 
 mod follow;
 mod memory;
+mod params;
 
 use std::collections::HashMap;
 
@@ -187,32 +188,6 @@ impl<'a> Lockstep<'a> {
 
     fn stuck(&mut self, why: impl Into<String>) {
         self.goal(Obligation::Simulation, GoalKind::Stuck(why.into()));
-    }
-
-    /// The calling convention: parameters correspond, and so do their buffers.
-    fn params(&mut self, before: &PrimFunc, after: &PrimFunc) {
-        let same_types = before.params.len() == after.params.len()
-            && before.params.iter().zip(&after.params).all(|(old, new)| old.dtype() == new.dtype());
-        if !same_types {
-            return self.stuck("the parameters differ in number or type");
-        }
-        let (known, called) = (before.symbols(), after.symbols());
-        for (old, new) in before.params.iter().zip(&after.params) {
-            match (before.param_buffer(old), after.param_buffer(new)) {
-                // The claims speak of the integers of the program before: each has to stand where it stood.
-                (None, None) if old != new && (known.contains(old) || known.contains(new) || called.contains(new)) => {
-                    self.stuck(format!("the parameter `{old}` became `{new}`, which stands for another integer"));
-                }
-                (None, None) => {}
-                (Some(x), Some(y)) => {
-                    let index = vec![Expr::int(0); x.rank()];
-                    if self.relation.image(x, y, &index).is_none() {
-                        self.stuck(format!("nothing is claimed of how parameter `{x}` became `{y}`"));
-                    }
-                }
-                _ => self.stuck(format!("parameter `{old}` is a buffer on one side only")),
-            }
-        }
     }
 
     fn stmts(&mut self, before: &[&Stmt], after: &[&Stmt]) {

@@ -1,0 +1,33 @@
+//! The calling conventions of two programs side by side: a caller that calls the one can call the other.
+
+use tilewright_ir::{Expr, PrimFunc};
+
+use super::Lockstep;
+
+impl Lockstep<'_> {
+    /// The calling convention: parameters correspond, and so do their buffers.
+    pub(super) fn params(&mut self, before: &PrimFunc, after: &PrimFunc) {
+        let same_types = before.params.len() == after.params.len()
+            && before.params.iter().zip(&after.params).all(|(old, new)| old.dtype() == new.dtype());
+        if !same_types {
+            return self.stuck("the parameters differ in number or type");
+        }
+        let (known, called) = (before.symbols(), after.symbols());
+        for (old, new) in before.params.iter().zip(&after.params) {
+            match (before.param_buffer(old), after.param_buffer(new)) {
+                // The claims speak of the integers of the program before: each has to stand where it stood.
+                (None, None) if old != new && (known.contains(old) || known.contains(new) || called.contains(new)) => {
+                    self.stuck(format!("the parameter `{old}` became `{new}`, which stands for another integer"));
+                }
+                (None, None) => {}
+                (Some(x), Some(y)) => {
+                    let index = vec![Expr::int(0); x.rank()];
+                    if self.relation.image(x, y, &index).is_none() {
+                        self.stuck(format!("nothing is claimed of how parameter `{x}` became `{y}`"));
+                    }
+                }
+                _ => self.stuck(format!("parameter `{old}` is a buffer on one side only")),
+            }
+        }
+    }
+}
