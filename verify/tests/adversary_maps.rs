@@ -3,16 +3,16 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 #![allow(clippy::cloned_ref_to_slice_refs, reason = "an index is written as a list of expressions")]
 
+mod common;
+
+use common::map::Mapped;
+use common::{int, judge};
 use tilewright_ir::layout::{ArrayShape, Dimension, ElementType, Layout, Tile};
 use tilewright_ir::{
-    BinaryOp, DataType, DigitCertificate, DigitPlace, DigitSource, DigitSum, DigitView, Expr, IndexMap, InverseClaim,
+    BinaryOp, Bindings, DigitCertificate, DigitPlace, DigitSource, DigitSum, DigitView, Expr, IndexMap, InverseClaim,
     ScalarType, SharedExpr, Var,
 };
-use tilewright_verify::{Config, Judge, MapClaim, Obligation, PairClaim, Report, Verdict, digits};
-
-fn int(value: i64) -> Expr {
-    Expr::int(value)
-}
+use tilewright_verify::{MapClaim, Obligation, PairClaim, Report, Verdict, digits};
 
 fn long(value: i128) -> Expr {
     Expr::Int { value, ty: ScalarType::Int64 }
@@ -36,7 +36,7 @@ fn map(vars: &[&Var], domain: &[Expr], outputs: Vec<Expr>) -> IndexMap {
 }
 
 fn check(claim: MapClaim<'_>) -> Vec<Report> {
-    let reports = Judge::new(Config::default()).unwrap().check_map(claim);
+    let reports = judge().check_map(claim);
     for report in &reports {
         eprintln!("{:13} {:8.2} ms  {} [{}]", report.obligation, report.ms, report.verdict, report.method);
         let internal = matches!(&report.verdict, Verdict::Unknown(reason) if reason.is_internal());
@@ -63,58 +63,47 @@ fn proved(reports: &[Report]) {
 }
 
 /// 2^30 indices: too many to be looked at.
-const MANY: i64 = 1 << 30;
+const MANY: &str = "1073741824";
 
 #[test]
 fn a_map_without_an_image_at_a_distant_index_is_not_proved() {
-    let far = 123_456_789;
-    let (i, ie) = var("i");
-    let (p, pe) = var("p");
-    let away = ie.clone() - int(far);
-    let here = choose(op(BinaryOp::Eq, ie.clone(), int(far)), int(70_000), int(0));
-    let nothing = [
-        int(0) * int(1).floor_div(away.clone()),
-        int(1).floor_div(away.clone()).floor_mod(int(1)),
-        int(0) * op(BinaryOp::Shr, int(1), here.clone()),
-        int(0) * Expr::Cast(DataType::scalar(ScalarType::Int8), SharedExpr::new(here.clone())),
-    ];
-    for (kind, zero) in nothing.into_iter().enumerate() {
-        let traps = map(&[&i], &[int(MANY)], vec![ie.clone() + zero]);
-        assert!(traps.eval(&[far.into()], &tilewright_ir::Bindings::new()).is_err(), "{kind}");
-        let inverse = InverseClaim { vars: vec![p.clone()], outputs: vec![pe.clone()], padding: Expr::bool(false) };
-        let identity = map(&[&i], &[int(MANY)], vec![ie.clone()]);
-        let shape = [int(MANY)];
-        let reports = check(MapClaim::new(&traps, &shape).inverse(&inverse).meaning(&identity));
+    // Zero, but without a value at one index.
+    let nothing = |i: &str| {
+        [
+            format!("0 * (1 // ({i} - 123456789))"),
+            format!("1 // ({i} - 123456789) % 1"),
+            format!("0 * (1 >> T.if_then_else({i} == 123456789, 70000, 0))"),
+            format!("0 * T.cast(T.if_then_else({i} == 123456789, 70000, 0), \"int8\")"),
+        ]
+    };
+    let of = |index: &str| Mapped::new(&format!("lambda i: [{index}]"), MANY, MANY);
+    let identity = of("i");
+    for (zero, back) in nothing("i").into_iter().zip(nothing("p")) {
+        let traps = of(&format!("i + {zero}"));
+        assert!(traps.map.eval(&[123_456_789], &Bindings::new()).is_err(), "{zero}");
+        let inverse = traps.inverse("lambda p: [p]", "lambda p: False");
+        let reports = check(traps.claim().inverse(&inverse).meaning(&identity.map));
         not_proved(&reports, &["bounds", "injective", "overflow", "inverse", "padding", "specification"]);
-        let reports = check(MapClaim::new(&identity, &shape).meaning(&traps));
+        let reports = check(identity.claim().meaning(&traps.map));
         not_proved(&reports, &["specification"]);
         // The same in the inverse, or in the padding.
-        let place = |expr: &Expr| {
-            let back = IndexMap::new(vec![i.clone()], vec![int(MANY)], vec![expr.clone()], vec![]).unwrap();
-            back.apply(&[pe.clone()]).remove(0)
-        };
-        let wrong = InverseClaim { outputs: vec![place(&traps.outputs()[0])], ..inverse.clone() };
-        let reports = check(MapClaim::new(&identity, &shape).inverse(&wrong));
-        not_proved(&reports, &["inverse"]);
-        let silent = op(BinaryOp::Ne, place(&traps.outputs()[0]), pe.clone());
-        let wrong = InverseClaim { padding: silent, ..inverse.clone() };
-        let reports = check(MapClaim::new(&identity, &shape).inverse(&wrong));
-        not_proved(&reports, &["padding"]);
+        let wrong = identity.inverse(&format!("lambda p: [p + {back}]"), "lambda p: False");
+        not_proved(&check(identity.claim().inverse(&wrong)), &["inverse"]);
+        let silent = identity.inverse("lambda p: [p]", &format!("lambda p: p + {back} != p"));
+        not_proved(&check(identity.claim().inverse(&silent)), &["padding"]);
     }
 }
 
 #[test]
 fn a_division_that_a_condition_guards_is_proved() {
-    let (i, ie) = var("i");
-    let n = Var::index("n");
-    let ne = Expr::from(&n);
-    let guarded = choose(int(1).lt(ne.clone()), (ie.clone() * int(2)).floor_div(ne.clone() - int(1)), ie.clone());
-    let guarded = map(&[&i], &[ne.clone()], vec![ie + guarded * int(0)]);
-    let reports = check(MapClaim::new(&guarded, &[ne]));
+    let guarded = Mapped::new("lambda i: [i + T.if_then_else(1 < n, i * 2 // (n - 1), i) * 0]", "n", "n");
+    let reports = check(guarded.claim());
     for id in ["bounds", "injective"] {
         assert!(verdict(&reports, id).is_proved(), "{id}");
     }
 }
+
+// The variables of the next two tests are in several maps, which texts cannot say.
 
 #[test]
 fn the_names_of_the_indices_of_a_meaning_do_not_matter() {
@@ -151,19 +140,15 @@ fn a_meaning_that_calls_an_index_by_the_name_of_an_extent_is_no_other_extent() {
     let a = Var::index("a");
     let identity = map(&[&i], &[ne.clone()], vec![ie.clone()]);
     let foreign = map(&[&a], &[ne.clone()], vec![ie]);
-    let reports = Judge::new(Config::default()).unwrap().check_map(MapClaim::new(&identity, &[ne]).meaning(&foreign));
+    let reports = judge().check_map(MapClaim::new(&identity, &[ne]).meaning(&foreign));
     assert!(!reports.iter().any(|report| report.obligation.id() == "specification" && report.verdict.is_proved()));
 }
 
 #[test]
 fn an_extent_beyond_all_bits_is_not_tight() {
-    let ((i, ie), (j, je)) = (var("i"), var("j"));
-    let domain = [int(1 << 20), int(1 << 20)];
-    let mixed = op(BinaryOp::BitXor, je, ie.clone().floor_mod(int(8)));
-    let swizzle = map(&[&i, &j], &domain, vec![ie, mixed]);
-    let power = long(1 << 62) * long(1 << 62) * long(2);
-    let huge = [domain[0].clone(), power + long(1)];
-    not_proved(&check(MapClaim::new(&swizzle, &huge)), &["tight"]);
+    let huge = "1048576, 4611686018427387904 * 4611686018427387904 * 2 + 1";
+    let swizzle = Mapped::new("lambda i, j: [i, j ^ (i % 8)]", "1048576, 1048576", huge);
+    not_proved(&check(swizzle.claim()), &["tight"]);
 }
 
 /// One output that is the only digit of the only axis.
@@ -179,16 +164,10 @@ fn plain_certificate(witness: i64) -> DigitCertificate {
 
 #[test]
 fn both_operands_of_an_or_must_have_a_value() {
-    let far = 50_000;
-    let (i, ie) = var("i");
-    let traps = Expr::int(0).lt(int(1).floor_div(ie.clone() - int(far)));
-    let yes = int(-1).lt(ie.clone());
-    let either = |a: &Expr, b: &Expr| choose(op(BinaryOp::Or, a.clone(), b.clone()), ie.clone(), int(0));
-    for output in [either(&yes, &traps), either(&traps, &yes)] {
-        let wrong = map(&[&i], &[int(100_000)], vec![output]);
-        let shape = [int(100_000)];
+    for either in ["-1 < i or 0 < 1 // (i - 50000)", "0 < 1 // (i - 50000) or -1 < i"] {
+        let wrong = Mapped::new(&format!("lambda i: [T.if_then_else({either}, i, 0)]"), "100000", "100000");
         let certificate = plain_certificate(99_999);
-        let claim = MapClaim::new(&wrong, &shape).digits(&certificate);
+        let claim = wrong.claim().digits(&certificate);
         if let Ok(checked) = digits::check(&claim, &certificate) {
             for obligation in ["bounds", "overflow", "injective"] {
                 assert!(checked.shows(obligation.parse().unwrap()).is_err(), "{obligation}");
@@ -200,17 +179,12 @@ fn both_operands_of_an_or_must_have_a_value() {
 
 #[test]
 fn a_padding_predicate_without_a_value_shows_nothing() {
-    let (i, ie) = var("i");
-    let (p, pe) = var("p");
-    let identity = map(&[&i], &[int(5000)], vec![ie]);
-    let above = int(4999).lt(pe.clone());
-    let traps = int(0).lt(int(1).floor_div(pe.clone() - int(5500)));
+    let identity = Mapped::new("lambda i: [i]", "5000", "6000");
     let view = || plain_certificate(4999).map;
     let certificate = DigitCertificate { inverse: Some(view()), witnesses: vec![None], ..plain_certificate(4999) };
-    for padding in [op(BinaryOp::Or, above.clone(), traps.clone()), op(BinaryOp::Or, traps, above)] {
-        let inverse = InverseClaim { vars: vec![p.clone()], outputs: vec![pe.clone()], padding };
-        let shape = [int(6000)];
-        let claim = MapClaim::new(&identity, &shape).padded(&[0]).inverse(&inverse).digits(&certificate);
+    for padding in ["4999 < p or 0 < 1 // (p - 5500)", "0 < 1 // (p - 5500) or 4999 < p"] {
+        let inverse = identity.inverse("lambda p: [p]", &format!("lambda p: {padding}"));
+        let claim = identity.claim().padded(&[0]).inverse(&inverse).digits(&certificate);
         if let Ok(checked) = digits::check(&claim, &certificate) {
             assert!(checked.shows(Obligation::Padding).is_err() && checked.shows(Obligation::Inverse).is_err());
         }
@@ -225,30 +199,27 @@ fn array(extents: &[u64], layout: Layout) -> ArrayShape {
 
 #[test]
 fn a_permutation_names_every_dimension_once() {
-    let (i, ie) = var("i");
     let tiles = [[1].as_slice(), &[1, 3]].map(|tile| Tile::from_vector(tile).unwrap()).to_vec();
     let from = array(&[2], Layout::row_major(1).with_tiles(tiles));
     let tail = Layout { tail_alignment: 6, ..Layout::row_major(2) };
     let to = array(&[2, 2], tail);
-    let reindex = map(&[&i], &[int(2)], vec![ie.clone(), ie]);
+    let reindex = Mapped::new("lambda i: [i, i]", "2", "2, 2");
     let claim = PairClaim {
         from: &from,
         to: &to,
-        to_extents: &[int(2), int(2)],
-        reindex: &reindex,
+        to_extents: &reindex.shape,
+        reindex: &reindex.map,
         permutation: Some(&[0, 0]),
     };
-    let report = Judge::new(Config::default()).unwrap().check_bitcast(&claim);
+    let report = judge().check_bitcast(&claim);
     assert!(!report.verdict.is_proved(), "{}", report.method);
 }
 
 #[test]
 fn the_first_fault_is_found_in_a_large_part() {
-    let ((i, ie), (j, je)) = (var("i"), var("j"));
     // The second output is a part of more than a few thousand points, and fails at (0, 72) already.
-    let outputs = vec![ie.clone(), op(BinaryOp::Max, ie.clone(), choose(op(BinaryOp::Eq, ie, je.clone()), int(2), je))];
-    let late = map(&[&i, &j], &[int(67), int(73)], outputs);
-    let reports = check(MapClaim::new(&late, &[int(66), int(72)]));
+    let late = Mapped::new("lambda i, j: [i, T.max(i, T.if_then_else(i == j, 2, j))]", "67, 73", "66, 72");
+    let reports = check(late.claim());
     let Verdict::Refuted(found) = verdict(&reports, "bounds") else { panic!("bounds hold") };
     assert_eq!(found.indices, [[0, 72]]);
 }
@@ -285,7 +256,7 @@ fn obligations_shown_by_random_certificates_hold() {
         let parts = [output(), output()];
         let wrong = map(&[&i], &[int(extent)], parts.iter().map(|part| part.0.clone()).collect());
         let images: Vec<Vec<i128>> =
-            (0..extent).map(|at| wrong.eval(&[at.into()], &tilewright_ir::Bindings::new()).unwrap()).collect();
+            (0..extent).map(|at| wrong.eval(&[at.into()], &Bindings::new()).unwrap()).collect();
         let most = |axis: usize| images.iter().map(|image| image[axis]).max().unwrap();
         let shape: Vec<i128> = (0..2).map(|axis| (most(axis) + [1, 1, 1, 2, 0][below(5)]).max(1)).collect();
         let sums = parts.iter().map(|(output, places)| {
@@ -334,10 +305,9 @@ fn obligations_shown_by_random_certificates_hold() {
 
 #[test]
 fn an_inverse_that_is_not_an_index_map_is_not_proved() {
-    let ((i, ie), (j, je), (p, pe)) = (var("i"), var("j"), var("p"));
+    let (p, pe) = var("p");
     let float = Expr::float_of(0.0, ScalarType::Float32);
-    let cut = choose(int(5).lt(ie.clone()), int(1).floor_div(ie.clone()), ie.clone());
-    let partial = map(&[&i, &j], &[int(3), int(3)], vec![cut, je.clone()]);
+    let partial = Mapped::new("lambda i, j: [T.if_then_else(5 < i, 1 // i, i), j]", "3, 3", "3, 3");
     let claims = [
         InverseClaim {
             vars: vec![p.clone(), p.clone()],
@@ -351,8 +321,7 @@ fn an_inverse_that_is_not_an_index_map_is_not_proved() {
         },
     ];
     for inverse in claims {
-        let shape = [int(3), int(3)];
-        let reports = check(MapClaim::new(&partial, &shape).inverse(&inverse));
+        let reports = check(partial.claim().inverse(&inverse));
         assert!(!reports.iter().any(|report| report.obligation.id() == "inverse" && report.verdict.is_proved()));
     }
 }

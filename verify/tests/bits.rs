@@ -3,44 +3,27 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use tilewright_ir::{BinaryOp, Bindings, Expr, IndexMap, Var};
+mod common;
+
+use common::map::Mapped;
+use tilewright_ir::{Bindings, IndexMap};
 use tilewright_verify::encode::{Encoding, bits};
 use tilewright_verify::gf2::{Gf2Certificate, certify};
 use tilewright_verify::solver::{Outcome, Solver};
 use tilewright_verify::term::{BinaryOp as TermOp, Prop, Term};
-use tilewright_verify::{Config, Judge, MapClaim, Verdict};
+use tilewright_verify::{Config, Judge, Verdict};
 
-type Swizzle = fn(Expr, Expr, Expr) -> Vec<Expr>;
-
-/// `[h, w ^ (h % 4), c // 2]` and the like on 8 x 16 x 2: every kind of operator that moves bits.
+/// Maps on 8 x 16 x 2 with every kind of operator that moves bits.
 fn swizzles() -> Vec<IndexMap> {
-    let make = |outputs: Swizzle| {
-        let vars = ["h", "w", "c"].map(Var::index);
-        let [h, w, c] = [0, 1, 2].map(|at: usize| Expr::from(&vars[at]));
-        let domain = [8, 16, 2].map(Expr::int).to_vec();
-        IndexMap::new(vars.to_vec(), domain, outputs(h, w, c), vec![]).unwrap()
-    };
-    let maps: [Swizzle; 6] = [
-        |h, w, c| vec![h.clone(), xor(w, h.floor_mod(Expr::int(4))), c],
-        |h, w, c| vec![(h * Expr::int(16) + w) * Expr::int(2) + c],
-        |h, w, c| vec![Expr::int(7) - h, xor(w.clone(), w.floor_div(Expr::int(2))), c],
-        |h, w, c| vec![w.clone().floor_mod(Expr::int(4)), c, h, w.floor_div(Expr::int(4)) + Expr::int(8)],
-        |h, w, c| vec![Expr::unary(tilewright_ir::UnaryOp::BitNot, h) + Expr::int(8), w, c],
-        |h, w, c| {
-            let high = Expr::binary(BinaryOp::BitAnd, w.clone(), Expr::int(12));
-            let low = Expr::binary(BinaryOp::BitAnd, w, Expr::int(3));
-            vec![
-                h,
-                Expr::binary(BinaryOp::BitOr, Expr::binary(BinaryOp::Shr, high, Expr::int(2)), low * Expr::int(4)),
-                c,
-            ]
-        },
+    let outputs = [
+        "[h, w ^ (h % 4), c]",
+        "[(h * 16 + w) * 2 + c]",
+        "[7 - h, w ^ (w // 2), c]",
+        "[w % 4, c, h, w // 4 + 8]",
+        "[~h + 8, w, c]",
+        "[h, ((w & 12) >> 2) | ((w & 3) * 4), c]",
     ];
-    maps.into_iter().map(make).collect()
-}
-
-fn xor(a: Expr, b: Expr) -> Expr {
-    Expr::binary(BinaryOp::BitXor, a, b)
+    outputs.map(|outputs| Mapped::new(&format!("lambda h, w, c: {outputs}"), "8, 16, 2", "[]").map).to_vec()
 }
 
 #[test]
@@ -57,10 +40,7 @@ fn every_swizzle_has_a_certificate_and_is_injective() {
 
 #[test]
 fn maps_that_lose_a_bit_have_no_certificate() {
-    let [i, j] = ["i", "j"].map(Var::index);
-    let (x, y) = (Expr::from(&i), Expr::from(&j));
-    let domain = [8, 8].map(Expr::int).to_vec();
-    let lossy = IndexMap::new(vec![i, j], domain, vec![xor(x.clone(), y.clone()), xor(y, x)], vec![]).unwrap();
+    let lossy = Mapped::new("lambda i, j: [i ^ j, j ^ i]", "8, 8", "8, 8").map;
     assert!(certify(&lossy).is_none());
 }
 
@@ -164,12 +144,10 @@ fn verdicts_over_bits_are_right_and_name_the_first_pair() {
     let mut counts = [0; 2];
     for mask in 0..32 {
         for (cut, high) in [(8192, 1), (4096, 1), (8192, 4096)] {
-            let [i, j] = ["i", "j"].map(Var::index);
-            let (x, y) = (Expr::from(&i), Expr::from(&j));
-            let mixed = xor(y, Expr::binary(BinaryOp::BitAnd, x.clone() * Expr::int(high), Expr::int(mask * 256)));
-            let outputs = vec![x.floor_mod(Expr::int(cut)), mixed];
-            let map = IndexMap::new(vec![i, j], [8192, 8192].map(Expr::int).to_vec(), outputs, vec![]).unwrap();
-            let reports = judge.check_map(MapClaim::new(&map, &[8192, 8192].map(Expr::int)).padded(&[0, 1]));
+            let lambda = format!("lambda i, j: [i % {cut}, j ^ (i * {high} & {})]", mask * 256);
+            let mapped = Mapped::new(&lambda, "8192, 8192", "8192, 8192");
+            let map = &mapped.map;
+            let reports = judge.check_map(mapped.claim().padded(&[0, 1]));
             let report = reports.iter().find(|report| report.obligation.id() == "injective").unwrap();
             assert!(report.method.to_string().starts_with("gf2"), "{map}: {} [{}]", report.verdict, report.method);
             match &report.verdict {

@@ -4,6 +4,7 @@
 mod common;
 
 use common::judge;
+use common::map::Mapped;
 use tilewright_ir::layout::{ArrayShape, Dimension, ElementType, Layout, SymbolicTiling, Tile};
 use tilewright_ir::{BinaryOp, Expr, IndexMap, InverseClaim, ScalarType, Var};
 use tilewright_verify::{LayoutClaim, PairClaim, RelayoutClaim, Report, Verdict};
@@ -257,10 +258,8 @@ fn bitcast(from: &ArrayShape, to: &ArrayShape, reindex: &IndexMap, permutation: 
 fn combined_dimensions_are_a_bitcast_of_the_combined_array() {
     let five = array(&[2, 7, 8, 11, 10], layout(&[4, 3, 2, 1, 0], &[&[-1, -1, 2, -1, 3]]));
     let two = array(&[112, 110], layout(&[1, 0], &[&[2, 3]]));
-    let vars: Vec<Var> = (0..5).map(|axis| Var::index(format!("i{axis}"))).collect();
-    let [a, b, c, d, e] = [0, 1, 2, 3, 4].map(|axis| Expr::from(&vars[axis]));
-    let outputs = vec![(a * Expr::int(7) + b) * Expr::int(8) + c, d * Expr::int(10) + e];
-    let reindex = IndexMap::new(vars, known(&[2, 7, 8, 11, 10]), outputs, Vec::new()).unwrap();
+    let reindex = "lambda a, b, c, d, e: [(a * 7 + b) * 8 + c, d * 10 + e]";
+    let reindex = Mapped::new(reindex, "2, 7, 8, 11, 10", "112, 110").map;
     assert!(bitcast(&five, &two, &reindex, None).is_proved());
     let other = array(&[112, 110], layout(&[1, 0], &[&[3, 2]]));
     let text = refuted(&bitcast(&five, &other, &reindex, None));
@@ -285,9 +284,7 @@ fn a_bitcast_is_refuted_with_the_first_slot_that_differs() {
     let text = refuted(&bitcast(&plain(&[1, 0]), &array(&[3, 5], layout(&[1, 0], &[&[2, 2]])), &same, None));
     assert!(text.contains("A has 15 slots, B 24; slot 2 holds (0, 2) in A and (1, 0) in B"), "{text}");
     // A transpose is a bitcast where the orders say so.
-    let [i, j] = ["i0", "i1"].map(Var::index);
-    let outputs = vec![Expr::from(&j), Expr::from(&i)];
-    let moved = IndexMap::new(vec![i, j], known(&[3, 5]), outputs, Vec::new()).unwrap();
+    let moved = Mapped::new("lambda i, j: [j, i]", "3, 5", "5, 3").map;
     let turned = array(&[5, 3], layout(&[0, 1], &[]));
     assert!(bitcast(&plain(&[1, 0]), &turned, &moved, Some(&[1, 0])).is_proved());
     refuted(&bitcast(&plain(&[0, 1]), &turned, &moved, Some(&[1, 0])));
