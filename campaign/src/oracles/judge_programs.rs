@@ -3,7 +3,7 @@
 //!
 //! | checked | a failure is |
 //! |---|---|
-//! | a program alone, if it is given as text | every access is proved to be in bounds, or every texel to be free of races, and the program traps |
+//! | a program alone, if it is given as text | every access is proved to be in bounds, or iterations that run at once to be apart, and the program traps |
 //! | a pass | *refuted* although runs agree; *proved* although they differ; an internal error of the judge |
 //! | the result of a pass with one change, or with false evidence | *proved* although runs differ or trap, or although an argument has no position |
 //! | the changed program alone | an access is refuted, nothing prevents its execution, and the run does not trap |
@@ -316,18 +316,11 @@ fn check_alone(func: &PrimFunc, symbols: &Bindings, reports: &[Report], tally: &
             format!("{}\n{}", trap.message, text()),
         ));
     }
-    // Obligations about races exist only for textures whose contents are texels; others are not
-    // checked.
-    let races = |trap: &TrapInfo| {
-        let textures = func.buffers().into_iter().filter(|buffer| buffer.scope.is_texture());
-        let mut hit = textures.filter(|texture| trap.buffer.as_ref() == Some(&texture.name));
-        let said = |texture: &tilewright_ir::Buffer| format!("texels of {texture} that are written");
-        trap.is_race && hit.any(|texture| of(Obligation::Race).any(|report| report.subject == said(&texture)))
-    };
-    if let Some(trap) = trap.as_ref().filter(|trap| races(trap))
+    if let Some(trap) = trap.as_ref().filter(|trap| trap.is_race)
         && holds(Obligation::Race)
     {
-        return Err(Failure::outcome("texels are proved free of races, and there is one", trap.message.clone()));
+        let what = "iterations that run at once are proved apart, and two of them race";
+        return Err(Failure::outcome(what, format!("{}\n{}", trap.message, text())));
     }
     // The iteration of a counterexample is executed unless a loaded value prevents it.
     let refuted = of(Obligation::Bounds).find(|report| matches!(report.verdict, Verdict::Refuted(_)));
