@@ -315,7 +315,8 @@ fn parts_may_change_where_the_whole_does_not() {
             let reports = judge().check_pass(&before, &after, &evidence);
             let same = runs(&before, 1) == runs(&after, 1);
             assert!(same || !open(&reports).is_empty(), "{new}");
-            let differs = |verdict: &Verdict| verdict.reason().is_some_and(|reason| reason.kind() == ReasonKind::Differs);
+            let differs =
+                |verdict: &Verdict| verdict.reason().is_some_and(|reason| reason.kind() == ReasonKind::Differs);
             (same, reports.iter().any(|report| differs(&report.verdict)))
         };
         assert_eq!(

@@ -9,7 +9,7 @@ use tilewright_ir::{
 use crate::claims::not_well_formed;
 use crate::concrete::tuple;
 use crate::iterations::{Seen, mixes_bits};
-use crate::judge::{Decision, Judge, Place, Report, Side, decide, on_the_way, unsupported, vacuity};
+use crate::judge::{Decision, Judge, Place, Report, Side, decide, never_reached, on_the_way, unsupported, vacuity};
 use crate::map::{assume_addressable, fits, subterms};
 use crate::method::Method;
 use crate::obligation::Obligation;
@@ -46,7 +46,7 @@ impl<'j> Base<'j> {
                 assume_addressable(&mut prover, &mut names, &buffer.shape);
             }
         }
-        Self { judge, prover, names, start: Path::of(func), shapes }
+        Self { judge, prover, names, start: unconditional(func), shapes }
     }
 
     /// Whether the premises about sizes hold for these values.
@@ -62,10 +62,12 @@ impl<'j> Base<'j> {
     /// The reports about a program, if its premises can hold together. From premises that contradict each other everything
     /// follows, and nothing is proved.
     pub(crate) fn grounded(&self, mut reports: Vec<Report>) -> Vec<Report> {
-        let open = match self.at(&self.start) {
-            Ok(_) => return reports,
-            Err((verdict, method)) => (verdict, method),
-        };
+        if self.start.is_reached_where(|bindings| self.admits(bindings)) {
+            return reports;
+        }
+        let (mut prover, mut names) = (self.prover.fork(), self.names.clone());
+        self.start.assume(&mut prover, &mut names);
+        let Some(open) = vacuity(&prover) else { return reports };
         for report in reports.iter_mut().filter(|report| report.verdict.is_proved()) {
             (report.verdict, report.method) = open.clone();
             report.proof.clear();
@@ -81,7 +83,7 @@ impl<'j> Base<'j> {
         if !path.is_reached_where(|bindings| self.admits(bindings))
             && let Some(vacuous) = vacuity(&prover)
         {
-            return Err(vacuous);
+            return Err(never_reached(vacuous));
         }
         names.next_statement();
         Ok((prover, names))
@@ -151,6 +153,27 @@ impl Judge {
         }
         reports
     }
+}
+
+/// The path through everything that each call does: what is bound and asserted outside of loops and conditions. What is
+/// asserted there is a premise about the call.
+fn unconditional(func: &PrimFunc) -> Path {
+    let (mut path, mut rest) = (Path::of(func), vec![&func.body]);
+    while let Some(stmt) = rest.pop() {
+        match &stmt.kind {
+            StmtKind::Seq(stmts) => rest.extend(stmts.iter().rev()),
+            StmtKind::Allocate { body, .. } | StmtKind::DeclBuffer { body, .. } | StmtKind::Attr { body, .. } => {
+                rest.push(body);
+            }
+            StmtKind::Let { var, value, body } => {
+                path.steps.push(Step::Let(var.clone(), value.clone()));
+                rest.push(body);
+            }
+            StmtKind::Assert { cond, .. } => path.steps.push(Step::Guard(cond.clone(), true)),
+            StmtKind::For(_) | StmtKind::If { .. } | StmtKind::Store { .. } | StmtKind::Evaluate(_) => {}
+        }
+    }
+    path
 }
 
 /// One line for a statement.
@@ -337,7 +360,7 @@ fn bounds_proved(judge: &Judge, access: &Access) -> Decision {
     if !access.path.is_reached()
         && let Some(vacuous) = vacuity(&prover)
     {
-        return vacuous;
+        return never_reached(vacuous);
     }
     names.next_statement();
     let from = prover.context().steps().len();

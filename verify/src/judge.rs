@@ -285,6 +285,11 @@ pub(crate) fn on_the_way(path: &Path, reads: bool, decision: Decision) -> Decisi
         (Verdict::Unknown(reason), method) if is_unreplayed(&reason) && (reads || path.asks_memory()) => {
             (Verdict::Unknown(Reason::new(ReasonKind::Memory, MEMORY_DECIDES)), method)
         }
+        // Terms give every division a value, and evaluation does not.
+        (Verdict::Unknown(reason), method) if is_unreplayed(&reason) && path.is_partial() => {
+            let text = "whether it has to hold depends on a division or a shift on the way that may have no value";
+            (Verdict::Unknown(Reason::undecided(text)), method)
+        }
         decision => decision,
     }
 }
@@ -307,6 +312,15 @@ pub(crate) fn suspected((verdict, method): Decision) -> Decision {
     match verdict {
         Verdict::Refuted(found) => (Verdict::Unknown(Reason::new(ReasonKind::Differs, found.to_string())), method),
         verdict => (verdict, method),
+    }
+}
+
+/// The decision about a goal at the end of a path that nothing reaches: it holds, because no execution gets there. What a
+/// caller has to guarantee is no part of that: see `Base::grounded` in [`crate::access`].
+pub(crate) fn never_reached(decision: Decision) -> Decision {
+    match decision {
+        (Verdict::Vacuous(_), method) => (Verdict::Proved, Method::NeverReached(Box::new(method))),
+        decision => decision,
     }
 }
 

@@ -11,7 +11,8 @@ use crate::concrete::tuple;
 use crate::fills;
 use crate::iterations::{Seen, mixes_bits};
 use crate::judge::{
-    Decision, Judge, Report, Side, decide, free_vars, on_the_way, suspected, unsupported, vacuity, without_value,
+    Decision, Judge, Report, Side, decide, free_vars, never_reached, on_the_way, suspected, unsupported, vacuity,
+    without_value,
 };
 use crate::lanes;
 use crate::lockstep::{Goal, GoalKind, Lockstep, Relation, StorePair, same_operation};
@@ -377,8 +378,7 @@ fn missing(judge: &Judge, path: &Path) -> Decision {
     let mut prover = judge.prover(&mut names, &path.symbols);
     path.assume(&mut prover, &mut names);
     match vacuity(&prover) {
-        Some((Verdict::Vacuous(_), method)) => (Verdict::Proved, Method::NeverReached(Box::new(method))),
-        Some(undecided) => undecided,
+        Some(decision) => never_reached(decision),
         None => (Verdict::Unknown(Reason::undecided(text)), Method::Lockstep),
     }
 }
@@ -494,7 +494,7 @@ fn proved(
     if !path.is_reached()
         && let Some(vacuous) = vacuity(&prover)
     {
-        return vacuous;
+        return never_reached(vacuous);
     }
     names.next_statement();
     let goal = goal(&mut names);

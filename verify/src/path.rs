@@ -81,6 +81,11 @@ impl Path {
                     names.bind(var, value);
                 }
                 Step::Guard(cond, holds) => {
+                    // The condition was evaluated, so what it divides by is not zero.
+                    for divisor in divisors(cond) {
+                        let divisor = names.term(divisor);
+                        prover.assume(&divisor.differs(0), "a division on the way has a value");
+                    }
                     for (part, holds) in premises(cond, *holds) {
                         let part = names.prop(&part);
                         prover.assume(&if holds { part } else { part.negate() }, "a condition on the way");
@@ -191,6 +196,15 @@ impl Path {
         self.exprs().any(Expr::reads_memory)
     }
 
+    /// Whether something on the way may have no value: a division, or a shift, whose right operand is no constant.
+    pub(crate) fn is_partial(&self) -> bool {
+        let mut found = false;
+        for expr in self.exprs() {
+            expr.walk(&mut |part| found |= divides(part).is_some_and(|by| by.as_const_int().is_none()));
+        }
+        found
+    }
+
     /// Whether concrete values are an execution of this path: every loop and guard agrees with them.
     pub fn admits(&self, bindings: &Bindings) -> bool {
         let mut bindings = bindings.clone();
@@ -289,6 +303,52 @@ pub(crate) fn premises(cond: &Expr, holds: bool) -> Vec<(Expr, bool)> {
         _ if cond.reads_memory() => Vec::new(),
         _ => vec![(cond.clone(), holds)],
     }
+}
+
+/// What an expression divides or shifts by, if it does.
+fn divides(expr: &Expr) -> Option<&Expr> {
+    let Expr::Binary(op, _, by) = expr else { return None };
+    match op {
+        BinaryOp::Div | BinaryOp::FloorDiv | BinaryOp::FloorMod | BinaryOp::TruncDiv | BinaryOp::TruncMod => Some(by),
+        BinaryOp::Shl | BinaryOp::Shr => Some(by),
+        BinaryOp::Add
+        | BinaryOp::Sub
+        | BinaryOp::Mul
+        | BinaryOp::Min
+        | BinaryOp::Max
+        | BinaryOp::Eq
+        | BinaryOp::Ne
+        | BinaryOp::Lt
+        | BinaryOp::Le
+        | BinaryOp::Gt
+        | BinaryOp::Ge
+        | BinaryOp::And
+        | BinaryOp::Or
+        | BinaryOp::BitAnd
+        | BinaryOp::BitOr
+        | BinaryOp::BitXor => None,
+    }
+}
+
+/// The integer divisors in a condition that are evaluated whenever it is; those that are no constants and read no memory.
+/// The second operand of `and` and `or`, and the arms of a choice, may be left out.
+fn divisors(cond: &Expr) -> Vec<&Expr> {
+    let mut found = Vec::new();
+    let mut rest = vec![cond];
+    while let Some(expr) = rest.pop() {
+        match expr {
+            Expr::Binary(BinaryOp::And | BinaryOp::Or, first, _) => rest.push(first),
+            Expr::IfThenElse(cond, ..) => rest.push(cond),
+            _ => {
+                let is_shift = matches!(expr, Expr::Binary(BinaryOp::Shl | BinaryOp::Shr, ..));
+                let is_known = |by: &Expr| by.as_const_int().is_none() && !by.reads_memory();
+                let is_integer = |by: &Expr| by.dtype().is_scalar() && by.dtype().scalar.integer_range().is_some();
+                found.extend(divides(expr).filter(|by| !is_shift && is_known(by) && is_integer(by)));
+                rest.extend(expr.children());
+            }
+        }
+    }
+    found
 }
 
 /// Values by name.

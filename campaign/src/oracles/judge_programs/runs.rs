@@ -97,8 +97,6 @@ fn compare_one_run(first: &ChainLink, second: &ChainLink, how: &Interp, seed: u6
 pub(super) struct TrapInfo {
     pub(super) is_outside: bool,
     pub(super) is_race: bool,
-    /// The buffer of the race.
-    pub(super) buffer: Option<String>,
     pub(super) message: String,
 }
 
@@ -114,7 +112,6 @@ pub(super) fn run_alone(func: &PrimFunc, symbols: &Bindings, watched: bool) -> O
             is_outside: trap.kind == TrapKind::OutOfBounds,
             is_race: trap.kind == TrapKind::Race,
             message: trap.to_string(),
-            buffer: trap.buffer,
         })),
         Err(RunError::Input(_)) => None,
     }
