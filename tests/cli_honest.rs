@@ -65,8 +65,9 @@ fn a_race_that_was_not_decided_is_unknown() {
     let big = "A: T.Buffer((3000000,), \"float32\"), B: T.Buffer((8,), \"float32\")";
     // Values in memory decide, and those of a run write nothing.
     let many = "for i in T.parallel(3000000):\n        if A[i] > T.float32(1e30):\n            B[i % 8] = A[i]";
-    let symbolic =
-        format!("{MATCHED}for i in T.parallel(n):\n        if A[i, 0] > T.float32(1e30):\n            B[0, 0] = A[i, 3]");
+    let symbolic = format!(
+        "{MATCHED}for i in T.parallel(n):\n        if A[i, 0] > T.float32(1e30):\n            B[0, 0] = A[i, 3]"
+    );
     let why = "touch the same element";
     for (signature, body) in [(big, many), (SYMBOLIC, &symbolic)] {
         let (code, json) = check(signature, body, &[]);

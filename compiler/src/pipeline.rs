@@ -22,7 +22,7 @@ use tilewright_device::DeviceHost;
 use tilewright_ir::{
     Buffer, Definition, Diagnostic, Evidence, LoweringEvidence, Module, PrimFunc, TextureLimits, validate,
 };
-use tilewright_verify::{Config, Judge, Report};
+use tilewright_verify::{Config, Judge, Premise, Report};
 
 use crate::passes::{self, Pass};
 use crate::te;
@@ -326,12 +326,16 @@ pub fn lower(
     }
     let stage = Stage { name: first.to_owned(), func: program.func.clone(), evidence: None };
     let mut lowering = Lowering { stages: vec![stage], steps: Vec::new(), stopped: None };
-    lowering.finish(first, start, reports, allow_unknown);
+    let mut premises = Premise::of_call(&program.func);
+    if let Some((definition, evidence)) = &program.definition {
+        premises.extend(Premise::of_lowering(definition, evidence));
+    }
+    lowering.finish(first, start, (reports, premises), allow_unknown);
     let in_pipeline = |pass: &&Pass| passes::DEFAULT_PIPELINE.contains(&pass.name) && (pass.wanted)(&program.func);
     for pass in passes::PASSES.iter().filter(in_pipeline) {
         if let Some(blocked) = lowering.stopped.clone() {
             let (name, blocked) = (pass.name.to_owned(), Some(blocked));
-            lowering.steps.push(StepOutcome { name, ms: 0.0, reports: Vec::new(), blocked });
+            lowering.steps.push(StepOutcome { name, ms: 0.0, reports: Vec::new(), premises: Vec::new(), blocked });
         } else {
             observe(name, pass.name);
             lowering.run(pass, judge, allow_unknown)?;
@@ -368,7 +372,9 @@ impl Lowering {
         }
         let mut reports = judge.check_pass(&before, &after.func, &after.evidence);
         executed::refute(Before::Func(&before), &after.func, Some(&after.evidence), &mut reports);
-        self.finish(pass.name, start, reports, allow_unknown);
+        let mut premises = Premise::of_call(&after.func);
+        premises.extend(Premise::of_pass(&after.evidence));
+        self.finish(pass.name, start, (reports, premises), allow_unknown);
         if self.is_complete() {
             let evidence = Some(after.evidence);
             self.stages.push(Stage { name: pass.name.to_owned(), func: after.func, evidence });
@@ -377,9 +383,15 @@ impl Lowering {
     }
 
     /// Adds the outcome of a step, and stops the lowering if the step must not go on.
-    fn finish(&mut self, name: &str, start: Instant, reports: Vec<Report>, allow_unknown: bool) {
+    fn finish(
+        &mut self,
+        name: &str,
+        start: Instant,
+        (reports, premises): (Vec<Report>, Vec<Premise>),
+        allow_unknown: bool,
+    ) {
         let ms = start.elapsed().as_secs_f64() * 1e3;
-        let step = StepOutcome { name: name.to_owned(), ms, reports, blocked: None };
+        let step = StepOutcome { name: name.to_owned(), ms, reports, premises, blocked: None };
         let goes_on = goes_on(step.summary(), allow_unknown);
         self.steps.push(step);
         if !goes_on {

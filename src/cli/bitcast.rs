@@ -79,9 +79,6 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         return batch::run(file, printer, |request| Ok(answer(&Request::from_json(request)?, &judge)));
     }
     let request = Request::from_args(&args.pair)?;
-    if let Some((source, warning)) = request.other_space() {
-        printer.diagnostics(&source, &[warning]);
-    }
     let report = answer(&request, &judge);
     if printer.is_json() {
         printer.json(&report.to_json())?;
@@ -173,17 +170,6 @@ impl Request {
             reindex: &self.pair.reindex,
             permutation: self.transpose.as_deref(),
         }
-    }
-
-    /// A warning if the arrays are in different memory spaces. A bitcast moves no data, so it cannot cross them.
-    fn other_space(&self) -> Option<(Source, Diagnostic)> {
-        let space = |array: &ArrayShape| array.layout().map_or(0, |layout| layout.memory_space);
-        let (from, to) = (space(&self.from.array), space(&self.to.array));
-        (from != to).then(|| {
-            let message = format!("A is in memory space {from} and B in {to}: only what the slots hold is compared");
-            let source = Source { name: "<A and B>".into(), text: String::new() };
-            (source, Diagnostic::warning("memory-space", None, message))
-        })
     }
 
     /// Arrays A and B.

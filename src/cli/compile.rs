@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use tilewright_ir::{Module, validate};
-use tilewright_verify::Judge;
+use tilewright_verify::{Judge, Report};
 
 use super::exit::ExitStatus;
 use super::failure::Failure;
@@ -99,7 +99,11 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         outcome.functions.push(function);
     }
     let report = FileReport { source: &input.source, outcome: &outcome };
-    let status = ExitStatus::of_summary(worst, global.allow_unknown);
+    let status = if outcome.reports().any(Report::is_internal) {
+        ExitStatus::Internal
+    } else {
+        ExitStatus::of_summary(worst, global.allow_unknown)
+    };
     if status != ExitStatus::Success {
         printer.message(&text::check(&report, printer.style_of_messages()));
         printer.message(&format!("nothing was written to {}: not every step is proved\n", args.output.display()));

@@ -59,10 +59,10 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     {
         let start = std::time::Instant::now();
         // The pairing is only a claim. If it is wrong, the proof of the simulation fails, and nothing false is accepted.
-        let reports =
+        let (reports, premises) =
             pair::validate(before, after_func, &maps, &judge).map_err(|faults| unpaired(faults, &args.maps, &after))?;
         let ms = start.elapsed().as_secs_f64() * 1e3;
-        steps.push(StepOutcome { name: before.name.clone(), ms, reports, blocked: None });
+        steps.push(StepOutcome { name: before.name.clone(), ms, reports, premises, blocked: None });
     }
     let within = |step: &StepOutcome| format!("{}::{} {}", before.name, step.name, after.name);
     let entries = steps.iter().flat_map(|step| step.reports.iter().map(move |report| (within(step), report)));

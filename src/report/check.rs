@@ -168,6 +168,7 @@ pub(crate) struct StepView<'a> {
     name: &'a str,
     ms: f64,
     obligations: Vec<ObligationView<'a>>,
+    premises: Vec<String>,
     /// The reason why it did not run, if it did not.
     skipped: Option<String>,
 }
@@ -179,6 +180,7 @@ impl<'a> StepView<'a> {
             name: &step.name,
             ms: step.ms,
             obligations: step.reports.iter().map(|report| ObligationView::placed(report, texts)).collect(),
+            premises: step.premises.iter().map(ToString::to_string).collect(),
             skipped: step.blocked.as_ref().map(ToString::to_string),
         }
     }

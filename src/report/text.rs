@@ -25,7 +25,7 @@ use super::check::{Dim, FileReport, reason};
 use super::lines::{hanging, line, table, wrapped};
 use super::obligation::{Texts, obligation};
 use crate::harness::engine::{EngineOutcome, Status};
-use crate::pipeline::outcome::{BufferOutcome, FunctionOutcome, Setting, StepOutcome, Summary};
+use crate::pipeline::outcome::{self, BufferOutcome, FunctionOutcome, Setting, StepOutcome, Summary};
 
 /// Options of text output.
 #[derive(Clone, Copy, Debug)]
@@ -89,6 +89,7 @@ pub fn check(report: &FileReport<'_>, style: Style) -> String {
         let title = format!("{file}: {}", function.name);
         line(&mut out, &style.paint("1", &title));
         passes(&mut out, &function.steps, Texts::one(report.source), style);
+        premises(&mut out, &function.steps, style);
         if !function.buffers.is_empty() {
             out.push('\n');
             buffers(&mut out, &function.buffers);
@@ -136,6 +137,22 @@ fn passes(out: &mut String, steps: &[StepOutcome], texts: Texts<'_>, style: Styl
                 obligation(out, report, texts, style);
             }
         }
+    }
+}
+
+/// Writes what the proofs take for granted.
+fn premises(out: &mut String, steps: &[StepOutcome], style: Style) {
+    for premise in outcome::premises(steps) {
+        hanging(out, "  premise: ", &premise.to_string(), 4, style);
+    }
+}
+
+/// `proved under 2 premises`, or the verdict alone.
+fn under(verdict: Summary, steps: &[StepOutcome]) -> String {
+    match (verdict, outcome::premises(steps).len()) {
+        (Summary::Proved, 1) => " under 1 premise".to_owned(),
+        (Summary::Proved, count @ 2..) => format!(" under {count} premises"),
+        _ => String::new(),
     }
 }
 
@@ -251,7 +268,8 @@ fn summary(out: &mut String, setting: &Setting, function: &FunctionOutcome, styl
     }
     let said = format!("{said} (seed {}, {})", setting.seed, setting.solver);
     let mut text = String::new();
-    hanging(&mut text, &format!("{}: ", verdict.word()), &said, 2, style);
+    let under = under(verdict, &function.steps);
+    hanging(&mut text, &format!("{}{under}: ", verdict.word()), &said, 2, style);
     out.push_str(&text.replacen(verdict.word(), &style.verdict(verdict, 0), 1));
 }
 
@@ -260,9 +278,11 @@ pub fn validate(before: &Source, after: &Source, steps: &[StepOutcome], verdict:
     let mut out = String::new();
     line(&mut out, &style.paint("1", &format!("{} -> {}", before.name, after.name)));
     passes(&mut out, steps, Texts { before: Some(before), after: Some(after) }, style);
+    premises(&mut out, steps, style);
     let all = steps.iter().flat_map(|step| &step.reports);
     let (proved, count) = (all.clone().filter(|report| report.verdict.is_proved()).count(), all.count());
-    line(&mut out, &format!("{}: {proved} of {count} obligations proved", style.verdict(verdict, 0)));
+    let under = under(verdict, steps);
+    line(&mut out, &format!("{}{under}: {proved} of {count} obligations proved", style.verdict(verdict, 0)));
     out
 }
 

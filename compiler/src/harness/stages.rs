@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use tilewright_interp::Tensor;
 use tilewright_interp::{Argument, Arguments};
-use tilewright_ir::{BinaryOp, DataType, MAX_SYMBOLIC_ELEMENTS, StageBody, StoreRole};
-use tilewright_ir::{Bindings, Buffer, Definition, Diagnostic, Evidence, Expr, IndexMap, LoweringEvidence, Scalar};
+use tilewright_ir::{DataType, MAX_SYMBOLIC_ELEMENTS};
+use tilewright_ir::{Bindings, Buffer, Diagnostic, Evidence, Expr, IndexMap, Scalar};
 
 use super::compare::{self, Comparison, Tolerance};
 use super::engine::{Engine, EngineFault, EngineOutcome, Param, Ran, StageProgram, Status};
@@ -490,29 +490,4 @@ fn tolerance(stages: &[Stage<'_>]) -> Tolerance {
         StageProgram::Definition(_) => None,
     });
     funcs.into_iter().next().unwrap_or(Tolerance::EXACT)
-}
-
-/// Whether a lowering may sum in another order than the definition, which sums in row-major order of the reduction
-/// axes.
-///
-/// It returns true in doubt; the inputs are then chosen so that the order does not matter.
-pub fn reassociates(definition: &Definition, evidence: &LoweringEvidence) -> bool {
-    evidence.stores.iter().filter(|claim| claim.role == StoreRole::Update).any(|claim| {
-        let Some(stage) = definition.stage_of(&claim.tensor) else { return true };
-        let StageBody::Reduce { axes, op, .. } = &stage.body else { return true };
-        if !stage.buffer.dtype.scalar.is_float() || !matches!(op.combine(), BinaryOp::Add | BinaryOp::Mul) {
-            return false;
-        }
-        let reduced = &claim.axis_vars[claim.axis_vars.len().saturating_sub(axes.len())..];
-        let mut at = 0;
-        for (_, value) in &claim.inverse {
-            let used: Vec<_> = value.vars().into_iter().filter(|var| reduced.contains(var)).collect();
-            match (used.as_slice(), value) {
-                ([], _) => {}
-                ([only], Expr::Var(_)) if reduced.get(at) == Some(only) => at += 1,
-                _ => return true,
-            }
-        }
-        at != reduced.len()
-    })
 }

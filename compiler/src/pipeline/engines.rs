@@ -53,7 +53,9 @@ fn stages_of<'a>(program: &'a Program, lowering: &'a Lowering) -> Vec<Stage<'a>>
         stages.push(Stage { name: "definition", program, evidence: None, reassociates: false });
     }
     let reassociates = |first: bool| match &program.definition {
-        Some((definition, evidence)) if first => stages::reassociates(definition, evidence),
+        Some((definition, evidence)) if first => {
+            !tilewright_verify::premise::reassociated(definition, evidence).is_empty()
+        }
         _ => false,
     };
     for (position, stage) in lowering.stages.iter().enumerate() {

@@ -12,7 +12,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use tilewright_ir::{Buffer, BufferChange, Diagnostic};
-use tilewright_verify::{Report, Verdict};
+use tilewright_verify::{Premise, Report, Verdict};
 
 use super::limits::ChosenLimits;
 use super::{Lowering, Stage};
@@ -122,6 +122,8 @@ pub struct StepOutcome {
     pub ms: f64,
     /// One report for each obligation.
     pub reports: Vec<Report>,
+    /// What all of them take for granted.
+    pub premises: Vec<Premise>,
     /// The reason why the step did not run; `None` if it ran.
     pub blocked: Option<Blocked>,
 }
@@ -195,6 +197,16 @@ impl FunctionOutcome {
     pub fn reports(&self) -> impl Iterator<Item = &Report> {
         self.steps.iter().flat_map(|step| &step.reports)
     }
+
+    /// What the proofs of all steps take for granted, each premise once.
+    pub fn premises(&self) -> Vec<Premise> {
+        premises(&self.steps)
+    }
+}
+
+/// The premises of several steps, each once.
+pub fn premises(steps: &[StepOutcome]) -> Vec<Premise> {
+    Premise::joined(steps.iter().flat_map(|step| &step.premises))
 }
 
 impl StepOutcome {

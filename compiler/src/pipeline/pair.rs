@@ -9,7 +9,7 @@ use tilewright_ir::{
     AxisSeparators, Buffer, BufferChange, BufferClaim, Diagnostic, Evidence, Expr, IndexMap, PrimFunc, Var,
 };
 use tilewright_script::{Symbols, read_index_map};
-use tilewright_verify::{Judge, Report};
+use tilewright_verify::{Judge, Premise, Report};
 
 use super::executed::{self, Before};
 
@@ -41,7 +41,7 @@ impl PairFault {
 }
 
 /// Decides whether the function after means what the function before means: pairs them, asks the judge, and runs both if the
-/// judge leaves it open. Returns the reports of all obligations.
+/// judge leaves it open. Returns the reports of all obligations, and what they take for granted.
 ///
 /// # Errors
 /// Those of [`pair`].
@@ -50,11 +50,13 @@ pub fn validate(
     after: &PrimFunc,
     maps: &[GivenMap],
     judge: &Judge,
-) -> Result<Vec<Report>, Vec<PairFault>> {
+) -> Result<(Vec<Report>, Vec<Premise>), Vec<PairFault>> {
     let (after, evidence) = pair(before, after, maps)?;
     let mut reports = judge.check_pass(before, &after, &evidence);
     executed::refute(Before::Func(before), &after, Some(&evidence), &mut reports);
-    Ok(reports)
+    let mut premises = Premise::of_call(before);
+    premises.extend(Premise::of_pass(&evidence));
+    Ok((reports, premises))
 }
 
 /// Returns the function after, in terms of the symbolic extents of the function before, and the claim that relates the two.

@@ -18,7 +18,13 @@ pub(crate) fn proved() -> FunctionOutcome {
         place: None,
         proof: Proof::default(),
     };
-    let step = StepOutcome { name: "apply_buffer_transforms".into(), ms: 1.5, reports: vec![report], blocked: None };
+    let step = StepOutcome {
+        name: "apply_buffer_transforms".into(),
+        ms: 1.5,
+        reports: vec![report],
+        premises: Vec::new(),
+        blocked: None,
+    };
     let n = Expr::from(&Var::index("n"));
     let logical = Buffer::compact("B", ScalarType::Float32, vec![Expr::int(3), n.clone()]);
     let separators = AxisSeparators::new(vec![1], 2).unwrap();

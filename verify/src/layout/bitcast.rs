@@ -137,13 +137,20 @@ impl PairClaim<'_> {
         Some(Pair { from, to, from_flat, to_flat, to_flat_from })
     }
 
-    /// The reason why no element of A can be one of B: their widths or metadata prefixes differ. `None` if they do not.
+    /// The reason why no element of A can be one of B: their memory spaces, widths or metadata prefixes differ. `None` if they do not.
     fn different_element(&self) -> Option<String> {
         let bits = |array: &ArrayShape| match array.layout().map_or(0, |layout| layout.element_bits) {
             0 => array.element_type().storage_bits(),
             bits => bits,
         };
         let prefix = |array: &ArrayShape| array.layout().map_or(0, |layout| layout.metadata_prefix_bytes);
+        let space = |array: &ArrayShape| array.layout().map_or(0, |layout| layout.memory_space);
+        if space(self.from) != space(self.to) {
+            let (from, to) = (space(self.from), space(self.to));
+            return Some(format!(
+                "A is in memory space {from}, B in {to}: a bitcast moves nothing from one to the other"
+            ));
+        }
         if bits(self.from) != bits(self.to) {
             return Some(format!("elements take {} bits in A and {} in B", bits(self.from), bits(self.to)));
         }

@@ -15,7 +15,8 @@ fn proved() -> FunctionOutcome {
         place: None,
         proof: Proof::default(),
     };
-    let step = StepOutcome { name: "simplify".into(), ms: 1.5, reports: vec![report], blocked: None };
+    let step =
+        StepOutcome { name: "simplify".into(), ms: 1.5, reports: vec![report], premises: Vec::new(), blocked: None };
     let run = EngineOutcome {
         compared: 21,
         ..EngineOutcome::new("opencl", Some("simplify"), Some("0: cpu".into()), Status::Agrees, String::new())

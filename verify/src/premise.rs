@@ -1,0 +1,136 @@
+//! Premises: what a proof about a program takes for granted, because the caller or the launch has to guarantee it.
+//!
+//! ```text
+//! def main(a: (n, 64), b: (n, 64))     n is at least 1; A and B have at most 2147418111 elements each
+//! ```
+//!
+//! Every report lists them, and a verdict says under how many it holds. Nothing else is assumed: what a program asserts is
+//! checked when it runs, and what its conditions say is part of each goal.
+
+use std::fmt;
+
+use tilewright_ir::{
+    BinaryOp, Definition, Evidence, Expr, LoweringEvidence, MAX_SYMBOLIC_ELEMENTS, PrimFunc, StageBody, StoreClaim,
+    StoreRole,
+};
+
+/// Something that a proof takes for granted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Premise {
+    /// These symbolic extents are at least 1.
+    Extents(Vec<String>),
+    /// These buffers of symbolic shape have no more elements than can be addressed.
+    Sizes(Vec<String>),
+    /// The caller writes a value to the padding of a buffer that the program only reads.
+    HostPadding {
+        /// The buffer.
+        buffer: String,
+        /// The value, as it is printed.
+        value: String,
+    },
+    /// The sums (or products) of floats in these tensors may be taken in another order than the definition lists them.
+    ReductionOrder(Vec<String>),
+}
+
+impl Premise {
+    /// The premises about a call of a program.
+    pub fn of_call(func: &PrimFunc) -> Vec<Self> {
+        let extents: Vec<String> = func.extents().iter().map(|var| var.name().to_owned()).collect();
+        let is_symbolic = |shape: &[Expr]| shape.iter().any(|extent| extent.as_const_int().is_none());
+        let buffers = func.buffers().into_iter().filter(|buffer| is_symbolic(&buffer.shape));
+        let mut sizes: Vec<String> = buffers.map(|buffer| buffer.name.clone()).collect();
+        sizes.sort();
+        sizes.dedup();
+        let mut found = Vec::new();
+        found.extend((!extents.is_empty()).then_some(Self::Extents(extents)));
+        found.extend((!sizes.is_empty()).then_some(Self::Sizes(sizes)));
+        found
+    }
+
+    /// The premises that the claims of a pass add.
+    pub fn of_pass(evidence: &Evidence) -> Vec<Self> {
+        let by_host = evidence.fills.iter().filter(|fill| fill.by_host);
+        by_host
+            .map(|fill| Self::HostPadding { buffer: fill.buffer.name.clone(), value: fill.value.to_string() })
+            .collect()
+    }
+
+    /// The premises that a lowering adds: the order of its reductions.
+    pub fn of_lowering(definition: &Definition, evidence: &LoweringEvidence) -> Vec<Self> {
+        let tensors = reassociated(definition, evidence);
+        if tensors.is_empty() { Vec::new() } else { vec![Self::ReductionOrder(tensors)] }
+    }
+}
+
+impl Premise {
+    /// Several premises as one list, in which those of one kind are joined.
+    pub fn joined<'a>(premises: impl IntoIterator<Item = &'a Self>) -> Vec<Self> {
+        let mut found: Vec<Self> = Vec::new();
+        for premise in premises {
+            if !found.iter_mut().any(|known| known.takes(premise)) {
+                found.push(premise.clone());
+            }
+        }
+        found
+    }
+
+    /// Takes another premise of the same kind in; false if it is of another kind.
+    fn takes(&mut self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Extents(own), Self::Extents(more))
+            | (Self::Sizes(own), Self::Sizes(more))
+            | (Self::ReductionOrder(own), Self::ReductionOrder(more)) => {
+                let new: Vec<String> = more.iter().filter(|name| !own.contains(name)).cloned().collect();
+                own.extend(new);
+                true
+            }
+            (own, other) => *own == *other,
+        }
+    }
+}
+
+impl fmt::Display for Premise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Extents(names) => write!(f, "at least 1: {}", names.join(", ")),
+            Self::Sizes(names) => write!(f, "at most {MAX_SYMBOLIC_ELEMENTS} elements each: {}", names.join(", ")),
+            Self::HostPadding { buffer, value } => write!(f, "the caller writes {value} to the padding of {buffer}"),
+            Self::ReductionOrder(names) => write!(f, "floats may be summed in any order: {}", names.join(", ")),
+        }
+    }
+}
+
+/// The tensors whose floats a lowering may sum (or multiply) in another order than the definition, which does so in row-major
+/// order of the reduction axes. In doubt a tensor is among them.
+pub fn reassociated(definition: &Definition, evidence: &LoweringEvidence) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for claim in evidence.stores.iter().filter(|claim| claim.role == StoreRole::Update) {
+        let in_order = match definition.stage_of(&claim.tensor).map(|stage| &stage.body) {
+            Some(StageBody::Reduce { axes, op, .. }) => {
+                let is_exact =
+                    !claim.tensor.dtype.scalar.is_float() || !matches!(op.combine(), BinaryOp::Add | BinaryOp::Mul);
+                is_exact || keeps_order(claim, axes.len())
+            }
+            Some(StageBody::Elementwise(_)) | None => false,
+        };
+        if !in_order && !found.contains(&claim.tensor.name) {
+            found.push(claim.tensor.name.clone());
+        }
+    }
+    found
+}
+
+/// Whether the reduced axes are loops of their own, in the order of the definition.
+fn keeps_order(claim: &StoreClaim, n_reduced: usize) -> bool {
+    let reduced = &claim.axis_vars[claim.axis_vars.len().saturating_sub(n_reduced)..];
+    let mut at = 0;
+    for (_, value) in &claim.inverse {
+        let used: Vec<_> = value.vars().into_iter().filter(|var| reduced.contains(var)).collect();
+        match (used.as_slice(), value) {
+            ([], _) => {}
+            ([only], Expr::Var(_)) if reduced.get(at) == Some(only) => at += 1,
+            _ => return false,
+        }
+    }
+    at == reduced.len()
+}
