@@ -32,6 +32,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod arguments;
 mod block_ops;
 mod block_plan;
 mod block_run;
@@ -47,6 +48,7 @@ mod memory;
 mod num;
 mod ops;
 mod race;
+pub mod reference;
 mod run;
 mod spread;
 mod statement_head;
