@@ -3,7 +3,7 @@
 //! Each operator and each statement has one match arm that does what the reference says, and nothing is compiled,
 //! reordered or remembered. The engine behind [`crate::run`] is fast and has to agree with this one: the same bits in
 //! every output, the same elements defined, the same trap at the same place. The oracle `interpreter` of
-//! `tilewright-campaign` and `tests/reference.rs` compare the two.
+//! `tilewright-campaign` and `tests/reference` compare the two.
 //!
 //! - `expr` gives an expression its value: one [`Scalar`] for each lane.
 //! - `stmt` executes statements in program order, the iterations of loops of every kind included.
