@@ -95,3 +95,31 @@ pub(crate) fn run_in_all_configs(func: &PrimFunc, args: &Arguments) -> Arguments
     }
     first
 }
+
+/// Asserts that the fast engine leaves what the reference interpreter leaves, or traps as it does: with the race check, on
+/// one thread, and, unless iterations race, on three. Returns the kind of the trap.
+pub(crate) fn agree_everywhere(func: &PrimFunc, args: &Arguments, fuel: u64) -> Option<TrapKind> {
+    let limited = |config: Config| Config { fuel: Some(fuel), ..config };
+    let mut expected = args.clone();
+    let reference = refer(func, &mut expected, &limited(config(1)));
+    let is_race = |error: &RunError| matches!(error, RunError::Trap(trap) if trap.kind == TrapKind::Race);
+    let races = execute(func, &mut args.clone(), &limited(racing())).is_err_and(|error| is_race(&error));
+    let configs = if races { vec![config(1)] } else { vec![racing(), config(1), config(3)] };
+    for config in configs {
+        let mut got = args.clone();
+        match (execute(func, &mut got, &limited(config)), &reference) {
+            (Ok(report), Ok(expected_report)) => {
+                assert_eq!(report.iterations, expected_report.iterations);
+                for position in 0..args.params.len() {
+                    assert_same_values(got.tensor(position), expected.tensor(position));
+                }
+            }
+            (Err(RunError::Trap(trap)), Err(RunError::Trap(expected))) => assert_same_trap(&trap, expected),
+            (got, expected) => panic!("{got:?}, not {expected:?}"),
+        }
+    }
+    match reference {
+        Err(RunError::Trap(trap)) => Some(trap.kind),
+        Ok(_) | Err(RunError::Input(_)) => None,
+    }
+}
