@@ -1,9 +1,8 @@
 //! The reference interpreter: the language reference of [`tilewright_ir`] as a tree walker, to be read from top to bottom.
 //!
-//! Each operator and each statement has one match arm that does what the reference says, and nothing is compiled,
-//! reordered or remembered. The engine behind [`crate::run`] is fast and has to agree with this one: the same bits in
-//! every output, the same elements defined, the same trap at the same place. The oracle `interpreter` of
-//! `tilewright-campaign` and `tests/reference` compare the two.
+//! Each operator and each statement has one match arm that does what the reference says; nothing is compiled, reordered
+//! or remembered. The fast engine, [`crate::run`], has to agree with this one: the same bits in every output, the same
+//! elements defined, the same trap at the same place. The oracle `interpreter` of `tilewright-campaign` compares them.
 //!
 //! - `expr` gives an expression its value: one [`Scalar`] for each lane.
 //! - `stmt` executes statements in program order, the iterations of loops of every kind included.
@@ -96,8 +95,8 @@ struct Interpreter<'a> {
 impl Interpreter<'_> {
     /// The trap that an operation without a defined meaning gives in the current statement.
     fn trap(&self, kind: TrapKind, message: String) -> RunError {
-        let (loops, statement) = (self.loops.clone(), statement_head(self.stmt));
-        RunError::Trap(Box::new(Trap { kind, message, buffer: None, span: self.span, loops, statement }))
+        let (span, loops, statement) = (self.span, self.loops.clone(), statement_head(self.stmt));
+        RunError::Trap(Box::new(Trap { kind, message, buffer: None, span, loops, statement }))
     }
 
     /// Enters a statement or an expression; whoever calls it subtracts 1 from the depth at its end.
