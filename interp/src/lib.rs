@@ -1,4 +1,7 @@
-//! The reference interpreter: defines what a program computes, by running it.
+//! The interpreter: defines what a program computes, by running it.
+//!
+//! Two engines do that. [`reference`] is a short tree walker that follows the language reference word for word. [`run`] is
+//! fast, and gives the same results and the same traps; the rest of this page is about it.
 //!
 //! [`run`] takes a validated function and its [`Arguments`], [`run_definition`] a tensor definition. The function is
 //! compiled to register code and executed, on all cores where its loops allow it. Every operator means what
@@ -32,6 +35,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod arguments;
 mod block_ops;
 mod block_plan;
 mod block_run;
@@ -47,6 +51,7 @@ mod memory;
 mod num;
 mod ops;
 mod race;
+pub mod reference;
 mod run;
 mod spread;
 mod statement_head;

@@ -362,12 +362,19 @@ impl View {
         // Aliases of different types share an allocation, whose cells are as wide as the narrowest of them.
         let per_lane = geometry.scalar.bytes() / width.max(1);
         let per_element = i128::from(per_lane) * i128::from(geometry.lanes);
+        if let Some(axis) = geometry.extents.iter().rposition(|&extent| extent < 0) {
+            return Err(BadView(format!("its extent {} on axis {axis} is negative", geometry.extents[axis])));
+        }
+        if geometry.extents.contains(&0) {
+            // Without an element there is no address: the product of the other extents may be as large as it likes.
+            let extents = geometry.extents.iter().map(|&extent| u64::try_from(extent).unwrap_or(u64::MAX)).collect();
+            let strides = vec![0; geometry.extents.len()];
+            let per_lane = usize::try_from(per_lane).map_err(|_| too_large())?;
+            return Ok(Self { slot, extents, strides, offset: 0, per_lane, width });
+        }
         let mut strides = Vec::with_capacity(geometry.extents.len());
         let mut compact: i128 = 1;
         for (axis, &extent) in geometry.extents.iter().enumerate().rev() {
-            if extent < 0 {
-                return Err(BadView(format!("its extent {extent} on axis {axis} is negative")));
-            }
             let stride = geometry.strides.map_or(compact, |strides| strides[axis]);
             strides.push(stride.checked_mul(per_element).ok_or_else(too_large)?);
             compact = compact.checked_mul(extent).ok_or_else(too_large)?;

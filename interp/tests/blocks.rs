@@ -1,11 +1,12 @@
-//! The block engine against the one-by-one engine, which a run with the race check uses: same results, same traps.
+//! The block engine against the one-by-one engine, which a run with the race check uses, and against the reference
+//! interpreter: same results, same traps.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at what it did not expect")]
 
 use std::sync::Arc;
 
 mod common;
 
-use common::{config, execute, func, racing, run_in_all_configs};
+use common::{assert_same_trap, assert_same_values, config, execute, func, racing, refer, run_in_all_configs};
 use proptest::prelude::*;
 use tilewright_interp::{Arguments, RunError, Tensor, TrapKind, fill};
 use tilewright_ir::{BinaryOp, Buffer, DataType, Expr, ForKind, PrimFunc, ScalarType, SharedExpr, Stmt, StmtKind, Var};
@@ -22,20 +23,27 @@ fn filled(ty: ScalarType, shape: &[u64], seed: u64) -> Tensor {
     tensor
 }
 
-/// Asserts that both engines leave the same tensors or report the same trap. Returns whether there was no trap.
+/// Asserts that both engines leave the same tensors or report the same trap, those of the reference interpreter. Returns
+/// whether there was no trap.
 fn agree(program: &PrimFunc, args: &Arguments) -> bool {
+    let mut expected = args.clone();
+    let reference = refer(program, &mut expected, &config(1));
     let (mut blocks, mut single) = (args.clone(), args.clone());
     let results = [execute(program, &mut blocks, &config(1)), execute(program, &mut single, &racing())];
     match results {
         [Ok(blocks_report), Ok(report)] => {
+            assert_eq!(report.iterations, reference.unwrap().iterations);
             assert_eq!(blocks_report.iterations, report.iterations);
             for param in 0..args.params.len() {
                 assert_eq!(blocks.tensor(param), single.tensor(param), "parameter {param}");
+                assert_same_values(blocks.tensor(param), expected.tensor(param));
             }
             true
         }
         [Err(RunError::Trap(in_blocks)), Err(RunError::Trap(one_by_one))] => {
             assert_eq!(in_blocks, one_by_one);
+            let Err(RunError::Trap(expected)) = reference else { panic!("{in_blocks} and {reference:?}") };
+            assert_same_trap(&one_by_one, &expected);
             false
         }
         other => panic!("{other:?}"),

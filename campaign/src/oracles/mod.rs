@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | `passes` | a program after each pass, in the interpreter | the program before it |
 //! | `order` | runs on threads and in other iteration orders | a run on one thread |
+//! | `interpreter` | the fast interpreter | the reference interpreter |
 //! | `padding` | runs with arbitrary bytes in the padding | the program without padding |
 //! | `judge_maps` | verdicts on index maps | evaluation at every point |
 //! | `device` | kernels on OpenCL devices | the interpreter |
@@ -25,6 +26,7 @@
 pub mod arithmetic;
 pub mod certificate;
 pub mod device;
+pub mod interpreter;
 pub mod inverse;
 pub mod judge_layouts;
 pub mod judge_maps;
@@ -66,6 +68,11 @@ pub static ORACLES: &[Entry] = &[
         name: order::Order::NAME,
         summary: "a program on one thread, on several, and with its iterations in other orders",
         make: |environment| session(order::Order::new, environment),
+    },
+    Entry {
+        name: interpreter::Interpreter::NAME,
+        summary: "the fast interpreter against the reference interpreter, traps included",
+        make: |environment| session(interpreter::Interpreter::new, environment),
     },
     Entry {
         name: padding::Padding::NAME,

@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use tilewright_interp::Tensor;
 use tilewright_interp::{Argument, Arguments};
-use tilewright_ir::{DataType, MAX_SYMBOLIC_ELEMENTS};
 use tilewright_ir::{Bindings, Buffer, Diagnostic, Evidence, Expr, IndexMap, Scalar};
+use tilewright_ir::{DataType, MAX_SYMBOLIC_ELEMENTS};
 
 use super::compare::{self, Comparison, Tolerance};
 use super::engine::{Engine, EngineFault, EngineOutcome, Param, Ran, StageProgram, Status};
