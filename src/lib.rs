@@ -11,6 +11,7 @@
 pub mod certificate;
 #[cfg(feature = "cli")]
 pub mod cli;
+mod files;
 mod json;
 pub mod report;
 

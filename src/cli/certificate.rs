@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use tilewright_verify::{Judge, Report};
 
 use super::failure::Failure;
+use super::output::OutputFile;
 use crate::certificate::{self, Entry, folder};
 use crate::pipeline::Options;
 use crate::pipeline::outcome::CheckOutcome;
@@ -27,6 +28,11 @@ impl CertificateOption {
         let record = self.is_wanted()?;
         let options = Options { record: record || options.record, ..options.clone() };
         options.judge().map_err(|error| Failure::Internal(error.to_string()))
+    }
+
+    /// The folder, to compare it with other outputs.
+    pub(super) fn output(&self) -> Option<OutputFile<'_>> {
+        self.folder.as_deref().map(|path| OutputFile { option: "--certificate", path, suffix: None })
     }
 
     /// Whether a certificate is wanted.

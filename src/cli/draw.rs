@@ -55,7 +55,7 @@ pub struct Args {
 /// # Errors
 /// What cannot be read, has no places, or is too large for a picture; a file that cannot be written.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
-    let output = args.output.as_deref().map(|path| OutputFile { option: "-o", path, suffix: "svg" });
+    let output = args.output.as_deref().map(|path| OutputFile { option: "-o", path, suffix: Some("svg") });
     output::refuse_clashes(&[], output.as_slice())?;
     let source = match args.subject.as_str() {
         "-" => Input::read("-")?.source,
