@@ -30,8 +30,8 @@ use place::Subject;
   tilewright draw 'F32[3,5]{1,0:T(2,2)}'          # as text
   tilewright draw 'lambda i, j: [2*i + j]' --shape 3,4   # marks what collides; exit code 1
 
-A picture has at most 65536 elements. Of a larger array a part is drawn, and whether all of it is right is proved: exit code 1 \
-if it is not, 3 if that is not decided, unless --allow-unknown is given.")]
+A picture has at most 65536 elements. Of a larger array a part is drawn, and whether all of it is right is proved: \
+exit code 1 if it is not, 3 if that is not decided, unless --allow-unknown is given.")]
 pub struct Args {
     /// An index map as a Python lambda, or a shape with its layout as XLA writes it; `-` reads it from standard input
     #[arg(value_name = "MAP-or-LAYOUT")]
