@@ -29,6 +29,7 @@
 pub mod certificate;
 #[cfg(feature = "cli")]
 pub mod cli;
+mod files;
 mod json;
 pub mod report;
 

@@ -14,6 +14,10 @@ use crate::memory::{BadView, Definedness, Memory, View};
 use crate::num::encode;
 use crate::race::Race;
 
+/// Stack of each thread that runs a program, in bytes: allocations in one another recurse, with 1 KiB of stack for each in a
+/// release build and 4 KiB in one without optimization. Readers open at most some thousand of them.
+const STACK_BYTES: usize = 16 << 20;
+
 /// Runs a function on `args` and stores the results in the tensors of the buffers that it writes.
 ///
 /// # Errors
@@ -63,7 +67,8 @@ pub fn run(func: Validated<'_>, args: &mut Arguments, config: &Config) -> Result
     if threads == 1 {
         machine.run_nodes(&program.nodes, &mut frame)?;
     } else {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|error| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK_BYTES);
+        let pool = pool.build().map_err(|error| {
             Diagnostic::error("threads", None, format!("{threads} threads cannot be started: {error}"))
         })?;
         pool.install(|| machine.run_nodes(&program.nodes, &mut frame))?;

@@ -80,7 +80,7 @@ impl DiagnosticRenderer {
             title.element(snippet(source, diagnostic))
         };
         if let Some(help) = &diagnostic.help {
-            group = group.element(Level::HELP.message(help.as_str()));
+            group = group.element(Level::HELP.message(shortened(help)));
         }
         let renderer = if self.color { Renderer::styled() } else { Renderer::plain() };
         let mut text = renderer.term_width(self.width).render(&[group]);
@@ -107,9 +107,9 @@ fn snippet<'a>(source: &'a Source, diagnostic: &'a Diagnostic) -> Snippet<'a, an
     let mut snippet = Snippet::source(source.text.as_str()).path(source.name.as_str()).fold(true);
     for (position, label) in diagnostic.labels.iter().enumerate() {
         let kind = if position == 0 { AnnotationKind::Primary } else { AnnotationKind::Context };
-        let mut annotation = kind.span(byte_range(&source.text, label.span));
+        let mut annotation = kind.span(excerpt_range(&source.text, label.span));
         if !label.message.is_empty() {
-            annotation = annotation.label(label.message.as_str());
+            annotation = annotation.label(shortened(&label.message));
         }
         snippet = snippet.annotation(annotation);
     }
@@ -127,6 +127,16 @@ pub fn shortened(message: &str) -> String {
     let start = message.floor_char_boundary(MOST - END);
     let end = message.ceil_char_boundary(message.len() - END);
     format!("{} ... {}", &message[..start], &message[end..])
+}
+
+/// Returns the bytes of a span that an excerpt underlines. Of a span that is very long on its first line, such as a name of
+/// a million letters, the end is left out: everything that is underlined is printed.
+fn excerpt_range(text: &str, span: Span) -> Range<usize> {
+    const MOST: usize = 240;
+    let range = byte_range(text, span);
+    let line = &text.as_bytes()[range.clone()];
+    let length = line.iter().take(MOST + 1).position(|&byte| byte == b'\n').unwrap_or(line.len());
+    if length <= MOST { range } else { range.start..text.floor_char_boundary(range.start + MOST) }
 }
 
 /// Returns the bytes of a span, clamped to the text and to character boundaries.

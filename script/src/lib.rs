@@ -4,6 +4,7 @@
 //! - [`te`] reads the TE dialect into a syntax tree; the compiler crate evaluates it.
 //! - [`index_map`] reads index maps, shapes and conditions, such as those on the command line.
 //! - [`xla`] and [`tile_layout`] read and print XLA's shapes and layouts.
+//! - [`encoding`] and [`foreign`] recognise files in other encodings and languages.
 //! - [`diagnostic`] renders a problem together with the source text that it points at.
 //!
 //! Every reader returns all problems it finds as [`tilewright_ir::Diagnostic`]s with locations in the source text,
@@ -25,6 +26,7 @@
 //! ```
 
 pub mod diagnostic;
+pub mod encoding;
 pub mod foreign;
 pub mod index_map;
 pub(crate) mod source;
@@ -35,7 +37,7 @@ pub mod xla;
 
 pub use diagnostic::{DiagnosticRenderer, Source};
 pub use index_map::{Symbols, read_condition, read_index_map, read_predicate, read_shape};
-pub use source::{is_name, nearest};
+pub use source::{MAX_SCOPES, is_name, nearest};
 pub use tile_layout::{print_xla_layout, read_xla_layout};
 pub use tvmscript::{is_tvmscript, print_expr, print_func, print_module, read_module};
 pub use xla::{print_xla_shape, read_xla_shape};

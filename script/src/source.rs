@@ -13,6 +13,13 @@ use tilewright_ir::{Diagnostic, Span};
 /// The greatest depth of a syntax tree. Every operator on the path from the root to a leaf counts as a level.
 pub(crate) const MAX_NESTING: usize = 256;
 
+/// The greatest number of scopes that are open at once because statements opened them for the rest of their block, such as
+/// `A = T.alloc_buffer(...)`.
+///
+/// They are nested in the program, and not in the text. The compiler recurses over them, with up to 3 KiB of stack for each
+/// in a release build.
+pub const MAX_SCOPES: usize = 1024;
+
 /// The greatest size of a source text, in bytes.
 pub(crate) const MAX_BYTES: usize = 16 << 20;
 

@@ -7,11 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::de::IgnoredAny;
 
 use super::{MANIFEST, Manifest, SCHEMA, is_goal_name};
+use crate::files::write_folder;
 
 /// Longest file that is read, in bytes. A longer one is reported as damage.
 pub const MAX_BYTES: u64 = 256 << 20;
@@ -84,8 +85,8 @@ pub(super) fn read_text(path: &Path) -> io::Result<String> {
     fs::read_to_string(path)
 }
 
-/// Writes the files of a certificate, by name. Either all of them are in place afterwards, or none; an older
-/// certificate in the folder is removed.
+/// Writes the files, which are in place all together or not at all; the files of an older certificate go. An existing folder
+/// stays what it is, with its owner and its permissions.
 ///
 /// # Errors
 /// The folder is one that [`refuses`], or the disk cannot be written.
@@ -93,43 +94,13 @@ pub fn write(folder: &Path, files: &BTreeMap<String, String>) -> io::Result<()> 
     if let Some(reason) = refuses(folder) {
         return Err(io::Error::other(reason));
     }
-    // If the folder is a link, the link stays and its target is replaced.
-    let folder = if folder.exists() { folder.canonicalize()? } else { folder.to_owned() };
-    let partial = beside(&folder, "partial");
-    let written = write_all(&partial, files).and_then(|()| replace(&folder, &partial));
-    if written.is_err() {
-        // The error of the write is reported; one of the clean-up would hide it.
-        let _ = fs::remove_dir_all(&partial);
-    }
-    written
-}
-
-/// A path beside the folder, on the same file system, whose name contains the process id. `certificate`, `old` becomes
-/// `.certificate.1234.old`.
-fn beside(folder: &Path, what: &str) -> PathBuf {
-    let name = folder.file_name().map_or_else(|| "certificate".into(), |name| name.to_string_lossy().into_owned());
-    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    parent.join(format!(".{name}.{}.{what}", std::process::id()))
-}
-
-/// Writes all files to a folder, which is made if it does not exist.
-fn write_all(folder: &Path, files: &BTreeMap<String, String>) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
-    files.iter().try_for_each(|(name, text)| fs::write(folder.join(name), text))
-}
-
-/// Renames `partial` to `folder`. If that fails, the folder that was there before is renamed back.
-fn replace(folder: &Path, partial: &Path) -> io::Result<()> {
-    if !folder.exists() {
-        return fs::rename(partial, folder);
-    }
-    let old = beside(folder, "old");
-    fs::rename(folder, &old)?;
-    if let Err(error) = fs::rename(partial, folder) {
-        fs::rename(&old, folder)?;
-        return Err(error);
-    }
-    fs::remove_dir_all(&old)
+    let older: Vec<String> = match names(folder) {
+        Ok(names) => names.into_iter().map(|(name, _)| name).collect(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    let files: Vec<(String, &str)> = files.iter().map(|(name, text)| (name.clone(), text.as_str())).collect();
+    write_folder(folder, &files, &older)
 }
 
 #[cfg(test)]

@@ -74,15 +74,26 @@ fn damage(file: &str, message: impl Into<String>) -> Damage {
 /// The folder is not a certificate, or is not as it was written. All faults are returned, not only the first one.
 pub fn load(folder: &Path) -> Result<Loaded, Unloadable> {
     let not_one = |reason: String| Unloadable::NotOne(format!("{} is no certificate: {reason}", folder.display()));
+    let found = names(folder).map_err(|error| not_one(unreadable(&error)))?;
+    let is_ours = |text: &str| text.contains(SCHEMA) || found.iter().any(|(name, _)| is_goal_name(name));
     let text = match read_text(&folder.join(MANIFEST)) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(not_one(format!("it has no {MANIFEST}")));
         }
-        Err(error) => return Err(Unloadable::Damaged(vec![damage(MANIFEST, error.to_string())])),
+        // A folder that holds goals had a manifest that could be read.
+        Err(error) if is_ours("") && error.kind() != io::ErrorKind::PermissionDenied => {
+            return Err(Unloadable::Damaged(vec![damage(MANIFEST, error.to_string())]));
+        }
+        Err(error) => return Err(not_one(format!("its {MANIFEST} cannot be read: {error}"))),
     };
-    let manifest: Manifest<IgnoredAny> = serde_json::from_str(&text)
-        .map_err(|error| Unloadable::Damaged(vec![damage(MANIFEST, format!("it cannot be read: {error}"))]))?;
+    let manifest: Manifest<IgnoredAny> = serde_json::from_str(&text).map_err(|error| {
+        if is_ours(&text) {
+            Unloadable::Damaged(vec![damage(MANIFEST, format!("it cannot be read: {error}"))])
+        } else {
+            not_one(format!("its {MANIFEST} is not that of a certificate: {error}"))
+        }
+    })?;
     if manifest.schema != SCHEMA {
         return Err(not_one(format!("its schema is `{}`, not `{SCHEMA}`", manifest.schema)));
     }
@@ -91,13 +102,22 @@ pub fn load(folder: &Path) -> Result<Loaded, Unloadable> {
         damages.push(damage(MANIFEST, "it was changed: its digest is not that of its text"));
     }
     let goals = goals(folder, &manifest, &mut damages);
-    damages.extend(strangers(folder, &manifest).map_err(|error| not_one(error.to_string()))?);
+    damages.extend(strangers(&found, &manifest));
     damages.sort_unstable();
     damages.dedup();
     if damages.is_empty() { Ok(Loaded { manifest, goals }) } else { Err(Unloadable::Damaged(damages)) }
 }
 
-/// The goals of all steps, each file once. Faults are added to `damages`.
+/// Why a folder cannot be looked into.
+fn unreadable(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such folder".into(),
+        io::ErrorKind::NotADirectory => "it is no folder".into(),
+        _ => format!("it cannot be looked into: {error}"),
+    }
+}
+
+/// The goals of all steps, each file once.
 fn goals(folder: &Path, manifest: &Manifest<IgnoredAny>, damages: &mut Vec<Damage>) -> Vec<Goal> {
     let mut goals: BTreeMap<&str, (Goal, &Step)> = BTreeMap::new();
     let rows = manifest.obligations.iter().map(|row| (row.verdict, &row.steps));
@@ -157,13 +177,12 @@ fn goal(folder: &Path, file: &str, step: &Step) -> Result<Goal, String> {
     Ok(Goal { file: file.to_owned(), goal: step.goal.clone(), expected, text })
 }
 
-/// The entries of the folder that the manifest does not list, or that are not plain files.
-fn strangers(folder: &Path, manifest: &Manifest<IgnoredAny>) -> io::Result<Vec<Damage>> {
+/// The files found that the manifest does not list.
+fn strangers(found: &[(String, bool)], manifest: &Manifest<IgnoredAny>) -> Vec<Damage> {
     let listed: BTreeSet<&str> = listed(manifest).chain([MANIFEST]).collect();
-    let found = names(folder)?;
     let strange = found.iter().filter(|(name, plain)| !plain || !listed.contains(name.as_str()));
     let why = |plain: &bool| if *plain { "the manifest does not list it" } else { "it is no plain file" };
-    Ok(strange.map(|(name, plain)| damage(name, why(plain))).collect())
+    strange.map(|(name, plain)| damage(name, why(plain))).collect()
 }
 
 /// A solver that is asked.

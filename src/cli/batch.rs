@@ -127,21 +127,28 @@ fn refused(id: Option<&Value>, failure: &Failure) -> (String, ExitStatus) {
     (serde_json::to_string(&line).unwrap_or_else(|_| "{}".to_owned()), failure.status())
 }
 
-/// A reader of lines from a file or from standard input.
-struct Lines(BufReader<Box<dyn Read>>);
+/// The lines of a file or of standard input.
+struct Lines {
+    input: BufReader<Box<dyn Read>>,
+    /// No line was read yet.
+    at_start: bool,
+}
+
+/// What some editors write at the beginning of a file in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 impl Lines {
     /// Opens a file; `-` is standard input.
     fn open(file: &str) -> io::Result<Self> {
         let input: Box<dyn Read> = if file == "-" { Box::new(io::stdin()) } else { Box::new(File::open(file)?) };
-        Ok(Self(BufReader::with_capacity(1 << 18, input)))
+        Ok(Self { input: BufReader::with_capacity(1 << 18, input), at_start: true })
     }
 
     /// The next line and those after it that are in the buffer already, at most `limit` in all. Empty at the end of the
     /// input. Only the first line is waited for: a client may need its answer before it sends more.
     fn next_chunk(&mut self, limit: usize) -> io::Result<Vec<Result<Vec<u8>, Failure>>> {
         let mut chunk = Vec::new();
-        while chunk.len() < limit && (chunk.is_empty() || self.0.buffer().contains(&b'\n')) {
+        while chunk.len() < limit && (chunk.is_empty() || self.input.buffer().contains(&b'\n')) {
             match self.next_line()? {
                 Some(line) => chunk.push(line),
                 None => break,
@@ -155,13 +162,16 @@ impl Lines {
     fn next_line(&mut self) -> io::Result<Option<Result<Vec<u8>, Failure>>> {
         let mut line = Vec::new();
         let most = u64::try_from(MAX_LINE).unwrap_or(u64::MAX);
-        if (&mut self.0).take(most + 1).read_until(b'\n', &mut line)? == 0 {
+        if (&mut self.input).take(most + 1).read_until(b'\n', &mut line)? == 0 {
             return Ok(None);
+        }
+        if std::mem::take(&mut self.at_start) && line.starts_with(BYTE_ORDER_MARK) {
+            line.drain(..BYTE_ORDER_MARK.len());
         }
         if line.last() == Some(&b'\n') {
             line.pop();
         } else if line.len() > MAX_LINE {
-            self.0.skip_until(b'\n')?;
+            self.input.skip_until(b'\n')?;
             return Ok(Some(Err(bad(format!("the line is longer than {} MiB", MAX_LINE >> 20)))));
         }
         Ok(Some(Ok(line)))
@@ -178,6 +188,9 @@ fn bad(message: String) -> Failure {
 fn read(line: &[u8]) -> Result<Request, Failure> {
     if line.iter().all(u8::is_ascii_whitespace) {
         return Err(bad("the line is empty".into()));
+    }
+    if let Some(fault) = tilewright_script::encoding::diagnose(line) {
+        return Err(bad(fault.message));
     }
     let text = std::str::from_utf8(line)
         .map_err(|error| bad(format!("the line is not UTF-8: byte {} starts no character", error.valid_up_to())))?;

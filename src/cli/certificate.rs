@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use tilewright_verify::{Judge, Report};
 
 use super::failure::Failure;
+use super::output::OutputFile;
 use crate::certificate::{self, Entry, folder};
 use crate::pipeline::Options;
 use crate::pipeline::outcome::CheckOutcome;
@@ -31,7 +32,12 @@ impl CertificateOption {
         options.judge().map_err(|error| Failure::Internal(error.to_string()))
     }
 
-    /// Whether a certificate is wanted: whether the option was given.
+    /// The folder, to compare it with other outputs.
+    pub(super) fn output(&self) -> Option<OutputFile<'_>> {
+        self.folder.as_deref().map(|path| OutputFile { option: "--certificate", path, suffix: None })
+    }
+
+    /// Whether a certificate is wanted.
     ///
     /// # Errors
     /// The folder is neither new nor empty nor an older certificate.

@@ -13,7 +13,7 @@ use tilewright_verify::Report;
 use super::certificate::{CertificateOption, entries};
 use super::exit::ExitStatus;
 use super::failure::Failure;
-use super::input::Input;
+use super::input::{Input, refuse_stdin_twice};
 use super::options::{Global, Limits, Shapes};
 use super::printer::Printer;
 use crate::pipeline;
@@ -44,6 +44,7 @@ pub struct Args {
 /// # Errors
 /// Standard output or the certificate cannot be written, or the device that is named does not exist.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
+    refuse_stdin_twice(args.files.iter().map(String::as_str))?;
     super::check_device(global)?;
     let record = args.certificate.is_wanted()?;
     let (mut worst, mut outcomes) = (ExitStatus::Success, Vec::new());

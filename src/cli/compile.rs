@@ -19,6 +19,7 @@ use super::options::{Global, Limits};
 use super::printer::Printer;
 use crate::certificate;
 use crate::codegen;
+use crate::files::write_folder;
 use crate::json::to_line;
 use crate::pipeline::limits::explained;
 use crate::pipeline::outcome::{CheckOutcome, FunctionOutcome, Summary};
@@ -171,38 +172,13 @@ fn refuse_used(folder: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Writes all files to a folder beside the output folder and renames that. If something fails, the partial folder is
-/// removed, or else named in the message.
+/// Writes all files, or none of them.
 fn write(folder: &Path, outputs: &[Output]) -> Result<(), Failure> {
-    let name = folder.file_name().map_or_else(|| "tilewright".into(), |name| name.to_string_lossy().into_owned());
-    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let partial = parent.join(format!(".{name}.{}.partial", std::process::id()));
-    let written = write_all(&partial, outputs).and_then(|()| {
-        match fs::remove_dir(folder) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        fs::rename(&partial, folder)
-    });
-    written.map_err(|error| {
-        let rest = match fs::remove_dir_all(&partial) {
-            Err(left) if left.kind() != io::ErrorKind::NotFound => {
-                format!("; {} could not be removed: {left}", partial.display())
-            }
-            _ => String::new(),
-        };
+    let files: Vec<(String, &str)> = outputs.iter().map(|output| (output.name.clone(), output.text.as_str())).collect();
+    write_folder(folder, &files, &[]).map_err(|error| {
         let folder = folder.display().to_string();
-        Failure::plain(folder.clone(), "cannot-write", format!("cannot write {folder}: {error}{rest}"))
+        Failure::plain(folder.clone(), "cannot-write", format!("cannot write {folder}: {error}"))
     })
-}
-
-/// Writes all files to a folder, which is made if it does not exist.
-fn write_all(folder: &Path, outputs: &[Output]) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
-    if outputs.iter().any(|output| output.name.starts_with(CERTIFICATE)) {
-        fs::create_dir_all(folder.join(CERTIFICATE))?;
-    }
-    outputs.iter().try_for_each(|output| fs::write(folder.join(&output.name), &output.text))
 }
 
 #[cfg(test)]

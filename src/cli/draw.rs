@@ -5,6 +5,7 @@
 
 mod place;
 mod tiles;
+mod whole;
 
 use std::path::PathBuf;
 
@@ -30,7 +31,10 @@ use place::Subject;
   tilewright draw 'f32[4,8]{1,0:T(2,4)(2,1)}' -o layout.svg
   tilewright draw 'lambda n, h, w, c: [n, c//4, h, w, c%4]' --shape 1,2,3,7 -o nchw4c.svg
   tilewright draw 'F32[3,5]{1,0:T(2,2)}'          # as text
-  tilewright draw 'lambda i, j: [2*i + j]' --shape 3,4   # marks what collides; exit code 1")]
+  tilewright draw 'lambda i, j: [2*i + j]' --shape 3,4   # marks what collides; exit code 1
+
+A picture has at most 65536 elements. Of a larger array a part is drawn, and whether all of it is right is proved: \
+exit code 1 if it is not, 3 if that is not decided, unless --allow-unknown is given.")]
 pub struct Args {
     /// An index map as a Python lambda, or a shape with its layout as XLA writes it; `-` reads it from standard input
     #[arg(value_name = "MAP-or-LAYOUT")]
@@ -54,14 +58,18 @@ pub struct Args {
 /// # Errors
 /// The text cannot be read, has no places in memory, or is too large for a picture; a file cannot be written.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
-    let output = args.output.as_deref().map(|path| OutputFile { option: "-o", path, suffix: "svg" });
+    let output = args.output.as_deref().map(|path| OutputFile { option: "-o", path, suffix: Some("svg") });
     output::refuse_clashes(&[], output.as_slice())?;
     let source = match args.subject.as_str() {
         "-" => Input::read("-")?.source,
         text => Source { name: "<argument>".into(), text: text.to_owned() },
     };
     let subject = if is_map(&source.text) { map(args, &source, global)? } else { layout(args, &source)? };
-    let report = place::place(&subject).map_err(|fault| whole(&source, fault))?;
+    let mut report = place::place(&subject).map_err(|fault| at_whole_text(&source, fault))?;
+    // Of a picture that shows everything, its own counterexample is the best: it is the first.
+    if report.cut.is_some() || report.counterexample.is_none() {
+        whole::judge(&subject, &judge(global)?, &mut report)?;
+    }
     if let Some(path) = &args.output {
         output::write(path, &draw_svg::draw(&report, args.style))?;
     }
@@ -70,7 +78,16 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     } else if args.output.is_none() {
         printer.result(&draw_text::draw(&report, printer.style()))?;
     }
-    Ok(if report.counterexample.is_some() { ExitStatus::Refuted } else { ExitStatus::Success })
+    Ok(match &report.cut {
+        _ if report.counterexample.is_some() => ExitStatus::Refuted,
+        Some(cut) if cut.verdict == "unknown" && !global.allow_unknown => ExitStatus::Undecided,
+        _ => ExitStatus::Success,
+    })
+}
+
+fn judge(global: &Global) -> Result<Judge, Failure> {
+    let options = super::pipeline_options(global, &super::options::Shapes::default(), None);
+    Judge::new(options.judge_config()).map_err(|error| Failure::Internal(error.to_string()))
 }
 
 /// Whether a text is a map rather than a layout. Maps contain `lambda`, also in a call such as `T.index_map(lambda
@@ -79,8 +96,8 @@ fn is_map(text: &str) -> bool {
     text.contains("lambda")
 }
 
-/// A failure with one fault. A fault that has no place is put at the whole text.
-fn whole(source: &Source, mut fault: Diagnostic) -> Failure {
+/// A fault at its place, or else at the whole text.
+fn at_whole_text(source: &Source, mut fault: Diagnostic) -> Failure {
     if let (true, Ok(end)) = (fault.labels.is_empty(), u32::try_from(source.text.len())) {
         fault = fault.with_label(Span::new(0, end), "");
     }
@@ -92,7 +109,7 @@ fn map(args: &Args, source: &Source, global: &Global) -> Result<Subject, Failure
     let named = |name: &str, text: &String| Source { name: format!("<--{name}>"), text: text.clone() };
     let Some(shape) = &args.shape else {
         let fault = Diagnostic::error("missing-shape", None, "a map is drawn on a shape, and none is given");
-        return Err(whole(source, fault.with_help("such as --shape 3,5")));
+        return Err(at_whole_text(source, fault.with_help("such as --shape 3,5")));
     };
     let question = Question::read(Texts {
         map: source.clone(),
@@ -111,7 +128,7 @@ fn map(args: &Args, source: &Source, global: &Global) -> Result<Subject, Failure
     let extents: Option<Vec<i128>> = extents.iter().map(Expr::as_const_int).collect();
     let Some(extents) = extents else {
         let fault = Diagnostic::error("symbolic-shape", None, "a symbolic shape cannot be drawn unless it is wrong");
-        return Err(whole(source, fault.with_help("give numbers instead of names in --shape")));
+        return Err(at_whole_text(source, fault.with_help("give numbers instead of names in --shape")));
     };
     Ok(Subject { text, map, extents, tail: 0, levels })
 }
@@ -124,10 +141,7 @@ fn constant(map: &IndexMap, physical: &[Expr], global: &Global) -> Result<(Index
     if !symbolic {
         return Ok(unchanged);
     }
-    let options = super::pipeline_options(global, &super::options::Shapes::default(), None);
-    let judge = Judge::new(options.judge_config()).map_err(|error| Failure::Internal(error.to_string()))?;
-    let reports = judge.check_map(MapClaim::new(map, physical));
-    // A physical shape that is larger than needed is no fault to show, so a refuted `tight` gives no extents.
+    let reports = judge(global)?.check_map(MapClaim::new(map, physical));
     let refuted = reports.into_iter().find_map(|report| match report.verdict {
         Verdict::Refuted(found) if report.obligation != Obligation::Tight => Some(found.shape),
         _ => None,
@@ -160,18 +174,21 @@ fn constant(map: &IndexMap, physical: &[Expr], global: &Global) -> Result<(Index
 fn layout(args: &Args, source: &Source) -> Result<Subject, Failure> {
     if args.shape.is_some() || args.physical_shape.is_some() {
         let fault = Diagnostic::error("two-shapes", None, "the layout has its shape in it, and --shape is given, too");
-        return Err(whole(source, fault.with_help("leave --shape out; a map begins with `lambda`")));
+        return Err(at_whole_text(source, fault.with_help("leave --shape out; a map begins with `lambda`")));
     }
     if !source.text.contains(['[', '(']) {
         let fault = Diagnostic::error("neither", None, "this is neither a map nor a layout");
-        return Err(whole(source, fault.with_help("a map is `lambda i, j: [j, i]`, a layout `f32[3,5]{1,0:T(2,2)}`")));
+        return Err(at_whole_text(
+            source,
+            fault.with_help("a map is `lambda i, j: [j, i]`, a layout `f32[3,5]{1,0:T(2,2)}`"),
+        ));
     }
     let shape = read_xla_shape(&source.text).map_err(|faults| Failure::input(source, faults))?;
     let XlaShape::Array(array) = &shape else {
         let fault = Diagnostic::error("no-array", None, "only an array has places in memory");
-        return Err(whole(source, fault.with_help("give one array, such as f32[3,5]{1,0:T(2,2)}")));
+        return Err(at_whole_text(source, fault.with_help("give one array, such as f32[3,5]{1,0:T(2,2)}")));
     };
-    subject_of(array, tilewright_script::print_xla_shape(&shape)).map_err(|fault| whole(source, fault))
+    subject_of(array, tilewright_script::print_xla_shape(&shape)).map_err(|fault| at_whole_text(source, fault))
 }
 
 /// The subject of an array: its tiled map, and as many slots after the last tile as the layout allocates.

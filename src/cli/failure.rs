@@ -49,7 +49,12 @@ impl Failure {
         self
     }
 
-    /// A failure with the faults of `source`.
+    /// Standard output cannot be written.
+    pub(super) fn of_stdout(error: &std::io::Error) -> Self {
+        Self::Output(format!("cannot write to standard output: {error}"))
+    }
+
+    /// The faults of `source`.
     pub fn input(source: &Source, diagnostics: Vec<Diagnostic>) -> Self {
         Self::Input { source: source.clone(), diagnostics }
     }

@@ -35,7 +35,7 @@ const FINDINGS: &str = "fuzz-findings";
 A campaign depends on its seed alone: case 17 of an oracle is the same on every machine. Cases run in worker processes; one \
 that ends or hangs is a finding, and another takes its place. Ctrl-C ends a campaign with a report, twice ends it at once.
 
-Exit codes: 0 nothing was found; 1 something was; 2 bad usage; 3 the campaign was interrupted, or an oracle that was named did not hold \
+Exit codes: 0 nothing was found; 1 something was; 2 bad usage, or files that cannot be written; 3 the campaign was interrupted, or an oracle that was named did not hold \
 on a single case, for example because it cannot be had here.")]
 pub struct Args {
     /// How long; 1 if neither this nor --runs is given
@@ -132,6 +132,11 @@ fn interrupted() -> bool {
 /// # Errors
 /// The folder of findings cannot be written, or no worker can be started.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
+    // clap waives `requires` where an option is given that `--sabotage` conflicts with, such as --runs.
+    if args.markdown.is_some() && args.sabotage.is_none() {
+        let failure = Failure::plain("<arguments>", "usage", "--markdown writes the table of --sabotage");
+        return Err(failure.with_help("give --sabotage as well, or leave --markdown out"));
+    }
     super::check_device(global)?;
     let plan = plan(args, global)?;
     count_interrupts()?;
@@ -147,6 +152,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         let path = plan.out.join("report.json");
         if let Err(error) = write_whole(&path, &(report.to_json() + "\n")) {
             report.faults.push(format!("cannot write {}: {error}", path.display()));
+            report.n_unwritten += 1;
         }
     }
     if printer.is_json() {
@@ -156,8 +162,9 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     }
     Ok(match report.verdict {
         "failed" => ExitStatus::Refuted,
-        _ if !report.faults.is_empty() => ExitStatus::Internal,
-        // --allow-unknown does not excuse cases that an interruption left out.
+        _ if report.faults.len() > report.n_unwritten => ExitStatus::Internal,
+        _ if report.n_unwritten > 0 => ExitStatus::Usage,
+        // What was not tried any more is not allowed by --allow-unknown.
         _ if report.interrupted => ExitStatus::Undecided,
         "held" => ExitStatus::Success,
         _ if global.allow_unknown => ExitStatus::Success,
@@ -196,7 +203,8 @@ fn plan(args: &Args, global: &Global) -> Result<Plan, Failure> {
 fn make_folder(folder: &Path) -> Result<(), Failure> {
     let probe = folder.join(format!(".tilewright.{}", std::process::id()));
     let tried = std::fs::create_dir_all(folder)
-        .and_then(|()| std::fs::write(&probe, ""))
+        // A full disk takes a file without contents.
+        .and_then(|()| std::fs::write(&probe, "\n").inspect_err(|_| drop(std::fs::remove_file(&probe))))
         .and_then(|()| std::fs::remove_file(&probe));
     tried.map_err(|error| {
         let name = folder.display().to_string();

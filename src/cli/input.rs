@@ -3,15 +3,33 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use tilewright_script::Source;
+use tilewright_script::{Source, encoding};
 
 use super::failure::Failure;
 
 /// Longest text read, in bytes. Programs are written by people or by compilers; the largest seen have some 100 KiB.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// The kinds of text that a command reads.
+/// Whether standard input was read.
+static STDIN_READ: AtomicBool = AtomicBool::new(false);
+
+/// Refuses arguments of which several are standard input, before any of them is read.
+///
+/// # Errors
+/// There are two.
+pub(super) fn refuse_stdin_twice<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Result<(), Failure> {
+    let stdin = arguments.into_iter().filter(|argument| split(argument).0 == "-");
+    if stdin.count() > 1 { Err(stdin_twice()) } else { Ok(()) }
+}
+
+fn stdin_twice() -> Failure {
+    Failure::plain("<stdin>", "stdin-twice", "standard input is given twice, and can be read once")
+        .with_help("save one of the two to a file")
+}
+
+/// What a command reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A program in TVMScript or TE.
@@ -79,6 +97,9 @@ fn split(argument: &str) -> (&str, Option<&str>) {
 fn read_source(path: &str, kind: Kind) -> Result<Source, Failure> {
     let name = if path == "-" { "<stdin>" } else { path };
     let bytes = if path == "-" {
+        if STDIN_READ.swap(true, Ordering::SeqCst) {
+            return Err(stdin_twice());
+        }
         read_limited(io::stdin().lock())
     } else {
         File::open(path)
@@ -92,12 +113,19 @@ fn read_source(path: &str, kind: Kind) -> Result<Source, Failure> {
         let message = format!("{name} is longer than {} MiB", MAX_BYTES >> 20);
         return Err(Failure::plain(name, "too-long", message));
     }
-    let text = String::from_utf8(bytes).map_err(|error| {
+    if let Some(fault) = encoding::diagnose(&bytes) {
+        return Err(Failure::input(&Source { name: name.to_owned(), text: String::new() }, vec![fault]));
+    }
+    let mut text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let line = error.as_bytes()[..at].split(|&byte| byte == b'\n').count();
         let message = format!("{name} is not UTF-8: byte {at}, in line {line}, starts no character");
         Failure::plain(name, "not-utf8", message).with_help("save the file as UTF-8 text")
     })?;
+    // Python ends a line at a carriage return, too; places in the text are counted in line feeds.
+    if !text.contains('\n') && text.contains('\r') {
+        text = text.replace('\r', "\n");
+    }
     Ok(Source { name: name.to_owned(), text })
 }
 

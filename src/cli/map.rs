@@ -25,7 +25,7 @@ use super::input::Input;
 use super::options::Global;
 use super::printer::Printer;
 use crate::report::{MapReport, map_text};
-pub(super) use answer::physical_shape;
+pub(super) use answer::{judged, physical_shape};
 pub(super) use question::{Question, Texts};
 
 /// Say everything about an index map: physical shape, separators, inverse, padding, proofs

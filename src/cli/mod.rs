@@ -43,6 +43,7 @@ pub mod validate;
 mod version;
 
 use std::ffi::OsString;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use clap::error::ErrorKind;
@@ -100,20 +101,33 @@ enum Command {
 ///
 /// Programs are trees that are walked by recursion, and the readers bound their depth. In a release build, 400 allocations
 /// in one another touch 1 MiB of it, 230 conditions in one another 0.7 MiB and an expression of 240 operators 0.5 MiB; the
-/// deepest that is accepted, the 4000 stages of a TE schedule, comes to 10 MiB.
+/// deepest that is accepted, the 1000 stages of a TE schedule, comes to 3 MiB.
 const STACK_BYTES: usize = 64 << 20;
 /// Stack of each thread that proves, in bytes. They see single goals: the deepest expression touches 0.4 MiB of it.
 const WORKER_STACK_BYTES: usize = 8 << 20;
 
 /// Runs the command line of the process, on a thread with a large stack. A panic gives [`ExitStatus::Internal`].
 pub fn main() -> ExitStatus {
+    #[cfg(unix)]
+    block_file_size_signal();
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let thread = std::thread::Builder::new().name("tilewright".into()).stack_size(STACK_BYTES);
     let guarded = move || catch_unwind(AssertUnwindSafe(|| run(&arguments))).unwrap_or(ExitStatus::Internal);
     thread.spawn(guarded).ok().and_then(|running| running.join().ok()).unwrap_or(ExitStatus::Internal)
 }
 
-/// Runs a command line, whose first argument is the name of the program.
+/// Blocks SIGXFSZ in this thread and in those that it starts. A write beyond the limit on the size of files then fails, and
+/// is reported, instead of ending the process.
+#[cfg(unix)]
+fn block_file_size_signal() {
+    use nix::sys::signal::{SigSet, Signal};
+    let mut signals = SigSet::empty();
+    signals.add(Signal::SIGXFSZ);
+    // Where it cannot be blocked, the signal ends the process as it does any other.
+    let _ = signals.thread_block();
+}
+
+/// Runs a command line, the program's name first.
 pub fn run(arguments: &[OsString]) -> ExitStatus {
     let command = Cli::command().color(color_asked_for(arguments));
     let parsed = command.try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches));
@@ -163,14 +177,17 @@ fn dispatch(cli: &Cli, printer: &mut Printer) -> Result<ExitStatus, Failure> {
 
 /// Prints the message of clap. Help and version are results; everything else is bad usage.
 fn usage(error: &clap::Error, arguments: &[OsString]) -> ExitStatus {
+    let mut plain = Printer::plain(Format::Text);
     if error.kind() == ErrorKind::DisplayVersion {
-        let printed = Printer::plain(Format::Text).result(&version::text());
-        return printed.map_or_else(|failure| failure.status(), |()| ExitStatus::Success);
+        let printed = plain.result(&version::text());
+        return printed.map_or_else(|failure| plain.failure(&failure), |()| ExitStatus::Success);
     }
-    // If this fails, there is no stream left to report it on.
-    let _ = error.print();
+    let printed = error.print();
     if error.kind() == ErrorKind::DisplayHelp {
-        return ExitStatus::Success;
+        return match printed {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => plain.failure(&Failure::of_stdout(&error)),
+            _ => ExitStatus::Success,
+        };
     }
     if option_value(arguments, "--format").as_deref() == Some("json") {
         let message = error.to_string();

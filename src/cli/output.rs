@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::failure::Failure;
+use crate::files::write_file;
 
 /// A file that a command will write.
 #[derive(Clone, Copy, Debug)]
@@ -12,12 +13,12 @@ pub(super) struct OutputFile<'a> {
     pub(super) option: &'static str,
     /// The path of the file.
     pub(super) path: &'a Path,
-    /// The suffix of the file's format, without the point.
-    pub(super) suffix: &'static str,
+    /// The suffix of its format, without the point; none for a folder.
+    pub(super) suffix: Option<&'static str>,
 }
 
-/// Refuses outputs that would replace an input or each other, and those whose suffix is that of another format. Devices
-/// such as `/dev/stdout` are taken as they are.
+/// Refuses outputs that would replace an input or each other, a file in a folder that is written as a whole, and those
+/// whose suffix is that of another format. Devices such as `/dev/stdout` are taken as they are.
 ///
 /// # Errors
 /// The first output that is refused.
@@ -34,36 +35,44 @@ pub(super) fn refuse_clashes(inputs: &[&str], outputs: &[OutputFile<'_>]) -> Res
             let message = format!("{} and {} name one file, {name}", other.option, output.option);
             return refused("outputs-clash", message).map_err(|fault| fault.with_help("give each its own name"));
         }
-        let suffix = output.path.extension().map(|suffix| suffix.to_string_lossy().to_lowercase());
-        if let Some(found) = suffix.filter(|found| found != output.suffix) {
+        if let Some(folder) = files.iter().find(|other| other.suffix.is_none() && is_in(output.path, other.path)) {
             let message =
-                format!("{} {name} would be {} in a file that ends with .{found}", output.option, written(output));
-            let help = format!("let the name end with .{}", output.suffix);
+                format!("{} {name} is in the folder of {}, which holds nothing else", output.option, folder.option);
+            return refused("outputs-clash", message).map_err(|fault| fault.with_help("give another name"));
+        }
+        let Some(expected) = output.suffix else { continue };
+        let suffix = output.path.extension().map(|suffix| suffix.to_string_lossy().to_lowercase());
+        if let Some(found) = suffix.filter(|found| found != expected) {
+            let message =
+                format!("{} {name} would be {} in a file that ends with .{found}", output.option, written(expected));
+            let help = format!("let the name end with .{expected}");
             return refused("output-suffix", message).map_err(|fault| fault.with_help(&help));
         }
     }
     Ok(())
 }
 
-/// The format of a file in words.
-fn written(output: &OutputFile<'_>) -> &'static str {
-    match output.suffix {
+fn written(suffix: &str) -> &'static str {
+    match suffix {
         "svg" => "an SVG picture",
         "json" => "JSON",
         _ => "another format",
     }
 }
 
-/// Writes a file.
+/// Writes a file, or replaces it.
 ///
 /// # Errors
-/// The file cannot be written; the hint depends on whether the disk is full.
+/// The machine does not take it; an older file is unchanged then.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(path, text).map_err(|error| {
+    write_file(path, text.as_bytes()).map_err(|error| {
         let name = path.display().to_string();
         let failure = Failure::plain(&name, "cannot-write", format!("cannot write {name}: {error}"));
         match error.kind() {
-            std::io::ErrorKind::StorageFull => failure.with_help("the disk is full; the file is not complete"),
+            std::io::ErrorKind::StorageFull => failure.with_help("the disk is full; nothing was written"),
+            std::io::ErrorKind::FileTooLarge => {
+                failure.with_help("it is above the limit on the size of files (ulimit -f)")
+            }
             _ => failure.with_help("give the path of a file in a folder that exists"),
         }
     })
@@ -80,6 +89,12 @@ fn is_same(left: &Path, right: &Path) -> bool {
         return is_same_inode(&left, &right);
     }
     matches!((absolute(left), absolute(right)), (Some(left), Some(right)) if left == right)
+}
+
+/// Whether a file is directly in a folder.
+fn is_in(file: &Path, folder: &Path) -> bool {
+    let parent = file.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
+    parent.is_some_and(|parent| is_same(parent, folder))
 }
 
 #[cfg(unix)]
@@ -107,7 +122,7 @@ mod tests {
 
     fn outcome(inputs: &[&str], outputs: &[(&'static str, &Path, &'static str)]) -> Result<(), &'static str> {
         let outputs: Vec<_> =
-            outputs.iter().map(|&(option, path, suffix)| OutputFile { option, path, suffix }).collect();
+            outputs.iter().map(|&(option, path, suffix)| OutputFile { option, path, suffix: Some(suffix) }).collect();
         refuse_clashes(inputs, &outputs).map_err(|failure| match failure {
             Failure::Input { diagnostics, .. } => diagnostics[0].code,
             _ => "another failure",
@@ -131,5 +146,20 @@ mod tests {
         assert_eq!(outcome(&inputs, &[("--svg", &at("a.png"), "svg")]), Err("output-suffix"));
         assert_eq!(outcome(&inputs, &[("--svg", &at("A.SVG"), "svg"), ("-o", &at("a"), "json")]), Ok(()));
         assert_eq!(outcome(&["-"], &[("-o", Path::new("/dev/null"), "json")]), Ok(()));
+    }
+
+    #[test]
+    fn a_folder_that_is_written_as_a_whole_holds_no_other_output() {
+        let root = tempfile::tempdir().unwrap();
+        let (proof, file) = (root.path().join("proof"), root.path().join("o.json"));
+        let folder = |path| OutputFile { option: "--certificate", path, suffix: None };
+        let json = |path| OutputFile { option: "-o", path, suffix: Some("json") };
+        assert!(refuse_clashes(&[], &[json(&file), folder(&file)]).is_err(), "one name");
+        let inside = proof.join("o.json");
+        for exists in [false, true] {
+            assert!(refuse_clashes(&[], &[json(&inside), folder(&proof)]).is_err(), "{exists}");
+            assert!(refuse_clashes(&[], &[json(&file), folder(&proof)]).is_ok(), "{exists}");
+            let _ = fs::create_dir(&proof);
+        }
     }
 }

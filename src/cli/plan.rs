@@ -17,7 +17,7 @@ use tilewright_verify::Report;
 use super::certificate::CertificateOption;
 use super::exit::ExitStatus;
 use super::failure::Failure;
-use super::input::{Input, Kind};
+use super::input::{Input, Kind, refuse_stdin_twice};
 use super::options::{Global, Limits, Shapes};
 use super::output::{self, OutputFile};
 use super::printer::Printer;
@@ -92,10 +92,12 @@ impl Planner {
 /// # Errors
 /// The graph has faults, a texture is above the limits, or a file cannot be read or written.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
-    let output = args.output.iter().map(|path| OutputFile { option: "-o", path, suffix: "json" });
-    let picture = args.svg.iter().map(|path| OutputFile { option: "--svg", path, suffix: "svg" });
+    let output = args.output.iter().map(|path| OutputFile { option: "-o", path, suffix: Some("json") });
+    let picture = args.svg.iter().map(|path| OutputFile { option: "--svg", path, suffix: Some("svg") });
     let inputs: Vec<&str> = std::iter::once(&args.graph).chain(&args.run).map(String::as_str).collect();
-    output::refuse_clashes(&inputs, &output.chain(picture).collect::<Vec<_>>())?;
+    refuse_stdin_twice(inputs.iter().copied())?;
+    let outputs: Vec<_> = output.chain(picture).chain(args.certificate.output()).collect();
+    output::refuse_clashes(&inputs, &outputs)?;
     let options = super::pipeline_options(global, &Shapes::default(), None);
     let judge = args.certificate.judge(&options)?;
     let limits = args.limits.limits.unwrap_or(TextureLimits::PROMISED);

@@ -74,7 +74,7 @@ impl Printer {
                 self.closed = true;
                 Ok(())
             }
-            Err(error) => Err(Failure::Output(format!("cannot write to standard output: {error}"))),
+            Err(error) => Err(Failure::of_stdout(&error)),
         }
     }
 

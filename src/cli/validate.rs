@@ -11,7 +11,7 @@ use tilewright_verify::Report;
 use super::certificate::CertificateOption;
 use super::exit::ExitStatus;
 use super::failure::Failure;
-use super::input::Input;
+use super::input::{Input, refuse_stdin_twice};
 use super::options::{Global, Shapes};
 use super::printer::Printer;
 use crate::json::to_line;
@@ -48,6 +48,7 @@ pub struct Args {
 /// # Errors
 /// The input is bad, or functions or buffers cannot be paired.
 pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus, Failure> {
+    refuse_stdin_twice([args.before.as_str(), args.after.as_str()])?;
     let (before, before_funcs) = read(&args.before, printer)?;
     let (after, after_funcs) = read(&args.after, printer)?;
     let maps = args.maps.iter().map(|map| given_map(map)).collect::<Result<Vec<_>, _>>()?;

@@ -50,14 +50,14 @@ impl DiagnosticRow {
         };
         let label = |label: &tilewright_ir::Label| {
             let Region { line, column, end_line, end_column } = source.region(label.span);
-            LabelRow { line, column, end_line, end_column, message: label.message.clone() }
+            LabelRow { line, column, end_line, end_column, message: shortened(&label.message) }
         };
         Self {
             severity,
             code: diagnostic.code.to_owned(),
             message: shortened(&diagnostic.message),
             labels: diagnostic.labels.iter().map(label).collect(),
-            help: diagnostic.help.clone(),
+            help: diagnostic.help.as_deref().map(shortened),
         }
     }
 }
@@ -99,7 +99,7 @@ impl FaultRow {
             message: shortened(&diagnostic.message),
             start: span.map(|span| span.start),
             end: span.map(|span| span.end),
-            hint: diagnostic.help.clone(),
+            hint: diagnostic.help.as_deref().map(shortened),
         }
     }
 }

@@ -51,7 +51,7 @@ pub struct ElementRow {
     pub slot: Option<u64>,
     /// Number of the tile that it belongs to, for each level; tiles count in the order of memory.
     pub tiles: Vec<u64>,
-    /// Whether another element lies there, too.
+    /// Whether another element lies there, too; in a cut picture, another one that is drawn or is in the counterexample.
     pub collides: bool,
 }
 
@@ -75,6 +75,10 @@ pub struct CutRow {
     pub shape: Vec<u64>,
     /// The slots have places in memory below these. Slots that no drawn element has are left blank.
     pub memory_shape: Vec<u64>,
+    /// What is proved of the whole array, that each element has a slot of its own: `proved`, `refuted` or `unknown`.
+    pub verdict: &'static str,
+    /// Why it is unknown.
+    pub reason: Option<String>,
 }
 
 /// A fault of the placement, shown by one or two elements.
@@ -111,7 +115,18 @@ impl DrawReport {
         ))
     }
 
-    /// The line below the title: numbers of elements, slots and padding, and the tiles.
+    /// What a picture of a part does not show, in words: whether all of the array is right.
+    pub(super) fn whole_note(&self) -> Option<String> {
+        let cut = self.cut.as_ref()?;
+        match (cut.verdict, &cut.reason) {
+            ("proved", _) => Some("proved of the whole array: each element has a slot of its own".into()),
+            (_, Some(reason)) => Some(format!("not decided of the whole array: {reason}")),
+            // The counterexample says it.
+            _ => None,
+        }
+    }
+
+    /// The title of the picture's first part.
     pub fn summary(&self) -> String {
         let memory: Vec<_> = self.memory_shape.iter().map(ToString::to_string).collect();
         let tiles =

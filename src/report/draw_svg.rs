@@ -155,7 +155,7 @@ impl Picture {
         y += 20.0;
         let small = format!("font-size=\"12\" fill=\"{}\"", self.palette.text);
         self.text(MARGIN, y, &small, &report.summary());
-        if let Some(note) = report.cut_note() {
+        for note in [report.cut_note(), report.whole_note()].into_iter().flatten() {
             y += 18.0;
             self.reaches(MARGIN + 6.6 * float(note.chars().count()));
             self.text(MARGIN, y, &small, &note);

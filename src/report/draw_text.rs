@@ -13,7 +13,7 @@ pub fn draw(report: &DrawReport, style: Style) -> String {
     let mut out = String::new();
     line(&mut out, &style.paint("1", &report.subject));
     line(&mut out, &report.summary());
-    if let Some(note) = report.cut_note() {
+    for note in [report.cut_note(), report.whole_note()].into_iter().flatten() {
         hanging(&mut out, "note: ", &note, 6, style);
     }
     if let Some(mark) = &report.counterexample {

@@ -44,8 +44,11 @@ pub struct FuzzReport {
     pub coverage: BTreeMap<String, BTreeMap<String, u64>>,
     /// Passes that changed no program, if programs were given to any.
     pub passes_not_covered: Vec<&'static str>,
-    /// Faults that did not stop the campaign, such as files that could not be written.
+    /// What could not be done beside, the files that could not be written included.
     pub faults: Vec<String>,
+    /// How many of the faults are files that could not be written.
+    #[serde(skip)]
+    pub n_unwritten: usize,
 }
 
 /// Where a campaign ran.
@@ -153,7 +156,8 @@ impl FuzzReport {
             findings: standing.found.values().map(finding).collect(),
             coverage,
             passes_not_covered,
-            faults: standing.faults.clone(),
+            faults: [standing.faults.as_slice(), &standing.unwritten].concat(),
+            n_unwritten: standing.unwritten.len(),
         }
     }
 

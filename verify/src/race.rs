@@ -56,15 +56,15 @@ impl Judge {
 }
 
 /// Whether iterations of a loop of this kind may run at the same time.
-fn is_concurrent(kind: &ForKind) -> bool {
-    kind.is_concurrent() && !(*kind == ForKind::Parallel && sabotage::on("race-ignores-parallel"))
+fn is_concurrent(kind: ForKind) -> bool {
+    kind.is_concurrent() && !(kind == ForKind::Parallel && sabotage::on("race-ignores-parallel"))
 }
 
 /// The outermost loops whose iterations run at once, each with the path to it.
 fn outermost<'a>(stmt: &'a Stmt, path: &mut Path, found: &mut Vec<(Path, &'a Stmt)>) {
     let depth = path.steps.len();
     match &stmt.kind {
-        StmtKind::For(inner) if is_concurrent(&inner.kind) => found.push((path.clone(), stmt)),
+        StmtKind::For(inner) if is_concurrent(inner.kind) => found.push((path.clone(), stmt)),
         StmtKind::For(inner) => {
             path.enter(inner);
             outermost(&inner.body, path, found);
@@ -77,7 +77,9 @@ fn outermost<'a>(stmt: &'a Stmt, path: &mut Path, found: &mut Vec<(Path, &'a Stm
             for (body, holds) in [(Some(then_body), true), (else_body.as_ref(), false)] {
                 path.steps.truncate(depth);
                 path.steps.push(Step::Guard(cond.clone(), holds));
-                body.into_iter().for_each(|body| outermost(body, path, found));
+                if let Some(body) = body {
+                    outermost(body, path, found);
+                }
             }
         }
         StmtKind::Seq(stmts) => {
@@ -121,7 +123,7 @@ fn private_memory(stmt: &Stmt) -> HashMap<Var, HashSet<Var>> {
     let mut found: HashMap<Var, HashSet<Var>> = HashMap::new();
     stmt.walk(&mut |part| {
         if let StmtKind::For(inner) = &part.kind
-            && is_concurrent(&inner.kind)
+            && is_concurrent(inner.kind)
         {
             let own = found.entry(inner.var.clone()).or_default();
             inner.body.walk(&mut |part| {
@@ -279,7 +281,7 @@ impl Pair<'_> {
             path.assume(&mut prover, &mut names);
         }
         names.next_statement();
-        let first = self.coordinates(self.one, &mut names, |expr| expr.clone())?;
+        let first = self.coordinates(self.one, &mut names, Expr::clone)?;
         if self.is_unstable {
             names.next_statement();
         }
@@ -306,14 +308,11 @@ impl Pair<'_> {
         }
         let buffer = &access.buffer;
         let offset = names.term(&buffer.elem_offset);
-        let position = match &buffer.strides {
-            Some(strides) => {
-                indices.iter().zip(strides).fold(offset, |sum, (index, stride)| sum + index * names.term(stride))
-            }
-            None => {
-                let row_major = indices.iter().zip(&buffer.shape);
-                offset + row_major.fold(Term::int(0), |sum, (index, extent)| sum * names.term(extent) + index)
-            }
+        let position = if let Some(strides) = &buffer.strides {
+            indices.iter().zip(strides).fold(offset, |sum, (index, stride)| sum + index * names.term(stride))
+        } else {
+            let row_major = indices.iter().zip(&buffer.shape);
+            offset + row_major.fold(Term::int(0), |sum, (index, extent)| sum * names.term(extent) + index)
         };
         Some(vec![position])
     }

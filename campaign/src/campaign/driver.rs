@@ -136,7 +136,7 @@ impl<'a> Driver<'a> {
         let file = match written {
             Ok(file) => Some(file),
             Err(error) => {
-                state.faults.push(format!("cannot write a finding to {}: {error}", plan.out.display()));
+                state.unwritten.push(format!("cannot write a finding to {}: {error}", plan.out.display()));
                 None
             }
         };

@@ -84,8 +84,10 @@ pub struct Standing {
     pub devices: Vec<String>,
     /// Whether the user interrupted it.
     pub interrupted: bool,
-    /// Errors of the campaign itself, such as a file that could not be written.
+    /// Errors of the campaign itself, such as a worker that could not be started.
     pub faults: Vec<String>,
+    /// Findings that could not be written to the folder for them.
+    pub unwritten: Vec<String>,
 }
 
 /// The state shared by the threads of the coordinator.
@@ -101,6 +103,7 @@ pub(crate) struct State {
     pub(crate) schedule: Schedule,
     pub(crate) found: BTreeMap<(String, String), Found>,
     pub(crate) faults: Vec<String>,
+    pub(crate) unwritten: Vec<String>,
 }
 
 impl Shared<'_> {
@@ -148,7 +151,8 @@ pub fn run(
     };
     drop(first);
     let schedule = Schedule::new(&plan.oracles, plan.seed, plan.runs);
-    let state = Mutex::new(State { schedule, found: BTreeMap::new(), faults: Vec::new() });
+    let state = State { schedule, found: BTreeMap::new(), faults: Vec::new(), unwritten: Vec::new() };
+    let state = Mutex::new(state);
     let shared = Shared { plan, start: Instant::now(), interrupted, state };
     let standing = || {
         let state = shared.state();
@@ -160,6 +164,7 @@ pub fn run(
             devices: devices.clone(),
             interrupted: interrupted(),
             faults: state.faults.clone(),
+            unwritten: state.unwritten.clone(),
         }
     };
     std::thread::scope(|scope| {

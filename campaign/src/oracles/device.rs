@@ -514,7 +514,7 @@ fn detail(line: &EngineOutcome) -> String {
 /// are skipped.
 fn interpreter() -> Interpreter {
     let config = tilewright_interp::Config { threads: 1, fuel: Some(1 << 22), ..tilewright_interp::Config::default() };
-    Interpreter { config }
+    Interpreter { config, is_reference: false }
 }
 
 #[cfg(test)]

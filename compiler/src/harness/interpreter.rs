@@ -3,7 +3,7 @@
 //! A program with very many loop iterations is skipped instead of run for hours: the number of iterations is computed
 //! first where extents are known, and limited by the fuel of the configuration otherwise.
 
-use tilewright_interp::{Arguments, Config, RunError, TrapKind, run, run_definition};
+use tilewright_interp::{Arguments, Config, RunError, TrapKind, reference, run, run_definition};
 use tilewright_ir::{Bindings, Stmt, StmtKind, validate};
 
 use super::engine::{Engine, EngineFault, Ran, StageProgram};
@@ -31,6 +31,9 @@ pub fn n_iterations(stmt: &Stmt, symbols: &Bindings) -> u128 {
 pub struct Interpreter {
     /// The configuration of every run.
     pub config: Config,
+    /// Whether functions are run by the reference interpreter, which is slow and short enough to be read, instead of the fast
+    /// one. Definitions have one interpreter.
+    pub is_reference: bool,
 }
 
 impl Engine for Interpreter {
@@ -56,6 +59,7 @@ impl Engine for Interpreter {
         let result = match program {
             StageProgram::Definition(definition) => run_definition(definition, arguments, &self.config),
             StageProgram::Func(func) => match validate(func) {
+                Ok(valid) if self.is_reference => reference::run(valid, arguments, &self.config),
                 Ok(valid) => run(valid, arguments, &self.config),
                 Err(found) => {
                     let all: Vec<_> = found.iter().map(ToString::to_string).collect();

@@ -25,7 +25,8 @@ pub fn run(
     let stages = stages_of(program, lowering);
     let symbols = symbols_of(&stages, &options.shapes);
     let config = stages::Config { seed: options.seed, symbols, special_floats: false };
-    let interpreter = Interpreter { config: Config { threads: options.threads, ..Config::default() } };
+    let interpreter =
+        Interpreter { config: Config { threads: options.threads, ..Config::default() }, is_reference: false };
     // A program that was not proved is not run on a device: an access out of bounds could crash the driver or the machine.
     let opened = match &lowering.stopped {
         None => open(&options.device, &options.host),

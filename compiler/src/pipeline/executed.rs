@@ -88,16 +88,16 @@ fn difference(before: Before<'_>, after: &PrimFunc, evidence: Option<&Evidence>)
             let of =
                 |(place, name): (usize, &String)| Some((name.clone(), *extents.get(place % extents.len().max(1))?));
             let symbols = symbols.iter().enumerate().filter_map(of).collect();
-            let ran = run(&stages, Config { seed, symbols, special_floats }).ok()?;
+            let ran = run(&stages, &Config { seed, symbols, special_floats }).ok()?;
             compare(&ran)
         },
     )
 }
 
-fn run(stages: &[Stage<'_>], config: Config) -> Result<ChainOutcome, Diagnostic> {
+fn run(stages: &[Stage<'_>], config: &Config) -> Result<ChainOutcome, Diagnostic> {
     let limits =
         InterpConfig { threads: 1, fuel: Some(MAX_ITERATIONS), max_bytes: MAX_BYTES, ..InterpConfig::default() };
-    run_chain(stages, &config, &Interpreter { config: limits }, &[])
+    run_chain(stages, config, &Interpreter { config: limits, is_reference: true }, &[])
 }
 
 /// The difference between two runs, if there is one.

@@ -49,7 +49,11 @@ impl<'a> Reader<'a> {
         };
         let headers = self.headers(call)?;
         // `T.grid` nests loops that are not nested in the text, so the limit of the parser does not cover them.
-        if headers.len() != targets.len() || headers.len() + self.depth > MAX_NESTING {
+        if headers.len() + self.depth > MAX_NESTING {
+            let message = format!("loops nest deeper than {MAX_NESTING} levels here");
+            return self.error("nesting", stmt.target.range(), message, "split the function");
+        }
+        if headers.len() != targets.len() {
             let message = format!("{} variables for {} loops", targets.len(), headers.len());
             return self.error("loop", stmt.target.range(), message, "`T.grid` takes one extent for each variable");
         }
@@ -63,7 +67,9 @@ impl<'a> Reader<'a> {
             self.bind(name.id.as_str(), Binding::Value(Expr::from(&var)));
             vars.push(var);
         }
+        self.depth += vars.len();
         let body = self.block(&stmt.body);
+        self.depth -= vars.len();
         self.names.truncate(scope);
         let place = Some(span(stmt.range()));
         Some(vars.into_iter().zip(headers).rev().fold(body, |body, (var, header)| {

@@ -70,8 +70,11 @@ pub(crate) struct Reader<'a> {
     pub(super) tiles: Vec<PendingTile<'a>>,
     /// The entries of `{"axis_separators": {A: [1]}}` among the function's attributes.
     pub(super) separators: Vec<(String, &'a ast::Expr)>,
-    /// The number of statements around the current one.
+    /// The number of blocks around the current statement, each variable of a `T.grid` counted as one.
     pub(super) depth: usize,
+    /// The number of scopes around the current statement that earlier statements of its blocks, or items of a `with`,
+    /// opened.
+    pub(super) scopes: usize,
 }
 
 impl Reader<'_> {

@@ -14,7 +14,7 @@ use super::func::is_docstring;
 use super::promote::Value;
 use super::reader::{Binding, Reader, string};
 use super::scopes::ScopeWrapper;
-use crate::source::{MAX_NESTING, span};
+use crate::source::{MAX_NESTING, MAX_SCOPES, span};
 
 /// The contribution of a statement to its block.
 pub(super) enum BlockItem {
@@ -130,20 +130,26 @@ impl<'a> Reader<'a> {
 
     /// Reads the statements of a block, and nests the scopes that they open.
     fn stmts(&mut self, body: &[&'a ast::Stmt]) -> Stmt {
-        let (scope, depth) = (self.names.len(), self.depth);
+        let (scope, scopes) = (self.names.len(), self.scopes);
         self.depth += 1;
         let mut open: Vec<(ScopeWrapper, Vec<Stmt>)> = Vec::new();
         let mut current = Vec::new();
         for stmt in body {
-            if self.depth > MAX_NESTING {
-                let message = format!("scopes nest deeper than {MAX_NESTING} levels here");
+            let too_deep = match () {
+                () if self.depth > MAX_NESTING => Some(format!("blocks nest deeper than {MAX_NESTING} levels here")),
+                () if self.scopes > MAX_SCOPES => {
+                    Some(format!("more than {MAX_SCOPES} allocations, bindings and other scopes are open here"))
+                }
+                () => None,
+            };
+            if let Some(message) = too_deep {
                 let _: Option<()> = self.error("nesting", stmt.range(), message, "split the function");
                 break;
             }
             match self.stmt(stmt) {
                 Some(BlockItem::Stmt(read)) => current.push(read.at(Some(span(stmt.range())))),
                 Some(BlockItem::Scope(wrap)) => {
-                    self.depth += 1;
+                    self.scopes += 1;
                     open.push((wrap, std::mem::take(&mut current)));
                 }
                 Some(BlockItem::Nothing) | None => {}
@@ -158,7 +164,8 @@ impl<'a> Reader<'a> {
             }
         }
         self.names.truncate(scope);
-        self.depth = depth;
+        self.scopes = scopes;
+        self.depth -= 1;
         let innermost = Stmt::seq(current);
         open.into_iter().rev().fold(innermost, |body, (wrap, mut before)| {
             before.push(wrap(body));
@@ -229,7 +236,9 @@ impl<'a> Reader<'a> {
             };
             wraps.push(self.scope_from_call(item.optional_vars.as_deref(), call));
         }
+        self.scopes += wraps.len();
         let body = self.block(&stmt.body);
+        self.scopes -= wraps.len();
         self.names.truncate(scope);
         let wraps: Option<Vec<ScopeWrapper>> = wraps.into_iter().collect();
         Some(wraps?.into_iter().rev().fold(body, |body, wrap| wrap(body)))

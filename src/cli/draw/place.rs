@@ -108,7 +108,8 @@ fn cut(shape: &[u64], memory_shape: &[u64]) -> Option<CutRow> {
         [rows, columns] => vec![(*rows).min(CUT_ROWS), (*columns).min(CUT_COLUMNS)],
         _ => memory_shape.iter().map(|slots| (*slots).min(CUT_SLOTS)).collect(),
     };
-    Some(CutRow { shape: part, memory_shape: memory })
+    // The whole array is judged later.
+    Some(CutRow { shape: part, memory_shape: memory, verdict: "unknown", reason: None })
 }
 
 /// The fault of a shape that cannot be counted.

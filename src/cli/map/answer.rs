@@ -46,7 +46,19 @@ pub(super) fn answer(question: &Question, judge: &Judge) -> Result<MapReport, Fa
     })
 }
 
-/// The reports of the judge, and the claims that it proved.
+/// The verdicts on a map and its physical shape. An inverse and digits that the algebra finds help to prove them.
+pub(in super::super) fn judged(judge: &Judge, map: &IndexMap, physical: &[Expr]) -> Vec<Report> {
+    let found = inverse::found(map, physical, &[]).ok();
+    let digits = algebra::digit_certificate(map, physical, found.as_ref(), None, &[]);
+    let claim = MapClaim::new(map, physical);
+    let claim = found.as_ref().map_or(claim, |inverse| claim.inverse(inverse));
+    let mut reports = judge.check_map(digits.as_ref().map_or(claim, |digits| claim.digits(digits)));
+    // A wrong inverse is the algebra's fault and says nothing about the map.
+    reports.retain(|report| !matches!(report.obligation, Obligation::Inverse | Obligation::Padding));
+    reports
+}
+
+/// What the judge says, and the claims that it proved.
 struct Judged {
     rows: Vec<Report>,
     inverse: Option<InverseClaim>,

@@ -106,22 +106,15 @@ fn position(buffer: &Buffer, index: &[i128], bindings: &Bindings) -> Option<i128
         return None;
     }
     let offset = buffer.elem_offset.eval_index(bindings).ok()?;
-    match &buffer.strides {
-        Some(strides) => {
-            let strides = values(strides, bindings)?;
-            index
-                .iter()
-                .zip(strides)
-                .try_fold(offset, |sum, (index, stride)| sum.checked_add(index.checked_mul(stride)?))
-        }
-        None => {
-            let extents = values(&buffer.shape, bindings)?;
-            let row_major = index.iter().zip(extents);
-            let within =
-                row_major.fold(Some(0i128), |sum, (index, extent)| sum?.checked_mul(extent)?.checked_add(*index));
-            offset.checked_add(within?)
-        }
+    if let Some(strides) = &buffer.strides {
+        let strides = values(strides, bindings)?;
+        let mut parts = index.iter().zip(strides);
+        return parts.try_fold(offset, |sum, (index, stride)| sum.checked_add(index.checked_mul(stride)?));
     }
+    let extents = values(&buffer.shape, bindings)?;
+    let mut row_major = index.iter().zip(extents);
+    let within = row_major.try_fold(0i128, |sum, (index, extent)| sum.checked_mul(extent)?.checked_add(*index))?;
+    offset.checked_add(within)
 }
 
 /// The counterexample: both iterations, and the element.

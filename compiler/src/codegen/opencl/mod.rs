@@ -5,7 +5,7 @@
 //! - **Division.** C's `/` and `%` round towards zero, `//` and `%` of the IR round down. They agree if the dividend is not
 //!   negative and the divisor is positive. C's operators are written in this case only; otherwise a helper is called. The
 //!   dividends in question are listed in [`Metadata::nonnegative_dividends`](super::Metadata::nonnegative_dividends); that
-//! they are not negative is not proved yet.
+//!   they are not negative is not proved yet.
 //! - **Overflow** of signed integers is undefined in C and wraps in the language. Values are computed in the unsigned
 //!   type and converted back, unless the range of the operands rules overflow out. Indices, extents and guards are
 //!   written plainly: that they never leave their type is the obligation *overflow*.
@@ -55,16 +55,16 @@
 //! - **Limits.** A launch whose textures are above the limits that the program is lowered for is refused
 //!   ([`Generated::plan`](super::Generated::plan)); the device crate refuses what is above those of the device.
 //! - **Checked kernels** ([`Options::checked`](super::Options::checked)) test every row, column and lane against the
-//! texture's extents before the
+//!   texture's extents before the
 //!   access. A bad read gives 0, a bad write is left out, and the first of them is reported with its site
 //!   ([`Metadata::sites`](super::Metadata::sites)), row, column and lane in a buffer that such kernels take last: of
-//! work-items that run at
+//!   work-items that run at
 //!   once, any may be first. Devices trap nothing of the kind, and in a pool of textures the neighbour would be hit.
 //! - **Placed kernels** ([`Options::placed`](super::Options::placed)) take after each buffer or image where it begins in
-//! its memory:
+//!   its memory:
 //!   `const int2 T_origin` (column, row) is added to the coordinates, `const long A_offset` in bytes to the pointer. So a
 //!   tensor can be a part of a pool ([`Generated::launches`](super::Generated::launches)). The extents that are checked
-//! stay those of the texture.
+//!   stay those of the texture.
 
 mod helpers;
 mod images;

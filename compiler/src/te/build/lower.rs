@@ -20,6 +20,8 @@ use tilewright_ir::{
     PrimFunc, Span, StageBody, Stmt, StmtKind, StoreClaim, StoreRole, TileRequest, Var,
 };
 
+use tilewright_script::MAX_SCOPES;
+
 use super::inline::effective_body;
 use super::nest::{Nest, Site};
 use super::schedule::ScheduleData;
@@ -68,8 +70,9 @@ impl From<&Var> for Param {
     }
 }
 
-/// The largest number of stages: the allocations of stages are nested, and passes walk them by recursion.
-const MAX_STAGES: usize = 4000;
+/// The largest number of stages. Their allocations are nested, and a program that is printed has to be read back; the
+/// rest of [`MAX_SCOPES`] is for what is declared inside the last stage.
+const MAX_STAGES: usize = MAX_SCOPES - 24;
 
 /// Lowers a schedule to a function, with the evidence that it computes the definition.
 ///
