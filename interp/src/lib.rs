@@ -1,6 +1,6 @@
 //! The interpreter: defines what a program computes, by running it.
 //!
-//! Two engines do that. [`reference`] is a short tree walker that follows the language reference word for word. [`run`] is
+//! Two engines do that. [`mod@reference`] is a short tree walker that follows the language reference word for word. [`run`] is
 //! fast, and gives the same results and the same traps; the rest of this page is about it.
 //!
 //! [`run`] takes a validated function and its [`Arguments`], [`run_definition`] a tensor definition. The function is
