@@ -19,6 +19,7 @@ use crate::json::to_line;
 use crate::pipeline::limits::explained;
 use crate::pipeline::outcome::{CheckOutcome, FunctionOutcome, Summary};
 use crate::pipeline::{self, Lowering};
+use crate::report::lines::folded;
 use crate::report::{FileReport, text};
 
 /// Lower, prove and write the OpenCL kernels with what a host needs to run them
@@ -96,7 +97,8 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     let status = ExitStatus::of_summary(worst, global.allow_unknown);
     if status != ExitStatus::Success {
         printer.message(&text::check(&report, printer.style_of_messages()));
-        printer.message(&format!("nothing was written to {}: not every step is proved\n", args.output.display()));
+        let said = format!("nothing was written to {}: not every step is proved", args.output.display());
+        printer.message(&folded(&said, printer.style_of_messages()));
         return Ok(status);
     }
     let proofs = certificate::files(&super::certificate::entries(&input.source.name, &outcome).collect::<Vec<_>>());

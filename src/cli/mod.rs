@@ -4,6 +4,7 @@
 
 pub mod batch;
 pub mod bitcast;
+mod bitcast_slots;
 pub mod certificate;
 pub mod check;
 pub mod compile;
@@ -27,6 +28,7 @@ pub mod opt;
 pub mod options;
 mod output;
 pub mod plan;
+mod point;
 pub mod printer;
 pub mod recheck;
 pub mod relayout;
@@ -37,6 +39,7 @@ pub mod validate;
 mod version;
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use clap::error::ErrorKind;
@@ -49,6 +52,8 @@ use options::{Format, Global};
 use printer::Printer;
 
 use crate::pipeline::{self, DeviceChoice};
+use crate::report::lines::folded;
+use crate::report::text::Style;
 
 /// Lowers tensor programs to physical memory layouts and proves, pass by pass, that nothing went wrong
 #[derive(Parser, Debug)]
@@ -160,8 +165,12 @@ fn usage(error: &clap::Error, arguments: &[OsString]) -> ExitStatus {
         let printed = Printer::plain(Format::Text).result(&version::text());
         return printed.map_or_else(|failure| failure.status(), |()| ExitStatus::Success);
     }
-    // Nobody is left to tell if this fails.
-    let _ = error.print();
+    let is_help = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand);
+    match printer::width_of_messages().filter(|_| !is_help) {
+        Some(width) => wrapped_usage(error, arguments, width),
+        // Nobody is left to tell if this fails.
+        None => drop(error.print()),
+    }
     if error.kind() == ErrorKind::DisplayHelp {
         return ExitStatus::Success;
     }
@@ -175,6 +184,19 @@ fn usage(error: &clap::Error, arguments: &[OsString]) -> ExitStatus {
         let _ = printer.json(&report.to_json());
     }
     ExitStatus::Usage
+}
+
+/// Prints a usage error within a width: clap wraps only help.
+fn wrapped_usage(error: &clap::Error, arguments: &[OsString], width: usize) {
+    let style = Style { width, ..Style::default() };
+    let text = folded(&error.render().ansi().to_string(), style);
+    let choice = match color_asked_for(arguments) {
+        ColorChoice::Always => anstream::ColorChoice::Always,
+        ColorChoice::Never => anstream::ColorChoice::Never,
+        ColorChoice::Auto => anstream::ColorChoice::Auto,
+    };
+    // Nobody is left to tell if this fails.
+    let _ = anstream::AutoStream::new(std::io::stderr(), choice).write_all(text.as_bytes());
 }
 
 /// `--color` as far as it can be known before the arguments are parsed: help and usage errors honour it too.
