@@ -29,7 +29,8 @@ use place::Subject;
   tilewright draw 'F32[3,5]{1,0:T(2,2)}'          # as text
   tilewright draw 'lambda i, j: [2*i + j]' --shape 3,4   # marks what collides; exit code 1")]
 pub struct Args {
-    /// An index map as a Python lambda, or a shape with its layout as XLA writes it; `-` reads it from standard input
+    /// An index map as a Python lambda or a format such as NCHW4c, or a shape with its layout as XLA writes it; `-` reads it
+    /// from standard input
     #[arg(value_name = "MAP-or-LAYOUT")]
     subject: String,
     /// The logical shape of a map: numbers; names if the map is wrong, for then a counterexample is drawn
@@ -57,7 +58,7 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         "-" => Input::read("-")?.source,
         text => Source { name: "<argument>".into(), text: text.to_owned() },
     };
-    let subject = if is_map(&source.text) { map(args, &source, global)? } else { layout(args, &source)? };
+    let subject = if is_map(&source.text, args) { map(args, &source, global)? } else { layout(args, &source)? };
     let report = place::place(&subject).map_err(|fault| whole(&source, fault))?;
     if let Some(path) = &args.output {
         output::write(path, &draw_svg::draw(&report, args.style))?;
@@ -70,9 +71,10 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
     Ok(if report.counterexample.is_some() { ExitStatus::Refuted } else { ExitStatus::Success })
 }
 
-/// A map is a lambda, also one in a call: `T.index_map(lambda ...)`. No layout has that word.
-fn is_map(text: &str) -> bool {
-    text.contains("lambda")
+/// A map is a lambda, also one in a call, `T.index_map(lambda ...)`, or the name of a format on a shape. No layout has that
+/// word, and every layout has the brackets of its shape.
+fn is_map(text: &str, args: &Args) -> bool {
+    text.contains("lambda") || args.shape.is_some() && !text.contains('[')
 }
 
 /// A fault at its place, or else at the whole text.
@@ -155,7 +157,12 @@ fn layout(args: &Args, source: &Source) -> Result<Subject, Failure> {
     }
     if !source.text.contains(['[', '(']) {
         let fault = Diagnostic::error("neither", None, "this is neither a map nor a layout");
-        return Err(whole(source, fault.with_help("a map is `lambda i, j: [j, i]`, a layout `f32[3,5]{1,0:T(2,2)}`")));
+        return Err(whole(
+            source,
+            fault.with_help(
+                "a map is `lambda i, j: [j, i]`, or NCHW4c with --shape; a layout is `f32[3,5]{1,0:T(2,2)}`",
+            ),
+        ));
     }
     let shape = read_xla_shape(&source.text).map_err(|faults| Failure::input(source, faults))?;
     let XlaShape::Array(array) = &shape else {
