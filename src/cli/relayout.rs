@@ -5,6 +5,7 @@ use tilewright_verify::{Judge, Obligation, RelayoutClaim, Report};
 
 use super::batch;
 use super::bitcast::{PairArgs, Request, judge, status};
+use super::bitcast_slots::drop_empty_indices;
 use super::exit::ExitStatus;
 use super::failure::Failure;
 use super::options::Global;
@@ -68,7 +69,9 @@ fn answer(request: &Request, judge: &Judge) -> Result<RelayoutReport, Failure> {
         .map_err(|message| Failure::plain("<A and B>", "no-relayout", message))?;
     let judged = |map| {
         let claim = RelayoutClaim { pair: request.claim(), inverse: &found.inverse, map };
-        judge.check_relayout(&claim)
+        let mut reports = judge.check_relayout(&claim);
+        reports.iter_mut().for_each(|report| drop_empty_indices(report, request));
+        reports
     };
     // What the algebra made simpler is shown if that was proved; else what it was made from.
     let proved = |reports: &[Report]| reports.iter().all(|report| report.verdict.is_proved());
