@@ -4,9 +4,9 @@
 //! other buffers by name; how a buffer's indices moved is given with `--map` or inferred: not at all if the shape is the
 //! same, flattened row-major if the rank says so.
 
-use tilewright_ir::{Diagnostic, PrimFunc, Span};
+use tilewright_ir::{BufferClaim, Diagnostic, PrimFunc, Span};
 use tilewright_script::Source;
-use tilewright_verify::Report;
+use tilewright_verify::{Place, Report, Side};
 
 use super::certificate::CertificateOption;
 use super::exit::ExitStatus;
@@ -33,7 +33,7 @@ pub struct Args {
     /// The function before, as TVMScript or TE
     #[arg(value_name = "BEFORE[::name]")]
     before: String,
-    /// The function after, as TVMScript
+    /// The function after, as TVMScript or TE
     #[arg(value_name = "AFTER[::name]")]
     after: String,
     /// How the indices of a buffer moved; inferred where it is not given
@@ -60,7 +60,14 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         let start = std::time::Instant::now();
         let (renamed, evidence) =
             pair::pair(before, after_func, &maps).map_err(|faults| unpaired(faults, &args.maps, &after))?;
-        let reports = judge.check_pass(before, &renamed, &evidence);
+        let mut reports = judge.check_pass(before, &renamed, &evidence);
+        // The judge points to the layout that the file asks for, which is another map than the one given or inferred.
+        let elsewhere: Vec<Span> =
+            evidence.buffers.iter().filter_map(|claim| layout_in_file(before, claim, &maps)).collect();
+        let is_elsewhere = |place: Place| place.side == Side::Before && elsewhere.contains(&place.span);
+        for report in &mut reports {
+            report.place = report.place.filter(|place| !is_elsewhere(*place));
+        }
         let ms = start.elapsed().as_secs_f64() * 1e3;
         steps.push(StepOutcome { name: before.name.clone(), ms, reports, blocked: None });
     }
@@ -83,6 +90,13 @@ pub fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitSt
         return Ok(ExitStatus::Internal);
     }
     Ok(ExitStatus::of_summary(summary, global.allow_unknown))
+}
+
+/// Where the file asks for a layout of a buffer, or declares it, if the map of the claim is not from there.
+fn layout_in_file(before: &PrimFunc, claim: &BufferClaim, maps: &[GivenMap]) -> Option<Span> {
+    let is_given = maps.iter().any(|given| given.buffer == claim.before.name);
+    let is_asked = before.attrs.layout_spans.iter().any(|(data, _)| *data == claim.before.data);
+    if is_given || is_asked { before.layout_span(&claim.before) } else { None }
 }
 
 fn read(argument: &str, printer: &Printer) -> Result<(Source, Vec<PrimFunc>), Failure> {
